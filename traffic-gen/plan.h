@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "address.h"
+
 #define PLAN_ID_MIN 10
 #define PLAN_ID_MAX 6559
 #define PLAN_PRODUCER_MAX 655
@@ -19,7 +21,6 @@
 #define PLAN_UDP_MAX_BYTES 65507
 #define PLAN_NAME_BYTES 64     /* names, with their terminating 0 */
 #define PLAN_SOURCE_BYTES 1024 /* where a pattern's numbers come from, with its terminating 0 */
-#define PLAN_ADDRESS_BYTES 16  /* dotted IPv4 address, with its terminating 0 */
 
 enum transport { TRANSPORT_TCP, TRANSPORT_UDP };
 
@@ -50,22 +51,15 @@ struct pattern {
 	struct stream *streams;
 };
 
-/** An IPv4 address as written and as a number in host byte order. */
-struct address {
-	char text[PLAN_ADDRESS_BYTES];
-	uint32_t ipv4;
-};
-
 /** One distinct clock among the producers, and where its `offset --serve` answers. */
 struct plan_clock {
 	char name[PLAN_NAME_BYTES];
-	struct address address;
-	uint16_t port;
+	struct address address; /* with port */
 };
 
 struct plan_producer {
 	uint16_t number;
-	struct address address; /* source address of its streams */
+	struct address address; /* source address of its streams; port 0 */
 	size_t clock;           /* index into plan.clocks */
 	int64_t start_tai_ns;   /* CLOCK_TAI of the producer's own clock: slot 0 of phase 0 */
 	int64_t rate_ppb;       /* rate of the producer's clock against the reference; positive: runs fast */
@@ -84,7 +78,7 @@ struct plan {
 	enum correction correction;
 	int32_t tai_utc_s;
 	bool capture_stamps;
-	struct address consumer;
+	struct address consumer; /* port 0 */
 	size_t clock_count;
 	struct plan_clock *clocks;
 	size_t producer_count;
