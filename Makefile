@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+# The commands of the project. Each does its own set-up; `make` alone lists them.
+#
+# Variables of `make qualify`:
+#   PROFILE        ci (minutes), acceptance (hours), soak
+#   BENCH          bench file
+#   SUITE          folder or file of suites
+#   ROBOT_OPTIONS  further options, handed to Robot Framework as they are
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+PROFILE ?= ci
+BENCH ?= hw/benches/virtual.yaml
+SUITE ?= robot/
+ROBOT_OPTIONS ?=
+BENCHWRIGHT_CACHE ?= $(HOME)/.cache/benchwright
+
+# pabot and the keyword libraries look for `robot` and the tools in PATH.
+export PATH := $(CURDIR)/.build/venv/bin:$(PATH)
+export BENCHWRIGHT_CACHE
+PYTHON := .build/venv/bin/python
+
+.PHONY: help qualify test lint bench doctor setup lock clean distclean
+
+help: ## List the commands
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z%-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@sed -n '/^# Variables/,/^$$/s/^# \{0,1\}/  /p' $(firstword $(MAKEFILE_LIST))
+
+# A caller that must tell exit codes apart names a file: make itself answers 2 for all of them.
+qualify: ## Qualify a target on a bench and write its report (PROFILE, BENCH, SUITE, ROBOT_OPTIONS)
+	@hw/host/setup.sh
+	@$(PYTHON) -m resources.qualify --profile "$(PROFILE)" --bench "$(BENCH)" --suite "$(SUITE)" -- $(ROBOT_OPTIONS) || code=$$?; \
+	[[ -z "$${QUALIFY_EXIT_FILE:-}" ]] || echo "$${code:-0}" >"$$QUALIFY_EXIT_FILE"; exit "$${code:-0}"
+
+test: ## Run the unit and simulated tests: native, with sanitizers, under Wine, Python
+	@hw/host/setup.sh --dev
+	@tests/run.sh
+
+lint: ## Check style, types, suites, compilers' warnings and the project's own rules
+	@hw/host/setup.sh --dev
+	@tests/lint/run.sh
+
+bench: ## Run every benchmark
+	@hw/host/setup.sh --dev
+	@for file in tests/bench/bench_*.py; do \
+		[[ -e $$file ]] || { echo "no benchmark yet"; break; }; \
+		name=$${file##*/bench_}; $(PYTHON) -m "tests.bench.bench_$${name%.py}"; \
+	done
+
+bench-%: ## Run one benchmark, tests/bench/bench_%.py
+	@hw/host/setup.sh --dev
+	@name="$*"; $(PYTHON) -m "tests.bench.bench_$${name//-/_}"
+
+doctor: ## List what this machine and the bench BENCH can measure, and how to mend the rest
+	@python=$(PYTHON); [[ -x $$python ]] || python=/usr/bin/python3; $$python -m hw doctor "$(BENCH)"
+
+setup: ## Install and build everything now; the other commands do it by themselves
+	@hw/host/setup.sh --dev
+
+lock: ## Resolve the Python packages anew and write the locks
+	@hw/host/setup.sh --dev
+	@hw/host/lock.sh --upgrade
+
+clean: ## Remove what was built here; results/ and the cache of guest images stay
+	rm -rf .build
+
+distclean: clean ## Remove the cache of guest images too
+	@case "$(notdir $(BENCHWRIGHT_CACHE))" in \
+	*benchwright*) rm -rf "$(BENCHWRIGHT_CACHE)" ;; \
+	*) echo "distclean: BENCHWRIGHT_CACHE=$(BENCHWRIGHT_CACHE) is not named benchwright: remove it by hand" >&2; exit 2 ;; \
+	esac

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Install the Debian packages of packages.txt that are missing. Sourced by setup.sh after progress.sh.
+
+readonly PACKAGE_LIST=hw/host/packages.txt
+
+# Print "package source" of each listed package that is absent or too old. $1: the uses, "bench" or "bench dev".
+packages_missing() {
+    local -A installed=()
+    local -a names
+    local name status version use source minimum
+    mapfile -t names < <(awk '!/^#/ && NF { print $1 }' "$PACKAGE_LIST")
+    while read -r name status version; do
+        [[ $status == installed ]] && installed[$name]=$version
+    done < <(dpkg-query -W -f '${Package} ${db:Status-Status} ${Version}\n' "${names[@]}" 2>/dev/null)
+    while read -r name use source minimum; do
+        [[ -z $name || $name == \#* || " $1 " != *" $use "* ]] && continue
+        version=${installed[$name]:-}
+        if [[ -z $version ]] ||
+            { [[ $minimum != - ]] && dpkg --compare-versions "$version" lt "$minimum"; }; then
+            printf '%s %s\n' "$name" "$source"
+        fi
+    done <"$PACKAGE_LIST"
+}
+
+# Print the entry of apt's sources for suite $1 with the suite replaced by $2 and the components by "main".
+# $3 is the file:line that apt names for the entry; options and keys of the entry are kept as they are.
+backports_entry() {
+    local suite=$1 backports=$2 file=${3%:*} line=${3##*:}
+    if [[ $file == *.sources ]]; then
+        # Deb822: apt counts paragraphs or lines, depending on its version: take the first paragraph with the suite.
+        awk -v suite="$suite" -v backports="$backports" '
+            BEGIN { RS = ""; FS = "\n" }
+            $0 ~ "(^|\n)Suites:([^\n]* )?" suite "( |\n|$)" && $0 !~ "(^|\n)Enabled: *no" {
+                for (i = 1; i <= NF; i++) {
+                    if ($i ~ /^Suites:/) print "Suites: " backports
+                    else if ($i ~ /^Components:/) print "Components: main"
+                    else if ($i ~ /^Types:/) print "Types: deb"
+                    else if ($i !~ /^#/) print $i
+                }
+                exit
+            }' "$file"
+    else
+        awk -v want="$line" -v suite="$suite" -v backports="$backports" '
+            NR == want {
+                for (i = 1; i <= NF; i++) {
+                    if ($i == suite) { print backports, "main"; exit }
+                    printf "%s ", $i
+                }
+            }' "$file"
+    fi
+}
+
+# Make apt know the backports suite: from an entry that exists, else by one derived from the suite's own.
+backports_enable() {
+    local suite backports entry sentry file
+    suite=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
+    backports="$suite-backports"
+    apt-get indextargets --format '$(RELEASE)' 'Created-By: Packages' | grep -qxF "$backports" && return 0
+    sentry=$(apt-get indextargets --format '$(RELEASE) $(COMPONENT) $(SOURCESENTRY)' 'Created-By: Packages' |
+        awk -v suite="$suite" '$1 == suite && $2 == "main" { print $3; exit }')
+    [[ -n $sentry ]] || die $EXIT_MISSING \
+        "packages: apt has no source for Debian's suite \"$suite\" (component main), so \"$backports\" cannot be derived." \
+        "Add the suite to /etc/apt/sources.list and start again."
+    entry=$(backports_entry "$suite" "$backports" "$sentry")
+    [[ $entry == *"$backports"* ]] || die $EXIT_MISSING \
+        "packages: cannot derive \"$backports\" from $sentry; add that suite to apt's sources by hand."
+    file=/etc/apt/sources.list.d/benchwright-backports
+    [[ ${sentry%:*} == *.sources ]] && file+=.sources || file+=.list
+    printf '# Written by Benchwright set-up: %s, taken from %s\n%s\n' "$backports" "${sentry%:*}" "$entry" >"$file"
+    printf '%-9s %s\n' packages "added $backports to apt ($file); its packages replace nothing that is installed"
+}
+
+# Forbid that package scripts start services while apt runs; packages_install takes the ban back.
+services_ban() {
+    BAN_FILE=/usr/sbin/policy-rc.d
+    if [[ -e $BAN_FILE ]]; then
+        BAN_FILE=
+        return
+    fi
+    printf '#!/bin/sh\n# Benchwright set-up: start no service during installation.\nexit 101\n' >"$BAN_FILE"
+    chmod 755 "$BAN_FILE"
+    trap 'rm -f "$BAN_FILE"' EXIT
+}
+
+services_unban() {
+    [[ -z $BAN_FILE ]] || rm -f "$BAN_FILE"
+    trap - EXIT
+}
+
+units_enabled() {
+    find /etc/systemd/system -path '*.wants/*' -name '*.service' -printf '%f\n' 2>/dev/null | sort -u
+}
+
+# Disable the services that the installation has enabled for the next boot. $1: those enabled before it.
+services_disable_new() {
+    local unit
+    while read -r unit; do
+        deb-systemd-helper disable "$unit" >/dev/null 2>&1 || true
+        find /etc/systemd/system -path '*.wants/*' -name "$unit" -delete
+        printf '%-9s %s\n' packages "left $unit disabled"
+    done < <(comm -13 <(printf '%s\n' "$1") <(units_enabled))
+}
+
+packages_install() {
+    local missing=$1 count before_units
+    local -a from_main from_backports apt
+    mapfile -t from_main < <(awk '$2 == "main" { print $1 }' <<<"$missing")
+    mapfile -t from_backports < <(awk '$2 == "backports" { print $1 }' <<<"$missing")
+    count=$(wc -l <<<"$missing")
+    apt=(env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -y -q -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0)
+
+    step_begin packages "installing $count Debian packages"
+    [[ ${#from_backports[@]} -eq 0 ]] || backports_enable
+    before_units=$(units_enabled)
+    step_run apt-update.log "${apt[@]}" update
+    services_ban
+    [[ ${#from_main[@]} -eq 0 ]] ||
+        step_run apt-install.log "${apt[@]}" install --no-install-recommends "${from_main[@]}"
+    [[ ${#from_backports[@]} -eq 0 ]] ||
+        step_run apt-backports.log "${apt[@]}" install --no-install-recommends \
+            -t "$(. /etc/os-release && printf '%s' "$VERSION_CODENAME")-backports" "${from_backports[@]}"
+    services_unban
+    services_disable_new "$before_units"
+    missing=$(packages_missing "$PACKAGE_USES")
+    [[ -z $missing ]] || die $EXIT_MISSING "packages: apt ended well, but these are still absent or too old:" "$missing"
+    step_end
+}
+
+# Bring the host's packages up to the list. $1: the uses, "bench" or "bench dev".
+packages_ensure() {
+    local missing
+    readonly PACKAGE_USES=$1
+    command -v dpkg-query >/dev/null || die $EXIT_MISSING \
+        "packages: this is no Debian system (no dpkg-query); Benchwright's host is Debian 12." \
+        "The programs that it needs are listed in $PACKAGE_LIST."
+    missing=$(packages_missing "$1")
+    [[ -z $missing ]] && return 0
+    [[ $EUID -eq 0 ]] || die $EXIT_MISSING \
+        "packages: missing or too old, and installing needs root:" \
+        "$(awk '{ print "  " $1 ($2 == "backports" ? "  (from backports)" : "") }' <<<"$missing")" \
+        "Run once as root: hw/host/setup.sh $SETUP_ARGUMENTS"
+    packages_install "$missing"
+}
