@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The verbs of bw-traffic, one a file. argv[0] is the verb; the result is the exit code of the process (options.h). */
+#ifndef BW_VERBS_H
+#define BW_VERBS_H
+
+#define BW_VERSION "0.1.0"
+
+int verb_check(int argc, char **argv);
+int verb_send(int argc, char **argv);
+int verb_recv(int argc, char **argv);
+int verb_offset(int argc, char **argv);
+int verb_witness(int argc, char **argv);
+
+#endif
