@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# The native tools, one Meson build directory a variant. Sourced by setup.sh and by the tests after progress.sh.
+# The native tools, one Meson build directory a variant. Sourced by setup.sh and tests/run.sh after progress.sh.
 #
 #   linux   for this host: the virtual bench's producers, tests          .build/linux
 #   static  one file that runs on any x86-64 Linux target                .build/static
 #   win     for Windows x86-64 targets, by mingw-w64                      .build/win
 #   asan    with AddressSanitizer and UndefinedBehaviorSanitizer: tests  .build/asan
+
+# Debian's wine64 package alone puts nothing into PATH; the cross file asks for "wine64".
+[[ ! -x /usr/lib/wine/wine64 ]] || PATH+=:/usr/lib/wine
 
 readonly MINGW_CROSS_FILE=traffic-gen/cross/x86_64-w64-mingw32.ini
 
@@ -16,35 +19,47 @@ native_arguments() {
         linux) ;;
         static) MESON_ARGUMENTS+=(-Dstatic=true) ;;
         win) MESON_ARGUMENTS+=(--cross-file "$MINGW_CROSS_FILE") ;;
-        asan) MESON_ARGUMENTS+=(-Db_sanitize=address,undefined -Db_lundef=false) ;;
-        *) die $EXIT_BAD_INPUT "native: unknown variant \"$1\"; allowed: linux static win asan" ;;
+        asan) MESON_ARGUMENTS+=("-Db_sanitize=address,undefined" -Db_lundef=false) ;;
+        *) die "$EXIT_BAD_INPUT" "native: unknown variant \"$1\"; allowed: linux static win asan" ;;
     esac
 }
 
-# Build variant $1 in .build/$1; nothing happens where nothing has changed. $2, optional: compiler (CC).
-native_build() {
-    local variant=$1 directory=$BUILD_DIR/$1 compiler=${2:-gcc} key
-    local -a MESON_ARGUMENTS
-    native_arguments "$variant"
-    [[ $variant != win ]] || compiler=x86_64-w64-mingw32-gcc
-    key="${MESON_ARGUMENTS[*]} $compiler $("$compiler" -dumpfullversion) $(meson --version)"
-    if [[ ! -f $directory/build.ninja ]] || ! stamp_matches "native-$variant" "$key"; then
-        rm -rf "$directory"
-        CC=$compiler step_run "native-$variant-setup.log" meson setup "${MESON_ARGUMENTS[@]}" "$directory"
-        stamp_write "native-$variant" "$key"
-    fi
-    # Asking ninja first keeps the nothing-to-do case silent and quick.
-    ninja -C "$directory" -n 2>/dev/null | grep -q 'no work to do' ||
-        step_run "native-$variant.log" ninja -C "$directory"
+# Print what MESON_ARGUMENTS and compiler $1 stand for; a change of it makes the directory anew.
+native_key() {
+    printf '%s ' "${MESON_ARGUMENTS[@]}" "$1" "$("$1" --version | head -n 1)" "$(meson --version)" \
+        "$(command -v wine64)"
 }
 
-# Build the variants named. Prints one progress line if anything has to be done.
+# Bring variant $1 up to the sources, in .build/$1. Prints nothing where nothing has changed.
+native_ensure_variant() {
+    local variant=$1 directory=$BUILD_DIR/$1 compiler=gcc key
+    local -a MESON_ARGUMENTS
+    native_arguments "$variant"
+    if [[ $variant == win ]]; then
+        compiler=x86_64-w64-mingw32-gcc # named by the cross file; CC would mean the build machine's compiler
+    else
+        local -x CC=$compiler
+    fi
+    key=$(native_key "$compiler")
+    if [[ -f $directory/build.ninja ]] && stamp_matches "native-$variant" "$key"; then
+        ninja -C "$directory" -n 2>/dev/null | grep -q 'no work to do' && return 0
+        step_begin native "build $variant"
+    else
+        step_begin native "configure and build $variant"
+        stamp_clear "native-$variant"
+        rm -rf "$directory"
+        step_run "native-$variant-setup.log" meson setup "${MESON_ARGUMENTS[@]}" "$directory"
+        stamp_write "native-$variant" "$key"
+    fi
+    step_run "native-$variant.log" ninja -C "$directory"
+    step_end
+}
+
+# Bring the variants named up to the sources.
 native_ensure() {
     local variant
     [[ -f meson.build ]] || return 0
     for variant in "$@"; do
-        step_begin native "build $variant"
-        native_build "$variant"
-        step_end
+        native_ensure_variant "$variant"
     done
 }

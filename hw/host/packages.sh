@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2016 # $(NAME) in formats is apt's own notation, not the shell's
 # Install the Debian packages of packages.txt that are missing. Sourced by setup.sh after progress.sh.
 
 readonly PACKAGE_LIST=hw/host/packages.txt
@@ -52,6 +52,7 @@ backports_entry() {
 }
 
 # Make apt know the backports suite: from an entry that exists, else by one derived from the suite's own.
+# Apt lists only what it has fetched, so `apt-get update` must have run.
 backports_enable() {
     local suite backports entry sentry file
     suite=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
@@ -59,16 +60,17 @@ backports_enable() {
     apt-get indextargets --format '$(RELEASE)' 'Created-By: Packages' | grep -qxF "$backports" && return 0
     sentry=$(apt-get indextargets --format '$(RELEASE) $(COMPONENT) $(SOURCESENTRY)' 'Created-By: Packages' |
         awk -v suite="$suite" '$1 == suite && $2 == "main" { print $3; exit }')
-    [[ -n $sentry ]] || die $EXIT_MISSING \
+    [[ -n $sentry ]] || die "$EXIT_MISSING" \
         "packages: apt has no source for Debian's suite \"$suite\" (component main), so \"$backports\" cannot be derived." \
         "Add the suite to /etc/apt/sources.list and start again."
     entry=$(backports_entry "$suite" "$backports" "$sentry")
-    [[ $entry == *"$backports"* ]] || die $EXIT_MISSING \
+    [[ $entry == *"$backports"* ]] || die "$EXIT_MISSING" \
         "packages: cannot derive \"$backports\" from $sentry; add that suite to apt's sources by hand."
     file=/etc/apt/sources.list.d/benchwright-backports
     [[ ${sentry%:*} == *.sources ]] && file+=.sources || file+=.list
     printf '# Written by Benchwright set-up: %s, taken from %s\n%s\n' "$backports" "${sentry%:*}" "$entry" >"$file"
     printf '%-9s %s\n' packages "added $backports to apt ($file); its packages replace nothing that is installed"
+    step_run apt-update.log "${apt[@]}" update
 }
 
 # Forbid that package scripts start services while apt runs; packages_install takes the ban back.
@@ -111,9 +113,11 @@ packages_install() {
     apt=(env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -y -q -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0)
 
     step_begin packages "installing $count Debian packages"
-    [[ ${#from_backports[@]} -eq 0 ]] || backports_enable
     before_units=$(units_enabled)
     step_run apt-update.log "${apt[@]}" update
+    if [[ ${#from_backports[@]} -gt 0 ]]; then
+        backports_enable
+    fi
     services_ban
     [[ ${#from_main[@]} -eq 0 ]] ||
         step_run apt-install.log "${apt[@]}" install --no-install-recommends "${from_main[@]}"
@@ -123,7 +127,7 @@ packages_install() {
     services_unban
     services_disable_new "$before_units"
     missing=$(packages_missing "$PACKAGE_USES")
-    [[ -z $missing ]] || die $EXIT_MISSING "packages: apt ended well, but these are still absent or too old:" "$missing"
+    [[ -z $missing ]] || die "$EXIT_MISSING" "packages: apt ended well, but these are still absent or too old:" "$missing"
     step_end
 }
 
@@ -131,12 +135,12 @@ packages_install() {
 packages_ensure() {
     local missing
     readonly PACKAGE_USES=$1
-    command -v dpkg-query >/dev/null || die $EXIT_MISSING \
+    command -v dpkg-query >/dev/null || die "$EXIT_MISSING" \
         "packages: this is no Debian system (no dpkg-query); Benchwright's host is Debian 12." \
         "The programs that it needs are listed in $PACKAGE_LIST."
     missing=$(packages_missing "$1")
     [[ -z $missing ]] && return 0
-    [[ $EUID -eq 0 ]] || die $EXIT_MISSING \
+    [[ $EUID -eq 0 ]] || die "$EXIT_MISSING" \
         "packages: missing or too old, and installing needs root:" \
         "$(awk '{ print "  " $1 ($2 == "backports" ? "  (from backports)" : "") }' <<<"$missing")" \
         "Run once as root: hw/host/setup.sh $SETUP_ARGUMENTS"

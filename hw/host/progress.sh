@@ -9,6 +9,7 @@
 #   stamp_matches NAME KEY   true if step NAME was finished with KEY
 #   stamp_write NAME KEY     remember that it was; stamp_clear NAME forgets
 
+# shellcheck disable=SC2034 # used by the scripts that source this one
 readonly EXIT_BAD_INPUT=2 EXIT_MISSING=3
 readonly BUILD_DIR=.build
 

@@ -11,7 +11,7 @@ readonly LOCK_DIR=hw/host
 # Print the interpreter that the environments are made from: $BENCHWRIGHT_PYTHON, else Debian's own.
 python_find() {
     local python=${BENCHWRIGHT_PYTHON:-/usr/bin/python3}
-    "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || die $EXIT_MISSING \
+    "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || die "$EXIT_MISSING" \
         "python: $python is not Python 3.11 or newer." \
         "Install Debian's python3 (12 or newer), or name an interpreter: BENCHWRIGHT_PYTHON=/path/to/python3"
     printf '%s' "$python"

@@ -24,7 +24,7 @@ case $SETUP_ARGUMENTS in
         sed -n '3,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
         exit 0
         ;;
-    *) die $EXIT_BAD_INPUT "setup.sh: unknown argument \"$SETUP_ARGUMENTS\"; allowed: --dev, --help" ;;
+    *) die "$EXIT_BAD_INPUT" "setup.sh: unknown argument \"$SETUP_ARGUMENTS\"; allowed: --dev, --help" ;;
 esac
 
 mkdir -p "$BUILD_DIR"

@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# All static checks. Each runs even when an earlier one has failed; the exit code is 1 if any did.
+#
+#   tests/lint/run.sh            everything
+#   tests/lint/run.sh NAME...    only these: rules python types shell suites gcc clang mingw tidy
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
+
+. hw/host/progress.sh
+
+readonly BIN=.build/venv/bin
+readonly WARNINGS="['-Wextra','-Wshadow','-Wvla']"
+
+lint_rules() {
+    $BIN/python -m tests.lint.sources
+}
+
+lint_python() {
+    $BIN/ruff check --quiet . && $BIN/ruff format --check --quiet .
+}
+
+lint_types() {
+    $BIN/pyright --warnings
+}
+
+lint_shell() {
+    local -a scripts
+    mapfile -t scripts < <(git ls-files -co --exclude-standard -- '*.sh' '.ci/run')
+    shellcheck -x "${scripts[@]}"
+}
+
+lint_suites() {
+    local -a folders=()
+    local folder
+    for folder in robot resources; do
+        [[ -z $(find "$folder" -name '*.robot' -o -name '*.resource' 2>/dev/null) ]] || folders+=("$folder")
+    done
+    [[ ${#folders[@]} -gt 0 ]] || { echo "no suites yet"; return 0; }
+    $BIN/robocop check "${folders[@]}" && $BIN/robocop format --check --diff "${folders[@]}"
+}
+
+# Build everything with one compiler, warnings as errors, in a directory of its own.
+lint_compiler() {
+    local name=$1 directory=.build/lint-$1
+    shift
+    [[ -f meson.build ]] || { echo "no native code yet"; return 0; }
+    [[ -f $directory/build.ninja ]] ||
+        meson setup --buildtype=debugoptimized -Dwerror=true -Dwarning_level=2 "$@" "$directory" || return 1
+    ninja -C "$directory"
+}
+
+lint_gcc() {
+    CC=gcc lint_compiler gcc "-Dc_args=$WARNINGS"
+}
+
+lint_clang() {
+    CC=clang lint_compiler clang "-Dc_args=$WARNINGS"
+}
+
+lint_mingw() {
+    lint_compiler mingw --cross-file traffic-gen/cross/x86_64-w64-mingw32.ini "-Dc_args=$WARNINGS"
+}
+
+lint_tidy() {
+    local database=.build/lint-clang/compile_commands.json
+    [[ -f meson.build ]] || { echo "no native code yet"; return 0; }
+    [[ -f $database ]] || lint_clang || return 1
+    run-clang-tidy -quiet -j 2 -p .build/lint-clang
+}
+
+# Run one check with its output in a log; show the output only when it fails.
+run_check() {
+    local name=$1 log=.build/log/lint-$1.log
+    STEP_NAME=$name STEP_START_S=$SECONDS
+    if "lint_$name" >"$log" 2>&1 </dev/null; then
+        step_end ok
+        return 0
+    fi
+    cat "$log"
+    step_end FAILED
+    return 1
+}
+
+main() {
+    local name
+    local -a names=("$@") failed=()
+    [[ ${#names[@]} -gt 0 ]] || names=(rules python types shell suites gcc clang mingw tidy)
+    mkdir -p .build/log
+    for name in "${names[@]}"; do
+        declare -F "lint_$name" >/dev/null || die "$EXIT_BAD_INPUT" "tests/lint/run.sh: unknown check \"$name\""
+        run_check "$name" || failed+=("$name")
+    done
+    [[ ${#failed[@]} -eq 0 ]] || die 1 "lint: failed: ${failed[*]}"
+    echo "lint      clean after $SECONDS s"
+}
+
+main "$@"

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each rule of source text must find its breach and nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from tests.lint.sources import SPDX_LINE, Finding, check, source_paths
+
+SPDX = f"# {SPDX_LINE}\n"
+
+
+def findings_of(folder: Path, name: str, text: str) -> list[Finding]:
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return check(folder, [PurePosixPath(name)])
+
+
+def test_accepts_a_licensed_file(tmp_path: Path) -> None:
+    assert findings_of(tmp_path, "a.py", SPDX + "x = 1\n") == []
+
+
+def test_finds_a_missing_licence(tmp_path: Path) -> None:
+    assert [finding.line for finding in findings_of(tmp_path, "a.py", "x = 1\n")] == [1]
+
+
+def test_finds_a_licence_that_comes_too_late(tmp_path: Path) -> None:
+    assert len(findings_of(tmp_path, "a.sh", "\n\n\n" + SPDX)) == 1
+
+
+@pytest.mark.parametrize("name", ["a.json", "LICENSE", "tests/fuzz/corpus/one.toml"])
+def test_asks_no_licence_of_formats_without_comments(tmp_path: Path, name: str) -> None:
+    assert findings_of(tmp_path, name, "1\n") == []
+
+
+@pytest.mark.parametrize(
+    "condition", ["#ifdef _WIN32", "# if defined(__linux__)", "#elif defined(__MINGW32__)"]
+)
+def test_finds_an_os_condition_outside_the_port_layer(tmp_path: Path, condition: str) -> None:
+    text = f"/* {SPDX_LINE} */\n{condition}\n#endif\n"
+    assert [finding.line for finding in findings_of(tmp_path, "traffic-gen/send.c", text)] == [2]
+    assert findings_of(tmp_path, "traffic-gen/port.h", text) == []
+    assert findings_of(tmp_path, "traffic-gen/port_win32.c", text) == []
+
+
+def test_leaves_other_conditions_alone(tmp_path: Path) -> None:
+    text = f"/* {SPDX_LINE} */\n#ifndef BW_SEND_H\n#define BW_SEND_H\n#endif\n"
+    assert findings_of(tmp_path, "traffic-gen/send.h", text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/" + "home/alice/bench",
+        "cd /" + "work/tree",
+        "https://pypi." + "org/simple",
+        "http://deb.debian." + "org/debian",
+    ],
+)
+def test_finds_text_of_one_machine(tmp_path: Path, text: str) -> None:
+    assert [finding.line for finding in findings_of(tmp_path, "a.md", SPDX + text + "\n")] == [2]
+
+
+@pytest.mark.parametrize("text", ["$HOME/.cache", "~/work/notes", "tests/home/alice", "framework/x"])
+def test_leaves_relative_text_alone(tmp_path: Path, text: str) -> None:
+    assert findings_of(tmp_path, "a.md", SPDX + text + "\n") == []
+
+
+def test_skips_binaries(tmp_path: Path) -> None:
+    (tmp_path / "a.dat").write_bytes(b"\0\1\2")
+    assert check(tmp_path, [PurePosixPath("a.dat")]) == []
+
+
+def test_lists_new_files_but_not_ignored_ones(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / ".gitignore").write_text("/out/\n")
+    (tmp_path / "new.py").write_text("")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "made.py").write_text("")
+    assert source_paths(tmp_path) == [PurePosixPath(".gitignore"), PurePosixPath("new.py")]
