@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The model of a bench and its file.
+
+A bench file is a labgrid environment (its `targets:` say how each node is reached and powered) with one more section,
+`benchwright:`, which says what each node is for. `labgrid-client -c FILE` works on it too.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hw.errors import ConfigError
+from hw.fields import Fields
+
+SCHEMA = "benchwright.bench/1"
+
+
+class NodeKind(StrEnum):
+    """How commands reach a node."""
+
+    LOCAL = "local"  # the machine that runs the suites
+    NAMESPACE = "namespace"  # a network namespace of the virtual bench, on this machine
+    LABGRID = "labgrid"  # a labgrid target of the same name, by SSH
+
+
+@dataclass(frozen=True)
+class NodeSpec:
+    """A machine, or a namespace, on which native tools run."""
+
+    name: str
+    kind: NodeKind
+    clock: str
+    priority: int
+    """SCHED_FIFO priority of the tools on this node; 0: ordinary scheduling."""
+
+
+@dataclass(frozen=True)
+class ClockSpec:
+    """A distinct clock of the bench, and where two-way time transfer reaches it."""
+
+    name: str
+    node: str
+    address: str
+    port: int
+
+
+@dataclass(frozen=True)
+class TargetSpec:
+    """A device under test."""
+
+    kind: str
+    node: str
+    test_address: str
+    test_interface: str
+    provisioning: str
+    """Folder under `targets/` whose `provision/` scripts prepare it."""
+
+
+@dataclass(frozen=True)
+class ProducerSpec:
+    """One data producer of the pattern."""
+
+    number: int
+    node: str
+    address: str
+
+
+@dataclass(frozen=True)
+class ImpairmentSpec:
+    """The node with kernel netem between chosen producers and the target."""
+
+    node: str
+    interface: str
+    """Its interface towards the target: netem is put on its way out."""
+    producers: tuple[int, ...]
+    """Producers whose link it can be on; empty: any."""
+
+
+@dataclass(frozen=True)
+class CaptureSpec:
+    """Where packets to and from the target can be seen: a mirror port, or the switch itself."""
+
+    node: str
+    interface: str
+
+
+@dataclass(frozen=True)
+class WitnessSpec:
+    """Where the stall witness runs: the machines whose standstill is the bench's fault."""
+
+    node: str
+    cpus: tuple[int, ...]
+    threshold_us: int
+
+
+@dataclass(frozen=True)
+class VirtualSpec:
+    """What the project builds itself: namespaces, links and guests on this machine."""
+
+    test_subnet: str
+    control_subnet: str
+    rate_mbps: int
+    switch_buffer_bytes: int
+
+
+@dataclass(frozen=True)
+class BenchSpec:
+    """A bench as its file describes it."""
+
+    path: Path
+    name: str
+    simulated: bool
+    reference_clock: str
+    environment: str
+    nodes: dict[str, NodeSpec]
+    clocks: dict[str, ClockSpec]
+    targets: dict[str, TargetSpec]
+    producers: dict[int, ProducerSpec]
+    impairment: ImpairmentSpec | None
+    capture: CaptureSpec | None
+    witness: WitnessSpec | None
+    virtual: VirtualSpec | None
+    labgrid_targets: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+def load_bench(path: Path) -> BenchSpec:
+    """Read and check a bench file.
+
+    Args:
+        path: The YAML file.
+
+    Raises:
+        ConfigError: Names file, field and allowed range.
+    """
+    try:
+        document: object = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not YAML: {error}") from error
+    top = Fields(document, str(path), "(top)")
+    section = top.child("benchwright")
+    assert section is not None
+    labgrid = top.table_of("targets", optional=True)
+    for name in ("tools", "images", "paths", "options", "imports", "features"):
+        if top.has(name):
+            raise ConfigError(f"{path}: {name}: labgrid's key is not used by Benchwright; put it under targets")
+    top.finish()
+    document_targets: dict[str, Any] = yaml.safe_load(path.read_text()).get("targets") or {}
+    spec = _read_section(path, section, document_targets)
+    _check_references(spec, set(labgrid))
+    return spec
+
+
+def _read_section(path: Path, section: Fields, labgrid_targets: dict[str, Any]) -> BenchSpec:
+    section.text("schema", choices=(SCHEMA,))
+    spec = BenchSpec(
+        path=path,
+        name=section.text("name"),
+        simulated=section.boolean("simulated"),
+        reference_clock=section.text("reference_clock"),
+        environment=section.text("environment", ""),
+        nodes={name: _node(name, table) for name, table in section.table_of("nodes").items()},
+        clocks={name: _clock(name, table) for name, table in section.table_of("clocks").items()},
+        targets={name: _target(name, table) for name, table in section.table_of("targets").items()},
+        producers=_producers(section),
+        impairment=_impairment(section.child("impairment", optional=True)),
+        capture=_capture(section.child("capture", optional=True)),
+        witness=_witness(section.child("witness", optional=True)),
+        virtual=_virtual(section.child("virtual", optional=True)),
+        labgrid_targets=labgrid_targets,
+    )
+    section.finish()
+    if spec.virtual is not None and not spec.simulated:
+        raise ConfigError(f"{path}: benchwright.simulated: must be true on a bench with a virtual section")
+    return spec
+
+
+def _node(name: str, table: Fields) -> NodeSpec:
+    spec = NodeSpec(
+        name=name,
+        kind=NodeKind(table.text("kind", choices=[kind.value for kind in NodeKind])),
+        clock=table.text("clock"),
+        priority=table.integer("priority", 0, 98, 50),
+    )
+    table.finish()
+    return spec
+
+
+def _clock(name: str, table: Fields) -> ClockSpec:
+    spec = ClockSpec(name, table.text("node"), _address(table, "address"), table.integer("port", 1, 65535, 19999))
+    table.finish()
+    return spec
+
+
+def _target(kind: str, table: Fields) -> TargetSpec:
+    spec = TargetSpec(
+        kind=kind,
+        node=table.text("node"),
+        test_address=_address(table, "test_address"),
+        test_interface=table.text("test_interface"),
+        provisioning=table.text("provisioning", kind),
+    )
+    table.finish()
+    return spec
+
+
+def _producers(section: Fields) -> dict[int, ProducerSpec]:
+    producers: dict[int, ProducerSpec] = {}
+    for name, table in section.table_of("producers").items():
+        if not name.isdigit() or not 1 <= int(name) <= 655:
+            raise ConfigError(f"{table.file}: {table.table}: a producer's number must be in 1..655")
+        producers[int(name)] = ProducerSpec(int(name), table.text("node"), _address(table, "address"))
+        table.finish()
+    return producers
+
+
+def _impairment(table: Fields | None) -> ImpairmentSpec | None:
+    if table is None:
+        return None
+    spec = ImpairmentSpec(table.text("node"), table.text("interface"), table.integers("producers", 1, 655, ()))
+    table.finish()
+    return spec
+
+
+def _capture(table: Fields | None) -> CaptureSpec | None:
+    if table is None:
+        return None
+    spec = CaptureSpec(table.text("node"), table.text("interface"))
+    table.finish()
+    return spec
+
+
+def _witness(table: Fields | None) -> WitnessSpec | None:
+    if table is None:
+        return None
+    spec = WitnessSpec(
+        table.text("node"), table.integers("cpus", 0, 4095), table.integer("threshold_us", 10, 1_000_000, 2000)
+    )
+    table.finish()
+    return spec
+
+
+def _virtual(table: Fields | None) -> VirtualSpec | None:
+    if table is None:
+        return None
+    spec = VirtualSpec(
+        test_subnet=_network(table, "test_subnet"),
+        control_subnet=_network(table, "control_subnet"),
+        rate_mbps=table.integer("rate_mbps", 1, 100_000, 1000),
+        switch_buffer_bytes=table.integer("switch_buffer_bytes", 10_000, 1_000_000_000, 4_000_000),
+    )
+    table.finish()
+    return spec
+
+
+def _address(table: Fields, key: str) -> str:
+    text = table.text(key)
+    try:
+        return str(ipaddress.IPv4Address(text))
+    except ValueError as error:
+        raise ConfigError(f"{table.file}: {table.table}.{key}: must be an IPv4 address, found {text!r}") from error
+
+
+def _network(table: Fields, key: str) -> str:
+    text = table.text(key)
+    try:
+        return str(ipaddress.IPv4Network(text))
+    except ValueError as error:
+        raise ConfigError(f"{table.file}: {table.table}.{key}: must be an IPv4 network, found {text!r}") from error
+
+
+def _check_references(spec: BenchSpec, labgrid_names: set[str]) -> None:
+    def refer(where: str, name: str, among: object, what: str) -> None:
+        names = sorted(str(item) for item in among)  # type: ignore[attr-defined]
+        if name not in names:
+            raise ConfigError(f"{spec.path}: benchwright.{where}: no {what} {name!r}; there are: {', '.join(names)}")
+
+    refer("reference_clock", spec.reference_clock, spec.clocks, "clock")
+    for node in spec.nodes.values():
+        if node.kind is NodeKind.LABGRID:
+            refer(f"nodes.{node.name}", node.name, labgrid_names, "labgrid target")
+        if node.kind is NodeKind.NAMESPACE and spec.virtual is None:
+            raise ConfigError(f"{spec.path}: benchwright.nodes.{node.name}.kind: namespace needs a virtual section")
+    for clock in spec.clocks.values():
+        refer(f"clocks.{clock.name}.node", clock.node, spec.nodes, "node")
+    for target in spec.targets.values():
+        refer(f"targets.{target.kind}.node", target.node, spec.nodes, "node")
+    for producer in spec.producers.values():
+        refer(f"producers.{producer.number}.node", producer.node, spec.nodes, "node")
+        refer(f"nodes.{producer.node}.clock", spec.nodes[producer.node].clock, spec.clocks, "clock")
+    for where, part in (("impairment", spec.impairment), ("capture", spec.capture), ("witness", spec.witness)):
+        if part is not None:
+            refer(f"{where}.node", part.node, spec.nodes, "node")

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Delay and loss by kernel netem on a node between chosen producers and the target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hw.bench import ImpairmentSpec
+from hw.errors import CapabilityError, ConfigError
+from hw.virtual import network
+
+if TYPE_CHECKING:
+    from hw.session import Bench
+
+# Packets that netem may hold: an explicit limit, for the default of 1000 loses packets of the larger bursts.
+QUEUE_PACKETS = 100_000
+
+
+class NetemImpairment:
+    """The impairment node of a bench; on a virtual bench producers are plugged over to it."""
+
+    def __init__(self, bench: Bench, spec: ImpairmentSpec) -> None:
+        """Describe the impairment; nothing is changed."""
+        self._bench = bench
+        self._spec = spec
+
+    def apply(self, producers: Sequence[int], delay_us: int, loss_percent: float) -> None:
+        """Delay and lose packets of these producers on their way to the target.
+
+        Args:
+            producers: Their numbers; the others are not touched.
+            delay_us: Added delay, microseconds, 0..10_000_000.
+            loss_percent: Share of packets that is lost, 0..100, independent of each other.
+        """
+        if not 0 <= delay_us <= 10_000_000:
+            raise ConfigError(f"delay_us: must be in 0..10000000, found {delay_us}")
+        if not 0.0 <= loss_percent <= 100.0:
+            raise ConfigError(f"loss_percent: must be in 0..100, found {loss_percent}")
+        allowed = self._spec.producers
+        wrong = [number for number in producers if number not in self._bench.spec.producers or (allowed and number not in allowed)]
+        if wrong:
+            raise CapabilityError(f"bench {self._bench.spec.name}: the impairment node is not on the link of producer {wrong[0]}")
+        self._bench.power_on([self._spec.node])
+        loss = ["loss", f"{loss_percent:g}%"] if loss_percent else []
+        self._bench.node(self._spec.node).run(
+            ["tc", "qdisc", "replace", "dev", self._spec.interface, "root", "netem"]
+            + ["limit", str(QUEUE_PACKETS), "delay", f"{delay_us}us", *loss]
+        )
+        for number in self._bench.spec.producers:
+            self._plug(number, "br-impair" if number in producers else "br-test")
+
+    def clear(self) -> None:
+        """Take the disturbance out of the way; on a virtual bench power its node off."""
+        for number in self._bench.spec.producers:
+            self._plug(number, "br-test")
+        if self._bench.spec.virtual is not None:
+            self._bench.power_off(self._spec.node)
+        else:
+            self._bench.node(self._spec.node).run(
+                ["tc", "qdisc", "delete", "dev", self._spec.interface, "root"], check=False
+            )
+
+    def _plug(self, number: int, bridge: str) -> None:
+        if self._bench.spec.virtual is None:
+            return
+        node = self._bench.spec.producers[number].node
+        switch = self._bench.namespace("switch")
+        for port in (node, f"t-{node}"):
+            if port in network.ports(switch, "br-test") and bridge != "br-test":
+                network.move_port(switch, port, bridge)
+            elif port in network.ports(switch, "br-impair") and bridge != "br-impair":
+                network.move_port(switch, port, bridge)

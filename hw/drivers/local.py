@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes on this machine: the host itself, and network namespaces of the virtual bench."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from hw.errors import BenchError
+from hw.protocols import Completed
+
+
+class LocalJob:
+    """A native tool that runs as a child of this process."""
+
+    def __init__(self, name: str, process: subprocess.Popen[bytes], output: Path, errors: Path) -> None:
+        """Watch a started process whose stdout goes to `output` and stderr to `errors`."""
+        self.name = name
+        self._process = process
+        self._output = output
+        self._errors = errors
+
+    def wait_ready(self, timeout_s: float) -> None:
+        """Return when the tool has said `ready`."""
+        deadline = time.monotonic() + timeout_s
+        while not says_ready(self._output):
+            if self._process.poll() is not None:
+                raise BenchError(
+                    f"{self.name}: ended with exit code {self._process.returncode} before it was ready: "
+                    + tail(self._errors)
+                )
+            if time.monotonic() > deadline:
+                raise BenchError(f"{self.name}: not ready after {timeout_s:g} s: {tail(self._errors)}")
+            time.sleep(0.02)
+
+    def wait(self, timeout_s: float) -> int:
+        """Return the exit code of the tool."""
+        try:
+            return self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired as error:
+            raise BenchError(f"{self.name}: still running after {timeout_s:g} s") from error
+
+    def stop(self) -> None:
+        """Ask the tool to end."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+
+    def fetch(self) -> Path:
+        """Return the file with the tool's answers."""
+        return self._output
+
+
+class LocalNode:
+    """Runs commands on this machine, in a network namespace where one is given."""
+
+    def __init__(self, name: str, clock: str, priority: int, namespace: str = "") -> None:
+        """Describe the node; nothing is created.
+
+        Args:
+            name: Name of the node in the bench file.
+            clock: Name of the clock that it stamps with.
+            priority: SCHED_FIFO priority of its tools, 0 for none.
+            namespace: Network namespace; empty: this process's own.
+        """
+        self.name = name
+        self.clock = clock
+        self.priority = priority
+        self._prefix = ["ip", "netns", "exec", namespace] if namespace else []
+
+    def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> Completed:
+        """Run a command to its end."""
+        command = [*self._prefix, *argv]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
+        except subprocess.TimeoutExpired as error:
+            raise BenchError(f"{self.name}: {' '.join(argv)}: no end after {timeout_s:g} s") from error
+        except OSError as error:
+            raise BenchError(f"{self.name}: {' '.join(argv)}: {error.strerror}") from error
+        completed = Completed(tuple(argv), done.returncode, done.stdout, done.stderr)
+        if check:
+            require_success(self.name, completed)
+        return completed
+
+    def start(self, argv: Sequence[str], stem: Path) -> LocalJob:
+        """Start a native tool."""
+        output, errors = stem.with_suffix(".ndjson"), stem.with_suffix(".err")
+        with output.open("wb") as out, errors.open("wb") as err:
+            process = subprocess.Popen(
+                [*self._prefix, *argv], stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+            )
+        return LocalJob(f"{Path(argv[0]).name} {argv[1] if len(argv) > 1 else ''} on {self.name}", process, output, errors)
+
+    def put(self, local: Path, remote: str) -> None:
+        """Copy a file within this machine."""
+        if Path(remote).resolve() != local.resolve():
+            Path(remote).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(local, remote)
+
+    def get(self, remote: str, local: Path) -> None:
+        """Copy a file within this machine."""
+        self.put(Path(remote), str(local))
+
+
+def require_success(node: str, completed: Completed) -> None:
+    """Raise BenchError unless the command's exit code is 0."""
+    if completed.exit_code != 0:
+        detail = completed.stderr.strip() or completed.stdout.strip() or "no output"
+        raise BenchError(f"{node}: {' '.join(completed.argv)}: exit code {completed.exit_code}: {detail[-500:]}")
+
+
+def says_ready(output: Path) -> bool:
+    """Tell whether the first line of a tool's answers is a complete `ready`."""
+    try:
+        with output.open("rb") as lines:
+            first = lines.readline()
+    except FileNotFoundError:
+        return False
+    if not first.endswith(b"\n"):
+        return False
+    try:
+        return json.loads(first).get("type") == "ready"
+    except (ValueError, AttributeError):
+        return False
+
+
+def tail(path: Path, size_bytes: int = 500) -> str:
+    """Return the end of a text file, or a remark that there is none."""
+    try:
+        text = path.read_text(errors="replace").strip()
+    except OSError:
+        return "no message"
+    return text[-size_bytes:] or "no message"

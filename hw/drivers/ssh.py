@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes reached by SSH through labgrid, also from inside a network namespace.
+
+A tool is started so that it outlives the connection and writes to a file on the node: while a measurement runs, nothing
+travels over SSH (FD.io CSIT's rule), and the answers are fetched afterwards.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import attr
+from labgrid import target_factory
+from labgrid.driver import SSHDriver
+from labgrid.driver.exception import ExecutionError
+
+from hw.drivers.local import require_success, says_ready, tail
+from hw.errors import BenchError
+from hw.protocols import Completed
+
+WORK_FOLDER = "/run/benchwright"
+
+
+@target_factory.reg_driver
+@attr.s(eq=False)
+class NamespaceSSHDriver(SSHDriver):
+    """labgrid's SSHDriver for a guest that only a network namespace of this machine can reach.
+
+    Args:
+        namespace: Name of the network namespace.
+        known_hosts: File with the one host key that is accepted; empty: any, as labgrid's own driver does.
+    """
+
+    namespace = attr.ib(default="", validator=attr.validators.instance_of(str))
+    known_hosts = attr.ib(default="", validator=attr.validators.instance_of(str))
+
+    def _start_own_master_once(self, timeout: int) -> str:
+        options: list[str] = []
+        if self.namespace:
+            # nsenter by file: `ip netns exec` would remount /sys for nothing.
+            proxy = f"nsenter --net=/run/netns/{self.namespace} nc %h %p"
+            options += ["-o", f"ProxyCommand={proxy}"]
+        if self.known_hosts:
+            # ssh keeps the first value of an option: these come before labgrid's own.
+            options += ["-o", f"UserKnownHostsFile={self.known_hosts}", "-o", "StrictHostKeyChecking=yes"]
+        before = self.ssh_prefix
+        self.ssh_prefix = [*options, *before]
+        try:
+            return super()._start_own_master_once(timeout)
+        finally:
+            self.ssh_prefix = before
+
+
+class SshJob:
+    """A native tool that runs detached on a node."""
+
+    def __init__(self, node: SshNode, name: str, folder: str, stem: Path) -> None:
+        """Watch the tool whose files are in `folder` on the node; copies go to `stem`."""
+        self.name = name
+        self._node = node
+        self._folder = folder
+        self._output = stem.with_suffix(".ndjson")
+        self._errors = stem.with_suffix(".err")
+
+    def wait_ready(self, timeout_s: float) -> None:
+        """Return when the tool has said `ready`; polls over SSH, so call it before measuring begins."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            self.fetch()
+            if says_ready(self._output):
+                return
+            code = self._exit_code()
+            if code is not None:
+                raise BenchError(f"{self.name}: ended with exit code {code} before it was ready: {tail(self._errors)}")
+            if time.monotonic() > deadline:
+                raise BenchError(f"{self.name}: not ready after {timeout_s:g} s: {tail(self._errors)}")
+            time.sleep(0.1)
+
+    def wait(self, timeout_s: float) -> int:
+        """Return the exit code; polls over SSH, so call it when measuring is over."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            code = self._exit_code()
+            if code is not None:
+                return code
+            if time.monotonic() > deadline:
+                raise BenchError(f"{self.name}: still running after {timeout_s:g} s")
+            time.sleep(0.2)
+
+    def stop(self) -> None:
+        """Ask the tool to end."""
+        pid_file = shlex.quote(f"{self._folder}/pid")
+        self._node.run(["sh", "-c", f"[ -e {shlex.quote(self._folder)}/rc ] || kill -TERM $(cat {pid_file})"], check=False)
+
+    def fetch(self) -> Path:
+        """Copy the answers so far."""
+        for remote, local in (("out", self._output), ("err", self._errors)):
+            done = self._node.run(["cat", f"{self._folder}/{remote}"], check=False)
+            local.write_text(done.stdout)
+        return self._output
+
+    def _exit_code(self) -> int | None:
+        done = self._node.run(["cat", f"{self._folder}/rc"], check=False)
+        text = done.stdout.strip()
+        return int(text) if done.exit_code == 0 and text.lstrip("-").isdigit() else None
+
+
+class SshNode:
+    """A node behind a labgrid CommandProtocol and FileTransferProtocol."""
+
+    def __init__(self, name: str, clock: str, priority: int, driver: Any) -> None:
+        """Wrap an active labgrid SSHDriver.
+
+        Args:
+            name: Name of the node in the bench file.
+            clock: Name of the clock that it stamps with.
+            priority: SCHED_FIFO priority of its tools.
+            driver: labgrid's driver; activated by the bench.
+        """
+        self.name = name
+        self.clock = clock
+        self.priority = priority
+        self._driver = driver
+        self._started = 0
+
+    def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> Completed:
+        """Run a command to its end."""
+        try:
+            out, err, code = self._driver.run(shlex.join(argv), timeout=timeout_s, decodeerrors="replace")
+        except subprocess.TimeoutExpired as error:
+            raise BenchError(f"{self.name}: {' '.join(argv)}: no end after {timeout_s:g} s") from error
+        except ExecutionError as error:
+            raise BenchError(f"{self.name}: no connection by SSH: {error}") from error
+        text = "\n".join(out) + ("\n" if out else "")
+        completed = Completed(tuple(argv), code, text, "\n".join(err))
+        if code == 255:
+            raise BenchError(f"{self.name}: the SSH connection broke at {' '.join(argv)}: {completed.stderr[-300:]}")
+        if check:
+            require_success(self.name, completed)
+        return completed
+
+    def start(self, argv: Sequence[str], stem: Path) -> SshJob:
+        """Start a native tool, detached."""
+        self._started += 1
+        folder = f"{WORK_FOLDER}/job-{self._started}"
+        # The shell that waits for the tool is detached from the connection; it leaves the exit code in a file.
+        launcher = (
+            f"{shlex.join(argv)} >{folder}/out 2>{folder}/err & echo $! >{folder}/pid; "
+            f"wait $!; echo $? >{folder}/rc.new; mv {folder}/rc.new {folder}/rc"
+        )
+        script = f"rm -rf {folder}; mkdir -p {folder}; setsid sh -c {shlex.quote(launcher)} </dev/null >/dev/null 2>&1 &"
+        self.run(["sh", "-c", script])
+        return SshJob(self, f"{Path(argv[0]).name} {argv[1] if len(argv) > 1 else ''} on {self.name}", folder, stem)
+
+    def put(self, local: Path, remote: str) -> None:
+        """Copy a file to the node, keeping its mode."""
+        self.run(["mkdir", "-p", str(Path(remote).parent)])
+        try:
+            self._driver.put(str(local), remote)
+        except (ExecutionError, subprocess.CalledProcessError) as error:
+            raise BenchError(f"{self.name}: cannot copy {local.name} to {remote}: {error}") from error
+
+    def get(self, remote: str, local: Path) -> None:
+        """Copy a file from the node."""
+        try:
+            self._driver.get(remote, str(local))
+        except (ExecutionError, subprocess.CalledProcessError) as error:
+            raise BenchError(f"{self.name}: cannot copy {remote}: {error}") from error

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""labgrid's view of a guest of the virtual bench: a resource that describes it, a driver that powers it."""
+
+from __future__ import annotations
+
+import subprocess
+import zlib
+from pathlib import Path
+from typing import Any
+
+import attr
+from labgrid import target_factory
+from labgrid.driver.common import Driver
+from labgrid.protocol import PowerProtocol
+from labgrid.resource.common import Resource
+
+from hw.errors import BenchError
+from hw.virtual import accel, image
+from hw.virtual.guest_config import GuestBridge, GuestClock, GuestConfig, GuestInterface, write_run_config
+from hw.virtual.qemu import GuestCard, GuestMachine, QemuGuest
+
+_INT = attr.validators.instance_of(int)
+_STR = attr.validators.instance_of(str)
+
+
+@target_factory.reg_resource
+@attr.s(eq=False)
+class VirtualGuest(Resource):
+    """A guest under QEMU; attributes are described in docs/bench-files.md.
+
+    Args:
+        role: `target`, `producer` or `impair`: which kernel, and how its test interfaces are connected.
+        namespace: Namespace of the switch (filled in by the bench).
+        folder: Folder for the run's keys, initrd, console log and control socket (filled in by the bench).
+        control_prefix_length: Of the control network (filled in by the bench).
+        test_prefix_length: Of the test network (filled in by the bench).
+    """
+
+    cpus = attr.ib(default=1, validator=_INT)
+    memory_mb = attr.ib(default=384, validator=_INT)
+    role = attr.ib(default="target", validator=attr.validators.in_(("target", "producer", "impair")))
+    test_address = attr.ib(default="", validator=_STR)
+    control_address = attr.ib(default="", validator=_STR)
+    vcpu_priority = attr.ib(default=0, validator=_INT)
+    main_loop_priority = attr.ib(default=0, validator=_INT)
+    clock_offset_ms = attr.ib(default=0, validator=_INT)
+    clock_rate_ppb = attr.ib(default=0, validator=_INT)
+    namespace = attr.ib(default="", validator=_STR)
+    folder = attr.ib(default="", validator=_STR)
+    control_prefix_length = attr.ib(default=24, validator=_INT)
+    test_prefix_length = attr.ib(default=24, validator=_INT)
+
+    def taps(self) -> list[tuple[str, str]]:
+        """Return the taps that the guest needs, each with the bridge that it belongs on, in the order of its cards."""
+        name = self.target.name
+        test = [(f"i-{name}", "br-impair"), (f"t-{name}", "br-test")] if self.role == "impair" else [(f"t-{name}", "br-test")]
+        return [*test, (f"c-{name}", "br-control")]
+
+
+@target_factory.reg_driver
+@attr.s(eq=False)
+class VirtualGuestDriver(Driver, PowerProtocol):
+    """Powers a VirtualGuest: boots it with a host key and a login key made for this run."""
+
+    bindings = {"guest": VirtualGuest}  # noqa: RUF012  (labgrid's form)
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        self._running: QemuGuest | None = None
+
+    @Driver.check_active
+    def on(self) -> None:
+        """Boot the guest; returns when QEMU runs, not when the guest answers."""
+        if self._running is not None and self._running.running:
+            return
+        folder = Path(self.guest.folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._running = QemuGuest.start(self._machine(folder), folder)
+
+    @Driver.check_active
+    def off(self) -> None:
+        """Cut the guest's power."""
+        if self._running is not None:
+            self._running.power_off()
+            self._running = None
+
+    @Driver.check_active
+    def cycle(self) -> None:
+        """Cut the power and boot again."""
+        self.off()
+        self.on()
+
+    @property
+    def qemu(self) -> QemuGuest:
+        """The running guest.
+
+        Raises:
+            BenchError: It is off.
+        """
+        if self._running is None:
+            raise BenchError(f"guest {self.target.name} is off")
+        return self._running
+
+    def on_deactivate(self) -> None:
+        """Leave nothing running."""
+        if self._running is not None:
+            self._running.power_off()
+            self._running = None
+
+    def _machine(self, folder: Path) -> GuestMachine:
+        guest = self.guest
+        images = image.build_or_get(guest.role)
+        cards = [GuestCard(tap, _mac(tap)) for tap, _bridge in guest.taps()]
+        initrd = write_run_config(folder / "initrd", images.initrd, self._config(folder, cards))
+        return GuestMachine(
+            name=self.target.name,
+            namespace=guest.namespace,
+            accelerator=accel.probe(),
+            cpus=guest.cpus,
+            memory_mb=guest.memory_mb,
+            kernel=images.kernel,
+            initrd=initrd,
+            root=images.root,
+            kernel_arguments=images.command_line,
+            cards=tuple(cards),
+            vcpu_priority=guest.vcpu_priority,
+            main_loop_priority=guest.main_loop_priority,
+        )
+
+    def _config(self, folder: Path, cards: list[GuestCard]) -> GuestConfig:
+        guest = self.guest
+        host_key, known_host = _key_pair(folder / "ssh_host_ed25519_key")
+        _login_private, login = _key_pair(folder / "login_key")
+        (folder / "known_hosts").write_text(f"{guest.control_address} {known_host}\n")
+        control = GuestInterface(cards[-1].mac, "control0", f"{guest.control_address}/{guest.control_prefix_length}")
+        bridges: tuple[GuestBridge, ...] = ()
+        if guest.role == "impair":
+            test = [GuestInterface(card.mac, f"test{number}") for number, card in enumerate(cards[:-1])]
+            bridges = (GuestBridge("br0", tuple(card.name for card in test)),)
+        else:
+            test = [GuestInterface(cards[0].mac, "test0", f"{guest.test_address}/{guest.test_prefix_length}")]
+        return GuestConfig(
+            hostname=self.target.name,
+            interfaces=(*test, control),
+            ssh_address=guest.control_address,
+            authorized_keys=(login,),
+            host_key=host_key,
+            bridges=bridges,
+            clock=GuestClock(step_ns=guest.clock_offset_ms * 1_000_000, frequency_ppb=guest.clock_rate_ppb),
+        )
+
+
+def guest_of(target: Any) -> Any:
+    """Return the VirtualGuest resource of a labgrid target, or None where it is a real machine."""
+    found = [resource for resource in target.resources if isinstance(resource, VirtualGuest)]
+    return found[0] if found else None
+
+
+def _mac(tap: str) -> str:
+    """Return a locally administered address that is always the same for the same tap."""
+    digest = zlib.crc32(tap.encode())
+    return "52:54:" + ":".join(f"{(digest >> shift) & 0xFF:02x}" for shift in (24, 16, 8, 0))
+
+
+def _key_pair(path: Path) -> tuple[str, str]:
+    """Make an ed25519 key pair for this run; return the private key's text and the public key's line."""
+    public = path.with_name(path.name + ".pub")
+    path.unlink(missing_ok=True)
+    public.unlink(missing_ok=True)
+    subprocess.run(
+        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "benchwright", "-f", str(path)],
+        check=True,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+    )
+    return path.read_text(), public.read_text().strip()

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Strict reading of tables from YAML and TOML: unknown keys, wrong types and values out of range are errors that say where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from hw.errors import ConfigError
+
+_REQUIRED: Any = object()
+
+
+class Fields:
+    """One table of a configuration file; ask for each key, then call `finish`."""
+
+    def __init__(self, data: object, file: str, table: str) -> None:
+        """Wrap a table.
+
+        Args:
+            data: What the parser returned; must be a mapping with string keys.
+            file: Name of the file, for messages.
+            table: Path of the table inside the file, for messages.
+        """
+        self.file = file
+        self.table = table
+        if not isinstance(data, Mapping):
+            raise ConfigError(f"{file}: {table}: must be a table of keys, found {type(data).__name__}")
+        items = cast("Mapping[object, object]", data)
+        for key in items:
+            if not isinstance(key, str | int) or isinstance(key, bool):
+                raise ConfigError(f"{file}: {table}: key {key!r} must be a plain name (quote it)")
+        self._data: dict[str, object] = {str(key): value for key, value in items.items()}
+        self._asked: set[str] = set()
+
+    def _take(self, key: str, default: object) -> object:
+        self._asked.add(key)
+        if key in self._data:
+            return self._data[key]
+        if default is _REQUIRED:
+            raise ConfigError(f"{self.file}: {self.table}.{key}: missing")
+        return default
+
+    def _wrong(self, key: str, found: object, wanted: str) -> ConfigError:
+        return ConfigError(f"{self.file}: {self.table}.{key}: must be {wanted}, found {found!r}")
+
+    def text(self, key: str, default: str | None = _REQUIRED, choices: Sequence[str] = ()) -> str:
+        """Return a string, one of `choices` where given."""
+        value = self._take(key, default)
+        if not isinstance(value, str):
+            raise self._wrong(key, value, "a string")
+        if choices and value not in choices:
+            raise self._wrong(key, value, "one of " + ", ".join(choices))
+        return value
+
+    def integer(self, key: str, low: int, high: int, default: int | None = _REQUIRED) -> int:
+        """Return an integer in low..high."""
+        value = self._take(key, default)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise self._wrong(key, value, f"an integer in {low}..{high}")
+        return value
+
+    def number(self, key: str, low: float, high: float, default: float | None = _REQUIRED) -> float:
+        """Return a number in low..high."""
+        value = self._take(key, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+            raise self._wrong(key, value, f"a number in {low}..{high}")
+        return float(value)
+
+    def boolean(self, key: str, default: bool | None = _REQUIRED) -> bool:
+        """Return true or false."""
+        value = self._take(key, default)
+        if not isinstance(value, bool):
+            raise self._wrong(key, value, "true or false")
+        return value
+
+    def integers(self, key: str, low: int, high: int, default: Sequence[int] | None = _REQUIRED) -> tuple[int, ...]:
+        """Return a list of integers, each in low..high."""
+        value = self._take(key, default)
+        if isinstance(value, str) or not isinstance(value, Sequence):
+            raise self._wrong(key, value, f"a list of integers in {low}..{high}")
+        items = cast("Sequence[object]", value)
+        for item in items:
+            if isinstance(item, bool) or not isinstance(item, int) or not low <= item <= high:
+                raise self._wrong(key, item, f"a list of integers in {low}..{high}")
+        return tuple(cast("Sequence[int]", items))
+
+    def table_of(self, key: str, optional: bool = False) -> dict[str, Fields]:
+        """Return a table whose values are tables: name → fields, in the file's order."""
+        inner = self.child(key, optional)
+        if inner is None:
+            return {}
+        for name in inner._data:
+            inner._asked.add(name)
+        return {name: Fields(value, self.file, f"{inner.table}.{name}") for name, value in inner._data.items()}
+
+    def child(self, key: str, optional: bool = False) -> Fields | None:
+        """Return an inner table, or None where it is optional and absent."""
+        value = self._take(key, None if optional else _REQUIRED)
+        return None if value is None else Fields(value, self.file, f"{self.table}.{key}")
+
+    def has(self, key: str) -> bool:
+        """Tell whether the key is there."""
+        return key in self._data
+
+    def finish(self) -> None:
+        """Refuse keys that nobody asked for."""
+        unknown = sorted(set(self._data) - self._asked)
+        if unknown:
+            known = ", ".join(sorted(self._asked))
+            raise ConfigError(f"{self.file}: {self.table}.{unknown[0]}: unknown key; known here: {known}")

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What keywords may ask of a bench. Keywords name these protocols, never a driver."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Completed:
+    """A command that has ended."""
+
+    argv: tuple[str, ...]
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+class Job(Protocol):
+    """A native tool that runs on a node and writes NDJSON."""
+
+    name: str
+
+    def wait_ready(self, timeout_s: float) -> None:
+        """Return when the tool has said `ready`; raise BenchError when it ended or was silent."""
+        ...
+
+    def wait(self, timeout_s: float) -> int:
+        """Return the exit code once the tool has ended; raise BenchError at the deadline."""
+        ...
+
+    def stop(self) -> None:
+        """Ask the tool to end and give its result so far (SIGTERM); harmless when it has ended."""
+        ...
+
+    def fetch(self) -> Path:
+        """Return the local file with all that the tool has written to stdout so far."""
+        ...
+
+
+class Node(Protocol):
+    """A machine, or a namespace, that runs commands."""
+
+    name: str
+    clock: str
+    priority: int
+
+    def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> Completed:
+        """Run a command to its end.
+
+        Raises:
+            BenchError: The node cannot be reached, the deadline passed, or (with `check`) the exit code is not 0.
+        """
+        ...
+
+    def start(self, argv: Sequence[str], stem: Path) -> Job:
+        """Start a native tool that outlives the connection; its output goes to `stem`.ndjson and `stem`.err."""
+        ...
+
+    def put(self, local: Path, remote: str) -> None:
+        """Copy a file to the node, keeping its mode."""
+        ...
+
+    def get(self, remote: str, local: Path) -> None:
+        """Copy a file from the node."""
+        ...
+
+
+class Power(Protocol):
+    """Power of a node."""
+
+    def on(self) -> None:
+        """Power up; return when the node answers, or raise BenchError."""
+        ...
+
+    def off(self) -> None:
+        """Cut the power, without asking the node."""
+        ...
+
+
+class Impairment(Protocol):
+    """A known disturbance on the way from chosen producers to the target."""
+
+    def apply(self, producers: Sequence[int], delay_us: int, loss_percent: float) -> None:
+        """Delay and lose packets of these producers on their way to the target; the others are not touched."""
+        ...
+
+    def clear(self) -> None:
+        """Take the disturbance, and the node that makes it, out of the way."""
+        ...

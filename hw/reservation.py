@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reservation of a bench on this host: one run at a time, and the second hears who holds it."""
+
+from __future__ import annotations
+
+import fcntl
+import getpass
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from hw.errors import BenchError
+
+LOCK_FOLDER = Path("/run/benchwright")
+
+
+@contextmanager
+def reserve(bench_name: str, folder: Path = LOCK_FOLDER) -> Iterator[None]:
+    """Hold the bench for the length of the context.
+
+    The kernel drops the lock when the holder dies, however it dies.
+
+    Args:
+        bench_name: Name of the bench, as in its file.
+        folder: Where lock files are kept.
+
+    Raises:
+        BenchError: Somebody else holds the bench; the text says who, since when and with which command.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{bench_name}.lock"
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise BenchError(f"bench {bench_name!r} is held by {_holder(path)}") from error
+        _write_holder(descriptor)
+        yield
+        os.ftruncate(descriptor, 0)
+    finally:
+        os.close(descriptor)
+
+
+def _write_holder(descriptor: int) -> None:
+    holder = {
+        "user": getpass.getuser(),
+        "pid": os.getpid(),
+        "since_utc": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": " ".join(sys.argv)[:200],
+    }
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, json.dumps(holder).encode(), 0)
+
+
+def _holder(path: Path) -> str:
+    try:
+        holder = json.loads(path.read_text())
+        return f"{holder['user']} (process {holder['pid']}, since {holder['since_utc']}: {holder['command']})"
+    except (OSError, ValueError, KeyError):
+        return "another process that has not written its name yet"

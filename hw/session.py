@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An open bench: reserved, built where it is virtual, its nodes powered and reached; undone when it closes.
+
+    with open_bench(Path("hw/benches/virtual.yaml")) as bench:
+        bench.power_on(["linux-rt"])
+        bench.node("linux-rt").run(["uname", "-a"])
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import shutil
+import warnings
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+# Importing the drivers registers them with labgrid.
+from hw.bench import BenchSpec, NodeKind, load_bench
+from hw.drivers import virtual_guest
+from hw.drivers.impairment import NetemImpairment
+from hw.drivers.local import LocalNode
+from hw.drivers.ssh import SshNode
+from hw.errors import BenchError, CapabilityError, ConfigError
+from hw.journal import Journal
+from hw.protocols import Impairment, Node
+from hw.reservation import reserve
+from hw.tools import local_tool
+from hw.virtual import network
+from hw.virtual.host import keep_real_time_running, restore_sysctl
+
+RUN_FOLDER = Path("/run/benchwright")
+BOOT_DEADLINE_S = 60.0
+REMOTE_TOOLS = "/run/benchwright/bin"
+
+UNDO_ACTIONS = {"namespace": network.delete_namespace, "sysctl": restore_sysctl}
+
+
+class Bench:
+    """An open bench. Get one from `open_bench`."""
+
+    def __init__(self, spec: BenchSpec, journal: Journal) -> None:
+        """Prepare an open bench; use `open_bench`."""
+        self.spec = spec
+        self.folder = RUN_FOLDER / spec.name
+        self.journal = journal
+        self._nodes: dict[str, Node] = {}
+        self._deployed: set[str] = set()
+        self._environment: Any = None
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True, mode=0o700)
+        for node in spec.nodes.values():
+            if node.kind is not NodeKind.LABGRID:
+                namespace = self.namespace(node.name) if node.kind is NodeKind.NAMESPACE else ""
+                self._nodes[node.name] = LocalNode(node.name, node.clock, node.priority, namespace)
+        if spec.virtual is not None:
+            self._build_network()
+        self._open_labgrid()
+
+    # -- what keywords use -------------------------------------------------------------------------------------------
+
+    def node(self, name: str) -> Node:
+        """Return a node that is on.
+
+        Raises:
+            BenchError: It is off, or not in the bench file.
+        """
+        if name not in self.spec.nodes:
+            raise ConfigError(f"{self.spec.path}: no node {name!r}; there are: {', '.join(self.spec.nodes)}")
+        if name not in self._nodes:
+            raise BenchError(f"node {name} is off")
+        return self._nodes[name]
+
+    def power_on(self, names: Iterable[str]) -> None:
+        """Power up nodes, all at once; return when each answers over SSH.
+
+        Raises:
+            BenchError: One does not answer within 60 s; the text quotes its console.
+        """
+        off = [name for name in dict.fromkeys(names) if name not in self._nodes]
+        if not off:
+            return
+        with ThreadPoolExecutor(len(off)) as pool:
+            for name, node in zip(off, pool.map(self._power_on, off), strict=True):
+                self._nodes[name] = node
+
+    def power_off(self, name: str) -> None:
+        """Cut the power of a node; harmless when it is off or has no switchable power."""
+        self._nodes.pop(name, None)
+        self._deployed.discard(name)
+        target = self._environment.get_target(name)
+        target.deactivate(target.get_driver("CommandProtocol", activate=False))
+        power = _power_driver(target)
+        if power is not None:
+            power.off()
+
+    def tool(self, node_name: str, tool: str = "bw-traffic") -> str:
+        """Return the path of a native tool on a node, copying it there first where need be."""
+        node = self.node(node_name)
+        if isinstance(node, LocalNode):
+            return str(local_tool(tool))
+        remote = f"{REMOTE_TOOLS}/{tool}"
+        if node_name not in self._deployed:
+            node.put(local_tool(tool, static=True), remote)
+            self._deployed.add(node_name)
+        return remote
+
+    def impairment(self) -> Impairment:
+        """Return the impairment of this bench.
+
+        Raises:
+            CapabilityError: It has none.
+        """
+        if self.spec.impairment is None:
+            raise CapabilityError(f"bench {self.spec.name}: no impairment node; add benchwright.impairment to {self.spec.path}")
+        return NetemImpairment(self, self.spec.impairment)
+
+    def namespace(self, node_name: str) -> str:
+        """Return the name of the network namespace of a node of a virtual bench."""
+        return f"bw-{node_name}"
+
+    def console(self, name: str) -> str:
+        """Return what a guest has printed on its console, or an empty text for a real machine."""
+        log = self.folder / name / "console.log"
+        return log.read_text(errors="replace") if log.exists() else ""
+
+    def accelerator(self) -> str:
+        """Return what runs the guests (`kvm`, `tcg`), or `none` on a bench of real machines."""
+        from hw.virtual import accel
+
+        return accel.probe() if self.spec.virtual is not None else "none"
+
+    # -- opening and closing -----------------------------------------------------------------------------------------
+
+    def _build_network(self) -> None:
+        spec = self.spec.virtual
+        assert spec is not None
+        keep_real_time_running(self.journal)
+        for node in self.spec.nodes.values():
+            if node.kind is NodeKind.NAMESPACE:
+                self.journal.record("namespace", name=self.namespace(node.name))
+                network.create_namespace(self.namespace(node.name))
+        switch = self.namespace("switch")
+        network.create_switch(switch, spec)
+        for producer in self.spec.producers.values():
+            if self.spec.nodes[producer.node].kind is NodeKind.NAMESPACE:
+                namespace = self.namespace(producer.node)
+                network.create_producer_link(switch, namespace, producer.node, producer.address, spec)
+                network.set_sysctls(namespace, network.PRODUCER_SYSCTLS)
+
+    def _open_labgrid(self) -> None:
+        if not self.spec.labgrid_targets:
+            return
+        from labgrid import Environment
+
+        file = self.folder / "labgrid.yaml"
+        file.write_text(yaml.safe_dump({"targets": self._labgrid_targets()}))
+        with warnings.catch_warnings():
+            # labgrid only warns of attributes that it does not know.
+            warnings.filterwarnings("error", module=r"labgrid\.")
+            try:
+                self._environment = Environment(str(file))
+                for name in self.spec.labgrid_targets:
+                    self._environment.get_target(name)
+            except Exception as error:
+                raise ConfigError(f"{self.spec.path}: targets: {error}") from error
+
+    def _labgrid_targets(self) -> dict[str, Any]:
+        """Return the labgrid section with what only this run knows: folders, namespaces, keys."""
+        targets: dict[str, Any] = yaml.safe_load(yaml.safe_dump(self.spec.labgrid_targets))
+        if self.spec.virtual is None:
+            return targets
+        switch = self.namespace("switch")
+        for name, target in targets.items():
+            folder = self.folder / name
+            guest = target.get("resources", {}).get("VirtualGuest")
+            if guest is None:
+                continue
+            guest["namespace"] = switch
+            guest["folder"] = str(folder)
+            guest["control_prefix_length"] = ipaddress.IPv4Network(self.spec.virtual.control_subnet).prefixlen
+            guest["test_prefix_length"] = ipaddress.IPv4Network(self.spec.virtual.test_subnet).prefixlen
+            target["drivers"]["NamespaceSSHDriver"] = {
+                "namespace": switch,
+                "keyfile": str(folder / "login_key"),
+                "known_hosts": str(folder / "known_hosts"),
+                "connection_timeout": BOOT_DEADLINE_S,
+            }
+        return targets
+
+    def _power_on(self, name: str) -> Node:
+        spec = self.spec.nodes[name]
+        target = self._environment.get_target(name)
+        guest = virtual_guest.guest_of(target)
+        if guest is not None:
+            self._plug_in(guest)
+        power = _power_driver(target)
+        if power is not None:
+            power.on()
+        try:
+            driver = target.get_driver("CommandProtocol")
+        except Exception as error:
+            console = self.console(name)[-400:].strip()
+            raise BenchError(f"node {name} does not answer over SSH: {error}; console: {console or 'silent'}") from error
+        node = SshNode(name, spec.clock, spec.priority, driver)
+        if guest is not None and spec.clock in self.spec.clocks:
+            settings = [f"{key}={value}" for key, value in network.PRODUCER_SYSCTLS.items()]
+            node.run(["sysctl", "-q", "-w", *settings])
+        return node
+
+    def _plug_in(self, guest: Any) -> None:
+        spec = self.spec.virtual
+        assert spec is not None
+        switch = self.namespace("switch")
+        there = {port for bridge in network.SWITCH_BRIDGES for port in network.ports(switch, bridge)}
+        for tap, bridge in guest.taps():
+            if tap not in there:
+                network.create_tap(switch, tap, bridge)
+                if bridge == "br-test" and guest.role != "impair":
+                    network.limit_rate(switch, tap, spec)
+
+    def close(self) -> None:
+        """Power everything off and undo every change of the host."""
+        self._nodes.clear()
+        if self._environment is not None:
+            for target in self._environment.targets.values():
+                power = _power_driver(target)
+                if power is not None:
+                    power.off()
+            self._environment.cleanup()
+        self.journal.undo()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _power_driver(target: Any) -> Any:
+    from labgrid.exceptions import NoDriverFoundError
+
+    try:
+        return target.get_driver("PowerProtocol")
+    except NoDriverFoundError:
+        return None
+
+
+@contextmanager
+def open_bench(path: Path) -> Iterator[Bench]:
+    """Reserve a bench, undo what a killed run has left, build and open it; close it at the end.
+
+    Args:
+        path: The bench file.
+
+    Raises:
+        ConfigError: The file is wrong.
+        BenchError: Somebody else holds the bench, or it cannot be built.
+    """
+    spec = load_bench(path)
+    with reserve(spec.name):
+        journal = Journal(spec.name, UNDO_ACTIONS)
+        journal.undo()
+        bench: Bench | None = None
+        try:
+            bench = Bench(spec, journal)
+            yield bench
+        finally:
+            if bench is not None:
+                bench.close()
+            else:
+                journal.undo()
+
+
+def clean(path: Path) -> int:
+    """Undo what a killed run has left on this machine; return how many changes that were."""
+    spec = load_bench(path)
+    with reserve(spec.name):
+        return Journal(spec.name, UNDO_ACTIONS).undo()
+
+

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Namespaces, switch and links of the virtual bench.
+
+One namespace is the switch; it holds three bridges: `br-test` (the test network), `br-control` (the control network, never
+impaired) and `br-impair` (ports of producers whose way to the target leads through the impairment guest). Each producer has a
+namespace with one link; guests are attached by taps. Nothing touches an interface of the machine itself.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from hw.bench import VirtualSpec
+from hw.errors import BenchError
+
+SWITCH_BRIDGES = ("br-test", "br-control", "br-impair")
+
+# Per-namespace settings of a data producer: bursts that come 2 to 12 times a second must not fall back to slow start.
+PRODUCER_SYSCTLS = {
+    "net.ipv4.tcp_slow_start_after_idle": "0",
+    "net.ipv4.tcp_no_metrics_save": "1",
+    "net.ipv4.tcp_wmem": "4096 1048576 8388608",
+}
+
+
+def run(*argv: str, stdin: str = "") -> str:
+    """Run a command of this machine and return its stdout.
+
+    Raises:
+        BenchError: The command failed; the text quotes its message.
+    """
+    done = subprocess.run(argv, input=stdin, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise BenchError(f"{' '.join(argv)}: {(done.stderr or done.stdout).strip()[-400:]}")
+    return done.stdout
+
+
+def host_address(spec: VirtualSpec) -> str:
+    """Return the address of this machine on the control network: the highest of the subnet."""
+    return str(ipaddress.IPv4Network(spec.control_subnet)[-2])
+
+
+def create_namespace(name: str) -> None:
+    """Create a namespace with loopback up and IPv6 off."""
+    run("ip", "netns", "add", name)
+    run("ip", "-n", name, "link", "set", "lo", "up")
+    set_sysctls(name, {"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.disable_ipv6": "1"})
+
+
+def set_sysctls(namespace: str, settings: Mapping[str, str]) -> None:
+    """Set sysctls inside a namespace."""
+    run("ip", "netns", "exec", namespace, "sysctl", "-q", "-w", *[f"{key}={value}" for key, value in settings.items()])
+
+
+def delete_namespace(change: Mapping[str, Any]) -> None:
+    """Undo action: end all processes of a namespace, by their ids, and delete it. Harmless when it is gone."""
+    name = str(change["name"])
+    if not Path("/run/netns", name).exists():
+        return
+    deadline = time.monotonic() + 10.0
+    while pids := [int(pid) for pid in run("ip", "netns", "pids", name).split()]:
+        for pid in pids:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        if time.monotonic() > deadline:
+            raise BenchError(f"processes {pids} of namespace {name} do not end")
+        time.sleep(0.02)
+    run("ip", "netns", "delete", name)
+
+
+def create_switch(namespace: str, spec: VirtualSpec) -> None:
+    """Create the bridges, and this machine's address on the control network."""
+    prefix = ipaddress.IPv4Network(spec.control_subnet).prefixlen
+    lines = [f"link add {bridge} type bridge stp_state 0 mcast_snooping 0" for bridge in SWITCH_BRIDGES]
+    lines += [f"link set {bridge} up" for bridge in SWITCH_BRIDGES]
+    lines.append(f"address add {host_address(spec)}/{prefix} dev br-control")
+    _batch(namespace, lines)
+
+
+def create_producer_link(switch: str, namespace: str, port: str, address: str, spec: VirtualSpec) -> None:
+    """Connect a producer's namespace to the test network by a link of the bench's rate.
+
+    Args:
+        switch: Namespace of the switch.
+        namespace: Namespace of the producer; exists.
+        port: Name of the switch's end.
+        address: Address of the producer on the test network.
+        spec: Subnets and rate.
+    """
+    prefix = ipaddress.IPv4Network(spec.test_subnet).prefixlen
+    _batch(
+        switch,
+        [
+            f"link add {port} type veth peer name test0 netns {namespace}",
+            f"link set {port} master br-test up",
+        ],
+    )
+    _batch(namespace, [f"address add {address}/{prefix} dev test0", "link set test0 up"])
+    limit_rate(namespace, "test0", spec)
+
+
+def create_tap(switch: str, name: str, bridge: str) -> None:
+    """Create a tap for a guest's NIC and put it on a bridge."""
+    _batch(
+        switch,
+        [f"tuntap add dev {name} mode tap vnet_hdr", f"link set {name} txqueuelen 10000", f"link set {name} master {bridge} up"],
+    )
+
+
+def limit_rate(namespace: str, interface: str, spec: VirtualSpec) -> None:
+    """Limit what leaves an interface to the link's rate, behind a buffer of the switch's size."""
+    run(
+        *("tc", "-n", namespace, "qdisc", "replace", "dev", interface, "root", "tbf"),
+        *("rate", f"{spec.rate_mbps}mbit", "burst", "128k", "limit", str(spec.switch_buffer_bytes)),
+    )
+
+
+def move_port(switch: str, port: str, bridge: str) -> None:
+    """Plug a port of the switch into another bridge."""
+    _batch(switch, [f"link set {port} master {bridge}"])
+
+
+def ports(switch: str, bridge: str) -> list[str]:
+    """Return the names of the ports of a bridge."""
+    out = run("ip", "-n", switch, "-brief", "link", "show", "master", bridge)
+    return [line.split()[0].split("@")[0] for line in out.splitlines() if line.strip()]
+
+
+def _batch(namespace: str, lines: Iterable[str]) -> None:
+    run("ip", "-n", namespace, "-batch", "-", stdin="\n".join(lines) + "\n")

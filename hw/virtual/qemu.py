@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One guest under QEMU: command line, start, priorities of its threads, power.
+
+The threads that run the guest's CPUs and QEMU's main loop get real-time priorities, so that what else this machine does
+does not look like a fault of the target.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hw.drivers.local import tail
+from hw.errors import BenchError, CapabilityError
+
+QEMU = "qemu-system-x86_64"
+
+# Emulating a small CPU costs two thirds of emulating the largest (`max`), at the same speed of the guest's code.
+CPU_MODEL = {"kvm": "host", "tcg": "Nehalem,+rdtscp,+invtsc"}
+ACCELERATOR = {"kvm": "kvm", "tcg": "tcg,thread=multi"}
+
+
+@dataclass(frozen=True)
+class GuestCard:
+    """A network card of a guest, on a tap of the namespace that QEMU runs in."""
+
+    tap: str
+    mac: str
+
+
+@dataclass(frozen=True)
+class GuestMachine:
+    """All that QEMU is told about one guest."""
+
+    name: str
+    namespace: str
+    accelerator: str
+    cpus: int
+    memory_mb: int
+    kernel: Path
+    initrd: Path
+    root: Path
+    kernel_arguments: str
+    cards: tuple[GuestCard, ...]
+    vcpu_priority: int
+    main_loop_priority: int
+    extra_arguments: tuple[str, ...] = field(default=())
+
+
+def command_line(machine: GuestMachine, folder: Path) -> list[str]:
+    """Return QEMU's command line.
+
+    Args:
+        machine: The guest.
+        folder: Where the console log and the control socket go.
+    """
+    argv = [
+        *("ip", "netns", "exec", machine.namespace, QEMU),
+        *("-name", f"{machine.name},debug-threads=on", "-nodefaults", "-no-user-config", "-display", "none"),
+        *("-M", "q35", "-accel", ACCELERATOR[machine.accelerator], "-cpu", CPU_MODEL[machine.accelerator]),
+        *("-smp", str(machine.cpus), "-m", f"{machine.memory_mb}M"),
+        *("-kernel", str(machine.kernel), "-initrd", str(machine.initrd), "-append", machine.kernel_arguments),
+        *("-drive", f"file={machine.root},format=raw,if=none,id=root,readonly=on,file.locking=off"),
+        *("-device", "virtio-blk-pci,drive=root"),
+        *("-serial", f"file:{folder / 'console.log'}", "-monitor", "none"),
+        *("-qmp", f"unix:{folder / 'qmp.sock'},server=on,wait=off"),
+        *("-rtc", "base=utc,clock=host", "-no-reboot", "-device", "virtio-rng-pci"),
+    ]
+    for number, card in enumerate(machine.cards):
+        argv += ["-netdev", f"tap,id=net{number},ifname={card.tap},script=no,downscript=no"]
+        argv += ["-device", f"virtio-net-pci,netdev=net{number},mac={card.mac},rx_queue_size=1024"]
+    return [*argv, *machine.extra_arguments]
+
+
+class QemuGuest:
+    """A running guest. Create it by `start`."""
+
+    def __init__(self, machine: GuestMachine, folder: Path, process: subprocess.Popen[bytes]) -> None:
+        """Wrap a started process; use `start`."""
+        self.machine = machine
+        self.folder = folder
+        self._process = process
+
+    @classmethod
+    def start(cls, machine: GuestMachine, folder: Path) -> QemuGuest:
+        """Start QEMU; returns when its threads run at their priorities.
+
+        Raises:
+            CapabilityError: QEMU is not installed.
+            BenchError: QEMU ended at once; the text quotes its message.
+        """
+        if shutil.which(QEMU) is None:
+            raise CapabilityError(f"{QEMU} is missing: run `make setup`")
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("qmp.sock", "console.log"):
+            (folder / name).unlink(missing_ok=True)
+        with (folder / "qemu.err").open("wb") as errors:
+            process = subprocess.Popen(
+                command_line(machine, folder),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                start_new_session=True,
+            )
+        guest = cls(machine, folder, process)
+        guest._prioritise(deadline=time.monotonic() + 10.0)
+        return guest
+
+    def _prioritise(self, deadline: float) -> None:
+        while True:
+            if self._process.poll() is not None:
+                raise BenchError(f"guest {self.machine.name}: QEMU ended: {tail(self.folder / 'qemu.err')}")
+            threads = self._threads()
+            vcpus = [tid for tid, name in threads.items() if name.startswith("CPU ")]
+            if len(vcpus) >= self.machine.cpus:
+                break
+            if time.monotonic() > deadline:
+                raise BenchError(f"guest {self.machine.name}: QEMU has {len(vcpus)} of {self.machine.cpus} CPU threads")
+            time.sleep(0.02)
+        for tid in threads:
+            priority = self.machine.vcpu_priority if tid in vcpus else self.machine.main_loop_priority
+            if priority:
+                os.sched_setscheduler(tid, os.SCHED_FIFO, os.sched_param(priority))
+
+    def _threads(self) -> dict[int, str]:
+        threads: dict[int, str] = {}
+        for task in Path(f"/proc/{self._process.pid}/task").iterdir():
+            try:
+                threads[int(task.name)] = (task / "comm").read_text().strip()
+            except FileNotFoundError:
+                continue
+        return threads
+
+    @property
+    def running(self) -> bool:
+        """Tell whether QEMU still runs."""
+        return self._process.poll() is None
+
+    def command(self, name: str, arguments: Mapping[str, Any] | None = None, timeout_s: float = 5.0) -> Any:
+        """Send one command to QEMU's monitor (QMP) and return its answer.
+
+        Raises:
+            BenchError: QEMU is gone or refuses.
+        """
+        try:
+            with socket.socket(socket.AF_UNIX) as link:
+                link.settimeout(timeout_s)
+                link.connect(str(self.folder / "qmp.sock"))
+                stream = link.makefile("rw", encoding="utf-8")
+                stream.readline()
+                for request in ({"execute": "qmp_capabilities"}, {"execute": name, "arguments": dict(arguments or {})}):
+                    stream.write(json.dumps(request) + "\n")
+                    stream.flush()
+                    answer = _answer(stream.readline)
+            return answer
+        except (OSError, ValueError) as error:
+            raise BenchError(f"guest {self.machine.name}: {name}: {error}") from error
+
+    def power_off(self, timeout_s: float = 5.0) -> None:
+        """Cut the power: QEMU ends without asking the guest, whose disk is read-only."""
+        if self.running:
+            self._process.terminate()
+        try:
+            self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait(timeout_s)
+
+
+def _answer(readline: Any) -> Any:
+    while True:
+        line = readline()
+        if not line:
+            raise OSError("QEMU closed the connection")
+        message: dict[str, Any] = json.loads(line)
+        if "error" in message:
+            raise OSError(message["error"].get("desc", "refused"))
+        if "return" in message:
+            return message["return"]

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles: how long a run measures and which miss probability it has to exclude."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from hw.errors import ConfigError
+from hw.fields import Fields
+
+PROFILES_FILE = Path(__file__).with_name("profiles.toml")
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One row of the profiles file; times in milliseconds."""
+
+    name: str
+    warmup_ms: int
+    duration_ms: int
+    excluded_miss_probability: float
+    known_delay_ms: int
+
+
+def load_profile(name: str, path: Path = PROFILES_FILE) -> Profile:
+    """Read a profile.
+
+    Raises:
+        ConfigError: No such profile, or a value out of range.
+    """
+    try:
+        tables = tomllib.loads(path.read_text())
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from error
+    if name not in tables:
+        raise ConfigError(f"{path}: no profile {name!r}; there are: {', '.join(tables)}")
+    table = Fields(tables[name], str(path), name)
+    profile = Profile(
+        name=name,
+        warmup_ms=table.integer("warmup_ms", 0, 3_600_000),
+        duration_ms=table.integer("duration_ms", 1, 7 * 86_400_000),
+        excluded_miss_probability=table.number("excluded_miss_probability", 1e-9, 0.5),
+        known_delay_ms=table.integer("known_delay_ms", 1000, 3_600_000),
+    )
+    table.finish()
+    return profile

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requirements are data: an identifier, a limit, where it comes from, and what may be lost."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from hw.errors import ConfigError
+from hw.fields import Fields
+
+SCHEMA = "benchwright.requirements/1"
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A limit on one statistic of one stream."""
+
+    id: str
+    stream: int
+    quantity: str
+    statistic: str
+    upper_ns: int
+    allowed_lost: int
+    source: str
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """All requirements of a file, by stream."""
+
+    name: str
+    pattern: str
+    by_stream: dict[int, Requirement]
+
+
+def load_requirements(path: Path) -> Requirements:
+    """Read and check a requirements file.
+
+    Raises:
+        ConfigError: Names file, requirement, field and allowed range.
+    """
+    try:
+        document = tomllib.loads(path.read_text())
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from error
+    unknown = sorted(set(document) - {"requirements", "requirement"})
+    if unknown:
+        raise ConfigError(f"{path}: {unknown[0]}: unknown table; known here: requirements, requirement")
+    head = Fields(document.get("requirements", {}), str(path), "requirements")
+    head.text("schema", choices=(SCHEMA,))
+    name, pattern = head.text("name"), head.text("pattern")
+    head.finish()
+    by_stream: dict[int, Requirement] = {}
+    seen: set[str] = set()
+    for number, item in enumerate(document.get("requirement", []), start=1):
+        requirement = _requirement(Fields(item, str(path), f"requirement[{number}]"))
+        if requirement.id in seen:
+            raise ConfigError(f"{path}: requirement[{number}].id: {requirement.id!r} stands twice")
+        if requirement.stream in by_stream:
+            raise ConfigError(f"{path}: requirement[{number}].stream: {requirement.stream} stands twice")
+        seen.add(requirement.id)
+        by_stream[requirement.stream] = requirement
+    if not by_stream:
+        raise ConfigError(f"{path}: requirement: there must be at least one")
+    return Requirements(name, pattern, by_stream)
+
+
+def _requirement(table: Fields) -> Requirement:
+    requirement = Requirement(
+        id=table.text("id"),
+        stream=table.integer("stream", 10, 6559),
+        quantity=table.text("quantity", choices=("one_way_latency",)),
+        statistic=table.text("statistic", choices=("max",)),
+        upper_ns=table.integer("upper_us", 1, 3_600_000_000) * 1000,
+        allowed_lost=table.integer("allowed_lost", 0, 1_000_000_000),
+        source=table.text("source"),
+    )
+    table.finish()
+    return requirement
