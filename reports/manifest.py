@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The manifest of a run, `run.json`: what was run, when, where, with what, and how it came out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+from reports.codec import from_json, to_json
+from reports.errors import RecordError
+from reports.record import Measurement, Outcome
+
+MANIFEST_SCHEMA = "benchwright.run/1"
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt of a suite: its number (1 is the first), how it came out, and why it was repeated."""
+
+    suite: str
+    number: int
+    outcome: Outcome
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TestCounts:
+    """How Robot Framework's tests came out."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The manifest of a run; `end_utc` null: the run did not end by itself.
+
+    Attributes:
+        simulated: Whether the bench is simulated; null until a keyword or a record has said so.
+        commit: Commit of the suite that ran, `-dirty` behind it where files were changed; null: unknown.
+        host: Facts of the machine that ran the suites.
+        target: Facts of the system under test, as read from it.
+        tools: Versions of the tools that took part.
+        counts: Measurements by outcome, each attempt counted.
+        problems: What went wrong with the run itself, not with what it measured.
+    """
+
+    schema: str
+    run_id: str
+    bench: str
+    profile: str
+    simulated: bool | None
+    start_utc: str
+    end_utc: str | None
+    commit: str | None
+    host: dict[str, Any]
+    target: dict[str, Any]
+    tools: dict[str, Any]
+    counts: dict[str, int]
+    attempts: tuple[Attempt, ...] = ()
+    tests: TestCounts = field(default_factory=TestCounts)
+    problems: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a manifest of another schema."""
+        if self.schema != MANIFEST_SCHEMA:
+            raise RecordError(f"run.json: schema {self.schema!r} is not {MANIFEST_SCHEMA!r}")
+
+    @classmethod
+    def from_text(cls, text: str) -> Manifest:
+        """Read `run.json`; raises RecordError, which names the key."""
+        try:
+            return from_json(cls, json.loads(text), "run.json")
+        except json.JSONDecodeError as error:
+            raise RecordError(f"run.json: {error}") from error
+
+    def to_text(self) -> str:
+        """Return the manifest as the text of `run.json`."""
+        return json.dumps(to_json(self), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def count_outcomes(measurements: Iterable[Measurement]) -> dict[str, int]:
+    """Return the number of measurements of each outcome, all outcomes named."""
+    counts: dict[str, int] = dict.fromkeys(OUTCOMES, 0)
+    for measurement in measurements:
+        counts[measurement.outcome] += 1
+    return counts
