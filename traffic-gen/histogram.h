@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 /** The range that suits latencies: -1.07 s to +68.7 s, 192 KiB a histogram. */
-#define HISTOGRAM_LOWEST_NS (-(INT64_C(1) << 30))
-#define HISTOGRAM_HIGHEST_NS (INT64_C(1) << 36)
+#define HISTOGRAM_LOWEST_NS (-((INT64_C(1) << 30) - 1))
+#define HISTOGRAM_HIGHEST_NS ((INT64_C(1) << 36) - 1)
 
 struct histogram;
 
@@ -35,7 +35,7 @@ struct histogram_cursor {
 /**
  * Make an empty histogram for values in [lowest_ns, highest_ns].
  *
- * The range is widened to whole octaves; lowest_ns <= 0 <= highest_ns, magnitudes at most 2^62.
+ * The range is widened to whole octaves (magnitudes up to 2^k - 1); lowest_ns <= 0 <= highest_ns, magnitudes below 2^62.
  * Memory: 4 bytes a bucket, 1024 buckets an octave (see histogram_size_bytes()).
  * Return NULL with errno EINVAL (range) or ENOMEM. The caller owns the result.
  */
@@ -65,7 +65,7 @@ uint64_t histogram_overflow(const struct histogram *histogram);
 int64_t histogram_min_ns(const struct histogram *histogram);
 int64_t histogram_max_ns(const struct histogram *histogram);
 
-/** Mean of all values, from an exact 128-bit sum, rounded once; 0 while empty. */
+/** Mean of all values, from an exact 128-bit sum; 0 while empty. */
 double histogram_mean_ns(const struct histogram *histogram);
 
 /** Sample standard deviation (n - 1) of all values, by Welford's recurrence; 0 for fewer than two values. */

@@ -24,6 +24,9 @@ struct slot_range {
 	uint32_t end;
 };
 
+/** Names as the files write them, by enum phase; ends with NULL. */
+extern const char *const phase_names[];
+
 /** Name as the files write it: "aligned-12". */
 const char *phase_name(enum phase phase);
 
@@ -38,7 +41,10 @@ int phase_by_name(const char *name, enum phase *phase);
  */
 int phase_expand(const struct pattern *file, enum phase phase, uint32_t scale, struct pattern **scaled);
 
-/** Nominal time of slot k after the start of the run, in ns of the reference: phase + k * period. */
+/**
+ * Nominal time of slot k after the start of the run, in ns of the reference: phase + k * period.
+ * No overflow for the slots below phase_slot_range().end; check a slot from the network against that first.
+ */
 int64_t phase_slot_ns(const struct stream *stream, uint32_t slot);
 
 /**
@@ -47,7 +53,7 @@ int64_t phase_slot_ns(const struct stream *stream, uint32_t slot);
  */
 int64_t phase_scheduled_ns(const struct plan_producer *producer, const struct stream *stream, uint32_t slot);
 
-/** Number of slots of a stream that are scheduled before `until_ns` after the start (of the reference), at most UINT64_MAX. */
+/** Number of slots of a stream with phase_slot_ns() < until_ns. */
 uint64_t phase_slots_before(const struct stream *stream, int64_t until_ns);
 
 /** Warm-up and counted slots of a stream. plan_load() has checked that they fit 32 bits. */
