@@ -48,8 +48,10 @@ int port_clock_sleep_until_ns(enum port_clock clock, int64_t deadline_ns);
 /** Sleep for a while. @return 0 or -EINTR */
 int port_sleep_ns(int64_t duration_ns);
 
-/** Smallest change of TAI - MONOTONIC, in ns, that is a step and not the way in which this system reads or slews. */
+/** Smallest change of TAI - MONOTONIC between two readings, in ns, that is a step and not the way in which they are read. */
 int64_t port_clock_step_floor_ns(void);
+/** True where both clocks are slewed together, so that TAI - MONOTONIC is constant between steps. */
+bool port_clocks_slew_together(void);
 
 /* ---- sockets --------------------------------------------------------------------------------------------------- */
 
@@ -133,6 +135,8 @@ int64_t port_send_to(port_socket sock, const void *data, size_t size_bytes, cons
  * @return bytes (0: the peer has closed; of a datagram, an empty one), -EAGAIN when nothing is there, or -errno
  */
 int64_t port_recv(port_socket sock, void *data, size_t size_bytes, struct port_received *received);
+/** Wait until one socket can be read. @return 0, -ETIMEDOUT, -EINTR, or -errno */
+int port_socket_wait_readable(port_socket sock, int64_t timeout_ns);
 /** Read one transmit stamp. @return 0, -EAGAIN when there is none, or -errno */
 int port_recv_transmitted(port_socket sock, struct port_transmitted *transmitted);
 
