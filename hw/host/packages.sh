@@ -98,7 +98,7 @@ units_enabled() {
 services_disable_new() {
     local unit
     while read -r unit; do
-        deb-systemd-helper disable "$unit" >/dev/null 2>&1 || true
+        systemctl --root=/ disable "$unit" >/dev/null 2>&1 || true
         find /etc/systemd/system -path '*.wants/*' -name "$unit" -delete
         printf '%-9s %s\n' packages "left $unit disabled"
     done < <(comm -13 <(printf '%s\n' "$1") <(units_enabled))

@@ -30,11 +30,28 @@ die() {
     exit "$code"
 }
 
+# Say every 20 s that a long step is under way; ended by step_run.
+step_heartbeat() {
+    local pause=
+    trap 'kill "$pause" 2>/dev/null; exit 0' TERM
+    while true; do
+        sleep 20 &
+        pause=$!
+        wait "$pause"
+        printf '%-9s still at it after %d s\n' "$STEP_NAME" "$((SECONDS - STEP_START_S))"
+    done
+}
+
 step_run() {
     local log="$BUILD_DIR/log/$1"
     shift
     mkdir -p "$BUILD_DIR/log"
-    if ! "$@" >"$log" 2>&1 </dev/null; then
+    step_heartbeat &
+    local heartbeat=$! code=0
+    "$@" >"$log" 2>&1 </dev/null || code=$?
+    kill "$heartbeat" 2>/dev/null || true
+    wait "$heartbeat" 2>/dev/null || true
+    if [[ $code -ne 0 ]]; then
         tail -n 30 "$log" >&2
         die 1 "$STEP_NAME: failed: $*" "The whole output is in $log."
     fi

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""List what this machine and a bench can and cannot measure, and how to mend it: `python -m hw doctor [BENCH]`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+from hw.capability import Capability, Measurement, State, Verdict, format_table, judge
+from hw.probes import accelerator, clock, cpu, host, network
+
+EXIT_OK, EXIT_MISSING = 0, 3
+
+PROBES: tuple[Callable[[], Capability | list[Capability]], ...] = (
+    network.root,
+    cpu.cores,
+    cpu.memory,
+    host.disk,
+    cpu.real_time_scheduling,
+    host.locked_memory,
+    cpu.quiet_machine,
+    cpu.clock_source,
+    cpu.performance_counters,
+    network.namespaces,
+    network.tap,
+    network.impairment,
+    accelerator.accelerator,
+    clock.tai_offset,
+    clock.hardware_clocks,
+    network.timestamping,
+    host.packages,
+    host.emulator,
+    host.wine,
+    host.python_environment,
+    host.native_tools,
+)
+
+_HOST = ("root", "cores", "realtime", "memlock", "disk", "packages", "python", "native")
+_GUESTS = ("memory", "namespaces", "tun", "qdisc", "qemu", "accelerator")
+
+VIRTUAL_MEASUREMENTS = (
+    Measurement("12-producer replay into a PREEMPT_RT guest", (*_HOST, *_GUESTS), ("perf",)),
+    Measurement("impaired links (delay, loss)", (*_HOST, *_GUESTS)),
+    Measurement("clock synchronisation, software stamps", (*_HOST, *_GUESTS)),
+    Measurement("Windows tools under Wine", ("packages-dev", "wine", "native")),
+)
+
+HARDWARE_MEASUREMENTS = (
+    Measurement(
+        "12-producer replay into a real target", ("bench", *_HOST, "targets"), ("capture", "witness")
+    ),
+    Measurement("impaired links (delay, loss)", ("bench", *_HOST, "impairment")),
+    Measurement("clock synchronisation, hardware stamps", ("bench", *_HOST, "targets", "phc", "nic-stamps")),
+    Measurement("timed edges by a PTP card's pins", ("bench", *_HOST, "phc", "phc-edges")),
+)
+
+
+def probe_machine() -> list[Capability]:
+    """Probe everything of this machine. Takes seconds; changes nothing."""
+    capabilities: list[Capability] = []
+    for probe in PROBES:
+        answer = probe()
+        capabilities.extend(answer if isinstance(answer, list) else [answer])
+    return capabilities
+
+
+def examine(bench: Path | None) -> tuple[list[Capability], list[Verdict]]:
+    """Probe this machine, and a bench if one is named; say what can be measured with them.
+
+    Args:
+        bench: Bench file.
+
+    Returns:
+        All capabilities, those of the machine first, and one verdict a kind of measurement.
+    """
+    capabilities = probe_machine()
+    measurements = VIRTUAL_MEASUREMENTS
+    if bench is not None:
+        found, virtual = _probe_bench(bench)
+        capabilities += found
+        measurements = VIRTUAL_MEASUREMENTS if virtual else HARDWARE_MEASUREMENTS
+        if virtual:
+            measurements = tuple(Measurement(m.name, ("bench", *m.needs), m.helps) for m in measurements)
+    by_key = {capability.key: capability for capability in capabilities}
+    return capabilities, [judge(measurement, by_key) for measurement in measurements]
+
+
+def _probe_bench(path: Path) -> tuple[list[Capability], bool]:
+    """Probe the bench of a file; the second value says whether the project builds that bench itself."""
+    try:
+        from hw.probes import bench
+    except ModuleNotFoundError as error:
+        missing = Capability("bench", State.MISSING, f"not read: no Python module {error.name}", "make setup")
+        return [missing], True
+    return bench.bench(path)
+
+
+def render_text(capabilities: list[Capability], verdicts: list[Verdict], width: int) -> str:
+    """Lay out the findings for a terminal of that many columns."""
+    remedies = [
+        (item.key, item.remedy) for item in capabilities if item.remedy and item.state is not State.OK
+    ]
+    parts = [
+        format_table(
+            ("CAPABILITY", "STATE", "FOUND"),
+            [(item.key, item.state, item.found) for item in capabilities],
+            width,
+        ),
+        format_table(
+            ("MEASUREMENT", "STATE", "BECAUSE OF"),
+            [(item.name, item.state, ", ".join(item.because)) for item in verdicts],
+            width,
+        ),
+    ]
+    if remedies:
+        parts.append(format_table(("TO MEND", "DO"), remedies, width))
+    return "\n\n".join(parts)
+
+
+def render_json(capabilities: list[Capability], verdicts: list[Verdict]) -> str:
+    """Write the findings as one JSON object."""
+    document = {
+        "schema": "benchwright.doctor/1",
+        "capabilities": [asdict(item) for item in capabilities],
+        "measurements": [asdict(item) for item in verdicts],
+    }
+    return json.dumps(document, indent=2)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the subcommand."""
+    parser.add_argument(
+        "bench", nargs="?", type=Path, help="bench file; without one, only this machine is examined"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Examine, print, and return 3 if something that is needed is missing, else 0."""
+    capabilities, verdicts = examine(arguments.bench)
+    if arguments.json:
+        print(render_json(capabilities, verdicts))
+    else:
+        print(render_text(capabilities, verdicts, shutil.get_terminal_size((120, 40)).columns))
+    missing = any(verdict.state is State.MISSING for verdict in verdicts)
+    if missing and not arguments.json:
+        print("\nNot everything can be measured; see TO MEND.", file=sys.stderr)
+    return EXIT_MISSING if missing else EXIT_OK

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a bench has, by its file, and whether the nodes of a hardware bench can be reached."""
+
+from __future__ import annotations
+
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from hw.bench import BenchSpec, load_bench
+from hw.capability import Capability, State
+from hw.errors import ConfigError
+
+REACH_TIMEOUT_S = 2.0
+SSH_PORT = 22
+
+
+def bench(path: Path) -> tuple[list[Capability], bool]:
+    """Probe a bench.
+
+    Returns:
+        Its capabilities, and whether the project builds it on this machine. All keys are there even if the file
+        cannot be read.
+    """
+    try:
+        spec = load_bench(path)
+    except ConfigError as error:
+        broken = [Capability("bench", State.MISSING, str(error), "correct the bench file")]
+        parts = [
+            Capability(key, State.MISSING, "bench file not read")
+            for key in ("targets", "impairment", "capture", "witness")
+        ]
+        return broken + parts, False
+    unreachable: dict[str, str] = {} if spec.virtual else reach(service_addresses(spec.labgrid_targets))
+    return judge_bench(spec, unreachable), spec.virtual is not None
+
+
+def service_addresses(labgrid_targets: dict[str, Any]) -> dict[str, tuple[str, int]]:
+    """Return address and port of the SSH service of each labgrid target that has one."""
+    addresses: dict[str, tuple[str, int]] = {}
+    for name, target in labgrid_targets.items():
+        service = (target.get("resources") or {}).get("NetworkService")
+        if service and "address" in service:
+            addresses[name] = (str(service["address"]), int(service.get("port", SSH_PORT)))
+    return addresses
+
+
+def reach(addresses: dict[str, tuple[str, int]], timeout_s: float = REACH_TIMEOUT_S) -> dict[str, str]:
+    """Connect to each service and close again; return, by name, why one does not answer."""
+
+    def attempt(address: tuple[str, int]) -> str:
+        try:
+            socket.create_connection(address, timeout_s).close()
+        except OSError as error:
+            return f"{address[0]} port {address[1]}: {error.strerror or error}"
+        return ""
+
+    with ThreadPoolExecutor(max_workers=16) as pool:
+        answers = dict(zip(addresses, pool.map(attempt, addresses.values()), strict=True))
+    return {name: reason for name, reason in answers.items() if reason}
+
+
+def judge_bench(spec: BenchSpec, unreachable: dict[str, str]) -> list[Capability]:
+    """Judge the parts of a bench; `unreachable` says, by node, why it does not answer."""
+    kind = "virtual, built on this machine" if spec.virtual else "hardware"
+    words = [
+        f"{spec.name} ({kind}): {len(spec.nodes)} nodes, {len(spec.clocks)} clocks, {len(spec.producers)} producers"
+    ]
+    words += [f"{name} does not answer: {reason}" for name, reason in unreachable.items()]
+    state = State.LIMITED if unreachable else State.OK
+    remedy = "power the nodes; check their network and sshd" if unreachable else ""
+    return [
+        Capability("bench", state, "; ".join(words), remedy),
+        _judge_targets(spec, unreachable),
+        _judge_part(
+            "impairment",
+            spec.impairment and f"netem on {spec.impairment.node}, interface {spec.impairment.interface}",
+            "no known delay or loss can be put on a link",
+        ),
+        _judge_part(
+            "capture",
+            spec.capture and f"packets seen on {spec.capture.node}, interface {spec.capture.interface}",
+            "no independent witness of the packets",
+        ),
+        _judge_part(
+            "witness",
+            spec.witness and f"stalls watched on {spec.witness.node}, processors {list(spec.witness.cpus)}",
+            "a stall of the bench cannot be told from one of the target",
+        ),
+    ]
+
+
+def _judge_targets(spec: BenchSpec, unreachable: dict[str, str]) -> Capability:
+    words = [
+        f"{kind}: {target.node} at {target.test_address}"
+        + (" (does not answer)" if target.node in unreachable else "")
+        for kind, target in spec.targets.items()
+    ]
+    reachable = [target for target in spec.targets.values() if target.node not in unreachable]
+    if not spec.targets:
+        return Capability(
+            "targets", State.MISSING, "none", "add one under benchwright.targets of the bench file"
+        )
+    if not reachable:
+        return Capability(
+            "targets", State.MISSING, "; ".join(words), "power the targets; check their network and sshd"
+        )
+    return Capability(
+        "targets", State.OK if len(reachable) == len(words) else State.LIMITED, "; ".join(words)
+    )
+
+
+def _judge_part(key: str, found: str | None, effect: str) -> Capability:
+    if found:
+        return Capability(key, State.OK, found)
+    return Capability(key, State.MISSING, f"none: {effect}", f"add benchwright.{key} to the bench file")
