@@ -112,10 +112,10 @@ int64_t twoway_offset_ns(const struct twoway_exchange *exchange);
 /** True when stamps are positive and in order (t1 <= t4, t2 <= t3), the round trip is not negative, and each below 2^62. */
 bool twoway_exchange_valid(const struct twoway_exchange *exchange);
 
-/** 30 s window, 100 ppb/s wander, 500 ppm rate. */
+/** 30 s window, 500 ppb/s wander, 500 ppm rate. */
 struct twoway_config twoway_default_config(void);
 
-/** Make an estimator; memory is fixed (about 0.5 MiB). Return NULL with errno EINVAL or ENOMEM. The caller owns it. */
+/** Make an estimator; memory is fixed (about 0.7 MiB). Return NULL with errno EINVAL or ENOMEM. The caller owns it. */
 struct twoway *twoway_create(const struct twoway_config *config);
 
 void twoway_destroy(struct twoway *twoway);
