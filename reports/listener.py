@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Robot Framework listener: opens the run folder, and closes it whatever happened in between.
+
+    robot --listener reports.listener.Listener --variable BENCH:virtual --variable PROFILE:ci robot/
+
+Arguments, each optional: `results=FOLDER` (where run folders are made, default `results`),
+`run_folder=FOLDER` (an existing one to go on with), `bench=NAME`, `profile=NAME` (instead of the variables
+${BENCH} and ${PROFILE}). A bench may be named by its file.
+
+Robot Framework only logs what a listener raises and keeps its own exit code, even 0. This listener
+therefore catches its errors, names them on stderr and in the manifest, and ends the process with
+EXIT_LISTENER_FAILED: at once where no run folder can be opened, at the very end otherwise. The same exit
+code says that a test has passed although the measurement that it asked for is not in the run folder.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from robot.api import ExecutionResult
+from robot.libraries.BuiltIn import BuiltIn, RobotNotRunningError
+from robot.reporting.xunitwriter import XUnitWriter
+from robot.running import context as robot_context
+from robot.version import VERSION
+
+from reports.current import set_current_run
+from reports.errors import ReportError, RunFolderError
+from reports.manifest import TestCounts
+from reports.page import write_page
+from reports.provenance import commit_of, host_facts
+from reports.run_folder import RunFolder
+
+EXIT_LISTENER_FAILED = 254
+"""Exit code of robot when the run folder is not what the tests promise; Robot uses 0-253 and 255."""
+
+MEASUREMENT_TAG = "measurement"
+REQUIREMENT = "requirement"
+"""Tests that ask for measurements carry this tag, or metadata (or a tag `requirement:ID`) with their ids."""
+
+
+class Listener:
+    """Keep the run folder of one execution of Robot Framework."""
+
+    ROBOT_LISTENER_API_VERSION = 3
+
+    def __init__(
+        self, results: str = "results", run_folder: str = "", bench: str = "", profile: str = ""
+    ) -> None:
+        """Remember where the run folder goes; it is opened with the first suite."""
+        self._results = Path(results)
+        self._existing = Path(run_folder) if run_folder else None
+        self._names = {"BENCH": bench, "PROFILE": profile}
+        self._run: RunFolder | None = None
+        self._problems: list[str] = []
+        self._outputs: dict[str, Path] = {}
+        self._status = {"PASS": 0, "FAIL": 0, "SKIP": 0}
+        self._asked: dict[str, str] = {}
+        self._asked_any: list[str] = []
+
+    def start_suite(self, data: Any, result: Any) -> None:
+        """Open the run folder before the outermost suite starts; end robot where that is impossible."""
+        if data.parent is not None or _is_dry_run():
+            return
+        try:
+            self._run = self._open()
+        except (ReportError, OSError) as error:
+            self._problem("open", error)
+            raise SystemExit(EXIT_LISTENER_FAILED) from error
+        set_current_run(self._run)
+
+    def _open(self) -> RunFolder:
+        if self._existing is not None:
+            run = RunFolder.open(self._existing)
+            torn = run.mend()
+            if torn is not None:
+                run.add_problem(
+                    "an earlier execution was killed while it wrote a record; its torn line is kept"
+                )
+        else:
+            bench = Path(self._name("BENCH")).stem
+            run = RunFolder.create(self._results.absolute(), bench, self._name("PROFILE"))
+        run.update(commit=commit_of(Path.cwd()), host=host_facts(), tools={"robotframework": VERSION})
+        return run
+
+    def _name(self, variable: str) -> str:
+        """Return the bench or the profile, from the listener's argument or Robot's variable."""
+        value = self._names[variable]
+        if not value:
+            try:
+                value = str(BuiltIn().get_variable_value(f"${{{variable}}}") or "")
+            except RobotNotRunningError:
+                value = ""
+        if not value:
+            raise RunFolderError(f"${{{variable}}} is not set: robot --variable {variable}:NAME …")
+        return value
+
+    def end_test(self, data: Any, result: Any) -> None:
+        """Count the test, and remember which measurements it asked for if it passed."""
+        self._status[str(result.status)] = self._status.get(str(result.status), 0) + 1
+        if result.status != "PASS":
+            return
+        name = str(result.full_name)
+        tags = [str(tag) for tag in result.tags]
+        for requirement in _requirements(tags, dict(result.metadata)):
+            self._asked[requirement] = name
+        if any(tag.lower() == MEASUREMENT_TAG for tag in tags):
+            self._asked_any.append(name)
+
+    def output_file(self, path: Path | None) -> None:
+        """Remember Robot's output file."""
+        self._remember("output.xml", path)
+
+    def log_file(self, path: Path) -> None:
+        """Remember Robot's log."""
+        self._remember("log.html", path)
+
+    def report_file(self, path: Path) -> None:
+        """Remember Robot's report."""
+        self._remember("report.html", path)
+
+    def xunit_file(self, path: Path) -> None:
+        """Remember the xUnit file, where one was asked for."""
+        self._remember("xunit.xml", path)
+
+    def _remember(self, name: str, path: Path | None) -> None:
+        if path is not None and Path(path).is_file():
+            self._outputs[name] = Path(path)
+
+    def close(self) -> None:
+        """Complete the run folder; end robot with EXIT_LISTENER_FAILED where anything went wrong."""
+        run = self._run
+        if run is not None:
+            self._run = None
+            set_current_run(None)
+            self._step("collect Robot's files", lambda: self._collect(run))
+            self._step("count", lambda: run.update(tests=self._counts()))
+            self._step("check the measurements", lambda: self._check_asked(run))
+            self._step("note the problems", lambda: self._note_problems(run))
+            self._step("close the manifest", run.close)
+            self._step("render the page", lambda: write_page(run.path))
+            self._step("finalise", run.finalise)
+            print(f"Run:     {run.path}", file=sys.__stdout__, flush=True)
+        if self._problems:
+            raise SystemExit(EXIT_LISTENER_FAILED)
+
+    def _step(self, what: str, action: Callable[[], object]) -> None:
+        """Do one step of the end; whatever it raises becomes a problem, and the next step goes on."""
+        try:
+            action()
+        except Exception as error:  # noqa: BLE001 - Robot would only log it
+            self._problem(what, error)
+
+    def _problem(self, what: str, error: Exception | str) -> None:
+        known = isinstance(error, (str, ReportError))
+        text = f"{what}: {error}" if known else f"{what}: {type(error).__name__}: {error}"
+        self._problems.append(text)
+        print(f"[ ERROR ] run folder: {text}", file=sys.__stderr__, flush=True)
+
+    def _collect(self, run: RunFolder) -> None:
+        """Move Robot's own files into the run folder under their usual names."""
+        for name, source in self._outputs.items():
+            if source.resolve() != run.path / name:
+                shutil.move(source, run.path / name)
+        output = run.path / "output.xml"
+        if output.is_file() and not (run.path / "xunit.xml").is_file():
+            XUnitWriter(ExecutionResult(output)).write(str(run.path / "xunit.xml"))
+
+    def _counts(self) -> TestCounts:
+        return TestCounts(self._status["PASS"], self._status["FAIL"], self._status["SKIP"])
+
+    def _check_asked(self, run: RunFolder) -> None:
+        """Hold what the passed tests asked for against what was recorded."""
+        records = run.records()
+        if records.torn is not None:
+            self._problem("check the measurements", "the last record is torn")
+        recorded = {record.requirement.upper() for record in records.measurements}
+        missing = sorted(set(self._asked) - recorded)
+        if missing:
+            tests = self._asked[missing[0]]
+            shown = ", ".join(missing[:8]) + (", …" if len(missing) > 8 else "")
+            self._problem(
+                "check the measurements",
+                f"no record of {shown}, though {tests!r} passed ({len(missing)} in all)",
+            )
+        if self._asked_any and not records.measurements:
+            self._problem(
+                "check the measurements",
+                f"the run holds no measurement, though {self._asked_any[0]!r} passed",
+            )
+
+    def _note_problems(self, run: RunFolder) -> None:
+        for problem in list(self._problems):
+            run.add_problem(problem)
+
+
+def _is_dry_run() -> bool:
+    current = robot_context.EXECUTION_CONTEXTS.current
+    return bool(current is not None and current.dry_run)
+
+
+def _requirements(tags: list[str], metadata: dict[str, str]) -> list[str]:
+    """Return the requirement ids that a test names, in capitals."""
+    found: list[str] = []
+    for key, value in metadata.items():
+        if key.lower() in (REQUIREMENT, f"{REQUIREMENT}s"):
+            found += re.split(r"[,\s]+", value)
+    for tag in tags:
+        name, _, value = tag.partition(":")
+        if name.strip().lower() == REQUIREMENT:
+            found.append(value)
+    return [item.strip().upper() for item in found if item.strip()]

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The evidence of one replay as it lies in a run folder, read back.
+
+evidence/daq_replay/attempt-1/
+    plan.toml           the plan
+    recv.ndjson         answers of the consumer; the last line is its result
+    send-NN.ndjson      answers of the producers, one file a sending process
+    misses.ndjson       every miss
+    witness.ndjson      answers of the stall witness
+    known_delay.json    the known-delay check
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from reports.answers import (
+    Miss,
+    RecvResult,
+    SendResult,
+    WitnessResult,
+    last_result,
+    read_misses,
+    recv_result,
+    send_result,
+    witness_result,
+)
+from reports.errors import RecordError
+from reports.known_delay import KnownDelay
+from reports.latency import Replay
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayEvidence:
+    """What could be read of a replay, and what could not and why."""
+
+    recv: RecvResult | None
+    sends: tuple[SendResult, ...]
+    witness: WitnessResult | None
+    misses: tuple[Miss, ...]
+    known_delay: KnownDelay | None
+    clock_of_producer: dict[int, str]
+    problems: tuple[str, ...]
+
+    def replay(self, witness_clock: str = "host") -> Replay:
+        """Return the replay for the verdict; whatever could not be read lets nothing pass.
+
+        Raises:
+            RecordError: There is no result of the consumer: nothing was measured.
+        """
+        if self.recv is None:
+            raise RecordError("; ".join(self.problems) or "recv.ndjson: missing")
+        return Replay(
+            recv=self.recv,
+            clock_of_producer=self.clock_of_producer,
+            sends=self.sends,
+            witness=self.witness,
+            witness_clock=witness_clock,
+            misses=self.misses,
+            faults=self.problems,
+        )
+
+
+def load_replay(folder: Path) -> ReplayEvidence:
+    """Read the evidence of one attempt; files that are missing or damaged become problems."""
+    problems: list[str] = []
+    witness = folder / "witness.ndjson"
+    misses = folder / "misses.ndjson"
+    known = folder / "known_delay.json"
+    recv = _try(lambda: recv_result(last_result(folder / "recv.ndjson")), problems)
+    senders = sorted(folder.glob("send-*.ndjson"))
+    sends = [_try(lambda path=path: send_result(last_result(path)), problems) for path in senders]
+    return ReplayEvidence(
+        recv=recv,
+        sends=tuple(send for send in sends if send is not None),
+        witness=_try(lambda: witness_result(last_result(witness)), problems) if witness.exists() else None,
+        misses=tuple((_try(lambda: _misses(misses), problems) or []) if misses.exists() else []),
+        known_delay=_try(lambda: KnownDelay.read(known), problems) if known.exists() else None,
+        clock_of_producer=_try(lambda: producer_clocks(folder / "plan.toml"), problems) or {},
+        problems=tuple(problems),
+    )
+
+
+def _try(read: Callable[[], T], problems: list[str]) -> T | None:
+    try:
+        return read()
+    except RecordError as error:
+        problems.append(str(error))
+    except OSError as error:
+        problems.append(f"{Path(str(error.filename)).name}: {error.strerror}")
+    return None
+
+
+def _misses(path: Path) -> list[Miss]:
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return read_misses(file)
+
+
+def producer_clocks(plan: Path) -> dict[int, str]:
+    """Return the name of the clock that each producer of a plan stamps with; raises RecordError."""
+    try:
+        document: dict[str, Any] = tomllib.loads(plan.read_text(encoding="utf-8"))
+        producers = cast("list[dict[str, Any]]", document.get("producer", []))
+        return {int(producer["number"]): str(producer["clock"]) for producer in producers}
+    except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
+        raise RecordError(f"{plan.name}: {error!r}") from error

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From many measurements to one outcome: which attempt counts, and how a run as a whole came out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from reports.record import Measurement, Outcome
+
+GRAVITY: tuple[Outcome, ...] = ("fail", "error", "inconclusive", "unset", "pass")
+"""Outcomes, the gravest first."""
+
+Key = tuple[object, ...]
+
+
+def key_of(measurement: Measurement) -> Key:
+    """Return what makes two measurements attempts at the same thing."""
+    m = measurement
+    return (m.requirement, m.quantity, m.statistic, m.subject, m.conditions)
+
+
+def effective(measurements: Iterable[Measurement]) -> list[Measurement]:
+    """Return the measurement that counts of each thing that was measured, in the order of first attempts.
+
+    The last attempt counts; but a fail stands, because only an inconclusive attempt may be repeated.
+    """
+    chosen: dict[Key, Measurement] = {}
+    for measurement in measurements:
+        earlier = chosen.get(key_of(measurement))
+        if earlier is None or earlier.outcome != "fail":
+            chosen[key_of(measurement)] = measurement
+    return list(chosen.values())
+
+
+def overall(measurements: Sequence[Measurement]) -> Outcome:
+    """Return the gravest outcome; without measurements `unset`: nothing was shown."""
+    outcomes = {measurement.outcome for measurement in measurements}
+    return next((outcome for outcome in GRAVITY if outcome in outcomes), "unset")
+
+
+def relative_margin(measurement: Measurement) -> float | None:
+    """Return the margin as a share of the nearer limit's size, None where there is none."""
+    if measurement.margin is None or measurement.value is None:
+        return None
+    limit = measurement.limit
+    sizes = [abs(edge) for edge in (limit.upper, limit.lower) if edge]
+    return measurement.margin / min(sizes) if sizes else None
+
+
+def worst(measurements: Iterable[Measurement]) -> Measurement | None:
+    """Return the measurement with the least margin as a share of its limit."""
+    rated = [(relative_margin(m), m) for m in measurements]
+    return min(
+        ((share, m) for share, m in rated if share is not None), key=lambda pair: pair[0], default=(0, None)
+    )[1]

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A realistic run folder for tests: answers of the native tools in their documented form, from a fixed seed.
+
+The samples are drawn, the answers are written, and everything after that is the real way: evidence is read
+back, streams are judged, records appended.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reports.known_delay import judge_known_delay
+from reports.latency import Requirement, latency_measurement
+from reports.record import Conditions, Limit, Outcome, Subject, Uncertainty, UncertaintyPart
+from reports.replay_evidence import load_replay
+from reports.run_folder import RunFolder
+from reports.sampling import required_samples
+from reports.tally import overall
+
+# Table 1 of the DAQ paper: size in bytes, period and budget in ms of message types 0..3 of producers 1..12.
+TABLE_1 = {
+    1: ((500, 200, 100), (500, 200, 100), (1000, 200, 100), (10, 200, 10)),
+    2: ((320000, 80, 40), (640000, 80, 40), (4000, 80, 40), (100, 10, 10)),
+    3: ((750, 100, 50), (1000, 100, 50), (2500, 100, 50), (100, 100, 10)),
+    4: ((8000, 100, 50), (8000, 100, 50), (3200, 100, 50), (100, 100, 10)),
+    5: ((4000, 100, 50), (4000, 100, 50), (1600, 100, 50), (100, 100, 10)),
+    6: ((20000, 100, 50), (20000, 100, 50), (4000, 100, 50), (100, 100, 10)),
+    7: ((10000, 100, 50), (10000, 100, 50), (2000, 100, 50), (100, 100, 10)),
+    8: ((200, 250, 125), (200, 250, 125), (400, 250, 125), (10, 250, 10)),
+    9: ((400, 500, 250), (400, 500, 250), (800, 500, 250), (10, 500, 10)),
+    10: ((400, 100, 50), (400, 100, 50), (800, 100, 50), (100, 100, 10)),
+    11: ((250, 100, 50), (250, 100, 50), (500, 100, 50), (100, 100, 10)),
+    12: ((150000, 100, 50), (150000, 100, 50), (4000, 100, 50), (100, 100, 10)),
+}
+START_TAI_NS = 1_795_000_000_000_000_000
+DURATION_MS = 60_000
+GUEST_PRODUCER = 12
+SOURCE = "DAQ paper, Table 1"
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """What goes wrong in a sample run; times in ns.
+
+    Attributes:
+        path_delay_ns: Delay on the path, by stream id: the network's or the target's fault.
+        generator_delay_ns: Lateness of the producer, by stream id: the bench's fault.
+        lost: Messages that do not arrive, by stream id.
+        stalled: Whether the bench stands still while delayed messages are under way.
+        stalled_fraction: Share of stalled time that the witness reports.
+        clock_step_ns: Step of the consumer's clock.
+        complete: Whether the consumer came to its end.
+    """
+
+    path_delay_ns: dict[int, int] | None = None
+    generator_delay_ns: dict[int, int] | None = None
+    lost: dict[int, int] | None = None
+    stalled: bool = False
+    stalled_fraction: float = 0.0004
+    clock_step_ns: int = 0
+    complete: bool = True
+
+
+def summary(samples_ns: list[int]) -> dict[str, Any]:
+    """Return samples as the summary of docs/native-tools.md, in buckets of at most 0.1 %."""
+    keys = ("min_ns", "max_ns", "mean_ns", "stddev_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns")
+    if not samples_ns:
+        return {"n": 0, **dict.fromkeys(keys), "overflow": 0, "buckets": []}
+    ordered = sorted(samples_ns)
+    n = len(ordered)
+    mean = sum(ordered) / n
+    counts: dict[tuple[int, int], int] = {}
+    for value in ordered:
+        shift = max(0, abs(value).bit_length() - 11)
+        bucket = (value >> shift << shift, 1 << shift)
+        counts[bucket] = counts.get(bucket, 0) + 1
+    ranks = [ordered[min(n - 1, int(q * n))] for q in (0.5, 0.9, 0.99, 0.999)]
+    spread = (sum((v - mean) ** 2 for v in ordered) / n) ** 0.5
+    figures = [ordered[0], ordered[-1], mean, spread, *ranks]
+    buckets = [[low, width, count] for (low, width), count in sorted(counts.items())]
+    return {"n": n, **dict(zip(keys, figures, strict=True)), "overflow": 0, "buckets": buckets}
+
+
+@dataclass
+class _Stream:
+    """One stream's drawn samples on the way into the tools' answers."""
+
+    record: dict[str, Any]
+    send: dict[str, Any]
+    misses: list[dict[str, Any]]
+
+
+def _draw(stream_id: int, disturbance: Disturbance, rng: random.Random) -> _Stream:
+    producer, kind = divmod(stream_id, 10)
+    size_bytes, period_ms, budget_ms = TABLE_1[producer][kind]
+    slots = DURATION_MS // period_ms
+    lost = (disturbance.lost or {}).get(stream_id, 0)
+    wire_ns = size_bytes * 8 + (6_700_000 if kind != 3 else 0) * (producer in (2, 6, 12))
+    path_ns = (disturbance.path_delay_ns or {}).get(stream_id, 0)
+    late_ns = (disturbance.generator_delay_ns or {}).get(stream_id, 0)
+    sent, under_way, whole, misses = [], [], [], []
+    for sequence in range(slots):
+        lateness = 3_000 + int(rng.lognormvariate(9.6, 0.7)) + late_ns * (sequence % 50 == 7)
+        latency = wire_ns + 180_000 + int(rng.lognormvariate(12.2, 0.55)) + path_ns * (sequence % 50 == 11)
+        sent.append(lateness)
+        if sequence < lost:
+            continue
+        under_way.append(latency)
+        whole.append(latency + lateness)
+        if latency + lateness > budget_ms * 1_000_000:
+            misses.append(
+                {
+                    "stream": stream_id,
+                    "sequence": sequence,
+                    "scheduled_tai_ns": START_TAI_NS + sequence * period_ms * 1_000_000,
+                    "lateness_ns": lateness,
+                    "received_minus_scheduled_ns": latency + lateness,
+                    "received_minus_sent_ns": latency,
+                    "received_local_tai_ns": START_TAI_NS
+                    + sequence * period_ms * 1_000_000
+                    + latency
+                    + lateness,
+                }
+            )
+    shape = {"id": stream_id, "producer": producer, "message_type": kind}
+    shape |= {"transport": "udp" if kind == 2 else "tcp", "size_bytes": size_bytes}
+    shape |= {"period_ns": period_ms * 1_000_000, "budget_ns": budget_ms * 1_000_000}
+    counts = {"expected": slots, "received": slots - lost, "lost": lost, "duplicates": 0, "reordered": 0}
+    counts |= {"invalid_samples": 0, "connections": int(kind != 2), "misses": len(misses)}
+    over = sum(m["received_minus_sent_ns"] > budget_ms * 1_000_000 for m in misses)
+    late = summary(sent)
+    record = {**shape, **counts, "misses_sent": over, "received_minus_scheduled": summary(whole)}
+    record |= {"received_minus_sent": summary(under_way), "sent_minus_scheduled": late}
+    record |= {"receive_stack": summary([40_000 + v // 40 for v in under_way])}
+    send = {"id": stream_id, "producer": producer, "scheduled": slots, "sent": slots, "late_slots": 0}
+    send |= {"reconnects": 0, "blocked_writes": 3 if size_bytes > 100_000 else 0, "unsent": 0}
+    send |= {"sent_minus_scheduled": late, "transmit_stack": summary([])}
+    return _Stream(record, send, misses)
+
+
+def _clock(name: str, offset_ns: int, rate_ppb: int, rng: random.Random) -> dict[str, Any]:
+    """Return a producers' clock whose line drifts as its rate says, with a little noise."""
+    series: list[list[int]] = []
+    for second in range(DURATION_MS // 1000 + 1):
+        noise_ns = int(rng.gauss(0, 9_000))
+        series.append(
+            [START_TAI_NS + second * 10**9, offset_ns + second * rate_ppb + noise_ns, 81_000 + noise_ns // 3]
+        )
+    clock: dict[str, Any] = {"name": name, "exchanges": 610, "kept": 61, "offset_ns": offset_ns}
+    clock |= {"rate_ppb": rate_ppb, "bound_ns": 84_000, "residual_ns": 21_500}
+    return clock | {"rtt_min_ns": 161_000, "rtt_p50_ns": 402_000, "series": series}
+
+
+def recv_answer(streams: list[_Stream], disturbance: Disturbance, rng: random.Random) -> dict[str, Any]:
+    """Return the consumer's `result` object."""
+    steps: list[dict[str, Any]] = []
+    if disturbance.clock_step_ns:
+        steps = [
+            {"clock": "local", "time_tai_ns": START_TAI_NS + 30 * 10**9, "step_ns": disturbance.clock_step_ns}
+        ]
+    return {
+        "type": "result", "tool": "bw-traffic recv", "version": "0.1.0", "complete": disturbance.complete,
+        "valid": disturbance.complete, "invalid_reasons": [] if disturbance.complete else ["ended by SIGTERM"],
+        "nonce": "0123456789abcdef", "phase": "aligned-12", "scale": 1, "warmup_ms": 6000,
+        "duration_ms": DURATION_MS, "correction": "two-way", "start_tai_ns": START_TAI_NS,
+        "end_tai_ns": START_TAI_NS + DURATION_MS * 10**6, "tai_utc_s": 37,
+        "streams": [stream.record for stream in streams],
+        "clocks": [_clock("host", 40_000, 0, rng), _clock("guest", -3_200_000_000, 100_000, rng)],
+        "clock_steps": steps,
+        "hostile": {"foreign_connections": 0, "bad_hello": 0, "bad_check": 0, "truncated": 0, "oversized": 0,
+                    "stale": 0},
+        "recorder": {"miss_log_dropped": 0, "message_log_dropped": 0},
+        "memory": {"rss_start_bytes": 3_100_000, "rss_end_bytes": 3_180_000},
+        "scheduling": {"policy": "fifo", "priority": 50, "note": ""},
+    }  # fmt: skip
+
+
+def witness_answer(streams: list[_Stream], disturbance: Disturbance) -> dict[str, Any]:
+    """Return the witness's `result` object; stalls lie over the misses where the disturbance says so."""
+    misses = [miss for stream in streams for miss in stream.misses] if disturbance.stalled else []
+    windows = [
+        [m["received_local_tai_ns"] + 40_000 - m["received_minus_scheduled_ns"] + 1_000_000, 0, 0]
+        for m in misses
+    ]
+    windows = [[start, start + 8_000_000, cpu] for start, _, cpu in windows]
+    cpu = {
+        "samples": 600_000,
+        "stalls": len(windows),
+        "stalled_ns": 24_000_000,
+        "max_ns": 8_000_000,
+        "steal_ns": 0,
+    }
+    return {
+        "type": "result", "tool": "bw-traffic witness", "version": "0.1.0", "complete": True,
+        "cpus": [{"cpu": number, **cpu} for number in (0, 1)],
+        "stalled_fraction": disturbance.stalled_fraction, "windows": windows, "windows_dropped": 0,
+    }  # fmt: skip
+
+
+def plan_text() -> str:
+    """Return the tables of a plan that verdicts read."""
+    lines = ["[run]", 'schema = "benchwright.plan/1"', 'phase = "aligned-12"']
+    for producer in TABLE_1:
+        clock = "guest" if producer == GUEST_PRODUCER else "host"
+        lines += ["", "[[producer]]", f"number = {producer}", f'clock = "{clock}"']
+    return "\n".join(lines) + "\n"
+
+
+def write_evidence(folder: Path, disturbance: Disturbance, seed: int) -> None:
+    """Write the evidence of one replay into a folder."""
+    rng = random.Random(seed)
+    streams = [_draw(10 * producer + kind, disturbance, rng) for producer in TABLE_1 for kind in range(4)]
+    _write_lines(folder / "recv.ndjson", [{"type": "ready"}, recv_answer(streams, disturbance, rng)])
+    senders = {"01": [s for s in streams if s.send["producer"] != GUEST_PRODUCER]}
+    senders["12"] = [s for s in streams if s.send["producer"] == GUEST_PRODUCER]
+    for name, mine in senders.items():
+        result = {"type": "result", "tool": "bw-traffic send", "complete": True, "clock_steps": []}
+        result |= {
+            "streams": [s.send for s in mine],
+            "scheduling": {"policy": "fifo", "priority": 50, "note": ""},
+        }
+        _write_lines(folder / f"send-{name}.ndjson", [{"type": "ready"}, result])
+    _write_lines(folder / "misses.ndjson", [miss for stream in streams for miss in stream.misses])
+    _write_lines(folder / "witness.ndjson", [witness_answer(streams, disturbance)])
+    (folder / "plan.toml").write_text(plan_text())
+    parts = [
+        UncertaintyPart("clock_offset", "bound", 84_000),
+        UncertaintyPart("mean_of_samples", "standard", 11_000),
+    ]
+    known = judge_known_delay((5,), 5_000_000, 5_031_000, 200, Uncertainty.from_parts(parts))
+    (folder / "known_delay.json").write_text(known.to_text())
+
+
+def _write_lines(path: Path, objects: list[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(item) + "\n" for item in objects))
+
+
+def requirement_of(stream_id: int) -> Requirement:
+    """Return the requirement of a stream of Table 1."""
+    budget_ms = TABLE_1[stream_id // 10][stream_id % 10][2]
+    limit = Limit(budget_ms * 1_000_000, None, SOURCE)
+    return Requirement(f"DAQ-{stream_id:03d}", limit, required_samples(0.03))
+
+
+def add_attempt(
+    run: RunFolder, number: int, disturbance: Disturbance, seed: int, *, simulated: bool
+) -> Outcome:
+    """Write the evidence of one attempt, judge its streams, append the records; return the outcome."""
+    folder = run.evidence_folder("daq_replay", f"attempt-{number}")
+    write_evidence(folder, disturbance, seed)
+    replay = load_replay(folder).replay()
+    evidence = [run.evidence(folder / name) for name in ("recv.ndjson", "misses.ndjson", "witness.ndjson")]
+    records = [
+        latency_measurement(
+            stream.id,
+            requirement_of(stream.id),
+            replay,
+            run_id=run.run_id,
+            test=f"Robot.Daq Replay.Budgets.Stream {stream.id}",
+            subject=Subject("virtual", "linux-rt", "kernel", "two-way", str(stream.id)),
+            conditions=Conditions("ci", "aligned-12"),
+            simulated=simulated,
+            evidence=evidence,
+        )
+        for stream in replay.recv.streams
+    ]
+    for record in records:
+        run.append(record)
+    outcome = overall(records)
+    run.add_attempt("daq_replay", outcome, next((r.reason for r in records if r.outcome == outcome), ""))
+    return outcome
+
+
+def make_run(
+    results: Path, *disturbances: Disturbance, seed: int = 1, simulated: bool = True, close: bool = True
+) -> RunFolder:
+    """Make a run folder with one attempt for each disturbance (default: one undisturbed attempt)."""
+    run = RunFolder.create(results, "virtual", "ci", simulated=simulated, commit="0" * 40)
+    run.update(
+        host={"hostname": "bench", "system": "Linux 6.18", "cpus": 2, "python": "3.11.7"},
+        target={"kernel": "6.12.57-rt", "preempt_rt": True, "nic": {"driver": "virtio_net", "queues": 1}},
+        tools={"bw-traffic": "0.1.0", "robotframework": "7.5", "qemu": "10.0"},
+    )
+    for number, disturbance in enumerate(disturbances or (Disturbance(),), start=1):
+        add_attempt(run, number, disturbance, seed + number, simulated=simulated)
+    if close:
+        run.close()
+    return run
