@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""List what this machine and a bench can and cannot measure, and how to mend it: `python -m hw doctor [BENCH]`."""
+"""List what this machine and a bench can and cannot measure, and how to mend it.
+
+Run as `python -m hw doctor [BENCH]`.
+"""
 
 from __future__ import annotations
 
@@ -102,9 +105,8 @@ def _probe_bench(path: Path) -> tuple[list[Capability], bool]:
 
 def render_text(capabilities: list[Capability], verdicts: list[Verdict], width: int) -> str:
     """Lay out the findings for a terminal of that many columns."""
-    remedies = [
-        (item.key, item.remedy) for item in capabilities if item.remedy and item.state is not State.OK
-    ]
+    in_the_way = {key for verdict in verdicts for key in verdict.because}
+    remedies = [item for item in capabilities if item.remedy and item.state is not State.OK]
     parts = [
         format_table(
             ("CAPABILITY", "STATE", "FOUND"),
@@ -117,8 +119,10 @@ def render_text(capabilities: list[Capability], verdicts: list[Verdict], width: 
             width,
         ),
     ]
-    if remedies:
-        parts.append(format_table(("TO MEND", "DO"), remedies, width))
+    for title, wanted in (("TO MEND", True), ("FOR MORE", False)):
+        rows = [(item.key, item.remedy) for item in remedies if (item.key in in_the_way) is wanted]
+        if rows:
+            parts.append(format_table((title, "DO"), rows, width))
     return "\n\n".join(parts)
 
 

@@ -31,6 +31,7 @@ def judge_accelerator(name: str, refusal: str, *, kvm_device: bool = False) -> C
     return Capability(
         "accelerator",
         State.LIMITED,
-        f"software emulation ({why}): the budgets of the replay hold, delays of the target are larger than its own",
-        "enable VT-x or AMD-V in the firmware, or nested virtualisation on the host of this machine; modprobe kvm_intel or kvm_amd",
+        f"software emulation ({why}): guests are slower than their processor",
+        "enable VT-x or AMD-V in the firmware, or nested virtualisation on this machine's host; "
+        "modprobe kvm_intel or kvm_amd",
     )

@@ -20,8 +20,8 @@ def bench(path: Path) -> tuple[list[Capability], bool]:
     """Probe a bench.
 
     Returns:
-        Its capabilities, and whether the project builds it on this machine. All keys are there even if the file
-        cannot be read.
+        Its capabilities, and whether the project builds it on this machine. All keys are there even if the
+        file cannot be read.
     """
     try:
         spec = load_bench(path)
@@ -40,8 +40,9 @@ def service_addresses(labgrid_targets: dict[str, Any]) -> dict[str, tuple[str, i
     """Return address and port of the SSH service of each labgrid target that has one."""
     addresses: dict[str, tuple[str, int]] = {}
     for name, target in labgrid_targets.items():
-        service = (target.get("resources") or {}).get("NetworkService")
-        if service and "address" in service:
+        resources: dict[str, dict[str, Any]] = target.get("resources") or {}
+        service = resources.get("NetworkService") or {}
+        if "address" in service:
             addresses[name] = (str(service["address"]), int(service.get("port", SSH_PORT)))
     return addresses
 
@@ -64,9 +65,8 @@ def reach(addresses: dict[str, tuple[str, int]], timeout_s: float = REACH_TIMEOU
 def judge_bench(spec: BenchSpec, unreachable: dict[str, str]) -> list[Capability]:
     """Judge the parts of a bench; `unreachable` says, by node, why it does not answer."""
     kind = "virtual, built on this machine" if spec.virtual else "hardware"
-    words = [
-        f"{spec.name} ({kind}): {len(spec.nodes)} nodes, {len(spec.clocks)} clocks, {len(spec.producers)} producers"
-    ]
+    counts = f"{len(spec.nodes)} nodes, {len(spec.clocks)} clocks, {len(spec.producers)} producers"
+    words = [f"{spec.name} ({kind}): {counts}"]
     words += [f"{name} does not answer: {reason}" for name, reason in unreachable.items()]
     state = State.LIMITED if unreachable else State.OK
     remedy = "power the nodes; check their network and sshd" if unreachable else ""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """TAI and PTP hardware clocks (PHC) of this machine.
 
-The layouts are those of include/uapi/linux/ptp_clock.h; a test compares the numbers with the installed header.
+The layouts are those of include/uapi/linux/ptp_clock.h; a test compares the numbers with its header.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import struct
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hw.capability import Capability, State
 
@@ -58,7 +59,10 @@ def decode_capabilities(answer: bytes) -> PhcCapabilities:
 
 def decode_pin(answer: bytes) -> str:
     """Decode a struct ptp_pin_desc (96 bytes) into "NAME=function"."""
-    name, _index, function, channel, *_ = _PIN.unpack(answer)
+    fields: tuple[Any, ...] = _PIN.unpack(answer)
+    name: bytes = fields[0]
+    function: int = fields[2]
+    channel: int = fields[3]
     label = name.split(b"\0", 1)[0].decode(errors="replace")
     word = PIN_FUNCTIONS[function] if function < len(PIN_FUNCTIONS) else f"function {function}"
     return f"{label}={word}" if word == "none" else f"{label}={word}{channel}"
@@ -116,8 +120,8 @@ def judge_hardware_clocks(found: dict[str, tuple[str, PhcCapabilities, list[str]
         words.append(f"{device} ({name}): adjusts up to {capabilities.max_adj_ppb} ppb{cross}")
         if capabilities.periodic_outputs or capabilities.external_timestamps:
             edges.append(
-                f"{device}: {capabilities.periodic_outputs} outputs, {capabilities.external_timestamps} inputs"
-                + (f", pins {' '.join(pins)}" if pins else "")
+                f"{device}: {capabilities.periodic_outputs} outputs, "
+                f"{capabilities.external_timestamps} inputs" + (f", pins {' '.join(pins)}" if pins else "")
             )
     clock = (
         Capability("phc", State.OK, "; ".join(words))

@@ -15,7 +15,8 @@ CORES_NEEDED = 2
 MEMORY_NEEDED_BYTES = 2_000_000_000
 MEMORY_WANTED_BYTES = 3_000_000_000
 
-# perf_event_open(2): number by architecture, and the attribute of its first version (include/uapi/linux/perf_event.h).
+# perf_event_open(2): number by architecture, and the attribute's first version
+# (include/uapi/linux/perf_event.h).
 _PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241, "armv7l": 364}
 _PERF_ATTR_SIZE_VER0_BYTES = 64
 _PERF_DISABLED, _PERF_EXCLUDE_KERNEL, _PERF_EXCLUDE_HV = 1 << 0, 1 << 5, 1 << 6
@@ -141,7 +142,7 @@ def judge_real_time_scheduling(refusal: str, throttle_us: tuple[int, int] | None
         return Capability(
             "realtime",
             State.OK,
-            f"SCHED_FIFO allowed; a processor busy with it for {runtime_us / 1000:g} of {period_us / 1000:g} ms pauses it",
+            f"SCHED_FIFO allowed; paused once it takes {runtime_us / 1000:g} of {period_us / 1000:g} ms",
         )
     return Capability("realtime", State.OK, "SCHED_FIFO allowed, no throttle")
 
@@ -179,5 +180,6 @@ def judge_performance_counters(refusal: str) -> Capability:
         "perf",
         State.LIMITED,
         f"no hardware counters: {refusal}; cycles and cache misses stay out of the reports",
-        "on a virtual machine let its host pass the PMU; elsewhere run as root or sysctl kernel.perf_event_paranoid=1",
+        "on a virtual machine let its host pass the PMU; "
+        "elsewhere run as root or sysctl kernel.perf_event_paranoid=1",
     )

@@ -51,7 +51,7 @@ def parse_package_list(text: str) -> list[ListedPackage]:
 
 
 def packages() -> list[Capability]:
-    """Compare the installed Debian packages with the list: those of a bench, and those of tests and lint besides."""
+    """Compare the installed Debian packages with the list: those of a bench, and those of tests and lint."""
     listed = parse_package_list(PACKAGE_LIST.read_text())
     installed = _installed_versions([package.name for package in listed])
     return [

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each probe's judgement must be able to say no; layouts of the kernel agree with its own headers."""
+
+from __future__ import annotations
+
+import ctypes
+import socket
+import struct
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hw.capability import Capability, State
+from hw.doctor import HARDWARE_MEASUREMENTS, VIRTUAL_MEASUREMENTS, probe_machine
+from hw.probes import accelerator, bench, clock, cpu, host, network
+
+GUEST_FLAGS = "processor\t: 0\nflags\t\t: fpu tsc hypervisor\n"
+BARE_FLAGS = "processor\t: 0\nflags\t\t: fpu tsc constant_tsc\n"
+LISTED = [
+    host.ListedPackage("meson", "bench", "main", "1.0"),
+    host.ListedPackage("gcc", "bench", "main", "-"),
+]
+CAPABLE = clock.PhcCapabilities(62_499_999, 2, 2, 4, True)
+PLAIN = clock.PhcCapabilities(1000, 0, 0, 0, False)
+
+
+@pytest.mark.parametrize(
+    ("capability", "state"),
+    [
+        (cpu.judge_cores(2), State.OK),
+        (cpu.judge_cores(1), State.LIMITED),
+        (cpu.judge_memory("MemTotal: 1 kB\nMemAvailable: 3000000 kB\n"), State.OK),
+        (cpu.judge_memory("MemAvailable: 2500000 kB\n"), State.LIMITED),
+        (cpu.judge_memory("MemAvailable: 500000 kB\n"), State.MISSING),
+        (cpu.judge_clock_source("tsc", ["tsc"]), State.OK),
+        (cpu.judge_clock_source("hpet", ["tsc", "hpet"]), State.LIMITED),
+        (cpu.judge_quiet_machine(BARE_FLAGS, set()), State.OK),
+        (cpu.judge_quiet_machine(BARE_FLAGS, {"performance"}), State.OK),
+        (cpu.judge_quiet_machine(BARE_FLAGS, {"powersave"}), State.LIMITED),
+        (cpu.judge_quiet_machine(GUEST_FLAGS, set()), State.LIMITED),
+        (cpu.judge_real_time_scheduling("", (950_000, 1_000_000)), State.OK),
+        (cpu.judge_real_time_scheduling("", (-1, 1_000_000)), State.OK),
+        (cpu.judge_real_time_scheduling("Operation not permitted", None), State.MISSING),
+        (cpu.judge_performance_counters(""), State.OK),
+        (cpu.judge_performance_counters("No such file or directory"), State.LIMITED),
+        (network.judge_root(0), State.OK),
+        (network.judge_root(1000), State.MISSING),
+        (network.judge_namespaces(""), State.OK),
+        (network.judge_namespaces("unshare failed"), State.MISSING),
+        (network.judge_tap("No such device"), State.MISSING),
+        (network.judge_impairment("", ""), State.OK),
+        (network.judge_impairment("Specified qdisc kind is unknown.", ""), State.OK),
+        (network.judge_impairment("", "Specified qdisc kind is unknown."), State.MISSING),
+        (clock.judge_tai_offset(37), State.OK),
+        (clock.judge_tai_offset(0), State.LIMITED),
+        (host.judge_packages("packages", LISTED, {"meson": "1.0.1-5", "gcc": "4:12.2.0-3"}), State.OK),
+        (host.judge_packages("packages", LISTED, {"meson": "0.56.2-1", "gcc": "4:12.2.0-3"}), State.MISSING),
+        (host.judge_packages("packages", LISTED, {"meson": "1.0.1-5"}), State.MISSING),
+        (host.judge_program("qemu", "qemu", "QEMU emulator version 10.0.2\n", ""), State.OK),
+        (host.judge_program("qemu", "qemu", "", "not found"), State.MISSING),
+        (host.judge_python_environment("3.11.2", {"python-bench"}), State.OK),
+        (host.judge_python_environment("3.11.2", set()), State.MISSING),
+        (host.judge_native_tools({"linux": True, "win": True}), State.OK),
+        (host.judge_native_tools({"linux": True, "win": False}), State.MISSING),
+        (host.judge_disk({"results": 9 * 10**9, "guest images": 6 * 10**9}), State.OK),
+        (host.judge_disk({"results": 9 * 10**9, "guest images": 3 * 10**9}), State.LIMITED),
+        (host.judge_disk({"results": 10**9, "guest images": 9 * 10**9}), State.MISSING),
+        (host.judge_locked_memory(8 << 20, privileged=False), State.LIMITED),
+        (host.judge_locked_memory(-1, privileged=False), State.OK),
+        (accelerator.judge_accelerator("kvm", ""), State.OK),
+        (accelerator.judge_accelerator("tcg", "", kvm_device=True), State.LIMITED),
+        (accelerator.judge_accelerator("", "no QEMU"), State.MISSING),
+    ],
+)
+def test_judgement(capability: Capability, state: State) -> None:
+    assert capability.state is state
+    assert capability.found
+    assert bool(capability.remedy) is (state is not State.OK)
+
+
+def test_remedy_takes_a_clock_source_that_is_there() -> None:
+    assert "echo tsc" in cpu.judge_clock_source("hpet", ["tsc", "hpet"]).remedy
+    assert "echo tsc" not in cpu.judge_clock_source("hpet", ["hpet"]).remedy
+
+
+def test_package_list_is_well_formed() -> None:
+    packages = host.parse_package_list(host.PACKAGE_LIST.read_text())
+    assert len({package.name for package in packages}) == len(packages)
+    assert {package.use for package in packages} == {"bench", "dev"}
+    assert {package.source for package in packages} == {"main", "backports"}
+    assert all(package.minimum != "-" for package in packages if package.source == "backports")
+
+
+def test_package_list_refuses_a_short_line() -> None:
+    with pytest.raises(ValueError, match=r"packages\.txt:2"):
+        host.parse_package_list("# comment\ngcc bench main\n")
+
+
+def test_hardware_clocks_without_any() -> None:
+    assert [item.state for item in clock.judge_hardware_clocks({})] == [State.MISSING, State.MISSING]
+
+
+def test_hardware_clocks_with_and_without_edges() -> None:
+    plain, no_edges = clock.judge_hardware_clocks({"ptp0": ("virtual", PLAIN, [])})
+    assert (plain.state, no_edges.state) == (State.OK, State.MISSING)
+    good, edges = clock.judge_hardware_clocks(
+        {"ptp0": "Permission denied", "ptp1": ("igb", CAPABLE, ["SDP0=none"])}
+    )
+    assert (good.state, edges.state) == (State.OK, State.OK)
+    assert "SDP0=none" in edges.found
+    assert "Permission denied" in good.found
+
+
+def test_hardware_clocks_that_nobody_may_read() -> None:
+    unread, _edges = clock.judge_hardware_clocks({"ptp0": "Permission denied"})
+    assert unread.state is State.MISSING
+
+
+def test_reading_something_that_is_no_clock_fails() -> None:
+    with pytest.raises(OSError, match="ioctl"):
+        clock.read_phc(Path("/dev/null"))
+
+
+def test_timestamping_cards() -> None:
+    stamps = network.TimestampInfo(hardware=True, software_transmit=True, all_frames=True, phc=0)
+    plain = network.TimestampInfo(hardware=False, software_transmit=True, all_frames=False, phc=-1)
+    assert network.judge_timestamping({"eth0": plain, "eth1": stamps}).state is State.OK
+    assert (
+        network.judge_timestamping({"eth0": plain, "eth1": "Operation not supported"}).state is State.MISSING
+    )
+    assert network.judge_timestamping({}).state is State.MISSING
+
+
+def test_timestamping_agrees_with_ethtool() -> None:
+    """The loopback interface answers the same call as a card."""
+    output = subprocess.run(["ethtool", "-T", "lo"], check=True, capture_output=True, text=True).stdout
+    info = network.read_timestamp_info("lo")
+    assert info.software_transmit is ("software-transmit" in output)
+    assert info.hardware is ("hardware-raw-clock" in output)
+    assert (info.phc == -1) is ("PTP Hardware Clock: none" in output)
+    with pytest.raises(OSError, match="No such device"):
+        network.read_timestamp_info("bwx-none0")
+
+
+def test_layouts_agree_with_the_kernel_headers(tmp_path: Path) -> None:
+    """Compile a program against linux/ptp_clock.h and linux/ethtool.h, and decode what it writes."""
+    source = tmp_path / "layouts.c"
+    source.write_text(
+        """
+        #include <stdio.h>
+        #include <string.h>
+        #include <linux/ethtool.h>
+        #include <linux/net_tstamp.h>
+        #include <linux/ptp_clock.h>
+        int main(void)
+        {
+            struct ptp_clock_caps caps = {.max_adj = 11, .n_alarm = 12, .n_ext_ts = 13, .n_per_out = 14,
+                                          .pps = 1, .n_pins = 16, .cross_timestamping = 1};
+            struct ptp_pin_desc pin = {.index = 3, .func = PTP_PF_PEROUT, .chan = 1};
+            struct ethtool_ts_info info = {.cmd = ETHTOOL_GET_TS_INFO, .phc_index = 5,
+                .so_timestamping = SOF_TIMESTAMPING_TX_HARDWARE | SOF_TIMESTAMPING_RX_HARDWARE |
+                                   SOF_TIMESTAMPING_RAW_HARDWARE,
+                .rx_filters = 1 << HWTSTAMP_FILTER_ALL};
+            strcpy(pin.name, "SDP3");
+            printf("%lu %lu ", (unsigned long)PTP_CLOCK_GETCAPS, (unsigned long)PTP_PIN_GETFUNC);
+            printf("%zu %zu %zu\\n", sizeof caps, sizeof pin, sizeof info);
+            fwrite(&caps, sizeof caps, 1, stdout);
+            fwrite(&pin, sizeof pin, 1, stdout);
+            fwrite(&info, sizeof info, 1, stdout);
+            return 0;
+        }
+        """
+    )
+    subprocess.run(["gcc", "-Wall", "-Werror", "-o", str(tmp_path / "layouts"), str(source)], check=True)
+    head, _, body = subprocess.run(
+        [str(tmp_path / "layouts")], check=True, capture_output=True
+    ).stdout.partition(b"\n")
+    getcaps, getpin, caps_size, pin_size, info_size = (int(word) for word in head.split())
+    assert (getcaps, getpin) == (clock.PTP_CLOCK_GETCAPS, clock.PTP_PIN_GETFUNC)
+    caps, pin, info = body[:caps_size], body[caps_size : caps_size + pin_size], body[caps_size + pin_size :]
+    assert len(info) == info_size
+    assert clock.decode_capabilities(caps) == clock.PhcCapabilities(11, 13, 14, 16, True)
+    assert clock.decode_pin(pin) == "SDP3=perout1"
+    assert network.decode_timestamp_info(info) == network.TimestampInfo(True, False, True, 5)
+
+
+def test_reach_tells_listening_from_closed() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))  # bound, not listening: connections are refused
+        answers = bench.reach({"up": server.getsockname(), "down": bound.getsockname()})
+    assert list(answers) == ["down"]
+
+
+def test_service_addresses_of_labgrid_targets() -> None:
+    targets: dict[str, Any] = {
+        "a": {"resources": {"NetworkService": {"address": "10.0.0.1", "username": "root"}}},
+        "b": {"resources": {"NetworkService": {"address": "10.0.0.2", "port": 2222}}},
+        "c": {"resources": {"NetworkPowerPort": {}}},
+        "d": {},
+    }
+    assert bench.service_addresses(targets) == {"a": ("10.0.0.1", 22), "b": ("10.0.0.2", 2222)}
+
+
+def test_broken_bench_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "b.yaml").write_text("benchwright: {schema: nonsense}\n")
+    capabilities, _virtual = bench.bench(tmp_path / "b.yaml")
+    assert {item.state for item in capabilities} == {State.MISSING}
+    assert "b.yaml" in capabilities[0].found
+
+
+@pytest.mark.simulated
+def test_every_need_of_a_measurement_is_probed(repository: Path) -> None:
+    capabilities, _virtual = bench.bench(repository / "hw" / "benches" / "virtual.yaml")
+    keys = [item.key for item in [*probe_machine(), *capabilities]]
+    assert len(set(keys)) == len(keys)
+    needed = {key for m in (*VIRTUAL_MEASUREMENTS, *HARDWARE_MEASUREMENTS) for key in (*m.needs, *m.helps)}
+    assert needed <= set(keys)
+
+
+def test_pointer_fits_into_the_request() -> None:
+    assert struct.calcsize("16sP") <= 40
+    assert ctypes.sizeof(ctypes.c_void_p) == struct.calcsize("P")

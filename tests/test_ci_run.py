@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The script of build servers repeats what was inconclusive, twice at most, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+# `make qualify` ends with the next of the codes and leaves a run folder, as the real one does.
+MAKEFILE = """
+test:
+	@echo "==== 7 passed in 0.1s ===="; exit $(TEST_CODE)
+qualify:
+	@code=$$(head -n 1 codes); sed -i 1d codes; mkdir -p "results/run-$$(wc -l <codes)"; \\
+	ln -sfn "run-$$(wc -l <codes)" results/latest; \\
+	echo "$$code" >"$$QUALIFY_EXIT_FILE"; exit "$$code"
+"""
+
+
+@pytest.mark.parametrize(
+    ("test_code", "codes", "attempts", "exit_code"),
+    [
+        (0, [0], 1, 0),
+        (0, [4, 0], 2, 0),
+        (0, [4, 4, 4, 0], 3, 4),
+        (0, [1, 0], 1, 1),
+        (0, [4, 1, 0], 2, 1),
+        (0, [3, 0], 1, 3),
+        (0, [5, 0], 1, 5),
+        (1, [0], 1, 1),
+    ],
+)
+def test_attempts(
+    repository: Path, tmp_path: Path, test_code: int, codes: list[int], attempts: int, exit_code: int
+) -> None:
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(repository / ".ci" / "run", tmp_path / ".ci" / "run")
+    (tmp_path / "Makefile").write_text(MAKEFILE.replace("$(TEST_CODE)", str(test_code)))
+    (tmp_path / "codes").write_text("".join(f"{code}\n" for code in codes))
+    done = subprocess.run([str(tmp_path / ".ci" / "run")], capture_output=True, text=True)
+    listed = (tmp_path / "results" / "ci" / "attempts.ndjson").read_text().splitlines()
+    kept = [json.loads(line) for line in listed]
+    assert done.returncode == exit_code
+    assert [entry["exit_code"] for entry in kept] == codes[:attempts]
+    assert len({entry["run"] for entry in kept}) == attempts
+    assert all((tmp_path / "results" / entry["run"]).is_dir() for entry in kept)
+    assert "7 passed" in "\n".join(done.stdout.splitlines()[-3:])
