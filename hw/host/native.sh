@@ -37,6 +37,8 @@ native_ensure_variant() {
     native_arguments "$variant"
     if [[ $variant == win ]]; then
         compiler=x86_64-w64-mingw32-gcc # named by the cross file; CC would mean the build machine's compiler
+        # Meson tries what it builds under Wine, if there is one: in a prefix of our own, not in ~/.wine.
+        local -x WINEPREFIX=$PWD/$BUILD_DIR/wine WINEDEBUG=-all
     else
         local -x CC=$compiler
     fi
