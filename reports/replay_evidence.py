@@ -46,6 +46,7 @@ class ReplayEvidence:
     misses: tuple[Miss, ...]
     known_delay: KnownDelay | None
     clock_of_producer: dict[int, str]
+    low_latency_types: frozenset[int]
     problems: tuple[str, ...]
 
     def replay(self, witness_clock: str = "host") -> Replay:
@@ -83,6 +84,7 @@ def load_replay(folder: Path) -> ReplayEvidence:
         misses=tuple((_try(lambda: _misses(misses), problems) or []) if misses.exists() else []),
         known_delay=_try(lambda: KnownDelay.read(known), problems) if known.exists() else None,
         clock_of_producer=_try(lambda: producer_clocks(folder / "plan.toml"), problems) or {},
+        low_latency_types=_try(lambda: low_latency_types(folder / "plan.toml"), []) or frozenset(),
         problems=tuple(problems),
     )
 
@@ -105,8 +107,20 @@ def _misses(path: Path) -> list[Miss]:
 def producer_clocks(plan: Path) -> dict[int, str]:
     """Return the name of the clock that each producer of a plan stamps with; raises RecordError."""
     try:
-        document: dict[str, Any] = tomllib.loads(plan.read_text(encoding="utf-8"))
-        producers = cast("list[dict[str, Any]]", document.get("producer", []))
-        return {int(producer["number"]): str(producer["clock"]) for producer in producers}
-    except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
+        return {int(producer["number"]): str(producer["clock"]) for producer in _tables(plan, "producer")}
+    except (KeyError, TypeError, ValueError) as error:
         raise RecordError(f"{plan.name}: {error!r}") from error
+
+
+def low_latency_types(plan: Path) -> frozenset[int]:
+    """Return the message types (last digit of the stream id) that a plan marks as low-latency."""
+    streams = [stream for stream in _tables(plan, "stream") if stream.get("low_latency") is True]
+    return frozenset(int(stream.get("id", 0)) % 10 for stream in streams)
+
+
+def _tables(plan: Path, name: str) -> list[dict[str, Any]]:
+    try:
+        document: dict[str, Any] = tomllib.loads(plan.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise RecordError(f"{plan.name}: {error}") from error
+    return cast("list[dict[str, Any]]", document.get(name, []))

@@ -39,6 +39,7 @@ TABLE_1 = {
 START_TAI_NS = 1_795_000_000_000_000_000
 DURATION_MS = 60_000
 GUEST_PRODUCER = 12
+LOW_LATENCY_TYPE = 3
 SOURCE = "DAQ paper, Table 1"
 
 
@@ -164,7 +165,8 @@ def recv_answer(streams: list[_Stream], disturbance: Disturbance, rng: random.Ra
         ]
     return {
         "type": "result", "tool": "bw-traffic recv", "version": "0.1.0", "complete": disturbance.complete,
-        "valid": disturbance.complete, "invalid_reasons": [] if disturbance.complete else ["ended by SIGTERM"],
+        "valid": disturbance.complete,
+        "invalid_reasons": [] if disturbance.complete else ["ended by SIGTERM"],
         "nonce": "0123456789abcdef", "phase": "aligned-12", "scale": 1, "warmup_ms": 6000,
         "duration_ms": DURATION_MS, "correction": "two-way", "start_tai_ns": START_TAI_NS,
         "end_tai_ns": START_TAI_NS + DURATION_MS * 10**6, "tai_utc_s": 37,
@@ -207,6 +209,10 @@ def plan_text() -> str:
     for producer in TABLE_1:
         clock = "guest" if producer == GUEST_PRODUCER else "host"
         lines += ["", "[[producer]]", f"number = {producer}", f'clock = "{clock}"']
+    for producer in TABLE_1:
+        for kind in range(4):
+            low_latency = str(kind == LOW_LATENCY_TYPE).lower()
+            lines += ["", "[[stream]]", f"id = {10 * producer + kind}", f"low_latency = {low_latency}"]
     return "\n".join(lines) + "\n"
 
 

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The qualification page: one self-contained HTML file, made from the run folder alone.
+
+The same run folder gives the same bytes, at any time and on any machine with the same packages: nothing is
+read from the clock, the environment or the network.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from reports.durable import replace_file
+from reports.page_model import Report, StreamGroup, StreamRow, flatten, gather
+from reports.plots import (
+    StreamFigures,
+    figure_clocks,
+    figure_distributions,
+    figure_lateness,
+    figure_maxima,
+)
+from reports.record import Number, Outcome
+from reports.units import NO_VALUE, exact_value, format_bytes, format_value
+
+PAGE = "qualification.html"
+
+SYMBOLS: dict[Outcome, str] = {"pass": "✔", "fail": "✖", "inconclusive": "◐", "unset": "○", "error": "⚠"}
+PART_MEANINGS = {
+    "clock_offset": "Half the shortest round trips that carry the line of the producer's clock: no exchange can "
+    "tell how a round trip divides into its two ways.",
+    "clock_residual": "Largest distance between the clock line that was used while messages arrived and the fit "
+    "over the whole run.",
+    "host_jitter": "Spread of the time stamps of the machine that measures.",
+}
+
+
+def render(path: Path) -> str:
+    """Return the page of a run folder; raises RunFolderError where it cannot be read."""
+    report = gather(path)
+    environment = Environment(
+        loader=PackageLoader("reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        value=format_value,
+        exact=exact_value,
+        size=format_bytes,
+        percent=format_percent,
+        utc=format_utc,
+    )
+    template = environment.get_template("qualification.html.j2")
+    return template.render(
+        report=report,
+        symbols=SYMBOLS,
+        meanings=PART_MEANINGS,
+        headline=headline(report),
+        figures=[figures_of(group, index) for index, group in enumerate(report.groups)],
+        facts=[
+            ("Target", flatten(report.manifest.target)),
+            ("Host", flatten(report.manifest.host)),
+            ("Tools", flatten(report.manifest.tools)),
+        ],
+    )
+
+
+def write_page(path: Path) -> Path:
+    """Render the page of a run folder into it; raises RunFolderError."""
+    page = path / PAGE
+    replace_file(page, render(path).encode())
+    return page
+
+
+def headline(report: Report) -> str:
+    """Return the verdict in one sentence."""
+    total = len(report.records)
+    counts = report.counts
+    if total == 0:
+        return "Nothing was measured."
+    if report.outcome == "pass":
+        return f"All {total} measured values meet their limits with the whole uncertainty kept clear of them."
+    words = {
+        "fail": "beyond the limit by more than the uncertainty, or with more loss than allowed",
+        "error": "not judged because of an error",
+        "inconclusive": "not decided",
+        "unset": "without a value",
+    }
+    parts = [f"{counts[outcome]} {text}" for outcome, text in words.items() if counts.get(outcome)]
+    return f"Of {total} measured values {', '.join(parts)}; {counts['pass']} pass."
+
+
+def figures_of(group: StreamGroup, index: int) -> dict[str, object]:
+    """Return the figures of a group of streams as markup, those of its instruments by attempt."""
+    drawn = [_stream_figures(row) for row in group.rows]
+    streams = [stream for stream in drawn if stream is not None]
+    figures: dict[str, object] = {"maxima": "", "distributions": "", "instruments": []}
+    if streams:
+        names = _type_names(group.rows)
+        figures["maxima"] = Markup(figure_maxima(f"maxima{index}", streams, names))
+        figures["distributions"] = Markup(figure_distributions(f"distributions{index}", streams, names))
+    for number, instrument in enumerate(group.instruments):
+        lateness = [(str(producer), summary) for producer, summary, _ in instrument.lateness]
+        clocks = instrument.evidence.recv.clocks if instrument.evidence.recv else ()
+        drawn_clocks = [clock for clock in clocks if len(clock.series) >= 3]
+        suffix = f"{index}-{number}"
+        largest = float(instrument.largest_u_ns)
+        cast_list = figures["instruments"]
+        assert isinstance(cast_list, list)
+        cast_list.append(
+            {
+                "lateness": Markup(figure_lateness(f"lateness{suffix}", lateness, largest))
+                if lateness
+                else "",
+                "clocks": Markup(figure_clocks(f"clocks{suffix}", drawn_clocks)) if drawn_clocks else "",
+            }
+        )
+    return figures
+
+
+def _stream_figures(row: StreamRow) -> StreamFigures | None:
+    stream, upper = row.stream, row.record.limit.upper
+    if stream is None or upper is None or upper <= 0:
+        return None
+    return StreamFigures(
+        id=stream.id,
+        producer=stream.producer,
+        message_type=stream.message_type,
+        budget_ns=int(upper),
+        latency=stream.received_minus_scheduled,
+        lateness=stream.sent_minus_scheduled,
+        expanded_ns=float(row.record.uncertainty.expanded),
+        outcome=row.record.outcome,
+    )
+
+
+def _type_names(rows: tuple[StreamRow, ...]) -> list[str]:
+    """Return what the legend says of each message type: its number and its transports."""
+    names: dict[int, list[str]] = {}
+    for row in rows:
+        if row.stream is not None:
+            kinds = names.setdefault(row.stream.message_type % 4, [])
+            if row.kind not in kinds:
+                kinds.append(row.kind)
+    return [f"type {number}: {' / '.join(names.get(number, []))}" for number in range(4)]
+
+
+def format_percent(share: Number | None, digits: int = 3) -> str:
+    """Return a share as per cent."""
+    return NO_VALUE if share is None else f"{format_value(100 * share, '', digits)} %"
+
+
+def format_utc(time_utc: str | None) -> str:
+    """Return an RFC 3339 time as a reader wants it, to the second."""
+    return NO_VALUE if time_utc is None else f"{time_utc[:10]} {time_utc[11:19]} UTC"
