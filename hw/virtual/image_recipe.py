@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read `targets/linux-rt/image/recipe.toml`: what the guests of the virtual bench are made from."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from hw.errors import ConfigError
+from hw.fields import Fields
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+RECIPE_FOLDER = REPOSITORY / "targets" / "linux-rt" / "image"
+SOURCE_FOLDER = REPOSITORY / "targets" / "linux-rt" / "src"
+# Code that decides what an image contains is part of its name, as the recipe is.
+_BUILDER_FILES = ("apt_sources.py", "cpio.py", "image_build.py", "image_recipe.py", "kernel_modules.py")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel of the image.
+
+    Attributes:
+        name: Name in the recipe.
+        package: Debian's meta package, which depends on the newest kernel of its kind.
+        suite: Suite that it is taken from.
+    """
+
+    name: str
+    package: str
+    suite: str
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The recipe of the image set.
+
+    Attributes:
+        suite: Debian's code name of the root.
+        packages: Packages of the root, without recommended ones.
+        exclude: Path patterns that dpkg leaves out.
+        busybox_package: Package of the initramfs' shell.
+        applets: Names under which the initramfs knows it.
+        boot_modules: Modules of the initramfs, in the order of need, without their dependencies.
+        kept_modules: Path prefixes below `kernel/` of the modules that the root keeps.
+        kernels: Kernels by name.
+        roles: Guest role → name of its kernel.
+        command_line: Kernel arguments of every guest.
+    """
+
+    suite: str
+    packages: tuple[str, ...]
+    exclude: tuple[str, ...]
+    busybox_package: str
+    applets: tuple[str, ...]
+    boot_modules: tuple[str, ...]
+    kept_modules: tuple[str, ...]
+    kernels: dict[str, Kernel]
+    roles: dict[str, str]
+    command_line: str
+
+    @property
+    def extra_suites(self) -> tuple[str, ...]:
+        """Return the suites that the kernels come from, besides the root's own."""
+        return tuple(sorted({k.suite for k in self.kernels.values()} - {self.suite}))
+
+
+def read_recipe(path: Path = RECIPE_FOLDER / "recipe.toml") -> Recipe:
+    """Read and check a recipe.
+
+    Raises:
+        ConfigError: The file cannot be read or a field is wrong; names file and field.
+    """
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from error
+    top = Fields(data, str(path), "recipe")
+    root, initramfs, modules = _child(top, "root"), _child(top, "initramfs"), _child(top, "modules")
+    roles, command_line = _child(top, "roles"), _child(top, "command_line")
+    kernels: dict[str, Kernel] = {}
+    for name, fields in top.table_of("kernels").items():
+        kernels[name] = Kernel(name, fields.text("package"), fields.text("suite"))
+        fields.finish()
+    recipe = Recipe(
+        suite=root.text("suite"),
+        packages=_texts(data, path, "root", "packages"),
+        exclude=_texts(data, path, "root", "exclude"),
+        busybox_package=initramfs.text("busybox_package"),
+        applets=_texts(data, path, "initramfs", "applets"),
+        boot_modules=_texts(data, path, "initramfs", "modules"),
+        kept_modules=_texts(data, path, "modules", "keep"),
+        kernels=kernels,
+        roles={name: roles.text(name, choices=tuple(kernels)) for name in ("target", "producer", "impair")},
+        command_line=command_line.text("common"),
+    )
+    for fields in (top, roles, command_line):
+        fields.finish()
+    return recipe
+
+
+def digest() -> str:
+    """Return the SHA-256 (hex) of all that an image is made from: recipe, scripts, C sources, builder."""
+    files = [p for folder in (RECIPE_FOLDER, SOURCE_FOLDER) for p in sorted(folder.iterdir()) if p.is_file()]
+    files += [Path(__file__).with_name(name) for name in _BUILDER_FILES]
+    total = hashlib.sha256()
+    for file in files:
+        content = file.read_bytes()
+        mode = "x" if file.stat().st_mode & 0o100 else "-"
+        total.update(f"{file.relative_to(REPOSITORY)} {mode} {len(content)}\n".encode() + content)
+    return total.hexdigest()
+
+
+def _child(fields: Fields, key: str) -> Fields:
+    child = fields.child(key)
+    assert child is not None  # only an optional table may be
+    return child
+
+
+def _texts(data: dict[str, object], path: Path, table: str, key: str) -> tuple[str, ...]:
+    section = data[table]
+    assert isinstance(section, dict)  # Fields has checked it
+    values: object = section.get(key)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    if not isinstance(values, list) or not values:
+        raise ConfigError(f"{path}: {table}.{key}: must be a list of strings that is not empty")
+    texts: list[str] = []
+    for value in values:  # pyright: ignore[reportUnknownVariableType]
+        if not isinstance(value, str):
+            raise ConfigError(f"{path}: {table}.{key}: must hold strings only, found {value!r}")
+        texts.append(value)
+    return tuple(texts)
