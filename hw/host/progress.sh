@@ -30,15 +30,12 @@ die() {
     exit "$code"
 }
 
-# Say every 20 s that a long step is under way; ended by step_run.
+# Say every 20 s that a long step is under way. Ended by step_run, or by itself when the script has died.
 step_heartbeat() {
-    local pause=
-    trap 'kill "$pause" 2>/dev/null; exit 0' TERM
-    while true; do
-        sleep 20 &
-        pause=$!
-        wait "$pause"
-        printf '%-9s still at it after %d s\n' "$STEP_NAME" "$((SECONDS - STEP_START_S))"
+    local start_s=$SECONDS
+    while sleep 1 && kill -0 "$$" 2>/dev/null; do
+        (((SECONDS - start_s) % 20 != 19)) ||
+            printf '%-9s still at it after %d s\n' "$STEP_NAME" "$((SECONDS - STEP_START_S))"
     done
 }
 
@@ -46,9 +43,10 @@ step_run() {
     local log="$BUILD_DIR/log/$1"
     shift
     mkdir -p "$BUILD_DIR/log"
-    step_heartbeat &
+    step_heartbeat 9>&- &
     local heartbeat=$! code=0
-    "$@" >"$log" 2>&1 </dev/null || code=$?
+    # Descriptor 9 is the lock of set-up: a program that stays behind, as Wine's server does, must not hold it.
+    "$@" >"$log" 2>&1 </dev/null 9>&- || code=$?
     kill "$heartbeat" 2>/dev/null || true
     wait "$heartbeat" 2>/dev/null || true
     if [[ $code -ne 0 ]]; then
