@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derive the package sources of a guest from the host's own: same mirrors, same keys, only the suites differ."""
+"""Derive the package sources of a guest from the host's own: same mirrors, same keys, other suites."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from pathlib import Path
 from hw.errors import CapabilityError
 
 HOST_ETC = Path("/etc/apt")
-_ONE_LINE = re.compile(r"^deb\s+(?:\[(?P<options>[^\]]*)\]\s+)?(?P<uri>\S+)\s+(?P<suite>\S+)\s+(?P<components>.+)$")
+_ONE_LINE = re.compile(
+    r"^deb\s+(?:\[(?P<options>[^\]]*)\]\s+)?(?P<uri>\S+)\s+(?P<suite>\S+)\s+(?P<components>.+)$"
+)
 # Options that say how a mirror is trusted; they go along with the mirror. Others concern the host only.
 _KEPT_OPTIONS = {"signed-by": "Signed-By", "trusted": "Trusted"}
 
@@ -34,7 +36,8 @@ class Source:
 
     def as_deb822(self) -> str:
         """Return the source as one deb822 stanza (sources.list(5))."""
-        lines = ["Types: deb", f"URIs: {self.uri}", f"Suites: {self.suite}", f"Components: {' '.join(self.components)}"]
+        lines = ["Types: deb", f"URIs: {self.uri}", f"Suites: {self.suite}"]
+        lines.append(f"Components: {' '.join(self.components)}")
         lines += [f"{field}: {value}" for field, value in self.trust]
         return "\n".join(lines) + "\n"
 
@@ -58,11 +61,13 @@ def read_host_sources(etc: Path = HOST_ETC) -> tuple[Source, ...]:
     return tuple(found)
 
 
-def guest_sources(suite: str, extra_suites: tuple[str, ...], sources: tuple[Source, ...]) -> tuple[Source, ...]:
+def guest_sources(
+    suite: str, extra_suites: tuple[str, ...], sources: tuple[Source, ...]
+) -> tuple[Source, ...]:
     """Choose and complete the sources of a guest.
 
-    Sources of `suite`, its updates and its security suite are taken as they are. An extra suite that the host has not
-    enabled is derived from the mirror that carries `suite`, which is where Debian keeps it.
+    Sources of `suite`, its updates and its security suite are taken as they are. An extra suite that the host
+    has not enabled is derived from the mirror that carries `suite`, which is where Debian keeps it.
 
     Args:
         suite: Debian's code name, such as `bookworm`.
@@ -81,7 +86,8 @@ def guest_sources(suite: str, extra_suites: tuple[str, ...], sources: tuple[Sour
             f"sources.list.d): the guest images are made from it; add one, or run on a Debian {suite} machine"
         )
     present = {source.suite for source in chosen}
-    derived = [Source(base.uri, extra, ("main",), base.trust) for extra in extra_suites if extra not in present]
+    missing = [extra for extra in extra_suites if extra not in present]
+    derived = [Source(base.uri, extra, ("main",), base.trust) for extra in missing]
     only_main = [Source(source.uri, source.suite, ("main",), source.trust) for source in chosen]
     return tuple(dict.fromkeys([*only_main, *derived]))
 
@@ -89,7 +95,8 @@ def guest_sources(suite: str, extra_suites: tuple[str, ...], sources: tuple[Sour
 def _parse_deb822(text: str) -> list[Source]:
     found: list[Source] = []
     for fields in _stanzas(text):
-        if "deb" not in fields.get("types", "").split() or fields.get("enabled", "yes").lower() in ("no", "false"):
+        enabled = fields.get("enabled", "yes").lower() not in ("no", "false")
+        if not enabled or "deb" not in fields.get("types", "").split():
             continue
         trust = tuple((name, fields[key]) for key, name in _KEPT_OPTIONS.items() if key in fields)
         found += [
@@ -101,7 +108,7 @@ def _parse_deb822(text: str) -> list[Source]:
 
 
 def _stanzas(text: str) -> list[dict[str, str]]:
-    """Split deb822 text into stanzas of lower-case field names; continuation lines are kept (embedded keys)."""
+    """Split deb822 text into stanzas of lower-case field names; continuation lines (keys) are kept."""
     stanzas: list[dict[str, str]] = [{}]
     last = ""
     for line in text.splitlines():
@@ -125,7 +132,10 @@ def _parse_one_line(text: str) -> list[Source]:
         match = _ONE_LINE.match(line.split("#", 1)[0].strip())
         if match is None:
             continue
-        options = dict(option.partition("=")[::2] for option in shlex.split(match["options"] or ""))
+        options: dict[str, str] = {}
+        for option in shlex.split(match["options"] or ""):
+            name, _, value = option.partition("=")
+            options[name.lower()] = value
         trust = tuple((name, options[key]) for key, name in _KEPT_OPTIONS.items() if key in options)
         found.append(Source(match["uri"], match["suite"], tuple(match["components"].split()), trust))
     return found

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write cpio archives of the `newc` format, as the kernel unpacks them (buffer-format.rst of its documentation)."""
+"""Write cpio archives of the `newc` format, as the kernel unpacks them.
+
+Source: `Documentation/driver-api/early-userspace/buffer-format.rst` of the kernel.
+"""
 
 from __future__ import annotations
 

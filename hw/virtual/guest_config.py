@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What one guest is told for one run: names, addresses, keys, the error of its clock.
 
-It reaches the guest as a second archive behind the image's initrd (`/run.d`), so that images never change and hold no key.
-The receiving end is `targets/linux-rt/image/boot.sh`.
+It reaches the guest as a second archive behind the image's initrd (`/run.d`), so that images never change and
+hold no key. The receiving end is `targets/linux-rt/image/boot.sh`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ class GuestInterface:
     """One network card of a guest.
 
     Attributes:
-        mac: Its address on the wire, lower case with colons, as given to QEMU: how the guest knows which card is meant.
-        name: Name that the guest gives it; not `lo`, and nothing that begins with `eth` (the kernel's own names).
+        mac: Its address on the wire, lower case with colons, as given to QEMU: how the guest knows which card
+            is meant.
+        name: Name that the guest gives it; not `lo`, and nothing that begins with `eth` (the kernel's own).
         address: Address with prefix, such as `10.77.0.100/24`, or None for a port of a bridge.
         mtu: Largest packet in bytes, 576..65535.
     """
@@ -72,10 +73,10 @@ class GuestClock:
     """The error that the guest's CLOCK_REALTIME gets at boot.
 
     Attributes:
-        step_ns: Added to the clock, positive: the guest is ahead. The clock starts from QEMU's real-time clock, whose
-            resolution is one second: the whole offset to the host is known only by measuring it.
-        frequency_ppb: Frequency correction, positive: the guest runs fast; -500,000..500,000. The frequency that the
-            guest's kernel found for its time-stamp counter adds its own error of some ppm.
+        step_ns: Added to the clock, positive: the guest is ahead. The clock starts from QEMU's real-time
+            clock, whose resolution is one second: the whole offset to the host is known only by measuring it.
+        frequency_ppb: Frequency correction, positive: the guest runs fast; -500,000..500,000. The frequency
+            that the guest's kernel found for its time-stamp counter adds its own error of some ppm.
         tai_utc_s: TAI - UTC that the guest's kernel is told.
     """
 
@@ -125,7 +126,9 @@ class GuestConfig:
                 self._check_network("route destination", route.destination)
         self._check_address("ssh_address", self.ssh_address)
         own = {i.address.split("/")[0] for i in self.interfaces if i.address is not None}
-        self._require(self.ssh_address in own, "ssh_address", self.ssh_address, "an address of one of its interfaces")
+        self._require(
+            self.ssh_address in own, "ssh_address", self.ssh_address, "an address of its interfaces"
+        )
         one_line_keys = self.authorized_keys and all(key and "\n" not in key for key in self.authorized_keys)
         self._require(one_line_keys, "authorized_keys", "list", "one or more public keys of one line each")
         is_key = self.host_key.startswith("-----BEGIN OPENSSH PRIVATE KEY-----")
@@ -136,7 +139,8 @@ class GuestConfig:
             raise ConfigError(f"guest {self.hostname!r}: {field}: must be {wanted}, found {found!r}")
 
     def _check_interface(self, interface: GuestInterface) -> None:
-        usable = INTERFACE_NAME.match(interface.name) and interface.name != "lo" and not interface.name.startswith("eth")
+        reserved = interface.name == "lo" or interface.name.startswith("eth")
+        usable = INTERFACE_NAME.match(interface.name) and not reserved
         self._require(usable, "interface name", interface.name, "1..15 of a-z 0-9 -, not lo, not eth…")
         self._require(MAC.match(interface.mac), "interface mac", interface.mac, "like 52:54:00:00:00:01")
         self._require(interface.mtu in MTU_RANGE, "interface mtu", interface.mtu, "576..65535 bytes")

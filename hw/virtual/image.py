@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Get the image set of a guest role, from the cache or built: `python -m hw.virtual.image [ROLE]`.
 
-Images are cached by the content of all that they are made from, below `${BENCHWRIGHT_CACHE:-~/.cache/benchwright}/images`.
-They are never changed: a guest's run configuration goes into a copy of the initrd (`hw.virtual.guest_config`), its root is
-attached read-only and may be shared by any number of guests.
+Images are cached by the content of all that they are made from, below
+`${BENCHWRIGHT_CACHE:-~/.cache/benchwright}/images`. They are never changed: a guest's run configuration goes
+into a copy of the initrd (`hw.virtual.guest_config`), its root is attached read-only and may be shared by any
+number of guests.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -182,7 +183,7 @@ def _build(role: str, cache: Path, say: Progress) -> ImageSet:
 
 
 @contextmanager
-def _build_lock(cache: Path, say: Progress) -> Iterator[None]:
+def _build_lock(cache: Path, say: Progress) -> Generator[None]:
     with (cache / _LOCK_FILE).open("a", encoding="utf-8") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -199,7 +200,7 @@ def _say_on_stderr(line: str) -> None:
 def main() -> int:
     """Build or find the image set of a role and print where it is."""
     parser = argparse.ArgumentParser(prog="python -m hw.virtual.image", description=build_or_get.__doc__)
-    parser.add_argument("role", nargs="?", default="target", help="target, producer or impair (default: target)")
+    parser.add_argument("role", nargs="?", default="target", help="target, producer or impair")
     parser.add_argument("--prune", action="store_true", help="only remove image sets unused for 30 days")
     arguments = parser.parse_args()
     try:

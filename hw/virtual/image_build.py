@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Build the guests' image set from Debian packages: kernels, initramfs and one read-only root for all roles.
 
-Steps: mmdebstrap makes the root (no init system, no kernel package installed) and fetches kernels and busybox; the
-wanted modules are unpacked into the root; PID 1 and bw-setclock are compiled statically; each kernel gets an initramfs of
-a shell and a few modules; mksquashfs packs the root uncompressed, because a guest that is emulated reads faster than it
-decompresses.
+Steps: mmdebstrap makes the root (no init system, no kernel package installed) and fetches kernels and
+busybox; the wanted modules are unpacked into the root; PID 1 and bw-setclock are compiled statically; each
+kernel gets an initramfs of a shell and a few modules; mksquashfs packs the root uncompressed, because a guest
+that is emulated reads faster than it decompresses.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def build(recipe: Recipe, tree: BuildTree, progress: Progress) -> None:
 
 
 def _run(tree: BuildTree, argv: Sequence[str], stdin: str | None = None) -> None:
-    environment = dict(os.environ, SOURCE_DATE_EPOCH=SOURCE_DATE_EPOCH, LC_ALL="C.UTF-8", TMPDIR=str(tree.work))
+    fixed = {"SOURCE_DATE_EPOCH": SOURCE_DATE_EPOCH, "LC_ALL": "C.UTF-8", "TMPDIR": str(tree.work)}
     with tree.log.open("a", encoding="utf-8") as log:
         log.write(f"$ {' '.join(argv)}\n")
         log.flush()
@@ -118,7 +118,7 @@ def _run(tree: BuildTree, argv: Sequence[str], stdin: str | None = None) -> None
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 text=True,
-                env=environment,
+                env={**os.environ, **fixed},
                 timeout=_STEP_TIMEOUT_S,
             )
         except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
@@ -128,8 +128,9 @@ def _run(tree: BuildTree, argv: Sequence[str], stdin: str | None = None) -> None
 
 def _make_root(recipe: Recipe, tree: BuildTree) -> None:
     sources = apt_sources.guest_sources(recipe.suite, recipe.extra_suites, apt_sources.read_host_sources())
-    (tree.packages).mkdir()
-    fetched = [f"{kernel.package}/{kernel.suite}" for kernel in recipe.kernels.values()] + [recipe.busybox_package]
+    tree.packages.mkdir()
+    fetched = [f"{kernel.package}/{kernel.suite}" for kernel in recipe.kernels.values()]
+    fetched.append(recipe.busybox_package)
     fetch = f'sh "{RECIPE_FOLDER / "fetch-packages.sh"}" "{tree.packages}" {" ".join(fetched)}'
     argv = ["mmdebstrap", "--variant=essential", "--mode=root", "--format=directory"]
     argv += [f"--include={','.join(recipe.packages)}", "--aptopt=APT::Install-Recommends false"]
@@ -140,7 +141,7 @@ def _make_root(recipe: Recipe, tree: BuildTree) -> None:
 
 
 def _host_transport_options() -> list[str]:
-    """Return the host's apt settings on how archives are reached, such as a proxy, so that the build obeys them."""
+    """Return the host's apt settings on how archives are reached, such as a proxy: the build obeys them."""
     options: list[str] = []
     for scheme in ("Acquire::http", "Acquire::https"):
         found = subprocess.run(["apt-config", "dump", scheme], check=True, capture_output=True, text=True)
@@ -163,7 +164,7 @@ def _install_kernel(recipe: Recipe, kernel: Kernel, tree: BuildTree) -> str:
     # Inside the root, because the root's own depmod is to see it.
     stage = tree.root / "kernel-stage"
     _run(tree, ["dpkg-deb", "-x", str(tree.packages / kernel.package / "kernel.deb"), str(stage)])
-    modules_root = next(p for p in (stage / "lib" / "modules", stage / "usr" / "lib" / "modules") if p.is_dir())
+    modules_root = next(p for p in (stage / "lib/modules", stage / "usr/lib/modules") if p.is_dir())
     release = next(modules_root.iterdir()).name
     base = modules_root.parent.parent.relative_to(tree.root)
     _run(tree, ["chroot", str(tree.root), "depmod", "-b", f"/{base}", release])
@@ -216,8 +217,7 @@ def _install_files(tree: BuildTree) -> None:
     (root / "etc" / "hostname").write_text("benchwright\n", encoding="utf-8")
     (root / "etc" / "resolv.conf").unlink(missing_ok=True)  # mmdebstrap leaves the host's
     (root / "etc" / "resolv.conf").touch()
-    (root / "etc" / "apt" / "apt.conf.d" / "99mmdebstrap").unlink(missing_ok=True)  # may name the host's proxy
-    shutil.rmtree(root / "etc" / "apt" / "sources.list.d", ignore_errors=True)
+    shutil.rmtree(root / "etc" / "apt")  # may name the host's mirrors and proxy
     for folder in ("var/lib/benchwright", "usr/local/bin"):
         (root / folder).mkdir(parents=True, exist_ok=True)
 
@@ -230,4 +230,5 @@ def _write_manifest(recipe: Recipe, releases: dict[str, str], tree: BuildTree) -
         "kernels": releases,
         "packages": dict(line.split(" ", 1) for line in listed.splitlines()),
     }
-    (tree.output / MANIFEST_FILE).write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    text = json.dumps(manifest, indent=1, sort_keys=True) + "\n"
+    (tree.output / MANIFEST_FILE).write_text(text, encoding="utf-8")

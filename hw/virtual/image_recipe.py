@@ -7,6 +7,7 @@ import hashlib
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from hw.errors import ConfigError
 from hw.fields import Fields
@@ -14,6 +15,11 @@ from hw.fields import Fields
 REPOSITORY = Path(__file__).resolve().parents[2]
 RECIPE_FOLDER = REPOSITORY / "targets" / "linux-rt" / "image"
 SOURCE_FOLDER = REPOSITORY / "targets" / "linux-rt" / "src"
+_TABLES_WITH_LISTS = {
+    "root": {"suite", "packages", "exclude"},
+    "initramfs": {"busybox_package", "applets", "modules"},
+    "modules": {"keep"},
+}
 # Code that decides what an image contains is part of its name, as the recipe is.
 _BUILDER_FILES = ("apt_sources.py", "cpio.py", "image_build.py", "image_recipe.py", "kernel_modules.py")
 
@@ -78,8 +84,11 @@ def read_recipe(path: Path = RECIPE_FOLDER / "recipe.toml") -> Recipe:
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from error
     top = Fields(data, str(path), "recipe")
-    root, initramfs, modules = _child(top, "root"), _child(top, "initramfs"), _child(top, "modules")
+    root, initramfs = _child(top, "root"), _child(top, "initramfs")
     roles, command_line = _child(top, "roles"), _child(top, "command_line")
+    for table, known in _TABLES_WITH_LISTS.items():
+        _refuse_unknown(data, path, table, known)
+    top.child("modules")  # known, read below
     kernels: dict[str, Kernel] = {}
     for name, fields in top.table_of("kernels").items():
         kernels[name] = Kernel(name, fields.text("package"), fields.text("suite"))
@@ -119,15 +128,23 @@ def _child(fields: Fields, key: str) -> Fields:
     return child
 
 
+def _refuse_unknown(data: dict[str, object], path: Path, table: str, known: set[str]) -> None:
+    section = data.get(table)
+    unknown = sorted(set(cast("dict[str, object]", section)) - known) if isinstance(section, dict) else []
+    if unknown:
+        raise ConfigError(
+            f"{path}: {table}.{unknown[0]}: unknown key; known here: {', '.join(sorted(known))}"
+        )
+
+
 def _texts(data: dict[str, object], path: Path, table: str, key: str) -> tuple[str, ...]:
-    section = data[table]
-    assert isinstance(section, dict)  # Fields has checked it
-    values: object = section.get(key)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    # `Fields` has no lists of strings.
+    section = cast("dict[str, object]", data.get(table, {}))
+    values = section.get(key)
     if not isinstance(values, list) or not values:
         raise ConfigError(f"{path}: {table}.{key}: must be a list of strings that is not empty")
-    texts: list[str] = []
-    for value in values:  # pyright: ignore[reportUnknownVariableType]
-        if not isinstance(value, str):
-            raise ConfigError(f"{path}: {table}.{key}: must hold strings only, found {value!r}")
-        texts.append(value)
-    return tuple(texts)
+    texts = cast("list[object]", values)
+    for text in texts:
+        if not isinstance(text, str):
+            raise ConfigError(f"{path}: {table}.{key}: must hold strings only, found {text!r}")
+    return tuple(cast("list[str]", texts))

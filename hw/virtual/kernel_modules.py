@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choose kernel modules with all that they depend on, and unpack them: decompression is slow in an emulated guest."""
+"""Choose kernel modules with all that they depend on, and unpack them: an emulated guest is slow at it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ModuleTree:
 
     Attributes:
         folder: Folder `lib/modules/<release>` with `modules.dep` made by depmod.
-        dependencies: Module path below the folder → paths that must be loaded before it, as modules.dep lists them.
+        dependencies: Module path below the folder → paths that must be loaded before it (modules.dep(5)).
     """
 
     folder: Path
@@ -37,8 +37,8 @@ def select_kept(tree: ModuleTree, prefixes: tuple[str, ...]) -> tuple[str, ...]:
 
     Args:
         tree: Modules of a kernel.
-        prefixes: Path prefixes below `kernel/`; each ends at a path separator or at a module's suffix. One that this
-            kernel lacks is no error: kernels differ.
+        prefixes: Path prefixes below `kernel/`; each ends at a path separator or at a module's suffix. One
+            that this kernel lacks is no error: kernels differ.
     """
     chosen: set[str] = set()
     for module, needed in tree.dependencies.items():
