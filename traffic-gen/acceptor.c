@@ -17,12 +17,10 @@ int acceptor_open(struct acceptor *acceptor, const struct plan *plan, int listen
 	memset(acceptor, 0, sizeof(*acceptor));
 	acceptor->plan = plan;
 	acceptor->stop = stop;
-	for (int i = 0; i < ACCEPTOR_UNKNOWN_MAX; i++)
-		acceptor->unknown[i].entry.sock = PORT_SOCKET_NONE;
 	acceptor->listeners = calloc((size_t)listeners_max + 1, sizeof(*acceptor->listeners));
 	if (!acceptor->listeners)
 		return -ENOMEM;
-	err = port_poller_create(listeners_max + ACCEPTOR_UNKNOWN_MAX, &acceptor->poller);
+	err = port_poller_create(listeners_max * (1 + ACCEPTOR_UNKNOWN_MAX), &acceptor->poller);
 	if (err) {
 		free(acceptor->listeners);
 		acceptor->listeners = NULL;
@@ -34,11 +32,14 @@ void acceptor_close(struct acceptor *acceptor)
 {
 	if (!acceptor->poller)
 		return; /* was never open */
-	for (int i = 0; i < acceptor->listener_count; i++)
-		port_socket_close(acceptor->listeners[i].sock);
-	for (int i = 0; i < ACCEPTOR_UNKNOWN_MAX; i++) {
-		if (acceptor->unknown[i].entry.sock != PORT_SOCKET_NONE)
-			port_socket_close(acceptor->unknown[i].entry.sock);
+	for (int i = 0; i < acceptor->listener_count; i++) {
+		struct listener *listener = &acceptor->listeners[i];
+
+		port_socket_close(listener->door.sock);
+		for (int k = 0; k < ACCEPTOR_UNKNOWN_MAX; k++) {
+			if (listener->unknown[k].door.sock != PORT_SOCKET_NONE)
+				port_socket_close(listener->unknown[k].door.sock);
+		}
 	}
 	port_poller_destroy(acceptor->poller);
 	free(acceptor->listeners);
@@ -49,22 +50,26 @@ int acceptor_listen(struct acceptor *acceptor, struct incoming *incoming)
 {
 	struct address local = { acceptor->plan->consumer.ipv4, incoming->port };
 	struct listener *listener = &acceptor->listeners[acceptor->listener_count];
-	int err = port_tcp_listen(&local, BACKLOG, &listener->sock);
+	int err = port_tcp_listen(&local, BACKLOG, &listener->door.sock);
 
 	if (err)
 		return err;
+	listener->door.listener = listener;
+	listener->door.is_listener = true;
 	listener->incoming = incoming;
+	for (int i = 0; i < ACCEPTOR_UNKNOWN_MAX; i++)
+		listener->unknown[i].door = (struct door){ listener, false, PORT_SOCKET_NONE };
 	acceptor->listener_count++;
-	return port_poller_add(acceptor->poller, listener->sock, PORT_POLL_IN, listener);
+	return port_poller_add(acceptor->poller, listener->door.sock, PORT_POLL_IN, &listener->door);
 }
 
 /* Stop waiting for a hello; the socket stays open. */
 static port_socket release(struct acceptor *acceptor, struct unknown *unknown)
 {
-	port_socket sock = unknown->entry.sock;
+	port_socket sock = unknown->door.sock;
 
 	port_poller_remove(acceptor->poller, sock);
-	unknown->entry.sock = PORT_SOCKET_NONE;
+	unknown->door.sock = PORT_SOCKET_NONE;
 	return sock;
 }
 
@@ -74,15 +79,15 @@ static void refuse(struct acceptor *acceptor, struct unknown *unknown, struct co
 	port_socket_abort(release(acceptor, unknown));
 }
 
-/* Find room for a connection; the oldest one goes when there is none. */
-static struct unknown *make_room(struct acceptor *acceptor)
+/* Find room for a connection; the oldest one of the stream goes when there is none. */
+static struct unknown *make_room(struct acceptor *acceptor, struct listener *listener)
 {
-	struct unknown *oldest = &acceptor->unknown[0];
+	struct unknown *oldest = &listener->unknown[0];
 
 	for (int i = 0; i < ACCEPTOR_UNKNOWN_MAX; i++) {
-		struct unknown *unknown = &acceptor->unknown[i];
+		struct unknown *unknown = &listener->unknown[i];
 
-		if (unknown->entry.sock == PORT_SOCKET_NONE)
+		if (unknown->door.sock == PORT_SOCKET_NONE)
 			return unknown;
 		if (unknown->deadline_ns < oldest->deadline_ns)
 			oldest = unknown;
@@ -97,20 +102,19 @@ static void accept_one(struct acceptor *acceptor, struct listener *listener)
 	struct address source;
 	port_socket sock;
 
-	if (port_tcp_accept(listener->sock, &sock, &source) != 0)
+	if (port_tcp_accept(listener->door.sock, &sock, &source) != 0)
 		return;
 	if (source.ipv4 != listener->incoming->account.producer->address.ipv4) {
 		counter_add(&acceptor->hostile.foreign_connections, 1);
 		port_socket_abort(sock);
 		return;
 	}
-	unknown = make_room(acceptor);
-	unknown->entry = (struct listener){ .incoming = NULL, .sock = sock };
-	unknown->incoming = listener->incoming;
+	unknown = make_room(acceptor, listener);
+	unknown->door.sock = sock;
 	unknown->deadline_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + HELLO_TIMEOUT_NS;
 	unknown->length_bytes = 0;
-	if (port_poller_add(acceptor->poller, sock, PORT_POLL_IN, unknown) != 0) {
-		unknown->entry.sock = PORT_SOCKET_NONE;
+	if (port_poller_add(acceptor->poller, sock, PORT_POLL_IN, &unknown->door) != 0) {
+		unknown->door.sock = PORT_SOCKET_NONE;
 		port_socket_abort(sock);
 	}
 }
@@ -118,7 +122,7 @@ static void accept_one(struct acceptor *acceptor, struct listener *listener)
 /* Judge a complete hello. @return NULL: welcome; or the counter of what is wrong with it */
 static struct counter *judge(struct acceptor *acceptor, const struct unknown *unknown)
 {
-	const struct stream *stream = unknown->incoming->account.stream;
+	const struct stream *stream = unknown->door.listener->incoming->account.stream;
 	struct frame_hello hello;
 
 	if (frame_hello_parse(unknown->hello, &hello) != 0 || hello.stream_id != stream->id ||
@@ -139,8 +143,8 @@ static void admit(struct acceptor *acceptor, struct unknown *unknown)
 		return;
 	}
 	sock = release(acceptor, unknown);
-	if (receiver_adopt(unknown->incoming, sock) == 0)
-		counter_add(&unknown->incoming->account.connections, 1);
+	if (receiver_adopt(unknown->door.listener->incoming, sock) == 0)
+		counter_add(&unknown->door.listener->incoming->account.connections, 1);
 	else
 		port_socket_abort(sock); /* the producer tries again */
 }
@@ -148,7 +152,7 @@ static void admit(struct acceptor *acceptor, struct unknown *unknown)
 static void read_hello(struct acceptor *acceptor, struct unknown *unknown)
 {
 	unsigned int left_bytes = FRAME_HELLO_BYTES - unknown->length_bytes;
-	int64_t length = port_recv(unknown->entry.sock, unknown->hello + unknown->length_bytes, left_bytes, NULL);
+	int64_t length = port_recv(unknown->door.sock, unknown->hello + unknown->length_bytes, left_bytes, NULL);
 
 	if (length == -EAGAIN)
 		return;
@@ -165,11 +169,13 @@ static void refuse_overdue(struct acceptor *acceptor)
 {
 	int64_t now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 
-	for (int i = 0; i < ACCEPTOR_UNKNOWN_MAX; i++) {
-		struct unknown *unknown = &acceptor->unknown[i];
+	for (int i = 0; i < acceptor->listener_count; i++) {
+		for (int k = 0; k < ACCEPTOR_UNKNOWN_MAX; k++) {
+			struct unknown *unknown = &acceptor->listeners[i].unknown[k];
 
-		if (unknown->entry.sock != PORT_SOCKET_NONE && now_ns > unknown->deadline_ns)
-			refuse(acceptor, unknown, &acceptor->hostile.bad_hello);
+			if (unknown->door.sock != PORT_SOCKET_NONE && now_ns > unknown->deadline_ns)
+				refuse(acceptor, unknown, &acceptor->hostile.bad_hello);
+		}
 	}
 }
 
@@ -182,14 +188,14 @@ void acceptor_run(void *argument)
 		int count = port_poller_wait(acceptor->poller, events, EVENTS_MAX, WAIT_NS);
 
 		for (int i = 0; i < count; i++) {
-			struct listener *entry = events[i].user;
+			struct door *door = events[i].user;
 
-			if (entry->sock == PORT_SOCKET_NONE)
+			if (door->sock == PORT_SOCKET_NONE)
 				continue; /* put out earlier in this round */
-			if (entry->incoming)
-				accept_one(acceptor, entry);
+			if (door->is_listener)
+				accept_one(acceptor, door->listener);
 			else
-				read_hello(acceptor, (struct unknown *)entry);
+				read_hello(acceptor, (struct unknown *)door);
 		}
 		refuse_overdue(acceptor);
 	}

@@ -2,7 +2,7 @@
 /*
  * The door of the consumer: a low-priority thread that listens on the port of each TCP stream, lets in connections that
  * come from the producer's address and open with the right hello within a second, and hands them to the receiving threads.
- * At most ACCEPTOR_UNKNOWN_MAX connections wait for their hello; a further one puts the oldest out.
+ * At most ACCEPTOR_UNKNOWN_MAX connections a stream wait for their hello; a further one puts the oldest out.
  */
 #ifndef BW_ACCEPTOR_H
 #define BW_ACCEPTOR_H
@@ -11,19 +11,28 @@
 
 #include "receiver.h"
 
-enum { ACCEPTOR_UNKNOWN_MAX = 64 };
+enum { ACCEPTOR_UNKNOWN_MAX = 4 };
 
-struct listener {
-	struct incoming *incoming; /* NULL: this entry is an unknown connection */
-	port_socket sock;
+/* What the poller hands back: the first member of a listener or of an unknown connection. */
+struct door {
+	struct listener *listener;
+	bool is_listener;
+	port_socket sock; /* PORT_SOCKET_NONE: an unused unknown */
 };
 
+/* A connection that has not said hello yet. */
 struct unknown {
-	struct listener entry; /* first member: what the poller hands back */
-	struct incoming *incoming;
-	int64_t deadline_ns;   /* CLOCK_MONOTONIC */
+	struct door door;
+	int64_t deadline_ns; /* CLOCK_MONOTONIC */
 	unsigned int length_bytes;
 	uint8_t hello[FRAME_HELLO_BYTES];
+};
+
+/* The port of one TCP stream. */
+struct listener {
+	struct door door;
+	struct incoming *incoming;
+	struct unknown unknown[ACCEPTOR_UNKNOWN_MAX];
 };
 
 struct acceptor {
@@ -32,7 +41,6 @@ struct acceptor {
 	struct port_thread *thread;
 	int listener_count;
 	struct listener *listeners;
-	struct unknown unknown[ACCEPTOR_UNKNOWN_MAX];
 	struct hostile hostile;
 	atomic_bool *stop;
 };
