@@ -69,9 +69,10 @@ PLAIN = clock.PhcCapabilities(1000, 0, 0, 0, False)
         (host.judge_disk({"results": 10**9, "guest images": 9 * 10**9}), State.MISSING),
         (host.judge_locked_memory(8 << 20, privileged=False), State.LIMITED),
         (host.judge_locked_memory(-1, privileged=False), State.OK),
-        (accelerator.judge_accelerator("kvm", ""), State.OK),
-        (accelerator.judge_accelerator("tcg", "", kvm_device=True), State.LIMITED),
-        (accelerator.judge_accelerator("", "no QEMU"), State.MISSING),
+        (accelerator.judge_accelerator("kvm", "a guest booted"), State.OK),
+        (accelerator.judge_accelerator("tcg", "no guest boots"), State.LIMITED),
+        (accelerator.judge_untried(), State.LIMITED),
+        (accelerator.judge_failed("no QEMU"), State.MISSING),
     ],
 )
 def test_judgement(capability: Capability, state: State) -> None:
