@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Port layer for Windows: threads and CPUs. SCHED_FIFO is time-critical priority; pinning reaches CPUs 0..63. */
+#include "port.h"
+
+#include <winsock2.h>
+#include <windows.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STACK_BYTES = 256 * 1024, CPUS_MAX = 64 };
+
+struct port_thread {
+	HANDLE handle;
+	HANDLE scheduled; /* set once scheduling is filled in */
+	int priority;
+	int cpu;
+	void (*run)(void *);
+	void *argument;
+	struct port_scheduling scheduling;
+};
+
+static void note(struct port_scheduling *scheduling, const char *what)
+{
+	size_t used = strlen(scheduling->note);
+
+	snprintf(scheduling->note + used, sizeof(scheduling->note) - used, "%s%s: error %lu", used ? "; " : "", what,
+		 GetLastError());
+}
+
+static DWORD WINAPI thread_main(void *argument)
+{
+	struct port_thread *thread = argument;
+	struct port_scheduling *scheduling = &thread->scheduling;
+
+	scheduling->cpu = PORT_CPU_ANY;
+	if (thread->cpu != PORT_CPU_ANY) {
+		DWORD_PTR mask = thread->cpu < CPUS_MAX ? (DWORD_PTR)1 << thread->cpu : 0;
+
+		if (mask && SetThreadAffinityMask(GetCurrentThread(), mask))
+			scheduling->cpu = thread->cpu;
+		else
+			note(scheduling, "not pinned");
+	}
+	if (thread->priority > 0) {
+		if (SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_TIME_CRITICAL)) {
+			scheduling->fifo = true;
+			scheduling->priority = thread->priority;
+		} else {
+			note(scheduling, "no time-critical priority");
+		}
+	}
+	SetEvent(thread->scheduled);
+	thread->run(thread->argument);
+	return 0;
+}
+
+int port_thread_start(const char *name, int priority, int cpu, void (*run)(void *), void *argument,
+		      struct port_thread **thread_out)
+{
+	struct port_thread *thread = calloc(1, sizeof(*thread));
+
+	(void)name; /* shown by debuggers of later systems alone */
+	if (!thread)
+		return -ENOMEM;
+	thread->priority = priority;
+	thread->cpu = cpu;
+	thread->run = run;
+	thread->argument = argument;
+	thread->scheduled = CreateEventW(NULL, TRUE, FALSE, NULL);
+	if (thread->scheduled)
+		thread->handle = CreateThread(NULL, STACK_BYTES, thread_main, thread, 0, NULL);
+	if (!thread->handle) {
+		if (thread->scheduled)
+			CloseHandle(thread->scheduled);
+		free(thread);
+		return -EAGAIN;
+	}
+	WaitForSingleObject(thread->scheduled, INFINITE);
+	*thread_out = thread;
+	return 0;
+}
+
+void port_thread_join(struct port_thread *thread)
+{
+	WaitForSingleObject(thread->handle, INFINITE);
+	CloseHandle(thread->handle);
+	CloseHandle(thread->scheduled);
+	free(thread);
+}
+
+const struct port_scheduling *port_thread_scheduling(const struct port_thread *thread)
+{
+	return &thread->scheduling;
+}
+
+void port_thread_yield(void)
+{
+	SwitchToThread();
+}
+
+static DWORD_PTR allowed_cpus(void)
+{
+	DWORD_PTR process = 0, system = 0;
+
+	return GetProcessAffinityMask(GetCurrentProcess(), &process, &system) && process ? process : 1;
+}
+
+int port_cpu_count(void)
+{
+	return __builtin_popcountll(allowed_cpus());
+}
+
+int port_cpu_at(int index)
+{
+	DWORD_PTR mask = allowed_cpus();
+
+	for (int cpu = 0; cpu < CPUS_MAX; cpu++) {
+		if ((mask >> cpu & 1) && index-- == 0)
+			return cpu;
+	}
+	return PORT_CPU_ANY;
+}
+
+int port_cpu_steal_ns(int cpu, int64_t *steal_ns)
+{
+	(void)cpu;
+	(void)steal_ns;
+	return -ENOTSUP;
+}
