@@ -87,9 +87,8 @@ def _show(options: argparse.Namespace) -> int:
     print("  " + ", ".join(f"{count} {outcome}" for outcome, count in report.counts.items() if count))
     if report.worst is not None:
         r = report.worst
-        print(
-            f"  worst margin {format_value(r.margin, r.unit)}: {r.requirement} {r.subject.stream or r.quantity}"
-        )
+        what = f"{r.requirement} {r.subject.stream or r.quantity}"
+        print(f"  worst margin {format_value(r.margin, r.unit)}: {what}")
     for record in report.records:
         if record.outcome != "pass":
             print(f"  {record.outcome:<12} {record.requirement}  {record.reason}")

@@ -19,13 +19,11 @@ import re
 import shutil
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from robot.api import ExecutionResult
 from robot.libraries.BuiltIn import BuiltIn, RobotNotRunningError
-from robot.reporting.xunitwriter import XUnitWriter
-from robot.running import context as robot_context
 from robot.version import VERSION
 
 from reports.current import set_current_run
@@ -34,6 +32,10 @@ from reports.manifest import TestCounts
 from reports.page import write_page
 from reports.provenance import commit_of, host_facts
 from reports.run_folder import RunFolder
+
+_robot_api: Any = import_module("robot.api")  # no types of its own
+_robot_context: Any = import_module("robot.running.context")
+_xunit_writer: Any = import_module("robot.reporting.xunitwriter")
 
 EXIT_LISTENER_FAILED = 254
 """Exit code of robot when the run folder is not what the tests promise; Robot uses 0-253 and 255."""
@@ -62,7 +64,7 @@ class Listener:
         self._asked: dict[str, str] = {}
         self._asked_any: list[str] = []
 
-    def start_suite(self, data: Any, result: Any) -> None:
+    def start_suite(self, data: Any, _result: Any) -> None:
         """Open the run folder before the outermost suite starts; end robot where that is impossible."""
         if data.parent is not None or _is_dry_run():
             return
@@ -99,7 +101,7 @@ class Listener:
             raise RunFolderError(f"${{{variable}}} is not set: robot --variable {variable}:NAME …")
         return value
 
-    def end_test(self, data: Any, result: Any) -> None:
+    def end_test(self, _data: Any, result: Any) -> None:
         """Count the test, and remember which measurements it asked for if it passed."""
         self._status[str(result.status)] = self._status.get(str(result.status), 0) + 1
         if result.status != "PASS":
@@ -168,7 +170,7 @@ class Listener:
                 shutil.move(source, run.path / name)
         output = run.path / "output.xml"
         if output.is_file() and not (run.path / "xunit.xml").is_file():
-            XUnitWriter(ExecutionResult(output)).write(str(run.path / "xunit.xml"))
+            _xunit_writer.XUnitWriter(_robot_api.ExecutionResult(output)).write(str(run.path / "xunit.xml"))
 
     def _counts(self) -> TestCounts:
         return TestCounts(self._status["PASS"], self._status["FAIL"], self._status["SKIP"])
@@ -199,7 +201,7 @@ class Listener:
 
 
 def _is_dry_run() -> bool:
-    current = robot_context.EXECUTION_CONTEXTS.current
+    current = _robot_context.EXECUTION_CONTEXTS.current
     return bool(current is not None and current.dry_run)
 
 

@@ -8,9 +8,9 @@ read from the clock, the environment or the network.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from reports.durable import replace_file
 from reports.page_model import Report, StreamGroup, StreamRow, flatten, gather
@@ -22,16 +22,16 @@ from reports.plots import (
     figure_maxima,
 )
 from reports.record import Number, Outcome
-from reports.units import NO_VALUE, exact_value, format_bytes, format_value
+from reports.units import NO_VALUE, exact_value, format_bytes, format_measured, format_value
 
 PAGE = "qualification.html"
 
 SYMBOLS: dict[Outcome, str] = {"pass": "✔", "fail": "✖", "inconclusive": "◐", "unset": "○", "error": "⚠"}
 PART_MEANINGS = {
-    "clock_offset": "Half the shortest round trips that carry the line of the producer's clock: no exchange can "
-    "tell how a round trip divides into its two ways.",
-    "clock_residual": "Largest distance between the clock line that was used while messages arrived and the fit "
-    "over the whole run.",
+    "clock_offset": "Half the shortest round trips that carry the line of the producer's clock: no exchange "
+    "can tell how a round trip divides into its two ways.",
+    "clock_residual": "Largest distance between the clock line that was used while messages arrived and the "
+    "fit over the whole run.",
     "host_jitter": "Spread of the time stamps of the machine that measures.",
 }
 
@@ -46,8 +46,10 @@ def render(path: Path) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(
+    filters = cast("dict[str, object]", environment.filters)
+    filters.update(
         value=format_value,
+        measured=format_measured,
         exact=exact_value,
         size=format_bytes,
         percent=format_percent,
@@ -84,38 +86,35 @@ def headline(report: Report) -> str:
     if report.outcome == "pass":
         return f"All {total} measured values meet their limits with the whole uncertainty kept clear of them."
     words = {
-        "fail": "beyond the limit by more than the uncertainty, or with more loss than allowed",
-        "error": "not judged because of an error",
-        "inconclusive": "not decided",
-        "unset": "without a value",
+        "fail": "fail (beyond the limit by more than the uncertainty, or more loss than allowed)",
+        "error": "could not be judged",
+        "inconclusive": "could not be decided",
+        "unset": "have no value",
     }
     parts = [f"{counts[outcome]} {text}" for outcome, text in words.items() if counts.get(outcome)]
-    return f"Of {total} measured values {', '.join(parts)}; {counts['pass']} pass."
+    return f"Of {total} measured values, {', '.join(parts)} and {counts['pass']} pass."
 
 
 def figures_of(group: StreamGroup, index: int) -> dict[str, object]:
-    """Return the figures of a group of streams as markup, those of its instruments by attempt."""
+    """Return the figures of a group of streams as SVG, those of its instruments by attempt."""
     drawn = [_stream_figures(row) for row in group.rows]
     streams = [stream for stream in drawn if stream is not None]
-    figures: dict[str, object] = {"maxima": "", "distributions": "", "instruments": []}
+    instruments: list[dict[str, str]] = []
+    figures: dict[str, object] = {"maxima": "", "distributions": "", "instruments": instruments}
     if streams:
         names = _type_names(group.rows)
-        figures["maxima"] = Markup(figure_maxima(f"maxima{index}", streams, names))
-        figures["distributions"] = Markup(figure_distributions(f"distributions{index}", streams, names))
+        figures["maxima"] = figure_maxima(f"maxima{index}", streams, names)
+        figures["distributions"] = figure_distributions(f"distributions{index}", streams, names)
     for number, instrument in enumerate(group.instruments):
         lateness = [(str(producer), summary) for producer, summary, _ in instrument.lateness]
         clocks = instrument.evidence.recv.clocks if instrument.evidence.recv else ()
         drawn_clocks = [clock for clock in clocks if len(clock.series) >= 3]
         suffix = f"{index}-{number}"
         largest = float(instrument.largest_u_ns)
-        cast_list = figures["instruments"]
-        assert isinstance(cast_list, list)
-        cast_list.append(
+        instruments.append(
             {
-                "lateness": Markup(figure_lateness(f"lateness{suffix}", lateness, largest))
-                if lateness
-                else "",
-                "clocks": Markup(figure_clocks(f"clocks{suffix}", drawn_clocks)) if drawn_clocks else "",
+                "lateness": figure_lateness(f"lateness{suffix}", lateness, largest) if lateness else "",
+                "clocks": figure_clocks(f"clocks{suffix}", drawn_clocks) if drawn_clocks else "",
             }
         )
     return figures
@@ -150,7 +149,7 @@ def _type_names(rows: tuple[StreamRow, ...]) -> list[str]:
 
 def format_percent(share: Number | None, digits: int = 3) -> str:
     """Return a share as per cent."""
-    return NO_VALUE if share is None else f"{format_value(100 * share, '', digits)} %"
+    return NO_VALUE if share is None else f"{format_measured(100 * float(share), '', digits)} %"
 
 
 def format_utc(time_utc: str | None) -> str:

@@ -40,7 +40,7 @@ def host_facts() -> dict[str, Any]:
         "distribution": _field(Path("/etc/os-release"), "PRETTY_NAME", "=").strip('"'),
         "cpu_model": _field(Path("/proc/cpuinfo"), "model name", ":"),
         "cpus": os.cpu_count() or 0,
-        "memory": _field(Path("/proc/meminfo"), "MemTotal", ":"),
+        "memory": _field(Path("/proc/meminfo"), "MemTotal", ":").replace("kB", "KiB"),
         "python": platform.python_version(),
     }
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 import html
 import io
 import re
+from importlib import import_module
 from typing import Any
 
-from matplotlib import rc_context
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+
+_matplotlib: Any = import_module("matplotlib")  # its own types are incomplete
 
 INKS = {
     "ink": "#010101",
@@ -57,7 +59,7 @@ _STYLE: dict[str, Any] = {
 
 def style(name: str) -> Any:
     """Return the context in which the figure `name` is made and saved."""
-    return rc_context({**_STYLE, "svg.hashsalt": f"benchwright {name}"})
+    return _matplotlib.rc_context({**_STYLE, "svg.hashsalt": f"benchwright {name}"})
 
 
 def new_figure(width_in: float, height_in: float) -> Any:
@@ -75,7 +77,8 @@ def to_svg(figure: Any, name: str, title: str, description: str) -> str:
         description: What it shows.
     """
     buffer = io.StringIO()
-    FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None, "Creator": None})
+    canvas: Any = FigureCanvasSVG(figure)
+    canvas.print_svg(buffer, metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)

@@ -35,7 +35,10 @@ def effective(measurements: Iterable[Measurement]) -> list[Measurement]:
 def overall(measurements: Sequence[Measurement]) -> Outcome:
     """Return the gravest outcome; without measurements `unset`: nothing was shown."""
     outcomes = {measurement.outcome for measurement in measurements}
-    return next((outcome for outcome in GRAVITY if outcome in outcomes), "unset")
+    for outcome in GRAVITY:
+        if outcome in outcomes:
+            return outcome
+    return "unset"
 
 
 def relative_margin(measurement: Measurement) -> float | None:
@@ -49,7 +52,5 @@ def relative_margin(measurement: Measurement) -> float | None:
 
 def worst(measurements: Iterable[Measurement]) -> Measurement | None:
     """Return the measurement with the least margin as a share of its limit."""
-    rated = [(relative_margin(m), m) for m in measurements]
-    return min(
-        ((share, m) for share, m in rated if share is not None), key=lambda pair: pair[0], default=(0, None)
-    )[1]
+    rated = [(share, m) for m in measurements if (share := relative_margin(m)) is not None]
+    return min(rated, key=lambda pair: pair[0])[1] if rated else None

@@ -8,6 +8,9 @@ import math
 NO_VALUE = "\u2013"
 """Shown where there is no value: an en dash."""
 
+MINUS = "\u2212"
+"""The minus sign: as wide as a digit, and never broken off its number."""
+
 NS_PER_US = 1_000
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
@@ -18,24 +21,32 @@ _TIME_STEPS = ((NS_PER_S, "s"), (NS_PER_MS, "ms"), (NS_PER_US, "µs"))
 def format_value(value: float | None, unit: str, digits: int = 4) -> str:
     """Return a value with its unit, to `digits` significant digits; an en dash where there is none.
 
-    Nanoseconds become s, ms or µs: 1234567 ns is `1.235 ms`. The value is rounded for the eye only;
-    verdicts never use this text.
+    Nanoseconds become s, ms or µs: 1234567 ns is `1.235 ms`, 10000000 ns is `10 ms`. The value is rounded
+    for the eye only; verdicts never use this text.
     """
+    return _format(value, unit, digits, strip=True)
+
+
+def format_measured(value: float | None, unit: str, digits: int = 4) -> str:
+    """Return a measured value: like `format_value`, but with the zeros that say how well it is known."""
+    return _format(value, unit, digits, strip=False)
+
+
+def _format(value: float | None, unit: str, digits: int, *, strip: bool) -> str:
     if value is None or not math.isfinite(value):
         return NO_VALUE
-    if unit != "ns":
-        return f"{_significant(value, digits)} {unit}".rstrip()
-    for factor, name in _TIME_STEPS:
-        if abs(value) >= factor:
-            return f"{_significant(value / factor, digits)} {name}"
-    return f"{_significant(value, digits)} ns"
+    factor, name = 1, unit
+    if unit == "ns":
+        factor, name = next(((f, n) for f, n in _TIME_STEPS if abs(value) >= f), (1, "ns"))
+    exact = strip or (isinstance(value, int) and factor == 1)
+    return f"{_significant(value / factor, digits, strip=exact)} {name}".rstrip()
 
 
 def exact_value(value: float | None, unit: str) -> str:
     """Return a value as it was recorded, digits grouped: `1 234 567 ns`."""
     if value is None or not math.isfinite(value):
         return NO_VALUE
-    text = f"{value:,}".replace(",", "\u202f")
+    text = f"{value:,}".replace(",", "\u202f").replace("-", MINUS)
     return f"{text} {unit}".rstrip()
 
 
@@ -44,9 +55,10 @@ def format_bytes(size_bytes: int) -> str:
     return f"{size_bytes} B" if size_bytes < 1000 else f"{size_bytes / 1000:g} KB"
 
 
-def _significant(value: float, digits: int) -> str:
+def _significant(value: float, digits: int, *, strip: bool) -> str:
     if value == 0:
         return "0"
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
     text = f"{value:.{decimals}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    text = text.rstrip("0").rstrip(".") if strip and "." in text else text
+    return text.replace("-", MINUS)

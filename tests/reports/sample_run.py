@@ -15,6 +15,7 @@ from typing import Any
 
 from reports.known_delay import judge_known_delay
 from reports.latency import Requirement, latency_measurement
+from reports.manifest import TestCounts
 from reports.record import Conditions, Limit, Outcome, Subject, Uncertainty, UncertaintyPart
 from reports.replay_evidence import load_replay
 from reports.run_folder import RunFolder
@@ -103,7 +104,10 @@ def _draw(stream_id: int, disturbance: Disturbance, rng: random.Random) -> _Stre
     wire_ns = size_bytes * 8 + (6_700_000 if kind != 3 else 0) * (producer in (2, 6, 12))
     path_ns = (disturbance.path_delay_ns or {}).get(stream_id, 0)
     late_ns = (disturbance.generator_delay_ns or {}).get(stream_id, 0)
-    sent, under_way, whole, misses = [], [], [], []
+    sent: list[int] = []
+    under_way: list[int] = []
+    whole: list[int] = []
+    misses: list[dict[str, Any]] = []
     for sequence in range(slots):
         lateness = 3_000 + int(rng.lognormvariate(9.6, 0.7)) + late_ns * (sequence % 50 == 7)
         latency = wire_ns + 180_000 + int(rng.lognormvariate(12.2, 0.55)) + path_ns * (sequence % 50 == 11)
@@ -192,8 +196,8 @@ def witness_answer(streams: list[_Stream], disturbance: Disturbance) -> dict[str
     cpu = {
         "samples": 600_000,
         "stalls": len(windows),
-        "stalled_ns": 24_000_000,
-        "max_ns": 8_000_000,
+        "stalled_ns": 8_000_000 * len(windows),
+        "max_ns": 8_000_000 if windows else 0,
         "steal_ns": 0,
     }
     return {
@@ -224,7 +228,12 @@ def write_evidence(folder: Path, disturbance: Disturbance, seed: int) -> None:
     senders = {"01": [s for s in streams if s.send["producer"] != GUEST_PRODUCER]}
     senders["12"] = [s for s in streams if s.send["producer"] == GUEST_PRODUCER]
     for name, mine in senders.items():
-        result = {"type": "result", "tool": "bw-traffic send", "complete": True, "clock_steps": []}
+        result: dict[str, Any] = {
+            "type": "result",
+            "tool": "bw-traffic send",
+            "complete": True,
+            "clock_steps": [],
+        }
         result |= {
             "streams": [s.send for s in mine],
             "scheduling": {"policy": "fifo", "priority": 50, "note": ""},
@@ -293,6 +302,9 @@ def make_run(
     )
     for number, disturbance in enumerate(disturbances or (Disturbance(),), start=1):
         add_attempt(run, number, disturbance, seed + number, simulated=simulated)
+    counts = run.records().measurements
+    passed = sum(record.outcome == "pass" for record in counts)
+    run.update(tests=TestCounts(passed=passed, failed=len(counts) - passed))
     if close:
         run.close()
     return run
