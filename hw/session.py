@@ -123,6 +123,11 @@ class Bench:
         """Return the name of the network namespace of a node of a virtual bench."""
         return f"bw-{node_name}"
 
+    def port_of(self, producer: int) -> str:
+        """Return the switch's interface towards a producer of a virtual bench."""
+        node = self.spec.producers[producer].node
+        return node if self.spec.nodes[node].kind is NodeKind.NAMESPACE else f"t-{node}"
+
     def console(self, name: str) -> str:
         """Return what a guest has printed on its console, or an empty text for a real machine."""
         log = self.folder / name / "console.log"
@@ -227,11 +232,7 @@ class Bench:
         """Power everything off and undo every change of the host."""
         self._nodes.clear()
         if self._environment is not None:
-            for target in self._environment.targets.values():
-                power = _power_driver(target)
-                if power is not None:
-                    power.off()
-            self._environment.cleanup()
+            self._environment.cleanup()  # connections first, then power
         self.journal.undo()
         shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -7,6 +7,7 @@ travels over SSH (FD.io CSIT's rule), and the answers are fetched afterwards.
 
 from __future__ import annotations
 
+import logging
 import shlex
 import subprocess
 import time
@@ -22,6 +23,10 @@ from labgrid.driver.exception import ExecutionError
 from hw.drivers.local import require_success, says_ready, tail
 from hw.errors import BenchError
 from hw.protocols import Completed
+
+# Its driver warns of each attempt to connect to a node that still boots.
+logging.getLogger("labgrid").setLevel(logging.ERROR)
+logging.getLogger("NamespaceSSHDriver").setLevel(logging.ERROR)
 
 WORK_FOLDER = "/run/benchwright"
 
@@ -44,7 +49,8 @@ class NamespaceSSHDriver(SSHDriver):
         if self.namespace:
             # nsenter by file: `ip netns exec` would remount /sys for nothing.
             proxy = f"nsenter --net=/run/netns/{self.namespace} nc %h %p"
-            options += ["-o", f"ProxyCommand={proxy}"]
+            # Silent while it is not used: no keepalive of SSH or TCP may disturb a measurement.
+            options += ["-o", f"ProxyCommand={proxy}", "-o", "ServerAliveInterval=0", "-o", "TCPKeepAlive=no"]
         if self.known_hosts:
             # ssh keeps the first value of an option: these come before labgrid's own.
             options += ["-o", f"UserKnownHostsFile={self.known_hosts}", "-o", "StrictHostKeyChecking=yes"]

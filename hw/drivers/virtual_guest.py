@@ -19,6 +19,9 @@ from hw.virtual import accel, image
 from hw.virtual.guest_config import GuestBridge, GuestClock, GuestConfig, GuestInterface, write_run_config
 from hw.virtual.qemu import GuestCard, GuestMachine, QemuGuest
 
+READY = "benchwright: ready"
+BOOT_DEADLINE_S = 60.0
+
 _INT = attr.validators.instance_of(int)
 _STR = attr.validators.instance_of(str)
 
@@ -70,12 +73,17 @@ class VirtualGuestDriver(Driver, PowerProtocol):
 
     @Driver.check_active
     def on(self) -> None:
-        """Boot the guest; returns when QEMU runs, not when the guest answers."""
+        """Boot the guest; returns when its console says that it is ready.
+
+        Raises:
+            BenchError: It did not come up; the text quotes its console.
+        """
         if self._running is not None and self._running.running:
             return
         folder = Path(self.guest.folder)
         folder.mkdir(parents=True, exist_ok=True)
         self._running = QemuGuest.start(self._machine(folder), folder)
+        self._running.wait_for_console(READY, BOOT_DEADLINE_S)
 
     @Driver.check_active
     def off(self) -> None:

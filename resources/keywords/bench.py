@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keywords that open, provision and close a bench."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from robot.api import Error, SkipExecution, logger
+from robot.api.deco import keyword, library
+from robot.libraries.BuiltIn import BuiltIn
+
+from hw.bench import TargetSpec
+from hw.errors import BenchError, BenchwrightError, CapabilityError
+from hw.provisioning import Provisioner
+from hw.session import Bench, open_bench
+from reports import current_run
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def translate_errors(function: Callable[P, R]) -> Callable[P, R]:
+    """Turn Benchwright's errors into Robot's: a missing capability skips, a fault of the bench is an error of the suite."""
+
+    @functools.wraps(function)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except CapabilityError as error:
+            raise SkipExecution(f"SKIPPED: {error}") from error
+        except BenchwrightError as error:
+            raise Error(f"{type(error).__name__.removesuffix('Error').upper()} ERROR: {error}") from error
+
+    return wrapper
+
+
+def say(line: str) -> None:
+    """Show progress on the terminal and in the log."""
+    logger.info(line)
+    logger.console(f"  {line}")
+
+
+def bench_library() -> BenchLibrary:
+    """Return the one instance of the bench library of this execution."""
+    instance: Any = BuiltIn().get_library_instance("resources.keywords.bench.BenchLibrary")
+    return instance
+
+
+@library(scope="GLOBAL", version="1")
+class BenchLibrary:
+    """Open a bench, provision its targets, give everything back.
+
+    One bench is open at a time. `Open Bench` reserves it; a second run is refused with the name of the holder. What is changed is
+    written to an undo journal first, so that the next start mends what a killed run has left behind.
+    """
+
+    def __init__(self) -> None:
+        """Start with no bench open."""
+        self._stack = ExitStack()
+        self._bench: Bench | None = None
+        self._provisioned: dict[str, Provisioner] = {}
+
+    @property
+    def bench(self) -> Bench:
+        """The open bench.
+
+        Raises:
+            BenchError: None is open.
+        """
+        if self._bench is None:
+            raise BenchError("no bench is open: call `Open Bench` first")
+        return self._bench
+
+    def target(self, kind: str) -> TargetSpec:
+        """Return the description of a target of the open bench.
+
+        Raises:
+            CapabilityError: The bench has no such target.
+        """
+        spec = self.bench.spec
+        if kind not in spec.targets:
+            raise CapabilityError(f"bench {spec.name}: no target {kind!r}; there are: {', '.join(spec.targets)}")
+        return spec.targets[kind]
+
+    @keyword
+    @translate_errors
+    def open_bench(self, bench: Path) -> None:
+        """Reserve and open a bench by its file; harmless when it is open already.
+
+        A virtual bench is built now: namespaces, switch and links; its guests are powered on when they are first needed.
+
+        Examples:
+        | Open Bench | hw/benches/virtual.yaml |
+        """
+        if self._bench is not None:
+            return
+        say(f"opening bench {bench}")
+        self._bench = self._stack.enter_context(open_bench(bench))
+        spec = self._bench.spec
+        current_run().update(
+            simulated=spec.simulated,
+            host={"bench_file": str(spec.path), "environment": spec.environment, "accelerator": self._bench.accelerator()},
+        )
+
+    @keyword
+    @translate_errors
+    def provision_target(self, target: str) -> None:
+        """Power a target on, record its facts as found, and apply the settings of its folder under `targets/`.
+
+        The facts after that go into the manifest and the report. `Restore Target` gives back the settings of before.
+        """
+        spec = self.target(target)
+        say(f"powering on {spec.node}")
+        others = {producer.node for producer in self.bench.spec.producers.values()}
+        labgrid = [name for name in others if name in self.bench.spec.labgrid_targets]
+        self.bench.power_on([spec.node, *labgrid])
+        provisioner = Provisioner(self.bench.node(spec.node), spec)
+        say(f"provisioning {spec.node}")
+        folder = current_run().evidence_folder("provisioning", spec.kind)
+        self._provisioned[spec.kind] = provisioner
+        report = provisioner.prepare(folder)
+        current_run().update(target={spec.kind: report.facts})
+        for remark in report.remarks:
+            say(f"{spec.node}: {remark}")
+
+    @keyword
+    @translate_errors
+    def restore_target(self, target: str) -> None:
+        """Give a target back the settings of before it was provisioned; harmless when it was not."""
+        provisioner = self._provisioned.pop(target, None)
+        if provisioner is not None:
+            provisioner.restore()
+
+    @keyword
+    @translate_errors
+    def close_bench(self) -> None:
+        """Power off, undo every change of this machine, and release the bench; harmless when none is open."""
+        self._bench = None
+        self._provisioned.clear()
+        self._stack.close()

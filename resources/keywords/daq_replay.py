@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keywords of the data-acquisition replay, and the tests that a requirements file stands for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from robot.api import logger
+from robot.api.deco import keyword, library
+from robot.libraries.BuiltIn import BuiltIn
+
+from hw.errors import BenchwrightError, ConfigError, MeasurementError
+from reports import current_run
+from resources.keywords.bench import bench_library, say, translate_errors
+from resources.keywords.converters import Nanoseconds
+from resources.known_delay import KnownDelay, find_known_delay
+from resources.latency import LatencyEvidence
+from resources.pattern import load_pattern
+from resources.plan import ReplaySettings
+from resources.profiles import load_profile
+from resources.replay import Replay
+from resources.requirements import Requirements, load_requirements
+
+TEMPLATE_ROW = "every requirement"
+
+
+@library(scope="SUITE", version="1", listener="SELF", converters={Nanoseconds: Nanoseconds.convert})
+class DaqReplayLibrary:
+    """Replay a data-acquisition pattern into a target, and judge the latency of each stream.
+
+    A suite that imports this library and has a templated test with the single row `every requirement` gets, when it starts, one
+    test for each requirement of the requirements file: a site's own file needs no change of a suite.
+    """
+
+    ROBOT_LISTENER_API_VERSION = 3
+
+    def __init__(self, requirements: Path, pattern: Path) -> None:
+        """Read the requirements.
+
+        Args:
+            requirements: Requirements file, such as `robot/requirements/daq12.toml`.
+            pattern: Pattern file, such as `traffic-gen/patterns/daq12.toml`.
+        """
+        self._requirements_path = requirements
+        self._pattern_path = pattern
+        self._requirements: Requirements | None = None
+        self._evidence: LatencyEvidence | None = None
+
+    def start_suite(self, data: Any, result: Any) -> None:
+        """Listener: put one test for each requirement in the place of the template row."""
+        templates = [test for test in data.tests if any(TEMPLATE_ROW in step.args for step in test.body)]
+        if not templates:
+            return
+        try:
+            requirements = self._loaded()
+        except BenchwrightError as error:
+            logger.error(str(error))  # the row stays, and its keyword says the same as the test's failure
+            return
+        for template in templates:
+            data.tests.remove(template)
+            for stream, requirement in sorted(requirements.by_stream.items()):
+                test = data.tests.create(
+                    name=f"{requirement.id} Stream {stream} Arrives Within {requirement.upper_ns / 1e6:g} ms",
+                    tags=template.tags,
+                    doc=requirement.source,
+                    template=template.template,
+                    lineno=template.lineno,
+                )
+                test.metadata["Requirement"] = requirement.id
+                test.body.create_keyword(name=template.template, args=[str(stream)])
+
+    @keyword
+    @translate_errors
+    def start_latency_evidence(self, target: str, stack: str, clock: str, profile: str) -> None:
+        """Begin to collect evidence for one subject: a target with a stack and a clock.
+
+        `clock=two-way` corrects each producer's clock by two-way time transfer over the control network.
+        """
+        requirements = self._loaded()
+        chosen = load_profile(profile)
+        pattern = load_pattern(self._pattern_path)
+        if requirements.pattern != pattern.name:
+            raise ConfigError(
+                f"{self._requirements_path}: requirements.pattern: must be the pattern's name {pattern.name!r},"
+                f" found {requirements.pattern!r}"
+            )
+        bench = bench_library().bench
+        folder = current_run().evidence_folder("daq_replay", "attempt-1")
+        self._evidence = LatencyEvidence(bench, bench_library().target(target), stack, clock, chosen, requirements, folder)
+
+    @keyword
+    @translate_errors
+    def find_known_delay(self, producer: int, delay: Nanoseconds) -> None:
+        """Delay one producer's path by a known amount, and require that the bench finds it within its uncertainty.
+
+        Without an impairment node on the bench the check is left out, and the report says so.
+
+        Examples:
+        | Find Known Delay | producer=3 | delay=5 ms |
+        """
+        evidence = self._current()
+        if evidence.bench.spec.impairment is None:
+            say("no impairment node: the known-delay check is left out")
+            return
+        found = find_known_delay(
+            evidence.bench, evidence.target, load_pattern(self._pattern_path), evidence.profile, producer, delay.value_ns,
+            evidence.folder / "known-delay", say,
+        )
+        self._record_known_delay(found, evidence)
+
+    @keyword
+    @translate_errors
+    def replay_pattern(self, phase: str = "aligned-12") -> None:
+        """Replay the pattern once, for the profile's time; `Judge Stream` then gives the verdicts.
+
+        Args:
+            phase: `aligned-12` (the largest message of each producer at once), `aligned-48` or `staggered`.
+        """
+        evidence = self._current()
+        settings = ReplaySettings(
+            pattern=self._pattern_path,
+            phase=phase,
+            warmup_ms=evidence.profile.warmup_ms,
+            duration_ms=evidence.profile.duration_ms,
+            correction=evidence.correction,
+        )
+        pattern = load_pattern(self._pattern_path, phase)
+        evidence.answers = Replay(evidence.bench, evidence.target, pattern, settings, evidence.folder, say).run()
+
+    @keyword
+    @translate_errors
+    def judge_stream(self, stream: str) -> None:
+        """Judge the latency of one stream of the replay and write its record; fails unless the outcome is `pass`.
+
+        The message of a failure begins with `FAIL:`, `INCONCLUSIVE:` or `UNSET:`.
+        """
+        if stream == TEMPLATE_ROW:
+            self._loaded()
+            raise ConfigError(f"{self._requirements_path}: the tests could not be made from this file")
+        evidence = self._current()
+        run = current_run()
+        measurement = evidence.measurement(int(stream), run, str(BuiltIn().get_variable_value("${TEST NAME}")))
+        run.append(measurement)
+        logger.info(f"{measurement.outcome}: {measurement.reason or 'within budget'}")
+        if measurement.outcome != "pass":
+            raise AssertionError(f"{measurement.outcome.upper()}: {measurement.requirement}: {measurement.reason}")
+
+    def _record_known_delay(self, found: KnownDelay, evidence: LatencyEvidence) -> None:
+        run = current_run()
+        measurement = evidence.known_delay_measurement(found, run)
+        run.append(measurement)
+        if measurement.outcome != "pass":
+            raise MeasurementError(f"known-delay check: {measurement.outcome}: {measurement.reason}")
+        say(f"known delay {found.known_ns / 1e6:.3f} ms, found {found.found_ns / 1e6:.3f} ms, U {found.uncertainty.expanded / 1e3:.0f} us")
+
+    def _loaded(self) -> Requirements:
+        if self._requirements is None:
+            self._requirements = load_requirements(self._requirements_path)
+        return self._requirements
+
+    def _current(self) -> LatencyEvidence:
+        if self._evidence is None:
+            raise MeasurementError("nothing has been replayed: call `Start Latency Evidence` first")
+        return self._evidence

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The known-delay check: the bench delays one path by a known amount and must find it within its uncertainty.
+
+One producer's streams are replayed twice through the impairment node, first without and then with a delay. The difference of the
+medians of received - sent is what the instrument finds. What the delay really was is seen by an independent capture at both ends
+of the impairment node, on this machine's clock; where no such capture is possible, the delay that was set counts, with the
+tolerance of the node. Offsets of clocks cancel in the difference; what their lines wander does not.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from hw.bench import TargetSpec
+from hw.errors import MeasurementError
+from hw.session import Bench
+from reports import RULE, SCHEMA, Conditions, Evidence, Limit, Measurement, Subject, Uncertainty, UncertaintyPart
+from reports.record import utc_now
+from reports.sampling import quantile_ranks
+from resources.capture import median_transit_ns
+from resources.pattern import Pattern
+from resources.plan import ReplaySettings
+from resources.profiles import Profile
+from resources.replay import Progress, Replay, ReplayAnswers
+
+REQUIREMENT = "BENCH-KNOWN-DELAY"
+SET_DELAY_TOLERANCE_NS = 1_000_000
+"""What a delay that is only set, not seen, may be off: a timer tick of the impairment node."""
+WARMUP_MS = 3000
+
+
+@dataclass(frozen=True)
+class KnownDelay:
+    """A delay that was made and what was found of it, in nanoseconds."""
+
+    folder: Path
+    producer: int
+    known_ns: int
+    found_ns: int
+    n: int
+    uncertainty: Uncertainty
+
+
+def find_known_delay(
+    bench: Bench, target: TargetSpec, pattern: Pattern, profile: Profile, producer: int, delay_ns: int, folder: Path, progress: Progress
+) -> KnownDelay:
+    """Make a delay and find it.
+
+    Args:
+        bench: An open bench with an impairment node.
+        target: The consumer.
+        pattern: The pattern whose streams are used.
+        profile: Says how long each of the two replays counts.
+        producer: Number of the producer whose link is delayed.
+        delay_ns: The delay, a whole number of microseconds.
+        folder: Evidence goes here.
+        progress: Called with a line of text now and then.
+
+    Raises:
+        CapabilityError: The bench cannot delay this producer.
+        MeasurementError: Too few messages came through.
+    """
+    impairment = bench.impairment()
+    settings = ReplaySettings(
+        pattern=Path(), phase="staggered", warmup_ms=WARMUP_MS, duration_ms=profile.known_delay_ms, only_producers=(producer,)
+    )
+    latencies: dict[str, list[int]] = {}
+    transits: dict[str, int | None] = {}
+    answers: list[ReplayAnswers] = []
+    try:
+        for name, delay in (("without", 0), ("with", delay_ns)):
+            impairment.apply([producer], delay // 1000, 0.0)
+            progress(f"known-delay check: producer {producer}, {delay / 1e6:g} ms")
+            replay = Replay(bench, target, pattern, settings, folder / name, lambda _line: None)
+            replay.log_messages = True
+            replay.capture_interfaces = _ends(bench, producer)
+            result = replay.run()
+            answers.append(result)
+            latencies[name] = _received_minus_sent_ns(folder / name / "messages.csv")
+            transits[name] = _transit_ns(result.captures)
+    finally:
+        impairment.clear()
+    return _compare(folder, producer, delay_ns, latencies, transits, answers)
+
+
+def _ends(bench: Bench, producer: int) -> tuple[str, ...]:
+    """Return the interfaces before and behind the impairment node, where this machine sees both."""
+    if bench.spec.virtual is None or bench.spec.capture is None:
+        return ()
+    return (bench.port_of(producer), bench.spec.capture.interface)
+
+
+def _transit_ns(captures: Sequence[Path]) -> int | None:
+    return median_transit_ns(captures[0], captures[1]) if len(captures) == 2 else None
+
+
+def _compare(
+    folder: Path,
+    producer: int,
+    delay_ns: int,
+    latencies: dict[str, list[int]],
+    transits: dict[str, int | None],
+    answers: Sequence[ReplayAnswers],
+) -> KnownDelay:
+    without, with_delay = sorted(latencies["without"]), sorted(latencies["with"])
+    if min(len(without), len(with_delay)) < 20:
+        raise MeasurementError(f"known-delay check: only {len(without)} and {len(with_delay)} messages came, 20 are needed")
+    parts = [
+        UncertaintyPart("median_without", "bound", _half_interval_ns(without)),
+        UncertaintyPart("median_with", "bound", _half_interval_ns(with_delay)),
+        UncertaintyPart("clock_wander", "bound", 2 * max(_clock_wander_ns(answer) for answer in answers)),
+    ]
+    seen_without, seen_with = transits["without"], transits["with"]
+    if seen_without is not None and seen_with is not None:
+        known_ns = seen_with - seen_without
+    else:
+        known_ns = delay_ns
+        parts.append(UncertaintyPart("set_delay", "bound", SET_DELAY_TOLERANCE_NS))
+    found_ns = round(median(with_delay) - median(without))
+    return KnownDelay(
+        folder, producer, known_ns, found_ns, min(len(without), len(with_delay)), Uncertainty.from_parts(parts)
+    )
+
+
+def _half_interval_ns(ordered_ns: Sequence[int]) -> int:
+    """Return how far the median may lie from the truth: the larger side of its 95 % interval by order statistics."""
+    ranks = quantile_ranks(0.5, len(ordered_ns))
+    if ranks.lower is None or ranks.upper is None:
+        raise MeasurementError(f"known-delay check: {len(ordered_ns)} messages are too few for a median")
+    middle = median(ordered_ns)
+    return round(max(middle - ordered_ns[ranks.lower - 1], ordered_ns[ranks.upper - 1] - middle))
+
+
+def _clock_wander_ns(answer: ReplayAnswers) -> int:
+    """Return how far the lines of the clocks may have been off: half a round trip, and what the fit left over.
+
+    Within one replay an offset's error is a constant up to its bound, and the next replay may have another.
+    """
+    clocks = [clock for clock in answer.recv["clocks"] if clock["bound_ns"] is not None]
+    return max((int(clock["bound_ns"]) + int(clock["residual_ns"] or 0) for clock in clocks), default=0)
+
+
+def _received_minus_sent_ns(path: Path) -> list[int]:
+    with path.open(newline="") as file:
+        return [int(row["received_minus_sent_ns"]) for row in csv.DictReader(file)]
+
+
+def known_delay_record(
+    found: KnownDelay, run_id: str, subject: Subject, conditions: Conditions, simulated: bool, evidence: Sequence[Evidence]
+) -> Measurement:
+    """Return the record: the error of the found delay against +-U, which has thereby been used up."""
+    allowed_ns = found.uncertainty.expanded
+    error_ns = found.found_ns - found.known_ns
+    within = abs(error_ns) <= allowed_ns
+    reason = f"known {found.known_ns} ns, found {found.found_ns} ns, U {allowed_ns} ns"
+    return Measurement(
+        schema=SCHEMA,
+        run_id=run_id,
+        test="known-delay check",
+        requirement=REQUIREMENT,
+        quantity="known_delay_error",
+        statistic="median",
+        value=error_ns,
+        unit="ns",
+        n=found.n,
+        n_required=20,
+        lost=0,
+        allowed_lost=0,
+        limit=Limit(allowed_ns, -allowed_ns, "the bench's own expanded uncertainty of the difference"),
+        uncertainty=Uncertainty.from_parts([]),
+        margin=allowed_ns - abs(error_ns),
+        rule=RULE,
+        outcome="pass" if within else "fail",
+        reason="" if within else reason,
+        subject=subject,
+        conditions=conditions,
+        simulated=simulated,
+        evidence=tuple(evidence),
+        time_utc=utc_now(),
+    )

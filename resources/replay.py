@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One replay of a pattern into a target: agree on an instant, start all nodes, wait in silence, collect.
+
+Nothing travels over SSH to a node between the last `ready` and the end of the measurement.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hw.bench import TargetSpec
+from hw.errors import BenchError, CapabilityError, MeasurementError
+from hw.protocols import Job
+from hw.session import Bench
+from resources.clock_lines import ClockLine, last_result, measure_clock_lines, serve_clocks
+from resources.pattern import Pattern
+from resources.plan import ReplaySettings, write_plan
+
+Progress = Callable[[str], None]
+
+CLOCK_MEASURING_MS = 4000
+LEAD_S = 4.0
+"""From making the plan to slot 0: every tool must be ready by then."""
+LOW_LATENCY_BONUS = 5
+
+
+@dataclass(frozen=True)
+class ReplayAnswers:
+    """What a replay left behind. All files are in `folder`."""
+
+    folder: Path
+    recv: dict[str, Any]
+    sends: dict[str, dict[str, Any]]
+    witness: dict[str, Any] | None
+    lines_before: dict[str, ClockLine]
+    lines_after: dict[str, ClockLine]
+    captures: list[Path]
+    faults: list[str] = field(default_factory=list[str])
+
+
+@dataclass(frozen=True)
+class _Started:
+    recv: Job
+    sends: dict[str, Job]
+    witness: Job | None
+    captures: list[Job]
+
+
+class Replay:
+    """A replay in the making; `run` does it all."""
+
+    def __init__(
+        self, bench: Bench, target: TargetSpec, pattern: Pattern, settings: ReplaySettings, folder: Path, progress: Progress
+    ) -> None:
+        """Prepare a replay.
+
+        Args:
+            bench: An open bench; the nodes of target and producers are powered on by `run`.
+            target: The consumer.
+            pattern: What is replayed.
+            settings: How, and how long.
+            folder: Evidence goes here.
+            progress: Called with one line of text now and then.
+        """
+        self.bench = bench
+        self.target = target
+        self.pattern = pattern
+        self.settings = settings
+        self.folder = folder
+        self.progress = progress
+        self.capture_interfaces: tuple[str, ...] = ()
+        """Interfaces of the capture node whose packets are kept as evidence."""
+        self.log_messages = False
+        """Keep every message, not only histograms and misses."""
+        self.during: Callable[[float], None] | None = None
+        """Called once when counting begins, with the seconds until it ends: where a test disturbs the bench."""
+
+    def run(self) -> ReplayAnswers:
+        """Replay the pattern once.
+
+        Raises:
+            BenchError: A node died, or a tool did not start or end.
+            MeasurementError: A tool came to no result.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        spec = self.bench.spec
+        numbers = self.settings.only_producers or self.pattern.producers
+        nodes = sorted({spec.producers[number].node for number in numbers if number in spec.producers})
+        self.bench.power_on([self.target.node, *nodes])
+        clocks = sorted({spec.nodes[node].clock for node in nodes})
+        total_ms = self.settings.warmup_ms + self.settings.duration_ms + self.settings.grace_ms
+        with ExitStack() as stack:
+            life_ms = total_ms + 2 * CLOCK_MEASURING_MS + 60_000
+            for job in serve_clocks(self.bench, dict.fromkeys([*clocks, spec.reference_clock]), life_ms, self.folder):
+                stack.callback(job.stop)
+            self.progress(f"measuring {len(clocks)} clocks by two-way time transfer")
+            before = measure_clock_lines(self.bench, clocks, CLOCK_MEASURING_MS, self.folder / "before")
+            start_ns = _reference_now_ns(self.settings.tai_utc_s) + round(LEAD_S * 1e9)
+            plan = write_plan(spec, self.target, self.settings, before, start_ns, self.pattern.text(numbers))
+            started = self._start(stack, plan, nodes, numbers, start_ns)
+            self._wait_in_silence(start_ns, total_ms)
+            answers = self._collect(started, before)
+        after = measure_after(self.bench, clocks, self.folder / "after")
+        return ReplayAnswers(**{**answers, "lines_after": after})
+
+    def _start(self, stack: ExitStack, plan: str, nodes: Sequence[str], numbers: Sequence[int], start_ns: int) -> _Started:
+        plan_file = self.folder / "plan.toml"
+        plan_file.write_text(plan)
+        total_ms = self.settings.warmup_ms + self.settings.duration_ms + self.settings.grace_ms
+        witness = self._start_witness(total_ms + round(LEAD_S * 1000))
+        captures = [self._start_capture(interface) for interface in self.capture_interfaces]
+        for job in (witness, *captures):
+            if job is not None:
+                stack.callback(job.stop)
+        recv = self._start_recv(plan_file)
+        stack.callback(recv.stop)
+        recv.wait_ready(10.0)
+        sends: dict[str, Job] = {}
+        for node_name in nodes:
+            own = [number for number in numbers if self.bench.spec.producers[number].node == node_name]
+            sends[node_name] = self._start_send(node_name, own, plan_file)
+            stack.callback(sends[node_name].stop)
+        for job in sends.values():
+            job.wait_ready(10.0)
+        late_ns = _reference_now_ns(self.settings.tai_utc_s) - start_ns
+        if late_ns > 0:
+            raise BenchError(f"the producers were ready {late_ns / 1e6:.0f} ms after the agreed start: the bench is too slow")
+        return _Started(recv, sends, witness, captures)
+
+    def _start_recv(self, plan_file: Path) -> Job:
+        node = self.bench.node(self.target.node)
+        remote = self._place(self.target.node, plan_file)
+        out = f"{Path(remote).parent}/recv"
+        node.run(["mkdir", "-p", out])
+        argv = [self.bench.tool(self.target.node), "recv", remote, "--out", out, "--priority", str(node.priority)]
+        if self.log_messages:
+            argv.append("--log")
+        return node.start(argv, self.folder / "recv")
+
+    def _start_send(self, node_name: str, numbers: Sequence[int], plan_file: Path) -> Job:
+        node = self.bench.node(node_name)
+        argv = [self.bench.tool(node_name), "send", self._place(node_name, plan_file)]
+        argv += ["--producer", ",".join(str(number) for number in numbers), "--priority", str(node.priority)]
+        return node.start(argv, self.folder / f"send-{node_name}")
+
+    def _start_witness(self, duration_ms: int) -> Job | None:
+        spec = self.bench.spec.witness
+        if spec is None:
+            return None
+        argv = [self.bench.tool(spec.node), "witness", "--cpu", ",".join(str(cpu) for cpu in spec.cpus)]
+        argv += ["--duration-ms", str(duration_ms), "--threshold-us", str(spec.threshold_us), "--priority", "90"]
+        job = self.bench.node(spec.node).start(argv, self.folder / "witness")
+        job.wait_ready(10.0)
+        return job
+
+    def _start_capture(self, interface: str) -> Job:
+        spec = self.bench.spec.capture
+        if spec is None:
+            raise CapabilityError(f"bench {self.bench.spec.name}: no capture node; add benchwright.capture to its file")
+        argv = ["tcpdump", "-i", interface, "-s", "128", "-B", "65536", "--time-stamp-precision=nano", "-n"]
+        argv += ["-w", str(self._capture_file(interface)), "tcp or udp"]
+        return self.bench.node(spec.node).start(argv, self.folder / f"capture-{interface}")
+
+    def _capture_file(self, interface: str) -> Path:
+        return self.folder / f"{interface}.pcap"
+
+    def _place(self, node_name: str, file: Path) -> str:
+        """Bring a file to a node; return its path there."""
+        from hw.drivers.local import LocalNode
+
+        node = self.bench.node(node_name)
+        if isinstance(node, LocalNode):
+            return str(file)
+        remote = f"/run/benchwright/replay/{file.name}"
+        node.put(file, remote)
+        return remote
+
+    def _wait_in_silence(self, start_ns: int, total_ms: int) -> None:
+        counting_s = self.settings.duration_ms / 1000
+        begin_s = (start_ns - _reference_now_ns(self.settings.tai_utc_s)) / 1e9 + self.settings.warmup_ms / 1000
+        self.progress(f"replaying {self.pattern.name}: warming up")
+        time.sleep(max(begin_s, 0.0))
+        deadline = time.monotonic() + counting_s
+        if self.during is not None:
+            self.during(counting_s)
+        while (left_s := deadline - time.monotonic()) > 0:
+            self.progress(f"replaying {self.pattern.name}: {counting_s - left_s:.0f} of {counting_s:.0f} s")
+            time.sleep(min(10.0, left_s))
+        time.sleep(self.settings.grace_ms / 1000)
+
+    def _collect(self, started: _Started, before: dict[str, ClockLine]) -> dict[str, Any]:
+        """Save all raw data first; complain afterwards."""
+        problems: list[str] = []
+        faults: list[str] = []
+
+        def answer_of(job: Job) -> dict[str, Any]:
+            try:
+                code = job.wait(15.0)
+            except BenchError as error:
+                problems.append(str(error))
+                code = -1
+            result = last_result(job.fetch())
+            if code not in (0, 4):
+                faults.append(f"{job.name} ended with exit code {code}")
+            return result
+
+        def attempt(job: Job) -> dict[str, Any] | None:
+            try:
+                return answer_of(job)
+            except (BenchError, MeasurementError) as error:
+                problems.append(f"{job.name}: {error}")
+                return None
+
+        sends = {name: attempt(job) for name, job in started.sends.items()}
+        recv = attempt(started.recv)
+        if recv is not None:
+            self._fetch_recv_files()
+        witness = attempt(started.witness) if started.witness is not None else None
+        for job in started.captures:
+            job.stop()
+            job.wait(10.0)
+        if recv is None or any(result is None for result in sends.values()):
+            raise MeasurementError("; ".join(problems))
+        faults += problems
+        return {
+            "folder": self.folder,
+            "recv": recv,
+            "sends": {name: result for name, result in sends.items() if result is not None},
+            "witness": witness,
+            "lines_before": before,
+            "captures": [self._capture_file(interface) for interface in self.capture_interfaces],
+            "faults": faults,
+        }
+
+    def _fetch_recv_files(self) -> None:
+        node = self.bench.node(self.target.node)
+        listing = node.run(["sh", "-c", "ls /run/benchwright/replay/recv"], check=False)
+        for name in listing.stdout.split():
+            node.get(f"/run/benchwright/replay/recv/{name}", self.folder / name)
+
+
+def measure_after(bench: Bench, clocks: Sequence[str], folder: Path) -> dict[str, ClockLine]:
+    """Measure the clocks once more, with responders of their own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    jobs = serve_clocks(bench, clocks, CLOCK_MEASURING_MS + 30_000, folder)
+    try:
+        return measure_clock_lines(bench, clocks, CLOCK_MEASURING_MS, folder)
+    finally:
+        for job in jobs:
+            job.stop()
+
+
+def _reference_now_ns(tai_utc_s: int) -> int:
+    """Return TAI now, on the clock of this machine (the reference of every bench that it drives)."""
+    return time.time_ns() + tai_utc_s * 1_000_000_000
+
+
