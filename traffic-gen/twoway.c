@@ -13,6 +13,7 @@
 #define AROUND_MAX 32  /* intervals on each side of a moment that carry the fit of the run there */
 #define RTT_MAX_NS ((INT64_C(1) << 34) - 1)
 #define NS_PER_S 1e9
+#define GROWTH_MAX_NS 4e18
 #define ROUNDING_NS 1 /* of a line's figures to integers */
 
 /* What an exchange says for certain: the offset at local_ns lies in [low_ns, high_ns]. */
@@ -259,6 +260,8 @@ int64_t twoway_line_bound_ns(const struct twoway_line *line, int64_t local_ns)
 	double age_s = fabs((double)(local_ns - line->at_local_ns)) / NS_PER_S;
 	double growth_ns = age_s * ((double)line->bound_growth_ppb + age_s * (double)line->wander_ppb_per_s / 2);
 
+	if (growth_ns > GROWTH_MAX_NS)
+		growth_ns = GROWTH_MAX_NS; /* centuries: the line says nothing any more */
 	return line->bound_ns + (int64_t)ceil(growth_ns) + ROUNDING_NS;
 }
 

@@ -109,7 +109,11 @@ int twoway_parse(const void *wire, size_t length, struct twoway_packet *packet);
 int64_t twoway_rtt_ns(const struct twoway_exchange *exchange);
 int64_t twoway_offset_ns(const struct twoway_exchange *exchange);
 
-/** True when stamps are positive and in order (t1 <= t4, t2 <= t3), the round trip is not negative, and each below 2^62. */
+/**
+ * True when stamps are positive and in order (t1 <= t4, t2 <= t3), the round trip is not negative, the whole takes less
+ * than 2^40 ns (18 minutes), and the clocks differ by less than 2^61 ns (73 years). Whatever a peer sends, no sum of
+ * the estimator's overflows then.
+ */
 bool twoway_exchange_valid(const struct twoway_exchange *exchange);
 
 /** 30 s window, 500 ppb/s wander, 500 ppm rate. */
@@ -147,9 +151,9 @@ size_t twoway_series(const struct twoway *twoway, const struct twoway_sample **s
 /** Offset of the peer at a local time, in ns, by the line. Real-time safe. */
 static inline int64_t twoway_line_offset_ns(const struct twoway_line *line, int64_t local_ns)
 {
-	int64_t age_us = (local_ns - line->at_local_ns) / 1000;
+	double age_s = (double)(local_ns - line->at_local_ns) * 1e-9; /* exact enough, and no product overflows */
 
-	return line->offset_ns + age_us * line->rate_ppb / 1000000;
+	return line->offset_ns + (int64_t)(age_s * (double)line->rate_ppb);
 }
 
 /** The same moment in the peer's clock, in ns. Real-time safe. */

@@ -4,6 +4,9 @@
 
 #include "twoway.h"
 
+#define SPAN_LIMIT_NS (INT64_C(1) << 40)
+#define OFFSET_LIMIT_NS (INT64_C(1) << 61)
+
 static const uint8_t MAGIC[4] = { 'B', 'W', 'O', '1' };
 
 /* Places of the fields, big endian. */
@@ -65,15 +68,21 @@ int twoway_parse(const void *data, size_t length, struct twoway_packet *packet)
 	return 0;
 }
 
+static bool differ_by_less(int64_t a_ns, int64_t b_ns, int64_t limit_ns)
+{
+	/* Both are positive: the difference fits. */
+	return a_ns - b_ns < limit_ns && b_ns - a_ns < limit_ns;
+}
+
 bool twoway_exchange_valid(const struct twoway_exchange *exchange)
 {
-	const int64_t limit = INT64_C(1) << 62;
-	const int64_t stamps[] = { exchange->t1_ns, exchange->t2_ns, exchange->t3_ns, exchange->t4_ns };
-
-	for (size_t i = 0; i < sizeof(stamps) / sizeof(stamps[0]); i++)
-		if (stamps[i] <= 0 || stamps[i] >= limit)
-			return false;
-	return exchange->t1_ns <= exchange->t4_ns && exchange->t2_ns <= exchange->t3_ns && twoway_rtt_ns(exchange) >= 0;
+	if (exchange->t1_ns <= 0 || exchange->t2_ns <= 0 || exchange->t3_ns <= 0 || exchange->t4_ns <= 0)
+		return false;
+	if (exchange->t1_ns > exchange->t4_ns || exchange->t2_ns > exchange->t3_ns || twoway_rtt_ns(exchange) < 0)
+		return false;
+	return differ_by_less(exchange->t4_ns, exchange->t1_ns, SPAN_LIMIT_NS) &&
+	       differ_by_less(exchange->t2_ns, exchange->t1_ns, OFFSET_LIMIT_NS) &&
+	       differ_by_less(exchange->t3_ns, exchange->t4_ns, OFFSET_LIMIT_NS);
 }
 
 int64_t twoway_rtt_ns(const struct twoway_exchange *exchange)

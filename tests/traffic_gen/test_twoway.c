@@ -358,6 +358,7 @@ static void check_refused(void)
 		{ 10, 100, 200, 50 },		  /* the peer took longer than the whole exchange */
 		{ 10, -5, 6, 20 },
 		{ 1, INT64_MAX, INT64_MAX, 10 },
+		{ 1, 2, 3, (INT64_C(1) << 40) + 1 }, /* longer than 18 minutes */
 	};
 	struct twoway_config config = twoway_default_config();
 	struct twoway *twoway = twoway_create(&config);

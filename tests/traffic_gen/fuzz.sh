@@ -1,0 +1,39 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Build one fuzz target with clang's libFuzzer, ASan and UBSan, and run it on its seeds for a bounded time.
+#
+#   fuzz.sh SECONDS SEEDS INCLUDE TARGET.c SOURCE.c…
+#
+# Exit 0: nothing was found; 77: skipped, with the reason; else what libFuzzer says, and the input that did it.
+set -eu
+
+seconds=$1 seeds=$2 include=$3
+shift 3
+
+if ! command -v clang >/dev/null; then
+    echo "skipped: clang is not installed"
+    exit 77
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/corpus" "$work/found"
+
+echo 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n); int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { (void)d; (void)n; return 0; }' >"$work/probe.c"
+if ! clang -fsanitize=fuzzer,address,undefined -o "$work/probe" "$work/probe.c" 2>/dev/null; then
+    echo "skipped: this clang has no libFuzzer"
+    exit 77
+fi
+
+clang -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I"$include" \
+    -o "$work/fuzz" "$@" -lm
+status=0
+"$work/fuzz" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=1024 -max_len=16384 -seed=1 -print_final_stats=1 \
+    -artifact_prefix="$work/found/" "$work/corpus" "$seeds" >"$work/log" 2>&1 || status=$?
+if [ "$status" -ne 0 ]; then
+    cat "$work/log"
+    for input in "$work/found"/*; do
+        [ -e "$input" ] && { echo "--- $(basename "$input"), base64:"; base64 "$input"; }
+    done
+    exit "$status"
+fi
+grep -E 'stat::number_of_executed_units|cov:' "$work/log" | tail -2
