@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# The native tools, one Meson build directory a variant. Sourced by setup.sh and tests/run.sh after progress.sh.
+# The native tools, one Meson build directory a variant. Sourced after progress.sh by setup.sh, tests/run.sh and
+# tests/lint/run.sh.
 #
 #   linux   for this host: the virtual bench's producers, tests          .build/linux
 #   static  one file that runs on any x86-64 Linux target                .build/static
 #   win     for Windows x86-64 targets, by mingw-w64                      .build/win
 #   asan    with AddressSanitizer and UndefinedBehaviorSanitizer: tests  .build/asan
 
-# Debian's wine64 package alone puts nothing into PATH; the cross file asks for "wine64".
+# Debian's wine64 package alone puts nothing into PATH. Meson tries under Wine, if there is one, what it builds for
+# Windows: in a prefix of our own, not in ~/.wine.
 [[ ! -x /usr/lib/wine/wine64 ]] || PATH+=:/usr/lib/wine
+export WINEPREFIX=$PWD/$BUILD_DIR/wine WINEDEBUG=-all
 
 readonly MINGW_CROSS_FILE=traffic-gen/cross/x86_64-w64-mingw32.ini
 
@@ -37,8 +40,6 @@ native_ensure_variant() {
     native_arguments "$variant"
     if [[ $variant == win ]]; then
         compiler=x86_64-w64-mingw32-gcc # named by the cross file; CC would mean the build machine's compiler
-        # Meson tries what it builds under Wine, if there is one: in a prefix of our own, not in ~/.wine.
-        local -x WINEPREFIX=$PWD/$BUILD_DIR/wine WINEDEBUG=-all
     else
         local -x CC=$compiler
     fi

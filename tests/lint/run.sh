@@ -8,6 +8,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 
 . hw/host/progress.sh
+. hw/host/native.sh
 
 readonly BIN=.build/venv/bin
 readonly WARNINGS="['-Wextra','-Wshadow','-Wvla']"
@@ -59,7 +60,7 @@ lint_clang() {
 }
 
 lint_mingw() {
-    lint_compiler mingw --cross-file traffic-gen/cross/x86_64-w64-mingw32.ini "-Dc_args=$WARNINGS"
+    lint_compiler mingw --cross-file "$MINGW_CROSS_FILE" "-Dc_args=$WARNINGS"
 }
 
 lint_tidy() {
