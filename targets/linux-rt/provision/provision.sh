@@ -1,0 +1,214 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=dash
+# Prepare a Debian machine to be measured, say what it is, and put it back. Run as root on the target.
+#
+#   provision.sh [--interface NAME] [--settings FILE] VERB
+#
+#   check     compare every setting with what settings.conf wants; changes nothing
+#   apply     set what differs, old values first into the undo file; what is right already is not touched
+#   restore   put every old value back; harmless when there is none, after half an apply, and twice
+#   facts     print what this machine is, as one JSON object; the same facts give the same bytes
+#
+#   --interface NAME   the test network's card; without it no setting of a card applies, and the control network's is
+#                      never touched
+#   --settings FILE    instead of settings.conf beside this script
+#
+# check, apply and restore print NDJSON: one line an item
+#   {"type":"item","item","status","ok","wanted","found","changed","why","note"}
+# (status: ok, wrong, not applicable; found: before a change; note: what is in the way) and at the end
+#   {"type":"summary","verb","items","ok","wrong","not_applicable","changed"}.
+#
+# Exit codes: 0 all is as wanted; 1 something is not; 2 bad argument or settings; 3 not root; 5 another provisioning runs.
+# Files are in ${BENCHWRIGHT_STATE:-/var/lib/benchwright}. Settings are those of the running kernel: a reboot undoes them.
+set -eu
+export LC_ALL=C PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+HERE=$(cd "$(dirname "$0")" && pwd)
+STATE=${BENCHWRIGHT_STATE:-/var/lib/benchwright}
+# shellcheck disable=SC2034  # used by undo.sh
+UNDO=$STATE/undo
+SETTINGS=$HERE/settings.conf
+TEST_INTERFACE=
+LOCK_TIMEOUT_S=10
+
+# shellcheck source=targets/linux-rt/provision/json.sh
+. "$HERE/json.sh"
+# shellcheck source=targets/linux-rt/provision/kinds.sh
+. "$HERE/kinds.sh"
+# shellcheck source=targets/linux-rt/provision/undo.sh
+. "$HERE/undo.sh"
+# shellcheck source=targets/linux-rt/provision/facts.sh
+. "$HERE/facts.sh"
+
+die() { # CODE TEXT
+    echo "provision.sh: $2" >&2
+    exit "$1"
+}
+
+# each_setting CALLBACK: call CALLBACK KIND NAME WANTED WHY for every setting, in the file's order.
+each_setting() {
+    local line why='' number=0 kind name
+    while IFS= read -r line <&3; do
+        number=$((number + 1))
+        case $line in
+        '') why='' ;;
+        '#'*)
+            line=${line#\#}
+            why="${why:+$why }${line# }"
+            ;;
+        *)
+            # shellcheck disable=SC2086
+            set -f && set -- "$1" $line && set +f
+            [ $# -ge 4 ] || die 2 "$SETTINGS:$number: must be KIND NAME WANTED…"
+            kind_known "$2" || die 2 "$SETTINGS:$number: unknown kind \"$2\""
+            kind=$2 name=$3
+            callback=$1
+            shift 3
+            "$callback" "$kind" "$name" "$*" "$why"
+            set -- "$callback"
+            why=''
+            ;;
+        esac
+    done 3<"$SETTINGS"
+}
+
+# goal_of KIND WANTED FOUND: set $goal to what has to be written; return 0 if what was found is as wanted already.
+goal_of() {
+    local online
+    goal=$2
+    case $1:$2 in
+    idle:*)
+        goal=off
+        [ "$3" = off ] || [ "$3" -le "$2" ]
+        return
+        ;;
+    *:'>='*)
+        goal=${2#>=}
+        [ "$3" -ge "$goal" ]
+        return
+        ;;
+    irq_cpu:last)
+        read -r online </sys/devices/system/cpu/online
+        goal=${online##*[-,]}
+        ;;
+    esac
+    [ "$3" = "$goal" ]
+}
+
+# report STATUS KIND PLACE WANTED FOUND CHANGED WHY NOTE: print an item and count it.
+report() {
+    local ok=true
+    items=$((items + 1))
+    case $1 in
+    ok) count_ok=$((count_ok + 1)) ;;
+    wrong)
+        count_wrong=$((count_wrong + 1))
+        ok=false
+        ;;
+    *) count_absent=$((count_absent + 1)) ;;
+    esac
+    [ "$6" = false ] || count_changed=$((count_changed + 1))
+    json=''
+    json_object type item item "$2 $3" status "$1" ok "json:$ok" wanted "$4" found "$5" changed "json:$6" why "$7" note "$8"
+    printf '%s\n' "$json"
+}
+
+report_summary() {
+    json_object type summary verb "$1" items "json:$items" ok "json:$count_ok" wrong "json:$count_wrong" \
+        not_applicable "json:$count_absent" changed "json:$count_changed"
+    printf '%s\n' "$json"
+}
+
+# visit MODE KIND NAME WANTED WHY: check or apply one setting at all of its places.
+visit() {
+    local mode=$1 kind=$2 wanted=$4 why=$5 target targets='' note='' value='' goal='' found
+    "${kind}_targets" "$3"
+    [ -n "$targets" ] || report 'not applicable' "$kind" "$3" "$wanted" '' false "$why" "$note"
+    for target in $targets; do
+        note=''
+        if ! "${kind}_read" "$target"; then
+            report 'not applicable' "$kind" "$target" "$wanted" '' false "$why" "$note"
+            continue
+        fi
+        found=$value note=''
+        if goal_of "$kind" "$wanted" "$found"; then
+            report ok "$kind" "$target" "$wanted" "$found" false "$why" ''
+        elif [ "$mode" = check ] || ! kind_writable "$kind"; then
+            report wrong "$kind" "$target" "$wanted" "$found" false "$why" ''
+        elif undo_record "$kind" "$target" "$found" && "${kind}_write" "$target" "$goal" &&
+            "${kind}_read" "$target" && goal_of "$kind" "$wanted" "$value"; then
+            report ok "$kind" "$target" "$wanted" "$found" true "$why" ''
+        else
+            report wrong "$kind" "$target" "$wanted" "$found" false "$why" "${note:-it did not stay}"
+        fi
+    done
+}
+
+visit_check() { visit check "$@"; }
+visit_apply() { visit apply "$@"; }
+
+# put_back KIND TARGET OLD: restore one place; return 1 if it is not as it was.
+put_back() {
+    local kind=$1 target=$2 old=$3 value='' note='' found
+    if ! kind_known "$kind" || ! "${kind}_read" "$target"; then
+        report 'not applicable' "$kind" "$target" "$old" '' false 'as it was before' "$note"
+        return 0
+    fi
+    found=$value
+    if [ "$found" = "$old" ]; then
+        report ok "$kind" "$target" "$old" "$found" false 'as it was before' ''
+    elif "${kind}_write" "$target" "$old" && "${kind}_read" "$target" && [ "$value" = "$old" ]; then
+        report ok "$kind" "$target" "$old" "$found" true 'as it was before' ''
+    else
+        report wrong "$kind" "$target" "$old" "$found" false 'as it was before' "${note:-it did not stay}"
+        return 1
+    fi
+}
+
+lock_state() {
+    mkdir -p "$STATE"
+    exec 9>"$STATE/lock"
+    flock -w "$LOCK_TIMEOUT_S" 9 || die 5 "another provisioning holds $STATE/lock"
+}
+
+items=0 count_ok=0 count_wrong=0 count_absent=0 count_changed=0
+while [ $# -gt 0 ]; do
+    case $1 in
+    --interface | --settings)
+        [ $# -ge 2 ] || die 2 "$1 needs a value"
+        [ "$1" = --settings ] && SETTINGS=$2 || TEST_INTERFACE=$2
+        shift 2
+        ;;
+    --help)
+        sed -n '4,/^set /{/^set /d;s/^# \{0,1\}//;p;}' "$0"
+        exit 0
+        ;;
+    -*) die 2 "unknown option $1; allowed: --interface, --settings, --help" ;;
+    *) break ;;
+    esac
+done
+[ $# -eq 1 ] || die 2 "one verb is needed: check, apply, restore or facts"
+[ -r "$SETTINGS" ] || die 2 "$SETTINGS cannot be read"
+[ -z "$TEST_INTERFACE" ] || [ -e "/sys/class/net/$TEST_INTERFACE" ] || die 2 "there is no interface $TEST_INTERFACE"
+[ "$(id -u)" -eq 0 ] || die 3 "root is needed"
+
+case $1 in
+check)
+    each_setting visit_check
+    report_summary check
+    ;;
+apply)
+    lock_state
+    each_setting visit_apply
+    report_summary apply
+    ;;
+restore)
+    lock_state
+    undo_replay put_back || :
+    report_summary restore
+    ;;
+facts) facts_print ;;
+*) die 2 "unknown verb $1; allowed: check, apply, restore, facts" ;;
+esac
+[ "$count_wrong" -eq 0 ]

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=dash
+# The undo file: what every place held before it was changed first. Sourced, never run.
+#
+# Line 1 is the boot that it belongs to: all settings are of the running kernel, so a reboot has undone them. Each further line
+# is KIND TAB TARGET TAB OLD-VALUE TAB end; one without its end was cut off by a crash, before the change that it announces.
+
+TAB=$(printf '\t')
+
+# Tell whether there is an undo file of this boot; one of an earlier boot is dropped.
+undo_present() {
+    local first='' boot_id
+    [ -e "$UNDO" ] || return 1
+    boot_id=$(cat /proc/sys/kernel/random/boot_id)
+    read -r first <"$UNDO" || :
+    [ "$first" != "$boot_id" ] || return 0
+    rm -f "$UNDO"
+    return 1
+}
+
+# Make ready to record: start a file, or close a last line that was cut off.
+undo_open() {
+    if undo_present; then
+        # The substitution drops a newline: what is left is the last character of an unfinished line.
+        [ -z "$(tail -c 1 "$UNDO")" ] || echo >>"$UNDO"
+    else
+        cat /proc/sys/kernel/random/boot_id >"$UNDO.new"
+        mv "$UNDO.new" "$UNDO"
+    fi
+}
+
+# undo_record KIND TARGET VALUE: remember a value, unless an older one of this place is there. Returns when it is on disk.
+undo_record() {
+    local line
+    undo_open
+    while IFS= read -r line; do
+        case $line in "$1$TAB$2$TAB"*"${TAB}end") return 0 ;; esac
+    done <"$UNDO"
+    printf '%s\t%s\t%s\tend\n' "$1" "$2" "$3" >>"$UNDO"
+    sync "$UNDO"
+}
+
+# undo_replay CALLBACK: call CALLBACK KIND TARGET VALUE for every record, the newest first. Records whose callback returns 0
+# are done with; the file is removed with the last of them. Returns 1 if any is left.
+undo_replay() {
+    local kind target old end left="$UNDO.new"
+    undo_present || return 0
+    head -n 1 "$UNDO" >"$left"
+    sed 1d "$UNDO" | tac >"$UNDO.reversed"
+    while IFS="$TAB" read -r kind target old end <&4; do
+        [ "$end" = end ] || continue
+        "$1" "$kind" "$target" "$old" || printf '%s\t%s\t%s\tend\n' "$kind" "$target" "$old" >>"$left"
+    done 4<"$UNDO.reversed"
+    rm -f "$UNDO.reversed"
+    if [ "$(wc -l <"$left")" -eq 1 ]; then
+        rm -f "$UNDO" "$left"
+        return 0
+    fi
+    { head -n 1 "$left" && sed 1d "$left" | tac; } >"$UNDO.kept"
+    mv "$UNDO.kept" "$UNDO"
+    rm -f "$left"
+    return 1
+}
