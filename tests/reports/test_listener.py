@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The listener under a real `robot`: the run folder is complete, or the exit code says that it is not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from reports.integrity import changed_files
+from reports.listener import EXIT_LISTENER_FAILED
+from reports.run_folder import RunFolder
+from tests.reports.sample_run import make_run
+
+ROOT = Path(__file__).resolve().parents[2]
+
+LIBRARY = '''
+"""Keywords that write to the current run folder as the project's libraries do."""
+import os, signal
+import reports
+from reports import *
+from reports.record import utc_now
+
+def record(value=5, requirement="REQ-1"):
+    """Record a value against an upper limit of 10 ns."""
+    run = reports.current_run()
+    file = run.evidence_folder("listener") / "value.txt"
+    file.write_text(str(value))
+    limit = Limit(10, None, "the test")
+    band = Uncertainty.from_parts([UncertaintyPart("resolution", "bound", 1)])
+    verdict = judge(int(value), limit, band, n=5, n_required=3, unit="ns")
+    run.append(Measurement(
+        SCHEMA, run.run_id, "test", requirement, "sync_offset", "max", int(value), "ns", 5, 3, 0, 0, limit,
+        band, verdict.margin, RULE, verdict.outcome, verdict.reason, Subject("virtual", "linux-rt"),
+        Conditions("ci"), True, (run.evidence(file),), utc_now()))
+    if verdict.outcome != "pass":
+        raise AssertionError(verdict.message)
+
+def spoil(what):
+    """Break the run folder in one way."""
+    run = reports.current_run()
+    if what == "link":
+        (run.path / "evidence" / "link").symlink_to("/dev/null")
+    elif what == "records":
+        (run.path / "measurements.jsonl").write_text("not a record\\n")
+    elif what == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+'''
+
+HEAD = "*** Settings ***\nLibrary    keywords_of_test.py\n\n*** Test Cases ***\n"
+
+
+@dataclass
+class Robot:
+    """A folder to run `robot` in, and the results of one execution."""
+
+    folder: Path
+
+    def run(self, tests: str, *options: str, named: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run tests; returns the process, whose exit code is that of robot."""
+        (self.folder / "keywords_of_test.py").write_text(LIBRARY)
+        (self.folder / "tests.robot").write_text(HEAD + tests)
+        names = ["--variable", "BENCH:hw/benches/virtual.yaml", "--variable", "PROFILE:ci"] if named else []
+        listener = [] if "--listener" in options else ["--listener", "reports.listener.Listener"]
+        command = [sys.executable, "-m", "robot", *listener, *names, *options, "tests.robot"]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(self.folder)])}
+        return subprocess.run(
+            command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False
+        )
+
+    def latest(self) -> RunFolder:
+        """Return the run folder that `results/latest` points at."""
+        return RunFolder.open(self.folder / "results" / "latest")
+
+    def runs(self) -> list[Path]:
+        """Return all run folders."""
+        found = (self.folder / "results").glob("2*") if (self.folder / "results").is_dir() else []
+        return sorted(found)
+
+
+@pytest.fixture
+def robot(tmp_path: Path) -> Robot:
+    return Robot(tmp_path)
+
+
+def test_a_run_that_passes_leaves_a_complete_verified_folder(robot: Robot):
+    done = robot.run(
+        "Measures\n    [Tags]    requirement:REQ-1\n    Record\nSkips\n    Skip    no hardware\n"
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = robot.latest()
+    assert run.path.name.endswith("-virtual-ci")
+    for name in ("output.xml", "log.html", "report.html", "xunit.xml", "qualification.html", "SHA256SUMS"):
+        assert (run.path / name).stat().st_size > 0, name
+    assert changed_files(run.path) == []
+    manifest = run.manifest
+    assert (manifest.tests.passed, manifest.tests.failed, manifest.tests.skipped) == (1, 0, 1)
+    assert manifest.counts["pass"] == 1
+    assert manifest.simulated is True
+    assert manifest.problems == ()
+    assert manifest.host["cpus"] == os.cpu_count()
+    assert manifest.tools["robotframework"].startswith("7.")
+    assert str(run.path) in done.stdout
+    assert sorted(p.name for p in robot.folder.glob("*.*ml")) == []
+
+
+def test_the_xunit_file_names_the_tests(robot: Robot):
+    robot.run("Measures\n    Record\n")
+    suite = ET.parse(robot.latest().path / "xunit.xml").getroot()  # noqa: S314 - our own file
+    assert [case.get("name") for case in suite.iter("testcase")] == ["Measures"]
+
+
+def test_robots_own_exit_code_stays_where_nothing_is_wrong_with_the_folder(robot: Robot):
+    done = robot.run("Fails\n    Record    50\nFails too\n    Fail    for good\n")
+    assert done.returncode == 2
+    assert "FAIL: 50 ns is over 10 ns" in done.stdout
+    assert robot.latest().manifest.counts["fail"] == 1
+    assert changed_files(robot.latest().path) == []
+
+
+def test_skipped_tests_leave_exit_code_0_and_ask_for_nothing(robot: Robot):
+    assert robot.run("Skips\n    [Tags]    requirement:REQ-1\n    Skip    no hardware\n").returncode == 0
+
+
+@pytest.mark.parametrize("asks", ["[Tags]    requirement:REQ-1", "[Tags]    measurement"])
+def test_a_passed_test_without_its_measurement_is_no_success(robot: Robot, asks: str):
+    done = robot.run(f"Measures nothing\n    {asks}\n    No Operation\n")
+    assert done.returncode == EXIT_LISTENER_FAILED
+    assert "Measures Nothing" in done.stderr or "Measures nothing" in done.stderr
+    assert any("Measures nothing" in problem for problem in robot.latest().manifest.problems)
+    assert changed_files(robot.latest().path) == []
+
+
+def test_a_measurement_of_another_requirement_is_not_the_one_asked_for(robot: Robot):
+    done = robot.run("Measures\n    [Tags]    requirement:REQ-2\n    Record    5    REQ-1\n")
+    assert done.returncode == EXIT_LISTENER_FAILED
+    assert "REQ-2" in done.stderr
+
+
+def test_requirements_in_metadata_count_too(robot: Robot):
+    tests = "Measures\n    [Metadata]    Requirement    REQ-1, REQ-2\n    Record    5    REQ-1\n"
+    done = robot.run(tests)
+    assert done.returncode == EXIT_LISTENER_FAILED, done.stdout
+    assert "no record of REQ-2" in done.stderr
+
+
+def test_without_a_bench_nothing_is_run(robot: Robot):
+    done = robot.run("Would pass\n    Log To Console    was run\n", named=False)
+    assert done.returncode not in (0, 1)
+    assert "${BENCH} is not set" in done.stderr
+    assert "was run" not in done.stdout
+    assert robot.runs() == []
+
+
+def test_a_results_folder_that_cannot_be_made_ends_the_run_at_once(robot: Robot):
+    (robot.folder / "results").write_text("a file")
+    done = robot.run("Would pass\n    Log To Console    was run\n")
+    assert done.returncode not in (0, 1)
+    assert "was run" not in done.stdout
+    assert "results" in done.stderr
+
+
+@pytest.mark.parametrize("what", ["link", "records"])
+def test_a_folder_that_cannot_be_completed_is_no_success(robot: Robot, what: str):
+    done = robot.run(f"Passes\n    Spoil    {what}\n")
+    assert done.returncode == EXIT_LISTENER_FAILED
+    assert "[ ERROR ] run folder:" in done.stderr
+
+
+def test_a_killed_robot_leaves_its_records_and_the_next_one_goes_on(robot: Robot):
+    robot.run("Dies\n    Record\n    Spoil    kill\n")
+    (folder,) = robot.runs()
+    run = RunFolder.open(folder)
+    assert len(run.records().measurements) == 1
+    assert run.manifest.end_utc is None
+    assert not (robot.folder / "results" / "latest").exists()
+    done = robot.run("Measures\n    Record\n", "--listener", f"reports.listener.Listener:run_folder={folder}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert robot.runs() == [folder]
+    assert len(robot.latest().records().measurements) == 2
+
+
+def test_a_finalised_folder_is_not_opened_again(robot: Robot):
+    run = make_run(robot.folder / "old")
+    run.finalise()
+    done = robot.run(
+        "Measures\n    Record\n", "--listener", f"reports.listener.Listener:run_folder={run.path}"
+    )
+    assert done.returncode not in (0, 1)
+    assert "finalised" in done.stderr
+    assert changed_files(run.path) == []
+
+
+def test_bench_profile_and_results_may_be_arguments(robot: Robot):
+    listener = "reports.listener.Listener:results=elsewhere:bench=lab7:profile=soak"
+    assert robot.run("Measures\n    Record\n", "--listener", listener, named=False).returncode == 0
+    (folder,) = (robot.folder / "elsewhere").glob("2*")
+    assert folder.name.endswith("-lab7-soak")
+
+
+def test_output_files_with_names_of_their_own_end_up_under_the_usual_ones(robot: Robot):
+    done = robot.run(
+        "Measures\n    Record\n",
+        "--outputdir",
+        "out",
+        "--output",
+        "o.xml",
+        "--log",
+        "l.html",
+        "--xunit",
+        "x.xml",
+    )
+    assert done.returncode == 0
+    assert (robot.latest().path / "output.xml").is_file()
+    assert (robot.latest().path / "xunit.xml").is_file()
+    assert list((robot.folder / "out").iterdir()) == []
+
+
+def test_a_dry_run_makes_no_run_folder(robot: Robot):
+    assert robot.run("Measures\n    Record\n", "--dryrun").returncode == 0
+    assert robot.runs() == []
+
+
+def test_keywords_without_the_listener_are_told_what_to_do(robot: Robot):
+    (robot.folder / "nothing.py").write_text("class nothing:\n    ROBOT_LISTENER_API_VERSION = 3\n")
+    done = robot.run("Measures\n    Record\n", "--listener", "nothing")
+    assert done.returncode == 1
+    assert "--listener reports.listener.Listener" in done.stdout
