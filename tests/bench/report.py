@@ -96,7 +96,7 @@ def publish(
     detail: object = None,
     folder: Path = RESULTS,
 ) -> int:
-    """Write `folder/NAME.json` and print the object as the last line; return 0 whether the bars are met or not.
+    """Write `folder/NAME.json` and print the object as the last line; return 0, bars met or not.
 
     Args:
         name: The benchmark's name, as in `make bench-NAME`.

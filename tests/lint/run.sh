@@ -18,7 +18,7 @@ lint_rules() {
 }
 
 lint_python() {
-    $BIN/ruff check --quiet . && $BIN/ruff format --check --quiet .
+    $BIN/ruff check --quiet --output-format concise . && $BIN/ruff format --check --quiet --output-format concise .
 }
 
 lint_types() {
