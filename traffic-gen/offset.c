@@ -115,6 +115,8 @@ static void print_reasons(struct json *json, const struct offset_client *client,
 		reasons[count++] = "stopped before its end";
 	if (client->peer.replies == 0)
 		reasons[count++] = "the peer has not answered";
+	else if (!twoway_current(client->twoway).valid)
+		reasons[count++] = "no answer of the peer was possible";
 	if (client->peer_step_ns)
 		reasons[count++] = "the peer's clock was stepped";
 	if (client->watch.count)
