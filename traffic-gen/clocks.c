@@ -6,11 +6,11 @@
 #include <string.h>
 
 #define PERIOD_NS INT64_C(1000000000)       /* between bursts */
-#define PERIOD_FIRST_NS INT64_C(100000000)  /* until each clock has a line */
+#define PERIOD_FIRST_NS INT64_C(200000000)  /* of the first bursts: the rate is not known yet, and bounds grow fast */
 #define REPLY_TIMEOUT_NS INT64_C(100000000)
 #define STOP_CHECK_NS INT64_C(20000000)
 
-enum { BURST = 8 };
+enum { BURST = 8, FIRST_BURSTS = 10 };
 
 int clocks_open(struct clocks *clocks, const struct plan *plan, const struct port_tai *tai)
 {
@@ -82,6 +82,7 @@ static void run(void *argument)
 	struct clocks *clocks = argument;
 	int64_t next_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	bool last = false;
+	int bursts = 0;
 
 	while (!last) {
 		last = atomic_load(&clocks->stop); /* seen before the burst: a last one is made after the stop */
@@ -89,7 +90,7 @@ static void run(void *argument)
 			for (size_t i = 0; i < clocks->count; i++)
 				exchange_with(clocks, &clocks->clocks[i]);
 			next_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) +
-				  (clocks_all_seen(clocks) ? PERIOD_NS : PERIOD_FIRST_NS);
+				  (++bursts > FIRST_BURSTS && clocks_all_seen(clocks) ? PERIOD_NS : PERIOD_FIRST_NS);
 		}
 		if (!last)
 			port_sleep_ns(STOP_CHECK_NS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The clocks of the producers as the consumer sees them: a low-priority thread that exchanges a burst with each
- * responder once a second and publishes the lines (clockline.h) for the receiving threads.
+ * responder once a second (more often at first) and publishes the lines (clockline.h) for the receiving threads.
  */
 #ifndef BW_CLOCKS_H
 #define BW_CLOCKS_H

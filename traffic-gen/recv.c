@@ -150,13 +150,16 @@ static void stop_threads(struct consumer *consumer)
 	recorder_stop(&consumer->recorder);
 }
 
-/* Wait until each clock has a line. One that never answers makes the result invalid at the end, not the run impossible. */
+/*
+ * Wait until each clock that is needed has a line. One that never answers makes the result invalid at the end, not the
+ * run impossible.
+ */
 static void wait_clocks(struct consumer *consumer)
 {
 	int64_t deadline_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + CLOCKS_TIMEOUT_NS;
 
-	while (!clocks_all_seen(&consumer->clocks) && !port_stop_requested() &&
-	       port_clock_now_ns(PORT_CLOCK_MONOTONIC) < deadline_ns)
+	while (consumer->plan->correction == CORRECTION_TWO_WAY && !clocks_all_seen(&consumer->clocks) &&
+	       !port_stop_requested() && port_clock_now_ns(PORT_CLOCK_MONOTONIC) < deadline_ns)
 		port_sleep_ns(TICK_NS);
 }
 

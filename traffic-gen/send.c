@@ -149,7 +149,6 @@ static void explain_unconnected(struct send_run *run)
 			return;
 		}
 	}
-	snprintf(run->reason, sizeof(run->reason), "started after slot 0");
 }
 
 /* Wait until all links are up. @return 0, or -ETIMEDOUT when slot 0 came first, or -EINTR */
@@ -324,6 +323,8 @@ static int play(struct send_run *run)
 	if (err) {
 		fprintf(stderr, TOOL ": producers cannot be started: %s\n", strerror(-err));
 		atomic_store(&run->stop, true);
+	} else if (port_tai_now_ns(&run->tai) >= first_start_tai_ns(run)) {
+		snprintf(run->reason, sizeof(run->reason), "started after slot 0");
 	} else if (wait_established(run) == 0) {
 		print_ready(run);
 		complete = wait_finished(run);
@@ -336,7 +337,7 @@ static int play(struct send_run *run)
 	}
 	if (err)
 		return EXIT_CAPABILITY;
-	if (!complete && !port_stop_requested())
+	if (!complete && !run->reason[0] && !port_stop_requested())
 		explain_unconnected(run);
 	note_steps(run);
 	print_result(run, complete, &scheduling);

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures: the built programs, and a lab of two namespaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.traffic_gen.lab import Lab
+
+
+def _program(repository: Path, variant: str, name: str = "traffic-gen/bw-traffic") -> Path:
+    program = repository / ".build" / variant / name
+    if not program.exists():
+        pytest.skip(f"{program.relative_to(repository)} is not built: make setup, or make test")
+    return program
+
+
+@pytest.fixture
+def lab(repository: Path, tmp_path: Path) -> Iterator[Lab]:
+    """Give a lab with the program as it is used."""
+    with Lab(_program(repository, "linux"), tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def checked_lab(repository: Path, tmp_path: Path) -> Iterator[Lab]:
+    """Give a lab with the program under sanitizers: a finding changes its exit code."""
+    with Lab(_program(repository, "asan"), tmp_path) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def bw_traffic(repository: Path) -> Path:
+    """Return the program as it is used."""
+    return _program(repository, "linux")
+
+
+@pytest.fixture(scope="session")
+def toml_dump(repository: Path) -> Path:
+    """Return the program that prints what the C reader of TOML sees."""
+    return _program(repository, "linux", "tests/traffic_gen/toml-dump")

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two network namespaces with a veth pair between them, and the plan files of runs across it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+TAI_UTC_S = 37
+CONSUMER = "10.77.0.100"
+FOREIGNER = "10.77.0.200"
+CLOCK_PORT = 19999
+BASE_PORT = 20000
+NONCE = 0x0123456789ABCDEF
+
+Json = dict[str, Any]
+
+
+def producer_address(number: int) -> str:
+    """Return the source address of a producer."""
+    return f"10.77.0.{number}"
+
+
+def tai_ns() -> int:
+    """Return the current TAI as bw-traffic reads it: where the kernel's TAI - UTC is 0, UTC + 37 s."""
+    realtime_ns = time.clock_gettime_ns(time.CLOCK_REALTIME)
+    kernel_ns = time.clock_gettime_ns(time.CLOCK_TAI)
+    return kernel_ns if kernel_ns - realtime_ns > 10**9 else realtime_ns + TAI_UTC_S * 10**9
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One stream of a pattern."""
+
+    id: int
+    transport: str = "udp"
+    size_bytes: int = 100
+    period_us: int = 10_000
+    budget_us: int = 1_000_000
+    low_latency: bool = False
+
+    def toml(self) -> str:
+        """Return the stream's table."""
+        return (
+            f'[[stream]]\nid = {self.id}\ntransport = "{self.transport}"\nsize_bytes = {self.size_bytes}\n'
+            f"period_us = {self.period_us}\nbudget_us = {self.budget_us}\n"
+            f"low_latency = {str(self.low_latency).lower()}\n"
+        )
+
+
+def pattern_text(*streams: Stream) -> str:
+    """Return a pattern file."""
+    head = '[pattern]\nschema = "benchwright.pattern/1"\nname = "test"\nsource = "tests"\n'
+    return head + "\n".join(stream.toml() for stream in streams)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan; times in ms. `start_tai_ns` is slot 0 in each producer's clock."""
+
+    pattern: str
+    producers: tuple[int, ...] = (1,)
+    phase: str = "aligned-48"
+    scale: int = 1
+    warmup_ms: int = 500
+    duration_ms: int = 1500
+    grace_ms: int = 300
+    correction: str = "none"
+    nonce: int = NONCE
+    start_tai_ns: int = field(default_factory=lambda: tai_ns() + 10**9)
+    rate_ppb: int = 0
+
+    def write(self, path: Path) -> Path:
+        """Write the plan file and return its path."""
+        text = (
+            f'[run]\nschema = "benchwright.plan/1"\nnonce = "{self.nonce:016x}"\nphase = "{self.phase}"\n'
+            f"scale = {self.scale}\nbase_port = {BASE_PORT}\nwarmup_ms = {self.warmup_ms}\n"
+            f"duration_ms = {self.duration_ms}\ngrace_ms = {self.grace_ms}\nspin_us = 0\n"
+            f'correction = "{self.correction}"\ntai_utc_s = {TAI_UTC_S}\ncapture_stamps = true\n\n'
+            f'[consumer]\naddress = "{CONSUMER}"\n\n'
+            f'[[clock]]\nname = "peer"\naddress = "{producer_address(1)}"\nport = {CLOCK_PORT}\n'
+        )
+        for number in self.producers:
+            text += (
+                f'\n[[producer]]\nnumber = {number}\naddress = "{producer_address(number)}"\nclock = "peer"\n'
+                f"start_tai_ns = {self.start_tai_ns}\nrate_ppb = {self.rate_ppb}\n"
+            )
+        path.write_text(f"{text}\n{self.pattern}")
+        return path
+
+
+class Tool:
+    """A bw-traffic process in a namespace, whose answers are read line by line from a file."""
+
+    def __init__(self, namespace: str, program: Path, arguments: list[str], log: Path) -> None:
+        """Start it; `log` receives its stdout, and its stderr beside it."""
+        self._log = log
+        self._error_log = log.with_suffix(".err")
+        command = ["ip", "netns", "exec", namespace, str(program), *arguments]
+        with log.open("wb") as out, self._error_log.open("wb") as err:
+            self.process = subprocess.Popen(command, stdout=out, stderr=err)
+
+    def lines(self) -> list[Json]:
+        """Return the complete lines that it has written."""
+        return [json.loads(line) for line in self._log.read_text().split("\n")[:-1]]
+
+    def errors(self) -> str:
+        """Return its stderr."""
+        return self._error_log.read_text()
+
+    def wait_line(self, wanted: Callable[[Json], bool], timeout_s: float = 30.0) -> Json:
+        """Return the first line that is wanted; raise TimeoutError when it ends without, or in time."""
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            ended = self.process.poll() is not None
+            for line in self.lines():
+                if wanted(line):
+                    return line
+            if ended:
+                break
+            time.sleep(0.02)
+        raise TimeoutError(f"no such line; stderr: {self.errors()}")
+
+    def wait_ready(self) -> Json:
+        """Wait for the line `ready`."""
+        return self.wait_line(lambda line: line["type"] == "ready")
+
+    def result(self, code: int = 0, timeout_s: float = 60.0) -> Json:
+        """Wait for its end, check the exit code, and return the last line."""
+        found = self.process.wait(timeout_s)
+        assert found == code, f"exit code {found}, not {code}; stderr: {self.errors()}; {self.lines()[-1:]}"
+        last = self.lines()[-1]
+        assert last["type"] == "result"
+        return last
+
+    def stop(self) -> None:
+        """Ask it to end."""
+        self.process.send_signal(signal.SIGTERM)
+
+    def close(self) -> None:
+        """Kill it if it still runs."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+
+class Lab:
+    """Namespaces `producers` and `consumer` with a veth pair, and the processes in them."""
+
+    def __init__(self, program: Path, folder: Path) -> None:
+        """Take the program to run and a folder for plans and answers."""
+        self.program = program
+        self.folder = folder
+        self.producers = f"bw-t{os.getpid()}p"
+        self.consumer = f"bw-t{os.getpid()}c"
+        self._tools: list[Tool] = []
+
+    def __enter__(self) -> Lab:
+        """Make the namespaces."""
+        self._delete()
+        for namespace in (self.producers, self.consumer):
+            _ip("netns", "add", namespace)
+            _ip("-n", namespace, "link", "set", "lo", "up")
+        _ip(
+            "link", "add", "p0", "netns", self.producers, "type", "veth", "peer", "c0", "netns", self.consumer
+        )
+        for number in range(1, 25):
+            _ip("-n", self.producers, "address", "add", f"{producer_address(number)}/24", "dev", "p0")
+        _ip("-n", self.producers, "address", "add", f"{FOREIGNER}/24", "dev", "p0")
+        _ip("-n", self.consumer, "address", "add", f"{CONSUMER}/24", "dev", "c0")
+        _ip("-n", self.producers, "link", "set", "p0", "up")
+        _ip("-n", self.consumer, "link", "set", "c0", "up")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Kill what still runs and remove the namespaces."""
+        for tool in self._tools:
+            tool.close()
+        self._delete()
+
+    def _delete(self) -> None:
+        for namespace in (self.producers, self.consumer):
+            subprocess.run(["ip", "netns", "delete", namespace], check=False, stderr=subprocess.DEVNULL)
+
+    def _start(self, namespace: str, arguments: list[str]) -> Tool:
+        log = self.folder / f"{arguments[0]}-{len(self._tools)}.ndjson"
+        tool = Tool(namespace, self.program, arguments, log)
+        self._tools.append(tool)
+        return tool
+
+    def recv(self, plan: Path, *options: str) -> Tool:
+        """Start the consumer."""
+        return self._start(self.consumer, ["recv", str(plan), *options])
+
+    def send(self, plan: Path, producers: str = "all", *options: str) -> Tool:
+        """Start producers."""
+        return self._start(self.producers, ["send", str(plan), "--producer", producers, *options])
+
+    def serve(self) -> Tool:
+        """Start the responder of the two-way exchange."""
+        return self._start(self.producers, ["offset", "--serve", f"{producer_address(1)}:{CLOCK_PORT}"])
+
+    def break_connections(self, stream_id: int) -> None:
+        """Reset the TCP connections of a stream in the consumer's kernel."""
+        command = ["ip", "netns", "exec", self.consumer, "ss", "-t", "-K", "state", "established"]
+        subprocess.run([*command, f"sport = :{BASE_PORT + stream_id}"], check=True, capture_output=True)
+
+    @contextlib.contextmanager
+    def sockets(self) -> Generator[SocketMaker]:
+        """Give sockets of the producers' namespace; all of them are closed at the end."""
+        maker = SocketMaker(self.producers)
+        try:
+            yield maker
+        finally:
+            maker.close()
+
+
+class SocketMaker:
+    """Opens sockets in a namespace: a thread of its own enters it, the sockets are everybody's."""
+
+    def __init__(self, namespace: str) -> None:
+        """Take the namespace's name."""
+        self._namespace = namespace
+        self._sockets: list[socket.socket] = []
+
+    def open(self, kind: socket.SocketKind, source: str, port: int = 0) -> socket.socket:
+        """Open a socket bound to a source address."""
+        made: list[socket.socket] = []
+
+        def enter() -> None:
+            with Path(f"/run/netns/{self._namespace}").open("rb") as handle:
+                _setns(handle)
+            made.append(socket.socket(socket.AF_INET, kind))
+
+        thread = threading.Thread(target=enter)
+        thread.start()
+        thread.join()
+        self._sockets += made
+        made[0].settimeout(5.0)
+        made[0].bind((source, port))
+        return made[0]
+
+    def connect(self, source: str, stream_id: int) -> socket.socket:
+        """Open a TCP connection to the consumer's port of a stream."""
+        sock = self.open(socket.SOCK_STREAM, source)
+        sock.connect((CONSUMER, BASE_PORT + stream_id))
+        return sock
+
+    def close(self) -> None:
+        """Close all sockets."""
+        for sock in self._sockets:
+            sock.close()
+
+
+def _setns(handle: IO[bytes]) -> None:
+    import ctypes
+
+    clone_newnet = 0x40000000
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.setns(handle.fileno(), clone_newnet) != 0:
+        raise OSError(ctypes.get_errno(), "setns")
+
+
+def _ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True)
+
+
+def streams_by_id(result: Json) -> dict[int, Json]:
+    """Return the streams of a result by their ids."""
+    return {stream["id"]: stream for stream in result["streams"]}

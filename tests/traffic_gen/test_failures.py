@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What breaks in a run is told: connections, processes, files, plans."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.traffic_gen.lab import Lab, Plan, Stream, pattern_text, streams_by_id, tai_ns
+
+pytestmark = pytest.mark.simulated
+
+TCP = Stream(10, "tcp", 1000, 10_000)
+FAST = Stream(13, "tcp", 10, 10_000, low_latency=True)
+UDP = Stream(12, "udp", 1000, 10_000)
+
+
+def test_broken_connections_come_back(checked_lab: Lab, tmp_path: Path) -> None:
+    lab = checked_lab
+    path = Plan(pattern_text(TCP, UDP, FAST), duration_ms=4000).write(tmp_path / "plan.toml")
+    recv = lab.recv(path)
+    recv.wait_ready()
+    send = lab.send(path)
+    for seconds in (1, 2, 3):
+        send.wait_line(lambda line, s=seconds: line["type"] == "progress" and line["elapsed_ms"] >= s * 1000)
+        lab.break_connections(13)
+    sent = streams_by_id(send.result())
+    streams = streams_by_id(recv.result())
+    assert sent[13]["reconnects"] == 3
+    assert streams[13]["connections"] == 4
+    assert (sent[10]["reconnects"], streams[10]["connections"]) == (0, 1)
+    assert streams[13]["lost"] <= 3 * 3, "more is lost than what was under way when the connection broke"
+    assert streams[13]["received"] + streams[13]["lost"] == streams[13]["expected"] == sent[13]["sent"]
+    assert streams[10]["lost"] == streams[12]["lost"] == 0
+
+
+def test_a_consumer_that_is_killed_and_started_again(lab: Lab, tmp_path: Path) -> None:
+    """The producers reconnect, and what the second consumer has missed is counted as lost."""
+    path = Plan(pattern_text(TCP, UDP), duration_ms=4000).write(tmp_path / "plan.toml")
+    first = lab.recv(path)
+    first.wait_ready()
+    send = lab.send(path)
+    first.wait_line(lambda line: line.get("phase") == "counting" and line["elapsed_ms"] >= 2000)
+    first.close()
+    assert any(line["type"] == "progress" and line["streams"][0][1] > 0 for line in first.lines())
+    result = lab.recv(path).result(code=4)
+    assert result["complete"]
+    assert result["invalid_reasons"][0].endswith("after counting began")
+    sent = streams_by_id(send.result())
+    for stream in result["streams"]:
+        assert 0 < stream["lost"] < stream["expected"]
+        assert stream["received"] + stream["lost"] == stream["expected"]
+    assert sent[10]["reconnects"] >= 1
+
+
+def test_a_stopped_consumer_prints_what_it_has(lab: Lab, tmp_path: Path) -> None:
+    path = Plan(pattern_text(TCP, UDP), duration_ms=30_000).write(tmp_path / "plan.toml")
+    recv = lab.recv(path)
+    recv.wait_ready()
+    send = lab.send(path)
+    recv.wait_line(lambda line: line.get("phase") == "counting" and line["streams"][0][1] > 0)
+    recv.stop()
+    result = recv.result(code=4)
+    assert result["complete"] is False
+    assert all(stream["received"] > 0 for stream in result["streams"])
+    send.stop()
+    assert send.result(code=4)["complete"] is False
+
+
+def test_a_killed_producer_is_loss(lab: Lab, tmp_path: Path) -> None:
+    path = Plan(pattern_text(TCP, UDP), duration_ms=2000).write(tmp_path / "plan.toml")
+    recv = lab.recv(path)
+    recv.wait_ready()
+    send = lab.send(path)
+    send.wait_line(lambda line: line["type"] == "progress" and line["sent"] > 0)
+    send.close()
+    result = recv.result()
+    for stream in result["streams"]:
+        assert stream["received"] > 0
+        assert stream["lost"] == stream["expected"] - stream["received"] > 0
+
+
+def test_a_full_disk_is_told(lab: Lab, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "misses.ndjson").symlink_to("/dev/full")
+    path = Plan(pattern_text(Stream(12, budget_us=1)), duration_ms=1000).write(tmp_path / "plan.toml")
+    recv = lab.recv(path, "--out", str(out))
+    recv.wait_ready()
+    lab.send(path).result()
+    result = recv.result(code=4)
+    assert result["invalid_reasons"] == ["the logs are incomplete: No space left on device"]
+    assert result["streams"][0]["lost"] == 0
+
+
+def test_no_consumer_before_slot_0(lab: Lab, tmp_path: Path) -> None:
+    path = Plan(pattern_text(TCP)).write(tmp_path / "plan.toml")
+    result = lab.send(path).result(code=4)
+    assert not result["valid"]
+    assert (
+        "stream 10: no connection to 10.77.0.100:20010 before slot 0: Connection refused"
+        in result["invalid_reasons"]
+    )
+
+
+def test_a_producer_that_comes_too_late(lab: Lab, tmp_path: Path) -> None:
+    path = Plan(pattern_text(UDP), start_tai_ns=tai_ns() - 10**9).write(tmp_path / "plan.toml")
+    assert lab.send(path).result(code=4)["invalid_reasons"] == ["started after slot 0"]
+
+
+def test_a_port_in_use(lab: Lab, tmp_path: Path) -> None:
+    path = Plan(pattern_text(TCP), duration_ms=10_000).write(tmp_path / "plan.toml")
+    first = lab.recv(path)
+    first.wait_ready()
+    second = lab.recv(path)
+    assert second.process.wait(10) == 3
+    assert second.errors() == (
+        "bw-traffic recv: stream 10: 10.77.0.100:20010 cannot be opened: Address already in use\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--producer", "2"], "the plan has no producer 2"),
+        (["--producer", "1,0"], "allowed: a list of 1..655, or all"),
+        (["--nonsense"], 'unknown option "--nonsense"'),
+        ([], "--producer is missing"),
+    ],
+)
+def test_bad_arguments(lab: Lab, tmp_path: Path, arguments: list[str], said: str) -> None:
+    import subprocess
+
+    path = Plan(pattern_text(UDP)).write(tmp_path / "plan.toml")
+    done = subprocess.run(
+        [lab.program, "send", path, *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hostile input is counted, and never spoils the numbers of a stream. Run under sanitizers."""
+
+from __future__ import annotations
+
+import random
+import socket
+import struct
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.traffic_gen import wire
+from tests.traffic_gen.lab import (
+    BASE_PORT,
+    CONSUMER,
+    FOREIGNER,
+    NONCE,
+    Json,
+    Lab,
+    Plan,
+    SocketMaker,
+    Stream,
+    pattern_text,
+    producer_address,
+    streams_by_id,
+)
+
+pytestmark = pytest.mark.simulated
+
+TCP = Stream(10, "tcp", 1000, 20_000)
+UDP = Stream(12, "udp", 200, 20_000)
+VICTIM = producer_address(1)
+
+Attack = Callable[[SocketMaker], None]
+
+
+def _run_attacked(lab: Lab, folder: Path, attack: Attack) -> Json:
+    """Replay two streams, attack while they are counted, and check that nothing of it shows in them."""
+    path = Plan(pattern_text(TCP, UDP), duration_ms=3000, grace_ms=1500).write(folder / "plan.toml")
+    recv = lab.recv(path)
+    recv.wait_ready()
+    send = lab.send(path)
+    recv.wait_line(lambda line: line.get("phase") == "counting")
+    with lab.sockets() as sockets:
+        attack(sockets)
+        send.result()
+        result = recv.result()
+    assert result["valid"]
+    for stream in streams_by_id(result).values():
+        assert stream["received"] == stream["expected"] == 150
+        assert stream["reordered"] == stream["invalid_samples"] == 0
+        assert stream["received_minus_scheduled"]["n"] == 150
+        assert stream["received_minus_scheduled"]["min_ns"] > 0
+    return result
+
+
+def _send_udp(sockets: SocketMaker, source: str, *datagrams: bytes) -> None:
+    sock = sockets.open(socket.SOCK_DGRAM, source)
+    for datagram in datagrams:
+        sock.sendto(datagram, (CONSUMER, BASE_PORT + UDP.id))
+
+
+def _is_closed(sock: socket.socket) -> bool:
+    try:
+        return sock.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def test_wrong_hellos(checked_lab: Lab, tmp_path: Path) -> None:
+    good = wire.hello(NONCE, TCP.id, TCP.size_bytes)
+    bad = [
+        wire.hello(NONCE, TCP.id, TCP.size_bytes, magic=b"BWT2"),
+        wire.hello(NONCE, TCP.id, TCP.size_bytes, version=2),
+        wire.hello(NONCE, TCP.id + 1, TCP.size_bytes),
+        wire.hello(NONCE, TCP.id, TCP.size_bytes + 1),
+        good[:-1] + b"\x01",
+        b"GET / HTTP/1.1\r\nHost: consumer\r\n\r\n",
+        random.Random(1).randbytes(4096),
+    ]
+
+    def attack(sockets: SocketMaker) -> None:
+        for hello in bad:
+            sock = sockets.connect(VICTIM, TCP.id)
+            sock.sendall(hello)
+            assert _is_closed(sock)
+        sock = sockets.connect(VICTIM, TCP.id)
+        sock.sendall(good[:10])
+        sock.shutdown(socket.SHUT_WR)
+        assert _is_closed(sock)
+
+    hostile = _run_attacked(checked_lab, tmp_path, attack)["hostile"]
+    assert hostile == {"foreign_connections": 0, "bad_hello": len(bad) + 1, "bad_check": 0, "truncated": 0,
+                       "oversized": 0, "stale": 0}  # fmt: skip
+
+
+def test_another_run_is_told_apart(checked_lab: Lab, tmp_path: Path) -> None:
+    """A hello of another nonce is stale; datagrams of one do not pass the check."""
+
+    def attack(sockets: SocketMaker) -> None:
+        sock = sockets.connect(VICTIM, TCP.id)
+        sock.sendall(wire.hello(NONCE + 1, TCP.id, TCP.size_bytes))
+        assert _is_closed(sock)
+        _send_udp(
+            sockets, VICTIM, *(wire.message(NONCE + 1, UDP.id, k, 0, UDP.size_bytes) for k in range(100))
+        )
+
+    hostile = _run_attacked(checked_lab, tmp_path, attack)["hostile"]
+    assert hostile["stale"] == 1
+    assert hostile["bad_check"] == 100
+
+
+def test_connections_that_say_nothing(checked_lab: Lab, tmp_path: Path) -> None:
+    """200 idle connections to the stream's own port are put out; the honest one stays."""
+
+    def attack(sockets: SocketMaker) -> None:
+        idle = [sockets.connect(VICTIM, TCP.id) for _ in range(200)]
+        for sock in idle:
+            assert _is_closed(sock)
+
+    hostile = _run_attacked(checked_lab, tmp_path, attack)["hostile"]
+    assert hostile["bad_hello"] == 200
+
+
+def test_foreigners(checked_lab: Lab, tmp_path: Path) -> None:
+    """Even with the right nonce, an address that is not the producer's is not let in."""
+
+    def attack(sockets: SocketMaker) -> None:
+        sock = sockets.connect(FOREIGNER, TCP.id)
+        assert _is_closed(sock)
+        _send_udp(sockets, FOREIGNER, *(wire.message(NONCE, UDP.id, k, 0, UDP.size_bytes) for k in range(50)))
+
+    hostile = _run_attacked(checked_lab, tmp_path, attack)["hostile"]
+    assert hostile["foreign_connections"] == 51
+
+
+def test_damaged_datagrams(checked_lab: Lab, tmp_path: Path) -> None:
+    whole = wire.message(NONCE, UDP.id, 120, 0, UDP.size_bytes)
+
+    def attack(sockets: SocketMaker) -> None:
+        _send_udp(sockets, VICTIM, b"", whole[:1], whole[:9], whole[:-1], whole + b"x", whole * 300)
+        _send_udp(sockets, VICTIM, whole[:8] + bytes([whole[8] ^ 1]) + whole[9:])
+
+    hostile = _run_attacked(checked_lab, tmp_path, attack)["hostile"]
+    assert (hostile["truncated"], hostile["oversized"], hostile["bad_check"]) == (4, 2, 1)
+
+
+def test_replayed_and_impossible_sequences(checked_lab: Lab, tmp_path: Path) -> None:
+    """Slot 30 has come by then: a replay of it is a duplicate. Slots outside the plan are stale."""
+
+    def attack(sockets: SocketMaker) -> None:
+        replayed = wire.message(NONCE, UDP.id, 30, 0, UDP.size_bytes)
+        outside = [wire.message(NONCE, UDP.id, k, 0, UDP.size_bytes) for k in (175, 10**6, 2**32 - 1)]
+        time.sleep(0.5)
+        _send_udp(sockets, VICTIM, *[replayed] * 5, *outside)
+
+    result = _run_attacked(checked_lab, tmp_path, attack)
+    assert streams_by_id(result)[UDP.id]["duplicates"] == 5
+    assert result["hostile"]["stale"] == 3
+
+
+def test_a_connection_that_ends_within_a_message(checked_lab: Lab, tmp_path: Path) -> None:
+    """A second connection with the right hello: its half message and its noise count nowhere else."""
+
+    def attack(sockets: SocketMaker) -> None:
+        half = sockets.connect(VICTIM, TCP.id)
+        half.sendall(wire.hello(NONCE, TCP.id, TCP.size_bytes))
+        half.sendall(wire.message(NONCE, TCP.id, 100, 0, TCP.size_bytes)[:500])
+        time.sleep(0.1)
+        half.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        half.close()
+
+    path = Plan(pattern_text(TCP), duration_ms=2000).write(tmp_path / "plan.toml")
+    recv = checked_lab.recv(path)
+    recv.wait_ready()
+    with checked_lab.sockets() as sockets:
+        attack(sockets)
+        noise = sockets.connect(VICTIM, TCP.id)
+        noise.sendall(wire.hello(NONCE, TCP.id, TCP.size_bytes) + random.Random(2).randbytes(3000))
+        assert _is_closed(noise)
+        send = checked_lab.send(path)
+        send.result()
+    result = recv.result()
+    assert (result["hostile"]["truncated"], result["hostile"]["bad_check"]) == (1, 1)
+    stream = result["streams"][0]
+    assert (stream["received"], stream["lost"], stream["connections"]) == (stream["expected"], 0, 3)

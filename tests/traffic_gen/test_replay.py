@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole pattern over real sockets: every message is counted once, the three latencies belong together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.traffic_gen.lab import Json, Lab, Plan, Stream, pattern_text, streams_by_id
+
+pytestmark = pytest.mark.simulated
+
+LATENCIES = ("received_minus_scheduled", "received_minus_sent", "sent_minus_scheduled")
+
+
+def _check_summary(summary: Json) -> None:
+    assert sum(count for _, _, count in summary["buckets"]) + summary["overflow"] == summary["n"]
+    if summary["n"] == 0:
+        assert summary["min_ns"] is None
+        return
+    order = [summary[key] for key in ("min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns")]
+    assert order == sorted(order)
+    assert order[0] <= summary["mean_ns"] <= order[-1]
+
+
+def test_all_messages_of_the_pattern_arrive(lab: Lab, repository: Path, tmp_path: Path) -> None:
+    pattern = (repository / "traffic-gen/patterns/daq12.toml").read_text()
+    plan = Plan(pattern, tuple(range(1, 13)), phase="aligned-12", duration_ms=3000, correction="two-way")
+    path = plan.write(tmp_path / "plan.toml")
+    lab.serve().wait_ready()
+    recv = lab.recv(path, "--check-fill")
+    recv.wait_ready()
+    sent = streams_by_id(lab.send(path).result())
+    result = recv.result()
+
+    assert result["complete"]
+    assert result["valid"]
+    assert len(result["streams"]) == 48
+    for stream in result["streams"]:
+        assert abs(stream["expected"] - 3_000_000_000 / stream["period_ns"]) < 1
+        assert (stream["received"], stream["lost"], stream["duplicates"], stream["reordered"]) == (
+            stream["expected"],
+            0,
+            0,
+            0,
+        )
+        assert stream["connections"] == (0 if stream["transport"] == "udp" else 1)
+        assert stream["invalid_samples"] == 0
+        for name in LATENCIES:
+            assert stream[name]["n"] == stream["received"]
+            _check_summary(stream[name])
+        means = [stream[name]["mean_ns"] for name in LATENCIES]
+        assert means[0] == pytest.approx(means[1] + means[2], abs=3)
+        assert (
+            stream["received_minus_sent"]["min_ns"]
+            > -result["clocks"][0]["bound_ns"] - result["clocks"][0]["residual_ns"]
+        )
+        own = sent[stream["id"]]
+        assert (own["scheduled"], own["sent"], own["unsent"]) == (stream["expected"], stream["expected"], 0)
+        assert own["sent_minus_scheduled"]["buckets"] == stream["sent_minus_scheduled"]["buckets"]
+    assert set(result["hostile"].values()) == {0}
+    assert result["memory"]["rss_end_bytes"] - result["memory"]["rss_start_bytes"] < 2**20
+
+
+def test_both_ends_count_the_same_clock(lab: Lab, tmp_path: Path) -> None:
+    """Producer and consumer share one clock here: the offset found must lie within its bound of zero."""
+    plan = Plan(pattern_text(Stream(10)), warmup_ms=3000, correction="two-way")
+    path = plan.write(tmp_path / "plan.toml")
+    lab.serve().wait_ready()
+    recv = lab.recv(path)
+    recv.wait_ready()
+    lab.send(path).result()
+    clock = recv.result()["clocks"][0]
+    assert clock["kept"] >= 2
+    assert abs(clock["offset_ns"]) <= clock["bound_ns"]
+    assert clock["bound_ns"] <= 10 * clock["rtt_p50_ns"], "half a round trip, and what a second adds"
+
+
+def test_a_silent_clock_makes_the_result_invalid(lab: Lab, tmp_path: Path) -> None:
+    plan = Plan(pattern_text(Stream(10)), correction="two-way")
+    path = Plan(plan.pattern, correction="two-way", start_tai_ns=plan.start_tai_ns + 4 * 10**9).write(
+        tmp_path / "plan.toml"
+    )
+    recv = lab.recv(path)
+    lab.send(path).result()
+    result = recv.result(code=4)
+    assert not result["valid"]
+    assert result["invalid_reasons"] == ["clock peer never answered"]
+    stream = result["streams"][0]
+    assert stream["received"] == stream["expected"] == stream["invalid_samples"]
+    assert stream["received_minus_scheduled"]["n"] == 0
+
+
+def test_a_large_message_does_not_hold_up_a_small_one(lab: Lab, tmp_path: Path) -> None:
+    """Compared within one run: a piece of the large message, not all of it, stands before the small one."""
+    large = Stream(10, "tcp", 16_000_000, 400_000, 1_000_000)
+    small = Stream(13, "tcp", 10, 400_000, 1_000_000, low_latency=True)
+    path = Plan(pattern_text(large, small), duration_ms=4000).write(tmp_path / "plan.toml")
+    recv = lab.recv(path)
+    recv.wait_ready()
+    lab.send(path).result()
+    streams = streams_by_id(recv.result())
+    assert streams[13]["received"] == 10
+    assert (
+        streams[13]["received_minus_scheduled"]["p50_ns"] * 4
+        < streams[10]["received_minus_scheduled"]["p50_ns"]
+    )
+
+
+def test_misses_are_logged_in_full(lab: Lab, tmp_path: Path) -> None:
+    import json
+
+    path = Plan(pattern_text(Stream(10, budget_us=1))).write(tmp_path / "plan.toml")
+    recv = lab.recv(path, "--out", str(tmp_path / "out"), "--log")
+    recv.wait_ready()
+    lab.send(path).result()
+    result = recv.result()
+    stream = result["streams"][0]
+    misses = [json.loads(line) for line in (tmp_path / "out/misses.ndjson").read_text().splitlines()]
+    messages = (tmp_path / "out/messages.csv").read_text().splitlines()
+    assert result["recorder"] == {"miss_log_dropped": 0, "message_log_dropped": 0}
+    assert len(misses) == stream["misses"] == stream["received"]
+    assert len(messages) == 1 + stream["received"]
+    assert (
+        max(miss["received_minus_scheduled_ns"] for miss in misses)
+        == stream["received_minus_scheduled"]["max_ns"]
+    )
+    for miss in misses:
+        assert (
+            miss["received_reference_tai_ns"] - miss["scheduled_tai_ns"]
+            == miss["received_minus_scheduled_ns"]
+        )
+        assert miss["received_minus_sent_ns"] + miss["lateness_ns"] == miss["received_minus_scheduled_ns"]
