@@ -128,7 +128,7 @@ static void check_expansion(const struct pattern *file)
 
 	for (uint32_t scale = 1; scale <= 8; scale += 7) {
 		CHECK_INT(phase_expand(file, PHASE_ALIGNED_12, scale, &scaled), 0);
-		CHECK_INT(scaled->stream_count, 48 * scale);
+		CHECK_INT(scaled->stream_count, (size_t)48 * scale);
 		CHECK_INT(scaled->producer_count, 12 * scale);
 		for (size_t i = 0; i < scaled->stream_count; i++) {
 			CHECK_INT(scaled->streams[i].id, (i / 4 + 1) * 10 + i % 4);
@@ -136,7 +136,7 @@ static void check_expansion(const struct pattern *file)
 			CHECK_INT(scaled->streams[i].size_bytes, file->streams[i % 48].size_bytes);
 		}
 		check_aligned(scaled);
-		check_even(scaled, 12 * scale);
+		check_even(scaled, (size_t)12 * scale);
 		pattern_destroy(scaled);
 		CHECK_INT(phase_expand(file, PHASE_STAGGERED, scale, &scaled), 0);
 		check_even(scaled, 0);

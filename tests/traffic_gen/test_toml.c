@@ -100,7 +100,9 @@ static void check_lengths(void)
 		expected = excess ? REFUSED : TOML_INTEGER;
 		CHECK_INT(read_one(name, strlen(name), &item, &reader), expected);
 		memset(text, 'x', sizeof(text));
-		memcpy(text, "k=\"", 3);
+		text[0] = 'k';
+		text[1] = '=';
+		text[2] = '"';
 		text[3 + TOML_STRING_BYTES - 1 + excess] = '"';
 		expected = excess ? REFUSED : TOML_STRING;
 		CHECK_INT(read_one(text, 3 + TOML_STRING_BYTES + (size_t)excess, &item, &reader), expected);
