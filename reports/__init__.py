@@ -6,6 +6,7 @@
 
 from reports.current import current_run, set_current_run
 from reports.errors import RecordError, ReportError, RunFolderError
+from reports.known_delay import KnownDelay, judge_known_delay
 from reports.latency import Replay, Requirement, judge_latency, latency_measurement
 from reports.record import (
     RULE,
@@ -18,7 +19,10 @@ from reports.record import (
     Uncertainty,
     UncertaintyPart,
 )
+from reports.replay_evidence import ReplayEvidence, load_replay
 from reports.run_folder import RunFolder
+from reports.sampling import miss_probability_upper_95, required_samples
+from reports.tally import effective, overall
 from reports.verdict import Verdict, judge
 
 __all__ = [
@@ -26,10 +30,12 @@ __all__ = [
     "SCHEMA",
     "Conditions",
     "Evidence",
+    "KnownDelay",
     "Limit",
     "Measurement",
     "RecordError",
     "Replay",
+    "ReplayEvidence",
     "ReportError",
     "Requirement",
     "RunFolder",
@@ -39,8 +45,14 @@ __all__ = [
     "UncertaintyPart",
     "Verdict",
     "current_run",
+    "effective",
     "judge",
+    "judge_known_delay",
     "judge_latency",
     "latency_measurement",
+    "load_replay",
+    "miss_probability_upper_95",
+    "overall",
+    "required_samples",
     "set_current_run",
 ]

@@ -29,7 +29,6 @@ from robot.version import VERSION
 from reports.current import set_current_run
 from reports.errors import ReportError, RunFolderError
 from reports.manifest import TestCounts
-from reports.page import write_page
 from reports.provenance import commit_of, host_facts
 from reports.run_folder import RunFolder
 
@@ -144,7 +143,7 @@ class Listener:
             self._step("check the measurements", lambda: self._check_asked(run))
             self._step("note the problems", lambda: self._note_problems(run))
             self._step("close the manifest", run.close)
-            self._step("render the page", lambda: write_page(run.path))
+            self._step("render the page", lambda: _render(run.path))
             self._step("finalise", run.finalise)
             print(f"Run:     {run.path}", file=sys.__stdout__, flush=True)
         if self._problems:
@@ -198,6 +197,12 @@ class Listener:
     def _note_problems(self, run: RunFolder) -> None:
         for problem in list(self._problems):
             run.add_problem(problem)
+
+
+def _render(path: Path) -> None:
+    """Render the page; its packages are loaded here, so that one that is missing is an error that counts."""
+    page: Any = import_module("reports.page")
+    page.write_page(path)
 
 
 def _is_dry_run() -> bool:

@@ -83,6 +83,9 @@ def headline(report: Report) -> str:
     counts = report.counts
     if total == 0:
         return "Nothing was measured."
+    unproven = [check for check in report.checks if check.outcome != "pass"]
+    if unproven and counts["pass"] == total:
+        return f"All {total} measured values meet their limits, but the bench did not pass its own check."
     if report.outcome == "pass":
         return f"All {total} measured values meet their limits with the whole uncertainty kept clear of them."
     words = {

@@ -18,7 +18,7 @@ from reports.record import Measurement, Outcome
 from reports.replay_evidence import ReplayEvidence, load_replay
 from reports.run_folder import EVIDENCE, MANIFEST, MEASUREMENTS, RunFolder
 from reports.sampling import miss_probability_upper_95
-from reports.tally import effective, key_of, overall, relative_margin, worst
+from reports.tally import INSTRUMENT_CHECKS, effective, key_of, overall, relative_margin, worst
 
 STREAM_QUANTITY = "one_way_latency"
 RAW_DATA = (MANIFEST, MEASUREMENTS, "output.xml")
@@ -115,7 +115,15 @@ class HashRow:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything on the page."""
+    """Everything on the page.
+
+    Attributes:
+        outcome: Verdict on the target; at best inconclusive where the bench did not pass its own checks.
+        counts: Measurements of the target that count, by outcome.
+        records: The same measurements.
+        checks: Measurements by which the bench checked itself.
+        attempts_total: Measurements of the target in all attempts.
+    """
 
     folder: str
     manifest: Manifest
@@ -127,6 +135,7 @@ class Report:
     simulated: bool
     groups: tuple[StreamGroup, ...]
     others: tuple[tuple[str, tuple[Measurement, ...]], ...]
+    checks: tuple[Measurement, ...]
     attempts_total: int
     parts: tuple[PartRow, ...]
     hashes: tuple[HashRow, ...]
@@ -148,7 +157,9 @@ def gather(path: Path) -> Report:
     found = run.records()
     counting = effective(found.measurements)
     latencies = [m for m in counting if m.quantity == STREAM_QUANTITY and m.subject.stream is not None]
-    rest = [m for m in counting if not (m.quantity == STREAM_QUANTITY and m.subject.stream is not None)]
+    checks = [m for m in counting if m.quantity in INSTRUMENT_CHECKS]
+    rest = [m for m in counting if m not in latencies and m not in checks]
+    judged = [m for m in counting if m not in checks]
     hashes = _hashes(run.path, found.measurements)
     groups = _stream_groups(run.path, latencies, found.measurements)
     poorest = worst(counting)
@@ -156,14 +167,15 @@ def gather(path: Path) -> Report:
         folder=run.path.name,
         manifest=run.manifest,
         outcome=overall(counting),
-        counts={o: sum(m.outcome == o for m in counting) for o in run.manifest.counts},
-        records=tuple(counting),
+        counts={o: sum(m.outcome == o for m in judged) for o in run.manifest.counts},
+        records=tuple(judged),
         worst=poorest,
         worst_share=relative_margin(poorest) if poorest else None,
         simulated=bool(run.manifest.simulated) or any(m.simulated for m in found.measurements),
         groups=tuple(groups),
         others=tuple(_by_quantity(rest)),
-        attempts_total=len(found.measurements),
+        checks=tuple(checks),
+        attempts_total=sum(m.quantity not in INSTRUMENT_CHECKS for m in found.measurements),
         parts=tuple(_parts(counting)),
         hashes=tuple(hashes),
         problems=tuple(_problems(run.manifest, found.torn, hashes, groups)),

@@ -11,6 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+
 from reports.answers import ClockResult
 from reports.histogram import Summary
 from reports.record import Outcome
@@ -53,8 +56,6 @@ def _share_label(share: float, _place: object) -> str:
 
 def _time_axis(axis: Any, *, minor: bool = False) -> None:
     """Label a logarithmic axis with times (1 ms, not 10^6) at the powers of ten."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
-
     low, high = axis.get_view_interval()
     decades = range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)
     axis.set_major_locator(FixedLocator([10.0**decade for decade in decades]))
@@ -67,8 +68,6 @@ def _time_axis(axis: Any, *, minor: bool = False) -> None:
 
 
 def _type_handles(kinds: Sequence[int], names: Sequence[str]) -> list[Any]:
-    from matplotlib.lines import Line2D
-
     return [
         Line2D(
             [],
@@ -85,8 +84,6 @@ def _type_handles(kinds: Sequence[int], names: Sequence[str]) -> list[Any]:
 
 def figure_maxima(name: str, streams: Sequence[StreamFigures], type_names: Sequence[str]) -> str:
     """Draw the maximum of each stream against its budget by Producer ID (DAQ paper, Fig. 4)."""
-    from matplotlib.lines import Line2D
-
     with style(name):
         figure = new_figure(11.6, 4.7)
         axes = figure.add_subplot()
@@ -249,8 +246,6 @@ def _draw_panel(panel: Any, streams: Sequence[StreamFigures]) -> None:
 
 
 def _share_axis(axis: Any, floor: float) -> None:
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-
     decades = range(math.floor(math.log10(floor)), 1)
     axis.set_major_locator(FixedLocator([10.0**decade for decade in decades]))
     axis.set_major_formatter(FuncFormatter(_share_label))
@@ -293,8 +288,6 @@ def figure_lateness(name: str, rows: Sequence[tuple[str, Summary]], bound_ns: fl
 
 
 def _lateness_handles() -> list[Any]:
-    from matplotlib.lines import Line2D
-
     shown = (("_", "ink", "median"), ("o", "type0", "99 %"), ("v", "type1", "maximum"))
     return [
         Line2D([], [], color=INKS[ink], marker=m, linestyle="none", label=label) for m, ink, label in shown

@@ -10,6 +10,9 @@ from reports.record import Measurement, Outcome
 GRAVITY: tuple[Outcome, ...] = ("fail", "error", "inconclusive", "unset", "pass")
 """Outcomes, the gravest first."""
 
+INSTRUMENT_CHECKS = frozenset({"known_delay_error"})
+"""Quantities by which the bench checks itself: they cannot fail the target, only leave it undecided."""
+
 Key = tuple[object, ...]
 
 
@@ -33,8 +36,14 @@ def effective(measurements: Iterable[Measurement]) -> list[Measurement]:
 
 
 def overall(measurements: Sequence[Measurement]) -> Outcome:
-    """Return the gravest outcome; without measurements `unset`: nothing was shown."""
-    outcomes = {measurement.outcome for measurement in measurements}
+    """Return the gravest outcome; without measurements of a target `unset`: nothing was shown.
+
+    A bench that does not pass its own check leaves the run inconclusive at best.
+    """
+    outcomes = {m.outcome for m in measurements if m.quantity not in INSTRUMENT_CHECKS}
+    checks = {m.outcome for m in measurements if m.quantity in INSTRUMENT_CHECKS}
+    if outcomes and checks - {"pass"}:
+        outcomes.add("inconclusive")
     for outcome in GRAVITY:
         if outcome in outcomes:
             return outcome
@@ -51,6 +60,7 @@ def relative_margin(measurement: Measurement) -> float | None:
 
 
 def worst(measurements: Iterable[Measurement]) -> Measurement | None:
-    """Return the measurement with the least margin as a share of its limit."""
-    rated = [(share, m) for m in measurements if (share := relative_margin(m)) is not None]
+    """Return the measurement of a target with the least margin as a share of its limit."""
+    found = [m for m in measurements if m.quantity not in INSTRUMENT_CHECKS]
+    rated = [(share, m) for m in found if (share := relative_margin(m)) is not None]
     return min(rated, key=lambda pair: pair[0])[1] if rated else None

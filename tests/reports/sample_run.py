@@ -220,8 +220,20 @@ def plan_text() -> str:
     return "\n".join(lines) + "\n"
 
 
+_drawn: dict[tuple[str, int], dict[str, str]] = {}
+
+
 def write_evidence(folder: Path, disturbance: Disturbance, seed: int) -> None:
-    """Write the evidence of one replay into a folder."""
+    """Write the evidence of one replay into a folder; the same draw is made only once a process."""
+    key = (repr(disturbance), seed)
+    if key not in _drawn:
+        _draw_evidence(folder, disturbance, seed)
+        _drawn[key] = {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}
+    for name, text in _drawn[key].items():
+        (folder / name).write_text(text)
+
+
+def _draw_evidence(folder: Path, disturbance: Disturbance, seed: int) -> None:
     rng = random.Random(seed)
     streams = [_draw(10 * producer + kind, disturbance, rng) for producer in TABLE_1 for kind in range(4)]
     _write_lines(folder / "recv.ndjson", [{"type": "ready"}, recv_answer(streams, disturbance, rng)])

@@ -79,8 +79,7 @@ class Robot:
 
     def runs(self) -> list[Path]:
         """Return all run folders."""
-        found = (self.folder / "results").glob("2*") if (self.folder / "results").is_dir() else []
-        return sorted(found)
+        return sorted((self.folder / "results").glob("2*"))
 
 
 @pytest.fixture

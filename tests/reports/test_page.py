@@ -15,7 +15,8 @@ import pytest
 
 from reports.__main__ import main
 from reports.page import render, write_page
-from reports.record import Conditions, Limit, Subject, Uncertainty, UncertaintyPart, margin_of
+from reports.page_model import gather
+from reports.record import Conditions, Limit, Outcome, Subject, Uncertainty, UncertaintyPart, margin_of
 from reports.run_folder import RunFolder
 from reports.units import MINUS
 from tests.reports.sample_run import Disturbance, make_run
@@ -170,6 +171,27 @@ def test_other_quantities_show_as_a_table(tmp_path: Path):
     assert "sync offset" in text
     assert "SYNC-1 windows · timeservice · tgpio-latch" in text
     assert f"{MINUS}5.230 µs" in text
+
+
+@pytest.mark.parametrize(("error_ns", "outcome"), [(40, "pass"), (150, "fail")])
+def test_the_benchs_own_check_can_spoil_a_pass_but_is_no_verdict_on_the_target(
+    tmp_path: Path, error_ns: int, outcome: Outcome
+):
+    run = make_run(tmp_path)
+    (run.path / "evidence" / "daq_replay" / "attempt-1" / "known_delay.json").unlink()
+    limit, band = Limit(100, -100, "U of the difference"), Uncertainty.from_parts([])
+    record = dataclasses.replace(
+        run.records().measurements[0],
+        requirement="BENCH", quantity="known_delay_error", statistic="median", value=error_ns, limit=limit,
+        uncertainty=band, margin=margin_of(error_ns, limit, band), outcome=outcome, reason="",
+    )  # fmt: skip
+    run.append(record)
+    report = gather(run.path)
+    assert report.outcome == ("pass" if outcome == "pass" else "inconclusive")
+    assert report.counts["pass"] == len(report.records) == 48
+    text = squeezed(outline(run).text)
+    assert f"found it with an error of {error_ns} ns" in text
+    assert ("the bench did not pass its own check" in text) == (outcome == "fail")
 
 
 def test_what_comes_from_outside_cannot_become_markup(tmp_path: Path):
