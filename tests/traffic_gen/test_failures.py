@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -66,6 +68,32 @@ def test_a_stopped_consumer_prints_what_it_has(lab: Lab, tmp_path: Path) -> None
     assert all(stream["received"] > 0 for stream in result["streams"])
     send.stop()
     assert send.result(code=4)["complete"] is False
+
+
+def test_a_consumer_that_stands_still_is_latency_not_lateness(lab: Lab, tmp_path: Path) -> None:
+    """No coordinated omission: slots due while the socket is blocked are blamed on the way."""
+    large = Stream(10, "tcp", 640_000, 10_000)
+    path = Plan(pattern_text(large, UDP), duration_ms=3000, grace_ms=2000).write(tmp_path / "plan.toml")
+    recv = lab.recv(path)
+    recv.wait_ready()
+    send = lab.send(path)
+    recv.wait_line(lambda line: line.get("phase") == "counting")
+    recv.process.send_signal(signal.SIGSTOP)
+    time.sleep(1.0)
+    recv.process.send_signal(signal.SIGCONT)
+    sent = streams_by_id(send.result())
+    streams = streams_by_id(recv.result())
+    assert sent[10]["blocked_writes"] > 0
+    assert sent[10]["unsent"] == streams[10]["lost"] == streams[12]["lost"] == 0
+    waited_ns = streams[10]["received_minus_sent"]["max_ns"]
+    assert waited_ns > 500_000_000
+    assert streams[10]["received_minus_scheduled"]["max_ns"] >= waited_ns
+    assert streams[10]["sent_minus_scheduled"]["max_ns"] * 4 < waited_ns
+    # All that came due in that second were held up, not only the first of them.
+    held = [
+        count for low_ns, _, count in streams[10]["received_minus_sent"]["buckets"] if low_ns > 100_000_000
+    ]
+    assert sum(held) > 50
 
 
 def test_a_killed_producer_is_loss(lab: Lab, tmp_path: Path) -> None:
