@@ -1,1 +1,112 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Provisioning of a target: the scripts of its folder under `targets/`, run on it.
+
+The old value of every setting is written to an undo file on the target before it is changed. What a killed run has left there is
+given back before the next one looks at the target, so facts *as found* are always those of the untouched machine.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hw.bench import TargetSpec
+from hw.errors import BenchError
+from hw.protocols import Node
+
+TARGETS = Path(__file__).resolve().parent.parent / "targets"
+REMOTE_FOLDER = "/run/benchwright/provision"
+
+
+@dataclass(frozen=True)
+class Provisioned:
+    """What provisioning found and changed."""
+
+    facts: dict[str, Any]
+    """Facts after the settings were applied."""
+    changed: int
+    remarks: list[str]
+    """One line for each setting that does not apply to this machine."""
+
+
+class Provisioner:
+    """Prepares one target and gives it back."""
+
+    def __init__(self, node: Node, target: TargetSpec) -> None:
+        """Describe the work; nothing is done yet."""
+        self._node = node
+        self._target = target
+        self._copied = False
+
+    def prepare(self, folder: Path) -> Provisioned:
+        """Apply the settings of the target's kind and check them.
+
+        Args:
+            folder: Facts before and after, and every item, go here as evidence.
+
+        Raises:
+            BenchError: The target cannot be reached, or a setting could not be made; the text names it.
+        """
+        self._verb("restore")
+        before = self._facts()
+        (folder / "facts-before.json").write_text(json.dumps(before, indent=1) + "\n")
+        items = self._items("apply", folder / "apply.ndjson")
+        wrong = [item for item in items if item["status"] == "wrong"]
+        if wrong:
+            named = "; ".join(f"{item['item']}: wanted {item['wanted']}, found {item['found']} {item['note']}".strip() for item in wrong)
+            raise BenchError(f"target {self._target.kind} cannot be provisioned: {named}")
+        facts = self._facts()
+        (folder / "facts-after.json").write_text(json.dumps(facts, indent=1) + "\n")
+        absent = [f"{item['item']}: not applicable: {item['note']}" for item in items if item["status"] == "not applicable"]
+        return Provisioned(facts, sum(bool(item["changed"]) for item in items), absent)
+
+    def check(self) -> list[dict[str, Any]]:
+        """Return the settings that are not as wanted; changes nothing."""
+        return [item for item in self._parse(self._verb("check", ok_codes=(0, 1))) if item["status"] == "wrong"]
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the target is, as read from it now."""
+        return self._facts()
+
+    def restore(self) -> None:
+        """Give back every setting that was changed; harmless when none was.
+
+        Raises:
+            BenchError: One could not be given back; the text names it.
+        """
+        self._verb("restore")
+
+    def _facts(self) -> dict[str, Any]:
+        facts: dict[str, Any] = json.loads(self._verb("facts"))
+        return facts
+
+    def _items(self, verb: str, evidence: Path) -> list[dict[str, Any]]:
+        text = self._verb(verb, ok_codes=(0, 1))
+        evidence.write_text(text)
+        return self._parse(text)
+
+    @staticmethod
+    def _parse(text: str) -> list[dict[str, Any]]:
+        answers: list[dict[str, Any]] = [json.loads(line) for line in text.splitlines() if line.strip()]
+        return [answer for answer in answers if answer["type"] == "item"]
+
+    def _verb(self, verb: str, ok_codes: tuple[int, ...] = (0,)) -> str:
+        self._copy()
+        argv = ["sh", f"{REMOTE_FOLDER}/provision.sh", "--interface", self._target.test_interface, verb]
+        done = self._node.run(argv, timeout_s=60.0, check=False)
+        if done.exit_code not in ok_codes:
+            detail = (done.stderr.strip() or done.stdout.strip())[-500:]
+            raise BenchError(f"target {self._target.kind}: provisioning `{verb}`: exit code {done.exit_code}: {detail}")
+        return done.stdout
+
+    def _copy(self) -> None:
+        if self._copied:
+            return
+        folder = TARGETS / self._target.provisioning / "provision"
+        if not folder.is_dir():
+            raise BenchError(f"target {self._target.kind}: no folder {folder.relative_to(TARGETS.parent)}")
+        for file in sorted(folder.iterdir()):
+            self._node.put(file, f"{REMOTE_FOLDER}/{file.name}")
+        self._copied = True

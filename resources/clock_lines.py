@@ -42,6 +42,7 @@ class ClockLine:
 
 def serve_clocks(bench: Bench, names: Iterable[str], duration_ms: int, folder: Path) -> list[Job]:
     """Start the responders of clocks; each ends by itself after `duration_ms`."""
+    folder.mkdir(parents=True, exist_ok=True)
     jobs: list[Job] = []
     for name in names:
         clock = bench.spec.clocks[name]
@@ -70,6 +71,7 @@ def measure_clock_lines(bench: Bench, names: Iterable[str], duration_ms: int, fo
         BenchError: A clock did not answer.
         MeasurementError: A clock stepped, or the answers contradict each other.
     """
+    folder.mkdir(parents=True, exist_ok=True)
     reference = bench.spec.clocks[bench.spec.reference_clock]
     client = bench.node(reference.node)
     lines = {reference.name: ClockLine(reference.name, 0, 0, 0, 0)}

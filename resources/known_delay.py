@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -19,6 +18,7 @@ from hw.bench import TargetSpec
 from hw.errors import MeasurementError
 from hw.session import Bench
 from reports import RULE, SCHEMA, Conditions, Evidence, Limit, Measurement, Subject, Uncertainty, UncertaintyPart
+from reports.known_delay import KnownDelay, judge_known_delay
 from reports.record import utc_now
 from reports.sampling import quantile_ranks
 from resources.capture import median_transit_ns
@@ -30,19 +30,8 @@ from resources.replay import Progress, Replay, ReplayAnswers
 REQUIREMENT = "BENCH-KNOWN-DELAY"
 SET_DELAY_TOLERANCE_NS = 1_000_000
 """What a delay that is only set, not seen, may be off: a timer tick of the impairment node."""
+SAMPLES_REQUIRED = 20
 WARMUP_MS = 3000
-
-
-@dataclass(frozen=True)
-class KnownDelay:
-    """A delay that was made and what was found of it, in nanoseconds."""
-
-    folder: Path
-    producer: int
-    known_ns: int
-    found_ns: int
-    n: int
-    uncertainty: Uncertainty
 
 
 def find_known_delay(
@@ -84,7 +73,7 @@ def find_known_delay(
             transits[name] = _transit_ns(result.captures)
     finally:
         impairment.clear()
-    return _compare(folder, producer, delay_ns, latencies, transits, answers)
+    return _compare(producer, delay_ns, latencies, transits, answers)
 
 
 def _ends(bench: Bench, producer: int) -> tuple[str, ...]:
@@ -99,7 +88,6 @@ def _transit_ns(captures: Sequence[Path]) -> int | None:
 
 
 def _compare(
-    folder: Path,
     producer: int,
     delay_ns: int,
     latencies: dict[str, list[int]],
@@ -107,8 +95,10 @@ def _compare(
     answers: Sequence[ReplayAnswers],
 ) -> KnownDelay:
     without, with_delay = sorted(latencies["without"]), sorted(latencies["with"])
-    if min(len(without), len(with_delay)) < 20:
-        raise MeasurementError(f"known-delay check: only {len(without)} and {len(with_delay)} messages came, 20 are needed")
+    if min(len(without), len(with_delay)) < SAMPLES_REQUIRED:
+        raise MeasurementError(
+            f"known-delay check: {len(without)} and {len(with_delay)} messages came, {SAMPLES_REQUIRED} are needed"
+        )
     parts = [
         UncertaintyPart("median_without", "bound", _half_interval_ns(without)),
         UncertaintyPart("median_with", "bound", _half_interval_ns(with_delay)),
@@ -121,9 +111,8 @@ def _compare(
         known_ns = delay_ns
         parts.append(UncertaintyPart("set_delay", "bound", SET_DELAY_TOLERANCE_NS))
     found_ns = round(median(with_delay) - median(without))
-    return KnownDelay(
-        folder, producer, known_ns, found_ns, min(len(without), len(with_delay)), Uncertainty.from_parts(parts)
-    )
+    n = min(len(without), len(with_delay))
+    return judge_known_delay((producer,), known_ns, found_ns, n, Uncertainty.from_parts(parts))
 
 
 def _half_interval_ns(ordered_ns: Sequence[int]) -> int:
@@ -154,9 +143,7 @@ def known_delay_record(
 ) -> Measurement:
     """Return the record: the error of the found delay against +-U, which has thereby been used up."""
     allowed_ns = found.uncertainty.expanded
-    error_ns = found.found_ns - found.known_ns
-    within = abs(error_ns) <= allowed_ns
-    reason = f"known {found.known_ns} ns, found {found.found_ns} ns, U {allowed_ns} ns"
+    error_ns = found.error_ns
     return Measurement(
         schema=SCHEMA,
         run_id=run_id,
@@ -167,15 +154,15 @@ def known_delay_record(
         value=error_ns,
         unit="ns",
         n=found.n,
-        n_required=20,
+        n_required=SAMPLES_REQUIRED,
         lost=0,
         allowed_lost=0,
         limit=Limit(allowed_ns, -allowed_ns, "the bench's own expanded uncertainty of the difference"),
         uncertainty=Uncertainty.from_parts([]),
-        margin=allowed_ns - abs(error_ns),
+        margin=None if error_ns is None else allowed_ns - abs(error_ns),
         rule=RULE,
-        outcome="pass" if within else "fail",
-        reason="" if within else reason,
+        outcome=found.outcome,
+        reason=found.reason,
         subject=subject,
         conditions=conditions,
         simulated=simulated,

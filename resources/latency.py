@@ -12,7 +12,8 @@ from hw.session import Bench
 from reports import Conditions, Evidence, Limit, Measurement, Requirement, RunFolder, Subject, latency_measurement
 from reports.latency import Replay as JudgedReplay
 from reports.sampling import required_samples
-from resources.known_delay import KnownDelay, known_delay_record
+from reports.known_delay import KnownDelay
+from resources.known_delay import known_delay_record
 from resources.profiles import Profile
 from resources.replay import ReplayAnswers
 from resources.requirements import Requirements
@@ -78,7 +79,9 @@ class LatencyEvidence:
 
     def known_delay_measurement(self, found: KnownDelay, run: RunFolder) -> Measurement:
         """Return the record of the known-delay check."""
-        files = [run.evidence(path) for path in sorted(found.folder.rglob("*.ndjson")) if path.name.startswith("recv")]
+        path = self.folder / "known_delay.json"
+        path.write_text(found.to_text())
+        files = [run.evidence(path)]
         return known_delay_record(found, run.run_id, self._subject(""), self._conditions(), self.bench.spec.simulated, files)
 
     def _judged_replay(self, run: RunFolder) -> JudgedReplay:

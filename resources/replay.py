@@ -105,7 +105,7 @@ class Replay:
             started = self._start(stack, plan, nodes, numbers, start_ns)
             self._wait_in_silence(start_ns, total_ms)
             answers = self._collect(started, before)
-        after = measure_after(self.bench, clocks, self.folder / "after")
+            after = measure_clock_lines(self.bench, clocks, CLOCK_MEASURING_MS, self.folder / "after")
         return ReplayAnswers(**{**answers, "lines_after": after})
 
     def _start(self, stack: ExitStack, plan: str, nodes: Sequence[str], numbers: Sequence[int], start_ns: int) -> _Started:
@@ -242,17 +242,6 @@ class Replay:
         listing = node.run(["sh", "-c", "ls /run/benchwright/replay/recv"], check=False)
         for name in listing.stdout.split():
             node.get(f"/run/benchwright/replay/recv/{name}", self.folder / name)
-
-
-def measure_after(bench: Bench, clocks: Sequence[str], folder: Path) -> dict[str, ClockLine]:
-    """Measure the clocks once more, with responders of their own."""
-    folder.mkdir(parents=True, exist_ok=True)
-    jobs = serve_clocks(bench, clocks, CLOCK_MEASURING_MS + 30_000, folder)
-    try:
-        return measure_clock_lines(bench, clocks, CLOCK_MEASURING_MS, folder)
-    finally:
-        for job in jobs:
-            job.stop()
 
 
 def _reference_now_ns(tai_utc_s: int) -> int:

@@ -12,9 +12,10 @@ from robot.libraries.BuiltIn import BuiltIn
 
 from hw.errors import BenchwrightError, ConfigError, MeasurementError
 from reports import current_run
+from reports.known_delay import KnownDelay
 from resources.keywords.bench import bench_library, say, translate_errors
 from resources.keywords.converters import Nanoseconds
-from resources.known_delay import KnownDelay, find_known_delay
+from resources.known_delay import find_known_delay
 from resources.latency import LatencyEvidence
 from resources.pattern import load_pattern
 from resources.plan import ReplaySettings
@@ -105,7 +106,7 @@ class DaqReplayLibrary:
             return
         found = find_known_delay(
             evidence.bench, evidence.target, load_pattern(self._pattern_path), evidence.profile, producer, delay.value_ns,
-            evidence.folder / "known-delay", say,
+            evidence.folder / "known_delay", say,
         )
         self._record_known_delay(found, evidence)
 
@@ -152,7 +153,8 @@ class DaqReplayLibrary:
         run.append(measurement)
         if measurement.outcome != "pass":
             raise MeasurementError(f"known-delay check: {measurement.outcome}: {measurement.reason}")
-        say(f"known delay {found.known_ns / 1e6:.3f} ms, found {found.found_ns / 1e6:.3f} ms, U {found.uncertainty.expanded / 1e3:.0f} us")
+        error_us = (found.error_ns or 0) / 1000
+        say(f"known delay {found.applied_ns / 1e6:.3f} ms found with an error of {error_us:.0f} us, U {found.uncertainty.expanded / 1000:.0f} us")
 
     def _loaded(self) -> Requirements:
         if self._requirements is None:

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The main job: run the suites on a bench, and say in one exit code how it came out.
+
+    python -m resources.qualify --bench hw/benches/virtual.yaml --profile ci --suite robot/daq_replay -- --variable PHASE:staggered
+
+It is a thin layer over `robot`: what stands behind `--` goes to Robot Framework as it is. Exit codes: docs/exit-codes.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hw.bench import load_bench
+from hw.errors import BenchwrightError
+from resources.profiles import load_profile
+
+PASS, FAIL, BAD_INPUT, NO_CAPABILITY, NO_VERDICT, BENCH_FAULT = range(6)
+
+# Robot Framework's own exit codes (its user guide, "Return codes"), and the listener's.
+ROBOT_BAD_INPUT = 252
+ROBOT_INTERRUPTED = 253
+ROBOT_FAILED_TESTS_MAX = 250
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        spec = load_bench(options.bench)
+        load_profile(options.profile)
+    except BenchwrightError as error:
+        print(f"qualify: {error}", file=sys.stderr)
+        return error.exit_code
+    if os.geteuid() != 0 and spec.virtual is not None:
+        print("qualify: a virtual bench needs root: it makes network namespaces", file=sys.stderr)
+        return NO_CAPABILITY
+    before = _latest(options.results)
+    with tempfile.TemporaryDirectory(prefix="benchwright-") as folder:
+        code = _run_robot(options, Path(folder))
+    run = _latest(options.results)
+    if run is None or run == before:
+        print("qualify: no run folder was written", file=sys.stderr)
+        return BAD_INPUT if code == ROBOT_BAD_INPUT else BENCH_FAULT
+    result = exit_code(code, run)
+    _summarise(run, result)
+    return result
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m resources.qualify", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--bench", type=Path, default=Path("hw/benches/virtual.yaml"), help="bench file")
+    parser.add_argument("--profile", default="ci", help="ci (minutes), acceptance (hours) or soak (a day)")
+    parser.add_argument("--suite", type=Path, default=Path("robot"), help="folder or file of suites")
+    parser.add_argument("--results", type=Path, default=Path("results"), help="where run folders go")
+    parser.add_argument("robot", nargs="*", help="options for Robot Framework, behind --")
+    return parser
+
+
+def _run_robot(options: argparse.Namespace, folder: Path) -> int:
+    """Run Robot Framework; an interrupt reaches it too, and it closes the bench before it ends."""
+    command = [
+        *(sys.executable, "-m", "robot", "--pythonpath", ".", "--console", "verbose"),
+        *("--listener", f"reports.listener.Listener:results={options.results}"),
+        *("--variable", f"BENCH:{options.bench}", "--variable", f"PROFILE:{options.profile}"),
+        *("--outputdir", str(folder), "--xunit", "xunit.xml"),
+        *options.robot,
+        str(options.suite),
+    ]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            print("qualify: interrupted: closing the bench and saving what was measured", file=sys.stderr)
+
+
+def exit_code(robot_code: int, run: Path) -> int:
+    """Return the exit code of a run: the gravest thing that happened decides.
+
+    Args:
+        robot_code: Robot Framework's.
+        run: The run folder, complete.
+    """
+    manifest: dict[str, Any] = json.loads((run / "run.json").read_text())
+    counts: dict[str, int] = manifest["counts"]
+    messages = _failures(run / "xunit.xml")
+    if counts["fail"]:
+        return FAIL
+    if robot_code == ROBOT_BAD_INPUT or any("CONFIG ERROR:" in message for message in messages):
+        return BAD_INPUT
+    if any("BENCH ERROR:" in message for message in messages) or manifest["problems"]:
+        return BENCH_FAULT
+    if robot_code == ROBOT_INTERRUPTED or counts["inconclusive"] or counts["unset"] or counts["error"]:
+        return NO_VERDICT
+    if any("MEASUREMENT ERROR:" in message for message in messages):
+        return NO_VERDICT
+    if any("setup failed" in message for message in messages):
+        return BENCH_FAULT  # an error of our own: certainly no verdict
+    if robot_code:
+        return FAIL if robot_code <= ROBOT_FAILED_TESTS_MAX else BENCH_FAULT
+    tests: dict[str, int] = manifest["tests"]
+    if not tests["passed"]:
+        return NO_CAPABILITY if tests["skipped"] else BAD_INPUT
+    return PASS
+
+
+def _failures(path: Path) -> list[str]:
+    """Return the messages of tests that did not pass."""
+    try:
+        tree = ElementTree.parse(path)
+    except (OSError, ElementTree.ParseError):
+        return []
+    return [f"{item.get('message', '')} {item.text or ''}" for item in tree.iter() if item.tag in ("failure", "error")]
+
+
+def _latest(results: Path) -> Path | None:
+    link = results / "latest"
+    return link.resolve() if link.exists() else None
+
+
+def _summarise(run: Path, code: int) -> None:
+    manifest: dict[str, Any] = json.loads((run / "run.json").read_text())
+    words = {
+        PASS: "PASS",
+        FAIL: "FAIL",
+        BAD_INPUT: "BAD INPUT",
+        NO_CAPABILITY: "NOT CAPABLE",
+        NO_VERDICT: "NO VERDICT",
+        BENCH_FAULT: "BENCH FAULT",
+    }
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in manifest["counts"].items() if count)
+    marked = " (SIMULATED)" if manifest["simulated"] else ""
+    print(f"Verdict: {words[code]}{marked}: {counts or 'no measurement'}")
+    print(f"Report:  {run / 'qualification.html'}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
