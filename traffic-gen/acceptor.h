@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The door of the consumer: a low-priority thread that listens on the port of each TCP stream, lets in connections that
- * come from the producer's address and open with the right hello within a second, and hands them to the receiving threads.
- * At most ACCEPTOR_UNKNOWN_MAX connections a stream wait for their hello; a further one puts the oldest out.
+ * The door of the consumer: a low-priority thread that listens on the port of each TCP stream, lets in connections
+ * that come from the producer's address and open with the right hello within a second, and hands them to the
+ * receiving threads. At most ACCEPTOR_UNKNOWN_MAX connections a stream wait for their hello; a further one puts the
+ * oldest out.
  */
 #ifndef BW_ACCEPTOR_H
 #define BW_ACCEPTOR_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The account of one stream at the consumer: which messages came, and how late, in the producer's clock. Written by the
- * one thread that receives the stream; fixed memory.
+ * The account of one stream at the consumer: which messages came, and how late, in the producer's clock. Written by
+ * the one thread that receives the stream; fixed memory.
  */
 #ifndef BW_ACCOUNT_H
 #define BW_ACCOUNT_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Publishes the current line of a clock from one low-priority thread to real-time readers. A sequence latch with two
- * copies: while one is written the other can be read, so that a reader that has preempted the writer never waits for it.
+ * copies: while one is written the other can be read, so that a reader that has preempted the writer never waits for
+ * it.
  */
 #ifndef BW_CLOCKLINE_H
 #define BW_CLOCKLINE_H

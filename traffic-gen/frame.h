@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What goes over the wire between producer and consumer (docs/native-tools.md, "On the wire"): the header of a message,
- * the fill behind it, and the hello that opens a TCP connection. Pure.
+ * What goes over the wire between producer and consumer (docs/native-tools.md, "On the wire"): the header of a
+ * message, the fill behind it, and the hello that opens a TCP connection. Pure.
  */
 #ifndef BW_FRAME_H
 #define BW_FRAME_H

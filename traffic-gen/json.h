@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A writer of newline-delimited JSON: one object a line, written as it is built, flushed at its end so that a reader of
- * a pipe or a file sees whole lines, also after a crash. Keys are passed for members of objects and are NULL for
+ * A writer of newline-delimited JSON: one object a line, written as it is built, flushed at its end so that a reader
+ * of a pipe or a file sees whole lines, also after a crash. Keys are passed for members of objects and are NULL for
  * elements of arrays.
  */
 #ifndef BW_JSON_H

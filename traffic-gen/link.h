@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The way of one stream to the consumer: a connected UDP socket, or a TCP connection that opens with a hello and comes
- * back after it breaks. Driven by the producer's thread; never blocks.
+ * The way of one stream to the consumer: a connected UDP socket, or a TCP connection that opens with a hello and
+ * comes back after it breaks. Driven by the producer's thread; never blocks.
  */
 #ifndef BW_LINK_H
 #define BW_LINK_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A receiving thread of the consumer: reads datagrams and TCP messages of its streams and enters them into their
- * accounts. One read gives data and kernel stamp; the arrival of a message is the clock right after the read that had its
- * last byte. No allocation, logging or lock; other threads only hand connections over (receiver_adopt).
+ * accounts. One read gives data and kernel stamp; the arrival of a message is the clock right after the read that
+ * had its last byte. No allocation, logging or lock; other threads only hand connections over (receiver_adopt).
  */
 #ifndef BW_RECEIVER_H
 #define BW_RECEIVER_H

@@ -151,8 +151,8 @@ static void stop_threads(struct consumer *consumer)
 }
 
 /*
- * Wait until each clock that is needed has a line. One that never answers makes the result invalid at the end, not the
- * run impossible.
+ * Wait until each clock that is needed has a line. One that never answers makes the result invalid at the end, not
+ * the run impossible.
  */
 static void wait_clocks(struct consumer *consumer)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ring of fixed-size entries between one writing and one reading thread, without locks. The writer never waits: what
- * does not fit is dropped and counted. Pure.
+ * A ring of fixed-size entries between one writing and one reading thread, without locks. The writer never waits:
+ * what does not fit is dropped and counted. Pure.
  */
 #ifndef BW_RING_H
 #define BW_RING_H

@@ -194,6 +194,8 @@ static void write_piece(struct sender *sender, struct sender_stream *s, int64_t 
 		slices[count++] = (struct port_slice){ sender->fill + fill_position % FRAME_FILL_PERIOD,
 						       piece_bytes - header_left_bytes };
 	written = link_write(&s->link, slices, count, s->position + piece_bytes == size_bytes, now_ns);
+	if (!link_ready(&s->link))
+		slots_blocked(&s->slots, now_tai_ns);
 	if (written < 0) {
 		s->position = 0; /* the whole message again, on the next connection */
 		return;

@@ -3,9 +3,9 @@
  * A producer: one real-time thread that plays all streams of one producer number.
  *
  * The thread sleeps until the next slot is due (absolute deadlines, the last spin_ns of them busy), then writes one
- * bounded piece at a time: before each piece it looks for due slots again, so that a large message delays a small one of
- * the same producer by one piece at most. Low-latency streams go first, then messages not yet begun, then the rest of
- * those begun. Between pieces of a large message it yields to producers of the same priority on its CPU.
+ * bounded piece at a time: before each piece it looks for due slots again, so that a large message delays a small
+ * one of the same producer by one piece at most. Low-latency streams go first, then messages not yet begun, then the
+ * rest of those begun. Between pieces of a large message it yields to producers of the same priority on its CPU.
  */
 #ifndef BW_SENDER_H
 #define BW_SENDER_H

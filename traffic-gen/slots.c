@@ -54,6 +54,18 @@ int32_t slots_attempt(struct slot_queue *queue, int64_t now_tai_ns)
 	return *lateness_ns;
 }
 
+void slots_blocked(struct slot_queue *queue, int64_t now_tai_ns)
+{
+	/* attempted slots are the oldest ones: go back to the youngest of them */
+	for (uint32_t slot = queue->next; slot != queue->head; slot--) {
+		int32_t *lateness_ns = &queue->lateness_ns[(slot - 1) % SLOTS_QUEUE_MAX];
+
+		if (*lateness_ns != NOT_ATTEMPTED)
+			return;
+		*lateness_ns = frame_saturate_ns(now_tai_ns - due_ns(queue, slot - 1));
+	}
+}
+
 void slots_written(struct slot_queue *queue)
 {
 	queue->head_due_ns = due_ns(queue, ++queue->head);

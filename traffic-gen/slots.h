@@ -3,11 +3,13 @@
  * The due slots of one stream, in order. A slot is admitted when its time has come and leaves when its message is
  * written; nothing is skipped. Pure: the caller reads the clock.
  *
- * *Sent* is the first attempt to write. When a slot comes due while its stream cannot take a byte (an earlier message
- * blocks the socket, or the connection is down), that moment is its first attempt: an application would have called write()
- * there and been made to wait by the network. When the stream could take bytes but the producer has not come to it yet (it
- * is still busy writing earlier messages), the first attempt is the first write: the producer itself was late. At most
- * SLOTS_QUEUE_MAX slots of a stream are queued; further ones wait un-attempted, which shows as lateness of the producer.
+ * *Sent* is the first attempt to write. When a slot comes due while its stream cannot take a byte (an earlier
+ * message blocks the socket, or the connection is down), that moment is its first attempt: an application would have
+ * called write() there and been made to wait by the network. When the stream could take bytes but the producer has
+ * not come to it yet (it is still busy writing earlier messages), the first attempt is the first write, or the
+ * moment at which an earlier message of the stream blocks: until then the producer itself was late. At most
+ * SLOTS_QUEUE_MAX slots of a stream are queued; further ones wait un-attempted, which shows as lateness of the
+ * producer.
  */
 #ifndef BW_SLOTS_H
 #define BW_SLOTS_H
@@ -53,6 +55,9 @@ int64_t slots_next_due_ns(const struct slot_queue *queue);
 
 /** Lateness of the oldest waiting slot, saturated (frame.h); this is its first attempt unless it had one. */
 int32_t slots_attempt(struct slot_queue *queue, int64_t now_tai_ns);
+
+/** The stream has blocked now: this is the first attempt of all waiting slots that had none. Amortised O(1) a slot. */
+void slots_blocked(struct slot_queue *queue, int64_t now_tai_ns);
 
 /** The oldest waiting slot is written. */
 void slots_written(struct slot_queue *queue);

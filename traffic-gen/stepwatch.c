@@ -6,8 +6,8 @@
 enum { READINGS = 8 };
 
 /*
- * Measure TAI - MONOTONIC: of several readings of MONOTONIC, TAI, MONOTONIC the tightest one. Half of its width bounds
- * the error; a thread that is preempted in one reading gets another.
+ * Measure TAI - MONOTONIC: of several readings of MONOTONIC, TAI, MONOTONIC the tightest one. Half of its width
+ * bounds the error; a thread that is preempted in one reading gets another.
  */
 static int64_t measure_ns(const struct port_tai *tai, int64_t *error_ns)
 {

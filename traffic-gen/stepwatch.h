@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watches TAI against MONOTONIC for steps. The check is two clock readings and one comparison; only when they disagree
- * is the difference measured with care. Each thread has a watch of its own.
+ * Watches TAI against MONOTONIC for steps. The check is two clock readings and one comparison; only when they
+ * disagree is the difference measured with care. Each thread has a watch of its own.
  */
 #ifndef BW_STEPWATCH_H
 #define BW_STEPWATCH_H

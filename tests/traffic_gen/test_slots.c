@@ -73,6 +73,30 @@ static void test_blocked(void)
 	free(queue);
 }
 
+/* Slots that were due before the socket let the producer notice that it blocks: attempted when it did. */
+static void test_blocked_later(void)
+{
+	struct slot_queue *queue = fresh();
+
+	slots_admit(queue, START + 100, false);
+	CHECK_INT(slots_attempt(queue, START + 200), 200);
+	slots_admit(queue, START + 20 * MS, false);
+	slots_blocked(queue, START + 21 * MS);
+	slots_admit(queue, START + 30 * MS, true);
+	slots_blocked(queue, START + 900 * MS);
+	CHECK_INT(slots_attempt(queue, START + 950 * MS), 200);
+	slots_written(queue);
+	CHECK_INT(slots_attempt(queue, START + 950 * MS), 11 * MS);
+	slots_written(queue);
+	CHECK_INT(slots_attempt(queue, START + 950 * MS), MS);
+	slots_written(queue);
+	CHECK_INT(slots_attempt(queue, START + 950 * MS), 0);
+	slots_written(queue);
+	CHECK(!slots_waiting(queue));
+	slots_blocked(queue, START + 960 * MS);
+	free(queue);
+}
+
 static void test_full_queue(void)
 {
 	struct stream fast = stream;
@@ -95,6 +119,7 @@ int main(void)
 	test_in_time();
 	test_late();
 	test_blocked();
+	test_blocked_later();
 	test_full_queue();
 	return check_result();
 }
