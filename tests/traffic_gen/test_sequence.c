@@ -53,7 +53,7 @@ static void test_against_list(void)
 			highest = next;
 	}
 	CHECK_INT(wrong, 0);
-	CHECK(highest > 2 * SEQUENCE_WINDOW);
+	CHECK(highest > INT64_C(2) * SEQUENCE_WINDOW);
 	free(seen);
 }
 

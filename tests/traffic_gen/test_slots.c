@@ -48,7 +48,7 @@ static void test_late(void)
 	CHECK_INT(slots_admit(queue, START + 35 * MS, false), 4);
 	for (int k = 0; k < 4; k++) {
 		CHECK_INT(queue->head, k);
-		CHECK_INT(slots_attempt(queue, START + 36 * MS), 36 * MS - k * 10 * MS);
+		CHECK_INT(slots_attempt(queue, START + 36 * MS), 36 * MS - k * (10 * MS));
 		slots_written(queue);
 	}
 	CHECK_INT(slots_admit(queue, START + 1000 * MS, false), 8);
