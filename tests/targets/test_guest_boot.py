@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A guest comes up as it was configured, ends in every way, and never changes its image."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hw.virtual.guest_config import GuestBridge, GuestClock, GuestInterface
+from tests.targets.scratch_guest import GUEST_ADDRESS, ScratchGuest, boot, plain_config
+
+pytestmark = pytest.mark.simulated
+
+READY = "benchwright: ready"
+FAILED = "benchwright: boot failed"
+NS_PER_S = 1_000_000_000
+STEP_NS = 3_600 * NS_PER_S
+TEST_CARD = GuestInterface("52:54:00:00:00:02", "test0", "10.77.0.100/24", mtu=1400)
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Generator[ScratchGuest]:
+    """Boot a target whose clock is an hour ahead and 100 ppm fast."""
+    clock = GuestClock(step_ns=STEP_NS, frequency_ppb=100_000, tai_utc_s=37)
+    config = replace(plain_config(TEST_CARD), clock=clock)
+    with boot(tmp_path_factory.mktemp("target"), "target", config) as guest:
+        assert guest.wait_console(READY, FAILED) == READY
+        yield guest
+
+
+def test_kernel_is_preempt_rt(target: ScratchGuest) -> None:
+    assert target.output("uname -r") == target.image.kernel_release
+    assert target.output("cat /sys/kernel/realtime") == "1"
+
+
+def test_interfaces_are_as_configured(target: ScratchGuest) -> None:
+    listed = json.loads(target.output("ip -json address show test0"))[0]
+    assert listed["address"] == TEST_CARD.mac
+    assert listed["mtu"] == TEST_CARD.mtu
+    assert [a["local"] for a in listed["addr_info"] if a["family"] == "inet"] == ["10.77.0.100"]
+    assert target.output("uname -n") == "scratch"
+
+
+def test_sshd_listens_on_the_control_address_alone(target: ScratchGuest) -> None:
+    listeners = [line.split()[3] for line in target.output("ss -Htln").splitlines()]
+    assert listeners == [f"{GUEST_ADDRESS}:22"]
+
+
+def test_another_key_is_refused(target: ScratchGuest, tmp_path: Path) -> None:
+    stranger = replace(target, folder=tmp_path)
+    (tmp_path / "known_hosts").write_bytes((target.folder / "known_hosts").read_bytes())
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / "login")], check=True)
+    refused = stranger.run("true")
+    assert refused.returncode == 255
+    assert b"Permission denied" in refused.stderr
+
+
+def test_clock_has_its_error(target: ScratchGuest) -> None:
+    before_ns = time.time_ns()
+    guest_ns = int(target.output("date +%s%N"))
+    after_ns = time.time_ns()
+    # QEMU's real-time clock has a resolution of one second, and 100 ppm over minutes add less than another.
+    assert guest_ns - after_ns > STEP_NS - 2 * NS_PER_S
+    assert guest_ns - before_ns < STEP_NS + 2 * NS_PER_S + (after_ns - before_ns)
+    kernel = json.loads(target.output("bw-setclock"))
+    assert kernel["tai_utc_s"] == 37
+    assert kernel["frequency_ppb"] == pytest.approx(100_000, abs=0.01)  # pyright: ignore[reportUnknownMemberType]
+
+
+def test_guest_changes_nothing_of_the_image(target: ScratchGuest, tmp_path: Path) -> None:
+    digest = hashlib.sha256(target.image.root.read_bytes()).hexdigest()
+    target.output("echo changed >/etc/hostname && rm /usr/bin/ssh && sync")
+    with boot(tmp_path, "producer", plain_config()) as second:
+        second.wait_console(READY)
+        assert second.output("cat /etc/hostname; ls /usr/bin/ssh") == "benchwright\n/usr/bin/ssh"
+        second.process.kill()  # a power cut
+        second.process.wait()
+    assert hashlib.sha256(target.image.root.read_bytes()).hexdigest() == digest
+
+
+@pytest.mark.parametrize("way", ["poweroff", "poweroff -f", "reboot", "qmp"])
+def test_guest_ends_by_itself(way: str, tmp_path: Path) -> None:
+    with boot(tmp_path, "impair", plain_config()) as guest:
+        guest.wait_console(READY)
+        if way == "qmp":
+            guest.qmp("system_powerdown")
+        else:
+            guest.run(way)
+        assert guest.ended_by_itself()
+        assert guest.process.returncode == 0
+
+
+def test_missing_card_is_named(tmp_path: Path) -> None:
+    with boot(tmp_path, "impair", plain_config(), macs=["52:54:00:00:00:99"]) as guest:
+        assert guest.wait_console(READY, FAILED) == FAILED
+        assert "no interface with MAC 52:54:00:00:00:01" in guest.console()
+
+
+PORTS = (GuestInterface("52:54:00:00:00:02", "left"), GuestInterface("52:54:00:00:00:03", "right"))
+PEER_ADDRESSES = ("10.77.0.1", "10.77.0.2")
+DELAY_MS = 30
+
+
+@pytest.fixture
+def router(tmp_path: Path) -> Generator[ScratchGuest]:
+    """Boot an impairment guest between two veth peers in namespaces of their own, which it connects."""
+    config = replace(plain_config(*PORTS), bridges=(GuestBridge("br0", ("left", "right")),))
+    with boot(tmp_path, "impair", config) as guest:
+        guest.wait_console(READY)
+        names = [f"{guest.namespace}-{side}" for side in ("l", "r")]
+        try:
+            for number, (name, address) in enumerate(zip(names, PEER_ADDRESSES, strict=True), start=1):
+                _connect_peer(guest.namespace, name, f"tap{number}", address)
+            yield guest
+        finally:
+            for name in names:
+                subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
+
+
+def _connect_peer(namespace: str, peer: str, tap: str, address: str) -> None:
+    """Join a tap of QEMU's namespace and a veth to a new namespace by a bridge of their own."""
+    commands = f"""
+        ip netns add {peer}
+        ip -n {namespace} link add v-{tap} type veth peer name v0 netns {peer}
+        ip -n {namespace} link add b-{tap} type bridge forward_delay 0
+        ip -n {namespace} link set {tap} master b-{tap}
+        ip -n {namespace} link set v-{tap} master b-{tap} up
+        ip -n {namespace} link set b-{tap} up
+        ip -n {peer} address add {address}/24 dev v0
+        ip -n {peer} link set v0 up
+    """
+    for command in commands.strip().splitlines():
+        subprocess.run(command.split(), check=True, timeout=10)
+
+
+def _echo(guest: ScratchGuest, side: str, verb: str) -> list[str]:
+    program = str(Path(__file__).with_name("udp_echo.py"))
+    return [
+        "ip",
+        "netns",
+        "exec",
+        f"{guest.namespace}-{side}",
+        sys.executable,
+        program,
+        verb,
+        PEER_ADDRESSES[1],
+    ]
+
+
+def _shortest_round_trip_ns(guest: ScratchGuest) -> int:
+    return int(
+        subprocess.run(_echo(guest, "l", "measure"), check=True, capture_output=True, timeout=120).stdout
+    )
+
+
+def test_impairment_guest_forwards_and_delays(router: ScratchGuest) -> None:
+    assert router.output("uname -r") == router.image.kernel_release
+    with subprocess.Popen(_echo(router, "r", "serve"), stdout=subprocess.PIPE) as server:
+        try:
+            assert server.stdout is not None
+            assert server.stdout.readline() == b"ready\n"
+            plain_ns = _shortest_round_trip_ns(router)
+            router.output(f"tc qdisc add dev right root netem delay {DELAY_MS}ms limit 1000")
+            delayed_ns = _shortest_round_trip_ns(router)
+            router.output("tc qdisc del dev right root")
+            again_ns = _shortest_round_trip_ns(router)
+        finally:
+            server.kill()
+    assert delayed_ns >= DELAY_MS * 1_000_000
+    assert plain_ns < delayed_ns
+    assert again_ns < delayed_ns

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Provisioning in a guest: what is wrong is found, what is changed is put back."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hw.virtual.guest_config import GuestInterface
+from tests.targets.scratch_guest import ScratchGuest, boot, plain_config
+
+pytestmark = pytest.mark.simulated
+
+FOLDER = "/run/provision"
+SCRIPT = f"{FOLDER}/provision.sh"
+ON_TEST_CARD = f"{SCRIPT} --interface test0"
+UNDO = "/var/lib/benchwright/undo"
+TEST_CARD = GuestInterface("52:54:00:00:00:02", "test0", "10.77.0.100/24")
+
+
+@pytest.fixture(scope="module")
+def machine(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Generator[ScratchGuest]:
+    """Boot a target with the scripts on it."""
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        tar.add(repository / "targets" / "linux-rt" / "provision", arcname=".")
+    with boot(tmp_path_factory.mktemp("provision"), "target", plain_config(TEST_CARD)) as guest:
+        guest.wait_console("benchwright: ready")
+        copied = guest.run(f"mkdir {FOLDER} && tar -xC {FOLDER}", stdin=archive.getvalue())
+        assert copied.returncode == 0
+        yield guest
+
+
+@pytest.fixture
+def target(machine: ScratchGuest) -> Generator[ScratchGuest]:
+    """Give each test the machine as it booted."""
+    yield machine
+    machine.output(f"{SCRIPT} restore && [ ! -e {UNDO} ]")
+
+
+def facts(guest: ScratchGuest) -> str:
+    """Return the facts, byte for byte."""
+    return guest.output(f"{ON_TEST_CARD} facts")
+
+
+def lines(text: str) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """Return the items by name, and the summary."""
+    *items, summary = [json.loads(line) for line in text.splitlines()]
+    assert summary["type"] == "summary"
+    return {item["item"]: item for item in items}, summary
+
+
+def verb(
+    guest: ScratchGuest, command: str, exit_code: int
+) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """Run a verb on the test card that has to end with an exit code."""
+    done = guest.run(command)
+    assert done.returncode == exit_code, done.stderr.decode()
+    return lines(done.stdout.decode())
+
+
+def wrong(items: dict[str, dict[str, Any]]) -> set[str]:
+    """Return the names of the items that are not as wanted."""
+    return {name for name, item in items.items() if not item["ok"]}
+
+
+def test_apply_twice_then_restore_leaves_equal_facts(target: ScratchGuest) -> None:
+    before = facts(target)
+    _, first = verb(target, f"{ON_TEST_CARD} apply", 0)
+    assert first["changed"] > 0
+    _, second = verb(target, f"{ON_TEST_CARD} apply", 0)
+    assert second["changed"] == 0
+    assert facts(target) != before
+    items, _ = verb(target, f"{ON_TEST_CARD} check", 0)
+    assert items["kernel preempt-rt"]["found"] == "yes"
+    _, restored = verb(target, f"{SCRIPT} restore", 0)
+    assert restored["changed"] == first["changed"]
+    assert facts(target) == before
+    _, again = verb(target, f"{SCRIPT} restore", 0)
+    assert again["items"] == 0
+
+
+def test_check_names_what_is_wrong_and_changes_nothing(target: ScratchGuest) -> None:
+    before = facts(target)
+    items, summary = verb(target, f"{ON_TEST_CARD} check", 1)
+    assert facts(target) == before
+    assert "sysctl kernel/sched_rt_runtime_us" in wrong(items)
+    assert summary["wrong"] == len(wrong(items))
+    assert all(item["why"] for item in items.values())
+
+
+@pytest.mark.parametrize(
+    ("spoil", "item"),
+    [
+        ("sysctl -qw vm.swappiness=61", "sysctl vm/swappiness"),
+        ("sysctl -qw net.core.rmem_max=212992", "sysctl net/core/rmem_max"),
+        ("ethtool -K test0 gro off", "offload test0/gro"),
+        ("echo 100 >/sys/class/net/test0/gro_flush_timeout", "nic test0/gro_flush_timeout"),
+        ("mv /usr/sbin/ptp4l /usr/sbin/ptp4l.away", "tool ptp4l"),
+    ],
+)
+def test_one_spoilt_setting_fails_the_check_alone(target: ScratchGuest, spoil: str, item: str) -> None:
+    verb(target, f"{ON_TEST_CARD} apply", 0)
+    target.output(spoil)
+    try:
+        items, _ = verb(target, f"{ON_TEST_CARD} check", 1)
+        assert wrong(items) == {item}
+    finally:
+        target.output("[ ! -e /usr/sbin/ptp4l.away ] || mv /usr/sbin/ptp4l.away /usr/sbin/ptp4l")
+        target.output("ethtool -K test0 gro on; echo 0 >/sys/class/net/test0/gro_flush_timeout")
+
+
+def test_interrupts_of_the_test_card_alone_are_moved(target: ScratchGuest) -> None:
+    def cpus() -> dict[str, str]:
+        return {i["name"]: i["cpus"] for i in json.loads(facts(target))["interrupts"]}
+
+    before = cpus()
+    items, _ = verb(target, f"{ON_TEST_CARD} apply", 0)
+    moved = {name for name, where in cpus().items() if where != before[name]}
+    device = target.output("basename $(readlink -f /sys/class/net/test0/device)")
+    assert moved == {name for name in before if name.startswith(f"{device}-")}
+    assert {cpus()[name] for name in moved} == {"1"}
+    assert sum(name.startswith("irq_priority ") for name in items) == len(moved)
+
+
+def test_killed_apply_is_restored(target: ScratchGuest) -> None:
+    before = facts(target)
+    target.output(
+        f"{ON_TEST_CARD} apply >/dev/null 2>&1 & pid=$!; "
+        f"until [ -e {UNDO} ] && [ $(wc -l <{UNDO}) -ge 3 ]; do :; done; kill -9 $pid; wait $pid || :"
+    )
+    _, restored = verb(target, f"{SCRIPT} restore", 0)
+    assert restored["items"] >= 2
+    assert facts(target) == before
+
+
+def test_apply_after_a_killed_one_keeps_the_oldest_values(target: ScratchGuest) -> None:
+    before = facts(target)
+    target.output(f"head -n 40 {FOLDER}/settings.conf >/run/half.conf")
+    _, half = verb(target, f"{ON_TEST_CARD} --settings /run/half.conf apply", 0)
+    target.output(f"printf 'sysctl\\tvm/swappin' >>{UNDO}")  # a record that a crash cut off
+    _, whole = verb(target, f"{ON_TEST_CARD} apply", 0)
+    assert half["changed"] > 0
+    assert whole["changed"] > 0
+    _, restored = verb(target, f"{SCRIPT} restore", 0)
+    assert restored["changed"] == half["changed"] + whole["changed"]
+    assert facts(target) == before
+
+
+def test_undo_of_an_earlier_boot_is_dropped(target: ScratchGuest) -> None:
+    target.output(f"printf 'another boot\\nsysctl\\tvm/swappiness\\t13\\tend\\n' >{UNDO}")
+    _, restored = verb(target, f"{SCRIPT} restore", 0)
+    assert restored["items"] == 0
+    assert target.output("sysctl -n vm.swappiness") != "13"
+    assert target.output(f"test -e {UNDO} || echo gone") == "gone"
+
+
+def test_refused_value_is_reported_and_still_restored(target: ScratchGuest) -> None:
+    target.output("printf '# Out of range.\\nsysctl vm/swappiness 9999\\n' >/run/refused.conf")
+    items, _ = verb(target, f"{SCRIPT} --settings /run/refused.conf apply", 1)
+    assert "refuses" in items["sysctl vm/swappiness"]["note"]
+
+
+def test_without_an_interface_no_card_is_touched(target: ScratchGuest) -> None:
+    items, _ = verb(target, f"{SCRIPT} apply", 0)
+    cards = {
+        name: item for name, item in items.items() if name.split()[0] in ("offload", "coalesce", "irq_cpu")
+    }
+    assert cards
+    assert {item["status"] for item in cards.values()} == {"not applicable"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("--settings /run/bad.conf check", '/run/bad.conf:2: unknown kind "sysctll"'),
+        ("--settings /run/absent.conf check", "/run/absent.conf cannot be read"),
+        ("--interface none0 check", "there is no interface none0"),
+        ("improve", "unknown verb improve"),
+        ("", "one verb is needed"),
+        ("--fast check", "unknown option --fast"),
+    ],
+)
+def test_bad_input_is_refused(machine: ScratchGuest, arguments: str, said: str) -> None:
+    machine.output("printf '# Wrong.\\nsysctll vm/swappiness 0\\n' >/run/bad.conf")
+    done = machine.run(f"{SCRIPT} {arguments}")
+    assert done.returncode == 2
+    assert said in done.stderr.decode()
