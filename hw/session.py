@@ -31,7 +31,7 @@ from hw.protocols import Impairment, Node
 from hw.reservation import reserve
 from hw.tools import local_tool
 from hw.virtual import network
-from hw.virtual.host import keep_real_time_running, restore_sysctl
+from hw.virtual.host import allow_congestion_control, keep_real_time_running, restore_sysctl
 
 RUN_FOLDER = Path("/run/benchwright")
 BOOT_DEADLINE_S = 60.0
@@ -145,6 +145,7 @@ class Bench:
         spec = self.spec.virtual
         assert spec is not None
         keep_real_time_running(self.journal)
+        allow_congestion_control(self.journal, network.PRODUCER_SYSCTLS["net.ipv4.tcp_congestion_control"])
         for node in self.spec.nodes.values():
             if node.kind is NodeKind.NAMESPACE:
                 self.journal.record("namespace", name=self.namespace(node.name))

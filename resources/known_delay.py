@@ -135,7 +135,7 @@ def _clock_wander_ns(answer: ReplayAnswers) -> int:
 
 def _received_minus_sent_ns(path: Path) -> list[int]:
     with path.open(newline="") as file:
-        return [int(row["received_minus_sent_ns"]) for row in csv.DictReader(file)]
+        return [int(row["received_minus_scheduled_ns"]) - int(row["lateness_ns"]) for row in csv.DictReader(file)]
 
 
 def known_delay_record(

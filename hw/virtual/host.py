@@ -11,6 +11,8 @@ from hw.journal import Journal
 
 REAL_TIME_RUNTIME = Path("/proc/sys/kernel/sched_rt_runtime_us")
 
+ALLOWED_CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+
 
 def keep_real_time_running(journal: Journal) -> None:
     """Switch off the kernel's throttling of real-time threads: it would stop an emulated CPU for 50 ms in each second."""
@@ -18,6 +20,14 @@ def keep_real_time_running(journal: Journal) -> None:
     if found != "-1":
         journal.record("sysctl", path=str(REAL_TIME_RUNTIME), value=found)
         REAL_TIME_RUNTIME.write_text("-1\n")
+
+
+def allow_congestion_control(journal: Journal, name: str) -> None:
+    """Let the bench's namespaces choose a congestion control, which the kernel grants only where the host allows it."""
+    found = ALLOWED_CONGESTION_CONTROL.read_text().strip()
+    if name not in found.split():
+        journal.record("sysctl", path=str(ALLOWED_CONGESTION_CONTROL), value=found)
+        ALLOWED_CONGESTION_CONTROL.write_text(f"{found} {name}\n")
 
 
 def restore_sysctl(change: Mapping[str, Any]) -> None:

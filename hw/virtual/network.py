@@ -22,8 +22,11 @@ from hw.errors import BenchError
 
 SWITCH_BRIDGES = ("br-test", "br-control", "br-impair")
 
-# Per-namespace settings of a data producer: bursts that come 2 to 12 times a second must not fall back to slow start.
+# Per-namespace settings of a data producer: bursts that come 2 to 12 times a second must not fall back to slow start. BBR, which
+# some machines have as default, shrinks its window to 4 packets for 200 ms every 10 s (PROBE_RTT): a 640 KB message that falls
+# into that takes 50 to 130 ms.
 PRODUCER_SYSCTLS = {
+    "net.ipv4.tcp_congestion_control": "cubic",
     "net.ipv4.tcp_slow_start_after_idle": "0",
     "net.ipv4.tcp_no_metrics_save": "1",
     "net.ipv4.tcp_wmem": "4096 1048576 8388608",
