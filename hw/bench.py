@@ -150,7 +150,9 @@ def load_bench(path: Path) -> BenchSpec:
     labgrid = top.table_of("targets", optional=True)
     for name in ("tools", "images", "paths", "options", "imports", "features"):
         if top.has(name):
-            raise ConfigError(f"{path}: {name}: labgrid's key is not used by Benchwright; put it under targets")
+            raise ConfigError(
+                f"{path}: {name}: labgrid's key is not used by Benchwright; put it under targets"
+            )
     top.finish()
     document_targets: dict[str, Any] = yaml.safe_load(path.read_text()).get("targets") or {}
     spec = _read_section(path, section, document_targets)
@@ -194,7 +196,9 @@ def _node(name: str, table: Fields) -> NodeSpec:
 
 
 def _clock(name: str, table: Fields) -> ClockSpec:
-    spec = ClockSpec(name, table.text("node"), _address(table, "address"), table.integer("port", 1, 65535, 19999))
+    spec = ClockSpec(
+        name, table.text("node"), _address(table, "address"), table.integer("port", 1, 65535, 19999)
+    )
     table.finish()
     return spec
 
@@ -224,7 +228,9 @@ def _producers(section: Fields) -> dict[int, ProducerSpec]:
 def _impairment(table: Fields | None) -> ImpairmentSpec | None:
     if table is None:
         return None
-    spec = ImpairmentSpec(table.text("node"), table.text("interface"), table.integers("producers", 1, 655, ()))
+    spec = ImpairmentSpec(
+        table.text("node"), table.text("interface"), table.integers("producers", 1, 655, ())
+    )
     table.finish()
     return spec
 
@@ -241,7 +247,9 @@ def _witness(table: Fields | None) -> WitnessSpec | None:
     if table is None:
         return None
     spec = WitnessSpec(
-        table.text("node"), table.integers("cpus", 0, 4095), table.integer("threshold_us", 10, 1_000_000, 2000)
+        table.text("node"),
+        table.integers("cpus", 0, 4095),
+        table.integer("threshold_us", 10, 1_000_000, 2000),
     )
     table.finish()
     return spec
@@ -265,7 +273,9 @@ def _address(table: Fields, key: str) -> str:
     try:
         return str(ipaddress.IPv4Address(text))
     except ValueError as error:
-        raise ConfigError(f"{table.file}: {table.table}.{key}: must be an IPv4 address, found {text!r}") from error
+        raise ConfigError(
+            f"{table.file}: {table.table}.{key}: must be an IPv4 address, found {text!r}"
+        ) from error
 
 
 def _network(table: Fields, key: str) -> str:
@@ -273,21 +283,27 @@ def _network(table: Fields, key: str) -> str:
     try:
         return str(ipaddress.IPv4Network(text))
     except ValueError as error:
-        raise ConfigError(f"{table.file}: {table.table}.{key}: must be an IPv4 network, found {text!r}") from error
+        raise ConfigError(
+            f"{table.file}: {table.table}.{key}: must be an IPv4 network, found {text!r}"
+        ) from error
 
 
 def _check_references(spec: BenchSpec, labgrid_names: set[str]) -> None:
     def refer(where: str, name: str, among: object, what: str) -> None:
         names = sorted(str(item) for item in among)  # type: ignore[attr-defined]
         if name not in names:
-            raise ConfigError(f"{spec.path}: benchwright.{where}: no {what} {name!r}; there are: {', '.join(names)}")
+            raise ConfigError(
+                f"{spec.path}: benchwright.{where}: no {what} {name!r}; there are: {', '.join(names)}"
+            )
 
     refer("reference_clock", spec.reference_clock, spec.clocks, "clock")
     for node in spec.nodes.values():
         if node.kind is NodeKind.LABGRID:
             refer(f"nodes.{node.name}", node.name, labgrid_names, "labgrid target")
         if node.kind is NodeKind.NAMESPACE and spec.virtual is None:
-            raise ConfigError(f"{spec.path}: benchwright.nodes.{node.name}.kind: namespace needs a virtual section")
+            raise ConfigError(
+                f"{spec.path}: benchwright.nodes.{node.name}.kind: namespace needs a virtual section"
+            )
     for clock in spec.clocks.values():
         refer(f"clocks.{clock.name}.node", clock.node, spec.nodes, "node")
     for target in spec.targets.values():
@@ -295,6 +311,10 @@ def _check_references(spec: BenchSpec, labgrid_names: set[str]) -> None:
     for producer in spec.producers.values():
         refer(f"producers.{producer.number}.node", producer.node, spec.nodes, "node")
         refer(f"nodes.{producer.node}.clock", spec.nodes[producer.node].clock, spec.clocks, "clock")
-    for where, part in (("impairment", spec.impairment), ("capture", spec.capture), ("witness", spec.witness)):
+    for where, part in (
+        ("impairment", spec.impairment),
+        ("capture", spec.capture),
+        ("witness", spec.witness),
+    ):
         if part is not None:
             refer(f"{where}.node", part.node, spec.nodes, "node")

@@ -74,7 +74,9 @@ class Fields:
             raise self._wrong(key, value, "true or false")
         return value
 
-    def integers(self, key: str, low: int, high: int, default: Sequence[int] | None = _REQUIRED) -> tuple[int, ...]:
+    def integers(
+        self, key: str, low: int, high: int, default: Sequence[int] | None = _REQUIRED
+    ) -> tuple[int, ...]:
         """Return a list of integers, each in low..high."""
         value = self._take(key, default)
         if isinstance(value, str) or not isinstance(value, Sequence):
@@ -92,7 +94,9 @@ class Fields:
             return {}
         for name in inner._data:
             inner._asked.add(name)
-        return {name: Fields(value, self.file, f"{inner.table}.{name}") for name, value in inner._data.items()}
+        return {
+            name: Fields(value, self.file, f"{inner.table}.{name}") for name, value in inner._data.items()
+        }
 
     def child(self, key: str, optional: bool = False) -> Fields | None:
         """Return an inner table, or None where it is optional and absent."""

@@ -23,7 +23,9 @@ UndoAction = Callable[[Mapping[str, Any]], None]
 class Journal:
     """The undo journal of one bench; hold the reservation before touching it."""
 
-    def __init__(self, bench_name: str, actions: Mapping[str, UndoAction], folder: Path = JOURNAL_FOLDER) -> None:
+    def __init__(
+        self, bench_name: str, actions: Mapping[str, UndoAction], folder: Path = JOURNAL_FOLDER
+    ) -> None:
         """Open the journal, without undoing anything yet.
 
         Args:

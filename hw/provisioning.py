@@ -55,16 +55,25 @@ class Provisioner:
         items = self._items("apply", folder / "apply.ndjson")
         wrong = [item for item in items if item["status"] == "wrong"]
         if wrong:
-            named = "; ".join(f"{item['item']}: wanted {item['wanted']}, found {item['found']} {item['note']}".strip() for item in wrong)
+            named = "; ".join(
+                f"{item['item']}: wanted {item['wanted']}, found {item['found']} {item['note']}".strip()
+                for item in wrong
+            )
             raise BenchError(f"target {self._target.kind} cannot be provisioned: {named}")
         facts = self._facts()
         (folder / "facts-after.json").write_text(json.dumps(facts, indent=1) + "\n")
-        absent = [f"{item['item']}: not applicable: {item['note']}" for item in items if item["status"] == "not applicable"]
+        absent = [
+            f"{item['item']}: not applicable: {item['note']}"
+            for item in items
+            if item["status"] == "not applicable"
+        ]
         return Provisioned(facts, sum(bool(item["changed"]) for item in items), absent)
 
     def check(self) -> list[dict[str, Any]]:
         """Return the settings that are not as wanted; changes nothing."""
-        return [item for item in self._parse(self._verb("check", ok_codes=(0, 1))) if item["status"] == "wrong"]
+        return [
+            item for item in self._parse(self._verb("check", ok_codes=(0, 1))) if item["status"] == "wrong"
+        ]
 
     def facts(self) -> dict[str, Any]:
         """Return what the target is, as read from it now."""
@@ -98,7 +107,9 @@ class Provisioner:
         done = self._node.run(argv, timeout_s=60.0, check=False)
         if done.exit_code not in ok_codes:
             detail = (done.stderr.strip() or done.stdout.strip())[-500:]
-            raise BenchError(f"target {self._target.kind}: provisioning `{verb}`: exit code {done.exit_code}: {detail}")
+            raise BenchError(
+                f"target {self._target.kind}: provisioning `{verb}`: exit code {done.exit_code}: {detail}"
+            )
         return done.stdout
 
     def _copy(self) -> None:

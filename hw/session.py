@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """An open bench: reserved, built where it is virtual, its nodes powered and reached; undone when it closes.
 
-    with open_bench(Path("hw/benches/virtual.yaml")) as bench:
-        bench.power_on(["linux-rt"])
-        bench.node("linux-rt").run(["uname", "-a"])
+with open_bench(Path("hw/benches/virtual.yaml")) as bench:
+    bench.power_on(["linux-rt"])
+    bench.node("linux-rt").run(["uname", "-a"])
 """
 
 from __future__ import annotations
@@ -116,7 +116,9 @@ class Bench:
             CapabilityError: It has none.
         """
         if self.spec.impairment is None:
-            raise CapabilityError(f"bench {self.spec.name}: no impairment node; add benchwright.impairment to {self.spec.path}")
+            raise CapabilityError(
+                f"bench {self.spec.name}: no impairment node; add benchwright.impairment to {self.spec.path}"
+            )
         return NetemImpairment(self, self.spec.impairment)
 
     def namespace(self, node_name: str) -> str:
@@ -211,7 +213,9 @@ class Bench:
             driver = target.get_driver("CommandProtocol")
         except Exception as error:
             console = self.console(name)[-400:].strip()
-            raise BenchError(f"node {name} does not answer over SSH: {error}; console: {console or 'silent'}") from error
+            raise BenchError(
+                f"node {name} does not answer over SSH: {error}; console: {console or 'silent'}"
+            ) from error
         node = SshNode(name, spec.clock, spec.priority, driver)
         if guest is not None and spec.clock in self.spec.clocks:
             settings = [f"{key}={value}" for key, value in network.PRODUCER_SYSCTLS.items()]
@@ -290,5 +294,3 @@ def clean(path: Path) -> int:
     spec = load_bench(path)
     with reserve(spec.name):
         return Journal(spec.name, UNDO_ACTIONS).undo()
-
-

@@ -74,9 +74,13 @@ def median_transit_ns(before: Path, behind: Path) -> int:
         MeasurementError: Fewer than 10 packets are in both.
     """
     first, second = _unique_times(before), _unique_times(behind)
-    transits = [second[key] - time_ns for key, time_ns in first.items() if key in second and second[key] >= time_ns]
+    transits = [
+        second[key] - time_ns for key, time_ns in first.items() if key in second and second[key] >= time_ns
+    ]
     if len(transits) < SEEN_AT_LEAST:
-        raise MeasurementError(f"{before.name}, {behind.name}: only {len(transits)} packets are in both, {SEEN_AT_LEAST} are needed")
+        raise MeasurementError(
+            f"{before.name}, {behind.name}: only {len(transits)} packets are in both, {SEEN_AT_LEAST} are needed"
+        )
     return round(median(transits))
 
 

@@ -55,7 +55,9 @@ def serve_clocks(bench: Bench, names: Iterable[str], duration_ms: int, folder: P
     return jobs
 
 
-def measure_clock_lines(bench: Bench, names: Iterable[str], duration_ms: int, folder: Path) -> dict[str, ClockLine]:
+def measure_clock_lines(
+    bench: Bench, names: Iterable[str], duration_ms: int, folder: Path
+) -> dict[str, ClockLine]:
     """Measure clocks against the reference clock, all at once.
 
     Args:
@@ -81,7 +83,14 @@ def measure_clock_lines(bench: Bench, names: Iterable[str], duration_ms: int, fo
             continue
         clock = bench.spec.clocks[name]
         argv = [bench.tool(reference.node), "offset", "--peer", f"{clock.address}:{clock.port}"]
-        argv += ["--duration-ms", str(duration_ms), "--interval-ms", "100", "--priority", str(client.priority)]
+        argv += [
+            "--duration-ms",
+            str(duration_ms),
+            "--interval-ms",
+            "100",
+            "--priority",
+            str(client.priority),
+        ]
         jobs[name] = client.start(argv, folder / f"offset-{name}")
     for name, job in jobs.items():
         code = job.wait(duration_ms / 1000 + 20.0)

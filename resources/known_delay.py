@@ -17,7 +17,17 @@ from statistics import median
 from hw.bench import TargetSpec
 from hw.errors import MeasurementError
 from hw.session import Bench
-from reports import RULE, SCHEMA, Conditions, Evidence, Limit, Measurement, Subject, Uncertainty, UncertaintyPart
+from reports import (
+    RULE,
+    SCHEMA,
+    Conditions,
+    Evidence,
+    Limit,
+    Measurement,
+    Subject,
+    Uncertainty,
+    UncertaintyPart,
+)
 from reports.known_delay import KnownDelay, judge_known_delay
 from reports.record import utc_now
 from reports.sampling import quantile_ranks
@@ -35,7 +45,14 @@ WARMUP_MS = 3000
 
 
 def find_known_delay(
-    bench: Bench, target: TargetSpec, pattern: Pattern, profile: Profile, producer: int, delay_ns: int, folder: Path, progress: Progress
+    bench: Bench,
+    target: TargetSpec,
+    pattern: Pattern,
+    profile: Profile,
+    producer: int,
+    delay_ns: int,
+    folder: Path,
+    progress: Progress,
 ) -> KnownDelay:
     """Make a delay and find it.
 
@@ -55,7 +72,11 @@ def find_known_delay(
     """
     impairment = bench.impairment()
     settings = ReplaySettings(
-        pattern=Path(), phase="staggered", warmup_ms=WARMUP_MS, duration_ms=profile.known_delay_ms, only_producers=(producer,)
+        pattern=Path(),
+        phase="staggered",
+        warmup_ms=WARMUP_MS,
+        duration_ms=profile.known_delay_ms,
+        only_producers=(producer,),
     )
     latencies: dict[str, list[int]] = {}
     transits: dict[str, int | None] = {}
@@ -135,11 +156,18 @@ def _clock_wander_ns(answer: ReplayAnswers) -> int:
 
 def _received_minus_sent_ns(path: Path) -> list[int]:
     with path.open(newline="") as file:
-        return [int(row["received_minus_scheduled_ns"]) - int(row["lateness_ns"]) for row in csv.DictReader(file)]
+        return [
+            int(row["received_minus_scheduled_ns"]) - int(row["lateness_ns"]) for row in csv.DictReader(file)
+        ]
 
 
 def known_delay_record(
-    found: KnownDelay, run_id: str, subject: Subject, conditions: Conditions, simulated: bool, evidence: Sequence[Evidence]
+    found: KnownDelay,
+    run_id: str,
+    subject: Subject,
+    conditions: Conditions,
+    simulated: bool,
+    evidence: Sequence[Evidence],
 ) -> Measurement:
     """Return the record: the error of the found delay against +-U, which has thereby been used up."""
     allowed_ns = found.uncertainty.expanded

@@ -9,10 +9,19 @@ import reports.answers as answers
 from hw.bench import TargetSpec
 from hw.errors import CapabilityError, MeasurementError
 from hw.session import Bench
-from reports import Conditions, Evidence, Limit, Measurement, Requirement, RunFolder, Subject, latency_measurement
+from reports import (
+    Conditions,
+    Evidence,
+    Limit,
+    Measurement,
+    Requirement,
+    RunFolder,
+    Subject,
+    latency_measurement,
+)
+from reports.known_delay import KnownDelay
 from reports.latency import Replay as JudgedReplay
 from reports.sampling import required_samples
-from reports.known_delay import KnownDelay
 from resources.known_delay import known_delay_record
 from resources.profiles import Profile
 from resources.replay import ReplayAnswers
@@ -26,7 +35,14 @@ class LatencyEvidence:
     """Collects what a verdict on latency rests on, for one subject (target, stack, clock)."""
 
     def __init__(
-        self, bench: Bench, target: TargetSpec, stack: str, clock: str, profile: Profile, requirements: Requirements, folder: Path
+        self,
+        bench: Bench,
+        target: TargetSpec,
+        stack: str,
+        clock: str,
+        profile: Profile,
+        requirements: Requirements,
+        folder: Path,
     ) -> None:
         """Begin with no evidence.
 
@@ -66,7 +82,10 @@ class LatencyEvidence:
         return latency_measurement(
             stream,
             Requirement(
-                requirement.id, Limit(requirement.upper_ns, None, requirement.source), self.n_required, requirement.allowed_lost
+                requirement.id,
+                Limit(requirement.upper_ns, None, requirement.source),
+                self.n_required,
+                requirement.allowed_lost,
             ),
             self._judged_replay(run),
             run_id=run.run_id,
@@ -82,7 +101,9 @@ class LatencyEvidence:
         path = self.folder / "known_delay.json"
         path.write_text(found.to_text())
         files = [run.evidence(path)]
-        return known_delay_record(found, run.run_id, self._subject(""), self._conditions(), self.bench.spec.simulated, files)
+        return known_delay_record(
+            found, run.run_id, self._subject(""), self._conditions(), self.bench.spec.simulated, files
+        )
 
     def _judged_replay(self, run: RunFolder) -> JudgedReplay:
         if self.answers is None:
@@ -92,7 +113,9 @@ class LatencyEvidence:
             replayed = self.answers
             self._judged = JudgedReplay(
                 recv=answers.recv_result(replayed.recv),
-                clock_of_producer={number: spec.nodes[producer.node].clock for number, producer in spec.producers.items()},
+                clock_of_producer={
+                    number: spec.nodes[producer.node].clock for number, producer in spec.producers.items()
+                },
                 sends=[answers.send_result(result) for result in replayed.sends.values()],
                 witness=answers.witness_result(replayed.witness) if replayed.witness is not None else None,
                 witness_clock=spec.nodes[spec.witness.node].clock if spec.witness is not None else "",
@@ -100,7 +123,9 @@ class LatencyEvidence:
                 faults=replayed.faults,
             )
             names = ("plan.toml", "recv.ndjson", "misses.ndjson", "witness.ndjson")
-            self._references = tuple(run.evidence(self.folder / name) for name in names if (self.folder / name).exists())
+            self._references = tuple(
+                run.evidence(self.folder / name) for name in names if (self.folder / name).exists()
+            )
         return self._judged
 
     def _misses(self) -> list[answers.Miss]:
@@ -108,7 +133,13 @@ class LatencyEvidence:
         return answers.read_misses(path.read_text().splitlines()) if path.exists() else []
 
     def _subject(self, stream: str) -> Subject:
-        return Subject(bench=self.bench.spec.name, target=self.target.kind, stack=self.stack, clock=self.clock, stream=stream or None)
+        return Subject(
+            bench=self.bench.spec.name,
+            target=self.target.kind,
+            stack=self.stack,
+            clock=self.clock,
+            stream=stream or None,
+        )
 
     def _conditions(self) -> Conditions:
         phase = str(self.answers.recv.get("phase", "")) if self.answers is not None else "single-producer"

@@ -45,7 +45,12 @@ class Pattern:
 
     def text(self, producers: Sequence[int] = ()) -> str:
         """Return the pattern as a file's text, of these producers only where some are named."""
-        parts = ["[pattern]", 'schema = "benchwright.pattern/1"', f'name = "{self.name}"', f'source = "{self.source}"']
+        parts = [
+            "[pattern]",
+            'schema = "benchwright.pattern/1"',
+            f'name = "{self.name}"',
+            f'source = "{self.source}"',
+        ]
         for stream in self.streams:
             if producers and stream.producer not in producers:
                 continue
@@ -81,7 +86,6 @@ def load_pattern(path: Path, phase: str = "aligned-12") -> Pattern:
         source=str(answer["source"]).replace('"', "'"),
         phase=str(answer["phase"]),
         streams=tuple(
-            Stream(**{name: item[name] for name in Stream.__dataclass_fields__})
-            for item in answer["streams"]
+            Stream(**{name: item[name] for name in Stream.__dataclass_fields__}) for item in answer["streams"]
         ),
     )

@@ -64,7 +64,9 @@ def write_plan(
     numbers = settings.only_producers or tuple(sorted(spec.producers))
     missing = [number for number in numbers if number not in spec.producers]
     if missing:
-        raise CapabilityError(f"bench {spec.name}: no producer {missing[0]}; add it under benchwright.producers")
+        raise CapabilityError(
+            f"bench {spec.name}: no producer {missing[0]}; add it under benchwright.producers"
+        )
     clocks = sorted({spec.nodes[spec.producers[number].node].clock for number in numbers})
     parts = [
         "[run]",

@@ -56,7 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m resources.qualify", description=(__doc__ or "").split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m resources.qualify", description=(__doc__ or "").split("\n")[0]
+    )
     parser.add_argument("--bench", type=Path, default=Path("hw/benches/virtual.yaml"), help="bench file")
     parser.add_argument("--profile", default="ci", help="ci (minutes), acceptance (hours) or soak (a day)")
     parser.add_argument("--suite", type=Path, default=Path("robot"), help="folder or file of suites")
@@ -119,7 +121,11 @@ def _failures(path: Path) -> list[str]:
         tree = ElementTree.parse(path)
     except (OSError, ElementTree.ParseError):
         return []
-    return [f"{item.get('message', '')} {item.text or ''}" for item in tree.iter() if item.tag in ("failure", "error")]
+    return [
+        f"{item.get('message', '')} {item.text or ''}"
+        for item in tree.iter()
+        if item.tag in ("failure", "error")
+    ]
 
 
 def _latest(results: Path) -> Path | None:

@@ -55,7 +55,13 @@ class Replay:
     """A replay in the making; `run` does it all."""
 
     def __init__(
-        self, bench: Bench, target: TargetSpec, pattern: Pattern, settings: ReplaySettings, folder: Path, progress: Progress
+        self,
+        bench: Bench,
+        target: TargetSpec,
+        pattern: Pattern,
+        settings: ReplaySettings,
+        folder: Path,
+        progress: Progress,
     ) -> None:
         """Prepare a replay.
 
@@ -96,7 +102,9 @@ class Replay:
         total_ms = self.settings.warmup_ms + self.settings.duration_ms + self.settings.grace_ms
         with ExitStack() as stack:
             life_ms = total_ms + 2 * CLOCK_MEASURING_MS + 60_000
-            for job in serve_clocks(self.bench, dict.fromkeys([*clocks, spec.reference_clock]), life_ms, self.folder):
+            for job in serve_clocks(
+                self.bench, dict.fromkeys([*clocks, spec.reference_clock]), life_ms, self.folder
+            ):
                 stack.callback(job.stop)
             self.progress(f"measuring {len(clocks)} clocks by two-way time transfer")
             before = measure_clock_lines(self.bench, clocks, CLOCK_MEASURING_MS, self.folder / "before")
@@ -108,7 +116,9 @@ class Replay:
             after = measure_clock_lines(self.bench, clocks, CLOCK_MEASURING_MS, self.folder / "after")
         return ReplayAnswers(**{**answers, "lines_after": after})
 
-    def _start(self, stack: ExitStack, plan: str, nodes: Sequence[str], numbers: Sequence[int], start_ns: int) -> _Started:
+    def _start(
+        self, stack: ExitStack, plan: str, nodes: Sequence[str], numbers: Sequence[int], start_ns: int
+    ) -> _Started:
         plan_file = self.folder / "plan.toml"
         plan_file.write_text(plan)
         total_ms = self.settings.warmup_ms + self.settings.duration_ms + self.settings.grace_ms
@@ -129,7 +139,9 @@ class Replay:
             job.wait_ready(10.0)
         late_ns = _reference_now_ns(self.settings.tai_utc_s) - start_ns
         if late_ns > 0:
-            raise BenchError(f"the producers were ready {late_ns / 1e6:.0f} ms after the agreed start: the bench is too slow")
+            raise BenchError(
+                f"the producers were ready {late_ns / 1e6:.0f} ms after the agreed start: the bench is too slow"
+            )
         return _Started(recv, sends, witness, captures)
 
     def _start_recv(self, plan_file: Path) -> Job:
@@ -137,7 +149,15 @@ class Replay:
         remote = self._place(self.target.node, plan_file)
         out = f"{Path(remote).parent}/recv"
         node.run(["mkdir", "-p", out])
-        argv = [self.bench.tool(self.target.node), "recv", remote, "--out", out, "--priority", str(node.priority)]
+        argv = [
+            self.bench.tool(self.target.node),
+            "recv",
+            remote,
+            "--out",
+            out,
+            "--priority",
+            str(node.priority),
+        ]
         if self.log_messages:
             argv.append("--log")
         return node.start(argv, self.folder / "recv")
@@ -153,7 +173,14 @@ class Replay:
         if spec is None:
             return None
         argv = [self.bench.tool(spec.node), "witness", "--cpu", ",".join(str(cpu) for cpu in spec.cpus)]
-        argv += ["--duration-ms", str(duration_ms), "--threshold-us", str(spec.threshold_us), "--priority", "90"]
+        argv += [
+            "--duration-ms",
+            str(duration_ms),
+            "--threshold-us",
+            str(spec.threshold_us),
+            "--priority",
+            "90",
+        ]
         job = self.bench.node(spec.node).start(argv, self.folder / "witness")
         job.wait_ready(10.0)
         return job
@@ -161,7 +188,9 @@ class Replay:
     def _start_capture(self, interface: str) -> Job:
         spec = self.bench.spec.capture
         if spec is None:
-            raise CapabilityError(f"bench {self.bench.spec.name}: no capture node; add benchwright.capture to its file")
+            raise CapabilityError(
+                f"bench {self.bench.spec.name}: no capture node; add benchwright.capture to its file"
+            )
         argv = ["tcpdump", "-i", interface, "-s", "128", "-B", "65536", "--time-stamp-precision=nano", "-n"]
         argv += ["-w", str(self._capture_file(interface)), "tcp or udp"]
         return self.bench.node(spec.node).start(argv, self.folder / f"capture-{interface}")
@@ -182,7 +211,9 @@ class Replay:
 
     def _wait_in_silence(self, start_ns: int, total_ms: int) -> None:
         counting_s = self.settings.duration_ms / 1000
-        begin_s = (start_ns - _reference_now_ns(self.settings.tai_utc_s)) / 1e9 + self.settings.warmup_ms / 1000
+        begin_s = (
+            start_ns - _reference_now_ns(self.settings.tai_utc_s)
+        ) / 1e9 + self.settings.warmup_ms / 1000
         self.progress(f"replaying {self.pattern.name}: warming up")
         time.sleep(max(begin_s, 0.0))
         deadline = time.monotonic() + counting_s
@@ -247,5 +278,3 @@ class Replay:
 def _reference_now_ns(tai_utc_s: int) -> int:
     """Return TAI now, on the clock of this machine (the reference of every bench that it drives)."""
     return time.time_ns() + tai_utc_s * 1_000_000_000
-
-

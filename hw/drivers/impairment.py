@@ -38,9 +38,15 @@ class NetemImpairment:
         if not 0.0 <= loss_percent <= 100.0:
             raise ConfigError(f"loss_percent: must be in 0..100, found {loss_percent}")
         allowed = self._spec.producers
-        wrong = [number for number in producers if number not in self._bench.spec.producers or (allowed and number not in allowed)]
+        wrong = [
+            number
+            for number in producers
+            if number not in self._bench.spec.producers or (allowed and number not in allowed)
+        ]
         if wrong:
-            raise CapabilityError(f"bench {self._bench.spec.name}: the impairment node is not on the link of producer {wrong[0]}")
+            raise CapabilityError(
+                f"bench {self._bench.spec.name}: the impairment node is not on the link of producer {wrong[0]}"
+            )
         self._bench.power_on([self._spec.node])
         loss = ["loss", f"{loss_percent:g}%"] if loss_percent else []
         self._bench.node(self._spec.node).run(
@@ -67,7 +73,5 @@ class NetemImpairment:
         node = self._bench.spec.producers[number].node
         switch = self._bench.namespace("switch")
         for port in (node, f"t-{node}"):
-            if port in network.ports(switch, "br-test") and bridge != "br-test":
-                network.move_port(switch, port, bridge)
-            elif port in network.ports(switch, "br-impair") and bridge != "br-impair":
+            if (port in network.ports(switch, "br-test") and bridge != "br-test") or (port in network.ports(switch, "br-impair") and bridge != "br-impair"):
                 network.move_port(switch, port, bridge)

@@ -91,9 +91,15 @@ class LocalNode:
         output, errors = stem.with_suffix(".ndjson"), stem.with_suffix(".err")
         with output.open("wb") as out, errors.open("wb") as err:
             process = subprocess.Popen(
-                [*self._prefix, *argv], stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+                [*self._prefix, *argv],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
             )
-        return LocalJob(f"{Path(argv[0]).name} {argv[1] if len(argv) > 1 else ''} on {self.name}", process, output, errors)
+        return LocalJob(
+            f"{Path(argv[0]).name} {argv[1] if len(argv) > 1 else ''} on {self.name}", process, output, errors
+        )
 
     def put(self, local: Path, remote: str) -> None:
         """Copy a file within this machine."""
@@ -110,7 +116,9 @@ def require_success(node: str, completed: Completed) -> None:
     """Raise BenchError unless the command's exit code is 0."""
     if completed.exit_code != 0:
         detail = completed.stderr.strip() or completed.stdout.strip() or "no output"
-        raise BenchError(f"{node}: {' '.join(completed.argv)}: exit code {completed.exit_code}: {detail[-500:]}")
+        raise BenchError(
+            f"{node}: {' '.join(completed.argv)}: exit code {completed.exit_code}: {detail[-500:]}"
+        )
 
 
 def says_ready(output: Path) -> bool:

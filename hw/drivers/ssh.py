@@ -82,7 +82,9 @@ class SshJob:
                 return
             code = self._exit_code()
             if code is not None:
-                raise BenchError(f"{self.name}: ended with exit code {code} before it was ready: {tail(self._errors)}")
+                raise BenchError(
+                    f"{self.name}: ended with exit code {code} before it was ready: {tail(self._errors)}"
+                )
             if time.monotonic() > deadline:
                 raise BenchError(f"{self.name}: not ready after {timeout_s:g} s: {tail(self._errors)}")
             time.sleep(0.1)
@@ -101,7 +103,10 @@ class SshJob:
     def stop(self) -> None:
         """Ask the tool to end."""
         pid_file = shlex.quote(f"{self._folder}/pid")
-        self._node.run(["sh", "-c", f"[ -e {shlex.quote(self._folder)}/rc ] || kill -TERM $(cat {pid_file})"], check=False)
+        self._node.run(
+            ["sh", "-c", f"[ -e {shlex.quote(self._folder)}/rc ] || kill -TERM $(cat {pid_file})"],
+            check=False,
+        )
 
     def fetch(self) -> Path:
         """Copy the answers so far."""
@@ -145,7 +150,9 @@ class SshNode:
         text = "\n".join(out) + ("\n" if out else "")
         completed = Completed(tuple(argv), code, text, "\n".join(err))
         if code == 255:
-            raise BenchError(f"{self.name}: the SSH connection broke at {' '.join(argv)}: {completed.stderr[-300:]}")
+            raise BenchError(
+                f"{self.name}: the SSH connection broke at {' '.join(argv)}: {completed.stderr[-300:]}"
+            )
         if check:
             require_success(self.name, completed)
         return completed
@@ -161,7 +168,9 @@ class SshNode:
         )
         script = f"rm -rf {folder}; mkdir -p {folder}; setsid sh -c {shlex.quote(launcher)} </dev/null >/dev/null 2>&1 &"
         self.run(["sh", "-c", script])
-        return SshJob(self, f"{Path(argv[0]).name} {argv[1] if len(argv) > 1 else ''} on {self.name}", folder, stem)
+        return SshJob(
+            self, f"{Path(argv[0]).name} {argv[1] if len(argv) > 1 else ''} on {self.name}", folder, stem
+        )
 
     def put(self, local: Path, remote: str) -> None:
         """Copy a file to the node, keeping its mode."""

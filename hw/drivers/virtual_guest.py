@@ -56,7 +56,11 @@ class VirtualGuest(Resource):
     def taps(self) -> list[tuple[str, str]]:
         """Return the taps that the guest needs, each with the bridge that it belongs on, in the order of its cards."""
         name = self.target.name
-        test = [(f"i-{name}", "br-impair"), (f"t-{name}", "br-test")] if self.role == "impair" else [(f"t-{name}", "br-test")]
+        test = (
+            [(f"i-{name}", "br-impair"), (f"t-{name}", "br-test")]
+            if self.role == "impair"
+            else [(f"t-{name}", "br-test")]
+        )
         return [*test, (f"c-{name}", "br-control")]
 
 
@@ -140,7 +144,9 @@ class VirtualGuestDriver(Driver, PowerProtocol):
         host_key, known_host = _key_pair(folder / "ssh_host_ed25519_key")
         _login_private, login = _key_pair(folder / "login_key")
         (folder / "known_hosts").write_text(f"{guest.control_address} {known_host}\n")
-        control = GuestInterface(cards[-1].mac, "control0", f"{guest.control_address}/{guest.control_prefix_length}")
+        control = GuestInterface(
+            cards[-1].mac, "control0", f"{guest.control_address}/{guest.control_prefix_length}"
+        )
         bridges: tuple[GuestBridge, ...] = ()
         if guest.role == "impair":
             test = [GuestInterface(card.mac, f"test{number}") for number, card in enumerate(cards[:-1])]

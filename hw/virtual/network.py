@@ -59,7 +59,16 @@ def create_namespace(name: str) -> None:
 
 def set_sysctls(namespace: str, settings: Mapping[str, str]) -> None:
     """Set sysctls inside a namespace."""
-    run("ip", "netns", "exec", namespace, "sysctl", "-q", "-w", *[f"{key}={value}" for key, value in settings.items()])
+    run(
+        "ip",
+        "netns",
+        "exec",
+        namespace,
+        "sysctl",
+        "-q",
+        "-w",
+        *[f"{key}={value}" for key, value in settings.items()],
+    )
 
 
 def delete_namespace(change: Mapping[str, Any]) -> None:
@@ -115,7 +124,11 @@ def create_tap(switch: str, name: str, bridge: str) -> None:
     """Create a tap for a guest's NIC and put it on a bridge."""
     _batch(
         switch,
-        [f"tuntap add dev {name} mode tap vnet_hdr", f"link set {name} txqueuelen 10000", f"link set {name} master {bridge} up"],
+        [
+            f"tuntap add dev {name} mode tap vnet_hdr",
+            f"link set {name} txqueuelen 10000",
+            f"link set {name} master {bridge} up",
+        ],
     )
 
 

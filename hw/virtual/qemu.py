@@ -67,7 +67,14 @@ def command_line(machine: GuestMachine, folder: Path) -> list[str]:
         *("-name", f"{machine.name},debug-threads=on", "-nodefaults", "-no-user-config", "-display", "none"),
         *("-M", "q35", "-accel", ACCELERATOR[machine.accelerator], "-cpu", CPU_MODEL[machine.accelerator]),
         *("-smp", str(machine.cpus), "-m", f"{machine.memory_mb}M"),
-        *("-kernel", str(machine.kernel), "-initrd", str(machine.initrd), "-append", machine.kernel_arguments),
+        *(
+            "-kernel",
+            str(machine.kernel),
+            "-initrd",
+            str(machine.initrd),
+            "-append",
+            machine.kernel_arguments,
+        ),
         *("-drive", f"file={machine.root},format=raw,if=none,id=root,readonly=on,file.locking=off"),
         *("-device", "virtio-blk-pci,drive=root"),
         *("-serial", f"file:{folder / 'console.log'}", "-monitor", "none"),
@@ -123,7 +130,9 @@ class QemuGuest:
             if len(vcpus) >= self.machine.cpus:
                 break
             if time.monotonic() > deadline:
-                raise BenchError(f"guest {self.machine.name}: QEMU has {len(vcpus)} of {self.machine.cpus} CPU threads")
+                raise BenchError(
+                    f"guest {self.machine.name}: QEMU has {len(vcpus)} of {self.machine.cpus} CPU threads"
+                )
             time.sleep(0.02)
         for tid in threads:
             priority = self.machine.vcpu_priority if tid in vcpus else self.machine.main_loop_priority
@@ -156,7 +165,10 @@ class QemuGuest:
                 link.connect(str(self.folder / "qmp.sock"))
                 stream = link.makefile("rw", encoding="utf-8")
                 stream.readline()
-                for request in ({"execute": "qmp_capabilities"}, {"execute": name, "arguments": dict(arguments or {})}):
+                for request in (
+                    {"execute": "qmp_capabilities"},
+                    {"execute": name, "arguments": dict(arguments or {})},
+                ):
                     stream.write(json.dumps(request) + "\n")
                     stream.flush()
                     answer = _answer(stream.readline)

@@ -83,7 +83,9 @@ class BenchLibrary:
         """
         spec = self.bench.spec
         if kind not in spec.targets:
-            raise CapabilityError(f"bench {spec.name}: no target {kind!r}; there are: {', '.join(spec.targets)}")
+            raise CapabilityError(
+                f"bench {spec.name}: no target {kind!r}; there are: {', '.join(spec.targets)}"
+            )
         return spec.targets[kind]
 
     @keyword
@@ -103,7 +105,11 @@ class BenchLibrary:
         spec = self._bench.spec
         current_run().update(
             simulated=spec.simulated,
-            host={"bench_file": str(spec.path), "environment": spec.environment, "accelerator": self._bench.accelerator()},
+            host={
+                "bench_file": str(spec.path),
+                "environment": spec.environment,
+                "accelerator": self._bench.accelerator(),
+            },
         )
 
     @keyword

@@ -88,7 +88,9 @@ class DaqReplayLibrary:
             )
         bench = bench_library().bench
         folder = current_run().evidence_folder("daq_replay", "attempt-1")
-        self._evidence = LatencyEvidence(bench, bench_library().target(target), stack, clock, chosen, requirements, folder)
+        self._evidence = LatencyEvidence(
+            bench, bench_library().target(target), stack, clock, chosen, requirements, folder
+        )
 
     @keyword
     @translate_errors
@@ -105,8 +107,14 @@ class DaqReplayLibrary:
             say("no impairment node: the known-delay check is left out")
             return
         found = find_known_delay(
-            evidence.bench, evidence.target, load_pattern(self._pattern_path), evidence.profile, producer, delay.value_ns,
-            evidence.folder / "known_delay", say,
+            evidence.bench,
+            evidence.target,
+            load_pattern(self._pattern_path),
+            evidence.profile,
+            producer,
+            delay.value_ns,
+            evidence.folder / "known_delay",
+            say,
         )
         self._record_known_delay(found, evidence)
 
@@ -127,7 +135,9 @@ class DaqReplayLibrary:
             correction=evidence.correction,
         )
         pattern = load_pattern(self._pattern_path, phase)
-        evidence.answers = Replay(evidence.bench, evidence.target, pattern, settings, evidence.folder, say).run()
+        evidence.answers = Replay(
+            evidence.bench, evidence.target, pattern, settings, evidence.folder, say
+        ).run()
 
     @keyword
     @translate_errors
@@ -141,11 +151,15 @@ class DaqReplayLibrary:
             raise ConfigError(f"{self._requirements_path}: the tests could not be made from this file")
         evidence = self._current()
         run = current_run()
-        measurement = evidence.measurement(int(stream), run, str(BuiltIn().get_variable_value("${TEST NAME}")))
+        measurement = evidence.measurement(
+            int(stream), run, str(BuiltIn().get_variable_value("${TEST NAME}"))
+        )
         run.append(measurement)
         logger.info(f"{measurement.outcome}: {measurement.reason or 'within budget'}")
         if measurement.outcome != "pass":
-            raise AssertionError(f"{measurement.outcome.upper()}: {measurement.requirement}: {measurement.reason}")
+            raise AssertionError(
+                f"{measurement.outcome.upper()}: {measurement.requirement}: {measurement.reason}"
+            )
 
     def _record_known_delay(self, found: KnownDelay, evidence: LatencyEvidence) -> None:
         run = current_run()
@@ -154,7 +168,9 @@ class DaqReplayLibrary:
         if measurement.outcome != "pass":
             raise MeasurementError(f"known-delay check: {measurement.outcome}: {measurement.reason}")
         error_us = (found.error_ns or 0) / 1000
-        say(f"known delay {found.applied_ns / 1e6:.3f} ms found with an error of {error_us:.0f} us, U {found.uncertainty.expanded / 1000:.0f} us")
+        say(
+            f"known delay {found.applied_ns / 1e6:.3f} ms found with an error of {error_us:.0f} us, U {found.uncertainty.expanded / 1000:.0f} us"
+        )
 
     def _loaded(self) -> Requirements:
         if self._requirements is None:
