@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The model of a bench and its file.
 
-A bench file is a labgrid environment (its `targets:` say how each node is reached and powered) with one more section,
-`benchwright:`, which says what each node is for. `labgrid-client -c FILE` works on it too.
+A bench file is a labgrid environment (its `targets:` say how each node is reached and powered) with one more
+section, `benchwright:`, which says what each node is for. `labgrid-client -c FILE` works on it too.
 """
 
 from __future__ import annotations

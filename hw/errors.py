@@ -29,6 +29,6 @@ class MeasurementError(BenchwrightError):
 
 
 class BenchError(BenchwrightError):
-    """The bench is at fault (a node died, a link is down, it is held by somebody else): no verdict on the target."""
+    """The bench is at fault (a node died, somebody else holds it): no verdict on the target."""
 
     exit_code = 5

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strict reading of tables from YAML and TOML: unknown keys, wrong types and values out of range are errors that say where."""
+"""Strict reading of tables from YAML and TOML: refuse what is unknown, mistyped or out of range."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Undo journal: every change of the bench is written down before it is made.
 
-A run that ends normally undoes its changes in reverse order; one that was killed leaves the journal behind, and the next
-start undoes them. Undo actions are data, not code, are idempotent, and tolerate a change that was never made.
+A run that ends normally undoes its changes in reverse order; one that was killed leaves the journal behind,
+and the next start undoes them. Undo actions are data, not code, are idempotent, and tolerate a change that
+was never made.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class Journal:
         for change in reversed(changes):
             try:
                 self._actions[change["kind"]](change)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, the other changes are undone too
                 left.insert(0, change)
                 reasons.append(f"{change}: {error}")
         self._rewrite(left)
@@ -98,4 +99,4 @@ class Journal:
             return
         new = self.path.with_suffix(".new")
         new.write_text("".join(json.dumps(change, sort_keys=True) + "\n" for change in changes))
-        os.replace(new, self.path)
+        new.replace(self.path)

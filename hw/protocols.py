@@ -52,12 +52,13 @@ class Node(Protocol):
         """Run a command to its end.
 
         Raises:
-            BenchError: The node cannot be reached, the deadline passed, or (with `check`) the exit code is not 0.
+            BenchError: The node cannot be reached, the deadline passed, or the exit code is not 0 (with
+            `check`).
         """
         ...
 
     def start(self, argv: Sequence[str], stem: Path) -> Job:
-        """Start a native tool that outlives the connection; its output goes to `stem`.ndjson and `stem`.err."""
+        """Start a native tool that outlives the connection; it writes to `stem`.ndjson and `stem`.err."""
         ...
 
     def put(self, local: Path, remote: str) -> None:
@@ -85,7 +86,7 @@ class Impairment(Protocol):
     """A known disturbance on the way from chosen producers to the target."""
 
     def apply(self, producers: Sequence[int], delay_us: int, loss_percent: float) -> None:
-        """Delay and lose packets of these producers on their way to the target; the others are not touched."""
+        """Delay and lose packets of these producers on their way to the target; touch no others."""
         ...
 
     def clear(self) -> None:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Provisioning of a target: the scripts of its folder under `targets/`, run on it.
 
-The old value of every setting is written to an undo file on the target before it is changed. What a killed run has left there is
-given back before the next one looks at the target, so facts *as found* are always those of the untouched machine.
+The old value of every setting is written to an undo file on the target before it is changed. What a killed
+run has left there is given back before the next one looks at the target, so facts *as found* are always those
+of the untouched machine.
 """
 
 from __future__ import annotations

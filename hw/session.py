@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """An open bench: reserved, built where it is virtual, its nodes powered and reached; undone when it closes.
 
-with open_bench(Path("hw/benches/virtual.yaml")) as bench:
-    bench.power_on(["linux-rt"])
-    bench.node("linux-rt").run(["uname", "-a"])
+Use:
+    with open_bench(Path("hw/benches/virtual.yaml")) as bench:
+        bench.power_on(["linux-rt"])
+        bench.node("linux-rt").run(["uname", "-a"])
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Bench:
             self._build_network()
         self._open_labgrid()
 
-    # -- what keywords use -------------------------------------------------------------------------------------------
+    # -- what keywords use
 
     def node(self, name: str) -> Node:
         """Return a node that is on.
@@ -141,7 +142,7 @@ class Bench:
 
         return accel.probe() if self.spec.virtual is not None else "none"
 
-    # -- opening and closing -----------------------------------------------------------------------------------------
+    # -- opening and closing
 
     def _build_network(self) -> None:
         spec = self.spec.virtual
@@ -254,7 +255,7 @@ def _power_driver(target: Any) -> Any:
 
 
 def _disconnect(target: Any) -> None:
-    """Close the SSH connection while the other end still answers: labgrid waits a minute for one that does not."""
+    """Close the SSH connection while its other end answers: labgrid waits a minute for one that does not."""
     from labgrid.exceptions import NoDriverFoundError
 
     try:

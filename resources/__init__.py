@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the suites can do: one Robot resource per capability, thin keyword libraries, and the procedures behind them."""
+"""What the suites can do: a Robot resource per capability, keyword libraries, the procedures behind them."""

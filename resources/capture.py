@@ -79,7 +79,7 @@ def median_transit_ns(before: Path, behind: Path) -> int:
     ]
     if len(transits) < SEEN_AT_LEAST:
         raise MeasurementError(
-            f"{before.name}, {behind.name}: only {len(transits)} packets are in both, {SEEN_AT_LEAST} are needed"
+            f"{before.name}, {behind.name}: only {len(transits)} packets are in both, not {SEEN_AT_LEAST}"
         )
     return round(median(transits))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of offset and rate between the clocks of a bench, by two-way time transfer over the control network."""
+"""Lines of offset and rate between the clocks of a bench, by two-way time transfer on the control network."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The known-delay check: the bench delays one path by a known amount and must find it within its uncertainty.
 
-One producer's streams are replayed twice through the impairment node, first without and then with a delay. The difference of the
-medians of received - sent is what the instrument finds. What the delay really was is seen by an independent capture at both ends
-of the impairment node, on this machine's clock; where no such capture is possible, the delay that was set counts, with the
-tolerance of the node. Offsets of clocks cancel in the difference; what their lines wander does not.
+One producer's streams are replayed twice through the impairment node, first without and then with a delay.
+The difference of the medians of received - sent is what the instrument finds. What the delay really was is
+seen by an independent capture at both ends of the impairment node, on this machine's clock; where no such
+capture is possible, the delay that was set counts, with the tolerance of the node. Offsets of clocks cancel
+in the difference; what their lines wander does not.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ def _compare(
     without, with_delay = sorted(latencies["without"]), sorted(latencies["with"])
     if min(len(without), len(with_delay)) < SAMPLES_REQUIRED:
         raise MeasurementError(
-            f"known-delay check: {len(without)} and {len(with_delay)} messages came, {SAMPLES_REQUIRED} are needed"
+            f"known-delay check: {len(without)} and {len(with_delay)} messages came, not {SAMPLES_REQUIRED}"
         )
     parts = [
         UncertaintyPart("median_without", "bound", _half_interval_ns(without)),
@@ -137,7 +138,7 @@ def _compare(
 
 
 def _half_interval_ns(ordered_ns: Sequence[int]) -> int:
-    """Return how far the median may lie from the truth: the larger side of its 95 % interval by order statistics."""
+    """Return how far the median may lie from the truth: the larger side of its 95 % interval by ranks."""
     ranks = quantile_ranks(0.5, len(ordered_ns))
     if ranks.lower is None or ranks.upper is None:
         raise MeasurementError(f"known-delay check: {len(ordered_ns)} messages are too few for a median")
@@ -146,7 +147,7 @@ def _half_interval_ns(ordered_ns: Sequence[int]) -> int:
 
 
 def _clock_wander_ns(answer: ReplayAnswers) -> int:
-    """Return how far the lines of the clocks may have been off: half a round trip, and what the fit left over.
+    """Return how far the clocks' lines may have been off: half a round trip, and what the fit left over.
 
     Within one replay an offset's error is a constant up to its bound, and the next replay may have another.
     """

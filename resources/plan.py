@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plan files: the pattern, the bench and one agreed instant, in the words of the native tools (docs/native-tools.md)."""
+"""Plan files: the pattern, the bench and one agreed instant, in the words of docs/native-tools.md."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class Replay:
         self.log_messages = False
         """Keep every message, not only histograms and misses."""
         self.during: Callable[[float], None] | None = None
-        """Called once when counting begins, with the seconds until it ends: where a test disturbs the bench."""
+        """Called once when counting begins, with the seconds until it ends: a test may disturb the bench."""
 
     def run(self) -> ReplayAnswers:
         """Replay the pattern once.
@@ -111,7 +111,7 @@ class Replay:
             start_ns = _reference_now_ns(self.settings.tai_utc_s) + round(LEAD_S * 1e9)
             plan = write_plan(spec, self.target, self.settings, before, start_ns, self.pattern.text(numbers))
             started = self._start(stack, plan, nodes, numbers, start_ns)
-            self._wait_in_silence(start_ns, total_ms)
+            self._wait_in_silence(start_ns)
             answers = self._collect(started, before)
             after = measure_clock_lines(self.bench, clocks, CLOCK_MEASURING_MS, self.folder / "after")
         return ReplayAnswers(**{**answers, "lines_after": after})
@@ -140,7 +140,7 @@ class Replay:
         late_ns = _reference_now_ns(self.settings.tai_utc_s) - start_ns
         if late_ns > 0:
             raise BenchError(
-                f"the producers were ready {late_ns / 1e6:.0f} ms after the agreed start: the bench is too slow"
+                f"the producers were ready {late_ns / 1e6:.0f} ms after the start: the bench is too slow"
             )
         return _Started(recv, sends, witness, captures)
 
@@ -209,7 +209,7 @@ class Replay:
         node.put(file, remote)
         return remote
 
-    def _wait_in_silence(self, start_ns: int, total_ms: int) -> None:
+    def _wait_in_silence(self, start_ns: int) -> None:
         counting_s = self.settings.duration_ms / 1000
         begin_s = (
             start_ns - _reference_now_ns(self.settings.tai_utc_s)

@@ -45,13 +45,15 @@ class NetemImpairment:
         ]
         if wrong:
             raise CapabilityError(
-                f"bench {self._bench.spec.name}: the impairment node is not on the link of producer {wrong[0]}"
+                f"bench {self._bench.spec.name}: no impairment node on the link of producer {wrong[0]}"
             )
         self._bench.power_on([self._spec.node])
         loss = ["loss", f"{loss_percent:g}%"] if loss_percent else []
         self._bench.node(self._spec.node).run(
-            ["tc", "qdisc", "replace", "dev", self._spec.interface, "root", "netem"]
-            + ["limit", str(QUEUE_PACKETS), "delay", f"{delay_us}us", *loss]
+            [
+                *("tc", "qdisc", "replace", "dev", self._spec.interface, "root", "netem"),
+                *("limit", str(QUEUE_PACKETS), "delay", f"{delay_us}us", *loss),
+            ]
         )
         for number in self._bench.spec.producers:
             self._plug(number, "br-impair" if number in producers else "br-test")
@@ -72,6 +74,6 @@ class NetemImpairment:
             return
         node = self._bench.spec.producers[number].node
         switch = self._bench.namespace("switch")
-        for port in (node, f"t-{node}"):
-            if (port in network.ports(switch, "br-test") and bridge != "br-test") or (port in network.ports(switch, "br-impair") and bridge != "br-impair"):
+        for other in {"br-test", "br-impair"} - {bridge}:
+            for port in {node, f"t-{node}"}.intersection(network.ports(switch, other)):
                 network.move_port(switch, port, bridge)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes reached by SSH through labgrid, also from inside a network namespace.
 
-A tool is started so that it outlives the connection and writes to a file on the node: while a measurement runs, nothing
-travels over SSH (FD.io CSIT's rule), and the answers are fetched afterwards.
+A tool is started so that it outlives the connection and writes to a file on the node: while a measurement
+runs, nothing travels over SSH (FD.io CSIT's rule), and the answers are fetched afterwards.
 """
 
 from __future__ import annotations
@@ -161,12 +161,13 @@ class SshNode:
         """Start a native tool, detached."""
         self._started += 1
         folder = f"{WORK_FOLDER}/job-{self._started}"
-        # The shell that waits for the tool is detached from the connection; it leaves the exit code in a file.
+        # The shell that waits for the tool is detached from the connection; it leaves the exit code behind.
         launcher = (
             f"{shlex.join(argv)} >{folder}/out 2>{folder}/err & echo $! >{folder}/pid; "
             f"wait $!; echo $? >{folder}/rc.new; mv {folder}/rc.new {folder}/rc"
         )
-        script = f"rm -rf {folder}; mkdir -p {folder}; setsid sh -c {shlex.quote(launcher)} </dev/null >/dev/null 2>&1 &"
+        detached = f"setsid sh -c {shlex.quote(launcher)} </dev/null >/dev/null 2>&1 &"
+        script = f"rm -rf {folder}; mkdir -p {folder}; {detached}"
         self.run(["sh", "-c", script])
         return SshJob(
             self, f"{Path(argv[0]).name} {argv[1] if len(argv) > 1 else ''} on {self.name}", folder, stem

@@ -54,7 +54,7 @@ class VirtualGuest(Resource):
     test_prefix_length = attr.ib(default=24, validator=_INT)
 
     def taps(self) -> list[tuple[str, str]]:
-        """Return the taps that the guest needs, each with the bridge that it belongs on, in the order of its cards."""
+        """Return the guest's taps in the order of its cards, each with the bridge that it belongs on."""
         name = self.target.name
         test = (
             [(f"i-{name}", "br-impair"), (f"t-{name}", "br-test")]

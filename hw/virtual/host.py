@@ -15,7 +15,7 @@ ALLOWED_CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_con
 
 
 def keep_real_time_running(journal: Journal) -> None:
-    """Switch off the kernel's throttling of real-time threads: it would stop an emulated CPU for 50 ms in each second."""
+    """Switch off the throttling of real-time threads: it would stop an emulated CPU 50 ms in each second."""
     found = REAL_TIME_RUNTIME.read_text().strip()
     if found != "-1":
         journal.record("sysctl", path=str(REAL_TIME_RUNTIME), value=found)
@@ -23,7 +23,7 @@ def keep_real_time_running(journal: Journal) -> None:
 
 
 def allow_congestion_control(journal: Journal, name: str) -> None:
-    """Let the bench's namespaces choose a congestion control, which the kernel grants only where the host allows it."""
+    """Let the bench's namespaces choose a congestion control: the kernel asks the host's list."""
     found = ALLOWED_CONGESTION_CONTROL.read_text().strip()
     if name not in found.split():
         journal.record("sysctl", path=str(ALLOWED_CONGESTION_CONTROL), value=found)

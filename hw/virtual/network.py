@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Namespaces, switch and links of the virtual bench.
 
-One namespace is the switch; it holds three bridges: `br-test` (the test network), `br-control` (the control network, never
-impaired) and `br-impair` (ports of producers whose way to the target leads through the impairment guest). Each producer has a
-namespace with one link; guests are attached by taps. Nothing touches an interface of the machine itself.
+One namespace is the switch; it holds three bridges: `br-test` (the test network), `br-control` (the control
+network, never impaired) and `br-impair` (ports of producers whose way to the target leads through the
+impairment guest). Each producer has a namespace with one link; guests are attached by taps. Nothing touches
+an interface of the machine itself.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from hw.errors import BenchError
 
 SWITCH_BRIDGES = ("br-test", "br-control", "br-impair")
 
-# Per-namespace settings of a data producer: bursts that come 2 to 12 times a second must not fall back to slow start. BBR, which
-# some machines have as default, shrinks its window to 4 packets for 200 ms every 10 s (PROBE_RTT): a 640 KB message that falls
-# into that takes 50 to 130 ms.
+# Per-namespace settings of a data producer: bursts that come 2 to 12 times a second must not fall back to
+# slow start. BBR, which some machines have as default, shrinks its window to 4 packets for 200 ms every 10 s
+# (PROBE_RTT): a 640 KB message that falls into that takes 50 to 130 ms.
 PRODUCER_SYSCTLS = {
     "net.ipv4.tcp_congestion_control": "cubic",
     "net.ipv4.tcp_slow_start_after_idle": "0",
@@ -72,7 +73,7 @@ def set_sysctls(namespace: str, settings: Mapping[str, str]) -> None:
 
 
 def delete_namespace(change: Mapping[str, Any]) -> None:
-    """Undo action: end all processes of a namespace, by their ids, and delete it. Harmless when it is gone."""
+    """Undo action: end a namespace's processes, by their ids, and delete it; harmless when it is gone."""
     name = str(change["name"])
     if not Path("/run/netns", name).exists():
         return

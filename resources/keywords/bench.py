@@ -24,7 +24,7 @@ R = TypeVar("R")
 
 
 def translate_errors(function: Callable[P, R]) -> Callable[P, R]:
-    """Turn Benchwright's errors into Robot's: a missing capability skips, a fault of the bench is an error of the suite."""
+    """Turn Benchwright's errors into Robot's: a missing capability skips, all others fail with their kind."""
 
     @functools.wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -54,8 +54,9 @@ def bench_library() -> BenchLibrary:
 class BenchLibrary:
     """Open a bench, provision its targets, give everything back.
 
-    One bench is open at a time. `Open Bench` reserves it; a second run is refused with the name of the holder. What is changed is
-    written to an undo journal first, so that the next start mends what a killed run has left behind.
+    One bench is open at a time. `Open Bench` reserves it; a second run is refused with the name of the
+    holder. What is changed is written to an undo journal first, so that the next start mends what a killed
+    run has left.
     """
 
     def __init__(self) -> None:
@@ -93,7 +94,7 @@ class BenchLibrary:
     def open_bench(self, bench: Path) -> None:
         """Reserve and open a bench by its file; harmless when it is open already.
 
-        A virtual bench is built now: namespaces, switch and links; its guests are powered on when they are first needed.
+        A virtual bench is built now: namespaces, switch, links; its guests are powered on when first needed.
 
         Examples:
         | Open Bench | hw/benches/virtual.yaml |
@@ -115,9 +116,9 @@ class BenchLibrary:
     @keyword
     @translate_errors
     def provision_target(self, target: str) -> None:
-        """Power a target on, record its facts as found, and apply the settings of its folder under `targets/`.
+        """Power a target on, record its facts as found, apply the settings of its folder under `targets/`.
 
-        The facts after that go into the manifest and the report. `Restore Target` gives back the settings of before.
+        The facts after that go into manifest and report. `Restore Target` gives back the settings of before.
         """
         spec = self.target(target)
         say(f"powering on {spec.node}")

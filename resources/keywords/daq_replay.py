@@ -30,8 +30,9 @@ TEMPLATE_ROW = "every requirement"
 class DaqReplayLibrary:
     """Replay a data-acquisition pattern into a target, and judge the latency of each stream.
 
-    A suite that imports this library and has a templated test with the single row `every requirement` gets, when it starts, one
-    test for each requirement of the requirements file: a site's own file needs no change of a suite.
+    A suite that imports this library and has a templated test with the single row `every requirement` gets,
+    when it starts, one test for each requirement of the requirements file: a site's own file needs no change
+    of a suite.
     """
 
     ROBOT_LISTENER_API_VERSION = 3
@@ -48,7 +49,7 @@ class DaqReplayLibrary:
         self._requirements: Requirements | None = None
         self._evidence: LatencyEvidence | None = None
 
-    def start_suite(self, data: Any, result: Any) -> None:
+    def start_suite(self, data: Any, _result: Any) -> None:
         """Listener: put one test for each requirement in the place of the template row."""
         templates = [test for test in data.tests if any(TEMPLATE_ROW in step.args for step in test.body)]
         if not templates:
@@ -83,8 +84,8 @@ class DaqReplayLibrary:
         pattern = load_pattern(self._pattern_path)
         if requirements.pattern != pattern.name:
             raise ConfigError(
-                f"{self._requirements_path}: requirements.pattern: must be the pattern's name {pattern.name!r},"
-                f" found {requirements.pattern!r}"
+                f"{self._requirements_path}: requirements.pattern: must be the pattern's name"
+                f" {pattern.name!r}, found {requirements.pattern!r}"
             )
         bench = bench_library().bench
         folder = current_run().evidence_folder("daq_replay", "attempt-1")
@@ -95,7 +96,7 @@ class DaqReplayLibrary:
     @keyword
     @translate_errors
     def find_known_delay(self, producer: int, delay: Nanoseconds) -> None:
-        """Delay one producer's path by a known amount, and require that the bench finds it within its uncertainty.
+        """Delay one producer's path by a known amount; the bench must find it within its uncertainty.
 
         Without an impairment node on the bench the check is left out, and the report says so.
 
@@ -142,7 +143,7 @@ class DaqReplayLibrary:
     @keyword
     @translate_errors
     def judge_stream(self, stream: str) -> None:
-        """Judge the latency of one stream of the replay and write its record; fails unless the outcome is `pass`.
+        """Judge the latency of one stream of the replay, write its record, fail unless the outcome is `pass`.
 
         The message of a failure begins with `FAIL:`, `INCONCLUSIVE:` or `UNSET:`.
         """
@@ -169,7 +170,8 @@ class DaqReplayLibrary:
             raise MeasurementError(f"known-delay check: {measurement.outcome}: {measurement.reason}")
         error_us = (found.error_ns or 0) / 1000
         say(
-            f"known delay {found.applied_ns / 1e6:.3f} ms found with an error of {error_us:.0f} us, U {found.uncertainty.expanded / 1000:.0f} us"
+            f"known delay {found.applied_ns / 1e6:.3f} ms found with an error of {error_us:.0f} us,"
+            f" U {found.uncertainty.expanded / 1000:.0f} us"
         )
 
     def _loaded(self) -> Requirements:
