@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One guest under QEMU: command line, start, priorities of its threads, power.
 
-The threads that run the guest's CPUs and QEMU's main loop get real-time priorities, so that what else this machine does
-does not look like a fault of the target.
+The threads that run the guest's CPUs and QEMU's main loop get real-time priorities, so that what else this
+machine does does not look like a fault of the target.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hw.errors import BenchError, CapabilityError
 
 QEMU = "qemu-system-x86_64"
 
-# Emulating a small CPU costs two thirds of emulating the largest (`max`), at the same speed of the guest's code.
+# Emulating a small CPU costs two thirds of emulating the largest (`max`); the guest's code is as fast.
 CPU_MODEL = {"kvm": "host", "tcg": "Nehalem,+rdtscp,+invtsc"}
 ACCELERATOR = {"kvm": "kvm", "tcg": "tcg,thread=multi"}
 
@@ -67,6 +67,9 @@ def command_line(machine: GuestMachine, folder: Path) -> list[str]:
         *("-name", f"{machine.name},debug-threads=on", "-nodefaults", "-no-user-config", "-display", "none"),
         *("-M", "q35", "-accel", ACCELERATOR[machine.accelerator], "-cpu", CPU_MODEL[machine.accelerator]),
         *("-smp", str(machine.cpus), "-m", f"{machine.memory_mb}M"),
+        # The host may take back memory that looks idle, program text included: a page-in stops a guest for
+        # tens of milliseconds.
+        *("-overcommit", "mem-lock=on"),
         *(
             "-kernel",
             str(machine.kernel),
