@@ -8,7 +8,7 @@ import getpass
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +19,7 @@ LOCK_FOLDER = Path("/run/benchwright")
 
 
 @contextmanager
-def reserve(bench_name: str, folder: Path = LOCK_FOLDER) -> Iterator[None]:
+def reserve(bench_name: str, folder: Path = LOCK_FOLDER) -> Generator[None, None, None]:
     """Hold the bench for the length of the context.
 
     The kernel drops the lock when the holder dies, however it dies.

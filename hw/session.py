@@ -12,7 +12,7 @@ from __future__ import annotations
 import ipaddress
 import shutil
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +24,7 @@ import yaml
 from hw.bench import BenchSpec, NodeKind, load_bench
 from hw.drivers import virtual_guest
 from hw.drivers.impairment import NetemImpairment
+from hw.drivers.labgrid_api import open_environment
 from hw.drivers.local import LocalNode
 from hw.drivers.ssh import SshNode
 from hw.errors import BenchError, CapabilityError, ConfigError
@@ -164,15 +165,13 @@ class Bench:
     def _open_labgrid(self) -> None:
         if not self.spec.labgrid_targets:
             return
-        from labgrid import Environment
-
         file = self.folder / "labgrid.yaml"
         file.write_text(yaml.safe_dump({"targets": self._labgrid_targets()}))
         with warnings.catch_warnings():
             # labgrid only warns of attributes that it does not know.
             warnings.filterwarnings("error", module=r"labgrid\.")
             try:
-                self._environment = Environment(str(file))
+                self._environment = open_environment(str(file))
                 for name in self.spec.labgrid_targets:
                     self._environment.get_target(name)
             except Exception as error:
@@ -265,7 +264,7 @@ def _disconnect(target: Any) -> None:
 
 
 @contextmanager
-def open_bench(path: Path) -> Iterator[Bench]:
+def open_bench(path: Path) -> Generator[Bench, None, None]:
     """Reserve a bench, undo what a killed run has left, build and open it; close it at the end.
 
     Args:

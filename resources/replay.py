@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +114,7 @@ class Replay:
             self._wait_in_silence(start_ns)
             answers = self._collect(started, before)
             after = measure_clock_lines(self.bench, clocks, CLOCK_MEASURING_MS, self.folder / "after")
-        return ReplayAnswers(**{**answers, "lines_after": after})
+        return replace(answers, lines_after=after)
 
     def _start(
         self, stack: ExitStack, plan: str, nodes: Sequence[str], numbers: Sequence[int], start_ns: int
@@ -224,7 +224,7 @@ class Replay:
             time.sleep(min(10.0, left_s))
         time.sleep(self.settings.grace_ms / 1000)
 
-    def _collect(self, started: _Started, before: dict[str, ClockLine]) -> dict[str, Any]:
+    def _collect(self, started: _Started, before: dict[str, ClockLine]) -> ReplayAnswers:
         """Save all raw data first; complain afterwards."""
         problems: list[str] = []
         faults: list[str] = []
@@ -258,15 +258,16 @@ class Replay:
         if recv is None or any(result is None for result in sends.values()):
             raise MeasurementError("; ".join(problems))
         faults += problems
-        return {
-            "folder": self.folder,
-            "recv": recv,
-            "sends": {name: result for name, result in sends.items() if result is not None},
-            "witness": witness,
-            "lines_before": before,
-            "captures": [self._capture_file(interface) for interface in self.capture_interfaces],
-            "faults": faults,
-        }
+        return ReplayAnswers(
+            folder=self.folder,
+            recv=recv,
+            sends={name: result for name, result in sends.items() if result is not None},
+            witness=witness,
+            lines_before=before,
+            lines_after={},
+            captures=[self._capture_file(interface) for interface in self.capture_interfaces],
+            faults=faults,
+        )
 
     def _fetch_recv_files(self) -> None:
         node = self.bench.node(self.target.node)

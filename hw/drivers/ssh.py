@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import attr
-from labgrid import target_factory
 from labgrid.driver import SSHDriver
 from labgrid.driver.exception import ExecutionError
 
+from hw.drivers.labgrid_api import register_driver
 from hw.drivers.local import require_success, says_ready, tail
 from hw.errors import BenchError
 from hw.protocols import Completed
@@ -31,7 +31,7 @@ logging.getLogger("NamespaceSSHDriver").setLevel(logging.ERROR)
 WORK_FOLDER = "/run/benchwright"
 
 
-@target_factory.reg_driver
+@register_driver
 @attr.s(eq=False)
 class NamespaceSSHDriver(SSHDriver):
     """labgrid's SSHDriver for a guest that only a network namespace of this machine can reach.
@@ -41,8 +41,8 @@ class NamespaceSSHDriver(SSHDriver):
         known_hosts: File with the one host key that is accepted; empty: any, as labgrid's own driver does.
     """
 
-    namespace = attr.ib(default="", validator=attr.validators.instance_of(str))
-    known_hosts = attr.ib(default="", validator=attr.validators.instance_of(str))
+    namespace: str = attr.ib(default="", validator=attr.validators.instance_of(str))
+    known_hosts: str = attr.ib(default="", validator=attr.validators.instance_of(str))
 
     def _start_own_master_once(self, timeout: int) -> str:
         options: list[str] = []
@@ -57,7 +57,8 @@ class NamespaceSSHDriver(SSHDriver):
         before = self.ssh_prefix
         self.ssh_prefix = [*options, *before]
         try:
-            return super()._start_own_master_once(timeout)
+            base: Any = super()
+            return str(base._start_own_master_once(timeout))
         finally:
             self.ssh_prefix = before
 

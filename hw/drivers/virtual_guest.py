@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import attr
-from labgrid import target_factory
 from labgrid.driver.common import Driver
 from labgrid.protocol import PowerProtocol
 from labgrid.resource.common import Resource
 
+from hw.drivers.labgrid_api import check_active, register_driver, register_resource, target_name
 from hw.errors import BenchError
 from hw.virtual import accel, image
 from hw.virtual.guest_config import GuestBridge, GuestClock, GuestConfig, GuestInterface, write_run_config
@@ -26,7 +26,7 @@ _INT = attr.validators.instance_of(int)
 _STR = attr.validators.instance_of(str)
 
 
-@target_factory.reg_resource
+@register_resource
 @attr.s(eq=False)
 class VirtualGuest(Resource):
     """A guest under QEMU; attributes are described in docs/bench-files.md.
@@ -39,23 +39,23 @@ class VirtualGuest(Resource):
         test_prefix_length: Of the test network (filled in by the bench).
     """
 
-    cpus = attr.ib(default=1, validator=_INT)
-    memory_mb = attr.ib(default=384, validator=_INT)
-    role = attr.ib(default="target", validator=attr.validators.in_(("target", "producer", "impair")))
-    test_address = attr.ib(default="", validator=_STR)
-    control_address = attr.ib(default="", validator=_STR)
-    vcpu_priority = attr.ib(default=0, validator=_INT)
-    main_loop_priority = attr.ib(default=0, validator=_INT)
-    clock_offset_ms = attr.ib(default=0, validator=_INT)
-    clock_rate_ppb = attr.ib(default=0, validator=_INT)
-    namespace = attr.ib(default="", validator=_STR)
-    folder = attr.ib(default="", validator=_STR)
-    control_prefix_length = attr.ib(default=24, validator=_INT)
-    test_prefix_length = attr.ib(default=24, validator=_INT)
+    cpus: int = attr.ib(default=1, validator=_INT)
+    memory_mb: int = attr.ib(default=384, validator=_INT)
+    role: str = attr.ib(default="target", validator=attr.validators.in_(("target", "producer", "impair")))
+    test_address: str = attr.ib(default="", validator=_STR)
+    control_address: str = attr.ib(default="", validator=_STR)
+    vcpu_priority: int = attr.ib(default=0, validator=_INT)
+    main_loop_priority: int = attr.ib(default=0, validator=_INT)
+    clock_offset_ms: int = attr.ib(default=0, validator=_INT)
+    clock_rate_ppb: int = attr.ib(default=0, validator=_INT)
+    namespace: str = attr.ib(default="", validator=_STR)
+    folder: str = attr.ib(default="", validator=_STR)
+    control_prefix_length: int = attr.ib(default=24, validator=_INT)
+    test_prefix_length: int = attr.ib(default=24, validator=_INT)
 
     def taps(self) -> list[tuple[str, str]]:
         """Return the guest's taps in the order of its cards, each with the bridge that it belongs on."""
-        name = self.target.name
+        name = target_name(self)
         test = (
             [(f"i-{name}", "br-impair"), (f"t-{name}", "br-test")]
             if self.role == "impair"
@@ -64,7 +64,7 @@ class VirtualGuest(Resource):
         return [*test, (f"c-{name}", "br-control")]
 
 
-@target_factory.reg_driver
+@register_driver
 @attr.s(eq=False)
 class VirtualGuestDriver(Driver, PowerProtocol):
     """Powers a VirtualGuest: boots it with a host key and a login key made for this run."""
@@ -75,7 +75,7 @@ class VirtualGuestDriver(Driver, PowerProtocol):
         super().__attrs_post_init__()
         self._running: QemuGuest | None = None
 
-    @Driver.check_active
+    @check_active
     def on(self) -> None:
         """Boot the guest; returns when its console says that it is ready.
 
@@ -84,19 +84,19 @@ class VirtualGuestDriver(Driver, PowerProtocol):
         """
         if self._running is not None and self._running.running:
             return
-        folder = Path(self.guest.folder)
+        folder = Path(self._guest.folder)
         folder.mkdir(parents=True, exist_ok=True)
         self._running = QemuGuest.start(self._machine(folder), folder)
         self._running.wait_for_console(READY, BOOT_DEADLINE_S)
 
-    @Driver.check_active
+    @check_active
     def off(self) -> None:
         """Cut the guest's power."""
         if self._running is not None:
             self._running.power_off()
             self._running = None
 
-    @Driver.check_active
+    @check_active
     def cycle(self) -> None:
         """Cut the power and boot again."""
         self.off()
@@ -110,8 +110,14 @@ class VirtualGuestDriver(Driver, PowerProtocol):
             BenchError: It is off.
         """
         if self._running is None:
-            raise BenchError(f"guest {self.target.name} is off")
+            raise BenchError(f"guest {target_name(self)} is off")
         return self._running
+
+    @property
+    def _guest(self) -> VirtualGuest:
+        bound: Any = self  # labgrid sets what `bindings` names
+        guest: VirtualGuest = bound.guest
+        return guest
 
     def on_deactivate(self) -> None:
         """Leave nothing running."""
@@ -120,12 +126,12 @@ class VirtualGuestDriver(Driver, PowerProtocol):
             self._running = None
 
     def _machine(self, folder: Path) -> GuestMachine:
-        guest = self.guest
+        guest = self._guest
         images = image.build_or_get(guest.role)
         cards = [GuestCard(tap, _mac(tap)) for tap, _bridge in guest.taps()]
         initrd = write_run_config(folder / "initrd", images.initrd, self._config(folder, cards))
         return GuestMachine(
-            name=self.target.name,
+            name=target_name(self),
             namespace=guest.namespace,
             accelerator=accel.probe(),
             cpus=guest.cpus,
@@ -140,7 +146,7 @@ class VirtualGuestDriver(Driver, PowerProtocol):
         )
 
     def _config(self, folder: Path, cards: list[GuestCard]) -> GuestConfig:
-        guest = self.guest
+        guest = self._guest
         host_key, known_host = _key_pair(folder / "ssh_host_ed25519_key")
         _login_private, login = _key_pair(folder / "login_key")
         (folder / "known_hosts").write_text(f"{guest.control_address} {known_host}\n")
@@ -154,7 +160,7 @@ class VirtualGuestDriver(Driver, PowerProtocol):
         else:
             test = [GuestInterface(cards[0].mac, "test0", f"{guest.test_address}/{guest.test_prefix_length}")]
         return GuestConfig(
-            hostname=self.target.name,
+            hostname=target_name(self),
             interfaces=(*test, control),
             ssh_address=guest.control_address,
             authorized_keys=(login,),

@@ -3,39 +3,19 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
-from robot.api import Error, SkipExecution, logger
-from robot.api.deco import keyword, library
+from robot.api import logger
 from robot.libraries.BuiltIn import BuiltIn
 
 from hw.bench import TargetSpec
-from hw.errors import BenchError, BenchwrightError, CapabilityError
+from hw.errors import BenchError, CapabilityError
 from hw.provisioning import Provisioner
 from hw.session import Bench, open_bench
 from reports import current_run
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def translate_errors(function: Callable[P, R]) -> Callable[P, R]:
-    """Turn Benchwright's errors into Robot's: a missing capability skips, all others fail with their kind."""
-
-    @functools.wraps(function)
-    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return function(*args, **kwargs)
-        except CapabilityError as error:
-            raise SkipExecution(f"SKIPPED: {error}") from error
-        except BenchwrightError as error:
-            raise Error(f"{type(error).__name__.removesuffix('Error').upper()} ERROR: {error}") from error
-
-    return wrapper
+from resources.keywords.robot_api import keyword, library
 
 
 def say(line: str) -> None:
@@ -90,7 +70,6 @@ class BenchLibrary:
         return spec.targets[kind]
 
     @keyword
-    @translate_errors
     def open_bench(self, bench: Path) -> None:
         """Reserve and open a bench by its file; harmless when it is open already.
 
@@ -114,7 +93,6 @@ class BenchLibrary:
         )
 
     @keyword
-    @translate_errors
     def provision_target(self, target: str) -> None:
         """Power a target on, record its facts as found, apply the settings of its folder under `targets/`.
 
@@ -135,7 +113,6 @@ class BenchLibrary:
             say(f"{spec.node}: {remark}")
 
     @keyword
-    @translate_errors
     def restore_target(self, target: str) -> None:
         """Give a target back the settings of before it was provisioned; harmless when it was not."""
         provisioner = self._provisioned.pop(target, None)
@@ -143,7 +120,6 @@ class BenchLibrary:
             provisioner.restore()
 
     @keyword
-    @translate_errors
     def close_bench(self) -> None:
         """Power off, undo every change of this machine, and release the bench; harmless when none is open."""
         self._bench = None

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from robot.api import logger
-from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
 from hw.errors import BenchwrightError, ConfigError, MeasurementError
 from reports import current_run
 from reports.known_delay import KnownDelay
-from resources.keywords.bench import bench_library, say, translate_errors
+from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import Nanoseconds
+from resources.keywords.robot_api import keyword, library
 from resources.known_delay import find_known_delay
 from resources.latency import LatencyEvidence
 from resources.pattern import load_pattern
@@ -73,7 +73,6 @@ class DaqReplayLibrary:
                 test.body.create_keyword(name=template.template, args=[str(stream)])
 
     @keyword
-    @translate_errors
     def start_latency_evidence(self, target: str, stack: str, clock: str, profile: str) -> None:
         """Begin to collect evidence for one subject: a target with a stack and a clock.
 
@@ -94,7 +93,6 @@ class DaqReplayLibrary:
         )
 
     @keyword
-    @translate_errors
     def find_known_delay(self, producer: int, delay: Nanoseconds) -> None:
         """Delay one producer's path by a known amount; the bench must find it within its uncertainty.
 
@@ -120,7 +118,6 @@ class DaqReplayLibrary:
         self._record_known_delay(found, evidence)
 
     @keyword
-    @translate_errors
     def replay_pattern(self, phase: str = "aligned-12") -> None:
         """Replay the pattern once, for the profile's time; `Judge Stream` then gives the verdicts.
 
@@ -141,7 +138,6 @@ class DaqReplayLibrary:
         ).run()
 
     @keyword
-    @translate_errors
     def judge_stream(self, stream: str) -> None:
         """Judge the latency of one stream of the replay, write its record, fail unless the outcome is `pass`.
 

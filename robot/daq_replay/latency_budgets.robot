@@ -1,16 +1,24 @@
+*** Comments ***
 # SPDX-License-Identifier: Apache-2.0
+
+
 *** Settings ***
-Documentation       Does the target receive the data-acquisition pattern within its latency budgets?
-...                 The pattern is replayed once; then each requirement of the requirements file becomes one test. Limits come from
-...                 Table 1 of the paper on network acceleration and time synchronisation for data acquisition systems.
-Resource            ../../resources/daq_replay.resource
-Suite Setup         Replay The Pattern Into The Target Once
-Suite Teardown      Close The Bench
-Test Template       Stream Should Arrive Within Its Budget
-Test Tags           daq-replay    latency
+Documentation     Does the target receive the data-acquisition pattern within its latency budgets?
+...               The pattern is replayed once; then each requirement of the requirements file becomes one test.
+...               Limits come from Table 1 of the paper on network acceleration and time synchronisation for data acquisition
+...               systems.
+
+Resource          ../../resources/daq_replay.resource
+
+Suite Setup       Replay The Pattern Into The Target Once
+Suite Teardown    Close The Bench
+Test Template     Stream Should Arrive Within Its Budget
+
+Test Tags         daq-replay    latency
 
 
 *** Test Cases ***
 Stream Arrives Within Its Budget
-    [Documentation]    Stands for one test a requirement; the tests are made from the requirements file when the suite starts.
+    [Documentation]    Stands for one test a requirement; the tests are made from the requirements file when the suite
+    ...    starts.
     every requirement
