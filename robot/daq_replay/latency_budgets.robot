@@ -5,8 +5,8 @@
 *** Settings ***
 Documentation     Does the target receive the data-acquisition pattern within its latency budgets?
 ...               The pattern is replayed once; then each requirement of the requirements file becomes one test.
-...               Limits come from Table 1 of the paper on network acceleration and time synchronisation for data acquisition
-...               systems.
+...               Limits come from Table 1 of the paper on network acceleration and time synchronisation for
+...               data-acquisition systems.
 
 Resource          ../../resources/daq_replay.resource
 
