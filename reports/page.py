@@ -13,7 +13,9 @@ from typing import cast
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from reports.durable import replace_file
-from reports.page_model import Report, StreamGroup, StreamRow, flatten, gather
+from reports.facts import FactGroup, fact_groups
+from reports.manifest import Manifest
+from reports.page_model import Report, StreamGroup, StreamRow, gather
 from reports.plots import (
     StreamFigures,
     figure_clocks,
@@ -62,12 +64,17 @@ def render(path: Path) -> str:
         meanings=PART_MEANINGS,
         headline=headline(report),
         figures=[figures_of(group, index) for index, group in enumerate(report.groups)],
-        facts=[
-            ("Target", flatten(report.manifest.target)),
-            ("Host", flatten(report.manifest.host)),
-            ("Tools", flatten(report.manifest.tools)),
-        ],
+        facts=_facts(report.manifest),
     )
+
+
+def _facts(manifest: Manifest) -> list[FactGroup]:
+    """Return the facts of targets, host and tools; long lists come last."""
+    groups: list[FactGroup] = []
+    for kind, facts in manifest.target.items():
+        groups += fact_groups(f"Target {kind}", facts)
+    groups += fact_groups("Host", manifest.host) + fact_groups("Tools", manifest.tools)
+    return sorted(groups, key=lambda group: group.folded)
 
 
 def write_page(path: Path) -> Path:

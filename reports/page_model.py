@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
 
 from reports.answers import SendStream, StreamResult, WitnessResult
 from reports.histogram import Quantile, Summary, merge
@@ -326,25 +325,3 @@ def _parts(records: Iterable[Measurement]) -> list[PartRow]:
         PartRow(name, kind, min(found), max(found), unit, len(found))
         for (name, kind, unit), found in sorted(values.items())
     ]
-
-
-def flatten(facts: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    """Return nested facts as (dotted key, text), in their order."""
-    rows: list[tuple[str, str]] = []
-    for key, value in facts.items():
-        name = f"{prefix}{key}"
-        if isinstance(value, dict):
-            rows += flatten(cast("dict[str, Any]", value), f"{name}.")
-        elif isinstance(value, (list, tuple)):
-            rows.append((name, ", ".join(str(item) for item in cast("list[object]", value))))
-        else:
-            rows.append((name, _fact(value)))
-    return rows
-
-
-def _fact(value: object) -> str:
-    if value is None or value == "":
-        return "unknown"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return str(value)

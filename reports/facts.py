@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Facts of targets, host and tools, arranged for the page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+MANY_FACTS = 6
+"""A table of more facts than this gets a heading of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactGroup:
+    """Facts that belong together, as (key, text); long lists are folded away."""
+
+    title: str
+    rows: tuple[tuple[str, str], ...]
+    folded: bool = False
+
+
+def fact_groups(title: str, facts: dict[str, Any]) -> list[FactGroup]:
+    """Return facts in groups: plain ones together, one for each large table, a folded one for each list.
+
+    Args:
+        title: Whose facts they are.
+        facts: As in the manifest; tables and lists of tables may be nested.
+    """
+    plain: list[tuple[str, str]] = []
+    groups: list[FactGroup] = []
+    for key, value in facts.items():
+        if isinstance(value, list) and any(isinstance(item, dict) for item in cast("list[object]", value)):
+            rows = [
+                row
+                for item in cast("list[dict[str, Any]]", value)
+                for row in flatten(item, f"{_label(item)}: ")
+            ]
+            groups.append(FactGroup(f"{title}: {key}", tuple(rows), folded=True))
+        elif isinstance(value, dict) and len(cast("dict[str, Any]", value)) > MANY_FACTS:
+            groups.append(FactGroup(f"{title}: {key}", tuple(flatten(cast("dict[str, Any]", value)))))
+        else:
+            plain += flatten({key: value})
+    return [FactGroup(title, tuple(plain)), *groups]
+
+
+def _label(item: dict[str, Any]) -> str:
+    """Return what tells an item of a list from the others: its number or its name."""
+    return str(item.get("irq", item.get("name", "")))
+
+
+def flatten(facts: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """Return nested facts as (dotted key, text), in their order."""
+    rows: list[tuple[str, str]] = []
+    for key, value in facts.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict):
+            rows += flatten(cast("dict[str, Any]", value), f"{name}.")
+        elif isinstance(value, (list, tuple)):
+            rows.append((name, ", ".join(str(item) for item in cast("list[object]", value))))
+        else:
+            rows.append((name, _fact(value)))
+    return rows
+
+
+def _fact(value: object) -> str:
+    if value is None or value == "":
+        return "unknown"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
