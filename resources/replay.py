@@ -148,6 +148,8 @@ class Replay:
         node = self.bench.node(self.target.node)
         remote = self._place(self.target.node, plan_file)
         out = f"{Path(remote).parent}/recv"
+        node.run(["rm", "-rf", out])  # of an earlier replay
+        node.run(["rm", "-rf", out])
         node.run(["mkdir", "-p", out])
         argv = [
             self.bench.tool(self.target.node),
