@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Must fail: a path that is delayed or loses packets, judged against an independent capture at the target's link."""
+
+from __future__ import annotations
+
+import pytest
+
+from resources.capture import read_packets
+from resources.replay import Replay
+from tests.simulation.trial import Lab, Trial, when_quiet
+
+pytestmark = pytest.mark.simulated
+
+CONTROL_LINK = "c-linux-rt"
+SSH_PORT = 22
+
+
+def uncertainty_ns(trial: Trial, stream: int) -> float:
+    """Return U of a stream."""
+    return trial.records[stream].uncertainty.expanded
+
+
+def limit_ns(trial: Trial, stream: int) -> float:
+    """Return the budget of a stream."""
+    upper = trial.records[stream].limit.upper
+    assert upper is not None
+    return upper
+
+
+def exceeded(trial: Trial) -> set[int]:
+    """Return the streams whose budget the capture shows exceeded: a message whole on the link too late, or never."""
+    return {
+        stream
+        for stream, seen in trial.seen.items()
+        if seen.missing or seen.max_ns > limit_ns(trial, stream) + uncertainty_ns(trial, stream)
+    }
+
+
+def borderline(trial: Trial) -> set[int]:
+    """Return the streams whose largest latency on the link lies within U of the budget."""
+    return {
+        stream
+        for stream, seen in trial.seen.items()
+        if seen.latency_ns
+        and abs(seen.max_ns - limit_ns(trial, stream)) <= uncertainty_ns(trial, stream)
+    }
+
+
+def assert_no_wrong_pass(trial: Trial) -> None:
+    """A stream that the capture shows too late must not pass, however disturbed the bench is."""
+    wrong = trial.streams("pass") & (exceeded(trial) | borderline(trial))
+    assert not wrong, trial.told(wrong)
+    for stream in trial.streams("pass"):
+        # What was whole on the link cannot have been received earlier.
+        record, seen = trial.records[stream], trial.seen[stream]
+        assert record.value is not None
+        assert record.value >= seen.max_ns - record.uncertainty.expanded, trial.told({stream})
+
+
+def test_undisturbed_bench_passes_in_silence(lab: Lab) -> None:
+    """All 48 streams pass, and nothing travels over SSH to the target while it measures."""
+
+    def both_links(replay: Replay) -> None:
+        replay.capture_interfaces = (*replay.capture_interfaces, CONTROL_LINK)
+
+    def all_pass(trial: Trial) -> None:
+        others = trial.streams("fail", "inconclusive", "unset", "error")
+        assert not others, trial.told(others)
+
+    found = when_quiet(lambda: lab.trial(both_links), assert_no_wrong_pass, all_pass)
+    recv = found.answers.recv
+    begin_ns = recv["start_tai_ns"] + recv["warmup_ms"] * 1_000_000
+    end_ns = begin_ns + recv["duration_ms"] * 1_000_000
+    line = found.answers.lines_before["host"]
+    before, silent = 0, 0
+    exchanges = 0
+    for packet in read_packets(found.answers.folder / f"{CONTROL_LINK}.pcap"):
+        tai_ns = packet.time_ns + recv["tai_utc_s"] * 1_000_000_000
+        counting = line.reference_ns(begin_ns) <= tai_ns <= line.reference_ns(end_ns)
+        if SSH_PORT in (packet.destination_port, packet.key[3]):
+            before += not counting
+            silent += counting
+        else:
+            exchanges += counting
+    assert before > 0, "the capture cannot see SSH at all"
+    assert exchanges > 0, "the two-way exchanges were not captured"
+    assert silent == 0
+
+
+@pytest.mark.parametrize(("producer", "needed"), [(3, {33}), (2, {23})])
+def test_exactly_the_streams_fail_that_a_delay_of_15_ms_pushes_over_budget(
+    lab: Lab, producer: int, needed: set[int]
+) -> None:
+    """+15 ms: the consumer and a capture that knows nothing of it name the same streams."""
+
+    def exactly(trial: Trial) -> None:
+        late = exceeded(trial)
+        assert needed <= late, trial.told(needed)
+        differ = (trial.streams("fail") ^ late) - borderline(trial)
+        assert not differ, trial.told(differ)
+        assert {stream // 10 for stream in late} == {producer}, trial.told(late)
+
+    impairment = lab.bench.impairment()
+    impairment.apply([producer], 15_000, 0.0)
+    try:
+        when_quiet(lab.trial, assert_no_wrong_pass, exactly)
+    finally:
+        impairment.clear()

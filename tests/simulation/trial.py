@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One short replay on the open virtual bench, judged by the rules of a qualification."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from hw.session import Bench
+from reports import Measurement, RunFolder
+from resources.latency import LatencyEvidence
+from resources.pattern import Pattern, load_pattern
+from resources.plan import ReplaySettings
+from resources.profiles import Profile
+from resources.replay import Replay, ReplayAnswers
+from resources.requirements import load_requirements
+from tests.simulation.arrivals import Arrivals, arrivals
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+VIRTUAL_BENCH = ROOT / "hw" / "benches" / "virtual.yaml"
+PATTERN = ROOT / "traffic-gen" / "patterns" / "daq12.toml"
+REQUIREMENTS = ROOT / "robot" / "requirements" / "daq12.toml"
+
+# The slowest stream has 16 messages in the counted time: enough for a pass at this miss probability (14).
+PROFILE = Profile(
+    "short", warmup_ms=3000, duration_ms=8000, excluded_miss_probability=0.2, known_delay_ms=1000
+)
+# Messages of one producer do not meet those of another: what exceeds a budget is the disturbance.
+PHASE = "staggered"
+TARGET = "linux-rt"
+SECOND_CHANCES = 2
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A replay, its records by stream, and what a capture at the target's link says."""
+
+    answers: ReplayAnswers
+    records: dict[int, Measurement]
+    seen: dict[int, Arrivals]
+
+    @property
+    def stalls(self) -> int:
+        """How often the bench's own witness says that the bench stood still."""
+        assert self.answers.witness is not None
+        return len(self.answers.witness["windows"])
+
+    def streams(self, *outcomes: str) -> set[int]:
+        """Return the streams with one of these outcomes."""
+        return {stream for stream, record in self.records.items() if record.outcome in outcomes}
+
+    def told(self, streams: set[int]) -> str:
+        """Say what was found of these streams, for the message of an assertion."""
+        lines = [f"witness: {self.stalls} stalls; causes: {self.answers.faults}"]
+        for stream in sorted(streams):
+            record, seen = self.records[stream], self.seen.get(stream)
+            link = f"link {max(seen.latency_ns.values(), default=0) / 1e6:.3f} ms" if seen else ""
+            value = f"{record.value / 1e6:.3f} ms" if record.value is not None else "-"
+            lines.append(f"{stream}: {record.outcome} {value} {link} lost {record.lost}: {record.reason}")
+        return "\n".join(lines)
+
+
+class Lab:
+    """The open bench with its target provisioned."""
+
+    def __init__(self, bench: Bench, results: Path) -> None:
+        """Hold an open bench.
+
+        Args:
+            bench: Its target is on and provisioned.
+            results: Each replay gets a run folder here.
+        """
+        self.bench = bench
+        self.results = results
+        self.target = bench.spec.targets[TARGET]
+        self.pattern: Pattern = load_pattern(PATTERN, PHASE)
+        self.capture = bench.spec.capture.interface if bench.spec.capture is not None else ""
+
+    def replay(self, folder: Path) -> Replay:
+        """Return a short replay in the making that captures the target's link."""
+        settings = ReplaySettings(
+            pattern=PATTERN, phase=PHASE, warmup_ms=PROFILE.warmup_ms, duration_ms=PROFILE.duration_ms
+        )
+        replay = Replay(self.bench, self.target, self.pattern, settings, folder, lambda _line: None)
+        replay.capture_interfaces = (self.capture,)
+        return replay
+
+    def trial(self, prepare: Callable[[Replay], None] = lambda _replay: None) -> Trial:
+        """Replay once and judge every stream.
+
+        Args:
+            prepare: May change the replay before it runs.
+        """
+        run = RunFolder.create(self.results, "virtual", PROFILE.name, simulated=True)
+        folder = run.evidence_folder("daq_replay")
+        replay = self.replay(folder)
+        prepare(replay)
+        requirements = load_requirements(REQUIREMENTS)
+        evidence = LatencyEvidence(
+            self.bench, self.target, "kernel", "two-way", PROFILE, requirements, folder
+        )
+        evidence.answers = replay.run()
+        records = {stream: evidence.measurement(stream, run, "trial") for stream in requirements.by_stream}
+        seen = arrivals(folder / f"{self.capture}.pcap", evidence.answers, self.pattern)
+        return Trial(evidence.answers, records, seen)
+
+
+def when_quiet(trial: Callable[[], Trial], always: Callable[[Trial], None], exact: Callable[[Trial], None]) -> Trial:
+    """Try until what only a quiet bench can show is shown; a bench that says that it stood still gets two more chances.
+
+    Args:
+        trial: One attempt.
+        always: Asserts what no disturbance excuses; holds in every attempt.
+        exact: Asserts what a disturbed bench may spoil.
+    """
+    for chance in range(SECOND_CHANCES + 1):
+        found = trial()
+        always(found)
+        try:
+            exact(found)
+        except AssertionError:
+            if not found.stalls or chance == SECOND_CHANCES:
+                raise
+        else:
+            return found
+    raise AssertionError("unreachable")
