@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hw import doctor
+from hw import clean, doctor
 from hw.errors import BenchwrightError
 
 
@@ -25,6 +25,7 @@ class Command:
 
 COMMANDS = (
     Command("doctor", "list what this machine and a bench can measure", doctor.add_arguments, doctor.run),
+    Command("clean", "undo what a killed run has left on this machine", clean.add_arguments, clean.run),
 )
 
 

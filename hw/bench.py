@@ -13,12 +13,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from hw.errors import ConfigError
 from hw.fields import Fields
+from hw.strict_yaml import read_yaml
 
 SCHEMA = "benchwright.bench/1"
+
+LONGEST_NODE_NAME = 13
+"""A virtual bench names interfaces after nodes: two characters before it, 15 in all."""
 
 
 class NodeKind(StrEnum):
@@ -138,13 +140,8 @@ def load_bench(path: Path) -> BenchSpec:
     Raises:
         ConfigError: Names file, field and allowed range.
     """
-    try:
-        document: object = yaml.safe_load(path.read_text())
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from error
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not YAML: {error}") from error
-    top = Fields(document, str(path), "(top)")
+    document = read_yaml(path)
+    top = Fields(document, str(path), "")
     section = top.child("benchwright")
     assert section is not None
     labgrid = top.table_of("targets", optional=True)
@@ -154,8 +151,7 @@ def load_bench(path: Path) -> BenchSpec:
                 f"{path}: {name}: labgrid's key is not used by Benchwright; put it under targets"
             )
     top.finish()
-    document_targets: dict[str, Any] = yaml.safe_load(path.read_text()).get("targets") or {}
-    spec = _read_section(path, section, document_targets)
+    spec = _read_section(path, section, document.get("targets") or {})
     _check_references(spec, set(labgrid))
     return spec
 
@@ -164,7 +160,7 @@ def _read_section(path: Path, section: Fields, labgrid_targets: dict[str, Any]) 
     section.text("schema", choices=(SCHEMA,))
     spec = BenchSpec(
         path=path,
-        name=section.text("name"),
+        name=section.name("name"),
         simulated=section.boolean("simulated"),
         reference_clock=section.text("reference_clock"),
         environment=section.text("environment", ""),
@@ -186,7 +182,7 @@ def _read_section(path: Path, section: Fields, labgrid_targets: dict[str, Any]) 
 
 def _node(name: str, table: Fields) -> NodeSpec:
     spec = NodeSpec(
-        name=name,
+        name=table.check_name("(name)", name, LONGEST_NODE_NAME),
         kind=NodeKind(table.text("kind", choices=[kind.value for kind in NodeKind])),
         clock=table.text("clock"),
         priority=table.integer("priority", 0, 98, 50),
@@ -296,6 +292,13 @@ def _check_references(spec: BenchSpec, labgrid_names: set[str]) -> None:
                 f"{spec.path}: benchwright.{where}: no {what} {name!r}; there are: {', '.join(names)}"
             )
 
+    def be_here(where: str, node: str, why: str) -> None:
+        if spec.nodes[node].kind is NodeKind.LABGRID:
+            raise ConfigError(
+                f"{spec.path}: benchwright.{where}: must be on this machine (a node of kind local or namespace),"
+                f" found {node!r}: {why}"
+            )
+
     refer("reference_clock", spec.reference_clock, spec.clocks, "clock")
     for node in spec.nodes.values():
         if node.kind is NodeKind.LABGRID:
@@ -318,3 +321,26 @@ def _check_references(spec: BenchSpec, labgrid_names: set[str]) -> None:
     ):
         if part is not None:
             refer(f"{where}.node", part.node, spec.nodes, "node")
+    if spec.virtual is not None:
+        _check_subnets(spec, spec.virtual)
+    reference = spec.clocks[spec.reference_clock].node
+    be_here("reference_clock", reference, "the start of a replay is agreed on by the clock of this machine")
+    if spec.capture is not None:
+        be_here("capture.node", spec.capture.node, "captured packets are written to the run folder")
+
+
+def _check_subnets(spec: BenchSpec, virtual: VirtualSpec) -> None:
+    """Refuse an address that lies outside the network that the bench builds for it, or that two have."""
+    test = {f"producers.{producer.number}.address": producer.address for producer in spec.producers.values()}
+    test |= {f"targets.{target.kind}.test_address": target.test_address for target in spec.targets.values()}
+    control = {f"clocks.{clock.name}.address": clock.address for clock in spec.clocks.values()}
+    for addresses, subnet in ((test, virtual.test_subnet), (control, virtual.control_subnet)):
+        owners: dict[str, str] = {}
+        for where, address in addresses.items():
+            owner = owners.setdefault(address, where)
+            if ipaddress.IPv4Address(address) not in ipaddress.IPv4Network(subnet):
+                raise ConfigError(f"{spec.path}: benchwright.{where}: must be in {subnet}, found {address}")
+            if owner != where:
+                raise ConfigError(
+                    f"{spec.path}: benchwright.{where}: must be its own, found {address} as {owner}"
+                )

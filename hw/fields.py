@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from hw.errors import ConfigError
 
 _REQUIRED: Any = object()
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 
 
 class Fields:
@@ -20,29 +22,36 @@ class Fields:
         Args:
             data: What the parser returned; must be a mapping with string keys.
             file: Name of the file, for messages.
-            table: Path of the table inside the file, for messages.
+            table: Path of the table inside the file, for messages; empty: the file's top.
         """
         self.file = file
         self.table = table
         if not isinstance(data, Mapping):
-            raise ConfigError(f"{file}: {table}: must be a table of keys, found {type(data).__name__}")
+            raise ConfigError(
+                f"{file}: {table or 'the top'}: must be a table of keys, found {type(data).__name__}"
+            )
         items = cast("Mapping[object, object]", data)
         for key in items:
             if not isinstance(key, str | int) or isinstance(key, bool):
-                raise ConfigError(f"{file}: {table}: key {key!r} must be a plain name (quote it)")
+                raise ConfigError(
+                    f"{file}: {table or 'the top'}: key {key!r} must be a plain name (quote it)"
+                )
         self._data: dict[str, object] = {str(key): value for key, value in items.items()}
         self._asked: set[str] = set()
+
+    def _path(self, key: str) -> str:
+        return f"{self.table}.{key}" if self.table else key
 
     def _take(self, key: str, default: object) -> object:
         self._asked.add(key)
         if key in self._data:
             return self._data[key]
         if default is _REQUIRED:
-            raise ConfigError(f"{self.file}: {self.table}.{key}: missing")
+            raise ConfigError(f"{self.file}: {self._path(key)}: missing")
         return default
 
     def _wrong(self, key: str, found: object, wanted: str) -> ConfigError:
-        return ConfigError(f"{self.file}: {self.table}.{key}: must be {wanted}, found {found!r}")
+        return ConfigError(f"{self.file}: {self._path(key)}: must be {wanted}, found {found!r}")
 
     def text(self, key: str, default: str | None = _REQUIRED, choices: Sequence[str] = ()) -> str:
         """Return a string, one of `choices` where given."""
@@ -52,6 +61,16 @@ class Fields:
         if choices and value not in choices:
             raise self._wrong(key, value, "one of " + ", ".join(choices))
         return value
+
+    def name(self, key: str) -> str:
+        """Return a name that can be part of the name of a file or a namespace."""
+        return self.check_name(key, self.text(key))
+
+    def check_name(self, key: str, text: str, longest: int = 32) -> str:
+        """Return `text` if it is a name: lower-case letters, digits and hyphens, a letter or digit first."""
+        if len(text) > longest or not _NAME.fullmatch(text):
+            raise self._wrong(key, text, f"1..{longest} of a-z, 0-9 and hyphen, the first no hyphen")
+        return text
 
     def integer(self, key: str, low: int, high: int, default: int | None = _REQUIRED) -> int:
         """Return an integer in low..high."""
@@ -94,14 +113,12 @@ class Fields:
             return {}
         for name in inner._data:
             inner._asked.add(name)
-        return {
-            name: Fields(value, self.file, f"{inner.table}.{name}") for name, value in inner._data.items()
-        }
+        return {name: Fields(value, self.file, inner._path(name)) for name, value in inner._data.items()}
 
     def child(self, key: str, optional: bool = False) -> Fields | None:
         """Return an inner table, or None where it is optional and absent."""
         value = self._take(key, None if optional else _REQUIRED)
-        return None if value is None else Fields(value, self.file, f"{self.table}.{key}")
+        return None if value is None else Fields(value, self.file, self._path(key))
 
     def has(self, key: str) -> bool:
         """Tell whether the key is there."""
@@ -112,4 +129,4 @@ class Fields:
         unknown = sorted(set(self._data) - self._asked)
         if unknown:
             known = ", ".join(sorted(self._asked))
-            raise ConfigError(f"{self.file}: {self.table}.{unknown[0]}: unknown key; known here: {known}")
+            raise ConfigError(f"{self.file}: {self._path(unknown[0])}: unknown key; known here: {known}")

@@ -124,8 +124,8 @@ class Bench:
         return NetemImpairment(self, self.spec.impairment)
 
     def namespace(self, node_name: str) -> str:
-        """Return the name of the network namespace of a node of a virtual bench."""
-        return f"bw-{node_name}"
+        """Return the name of the network namespace of a node of a virtual bench; benches never share one."""
+        return f"bw-{self.spec.name}-{node_name}"
 
     def port_of(self, producer: int) -> str:
         """Return the switch's interface towards a producer of a virtual bench."""
@@ -290,7 +290,19 @@ def open_bench(path: Path) -> Generator[Bench, None, None]:
 
 
 def clean(path: Path) -> int:
-    """Undo what a killed run has left on this machine; return how many changes that were."""
+    """Undo what a killed run has left on this machine.
+
+    Args:
+        path: The bench file.
+
+    Returns:
+        How many changes were undone.
+
+    Raises:
+        BenchError: Somebody holds the bench, or a change could not be undone.
+    """
     spec = load_bench(path)
     with reserve(spec.name):
-        return Journal(spec.name, UNDO_ACTIONS).undo()
+        undone = Journal(spec.name, UNDO_ACTIONS).undo()
+        shutil.rmtree(RUN_FOLDER / spec.name, ignore_errors=True)
+        return undone
