@@ -19,7 +19,7 @@ from hw.strict_yaml import read_yaml
 
 SCHEMA = "benchwright.bench/1"
 
-LONGEST_NODE_NAME = 13
+LONGEST_VIRTUAL_NAME = 13
 """A virtual bench names interfaces after nodes: two characters before it, 15 in all."""
 
 
@@ -182,7 +182,7 @@ def _read_section(path: Path, section: Fields, labgrid_targets: dict[str, Any]) 
 
 def _node(name: str, table: Fields) -> NodeSpec:
     spec = NodeSpec(
-        name=table.check_name("(name)", name, LONGEST_NODE_NAME),
+        name=table.check_name("(name)", name),
         kind=NodeKind(table.text("kind", choices=[kind.value for kind in NodeKind])),
         clock=table.text("clock"),
         priority=table.integer("priority", 0, 98, 50),
@@ -295,7 +295,7 @@ def _check_references(spec: BenchSpec, labgrid_names: set[str]) -> None:
     def be_here(where: str, node: str, why: str) -> None:
         if spec.nodes[node].kind is NodeKind.LABGRID:
             raise ConfigError(
-                f"{spec.path}: benchwright.{where}: must be on this machine (a node of kind local or namespace),"
+                f"{spec.path}: benchwright.{where}: must be on this machine (kind local or namespace),"
                 f" found {node!r}: {why}"
             )
 
@@ -322,15 +322,21 @@ def _check_references(spec: BenchSpec, labgrid_names: set[str]) -> None:
         if part is not None:
             refer(f"{where}.node", part.node, spec.nodes, "node")
     if spec.virtual is not None:
-        _check_subnets(spec, spec.virtual)
+        _check_virtual(spec, spec.virtual)
     reference = spec.clocks[spec.reference_clock].node
     be_here("reference_clock", reference, "the start of a replay is agreed on by the clock of this machine")
     if spec.capture is not None:
         be_here("capture.node", spec.capture.node, "captured packets are written to the run folder")
 
 
-def _check_subnets(spec: BenchSpec, virtual: VirtualSpec) -> None:
-    """Refuse an address that lies outside the network that the bench builds for it, or that two have."""
+def _check_virtual(spec: BenchSpec, virtual: VirtualSpec) -> None:
+    """Refuse long names, and an address outside the network that the bench builds for it, or that two have."""
+    for name in spec.nodes:
+        if len(name) > LONGEST_VIRTUAL_NAME:
+            raise ConfigError(
+                f"{spec.path}: benchwright.nodes.{name}: must have at most {LONGEST_VIRTUAL_NAME} characters"
+                " on a virtual bench"
+            )
     test = {f"producers.{producer.number}.address": producer.address for producer in spec.producers.values()}
     test |= {f"targets.{target.kind}.test_address": target.test_address for target in spec.targets.values()}
     control = {f"clocks.{clock.name}.address": clock.address for clock in spec.clocks.values()}
