@@ -330,7 +330,7 @@ def _check_references(spec: BenchSpec, labgrid_names: set[str]) -> None:
 
 
 def _check_virtual(spec: BenchSpec, virtual: VirtualSpec) -> None:
-    """Refuse long names, and an address outside the network that the bench builds for it, or that two have."""
+    """Refuse long names, and addresses outside their network or of two owners."""
     for name in spec.nodes:
         if len(name) > LONGEST_VIRTUAL_NAME:
             raise ConfigError(
