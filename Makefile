@@ -5,6 +5,7 @@
 #   PROFILE        ci (minutes), acceptance (hours), soak
 #   BENCH          bench file
 #   SUITE          folder or file of suites
+#   EARLIER        run folders of earlier attempts at the same, which the report lists
 #   ROBOT_OPTIONS  further options, handed to Robot Framework as they are
 
 SHELL := /bin/bash
@@ -15,6 +16,7 @@ MAKEFLAGS += --no-print-directory
 PROFILE ?= ci
 BENCH ?= hw/benches/virtual.yaml
 SUITE ?= robot/
+EARLIER ?=
 ROBOT_OPTIONS ?=
 BENCHWRIGHT_CACHE ?= $(HOME)/.cache/benchwright
 
@@ -32,7 +34,7 @@ help: ## List the commands
 # A caller that must tell exit codes apart names a file: make itself answers 2 for all of them.
 qualify: ## Qualify a target on a bench and write its report (PROFILE, BENCH, SUITE, ROBOT_OPTIONS)
 	@hw/host/setup.sh
-	@$(PYTHON) -m resources.qualify --profile "$(PROFILE)" --bench "$(BENCH)" --suite "$(SUITE)" -- $(ROBOT_OPTIONS) || code=$$?; \
+	@$(PYTHON) -m resources.qualify --profile "$(PROFILE)" --bench "$(BENCH)" --suite "$(SUITE)" --earlier $(EARLIER) -- $(ROBOT_OPTIONS) || code=$$?; \
 	[[ -z "$${QUALIFY_EXIT_FILE:-}" ]] || echo "$${code:-0}" >"$$QUALIFY_EXIT_FILE"; exit "$${code:-0}"
 
 test: ## Run the unit and simulated tests: native, with sanitizers, under Wine, Python

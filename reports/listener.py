@@ -5,7 +5,8 @@
 
 Arguments, each optional: `results=FOLDER` (where run folders are made, default `results`),
 `run_folder=FOLDER` (an existing one to go on with), `bench=NAME`, `profile=NAME` (instead of the variables
-${BENCH} and ${PROFILE}). A bench may be named by its file.
+${BENCH} and ${PROFILE}), `earlier=FOLDER,…` (run folders of earlier attempts at the same, which the
+manifest and the page then list). A bench may be named by its file.
 
 Robot Framework only logs what a listener raises and keeps its own exit code, even 0. This listener
 therefore catches its errors, names them on stderr and in the manifest, and ends the process with
@@ -31,6 +32,7 @@ from reports.errors import ReportError, RunFolderError
 from reports.manifest import TestCounts
 from reports.provenance import commit_of, host_facts
 from reports.run_folder import RunFolder
+from reports.tally import overall
 
 _robot_api: Any = import_module("robot.api")  # no types of its own
 _robot_context: Any = import_module("robot.running.context")
@@ -50,12 +52,18 @@ class Listener:
     ROBOT_LISTENER_API_VERSION = 3
 
     def __init__(
-        self, results: str = "results", run_folder: str = "", bench: str = "", profile: str = ""
+        self,
+        results: str = "results",
+        run_folder: str = "",
+        bench: str = "",
+        profile: str = "",
+        earlier: str = "",
     ) -> None:
         """Remember where the run folder goes; it is opened with the first suite."""
         self._results = Path(results)
         self._existing = Path(run_folder) if run_folder else None
         self._names = {"BENCH": bench, "PROFILE": profile}
+        self._earlier = [Path(path) for path in earlier.split(",") if path]
         self._run: RunFolder | None = None
         self._problems: list[str] = []
         self._outputs: dict[str, Path] = {}
@@ -86,6 +94,9 @@ class Listener:
             bench = Path(self._name("BENCH")).stem
             run = RunFolder.create(self._results.absolute(), bench, self._name("PROFILE"))
         run.update(commit=commit_of(Path.cwd()), host=host_facts(), tools={"robotframework": VERSION})
+        for path in self._earlier:
+            before = RunFolder.open(path)
+            run.add_attempt("run", overall(before.records().measurements), f"run {before.run_id}")
         return run
 
     def _name(self, variable: str) -> str:
@@ -141,6 +152,8 @@ class Listener:
             self._step("collect Robot's files", lambda: self._collect(run))
             self._step("count", lambda: run.update(tests=self._counts()))
             self._step("check the measurements", lambda: self._check_asked(run))
+            if self._earlier:
+                self._step("list the attempts", lambda: self._list_own_attempt(run))
             self._step("note the problems", lambda: self._note_problems(run))
             self._step("close the manifest", run.close)
             self._step("render the page", lambda: _render(run.path))
@@ -193,6 +206,9 @@ class Listener:
                 "check the measurements",
                 f"the run holds no measurement, though {self._asked_any[0]!r} passed",
             )
+
+    def _list_own_attempt(self, run: RunFolder) -> None:
+        run.add_attempt("run", overall(run.records().measurements), "this run")
 
     def _note_problems(self, run: RunFolder) -> None:
         for problem in list(self._problems):

@@ -65,15 +65,25 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--profile", default="ci", help="ci (minutes), acceptance (hours) or soak (a day)")
     parser.add_argument("--suite", type=Path, default=Path("robot"), help="folder or file of suites")
     parser.add_argument("--results", type=Path, default=Path("results"), help="where run folders go")
+    parser.add_argument(
+        "--earlier",
+        type=Path,
+        nargs="*",
+        default=[],
+        help="run folders of earlier attempts, to be listed in the report",
+    )
     parser.add_argument("robot", nargs="*", help="options for Robot Framework, behind --")
     return parser
 
 
 def _run_robot(options: argparse.Namespace, folder: Path) -> int:
     """Run Robot Framework; an interrupt reaches it too, and it closes the bench before it ends."""
+    listener = ["reports.listener.Listener", f"results={options.results}"]
+    if options.earlier:
+        listener.append("earlier=" + ",".join(str(path) for path in options.earlier))
     command = [
         *(sys.executable, "-m", "robot", "--pythonpath", ".", "--console", "verbose"),
-        *("--listener", f"reports.listener.Listener:results={options.results}"),
+        *("--listener", ";".join(listener)),
         *("--variable", f"BENCH:{options.bench}", "--variable", f"PROFILE:{options.profile}"),
         *("--outputdir", str(folder), "--xunit", "xunit.xml"),
         *options.robot,
