@@ -230,3 +230,15 @@ def test_keywords_without_the_listener_are_told_what_to_do(robot: Robot):
     done = robot.run("Measures\n    Record\n", "--listener", "nothing")
     assert done.returncode == 1
     assert "--listener reports.listener.Listener" in done.stdout
+
+
+def test_a_repeat_lists_the_attempts_before_it(robot: Robot):
+    measures = "Measures\n    [Tags]    requirement:REQ-1\n    Record    {value}\n"
+    robot.run(measures.format(value=10))  # on the limit: within U of it, so inconclusive
+    first = robot.latest()
+    listener = f"reports.listener.Listener;earlier={first.path.relative_to(robot.folder)}"
+    robot.run(measures.format(value=5), "--listener", listener)
+    second = robot.latest()
+    assert [(a.number, a.outcome) for a in second.manifest.attempts] == [(1, "inconclusive"), (2, "pass")]
+    assert first.run_id in second.manifest.attempts[0].reason
+    assert first.run_id in (second.path / "qualification.html").read_text()
