@@ -216,6 +216,16 @@ static void drain_stamps(struct sender *sender)
 	}
 }
 
+/* Read the stamps of a stream, also those that nobody waits for any more: they keep the error bit of its socket set. */
+static bool read_stamps(struct sender *sender, struct sender_stream *s)
+{
+	if (s->link.state != LINK_UP || !s->link.stamps || !s->transmit_stack)
+		return false;
+	if (s->generation != s->link.reconnects)
+		txstamps_reset(&s->stamps);
+	return txstamps_drain(&s->stamps, s->link.sock, sender->tai, s->transmit_stack) > 0;
+}
+
 /* Wait for sockets until a deadline. */
 static void wait_events(struct sender *sender, int64_t timeout_ns)
 {
@@ -226,8 +236,10 @@ static void wait_events(struct sender *sender, int64_t timeout_ns)
 	for (int i = 0; i < count; i++) {
 		struct sender_stream *s = events[i].user;
 
-		if ((events[i].events & PORT_POLL_ERROR) && s->link.state == LINK_UP && s->stamps.open)
-			txstamps_drain(&s->stamps, s->link.sock, sender->tai, s->transmit_stack);
+		/* A stamp alone is no room to write: trying would keep this real-time thread busy until there is some. */
+		if ((events[i].events & PORT_POLL_ERROR) && read_stamps(sender, s) &&
+		    !(events[i].events & PORT_POLL_OUT))
+			continue;
 		link_on_event(&s->link, events[i].events, now_ns);
 	}
 }

@@ -35,17 +35,20 @@ static void answer(struct txstamps *stamps, const struct port_transmitted *trans
 	}
 }
 
-void txstamps_drain(struct txstamps *stamps, port_socket sock, const struct port_tai *tai,
-		    struct histogram *transmit_stack)
+int txstamps_drain(struct txstamps *stamps, port_socket sock, const struct port_tai *tai,
+		   struct histogram *transmit_stack)
 {
-	for (int i = 0; i < TXSTAMPS_PENDING_MAX; i++) {
+	int count;
+
+	for (count = 0; count < TXSTAMPS_PENDING_MAX; count++) {
 		struct port_transmitted transmitted;
 		int err = port_recv_transmitted(sock, &transmitted);
 
 		if (err == -EBADMSG)
 			continue; /* another kind of report */
 		if (err)
-			return;
+			break;
 		answer(stamps, &transmitted, tai, transmit_stack);
 	}
+	return count;
 }

@@ -28,8 +28,12 @@ struct txstamps {
 void txstamps_ask(struct txstamps *stamps, uint32_t key, int64_t sent_tai_ns);
 /** Forget all requests: the connection is a new one. */
 void txstamps_reset(struct txstamps *stamps);
-/** Read the stamps that are there and record (transmitted - sent) of each counted message. */
-void txstamps_drain(struct txstamps *stamps, port_socket sock, const struct port_tai *tai,
-		    struct histogram *transmit_stack);
+/**
+ * Read the stamps that are there and record (transmitted - sent) of each counted message.
+ *
+ * @return how many reports of the kernel were read, at most TXSTAMPS_PENDING_MAX
+ */
+int txstamps_drain(struct txstamps *stamps, port_socket sock, const struct port_tai *tai,
+		   struct histogram *transmit_stack);
 
 #endif

@@ -96,6 +96,25 @@ def test_a_consumer_that_stands_still_is_latency_not_lateness(lab: Lab, tmp_path
     assert sum(held) > 50
 
 
+def test_a_producer_sleeps_while_it_is_blocked(lab: Lab, tmp_path: Path) -> None:
+    """A real-time thread that tries again and again would take the CPU from the bench."""
+    large = Stream(10, "tcp", 640_000, 10_000)
+    path = Plan(pattern_text(large), warmup_ms=2000, duration_ms=1000, grace_ms=2000).write(
+        tmp_path / "plan.toml"
+    )
+    recv = lab.recv(path)
+    recv.wait_ready()
+    send = lab.send(path)
+    recv.wait_line(lambda line: line.get("phase") == "warmup")
+    recv.process.send_signal(signal.SIGSTOP)
+    time.sleep(1.0)
+    recv.process.send_signal(signal.SIGCONT)
+    sent = streams_by_id(send.result())
+    recv.result()
+    pieces = 300 * large.size_bytes // 32_768
+    assert 0 < sent[10]["blocked_writes"] < pieces
+
+
 def test_a_killed_producer_is_loss(lab: Lab, tmp_path: Path) -> None:
     path = Plan(pattern_text(TCP, UDP), duration_ms=2000).write(tmp_path / "plan.toml")
     recv = lab.recv(path)
