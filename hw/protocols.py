@@ -48,6 +48,11 @@ class Node(Protocol):
     clock: str
     priority: int
 
+    @property
+    def powered(self) -> bool:
+        """False once the bench knows, without asking the node, that it has lost its power."""
+        ...
+
     def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> Completed:
         """Run a command to its end.
 

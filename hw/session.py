@@ -216,7 +216,8 @@ class Bench:
             raise BenchError(
                 f"node {name} does not answer over SSH: {error}; console: {console or 'silent'}"
             ) from error
-        node = SshNode(name, spec.clock, spec.priority, driver)
+        is_powered = (lambda: bool(power.powered)) if guest is not None else (lambda: True)
+        node = SshNode(name, spec.clock, spec.priority, driver, is_powered)
         if guest is not None and spec.clock in self.spec.clocks:
             settings = [f"{key}={value}" for key, value in network.PRODUCER_SYSCTLS.items()]
             node.run(["sysctl", "-q", "-w", *settings])
@@ -236,12 +237,14 @@ class Bench:
     def close(self) -> None:
         """Power everything off and undo every change of the host."""
         self._nodes.clear()
-        if self._environment is not None:
-            for target in self._environment.targets.values():
-                _disconnect(target)
-            self._environment.cleanup()
-        self.journal.undo()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        try:
+            if self._environment is not None:
+                for target in self._environment.targets.values():
+                    _disconnect(target)
+                self._environment.cleanup()
+        finally:
+            self.journal.undo()
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _power_driver(target: Any) -> Any:

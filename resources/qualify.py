@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -77,11 +78,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run_robot(options: argparse.Namespace, folder: Path) -> int:
-    """Run Robot Framework; an interrupt reaches it too, and it closes the bench before it ends."""
+    """Run Robot Framework: it closes the bench after an interrupt, and does not outlive this process."""
     listener = ["reports.listener.Listener", f"results={options.results}"]
     if options.earlier:
         listener.append("earlier=" + ",".join(str(path) for path in options.earlier))
     command = [
+        *("setpriv", "--pdeathsig", "KILL"),
         *(sys.executable, "-m", "robot", "--pythonpath", ".", "--console", "verbose"),
         *("--listener", ";".join(listener)),
         *("--variable", f"BENCH:{options.bench}", "--variable", f"PROFILE:{options.profile}"),
@@ -89,12 +91,20 @@ def _run_robot(options: argparse.Namespace, folder: Path) -> int:
         *options.robot,
         str(options.suite),
     ]
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
-    while True:
-        try:
-            return process.wait()
-        except KeyboardInterrupt:
-            print("qualify: interrupted: closing the bench and saving what was measured", file=sys.stderr)
+    # A session of its own: an interrupt of the terminal comes to this process alone and is handed on once. A
+    # second one ends Robot at once; the next start then mends what is left.
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
+
+    def hand_on(number: int, _frame: object) -> None:
+        print("qualify: interrupted: closing the bench and saving what was measured", file=sys.stderr)
+        process.send_signal(number)
+
+    before = {number: signal.signal(number, hand_on) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        return process.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def exit_code(robot_code: int, run: Path) -> int:
@@ -114,6 +124,8 @@ def exit_code(robot_code: int, run: Path) -> int:
     if any("BENCH ERROR:" in message for message in messages) or manifest["problems"]:
         return BENCH_FAULT
     if robot_code == ROBOT_INTERRUPTED or counts["inconclusive"] or counts["unset"] or counts["error"]:
+        return NO_VERDICT
+    if any("Execution terminated by signal" in message for message in messages):
         return NO_VERDICT
     if any("MEASUREMENT ERROR:" in message for message in messages):
         return NO_VERDICT

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from hw.bench import TargetSpec
-from hw.errors import BenchError, CapabilityError, MeasurementError
+from hw.drivers.local import LocalNode, tail
+from hw.errors import BenchError, BenchwrightError, CapabilityError, MeasurementError
 from hw.protocols import Job
 from hw.session import Bench
 from resources.clock_lines import ClockLine, last_result, measure_clock_lines, serve_clocks
@@ -105,13 +106,17 @@ class Replay:
             for job in serve_clocks(
                 self.bench, dict.fromkeys([*clocks, spec.reference_clock]), life_ms, self.folder
             ):
-                stack.callback(job.stop)
+                stack.callback(_end, job)
             self.progress(f"measuring {len(clocks)} clocks by two-way time transfer")
             before = measure_clock_lines(self.bench, clocks, CLOCK_MEASURING_MS, self.folder / "before")
             start_ns = _reference_now_ns(self.settings.tai_utc_s) + round(LEAD_S * 1e9)
             plan = write_plan(spec, self.target, self.settings, before, start_ns, self.pattern.text(numbers))
             started = self._start(stack, plan, nodes, numbers, start_ns)
-            self._wait_in_silence(start_ns)
+            try:
+                self._wait_in_silence(start_ns, [self.target.node, *nodes])
+            except BaseException:
+                self._save(started)
+                raise
             answers = self._collect(started, before)
             after = measure_clock_lines(self.bench, clocks, CLOCK_MEASURING_MS, self.folder / "after")
         return replace(answers, lines_after=after)
@@ -126,15 +131,15 @@ class Replay:
         captures = [self._start_capture(interface) for interface in self.capture_interfaces]
         for job in (witness, *captures):
             if job is not None:
-                stack.callback(job.stop)
+                stack.callback(_end, job)
         recv = self._start_recv(plan_file)
-        stack.callback(recv.stop)
+        stack.callback(_end, recv)
         recv.wait_ready(10.0)
         sends: dict[str, Job] = {}
         for node_name in nodes:
             own = [number for number in numbers if self.bench.spec.producers[number].node == node_name]
             sends[node_name] = self._start_send(node_name, own, plan_file)
-            stack.callback(sends[node_name].stop)
+            stack.callback(_end, sends[node_name])
         for job in sends.values():
             job.wait_ready(10.0)
         late_ns = _reference_now_ns(self.settings.tai_utc_s) - start_ns
@@ -149,7 +154,6 @@ class Replay:
         remote = self._place(self.target.node, plan_file)
         out = f"{Path(remote).parent}/recv"
         node.run(["rm", "-rf", out])  # of an earlier replay
-        node.run(["rm", "-rf", out])
         node.run(["mkdir", "-p", out])
         argv = [
             self.bench.tool(self.target.node),
@@ -202,8 +206,6 @@ class Replay:
 
     def _place(self, node_name: str, file: Path) -> str:
         """Bring a file to a node; return its path there."""
-        from hw.drivers.local import LocalNode
-
         node = self.bench.node(node_name)
         if isinstance(node, LocalNode):
             return str(file)
@@ -211,7 +213,12 @@ class Replay:
         node.put(file, remote)
         return remote
 
-    def _wait_in_silence(self, start_ns: int) -> None:
+    def _wait_in_silence(self, start_ns: int, nodes: Sequence[str]) -> None:
+        """Wait for the end of the measurement.
+
+        Raises:
+            BenchError: A node has lost its power.
+        """
         counting_s = self.settings.duration_ms / 1000
         begin_s = (
             start_ns - _reference_now_ns(self.settings.tai_utc_s)
@@ -221,45 +228,50 @@ class Replay:
         deadline = time.monotonic() + counting_s
         if self.during is not None:
             self.during(counting_s)
-        while (left_s := deadline - time.monotonic()) > 0:
-            self.progress(f"replaying {self.pattern.name}: {counting_s - left_s:.0f} of {counting_s:.0f} s")
-            time.sleep(min(10.0, left_s))
+        due = deadline - counting_s
+        while (now := time.monotonic()) < deadline:
+            dead = [node for node in nodes if not self.bench.node(node).powered]
+            if dead:
+                passed_s = max(now + counting_s - deadline, 0.0)
+                raise BenchError(f"{dead[0]} lost its power {passed_s:.0f} s after counting began")
+            if now >= due:
+                passed_s = now + counting_s - deadline
+                self.progress(f"replaying {self.pattern.name}: {passed_s:.0f} of {counting_s:.0f} s")
+                due += 10.0
+            time.sleep(min(0.5, deadline - now))
         time.sleep(self.settings.grace_ms / 1000)
 
     def _collect(self, started: _Started, before: dict[str, ClockLine]) -> ReplayAnswers:
         """Save all raw data first; complain afterwards."""
-        problems: list[str] = []
+        problems: list[BenchwrightError] = []
         faults: list[str] = []
 
-        def answer_of(job: Job) -> dict[str, Any]:
+        def attempt(job: Job) -> dict[str, Any] | None:
             try:
                 code = job.wait(15.0)
-            except BenchError as error:
-                problems.append(str(error))
-                code = -1
-            result = last_result(job.fetch())
+                result = _result_of(job, code)
+            except (BenchError, MeasurementError) as error:
+                problems.append(error)
+                return None
             if code not in (0, 4):
                 faults.append(f"{job.name} ended with exit code {code}")
             return result
 
-        def attempt(job: Job) -> dict[str, Any] | None:
-            try:
-                return answer_of(job)
-            except (BenchError, MeasurementError) as error:
-                problems.append(f"{job.name}: {error}")
-                return None
-
-        sends = {name: attempt(job) for name, job in started.sends.items()}
         recv = attempt(started.recv)
-        if recv is not None:
+        try:
             self._fetch_recv_files()
+        except BenchError as error:
+            problems.append(error)
+        sends = {name: attempt(job) for name, job in started.sends.items()}
         witness = attempt(started.witness) if started.witness is not None else None
         for job in started.captures:
             job.stop()
             job.wait(10.0)
         if recv is None or any(result is None for result in sends.values()):
-            raise MeasurementError("; ".join(problems))
-        faults += problems
+            text = "; ".join(dict.fromkeys(str(problem) for problem in problems))
+            if any(isinstance(problem, BenchError) for problem in problems):
+                raise BenchError(text)
+            raise MeasurementError(text)
         return ReplayAnswers(
             folder=self.folder,
             recv=recv,
@@ -268,14 +280,50 @@ class Replay:
             lines_before=before,
             lines_after={},
             captures=[self._capture_file(interface) for interface in self.capture_interfaces],
-            faults=faults,
+            faults=[*faults, *(str(problem) for problem in problems)],
         )
+
+    def _save(self, started: _Started) -> None:
+        """Keep what has been measured so far of a replay that is broken off."""
+        jobs = [started.recv, *started.sends.values(), *started.captures]
+        if started.witness is not None:
+            jobs.append(started.witness)
+        for job in jobs:
+            _end(job)
+        for job in jobs:
+            with suppress(BenchError):
+                job.wait(5.0)
+                job.fetch()
+        with suppress(BenchError):
+            self._fetch_recv_files()
 
     def _fetch_recv_files(self) -> None:
         node = self.bench.node(self.target.node)
         listing = node.run(["sh", "-c", "ls /run/benchwright/replay/recv"], check=False)
         for name in listing.stdout.split():
             node.get(f"/run/benchwright/replay/recv/{name}", self.folder / name)
+
+
+def _end(job: Job) -> None:
+    """Ask a tool to end, where its node still answers."""
+    with suppress(BenchError):
+        job.stop()
+
+
+def _result_of(job: Job, code: int) -> dict[str, Any]:
+    """Return the result of a tool that has ended.
+
+    Raises:
+        MeasurementError: It left none; the text says how it ended.
+    """
+    output = job.fetch()
+    try:
+        return last_result(output)
+    except MeasurementError as error:
+        number = code - 128 if code > 128 else -code  # a shell's way to say it, and Python's
+        how = f"was killed by signal {number}" if number > 0 else f"ended with exit code {code}"
+        said = tail(output.with_suffix(".err"))
+        raise MeasurementError(f"{job.name} {how} and left no result ({said})") from error
 
 
 def _reference_now_ns(tai_utc_s: int) -> int:

@@ -70,6 +70,7 @@ class LocalNode:
         self.name = name
         self.clock = clock
         self.priority = priority
+        self.powered = True
         self._prefix = ["ip", "netns", "exec", namespace] if namespace else []
 
     def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> Completed:

@@ -11,7 +11,7 @@ import logging
 import shlex
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,11 @@ class NamespaceSSHDriver(SSHDriver):
             return str(base._start_own_master_once(timeout))
         finally:
             self.ssh_prefix = before
+
+    def _stop_keepalive(self) -> None:
+        """End labgrid's idle session at this end: it would wait a minute for a node that is gone."""
+        self._keepalive.kill()
+        super()._stop_keepalive()
 
 
 class SshJob:
@@ -125,7 +130,14 @@ class SshJob:
 class SshNode:
     """A node behind a labgrid CommandProtocol and FileTransferProtocol."""
 
-    def __init__(self, name: str, clock: str, priority: int, driver: Any) -> None:
+    def __init__(
+        self,
+        name: str,
+        clock: str,
+        priority: int,
+        driver: Any,
+        is_powered: Callable[[], bool] = lambda: True,
+    ) -> None:
         """Wrap an active labgrid SSHDriver.
 
         Args:
@@ -133,15 +145,23 @@ class SshNode:
             clock: Name of the clock that it stamps with.
             priority: SCHED_FIFO priority of its tools.
             driver: labgrid's driver; activated by the bench.
+            is_powered: Tells what is known of the node's power without asking the node.
         """
         self.name = name
         self.clock = clock
         self.priority = priority
         self._driver = driver
+        self._is_powered = is_powered
         self._started = 0
+
+    @property
+    def powered(self) -> bool:
+        """False once it is known, without asking the node, that it has lost its power."""
+        return self._is_powered()
 
     def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> Completed:
         """Run a command to its end."""
+        self._require_power()
         try:
             out, err, code = self._driver.run(shlex.join(argv), timeout=timeout_s, decodeerrors="replace")
         except subprocess.TimeoutExpired as error:
@@ -174,6 +194,11 @@ class SshNode:
             self, f"{Path(argv[0]).name} {argv[1] if len(argv) > 1 else ''} on {self.name}", folder, stem
         )
 
+    def _require_power(self) -> None:
+        """Complain at once of a node that cannot answer: SSH would wait for it."""
+        if not self.powered:
+            raise BenchError(f"{self.name}: has lost its power")
+
     def put(self, local: Path, remote: str) -> None:
         """Copy a file to the node, keeping its mode."""
         self.run(["mkdir", "-p", str(Path(remote).parent)])
@@ -184,6 +209,7 @@ class SshNode:
 
     def get(self, remote: str, local: Path) -> None:
         """Copy a file from the node."""
+        self._require_power()
         try:
             self._driver.get(remote, str(local))
         except (ExecutionError, subprocess.CalledProcessError) as error:

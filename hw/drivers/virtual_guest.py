@@ -103,6 +103,11 @@ class VirtualGuestDriver(Driver, PowerProtocol):
         self.on()
 
     @property
+    def powered(self) -> bool:
+        """Tell whether the guest's QEMU runs."""
+        return self._running is not None and self._running.running
+
+    @property
     def qemu(self) -> QemuGuest:
         """The running guest.
 
