@@ -242,9 +242,12 @@ def _capture(table: Fields | None) -> CaptureSpec | None:
 def _witness(table: Fields | None) -> WitnessSpec | None:
     if table is None:
         return None
+    cpus = table.integers("cpus", 0, 4095)
+    if not cpus:
+        raise ConfigError(f"{table.file}: {table.table}.cpus: must name at least one CPU")
     spec = WitnessSpec(
         table.text("node"),
-        table.integers("cpus", 0, 4095),
+        cpus,
         table.integer("threshold_us", 10, 1_000_000, 2000),
     )
     table.finish()

@@ -10,6 +10,7 @@ from typing import Any, cast
 from hw.errors import ConfigError
 
 _REQUIRED: Any = object()
+_ABSENT: Any = object()
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 
 
@@ -117,8 +118,8 @@ class Fields:
 
     def child(self, key: str, optional: bool = False) -> Fields | None:
         """Return an inner table, or None where it is optional and absent."""
-        value = self._take(key, None if optional else _REQUIRED)
-        return None if value is None else Fields(value, self.file, self._path(key))
+        value = self._take(key, _ABSENT if optional else _REQUIRED)
+        return None if value is _ABSENT else Fields(value, self.file, self._path(key))
 
     def has(self, key: str) -> bool:
         """Tell whether the key is there."""
