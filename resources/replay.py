@@ -6,6 +6,7 @@ Nothing travels over SSH to a node between the last `ready` and the end of the m
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
@@ -27,7 +28,8 @@ Progress = Callable[[str], None]
 CLOCK_MEASURING_MS = 4000
 LEAD_S = 4.0
 """From making the plan to slot 0: every tool must be ready by then."""
-LOW_LATENCY_BONUS = 5
+DISK_FULL_BYTES = 16_384
+"""With less than this the answer of a tool does not fit."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +93,17 @@ class Replay:
         """Replay the pattern once.
 
         Raises:
-            BenchError: A node died, or a tool did not start or end.
+            BenchError: A node died, a tool did not start or end, or this machine's disk is full.
             MeasurementError: A tool came to no result.
         """
+        try:
+            return self._run()
+        except BenchwrightError as error:
+            if shutil.disk_usage(self.folder).free < DISK_FULL_BYTES:
+                raise BenchError(f"{self.folder}: No space left on device; {error}") from error
+            raise
+
+    def _run(self) -> ReplayAnswers:
         self.folder.mkdir(parents=True, exist_ok=True)
         spec = self.bench.spec
         numbers = self.settings.only_producers or self.pattern.producers
