@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When each message was whole on a link, read from a packet capture alone: the independent witness of the must-fail tests.
+"""When each message was whole on a link, read from a packet capture alone: an independent witness.
 
-It shares no code with the consumer: TCP streams are put together from sequence numbers, datagrams from their fragments.
-A message has arrived when every byte of it has been seen. Times are those of the capturing machine.
+It shares no code with the consumer: TCP streams are put together from sequence numbers, datagrams from their
+fragments. A message has arrived when every byte of it has been seen. Times are the capturing machine's.
 """
 
 from __future__ import annotations

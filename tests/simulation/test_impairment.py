@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Must fail: a path that is delayed or loses packets, judged against an independent capture at the target's link."""
+"""Must fail: a path that is delayed or loses packets, held against a capture at the target's link."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def limit_ns(trial: Trial, stream: int) -> float:
 
 
 def exceeded(trial: Trial) -> set[int]:
-    """Return the streams whose budget the capture shows exceeded: a message whole on the link too late, or never."""
+    """Return the streams with a message that was whole on the link too late, or never."""
     return {
         stream
         for stream, seen in trial.seen.items()
@@ -41,8 +41,7 @@ def borderline(trial: Trial) -> set[int]:
     return {
         stream
         for stream, seen in trial.seen.items()
-        if seen.latency_ns
-        and abs(seen.max_ns - limit_ns(trial, stream)) <= uncertainty_ns(trial, stream)
+        if seen.latency_ns and abs(seen.max_ns - limit_ns(trial, stream)) <= uncertainty_ns(trial, stream)
     }
 
 
@@ -104,5 +103,66 @@ def test_exactly_the_streams_fail_that_a_delay_of_15_ms_pushes_over_budget(
     impairment.apply([producer], 15_000, 0.0)
     try:
         when_quiet(lab.trial, assert_no_wrong_pass, exactly)
+    finally:
+        impairment.clear()
+
+
+def test_delay_of_a_whole_budget_never_passes(lab: Lab) -> None:
+    """+9.9 ms: what little is left of 10 ms does not hold; the streams with larger budgets still pass."""
+    producer, budget_ns = 3, 10_000_000
+
+    def never_passes(trial: Trial) -> None:
+        assert_no_wrong_pass(trial)
+        tight = {s.id for s in lab.pattern.streams if s.producer == producer and s.budget_ns == budget_ns}
+        assert tight
+        assert tight <= trial.streams("fail", "inconclusive"), trial.told(tight)
+        for stream in tight:
+            value = trial.records[stream].value
+            assert value is not None
+            assert value >= 9_900_000, trial.told(tight)
+
+    def others_pass(trial: Trial) -> None:
+        others = {s.id for s in lab.pattern.streams if s.producer != producer or s.budget_ns != budget_ns}
+        assert others <= trial.streams("pass"), trial.told(others - trial.streams("pass"))
+
+    impairment = lab.bench.impairment()
+    impairment.apply([producer], 9_900, 0.0)
+    try:
+        when_quiet(lab.trial, never_passes, others_pass)
+    finally:
+        impairment.clear()
+
+
+def test_loss_fails_the_datagrams(lab: Lab) -> None:
+    """2 % loss: each UDP stream that lost a message fails, by as many messages as the link did not carry."""
+    producers = [
+        4,
+        6,
+        7,
+    ]  # datagrams of 3, 3 and 2 fragments: without any loss in 210 of them once in 10^5 runs
+
+    def lost_is_failed(trial: Trial) -> None:
+        for stream in lab.pattern.streams:
+            if stream.transport != "udp":
+                continue
+            record, seen = trial.records[stream.id], trial.seen[stream.id]
+            assert record.lost >= seen.missing, trial.told({stream.id})
+            if seen.missing:
+                assert record.outcome in ("fail", "inconclusive"), trial.told({stream.id})
+        lossy = {stream for stream, seen in trial.seen.items() if seen.missing}
+        assert {stream // 10 for stream in lossy} <= set(producers), trial.told(lossy)
+
+    def exactly(trial: Trial) -> None:
+        datagrams = {s.id for s in lab.pattern.streams if s.producer in producers and s.transport == "udp"}
+        lossy = {stream for stream in datagrams if trial.seen[stream].missing}
+        assert lossy, trial.told(datagrams)
+        assert lossy == datagrams & trial.streams("fail"), trial.told(datagrams)
+        others = {s.id for s in lab.pattern.streams if s.producer not in producers}
+        assert others <= trial.streams("pass"), trial.told(others - trial.streams("pass"))
+
+    impairment = lab.bench.impairment()
+    impairment.apply(producers, 0, 2.0)
+    try:
+        when_quiet(lab.trial, lost_is_failed, exactly)
     finally:
         impairment.clear()

@@ -23,9 +23,9 @@ VIRTUAL_BENCH = ROOT / "hw" / "benches" / "virtual.yaml"
 PATTERN = ROOT / "traffic-gen" / "patterns" / "daq12.toml"
 REQUIREMENTS = ROOT / "robot" / "requirements" / "daq12.toml"
 
-# The slowest stream has 16 messages in the counted time: enough for a pass at this miss probability (14).
+# The slowest stream has 14 messages in the counted time: just enough for a pass at this miss probability.
 PROFILE = Profile(
-    "short", warmup_ms=3000, duration_ms=8000, excluded_miss_probability=0.2, known_delay_ms=1000
+    "short", warmup_ms=2500, duration_ms=7000, excluded_miss_probability=0.2, known_delay_ms=1000
 )
 # Messages of one producer do not meet those of another: what exceeds a budget is the disturbance.
 PHASE = "staggered"
@@ -83,7 +83,11 @@ class Lab:
     def replay(self, folder: Path) -> Replay:
         """Return a short replay in the making that captures the target's link."""
         settings = ReplaySettings(
-            pattern=PATTERN, phase=PHASE, warmup_ms=PROFILE.warmup_ms, duration_ms=PROFILE.duration_ms
+            pattern=PATTERN,
+            phase=PHASE,
+            warmup_ms=PROFILE.warmup_ms,
+            duration_ms=PROFILE.duration_ms,
+            grace_ms=1000,
         )
         replay = Replay(self.bench, self.target, self.pattern, settings, folder, lambda _line: None)
         replay.capture_interfaces = (self.capture,)
@@ -109,8 +113,12 @@ class Lab:
         return Trial(evidence.answers, records, seen)
 
 
-def when_quiet(trial: Callable[[], Trial], always: Callable[[Trial], None], exact: Callable[[Trial], None]) -> Trial:
-    """Try until what only a quiet bench can show is shown; a bench that says that it stood still gets two more chances.
+def when_quiet(
+    trial: Callable[[], Trial], always: Callable[[Trial], None], exact: Callable[[Trial], None]
+) -> Trial:
+    """Try until what only a quiet bench can show is shown.
+
+    A bench whose own witness says that it stood still gets two more chances.
 
     Args:
         trial: One attempt.

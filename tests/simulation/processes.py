@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which processes of the bench run on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def find_processes(program: str, *words: str) -> list[int]:
+    """Return the processes whose program's name begins with a text and whose command line holds the words."""
+    found: list[int] = []
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit():
+            continue
+        try:
+            command = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue
+        line = " ".join(command)
+        if Path(command[0]).name.startswith(program) and all(word in line for word in words):
+            found.append(int(process.name))
+    return sorted(found)
+
+
+def qemu_of(guest: str) -> int:
+    """Return the process that runs a guest."""
+    (process,) = find_processes("qemu-system", f"-name {guest},")
+    return process

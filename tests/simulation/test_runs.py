@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole runs that end badly: killed, interrupted, refused, out of disk, out of power.
+
+The machine is as before after each of them, and what was measured until then is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from hw.journal import JOURNAL_FOLDER
+from hw.session import RUN_FOLDER, open_bench
+from tests.simulation.processes import find_processes, qemu_of
+from tests.simulation.trial import ROOT, TARGET, VIRTUAL_BENCH
+
+pytestmark = pytest.mark.simulated
+
+SUITE = "robot/daq_replay"
+SYSCTLS = ("kernel/sched_rt_runtime_us", "net/ipv4/tcp_allowed_congestion_control")
+DEADLINE_S = 120.0
+KILLS = 3
+LONGEST_LIFE_S = 30.0
+
+
+def machine() -> dict[str, object]:
+    """Return all that a bench changes of this machine."""
+    namespaces = [path.name for path in Path("/run/netns").glob("bw-*")]
+    return {
+        "namespaces": sorted(namespaces),
+        "guests": find_processes("qemu-system"),
+        "connections": find_processes("ssh", "lg-ssh-"),
+        "tools": find_processes("bw-traffic"),
+        "settings": [Path("/proc/sys", name).read_text() for name in SYSCTLS],
+        "journal": (JOURNAL_FOLDER / "virtual.journal").exists(),
+        "folder": (RUN_FOLDER / "virtual").exists(),
+    }
+
+
+@contextmanager
+def run_of_a_qualification(folder: Path, results: Path | None = None) -> Generator[subprocess.Popen[str]]:
+    """Start a qualification; whatever a test does to it, it has ended when the context is left."""
+    argv = [sys.executable, "-m", "resources.qualify", "--bench", str(VIRTUAL_BENCH), "--suite", SUITE]
+    argv += ["--results", str(results or folder / "results")]
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(
+            argv,
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            text=True,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+
+
+def wait_for(text: str, folder: Path, process: subprocess.Popen[str]) -> None:
+    """Wait until a qualification has said something."""
+    deadline = time.monotonic() + DEADLINE_S
+    while text not in (folder / "log").read_text():
+        assert process.poll() is None, (folder / "log").read_text()
+        assert time.monotonic() < deadline, (folder / "log").read_text()
+        time.sleep(0.1)
+
+
+def only_run(results: Path) -> Path:
+    """Return the one run folder."""
+    runs = [path for path in results.iterdir() if path.is_dir() and not path.is_symlink()]
+    assert len(runs) == 1
+    return runs[0]
+
+
+def test_second_run_is_refused_with_the_holder(tmp_path: Path) -> None:
+    """Exit code 5, and who holds the bench; the first one notices nothing."""
+    with open_bench(VIRTUAL_BENCH) as bench:
+        with run_of_a_qualification(tmp_path) as second:
+            code = second.wait(DEADLINE_S)
+        said = (tmp_path / "log").read_text()
+        assert code == 5, said
+        assert f"is held by root (process {os.getpid()}, since " in said.replace("\n", " ")
+        assert bench.node("p01").run(["ip", "-brief", "link", "show", "test0"]).exit_code == 0
+
+
+@pytest.mark.parametrize("seed", range(KILLS))
+def test_killed_run_is_undone_by_the_next_start(tmp_path: Path, seed: int) -> None:
+    """SIGKILL at any moment: the next start finds the bench free, mends the machine and measures."""
+    before = machine()
+    life_s = random.Random(seed).uniform(seed, seed + 1) / KILLS * LONGEST_LIFE_S
+    with run_of_a_qualification(tmp_path) as process:
+        try:
+            process.wait(life_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        assert process.wait() == -signal.SIGKILL, (tmp_path / "log").read_text()
+    with open_bench(VIRTUAL_BENCH) as bench:
+        bench.power_on([TARGET])
+        assert bench.node(TARGET).run(["true"]).exit_code == 0
+        assert len(find_processes("qemu-system")) == 1
+    assert machine() == before
+
+
+def test_interrupted_run_saves_its_data_and_cleans_up(tmp_path: Path) -> None:
+    """Ctrl-C in mid-measurement: no verdict (exit code 4), a complete run folder, a clean machine."""
+    before = machine()
+    with run_of_a_qualification(tmp_path) as process:
+        wait_for("known-delay check: producer 3, 0 ms", tmp_path, process)
+        evidence = only_run(tmp_path / "results") / "evidence"
+        answers = evidence / "daq_replay" / "attempt-1" / "known_delay" / "without" / "send-p03.ndjson"
+        while not (answers.exists() and '"progress"' in answers.read_text()):
+            assert process.poll() is None
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        code = process.wait(DEADLINE_S)
+    said = (tmp_path / "log").read_text()
+    assert code == 4, said
+    assert machine() == before
+    run = only_run(tmp_path / "results")
+    assert subprocess.run([sys.executable, "-m", "reports", "verify", str(run)], cwd=ROOT).returncode == 0
+    for name in ("recv", "send-p03", "witness"):
+        lines = (answers.parent / f"{name}.ndjson").read_text().splitlines()
+        last = json.loads(lines[-1])
+        assert (last["type"], last["complete"]) == ("result", False), name
+    assert (answers.parent / "t-linux-rt.pcap").stat().st_size > 0
+    assert json.loads((run / "run.json").read_text())["counts"]["pass"] == 0
+
+
+def test_run_whose_target_dies_is_a_bench_fault(tmp_path: Path) -> None:
+    """QEMU of the target is killed in mid-measurement: exit code 5, the node named, the rest kept."""
+    before = machine()
+    with run_of_a_qualification(tmp_path) as process:
+        wait_for("known-delay check: producer 3, 0 ms", tmp_path, process)
+        results = tmp_path / "results"
+        folder = only_run(results) / "evidence" / "daq_replay" / "attempt-1" / "known_delay" / "without"
+        while not (
+            (folder / "send-p03.ndjson").exists() and "progress" in (folder / "send-p03.ndjson").read_text()
+        ):
+            assert process.poll() is None
+            time.sleep(0.1)
+        os.kill(qemu_of(TARGET), signal.SIGKILL)
+        code = process.wait(DEADLINE_S)
+    said = " ".join((tmp_path / "log").read_text().split())
+    assert code == 5, said
+    assert "linux-rt lost its power" in said
+    assert machine() == before
+    run = only_run(results)
+    assert subprocess.run([sys.executable, "-m", "reports", "verify", str(run)], cwd=ROOT).returncode == 0
+    assert json.loads((folder / "send-p03.ndjson").read_text().splitlines()[-1])["type"] == "result"
+
+
+def test_run_on_a_full_disk_is_a_bench_fault(tmp_path: Path) -> None:
+    """The run folder's disk fills in mid-run: exit code 5, the disk named, what was written stays."""
+    before = machine()
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=192k", "tmpfs", str(disk)], check=True)
+    try:
+        with run_of_a_qualification(tmp_path, disk / "results") as process:
+            code = process.wait(DEADLINE_S)
+        said = " ".join((tmp_path / "log").read_text().split())
+        assert code == 5, said
+        assert "No space left on device" in said
+        assert str(disk) in said
+        run = only_run(disk / "results")
+        assert json.loads((run / "run.json").read_text())["bench"] == "virtual"
+        assert (run / "evidence" / "provisioning" / TARGET / "facts-before.json").stat().st_size > 0
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+    assert machine() == before
