@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One holder of a bench at a time; the kernel frees it however the holder ends."""
+
+from __future__ import annotations
+
+import getpass
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from hw.errors import BenchError
+from hw.reservation import reserve
+
+HOLDER = """
+import sys
+from pathlib import Path
+from hw.reservation import reserve
+
+with reserve("lab", Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def _holder(repository: Path, folder: Path) -> Generator[subprocess.Popen[str], None, None]:
+    """Let another process hold the bench; yields once it does, and ends it."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(folder), "--for", "acceptance"],
+        cwd=repository, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "held\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def _hold(folder: Path) -> None:
+    with reserve("lab", folder):
+        pass
+
+
+def test_a_second_process_is_refused_and_hears_who_holds_the_bench(repository: Path, tmp_path: Path) -> None:
+    with _holder(repository, tmp_path) as other:
+        with pytest.raises(BenchError) as refused:
+            _hold(tmp_path)
+        message = str(refused.value)
+        assert message.startswith("bench 'lab' is held by ")
+        assert f"{getpass.getuser()} (process {other.pid}, since 2" in message
+        assert "--for acceptance" in message
+        with reserve("another", tmp_path):
+            pass
+
+
+def test_the_bench_is_free_once_its_holder_is_killed(repository: Path, tmp_path: Path) -> None:
+    with _holder(repository, tmp_path) as other:
+        other.kill()
+        other.wait(10)
+        _hold(tmp_path)
+        assert (tmp_path / "lab.lock").exists()
+
+
+def test_the_bench_is_free_after_an_error_of_its_holder(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), reserve("lab", tmp_path):
+        raise ZeroDivisionError
+    _hold(tmp_path)
+
+
+def test_a_child_of_the_holder_does_not_keep_the_bench(tmp_path: Path) -> None:
+    with reserve("lab", tmp_path):
+        child = subprocess.Popen(["sleep", "60"])
+    try:
+        _hold(tmp_path)
+    finally:
+        child.kill()
+        child.wait(10)
+
+
+def test_one_process_cannot_hold_a_bench_twice(tmp_path: Path) -> None:
+    with reserve("lab", tmp_path), pytest.raises(BenchError, match="is held by"):
+        _hold(tmp_path)
+
+
+def test_a_holder_that_has_not_written_its_name_is_a_holder(repository: Path, tmp_path: Path) -> None:
+    with _holder(repository, tmp_path):
+        (tmp_path / "lab.lock").write_text('{"user": ')
+        with pytest.raises(BenchError, match="another process that has not written its name yet"):
+            _hold(tmp_path)
