@@ -13,6 +13,9 @@ from hw.errors import BenchError, MeasurementError
 from hw.protocols import Job
 from hw.session import Bench
 
+PPB = 1_000_000_000
+"""Parts per billion in one."""
+
 
 @dataclass(frozen=True)
 class ClockLine:
@@ -30,14 +33,17 @@ class ClockLine:
     def local_ns(self, reference_tai_ns: int) -> int:
         """Return what this clock shows when the reference shows the given time."""
         elapsed_ns = reference_tai_ns - self.at_reference_tai_ns
-        return reference_tai_ns + self.offset_ns + round(elapsed_ns * self.rate_ppb / 1_000_000_000)
+        return reference_tai_ns + self.offset_ns + _divide(elapsed_ns * self.rate_ppb, PPB)
 
     def reference_ns(self, local_tai_ns: int) -> int:
         """Return what the reference shows when this clock shows the given time."""
-        guess = local_tai_ns - self.offset_ns
-        for _ in range(3):  # the rate is below 1e-3: each round gains three digits
-            guess += local_tai_ns - self.local_ns(guess)
-        return guess
+        elapsed_local_ns = local_tai_ns - self.offset_ns - self.at_reference_tai_ns
+        return self.at_reference_tai_ns + _divide(elapsed_local_ns * PPB, PPB + self.rate_ppb)
+
+
+def _divide(numerator: int, denominator: int) -> int:
+    """Return the nearest integer; a float would lose nanoseconds of a time since 1970."""
+    return (2 * numerator + denominator) // (2 * denominator)
 
 
 def serve_clocks(bench: Bench, names: Iterable[str], duration_ms: int, folder: Path) -> list[Job]:

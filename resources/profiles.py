@@ -32,7 +32,7 @@ def load_profile(name: str, path: Path = PROFILES_FILE) -> Profile:
     """
     try:
         tables = tomllib.loads(path.read_text())
-    except (OSError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: {error}") from error
     if name not in tables:
         raise ConfigError(f"{path}: no profile {name!r}; there are: {', '.join(tables)}")

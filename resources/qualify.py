@@ -95,16 +95,21 @@ def _run_robot(options: argparse.Namespace, folder: Path) -> int:
     # second one ends Robot at once; the next start then mends what is left.
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
 
+    handed_on: list[int] = []
+
     def hand_on(number: int, _frame: object) -> None:
+        handed_on.append(number)
         print("qualify: interrupted: closing the bench and saving what was measured", file=sys.stderr)
         process.send_signal(number)
 
     before = {number: signal.signal(number, hand_on) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        return process.wait()
+        code = process.wait()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+    # Robot's own code counts the tests that an interrupt has ended as failed.
+    return ROBOT_INTERRUPTED if handed_on else code
 
 
 def exit_code(robot_code: int, run: Path) -> int:
@@ -124,8 +129,6 @@ def exit_code(robot_code: int, run: Path) -> int:
     if any("BENCH ERROR:" in message for message in messages) or manifest["problems"]:
         return BENCH_FAULT
     if robot_code == ROBOT_INTERRUPTED or counts["inconclusive"] or counts["unset"] or counts["error"]:
-        return NO_VERDICT
-    if any("Execution terminated by signal" in message for message in messages):
         return NO_VERDICT
     if any("MEASUREMENT ERROR:" in message for message in messages):
         return NO_VERDICT

@@ -6,9 +6,11 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from hw.errors import ConfigError
 from hw.fields import Fields
+from resources.pattern import Pattern
 
 SCHEMA = "benchwright.requirements/1"
 
@@ -30,9 +32,29 @@ class Requirement:
 class Requirements:
     """All requirements of a file, by stream."""
 
+    path: Path
     name: str
     pattern: str
     by_stream: dict[int, Requirement]
+
+    def check_pattern(self, pattern: Pattern) -> None:
+        """Refuse a pattern that these requirements are not for.
+
+        Raises:
+            ConfigError: Its name is another, or it lacks a stream that has a requirement.
+        """
+        if self.pattern != pattern.name:
+            raise ConfigError(
+                f"{self.path}: requirements.pattern: must be the pattern's name {pattern.name!r},"
+                f" found {self.pattern!r}"
+            )
+        absent = sorted(set(self.by_stream) - {stream.id for stream in pattern.streams})
+        if absent:
+            requirement = self.by_stream[absent[0]]
+            raise ConfigError(
+                f"{self.path}: {requirement.id}.stream: must be a stream of pattern {pattern.name!r},"
+                f" found {requirement.stream}"
+            )
 
 
 def load_requirements(path: Path) -> Requirements:
@@ -43,7 +65,7 @@ def load_requirements(path: Path) -> Requirements:
     """
     try:
         document = tomllib.loads(path.read_text())
-    except (OSError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: {error}") from error
     unknown = sorted(set(document) - {"requirements", "requirement"})
     if unknown:
@@ -54,7 +76,10 @@ def load_requirements(path: Path) -> Requirements:
     head.finish()
     by_stream: dict[int, Requirement] = {}
     seen: set[str] = set()
-    for number, item in enumerate(document.get("requirement", []), start=1):
+    items: object = document.get("requirement", [])
+    if not isinstance(items, list):
+        raise ConfigError(f"{path}: requirement: must be an array of tables, [[requirement]]")
+    for number, item in enumerate(cast("list[object]", items), start=1):
         requirement = _requirement(Fields(item, str(path), f"requirement[{number}]"))
         if requirement.id in seen:
             raise ConfigError(f"{path}: requirement[{number}].id: {requirement.id!r} stands twice")
@@ -64,7 +89,7 @@ def load_requirements(path: Path) -> Requirements:
         by_stream[requirement.stream] = requirement
     if not by_stream:
         raise ConfigError(f"{path}: requirement: there must be at least one")
-    return Requirements(name, pattern, by_stream)
+    return Requirements(path, name, pattern, by_stream)
 
 
 def _requirement(table: Fields) -> Requirement:

@@ -81,11 +81,7 @@ class DaqReplayLibrary:
         requirements = self._loaded()
         chosen = load_profile(profile)
         pattern = load_pattern(self._pattern_path)
-        if requirements.pattern != pattern.name:
-            raise ConfigError(
-                f"{self._requirements_path}: requirements.pattern: must be the pattern's name"
-                f" {pattern.name!r}, found {requirements.pattern!r}"
-            )
+        requirements.check_pattern(pattern)
         bench = bench_library().bench
         folder = current_run().evidence_folder("daq_replay", "attempt-1")
         self._evidence = LatencyEvidence(
