@@ -16,7 +16,7 @@ from collections.abc import Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 
@@ -26,7 +26,7 @@ from hw.drivers import virtual_guest
 from hw.drivers.impairment import NetemImpairment
 from hw.drivers.labgrid_api import open_environment
 from hw.drivers.local import LocalNode
-from hw.drivers.ssh import SshNode
+from hw.drivers.ssh import REMOTE_TOOLS, SshNode
 from hw.errors import BenchError, CapabilityError, ConfigError
 from hw.journal import Journal
 from hw.protocols import Impairment, Node
@@ -37,7 +37,6 @@ from hw.virtual.host import allow_congestion_control, keep_real_time_running, re
 
 RUN_FOLDER = Path("/run/benchwright")
 BOOT_DEADLINE_S = 60.0
-REMOTE_TOOLS = "/run/benchwright/bin"
 
 UNDO_ACTIONS = {"namespace": network.delete_namespace, "sysctl": restore_sysctl}
 
@@ -172,6 +171,7 @@ class Bench:
             warnings.filterwarnings("error", module=r"labgrid\.")
             try:
                 self._environment = open_environment(str(file))
+                self._environment.config.base = str(self.spec.path.resolve().parent)
                 for name in self.spec.labgrid_targets:
                     self._environment.get_target(name)
             except Exception as error:
@@ -180,6 +180,8 @@ class Bench:
     def _labgrid_targets(self) -> dict[str, Any]:
         """Return the labgrid section with what only this run knows: folders, namespaces, keys."""
         targets: dict[str, Any] = yaml.safe_load(yaml.safe_dump(self.spec.labgrid_targets))
+        for target in targets.values():
+            target["drivers"] = _with_silent_ssh(target.get("drivers") or {})
         if self.spec.virtual is None:
             return targets
         switch = self.namespace("switch")
@@ -208,16 +210,18 @@ class Bench:
             self._plug_in(guest)
         power = _power_driver(target)
         if power is not None:
-            power.on()
+            _switch_on(name, power)
         try:
             driver = target.get_driver("CommandProtocol")
         except Exception as error:
             console = self.console(name)[-400:].strip()
             raise BenchError(
-                f"node {name} does not answer over SSH: {error}; console: {console or 'silent'}"
+                f"node {name} does not answer over SSH: {_last_words(error)}; console: {console or 'silent'}"
             ) from error
         is_powered = (lambda: bool(power.powered)) if guest is not None else (lambda: True)
         node = SshNode(name, spec.clock, spec.priority, driver, is_powered)
+        if guest is None:
+            node.end_leftovers()
         if guest is not None and spec.clock in self.spec.clocks:
             settings = [f"{key}={value}" for key, value in network.PRODUCER_SYSCTLS.items()]
             node.run(["sysctl", "-q", "-w", *settings])
@@ -234,8 +238,13 @@ class Bench:
                 if bridge == "br-test" and guest.role != "impair":
                     network.limit_rate(switch, tap, spec)
 
+    def begin_undisturbed(self) -> None:
+        """Take away what a killed run has left on the impairment node of a bench of real machines."""
+        if self.spec.virtual is None and self.spec.impairment is not None:
+            self.impairment().clear()
+
     def close(self) -> None:
-        """Power everything off and undo every change of the host."""
+        """Power guests off, leave real machines as they are, and undo every change of the host."""
         self._nodes.clear()
         try:
             if self._environment is not None:
@@ -245,6 +254,35 @@ class Bench:
         finally:
             self.journal.undo()
             shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _with_silent_ssh(drivers: Any) -> Any:
+    """Return the drivers of a target, in either of labgrid's forms, with our SSH driver for labgrid's own."""
+    if isinstance(drivers, list):
+        return [_with_silent_ssh(item) for item in cast("list[Any]", drivers)]
+    items = cast("dict[str, Any]", drivers)
+    return {
+        "NamespaceSSHDriver" if key == "SSHDriver" else key: (
+            "NamespaceSSHDriver" if (key, value) == ("cls", "SSHDriver") else value
+        )
+        for key, value in items.items()
+    }
+
+
+def _switch_on(name: str, power: Any) -> None:
+    try:
+        power.on()
+    except BenchError:
+        raise
+    except Exception as error:
+        raise BenchError(f"node {name}: its power cannot be switched on: {error}") from error
+
+
+def _last_words(error: Exception) -> str:
+    """Return an error of labgrid's SSH driver with what ssh itself said."""
+    said: Any = getattr(error.__cause__, "stdout", None) or []
+    text = " ".join(line.decode(errors="replace").strip() for line in said)
+    return f"{error}: {text}" if text else str(error)
 
 
 def _power_driver(target: Any) -> Any:
@@ -284,6 +322,7 @@ def open_bench(path: Path) -> Generator[Bench, None, None]:
         bench: Bench | None = None
         try:
             bench = Bench(spec, journal)
+            bench.begin_undisturbed()
             yield bench
         finally:
             if bench is not None:

@@ -59,12 +59,13 @@ class NetemImpairment:
             self._plug(number, "br-impair" if number in producers else "br-test")
 
     def clear(self) -> None:
-        """Take the disturbance out of the way; on a virtual bench power its node off."""
+        """Take the disturbance out of the way; on a virtual bench power its node off, elsewhere on."""
         for number in self._bench.spec.producers:
             self._plug(number, "br-test")
         if self._bench.spec.virtual is not None:
             self._bench.power_off(self._spec.node)
         else:
+            self._bench.power_on([self._spec.node])
             self._bench.node(self._spec.node).run(
                 ["tc", "qdisc", "delete", "dev", self._spec.interface, "root"], check=False
             )

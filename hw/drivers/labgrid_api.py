@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
@@ -13,6 +14,22 @@ R = TypeVar("R")
 
 _labgrid: Any = import_module("labgrid")
 _common: Any = import_module("labgrid.driver.common")
+_steps: Any = import_module("labgrid.step").steps
+
+
+def _nest_steps_by_thread() -> None:
+    """Give each thread its own nesting of labgrid's steps: nodes are powered on at the same time."""
+    local = threading.local()
+
+    def stack(_steps: Any) -> list[Any]:
+        found: list[Any] = local.__dict__.setdefault("stack", [])
+        return found
+
+    base: Any = _steps.__class__
+    _steps.__class__ = type("StepsByThread", (base,), {"_stack": property(stack)})
+
+
+_nest_steps_by_thread()
 
 
 def register_driver(driver: C) -> C:

@@ -29,15 +29,18 @@ logging.getLogger("labgrid").setLevel(logging.ERROR)
 logging.getLogger("NamespaceSSHDriver").setLevel(logging.ERROR)
 
 WORK_FOLDER = "/run/benchwright"
+REMOTE_TOOLS = "/var/lib/benchwright/bin"  # Debian mounts /run so that nothing in it can be executed
 
 
 @register_driver
 @attr.s(eq=False)
 class NamespaceSSHDriver(SSHDriver):
-    """labgrid's SSHDriver for a guest that only a network namespace of this machine can reach.
+    """labgrid's SSHDriver, silent while it is not used, and able to start from a network namespace.
+
+    The bench puts it in the place of each SSHDriver of a bench file.
 
     Args:
-        namespace: Name of the network namespace.
+        namespace: Name of the network namespace from which the node is reached; empty: this process's own.
         known_hosts: File with the one host key that is accepted; empty: any, as labgrid's own driver does.
     """
 
@@ -45,12 +48,12 @@ class NamespaceSSHDriver(SSHDriver):
     known_hosts: str = attr.ib(default="", validator=attr.validators.instance_of(str))
 
     def _start_own_master_once(self, timeout: int) -> str:
-        options: list[str] = []
+        # No keepalive of SSH or TCP may disturb a measurement.
+        options = ["-o", "ServerAliveInterval=0", "-o", "TCPKeepAlive=no"]
         if self.namespace:
             # nsenter by file: `ip netns exec` would remount /sys for nothing.
             proxy = f"nsenter --net=/run/netns/{self.namespace} nc %h %p"
-            # Silent while it is not used: no keepalive of SSH or TCP may disturb a measurement.
-            options += ["-o", f"ProxyCommand={proxy}", "-o", "ServerAliveInterval=0", "-o", "TCPKeepAlive=no"]
+            options += ["-o", f"ProxyCommand={proxy}"]
         if self.known_hosts:
             # ssh keeps the first value of an option: these come before labgrid's own.
             options += ["-o", f"UserKnownHostsFile={self.known_hosts}", "-o", "StrictHostKeyChecking=yes"]
@@ -153,6 +156,17 @@ class SshNode:
         self._driver = driver
         self._is_powered = is_powered
         self._started = 0
+        self._jobs = f"{WORK_FOLDER}/job-{name}"
+
+    def end_leftovers(self) -> None:
+        """End the tools that a killed run has left on a machine whose power nobody cut: they hold ports."""
+        left = shlex.quote(self._jobs)
+        script = (
+            f"for job in {left}-*; do [ -e $job/rc ] && continue; pid=$(cat $job/pid); "
+            f"case $(readlink /proc/$pid/exe) in {REMOTE_TOOLS}/*) kill -KILL $pid;; esac; "
+            f"done 2>/dev/null; rm -rf {left}-*"
+        )
+        self.run(["sh", "-c", script])
 
     @property
     def powered(self) -> bool:
@@ -181,7 +195,7 @@ class SshNode:
     def start(self, argv: Sequence[str], stem: Path) -> SshJob:
         """Start a native tool, detached."""
         self._started += 1
-        folder = f"{WORK_FOLDER}/job-{self._started}"
+        folder = f"{self._jobs}-{self._started}"
         # The shell that waits for the tool is detached from the connection; it leaves the exit code behind.
         launcher = (
             f"{shlex.join(argv)} >{folder}/out 2>{folder}/err & echo $! >{folder}/pid; "
