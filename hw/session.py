@@ -32,13 +32,16 @@ from hw.journal import Journal
 from hw.protocols import Impairment, Node
 from hw.reservation import reserve
 from hw.tools import local_tool
-from hw.virtual import network
-from hw.virtual.host import allow_congestion_control, keep_real_time_running, restore_sysctl
+from hw.virtual import host, network
 
 RUN_FOLDER = Path("/run/benchwright")
 BOOT_DEADLINE_S = 60.0
 
-UNDO_ACTIONS = {"namespace": network.delete_namespace, "sysctl": restore_sysctl}
+UNDO_ACTIONS = {
+    "namespace": network.delete_namespace,
+    "sysctl": host.restore_sysctl,
+    "scheduler": host.restore_scheduler,
+}
 
 
 class Bench:
@@ -147,8 +150,11 @@ class Bench:
     def _build_network(self) -> None:
         spec = self.spec.virtual
         assert spec is not None
-        keep_real_time_running(self.journal)
-        allow_congestion_control(self.journal, network.PRODUCER_SYSCTLS["net.ipv4.tcp_congestion_control"])
+        host.keep_real_time_running(self.journal)
+        host.forward_packets_first(self.journal)
+        host.allow_congestion_control(
+            self.journal, network.PRODUCER_SYSCTLS["net.ipv4.tcp_congestion_control"]
+        )
         for node in self.spec.nodes.values():
             if node.kind is NodeKind.NAMESPACE:
                 self.journal.record("namespace", name=self.namespace(node.name))

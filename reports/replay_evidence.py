@@ -7,6 +7,7 @@ evidence/daq_replay/attempt-1/
     send-NN.ndjson      answers of the producers, one file a sending process
     misses.ndjson       every miss
     witness.ndjson      answers of the stall witness
+    backlog.ndjson      answers of the witness of lowest priority: until when the bench had caught up
     known_delay.json    the known-delay check
 """
 
@@ -32,6 +33,7 @@ from reports.answers import (
 from reports.errors import RecordError
 from reports.known_delay import KnownDelay
 from reports.latency import Replay
+from reports.stalls import until_caught_up
 
 T = TypeVar("T")
 
@@ -80,7 +82,7 @@ def load_replay(folder: Path) -> ReplayEvidence:
     return ReplayEvidence(
         recv=recv,
         sends=tuple(send for send in sends if send is not None),
-        witness=_try(lambda: witness_result(last_result(witness)), problems) if witness.exists() else None,
+        witness=_try(lambda: read_stalls(folder), problems) if witness.exists() else None,
         misses=tuple((_try(lambda: _misses(misses), problems) or []) if misses.exists() else []),
         known_delay=_try(lambda: KnownDelay.read(known), problems) if known.exists() else None,
         clock_of_producer=_try(lambda: producer_clocks(folder / "plan.toml"), problems) or {},
@@ -97,6 +99,13 @@ def _try(read: Callable[[], T], problems: list[str]) -> T | None:
     except OSError as error:
         problems.append(f"{Path(str(error.filename)).name}: {error.strerror}")
     return None
+
+
+def read_stalls(folder: Path) -> WitnessResult:
+    """Return when the bench stood still, each time until it had caught up; raises RecordError."""
+    stalls = witness_result(last_result(folder / "witness.ndjson"))
+    backlog = folder / "backlog.ndjson"
+    return until_caught_up(stalls, witness_result(last_result(backlog))) if backlog.exists() else stalls
 
 
 def _misses(path: Path) -> list[Miss]:

@@ -21,6 +21,7 @@ from reports import (
 )
 from reports.known_delay import KnownDelay
 from reports.latency import Replay as JudgedReplay
+from reports.replay_evidence import read_stalls
 from reports.sampling import required_samples
 from resources.known_delay import known_delay_record
 from resources.profiles import Profile
@@ -117,12 +118,12 @@ class LatencyEvidence:
                     number: spec.nodes[producer.node].clock for number, producer in spec.producers.items()
                 },
                 sends=[answers.send_result(result) for result in replayed.sends.values()],
-                witness=answers.witness_result(replayed.witness) if replayed.witness is not None else None,
+                witness=read_stalls(self.folder) if replayed.witness is not None else None,
                 witness_clock=spec.nodes[spec.witness.node].clock if spec.witness is not None else "",
                 misses=self._misses(),
                 faults=replayed.faults,
             )
-            names = ("plan.toml", "recv.ndjson", "misses.ndjson", "witness.ndjson")
+            names = ("plan.toml", "recv.ndjson", "misses.ndjson", "witness.ndjson", "backlog.ndjson")
             self._references = tuple(
                 run.evidence(self.folder / name) for name in names if (self.folder / name).exists()
             )

@@ -28,6 +28,8 @@ Progress = Callable[[str], None]
 CLOCK_MEASURING_MS = 4000
 LEAD_S = 4.0
 """From making the plan to slot 0: every tool must be ready by then."""
+WITNESS_PRIORITY = 90
+WITNESS_PERIOD_US = 1000
 DISK_FULL_BYTES = 16_384
 """With less than this the answer of a tool does not fit."""
 
@@ -50,7 +52,7 @@ class ReplayAnswers:
 class _Started:
     recv: Job
     sends: dict[str, Job]
-    witness: Job | None
+    witnesses: dict[str, Job]
     captures: list[Job]
 
 
@@ -137,11 +139,10 @@ class Replay:
         plan_file = self.folder / "plan.toml"
         plan_file.write_text(plan)
         total_ms = self.settings.warmup_ms + self.settings.duration_ms + self.settings.grace_ms
-        witness = self._start_witness(total_ms + round(LEAD_S * 1000))
+        witnesses = self._start_witnesses(total_ms + round(LEAD_S * 1000))
         captures = [self._start_capture(interface) for interface in self.capture_interfaces]
-        for job in (witness, *captures):
-            if job is not None:
-                stack.callback(_end, job)
+        for job in (*witnesses.values(), *captures):
+            stack.callback(_end, job)
         recv = self._start_recv(plan_file)
         stack.callback(_end, recv)
         recv.wait_ready(10.0)
@@ -157,7 +158,7 @@ class Replay:
             raise BenchError(
                 f"the producers were ready {late_ns / 1e6:.0f} ms after the start: the bench is too slow"
             )
-        return _Started(recv, sends, witness, captures)
+        return _Started(recv, sends, witnesses, captures)
 
     def _start_recv(self, plan_file: Path) -> Job:
         node = self.bench.node(self.target.node)
@@ -184,22 +185,23 @@ class Replay:
         argv += ["--producer", ",".join(str(number) for number in numbers), "--priority", str(node.priority)]
         return node.start(argv, self.folder / f"send-{node_name}")
 
-    def _start_witness(self, duration_ms: int) -> Job | None:
+    def _start_witnesses(self, duration_ms: int) -> dict[str, Job]:
+        """Start the two stall witnesses (reports/stalls.py says why there are two)."""
         spec = self.bench.spec.witness
         if spec is None:
-            return None
-        argv = [self.bench.tool(spec.node), "witness", "--cpu", ",".join(str(cpu) for cpu in spec.cpus)]
-        argv += [
-            "--duration-ms",
-            str(duration_ms),
-            "--threshold-us",
-            str(spec.threshold_us),
-            "--priority",
-            "90",
-        ]
-        job = self.bench.node(spec.node).start(argv, self.folder / "witness")
-        job.wait_ready(10.0)
-        return job
+            return {}
+        jobs: dict[str, Job] = {}
+        for name, priority, threshold_us in (
+            ("witness", WITNESS_PRIORITY, spec.threshold_us),
+            ("backlog", 1, WITNESS_PERIOD_US),
+        ):
+            argv = [self.bench.tool(spec.node), "witness", "--cpu", ",".join(str(cpu) for cpu in spec.cpus)]
+            argv += ["--duration-ms", str(duration_ms), "--period-us", str(WITNESS_PERIOD_US)]
+            argv += ["--threshold-us", str(threshold_us), "--priority", str(priority)]
+            jobs[name] = self.bench.node(spec.node).start(argv, self.folder / name)
+        for job in jobs.values():
+            job.wait_ready(10.0)
+        return jobs
 
     def _start_capture(self, interface: str) -> Job:
         spec = self.bench.spec.capture
@@ -273,7 +275,7 @@ class Replay:
         except BenchError as error:
             problems.append(error)
         sends = {name: attempt(job) for name, job in started.sends.items()}
-        witness = attempt(started.witness) if started.witness is not None else None
+        witnesses = {name: attempt(job) for name, job in started.witnesses.items()}
         for job in started.captures:
             job.stop()
             job.wait(10.0)
@@ -286,7 +288,7 @@ class Replay:
             folder=self.folder,
             recv=recv,
             sends={name: result for name, result in sends.items() if result is not None},
-            witness=witness,
+            witness=witnesses.get("witness"),
             lines_before=before,
             lines_after={},
             captures=[self._capture_file(interface) for interface in self.capture_interfaces],
@@ -295,9 +297,7 @@ class Replay:
 
     def _save(self, started: _Started) -> None:
         """Keep what has been measured so far of a replay that is broken off."""
-        jobs = [started.recv, *started.sends.values(), *started.captures]
-        if started.witness is not None:
-            jobs.append(started.witness)
+        jobs = [started.recv, *started.sends.values(), *started.captures, *started.witnesses.values()]
         for job in jobs:
             _end(job)
         for job in jobs:

@@ -17,11 +17,10 @@
 #include "verbs.h"
 
 #define TOOL "bw-traffic witness"
-#define PERIOD_NS INT64_C(500000)
 #define NS_PER_MS INT64_C(1000000)
 #define TICK_NS INT64_C(50000000)
 
-enum { PRIORITY_DEFAULT = 90, THRESHOLD_DEFAULT_US = 2000, TAI_UTC_DEFAULT_S = 37, WINDOWS_MAX = 65536 };
+enum { PRIORITY_DEFAULT = 90, THRESHOLD_DEFAULT_US = 2000, PERIOD_DEFAULT_US = 500, TAI_UTC_DEFAULT_S = 37, WINDOWS_MAX = 65536 };
 
 struct watcher {
 	const struct witness *witness;
@@ -34,6 +33,7 @@ struct watcher {
 struct witness {
 	struct port_tai tai;
 	int64_t priority;
+	int64_t period_ns;
 	int64_t begin_monotonic_ns;
 	int64_t end_monotonic_ns;
 	int64_t elapsed_ns;
@@ -48,7 +48,7 @@ static void watch(void *argument)
 {
 	struct watcher *watcher = argument;
 	const struct witness *witness = watcher->witness;
-	int64_t deadline_ns = stall_next_deadline_ns(witness->begin_monotonic_ns, PERIOD_NS,
+	int64_t deadline_ns = stall_next_deadline_ns(witness->begin_monotonic_ns, witness->period_ns,
 						     port_clock_now_ns(PORT_CLOCK_MONOTONIC));
 
 	while (deadline_ns < witness->end_monotonic_ns && !atomic_load(&witness->stop) && !port_stop_requested()) {
@@ -59,7 +59,7 @@ static void watch(void *argument)
 			continue;
 		now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 		stall_log_take(&watcher->log, now_ns - deadline_ns, port_tai_now_ns(&witness->tai));
-		deadline_ns = stall_next_deadline_ns(deadline_ns, PERIOD_NS, now_ns);
+		deadline_ns = stall_next_deadline_ns(deadline_ns, witness->period_ns, now_ns);
 	}
 }
 
@@ -260,6 +260,7 @@ int verb_witness(int argc, char **argv)
 	struct witness witness = { .priority = PRIORITY_DEFAULT };
 	struct option_list cpus = { .count = 0 };
 	int64_t duration_ms = 0, threshold_us = THRESHOLD_DEFAULT_US, tai_utc_s = TAI_UTC_DEFAULT_S;
+	int64_t period_us = PERIOD_DEFAULT_US;
 	const struct option options[] = {
 		{ .name = "cpu", .kind = OPTION_LIST, .target = &cpus, .min = 0, .max = 1023, .argument = "N[,N...]",
 		  .help = "CPUs to watch (default: all)" },
@@ -267,6 +268,8 @@ int verb_witness(int argc, char **argv)
 		  .argument = "N", .help = "how long (default 0: until SIGTERM)" },
 		{ .name = "threshold-us", .kind = OPTION_INT, .target = &threshold_us, .min = 1, .max = 10000000,
 		  .argument = "N", .help = "a wake-up later than this is a stall (default 2000)" },
+		{ .name = "period-us", .kind = OPTION_INT, .target = &period_us, .min = 50, .max = 1000000,
+		  .argument = "N", .help = "time between wake-ups (default 500)" },
 		{ .name = "priority", .kind = OPTION_INT, .target = &witness.priority, .min = 0, .max = 99,
 		  .argument = "N", .help = "SCHED_FIFO priority (default 90); 0: do not ask" },
 		{ .name = "tai-utc-s", .kind = OPTION_INT, .target = &tai_utc_s, .min = 0, .max = 1000,
@@ -276,13 +279,14 @@ int verb_witness(int argc, char **argv)
 	const struct command command = {
 		.name = TOOL,
 		.usage = "[--cpu N[,N...]] [--duration-ms N] [--threshold-us N] [options]",
-		.about = "Record when this machine stood still: one real-time thread a CPU wakes up every 500 us.\n",
+		.about = "Record when this machine stood still: one real-time thread a CPU wakes up at fixed intervals.\n",
 		.options = options,
 	};
 	int parsed = options_parse(&command, argc, argv, NULL);
 
 	if (parsed < 0)
 		return options_exit_code(parsed);
+	witness.period_ns = period_us * 1000;
 	port_tai_init(&witness.tai, (int)tai_utc_s);
 	port_stop_install();
 	return run_witness(&witness, &cpus, threshold_us, duration_ms);

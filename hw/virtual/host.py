@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ from hw.journal import Journal
 REAL_TIME_RUNTIME = Path("/proc/sys/kernel/sched_rt_runtime_us")
 
 ALLOWED_CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+
+SOFTIRQ_PRIORITY = 70
+"""Above guests and producers, which would otherwise starve their links; below the stall witness."""
 
 
 def keep_real_time_running(journal: Journal) -> None:
@@ -35,3 +39,37 @@ def restore_sysctl(change: Mapping[str, Any]) -> None:
     path = Path(str(change["path"]))
     if path.read_text().strip() != change["value"]:
         path.write_text(f"{change['value']}\n")
+
+
+def forward_packets_first(journal: Journal) -> None:
+    """Run the kernel's deferred packet work in real time.
+
+    What does not fit into an interrupt is left to the threads `ksoftirqd`, of ordinary priority: on a CPU
+    that an emulated processor keeps busy, packets of the bench's links wait for it.
+    """
+    for pid in _softirq_threads():
+        policy, priority = os.sched_getscheduler(pid), os.sched_getparam(pid).sched_priority
+        if (policy, priority) != (os.SCHED_FIFO, SOFTIRQ_PRIORITY):
+            journal.record("scheduler", pid=pid, policy=policy, priority=priority)
+            os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(SOFTIRQ_PRIORITY))
+
+
+def restore_scheduler(change: Mapping[str, Any]) -> None:
+    """Undo action: give a softirq thread its policy back; harmless where there is none with this id."""
+    pid = int(change["pid"])
+    if pid in _softirq_threads():
+        os.sched_setscheduler(pid, int(change["policy"]), os.sched_param(int(change["priority"])))
+
+
+def _softirq_threads() -> list[int]:
+    """Return the process ids of the kernel threads `ksoftirqd/N`: children of kthreadd, process 2."""
+    threads: list[int] = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            pid, _, rest = stat.read_text().partition(" (")
+        except OSError:
+            continue
+        name, _, fields = rest.rpartition(") ")
+        if name.startswith("ksoftirqd/") and fields.split()[1] == "2":
+            threads.append(int(pid))
+    return sorted(threads)
