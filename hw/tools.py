@@ -1,14 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the native tools are that `make setup` has built."""
+"""Where the native tools are that `make setup` has built, and the versions of what the bench works with."""
 
 from __future__ import annotations
 
+import subprocess
+from importlib import metadata
 from pathlib import Path
 
 from hw.errors import CapabilityError
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / ".build"
+
+
+PYTHON_TOOLS = ("labgrid", "scapy")
+PROGRAMS = {
+    "qemu": ("qemu-system-x86_64", "--version"),
+    "tcpdump": ("tcpdump", "--version"),
+    "tc": ("tc", "-V"),
+}
+
+
+def tool_versions() -> dict[str, str]:
+    """Return the versions of what the bench works with, as each tool says; a missing one is left out."""
+    versions = {name: metadata.version(name) for name in PYTHON_TOOLS}
+    for name, command in {"bw-traffic": (str(local_tool("bw-traffic")), "--version"), **PROGRAMS}.items():
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
+        except OSError:
+            continue
+        lines = (done.stdout or done.stderr).splitlines()
+        if lines:
+            versions[name] = lines[0].strip()
+    return versions
 
 
 def local_tool(name: str, static: bool = False) -> Path:

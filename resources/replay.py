@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -112,15 +112,18 @@ class Replay:
         nodes = sorted({spec.producers[number].node for number in numbers if number in spec.producers})
         self.bench.power_on([self.target.node, *nodes])
         clocks = sorted({spec.nodes[node].clock for node in nodes})
+        own_clock = spec.nodes[self.target.node].clock
+        measured = sorted({*clocks, *([own_clock] if own_clock in spec.clocks else [])})
         total_ms = self.settings.warmup_ms + self.settings.duration_ms + self.settings.grace_ms
         with ExitStack() as stack:
             life_ms = total_ms + 2 * CLOCK_MEASURING_MS + 60_000
             for job in serve_clocks(
-                self.bench, dict.fromkeys([*clocks, spec.reference_clock]), life_ms, self.folder
+                self.bench, dict.fromkeys([*measured, spec.reference_clock]), life_ms, self.folder
             ):
                 stack.callback(_end, job)
-            self.progress(f"measuring {len(clocks)} clocks by two-way time transfer")
-            before = measure_clock_lines(self.bench, clocks, CLOCK_MEASURING_MS, self.folder / "before")
+            self.progress(f"measuring {len(measured)} clocks by two-way time transfer")
+            before = measure_clock_lines(self.bench, measured, CLOCK_MEASURING_MS, self.folder / "before")
+            self._require_capable(before, own_clock)
             start_ns = _reference_now_ns(self.settings.tai_utc_s) + round(LEAD_S * 1e9)
             plan = write_plan(spec, self.target, self.settings, before, start_ns, self.pattern.text(numbers))
             started = self._start(stack, plan, nodes, numbers, start_ns)
@@ -130,8 +133,29 @@ class Replay:
                 self._save(started)
                 raise
             answers = self._collect(started, before)
-            after = measure_clock_lines(self.bench, clocks, CLOCK_MEASURING_MS, self.folder / "after")
+            after = measure_clock_lines(self.bench, measured, CLOCK_MEASURING_MS, self.folder / "after")
         return replace(answers, lines_after=after)
+
+    def _require_capable(self, lines: Mapping[str, ClockLine], own_clock: str) -> None:
+        """Refuse to measure what could not pass: a clock error as large as a budget leaves no value to pass.
+
+        Raises:
+            CapabilityError: Names the stream whose budget is the smallest, and both times.
+        """
+        if self.settings.correction == "none":
+            return
+        own_ns = lines[own_clock].bound_ns if own_clock in lines else 0
+        numbers = self.settings.only_producers or self.pattern.producers
+        for stream in sorted(self.pattern.streams, key=lambda stream: stream.budget_ns):
+            if stream.producer not in numbers:
+                continue
+            line = lines[self.bench.spec.nodes[self.bench.spec.producers[stream.producer].node].clock]
+            if line.bound_ns + own_ns >= stream.budget_ns:
+                raise CapabilityError(
+                    f"bench not capable: the clocks of producer {stream.producer} and the target are known to"
+                    f" {(line.bound_ns + own_ns) / 1e6:.3f} ms, stream {stream.id} has a budget of"
+                    f" {stream.budget_ns / 1e6:g} ms"
+                )
 
     def _start(
         self, stack: ExitStack, plan: str, nodes: Sequence[str], numbers: Sequence[int], start_ns: int
@@ -279,6 +303,9 @@ class Replay:
         for job in started.captures:
             job.stop()
             job.wait(10.0)
+        if recv is not None and recv["tai_utc_s"] != self.settings.tai_utc_s:
+            planned_s = self.settings.tai_utc_s
+            faults.append(f"TAI - UTC is {recv['tai_utc_s']} s on the target and {planned_s} s in the plan")
         if recv is None or any(result is None for result in sends.values()):
             text = "; ".join(dict.fromkeys(str(problem) for problem in problems))
             if any(isinstance(problem, BenchError) for problem in problems):

@@ -14,6 +14,7 @@ from hw.bench import TargetSpec
 from hw.errors import BenchError, CapabilityError
 from hw.provisioning import Provisioner
 from hw.session import Bench, open_bench
+from hw.tools import tool_versions
 from reports import current_run
 from resources.keywords.robot_api import keyword, library
 
@@ -90,6 +91,7 @@ class BenchLibrary:
                 "environment": spec.environment,
                 "accelerator": self._bench.accelerator(),
             },
+            tools=tool_versions(),
         )
 
     @keyword
