@@ -201,6 +201,11 @@ void port_thread_yield(void);
 
 /** Lock present and future memory. @return 0 or -errno */
 int port_memory_lock(void);
+/**
+ * Keep all CPUs of the machine from sleeping while they are idle, until the process ends: they wake up at once, and burn
+ * power. @return 0 or -errno, -ENOTSUP where a system has no such request
+ */
+int port_cpus_keep_awake(void);
 
 /** Number of CPUs that this process may use. */
 int port_cpu_count(void);

@@ -3,6 +3,7 @@
 #include "port.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -131,6 +132,21 @@ bool port_stop_requested(void)
 int port_memory_lock(void)
 {
 	return mlockall(MCL_CURRENT | MCL_FUTURE) ? -errno : 0;
+}
+
+int port_cpus_keep_awake(void)
+{
+	const int32_t latency_us = 0;
+	int fd = open("/dev/cpu_dma_latency", O_WRONLY | O_CLOEXEC); /* the request holds as long as the file is open */
+	int err = 0;
+
+	if (fd < 0)
+		return errno == ENOENT ? -ENOTSUP : -errno;
+	if (write(fd, &latency_us, sizeof(latency_us)) != sizeof(latency_us)) {
+		err = -errno;
+		close(fd);
+	}
+	return err;
 }
 
 uint64_t port_rss_bytes(void)

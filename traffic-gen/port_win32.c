@@ -136,6 +136,11 @@ int port_memory_lock(void)
 	return -ENOTSUP; /* pages are locked one range at a time, within a working set: not for a whole process */
 }
 
+int port_cpus_keep_awake(void)
+{
+	return -ENOTSUP;
+}
+
 uint64_t port_rss_bytes(void)
 {
 	PROCESS_MEMORY_COUNTERS counters = { .cb = sizeof(counters) };

@@ -32,6 +32,8 @@ struct send_run {
 	uint8_t *fill;
 	atomic_bool stop;
 	struct json json;
+	bool awake;                /* keep the CPUs awake */
+	int awake_error;           /* errno: they may sleep */
 	int lock_error;            /* errno: memory is not locked; 0: it is */
 	char reason[REASON_BYTES]; /* why the run is invalid; empty: it is not */
 };
@@ -278,6 +280,8 @@ static struct port_scheduling scheduling_of(const struct send_run *run)
 	}
 	if (run->lock_error)
 		summary_add_note(&scheduling, "memory not locked", run->lock_error);
+	if (run->awake_error)
+		summary_add_note(&scheduling, "CPUs not kept awake", run->awake_error);
 	return scheduling;
 }
 
@@ -369,6 +373,8 @@ int verb_send(int argc, char **argv)
 		  .argument = "N[,N...]|all", .list_all = true, .help = "producers to play, one thread each" },
 		{ .name = "cpu", .kind = OPTION_LIST, .target = &run->cpus, .min = 0, .max = 1023, .argument = "N[,N...]",
 		  .help = "pin the threads to these CPUs in turn (default: all CPUs)" },
+		{ .name = "awake", .kind = OPTION_FLAG, .target = &run->awake,
+		  .help = "keep idle CPUs of this machine from sleeping: exact wake-ups, at the cost of power" },
 		{ .name = "priority", .kind = OPTION_INT, .target = &run->priority, .min = 0, .max = 99, .argument = "N",
 		  .help = "SCHED_FIFO priority, 0: do not ask (default 50)" },
 		{ .name = NULL },
@@ -397,6 +403,7 @@ int verb_send(int argc, char **argv)
 	json_init(&run->json, stdout);
 	port_tai_init(&run->tai, run->plan->tai_utc_s);
 	run->lock_error = -port_memory_lock();
+	run->awake_error = run->awake ? -port_cpus_keep_awake() : 0;
 	code = play(run);
 	destroy(run);
 	return code;
