@@ -224,7 +224,9 @@ class Bench:
             raise BenchError(
                 f"node {name} does not answer over SSH: {_last_words(error)}; console: {console or 'silent'}"
             ) from error
-        is_powered = (lambda: bool(power.powered)) if guest is not None else (lambda: True)
+        is_powered = (
+            (lambda: bool(power.powered)) if guest is not None and power is not None else lambda: True
+        )
         node = SshNode(name, spec.clock, spec.priority, driver, is_powered)
         if guest is None:
             node.end_leftovers()

@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run = _latest(options.results)
     if run is None or run == before:
         print("qualify: no run folder was written", file=sys.stderr)
-        return BAD_INPUT if code == ROBOT_BAD_INPUT else BENCH_FAULT
+        return {ROBOT_BAD_INPUT: BAD_INPUT, ROBOT_INTERRUPTED: NO_VERDICT}.get(code, BENCH_FAULT)
     result = exit_code(code, run)
     _summarise(run, result)
     return result

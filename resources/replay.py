@@ -6,6 +6,7 @@ Nothing travels over SSH to a node between the last `ready` and the end of the m
 
 from __future__ import annotations
 
+import math
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -111,7 +112,7 @@ class Replay:
         numbers = self.settings.only_producers or self.pattern.producers
         nodes = sorted({spec.producers[number].node for number in numbers if number in spec.producers})
         self.bench.power_on([self.target.node, *nodes])
-        clocks = sorted({spec.nodes[node].clock for node in nodes})
+        clocks: list[str] = sorted({spec.nodes[node].clock for node in nodes})
         own_clock = spec.nodes[self.target.node].clock
         measured = sorted({*clocks, *([own_clock] if own_clock in spec.clocks else [])})
         total_ms = self.settings.warmup_ms + self.settings.duration_ms + self.settings.grace_ms
@@ -255,27 +256,25 @@ class Replay:
         Raises:
             BenchError: A node has lost its power.
         """
+        begin_s = time.monotonic() + self.settings.warmup_ms / 1000
+        begin_s += (start_ns - _reference_now_ns(self.settings.tai_utc_s)) / 1e9
         counting_s = self.settings.duration_ms / 1000
-        begin_s = (
-            start_ns - _reference_now_ns(self.settings.tai_utc_s)
-        ) / 1e9 + self.settings.warmup_ms / 1000
         self.progress(f"replaying {self.pattern.name}: warming up")
-        time.sleep(max(begin_s, 0.0))
-        deadline = time.monotonic() + counting_s
+        self._sleep_until(begin_s, nodes)
         if self.during is not None:
             self.during(counting_s)
-        due = deadline - counting_s
-        while (now := time.monotonic()) < deadline:
+        for passed_s in range(0, math.ceil(counting_s), 10):
+            self.progress(f"replaying {self.pattern.name}: {passed_s} of {counting_s:.0f} s")
+            self._sleep_until(begin_s + min(passed_s + 10.0, counting_s), nodes)
+        self._sleep_until(begin_s + counting_s + self.settings.grace_ms / 1000, nodes)
+
+    def _sleep_until(self, end_s: float, nodes: Sequence[str]) -> None:
+        """Sleep until a time of the monotonic clock; raises BenchError when a node loses its power."""
+        while (left_s := end_s - time.monotonic()) > 0:
+            time.sleep(min(0.5, left_s))
             dead = [node for node in nodes if not self.bench.node(node).powered]
             if dead:
-                passed_s = max(now + counting_s - deadline, 0.0)
-                raise BenchError(f"{dead[0]} lost its power {passed_s:.0f} s after counting began")
-            if now >= due:
-                passed_s = now + counting_s - deadline
-                self.progress(f"replaying {self.pattern.name}: {passed_s:.0f} of {counting_s:.0f} s")
-                due += 10.0
-            time.sleep(min(0.5, deadline - now))
-        time.sleep(self.settings.grace_ms / 1000)
+                raise BenchError(f"{dead[0]} lost its power while it measured")
 
     def _collect(self, started: _Started, before: dict[str, ClockLine]) -> ReplayAnswers:
         """Save all raw data first; complain afterwards."""
