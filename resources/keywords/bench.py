@@ -78,6 +78,9 @@ class BenchLibrary:
 
         Examples:
         | Open Bench | hw/benches/virtual.yaml |
+
+        Args:
+            bench: Bench file.
         """
         if self._bench is not None:
             return
@@ -99,6 +102,9 @@ class BenchLibrary:
         """Power a target on, record its facts as found, apply the settings of its folder under `targets/`.
 
         The facts after that go into manifest and report. `Restore Target` gives back the settings of before.
+
+        Args:
+            target: Its name under `benchwright.targets` of the bench file.
         """
         spec = self.target(target)
         say(f"powering on {spec.node}")
@@ -116,7 +122,11 @@ class BenchLibrary:
 
     @keyword
     def restore_target(self, target: str) -> None:
-        """Give a target back the settings of before it was provisioned; harmless when it was not."""
+        """Give a target back the settings of before it was provisioned; harmless when it was not.
+
+        Args:
+            target: Its name under `benchwright.targets` of the bench file.
+        """
         provisioner = self._provisioned.pop(target, None)
         if provisioner is not None:
             provisioner.restore()

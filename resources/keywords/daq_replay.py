@@ -76,7 +76,12 @@ class DaqReplayLibrary:
     def start_latency_evidence(self, target: str, stack: str, clock: str, profile: str) -> None:
         """Begin to collect evidence for one subject: a target with a stack and a clock.
 
-        `clock=two-way` corrects each producer's clock by two-way time transfer over the control network.
+        Args:
+            target: Its name under `benchwright.targets` of the bench file.
+            stack: Its network stack: `kernel`.
+            clock: `two-way` or `free-run`. With both, each producer's clock is corrected by two-way time
+                transfer over the control network.
+            profile: `ci`, `acceptance` or `soak`: how long, and how many samples are needed.
         """
         requirements = self._loaded()
         chosen = load_profile(profile)
@@ -96,6 +101,10 @@ class DaqReplayLibrary:
 
         Examples:
         | Find Known Delay | producer=3 | delay=5 ms |
+
+        Args:
+            producer: Number of the producer whose path is delayed.
+            delay: With its unit, a whole number of microseconds.
         """
         evidence = self._current()
         if evidence.bench.spec.impairment is None:
@@ -138,6 +147,9 @@ class DaqReplayLibrary:
         """Judge the latency of one stream of the replay, write its record, fail unless the outcome is `pass`.
 
         The message of a failure begins with `FAIL:`, `INCONCLUSIVE:` or `UNSET:`.
+
+        Args:
+            stream: Its id in the pattern, such as `31`.
         """
         if stream == TEMPLATE_ROW:
             self._loaded()

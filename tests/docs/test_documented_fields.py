@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of fields in the documentation name exactly the fields that the code reads; examples are valid."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import attr
+import pytest
+import yaml
+
+from hw.bench import load_bench
+from hw.drivers.virtual_guest import VirtualGuest
+from hw.errors import ConfigError
+from hw.tools import local_tool
+from resources.pattern import load_pattern
+from resources.profiles import load_profile
+from resources.requirements import load_requirements
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+BENCH_FILES = ROOT / "docs" / "bench-files.md"
+LATENCY = ROOT / "docs" / "latency.md"
+NATIVE_TOOLS = ROOT / "docs" / "native-tools.md"
+UNKNOWN = "nobody_asks_for_this"
+
+Edit = Callable[[dict[str, Any]], None]
+
+
+def documented(document: Path, heading: str) -> set[str]:
+    """Return the fields in the first column of the tables below a heading, up to the next one."""
+    _, _, behind = document.read_text().partition(f"\n{heading}\n")
+    section = re.split(r"^#+ ", behind, maxsplit=1, flags=re.MULTILINE)[0]
+    return set(re.findall(r"^\| `(\w+)`", section, re.MULTILINE))
+
+
+def known_keys(tmp_path: Path, edit: Edit) -> set[str]:
+    """Return the keys that the reader of bench files knows where an edit has put an unknown one."""
+    document = yaml.safe_load((ROOT / "hw/benches/virtual.yaml").read_text())
+    edit(document["benchwright"])
+    file = tmp_path / "bench.yaml"
+    file.write_text(yaml.safe_dump(document))
+    with pytest.raises(ConfigError, match="known here: ") as caught:
+        load_bench(file)
+    return set(str(caught.value).partition("known here: ")[2].split(", "))
+
+
+@pytest.mark.parametrize("part", ["nodes", "clocks", "targets", "producers"])
+def test_bench_file_tables_of_entries(tmp_path: Path, part: str) -> None:
+    def edit(section: dict[str, Any]) -> None:
+        next(iter(section[part].values()))[UNKNOWN] = 1
+
+    assert documented(BENCH_FILES, f"### `{part}`") == known_keys(tmp_path, edit)
+
+
+@pytest.mark.parametrize("part", ["impairment", "capture", "witness", "virtual"])
+def test_bench_file_parts(tmp_path: Path, part: str) -> None:
+    def edit(section: dict[str, Any]) -> None:
+        section[part][UNKNOWN] = 1
+
+    assert documented(BENCH_FILES, f"### `{part}`") == known_keys(tmp_path, edit)
+
+
+def test_bench_file_section(tmp_path: Path) -> None:
+    def edit(section: dict[str, Any]) -> None:
+        section[UNKNOWN] = 1
+
+    assert documented(BENCH_FILES, "## `benchwright`: the project's part") == known_keys(tmp_path, edit)
+
+
+def test_virtual_guest() -> None:
+    own = {field.name for field in attr.fields(VirtualGuest)} - {
+        "target",
+        "name",
+        "state",
+        "avail",
+        "_parent",
+    }
+    assert documented(BENCH_FILES, "### `VirtualGuest`") == {name for name in own if not name.startswith("_")}
+
+
+def example(document: Path, heading: str) -> str:
+    """Return the first TOML block that holds a heading of a table."""
+    blocks = re.findall(r"```toml\n(.*?)```", document.read_text(), re.DOTALL)
+    return next(block for block in blocks if heading in block)
+
+
+def test_example_of_a_site(tmp_path: Path) -> None:
+    """The site's pattern and requirements are accepted, and belong together."""
+    pattern_file, requirements_file = tmp_path / "site.toml", tmp_path / "site-requirements.toml"
+    pattern_file.write_text(example(LATENCY, "[pattern]"))
+    requirements_file.write_text(example(LATENCY, "[requirements]"))
+    pattern, requirements = load_pattern(pattern_file), load_requirements(requirements_file)
+    assert requirements.pattern == pattern.name
+    assert set(requirements.by_stream) == {stream.id for stream in pattern.streams}
+
+
+def test_requirement_fields(tmp_path: Path) -> None:
+    file = tmp_path / "requirements.toml"
+    text = example(LATENCY, "[requirements]")
+    file.write_text(text.replace('id = "SITE-010"', f'id = "SITE-010"\n{UNKNOWN} = 1'))
+    with pytest.raises(ConfigError, match="known here: ") as caught:
+        load_requirements(file)
+    known = set(str(caught.value).partition("known here: ")[2].split(", "))
+    assert documented(LATENCY, "## Patterns and requirements of your own") == known
+
+
+def test_profiles() -> None:
+    """The table of profiles says what their file says."""
+    rows = re.findall(
+        r"^\| `(\w+)` \| (\d+) s \| (\d+) (s|h) \| ([\d.]+) % \| ([\d,]+) \|$",
+        LATENCY.read_text(),
+        re.MULTILINE,
+    )
+    assert [row[0] for row in rows] == ["ci", "acceptance", "soak"]
+    for name, warmup_s, duration, unit, percent, _samples in rows:
+        profile = load_profile(name)
+        assert profile.warmup_ms == int(warmup_s) * 1000
+        assert profile.duration_ms == int(duration) * {"s": 1000, "h": 3_600_000}[unit]
+        assert profile.excluded_miss_probability == pytest.approx(float(percent) / 100)
+
+
+def test_pattern_and_plan_examples(tmp_path: Path) -> None:
+    """The tool takes the examples as they are, and misses every key but the optional one."""
+    pattern_file, plan_file = tmp_path / "pattern.toml", tmp_path / "plan.toml"
+    pattern_file.write_text(example(NATIVE_TOOLS, "[pattern]"))
+    tool = str(local_tool("bw-traffic"))
+    assert (
+        subprocess.run([tool, "check", str(pattern_file)], capture_output=True, check=False).returncode == 0
+    )
+    plan_file.write_text(
+        example(NATIVE_TOOLS, "[run]") + pattern_file.read_text().replace("id = 31", "id = 11")
+    )
+    # A producer that the plan does not have: the plan itself has been read by then.
+    argv = [tool, "send", str(plan_file), "--producer", "2"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert (done.returncode, "the plan has no producer 2" in done.stderr) == (2, True), done.stderr
+    for line in plan_file.read_text().splitlines():
+        key = re.match(r"(\w+) = ", line)
+        if key is None:
+            continue
+        plan_file.with_name("short.toml").write_text(plan_file.read_text().replace(f"{line}\n", "", 1))
+        argv[2] = str(plan_file.with_name("short.toml"))
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        optional = key[1] == "low_latency"
+        assert ("the plan has no producer 2" in done.stderr) is optional, f"{key[1]}: {done.stderr}"

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Libdoc pages of all keyword libraries and resources: they can be built, and they are complete."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PAGES = ROOT / ".build" / "docs"
+LIBRARY = re.compile(r"^@library\(.*?\)\nclass (\w+)", re.MULTILINE | re.DOTALL)
+ARGUMENTS_OF_LIBRARIES = {"DaqReplayLibrary": "::requirements.toml::pattern.toml"}
+
+
+def sources() -> dict[str, str]:
+    """Return what Libdoc is asked for, by the name of its page: every library and every resource there is."""
+    found: dict[str, str] = {}
+    for file in sorted((ROOT / "resources" / "keywords").glob("*.py")):
+        for name in LIBRARY.findall(file.read_text()):
+            found[name] = f"resources.keywords.{file.stem}.{name}{ARGUMENTS_OF_LIBRARIES.get(name, '')}"
+    for file in sorted((ROOT / "resources").glob("*.resource")):
+        found[file.stem] = f"resources/{file.name}"
+    return found
+
+
+def libdoc(source: str, output: Path) -> None:
+    """Run Libdoc as a user would."""
+    argv = [sys.executable, "-m", "robot.libdoc", "--pythonpath", ".", source, str(output)]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def undocumented(page: dict[str, Any]) -> list[str]:
+    """Return what lacks documentation: a page, its keywords, arguments that their keyword's text omits."""
+    missing = [] if page["doc"].strip() else [page["name"]]
+    for keyword in [*page["keywords"], *page["inits"]]:
+        if not keyword["doc"].strip():
+            missing.append(keyword["name"])
+        for argument in keyword["args"]:
+            # Resources have no section of arguments: there the keyword's text has to name them.
+            in_text = page["type"] == "RESOURCE" and argument["name"] in keyword["doc"]
+            if not argument["doc"].strip() and not in_text:
+                missing.append(f"{keyword['name']}: {argument['name']}")
+            if page["type"] == "LIBRARY" and argument["type"] is None:
+                missing.append(f"{keyword['name']}: type of {argument['name']}")
+    return missing
+
+
+def test_all_libraries_are_found() -> None:
+    assert {"BenchLibrary", "DaqReplayLibrary", "lab", "daq_replay"} <= set(sources())
+
+
+@pytest.mark.parametrize("name", sources())
+def test_page_is_complete(name: str) -> None:
+    PAGES.mkdir(parents=True, exist_ok=True)
+    libdoc(sources()[name], PAGES / f"{name}.html")
+    libdoc(sources()[name], PAGES / f"{name}.json")
+    page = json.loads((PAGES / f"{name}.json").read_text())
+    assert page["keywords"], "no keyword"
+    assert undocumented(page) == []
+
+
+def test_what_is_undocumented_is_found(tmp_path: Path) -> None:
+    library = tmp_path / "Silent.py"
+    documented = '"""Add.\n\n    Args:\n        first: One.\n    """'
+    library.write_text(
+        '"""Has keywords."""\n\n'
+        f"def known(first: int, second: int):\n    {documented}\n\n"
+        f"def untyped(first):\n    {documented}\n\n"
+        "def silent():\n    pass\n"
+    )
+    libdoc(str(library), tmp_path / "page.json")
+    page = json.loads((tmp_path / "page.json").read_text())
+    assert undocumented(page) == ["Known: second", "Silent", "Untyped: type of first"]
