@@ -112,9 +112,9 @@ class Replay:
         numbers = self.settings.only_producers or self.pattern.producers
         nodes = sorted({spec.producers[number].node for number in numbers if number in spec.producers})
         self.bench.power_on([self.target.node, *nodes])
-        clocks: list[str] = sorted({spec.nodes[node].clock for node in nodes})
+        clocks = sorted({spec.nodes[node].clock for node in nodes})
         own_clock = spec.nodes[self.target.node].clock
-        measured = sorted({*clocks, *([own_clock] if own_clock in spec.clocks else [])})
+        measured: list[str] = sorted({*clocks, own_clock}.intersection(spec.clocks))
         total_ms = self.settings.warmup_ms + self.settings.duration_ms + self.settings.grace_ms
         with ExitStack() as stack:
             life_ms = total_ms + 2 * CLOCK_MEASURING_MS + 60_000
