@@ -60,12 +60,15 @@ def test_broken_links_are_found() -> None:
 
 
 def test_every_document_can_be_reached_from_the_readme() -> None:
+    """By links, or by their path in the text."""
     reached = {ROOT / "README.md"}
     waiting = list(reached)
     while waiting:
         document = waiting.pop()
-        for link in LINK.findall(document.read_text()):
-            target = (document.parent / link.partition("#")[0]).resolve()
+        text = document.read_text()
+        targets = {(document.parent / link.partition("#")[0]).resolve() for link in LINK.findall(text)}
+        targets |= {ROOT / path for path in re.findall(r"\bdocs/[\w-]+\.md\b", text)}
+        for target in targets:
             if target.suffix == ".md" and target.exists() and target not in reached:
                 reached.add(target)
                 waiting.append(target)
