@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long a second `make qualify` of the 12-producer replay takes, and how much of that is measuring.
+
+The first one, which may have an image to build, is run only where there is no run folder yet. Unlike the
+other benchmarks it runs once: it takes minutes, and it wants the machine for itself. Measuring is the counted
+time of the replay and of the two replays of the known-delay check: neither their warm-up nor boot,
+provisioning, clocks or the report.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+import tomllib
+from datetime import datetime
+from pathlib import Path
+
+from tests.bench.report import REPOSITORY, Bar, publish
+
+COMMAND = ["make", "qualify", "PROFILE=ci", "SUITE=robot/daq_replay"]
+BARS = {"qualify_wall_s": Bar(240.0), "measuring_share": Bar(0.5, at_least=True)}
+LATEST = REPOSITORY / "results" / "latest"
+
+
+def qualify() -> tuple[float, int]:
+    """Run the command; return how long it took, in s, and its exit code."""
+    begin = time.monotonic()
+    done = subprocess.run(COMMAND, cwd=REPOSITORY, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False)
+    return time.monotonic() - begin, done.returncode
+
+
+def replays(run: Path) -> dict[str, dict[str, float]]:
+    """Return counted and warm-up time in s of each replay that came to a result, by its folder."""
+    found: dict[str, dict[str, float]] = {}
+    for plan in sorted(run.glob("evidence/**/plan.toml")):
+        lines = (plan.parent / "recv.ndjson").read_text().splitlines()
+        if not lines or not json.loads(lines[-1]).get("complete"):
+            continue
+        settings = tomllib.loads(plan.read_text())["run"]
+        found[str(plan.parent.relative_to(run))] = {
+            "counted_s": settings["duration_ms"] / 1000,
+            "warmup_s": settings["warmup_ms"] / 1000,
+        }
+    return found
+
+
+def suite_s(run: Path) -> float:
+    """Return the time between start and end in the run's manifest."""
+    manifest = json.loads((run / "run.json").read_text())
+    start, end = (datetime.fromisoformat(manifest[key]) for key in ("start_utc", "end_utc"))
+    return (end - start).total_seconds()
+
+
+def main() -> int:
+    """Run the benchmark."""
+    argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0]).parse_args()
+    if not LATEST.exists():
+        print("bench     the first run, not timed", file=sys.stderr)
+        qualify()
+    before = LATEST.resolve()
+    wall_s, code = qualify()
+    run = LATEST.resolve()
+    if run == before:
+        print("qualify: no run folder was written", file=sys.stderr)
+        return 1
+    parts = replays(run)
+    counted_s = sum(part["counted_s"] for part in parts.values())
+    figures = {
+        "qualify_wall_s": wall_s,
+        "suite_s": suite_s(run),
+        "counted_s": counted_s,
+        "measuring_share": counted_s / wall_s,
+        "replay_share": (counted_s + sum(part["warmup_s"] for part in parts.values())) / wall_s,
+        "exit_code": code,
+    }
+    return publish("qualify", figures, BARS, {"run": run.name, "replays": parts})
+
+
+if __name__ == "__main__":
+    sys.exit(main())
