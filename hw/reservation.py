@@ -8,6 +8,7 @@ import getpass
 import json
 import os
 import sys
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -16,6 +17,8 @@ from pathlib import Path
 from hw.errors import BenchError
 
 LOCK_FOLDER = Path("/run/benchwright")
+DYING_S = 3.0
+"""How long a holder that was killed may take to let go."""
 
 
 @contextmanager
@@ -35,15 +38,26 @@ def reserve(bench_name: str, folder: Path = LOCK_FOLDER) -> Generator[None, None
     path = folder / f"{bench_name}.lock"
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise BenchError(f"bench {bench_name!r} is held by {_holder(path)}") from error
+        if not _lock(descriptor, time.monotonic() + DYING_S):
+            raise BenchError(f"bench {bench_name!r} is held by {_holder(path)}")
         _write_holder(descriptor)
         yield
         os.ftruncate(descriptor, 0)
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int, deadline_s: float) -> bool:
+    """Try until a time of the monotonic clock; return whether the lock is ours."""
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline_s:
+                return False
+            time.sleep(0.05)
+        else:
+            return True
 
 
 def _write_holder(descriptor: int) -> None:
