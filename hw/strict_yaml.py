@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 
@@ -40,4 +40,4 @@ def read_yaml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: not YAML: {error}") from error
     if not isinstance(document, dict):
         raise ConfigError(f"{path}: must be a table of keys, found {type(document).__name__}")
-    return document
+    return cast("dict[str, Any]", document)

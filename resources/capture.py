@@ -40,6 +40,8 @@ def read_packets(path: Path) -> Iterator[Packet]:
     try:
         with RawPcapReader(str(path)) as reader:
             for data, meta in reader:
+                if len(data) < meta.caplen:
+                    return  # the capture broke off within this packet
                 time_ns = meta.sec * 1_000_000_000 + meta.usec * (1 if reader.nano else 1000)
                 packet = _packet(data, time_ns)
                 if packet is not None:

@@ -95,7 +95,7 @@ def find_known_delay(
             transits[name] = _transit_ns(result.captures)
     finally:
         impairment.clear()
-    return _compare(producer, delay_ns, latencies, transits, answers)
+    return compare(producer, delay_ns, latencies, transits, answers)
 
 
 def _ends(bench: Bench, producer: int) -> tuple[str, ...]:
@@ -109,13 +109,25 @@ def _transit_ns(captures: Sequence[Path]) -> int | None:
     return median_transit_ns(captures[0], captures[1]) if len(captures) == 2 else None
 
 
-def _compare(
+def compare(
     producer: int,
     delay_ns: int,
     latencies: dict[str, list[int]],
     transits: dict[str, int | None],
     answers: Sequence[ReplayAnswers],
 ) -> KnownDelay:
+    """Compare a replay without the delay, and one with it.
+
+    Args:
+        producer: Number of the producer whose link was delayed.
+        delay_ns: The delay that was set.
+        latencies: received - sent of each message, of the replays `without` and `with`.
+        transits: Time through the impairment node in each, where both its ends were seen.
+        answers: Of both replays: how well the clocks were known.
+
+    Raises:
+        MeasurementError: Too few messages came through.
+    """
     without, with_delay = sorted(latencies["without"]), sorted(latencies["with"])
     if min(len(without), len(with_delay)) < SAMPLES_REQUIRED:
         raise MeasurementError(

@@ -7,6 +7,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The same examples in every run, and no judgement by wall-clock time.
+settings.register_profile("benchwright", deadline=None, derandomize=True, database=None)
+settings.load_profile("benchwright")
 
 TIERS = ("unit", "simulated", "hardware")
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 _NS_PER = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-_TIME = re.compile(r"^\s*(-?\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s)\s*$")
+_TIME = re.compile(r"^\s*(-?[0-9]+(?:\.[0-9]+)?)\s*(ns|us|µs|ms|s)\s*$")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml
@@ -34,13 +34,13 @@ def _keys(table: dict[Any, Any], above: KeyPath = ()) -> Iterator[KeyPath]:
         if len(above) != 2 or above[1] not in TABLES_OF_NAMES:
             yield (*above, key)
         if isinstance(value, dict) and (*above, key) != ("targets",):
-            yield from _keys(value, (*above, key))
+            yield from _keys(cast("dict[Any, Any]", value), (*above, key))
 
 
-def _set(document: dict[str, Any], path: KeyPath, value: object) -> None:
+def _set(document: dict[Any, Any], path: KeyPath, value: object) -> None:
     for key in path[:-1]:
         document = document[key]
-    document[path[-1]] = value  # type: ignore[index]
+    document[path[-1]] = value
 
 
 def _refusal(tmp_path: Path, document: dict[str, Any]) -> str:
@@ -154,7 +154,8 @@ def test_refuses_a_labgrid_node_without_a_labgrid_target(tmp_path: Path) -> None
 
 def test_refuses_the_keys_of_labgrid_that_it_would_not_use(tmp_path: Path) -> None:
     for key in ("tools", "images", "paths", "options", "imports", "features"):
-        document = _document() | {key: {}}
+        document = _document()
+        document[key] = {}
         assert _refusal(tmp_path, document).startswith(f"{key}: ")
 
 

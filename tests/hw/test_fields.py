@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -42,6 +43,12 @@ def _is_integer(value: object, low: int, high: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
+def _is_list_of_integers(value: object, low: int, high: int) -> bool:
+    if not isinstance(value, list):
+        return False
+    return all(_is_integer(item, low, high) for item in cast("list[object]", value))
+
+
 @given(ANYTHING)
 def test_accepts_what_is_of_the_type_and_in_the_range_and_nothing_else(value: object) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool) and -1.5 <= value <= 99.5
@@ -50,7 +57,7 @@ def test_accepts_what_is_of_the_type_and_in_the_range_and_nothing_else(value: ob
     assert _accepts(lambda table: table.boolean("key"), value) == isinstance(value, bool)
     assert _accepts(lambda table: table.text("key"), value) == isinstance(value, str)
     assert _accepts(lambda table: table.child("key"), value) == isinstance(value, dict)
-    integers = isinstance(value, list) and all(_is_integer(item, -7, 99) for item in value)
+    integers = _is_list_of_integers(value, -7, 99)
     assert _accepts(lambda table: table.integers("key", -7, 99), value) == integers
 
 

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The known-delay check: finds a delay that is there, and fails where the instrument would be wrong."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from hw.errors import MeasurementError
+from reports import Conditions, Subject
+from reports.known_delay import KnownDelay
+from resources.known_delay import SET_DELAY_TOLERANCE_NS, compare, known_delay_record
+from resources.replay import ReplayAnswers
+
+MS = 1_000_000
+DELAY_NS = 5 * MS
+WANDER_NS = 60_000
+
+
+def _answers(bound_ns: int | None = 50_000, residual_ns: int | None = 10_000) -> ReplayAnswers:
+    """Return a replay whose clocks are known to bound + residual."""
+    recv = {
+        "clocks": [
+            {"bound_ns": bound_ns, "residual_ns": residual_ns},
+            {"bound_ns": None, "residual_ns": None},
+        ]
+    }
+    return ReplayAnswers(Path(), recv, {}, None, {}, {}, [])
+
+
+def _latencies(offset_ns: int, n: int, seed: int) -> list[int]:
+    chance = random.Random(seed)
+    return [offset_ns + round(chance.expovariate(1 / 100_000)) for _ in range(n)]
+
+
+def _check(
+    found_ns: int, transits: dict[str, int | None], n: int = 200, answers: ReplayAnswers | None = None
+) -> KnownDelay:
+    latencies = {"without": _latencies(MS, n, 1), "with": _latencies(MS + found_ns, n, 1)}
+    return compare(3, DELAY_NS, latencies, transits, [answers or _answers(), _answers()])
+
+
+SEEN: dict[str, int | None] = {"without": 200_000, "with": 5_350_000}
+"""What a capture saw: the impairment node added 5.15 ms where 5 ms were set."""
+UNSEEN: dict[str, int | None] = {"without": None, "with": None}
+
+
+def test_what_the_capture_saw_is_the_truth_not_what_was_set() -> None:
+    found = _check(5_150_000, SEEN)
+    assert (found.outcome, found.applied_ns, found.error_ns) == ("pass", 5_150_000, 0)
+    parts = {part.name: part.value for part in found.uncertainty.parts}
+    assert set(parts) == {"median_without", "median_with", "clock_wander"}
+    assert parts["clock_wander"] == 2 * WANDER_NS
+
+
+def test_without_a_capture_the_set_delay_counts_with_the_nodes_tolerance() -> None:
+    found = _check(5_150_000, UNSEEN)
+    assert (found.outcome, found.applied_ns, found.error_ns) == ("pass", DELAY_NS, 150_000)
+    assert {part.name: part.value for part in found.uncertainty.parts}["set_delay"] == SET_DELAY_TOLERANCE_NS
+    assert found.uncertainty.expanded == _check(5_150_000, SEEN).uncertainty.expanded + SET_DELAY_TOLERANCE_NS
+
+
+@pytest.mark.parametrize("transits", [SEEN, UNSEEN])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_an_error_beyond_u_fails_and_one_within_passes(transits: dict[str, int | None], sign: int) -> None:
+    exact = _check(5_150_000, transits)
+    for beyond, outcome in ((-1, "pass"), (0, "pass"), (1, "fail")):
+        error_ns = sign * (exact.uncertainty.expanded + beyond)
+        assert _check(round(exact.applied_ns + error_ns), transits).outcome == outcome
+
+
+def test_u_grows_with_the_worst_clock_and_shrinks_with_samples() -> None:
+    good = _check(DELAY_NS, UNSEEN)
+    bad_clock = _check(DELAY_NS, UNSEEN, answers=_answers(bound_ns=500_000))
+    assert bad_clock.uncertainty.expanded == good.uncertainty.expanded + 2 * 450_000
+    assert _check(DELAY_NS, UNSEEN, n=2000).uncertainty.expanded < good.uncertainty.expanded
+
+
+def test_a_clock_offset_that_both_replays_share_cancels() -> None:
+    shifted = {"without": _latencies(7_000 * MS, 200, 1), "with": _latencies(7_000 * MS + DELAY_NS, 200, 1)}
+    assert compare(3, DELAY_NS, shifted, UNSEEN, [_answers(), _answers()]).error_ns == 0
+
+
+def test_too_few_messages_are_no_measurement() -> None:
+    for without, with_delay in ((19, 200), (200, 19), (0, 0)):
+        latencies = {"without": _latencies(MS, without, 1), "with": _latencies(MS, with_delay, 2)}
+        with pytest.raises(MeasurementError, match=f"{without} and {with_delay} messages came"):
+            compare(3, DELAY_NS, latencies, UNSEEN, [_answers(), _answers()])
+
+
+@pytest.mark.parametrize(("error_ns", "outcome"), [(0, "pass"), (30 * MS, "fail")])
+def test_the_record_says_how_much_of_u_is_used_up(error_ns: int, outcome: str) -> None:
+    found = _check(DELAY_NS + error_ns, UNSEEN)
+    record = known_delay_record(
+        found,
+        "run-1",
+        Subject("lab", "linux-rt", "kernel", "two-way", None),
+        Conditions("ci", "staggered", "idle", "none"),
+        True,
+        [],
+    )
+    assert (record.outcome, record.value) == (outcome, error_ns)
+    assert record.limit.upper == found.uncertainty.expanded
+    assert record.limit.lower == -found.uncertainty.expanded
+    assert record.margin == found.uncertainty.expanded - error_ns
+    assert record.simulated

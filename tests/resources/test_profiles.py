@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles: those of the project hold what the design asks for, and a wrong one is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hw.errors import ConfigError
+from reports.sampling import required_samples
+from resources.profiles import load_profile
+
+GOOD = """
+[site]
+warmup_ms = 1000
+duration_ms = 2000
+excluded_miss_probability = 0.5
+known_delay_ms = 3000
+"""
+
+
+def test_the_projects_profiles_take_the_samples_of_the_design() -> None:
+    samples = {
+        name: required_samples(load_profile(name).excluded_miss_probability) for name in ("ci", "acceptance")
+    }
+    assert samples == {"ci": 99, "acceptance": 2995}
+    assert load_profile("ci").duration_ms == 60_000
+    assert load_profile("acceptance").duration_ms == 3_600_000
+    assert (
+        load_profile("ci").duration_ms
+        < load_profile("acceptance").duration_ms
+        < load_profile("soak").duration_ms
+    )
+
+
+def test_each_stream_of_the_pattern_comes_often_enough_for_a_verdict() -> None:
+    """The slowest streams of the paper's Table 1 have a period of 500 ms."""
+    for name in ("ci", "acceptance", "soak"):
+        profile = load_profile(name)
+        assert profile.duration_ms // 500 >= required_samples(profile.excluded_miss_probability)
+
+
+def test_a_site_can_have_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "profiles.toml"
+    path.write_text(GOOD)
+    profile = load_profile("site", path)
+    assert (profile.warmup_ms, profile.duration_ms, profile.known_delay_ms) == (1000, 2000, 3000)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("[site]", "[sight]", "no profile 'site'; there are: sight"),
+        (
+            "duration_ms = 2000",
+            "duration_ms = 0",
+            "site.duration_ms: must be an integer in 1..604800000, found 0",
+        ),
+        ("duration_ms = 2000", "", "site.duration_ms: missing"),
+        ("warmup_ms = 1000", "warmup_ms = 1000\nwarm_up = 1", "site.warm_up: unknown key; known here: "),
+        ("= 0.5", "= 0.6", "site.excluded_miss_probability: must be a number in 1e-09..0.5, found 0.6"),
+        ("= 0.5", "= nan", "site.excluded_miss_probability: must be a number"),
+        (
+            "known_delay_ms = 3000",
+            "known_delay_ms = 999",
+            "site.known_delay_ms: must be an integer in 1000..3600000",
+        ),
+        ("[site]", "[site", "line 2"),
+    ],
+)
+def test_a_wrong_one_is_refused_by_file_field_and_range(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    path = tmp_path / "profiles.toml"
+    path.write_text(GOOD.replace(old, new, 1))
+    with pytest.raises(ConfigError) as refused:
+        load_profile("site", path)
+    assert str(refused.value).startswith(f"{path}: ")
+    assert message in str(refused.value)

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One exit code for a run: the gravest thing that happened decides (docs/exit-codes.md)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+import pytest
+
+from resources.qualify import BAD_INPUT, BENCH_FAULT, FAIL, NO_CAPABILITY, NO_VERDICT, PASS, exit_code
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run left behind; as it is, all is well."""
+
+    robot_code: int = 0
+    outcomes: tuple[str, ...] = ("pass", "pass")
+    messages: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    passed: int = 2
+    skipped: int = 0
+
+    def code(self, folder: Path) -> int:
+        """Write it as a run folder; return the exit code."""
+        outcomes = ("pass", "fail", "inconclusive", "unset", "error")
+        manifest = {
+            "counts": {outcome: self.outcomes.count(outcome) for outcome in outcomes},
+            "tests": {"passed": self.passed, "failed": len(self.messages), "skipped": self.skipped},
+            "problems": self.problems,
+        }
+        (folder / "run.json").write_text(json.dumps(manifest))
+        cases = "".join(
+            f'<testcase name="t"><failure message={quoteattr(text)}/></testcase>' for text in self.messages
+        )
+        (folder / "xunit.xml").write_text(f'<testsuite name="s">{cases}</testsuite>')
+        return exit_code(self.robot_code, folder)
+
+
+CONFIG = "Parent suite setup failed:\nCONFIG ERROR: site.toml: requirements.name: missing"
+BENCH = "Parent suite setup failed:\nBENCH ERROR: node linux-rt is off"
+MEASUREMENT = "Parent suite setup failed:\nMEASUREMENT ERROR: nothing has been replayed"
+BUG = "Parent suite setup failed:\nKeyError: 'clocks'"
+FAILED = "FAIL: DAQ-031: 61 ms is over the limit"
+INCONCLUSIVE = "INCONCLUSIVE: DAQ-031: generator late"
+UNSET = "UNSET: DAQ-031: no sample"
+
+
+@pytest.mark.parametrize(
+    ("run", "code"),
+    [
+        (Run(), PASS),
+        (Run(1, ("pass", "fail"), (FAILED,)), FAIL),
+        (Run(1, ("pass", "inconclusive"), (INCONCLUSIVE,)), NO_VERDICT),
+        (Run(1, ("pass", "unset"), (UNSET,)), NO_VERDICT),
+        (Run(1, ("pass", "error"), ("ERROR: DAQ-031",)), NO_VERDICT),
+        (Run(2, (), (CONFIG, CONFIG), passed=0), BAD_INPUT),
+        (Run(2, (), (BENCH, BENCH), passed=0), BENCH_FAULT),
+        (Run(2, (), (MEASUREMENT, MEASUREMENT), passed=0), NO_VERDICT),
+        (Run(2, (), (BUG, BUG), passed=0), BENCH_FAULT),
+        (Run(0, (), passed=0, skipped=2), NO_CAPABILITY),
+        (Run(0, ("pass",), skipped=1), PASS),
+        (Run(252, (), passed=0), BAD_INPUT),
+        (Run(253, ("pass",)), NO_VERDICT),
+        (Run(255, ("pass",)), BENCH_FAULT),
+        (Run(0, (), passed=0), BAD_INPUT),
+        (Run(254, problems=("render: disk full",)), BENCH_FAULT),
+        # The graver of two things.
+        (Run(2, ("fail", "inconclusive"), (FAILED, INCONCLUSIVE)), FAIL),
+        (Run(2, ("fail",), (FAILED, BENCH)), FAIL),
+        (Run(2, ("inconclusive",), (INCONCLUSIVE, BENCH)), BENCH_FAULT),
+        (Run(2, ("pass",), (MEASUREMENT, CONFIG)), BAD_INPUT),
+        (Run(2, ("pass",), (BENCH, CONFIG)), BAD_INPUT),
+        (Run(253, ("fail",), (FAILED,)), FAIL),
+        (Run(254, ("inconclusive",), (INCONCLUSIVE,), ("finalise: disk full",)), BENCH_FAULT),
+        (Run(1, ("pass", "pass"), ("AssertionError: of a site's own keyword",)), FAIL),
+    ],
+)
+def test_the_gravest_decides(tmp_path: Path, run: Run, code: int) -> None:
+    assert run.code(tmp_path) == code
+
+
+@pytest.mark.parametrize("bad", ["inconclusive", "unset", "error", "fail"])
+@pytest.mark.parametrize("robot_code", [0, 1, 250, 251, 253, 254, 255])
+@pytest.mark.parametrize("messages", [(), (INCONCLUSIVE,), (BENCH,), (MEASUREMENT,), (CONFIG,)])
+def test_one_requirement_that_is_not_met_is_never_a_pass(
+    tmp_path: Path, bad: str, robot_code: int, messages: tuple[str, ...]
+) -> None:
+    code = Run(robot_code, ("pass", bad), messages).code(tmp_path)
+    assert code != PASS
+    assert (code == FAIL) == (bad == "fail")
+
+
+@pytest.mark.parametrize("robot_code", [1, 17, 250, 251, 252, 253, 254, 255])
+def test_a_robot_that_did_not_end_well_is_never_a_pass(tmp_path: Path, robot_code: int) -> None:
+    assert Run(robot_code).code(tmp_path) != PASS
+
+
+def test_a_folder_without_robots_results_is_judged_by_its_records(tmp_path: Path) -> None:
+    assert Run(255, ("pass", "inconclusive")).code(tmp_path) == NO_VERDICT
+    (tmp_path / "xunit.xml").unlink()
+    assert exit_code(255, tmp_path) == NO_VERDICT
+    (tmp_path / "xunit.xml").write_text("<testsuite")
+    assert exit_code(0, tmp_path) == NO_VERDICT
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--bench", "absent.yaml"], "absent.yaml: No such file or directory"),
+        (["--profile", "hasty"], "no profile 'hasty'; there are: ci, acceptance, soak"),
+    ],
+)
+def test_bad_arguments_are_refused_before_anything_runs(
+    tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "resources.qualify", "--results", str(tmp_path), *arguments],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == BAD_INPUT
+    assert message in done.stderr
+    assert list(tmp_path.iterdir()) == []

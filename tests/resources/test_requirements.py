@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requirements: the project's own fit the pattern; wrong ones, and those of another pattern, are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from robot.api import Error
+
+from hw.errors import ConfigError
+from resources.keywords.daq_replay import DaqReplayLibrary
+from resources.pattern import Pattern, load_pattern
+from resources.requirements import load_requirements
+
+ROOT = Path(__file__).resolve().parents[2]
+DAQ12_REQUIREMENTS = ROOT / "robot" / "requirements" / "daq12.toml"
+DAQ12_PATTERN = ROOT / "traffic-gen" / "patterns" / "daq12.toml"
+
+GOOD = """
+[requirements]
+schema = "benchwright.requirements/1"
+name = "site"
+pattern = "daq12"
+
+[[requirement]]
+id = "SITE-1"
+stream = 31
+quantity = "one_way_latency"
+statistic = "max"
+upper_us = 50000
+allowed_lost = 0
+source = "site specification 7"
+
+[[requirement]]
+id = "SITE-2"
+stream = 33
+quantity = "one_way_latency"
+statistic = "max"
+upper_us = 10000
+allowed_lost = 2
+source = "site specification 8"
+"""
+
+
+def _write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "site.toml"
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture(scope="module")
+def pattern() -> Pattern:
+    return load_pattern(DAQ12_PATTERN)
+
+
+def test_the_projects_own_ask_of_each_stream_the_budget_of_the_pattern(pattern: Pattern) -> None:
+    requirements = load_requirements(DAQ12_REQUIREMENTS)
+    requirements.check_pattern(pattern)
+    assert len(pattern.streams) == 48
+    assert {stream.id: stream.budget_ns for stream in pattern.streams} == {
+        stream: requirement.upper_ns for stream, requirement in requirements.by_stream.items()
+    }
+    assert all(requirement.source for requirement in requirements.by_stream.values())
+
+
+def test_a_sites_own_may_ask_of_some_streams_only(tmp_path: Path, pattern: Pattern) -> None:
+    requirements = load_requirements(_write(tmp_path, GOOD))
+    requirements.check_pattern(pattern)
+    assert requirements.by_stream[33].upper_ns == 10_000_000
+    assert requirements.by_stream[33].allowed_lost == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            'pattern = "daq12"',
+            'pattern = "daq24"',
+            "requirements.pattern: must be the pattern's name 'daq12', found 'daq24'",
+        ),
+        ("stream = 33", "stream = 34", "SITE-2.stream: must be a stream of pattern 'daq12', found 34"),
+    ],
+)
+def test_those_of_another_pattern_are_refused(
+    tmp_path: Path, pattern: Pattern, old: str, new: str, message: str
+) -> None:
+    path = _write(tmp_path, GOOD.replace(old, new))
+    with pytest.raises(ConfigError) as refused:
+        load_requirements(path).check_pattern(pattern)
+    assert str(refused.value) == f"{path}: {message}"
+    with pytest.raises(Error, match=r"^CONFIG ERROR: ") as failed:
+        DaqReplayLibrary(path, DAQ12_PATTERN).start_latency_evidence("linux-rt", "kernel", "two-way", "ci")
+    assert message in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "requirements/1",
+            "requirements/2",
+            "requirements.schema: must be one of benchwright.requirements/1",
+        ),
+        (
+            "[requirements]",
+            "[requirement_s]",
+            "requirement_s: unknown table; known here: requirements, requirement",
+        ),
+        ('name = "site"', "", "requirements.name: missing"),
+        ("stream = 33", "stream = 31", "requirement[2].stream: 31 stands twice"),
+        ("SITE-2", "SITE-1", "requirement[2].id: 'SITE-1' stands twice"),
+        ("stream = 33", "stream = 9", "requirement[2].stream: must be an integer in 10..6559, found 9"),
+        ("stream = 33", 'stream = "33"', "requirement[2].stream: must be an integer in 10..6559, found '33'"),
+        ("upper_us = 10000", "upper_us = 0", "requirement[2].upper_us: must be an integer in 1..3600000000"),
+        ("upper_us = 10000", "upper_ms = 10", "requirement[2].upper_us: missing"),
+        ("upper_us = 10000", "upper_us = 10000\nupper = 1", "requirement[2].upper: unknown key"),
+        ("allowed_lost = 2", "allowed_lost = -1", "requirement[2].allowed_lost: must be an integer in 0.."),
+        (
+            '"max"\nupper_us = 10000',
+            '"p99"\nupper_us = 10000',
+            "requirement[2].statistic: must be one of max",
+        ),
+    ],
+)
+def test_wrong_ones_are_refused_by_file_field_and_range(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    path = _write(tmp_path, GOOD.replace(old, new))
+    with pytest.raises(ConfigError) as refused:
+        load_requirements(path)
+    assert str(refused.value).startswith(f"{path}: {message}")
+
+
+@pytest.mark.parametrize("text", [GOOD.split("[[")[0], GOOD.split("[[")[0] + "[requirement]\nid = 1\n"])
+def test_there_must_be_one(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match=r"requirement: (there )?must be"):
+        load_requirements(_write(tmp_path, text))
