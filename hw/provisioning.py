@@ -90,7 +90,7 @@ class Provisioner:
 
     def _facts(self) -> dict[str, Any]:
         facts: dict[str, Any] = json.loads(self._verb("facts"))
-        return facts
+        return {key: value for key, value in facts.items() if key != "type"}
 
     def _items(self, verb: str, evidence: Path) -> list[dict[str, Any]]:
         text = self._verb(verb, ok_codes=(0, 1))
