@@ -14,7 +14,10 @@ from tests.bench.pair import PREFIX, Pair
 
 pytestmark = pytest.mark.simulated
 
+# A program that a shell started in the background ignores SIGINT, and so do its children: the default is set.
 HOLD = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from tests.bench.pair import Pair
 with Pair() as pair:
     pair.start(pair.sender, ["sleep", "600"])
