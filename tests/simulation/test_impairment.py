@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 import pytest
 
+from hw.protocols import Impairment
 from resources.capture import read_packets
 from resources.replay import Replay
 from tests.simulation.trial import Lab, Trial, when_quiet
@@ -13,6 +16,14 @@ pytestmark = pytest.mark.simulated
 
 CONTROL_LINK = "c-linux-rt"
 SSH_PORT = 22
+
+
+@pytest.fixture(scope="module")
+def impairment(lab: Lab) -> Generator[Impairment]:
+    """Give the impairment node; it stays powered between the tests, and goes out of the way at the end."""
+    node = lab.bench.impairment()
+    yield node
+    node.clear()
 
 
 def uncertainty_ns(trial: Trial, stream: int) -> float:
@@ -88,7 +99,7 @@ def test_undisturbed_bench_passes_in_silence(lab: Lab) -> None:
 
 @pytest.mark.parametrize(("producer", "needed"), [(3, {33}), (2, {23})])
 def test_exactly_the_streams_fail_that_a_delay_of_15_ms_pushes_over_budget(
-    lab: Lab, producer: int, needed: set[int]
+    lab: Lab, impairment: Impairment, producer: int, needed: set[int]
 ) -> None:
     """+15 ms: the consumer and a capture that knows nothing of it name the same streams."""
 
@@ -99,15 +110,11 @@ def test_exactly_the_streams_fail_that_a_delay_of_15_ms_pushes_over_budget(
         assert not differ, trial.told(differ)
         assert {stream // 10 for stream in late} == {producer}, trial.told(late)
 
-    impairment = lab.bench.impairment()
     impairment.apply([producer], 15_000, 0.0)
-    try:
-        when_quiet(lab.trial, assert_no_wrong_pass, exactly)
-    finally:
-        impairment.clear()
+    when_quiet(lab.trial, assert_no_wrong_pass, exactly)
 
 
-def test_delay_of_a_whole_budget_never_passes(lab: Lab) -> None:
+def test_delay_of_a_whole_budget_never_passes(lab: Lab, impairment: Impairment) -> None:
     """+9.9 ms: what little is left of 10 ms does not hold; the streams with larger budgets still pass."""
     producer, budget_ns = 3, 10_000_000
 
@@ -125,21 +132,14 @@ def test_delay_of_a_whole_budget_never_passes(lab: Lab) -> None:
         others = {s.id for s in lab.pattern.streams if s.producer != producer or s.budget_ns != budget_ns}
         assert others <= trial.streams("pass"), trial.told(others - trial.streams("pass"))
 
-    impairment = lab.bench.impairment()
     impairment.apply([producer], 9_900, 0.0)
-    try:
-        when_quiet(lab.trial, never_passes, others_pass)
-    finally:
-        impairment.clear()
+    when_quiet(lab.trial, never_passes, others_pass)
 
 
-def test_loss_fails_the_datagrams(lab: Lab) -> None:
+def test_loss_fails_the_datagrams(lab: Lab, impairment: Impairment) -> None:
     """2 % loss: each UDP stream that lost a message fails, by as many messages as the link did not carry."""
-    producers = [
-        4,
-        6,
-        7,
-    ]  # datagrams of 3, 3 and 2 fragments: without any loss in 210 of them once in 10^5 runs
+    # Datagrams of 3, 3 and 2 fragments: 210 of them lose nothing once in 10^5 runs.
+    producers = [4, 6, 7]
 
     def lost_is_failed(trial: Trial) -> None:
         for stream in lab.pattern.streams:
@@ -160,9 +160,5 @@ def test_loss_fails_the_datagrams(lab: Lab) -> None:
         others = {s.id for s in lab.pattern.streams if s.producer not in producers}
         assert others <= trial.streams("pass"), trial.told(others - trial.streams("pass"))
 
-    impairment = lab.bench.impairment()
     impairment.apply(producers, 0, 2.0)
-    try:
-        when_quiet(lab.trial, lost_is_failed, exactly)
-    finally:
-        impairment.clear()
+    when_quiet(lab.trial, lost_is_failed, exactly)
