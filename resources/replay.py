@@ -30,7 +30,7 @@ CLOCK_MEASURING_MS = 4000
 LEAD_S = 4.0
 """From making the plan to slot 0: every tool must be ready by then."""
 WITNESS_PRIORITY = 90
-WITNESS_PERIOD_US = 1000
+WITNESS_PERIOD_US = 2000
 DISK_FULL_BYTES = 16_384
 """With less than this the answer of a tool does not fit."""
 
