@@ -8,7 +8,7 @@ read from the clock, the environment or the network.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -71,8 +71,12 @@ def render(path: Path) -> str:
 def _facts(manifest: Manifest) -> list[FactGroup]:
     """Return the facts of targets, host and tools; long lists come last."""
     groups: list[FactGroup] = []
+    plain = {key: value for key, value in manifest.target.items() if not isinstance(value, dict)}
+    if plain or not manifest.target:
+        groups += fact_groups("Target", plain)
     for kind, facts in manifest.target.items():
-        groups += fact_groups(f"Target {kind}", facts)
+        if isinstance(facts, dict):
+            groups += fact_groups(f"Target {kind}", cast("dict[str, Any]", facts))
     groups += fact_groups("Host", manifest.host) + fact_groups("Tools", manifest.tools)
     return sorted(groups, key=lambda group: group.folded)
 
