@@ -42,13 +42,15 @@ benchwright:
 
 # Opens the bench, starts a tool in one of its namespaces, and says its process id.
 RUN = """
-import sys, time
+import os, sys, time
 from pathlib import Path
 from hw.session import open_bench
 
 with open_bench(Path(sys.argv[1])) as bench:
-    bench.node("p01").start(["sleep", "600"], Path(sys.argv[2]) / "tool")
-    while not (pids := bench.node("p01").run(["pgrep", "-f", "^sleep 600$"], check=False).stdout.split()):
+    length = f"600.{os.getpid()}"
+    bench.node("p01").start(["sleep", length], Path(sys.argv[2]) / "tool")
+    search = ["pgrep", "-fx", f"sleep {length}"]
+    while not (pids := bench.node("p01").run(search, check=False).stdout.split()):
         time.sleep(0.01)
     print(*pids, flush=True)
     time.sleep(600)
