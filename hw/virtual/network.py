@@ -21,6 +21,9 @@ from typing import Any
 from hw.bench import VirtualSpec
 from hw.errors import BenchError
 
+EXPEDITED_DSFIELD = 46 << 2
+"""DSCP 46, expedited forwarding, in its place in the IP header."""
+
 SWITCH_BRIDGES = ("br-test", "br-control", "br-impair")
 
 # Per-namespace settings of a data producer: bursts that come 2 to 12 times a second must not fall back to
@@ -134,11 +137,28 @@ def create_tap(switch: str, name: str, bridge: str) -> None:
 
 
 def limit_rate(namespace: str, interface: str, spec: VirtualSpec) -> None:
-    """Limit what leaves an interface to the link's rate, behind a buffer of the switch's size."""
-    run(
-        *("tc", "-n", namespace, "qdisc", "replace", "dev", interface, "root", "tbf"),
-        *("rate", f"{spec.rate_mbps}mbit", "burst", "128k", "limit", str(spec.switch_buffer_bytes)),
-    )
+    """Limit what leaves an interface to the link's rate, behind a buffer of the switch's size.
+
+    Packets marked for expedited forwarding (RFC 3246) leave before all others, as on a laboratory's switch
+    that heeds the marks: a low-latency message of 10 bytes does not wait for 640 KB.
+    """
+    rate, buffer_bytes = f"{spec.rate_mbps}mbit", spec.switch_buffer_bytes
+    # The shared class has the link's rate. Of it, expedited packets own a tenth; all others own next to nothing
+    # and borrow what is left, after the expedited ones: strict priority.
+    burst = "burst 128k cburst 128k"
+    for line in (
+        f"qdisc replace dev {interface} root handle 1: htb default 20",
+        f"class add dev {interface} parent 1: classid 1:1 htb rate {rate} {burst}",
+        f"class add dev {interface} parent 1:1 classid 1:10 htb prio 0 quantum 1514"
+        f" rate {spec.rate_mbps * 100}kbit ceil {rate} {burst}",
+        f"class add dev {interface} parent 1:1 classid 1:20 htb prio 1 quantum 65536"
+        f" rate {spec.rate_mbps}kbit ceil {rate} {burst}",
+        f"qdisc add dev {interface} parent 1:10 bfifo limit {buffer_bytes}",
+        f"qdisc add dev {interface} parent 1:20 bfifo limit {buffer_bytes}",
+        f"filter add dev {interface} parent 1: protocol ip u32"
+        f" match ip dsfield {EXPEDITED_DSFIELD:#x} 0xfc flowid 1:10",
+    ):
+        run("tc", "-n", namespace, *line.split())
 
 
 def move_port(switch: str, port: str, bridge: str) -> None:
