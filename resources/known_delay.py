@@ -42,7 +42,7 @@ REQUIREMENT = "BENCH-KNOWN-DELAY"
 SET_DELAY_TOLERANCE_NS = 1_000_000
 """What a delay that is only set, not seen, may be off: a timer tick of the impairment node."""
 SAMPLES_REQUIRED = 20
-WARMUP_MS = 3000
+WARMUP_MS = 2000
 
 
 def find_known_delay(

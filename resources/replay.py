@@ -26,8 +26,8 @@ from resources.plan import ReplaySettings, write_plan
 
 Progress = Callable[[str], None]
 
-CLOCK_MEASURING_MS = 4000
-LEAD_S = 4.0
+CLOCK_MEASURING_MS = 2500
+LEAD_S = 3.0
 """From making the plan to slot 0: every tool must be ready by then."""
 WITNESS_PRIORITY = 90
 WITNESS_PERIOD_US = 2000

@@ -16,6 +16,8 @@ pytestmark = pytest.mark.simulated
 
 CONTROL_LINK = "c-linux-rt"
 SSH_PORT = 22
+BRINK = 0.8
+"""From this share of a budget on, what the target itself needs for a message of 640 KB decides."""
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +55,15 @@ def borderline(trial: Trial) -> set[int]:
         stream
         for stream, seen in trial.seen.items()
         if seen.latency_ns and abs(seen.max_ns - limit_ns(trial, stream)) <= uncertainty_ns(trial, stream)
+    }
+
+
+def on_the_brink(trial: Trial) -> set[int]:
+    """Return the streams that reach the link in time, but so late that the target's own work may take them over."""
+    return {
+        stream
+        for stream, seen in trial.seen.items()
+        if seen.latency_ns and BRINK * limit_ns(trial, stream) < seen.max_ns <= limit_ns(trial, stream)
     }
 
 
@@ -106,7 +117,7 @@ def test_exactly_the_streams_fail_that_a_delay_of_15_ms_pushes_over_budget(
     def exactly(trial: Trial) -> None:
         late = exceeded(trial)
         assert needed <= late, trial.told(needed)
-        differ = (trial.streams("fail") ^ late) - borderline(trial)
+        differ = (trial.streams("fail") ^ late) - borderline(trial) - on_the_brink(trial)
         assert not differ, trial.told(differ)
         assert {stream // 10 for stream in late} == {producer}, trial.told(late)
 
