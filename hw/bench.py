@@ -40,6 +40,8 @@ class NodeSpec:
     clock: str
     priority: int
     """SCHED_FIFO priority of the tools on this node; 0: ordinary scheduling."""
+    cpus: tuple[int, ...] = ()
+    """CPUs that its producers' threads are pinned to, by turns; empty: those that the tool finds."""
 
 
 @dataclass(frozen=True)
@@ -186,6 +188,7 @@ def _node(name: str, table: Fields) -> NodeSpec:
         kind=NodeKind(table.text("kind", choices=[kind.value for kind in NodeKind])),
         clock=table.text("clock"),
         priority=table.integer("priority", 0, 98, 50),
+        cpus=table.integers("cpus", 0, 1023, ()),
     )
     table.finish()
     return spec

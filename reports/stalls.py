@@ -14,7 +14,7 @@ import dataclasses
 from reports.answers import WitnessResult
 
 GAP_NS = 4_000_000
-"""Two late wake-ups no further apart than this belong to one backlog: one between them may have been in time."""
+"""Two late wake-ups no further apart than this belong to one backlog: one between them may be in time."""
 
 
 def until_caught_up(stalls: WitnessResult, backlog: WitnessResult) -> WitnessResult:

@@ -208,6 +208,8 @@ class Replay:
         node = self.bench.node(node_name)
         argv = [self.bench.tool(node_name), "send", self._place(node_name, plan_file)]
         argv += ["--producer", ",".join(str(number) for number in numbers), "--priority", str(node.priority)]
+        if cpus := self.bench.spec.nodes[node_name].cpus:
+            argv += ["--cpu", ",".join(str(cpu) for cpu in cpus)]
         return node.start(argv, self.folder / f"send-{node_name}")
 
     def _start_witnesses(self, duration_ms: int) -> dict[str, Job]:

@@ -17,13 +17,14 @@ from hw.drivers.labgrid_api import check_active, register_driver, register_resou
 from hw.errors import BenchError
 from hw.virtual import accel, image
 from hw.virtual.guest_config import GuestBridge, GuestClock, GuestConfig, GuestInterface, write_run_config
-from hw.virtual.qemu import GuestCard, GuestMachine, QemuGuest
+from hw.virtual.qemu import GuestCard, GuestMachine, QemuGuest, ThreadPlacement
 
 READY = "benchwright: ready"
 BOOT_DEADLINE_S = 60.0
 
 _INT = attr.validators.instance_of(int)
 _STR = attr.validators.instance_of(str)
+_INTS = attr.validators.deep_iterable(_INT, attr.validators.instance_of(list))
 
 
 @register_resource
@@ -46,6 +47,8 @@ class VirtualGuest(Resource):
     control_address: str = attr.ib(default="", validator=_STR)
     vcpu_priority: int = attr.ib(default=0, validator=_INT)
     main_loop_priority: int = attr.ib(default=0, validator=_INT)
+    vcpu_cpus: list[int] = attr.ib(factory=list, validator=_INTS)
+    main_loop_cpus: list[int] = attr.ib(factory=list, validator=_INTS)
     clock_offset_ms: int = attr.ib(default=0, validator=_INT)
     clock_rate_ppb: int = attr.ib(default=0, validator=_INT)
     namespace: str = attr.ib(default="", validator=_STR)
@@ -146,8 +149,8 @@ class VirtualGuestDriver(Driver, PowerProtocol):
             root=images.root,
             kernel_arguments=images.command_line,
             cards=tuple(cards),
-            vcpu_priority=guest.vcpu_priority,
-            main_loop_priority=guest.main_loop_priority,
+            vcpu_threads=ThreadPlacement(guest.vcpu_priority, tuple(guest.vcpu_cpus)),
+            main_loop_threads=ThreadPlacement(guest.main_loop_priority, tuple(guest.main_loop_cpus)),
         )
 
     def _config(self, folder: Path, cards: list[GuestCard]) -> GuestConfig:

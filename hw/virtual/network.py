@@ -145,18 +145,18 @@ def limit_rate(namespace: str, interface: str, spec: VirtualSpec) -> None:
     rate, buffer_bytes = f"{spec.rate_mbps}mbit", spec.switch_buffer_bytes
     # The shared class has the link's rate. Of it, expedited packets own a tenth; all others own next to nothing
     # and borrow what is left, after the expedited ones: strict priority.
-    burst = "burst 128k cburst 128k"
+    burst, ceiling = "burst 128k cburst 128k", f"ceil {rate}"
+    own_expedited, own_other = f"rate {spec.rate_mbps * 100}kbit", f"rate {spec.rate_mbps}kbit"
+    leaf = f"class add dev {interface} parent 1:1 classid"
+    expedited = f"protocol ip u32 match ip dsfield {EXPEDITED_DSFIELD:#x} 0xfc flowid 1:10"
     for line in (
         f"qdisc replace dev {interface} root handle 1: htb default 20",
         f"class add dev {interface} parent 1: classid 1:1 htb rate {rate} {burst}",
-        f"class add dev {interface} parent 1:1 classid 1:10 htb prio 0 quantum 1514"
-        f" rate {spec.rate_mbps * 100}kbit ceil {rate} {burst}",
-        f"class add dev {interface} parent 1:1 classid 1:20 htb prio 1 quantum 65536"
-        f" rate {spec.rate_mbps}kbit ceil {rate} {burst}",
+        f"{leaf} 1:10 htb prio 0 quantum 1514 {own_expedited} {ceiling} {burst}",
+        f"{leaf} 1:20 htb prio 1 quantum 65536 {own_other} {ceiling} {burst}",
         f"qdisc add dev {interface} parent 1:10 bfifo limit {buffer_bytes}",
         f"qdisc add dev {interface} parent 1:20 bfifo limit {buffer_bytes}",
-        f"filter add dev {interface} parent 1: protocol ip u32"
-        f" match ip dsfield {EXPEDITED_DSFIELD:#x} 0xfc flowid 1:10",
+        f"filter add dev {interface} parent 1: {expedited}",
     ):
         run("tc", "-n", namespace, *line.split())
 

@@ -37,6 +37,14 @@ class GuestCard:
 
 
 @dataclass(frozen=True)
+class ThreadPlacement:
+    """How threads of QEMU run: SCHED_FIFO priority, 0 for none, and CPUs of this machine, empty for any."""
+
+    priority: int = 0
+    cpus: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class GuestMachine:
     """All that QEMU is told about one guest."""
 
@@ -50,8 +58,8 @@ class GuestMachine:
     root: Path
     kernel_arguments: str
     cards: tuple[GuestCard, ...]
-    vcpu_priority: int
-    main_loop_priority: int
+    vcpu_threads: ThreadPlacement
+    main_loop_threads: ThreadPlacement
     extra_arguments: tuple[str, ...] = field(default=())
 
 
@@ -138,9 +146,21 @@ class QemuGuest:
                 )
             time.sleep(0.02)
         for tid in threads:
-            priority = self.machine.vcpu_priority if tid in vcpus else self.machine.main_loop_priority
-            if priority:
-                os.sched_setscheduler(tid, os.SCHED_FIFO, os.sched_param(priority))
+            self._place(tid, self.machine.vcpu_threads if tid in vcpus else self.machine.main_loop_threads)
+
+    def _place(self, tid: int, placement: ThreadPlacement) -> None:
+        try:
+            if placement.cpus:
+                os.sched_setaffinity(tid, placement.cpus)
+            if placement.priority:
+                os.sched_setscheduler(tid, os.SCHED_FIFO, os.sched_param(placement.priority))
+        except ProcessLookupError:
+            return
+        except (OSError, ValueError) as error:
+            raise BenchError(
+                f"guest {self.machine.name}: its threads cannot run on CPUs {list(placement.cpus)}"
+                f" with priority {placement.priority}: {error}"
+            ) from error
 
     def _threads(self) -> dict[int, str]:
         threads: dict[int, str] = {}

@@ -59,7 +59,7 @@ def borderline(trial: Trial) -> set[int]:
 
 
 def on_the_brink(trial: Trial) -> set[int]:
-    """Return the streams that reach the link in time, but so late that the target's own work may take them over."""
+    """Return the streams that reach the link in time, but so late that the target's own work decides."""
     return {
         stream
         for stream, seen in trial.seen.items()
