@@ -6,7 +6,7 @@ from __future__ import annotations
 import subprocess
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import attr
 from labgrid.driver.common import Driver
@@ -24,7 +24,14 @@ BOOT_DEADLINE_S = 60.0
 
 _INT = attr.validators.instance_of(int)
 _STR = attr.validators.instance_of(str)
-_INTS = attr.validators.deep_iterable(_INT, attr.validators.instance_of(list))
+
+
+def _cpu_list(_resource: object, attribute: Any, value: Any) -> None:
+    """Attribute validator of attrs: a list of CPU numbers."""
+    if not isinstance(value, list) or not all(
+        type(cpu) is int and cpu >= 0 for cpu in cast("list[Any]", value)
+    ):
+        raise ValueError(f"{attribute.name}: {value!r}; must be a list of CPU numbers, each 0 or more")
 
 
 @register_resource
@@ -47,8 +54,8 @@ class VirtualGuest(Resource):
     control_address: str = attr.ib(default="", validator=_STR)
     vcpu_priority: int = attr.ib(default=0, validator=_INT)
     main_loop_priority: int = attr.ib(default=0, validator=_INT)
-    vcpu_cpus: list[int] = attr.ib(factory=list, validator=_INTS)
-    main_loop_cpus: list[int] = attr.ib(factory=list, validator=_INTS)
+    vcpu_cpus: list[int] = attr.ib(factory=list[int], validator=_cpu_list)
+    main_loop_cpus: list[int] = attr.ib(factory=list[int], validator=_cpu_list)
     clock_offset_ms: int = attr.ib(default=0, validator=_INT)
     clock_rate_ppb: int = attr.ib(default=0, validator=_INT)
     namespace: str = attr.ib(default="", validator=_STR)

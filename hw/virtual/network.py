@@ -143,8 +143,8 @@ def limit_rate(namespace: str, interface: str, spec: VirtualSpec) -> None:
     that heeds the marks: a low-latency message of 10 bytes does not wait for 640 KB.
     """
     rate, buffer_bytes = f"{spec.rate_mbps}mbit", spec.switch_buffer_bytes
-    # The shared class has the link's rate. Of it, expedited packets own a tenth; all others own next to nothing
-    # and borrow what is left, after the expedited ones: strict priority.
+    # The shared class has the link's rate. Of it, expedited packets own a tenth; all others own next to
+    # nothing and borrow what is left, after the expedited ones: strict priority.
     burst, ceiling = "burst 128k cburst 128k", f"ceil {rate}"
     own_expedited, own_other = f"rate {spec.rate_mbps * 100}kbit", f"rate {spec.rate_mbps}kbit"
     leaf = f"class add dev {interface} parent 1:1 classid"

@@ -25,6 +25,8 @@ QEMU = "qemu-system-x86_64"
 
 # Emulating a small CPU costs two thirds of emulating the largest (`max`); the guest's code is as fast.
 CPU_MODEL = {"kvm": "host", "tcg": "Nehalem,+rdtscp,+invtsc"}
+KILLED_DEADLINE_S = 30.0
+"""The kernel may need long to free gigabytes of locked memory."""
 ACCELERATOR = {"kvm": "kvm", "tcg": "tcg,thread=multi"}
 
 
@@ -221,7 +223,12 @@ class QemuGuest:
             self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait(timeout_s)
+            try:
+                self._process.wait(KILLED_DEADLINE_S)
+            except subprocess.TimeoutExpired as error:
+                raise BenchError(
+                    f"guest {self.machine.name}: process {self._process.pid} does not end after SIGKILL"
+                ) from error
 
 
 def _answer(readline: Any) -> Any:

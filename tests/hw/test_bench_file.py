@@ -103,6 +103,8 @@ def test_refuses_every_misspelt_key(
         ("nodes.p01.kind", "ssh", "nodes.p01.kind", "one of local, namespace, labgrid"),
         ("nodes.p01.priority", 99, "nodes.p01.priority", "an integer in 0..98"),
         ("nodes.p01.priority", True, "nodes.p01.priority", "an integer in 0..98"),
+        ("nodes.p01.cpus", 0, "nodes.p01.cpus", "a list of integers in 0..1023"),
+        ("nodes.p01.cpus", [1024], "nodes.p01.cpus", "a list of integers in 0..1023"),
         ("nodes.p01.clock", "sundial", "nodes.p01.clock", "there are: host, linux-rt, producer-12"),
         ("nodes.p01", None, "nodes.p01", "a table of keys"),
         ("nodes", [], "nodes", "a table of keys"),
@@ -198,10 +200,14 @@ def test_refuses_what_is_no_text(tmp_path: Path) -> None:
 def test_merges_anchors(tmp_path: Path) -> None:
     """A key of an anchor may be overridden: that is what anchors are for."""
     text = VIRTUAL.read_text().replace(
-        "p01: {kind: namespace, clock: host, priority: 50}", "p01: &p {kind: namespace, clock: host}"
+        "p01: {kind: namespace, clock: host, priority: 50, cpus: [0]}",
+        "p01: &p {kind: namespace, clock: host, cpus: [1]}",
     )
-    text = text.replace("p02: {kind: namespace, clock: host, priority: 50}", "p02: {<<: *p, priority: 7}")
+    text = text.replace(
+        "p02: {kind: namespace, clock: host, priority: 50, cpus: [0]}", "p02: {<<: *p, priority: 7}"
+    )
     path = tmp_path / "bench.yaml"
     path.write_text(text)
     spec = load_bench(path)
     assert (spec.nodes["p01"].priority, spec.nodes["p02"].priority) == (50, 7)
+    assert spec.nodes["p02"].cpus == (1,)

@@ -194,12 +194,15 @@ def test_benches_with_equal_node_names_do_not_disturb_each_other(bench: ScratchB
         _end(other)
 
 
-def test_an_attribute_that_labgrid_does_not_know_is_refused_and_all_undone(tmp_path: Path) -> None:
-    """By itself labgrid only warns."""
-    targets = "{guest: {resources: {VirtualGuest: {cpu: 2}}, drivers: {VirtualGuestDriver: {}}}}"
+@pytest.mark.parametrize("attribute", ["cpu: 2", "vcpu_cpus: 1", "vcpu_cpus: [-1]", "main_loop_cpus: [true]"])
+def test_a_guest_of_wrong_attributes_is_refused_and_all_undone(tmp_path: Path, attribute: str) -> None:
+    """Of unknown ones labgrid by itself only warns."""
+    guest = f"resources: {{VirtualGuest: {{{attribute}}}}}, drivers: {{VirtualGuestDriver: {{}}}}"
+    targets = f"{{guest: {{{guest}}}}}"
     bench = ScratchBench(tmp_path, "c", targets)
+    name = attribute.partition(":")[0]
     try:
-        with pytest.raises(ConfigError, match=r"bwx-\d+-c\.yaml: targets: .*cpu"), open_bench(bench.file):
+        with pytest.raises(ConfigError, match=rf"bwx-\d+-c\.yaml: targets: .*{name}"), open_bench(bench.file):
             pass
         assert bench.namespaces() == []
         assert not (JOURNAL_FOLDER / f"{bench.name}.journal").exists()

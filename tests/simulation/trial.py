@@ -30,7 +30,7 @@ PROFILE = Profile(
 # Messages of one producer do not meet those of another: what exceeds a budget is the disturbance.
 PHASE = "staggered"
 TARGET = "linux-rt"
-SECOND_CHANCES = 2
+SECOND_CHANCES = 4
 
 R = TypeVar("R")
 
@@ -118,7 +118,7 @@ def when_quiet(
 ) -> Trial:
     """Try until what only a quiet bench can show is shown.
 
-    A bench whose own witness says that it stood still gets two more chances.
+    A bench whose own witness says that it stood still gets SECOND_CHANCES more.
 
     Args:
         trial: One attempt.

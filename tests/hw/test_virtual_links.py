@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Links of the virtual bench: their rate, and what leaves first."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Generator
+
+import pytest
+
+from hw.bench import VirtualSpec
+from hw.virtual import network
+
+pytestmark = pytest.mark.simulated
+
+RATE_MBPS = 20
+SPEC = VirtualSpec("10.77.0.0/24", "10.78.0.0/24", RATE_MBPS, 4_000_000)
+PACKETS, PACKET_BYTES = 600, 1400
+BURST_BYTES = 128 << 10
+
+RECEIVER = f"""
+import socket
+link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+link.setsockopt(socket.SOL_SOCKET, 33, 1 << 24)  # SO_RCVBUFFORCE
+link.bind(("10.77.0.1", 5999))
+link.settimeout(10)
+print("ready", flush=True)
+print("".join(link.recv(2000)[:1].decode() for _ in range({PACKETS} + 1)))
+"""
+
+SENDER = f"""
+import socket
+plain, marked = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+for link in (plain, marked):
+    link.setsockopt(socket.SOL_SOCKET, 32, 1 << 24)  # SO_SNDBUFFORCE
+    link.connect(("10.77.0.1", 5999))
+marked.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 46 << 2)
+for _ in range({PACKETS}):
+    plain.send(b"p" * {PACKET_BYTES})
+marked.send(b"m")
+"""
+
+
+@pytest.fixture
+def producers() -> Generator[tuple[str, str]]:
+    """Two namespaces on a switch, by links of RATE_MBPS."""
+    switch, *ends = names = [f"bwx-{os.getpid()}-{name}" for name in ("switch", "p1", "p2")]
+    try:
+        for name in names:
+            network.create_namespace(name)
+        network.create_switch(switch, SPEC)
+        for number, end in enumerate(ends, start=1):
+            network.create_producer_link(switch, end, f"p{number}", f"10.77.0.{number}", SPEC)
+        yield (ends[0], ends[1])
+    finally:
+        for name in names:
+            network.delete_namespace({"name": name})
+
+
+def test_a_link_keeps_its_rate_and_expedited_packets_overtake(producers: tuple[str, str]) -> None:
+    """A burst takes as long as the rate says; a marked packet sent behind it comes before most of it."""
+    inside = ("ip", "netns", "exec")
+    with subprocess.Popen(
+        [*inside, producers[0], "python3", "-c", RECEIVER], stdout=subprocess.PIPE, text=True
+    ) as receiver:
+        assert receiver.stdout is not None
+        assert receiver.stdout.readline() == "ready\n"
+        begin_s = time.monotonic()
+        subprocess.run([*inside, producers[1], "python3", "-c", SENDER], check=True, timeout=10)
+        order = receiver.stdout.readline().strip()
+        took_s = time.monotonic() - begin_s
+        assert receiver.wait(10.0) == 0
+    assert sorted(order) == ["m", *"p" * PACKETS]
+    assert order.index("m") < PACKETS // 2
+    assert took_s >= (PACKETS * PACKET_BYTES - 2 * BURST_BYTES) * 8 / (RATE_MBPS * 1e6)
