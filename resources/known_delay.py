@@ -77,6 +77,7 @@ def find_known_delay(
         phase="staggered",
         warmup_ms=WARMUP_MS,
         duration_ms=profile.known_delay_ms,
+        grace_ms=1000,
         only_producers=(producer,),
     )
     latencies: dict[str, list[int]] = {}
