@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -41,10 +43,15 @@ def test_attempts(
     shutil.copy(repository / ".ci" / "run", tmp_path / ".ci" / "run")
     (tmp_path / "Makefile").write_text(MAKEFILE.replace("$(TEST_CODE)", str(test_code)))
     (tmp_path / "codes").write_text("".join(f"{code}\n" for code in codes))
-    done = subprocess.run([str(tmp_path / ".ci" / "run")], capture_output=True, text=True)
+    environment = {**os.environ, "CI_PAUSE_S": "0.25"}
+    begin_s = time.monotonic()
+    done = subprocess.run([str(tmp_path / ".ci" / "run")], capture_output=True, text=True, env=environment)
+    took_s = time.monotonic() - begin_s
     listed = (tmp_path / "results" / "ci" / "attempts.ndjson").read_text().splitlines()
     kept = [json.loads(line) for line in listed]
     assert done.returncode == exit_code
+    assert took_s >= 0.25 * (attempts - 1)
+    assert done.stdout.count("inconclusive; the next attempt in 0.25 s") == attempts - 1
     assert [entry["exit_code"] for entry in kept] == codes[:attempts]
     assert len({entry["run"] for entry in kept}) == attempts
     assert all((tmp_path / "results" / entry["run"]).is_dir() for entry in kept)
