@@ -187,7 +187,7 @@ def _node(name: str, table: Fields) -> NodeSpec:
         name=table.check_name("(name)", name),
         kind=NodeKind(table.text("kind", choices=[kind.value for kind in NodeKind])),
         clock=table.text("clock"),
-        priority=table.integer("priority", 0, 98, 50),
+        priority=table.integer("priority", 0, 97, 50),
         cpus=table.integers("cpus", 0, 1023, ()),
     )
     table.finish()

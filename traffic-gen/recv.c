@@ -14,7 +14,7 @@
 #define TICK_NS INT64_C(20000000)
 #define CLOCKS_TIMEOUT_NS INT64_C(3000000000) /* how long "ready" waits for the clocks of the producers */
 
-enum { PRIORITY_DEFAULT = 40, PRIORITY_MAX = 98 };
+enum { PRIORITY_DEFAULT = 40, PRIORITY_MAX = 97, PRIORITY_STEP = 2 /* between them: the card's interrupt threads */ };
 
 struct recv_options {
 	const char *directory;
@@ -109,7 +109,7 @@ static void close_consumer(struct consumer *consumer)
 static int start_receiver(struct consumer *consumer, int lane, const struct recv_options *options)
 {
 	static const char *const names[CONSUMER_LANES] = { "recv-bulk", "recv-fast" };
-	int priority = options->priority ? (int)options->priority + lane : 0;
+	int priority = options->priority ? (int)options->priority + PRIORITY_STEP * lane : 0;
 	int cpu = options->cpus.count ? options->cpus.values[lane % options->cpus.count] : PORT_CPU_ANY;
 	struct receiver *receiver = &consumer->receivers[lane];
 
@@ -270,7 +270,7 @@ static int read_options(int argc, char **argv, struct recv_options *recv_options
 		  .argument = "N[,N]", .help = "pin the receiving threads (ordinary, low-latency) to these CPUs" },
 		{ .name = "priority", .kind = OPTION_INT, .target = &recv_options->priority, .min = 0,
 		  .max = PRIORITY_MAX, .argument = "N",
-		  .help = "SCHED_FIFO priority, low-latency streams one higher; 0: do not ask (default 40)" },
+		  .help = "SCHED_FIFO priority, low-latency streams two higher; 0: do not ask (default 40)" },
 		{ .name = NULL },
 	};
 	const struct command command = {
