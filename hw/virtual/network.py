@@ -149,7 +149,7 @@ def limit_rate(namespace: str, interface: str, spec: VirtualSpec) -> None:
     own_expedited, own_other = f"rate {spec.rate_mbps * 100}kbit", f"rate {spec.rate_mbps}kbit"
     leaf = f"class add dev {interface} parent 1:1 classid"
     expedited = f"protocol ip u32 match ip dsfield {EXPEDITED_DSFIELD:#x} 0xfc flowid 1:10"
-    for line in (
+    lines = (
         f"qdisc replace dev {interface} root handle 1: htb default 20",
         f"class add dev {interface} parent 1: classid 1:1 htb rate {rate} {burst}",
         f"{leaf} 1:10 htb prio 0 quantum 1514 {own_expedited} {ceiling} {burst}",
@@ -157,8 +157,8 @@ def limit_rate(namespace: str, interface: str, spec: VirtualSpec) -> None:
         f"qdisc add dev {interface} parent 1:10 bfifo limit {buffer_bytes}",
         f"qdisc add dev {interface} parent 1:20 bfifo limit {buffer_bytes}",
         f"filter add dev {interface} parent 1: {expedited}",
-    ):
-        run("tc", "-n", namespace, *line.split())
+    )
+    _batch(namespace, lines, program="tc")
 
 
 def move_port(switch: str, port: str, bridge: str) -> None:
@@ -172,5 +172,5 @@ def ports(switch: str, bridge: str) -> list[str]:
     return [line.split()[0].split("@")[0] for line in out.splitlines() if line.strip()]
 
 
-def _batch(namespace: str, lines: Iterable[str]) -> None:
-    run("ip", "-n", namespace, "-batch", "-", stdin="\n".join(lines) + "\n")
+def _batch(namespace: str, lines: Iterable[str], program: str = "ip") -> None:
+    run(program, "-n", namespace, "-batch", "-", stdin="\n".join(lines) + "\n")
