@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m reports`: render, verify and show run folders.
 
-Exit codes: 0 done; 1 `verify` found a difference; 2 bad input (one line on stderr).
+Exit codes: 0 done; 1 `verify` found a difference, `standstill` another reason; 2 bad input (one line on
+stderr).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from reports.page import PAGE, render, write_page
 from reports.page_model import gather
 from reports.record import measurement_schema
 from reports.run_folder import RunFolder
+from reports.standstill import objections
 from reports.units import format_value
 
 SCHEMA_FILE = Path(__file__).with_name("measurement.schema.json")
@@ -34,6 +36,11 @@ def main(arguments: list[str] | None = None) -> int:
     for name, action, text in (
         ("verify", _verify, "find any changed byte of a finalised run folder"),
         ("show", _show, "print the verdict and what did not pass"),
+        (
+            "standstill",
+            _standstill,
+            "tell whether only the standstill of a simulated bench's machine left no verdict",
+        ),
     ):
         command = commands.add_parser(name, help=text)
         command.add_argument("run", type=Path)
@@ -95,6 +102,15 @@ def _show(options: argparse.Namespace) -> int:
     for problem in report.problems:
         print(f"  problem      {problem}")
     return 0
+
+
+def _standstill(options: argparse.Namespace) -> int:
+    found = objections(options.run)
+    for line in found:
+        print(line)
+    if not found:
+        print(f"{options.run}: nothing but the standstill of its machine kept this run from a verdict")
+    return 1 if found else 0
 
 
 def _schema(_options: argparse.Namespace) -> int:

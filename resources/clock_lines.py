@@ -13,6 +13,8 @@ from hw.errors import BenchError, MeasurementError
 from hw.protocols import Job
 from hw.session import Bench
 
+READY_S = 20.0
+"""How long a tool may take to its `ready`."""
 PPB = 1_000_000_000
 """Parts per billion in one."""
 
@@ -57,7 +59,7 @@ def serve_clocks(bench: Bench, names: Iterable[str], duration_ms: int, folder: P
         argv += ["--duration-ms", str(duration_ms), "--priority", str(node.priority)]
         jobs.append(node.start(argv, folder / f"offset-serve-{name}"))
     for job in jobs:
-        job.wait_ready(10.0)
+        job.wait_ready(READY_S)
     return jobs
 
 

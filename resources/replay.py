@@ -20,15 +20,17 @@ from hw.drivers.local import LocalNode, tail
 from hw.errors import BenchError, BenchwrightError, CapabilityError, MeasurementError
 from hw.protocols import Job
 from hw.session import Bench
-from resources.clock_lines import ClockLine, last_result, measure_clock_lines, serve_clocks
+from resources.clock_lines import READY_S, ClockLine, last_result, measure_clock_lines, serve_clocks
 from resources.pattern import Pattern
 from resources.plan import ReplaySettings, write_plan
 
 Progress = Callable[[str], None]
 
 CLOCK_MEASURING_MS = 2500
-LEAD_S = 3.0
-"""From making the plan to slot 0: every tool must be ready by then."""
+LEADS_S = (3.0, 6.0, 12.0)
+"""From making the plan to slot 0: when a tool is not ready by then, all start again with the next one."""
+ENDING_S = 5.0
+"""How long a tool may take to end when it is asked to."""
 WITNESS_PRIORITY = 90
 WITNESS_PERIOD_US = 2000
 DISK_FULL_BYTES = 16_384
@@ -51,6 +53,7 @@ class ReplayAnswers:
 
 @dataclass(frozen=True)
 class _Started:
+    start_ns: int
     recv: Job
     sends: dict[str, Job]
     witnesses: dict[str, Job]
@@ -125,11 +128,9 @@ class Replay:
             self.progress(f"measuring {len(measured)} clocks by two-way time transfer")
             before = measure_clock_lines(self.bench, measured, CLOCK_MEASURING_MS, self.folder / "before")
             self._require_capable(before, own_clock)
-            start_ns = _reference_now_ns(self.settings.tai_utc_s) + round(LEAD_S * 1e9)
-            plan = write_plan(spec, self.target, self.settings, before, start_ns, self.pattern.text(numbers))
-            started = self._start(stack, plan, nodes, numbers, start_ns)
+            started = self._start_in_time(stack, before, nodes, numbers)
             try:
-                self._wait_in_silence(start_ns, [self.target.node, *nodes])
+                self._wait_in_silence(started.start_ns, [self.target.node, *nodes])
             except BaseException:
                 self._save(started)
                 raise
@@ -158,32 +159,50 @@ class Replay:
                     f" {stream.budget_ns / 1e6:g} ms"
                 )
 
+    def _start_in_time(
+        self, stack: ExitStack, lines: Mapping[str, ClockLine], nodes: Sequence[str], numbers: Sequence[int]
+    ) -> _Started:
+        """Start all tools before slot 0; what `stack` holds ends them.
+
+        Raises:
+            BenchError: This machine is too slow for the longest lead, too.
+        """
+        late_ms = 0.0
+        for lead_s in LEADS_S:
+            start_ns = _reference_now_ns(self.settings.tai_utc_s) + round(lead_s * 1e9)
+            text = self.pattern.text(numbers)
+            plan = write_plan(self.bench.spec, self.target, self.settings, lines, start_ns, text)
+            with ExitStack() as attempt:
+                started = self._start(attempt, plan, nodes, numbers, start_ns)
+                late_ms = (_reference_now_ns(self.settings.tai_utc_s) - start_ns) / 1e6
+                if late_ms <= 0:
+                    stack.enter_context(attempt.pop_all())
+                    return started
+            self.progress(f"the tools were ready {late_ms:.0f} ms after slot 0: starting them once more")
+        raise BenchError(f"the producers were ready {late_ms:.0f} ms after the start: the bench is too slow")
+
     def _start(
         self, stack: ExitStack, plan: str, nodes: Sequence[str], numbers: Sequence[int], start_ns: int
     ) -> _Started:
         plan_file = self.folder / "plan.toml"
         plan_file.write_text(plan)
+        lead_ms = (start_ns - _reference_now_ns(self.settings.tai_utc_s)) // 1_000_000
         total_ms = self.settings.warmup_ms + self.settings.duration_ms + self.settings.grace_ms
-        witnesses = self._start_witnesses(total_ms + round(LEAD_S * 1000))
+        witnesses = self._start_witnesses(total_ms + lead_ms)
         captures = [self._start_capture(interface) for interface in self.capture_interfaces]
         for job in (*witnesses.values(), *captures):
             stack.callback(_end, job)
         recv = self._start_recv(plan_file)
         stack.callback(_end, recv)
-        recv.wait_ready(10.0)
+        recv.wait_ready(READY_S)
         sends: dict[str, Job] = {}
         for node_name in nodes:
             own = [number for number in numbers if self.bench.spec.producers[number].node == node_name]
             sends[node_name] = self._start_send(node_name, own, plan_file)
             stack.callback(_end, sends[node_name])
         for job in sends.values():
-            job.wait_ready(10.0)
-        late_ns = _reference_now_ns(self.settings.tai_utc_s) - start_ns
-        if late_ns > 0:
-            raise BenchError(
-                f"the producers were ready {late_ns / 1e6:.0f} ms after the start: the bench is too slow"
-            )
-        return _Started(recv, sends, witnesses, captures)
+            job.wait_ready(READY_S)
+        return _Started(start_ns, recv, sends, witnesses, captures)
 
     def _start_recv(self, plan_file: Path) -> Job:
         node = self.bench.node(self.target.node)
@@ -227,7 +246,7 @@ class Replay:
             argv += ["--threshold-us", str(threshold_us), "--priority", str(priority)]
             jobs[name] = self.bench.node(spec.node).start(argv, self.folder / name)
         for job in jobs.values():
-            job.wait_ready(10.0)
+            job.wait_ready(READY_S)
         return jobs
 
     def _start_capture(self, interface: str) -> Job:
@@ -330,7 +349,6 @@ class Replay:
             _end(job)
         for job in jobs:
             with suppress(BenchError):
-                job.wait(5.0)
                 job.fetch()
         with suppress(BenchError):
             self._fetch_recv_files()
@@ -343,9 +361,10 @@ class Replay:
 
 
 def _end(job: Job) -> None:
-    """Ask a tool to end, where its node still answers."""
+    """End a tool, where its node still answers; the ports that it held are free afterwards."""
     with suppress(BenchError):
         job.stop()
+        job.wait(ENDING_S)
 
 
 def _result_of(job: Job, code: int) -> dict[str, Any]:

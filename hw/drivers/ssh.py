@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import shlex
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -62,6 +63,11 @@ class NamespaceSSHDriver(SSHDriver):
         try:
             base: Any = super()
             return str(base._start_own_master_once(timeout))
+        except ExecutionError:
+            shutil.rmtree(
+                self.tmpdir, ignore_errors=True
+            )  # labgrid removes only that of a connection that stood
+            raise
         finally:
             self.ssh_prefix = before
 

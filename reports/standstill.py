@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a run of a simulated bench lacks a verdict for one reason alone: the machine stood still.
+
+A build server shares its machine. When that machine stands still for longer than a budget, nothing that
+runs on it can meet the budget: the run has no verdict on the target, and none on the software either. This
+module tells such a run from one that has no verdict for a reason that a developer has to look into. It never
+applies to real hardware, where a bench that stands still is to be mended.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reports.latency import MAX_STALLED_FRACTION
+from reports.page_model import Instrument, StreamRow, gather
+
+MIN_PASS_SHARE = 0.5
+"""At least so many of the streams must have passed, unless the whole run was not quiet."""
+
+
+def objections(run: Path) -> list[str]:
+    """Return why the lack of a verdict cannot be put down to the machine's standstill; empty: it can.
+
+    Args:
+        run: A finalised run folder.
+
+    Raises:
+        RunFolderError: The folder is none, or a whole line of its measurements is no record.
+    """
+    report = gather(run)
+    found = [*report.problems]
+    if not report.simulated:
+        found.append("the bench is real: what makes it stand still is to be mended")
+    if not report.groups:
+        found.append("no latency was measured")
+    found += [
+        f"{record.requirement}: {record.outcome}: {record.reason}"
+        for record in report.records
+        if record.outcome not in ("pass", "inconclusive")
+    ]
+    found += [
+        f"{record.requirement}: {record.reason}" for record in report.checks if record.outcome != "pass"
+    ]
+    for group in report.groups:
+        for instrument in group.instruments:
+            found += _of_replay(instrument, group.rows)
+    return found
+
+
+def _of_replay(instrument: Instrument, rows: tuple[StreamRow, ...]) -> list[str]:
+    if instrument.witness is None:
+        return [f"{instrument.attempt}: no stall witness"]
+    not_quiet = instrument.witness.stalled_fraction > MAX_STALLED_FRACTION
+    others = [
+        cause for cause in instrument.evidence.replay().causes() if not cause.startswith("bench not quiet")
+    ]
+    found = [f"{instrument.attempt}: {cause}" for cause in others]
+    if not_quiet:
+        return found
+    for row in rows:
+        misses = row.stream.misses if row.stream else 0
+        in_stall = instrument.misses_in_stall.get(row.stream.id, 0) if row.stream else 0
+        if row.record.outcome == "inconclusive" and (not misses or in_stall < misses):
+            found.append(f"{row.record.requirement}: {row.record.reason}")
+    passed = sum(row.record.outcome == "pass" for row in rows)
+    if passed < MIN_PASS_SHARE * len(rows):
+        found.append(f"{instrument.attempt}: only {passed} of {len(rows)} streams passed")
+    return found

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Only a simulated run that would have passed on a quiet machine is put down to standstill."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from reports.__main__ import main
+from reports.standstill import objections
+from tests.reports.sample_run import Disturbance, make_run
+
+LATE = {23: 30_000_000, 33: 30_000_000}
+
+
+def test_misses_in_stalls_are_the_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = make_run(tmp_path, Disturbance(path_delay_ns=LATE, stalled=True)).path
+    assert objections(run) == []
+    assert main(["standstill", str(run)]) == 0
+    assert "nothing but the standstill" in capsys.readouterr().out
+
+
+def test_whole_run_not_quiet(tmp_path: Path) -> None:
+    assert objections(make_run(tmp_path, Disturbance(path_delay_ns=LATE, stalled_fraction=0.02)).path) == []
+
+
+@pytest.mark.parametrize(
+    ("disturbance", "objection"),
+    [
+        (Disturbance(path_delay_ns=LATE), "DAQ-023: fail"),
+        (Disturbance(path_delay_ns=LATE, stalled=True, lost={12: 3}), "DAQ-012: fail"),
+        (Disturbance(generator_delay_ns={13: 20_000_000}), "DAQ-013: .*generator late"),
+        (Disturbance(stalled_fraction=0.02, clock_step_ns=3_000_000), "clock local stepped"),
+        (Disturbance(stalled_fraction=0.02, complete=False), "ended by SIGTERM"),
+    ],
+)
+def test_other_reasons_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], disturbance: Disturbance, objection: str
+) -> None:
+    run = make_run(tmp_path, disturbance).path
+    assert main(["standstill", str(run)]) == 1
+    assert re.search(objection, capsys.readouterr().out)
+
+
+def test_a_real_bench_never_profits(tmp_path: Path) -> None:
+    run = make_run(tmp_path, Disturbance(path_delay_ns=LATE, stalled=True), simulated=False).path
+    assert any("the bench is real" in objection for objection in objections(run))
