@@ -55,6 +55,28 @@ class ClockSpec:
 
 
 @dataclass(frozen=True)
+class TimecardSpec:
+    """The clock on a target that its own clock is measured against."""
+
+    clock: str
+    """As `bw-clock` names it: `card`, `phc:/dev/ptp1`, `plugin:…`."""
+    bound_ns: int
+    """The card's own uncertainty against the time server, from its certificate; 0: it states its bound itself."""
+    synchronised_over: str
+    """The network, or other way, by which it follows the time server."""
+
+
+@dataclass(frozen=True)
+class TimeServerSpec:
+    """What targets synchronise with."""
+
+    node: str
+    address: str
+    """On the test network."""
+    interface: str
+
+
+@dataclass(frozen=True)
 class TargetSpec:
     """A device under test."""
 
@@ -64,6 +86,9 @@ class TargetSpec:
     test_interface: str
     provisioning: str
     """Folder under `targets/` whose `provision/` scripts prepare it."""
+    timecard: TimecardSpec | None = None
+    ptp_clock: str = ""
+    """Its PTP hardware clock, such as `/dev/ptp0`; empty: none."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +154,7 @@ class BenchSpec:
     impairment: ImpairmentSpec | None
     capture: CaptureSpec | None
     witness: WitnessSpec | None
+    time_server: TimeServerSpec | None
     virtual: VirtualSpec | None
     labgrid_targets: dict[str, Any] = field(default_factory=dict[str, Any])
 
@@ -173,6 +199,7 @@ def _read_section(path: Path, section: Fields, labgrid_targets: dict[str, Any]) 
         impairment=_impairment(section.child("impairment", optional=True)),
         capture=_capture(section.child("capture", optional=True)),
         witness=_witness(section.child("witness", optional=True)),
+        time_server=_time_server(section.child("time_server", optional=True)),
         virtual=_virtual(section.child("virtual", optional=True)),
         labgrid_targets=labgrid_targets,
     )
@@ -209,7 +236,27 @@ def _target(kind: str, table: Fields) -> TargetSpec:
         test_address=_address(table, "test_address"),
         test_interface=table.text("test_interface"),
         provisioning=table.text("provisioning", kind),
+        timecard=_timecard(table.child("timecard", optional=True)),
+        ptp_clock=table.text("ptp_clock", ""),
     )
+    table.finish()
+    return spec
+
+
+def _timecard(table: Fields | None) -> TimecardSpec | None:
+    if table is None:
+        return None
+    spec = TimecardSpec(
+        table.text("clock"), table.integer("bound_ns", 0, 1_000_000_000, 0), table.text("synchronised_over")
+    )
+    table.finish()
+    return spec
+
+
+def _time_server(table: Fields | None) -> TimeServerSpec | None:
+    if table is None:
+        return None
+    spec = TimeServerSpec(table.text("node"), _address(table, "address"), table.text("interface"))
     table.finish()
     return spec
 
@@ -324,6 +371,7 @@ def _check_references(spec: BenchSpec, labgrid_names: set[str]) -> None:
         ("impairment", spec.impairment),
         ("capture", spec.capture),
         ("witness", spec.witness),
+        ("time_server", spec.time_server),
     ):
         if part is not None:
             refer(f"{where}.node", part.node, spec.nodes, "node")
@@ -345,6 +393,8 @@ def _check_virtual(spec: BenchSpec, virtual: VirtualSpec) -> None:
             )
     test = {f"producers.{producer.number}.address": producer.address for producer in spec.producers.values()}
     test |= {f"targets.{target.kind}.test_address": target.test_address for target in spec.targets.values()}
+    if spec.time_server is not None:
+        test["time_server.address"] = spec.time_server.address
     control = {f"clocks.{clock.name}.address": clock.address for clock in spec.clocks.values()}
     for addresses, subnet in ((test, virtual.test_subnet), (control, virtual.control_subnet)):
         owners: dict[str, str] = {}

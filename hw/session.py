@@ -53,7 +53,7 @@ class Bench:
         self.folder = RUN_FOLDER / spec.name
         self.journal = journal
         self._nodes: dict[str, Node] = {}
-        self._deployed: set[str] = set()
+        self._deployed: set[tuple[str, str]] = set()
         self._environment: Any = None
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True, mode=0o700)
@@ -95,7 +95,7 @@ class Bench:
     def power_off(self, name: str) -> None:
         """Cut the power of a node; harmless when it is off or has no switchable power."""
         self._nodes.pop(name, None)
-        self._deployed.discard(name)
+        self._deployed = {(node, tool) for node, tool in self._deployed if node != name}
         target = self._environment.get_target(name)
         _disconnect(target)
         power = _power_driver(target)
@@ -108,9 +108,9 @@ class Bench:
         if isinstance(node, LocalNode):
             return str(local_tool(tool))
         remote = f"{REMOTE_TOOLS}/{tool}"
-        if node_name not in self._deployed:
+        if (node_name, tool) not in self._deployed:
             node.put(local_tool(tool, static=True), remote)
-            self._deployed.add(node_name)
+            self._deployed.add((node_name, tool))
         return remote
 
     def impairment(self) -> Impairment:
@@ -133,6 +133,11 @@ class Bench:
         """Return the switch's interface towards a producer of a virtual bench."""
         node = self.spec.producers[producer].node
         return node if self.spec.nodes[node].kind is NodeKind.NAMESPACE else f"t-{node}"
+
+    def timecard_page(self, node_name: str) -> Path | None:
+        """Return the file of the page that this machine shares with a guest; None for a real machine."""
+        page = self.folder / node_name / virtual_guest.PAGE_FILE
+        return page if page.exists() else None
 
     def console(self, name: str) -> str:
         """Return what a guest has printed on its console, or an empty text for a real machine."""

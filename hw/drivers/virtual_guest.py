@@ -19,6 +19,7 @@ from hw.virtual import accel, image
 from hw.virtual.guest_config import GuestBridge, GuestClock, GuestConfig, GuestInterface, write_run_config
 from hw.virtual.qemu import GuestCard, GuestMachine, QemuGuest, ThreadPlacement
 
+PAGE_FILE = "timecard.page"
 READY = "benchwright: ready"
 BOOT_DEADLINE_S = 60.0
 
@@ -58,6 +59,7 @@ class VirtualGuest(Resource):
     main_loop_cpus: list[int] = attr.ib(factory=list[int], validator=_cpu_list)
     clock_offset_ms: int = attr.ib(default=0, validator=_INT)
     clock_rate_ppb: int = attr.ib(default=0, validator=_INT)
+    ptp_card: bool = attr.ib(default=False, validator=attr.validators.instance_of(bool))
     namespace: str = attr.ib(default="", validator=_STR)
     folder: str = attr.ib(default="", validator=_STR)
     control_prefix_length: int = attr.ib(default=24, validator=_INT)
@@ -158,6 +160,8 @@ class VirtualGuestDriver(Driver, PowerProtocol):
             cards=tuple(cards),
             vcpu_threads=ThreadPlacement(guest.vcpu_priority, tuple(guest.vcpu_cpus)),
             main_loop_threads=ThreadPlacement(guest.main_loop_priority, tuple(guest.main_loop_cpus)),
+            page=folder / PAGE_FILE,
+            ptp_card=guest.ptp_card,
         )
 
     def _config(self, folder: Path, cards: list[GuestCard]) -> GuestConfig:

@@ -25,6 +25,7 @@ QEMU = "qemu-system-x86_64"
 
 # Emulating a small CPU costs two thirds of emulating the largest (`max`); the guest's code is as fast.
 CPU_MODEL = {"kvm": "host", "tcg": "Nehalem,+rdtscp,+invtsc"}
+PAGE_BYTES = 4096
 KILLED_DEADLINE_S = 30.0
 """The kernel may need long to free gigabytes of locked memory."""
 ACCELERATOR = {"kvm": "kvm", "tcg": "tcg,thread=multi"}
@@ -62,6 +63,10 @@ class GuestMachine:
     cards: tuple[GuestCard, ...]
     vcpu_threads: ThreadPlacement
     main_loop_threads: ThreadPlacement
+    page: Path
+    """File of the page that guest and host share: the guest's virtual timecard."""
+    ptp_card: bool = False
+    """Whether the guest has a card with a PTP hardware clock, connected to nothing."""
     extra_arguments: tuple[str, ...] = field(default=())
 
 
@@ -97,6 +102,10 @@ def command_line(machine: GuestMachine, folder: Path) -> list[str]:
     for number, card in enumerate(machine.cards):
         argv += ["-netdev", f"tap,id=net{number},ifname={card.tap},script=no,downscript=no"]
         argv += ["-device", f"virtio-net-pci,netdev=net{number},mac={card.mac},rx_queue_size=1024"]
+    argv += ["-object", f"memory-backend-file,id=page,mem-path={machine.page},size={PAGE_BYTES},share=on"]
+    argv += ["-device", "ivshmem-plain,memdev=page"]
+    if machine.ptp_card:
+        argv += ["-device", "igb"]
     return [*argv, *machine.extra_arguments]
 
 
@@ -122,6 +131,7 @@ class QemuGuest:
         folder.mkdir(parents=True, exist_ok=True)
         for name in ("qmp.sock", "console.log"):
             (folder / name).unlink(missing_ok=True)
+        machine.page.write_bytes(bytes(PAGE_BYTES))
         with (folder / "qemu.err").open("wb") as errors:
             process = subprocess.Popen(
                 command_line(machine, folder),
