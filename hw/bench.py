@@ -61,7 +61,7 @@ class TimecardSpec:
     clock: str
     """As `bw-clock` names it: `card`, `phc:/dev/ptp1`, `plugin:…`."""
     bound_ns: int
-    """The card's own uncertainty against the time server, from its certificate; 0: it states its bound itself."""
+    """The card's own uncertainty against the time server, from its certificate; 0: it states it itself."""
     synchronised_over: str
     """The network, or other way, by which it follows the time server."""
 
