@@ -174,18 +174,20 @@ class Miss:
     received_local_tai_ns: int
 
 
-class _Reader:
-    """A JSON object of a tool with the place that it stands at, for exact error messages."""
+class Reader:
+    """A JSON object of a tool with the place that it stands at, so that a RecordError names it."""
 
     def __init__(self, data: object, where: str) -> None:
+        """Wrap an object; raises RecordError where it is none."""
         if not isinstance(data, dict):
             raise RecordError(f"{where}: expected an object, found {type(data).__name__}")
         self.data = cast(Json, data)
         self.where = where
 
     def get(self, key: str, *kinds: type[Any]) -> Any:
-        value = self.data.get(key, _Reader)
-        if value is _Reader:
+        """Return the value of a key that has to be there and of one of the types."""
+        value = self.data.get(key, Reader)
+        if value is Reader:
             raise RecordError(f"{self.where}.{key}: missing")
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             names = " or ".join(kind.__name__ for kind in kinds)
@@ -193,16 +195,28 @@ class _Reader:
         return value
 
     def fields(self, spec: dict[str, tuple[type[Any], ...]]) -> dict[str, Any]:
+        """Return the values of several keys with their types."""
         return {key: self.get(key, *kinds) for key, kinds in spec.items()}
 
     def summary(self, key: str) -> Summary:
+        """Return a distribution."""
         return Summary.from_json(self.get(key, dict), f"{self.where}.{key}")
 
-    def children(self, key: str) -> list[_Reader]:
+    def child(self, key: str) -> Reader:
+        """Return an inner object."""
+        return Reader(self.get(key, dict), f"{self.where}.{key}")
+
+    def children(self, key: str) -> list[Reader]:
+        """Return the objects of an array."""
         items = cast("list[object]", self.get(key, list))
-        return [_Reader(item, f"{self.where}.{key}[{index}]") for index, item in enumerate(items)]
+        return [Reader(item, f"{self.where}.{key}[{index}]") for index, item in enumerate(items)]
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Return an array of strings."""
+        return tuple(map(str, cast("list[object]", self.get(key, list))))
 
     def steps(self) -> tuple[ClockStep, ...]:
+        """Return the steps of clocks that the tool has seen."""
         spec: dict[str, tuple[type[Any], ...]] = {"clock": (str,), "time_tai_ns": (int,), "step_ns": (int,)}
         return tuple(ClockStep(**child.fields(spec)) for child in self.children("clock_steps"))
 
@@ -229,7 +243,7 @@ _MISS = (
 )
 
 
-def _stream(reader: _Reader) -> StreamResult:
+def _stream(reader: Reader) -> StreamResult:
     whole = {key: reader.get(key, int) for key in (*_SHAPE, *_COUNTS)}
     return StreamResult(
         transport=reader.get("transport", str),
@@ -240,14 +254,15 @@ def _stream(reader: _Reader) -> StreamResult:
     )
 
 
-def _clock(reader: _Reader) -> ClockResult:
+def _clock(reader: Reader) -> ClockResult:
     spec: dict[str, tuple[type[Any], ...]] = {"name": (str,), "exchanges": (int,), "kept": (int,)}
     spec |= dict.fromkeys(("offset_ns", "bound_ns", "residual_ns", "rtt_min_ns", "rtt_p50_ns"), (int, _NONE))
     spec["rate_ppb"] = (int, float, _NONE)
-    return ClockResult(series=_triples(reader, "series"), **reader.fields(spec))
+    return ClockResult(series=triples(reader, "series"), **reader.fields(spec))
 
 
-def _triples(reader: _Reader, key: str) -> tuple[tuple[int, int, int], ...]:
+def triples(reader: Reader, key: str) -> tuple[tuple[int, int, int], ...]:
+    """Return the rows of an array of three integers each."""
     rows: list[tuple[int, int, int]] = []
     for index, row in enumerate(cast("list[list[int]]", reader.get(key, list))):
         if len(row) != 3 or not all(type(number) is int for number in row):
@@ -258,13 +273,13 @@ def _triples(reader: _Reader, key: str) -> tuple[tuple[int, int, int], ...]:
 
 def recv_result(data: object) -> RecvResult:
     """Read the `result` object of `bw-traffic recv`; raises RecordError, which names the key."""
-    reader = _Reader(data, "recv")
+    reader = Reader(data, "recv")
     spec: dict[str, tuple[type[Any], ...]] = {"complete": (bool,), "valid": (bool,)}
     spec |= dict.fromkeys(("version", "phase", "correction"), (str,))
     spec |= dict.fromkeys(("warmup_ms", "duration_ms", "start_tai_ns", "end_tai_ns", "tai_utc_s"), (int,))
     spec |= dict.fromkeys(("hostile", "recorder", "memory", "scheduling"), (dict,))
     return RecvResult(
-        invalid_reasons=tuple(map(str, cast("list[object]", reader.get("invalid_reasons", list)))),
+        invalid_reasons=reader.texts("invalid_reasons"),
         streams=tuple(_stream(child) for child in reader.children("streams")),
         clocks=tuple(_clock(child) for child in reader.children("clocks")),
         clock_steps=reader.steps(),
@@ -274,7 +289,7 @@ def recv_result(data: object) -> RecvResult:
 
 def send_result(data: object) -> SendResult:
     """Read the `result` object of `bw-traffic send`; raises RecordError, which names the key."""
-    reader = _Reader(data, "send")
+    reader = Reader(data, "send")
     streams: list[SendStream] = []
     for child in reader.children("streams"):
         counts = {key: child.get(key, int) for key in _SEND_COUNTS}
@@ -285,13 +300,13 @@ def send_result(data: object) -> SendResult:
 
 def witness_result(data: object) -> WitnessResult:
     """Read the `result` object of `bw-traffic witness`; raises RecordError, which names the key."""
-    reader = _Reader(data, "witness")
+    reader = Reader(data, "witness")
     keys = ("cpu", "samples", "stalls", "stalled_ns", "max_ns", "steal_ns")
     cpus = tuple(
         WitnessCpu(**{key: child.get(key, int) for key in keys}) for child in reader.children("cpus")
     )
     fraction = float(reader.get("stalled_fraction", int, float))
-    return WitnessResult(cpus, fraction, _triples(reader, "windows"), reader.get("windows_dropped", int))
+    return WitnessResult(cpus, fraction, triples(reader, "windows"), reader.get("windows_dropped", int))
 
 
 def read_misses(lines: Iterable[str]) -> list[Miss]:
@@ -309,7 +324,7 @@ def read_misses(lines: Iterable[str]) -> list[Miss]:
             if number == len(kept):
                 break
             raise RecordError(f"misses.ndjson:{number}: {error}") from error
-        reader = _Reader(data, f"misses.ndjson:{number}")
+        reader = Reader(data, f"misses.ndjson:{number}")
         misses.append(Miss(**{key: reader.get(key, int) for key in _MISS}))
     return misses
 

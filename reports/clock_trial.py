@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One trial of a clock: what was put on the target, and what three witnesses said of it.
+
+The folder of a trial holds `trial.json` (this file's dataclasses), the answers of `bw-clock compare`
+(`filtered.ndjson`: brackets no wider than a threshold; `sequential.ndjson`: the paper's program, where it was
+run), `witness.ndjson` of the stall witness where the bench has one, and the servo's own logs.
+
+Offsets are target - time server, in ns: positive, the target is ahead.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from reports.answers import WitnessResult, last_result, witness_result
+from reports.clock_answers import ClockCompare, read_clock_compare
+from reports.codec import from_json, to_json
+from reports.durable import replace_file
+from reports.errors import RecordError
+from reports.record import Number
+
+SCHEMA = "benchwright.clock_trial/1"
+TRIAL = "trial.json"
+FILTERED = "filtered.ndjson"
+SEQUENTIAL = "sequential.ndjson"
+WITNESS = "witness.ndjson"
+
+
+@dataclass(frozen=True)
+class Lock:
+    """When the servo counted as locked, and by which criterion."""
+
+    after_s: Number
+    criterion: str
+
+
+@dataclass(frozen=True)
+class TwoWay:
+    """What two-way time transfer over the control network says: a mean over its exchanges."""
+
+    offset_ns: int
+    bound_ns: int
+    from_tai_ns: int
+    to_tai_ns: int
+
+
+@dataclass(frozen=True)
+class Servo:
+    """What the servo said of itself while the trial was measured."""
+
+    observations: int
+    mean_ns: Number | None
+    max_abs_ns: Number | None
+    mean_path_delay_ns: Number | None
+
+
+@dataclass(frozen=True)
+class Timecard:
+    """The reference: a clock in the target that follows the time server by another way."""
+
+    clock: str
+    bound_ns: int
+    synchronised_over: str
+
+
+@dataclass(frozen=True)
+class TrialFacts:
+    """What `trial.json` holds.
+
+    Attributes:
+        clock: Clock stack on the target, such as `chrony`.
+        kind: `sync`, `interval`, `holdover`, `load`, `asymmetry`, `relock`: what the trial is for.
+        interval_s: Time between synchronisations, in s, where the stack has one.
+        servo_log: File of the servo's series in the folder; empty: none.
+        servo_format: Which parser reads it (reports/clock_logs.py).
+    """
+
+    clock: str
+    kind: str
+    interval_s: Number | None
+    load: str
+    impairment: str
+    lock: Lock | None
+    two_way: TwoWay | None
+    servo: Servo | None
+    timecard: Timecard
+    servo_log: str = ""
+    servo_format: str = ""
+    remarks: tuple[str, ...] = ()
+    schema: str = SCHEMA
+
+
+@dataclass(frozen=True)
+class ClockTrial:
+    """A trial with its evidence."""
+
+    folder: Path
+    facts: TrialFacts
+    filtered: ClockCompare
+    sequential: ClockCompare | None
+    witness: WitnessResult | None
+
+
+def write_trial(folder: Path, facts: TrialFacts) -> Path:
+    """Write `trial.json` and return its path."""
+    path = folder / TRIAL
+    replace_file(path, (json.dumps(to_json(facts), indent=1) + "\n").encode())
+    return path
+
+
+def load_trial(folder: Path) -> ClockTrial:
+    """Read the evidence of one trial.
+
+    Raises:
+        RecordError: A file is missing or damaged; names it, and the key.
+    """
+    try:
+        document: object = json.loads((folder / TRIAL).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RecordError(f"{TRIAL}: {error}") from error
+    facts = from_json(TrialFacts, document, TRIAL)
+    if facts.schema != SCHEMA:
+        raise RecordError(f"{TRIAL}.schema: must be {SCHEMA}, found {facts.schema!r}")
+    sequential, witness = folder / SEQUENTIAL, folder / WITNESS
+    return ClockTrial(
+        folder=folder,
+        facts=facts,
+        filtered=read_clock_compare(folder / FILTERED),
+        sequential=read_clock_compare(sequential) if sequential.exists() else None,
+        witness=witness_result(last_result(witness)) if witness.exists() else None,
+    )

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict on a target's clock, from one trial: the offset farthest from 0 against its limit.
+
+The value comes from filtered reads of the reference (paper on intra-process clock synchronisation,
+Listing 2), so that what interrupts the reading program does not look like an error of the clock. U has the
+bound that the reference states, the certificate's bound of a card, and half of the widest bracket kept.
+
+A bench that stood still has fed the servo with packets that were as late as its standstill: what would be a
+fail is then inconclusive. So is everything for which an answer is invalid. Neither is ever a pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reports.clock_trial import ClockTrial
+from reports.record import (
+    RULE,
+    SCHEMA,
+    Conditions,
+    Evidence,
+    Limit,
+    Measurement,
+    Subject,
+    Uncertainty,
+    UncertaintyPart,
+    utc_now,
+)
+from reports.units import format_value
+from reports.verdict import Verdict, judge
+
+QUANTITY = "sync_offset"
+STATISTIC = "max_abs"
+WITNESS_QUANTITY = "clock_witness_difference"
+"""Reference against two-way transfer: by this the bench checks its own reference."""
+DISTURBING_STALL_NS = 2_000_000
+"""A shorter standstill delays packets no more than load does."""
+STOOD_STILL = "the bench stood still"
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a record says beside its value: which run, test, subject and conditions, and on which files."""
+
+    run_id: str
+    test: str
+    subject: Subject
+    conditions: Conditions
+    simulated: bool
+    evidence: tuple[Evidence, ...]
+
+
+def sync_uncertainty(trial: ClockTrial) -> Uncertainty:
+    """Return U of an offset in ns, with its parts."""
+    compare = trial.filtered
+    parts = [UncertaintyPart("reference", "bound", compare.reference_bound_ns)]
+    if trial.facts.timecard.bound_ns:
+        parts.append(UncertaintyPart("timecard_certificate", "bound", trial.facts.timecard.bound_ns))
+    parts.append(UncertaintyPart("bracket", "bound", (compare.window.max_ns or 0) // 2))
+    return Uncertainty.from_parts(parts)
+
+
+def judge_sync(trial: ClockTrial, limit: Limit, n_required: int) -> tuple[Verdict, Uncertainty]:
+    """Judge a trial; see the module for the rule."""
+    uncertainty = sync_uncertainty(trial)
+    compare = trial.filtered
+    judged = judge(
+        compare.extreme_ns,
+        limit,
+        uncertainty,
+        n=compare.offset.n,
+        n_required=n_required,
+        statistic=STATISTIC,
+        unit="ns",
+    )
+    causes = compare.invalid()
+    causes += [f"the clock stepped by {format_value(step, 'ns')}" for _, step in compare.steps]
+    if causes and judged.outcome in ("pass", "inconclusive"):
+        return Verdict("inconclusive", judged.margin, "; ".join(causes)), uncertainty
+    if judged.outcome == "fail" and compare.invalid():
+        return Verdict("inconclusive", judged.margin, "; ".join(causes)), uncertainty
+    stalls_ns = disturbing_stalls_ns(trial)
+    if judged.outcome == "fail" and stalls_ns:
+        longest = format_value(max(stalls_ns), "ns")
+        reason = f"{judged.reason}; {STOOD_STILL} {len(stalls_ns)} times, up to {longest}"
+        return Verdict("inconclusive", judged.margin, reason), uncertainty
+    return judged, uncertainty
+
+
+def disturbing_stalls_ns(trial: ClockTrial) -> list[int]:
+    """Return how long the bench stood still each time, where it was long enough to disturb a servo, in ns.
+
+    Stalls of all CPUs that follow each other closely are one.
+    """
+    if trial.witness is None:
+        return []
+    joined: list[list[int]] = []
+    for start, end, _cpu in sorted(trial.witness.windows):
+        if joined and start <= joined[-1][1] + DISTURBING_STALL_NS:
+            joined[-1][1] = max(joined[-1][1], end)
+        else:
+            joined.append([start, end])
+    return [end - start for start, end in joined if end - start >= DISTURBING_STALL_NS]
+
+
+def sync_measurement(
+    trial: ClockTrial, requirement: str, limit: Limit, n_required: int, context: Context
+) -> Measurement:
+    """Judge a trial and return the record: the offset farthest from 0, in ns."""
+    verdict, uncertainty = judge_sync(trial, limit, n_required)
+    n = trial.filtered.offset.n
+    sample = _Sample(QUANTITY, STATISTIC, trial.filtered.extreme_ns, n, n_required)
+    return _record(sample, requirement, limit, verdict, uncertainty, context)
+
+
+def witness_difference_ns(trial: ClockTrial) -> tuple[int, int, Uncertainty] | None:
+    """Return how far reference and two-way transfer are apart, from how many intervals, and U.
+
+    The reference's offsets are averaged over the time of the two-way exchanges. None without both.
+    """
+    two_way = trial.facts.two_way
+    if two_way is None:
+        return None
+    begin_ns, end_ns = two_way.from_tai_ns, two_way.to_tai_ns
+    points = [point for point in trial.filtered.series if begin_ns <= point.time_tai_ns <= end_ns]
+    weight = sum(point.n for point in points)
+    if not weight:
+        return None
+    mean_ns = round(sum(point.mean_ns * point.n for point in points) / weight)
+    spread_ns = max(point.max_ns for point in points) - min(point.min_ns for point in points)
+    parts = [
+        *sync_uncertainty(trial).parts,
+        UncertaintyPart("two_way", "bound", two_way.bound_ns),
+        UncertaintyPart("clock_wander", "bound", spread_ns),
+    ]
+    return mean_ns - two_way.offset_ns, len(points), Uncertainty.from_parts(parts)
+
+
+def witness_measurement(trial: ClockTrial, requirement: str, context: Context) -> Measurement | None:
+    """Return the record by which the bench checks its reference; None where two-way transfer saw nothing.
+
+    The difference may be as large as both witnesses' bounds together: U is used up thereby, as in the
+    known-delay check.
+    """
+    found = witness_difference_ns(trial)
+    if found is None:
+        return None
+    difference_ns, n, uncertainty = found
+    allowed_ns = uncertainty.expanded
+    limit = Limit(allowed_ns, -allowed_ns, "bounds of the reference and of two-way transfer together")
+    nothing = Uncertainty.from_parts([])
+    verdict = judge(difference_ns, limit, nothing, n=n, n_required=1, statistic="mean", unit="ns")
+    sample = _Sample(WITNESS_QUANTITY, "mean", difference_ns, n, 1)
+    return _record(sample, requirement, limit, verdict, nothing, context)
+
+
+@dataclass(frozen=True)
+class _Sample:
+    quantity: str
+    statistic: str
+    value_ns: int | None
+    n: int
+    n_required: int
+
+
+def _record(
+    sample: _Sample,
+    requirement: str,
+    limit: Limit,
+    verdict: Verdict,
+    uncertainty: Uncertainty,
+    context: Context,
+) -> Measurement:
+    return Measurement(
+        schema=SCHEMA,
+        run_id=context.run_id,
+        test=context.test,
+        requirement=requirement,
+        quantity=sample.quantity,
+        statistic=sample.statistic,
+        value=sample.value_ns,
+        unit="ns",
+        n=sample.n,
+        n_required=sample.n_required,
+        lost=0,
+        allowed_lost=0,
+        limit=limit,
+        uncertainty=uncertainty,
+        margin=verdict.margin,
+        rule=RULE,
+        outcome=verdict.outcome,
+        reason=verdict.reason,
+        subject=context.subject,
+        conditions=context.conditions,
+        simulated=context.simulated,
+        evidence=context.evidence,
+        time_utc=utc_now(),
+    )
