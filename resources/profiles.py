@@ -14,6 +14,24 @@ PROFILES_FILE = Path(__file__).with_name("profiles.toml")
 
 
 @dataclass(frozen=True)
+class ClockTimes:
+    """How long clocks are measured."""
+
+    measure_s: int
+    """Each trial of a clock."""
+    intervals_s: tuple[int, ...]
+    """Synchronisation intervals of the sweep (DAQ paper, Table 2)."""
+    interval_measure_s: int
+    """At each of them."""
+    synchronised_s: int
+    """Before the clock is cut off from its server."""
+    holdover_s: int
+    """After that."""
+    relocks: int
+    """How often the time to lock is measured."""
+
+
+@dataclass(frozen=True)
 class Profile:
     """One row of the profiles file; times in milliseconds."""
 
@@ -22,6 +40,7 @@ class Profile:
     duration_ms: int
     excluded_miss_probability: float
     known_delay_ms: int
+    clocks: ClockTimes | None = None
 
 
 def load_profile(name: str, path: Path = PROFILES_FILE) -> Profile:
@@ -43,6 +62,22 @@ def load_profile(name: str, path: Path = PROFILES_FILE) -> Profile:
         duration_ms=table.integer("duration_ms", 1, 7 * 86_400_000),
         excluded_miss_probability=table.number("excluded_miss_probability", 1e-9, 0.5),
         known_delay_ms=table.integer("known_delay_ms", 1000, 3_600_000),
+        clocks=_clock_times(table.child("clocks", optional=True)),
     )
     table.finish()
     return profile
+
+
+def _clock_times(table: Fields | None) -> ClockTimes | None:
+    if table is None:
+        return None
+    times = ClockTimes(
+        measure_s=table.integer("measure_s", 1, 86_400),
+        intervals_s=table.integers("intervals_s", 1, 86_400),
+        interval_measure_s=table.integer("interval_measure_s", 1, 7 * 86_400),
+        synchronised_s=table.integer("synchronised_s", 1, 86_400),
+        holdover_s=table.integer("holdover_s", 1, 7 * 86_400),
+        relocks=table.integer("relocks", 1, 1000),
+    )
+    table.finish()
+    return times

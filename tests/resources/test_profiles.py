@@ -26,6 +26,10 @@ def test_the_projects_profiles_take_the_samples_of_the_design() -> None:
     }
     assert samples == {"ci": 99, "acceptance": 2995}
     assert load_profile("ci").duration_ms == 60_000
+    clocks = load_profile("acceptance").clocks
+    assert clocks is not None
+    assert clocks.intervals_s == (30, 60, 120, 240, 480, 960)  # the DAQ paper's Table 2
+    assert (clocks.synchronised_s, clocks.relocks) == (300, 20)
     assert load_profile("acceptance").duration_ms == 3_600_000
     assert (
         load_profile("ci").duration_ms
@@ -67,6 +71,11 @@ def test_a_site_can_have_its_own(tmp_path: Path) -> None:
             "site.known_delay_ms: must be an integer in 1000..3600000",
         ),
         ("[site]", "[site", "line 2"),
+        (
+            "= 3000",
+            "= 3000\n[site.clocks]\nmeasure_s = 0",
+            "site.clocks.measure_s: must be an integer in 1..86400",
+        ),
     ],
 )
 def test_a_wrong_one_is_refused_by_file_field_and_range(
