@@ -12,9 +12,8 @@ from typing import Any
 from hw.errors import BenchError, MeasurementError
 from hw.protocols import Job
 from hw.session import Bench
+from resources.jobs import READY_S
 
-READY_S = 20.0
-"""How long a tool may take to its `ready`."""
 PPB = 1_000_000_000
 """Parts per billion in one."""
 

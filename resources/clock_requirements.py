@@ -72,7 +72,9 @@ def load_clock_requirements(path: Path) -> ClockRequirements:
     head.finish()
     items: object = document.get("requirement", [])
     if not isinstance(items, list) or not items:
-        raise ConfigError(f"{path}: requirement: must be an array of tables, [[requirement]], of at least one")
+        raise ConfigError(
+            f"{path}: requirement: must be an array of tables, [[requirement]], of at least one"
+        )
     by_clock: dict[str, ClockRequirement] = {}
     for number, item in enumerate(cast("list[object]", items), start=1):
         requirement = _requirement(Fields(item, str(path), f"requirement[{number}]"))

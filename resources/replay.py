@@ -20,19 +20,17 @@ from hw.drivers.local import LocalNode, tail
 from hw.errors import BenchError, BenchwrightError, CapabilityError, MeasurementError
 from hw.protocols import Job
 from hw.session import Bench
-from resources.clock_lines import READY_S, ClockLine, last_result, measure_clock_lines, serve_clocks
+from resources.clock_lines import ClockLine, last_result, measure_clock_lines, serve_clocks
+from resources.jobs import READY_S, end_job
 from resources.pattern import Pattern
 from resources.plan import ReplaySettings, write_plan
+from resources.witness import start_witness
 
 Progress = Callable[[str], None]
 
 CLOCK_MEASURING_MS = 2500
 LEADS_S = (3.0, 6.0, 12.0)
 """From making the plan to slot 0: when a tool is not ready by then, all start again with the next one."""
-ENDING_S = 5.0
-"""How long a tool may take to end when it is asked to."""
-WITNESS_PRIORITY = 90
-WITNESS_PERIOD_US = 2000
 DISK_FULL_BYTES = 16_384
 """With less than this the answer of a tool does not fit."""
 
@@ -124,7 +122,7 @@ class Replay:
             for job in serve_clocks(
                 self.bench, dict.fromkeys([*measured, spec.reference_clock]), life_ms, self.folder
             ):
-                stack.callback(_end, job)
+                stack.callback(end_job, job)
             self.progress(f"measuring {len(measured)} clocks by two-way time transfer")
             before = measure_clock_lines(self.bench, measured, CLOCK_MEASURING_MS, self.folder / "before")
             self._require_capable(before, own_clock)
@@ -191,15 +189,15 @@ class Replay:
         witnesses = self._start_witnesses(total_ms + lead_ms)
         captures = [self._start_capture(interface) for interface in self.capture_interfaces]
         for job in (*witnesses.values(), *captures):
-            stack.callback(_end, job)
+            stack.callback(end_job, job)
         recv = self._start_recv(plan_file)
-        stack.callback(_end, recv)
+        stack.callback(end_job, recv)
         recv.wait_ready(READY_S)
         sends: dict[str, Job] = {}
         for node_name in nodes:
             own = [number for number in numbers if self.bench.spec.producers[number].node == node_name]
             sends[node_name] = self._start_send(node_name, own, plan_file)
-            stack.callback(_end, sends[node_name])
+            stack.callback(end_job, sends[node_name])
         for job in sends.values():
             job.wait_ready(READY_S)
         return _Started(start_ns, recv, sends, witnesses, captures)
@@ -236,18 +234,10 @@ class Replay:
         spec = self.bench.spec.witness
         if spec is None:
             return {}
-        jobs: dict[str, Job] = {}
-        for name, priority, threshold_us in (
-            ("witness", WITNESS_PRIORITY, spec.threshold_us),
-            ("backlog", 1, WITNESS_PERIOD_US),
-        ):
-            argv = [self.bench.tool(spec.node), "witness", "--cpu", ",".join(str(cpu) for cpu in spec.cpus)]
-            argv += ["--duration-ms", str(duration_ms), "--period-us", str(WITNESS_PERIOD_US)]
-            argv += ["--threshold-us", str(threshold_us), "--priority", str(priority)]
-            jobs[name] = self.bench.node(spec.node).start(argv, self.folder / name)
-        for job in jobs.values():
-            job.wait_ready(READY_S)
-        return jobs
+        return {
+            name: start_witness(self.bench, spec, self.folder / name, duration_ms, backlog=name == "backlog")
+            for name in ("witness", "backlog")
+        }
 
     def _start_capture(self, interface: str) -> Job:
         spec = self.bench.spec.capture
@@ -346,7 +336,7 @@ class Replay:
         """Keep what has been measured so far of a replay that is broken off."""
         jobs = [started.recv, *started.sends.values(), *started.captures, *started.witnesses.values()]
         for job in jobs:
-            _end(job)
+            end_job(job)
         for job in jobs:
             with suppress(BenchError):
                 job.fetch()
@@ -358,13 +348,6 @@ class Replay:
         listing = node.run(["sh", "-c", "ls /run/benchwright/replay/recv"], check=False)
         for name in listing.stdout.split():
             node.get(f"/run/benchwright/replay/recv/{name}", self.folder / name)
-
-
-def _end(job: Job) -> None:
-    """End a tool, where its node still answers; the ports that it held are free afterwards."""
-    with suppress(BenchError):
-        job.stop()
-        job.wait(ENDING_S)
 
 
 def _result_of(job: Job, code: int) -> dict[str, Any]:
