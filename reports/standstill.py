@@ -13,6 +13,7 @@ from pathlib import Path
 
 from reports.latency import MAX_STALLED_FRACTION
 from reports.page_model import Instrument, StreamRow, gather
+from reports.sync_offset import STOOD_STILL
 
 MIN_PASS_SHARE = 0.5
 """At least so many of the streams must have passed, unless the whole run was not quiet."""
@@ -40,6 +41,12 @@ def objections(run: Path) -> list[str]:
     ]
     found += [
         f"{record.requirement}: {record.reason}" for record in report.checks if record.outcome != "pass"
+    ]
+    found += [
+        f"{record.requirement}: {record.reason}"
+        for _quantity, records in report.others
+        for record in records
+        if record.outcome == "inconclusive" and STOOD_STILL not in record.reason
     ]
     for group in report.groups:
         for instrument in group.instruments:

@@ -10,6 +10,8 @@ import pytest
 
 from reports.__main__ import main
 from reports.standstill import objections
+from tests.reports.clock_run import add_clock_trial
+from tests.reports.sample_clock import compare_answer
 from tests.reports.sample_run import Disturbance, make_run
 
 LATE = {23: 30_000_000, 33: 30_000_000}
@@ -47,3 +49,14 @@ def test_other_reasons_are_told(
 def test_a_real_bench_never_profits(tmp_path: Path) -> None:
     run = make_run(tmp_path, Disturbance(path_delay_ns=LATE, stalled=True), simulated=False).path
     assert any("the bench is real" in objection for objection in objections(run))
+
+
+@pytest.mark.parametrize(("stalls_ms", "told"), [((40,), False), ((), True)])
+def test_clocks_too(tmp_path: Path, stalls_ms: tuple[int, ...], told: bool) -> None:
+    """A clock that was off while the machine stood still is excused; an answer that is invalid is not."""
+    run = make_run(tmp_path, close=False)
+    off = compare_answer(mean_ns=90_000) if stalls_ms else compare_answer(complete=False)
+    record = add_clock_trial(run, off, stalls_ms=stalls_ms)
+    run.close()
+    assert record.outcome == "inconclusive"
+    assert any("CLK-CHRONY" in objection for objection in objections(run.path)) is told

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict on a clock: U from its parts, no pass on invalid answers, standstill excuses and never passes."""
+"""The verdict on a clock: U from its parts, no pass on invalid answers; standstill excuses, never passes."""
 
 from __future__ import annotations
 

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run folder with one clock trial, judged the real way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reports.clock_trial import FILTERED, TRIAL, WITNESS, load_trial
+from reports.record import Conditions, Limit, Measurement, Subject
+from reports.run_folder import RunFolder
+from reports.sync_offset import Context, sync_measurement
+from tests.reports.sample_clock import write_clock_trial
+
+LIMIT = Limit(40_000, -40_000, "paper on control loops, 4.5.1")
+
+
+def add_clock_trial(run: RunFolder, compare: dict[str, Any], **others: Any) -> Measurement:
+    """Write the evidence of one trial into a run, judge it, append the record and return it."""
+    folder = run.evidence_folder("clock_sync", "chrony")
+    write_clock_trial(folder, compare, **others)
+    files = tuple(run.evidence(folder / name) for name in (TRIAL, FILTERED, WITNESS))
+    subject = Subject("virtual", "linux-rt", clock="chrony")
+    context = Context(run.run_id, "Chrony", subject, Conditions("ci"), True, files)
+    record = sync_measurement(load_trial(folder), "CLK-CHRONY", LIMIT, 99, context)
+    run.append(record)
+    return record
