@@ -34,6 +34,10 @@ PART_MEANINGS = {
     "can tell how a round trip divides into its two ways.",
     "clock_residual": "Largest distance between the clock line that was used while messages arrived and the "
     "fit over the whole run.",
+    "reference": "What the reference states of its own error: half the shortest round trip of its "
+    "calibration, and how well its line is known.",
+    "timecard_certificate": "The reference card's uncertainty against its time server, from its certificate.",
+    "bracket": "Half of the widest bracket that was kept: where in it the other clock was read is not known.",
     "host_jitter": "Spread of the time stamps of the machine that measures.",
 }
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reports.answers import SendStream, StreamResult, WitnessResult
+from reports.clock_section import ClockSection, gather_clocks
 from reports.histogram import Quantile, Summary, merge
 from reports.integrity import list_files, sha256_file
 from reports.latency import Requirement, judge_latency
@@ -134,6 +135,7 @@ class Report:
     simulated: bool
     groups: tuple[StreamGroup, ...]
     others: tuple[tuple[str, tuple[Measurement, ...]], ...]
+    clocks: ClockSection | None
     checks: tuple[Measurement, ...]
     attempts_total: int
     parts: tuple[PartRow, ...]
@@ -157,7 +159,9 @@ def gather(path: Path) -> Report:
     counting = effective(found.measurements)
     latencies = [m for m in counting if m.quantity == STREAM_QUANTITY and m.subject.stream is not None]
     checks = [m for m in counting if m.quantity in INSTRUMENT_CHECKS]
-    rest = [m for m in counting if m not in latencies and m not in checks]
+    clocks = gather_clocks(run.path, counting)
+    shown = {row.record for row in clocks.rows} if clocks else set[Measurement | None]()
+    rest = [m for m in counting if m not in latencies and m not in checks and m not in shown]
     judged = [m for m in counting if m not in checks]
     hashes = _hashes(run.path, found.measurements)
     groups = _stream_groups(run.path, latencies, found.measurements)
@@ -173,6 +177,7 @@ def gather(path: Path) -> Report:
         simulated=bool(run.manifest.simulated) or any(m.simulated for m in found.measurements),
         groups=tuple(groups),
         others=tuple(_by_quantity(rest)),
+        clocks=clocks,
         checks=tuple(checks),
         attempts_total=sum(m.quantity not in INSTRUMENT_CHECKS for m in found.measurements),
         parts=tuple(_parts(counting)),

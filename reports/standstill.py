@@ -12,7 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from reports.latency import MAX_STALLED_FRACTION
-from reports.page_model import Instrument, StreamRow, gather
+from reports.page_model import STREAM_QUANTITY, Instrument, StreamRow, gather
 from reports.sync_offset import STOOD_STILL
 
 MIN_PASS_SHARE = 0.5
@@ -44,9 +44,10 @@ def objections(run: Path) -> list[str]:
     ]
     found += [
         f"{record.requirement}: {record.reason}"
-        for _quantity, records in report.others
-        for record in records
-        if record.outcome == "inconclusive" and STOOD_STILL not in record.reason
+        for record in report.records
+        if record.quantity != STREAM_QUANTITY
+        and record.outcome == "inconclusive"
+        and STOOD_STILL not in record.reason
     ]
     for group in report.groups:
         for instrument in group.instruments:

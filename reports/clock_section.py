@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The section of the page on clocks: every trial of a run with its verdict, three witnesses and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from reports.clock_answers import ClockCompare
+from reports.clock_logs import (
+    ClockLog,
+    ServoSeries,
+    read_chrony_statistics,
+    read_ntp_user,
+    read_phc2sys,
+    read_ptp4l,
+)
+from reports.clock_plots import (
+    figure_corrections,
+    figure_distribution,
+    figure_holdover,
+    figure_offset_delay,
+    figure_stability,
+    figure_time_error,
+)
+from reports.clock_series import ClockSeries, Stretch
+from reports.clock_trial import TRIAL, ClockTrial, load_trial
+from reports.errors import RecordError, ReportError
+from reports.holdover import measured_holdover
+from reports.record import Measurement
+from reports.stability import Curve, mtie, tdev
+from reports.sync_offset import QUANTITY, sync_uncertainty, witness_difference_ns
+from reports.sync_table import SyncComparison, SyncRow, paper_rows, side_by_side
+
+FOLDER = "clock_sync"
+CURVES_MAX = 4
+TAI_UTC_S = 37
+LOG_READERS: dict[str, Callable[[str], ClockLog]] = {
+    "ptp4l": read_ptp4l,
+    "phc2sys": read_phc2sys,
+    "chrony-statistics": lambda text: read_chrony_statistics(text, TAI_UTC_S),
+    "bw-ntp-user": read_ntp_user,
+}
+"""How the log of a servo is read, by its format as `trial.json` says it."""
+KINDS = {
+    "sync": "steady state",
+    "interval": "sync interval",
+    "holdover": "holdover",
+    "load": "under load",
+    "asymmetry": "asymmetric path",
+}
+
+
+@dataclass(frozen=True)
+class ClockRow:
+    """One trial, with the record that was judged from it where there is one."""
+
+    place: str
+    trial: ClockTrial
+    record: Measurement | None
+    expanded_ns: float
+    witness_difference: tuple[int, float] | None
+    """Reference - two-way transfer, and what their bounds allow, in ns."""
+
+    @property
+    def title(self) -> str:
+        """Return the stack and what the trial was for."""
+        facts = self.trial.facts
+        words = [facts.clock, KINDS.get(facts.kind, facts.kind)]
+        if facts.interval_s is not None and facts.kind == "interval":
+            words.append(f"{facts.interval_s:g} s")
+        words += [text for text in (facts.load, facts.impairment) if text not in ("idle", "none")]
+        return ", ".join(words)
+
+
+@dataclass(frozen=True)
+class ClockFigures:
+    """Drawn figures as SVG; a figure that the data cannot give is an empty text."""
+
+    time_error: str
+    distribution: str
+    mtie: str
+    tdev: str
+    holdover: str
+    corrections: tuple[tuple[str, str, str], ...]
+    """Of each stack: title, its corrections, its offsets over path delay."""
+
+
+@dataclass(frozen=True)
+class ClockSection:
+    """All that the page says of clocks."""
+
+    rows: tuple[ClockRow, ...]
+    table: tuple[SyncComparison, ...]
+    problems: tuple[str, ...]
+    figures: ClockFigures
+
+
+def gather_clocks(folder: Path, records: Sequence[Measurement]) -> ClockSection | None:
+    """Read all clock trials of a run folder; None where it has none.
+
+    Args:
+        folder: The run folder.
+        records: The measurements that count.
+    """
+    rows: list[ClockRow] = []
+    problems: list[str] = []
+    judged = {
+        evidence.path: record
+        for record in records
+        if record.quantity == QUANTITY
+        for evidence in record.evidence
+    }
+    for path in sorted((folder / "evidence" / FOLDER).glob(f"**/{TRIAL}")):
+        place = path.parent.relative_to(folder).as_posix()
+        try:
+            trial = load_trial(path.parent)
+        except (RecordError, OSError) as error:
+            problems.append(f"{place}: {error}")
+            continue
+        difference = witness_difference_ns(trial)
+        rows.append(
+            ClockRow(
+                place=place,
+                trial=trial,
+                record=judged.get(f"{place}/{TRIAL}"),
+                expanded_ns=float(sync_uncertainty(trial).expanded),
+                witness_difference=(difference[0], float(difference[2].expanded)) if difference else None,
+            )
+        )
+    if not rows and not problems:
+        return None
+    return ClockSection(tuple(rows), _table(rows), tuple(problems), _figures(rows))
+
+
+def _table(rows: Sequence[ClockRow]) -> tuple[SyncComparison, ...]:
+    """Return Table 2 of the DAQ paper beside the trials at sync intervals and in holdover."""
+    measured: list[SyncRow] = []
+    for row in rows:
+        facts = row.trial.facts
+        if facts.kind not in ("interval", "holdover"):
+            continue
+        for reading, compare in (("sequential", row.trial.sequential), ("bracketed", row.trial.filtered)):
+            offset = compare.offset if compare else None
+            if (
+                offset
+                and offset.min_ns is not None
+                and offset.max_ns is not None
+                and offset.mean_ns is not None
+            ):
+                interval_s = float(facts.interval_s) if facts.interval_s is not None else None
+                label = f"{facts.clock}, {reading}"
+                measured.append(
+                    SyncRow(interval_s, label, offset.n, offset.min_ns, offset.max_ns, offset.mean_ns)
+                )
+    return side_by_side(measured, paper_rows()) if measured else ()
+
+
+def series_of(compare: ClockCompare) -> ClockSeries | None:
+    """Return the decimated series as offsets over time: of each interval the mean; None without one."""
+    if len(compare.series) < 2:
+        return None
+    return ClockSeries.from_samples(
+        [point.time_tai_ns for point in compare.series],
+        [point.mean_ns for point in compare.series],
+        breaks_ns=[time_ns for time_ns, _step in compare.steps],
+    )
+
+
+def servo_of(trial: ClockTrial) -> ServoSeries | None:
+    """Return what the servo said of itself; None without a log that can be read."""
+    facts = trial.facts
+    path = trial.folder / facts.servo_log
+    if not facts.servo_log or facts.servo_format not in LOG_READERS or not path.is_file():
+        return None
+    found = LOG_READERS[facts.servo_format](path.read_text(encoding="utf-8", errors="replace")).series
+    return max(found, key=lambda series: len(series.time_ns), default=None)
+
+
+def _figures(rows: Sequence[ClockRow]) -> ClockFigures:
+    steady = [row for row in rows if row.trial.facts.kind == "sync"][:CURVES_MAX]
+    found = [(row.title, series_of(row.trial.filtered)) for row in steady]
+    series = [(title, each) for title, each in found if each is not None]
+    sequential = [
+        row.trial.sequential for row in rows if row.trial.sequential and row.trial.sequential.offset.n
+    ]
+    return ClockFigures(
+        time_error=_drawn(
+            figure_time_error, "clock-te", [(title, from_zero(each)) for title, each in series]
+        ),
+        distribution=_drawn(figure_distribution, "clock-histogram", sequential[0].offset)
+        if sequential
+        else "",
+        mtie=_drawn(figure_stability, "clock-mtie", "mtie", _curves(mtie, series)),
+        tdev=_drawn(figure_stability, "clock-tdev", "tdev", _curves(tdev, series)),
+        holdover=_holdover(rows),
+        corrections=tuple(
+            (row.title, _drawn(figure_corrections, f"clock-servo{number}", servo), _delays(number, servo))
+            for number, row in enumerate(steady)
+            if (servo := servo_of(row.trial)) is not None
+        ),
+    )
+
+
+def _curves(
+    statistic: Callable[[ClockSeries], Curve | None], series: Sequence[tuple[str, ClockSeries]]
+) -> list[tuple[str, Curve]]:
+    curves = [(title, statistic(each)) for title, each in series]
+    return [(title, curve) for title, curve in curves if curve is not None]
+
+
+def _delays(number: int, servo: ServoSeries) -> str:
+    return _drawn(figure_offset_delay, f"clock-delay{number}", servo)
+
+
+def _holdover(rows: Sequence[ClockRow]) -> str:
+    trials = [
+        (series, row.trial.filtered.start_tai_ns)
+        for row in rows
+        if row.trial.facts.kind == "holdover" and (series := series_of(row.trial.filtered)) is not None
+    ]
+    envelope = measured_holdover(trials) if trials else None
+    return _drawn(figure_holdover, "clock-holdover", envelope) if envelope is not None else ""
+
+
+def from_zero(series: ClockSeries) -> ClockSeries:
+    """Return the series with times that count from its first sample, so that trials can be drawn together."""
+    first_ns = int(series.stretches[0].time_ns[0])
+    return ClockSeries(
+        series.tau0_ns,
+        tuple(Stretch(stretch.time_ns - first_ns, stretch.offset_ns) for stretch in series.stretches),
+    )
+
+
+def _drawn(draw: Callable[..., str], *arguments: object) -> str:
+    """Draw a figure; an empty text where the data cannot give it."""
+    try:
+        return draw(*arguments)
+    except ReportError:
+        return ""

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page's section on clocks shows what the trials hold, and says what is damaged."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from reports.clock_section import gather_clocks
+from reports.clock_trial import FILTERED, SEQUENTIAL, load_trial, write_trial
+from reports.page import render
+from reports.page_model import gather
+from reports.run_folder import RunFolder
+from tests.reports.clock_run import add_clock_trial
+from tests.reports.sample_clock import compare_answer, write_clock_trial
+
+
+def _run(tmp_path: Path) -> RunFolder:
+    return RunFolder.create(tmp_path, "virtual", "ci", simulated=True, commit="0" * 40)
+
+
+def test_shows_verdict_witnesses_and_figures(tmp_path: Path) -> None:
+    run = _run(tmp_path)
+    record = add_clock_trial(run, compare_answer())
+    run.close()
+    report = gather(run.path)
+    assert report.clocks is not None
+    (row,) = report.clocks.rows
+    assert row.record == record
+    assert row.title == "chrony, steady state"
+    assert report.others == ()
+    assert report.counts["pass"] == 1
+    page = render(run.path)
+    for text in ("chrony, steady state", "Three witnesses", "memory shared with the host", "12.5 s"):
+        assert text in page
+    assert page.count("<svg") >= 3
+    assert render(run.path) == page
+
+
+def test_table_2_beside_intervals_and_holdover(tmp_path: Path) -> None:
+    run = _run(tmp_path)
+    for kind, interval_s in (("interval", 30), ("holdover", None)):
+        folder = run.evidence_folder("clock_sync", kind)
+        write_clock_trial(folder, compare_answer())
+        (folder / SEQUENTIAL).write_text(json.dumps(compare_answer(read="sequential")) + "\n")
+        write_trial(folder, replace(load_trial(folder).facts, kind=kind, interval_s=interval_s))
+    run.close()
+    clocks = gather_clocks(run.path, [])
+    assert clocks is not None
+    measured = [pair for pair in clocks.table if pair.measured is not None]
+    assert [pair.measured.reading for pair in measured if pair.measured] == [
+        "chrony, sequential",
+        "chrony, bracketed",
+        "chrony, sequential",
+        "chrony, bracketed",
+    ]
+    assert all(pair.paper is not None for pair in measured)
+    page = render(run.path)
+    assert "no sync" in page
+    assert "Table 2" in page
+
+
+def test_a_damaged_trial_is_told_and_the_rest_is_shown(tmp_path: Path) -> None:
+    run = _run(tmp_path)
+    add_clock_trial(run, compare_answer())
+    folder = run.evidence_folder("clock_sync", "torn")
+    write_clock_trial(folder, compare_answer())
+    (folder / FILTERED).write_text('{"type":"result"')
+    run.close()
+    clocks = gather_clocks(run.path, [])
+    assert clocks is not None
+    assert len(clocks.rows) == 1
+    assert any("evidence/clock_sync/torn" in problem for problem in clocks.problems)
+    assert "clock_sync/torn" in render(run.path)
+
+
+def test_a_run_without_clocks_has_no_section(tmp_path: Path) -> None:
+    run = _run(tmp_path)
+    run.close()
+    assert gather_clocks(run.path, []) is None
+    assert "Three witnesses" not in render(run.path)
