@@ -134,11 +134,10 @@ static void count_exactly(struct histogram *histogram, int64_t value_ns)
 	histogram->welford_m2 += delta * ((double)value_ns - histogram->welford_mean_ns);
 }
 
-bool histogram_record(struct histogram *histogram, int64_t value_ns)
+static inline bool count_in_bucket(struct histogram *histogram, int64_t value_ns)
 {
 	size_t bucket = bucket_of(magnitude_of(value_ns));
 
-	count_exactly(histogram, value_ns);
 	if (value_ns < 0) {
 		if (bucket >= histogram->negative_buckets) {
 			histogram->below++;
@@ -159,6 +158,12 @@ bool histogram_record(struct histogram *histogram, int64_t value_ns)
 	return true;
 }
 
+bool histogram_record(struct histogram *histogram, int64_t value_ns)
+{
+	count_exactly(histogram, value_ns);
+	return count_in_bucket(histogram, value_ns);
+}
+
 /* Chan, Golub, LeVeque: updating formulae for the variance of two samples put together. */
 static void merge_statistics(struct histogram *into, const struct histogram *from)
 {
@@ -176,6 +181,40 @@ static void merge_statistics(struct histogram *into, const struct histogram *fro
 	into->below += from->below;
 	into->above += from->above;
 	into->crowded += from->crowded;
+}
+
+/* Small numbers wherever the values lie: their sum in a double is exact in nearly all cases. */
+static inline double from_first_ns(const int64_t *values_ns, int i)
+{
+	return (double)(int64_t)((uint64_t)values_ns[i] - (uint64_t)values_ns[0]);
+}
+
+void histogram_record_all(struct histogram *histogram, const int64_t *values_ns, int count)
+{
+	struct histogram batch = { .count = (uint64_t)count };
+	double mean_ns = 0;
+
+	if (count <= 0)
+		return;
+	batch.min_ns = batch.max_ns = values_ns[0];
+	for (int i = 0; i < count; i++) {
+		int64_t value_ns = values_ns[i];
+		struct wide_sum term = { .low = (uint64_t)value_ns, .high = value_ns < 0 ? -1 : 0 };
+
+		batch.min_ns = value_ns < batch.min_ns ? value_ns : batch.min_ns;
+		batch.max_ns = value_ns > batch.max_ns ? value_ns : batch.max_ns;
+		sum_add(&batch.sum, &term);
+		mean_ns += from_first_ns(values_ns, i);
+		count_in_bucket(histogram, value_ns);
+	}
+	mean_ns /= count;
+	for (int i = 0; i < count; i++) {
+		double deviation_ns = from_first_ns(values_ns, i) - mean_ns;
+
+		batch.welford_m2 += deviation_ns * deviation_ns;
+	}
+	batch.welford_mean_ns = (double)values_ns[0] + mean_ns;
+	merge_statistics(histogram, &batch);
 }
 
 int histogram_merge(struct histogram *into, const struct histogram *from)

@@ -52,6 +52,12 @@ void histogram_reset(struct histogram *histogram);
  */
 bool histogram_record(struct histogram *histogram, int64_t value_ns);
 
+/**
+ * Record many values, like histogram_record() one after the other, but without a division a value. The standard deviation
+ * is put together from those of the calls.
+ */
+void histogram_record_all(struct histogram *histogram, const int64_t *values_ns, int count);
+
 /** Add all values of `from` to `into`. Return 0, or -EINVAL when their ranges differ (nothing is changed then). */
 int histogram_merge(struct histogram *into, const struct histogram *from);
 

@@ -58,6 +58,18 @@ static int parse_list(const struct option *option, const char *text)
 	}
 }
 
+static int add_text(const struct command *command, const struct option *option, const char *text)
+{
+	struct option_texts *texts = option->target;
+
+	if (texts->count == texts->room) {
+		fprintf(stderr, "%s: --%s is given more than %d times\n", command->name, option->name, texts->room);
+		return -EINVAL;
+	}
+	texts->texts[texts->count++] = text;
+	return 0;
+}
+
 static int store(const struct command *command, const struct option *option, const char *text)
 {
 	int err = 0;
@@ -69,6 +81,8 @@ static int store(const struct command *command, const struct option *option, con
 	case OPTION_TEXT:
 		*(const char **)option->target = text;
 		return 0;
+	case OPTION_TEXTS:
+		return add_text(command, option, text);
 	case OPTION_INT:
 		err = option_parse_int(text, option->min, option->max, option->target);
 		break;

@@ -26,11 +26,18 @@ struct option_list {
 	int values[OPTION_LIST_MAX];
 };
 
+/* Texts of an option that may be repeated. */
+struct option_texts {
+	const char **texts; /* room entries */
+	int room, count;
+};
+
 enum option_kind {
 	OPTION_FLAG, /* bool: --name */
 	OPTION_INT,  /* int64_t: --name N */
 	OPTION_LIST, /* struct option_list: --name N[,N…] */
 	OPTION_TEXT, /* const char *: --name TEXT */
+	OPTION_TEXTS, /* struct option_texts: --name TEXT, repeated */
 };
 
 struct option {

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A CLOCK of the command line, whatever it is: opened by its name, read as int64 ns TAI. One table row a kind.
+ * The clocks that have no epoch (monotonic-raw, tsc) are set to this machine's TAI when a measurement begins.
+ */
+#ifndef BW_CLOCK_SOURCE_H
+#define BW_CLOCK_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "card.h"
+#include "json.h"
+#include "port.h"
+#include "port_clock.h"
+
+enum { SOURCE_ERROR_BYTES = 256 };
+
+struct source;
+struct bw_clock_plugin;
+
+struct source_kind {
+	const char *name;
+	bool takes_argument, needs_argument;
+	/* 0 or -errno with a line in error; -EINVAL is bad input, all else a missing capability */
+	int (*open)(struct source *source, const char *argument, char *error, size_t error_bytes);
+	void (*close)(struct source *source);
+	int (*read)(struct source *source, int64_t *tai_ns); /* 0 or -errno */
+	/* Before and after a measurement; 0 or -errno with a line in error: then the measurement is not valid. May be NULL. */
+	int (*begin)(struct source *source, char *error, size_t error_bytes);
+	int (*end)(struct source *source, char *error, size_t error_bytes);
+	int64_t (*bound_ns)(const struct source *source); /* negative: unknown. NULL: unknown */
+	void (*facts)(const struct source *source, struct json *json);
+};
+
+struct source {
+	const char *text; /* as it was given: outlives the source */
+	const struct source_kind *kind;
+	struct port_tai tai;
+	int64_t add_ns; /* to what is read */
+	enum port_kernel_clock kernel_clock;
+	struct port_phc *phc;
+	struct card card;
+	struct {
+		uint64_t hz, first_ticks;
+		double ns_per_tick;
+	} tsc;
+	struct {
+		void *object, *state;
+		const struct bw_clock_plugin *table;
+	} plugin;
+};
+
+/**
+ * Open a clock by its name.
+ *
+ * @param tai_utc_s  TAI - UTC where the kernel does not know it
+ * @return 0, or -errno with one line in error (-EINVAL: bad input)
+ */
+int source_open(struct source *source, const char *text, int tai_utc_s, char *error, size_t error_bytes);
+void source_close(struct source *source);
+int source_begin(struct source *source, char *error, size_t error_bytes);
+int source_end(struct source *source, char *error, size_t error_bytes);
+/** Exit code for a failure of source_open. */
+int source_exit_code(int err);
+/** Write the object "device" or "reference". */
+void source_report(const struct source *source, struct json *json, const char *key);
+/** Largest bound of its readings; negative: unknown. */
+int64_t source_bound_ns(const struct source *source);
+
+static inline int source_read(struct source *source, int64_t *tai_ns)
+{
+	return source->kind->read(source, tai_ns);
+}
+
+extern const struct source_kind source_phc, source_card, source_plugin;
+
+#endif
