@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / ".build"
 
 
+NATIVE_TOOLS = ("bw-traffic", "bw-clock")
 PYTHON_TOOLS = ("labgrid", "scapy")
 PROGRAMS = {
     "qemu": ("qemu-system-x86_64", "--version"),
@@ -24,7 +25,8 @@ PROGRAMS = {
 def tool_versions() -> dict[str, str]:
     """Return the versions of what the bench works with, as each tool says; a missing one is left out."""
     versions = {name: metadata.version(name) for name in PYTHON_TOOLS}
-    for name, command in {"bw-traffic": (str(local_tool("bw-traffic")), "--version"), **PROGRAMS}.items():
+    native = {name: (str(local_tool(name)), "--version") for name in NATIVE_TOOLS}
+    for name, command in {**native, **PROGRAMS}.items():
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
         except OSError:

@@ -43,6 +43,8 @@ void card_close(struct card *card);
  * @return 0; -ETIMEDOUT: nobody answers; -EBUSY: others calibrate all the time; -EBADMSG: no answer can be right
  */
 int card_calibrate(struct card *card, int64_t trial_ns, struct calibration *calibration);
+/** Calibrate again and again until the bound is 1 us or better, for a second at most; the best one counts. */
+int card_calibrate_well(struct card *card, struct calibration *calibration);
 /** Calibrate, take it as this card's calibration, and wait for a line. @return 0 or as card_calibrate, card_read */
 int card_begin(struct card *card);
 /** Counter of the host, by our counter and the calibration. */
@@ -50,10 +52,10 @@ uint64_t card_counter(const struct card *card);
 /**
  * Read the time. Real-time safe: no system call.
  *
- * @return 0; -ESTALE: the line is older than a second; -ENODATA: there is none; -EBADMSG: the page is no longer right
+ * @return 0; -ETIME: the line is older than a second; -ENODATA: there is none; -EBADMSG: the page is no longer right
  */
 int card_read(struct card *card, int64_t *tai_ns);
-/** Half the shortest round trip of the calibration, in ns. */
+/** Half the shortest round trip of the calibration and the counter's resolution, in ns. */
 int64_t card_calibration_bound_ns(const struct card *card);
 /** Largest bound of all readings so far, of calibration and line. */
 int64_t card_bound_ns(const struct card *card);

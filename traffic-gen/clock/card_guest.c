@@ -158,7 +158,7 @@ static int run_publisher(struct publisher *publisher, int64_t duration_ms)
 		return EXIT_CAPABILITY;
 	}
 	json_init(&json, stdout);
-	if (card_calibrate(card, CARD_TRIAL_NS, &card->calibration)) {
+	if (card_calibrate_well(card, &card->calibration)) {
 		publisher->reason = "the timecard cannot be calibrated: nobody answers";
 		print_published(&json, publisher, false);
 		return EXIT_INVALID;

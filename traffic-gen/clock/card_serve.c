@@ -16,6 +16,7 @@
 #include "port.h"
 #include "port_clock.h"
 #include "sampler.h"
+#include "summary.h"
 #include "ticks.h"
 #include "verbs.h"
 
@@ -51,6 +52,9 @@ struct server {
 	uint64_t source_missing; /* publications without a fresh line of the source */
 	uint64_t source_refused; /* of them, lines that cannot be */
 	int64_t spin_second_ns, spun_ns;
+	int64_t end_ns;
+	int cpu;
+	struct port_scheduling scheduling;
 };
 
 static uint64_t units_now(enum card_unit unit)
@@ -137,7 +141,7 @@ static int line_of_unit(struct server *server, enum card_unit unit, struct card_
 	}
 	/* An old line would be drawn out twice, here and by its reader. */
 	if (server->source && card_line_age_ns(&server->source_line, units_now(server->source_line.unit)) > SOURCE_AGE_MAX_NS)
-		return -ESTALE;
+		return -ETIME;
 	err = sample_source(server, unit);
 	if (!err)
 		err = sampler_line(&server->samplers[unit - 1], line);
@@ -181,8 +185,10 @@ static bool may_spin(struct server *server, int64_t now_ns, int64_t last_ns)
 	return server->spun_ns < SPIN_PER_S_NS;
 }
 
-static void serve(struct server *server, int64_t end_ns)
+static void serve(void *argument)
 {
+	struct server *server = argument;
+	int64_t end_ns = server->end_ns;
 	int64_t next_ns = 0, spin_until_ns = 0, last_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 
 	while (!port_stop_requested()) {
@@ -273,6 +279,21 @@ static int open_pages(struct server *server)
 	return 0;
 }
 
+/* Serve in a thread of ordinary priority, on the CPU that was asked for. Return 0 or -errno. */
+static int serve_in_thread(struct server *server)
+{
+	struct port_thread *thread;
+	int err = port_thread_start("card", 0, server->cpu, serve, server, &thread);
+
+	if (err) {
+		fprintf(stderr, TOOL ": %s\n", strerror(-err));
+		return err;
+	}
+	server->scheduling = *port_thread_scheduling(thread);
+	port_thread_join(thread);
+	return 0;
+}
+
 static void print_ready(struct json *json, const struct server *server)
 {
 	char clocksource[32];
@@ -309,13 +330,13 @@ static int print_result(struct json *json, const struct server *server, bool com
 	json_uint(json, "source_missing", server->source_missing);
 	json_uint(json, "source_refused", server->source_refused);
 	json_uint(json, "source_steps", server->source ? server->source_line.steps : server->samplers[0].steps + server->samplers[1].steps);
+	summary_scheduling(json, &server->scheduling);
 	json_object_close(json);
 	return json_line_end(json);
 }
 
 static int run(struct server *server, int64_t duration_ms)
 {
-	int64_t begin_ns;
 	struct json json;
 	int err = open_pages(server);
 
@@ -329,10 +350,11 @@ static int run(struct server *server, int64_t duration_ms)
 
 		json_init(&json, stdout);
 		print_ready(&json, server);
-		begin_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
-		serve(server, bounded ? begin_ns + duration_ms * NS_PER_MS : INT64_MAX);
+		server->end_ns = bounded ? port_clock_now_ns(PORT_CLOCK_MONOTONIC) + duration_ms * NS_PER_MS : INT64_MAX;
+		err = serve_in_thread(server);
 		bounded = bounded && port_stop_requested();
-		err = print_result(&json, server, !bounded);
+		if (!err)
+			err = print_result(&json, server, !bounded);
 		if (!err && bounded)
 			return EXIT_INVALID;
 	}
@@ -345,7 +367,7 @@ int card_serve(int argc, char **argv)
 	const char *source = NULL;
 	const char *pages[PAGES_MAX] = { NULL };
 	struct option_texts page_texts = { .texts = pages, .room = PAGES_MAX };
-	int64_t duration_ms = 0, tai_utc_s = TAI_UTC_DEFAULT_S;
+	int64_t duration_ms = 0, tai_utc_s = TAI_UTC_DEFAULT_S, cpu = PORT_CPU_ANY;
 	const struct option options[] = {
 		{ .name = "page", .kind = OPTION_TEXTS, .target = &page_texts, .argument = "NAME=FILE",
 		  .help = "a guest and the file behind its page; may be given 64 times" },
@@ -353,6 +375,8 @@ int card_serve(int argc, char **argv)
 		  .help = "whose time: this machine's TAI, or what guest NAME publishes" },
 		{ .name = "duration-ms", .kind = OPTION_INT, .target = &duration_ms, .min = 0, .max = INT64_C(604800000),
 		  .argument = "N", .help = "how long (default 0: until SIGTERM)" },
+		{ .name = "cpu", .kind = OPTION_INT, .target = &cpu, .min = 0, .max = 1023, .argument = "N",
+		  .help = "CPU to serve on, not that of a guest (default: any)" },
 		{ .name = "tai-utc-s", .kind = OPTION_INT, .target = &tai_utc_s, .min = 0, .max = 1000,
 		  .argument = "N", .help = "TAI - UTC where the kernel does not know it (default 37)" },
 		{ .name = NULL },
@@ -382,6 +406,7 @@ int card_serve(int argc, char **argv)
 	for (int i = 0; i < page_texts.count && good; i++)
 		good = parse_page(server, pages[i]) == 0;
 	if (good && find_source(server, source) == 0) {
+		server->cpu = (int)cpu;
 		port_tai_init(&server->tai, (int)tai_utc_s);
 		port_stop_install();
 		code = run(server, duration_ms);

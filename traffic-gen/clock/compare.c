@@ -195,7 +195,7 @@ static void judge(struct compare *compare)
 	if (compare->read_error) {
 		snprintf(reason, sizeof(reason), "the %s could not be read any more: %s",
 			 compare->device_failed ? "device" : "reference",
-			 compare->read_error == -ESTALE ? "it is stale" : strerror(-compare->read_error));
+			 compare->read_error == -ETIME ? "it is stale" : strerror(-compare->read_error));
 		compare_invalid(compare, reason);
 	}
 	if (source_end(&compare->device, why, sizeof(why))) {

@@ -153,7 +153,7 @@ int card_line_at(const struct card_line *line, uint64_t counter, int64_t *tai_ns
 	int64_t age_ns = card_line_age_ns(line, counter);
 
 	if (age_ns > CARD_STALE_NS)
-		return -ESTALE;
+		return -ETIME;
 	if (age_ns < -FUTURE_NS)
 		return -EBADMSG;
 	if (tai_ns)

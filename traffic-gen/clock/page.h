@@ -88,7 +88,7 @@ int64_t card_line_age_ns(const struct card_line *line, uint64_t counter);
 /**
  * Time and its bound by a line. Both pointers may be NULL.
  *
- * @return 0; -ESTALE: the line is older than CARD_STALE_NS; -EBADMSG: it is of the future
+ * @return 0; -ETIME: the line is older than CARD_STALE_NS; -EBADMSG: it is of the future
  */
 int card_line_at(const struct card_line *line, uint64_t counter, int64_t *tai_ns, int64_t *bound_ns);
 

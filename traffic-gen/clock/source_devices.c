@@ -106,7 +106,7 @@ static const char *card_failure(int err)
 		return "the timecard cannot be calibrated: nobody answers";
 	case -EBUSY:
 		return "the timecard cannot be calibrated: another process does it all the time";
-	case -ESTALE:
+	case -ETIME:
 		return "the timecard is stale: its last line is older than a second";
 	case -ENODATA:
 		return "the timecard has no time: nothing was published for this machine's counter";
@@ -133,7 +133,7 @@ static int end_card(struct source *source, char *error, size_t error_bytes)
 	uint64_t steps = card->line.steps - card->first_steps;
 	struct calibration last;
 	int64_t tai_ns;
-	int err = card_calibrate(card, CARD_TRIAL_NS, &last);
+	int err = card_calibrate_well(card, &last);
 
 	if (!err && calibration_differs(&card->calibration, &last)) {
 		snprintf(error, error_bytes, "the timecard drifted: its counter's offset changed by %" PRId64 " units, "
