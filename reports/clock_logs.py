@@ -206,7 +206,7 @@ def read_phc2sys(text: str) -> ClockLog:
 
 
 _LINUXPTP_PREFIX = re.compile(
-    r"(?:\S(?:(?!(?:ptp4l|phc2sys)\[).)*\s)?(?P<program>ptp4l|phc2sys)\["
+    r"(?:(?:(?!(?:ptp4l|phc2sys)\[).)+\s)?(?P<program>ptp4l|phc2sys)\["
     r"(?:(?P<s>\d{1,9})\.(?P<ms>\d{3})\]:|\d+\]: \[(?P<s2>\d{1,9})\.(?P<ms2>\d{3})\])"
     r" (?:\[(?P<tag>[^\]]*)\] )?(?P<message>.*)"
 )
