@@ -178,6 +178,50 @@ static void check_crowded(void)
 	histogram_destroy(histogram);
 }
 
+/* Many at once are the same as one after the other, whatever the lengths of the batches. */
+static void test_record_all(void)
+{
+	struct histogram *one = histogram_create(-100000, 100000), *all = histogram_create(-100000, 100000);
+	struct histogram_cursor one_cursor = { 0 }, all_cursor = { 0 };
+	struct histogram_bucket one_bucket, all_bucket;
+	struct random random = { 21 };
+	int64_t values[300];
+
+	histogram_record_all(all, values, 0);
+	CHECK_INT(histogram_count(all), 0);
+	for (int batch = 0; batch < 200; batch++) {
+		int count = (int)random_between(&random, 1, 300);
+
+		for (int i = 0; i < count; i++) {
+			values[i] = random_between(&random, -30000, 120000);
+			if (random_bits(&random) % 1000 == 0)
+				values[i] = random_between(&random, -INT64_C(1000000000000), INT64_C(1000000000000));
+			histogram_record(one, values[i]);
+		}
+		histogram_record_all(all, values, count);
+	}
+	CHECK_INT(histogram_count(all), histogram_count(one));
+	CHECK_INT(histogram_overflow(all), histogram_overflow(one));
+	CHECK_INT(histogram_min_ns(all), histogram_min_ns(one));
+	CHECK_INT(histogram_max_ns(all), histogram_max_ns(one));
+	CHECK(histogram_mean_ns(all) == histogram_mean_ns(one));
+	CHECK(fabs(histogram_stddev_ns(all) / histogram_stddev_ns(one) - 1) < 1e-9);
+	while (histogram_next(one, &one_cursor, &one_bucket)) {
+		CHECK(histogram_next(all, &all_cursor, &all_bucket));
+		CHECK_INT(all_bucket.low_ns, one_bucket.low_ns);
+		CHECK_INT(all_bucket.count, one_bucket.count);
+	}
+	CHECK(!histogram_next(all, &all_cursor, &all_bucket));
+	/* Around the ends of the numbers nothing overflows. */
+	values[0] = INT64_MAX;
+	values[1] = INT64_MIN;
+	histogram_record_all(all, values, 2);
+	CHECK_INT(histogram_min_ns(all), INT64_MIN);
+	CHECK_INT(histogram_max_ns(all), INT64_MAX);
+	histogram_destroy(one);
+	histogram_destroy(all);
+}
+
 int main(void)
 {
 	for (uint64_t seed = 1; seed <= 30; seed++)
@@ -185,5 +229,6 @@ int main(void)
 	check_range();
 	check_far_values();
 	check_crowded();
+	test_record_all();
 	return check_result();
 }
