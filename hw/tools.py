@@ -13,6 +13,8 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / ".build"
 
 
+TOOL_FOLDERS = ("traffic-gen", "targets/linux-rt/src")
+"""Folders, in the source tree as in each build's, whose programs are put on nodes."""
 NATIVE_TOOLS = ("bw-traffic", "bw-clock")
 PYTHON_TOOLS = ("labgrid", "scapy")
 PROGRAMS = {
@@ -41,13 +43,14 @@ def local_tool(name: str, static: bool = False) -> Path:
     """Return the path of a native tool.
 
     Args:
-        name: `bw-traffic`, …
+        name: `bw-traffic`, `bw-wander`, …
         static: The build without shared libraries, which runs on any Linux of this machine's architecture.
 
     Raises:
         CapabilityError: It has not been built.
     """
-    path = BUILD / ("static" if static else "linux") / "traffic-gen" / name
-    if not path.exists():
-        raise CapabilityError(f"{path.relative_to(ROOT)} is missing: run `make setup`")
-    return path
+    build = BUILD / ("static" if static else "linux")
+    for folder in TOOL_FOLDERS:
+        if (build / folder / name).exists():
+            return build / folder / name
+    raise CapabilityError(f"{name} is missing in {build.relative_to(ROOT)}: run `make setup`")

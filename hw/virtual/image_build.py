@@ -2,9 +2,9 @@
 """Build the guests' image set from Debian packages: kernels, initramfs and one read-only root for all roles.
 
 Steps: mmdebstrap makes the root (no init system, no kernel package installed) and fetches kernels and
-busybox; the wanted modules are unpacked into the root; PID 1 and bw-setclock are compiled statically; each
-kernel gets an initramfs of a shell and a few modules; mksquashfs packs the root uncompressed, because a guest
-that is emulated reads faster than it decompresses.
+busybox; the wanted modules are unpacked into the root; PID 1, bw-setclock and the other C programs are
+compiled statically; each kernel gets an initramfs of a shell and a few modules; mksquashfs packs the root
+uncompressed, because a guest that is emulated reads faster than it decompresses.
 """
 
 from __future__ import annotations
@@ -19,7 +19,15 @@ from pathlib import Path
 
 from hw.errors import BenchError, CapabilityError
 from hw.virtual import apt_sources, cpio, kernel_modules
-from hw.virtual.image_recipe import RECIPE_FOLDER, SOURCE_FOLDER, Kernel, Recipe
+from hw.virtual.image_recipe import (
+    PROGRAMS,
+    RECIPE_FOLDER,
+    SHARED_FOLDER,
+    SHARED_SOURCES,
+    SOURCE_FOLDER,
+    Kernel,
+    Recipe,
+)
 
 Progress = Callable[[str], None]
 
@@ -152,9 +160,12 @@ def _host_transport_options() -> list[str]:
 def _compile_tools(tree: BuildTree) -> None:
     folder = tree.root / "usr" / "lib" / "benchwright"
     folder.mkdir(parents=True)
-    for name, target in (("bw-init", folder), ("bw-setclock", tree.root / "usr" / "sbin")):
-        source = SOURCE_FOLDER / f"{name}.c"
-        _run(tree, ["gcc", *_COMPILER_FLAGS, "-o", str(target / name), str(source)])
+    shared = [str(SHARED_FOLDER / source) for source in SHARED_SOURCES]
+    for name, sources in PROGRAMS.items():
+        target = folder if name == "bw-init" else tree.root / "usr" / "sbin"
+        own = [str(SOURCE_FOLDER / source) for source in sources]
+        argv = ["gcc", *_COMPILER_FLAGS, f"-I{SHARED_FOLDER}", "-o", str(target / name)]
+        _run(tree, [*argv, *own, *(shared if len(own) > 1 else ()), "-lm"])
     for name in ("poweroff", "reboot", "halt"):
         (tree.root / "usr" / "sbin" / name).symlink_to("../lib/benchwright/bw-init")
 

@@ -15,12 +15,22 @@ from hw.fields import Fields
 REPOSITORY = Path(__file__).resolve().parents[2]
 RECIPE_FOLDER = REPOSITORY / "targets" / "linux-rt" / "image"
 SOURCE_FOLDER = REPOSITORY / "targets" / "linux-rt" / "src"
+SHARED_FOLDER = REPOSITORY / "traffic-gen"
 _TABLES_WITH_LISTS = {
     "root": {"suite", "packages", "exclude"},
     "initramfs": {"busybox_package", "applets", "modules"},
     "modules": {"keep"},
 }
 # Code that decides what an image contains is part of its name, as the recipe is.
+PROGRAMS = {
+    "bw-init": ("bw-init.c",),
+    "bw-setclock": ("bw-setclock.c",),
+    "bw-wander": ("bw-wander.c", "frequency.c", "walk.c"),
+    "bw-ntp-user": ("bw-ntp-user.c", "frequency.c", "ntp_packet.c", "ntp_servo.c"),
+}
+"""Programs that are compiled into the image, and their sources in `SOURCE_FOLDER`."""
+SHARED_SOURCES = ("address.c", "json.c", "options.c")
+"""Sources in `SHARED_FOLDER` that any of them may use."""
 _BUILDER_FILES = ("apt_sources.py", "cpio.py", "image_build.py", "image_recipe.py", "kernel_modules.py")
 
 
@@ -113,6 +123,8 @@ def read_recipe(path: Path = RECIPE_FOLDER / "recipe.toml") -> Recipe:
 def digest() -> str:
     """Return the SHA-256 (hex) of all that an image is made from: recipe, scripts, C sources, builder."""
     files = [p for folder in (RECIPE_FOLDER, SOURCE_FOLDER) for p in sorted(folder.iterdir()) if p.is_file()]
+    shared = [SHARED_FOLDER / source for source in SHARED_SOURCES]
+    files += [file.with_suffix(suffix) for file in shared for suffix in (".c", ".h")]
     files += [Path(__file__).with_name(name) for name in _BUILDER_FILES]
     total = hashlib.sha256()
     for file in files:

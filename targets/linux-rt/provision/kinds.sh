@@ -13,6 +13,7 @@
 kind_known() { # KIND
     case $1 in
     kernel | tool | service | sysctl | governor | idle | offload | coalesce | nic | irq_cpu | irq_priority) return 0 ;;
+    clock | phc | daemon) return 0 ;;
     esac
     return 1
 }
@@ -269,4 +270,69 @@ irq_priority_write() {
         note="chrt refuses $2 for thread $pid"
         return 1
     }
+}
+
+# clock NAME: the kernel's idea of time, as bw-setclock prints it: frequency_ppb (rounded), tick_us, tai_utc_s, status (the bits that
+# can be written). Only in the undo file of a clock stack.
+clock_targets() { targets=$1; }
+clock_read() {
+    note="bw-setclock does not say $1"
+    value=$(bw-setclock 2>/dev/null | sed -n "s/.*\"$1\":\(-\{0,1\}[0-9.]*\).*/\1/p")
+    [ -n "$value" ] || return 1
+    case $1 in
+    frequency_ppb) value=$(printf '%.0f' "$value") ;;
+    status) value=$((value & 255)) ;;
+    esac
+}
+clock_write() {
+    local option="--$1"
+    case $1 in
+    frequency_ppb) option=--frequency-ppb ;;
+    tick_us) option=--tick-us ;;
+    tai_utc_s) option=--tai-utc-s ;;
+    esac
+    bw-setclock "$option" "$2" >/dev/null 2>&1 || {
+        note="bw-setclock refuses $2"
+        return 1
+    }
+}
+
+# phc DEVICE: the frequency correction of a card's clock, in ppb. Only in the undo file of a clock stack.
+phc_targets() { targets=$1; }
+phc_read() {
+    note="$1 has no frequency"
+    value=$(phc_ctl -q "$1" freq 2>/dev/null | sed -n 's/.* \(-\{0,1\}[0-9.]*\)ppb.*/\1/p')
+    [ -n "$value" ] || return 1
+    value=$(printf '%.0f' "$value")
+}
+phc_write() {
+    phc_ctl -q "$1" freq "$2" >/dev/null 2>&1 || {
+        note="phc_ctl refuses $2"
+        return 1
+    }
+}
+
+# daemon NAME: what clock.sh has started under this name; it bears the name in its environment. Only in the undo file of a clock stack.
+daemon_pids() { # NAME
+    grep -lzx "BENCHWRIGHT_DAEMON=$1" /proc/[0-9]*/environ 2>/dev/null | sed 's/[^0-9]//g'
+}
+daemon_targets() { targets=$1; }
+daemon_read() {
+    value=ended
+    [ -z "$(daemon_pids "$1")" ] || value=running
+}
+daemon_write() {
+    local pids tries=40 signal=TERM
+    while pids=$(daemon_pids "$1") && [ -n "$pids" ]; do
+        tries=$((tries - 1))
+        [ "$tries" -gt 0 ] || {
+            note="it does not end"
+            return 1
+        }
+        [ "$tries" -gt 10 ] || signal=KILL
+        # shellcheck disable=SC2086  # one word a process
+        kill "-$signal" $pids 2>/dev/null
+        sleep 0.1
+    done
+    return 0
 }

@@ -22,15 +22,15 @@
 # Exit codes: 0 all is as wanted; 1 something is not; 2 bad argument or settings; 3 not root; 5 another provisioning runs.
 # Files are in ${BENCHWRIGHT_STATE:-/var/lib/benchwright}. Settings are those of the running kernel: a reboot undoes them.
 set -eu
-export LC_ALL=C PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+export LC_ALL=C
 
 HERE=$(cd "$(dirname "$0")" && pwd)
 STATE=${BENCHWRIGHT_STATE:-/var/lib/benchwright}
+export PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:$STATE/bin"
 # shellcheck disable=SC2034  # used by undo.sh
 UNDO=$STATE/undo
 SETTINGS=$HERE/settings.conf
 TEST_INTERFACE=
-LOCK_TIMEOUT_S=10
 
 # shellcheck source=targets/linux-rt/provision/json.sh
 . "$HERE/json.sh"
@@ -38,6 +38,8 @@ LOCK_TIMEOUT_S=10
 . "$HERE/kinds.sh"
 # shellcheck source=targets/linux-rt/provision/undo.sh
 . "$HERE/undo.sh"
+# shellcheck source=targets/linux-rt/provision/items.sh
+. "$HERE/items.sh"
 # shellcheck source=targets/linux-rt/provision/facts.sh
 . "$HERE/facts.sh"
 
@@ -96,30 +98,6 @@ goal_of() {
     [ "$3" = "$goal" ]
 }
 
-# report STATUS KIND PLACE WANTED FOUND CHANGED WHY NOTE: print an item and count it.
-report() {
-    local ok=true
-    items=$((items + 1))
-    case $1 in
-    ok) count_ok=$((count_ok + 1)) ;;
-    wrong)
-        count_wrong=$((count_wrong + 1))
-        ok=false
-        ;;
-    *) count_absent=$((count_absent + 1)) ;;
-    esac
-    [ "$6" = false ] || count_changed=$((count_changed + 1))
-    json=''
-    json_object type item item "$2 $3" status "$1" ok "json:$ok" wanted "$4" found "$5" changed "json:$6" why "$7" note "$8"
-    printf '%s\n' "$json"
-}
-
-report_summary() {
-    json_object type summary verb "$1" items "json:$items" ok "json:$count_ok" wrong "json:$count_wrong" \
-        not_applicable "json:$count_absent" changed "json:$count_changed"
-    printf '%s\n' "$json"
-}
-
 # visit MODE KIND NAME WANTED WHY: check or apply one setting at all of its places.
 visit() {
     local mode=$1 kind=$2 wanted=$4 why=$5 target targets='' note='' value='' goal='' found
@@ -148,31 +126,6 @@ visit() {
 visit_check() { visit check "$@"; }
 visit_apply() { visit apply "$@"; }
 
-# put_back KIND TARGET OLD: restore one place; return 1 if it is not as it was.
-put_back() {
-    local kind=$1 target=$2 old=$3 value='' note='' found
-    if ! kind_known "$kind" || ! "${kind}_read" "$target"; then
-        report 'not applicable' "$kind" "$target" "$old" '' false 'as it was before' "$note"
-        return 0
-    fi
-    found=$value
-    if [ "$found" = "$old" ]; then
-        report ok "$kind" "$target" "$old" "$found" false 'as it was before' ''
-    elif "${kind}_write" "$target" "$old" && "${kind}_read" "$target" && [ "$value" = "$old" ]; then
-        report ok "$kind" "$target" "$old" "$found" true 'as it was before' ''
-    else
-        report wrong "$kind" "$target" "$old" "$found" false 'as it was before' "${note:-it did not stay}"
-        return 1
-    fi
-}
-
-lock_state() {
-    mkdir -p "$STATE"
-    exec 9>"$STATE/lock"
-    flock -w "$LOCK_TIMEOUT_S" 9 || die 5 "another provisioning holds $STATE/lock"
-}
-
-items=0 count_ok=0 count_wrong=0 count_absent=0 count_changed=0
 while [ $# -gt 0 ]; do
     case $1 in
     --interface | --settings)
@@ -205,6 +158,10 @@ apply)
     ;;
 restore)
     lock_state
+    # The clock stack first, if one was left running: it came last.
+    UNDO=$STATE/clock.undo
+    undo_replay put_back || :
+    UNDO=$STATE/undo
     undo_replay put_back || :
     report_summary restore
     ;;

@@ -2,10 +2,11 @@
 /*
  * bw-setclock - give this machine's CLOCK_REALTIME a known error, and its kernel the TAI offset
  *
- *   bw-setclock [--step-ns N] [--frequency-ppb N] [--tai-utc-s N]
+ *   bw-setclock [--step-ns N] [--tick-us N] [--frequency-ppb N] [--tai-utc-s N] [--status N]
  *
- * Steps the clock by N ns (positive: the clock is put ahead), sets its frequency correction (positive: it runs fast)
- * and TAI - UTC, in this order, then prints what the kernel holds as one JSON object. Without options it only prints.
+ * Steps the clock by N ns (positive: the clock is put ahead), sets the length of a tick, the frequency correction (positive: the
+ * clock runs fast), TAI - UTC and the status bits of adjtimex(2) that can be written, in this order, then prints what the kernel
+ * holds as one JSON object. Without options it only prints.
  * A frequency within +-500 ppm is set exactly to 2^-16 ppm (adjtimex(2), ADJ_FREQUENCY).
  *
  * Exit codes: 0 done, 2 bad argument, 3 not permitted or not possible on this machine.
@@ -23,6 +24,10 @@
 #define STEP_MAX_NS (INT64_C(400) * 86400 * NS_PER_S)
 #define FREQUENCY_MAX_PPB 500000
 #define TAI_UTC_MAX_S 1000
+/* What the kernel takes: 10 % around the tick of 100 Hz. */
+#define TICK_MIN_US 9000
+#define TICK_MAX_US 11000
+#define STATUS_MAX 255
 
 enum exit_code { EXIT_DONE = 0, EXIT_BAD_INPUT = 2, EXIT_MISSING_CAPABILITY = 3 };
 
@@ -32,12 +37,14 @@ struct option_row {
 	int64_t max;
 };
 
-enum option_index { STEP_NS, FREQUENCY_PPB, TAI_UTC_S, OPTIONS };
+enum option_index { STEP_NS, TICK_US, FREQUENCY_PPB, TAI_UTC_S, STATUS, OPTIONS };
 
 static const struct option_row option_rows[OPTIONS] = {
 	[STEP_NS] = { "--step-ns", -STEP_MAX_NS, STEP_MAX_NS },
+	[TICK_US] = { "--tick-us", TICK_MIN_US, TICK_MAX_US },
 	[FREQUENCY_PPB] = { "--frequency-ppb", -FREQUENCY_MAX_PPB, FREQUENCY_MAX_PPB },
 	[TAI_UTC_S] = { "--tai-utc-s", 0, TAI_UTC_MAX_S },
+	[STATUS] = { "--status", 0, STATUS_MAX },
 };
 
 struct request {
@@ -96,6 +103,20 @@ static int clock_step(int64_t step_ns)
 	return adjtimex(&tx) < 0 ? -errno : 0;
 }
 
+static int clock_set_tick(int64_t tick_us)
+{
+	struct timex tx = { .modes = ADJ_TICK, .tick = tick_us };
+
+	return adjtimex(&tx) < 0 ? -errno : 0;
+}
+
+static int clock_set_status(int64_t status)
+{
+	struct timex tx = { .modes = ADJ_STATUS, .status = (int)status };
+
+	return adjtimex(&tx) < 0 ? -errno : 0;
+}
+
 static int clock_set_frequency(int64_t frequency_ppb)
 {
 	struct timex tx = { .modes = ADJ_FREQUENCY };
@@ -132,10 +153,14 @@ int main(int argc, char **argv)
 		return EXIT_BAD_INPUT;
 	if (request.given[STEP_NS])
 		err = clock_step(request.value[STEP_NS]);
+	if (!err && request.given[TICK_US])
+		err = clock_set_tick(request.value[TICK_US]);
 	if (!err && request.given[FREQUENCY_PPB])
 		err = clock_set_frequency(request.value[FREQUENCY_PPB]);
 	if (!err && request.given[TAI_UTC_S])
 		err = clock_set_tai(request.value[TAI_UTC_S]);
+	if (!err && request.given[STATUS])
+		err = clock_set_status(request.value[STATUS]);
 	if (!err)
 		err = clock_print();
 	if (err) {

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bw-wander - make a clock wrong by an unknown, wandering frequency, as a real oscillator is
+ *
+ * All guests of a virtual bench share one oscillator: a client that lost its server would keep time by what is that very
+ * server's oscillator. This program gives a server (or, with --phc, the clock of a network card) an error of its own: a base
+ * frequency drawn at random, and a random walk. Each setting goes to stdout as NDJSON: the truth, for the report afterwards.
+ * At its end, by SIGTERM, SIGINT or SIGHUP too, the former frequency is set again.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/timex.h>
+#include <time.h>
+
+#include "frequency.h"
+#include "json.h"
+#include "options.h"
+#include "walk.h"
+
+#define TOOL "bw-wander"
+#define NS_PER_S INT64_C(1000000000)
+#define NS_PER_MS INT64_C(1000000)
+#define BASE_MAX_PPB 500000
+
+enum { TAI_UTC_DEFAULT_S = 37, INTERVAL_DEFAULT_MS = 1000, SIMULATED_STEPS_MAX = 10000000 };
+
+struct wander {
+	const char *phc;
+	int64_t base_max_ppb, walk_ppb, seed, interval_ms, duration_ms, simulate_steps;
+	struct frequency_clock clock;
+	double former_ppb;
+	struct walk walk;
+	struct json json;
+	int64_t settings;
+};
+
+static int64_t clock_ns(clockid_t id)
+{
+	struct timespec now;
+
+	clock_gettime(id, &now);
+	return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/* TAI as this machine's own clock, which may be the one that wanders, has it. */
+static int64_t tai_now_ns(void)
+{
+	struct timex tx = { .modes = 0 };
+	int tai_utc_s = adjtimex(&tx) < 0 || !tx.tai ? TAI_UTC_DEFAULT_S : tx.tai;
+
+	return clock_ns(CLOCK_REALTIME) + tai_utc_s * NS_PER_S;
+}
+
+static int seed_draw(int64_t *seed)
+{
+	uint64_t bits;
+
+	if (getrandom(&bits, sizeof(bits), 0) != (ssize_t)sizeof(bits))
+		return -errno;
+	*seed = (int64_t)(bits >> 1);
+	return 0;
+}
+
+static const char *clock_name(const struct wander *wander)
+{
+	return wander->phc ? wander->phc : "realtime";
+}
+
+static int log_ready(struct wander *wander)
+{
+	struct json *json = &wander->json;
+
+	json_object_open(json, NULL);
+	json_string(json, "type", "ready");
+	json_string(json, "tool", TOOL);
+	json_string(json, "clock", clock_name(wander));
+	json_int(json, "seed", wander->seed);
+	json_int(json, "base_ppb_max", wander->base_max_ppb);
+	json_int(json, "walk_ppb_per_sqrt_s", wander->walk_ppb);
+	json_int(json, "interval_ms", wander->interval_ms);
+	json_double(json, "former_ppb", wander->former_ppb);
+	json_double(json, "base_ppb", wander->walk.base_ppb);
+	json_object_close(json);
+	return json_line_end(json);
+}
+
+static int log_setting(struct wander *wander, bool simulated)
+{
+	struct json *json = &wander->json;
+
+	json_object_open(json, NULL);
+	json_string(json, "type", "setting");
+	if (!simulated) {
+		json_int(json, "time_tai_ns", tai_now_ns());
+		json_int(json, "monotonic_ns", clock_ns(CLOCK_MONOTONIC));
+	}
+	json_int(json, "number", wander->settings);
+	json_double(json, "error_ppb", wander->walk.error_ppb);
+	json_double(json, "frequency_ppb", wander->former_ppb + wander->walk.error_ppb);
+	json_bool(json, "clipped", wander->walk.clipped);
+	json_object_close(json);
+	return json_line_end(json);
+}
+
+static int log_result(struct wander *wander, bool complete)
+{
+	struct json *json = &wander->json;
+	double now_ppb;
+	int err = frequency_get(&wander->clock, &now_ppb);
+
+	json_object_open(json, NULL);
+	json_string(json, "type", "result");
+	json_string(json, "tool", TOOL);
+	json_bool(json, "complete", complete);
+	json_int(json, "settings", wander->settings);
+	if (err)
+		json_null(json, "restored_ppb");
+	else
+		json_double(json, "restored_ppb", now_ppb);
+	json_object_close(json);
+	return json_line_end(json);
+}
+
+/* Set what the walk says now, and log it. Returns 0 or -errno. */
+static int setting_make(struct wander *wander)
+{
+	int err = frequency_set(&wander->clock, wander->former_ppb + wander->walk.error_ppb);
+
+	if (err)
+		return err;
+	err = log_setting(wander, false);
+	wander->settings++;
+	return err;
+}
+
+static void walk_begin(struct wander *wander)
+{
+	/* The former correction stands: what is added is the error. */
+	double bound_ppb = wander->clock.max_ppb - (wander->former_ppb < 0 ? -wander->former_ppb : wander->former_ppb);
+
+	walk_init(&wander->walk, (uint64_t)wander->seed, (double)wander->base_max_ppb, (double)wander->walk_ppb,
+		  (double)wander->interval_ms / 1000.0, bound_ppb);
+}
+
+static int simulate(struct wander *wander)
+{
+	int err;
+
+	wander->clock = (struct frequency_clock){ CLOCK_REALTIME, -1, BASE_MAX_PPB };
+	walk_begin(wander);
+	err = log_ready(wander);
+	for (; !err && wander->settings < wander->simulate_steps; wander->settings++) {
+		if (wander->settings)
+			walk_step(&wander->walk);
+		err = log_setting(wander, true);
+	}
+	return err;
+}
+
+/* Wait until a time of CLOCK_MONOTONIC. Returns true when a signal to end came first. */
+static bool end_comes_before(const sigset_t *ends, int64_t deadline_ns)
+{
+	for (;;) {
+		int64_t left_ns = deadline_ns - clock_ns(CLOCK_MONOTONIC);
+		struct timespec left = { 0 };
+
+		if (left_ns > 0)
+			left = (struct timespec){ left_ns / NS_PER_S, left_ns % NS_PER_S };
+		if (sigtimedwait(ends, NULL, &left) > 0)
+			return true;
+		if (errno == EAGAIN && left_ns <= 0)
+			return false;
+	}
+}
+
+/* Make settings until the end. Returns 0 or -errno; *complete: the duration has passed, no signal came. */
+static int settings_run(struct wander *wander, const sigset_t *ends, bool *complete)
+{
+	int64_t begin_ns = clock_ns(CLOCK_MONOTONIC);
+
+	for (int64_t number = 1;; number++) {
+		int64_t elapsed_ms = number * wander->interval_ms;
+		bool last = wander->duration_ms && elapsed_ms >= wander->duration_ms;
+		int err;
+
+		if (end_comes_before(ends, begin_ns + (last ? wander->duration_ms : elapsed_ms) * NS_PER_MS))
+			return 0;
+		if (last) {
+			*complete = true;
+			return 0;
+		}
+		walk_step(&wander->walk);
+		err = setting_make(wander);
+		if (err)
+			return err;
+	}
+}
+
+static int wander_run(struct wander *wander)
+{
+	bool complete = wander->duration_ms == 0; /* without an end a signal is the regular one */
+	sigset_t ends;
+	int err, restored;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGHUP);
+	sigprocmask(SIG_BLOCK, &ends, NULL);
+	err = frequency_open(&wander->clock, wander->phc);
+	if (err)
+		return err;
+	err = frequency_get(&wander->clock, &wander->former_ppb);
+	if (!err) {
+		walk_begin(wander);
+		err = log_ready(wander);
+	}
+	if (!err) {
+		err = setting_make(wander);
+		if (!err)
+			err = settings_run(wander, &ends, &complete);
+		restored = frequency_set(&wander->clock, wander->former_ppb);
+		if (!err)
+			err = restored;
+		if (!err)
+			err = log_result(wander, complete);
+	}
+	frequency_close(&wander->clock);
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	struct wander wander = { .seed = -1, .interval_ms = INTERVAL_DEFAULT_MS };
+	const struct option options[] = {
+		{ "base-ppb-max", OPTION_INT, &wander.base_max_ppb, 0, BASE_MAX_PPB, "N",
+		  "base error: uniform within plus or minus N ppb (0)", false },
+		{ "walk-ppb-per-sqrt-s", OPTION_INT, &wander.walk_ppb, 0, 100000, "N",
+		  "random walk: standard deviation after one second, in ppb (0)", false },
+		{ "seed", OPTION_INT, &wander.seed, 0, INT64_MAX, "N", "repeat a run (default: a random seed, logged)", false },
+		{ "interval-ms", OPTION_INT, &wander.interval_ms, 10, 3600000, "N", "between two settings (1000)", false },
+		{ "duration-ms", OPTION_INT, &wander.duration_ms, 0, INT64_C(1000000000000), "N",
+		  "end after N ms; 0: at SIGTERM (0)", false },
+		{ "phc", OPTION_TEXT, &wander.phc, 0, 0, "PATH", "the clock of a network card, not CLOCK_REALTIME", false },
+		{ "simulate-steps", OPTION_INT, &wander.simulate_steps, 0, SIMULATED_STEPS_MAX, "N",
+		  "only print N settings; touch no clock", false },
+		{ 0 },
+	};
+	const struct command command = {
+		TOOL, "--base-ppb-max N --walk-ppb-per-sqrt-s N [options]",
+		"Makes CLOCK_REALTIME wrong by a random frequency that wanders, and logs each setting as NDJSON.\n"
+		"The error is added to the correction found; SIGTERM ends it, and the former correction is set again.\n"
+		"ppb positive: the clock runs fast. Exit codes: 0 done, 2 bad input, 3 not permitted or no such clock.\n",
+		options, 0, 0,
+	};
+	int parsed = options_parse(&command, argc, argv, NULL);
+	int err;
+
+	if (parsed < 0)
+		return options_exit_code(parsed);
+	if (wander.seed < 0 && seed_draw(&wander.seed)) {
+		fprintf(stderr, TOOL ": no random seed: %s\n", strerror(errno));
+		return EXIT_CAPABILITY;
+	}
+	json_init(&wander.json, stdout);
+	err = wander.simulate_steps ? simulate(&wander) : wander_run(&wander);
+	if (err) {
+		fprintf(stderr, TOOL ": %s: %s\n", clock_name(&wander), strerror(-err));
+		return EXIT_CAPABILITY;
+	}
+	return EXIT_DONE;
+}

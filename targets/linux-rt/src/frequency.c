@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE /* clock_adjtime */
+#include "frequency.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/ptp_clock.h>
+#include <math.h>
+#include <sys/ioctl.h>
+#include <sys/timex.h>
+#include <unistd.h>
+
+#define SYSTEM_CLOCK_MAX_PPB 500000.0
+/* timex.freq is in units of 2^-16 ppm. */
+#define UNITS_PER_PPB (65536.0 / 1000.0)
+
+/* A file descriptor of a PHC as a clock: clock_gettime(2), "Dynamic clocks". */
+static clockid_t clock_of_fd(int fd)
+{
+	return (clockid_t)((~(unsigned int)fd << 3) | 3u);
+}
+
+int frequency_open(struct frequency_clock *clock, const char *phc)
+{
+	struct ptp_clock_caps caps;
+
+	if (!phc) {
+		*clock = (struct frequency_clock){ CLOCK_REALTIME, -1, SYSTEM_CLOCK_MAX_PPB };
+		return 0;
+	}
+	clock->fd = open(phc, O_RDWR | O_CLOEXEC);
+	if (clock->fd < 0)
+		return -errno;
+	if (ioctl(clock->fd, PTP_CLOCK_GETCAPS, &caps)) {
+		frequency_close(clock);
+		return -ENODEV;
+	}
+	if (caps.max_adj <= 0) {
+		frequency_close(clock);
+		return -ENOTSUP;
+	}
+	clock->id = clock_of_fd(clock->fd);
+	clock->max_ppb = caps.max_adj;
+	return 0;
+}
+
+void frequency_close(struct frequency_clock *clock)
+{
+	if (clock->fd >= 0)
+		close(clock->fd);
+	clock->fd = -1;
+}
+
+int frequency_get(const struct frequency_clock *clock, double *ppb)
+{
+	struct timex tx = { .modes = 0 };
+
+	if (clock_adjtime(clock->id, &tx) < 0)
+		return -errno;
+	*ppb = (double)tx.freq / UNITS_PER_PPB;
+	return 0;
+}
+
+int frequency_set(const struct frequency_clock *clock, double ppb)
+{
+	struct timex tx = { .modes = ADJ_FREQUENCY };
+
+	if (!(fabs(ppb) <= clock->max_ppb))
+		return -ERANGE;
+	tx.freq = lround(ppb * UNITS_PER_PPB);
+	return clock_adjtime(clock->id, &tx) < 0 ? -errno : 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The frequency correction of a clock of this machine: CLOCK_REALTIME, or the clock of a network card (PHC).
+ *
+ * Parts per billion; positive: the clock runs faster than its oscillator (adjtimex(2), ADJ_FREQUENCY).
+ */
+#ifndef BW_FREQUENCY_H
+#define BW_FREQUENCY_H
+
+#include <time.h>
+
+struct frequency_clock {
+	clockid_t id;
+	int fd;           /* of the PHC's device; -1: the system clock */
+	double max_ppb;   /* largest correction either way */
+};
+
+/**
+ * Open a clock.
+ *
+ * @param phc  device of a PHC, such as /dev/ptp0; NULL: CLOCK_REALTIME
+ * @return 0 or -errno: -ENODEV not a PHC, -ENOTSUP it cannot be steered, what open(2) says otherwise
+ */
+int frequency_open(struct frequency_clock *clock, const char *phc);
+void frequency_close(struct frequency_clock *clock);
+
+/** Read the correction in force. @return 0 or -errno */
+int frequency_get(const struct frequency_clock *clock, double *ppb);
+
+/** Set the correction, to 2^-16 ppm. @return 0 or -errno: -EPERM, -ERANGE beyond max_ppb */
+int frequency_set(const struct frequency_clock *clock, double ppb);
+
+#endif
