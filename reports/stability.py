@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """MTIE, TDEV and ADEV of a series of clock offsets, all octaves in one go.
 
-Definitions: MTIE and TDEV ITU-T G.810, clauses 4.5.12 to 4.5.14 and appendix II; TDEV and overlapping ADEV
+Definitions: MTIE and TDEV ITU-T G.810, clause 4.5 and appendix II; TDEV and overlapping ADEV
 NIST SP 1065, equations (15) and (11). Every window lies inside one stretch: TDEV and ADEV take the mean over
 the squares of all stretches, MTIE the largest of all. Sums are exact (integers), only squares are floats.
 """

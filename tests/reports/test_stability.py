@@ -100,7 +100,7 @@ def test_any_factor_equals_the_definition(values: list[int], factors: list[int])
 
 
 def test_white_phase_noise_has_the_known_curves() -> None:
-    """White PM of deviation s: TDEV = s / sqrt(m), ADEV = s sqrt(3) / tau (NIST SP 1065, table 7 and 8)."""
+    """White PM of deviation s: TDEV = s / sqrt(m), ADEV = s sqrt(3) / tau."""
     deviation = 1000.0
     offsets = np.random.default_rng(5).normal(0, deviation, 200_000)
     series = ClockSeries.regular(NS_PER_S, offsets)
