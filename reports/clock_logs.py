@@ -369,7 +369,8 @@ def _scaled(text: str, factor: int) -> int:
 def read_ntp_user(text: str) -> ClockLog:
     """Read the log of bw-ntp-user: one JSON object a line, of which those of type `poll` are measurements.
 
-    Its offset is + = client ahead, its delay the round trip of NTP (RFC 5905).
+    Its offset is + = client ahead, its delay the round trip of NTP (RFC 5905). Its freq_ppb is the correction
+    in force (adjtimex: + = the clock is made faster than its oscillator), so its sign is turned here.
     """
     return _read(text, "bw-ntp-user", "tai", _ntp_user_line)
 
@@ -394,7 +395,7 @@ def _ntp_user_line(line: str) -> _Found:
         _whole(answer, "time_tai_ns"),
         source,
         _whole(answer, "offset_ns"),
-        _real_or_nan(answer, "freq_ppb"),
+        -_real_or_nan(answer, "freq_ppb"),
         _real_or_nan(answer, "delay_ns") / 2,
         state,
     )

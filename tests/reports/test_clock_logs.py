@@ -229,13 +229,14 @@ def poll(**changed: Any) -> str:
 
 
 def test_ntp_user() -> None:
+    """A correction of -12.5 ppb slows the clock down: its oscillator is taken for 12.5 ppb fast."""
     log = read_ntp_user(
         '{"type":"start","server":"10.0.0.1"}\n' + poll() + poll(delay_ns=None, freq_ppb=None)
     )
     servo = only(log)
     assert (servo.program, servo.clock, log.other, log.damaged) == ("bw-ntp-user", "tai", 1, 0)
     assert servo.offset_ns.tolist() == [1500, 1500]
-    assert (servo.path_delay_ns[0], servo.freq_ppb[0], servo.state[0]) == (120_000.5, -12.5, "locked")
+    assert (servo.path_delay_ns[0], servo.freq_ppb[0], servo.state[0]) == (120_000.5, 12.5, "locked")
     assert math.isnan(servo.path_delay_ns[1])
     assert math.isnan(servo.freq_ppb[1])
 
