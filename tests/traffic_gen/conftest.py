@@ -42,3 +42,27 @@ def bw_traffic(repository: Path) -> Path:
 def toml_dump(repository: Path) -> Path:
     """Return the program that prints what the C reader of TOML sees."""
     return _program(repository, "linux", "tests/traffic_gen/toml-dump")
+
+
+@pytest.fixture(scope="session")
+def bw_clock(repository: Path) -> Path:
+    """Return the program that compares clocks."""
+    return _program(repository, "linux", "traffic-gen/bw-clock")
+
+
+@pytest.fixture(scope="session")
+def checked_bw_clock(repository: Path) -> Path:
+    """Return it under sanitizers."""
+    return _program(repository, "asan", "traffic-gen/bw-clock")
+
+
+@pytest.fixture(scope="session")
+def static_bw_clock(repository: Path) -> Path:
+    """Return it as it is put on targets."""
+    return _program(repository, "static", "traffic-gen/bw-clock")
+
+
+@pytest.fixture(scope="session")
+def example_clock(repository: Path) -> Path:
+    """Return the worked example of a plug-in."""
+    return _program(repository, "linux", "traffic-gen/clock/example-clock.so")

@@ -27,6 +27,18 @@ static void say(char *error, size_t error_bytes, const char *path, const char *w
 	snprintf(error, error_bytes, "%s: %s", path, what);
 }
 
+static const char *page_failure(int err)
+{
+	switch (err) {
+	case -EMSGSIZE:
+		return "shorter than a timecard's page";
+	case -ENOTSUP:
+		return "this system has no shared pages";
+	default:
+		return strerror(-err);
+	}
+}
+
 /* Choose the units of the host's counter that this machine's one runs with. */
 static int choose_unit(struct card *card)
 {
@@ -55,15 +67,15 @@ int card_open(struct card *card, const char *path, char *error, size_t error_byt
 	if (!path) {
 		err = port_page_find(found, sizeof(found));
 		if (err) {
-			say(error, error_bytes, "card", err == -ENODEV ? "this machine has no ivshmem device (1af4:1110)" :
-								       strerror(-err));
+			say(error, error_bytes, "card",
+			    err == -ENODEV ? "this machine has no ivshmem device (1af4:1110)" : page_failure(err));
 			return err;
 		}
 		path = found;
 	}
 	err = port_page_map(path, CARD_PAGE_BYTES, false, &card->mapping);
 	if (err) {
-		say(error, error_bytes, path, err == -EMSGSIZE ? "shorter than a timecard's page" : strerror(-err));
+		say(error, error_bytes, path, page_failure(err));
 		return err;
 	}
 	card->page = card->mapping.address;

@@ -266,7 +266,10 @@ static int open_pages(struct server *server)
 		if (!err)
 			err = port_page_lock(&served->mapping, CARD_LOCK_SERVE, 0);
 		if (err) {
-			fprintf(stderr, TOOL ": %s: %s\n", served->path, err == -EBUSY ? "another server has it" : strerror(-err));
+			fprintf(stderr, TOOL ": %s: %s\n", served->path,
+				err == -EBUSY   ? "another server has it" :
+				err == -ENOTSUP ? "this system has no shared pages" :
+						  strerror(-err));
 			return err;
 		}
 		served->page = served->mapping.address;

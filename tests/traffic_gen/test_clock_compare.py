@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bw-clock compare and latency on this machine's own clocks and on a clock that a plug-in makes up."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.traffic_gen.clock_page import finish, run, started
+
+MEMORY_BYTES = 32 * 2**20
+FAST = ("--iterations", "3000", "--pause-max-us", "20")
+
+
+def test_two_clocks_of_one_kernel_agree(bw_clock: Path) -> None:
+    code, result, _ = run(bw_clock, "compare", "--device", "realtime", "--reference", "tai", *FAST)
+    assert code == 0
+    assert result["complete"]
+    assert result["valid"]
+    assert result["invalid_reasons"] == []
+    assert (result["read"], result["phc_read"]) == ("bracketed", None)
+    assert result["iterations"] == result["offset"]["n"] == result["window"]["n"] == 3000
+    assert result["discarded"] == 0
+    # They are one clock: the device is read between the two readings of the reference.
+    assert abs(result["offset"]["p50_ns"]) <= result["window"]["p50_ns"]
+    assert result["window"]["min_ns"] >= 0
+    assert result["device"]["tai_utc_s"] == result["reference"]["tai_utc_s"] == 37
+    assert result["reference_bound_ns"] is None
+    assert result["memory"]["rss_end_bytes"] <= MEMORY_BYTES
+
+
+def test_sequential_reads_the_device_first(bw_clock: Path) -> None:
+    code, result, _ = run(
+        bw_clock, "compare", "--device", "tai", "--reference", "tai", "--read", "sequential", *FAST
+    )
+    assert code == 0
+    # The reference is read later, so the device seems behind: the paper's positive sign is our negative one.
+    assert result["offset"]["max_ns"] <= 0
+    assert result["offset"]["n"] == 3000
+    assert result["window"]["n"] == 0
+
+
+def test_filtered_reads_are_counted(bw_clock: Path) -> None:
+    common = ("compare", "--device", "realtime", "--reference", "tai", "--read", "filtered", *FAST)
+    _, loose, _ = run(bw_clock, *common, "--filter-ns", "1000000000")
+    limit_ns = loose["window"]["p50_ns"]
+    code, result, _ = run(bw_clock, *common, "--filter-ns", str(limit_ns))
+    assert code in (0, 4)
+    assert result["offset"]["n"] + result["discarded"] == result["iterations"] == 3000
+    assert result["discarded"] > 0
+    assert result["filter_ns"] == limit_ns
+    if result["offset"]["n"]:
+        assert result["window"]["max_ns"] <= limit_ns
+        assert max(-result["offset"]["min_ns"], result["offset"]["max_ns"]) <= limit_ns
+
+
+def test_nothing_left_after_the_filter_is_invalid(bw_clock: Path) -> None:
+    code, result, _ = run(
+        bw_clock, "compare", "--device", "realtime", "--reference", "tai", "--read", "filtered",
+        "--filter-ns", "1", "--iterations", "200", "--pause-max-us", "0",
+    )  # fmt: skip
+    assert code == 4
+    assert result["valid"] is False
+    assert result["discarded"] == 200
+    assert "filter-ns" in result["invalid_reasons"][0]
+    assert result["offset"]["mean_ns"] is None
+
+
+@pytest.mark.parametrize("clock", ["monotonic-raw", "tsc", "realtime-coarse"])
+def test_other_clocks(bw_clock: Path, clock: str) -> None:
+    code, result, _ = run(bw_clock, "compare", "--device", clock, "--reference", "tai", *FAST)
+    assert code == 0
+    assert result["device"]["kind"] == clock
+    # Set to TAI at the begin, or a coarse reading of it: far nearer than TAI and UTC are.
+    assert abs(result["offset"]["p50_ns"]) < 10**9
+
+
+def test_series_has_every_sample(bw_clock: Path) -> None:
+    code, result, _ = run(
+        bw_clock, "compare", "--device", "realtime", "--reference", "tai", "--duration-ms", "1500",
+        "--pause-max-us", "200", "--series-interval-ms", "10",
+    )  # fmt: skip
+    assert code == 0
+    series = result["series"]
+    assert series["columns"] == ["time_tai_ns", "n", "mean_ns", "min_ns", "max_ns"]
+    rows = series["rows"]
+    assert sum(row[1] for row in rows) == result["offset"]["n"]
+    assert min(row[3] for row in rows) == result["offset"]["min_ns"]
+    assert max(row[4] for row in rows) == result["offset"]["max_ns"]
+    assert all(row[3] <= row[2] <= row[4] for row in rows)
+    assert all((row[0] - result["start_tai_ns"]) % series["interval_ns"] == 0 for row in rows)
+    assert [row[0] for row in rows] == sorted({row[0] for row in rows})
+
+
+def test_memory_does_not_grow(bw_clock: Path) -> None:
+    """Two million samples at an interval that is halved often."""
+    code, result, _ = run(
+        bw_clock, "compare", "--device", "realtime", "--reference", "tai", "--iterations", "2000000",
+        "--pause-max-us", "0", "--series-interval-ms", "1",
+    )  # fmt: skip
+    assert code == 0
+    assert result["offset"]["n"] == 2_000_000
+    assert result["memory"]["rss_end_bytes"] <= MEMORY_BYTES
+    assert result["memory"]["rss_end_bytes"] - result["memory"]["rss_start_bytes"] <= 2**21
+
+
+def test_signal_ends_a_run_early(bw_clock: Path) -> None:
+    arguments = ("--device", "realtime", "--reference", "tai", "--duration-ms", "60000")
+    with started(bw_clock, "compare", *arguments) as process:
+        time.sleep(0.3)
+        code, result = finish(process)
+    assert code == 4
+    assert result["complete"] is False
+    assert result["valid"] is True
+    assert result["offset"]["n"] > 0
+
+
+def test_time_without_samples_is_a_gap(bw_clock: Path) -> None:
+    arguments = ("--device", "realtime", "--reference", "tai", "--duration-ms", "60000", "--gap-ms", "400")
+    with started(bw_clock, "compare", *arguments, "--series-interval-ms", "50") as process:
+        time.sleep(0.3)
+        process.send_signal(signal.SIGSTOP)
+        stopped_ns = time.monotonic_ns()
+        time.sleep(0.8)
+        process.send_signal(signal.SIGCONT)
+        held_ns = time.monotonic_ns() - stopped_ns
+        time.sleep(0.3)
+        _, result = finish(process)
+    longest_ns = max(gap["to_tai_ns"] - gap["from_tai_ns"] for gap in result["gaps"])
+    assert longest_ns >= 0.9 * held_ns - 5_000_000
+    times = [row[0] for row in result["series"]["rows"]]
+    assert max(later - earlier for earlier, later in itertools.pairwise(times)) >= 400_000_000
+
+
+@pytest.mark.parametrize("read", ["sequential", "bracketed", "filtered"])
+@pytest.mark.parametrize("offset_ns", [5_000_000, -5_000_000])
+def test_plugin_that_is_ahead_is_positive(
+    bw_clock: Path, example_clock: Path, read: str, offset_ns: int
+) -> None:
+    clock = f"plugin:{example_clock},offset_ns={offset_ns},bound_ns=25"
+    code, ahead, _ = run(bw_clock, "compare", "--device", clock, "--reference", "tai", "--read", read, *FAST)
+    assert code in (0, 4)  # no window may be as short as the filter's default on a slow machine
+    assert ahead["device"]["plugin"] == "example"
+    assert ahead["device"]["facts"]["serial_number"] == "EXAMPLE-0001"
+    if ahead["offset"]["n"]:
+        assert abs(ahead["offset"]["p50_ns"] - offset_ns) < abs(offset_ns) / 5
+    code, behind, _ = run(bw_clock, "compare", "--device", "tai", "--reference", clock, "--read", read, *FAST)
+    if behind["offset"]["n"]:
+        assert abs(behind["offset"]["p50_ns"] + offset_ns) < abs(offset_ns) / 5
+    assert behind["reference_bound_ns"] == 25
+
+
+@pytest.mark.parametrize("step_ns", [3_000_000, -700_000_000])
+def test_step_is_found(bw_clock: Path, example_clock: Path, step_ns: int) -> None:
+    clock = f"plugin:{example_clock},step_ns={step_ns},step_after=1500"
+    arguments = ("--device", clock, "--reference", "tai", "--step-threshold-us", "1000", *FAST)
+    code, result, _ = run(bw_clock, "compare", *arguments)
+    assert code == 0
+    (step,) = result["steps"]
+    assert abs(step["step_ns"] - step_ns) < abs(step_ns) / 5
+    assert result["steps_dropped"] == 0
+    before = [
+        row
+        for row in result["series"]["rows"]
+        if row[0] + result["series"]["interval_ns"] < step["time_tai_ns"]
+    ]
+    after = [row for row in result["series"]["rows"] if row[0] > step["time_tai_ns"]]
+    assert all(abs(row[2]) < abs(step_ns) / 2 for row in before)
+    assert all(abs(row[2]) > abs(step_ns) / 2 for row in after)
+
+
+def test_clock_that_fails_in_mid_run(bw_clock: Path, example_clock: Path) -> None:
+    clock = f"plugin:{example_clock},fail_after=500"
+    code, result, _ = run(bw_clock, "compare", "--device", clock, "--reference", "tai", *FAST)
+    assert code == 4
+    assert result["valid"] is False
+    assert result["complete"] is False
+    assert result["offset"]["n"] == 500
+    assert "device could not be read any more" in result["invalid_reasons"][0]
+
+
+@pytest.mark.parametrize(
+    ("clock", "code", "text"),
+    [
+        ("sundial", 2, "unknown clock"),
+        ("tsc:1", 2, "unknown clock"),
+        ("phc", 2, "unknown clock"),
+        ("card:", 2, "unknown clock"),
+        ("plugin:", 2, "unknown clock"),
+        ("plugin:,x=1", 2, "no path"),
+        ("plugin:/nowhere/clock.so", 3, "clock.so"),
+        ("plugin:libm.so.6", 3, "libm.so.6"),
+        ("phc:/dev/ptp99", 3, "no such device"),
+        ("phc:/dev/null", 3, "not a PTP hardware clock"),
+        ("card:/nowhere/page", 3, "No such file"),
+    ],
+)
+def test_clocks_that_are_not_there(bw_clock: Path, clock: str, code: int, text: str) -> None:
+    found, _, errors = run(bw_clock, "compare", "--device", clock, "--reference", "tai")
+    assert (found, len(errors.splitlines())) == (code, 1)
+    assert text in errors
+    found, _, errors = run(bw_clock, "latency", "--clock", clock)
+    assert found == code
+    assert text in errors
+
+
+def test_plugin_with_bad_arguments(bw_clock: Path, example_clock: Path) -> None:
+    for arguments in ("offset_ns=", "offset_ns=1x", "colour=red", "offset_ns=99999999999999999999"):
+        found, _, errors = run(
+            bw_clock, "compare", "--device", f"plugin:{example_clock},{arguments}", "--reference", "tai"
+        )
+        assert found == 2
+        assert "no argument of the example" in errors
+
+
+def test_object_without_the_interface(bw_clock: Path) -> None:
+    libm = next(Path("/lib").rglob("libm.so.6"))
+    found, _, errors = run(bw_clock, "compare", "--device", f"plugin:{libm}", "--reference", "tai")
+    assert found == 3
+    assert "bw_clock_plugin" in errors
+
+
+def test_static_build_loads_no_plugins(static_bw_clock: Path, example_clock: Path) -> None:
+    found, _, errors = run(
+        static_bw_clock, "compare", "--device", f"plugin:{example_clock}", "--reference", "tai"
+    )
+    assert found == 3
+    assert "linked statically" in errors
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
+def test_without_permission(bw_clock: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        program = Path(shutil.copy(bw_clock, folder))
+        secret = Path(folder) / "secret"
+        secret.write_bytes(bytes(4096))
+        secret.chmod(0)
+        for clock in (f"phc:{secret}", f"card:{secret}"):
+            code, _, errors = run(program, "compare", "--device", clock, "--reference", "tai", user=65534)
+            assert code == 3
+            assert "ermission" in errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ([], "--device is missing"),
+        (["--device", "tai"], "--reference is missing"),
+        (
+            ["--device", "tai", "--reference", "realtime", "--read", "sideways"],
+            "sequential bracketed filtered",
+        ),
+        (
+            ["--device", "tai", "--reference", "realtime", "--phc-read", "often"],
+            "precise extended basic auto",
+        ),
+        (["--device", "tai", "--reference", "realtime", "--phc-read", "basic"], "only for a pair of phc"),
+        (["--device", "tai", "--reference", "realtime", "--iterations", "0"], "out of range"),
+        (["--device", "tai", "--reference", "realtime", "--pause-max-us", "-1"], "out of range"),
+        (["--device", "tai", "--reference", "realtime", "--gap-ms", "soon"], "not a number"),
+        (["--device", "tai", "--reference", "realtime", "--colour"], "unknown option"),
+        (["tai", "realtime"], "surplus argument"),
+    ],
+)
+def test_bad_options(bw_clock: Path, arguments: list[str], text: str) -> None:
+    code, result, errors = run(bw_clock, "compare", *arguments)
+    assert (code, result) == (2, {})
+    assert text in errors
+
+
+def run_text(program: Path, arguments: list[str]) -> str:
+    """Return what a successful run prints."""
+    return subprocess.run([program, *arguments], capture_output=True, text=True, check=True).stdout
+
+
+def test_help_and_versions(bw_clock: Path) -> None:
+    for arguments in (["--help"], ["compare", "--help"], ["latency", "--help"], ["card", "--help"]):
+        done = run_text(bw_clock, arguments)
+        assert done.startswith("usage: bw-clock")
+    assert run_text(bw_clock, ["--version"]).startswith("bw-clock ")
+    assert run(bw_clock, "dance")[0] == 2
+    assert run(bw_clock, "card", "dance")[0] == 2
+
+
+def test_latency_of_each_clock(bw_clock: Path, example_clock: Path) -> None:
+    code, result, _ = run(
+        bw_clock, "latency", "--clock", "tsc,realtime,realtime-coarse",
+        "--clock", f"plugin:{example_clock},offset_ns=1", "--reads", "20000",
+    )  # fmt: skip
+    assert code == 0
+    names = [clock["name"] for clock in result["clocks"]]
+    assert names == ["tsc", "realtime", "realtime-coarse", f"plugin:{example_clock},offset_ns=1"]
+    for clock in result["clocks"]:
+        assert clock["n"] == clock["latency"]["n"] == clock["net"]["n"] == 20000
+        assert 0 < clock["latency"]["min_ns"] <= clock["latency"]["p50_ns"] <= clock["latency"]["max_ns"]
+        assert clock["net"]["p50_ns"] < clock["latency"]["p50_ns"]
+        if clock["interrupted"] is None:
+            assert clock["kept"] is None
+            assert "not counted" in result["interrupted_reason"]
+        else:
+            assert clock["kept"]["n"] + clock["interrupted"] == clock["n"]
+            assert result["interrupted_reason"] is None
+    assert result["tsc_hz"] > 10**6
+
+
+def test_latency_needs_a_clock(bw_clock: Path) -> None:
+    assert run(bw_clock, "latency")[0] == 2
+    assert run(bw_clock, "latency", "--clock", "tai", "--reads", "0")[0] == 2
+    assert run(bw_clock, "latency", "--clock", "tsc", "--cost")[0] == 2
+
+
+def test_cost_of_a_recorded_reading(bw_clock: Path) -> None:
+    code, result, _ = run(bw_clock, "latency", "--clock", "realtime", "--cost", "--reads", "100000")
+    assert code == 0
+    assert result["n"] >= 100_000
+    assert 0 < result["bare_ns"] < result["recorded_ns"] * 2
