@@ -10,6 +10,8 @@
 #define SUBBUCKETS (UINT64_C(1) << SUBBUCKET_BITS)
 #define MAGNITUDE_BITS_MAX 62
 #define PAGE_BYTES 4096
+#define BATCH_MAX 512                       /* so many squares of BATCH_SPAN_NS, summed, fit into 62 bits */
+#define BATCH_SPAN_NS (UINT64_C(1) << 26)
 
 /* Exact sum of int64 values, two's complement. */
 struct wide_sum {
@@ -183,38 +185,58 @@ static void merge_statistics(struct histogram *into, const struct histogram *fro
 	into->crowded += from->crowded;
 }
 
-/* Small numbers wherever the values lie: their sum in a double is exact in nearly all cases. */
-static inline double from_first_ns(const int64_t *values_ns, int i)
+/* value * factor, exactly. */
+static struct wide_sum wide_product(int64_t value, uint32_t factor)
 {
-	return (double)(int64_t)((uint64_t)values_ns[i] - (uint64_t)values_ns[0]);
+	int64_t upper = (value >> 32) * (int64_t)factor; /* arithmetic, as every compiler here does it */
+	struct wide_sum product = { .low = (uint64_t)(uint32_t)value * factor };
+	struct wide_sum term = { .low = (uint64_t)upper << 32, .high = upper >> 32 };
+
+	sum_add(&product, &term);
+	return product;
+}
+
+/*
+ * Statistics of a batch from whole numbers, relative to its first value: exact, and without a division a value. Return
+ * false when its values lie too far apart for that.
+ */
+static bool count_batch(struct histogram *histogram, const int64_t *values_ns, int count)
+{
+	struct histogram batch = { .count = (uint64_t)count, .min_ns = values_ns[0], .max_ns = values_ns[0] };
+	int64_t sum = 0, squares = 0; /* they may overflow, without harm, where the span is too large */
+	struct wide_sum term;
+
+	if (count > BATCH_MAX)
+		return false;
+	for (int i = 0; i < count; i++) {
+		int64_t distance = (int64_t)((uint64_t)values_ns[i] - (uint64_t)values_ns[0]);
+
+		batch.min_ns = values_ns[i] < batch.min_ns ? values_ns[i] : batch.min_ns;
+		batch.max_ns = values_ns[i] > batch.max_ns ? values_ns[i] : batch.max_ns;
+		sum = (int64_t)((uint64_t)sum + (uint64_t)distance);
+		squares = (int64_t)((uint64_t)squares + (uint64_t)distance * (uint64_t)distance);
+	}
+	if ((uint64_t)batch.max_ns - (uint64_t)batch.min_ns > BATCH_SPAN_NS)
+		return false;
+	batch.sum = wide_product(values_ns[0], (uint32_t)count);
+	term = (struct wide_sum){ .low = (uint64_t)sum, .high = sum < 0 ? -1 : 0 };
+	sum_add(&batch.sum, &term);
+	batch.welford_mean_ns = (double)values_ns[0] + (double)sum / count;
+	batch.welford_m2 = (double)squares - (double)sum * (double)sum / count;
+	merge_statistics(histogram, &batch);
+	return true;
 }
 
 void histogram_record_all(struct histogram *histogram, const int64_t *values_ns, int count)
 {
-	struct histogram batch = { .count = (uint64_t)count };
-	double mean_ns = 0;
-
 	if (count <= 0)
 		return;
-	batch.min_ns = batch.max_ns = values_ns[0];
-	for (int i = 0; i < count; i++) {
-		int64_t value_ns = values_ns[i];
-		struct wide_sum term = { .low = (uint64_t)value_ns, .high = value_ns < 0 ? -1 : 0 };
-
-		batch.min_ns = value_ns < batch.min_ns ? value_ns : batch.min_ns;
-		batch.max_ns = value_ns > batch.max_ns ? value_ns : batch.max_ns;
-		sum_add(&batch.sum, &term);
-		mean_ns += from_first_ns(values_ns, i);
-		count_in_bucket(histogram, value_ns);
+	if (!count_batch(histogram, values_ns, count)) {
+		for (int i = 0; i < count; i++)
+			count_exactly(histogram, values_ns[i]);
 	}
-	mean_ns /= count;
-	for (int i = 0; i < count; i++) {
-		double deviation_ns = from_first_ns(values_ns, i) - mean_ns;
-
-		batch.welford_m2 += deviation_ns * deviation_ns;
-	}
-	batch.welford_mean_ns = (double)values_ns[0] + mean_ns;
-	merge_statistics(histogram, &batch);
+	for (int i = 0; i < count; i++)
+		count_in_bucket(histogram, values_ns[i]);
 }
 
 int histogram_merge(struct histogram *into, const struct histogram *from)

@@ -53,8 +53,8 @@ void histogram_reset(struct histogram *histogram);
 bool histogram_record(struct histogram *histogram, int64_t value_ns);
 
 /**
- * Record many values, like histogram_record() one after the other, but without a division a value. The standard deviation
- * is put together from those of the calls.
+ * Record many values, like histogram_record() one after the other, but without a division a value as long as they lie
+ * within 67 ms of each other; up to 512 at once are fastest.
  */
 void histogram_record_all(struct histogram *histogram, const int64_t *values_ns, int count);
 

@@ -21,6 +21,7 @@ enum port_counter_kind {
 
 #if defined(__x86_64__) || defined(__i386__)
 #define PORT_COUNTER PORT_COUNTER_TSC
+#define PORT_COUNTER_ORDERED 0
 
 /** Read the counter; nothing before it is read later, nothing after it earlier. */
 static inline uint64_t port_counter_read(void)
@@ -28,6 +29,24 @@ static inline uint64_t port_counter_read(void)
 	uint32_t low, high;
 
 	__asm__ volatile("lfence\n\trdtsc\n\tlfence" : "=a"(low), "=d"(high) : : "memory");
+	return (uint64_t)high << 32 | low;
+}
+
+/** Read the counter before something: not later than what follows, if that reads a clock or orders itself. Cheap. */
+static inline uint64_t port_counter_before(void)
+{
+	uint32_t low, high;
+
+	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high) : : "memory");
+	return (uint64_t)high << 32 | low;
+}
+
+/** Read the counter after something: not earlier than all that precedes. */
+static inline uint64_t port_counter_after(void)
+{
+	uint32_t low, high;
+
+	__asm__ volatile("lfence\n\trdtsc" : "=a"(low), "=d"(high) : : "memory");
 	return (uint64_t)high << 32 | low;
 }
 
@@ -43,6 +62,7 @@ static inline void port_counter_pause(void)
 }
 #elif defined(__aarch64__)
 #define PORT_COUNTER PORT_COUNTER_CNTVCT
+#define PORT_COUNTER_ORDERED 1
 
 static inline uint64_t port_counter_read(void)
 {
@@ -66,6 +86,7 @@ static inline void port_counter_pause(void)
 }
 #elif defined(__arm__) && defined(__ARM_ARCH) && __ARM_ARCH >= 7
 #define PORT_COUNTER PORT_COUNTER_CNTVCT
+#define PORT_COUNTER_ORDERED 1
 
 static inline uint64_t port_counter_read(void)
 {
@@ -89,6 +110,7 @@ static inline void port_counter_pause(void)
 }
 #else
 #define PORT_COUNTER PORT_COUNTER_NONE
+#define PORT_COUNTER_ORDERED 1
 
 static inline uint64_t port_counter_read(void)
 {
@@ -102,6 +124,19 @@ static inline uint64_t port_counter_stated_hz(void)
 
 static inline void port_counter_pause(void)
 {
+}
+#endif
+
+#if PORT_COUNTER_ORDERED
+/* Reading it is ordered, or there is nothing to read: no cheaper ways. */
+static inline uint64_t port_counter_before(void)
+{
+	return port_counter_read();
+}
+
+static inline uint64_t port_counter_after(void)
+{
+	return port_counter_read();
 }
 #endif
 

@@ -178,6 +178,28 @@ static void check_crowded(void)
 	histogram_destroy(histogram);
 }
 
+/* Batches far from 0: sums of whole numbers, multiplied out. */
+static void test_record_all_far(int64_t around)
+{
+	struct histogram *one = histogram_create(0, 1000), *all = histogram_create(0, 1000);
+	struct random random = { 4 };
+	int64_t values[512];
+
+	for (int batch = 0; batch < 20; batch++) {
+		for (int i = 0; i < 512; i++) {
+			values[i] = around + random_between(&random, -1000000, 1000000);
+			histogram_record(one, values[i]);
+		}
+		histogram_record_all(all, values, 512);
+	}
+	CHECK(histogram_mean_ns(all) == histogram_mean_ns(one));
+	CHECK_INT(histogram_min_ns(all), histogram_min_ns(one));
+	CHECK_INT(histogram_max_ns(all), histogram_max_ns(one));
+	CHECK_INT(histogram_overflow(all), histogram_overflow(one));
+	histogram_destroy(one);
+	histogram_destroy(all);
+}
+
 /* Many at once are the same as one after the other, whatever the lengths of the batches. */
 static void test_record_all(void)
 {
@@ -230,5 +252,8 @@ int main(void)
 	check_far_values();
 	check_crowded();
 	test_record_all();
+	test_record_all_far(INT64_C(1800000000000000123));
+	test_record_all_far(-INT64_C(1800000000000000123));
+	test_record_all_far(INT64_C(5000000000));
 	return check_result();
 }

@@ -89,9 +89,9 @@ static void measure_pair(struct latency *latency)
 	if (!ticks)
 		return;
 	for (int i = 0; i < rounds; i++) {
-		uint64_t before = port_counter_read();
+		uint64_t before = port_counter_before();
 
-		ticks[i] = (int64_t)(port_counter_read() - before);
+		ticks[i] = (int64_t)(port_counter_after() - before);
 	}
 	latency->pair_ticks = median(ticks, (size_t)rounds);
 	free(ticks);
@@ -104,9 +104,9 @@ static int read_counted(struct latency *latency, struct source *source, int64_t 
 	int64_t now_ns;
 	int err;
 
-	before = port_counter_read();
+	before = port_counter_before();
 	err = source_read(source, &now_ns);
-	after = port_counter_read();
+	after = port_counter_after();
 	*instructions = (int64_t)(port_instructions_read(latency->instructions) - first);
 	*ticks = (int64_t)(after - before);
 	return err;
@@ -158,9 +158,9 @@ static int measure_plain(struct latency *latency, struct subject *subject)
 		int64_t now_ns;
 		int err;
 
-		before = port_counter_read();
+		before = port_counter_before();
 		err = source_read(&subject->source, &now_ns);
-		after = port_counter_read();
+		after = port_counter_after();
 		if (err)
 			return err;
 		latency->ticks[latency->batched++] = (int64_t)(after - before);

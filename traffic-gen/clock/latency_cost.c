@@ -20,9 +20,9 @@ static uint64_t bare_block(const struct source *source)
 	uint64_t begin = port_counter_read();
 
 	for (int i = 0; i < BLOCK_READS; i++) {
-		port_counter_read();
+		port_counter_before();
 		port_kernel_clock_touch(source->kernel_clock);
-		port_counter_read();
+		port_counter_after();
 	}
 	return port_counter_read() - begin;
 }
@@ -34,11 +34,11 @@ static uint64_t recorded_block(struct source *source, struct histogram *histogra
 
 	for (int i = 0; i < BLOCK_READS / BATCH; i++) {
 		for (int k = 0; k < BATCH; k++) {
-			uint64_t before = port_counter_read(), after;
+			uint64_t before = port_counter_before(), after;
 			int64_t now_ns;
 
 			source_read(source, &now_ns);
-			after = port_counter_read();
+			after = port_counter_after();
 			ticks[k] = (int64_t)(after - before);
 		}
 		histogram_record_all(histogram, ticks, BATCH);

@@ -15,9 +15,9 @@ static int64_t measure_point(uint64_t *ticks)
 	int64_t point_ns = 0;
 
 	for (int i = 0; i < BRACKETS; i++) {
-		uint64_t before = port_counter_read();
+		uint64_t before = port_counter_before();
 		int64_t now_ns = port_kernel_clock_now_ns(PORT_KERNEL_MONOTONIC_RAW);
-		uint64_t after = port_counter_read();
+		uint64_t after = port_counter_after();
 
 		if (after - before < shortest) {
 			shortest = after - before;
@@ -45,8 +45,8 @@ int64_t ticks_bracket(const struct port_tai *tai, uint64_t *before, uint64_t *af
 {
 	int64_t now_ns;
 
-	*before = port_counter_read();
+	*before = port_counter_before();
 	now_ns = port_tai_now_ns(tai);
-	*after = port_counter_read();
+	*after = port_counter_after();
 	return now_ns;
 }
