@@ -58,6 +58,8 @@ start_stack() { # STACK
         need_phc "$device"
         keep_system_clock
         keep phc "$device"
+        # A card that is connected to nothing shows any time: it gets TAI, by this machine's clock.
+        [ ! -e "$CONFIG/phc-preset" ] || phc_ctl -q "$device" set adj "$(cat "$CONFIG/phc-preset")" >/dev/null
         [ ! -e "$CONFIG/bw-wander.arguments" ] || daemon_start_with bw-wander.arguments bw-wander bw-wander
         daemon_start_with phc2sys.arguments phc2sys phc2sys
         ;;

@@ -79,14 +79,20 @@ keep_system_clock() {
 
 # Start a daemon, in the foreground of a shell of its own, which waits for its end. The lock (9) does not go along.
 daemon_start() { # NAME COMMAND...
+    local tries=60
     undo_record daemon "$1" ended
-    echo "$1" >>"$RUN/daemons"
+    grep -qx "$1" "$RUN/daemons" 2>/dev/null || echo "$1" >>"$RUN/daemons"
     rm -f "$RUN/$1.exit"
     # shellcheck disable=SC2016  # expanded by the shell that is started
     setsid sh -c 'name=$1; shift
         BENCHWRIGHT_DAEMON=$name "$@" >"$0/$name.log" 2>"$0/$name.err" </dev/null &
         code=0; wait $! || code=$?
         echo $code >"$0/$name.exit.new"; mv "$0/$name.exit.new" "$0/$name.exit"' "$RUN" "$@" </dev/null >/dev/null 2>&1 9>&- &
+    # It is there, or has ended already, before anybody asks.
+    while [ "$tries" -gt 0 ] && [ -z "$(daemon_pids "$1")" ] && [ ! -e "$RUN/$1.exit" ]; do
+        tries=$((tries - 1))
+        sleep 0.05
+    done
 }
 
 # The same with its arguments from a file of the configuration.

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be chosen of a clock stack, and what is known of each: `clock_stacks.toml`."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hw.errors import ConfigError
+from hw.fields import Fields
+
+STACKS_FILE = Path(__file__).with_name("clock_stacks.toml")
+FREE_RUN = "free-run"
+STACKS = (FREE_RUN, "chrony", "ntp-user", "ptp-software", "ptp-hardware", "phc2sys")
+PTP_STACKS = ("ptp-software", "ptp-hardware")
+PHC_STACKS = ("ptp-hardware", "phc2sys")
+BASE_PPB_MAX = 50_000
+WALK_PPB_PER_SQRT_S = 100
+
+
+@dataclass(frozen=True)
+class Wander:
+    """How wrong a clock is made by `bw-wander`: a random frequency, and a random walk on it.
+
+    Attributes:
+        base_ppb_max: The frequency is uniform within plus or minus this.
+        walk_ppb_per_sqrt_s: Standard deviation of the walk after one second.
+        interval_ms: Time between two settings.
+        seed: Repeats a run; None: random, and in the log.
+    """
+
+    base_ppb_max: int = BASE_PPB_MAX
+    walk_ppb_per_sqrt_s: int = WALK_PPB_PER_SQRT_S
+    interval_ms: int = 1000
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class ClockSettings:
+    """What is chosen of a clock stack.
+
+    Attributes:
+        sync_interval_s: Time between synchronisations; None: the stack's own. chrony and PTP can only do
+            powers of two: `effective` says which.
+        max_change_s: A time that is further off than this is the server's fault, not the target's error.
+        server_wander: Makes the time server's clock wander while the stack runs; None: it is left alone, or
+            made to wander by somebody else.
+        phc_wander: phc2sys on a simulated bench: makes the PHC wander.
+        phc_offset_s: phc2sys: UTC less the PHC's time; None: the PHC shows TAI.
+        hardware_stamps: chrony: let the cards stamp at both ends (`hwtimestamp`).
+        ptp_domain: PTP domain number.
+    """
+
+    sync_interval_s: float | None = None
+    max_change_s: int = 10
+    server_wander: Wander | None = None
+    phc_wander: Wander | None = Wander()
+    phc_offset_s: int | None = None
+    hardware_stamps: bool = False
+    ptp_domain: int = 0
+
+    def effective(self, stack: StackSpec) -> ClockSettings:
+        """Return these settings with the sync interval that the stack will really have.
+
+        Raises:
+            ConfigError: It is out of the stack's range.
+        """
+        wanted = stack.sync_interval_s if self.sync_interval_s is None else self.sync_interval_s
+        if stack.name == FREE_RUN:
+            return replace(self, sync_interval_s=0.0)
+        low, high = INTERVALS_S[stack.name]
+        if not low <= wanted <= high:
+            raise ConfigError(
+                f"clock stack {stack.name}: sync_interval_s: must be in {low:g}..{high:g}, found {wanted:g}"
+            )
+        if stack.name in POWERS_OF_TWO:
+            wanted = 2.0 ** log2_interval(wanted)
+        return replace(self, sync_interval_s=wanted)
+
+
+INTERVALS_S: dict[str, tuple[float, float]] = {
+    "chrony": (0.125, 2048.0),
+    "ntp-user": (0.01, 3600.0),
+    "ptp-software": (0.0625, 64.0),
+    "ptp-hardware": (0.0078125, 64.0),
+    "phc2sys": (0.001, 1024.0),
+}
+"""Intervals that each stack can do."""
+POWERS_OF_TWO = ("chrony", *PTP_STACKS)
+"""Stacks whose interval is a power of two seconds: 30 s become 32, 60 become 64, 960 become 1024."""
+
+
+def log2_interval(interval_s: float) -> int:
+    """Return the exponent of the power of two that is nearest to an interval, on a logarithmic scale."""
+    return round(math.log2(interval_s))
+
+
+@dataclass(frozen=True)
+class LockRule:
+    """When a servo counts as locked: |offset| below `offset_ns` in `consecutive` observations in a row."""
+
+    offset_ns: int
+    consecutive: int
+    source: str
+
+    def text(self) -> str:
+        """Return the rule in words, for a report."""
+        limit_us = self.offset_ns / 1000
+        return f"|servo offset| below {limit_us:g} us in {self.consecutive} consecutive observations"
+
+
+@dataclass(frozen=True)
+class StackSpec:
+    """What `clock_stacks.toml` says of one stack.
+
+    Attributes:
+        lock: None for a stack without a servo.
+        kp: Proportional constant of a PI servo, 1/s as linuxptp counts it; None: it has no such servo.
+        ki: Integral constant.
+    """
+
+    name: str
+    sync_interval_s: float
+    lock: LockRule | None
+    kp: float | None
+    ki: float | None
+
+
+def load_stack(name: str, simulated: bool, path: Path = STACKS_FILE) -> StackSpec:
+    """Read what is known of a clock stack.
+
+    Args:
+        name: One of `STACKS`.
+        simulated: Whether the bench is a virtual one.
+        path: The data file.
+
+    Raises:
+        ConfigError: There is no such stack, or the file is wrong; names file, field and allowed range.
+    """
+    try:
+        document = tomllib.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path}: {error}") from error
+    specs = {
+        key: _stack(key, table, "simulated" if simulated else "hardware")
+        for key, table in Fields({"stacks": document}, str(path), "").table_of("stacks").items()
+    }
+    if name not in specs or name not in STACKS:
+        raise ConfigError(f"clock stack: must be one of {', '.join(STACKS)}, found {name!r}")
+    return specs[name]
+
+
+def _stack(name: str, table: Fields, kind: str) -> StackSpec:
+    interval_s = table.number("sync_interval_s", 0.0, 3600.0)
+    rules: dict[str, LockRule] = {}
+    lock = table.child("lock", optional=True)
+    if lock is not None:
+        for which in ("simulated", "hardware"):
+            inner = lock.child(which)
+            assert inner is not None
+            rules[which] = LockRule(
+                inner.integer("offset_ns", 1, 1_000_000_000),
+                inner.integer("consecutive", 1, 10_000),
+                inner.text("source"),
+            )
+            inner.finish()
+        lock.finish()
+    kp = ki = None
+    servo = table.child("servo", optional=True)
+    if servo is not None:
+        kp, ki = servo.number("kp", 0.0, 10.0), servo.number("ki", 0.0, 10.0)
+        servo.text("source")
+        servo.finish()
+    table.finish()
+    return StackSpec(name, interval_s, rules.get(kind), kp, ki)

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two scratch guests on one test network, a target and a time server, as a bench that clock stacks run on."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NoReturn
+
+from hw.bench import BenchSpec, load_bench
+from hw.drivers.local import require_success
+from hw.errors import BenchError
+from hw.protocols import Completed
+from hw.tools import local_tool
+from hw.virtual.guest_config import GuestClock, GuestInterface
+from tests.targets.scratch_guest import ScratchGuest, boot, plain_config
+
+BENCH_FILE = Path(__file__).resolve().parents[2] / "hw" / "benches" / "virtual.yaml"
+TOOLS = "/var/lib/benchwright/bin"
+TARGET_ERROR = GuestClock(step_ns=-1_700_000_000, frequency_ppb=25_000)
+"""Of the target's clock at boot: as on the virtual bench."""
+
+
+class ScratchNode:
+    """A scratch guest as a node of a bench."""
+
+    clock = "none"
+    priority = 0
+    powered = True
+
+    def __init__(self, name: str, guest: ScratchGuest) -> None:
+        """Wrap a guest that has booted."""
+        self.name = name
+        self.guest = guest
+
+    def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> Completed:
+        """Run a command to its end."""
+        del timeout_s  # the guest has its own
+        done = self.guest.run(shlex.join(argv))
+        completed = Completed(tuple(argv), done.returncode, done.stdout.decode(), done.stderr.decode())
+        if check:
+            require_success(self.name, completed)
+        return completed
+
+    def start(self, argv: Sequence[str], stem: Path) -> NoReturn:
+        """Clock stacks start their daemons by their own scripts."""
+        raise BenchError(f"{self.name}: not started: {argv}, {stem}")
+
+    def put(self, local: Path, remote: str) -> None:
+        """Copy a file to the node, keeping its mode."""
+        mode = f"{local.stat().st_mode & 0o777:o}"
+        script = f"mkdir -p {Path(remote).parent} && cat >{remote}.new && chmod {mode} {remote}.new"
+        done = self.guest.run(f"{script} && mv {remote}.new {remote}", stdin=local.read_bytes())
+        assert done.returncode == 0, done.stderr
+
+    def get(self, remote: str, local: Path) -> None:
+        """Copy a file from the node."""
+        done = self.guest.run(f"cat {remote}")
+        assert done.returncode == 0, done.stderr
+        local.write_bytes(done.stdout)
+
+
+@dataclass(frozen=True)
+class ClockLab:
+    """What a clock stack needs of a bench."""
+
+    spec: BenchSpec
+    nodes: dict[str, ScratchNode]
+
+    def node(self, name: str) -> ScratchNode:
+        """Return a node."""
+        return self.nodes[name]
+
+    def tool(self, node_name: str, tool: str = "bw-traffic") -> str:
+        """Bring a native tool to a node."""
+        remote = f"{TOOLS}/{tool}"
+        node = self.nodes[node_name]
+        if node.run(["test", "-x", remote], check=False).exit_code:
+            node.put(local_tool(tool, static=True), remote)
+        return remote
+
+
+@contextmanager
+def clock_lab(folder: Path) -> Generator[ClockLab]:
+    """Boot target and time server with the addresses of the virtual bench, connected by their test cards."""
+    spec = load_bench(BENCH_FILE)
+    target, server = spec.targets["linux-rt"], spec.time_server
+    assert server is not None
+    machines = {
+        target.node: ("target", "52:54:00:00:00:0a", target.test_address, TARGET_ERROR),
+        server.node: ("producer", "52:54:00:00:00:0b", server.address, GuestClock()),
+    }
+    with ExitStack() as stack:
+        guests: dict[str, ScratchGuest] = {}
+        for name, (role, mac, address, clock) in machines.items():
+            (folder / name).mkdir()
+            config = replace(plain_config(GuestInterface(mac, "test0", f"{address}/24")), clock=clock)
+            guests[name] = stack.enter_context(boot(folder / name, role, config))
+        connect(guests[target.node].namespace, guests[server.node].namespace)
+        for guest in guests.values():
+            guest.wait_console("benchwright: ready")
+        yield ClockLab(spec, {name: ScratchNode(name, guest) for name, guest in guests.items()})
+
+
+def connect(left: str, right: str) -> None:
+    """Join the test taps of two guests: a bridge in each namespace, and a veth between them."""
+    script = f"ip -n {left} link add v0 type veth peer name v0 netns {right}\n"
+    for namespace in (left, right):
+        script += f"""
+            ip -n {namespace} link add br0 type bridge forward_delay 0 mcast_snooping 0
+            ip -n {namespace} link set v0 master br0 up
+            ip -n {namespace} link set tap1 master br0
+            ip -n {namespace} link set br0 up
+        """
+    for command in script.strip().splitlines():
+        if command.strip():
+            subprocess.run(command.split(), check=True, timeout=10)
