@@ -27,8 +27,9 @@ serve() { # STACK
 }
 
 start_stack() { # STACK
-    keep_system_clock
+    # Who serves does not touch the clock: only what wanders it has to be put back, unless the bench lets it wander itself.
     if [ -e "$CONFIG/bw-wander.arguments" ]; then
+        keep_system_clock
         need_program bw-wander
         daemon_start_with bw-wander.arguments bw-wander bw-wander
     fi

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clocks on a target, measured against their time server: stacks by turns, intervals, holdover, lock times.
+
+The time server's clock is wrong and wanders, unknown to the target (`bw-wander`): under emulation all guests
+share one oscillator, and holdover against one's own oscillator would prove nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from hw.bench import TargetSpec, TimeServerSpec
+from hw.errors import CapabilityError, ConfigError, MeasurementError
+from hw.session import Bench
+from reports.clock_logs import ServoSeries
+from reports.clock_section import servo_of
+from reports.clock_trial import ClockTrial, Lock, Servo, Timecard, TrialFacts, write_trial
+from resources.clock_requirements import ClockRequirement
+from resources.clock_settings import BASE_PPB_MAX, WALK_PPB_PER_SQRT_S, ClockSettings
+from resources.clock_stack import ClockStack
+from resources.clock_trial import TrialSettings, measure_trial, timecard_of
+from resources.jobs import READY_S, end_and_fetch
+from resources.profiles import ClockTimes, Profile
+from resources.timecard import serve_timecards
+
+Progress = Callable[[str], None]
+
+
+class ClockLab:
+    """A bench on which clocks are measured: time server wandering, timecards served. Use with `with`."""
+
+    def __init__(
+        self, bench: Bench, target: TargetSpec, profile: Profile, folder: Path, progress: Progress
+    ) -> None:
+        """Prepare; nothing is started.
+
+        Args:
+            bench: An open bench.
+            target: Whose clock is measured.
+            profile: Says how long.
+            folder: Evidence goes here.
+            progress: Called with a line of text now and then.
+
+        Raises:
+            CapabilityError: The bench has no time server, or the target no timecard.
+            ConfigError: The profile does not say how long clocks are measured.
+        """
+        if bench.spec.time_server is None:
+            raise CapabilityError(
+                f"bench {bench.spec.name}: no time server; add benchwright.time_server to {bench.spec.path}"
+            )
+        if profile.clocks is None:
+            raise ConfigError(f"profile {profile.name}: no table {profile.name}.clocks")
+        self.bench = bench
+        self.target = target
+        self.server: TimeServerSpec = bench.spec.time_server
+        self.profile = profile
+        self.times: ClockTimes = profile.clocks
+        self.timecard = timecard_of(target)
+        self.folder = folder
+        self.progress = progress
+        self._stack = ExitStack()
+
+    def __enter__(self) -> ClockLab:
+        """Power the time server on, make its clock wander where it is a guest, and serve the timecards."""
+        folder = self.folder / "time-server"
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.bench.power_on([self.target.node, self.server.node])
+            if self.bench.timecard_page(self.server.node) is not None:
+                argv = [self.bench.tool(self.server.node, "bw-wander"), "--base-ppb-max", str(BASE_PPB_MAX)]
+                argv += ["--walk-ppb-per-sqrt-s", str(WALK_PPB_PER_SQRT_S)]
+                wander = self.bench.node(self.server.node).start(argv, folder / "wander")
+                self._stack.callback(end_and_fetch, wander)
+                wander.wait_ready(READY_S)
+            self._stack.enter_context(
+                serve_timecards(self.bench, [self.target.node], self.server.node, folder)
+            )
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End what was started; logs stay in the folder."""
+        self._stack.close()
+
+    def locked_trial(self, requirement: ClockRequirement) -> ClockTrial:
+        """Put a stack on the target, wait for its lock, measure, take it off again.
+
+        Raises:
+            MeasurementError: It did not lock in time, or a daemon died; the text names the cause.
+        """
+        folder = self.folder / requirement.clock
+        with self._running(requirement.clock, folder) as stack:
+            lock = stack.wait_locked(requirement.lock_within_s)
+            self.progress(f"{requirement.clock}: locked after {lock.after_s:.1f} s; measuring")
+            facts = self._facts(stack, "sync", lock)
+            return self._measured(stack, facts, TrialSettings(self.times.measure_s), folder)
+
+    def interval_trials(self, requirement: ClockRequirement) -> list[ClockTrial]:
+        """Measure one stack at each synchronisation interval of the profile (DAQ paper, Table 2)."""
+        trials: list[ClockTrial] = []
+        for interval_s in self.times.intervals_s:
+            folder = self.folder / f"{requirement.clock}-every-{interval_s}-s"
+            with self._running(requirement.clock, folder, interval_s) as stack:
+                lock = stack.wait_locked(requirement.lock_within_s + 4 * interval_s)
+                real_s = stack.settings.sync_interval_s
+                self.progress(f"{requirement.clock}: locked, synchronising every {real_s:g} s; measuring")
+                facts = self._facts(stack, "interval", lock)
+                settings = TrialSettings(self.times.interval_measure_s, two_way=False)
+                trials.append(self._measured(stack, facts, settings, folder))
+        return trials
+
+    def holdover_trial(self, requirement: ClockRequirement) -> ClockTrial:
+        """Synchronise for a while, cut the target off from its server, and measure (Table 2, `No sync`)."""
+        folder = self.folder / f"{requirement.clock}-holdover"
+        with self._running(requirement.clock, folder) as stack:
+            lock = stack.wait_locked(requirement.lock_within_s)
+            self.progress(f"{requirement.clock}: locked; synchronised for {self.times.synchronised_s} s")
+            stack.keep_running(self.times.synchronised_s)
+            stack.cut_off()
+            self.progress(f"{requirement.clock}: cut off; holdover for {self.times.holdover_s} s")
+            facts = replace(self._facts(stack, "holdover", lock), interval_s=None)
+            settings = TrialSettings(self.times.holdover_s, two_way=False)
+            return self._measured(stack, facts, settings, folder)
+
+    def lock_times(self, requirement: ClockRequirement, step_ns: int) -> list[Lock]:
+        """Step the target's clock and measure the time to lock, as often as the profile says.
+
+        Raises:
+            MeasurementError: It did not lock again in time.
+        """
+        locks: list[Lock] = []
+        folder = self.folder / f"{requirement.clock}-relock"
+        node = self.bench.node(self.target.node)
+        for number in range(self.times.relocks):
+            node.run(["bw-setclock", "--step-ns", str(step_ns if number % 2 else -step_ns)])
+            with self._running(requirement.clock, folder) as stack:
+                locks.append(stack.wait_locked(requirement.lock_within_s))
+        return locks
+
+    def _running(self, clock: str, folder: Path, interval_s: float | None = None) -> ClockStack:
+        self.progress(f"{clock}: starting on {self.target.node}")
+        settings = ClockSettings(sync_interval_s=interval_s)
+        return ClockStack(self.bench, self.target, clock, settings, folder, self.progress)
+
+    def _facts(self, stack: ClockStack, kind: str, lock: Lock) -> TrialFacts:
+        timecard = self.timecard
+        if stack.name == "phc2sys":
+            timecard = Timecard(f"phc:{self.target.ptp_clock}", 0, "the PHC itself, the source of phc2sys")
+        return TrialFacts(
+            clock=stack.name,
+            kind=kind,
+            interval_s=stack.settings.sync_interval_s,
+            load="idle",
+            impairment="none",
+            lock=lock,
+            two_way=None,
+            servo=None,
+            timecard=timecard,
+        )
+
+    def _measured(
+        self, stack: ClockStack, facts: TrialFacts, settings: TrialSettings, folder: Path
+    ) -> ClockTrial:
+        """Measure, make sure that the daemons lived through it, and add what the servo said meanwhile."""
+        trial = measure_trial(self.bench, self.target, facts, settings, folder)
+        stack.require_running()
+        stack.fetch_logs()
+        return with_servo(trial, *stack.servo_log)
+
+
+def with_servo(trial: ClockTrial, log: str, log_format: str) -> ClockTrial:
+    """Add to a trial what the servo said of itself while it was measured, and write it anew.
+
+    Args:
+        trial: As measured.
+        log: The servo's log in the trial's folder; empty: none.
+        log_format: How it is read (reports/clock_section.py).
+    """
+    facts = replace(trial.facts, servo_log=log, servo_format=log_format)
+    trial = replace(trial, facts=facts)
+    series = servo_of(trial)
+    if series is not None:
+        trial = replace(trial, facts=replace(facts, servo=servo_summary(trial, series)))
+    write_trial(trial.folder, trial.facts)
+    return trial
+
+
+def servo_summary(trial: ClockTrial, series: ServoSeries) -> Servo:
+    """Return what a servo said while a trial was measured; of a log in monotonic time, at its end."""
+    begin_ns = trial.filtered.start_tai_ns
+    if series.clock != "tai":
+        begin_ns = int(series.time_ns[-1]) - trial.filtered.elapsed_ns
+    kept = series.time_ns >= begin_ns
+    offsets = series.offset_ns[kept]
+    delays = series.path_delay_ns[kept]
+    delays = delays[np.isfinite(delays)]
+    if not len(offsets):
+        return Servo(0, None, None, None)
+    return Servo(
+        observations=len(offsets),
+        mean_ns=float(offsets.mean()),
+        max_abs_ns=int(abs(offsets).max()),
+        mean_path_delay_ns=float(delays.mean()) if len(delays) else None,
+    )
+
+
+def extremes(trials: Sequence[ClockTrial]) -> tuple[int, int]:
+    """Return the least and the largest offset of several trials in ns.
+
+    Raises:
+        MeasurementError: There is no sample.
+    """
+    lows = [trial.filtered.offset.min_ns for trial in trials if trial.filtered.offset.min_ns is not None]
+    highs = [trial.filtered.offset.max_ns for trial in trials if trial.filtered.offset.max_ns is not None]
+    if not lows or not highs:
+        raise MeasurementError("no sample of the clock")
+    return min(lows), max(highs)

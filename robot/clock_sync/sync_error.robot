@@ -1,0 +1,45 @@
+*** Comments ***
+# SPDX-License-Identifier: Apache-2.0
+
+
+*** Settings ***
+Documentation     How far is the target's clock from its time server, with each clock stack?
+...               A timecard in the target is the reference; two-way transfer over the control network checks it.
+...               Limits come from the requirements file, which says where each one is from.
+
+Resource          ../../resources/clock_sync.resource
+
+Suite Setup       Open The Bench And Serve Its Time
+Suite Teardown    Close The Bench And Its Time
+
+Test Tags         clock-sync
+
+
+*** Test Cases ***
+Chrony With Kernel Stamps Keeps The Clock Within Its Limit
+    [Documentation]    Steady state after the servo has locked: offset farthest from 0, from filtered readings.
+    Clock Should Stay Within Its Limit    chrony
+
+An NTP Client With User-Space Stamps Keeps The Clock Within Its Limit
+    [Documentation]    Steady state after the servo has locked: offset farthest from 0, from filtered readings.
+    Clock Should Stay Within Its Limit    ntp-user
+
+PTP With Software Stamps Keeps The Clock Within Its Limit
+    [Documentation]    Steady state after the servo has locked: offset farthest from 0, from filtered readings.
+    Clock Should Stay Within Its Limit    ptp-software
+
+Phc2sys From The Card's Clock Keeps The Clock Within Its Limit
+    [Documentation]    Steady state after the servo has locked: offset farthest from 0, from filtered readings.
+    Clock Should Stay Within Its Limit    phc2sys
+
+Sync Interval Does Not Carry The Clock Over Its Limit
+    [Documentation]    Table 2 of the paper on network acceleration and time synchronization: the interval is varied.
+    Clock Should Stay Within Its Limit At Each Interval    chrony
+
+Holdover Is Measured
+    [Documentation]    Table 2, `No sync`: synchronised for a while, then cut off. The report shows the drift.
+    Measure Holdover    chrony
+
+Clock Locks Again After A Step
+    [Documentation]    Time to lock after the target's clock was put wrong by a second, to either side by turns.
+    Clock Should Lock Again    chrony    step=1000 ms
