@@ -127,6 +127,11 @@ static inline void port_counter_pause(void)
 }
 #endif
 
+static inline enum port_counter_kind port_counter_kind(void)
+{
+	return PORT_COUNTER;
+}
+
 #if PORT_COUNTER_ORDERED
 /* Reading it is ordered, or there is nothing to read: no cheaper ways. */
 static inline uint64_t port_counter_before(void)

@@ -91,7 +91,7 @@ static void test_gaps(void)
 static void test_full_tables(void)
 {
 	jumps_init(&jumps, THRESHOLD_NS, 1);
-	for (int64_t i = 0; i < 4 * 2 * JUMPS_STEPS_MAX; i++)
+	for (int64_t i = 0; i < INT64_C(8) * JUMPS_STEPS_MAX; i++)
 		jumps_take(&jumps, START_NS + i * SPACING_NS, i / 4 * 10000000, 0);
 	CHECK_INT(jumps.step_count, 2 * JUMPS_STEPS_MAX - 1);
 	CHECK_INT(jumps_dropped(jumps.step_count, JUMPS_STEPS_MAX), JUMPS_STEPS_MAX - 1);

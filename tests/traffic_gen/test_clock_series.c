@@ -81,7 +81,7 @@ static void test_gap_has_no_row(void)
 static void test_sparse_samples(void)
 {
 	series_init(&series, 1);
-	for (int64_t i = 0; i < 3 * SERIES_ROWS_MAX; i++)
+	for (int64_t i = 0; i < INT64_C(3) * SERIES_ROWS_MAX; i++)
 		series_add(&series, START_NS + i * 1000000007, i);
 	CHECK(series.count <= SERIES_ROWS_MAX);
 	CHECK_INT(total(), 3 * SERIES_ROWS_MAX);

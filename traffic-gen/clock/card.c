@@ -46,7 +46,7 @@ static int choose_unit(struct card *card)
 
 	if (hz == 0 || hz > UINT64_C(20000000000))
 		return -ENOTSUP;
-	if (PORT_COUNTER == PORT_COUNTER_TSC) {
+	if (port_counter_kind() == PORT_COUNTER_TSC) {
 		card->unit = CARD_UNIT_TSC;
 		card->scale = counter_scale_ticks(hz);
 	} else if (hz <= UINT64_C(1000000000)) {

@@ -76,7 +76,7 @@ static bool answer(struct server *server)
 		if (number == served->answered_number)
 			continue;
 		unit = atomic_load_explicit(&page->request.unit, memory_order_relaxed);
-		if (unit == CARD_UNIT_NS || (unit == CARD_UNIT_TSC && PORT_COUNTER == PORT_COUNTER_TSC)) {
+		if (unit == CARD_UNIT_NS || (unit == CARD_UNIT_TSC && port_counter_kind() == PORT_COUNTER_TSC)) {
 			served->unit = (enum card_unit)unit;
 			atomic_store_explicit(&page->reply.counter, units_now(served->unit), memory_order_relaxed);
 			atomic_store_explicit(&page->reply.number, number, memory_order_release);
@@ -116,7 +116,7 @@ static int take_source_line(struct server *server)
 	struct card_line line;
 	int err = card_latch_read(&server->source->page->guest_line, &line);
 
-	if (!err && line.unit == CARD_UNIT_TSC && PORT_COUNTER != PORT_COUNTER_TSC)
+	if (!err && line.unit == CARD_UNIT_TSC && port_counter_kind() != PORT_COUNTER_TSC)
 		err = -EBADMSG;
 	if (!err)
 		err = card_line_at(&line, units_now(line.unit), NULL, NULL);
@@ -273,7 +273,7 @@ static int open_pages(struct server *server)
 			return err;
 		}
 		served->page = served->mapping.address;
-		served->unit = PORT_COUNTER == PORT_COUNTER_TSC ? CARD_UNIT_TSC : CARD_UNIT_NS;
+		served->unit = port_counter_kind() == PORT_COUNTER_TSC ? CARD_UNIT_TSC : CARD_UNIT_NS;
 		/* A request of before is not answered: who made it asks again. */
 		served->answered_number = atomic_load(&served->page->request.number);
 		memset(&served->page->host_line, 0, sizeof(served->page->host_line));

@@ -55,8 +55,10 @@ static int compare_ticks(const void *a, const void *b)
 
 static double median_ns(uint64_t *ticks, size_t count, uint64_t hz)
 {
+	const size_t middle = count / 2;
+
 	qsort(ticks, count, sizeof(ticks[0]), compare_ticks);
-	return (double)ticks[count / 2] * 1e9 / (double)hz / BLOCK_READS;
+	return (double)ticks[middle] * 1e9 / (double)hz / BLOCK_READS;
 }
 
 int latency_cost(struct source *source, uint64_t hz, int64_t reads)

@@ -163,7 +163,7 @@ static void facts_card(const struct source *source, struct json *json)
 {
 	const struct card *card = &source->card;
 
-	json_string(json, "counter", PORT_COUNTER == PORT_COUNTER_TSC ? "tsc" : "cntvct");
+	json_string(json, "counter", port_counter_kind() == PORT_COUNTER_TSC ? "tsc" : "cntvct");
 	json_uint(json, "counter_hz", card->scale.hz);
 	if (!card->calibration.exchanges || !card->line_read) {
 		json_null(json, "source");

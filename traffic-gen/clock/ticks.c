@@ -33,7 +33,7 @@ uint64_t ticks_hz(void)
 	uint64_t hz = port_counter_stated_hz(), first, last;
 	int64_t first_ns, last_ns;
 
-	if (hz || PORT_COUNTER == PORT_COUNTER_NONE)
+	if (hz || port_counter_kind() == PORT_COUNTER_NONE)
 		return hz;
 	first_ns = measure_point(&first);
 	port_sleep_ns(MEASURE_NS);
