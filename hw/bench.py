@@ -109,6 +109,8 @@ class ImpairmentSpec:
     """Its interface towards the target: netem is put on its way out."""
     producers: tuple[int, ...]
     """Producers whose link it can be on; empty: any."""
+    time_server: bool = False
+    """Whether it is on the link of the time server; on a virtual bench it can always be put there."""
 
 
 @dataclass(frozen=True)
@@ -275,7 +277,10 @@ def _impairment(table: Fields | None) -> ImpairmentSpec | None:
     if table is None:
         return None
     spec = ImpairmentSpec(
-        table.text("node"), table.text("interface"), table.integers("producers", 1, 655, ())
+        table.text("node"),
+        table.text("interface"),
+        table.integers("producers", 1, 655, ()),
+        table.boolean("time_server", False),
     )
     table.finish()
     return spec

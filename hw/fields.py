@@ -107,6 +107,17 @@ class Fields:
                 raise self._wrong(key, item, f"a list of integers in {low}..{high}")
         return tuple(cast("Sequence[int]", items))
 
+    def texts(self, key: str, choices: Sequence[str]) -> tuple[str, ...]:
+        """Return a list of strings, each one of `choices`."""
+        value = self._take(key, _REQUIRED)
+        wanted = "a list of " + ", ".join(choices)
+        if isinstance(value, str) or not isinstance(value, Sequence):
+            raise self._wrong(key, value, wanted)
+        for item in cast("Sequence[object]", value):
+            if item not in choices:
+                raise self._wrong(key, item, wanted)
+        return tuple(cast("Sequence[str]", value))
+
     def table_of(self, key: str, optional: bool = False) -> dict[str, Fields]:
         """Return a table whose values are tables: name → fields, in the file's order."""
         inner = self.child(key, optional)

@@ -94,6 +94,10 @@ class Impairment(Protocol):
         """Delay and lose packets of these producers on their way to the target; touch no others."""
         ...
 
+    def apply_to_time_server(self, delay_us: int, jitter_us: int = 0, loss_percent: float = 0.0) -> None:
+        """Delay and lose what the time server sends to the target, and nothing that comes back."""
+        ...
+
     def clear(self) -> None:
         """Take the disturbance, and the node that makes it, out of the way."""
         ...

@@ -26,6 +26,7 @@ TRIAL = "trial.json"
 FILTERED = "filtered.ndjson"
 SEQUENTIAL = "sequential.ndjson"
 WITNESS = "witness.ndjson"
+PHC_READS = ("basic", "extended", "precise")
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,13 @@ class ClockTrial:
     filtered: ClockCompare
     sequential: ClockCompare | None
     witness: WitnessResult | None
+    phc_reads: dict[str, ClockCompare]
+    """Of a PHC as reference: the answer of each way of reading it."""
+
+
+def phc_read_file(way: str) -> str:
+    """Return the file with the answer of one way of reading a PHC."""
+    return f"phc-{way}.ndjson"
 
 
 def write_trial(folder: Path, facts: TrialFacts) -> Path:
@@ -130,4 +138,9 @@ def load_trial(folder: Path) -> ClockTrial:
         filtered=read_clock_compare(folder / FILTERED),
         sequential=read_clock_compare(sequential) if sequential.exists() else None,
         witness=witness_result(last_result(witness)) if witness.exists() else None,
+        phc_reads={
+            way: read_clock_compare(folder / phc_read_file(way))
+            for way in PHC_READS
+            if (folder / phc_read_file(way)).exists()
+        },
     )

@@ -113,6 +113,15 @@ def sync_measurement(
     return _record(sample, requirement, limit, verdict, uncertainty, context)
 
 
+def unset_measurement(
+    requirement: str, limit: Limit, n_required: int, reason: str, context: Context
+) -> Measurement:
+    """Return the record of a clock that could not be measured: no lock in time, a daemon that died."""
+    sample = _Sample(QUANTITY, STATISTIC, None, 0, n_required)
+    nothing = Uncertainty.from_parts([])
+    return _record(sample, requirement, limit, Verdict("unset", None, reason), nothing, context)
+
+
 def witness_difference_ns(trial: ClockTrial) -> tuple[int, int, Uncertainty] | None:
     """Return how far reference and two-way transfer are apart, from how many intervals, and U.
 

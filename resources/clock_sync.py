@@ -20,16 +20,20 @@ from hw.errors import CapabilityError, ConfigError, MeasurementError
 from hw.session import Bench
 from reports.clock_logs import ServoSeries
 from reports.clock_section import servo_of
-from reports.clock_trial import ClockTrial, Lock, Servo, Timecard, TrialFacts, write_trial
+from reports.clock_trial import PHC_READS, ClockTrial, Lock, Servo, Timecard, TrialFacts, write_trial
 from resources.clock_requirements import ClockRequirement
 from resources.clock_settings import BASE_PPB_MAX, WALK_PPB_PER_SQRT_S, ClockSettings
 from resources.clock_stack import ClockStack
 from resources.clock_trial import TrialSettings, measure_trial, timecard_of
+from resources.competing_load import competing_load
 from resources.jobs import READY_S, end_and_fetch
 from resources.profiles import ClockTimes, Profile
 from resources.timecard import serve_timecards
 
 Progress = Callable[[str], None]
+
+SETTLING_INTERVALS = 20
+"""Synchronisations that a servo gets to follow a change of its path."""
 
 
 class ClockLab:
@@ -104,7 +108,52 @@ class ClockLab:
             lock = stack.wait_locked(requirement.lock_within_s)
             self.progress(f"{requirement.clock}: locked after {lock.after_s:.1f} s; measuring")
             facts = self._facts(stack, "sync", lock)
-            return self._measured(stack, facts, TrialSettings(self.times.measure_s), folder)
+            reads = PHC_READS if facts.timecard.clock.startswith("phc:") else ()
+            return self._measured(stack, facts, TrialSettings(self.times.measure_s, phc_reads=reads), folder)
+
+    def load_trials(self, requirement: ClockRequirement) -> list[ClockTrial]:
+        """Measure one stack under each load of the profile (paper on control loops, 4.3.2.2)."""
+        trials: list[ClockTrial] = []
+        for load in self.times.loads:
+            folder = self.folder / f"{requirement.clock}-under-{load}-load"
+            with self._running(requirement.clock, folder) as stack:
+                lock = stack.wait_locked(requirement.lock_within_s)
+                with competing_load(self.bench, self.target, load, self.times.measure_s + 60, folder):
+                    self.progress(f"{requirement.clock}: locked; measuring under {load} load")
+                    facts = replace(self._facts(stack, "load", lock), load=load)
+                    trials.append(self._measured(stack, facts, TrialSettings(self.times.measure_s), folder))
+        return trials
+
+    def asymmetry_trials(
+        self, requirement: ClockRequirement, asymmetry_us: int
+    ) -> list[tuple[ClockTrial, ClockTrial]]:
+        """Measure by turns without and with a delay on the way from the time server alone.
+
+        Returns:
+            Pairs of trials, without and with it.
+        """
+        impairment = self.bench.impairment()
+        pairs: list[tuple[ClockTrial, ClockTrial]] = []
+        settings = TrialSettings(self.times.measure_s, sequential=False)
+        try:
+            impairment.apply_to_time_server(0)
+            folder = self.folder / f"{requirement.clock}-asymmetry"
+            with self._running(requirement.clock, folder) as stack:
+                lock = stack.wait_locked(requirement.lock_within_s)
+                for number in range(1, self.times.alternations + 1):
+                    pair: list[ClockTrial] = []
+                    for delay_us in (0, asymmetry_us):
+                        impairment.apply_to_time_server(delay_us)
+                        stack.keep_running(SETTLING_INTERVALS * (stack.settings.sync_interval_s or 1.0))
+                        self.progress(f"{requirement.clock}: path asymmetric by {delay_us} us, pair {number}")
+                        facts = self._facts(stack, "asymmetry", lock)
+                        facts = replace(facts, impairment=f"{delay_us} us one way")
+                        place = folder / f"pair-{number}-{delay_us}-us"
+                        pair.append(self._measured(stack, facts, settings, place))
+                    pairs.append((pair[0], pair[1]))
+        finally:
+            impairment.clear()
+        return pairs
 
     def interval_trials(self, requirement: ClockRequirement) -> list[ClockTrial]:
         """Measure one stack at each synchronisation interval of the profile (DAQ paper, Table 2)."""
@@ -175,8 +224,12 @@ class ClockLab:
         """Measure, make sure that the daemons lived through it, and add what the servo said meanwhile."""
         trial = measure_trial(self.bench, self.target, facts, settings, folder)
         stack.require_running()
-        stack.fetch_logs()
-        return with_servo(trial, *stack.servo_log)
+        logs = stack.fetch_logs()
+        name, log_format = stack.servo_log
+        if trial.folder != stack.folder and stack.folder / name in logs:
+            (trial.folder / Path(name).name).write_bytes((stack.folder / name).read_bytes())
+            name = Path(name).name
+        return with_servo(trial, name, log_format)
 
 
 def with_servo(trial: ClockTrial, log: str, log_format: str) -> ClockTrial:

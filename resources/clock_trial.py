@@ -25,6 +25,7 @@ from reports.clock_trial import (
     TrialFacts,
     TwoWay,
     load_trial,
+    phc_read_file,
     write_trial,
 )
 from resources.clock_lines import last_result, measure_clock_lines, serve_clocks
@@ -37,6 +38,8 @@ PAUSE_MAX_US = 1000
 FILTER_NS = 20_000
 """Brackets wider than this are of a program that was interrupted."""
 SERIES_INTERVAL_MS = 100
+PHC_READ_MS = 5000
+NO_CAPABILITY = 3
 CLOCK_PRIORITY = 10
 """Of the comparing program on the target: above ordinary work, below everything that serves packets."""
 
@@ -49,6 +52,8 @@ class TrialSettings:
     sequential: bool = True
     """Measure with the paper's sequential reading too."""
     two_way: bool = True
+    phc_reads: tuple[str, ...] = ()
+    """Of a PHC as reference: the ways in which it is read besides, in this order."""
 
 
 def timecard_of(target: TargetSpec) -> Timecard:
@@ -113,8 +118,26 @@ def measure_trial(
                 raise MeasurementError(f"{job.name} ended with exit code {code}: {_said(job)}")
         if witness:
             witness.wait(30.0)
+    for way in settings.phc_reads:
+        _read_phc(bench, target, facts, way, folder)
     write_trial(folder, facts)
     return load_trial(folder)
+
+
+def _read_phc(bench: Bench, target: TargetSpec, facts: TrialFacts, way: str, folder: Path) -> None:
+    """Compare with a PHC that is read in one way; a way that it does not offer leaves no answer."""
+    argv = [bench.tool(target.node, "bw-clock"), "compare", "--device", "realtime"]
+    argv += ["--reference", facts.timecard.clock, "--phc-read", way, "--read", "bracketed"]
+    argv += ["--duration-ms", str(PHC_READ_MS), "--pause-max-us", str(PAUSE_MAX_US)]
+    argv += ["--priority", str(CLOCK_PRIORITY)]
+    stem = folder / phc_read_file(way).removesuffix(".ndjson")
+    job = bench.node(target.node).start(argv, stem)
+    code = job.wait(PHC_READ_MS / 1000 + 30.0)
+    job.fetch()
+    if code == NO_CAPABILITY:
+        stem.with_suffix(".ndjson").unlink()
+    elif code not in (0, 4):
+        raise MeasurementError(f"{job.name} ended with exit code {code}: {_said(job)}")
 
 
 def _two_way(bench: Bench, target: TargetSpec, folder: Path) -> TwoWay | None:

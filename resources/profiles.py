@@ -10,6 +10,7 @@ from pathlib import Path
 from hw.errors import ConfigError
 from hw.fields import Fields
 
+LOADS = ("cpu", "disk", "network")
 PROFILES_FILE = Path(__file__).with_name("profiles.toml")
 
 
@@ -29,6 +30,10 @@ class ClockTimes:
     """After that."""
     relocks: int
     """How often the time to lock is measured."""
+    loads: tuple[str, ...]
+    """Loads under which clocks are measured: `cpu`, `disk`, `network`."""
+    alternations: int
+    """How often an asymmetry is put on the path and taken off again; 0: not at all."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,8 @@ def _clock_times(table: Fields | None) -> ClockTimes | None:
         synchronised_s=table.integer("synchronised_s", 1, 86_400),
         holdover_s=table.integer("holdover_s", 1, 7 * 86_400),
         relocks=table.integer("relocks", 1, 1000),
+        loads=table.texts("loads", LOADS),
+        alternations=table.integer("alternations", 0, 1000),
     )
     table.finish()
     return times

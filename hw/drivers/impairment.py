@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 # Packets that netem may hold: an explicit limit, for the default of 1000 loses packets of the larger bursts.
 QUEUE_PACKETS = 100_000
+DELAY_MAX_US = 10_000_000
 
 
 class NetemImpairment:
@@ -33,10 +34,6 @@ class NetemImpairment:
             delay_us: Added delay, microseconds, 0..10_000_000.
             loss_percent: Share of packets that is lost, 0..100, independent of each other.
         """
-        if not 0 <= delay_us <= 10_000_000:
-            raise ConfigError(f"delay_us: must be in 0..10000000, found {delay_us}")
-        if not 0.0 <= loss_percent <= 100.0:
-            raise ConfigError(f"loss_percent: must be in 0..100, found {loss_percent}")
         allowed = self._spec.producers
         wrong = [
             number
@@ -47,21 +44,51 @@ class NetemImpairment:
             raise CapabilityError(
                 f"bench {self._bench.spec.name}: no impairment node on the link of producer {wrong[0]}"
             )
+        self._netem(delay_us, 0, loss_percent)
+        for number, producer in self._bench.spec.producers.items():
+            self._plug(producer.node, "br-impair" if number in producers else "br-test")
+
+    def apply_to_time_server(self, delay_us: int, jitter_us: int = 0, loss_percent: float = 0.0) -> None:
+        """Delay and lose what the time server sends to the target, and nothing that comes back.
+
+        Args:
+            delay_us: Added delay, microseconds, 0..10_000_000: the asymmetry of the path.
+            jitter_us: Spread of that delay (netem's uniform jitter), 0..delay_us.
+            loss_percent: Share of packets that is lost, 0..100, independent of each other.
+
+        Raises:
+            CapabilityError: The bench has no time server, or its link leads not through this node.
+        """
+        server = self._bench.spec.time_server
+        if server is None or not (self._bench.spec.virtual is not None or self._spec.time_server):
+            raise CapabilityError(
+                f"bench {self._bench.spec.name}: no impairment node on the link of the time server"
+            )
+        self._netem(delay_us, jitter_us, loss_percent)
+        self._plug(server.node, "br-impair")
+
+    def _netem(self, delay_us: int, jitter_us: int, loss_percent: float) -> None:
+        for name, value, high in (("delay_us", delay_us, DELAY_MAX_US), ("jitter_us", jitter_us, delay_us)):
+            if not 0 <= value <= high:
+                raise ConfigError(f"{name}: must be in 0..{high}, found {value}")
+        if not 0.0 <= loss_percent <= 100.0:
+            raise ConfigError(f"loss_percent: must be in 0..100, found {loss_percent}")
         self._bench.power_on([self._spec.node])
+        jitter = [f"{jitter_us}us"] if jitter_us else []
         loss = ["loss", f"{loss_percent:g}%"] if loss_percent else []
         self._bench.node(self._spec.node).run(
             [
                 *("tc", "qdisc", "replace", "dev", self._spec.interface, "root", "netem"),
-                *("limit", str(QUEUE_PACKETS), "delay", f"{delay_us}us", *loss),
+                *("limit", str(QUEUE_PACKETS), "delay", f"{delay_us}us", *jitter, *loss),
             ]
         )
-        for number in self._bench.spec.producers:
-            self._plug(number, "br-impair" if number in producers else "br-test")
 
     def clear(self) -> None:
         """Take the disturbance out of the way; on a virtual bench power its node off, elsewhere on."""
-        for number in self._bench.spec.producers:
-            self._plug(number, "br-test")
+        server = self._bench.spec.time_server
+        nodes = [producer.node for producer in self._bench.spec.producers.values()]
+        for node in [*nodes, *([server.node] if server is not None else [])]:
+            self._plug(node, "br-test")
         if self._bench.spec.virtual is not None:
             self._bench.power_off(self._spec.node)
         else:
@@ -70,10 +97,9 @@ class NetemImpairment:
                 ["tc", "qdisc", "delete", "dev", self._spec.interface, "root"], check=False
             )
 
-    def _plug(self, number: int, bridge: str) -> None:
+    def _plug(self, node: str, bridge: str) -> None:
         if self._bench.spec.virtual is None:
             return
-        node = self._bench.spec.producers[number].node
         switch = self._bench.namespace("switch")
         for other in {"br-test", "br-impair"} - {bridge}:
             for port in {node, f"t-{node}"}.intersection(network.ports(switch, other)):

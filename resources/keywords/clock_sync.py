@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
-from robot.api import logger
+from robot.api import SkipExecution, logger
 from robot.libraries.BuiltIn import BuiltIn
 
 from hw.errors import MeasurementError
-from reports import Conditions, Limit, Measurement, Subject, current_run
+from reports import Conditions, Evidence, Limit, Measurement, Subject, current_run
 from reports.clock_trial import FILTERED, SEQUENTIAL, TRIAL, WITNESS, ClockTrial
+from reports.path_shift import SHIFT_PAIRS_MIN, path_shift
 from reports.sampling import required_samples
-from reports.sync_offset import Context, sync_measurement, witness_measurement
+from reports.sync_offset import Context, sync_measurement, unset_measurement, witness_measurement
 from reports.units import format_value
 from resources.clock_requirements import ClockRequirement, ClockRequirements, load_clock_requirements
 from resources.clock_sync import ClockLab
@@ -72,7 +75,8 @@ class ClockSyncLibrary:
             clock: `chrony`, `ntp-user`, `ptp-software`, `ptp-hardware`, `phc2sys`.
         """
         requirement = self._requirement(clock)
-        trial = self._current().locked_trial(requirement)
+        with self._unset_on_error(requirement, "sync"):
+            trial = self._current().locked_trial(requirement)
         self._judge([trial], requirement)
 
     @keyword
@@ -83,7 +87,47 @@ class ClockSyncLibrary:
             clock: A stack whose interval can be chosen: `chrony`, `ntp-user`.
         """
         requirement = self._requirement(clock)
-        self._judge(self._current().interval_trials(requirement), requirement)
+        with self._unset_on_error(requirement, "interval"):
+            trials = self._current().interval_trials(requirement)
+        self._judge(trials, requirement)
+
+    @keyword
+    def clock_should_stay_within_its_limit_under_load(self, clock: str) -> None:
+        """Measure a clock under each load of the profile: CPU, disk, network; skipped where it names none.
+
+        Args:
+            clock: The stack.
+        """
+        requirement = self._requirement(clock)
+        lab = self._current()
+        if not lab.times.loads:
+            raise SkipExecution(f"profile {lab.profile.name} measures no clock under load")
+        with self._unset_on_error(requirement, "load"):
+            trials = lab.load_trials(requirement)
+        self._judge(trials, requirement)
+
+    @keyword
+    def reference_should_see_an_asymmetric_path(self, clock: str, asymmetry: Nanoseconds) -> None:
+        """Delay what the time server sends, and nothing that comes back: the clock is off by half of it.
+
+        The reference has to show the shift: the 95 % interval of its mean over all pairs of trials, without
+        and with the delay, must hold minus half the asymmetry and not 0. The servo's own figures stand beside
+        it in the report. Skipped where the profile has no alternations.
+
+        Args:
+            clock: The stack.
+            asymmetry: With its unit, a whole number of microseconds.
+        """
+        requirement = self._requirement(clock)
+        lab = self._current()
+        if lab.times.alternations < SHIFT_PAIRS_MIN:
+            raise SkipExecution(f"profile {lab.profile.name} has fewer than {SHIFT_PAIRS_MIN} alternations")
+        with self._unset_on_error(requirement, "asymmetry"):
+            shift = path_shift(lab.asymmetry_trials(requirement, asymmetry.value_ns // 1000))
+        say(f"{clock}: {shift.text()}")
+        expected_ns = -asymmetry.value_ns / 2
+        if not shift.shows(expected_ns):
+            raise MeasurementError(f"{clock}: {shift.text()}; {format_value(expected_ns, 'ns')} was put in")
 
     @keyword
     def measure_holdover(self, clock: str) -> None:
@@ -115,6 +159,28 @@ class ClockSyncLibrary:
             + ", ".join(f"{lock.after_s:.1f} s" for lock in locks)
         )
 
+    @contextmanager
+    def _unset_on_error(self, requirement: ClockRequirement, phase: str) -> Generator[None, None, None]:
+        """Leave a record of a clock that could not be measured: what has no value is not forgotten."""
+        try:
+            yield
+        except MeasurementError as error:
+            lab = self._current()
+            subject = Subject(lab.bench.spec.name, lab.target.kind, clock=requirement.clock)
+            context = self._context(subject, Conditions(lab.profile.name, phase), ())
+            limit, n_required = self._limit(requirement)
+            current_run().append(unset_measurement(requirement.id, limit, n_required, str(error), context))
+            raise
+
+    def _limit(self, requirement: ClockRequirement) -> tuple[Limit, int]:
+        limit = Limit(requirement.limit_ns, -requirement.limit_ns, requirement.source)
+        return limit, required_samples(self._current().profile.excluded_miss_probability)
+
+    def _context(self, subject: Subject, conditions: Conditions, evidence: tuple[Evidence, ...]) -> Context:
+        test = str(BuiltIn().get_variable_value("${TEST NAME}"))
+        simulated = self._current().bench.spec.simulated
+        return Context(current_run().run_id, test, subject, conditions, simulated, evidence)
+
     def _judge(self, trials: list[ClockTrial], requirement: ClockRequirement) -> None:
         """Write a record for each trial; raise AssertionError unless all of them pass."""
         records: list[Measurement] = []
@@ -134,18 +200,11 @@ class ClockSyncLibrary:
         names = (TRIAL, FILTERED, SEQUENTIAL, WITNESS)
         facts = trial.facts
         phase = facts.kind if facts.interval_s is None else f"{facts.kind} {facts.interval_s:g} s"
-        context = Context(
-            run_id=run.run_id,
-            test=str(BuiltIn().get_variable_value("${TEST NAME}")),
-            subject=Subject(lab.bench.spec.name, lab.target.kind, clock=facts.clock),
-            conditions=Conditions(lab.profile.name, phase, facts.load, facts.impairment),
-            simulated=lab.bench.spec.simulated,
-            evidence=tuple(
-                run.evidence(trial.folder / name) for name in names if (trial.folder / name).exists()
-            ),
-        )
-        limit = Limit(requirement.limit_ns, -requirement.limit_ns, requirement.source)
-        n_required = required_samples(lab.profile.excluded_miss_probability)
+        subject = Subject(lab.bench.spec.name, lab.target.kind, clock=facts.clock)
+        conditions = Conditions(lab.profile.name, phase, facts.load, facts.impairment)
+        files = tuple(run.evidence(trial.folder / name) for name in names if (trial.folder / name).exists())
+        context = self._context(subject, conditions, files)
+        limit, n_required = self._limit(requirement)
         records = [sync_measurement(trial, requirement.id, limit, n_required, context)]
         witnesses = witness_measurement(trial, WITNESS_REQUIREMENT, context)
         if witnesses is not None:

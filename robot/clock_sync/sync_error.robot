@@ -43,3 +43,11 @@ Holdover Is Measured
 Clock Locks Again After A Step
     [Documentation]    Time to lock after the target's clock was put wrong by a second, to either side by turns.
     Clock Should Lock Again    chrony    step=1000 ms
+
+Clock Stays Within Its Limit Under Load
+    [Documentation]    CPU, disk and network load, as the profile says (paper on control loops, 4.3.2.2); idle above.
+    Clock Should Stay Within Its Limit Under Load    chrony
+
+Reference Sees What The Servo Cannot
+    [Documentation]    An asymmetric path shifts the clock by half the asymmetry; the servo is blind to it.
+    Reference Should See An Asymmetric Path    chrony    asymmetry=50 us

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far an asymmetric path has shifted a clock, from pairs of trials without and with the asymmetry.
+
+A delay D on the way from the server alone makes the servo take the server for D / 2 late: the target ends up
+D / 2 behind. The servo cannot know; the reference shows it. Pairs by turns take slow changes of the path out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import mean, stdev
+from typing import Any, cast
+
+from scipy.special import stdtrit
+
+from reports.clock_trial import ClockTrial
+from reports.errors import RecordError
+from reports.units import format_measured
+
+SHIFT_PAIRS_MIN = 3
+"""Fewer pairs say nothing of their own spread."""
+COVERAGE = 0.95
+
+
+@dataclass(frozen=True)
+class PathShift:
+    """The shift of the reference's and of the servo's mean offset, in ns, each with its 95 % half interval.
+
+    Attributes:
+        pairs: Pairs of trials.
+        reference_ns: With - without, as the reference says.
+        reference_half_ns: Half the 95 % interval of that mean (Student's t over the pairs).
+        servo_ns: The same as the servo says of itself; None where it says nothing.
+    """
+
+    pairs: int
+    reference_ns: float
+    reference_half_ns: float
+    servo_ns: float | None
+
+    def shows(self, expected_ns: float) -> bool:
+        """Say whether the reference has seen an expected shift: its interval holds that, and not 0."""
+        seen = abs(self.reference_ns) > self.reference_half_ns
+        return seen and abs(self.reference_ns - expected_ns) <= self.reference_half_ns
+
+    def text(self) -> str:
+        """Return both shifts in words."""
+        shown = format_measured(self.reference_ns, "ns")
+        half = format_measured(self.reference_half_ns, "ns", 2)
+        servo = "nothing" if self.servo_ns is None else format_measured(self.servo_ns, "ns")
+        interval = f"95 %: +-{half}, {self.pairs} pairs"
+        return f"the reference shows a shift of {shown} ({interval}), the servo of {servo}"
+
+
+def path_shift(pairs: Sequence[tuple[ClockTrial, ClockTrial]]) -> PathShift:
+    """Return the shift over pairs of trials, without and with the asymmetry.
+
+    Raises:
+        RecordError: There are fewer than SHIFT_PAIRS_MIN pairs, or a trial has no sample.
+    """
+    if len(pairs) < SHIFT_PAIRS_MIN:
+        raise RecordError(f"{len(pairs)} pairs of trials: need at least {SHIFT_PAIRS_MIN}")
+    shifts = [_mean_ns(after) - _mean_ns(before) for before, after in pairs]
+    factor = float(cast(Any, stdtrit)(len(shifts) - 1, 0.5 + COVERAGE / 2))
+    servo = [
+        float(after.facts.servo.mean_ns - before.facts.servo.mean_ns)
+        for before, after in pairs
+        if before.facts.servo is not None
+        and after.facts.servo is not None
+        and before.facts.servo.mean_ns is not None
+        and after.facts.servo.mean_ns is not None
+    ]
+    return PathShift(
+        pairs=len(shifts),
+        reference_ns=mean(shifts),
+        reference_half_ns=factor * stdev(shifts) / math.sqrt(len(shifts)),
+        servo_ns=mean(servo) if servo else None,
+    )
+
+
+def _mean_ns(trial: ClockTrial) -> float:
+    found = trial.filtered.offset.mean_ns
+    if found is None:
+        raise RecordError(f"{trial.folder.name}: no sample")
+    return float(found)
