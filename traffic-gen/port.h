@@ -196,6 +196,8 @@ int port_thread_start(const char *name, int priority, int cpu, void (*run)(void 
 void port_thread_join(struct port_thread *thread);
 /** Valid from the return of port_thread_start until the join. */
 const struct port_scheduling *port_thread_scheduling(const struct port_thread *thread);
+/** Let the calling thread run on these CPUs only. @return 0 or -errno */
+int port_thread_set_cpus(const int *cpus, int count);
 /** Let another thread of the same priority run. */
 void port_thread_yield(void);
 

@@ -131,6 +131,18 @@ const struct port_scheduling *port_thread_scheduling(const struct port_thread *t
 	return &thread->scheduling;
 }
 
+int port_thread_set_cpus(const int *cpus, int count)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	for (int i = 0; i < count; i++) {
+		if (cpus[i] >= 0 && cpus[i] < CPU_SETSIZE)
+			CPU_SET(cpus[i], &set);
+	}
+	return -pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+}
+
 void port_thread_yield(void)
 {
 	sched_yield();

@@ -96,6 +96,17 @@ const struct port_scheduling *port_thread_scheduling(const struct port_thread *t
 	return &thread->scheduling;
 }
 
+int port_thread_set_cpus(const int *cpus, int count)
+{
+	DWORD_PTR mask = 0;
+
+	for (int i = 0; i < count; i++) {
+		if (cpus[i] >= 0 && cpus[i] < (int)(8 * sizeof(mask)))
+			mask |= (DWORD_PTR)1 << cpus[i];
+	}
+	return SetThreadAffinityMask(GetCurrentThread(), mask) ? 0 : -EINVAL;
+}
+
 void port_thread_yield(void)
 {
 	SwitchToThread();

@@ -183,7 +183,7 @@ def test_clock_that_fails_in_mid_run(bw_clock: Path, example_clock: Path) -> Non
     assert code == 4
     assert result["valid"] is False
     assert result["complete"] is False
-    assert result["offset"]["n"] == 500
+    assert 0 < result["offset"]["n"] < 500  # it is also read to warm up
     assert "device could not be read any more" in result["invalid_reasons"][0]
 
 

@@ -60,19 +60,34 @@ static void test_two_outliers(void)
 	CHECK_INT(jumps.step_count, 0);
 }
 
-/* The window says how wrong a reading may be. */
+/* The window says how wrong a reading may be: what is within it is no step, there or back again. */
 static void test_uncertain_readings(void)
 {
 	jumps_init(&jumps, THRESHOLD_NS, GAP_NS);
-	for (int i = 0; i < 100; i++)
+	for (int i = 0; i < 200; i++)
 		jumps_take(&jumps, START_NS + i * SPACING_NS, i % 8 < 4 ? 0 : 400000, i % 8 < 4 ? 100 : 400000);
-	for (int i = 100; i < 110; i++)
-		jumps_take(&jumps, START_NS + i * SPACING_NS, 0, 400000);
-	/* Back and forth are accepted as they are uncertain; from the upper level down to a certain 0 it is a step. */
-	CHECK(jumps.step_count > 0);
+	CHECK_INT(jumps.step_count, 0);
+	/* And the level was not lost over it. */
+	for (int i = 200; i < 210; i++)
+		jumps_take(&jumps, START_NS + i * SPACING_NS, 400000, 100);
+	CHECK_INT(jumps.step_count, 1);
+	CHECK_INT(jumps.steps[0].step_ns, 400000);
+	/* Where every reading is as uncertain, smaller steps are not seen, larger ones are. */
 	jumps_init(&jumps, THRESHOLD_NS, GAP_NS);
 	for (int i = 0; i < 100; i++)
 		jumps_take(&jumps, START_NS + i * SPACING_NS, i % 8 < 4 ? 0 : 400000, 400000);
+	CHECK_INT(jumps.step_count, 0);
+	for (int i = 100; i < 110; i++)
+		jumps_take(&jumps, START_NS + i * SPACING_NS, 5000000, 400000);
+	CHECK_INT(jumps.step_count, 1);
+}
+
+/* The first reading was interrupted: that it is over is no step. */
+static void test_outlier_at_the_begin(void)
+{
+	jumps_init(&jumps, THRESHOLD_NS, GAP_NS);
+	for (int i = 0; i < 100; i++)
+		jumps_take(&jumps, START_NS + i * SPACING_NS, i < 2 ? -3000000 : 0, 0);
 	CHECK_INT(jumps.step_count, 0);
 }
 
@@ -120,6 +135,7 @@ int main(void)
 	test_step(INT64_C(37000000000), 0, 0);
 	test_two_outliers();
 	test_uncertain_readings();
+	test_outlier_at_the_begin();
 	test_gaps();
 	test_full_tables();
 	test_hostile_readings();

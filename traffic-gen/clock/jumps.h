@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds steps and gaps in a stream of samples. A step is a change of level that stays: single samples that lie far away
- * (a reading that was interrupted) are none, and what a clock may drift or be slewed between two samples is none
- * either. A gap is a time without a sample. Pure.
+ * (a reading that was interrupted) are none, and what a clock may drift or be slewed between two samples, or what the
+ * samples' own uncertainty explains, is none either. A gap is a time without a sample. Pure.
  */
 #ifndef BW_CLOCK_JUMPS_H
 #define BW_CLOCK_JUMPS_H
@@ -31,7 +31,9 @@ struct jumps {
 	int64_t threshold_ns, gap_ns;
 	bool started;
 	int64_t last_time_ns;
-	int64_t level_ns, level_time_ns; /* of the last sample that was no outlier */
+	int64_t level_ns, level_time_ns; /* of the last sample that was no outlier, and certain enough */
+	int64_t level_uncertainty_ns;
+	int level_support;               /* samples that have agreed with it, up to JUMPS_CONFIRM */
 	int candidates;                  /* samples that agree on another level */
 	int64_t candidate_ns[JUMPS_CONFIRM], candidate_time_ns;
 	int64_t candidate_last_ns;       /* time of the last of them */
