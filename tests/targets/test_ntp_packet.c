@@ -18,13 +18,21 @@ static void put_64(uint8_t *at, uint64_t value)
 		at[i] = (uint8_t)(value >> (56 - 8 * i));
 }
 
+static void put_kiss(uint8_t *packet, uint8_t a, uint8_t b, uint8_t c, uint8_t d)
+{
+	packet[12] = a;
+	packet[13] = b;
+	packet[14] = c;
+	packet[15] = d;
+}
+
 /* An answer without fault to a request sent at NOW_NS, by a server that is ahead by ahead_ns; way and back take 1 ms each. */
 static void answer(uint8_t packet[NTP_PACKET_BYTES], int64_t ahead_ns)
 {
 	memset(packet, 0, NTP_PACKET_BYTES);
 	packet[0] = 4 << 3 | 4;
 	packet[1] = 1;
-	memcpy(packet + 12, "GPS", 4);
+	put_kiss(packet, 'G', 'P', 'S', 0);
 	put_64(packet + 24, ntp_from_realtime_ns(NOW_NS));
 	put_64(packet + 32, ntp_from_realtime_ns(NOW_NS + NS_PER_MS + ahead_ns));
 	put_64(packet + 40, ntp_from_realtime_ns(NOW_NS + 3 * NS_PER_MS + ahead_ns));
@@ -122,10 +130,10 @@ static void test_kiss_is_text_whatever_it_holds(void)
 	struct ntp_reply reply;
 
 	answer(packet, 0);
-	memcpy(packet + 12, "DENY", 4);
+	put_kiss(packet, 'D', 'E', 'N', 'Y');
 	ntp_reply_parse(packet, NTP_PACKET_BYTES, &reply);
 	CHECK_TEXT(reply.kiss, "DENY");
-	memcpy(packet + 12, "\x00\x1b\xff\x22", 4);
+	put_kiss(packet, 0, 0x1b, 0xff, '"');
 	ntp_reply_parse(packet, NTP_PACKET_BYTES, &reply);
 	CHECK_TEXT(reply.kiss, "...\"");
 }

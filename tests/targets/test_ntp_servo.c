@@ -8,6 +8,7 @@
 
 #define NS_PER_S INT64_C(1000000000)
 #define NS_PER_MS INT64_C(1000000)
+#define GAIN_NS INT64_C(40000) /* of the clock, every second */
 
 static const struct ntp_servo_settings settings = {
 	.step_ns = 128 * NS_PER_MS,
@@ -47,11 +48,11 @@ static struct ntp_servo locked(void)
 	ntp_servo_init(&servo, &settings);
 	for (int second = 0; second < settings.init_polls; second++) {
 		CHECK_INT(answer.action, NTP_WAIT);
-		answer = take(&servo, 5 * NS_PER_MS + second * 40000, NS_PER_MS, second);
+		answer = take(&servo, 5 * NS_PER_MS + second * GAIN_NS, NS_PER_MS, second);
 	}
 	CHECK_INT(answer.action, NTP_SET);
 	CHECK_THAT(fabs(answer.frequency_ppb + 40000.0) < 1.0, "%g ppb", answer.frequency_ppb);
-	CHECK_THAT(llabs(answer.correction_ns + 5 * NS_PER_MS + 7 * 40000) < 10, "%" PRId64, answer.correction_ns);
+	CHECK_THAT(llabs(answer.correction_ns + 5 * NS_PER_MS + 7 * GAIN_NS) < 10, "%" PRId64, answer.correction_ns);
 	CHECK_INT(servo.state, NTP_LOCKED);
 	return servo;
 }
@@ -69,7 +70,7 @@ static void test_best_of_the_filter_is_used_once(void)
 	CHECK_INT(answer.action, NTP_SLEW);
 	CHECK_INT(answer.correction_ns, 2000);
 	for (int second = 13; second < 20; second++)
-		CHECK_INT(take(&servo, second * 100, (second < 17 ? 4 : 3) * NS_PER_MS, second).action, NTP_WAIT);
+		CHECK_INT(take(&servo, second * INT64_C(100), (second < 17 ? 4 : 3) * NS_PER_MS, second).action, NTP_WAIT);
 	/* The best one has left the filter of eight; of those behind it the shortest is the one of second 19 or before. */
 	answer = take(&servo, 77, 4 * NS_PER_MS, 20);
 	CHECK_INT(answer.action, NTP_SLEW);

@@ -191,7 +191,8 @@ static int log_poll(struct client *client, const struct ntp_sample *sample, int6
 	json_int(&client->json, "monotonic_ns", clock_ns(CLOCK_MONOTONIC));
 	json_int(&client->json, "offset_ns", sample->offset_ns);
 	json_int(&client->json, "delay_ns", sample->delay_ns);
-	json_double(&client->json, "freq_ppb", ppb);
+	/* As ptp4l and chronyd log it: what the oscillator is fast by, so that the clock is slowed down. */
+	json_double(&client->json, "freq_ppb", 0.0 - ppb);
 	if (step_ns)
 		json_int(&client->json, "step_ns", step_ns);
 	return line_end(client);
@@ -389,6 +390,23 @@ static int64_t interval_ns(const struct client *client)
 	       NS_PER_MS;
 }
 
+/* Wait for the next poll; one that is held waits until it is told to listen again. Returns 0 or -errno. */
+static int next_poll_wait(struct client *client, int64_t *next_ns)
+{
+	while (!client->ended) {
+		bool was_held = client->held;
+		int err = wait_until(client, was_held ? clock_ns(CLOCK_MONOTONIC) + LONG_MS * NS_PER_MS : *next_ns, NULL);
+
+		if (err < 0 && err != -EINTR && err != -ETIMEDOUT)
+			return err;
+		if (was_held && !client->held)
+			*next_ns = clock_ns(CLOCK_MONOTONIC);
+		else if (err == -ETIMEDOUT && !client->held)
+			break;
+	}
+	return 0;
+}
+
 static int polls_run(struct client *client)
 {
 	int64_t next_ns = clock_ns(CLOCK_MONOTONIC);
@@ -396,22 +414,12 @@ static int polls_run(struct client *client)
 	for (int64_t polls = 0; !client->ended && (!client->polls_max || polls < client->polls_max); polls++) {
 		int err = poll_once(client);
 
+		if (!err) {
+			next_ns += interval_ns(client);
+			err = next_poll_wait(client, &next_ns);
+		}
 		if (err)
 			return err;
-		next_ns += interval_ns(client);
-		/* While it is held, no poll counts. */
-		while (!client->ended) {
-			bool was_held = client->held;
-			int64_t until_ns = client->held ? clock_ns(CLOCK_MONOTONIC) + LONG_MS * NS_PER_MS : next_ns;
-
-			err = wait_until(client, until_ns, NULL);
-			if (err < 0 && err != -EINTR && err != -ETIMEDOUT)
-				return err;
-			if (was_held && !client->held)
-				next_ns = clock_ns(CLOCK_MONOTONIC);
-			else if (err == -ETIMEDOUT && !client->held)
-				break;
-		}
 	}
 	return 0;
 }
@@ -470,6 +478,9 @@ static int client_run(struct client *client)
 		err = log_ready(client);
 	if (!err)
 		err = polls_run(client);
+	/* What is left of the last slew goes no further: the frequency alone stays. */
+	if (!err && !client->measure_only)
+		err = clock_slew(client, 0);
 	client_close(client);
 	return err;
 }
@@ -501,7 +512,8 @@ static int client_parse(struct client *client, int argc, char **argv)
 	const struct command command = {
 		TOOL, "--server ADDRESS [options]",
 		"An NTPv4 client that stamps in user space and disciplines CLOCK_REALTIME through the kernel's loop (RFC 5905).\n"
-		"offset_ns positive: this clock is ahead. SIGUSR1: keep the frequency and stop listening; SIGUSR2: listen again.\n"
+		"offset_ns positive: this clock is ahead; freq_ppb positive: it is slowed down. SIGUSR1: keep the frequency and stop\n"
+		"listening; SIGUSR2: listen again.\n"
 		"Exit codes: 0 done, 2 bad input, 3 not permitted, 4 the server refuses, or is further off than --panic-ms.\n",
 		options, 0, 0,
 	};

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bw-ntp-user against servers that lie, on the loopback: each lie is named, and none becomes a measurement.
+
+What it does to a clock is tested in guests (test_clock_stacks.py), whose clocks may be wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hw.tools import local_tool
+from tests.targets.lying_server import HONEST, answer, lying_server
+
+POLLS = ["--interval-ms", "20", "--timeout-ms", "500", "--no-discipline"]
+NS_PER_MS = 1_000_000
+
+
+def run(port: int, *arguments: str) -> tuple[int, list[dict[str, Any]], str]:
+    """Run the client to its end; return exit code, objects, stderr."""
+    argv = [str(local_tool("bw-ntp-user")), "--server", "127.0.0.1", "--port", str(port), *POLLS, *arguments]
+    done = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=60)
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+
+def of_type(objects: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    """Return the objects of one type."""
+    return [found for found in objects if found["type"] == kind]
+
+
+def test_honest_server_is_measured() -> None:
+    with lying_server(HONEST) as port:
+        code, objects, _ = run(port, "--polls", "5")
+    polls = of_type(objects, "poll")
+    assert code == 0
+    assert len(polls) == 5
+    assert not of_type(objects, "rejected")
+    # Server and client read one clock: it lies between the stamps, so the offset is at most half the delay.
+    assert all(abs(poll["offset_ns"]) <= poll["delay_ns"] / 2 + 1000 for poll in polls)
+    assert set(polls[0]) == {
+        "type",
+        "time_tai_ns",
+        "monotonic_ns",
+        "offset_ns",
+        "delay_ns",
+        "freq_ppb",
+        "state",
+    }
+    assert objects[0]["type"] == "ready"
+
+
+def test_time_that_is_ahead_shows_as_a_client_that_is_behind() -> None:
+    with lying_server("wrong-time") as port:
+        _, objects, _ = run(port, "--polls", "2")
+    assert [round(poll["offset_ns"] / 1e9) for poll in of_type(objects, "poll")] == [-3600, -3600]
+
+
+@pytest.mark.parametrize(
+    ("lie", "reason", "detail"),
+    [
+        ("origin", "origin", None),
+        ("kiss-rate", "kiss-of-death", "RATE"),
+        ("stratum-16", "stratum", "stratum 16"),
+        ("leap", "leap", None),
+        ("mode", "mode", None),
+        ("version", "version", None),
+        ("short", "short", None),
+        ("root-distance", "root-distance", None),
+        ("no-stamps", "stamps", None),
+        ("order", "stamps", None),
+        ("negative-delay", "negative-delay", None),
+    ],
+)
+def test_lie_is_named_and_not_measured(lie: str, reason: str, detail: str | None) -> None:
+    with lying_server(lie) as port:
+        code, objects, _ = run(port, "--polls", "1", "--timeout-ms", "200")
+    rejected = of_type(objects, "rejected")
+    assert code == 0
+    assert not of_type(objects, "poll")
+    assert (rejected[0]["reason"], rejected[0].get("detail")) == (reason, detail)
+
+
+def test_denied_client_ends_and_asks_no_more() -> None:
+    with lying_server("kiss-deny") as port:
+        code, objects, said = run(port, "--polls", "50")
+    assert code == 4
+    assert len(of_type(objects, "rejected")) == 1
+    assert "kiss-of-death DENY" in said
+
+
+def test_silent_server_is_held_after_eight_polls() -> None:
+    with lying_server("silent") as port:
+        _, objects, _ = run(port, "--polls", "9", "--timeout-ms", "10")
+    rejected = of_type(objects, "rejected")
+    assert {found["reason"] for found in rejected} == {"no-answer"}
+    assert [found["state"] for found in rejected] == ["init"] * 7 + ["hold"] * 2
+
+
+def test_answer_from_elsewhere_is_refused_and_the_true_one_still_counts() -> None:
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger,
+    ):
+        server.bind(("127.0.0.1", 0))
+        server.settimeout(20)
+        argv = [str(local_tool("bw-ntp-user")), "--server", "127.0.0.1", *POLLS]
+        argv += ["--port", str(server.getsockname()[1]), "--polls", "1", "--timeout-ms", "10000"]
+        with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as client:
+            request, address = server.recvfrom(1024)
+            packet = answer(request, HONEST)
+            assert packet is not None
+            stranger.sendto(packet, address)
+            server.sendto(packet[:24] + bytes(8) + packet[32:], address)
+            server.sendto(packet, address)
+            out, _ = client.communicate(timeout=20)
+    objects = [json.loads(line) for line in out.splitlines()]
+    assert [found.get("reason", found["type"]) for found in objects] == ["ready", "source", "origin", "poll"]
+
+
+def test_flood_of_false_answers_ends_the_poll() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("127.0.0.1", 0))
+        server.settimeout(20)
+        argv = [str(local_tool("bw-ntp-user")), "--server", "127.0.0.1", *POLLS]
+        argv += ["--port", str(server.getsockname()[1]), "--polls", "1", "--timeout-ms", "10000"]
+        with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as client:
+            _, address = server.recvfrom(1024)
+            for _ in range(100):
+                server.sendto(b"x" * 48, address)
+            out, _ = client.communicate(timeout=20)
+    reasons = [json.loads(line).get("reason") for line in out.splitlines()[1:]]
+    assert reasons == ["mode"] * 16 + ["no-answer"]
+
+
+def test_complaint_of_the_rate_doubles_the_interval() -> None:
+    with lying_server("kiss-rate") as port:
+        begin_s = time.monotonic()
+        run(port, "--polls", "5")
+        passed_s = time.monotonic() - begin_s
+    assert passed_s >= (40 + 80 + 160 + 320) / 1000
+
+
+def test_held_client_asks_no_more_until_it_is_told_to(tmp_path: Path) -> None:
+    with lying_server(HONEST) as port:
+        argv = [str(local_tool("bw-ntp-user")), "--server", "127.0.0.1", "--port", str(port), *POLLS]
+        with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as client:
+            assert client.stdout is not None
+            lines = (json.loads(line) for line in client.stdout)
+
+            def states_until(kind: str, state: str) -> str:
+                for found in lines:
+                    if (found["type"], found["state"]) == (kind, state):
+                        return str(found["state"])
+                raise AssertionError("the client ended")
+
+            states_until("poll", "init")
+            client.send_signal(signal.SIGUSR1)
+            states_until("state", "hold")
+            client.send_signal(signal.SIGUSR2)
+            # The very next line is the answer to that: nothing was asked while it was held.
+            assert next(lines)["type"] == "state"
+            assert next(lines)["type"] == "poll"
+            client.send_signal(signal.SIGTERM)
+            assert client.wait(20) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "--server: must be an IPv4 address"),
+        (["--server", "time.example"], 'found "time.example"'),
+        (["--server", "127.0.0.1", "--interval-ms", "9"], "allowed: 10..3600000"),
+        (["--server", "127.0.0.1", "--filter", "9"], "allowed: 1..8"),
+        (["--server", "127.0.0.1", "more"], "surplus argument"),
+    ],
+)
+def test_bad_input_is_refused(arguments: list[str], said: str) -> None:
+    done = subprocess.run(
+        [str(local_tool("bw-ntp-user")), *arguments], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert said in done.stderr
