@@ -32,9 +32,6 @@ from resources.timecard import serve_timecards
 
 Progress = Callable[[str], None]
 
-SETTLING_INTERVALS = 20
-"""Synchronisations that a servo gets to follow a change of its path."""
-
 
 class ClockLab:
     """A bench on which clocks are measured: time server wandering, timecards served. Use with `with`."""
@@ -107,7 +104,7 @@ class ClockLab:
         with self._running(requirement.clock, folder) as stack:
             lock = stack.wait_locked(requirement.lock_within_s)
             self.progress(f"{requirement.clock}: locked after {lock.after_s:.1f} s; measuring")
-            facts = self._facts(stack, "sync", lock)
+            facts = self.facts(stack, "sync", lock)
             reads = PHC_READS if facts.timecard.clock.startswith("phc:") else ()
             return self._measured(stack, facts, TrialSettings(self.times.measure_s, phc_reads=reads), folder)
 
@@ -120,7 +117,7 @@ class ClockLab:
                 lock = stack.wait_locked(requirement.lock_within_s)
                 with competing_load(self.bench, self.target, load, self.times.measure_s + 60, folder):
                     self.progress(f"{requirement.clock}: locked; measuring under {load} load")
-                    facts = replace(self._facts(stack, "load", lock), load=load)
+                    facts = replace(self.facts(stack, "load", lock), load=load)
                     trials.append(self._measured(stack, facts, TrialSettings(self.times.measure_s), folder))
         return trials
 
@@ -136,21 +133,19 @@ class ClockLab:
         pairs: list[tuple[ClockTrial, ClockTrial]] = []
         settings = TrialSettings(self.times.measure_s, sequential=False)
         try:
-            impairment.apply_to_time_server(0)
-            folder = self.folder / f"{requirement.clock}-asymmetry"
-            with self._running(requirement.clock, folder) as stack:
-                lock = stack.wait_locked(requirement.lock_within_s)
-                for number in range(1, self.times.alternations + 1):
-                    pair: list[ClockTrial] = []
-                    for delay_us in (0, asymmetry_us):
-                        impairment.apply_to_time_server(delay_us)
-                        stack.keep_running(SETTLING_INTERVALS * (stack.settings.sync_interval_s or 1.0))
+            for number in range(1, self.times.alternations + 1):
+                pair: list[ClockTrial] = []
+                for delay_us in (0, asymmetry_us):
+                    impairment.apply_to_time_server(delay_us)
+                    place = self.folder / f"{requirement.clock}-asymmetry" / f"pair-{number}-{delay_us}-us"
+                    # Anew each time: a servo that knows the path rejects answers that suddenly take longer.
+                    with self._running(requirement.clock, place) as stack:
+                        lock = stack.wait_locked(requirement.lock_within_s)
                         self.progress(f"{requirement.clock}: path asymmetric by {delay_us} us, pair {number}")
-                        facts = self._facts(stack, "asymmetry", lock)
+                        facts = self.facts(stack, "asymmetry", lock)
                         facts = replace(facts, impairment=f"{delay_us} us one way")
-                        place = folder / f"pair-{number}-{delay_us}-us"
                         pair.append(self._measured(stack, facts, settings, place))
-                    pairs.append((pair[0], pair[1]))
+                pairs.append((pair[0], pair[1]))
         finally:
             impairment.clear()
         return pairs
@@ -164,7 +159,7 @@ class ClockLab:
                 lock = stack.wait_locked(requirement.lock_within_s + 4 * interval_s)
                 real_s = stack.settings.sync_interval_s
                 self.progress(f"{requirement.clock}: locked, synchronising every {real_s:g} s; measuring")
-                facts = self._facts(stack, "interval", lock)
+                facts = self.facts(stack, "interval", lock)
                 settings = TrialSettings(self.times.interval_measure_s, two_way=False)
                 trials.append(self._measured(stack, facts, settings, folder))
         return trials
@@ -178,7 +173,7 @@ class ClockLab:
             stack.keep_running(self.times.synchronised_s)
             stack.cut_off()
             self.progress(f"{requirement.clock}: cut off; holdover for {self.times.holdover_s} s")
-            facts = replace(self._facts(stack, "holdover", lock), interval_s=None)
+            facts = replace(self.facts(stack, "holdover", lock), interval_s=None)
             settings = TrialSettings(self.times.holdover_s, two_way=False)
             return self._measured(stack, facts, settings, folder)
 
@@ -202,7 +197,8 @@ class ClockLab:
         settings = ClockSettings(sync_interval_s=interval_s)
         return ClockStack(self.bench, self.target, clock, settings, folder, self.progress)
 
-    def _facts(self, stack: ClockStack, kind: str, lock: Lock) -> TrialFacts:
+    def facts(self, stack: ClockStack, kind: str, lock: Lock | None) -> TrialFacts:
+        """Return what is known of a trial before it is measured."""
         timecard = self.timecard
         if stack.name == "phc2sys":
             timecard = Timecard(f"phc:{self.target.ptp_clock}", 0, "the PHC itself, the source of phc2sys")
@@ -224,12 +220,8 @@ class ClockLab:
         """Measure, make sure that the daemons lived through it, and add what the servo said meanwhile."""
         trial = measure_trial(self.bench, self.target, facts, settings, folder)
         stack.require_running()
-        logs = stack.fetch_logs()
-        name, log_format = stack.servo_log
-        if trial.folder != stack.folder and stack.folder / name in logs:
-            (trial.folder / Path(name).name).write_bytes((stack.folder / name).read_bytes())
-            name = Path(name).name
-        return with_servo(trial, name, log_format)
+        stack.fetch_logs()
+        return with_servo(trial, *stack.servo_log)
 
 
 def with_servo(trial: ClockTrial, log: str, log_format: str) -> ClockTrial:

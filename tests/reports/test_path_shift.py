@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shift by an asymmetric path: seen only where the pairs agree with each other and with what was put in."""
+"""The shift by an asymmetric path is seen only where pairs agree with each other and with what was put in."""
 
 from __future__ import annotations
 
