@@ -39,7 +39,7 @@ class ClockCompare:
         phc_read: How a PTP hardware clock was read: `precise`, `extended`, `basic`; None where none was.
         discarded: Samples whose bracket was too wide.
         window: Width of the brackets.
-        reference_bound_ns: Largest bound of the reference's own error that it stated in the run.
+        reference_bound_ns: Largest bound of the reference's own error that it stated in the run; None: it states none.
     """
 
     complete: bool
@@ -59,7 +59,7 @@ class ClockCompare:
     series: tuple[SeriesPoint, ...]
     steps: tuple[tuple[int, int], ...]
     gaps: tuple[tuple[int, int], ...]
-    reference_bound_ns: int
+    reference_bound_ns: int | None
 
     @property
     def extreme_ns(self) -> int | None:
@@ -87,7 +87,7 @@ def clock_compare(data: object) -> ClockCompare:
     spec: dict[str, tuple[type[Any], ...]] = {"complete": (bool,), "valid": (bool,), "read": (str,)}
     spec |= dict.fromkeys(("iterations", "discarded", "elapsed_ns", "start_tai_ns"), (int,))
     spec |= {"device": (dict,), "reference": (dict,), "phc_read": (str, type(None))}
-    spec["reference_bound_ns"] = (int,)
+    spec["reference_bound_ns"] = (int, type(None))
     return ClockCompare(
         invalid_reasons=reader.texts("invalid_reasons"),
         offset=reader.summary("offset"),

@@ -53,7 +53,9 @@ class Context:
 def sync_uncertainty(trial: ClockTrial) -> Uncertainty:
     """Return U of an offset in ns, with its parts."""
     compare = trial.filtered
-    parts = [UncertaintyPart("reference", "bound", compare.reference_bound_ns)]
+    parts: list[UncertaintyPart] = []
+    if compare.reference_bound_ns is not None:
+        parts.append(UncertaintyPart("reference", "bound", compare.reference_bound_ns))
     if trial.facts.timecard.bound_ns:
         parts.append(UncertaintyPart("timecard_certificate", "bound", trial.facts.timecard.bound_ns))
     parts.append(UncertaintyPart("bracket", "bound", (compare.window.max_ns or 0) // 2))

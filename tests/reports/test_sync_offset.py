@@ -57,6 +57,13 @@ def test_certificate_of_a_card_enters(tmp_path: Path) -> None:
     assert verdict.outcome == "inconclusive"
 
 
+def test_a_reference_that_states_no_bound(tmp_path: Path) -> None:
+    """A PHC says nothing of its own error: its certificate has to."""
+    write_clock_trial(tmp_path, compare_answer(reference_bound_ns=None))
+    _, uncertainty = judge_sync(load_trial(tmp_path), LIMIT, 99)
+    assert [part.name for part in uncertainty.parts] == ["bracket"]
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

@@ -301,7 +301,7 @@ clock_write() {
 phc_targets() { targets=$1; }
 phc_read() {
     note="$1 has no frequency"
-    value=$(phc_ctl "$1" freq 2>/dev/null | sed -n 's/.* \(-\{0,1\}[0-9.]*\)ppb.*/\1/p')
+    value=$(phc_ctl "$1" freq 2>&1 | sed -n 's/.* \(-\{0,1\}[0-9.]*\)ppb.*/\1/p')
     [ -n "$value" ] || return 1
     value=$(printf '%.0f' "$value")
 }
