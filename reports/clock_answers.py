@@ -39,7 +39,7 @@ class ClockCompare:
         phc_read: How a PTP hardware clock was read: `precise`, `extended`, `basic`; None where none was.
         discarded: Samples whose bracket was too wide.
         window: Width of the brackets.
-        reference_bound_ns: Largest bound of the reference's own error that it stated in the run; None: it states none.
+        reference_bound_ns: Largest bound of its own error that the reference stated; None: it states none.
     """
 
     complete: bool

@@ -15,7 +15,10 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGES = ROOT / ".build" / "docs"
 LIBRARY = re.compile(r"^@library\(.*?\)\nclass (\w+)", re.MULTILINE | re.DOTALL)
-ARGUMENTS_OF_LIBRARIES = {"DaqReplayLibrary": "::requirements.toml::pattern.toml"}
+ARGUMENTS_OF_LIBRARIES = {
+    "ClockSyncLibrary": "::requirements.toml",
+    "DaqReplayLibrary": "::requirements.toml::pattern.toml",
+}
 
 
 def sources() -> dict[str, str]:
