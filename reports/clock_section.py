@@ -29,6 +29,7 @@ from reports.clock_trial import TRIAL, ClockTrial, load_trial
 from reports.errors import RecordError, ReportError
 from reports.holdover import measured_holdover
 from reports.record import Measurement
+from reports.spread import SpreadRatio, spread_ratio
 from reports.stability import Curve, mtie, tdev
 from reports.sync_offset import QUANTITY, sync_uncertainty, witness_difference_ns
 from reports.sync_table import SyncComparison, SyncRow, paper_rows, side_by_side
@@ -92,6 +93,8 @@ class ClockSection:
     """All that the page says of clocks."""
 
     rows: tuple[ClockRow, ...]
+    kernel_stamps: SpreadRatio | None
+    """Spread of `ntp-user`, which stamps in user space, over that of `chrony`, whose stamps are the kernel's."""
     table: tuple[SyncComparison, ...]
     problems: tuple[str, ...]
     figures: ClockFigures
@@ -131,7 +134,15 @@ def gather_clocks(folder: Path, records: Sequence[Measurement]) -> ClockSection 
         )
     if not rows and not problems:
         return None
-    return ClockSection(tuple(rows), _table(rows), tuple(problems), _figures(rows))
+    return ClockSection(tuple(rows), _kernel_stamps(rows), _table(rows), tuple(problems), _figures(rows))
+
+
+def _kernel_stamps(rows: Sequence[ClockRow]) -> SpreadRatio | None:
+    steady = {row.trial.facts.clock: row.trial for row in rows if row.trial.facts.kind == "sync"}
+    if "ntp-user" not in steady or "chrony" not in steady:
+        return None
+    user, kernel = series_of(steady["ntp-user"].filtered), series_of(steady["chrony"].filtered)
+    return spread_ratio(user, kernel) if user is not None and kernel is not None else None
 
 
 def _table(rows: Sequence[ClockRow]) -> tuple[SyncComparison, ...]:

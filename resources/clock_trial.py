@@ -110,7 +110,11 @@ def measure_trial(
         for job in jobs.values():
             job.wait_ready(READY_S)
         if settings.two_way:
-            facts = replace(facts, two_way=_two_way(bench, target, folder))
+            try:
+                facts = replace(facts, two_way=_two_way(bench, target, folder))
+            except MeasurementError as error:
+                # The other two witnesses do not need the third; that it is missing is said.
+                facts = replace(facts, remarks=(*facts.remarks, f"two-way transfer: {error}"))
         for job in jobs.values():
             code = job.wait(settings.duration_s + 30.0)
             job.fetch()
