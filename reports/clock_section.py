@@ -94,7 +94,7 @@ class ClockSection:
 
     rows: tuple[ClockRow, ...]
     kernel_stamps: SpreadRatio | None
-    """Spread of `ntp-user`, which stamps in user space, over that of `chrony`, whose stamps are the kernel's."""
+    """Spread of `ntp-user`, which stamps in user space, over that of `chrony`, for which kernels stamp."""
     table: tuple[SyncComparison, ...]
     problems: tuple[str, ...]
     figures: ClockFigures

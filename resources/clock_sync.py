@@ -194,7 +194,7 @@ class ClockLab:
 
     def _running(self, clock: str, folder: Path, interval_s: float | None = None) -> ClockStack:
         self.progress(f"{clock}: starting on {self.target.node}")
-        # No wander of a PHC: where QEMU's igb is slewed, its counter jumps, and by 2^41 ns when it jumps back.
+        # No wander of a PHC: slewing makes the counter of QEMU's igb jump, by 2^41 ns where it goes back.
         settings = ClockSettings(sync_interval_s=interval_s, phc_wander=None)
         return ClockStack(self.bench, self.target, clock, settings, folder, self.progress)
 
