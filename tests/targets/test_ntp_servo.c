@@ -57,6 +57,22 @@ static struct ntp_servo locked(void)
 	return servo;
 }
 
+static void test_packets_that_were_held_up_do_not_spoil_the_frequency(void)
+{
+	struct ntp_servo servo;
+	struct ntp_servo_answer answer = { .action = NTP_WAIT };
+
+	ntp_servo_init(&servo, &settings);
+	for (int second = 0; second < settings.init_polls; second++) {
+		int64_t held_ns = second % 3 == 2 || second == settings.init_polls - 1 ? 90 * NS_PER_MS : 0;
+
+		answer = take(&servo, second * GAIN_NS - held_ns, NS_PER_MS + 2 * held_ns, second);
+	}
+	CHECK_INT(answer.action, NTP_SET);
+	CHECK_THAT(fabs(answer.frequency_ppb + 40000.0) < 1.0, "%g ppb", answer.frequency_ppb);
+	CHECK_THAT(llabs(answer.correction_ns + 7 * GAIN_NS) < 10, "%" PRId64, answer.correction_ns);
+}
+
 static void test_best_of_the_filter_is_used_once(void)
 {
 	struct ntp_servo servo = locked();
@@ -130,6 +146,7 @@ static void test_time_constant(void)
 int main(void)
 {
 	test_first_offset_is_stepped_out_once();
+	test_packets_that_were_held_up_do_not_spoil_the_frequency();
 	test_best_of_the_filter_is_used_once();
 	test_without_a_filter_each_sample_counts();
 	test_spike_is_refused_until_it_lasts();

@@ -191,8 +191,8 @@ static int log_poll(struct client *client, const struct ntp_sample *sample, int6
 	json_int(&client->json, "monotonic_ns", clock_ns(CLOCK_MONOTONIC));
 	json_int(&client->json, "offset_ns", sample->offset_ns);
 	json_int(&client->json, "delay_ns", sample->delay_ns);
-	/* As ptp4l and chronyd log it: what the oscillator is fast by, so that the clock is slowed down. */
-	json_double(&client->json, "freq_ppb", 0.0 - ppb);
+	/* The correction in force; ptp4l and chronyd log what it corrects, with the other sign. */
+	json_double(&client->json, "freq_ppb", ppb);
 	if (step_ns)
 		json_int(&client->json, "step_ns", step_ns);
 	return line_end(client);
@@ -493,7 +493,7 @@ static int client_parse(struct client *client, int argc, char **argv)
 		{ "interval-ms", OPTION_INT, &client->interval_ms, 10, 3600000, "N", "from poll to poll (1000)", false },
 		{ "timeout-ms", OPTION_INT, &client->timeout_ms, 1, 60000, "N", "for an answer (1000)", false },
 		{ "init-polls", OPTION_INT, &client->init_polls, 2, NTP_INIT_POLLS_MAX, "N",
-		  "polls of the first measurement of the frequency (16)", false },
+		  "polls of the first measurement of the frequency, the shorter half of which counts (16)", false },
 		{ "init-interval-ms", OPTION_INT, &client->init_interval_ms, 10, 3600000, "N",
 		  "from poll to poll meanwhile, where --interval-ms is longer (1000)", false },
 		{ "filter", OPTION_INT, &client->filter, 1, NTP_FILTER_MAX, "N",
@@ -512,7 +512,7 @@ static int client_parse(struct client *client, int argc, char **argv)
 	const struct command command = {
 		TOOL, "--server ADDRESS [options]",
 		"An NTPv4 client that stamps in user space and disciplines CLOCK_REALTIME through the kernel's loop (RFC 5905).\n"
-		"offset_ns positive: this clock is ahead; freq_ppb positive: it is slowed down. SIGUSR1: keep the frequency and stop\n"
+		"offset_ns positive: this clock is ahead; freq_ppb positive: it is made faster. SIGUSR1: keep the frequency and stop\n"
 		"listening; SIGUSR2: listen again.\n"
 		"Exit codes: 0 done, 2 bad input, 3 not permitted, 4 the server refuses, or is further off than --panic-ms.\n",
 		options, 0, 0,

@@ -14,7 +14,6 @@ static void forget(struct ntp_servo *servo)
 	servo->sample_count = 0;
 	servo->spike_since_ns = -1;
 	servo->init_count = 0;
-	servo->sum_t = servo->sum_x = servo->sum_tt = servo->sum_tx = 0.0;
 }
 
 void ntp_servo_init(struct ntp_servo *servo, const struct ntp_servo_settings *settings)
@@ -31,29 +30,61 @@ static struct ntp_servo_answer step(struct ntp_servo *servo, int64_t offset_ns)
 	return (struct ntp_servo_answer){ .action = NTP_STEP, .correction_ns = -offset_ns };
 }
 
-/* Collect samples for the first measurement; when there are enough, say what the frequency has to be corrected by. */
-static struct ntp_servo_answer measure_frequency(struct ntp_servo *servo, int64_t offset_ns, int64_t now_ns)
+static int delay_compare(const void *left, const void *right)
 {
-	double t, x = (double)offset_ns, n, spread, slope, offset_now;
+	int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
 
-	if (!servo->init_count)
-		servo->init_begin_ns = now_ns;
-	t = (double)(now_ns - servo->init_begin_ns) * SECONDS_PER_NS;
-	servo->init_count++;
-	servo->sum_t += t;
-	servo->sum_x += x;
-	servo->sum_tt += t * t;
-	servo->sum_tx += t * x;
+	return (a > b) - (a < b);
+}
+
+static int64_t init_delay_median(const struct ntp_servo *servo)
+{
+	int64_t delays_ns[NTP_INIT_POLLS_MAX];
+
+	for (int i = 0; i < servo->init_count; i++)
+		delays_ns[i] = servo->init_samples[i].delay_ns;
+	qsort(delays_ns, (size_t)servo->init_count, sizeof(delays_ns[0]), delay_compare);
+	return delays_ns[servo->init_count / 2];
+}
+
+/*
+ * A straight line through the offsets over time, the shorter half of the round trips only: one packet that was held up may be off
+ * by more than the clock gains meanwhile. The line's slope is the frequency error: nanoseconds a second are parts per billion.
+ */
+static struct ntp_servo_answer init_fit(const struct ntp_servo *servo)
+{
+	int64_t longest_ns = init_delay_median(servo), last_ns = servo->init_times_ns[servo->init_count - 1];
+	double n = 0.0, sum_t = 0.0, sum_x = 0.0, sum_tt = 0.0, sum_tx = 0.0, spread, slope, offset_now;
+
+	for (int i = 0; i < servo->init_count; i++) {
+		/* Seconds before the last sample, so that the line's value there is its constant. */
+		double t = (double)(servo->init_times_ns[i] - last_ns) * SECONDS_PER_NS;
+		double x = (double)servo->init_samples[i].offset_ns;
+
+		if (servo->init_samples[i].delay_ns > longest_ns)
+			continue;
+		n += 1.0;
+		sum_t += t;
+		sum_x += x;
+		sum_tt += t * t;
+		sum_tx += t * x;
+	}
+	spread = n * sum_tt - sum_t * sum_t;
+	slope = spread > 0.0 ? (n * sum_tx - sum_t * sum_x) / spread : 0.0;
+	offset_now = (sum_x - slope * sum_t) / n;
+	return (struct ntp_servo_answer){ NTP_SET, -(int64_t)offset_now, -slope };
+}
+
+/* Collect samples for the first measurement; when there are enough, say what the frequency has to be corrected by. */
+static struct ntp_servo_answer measure_frequency(struct ntp_servo *servo, const struct ntp_sample *sample, int64_t now_ns)
+{
+	servo->init_samples[servo->init_count] = *sample;
+	servo->init_times_ns[servo->init_count++] = now_ns;
 	if (servo->init_count < servo->settings.init_polls)
 		return (struct ntp_servo_answer){ .action = NTP_WAIT };
-	n = servo->init_count;
-	spread = n * servo->sum_tt - servo->sum_t * servo->sum_t;
-	slope = spread > 0.0 ? (n * servo->sum_tx - servo->sum_t * servo->sum_x) / spread : 0.0;
-	offset_now = servo->sum_x / n + slope * (t - servo->sum_t / n);
 	servo->state = NTP_LOCKED;
 	servo->used_ns = now_ns;
-	/* Nanoseconds a second are parts per billion. */
-	return (struct ntp_servo_answer){ NTP_SET, -(int64_t)offset_now, -slope };
+	return init_fit(servo);
 }
 
 static void filter_put(struct ntp_servo *servo, const struct ntp_sample *sample, int64_t now_ns)
@@ -102,7 +133,7 @@ struct ntp_servo_answer ntp_servo_take(struct ntp_servo *servo, const struct ntp
 	}
 	servo->spike_since_ns = -1;
 	if (servo->state == NTP_INIT)
-		return measure_frequency(servo, sample->offset_ns, now_ns);
+		return measure_frequency(servo, sample, now_ns);
 	return slew(servo, sample, now_ns);
 }
 

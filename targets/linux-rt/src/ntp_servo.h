@@ -13,7 +13,7 @@
 
 #include "ntp_packet.h"
 
-enum { NTP_FILTER_MAX = 8, NTP_INIT_POLLS_MAX = 1024 };
+enum { NTP_FILTER_MAX = 8, NTP_INIT_POLLS_MAX = 64 };
 
 enum ntp_servo_state {
 	NTP_INIT, /* the frequency is being measured */
@@ -33,7 +33,7 @@ struct ntp_servo_settings {
 	int64_t step_ns;    /* an offset beyond it is stepped, not slewed: STEPT, 128 ms */
 	int64_t stepout_ns; /* but only once it has lasted so long: WATCH, 300 s; 0: never again after the start */
 	int64_t panic_ns;   /* an offset beyond it ends the client: PANICT, 1000 s; 0: none */
-	int init_polls;     /* samples of the first measurement of the frequency */
+	int init_polls;     /* samples of the first measurement of the frequency: 2..64 */
 	int filter;         /* stages of the clock filter: 1..8 */
 };
 
@@ -51,10 +51,10 @@ struct ntp_servo {
 	int sample_count;
 	int64_t used_ns;       /* time of the newest sample that was used */
 	int64_t spike_since_ns; /* -1: none */
-	/* First measurement of the frequency: sums for a straight line through offsets over time, from the first sample on. */
+	/* First measurement of the frequency. */
+	struct ntp_sample init_samples[NTP_INIT_POLLS_MAX];
+	int64_t init_times_ns[NTP_INIT_POLLS_MAX];
 	int init_count;
-	int64_t init_begin_ns;
-	double sum_t, sum_x, sum_tt, sum_tx;
 };
 
 void ntp_servo_init(struct ntp_servo *servo, const struct ntp_servo_settings *settings);
