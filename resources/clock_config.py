@@ -18,6 +18,9 @@ TAI_UTC_S = 37
 TX_TIMESTAMP_TIMEOUT_MS = 100
 """An emulated machine may take long to hand a transmit stamp back; ptp4l gives a port up that has none."""
 
+PHC_STEPS_MS = 10
+"""QEMU's igb jumps when its frequency is set: its PHC is made to wander by steps of half a microsecond at most."""
+
 
 @dataclass(frozen=True)
 class Place:
@@ -65,7 +68,7 @@ def client_files(folder: Path, stack: StackSpec, settings: ClockSettings, place:
         if place.simulated:
             files["phc-preset"] = f"{TAI_UTC_S}\n"
             if settings.phc_wander is not None:
-                files |= _wander(folder, settings.phc_wander, f"--phc {place.phc}")
+                files |= _wander(folder, settings.phc_wander, f"--phc {place.phc} --steps-ms {PHC_STEPS_MS}")
     return files
 
 

@@ -102,7 +102,8 @@ def clock_lab(folder: Path) -> Generator[ClockLab]:
         for name, (role, mac, address, clock) in machines.items():
             (folder / name).mkdir()
             config = replace(plain_config(GuestInterface(mac, "test0", f"{address}/24")), clock=clock)
-            guests[name] = stack.enter_context(boot(folder / name, role, config))
+            cards = ("igb",) if name == target.node else ()  # its PHC: /dev/ptp0
+            guests[name] = stack.enter_context(boot(folder / name, role, config, devices=cards))
         connect(guests[target.node].namespace, guests[server.node].namespace)
         for guest in guests.values():
             guest.wait_console("benchwright: ready")

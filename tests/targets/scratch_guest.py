@@ -107,7 +107,11 @@ class ScratchGuest:
 
 @contextmanager
 def boot(
-    folder: Path, role: str, config: GuestConfig, macs: Sequence[str] | None = None
+    folder: Path,
+    role: str,
+    config: GuestConfig,
+    macs: Sequence[str] | None = None,
+    devices: Sequence[str] = (),
 ) -> Generator[ScratchGuest]:
     """Start a guest and leave nothing of it behind; does not wait for its boot.
 
@@ -116,6 +120,7 @@ def boot(
         role: Role whose image is booted.
         config: Its configuration; the keys are replaced by new ones.
         macs: Addresses of the cards that QEMU gives it; default: those of the configuration.
+        devices: Further devices, as QEMU names them.
     """
     image = build_or_get(role)
     cards = macs or [interface.mac for interface in config.interfaces]
@@ -128,6 +133,7 @@ def boot(
     host_key = (folder / "host").read_text(encoding="ascii")
     keyed = replace(config, authorized_keys=(login,), host_key=host_key)
     initrd = write_run_config(folder / "initrd", image.initrd, keyed)
+    extra = [word for device in devices for word in ("-device", device)]
     _run("ip", "netns", "add", namespace)
     try:
         for number in range(len(cards)):
@@ -135,7 +141,7 @@ def boot(
             _run("ip", "-n", namespace, "link", "set", f"tap{number}", "up")
         _run("ip", "-n", namespace, "address", "add", f"{HOST_ADDRESS}/24", "dev", "tap0")
         process = subprocess.Popen(
-            ["ip", "netns", "exec", namespace, *_qemu(image, initrd, folder, cards)],
+            ["ip", "netns", "exec", namespace, *_qemu(image, initrd, folder, cards), *extra],
             stdin=subprocess.DEVNULL,
         )
         try:

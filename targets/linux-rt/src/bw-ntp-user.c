@@ -71,20 +71,6 @@ static int64_t clock_ns(clockid_t id)
 
 /* ---- the clock ------------------------------------------------------------------------------------------------- */
 
-static int clock_step(int64_t step_ns)
-{
-	struct timex tx = { .modes = ADJ_SETOFFSET | ADJ_NANO };
-
-	/* With ADJ_NANO tv_usec holds nanoseconds, and it has to lie within 0..10^9 - 1. */
-	tx.time.tv_sec = step_ns / NS_PER_S;
-	tx.time.tv_usec = step_ns % NS_PER_S;
-	if (tx.time.tv_usec < 0) {
-		tx.time.tv_sec -= 1;
-		tx.time.tv_usec += NS_PER_S;
-	}
-	return adjtimex(&tx) < 0 ? -errno : 0;
-}
-
 /* Let the kernel's loop take out an offset; 0 begins with a loop that has nothing left to do. */
 static int clock_slew(const struct client *client, int64_t correction_ns)
 {
@@ -117,7 +103,7 @@ static int clock_correct(const struct client *client, const struct ntp_servo_ans
 
 	switch (answer->action) {
 	case NTP_STEP:
-		err = clock_step(answer->correction_ns);
+		err = frequency_clock_step(&client->clock, answer->correction_ns);
 		return err ? err : clock_slew(client, 0);
 	case NTP_SET:
 		err = clock_add_frequency(client, answer->frequency_ppb);

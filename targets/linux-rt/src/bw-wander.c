@@ -6,6 +6,9 @@
  * server's oscillator. This program gives a server (or, with --phc, the clock of a network card) an error of its own: a base
  * frequency drawn at random, and a random walk. Each setting goes to stdout as NDJSON: the truth, for the report afterwards.
  * At its end, by SIGTERM, SIGINT or SIGHUP too, the former frequency is set again.
+ *
+ * With --steps-ms the frequency is left alone, and the clock is stepped instead, often, by what the error amounts to meanwhile.
+ * QEMU's igb needs that: the time of its PHC jumps when its frequency is set, by all that it would have gained since power-up.
  */
 #include <errno.h>
 #include <signal.h>
@@ -31,12 +34,14 @@ enum { TAI_UTC_DEFAULT_S = 37, INTERVAL_DEFAULT_MS = 1000, SIMULATED_STEPS_MAX =
 
 struct wander {
 	const char *phc;
-	int64_t base_max_ppb, walk_ppb, seed, interval_ms, duration_ms, simulate_steps;
+	int64_t base_max_ppb, walk_ppb, seed, interval_ms, duration_ms, steps_ms, simulate_steps;
 	struct frequency_clock clock;
 	double former_ppb;
 	struct walk walk;
 	struct json json;
 	int64_t settings;
+	int64_t stepped_at_ns; /* --steps-ms: CLOCK_MONOTONIC of the last step */
+	double left_ns;        /* and what was less than a nanosecond then */
 };
 
 static int64_t clock_ns(clockid_t id)
@@ -83,6 +88,7 @@ static int log_ready(struct wander *wander)
 	json_int(json, "base_ppb_max", wander->base_max_ppb);
 	json_int(json, "walk_ppb_per_sqrt_s", wander->walk_ppb);
 	json_int(json, "interval_ms", wander->interval_ms);
+	json_int(json, "steps_ms", wander->steps_ms);
 	json_double(json, "former_ppb", wander->former_ppb);
 	json_double(json, "base_ppb", wander->walk.base_ppb);
 	json_object_close(json);
@@ -126,10 +132,25 @@ static int log_result(struct wander *wander, bool complete)
 	return json_line_end(json);
 }
 
-/* Set what the walk says now, and log it. Returns 0 or -errno. */
+/* Step the clock by what it has to have gained since the last step. Returns 0 or -errno. */
+static int step_make(struct wander *wander)
+{
+	int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	double gain_ns = wander->left_ns + wander->walk.error_ppb * (double)(now_ns - wander->stepped_at_ns) / 1e9;
+	int64_t step_ns = (int64_t)gain_ns;
+
+	wander->stepped_at_ns = now_ns;
+	wander->left_ns = gain_ns - (double)step_ns;
+	return step_ns ? frequency_clock_step(&wander->clock, step_ns) : 0;
+}
+
+/* Put what the walk says now into force, and log it. Returns 0 or -errno. */
 static int setting_make(struct wander *wander)
 {
-	int err = frequency_set(&wander->clock, wander->former_ppb + wander->walk.error_ppb);
+	int err = 0;
+
+	if (!wander->steps_ms)
+		err = frequency_set(&wander->clock, wander->former_ppb + wander->walk.error_ppb);
 
 	if (err)
 		return err;
@@ -178,6 +199,22 @@ static bool end_comes_before(const sigset_t *ends, int64_t deadline_ns)
 	}
 }
 
+/* Let the setting work until a time of CLOCK_MONOTONIC. Returns 0 or -errno; *ended: a signal to end came first. */
+static int setting_keep(struct wander *wander, const sigset_t *ends, int64_t until_ns, bool *ended)
+{
+	while (wander->steps_ms) {
+		int64_t next_ns = wander->stepped_at_ns + wander->steps_ms * NS_PER_MS;
+		int err;
+
+		*ended = end_comes_before(ends, next_ns < until_ns ? next_ns : until_ns);
+		err = step_make(wander);
+		if (err || *ended || next_ns >= until_ns)
+			return err;
+	}
+	*ended = end_comes_before(ends, until_ns);
+	return 0;
+}
+
 /* Make settings until the end. Returns 0 or -errno; *complete: the duration has passed, no signal came. */
 static int settings_run(struct wander *wander, const sigset_t *ends, bool *complete)
 {
@@ -185,11 +222,12 @@ static int settings_run(struct wander *wander, const sigset_t *ends, bool *compl
 
 	for (int64_t number = 1;; number++) {
 		int64_t elapsed_ms = number * wander->interval_ms;
-		bool last = wander->duration_ms && elapsed_ms >= wander->duration_ms;
-		int err;
+		bool last = wander->duration_ms && elapsed_ms >= wander->duration_ms, ended;
+		int64_t until_ns = begin_ns + (last ? wander->duration_ms : elapsed_ms) * NS_PER_MS;
+		int err = setting_keep(wander, ends, until_ns, &ended);
 
-		if (end_comes_before(ends, begin_ns + (last ? wander->duration_ms : elapsed_ms) * NS_PER_MS))
-			return 0;
+		if (err || ended)
+			return err;
 		if (last) {
 			*complete = true;
 			return 0;
@@ -218,13 +256,14 @@ static int wander_run(struct wander *wander)
 	err = frequency_get(&wander->clock, &wander->former_ppb);
 	if (!err) {
 		walk_begin(wander);
+		wander->stepped_at_ns = clock_ns(CLOCK_MONOTONIC);
 		err = log_ready(wander);
 	}
 	if (!err) {
 		err = setting_make(wander);
 		if (!err)
 			err = settings_run(wander, &ends, &complete);
-		restored = frequency_set(&wander->clock, wander->former_ppb);
+		restored = wander->steps_ms ? 0 : frequency_set(&wander->clock, wander->former_ppb);
 		if (!err)
 			err = restored;
 		if (!err)
@@ -247,6 +286,8 @@ int main(int argc, char **argv)
 		{ "duration-ms", OPTION_INT, &wander.duration_ms, 0, INT64_C(1000000000000), "N",
 		  "end after N ms; 0: at SIGTERM (0)", false },
 		{ "phc", OPTION_TEXT, &wander.phc, 0, 0, "PATH", "the clock of a network card, not CLOCK_REALTIME", false },
+		{ "steps-ms", OPTION_INT, &wander.steps_ms, 0, 1000, "N",
+		  "step the clock every N ms instead of setting its frequency; 0: set it (0)", false },
 		{ "simulate-steps", OPTION_INT, &wander.simulate_steps, 0, SIMULATED_STEPS_MAX, "N",
 		  "only print N settings; touch no clock", false },
 		{ 0 },

@@ -10,6 +10,7 @@
 #include <sys/timex.h>
 #include <unistd.h>
 
+#define NS_PER_S INT64_C(1000000000)
 #define SYSTEM_CLOCK_MAX_PPB 500000.0
 /* timex.freq is in units of 2^-16 ppm. */
 #define UNITS_PER_PPB (65536.0 / 1000.0)
@@ -68,5 +69,19 @@ int frequency_set(const struct frequency_clock *clock, double ppb)
 	if (!(fabs(ppb) <= clock->max_ppb))
 		return -ERANGE;
 	tx.freq = lround(ppb * UNITS_PER_PPB);
+	return clock_adjtime(clock->id, &tx) < 0 ? -errno : 0;
+}
+
+int frequency_clock_step(const struct frequency_clock *clock, int64_t step_ns)
+{
+	struct timex tx = { .modes = ADJ_SETOFFSET | ADJ_NANO };
+
+	/* With ADJ_NANO tv_usec holds nanoseconds, and it has to lie within 0..10^9 - 1. */
+	tx.time.tv_sec = step_ns / NS_PER_S;
+	tx.time.tv_usec = step_ns % NS_PER_S;
+	if (tx.time.tv_usec < 0) {
+		tx.time.tv_sec -= 1;
+		tx.time.tv_usec += NS_PER_S;
+	}
 	return clock_adjtime(clock->id, &tx) < 0 ? -errno : 0;
 }

@@ -7,6 +7,7 @@
 #ifndef BW_FREQUENCY_H
 #define BW_FREQUENCY_H
 
+#include <stdint.h>
 #include <time.h>
 
 struct frequency_clock {
@@ -29,5 +30,8 @@ int frequency_get(const struct frequency_clock *clock, double *ppb);
 
 /** Set the correction, to 2^-16 ppm. @return 0 or -errno: -EPERM, -ERANGE beyond max_ppb */
 int frequency_set(const struct frequency_clock *clock, double ppb);
+
+/** Step the clock; positive: it is put ahead. @return 0 or -errno */
+int frequency_clock_step(const struct frequency_clock *clock, int64_t step_ns);
 
 #endif
