@@ -19,7 +19,7 @@ TX_TIMESTAMP_TIMEOUT_MS = 100
 """An emulated machine may take long to hand a transmit stamp back; ptp4l gives a port up that has none."""
 
 PHC_STEPS_MS = 10
-"""QEMU's igb jumps when its frequency is set: its PHC is made to wander by steps of half a microsecond at most."""
+"""QEMU's igb jumps when its frequency is set: its PHC wanders by steps, of half a microsecond at most."""
 
 
 @dataclass(frozen=True)
@@ -121,9 +121,13 @@ def _wander(folder: Path, wander: Wander, phc: str) -> dict[str, str]:
 
 
 def _filled(template: Path, values: dict[str, str]) -> str:
-    """Return a template with its words filled in."""
+    """Return a template with its words filled in; arguments of a command without the comments above them."""
     try:
-        return Template(template.read_text()).substitute(values)
+        text = template.read_text()
+        if template.suffix == ".arguments":
+            lines = text.splitlines(keepends=True)
+            text = "".join(line for line in lines if not line.startswith("#"))
+        return Template(text).substitute(values)
     except OSError as error:
         raise ConfigError(f"{template}: {error.strerror}") from error
     except (KeyError, ValueError) as error:
