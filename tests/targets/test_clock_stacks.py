@@ -7,6 +7,8 @@ Deadlines are those of a busy machine. How well a clock is kept is for suites to
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -20,14 +22,16 @@ import pytest
 from hw.bench import TargetSpec
 from hw.errors import MeasurementError
 from hw.provisioning import Provisioner
-from resources.clock_config import REMOTE_RUN
-from resources.clock_lock import SERVO_LOGS
-from resources.clock_settings import ClockSettings, Wander
+from resources.clock_config import REMOTE_RUN, Place, client_files
+from resources.clock_lock import SERVO_LOGS, failed_chrony_tests, is_locked
+from resources.clock_role import ClockRole
+from resources.clock_settings import ClockSettings, Wander, load_stack
 from resources.clock_stack import ClockStack
 from tests.targets.clock_lab import TARGET_ERROR, TOOLS, ClockLab, clock_lab
 
 pytestmark = pytest.mark.simulated
 
+TEMPLATES = Path(__file__).resolve().parents[2] / "targets" / "linux-rt" / "clock" / "config"
 LOCK_S = 90.0
 WANDER = Wander(seed=3)
 RATE_TOLERANCE_PPB = 30_000
@@ -201,6 +205,55 @@ def test_absent_server_is_told_from_a_servo_that_does_not_settle(
         stack.silence_server()
         with pytest.raises(MeasurementError, match=r"not locked within 4 s: .*answers rejected: no-answer"):
             stack.wait_locked(4)
+
+
+LIAR = "10.77.0.60"
+
+
+@contextmanager
+def liar(lab: ClockLab, lie: str) -> Generator[None]:
+    """Serve lies to the target from this machine."""
+    namespace = lab.node("linux-rt").guest.namespace
+    program = str(Path(__file__).with_name("lying_server.py"))
+    argv = ["ip", "netns", "exec", namespace, sys.executable, program, LIAR, "123", lie]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as server:
+        try:
+            assert server.stdout is not None
+            assert server.stdout.readline() == b"ready\n"
+            yield
+        finally:
+            server.kill()
+
+
+@pytest.mark.parametrize(
+    ("lie", "said"),
+    [
+        ("stratum-16", "failed the test of a synchronised server (leap and stratum)"),
+        ("origin", "failed the test of the origin stamp"),
+        ("kiss-deny", "failed the test of a synchronised server (leap and stratum)"),
+    ],
+)
+def test_chronyd_says_which_lie_it_refuses(
+    lab: ClockLab, target: TargetSpec, tmp_path: Path, lie: str, said: str
+) -> None:
+    spec = load_stack("chrony", simulated=True)
+    place = Place(LIAR, target.test_interface, "", simulated=True)
+    files = client_files(TEMPLATES, spec, ClockSettings().effective(spec), place)
+    client = ClockRole(lab.node(target.node), "client", TEMPLATES.parent.parent)
+    namespace = lab.node(target.node).guest.namespace
+    subprocess.run(["ip", "-n", namespace, "address", "replace", f"{LIAR}/24", "dev", "br0"], check=True)
+    with liar(lab, lie):
+        client.start("chrony", files)
+        try:
+            end_s = time.monotonic() + 30
+            while said not in (found := failed_chrony_tests(client.lines("chrony/measurements.log"))):
+                assert time.monotonic() < end_s, found
+                time.sleep(0.5)
+            (log,) = SERVO_LOGS["chrony"]
+            assert spec.lock is not None
+            assert not is_locked(client.lines(log.file), log, spec.lock)
+        finally:
+            client.stop()
 
 
 def test_missing_phc_is_named(lab: ClockLab, target: TargetSpec, tmp_path: Path) -> None:
