@@ -7,6 +7,7 @@ share one oscillator, and holdover against one's own oscillator would prove noth
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -31,6 +32,12 @@ from resources.profiles import ClockTimes, Profile
 from resources.timecard import serve_timecards
 
 Progress = Callable[[str], None]
+
+ASYMMETRY_INTERVAL_S = 0.125
+"""Between synchronisations over an asymmetric path: often, so that noise does not hide half of 50 us."""
+ASYMMETRY_SETTLING_S = 10
+FOLLOWED_US = 1000
+"""A servo that knows its path follows so small a change; answers that suddenly take longer it rejects."""
 
 
 class ClockLab:
@@ -130,52 +137,36 @@ class ClockLab:
             Pairs of trials, without and with it.
         """
         impairment = self.bench.impairment()
-        pairs: list[tuple[ClockTrial, ClockTrial]] = []
-        settings = TrialSettings(self.times.measure_s, sequential=False)
+        folder = self.folder / f"{requirement.clock}-asymmetry"
+        delays_us = (0, asymmetry_us)
+        trials: dict[tuple[int, int], ClockTrial] = {}
+        turns = [(number, delay_us) for number in range(self.times.alternations) for delay_us in delays_us]
         try:
-            for number in range(1, self.times.alternations + 1):
-                pair: list[ClockTrial] = []
-                for delay_us in (0, asymmetry_us):
+            if asymmetry_us > FOLLOWED_US:
+                for number, delay_us in turns:
                     impairment.apply_to_time_server(delay_us)
-                    place = self.folder / f"{requirement.clock}-asymmetry" / f"pair-{number}-{delay_us}-us"
-                    # Anew each time: a servo that knows the path rejects answers that suddenly take longer.
-                    with self._running(requirement.clock, place) as stack:
+                    place = folder / f"pair-{number + 1}-{delay_us}-us"
+                    with self._running(requirement.clock, place, ASYMMETRY_INTERVAL_S) as stack:
                         lock = stack.wait_locked(requirement.lock_within_s)
-                        self.progress(f"{requirement.clock}: path asymmetric by {delay_us} us, pair {number}")
-                        facts = self.facts(stack, "asymmetry", lock)
-                        facts = replace(facts, impairment=f"{delay_us} us one way")
-                        pair.append(self._measured(stack, facts, settings, place))
-                pairs.append((pair[0], pair[1]))
+                        trials[number, delay_us] = self._asymmetric(stack, lock, delay_us, place)
+            else:
+                impairment.apply_to_time_server(0)
+                with self._running(requirement.clock, folder, ASYMMETRY_INTERVAL_S) as stack:
+                    lock = stack.wait_locked(requirement.lock_within_s)
+                    stack.keep_running(ASYMMETRY_SETTLING_S)
+                    for number, delay_us in turns:
+                        impairment.apply_to_time_server(delay_us)
+                        stack.keep_running(ASYMMETRY_SETTLING_S)
+                        place = folder / f"pair-{number + 1}-{delay_us}-us"
+                        trials[number, delay_us] = self._asymmetric(stack, lock, delay_us, place)
         finally:
             impairment.clear()
-        return pairs
+        return [(trials[n, 0], trials[n, asymmetry_us]) for n in range(self.times.alternations)]
 
-    def interval_trials(self, requirement: ClockRequirement) -> list[ClockTrial]:
-        """Measure one stack at each synchronisation interval of the profile (DAQ paper, Table 2)."""
-        trials: list[ClockTrial] = []
-        for interval_s in self.times.intervals_s:
-            folder = self.folder / f"{requirement.clock}-every-{interval_s}-s"
-            with self._running(requirement.clock, folder, interval_s) as stack:
-                lock = stack.wait_locked(requirement.lock_within_s + 4 * interval_s)
-                real_s = stack.settings.sync_interval_s
-                self.progress(f"{requirement.clock}: locked, synchronising every {real_s:g} s; measuring")
-                facts = self.facts(stack, "interval", lock)
-                settings = TrialSettings(self.times.interval_measure_s, two_way=False)
-                trials.append(self._measured(stack, facts, settings, folder))
-        return trials
-
-    def holdover_trial(self, requirement: ClockRequirement) -> ClockTrial:
-        """Synchronise for a while, cut the target off from its server, and measure (Table 2, `No sync`)."""
-        folder = self.folder / f"{requirement.clock}-holdover"
-        with self._running(requirement.clock, folder) as stack:
-            lock = stack.wait_locked(requirement.lock_within_s)
-            self.progress(f"{requirement.clock}: locked; synchronised for {self.times.synchronised_s} s")
-            stack.keep_running(self.times.synchronised_s)
-            stack.cut_off()
-            self.progress(f"{requirement.clock}: cut off; holdover for {self.times.holdover_s} s")
-            facts = replace(self.facts(stack, "holdover", lock), interval_s=None)
-            settings = TrialSettings(self.times.holdover_s, two_way=False)
-            return self._measured(stack, facts, settings, folder)
+    def _asymmetric(self, stack: ClockStack, lock: Lock, delay_us: int, place: Path) -> ClockTrial:
+        self.progress(f"{stack.name}: path asymmetric by {delay_us} us; measuring")
+        facts = replace(self.facts(stack, "asymmetry", lock), impairment=f"{delay_us} us one way")
+        return self._measured(stack, facts, TrialSettings(self.times.measure_s, sequential=False), place)
 
     def lock_times(self, requirement: ClockRequirement, step_ns: int) -> list[Lock]:
         """Step the target's clock and measure the time to lock, as often as the profile says.
@@ -194,8 +185,7 @@ class ClockLab:
 
     def _running(self, clock: str, folder: Path, interval_s: float | None = None) -> ClockStack:
         self.progress(f"{clock}: starting on {self.target.node}")
-        # No wander of a PHC: slewing makes the counter of QEMU's igb jump, by 2^41 ns where it goes back.
-        settings = ClockSettings(sync_interval_s=interval_s, phc_wander=None)
+        settings = ClockSettings(sync_interval_s=interval_s)
         return ClockStack(self.bench, self.target, clock, settings, folder, self.progress)
 
     def facts(self, stack: ClockStack, kind: str, lock: Lock | None) -> TrialFacts:
@@ -222,7 +212,11 @@ class ClockLab:
         trial = measure_trial(self.bench, self.target, facts, settings, folder)
         stack.require_running()
         stack.fetch_logs()
-        return with_servo(trial, *stack.servo_log)
+        name, log_format = stack.servo_log
+        if name and trial.folder != stack.folder:
+            shutil.copy2(stack.folder / name, trial.folder / Path(name).name)
+            name = Path(name).name
+        return with_servo(trial, name, log_format)
 
 
 def with_servo(trial: ClockTrial, log: str, log_format: str) -> ClockTrial:
