@@ -74,6 +74,7 @@ class TrialFacts:
         clock: Clock stack on the target, such as `chrony`.
         kind: `sync`, `interval`, `holdover`, `load`, `asymmetry`, `relock`: what the trial is for.
         interval_s: Time between synchronisations, in s, where the stack has one.
+        server_to_target_ns: Time of the server's packets through the impairment node, where that is seen.
         servo_log: File of the servo's series in the folder; empty: none.
         servo_format: Which parser reads it (reports/clock_logs.py).
     """
@@ -89,6 +90,7 @@ class TrialFacts:
     timecard: Timecard
     servo_log: str = ""
     servo_format: str = ""
+    server_to_target_ns: Number | None = None
     remarks: tuple[str, ...] = ()
     schema: str = SCHEMA
 

@@ -33,12 +33,18 @@ class PathShift:
         reference_ns: With - without, as the reference says.
         reference_half_ns: Half the 95 % interval of that mean (Student's t over the pairs).
         servo_ns: The same as the servo says of itself; None where it says nothing.
+        asymmetry_ns: What the delay really was, as captures at both its ends say; None without them.
     """
 
     pairs: int
     reference_ns: float
     reference_half_ns: float
     servo_ns: float | None
+    asymmetry_ns: float | None
+
+    def expected_ns(self, set_ns: float) -> float:
+        """Return minus half the asymmetry: the one that was seen, else the one that was set."""
+        return -(set_ns if self.asymmetry_ns is None else self.asymmetry_ns) / 2
 
     def shows(self, expected_ns: float) -> bool:
         """Say whether the reference has seen an expected shift: its interval holds that, and not 0."""
@@ -72,11 +78,17 @@ def path_shift(pairs: Sequence[tuple[ClockTrial, ClockTrial]]) -> PathShift:
         and before.facts.servo.mean_ns is not None
         and after.facts.servo.mean_ns is not None
     ]
+    seen = [
+        float(after.facts.server_to_target_ns - before.facts.server_to_target_ns)
+        for before, after in pairs
+        if before.facts.server_to_target_ns is not None and after.facts.server_to_target_ns is not None
+    ]
     return PathShift(
         pairs=len(shifts),
         reference_ns=mean(shifts),
         reference_half_ns=factor * stdev(shifts) / math.sqrt(len(shifts)),
         servo_ns=mean(servo) if servo else None,
+        asymmetry_ns=mean(seen) if len(seen) == len(pairs) else None,
     )
 
 

@@ -12,9 +12,32 @@ from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Ether
 from scapy.utils import RawPcapReader
 
-from hw.errors import MeasurementError
+from hw.errors import CapabilityError, MeasurementError
+from hw.protocols import Job
+from hw.session import Bench
 
 SEEN_AT_LEAST = 10
+
+
+def start_capture(bench: Bench, interface: str, folder: Path) -> Job:
+    """Begin to capture data packets on an interface of the capture node; nobody says when it is ready.
+
+    Raises:
+        CapabilityError: The bench has no capture node.
+    """
+    spec = bench.spec.capture
+    if spec is None:
+        raise CapabilityError(
+            f"bench {bench.spec.name}: no capture node; add benchwright.capture to its file"
+        )
+    argv = ["tcpdump", "-i", interface, "-s", "128", "-B", "65536", "--time-stamp-precision=nano", "-n"]
+    argv += ["-w", str(capture_file(folder, interface)), "tcp or udp"]
+    return bench.node(spec.node).start(argv, folder / f"capture-{interface}")
+
+
+def capture_file(folder: Path, interface: str) -> Path:
+    """Return the file of a capture."""
+    return folder / f"{interface}.pcap"
 
 
 @dataclass(frozen=True)

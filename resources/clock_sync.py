@@ -22,12 +22,13 @@ from hw.session import Bench
 from reports.clock_logs import ServoSeries
 from reports.clock_section import servo_of
 from reports.clock_trial import PHC_READS, ClockTrial, Lock, Servo, Timecard, TrialFacts, write_trial
+from resources.capture import capture_file, median_transit_ns, start_capture
 from resources.clock_requirements import ClockRequirement
 from resources.clock_settings import BASE_PPB_MAX, WALK_PPB_PER_SQRT_S, ClockSettings
 from resources.clock_stack import ClockStack
 from resources.clock_trial import TrialSettings, measure_trial, timecard_of
 from resources.competing_load import competing_load
-from resources.jobs import READY_S, end_and_fetch
+from resources.jobs import READY_S, end_and_fetch, end_job
 from resources.profiles import ClockTimes, Profile
 from resources.timecard import serve_timecards
 
@@ -164,9 +165,51 @@ class ClockLab:
         return [(trials[n, 0], trials[n, asymmetry_us]) for n in range(self.times.alternations)]
 
     def _asymmetric(self, stack: ClockStack, lock: Lock, delay_us: int, place: Path) -> ClockTrial:
+        """Measure one turn; see what the delay really is, where both ends of the impairment node are seen."""
         self.progress(f"{stack.name}: path asymmetric by {delay_us} us; measuring")
+        place.mkdir(parents=True, exist_ok=True)
         facts = replace(self.facts(stack, "asymmetry", lock), impairment=f"{delay_us} us one way")
-        return self._measured(stack, facts, TrialSettings(self.times.measure_s, sequential=False), place)
+        settings = TrialSettings(self.times.measure_s, sequential=False)
+        ends: tuple[str, ...] = ()
+        if self.bench.spec.virtual is not None and self.bench.spec.capture is not None:
+            ends = (f"t-{self.server.node}", self.bench.spec.capture.interface)
+        with ExitStack() as captures:
+            for interface in ends:
+                captures.callback(end_job, start_capture(self.bench, interface, place))
+            trial = self._measured(stack, facts, settings, place)
+        if not ends:
+            return trial
+        transit_ns = median_transit_ns(*(capture_file(place, interface) for interface in ends))
+        facts = replace(trial.facts, server_to_target_ns=transit_ns)
+        write_trial(trial.folder, facts)
+        return replace(trial, facts=facts)
+
+    def interval_trials(self, requirement: ClockRequirement) -> list[ClockTrial]:
+        """Measure one stack at each synchronisation interval of the profile (DAQ paper, Table 2)."""
+        trials: list[ClockTrial] = []
+        for interval_s in self.times.intervals_s:
+            folder = self.folder / f"{requirement.clock}-every-{interval_s}-s"
+            with self._running(requirement.clock, folder, interval_s) as stack:
+                lock = stack.wait_locked(requirement.lock_within_s + 4 * interval_s)
+                real_s = stack.settings.sync_interval_s
+                self.progress(f"{requirement.clock}: locked, synchronising every {real_s:g} s; measuring")
+                facts = self.facts(stack, "interval", lock)
+                settings = TrialSettings(self.times.interval_measure_s, two_way=False)
+                trials.append(self._measured(stack, facts, settings, folder))
+        return trials
+
+    def holdover_trial(self, requirement: ClockRequirement) -> ClockTrial:
+        """Synchronise for a while, cut the target off from its server, and measure (Table 2, `No sync`)."""
+        folder = self.folder / f"{requirement.clock}-holdover"
+        with self._running(requirement.clock, folder) as stack:
+            lock = stack.wait_locked(requirement.lock_within_s)
+            self.progress(f"{requirement.clock}: locked; synchronised for {self.times.synchronised_s} s")
+            stack.keep_running(self.times.synchronised_s)
+            stack.cut_off()
+            self.progress(f"{requirement.clock}: cut off; holdover for {self.times.holdover_s} s")
+            facts = replace(self.facts(stack, "holdover", lock), interval_s=None)
+            settings = TrialSettings(self.times.holdover_s, two_way=False)
+            return self._measured(stack, facts, settings, folder)
 
     def lock_times(self, requirement: ClockRequirement, step_ns: int) -> list[Lock]:
         """Step the target's clock and measure the time to lock, as often as the profile says.

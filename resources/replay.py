@@ -20,6 +20,7 @@ from hw.drivers.local import LocalNode, tail
 from hw.errors import BenchError, BenchwrightError, CapabilityError, MeasurementError
 from hw.protocols import Job
 from hw.session import Bench
+from resources.capture import capture_file, start_capture
 from resources.clock_lines import ClockLine, last_result, measure_clock_lines, serve_clocks
 from resources.jobs import READY_S, end_job
 from resources.pattern import Pattern
@@ -187,7 +188,7 @@ class Replay:
         lead_ms = (start_ns - _reference_now_ns(self.settings.tai_utc_s)) // 1_000_000
         total_ms = self.settings.warmup_ms + self.settings.duration_ms + self.settings.grace_ms
         witnesses = self._start_witnesses(total_ms + lead_ms)
-        captures = [self._start_capture(interface) for interface in self.capture_interfaces]
+        captures = [start_capture(self.bench, each, self.folder) for each in self.capture_interfaces]
         for job in (*witnesses.values(), *captures):
             stack.callback(end_job, job)
         recv = self._start_recv(plan_file)
@@ -238,19 +239,6 @@ class Replay:
             name: start_witness(self.bench, spec, self.folder / name, duration_ms, backlog=name == "backlog")
             for name in ("witness", "backlog")
         }
-
-    def _start_capture(self, interface: str) -> Job:
-        spec = self.bench.spec.capture
-        if spec is None:
-            raise CapabilityError(
-                f"bench {self.bench.spec.name}: no capture node; add benchwright.capture to its file"
-            )
-        argv = ["tcpdump", "-i", interface, "-s", "128", "-B", "65536", "--time-stamp-precision=nano", "-n"]
-        argv += ["-w", str(self._capture_file(interface)), "tcp or udp"]
-        return self.bench.node(spec.node).start(argv, self.folder / f"capture-{interface}")
-
-    def _capture_file(self, interface: str) -> Path:
-        return self.folder / f"{interface}.pcap"
 
     def _place(self, node_name: str, file: Path) -> str:
         """Bring a file to a node; return its path there."""
@@ -328,7 +316,7 @@ class Replay:
             witness=witnesses.get("witness"),
             lines_before=before,
             lines_after={},
-            captures=[self._capture_file(interface) for interface in self.capture_interfaces],
+            captures=[capture_file(self.folder, interface) for interface in self.capture_interfaces],
             faults=[*faults, *(str(problem) for problem in problems)],
         )
 

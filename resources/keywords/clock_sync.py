@@ -125,9 +125,11 @@ class ClockSyncLibrary:
         with self._unset_on_error(requirement, "asymmetry"):
             shift = path_shift(lab.asymmetry_trials(requirement, asymmetry.value_ns // 1000))
         say(f"{clock}: {shift.text()}")
-        expected_ns = -asymmetry.value_ns / 2
+        expected_ns = shift.expected_ns(asymmetry.value_ns)
         if not shift.shows(expected_ns):
-            raise MeasurementError(f"{clock}: {shift.text()}; {format_value(expected_ns, 'ns')} was put in")
+            raise MeasurementError(
+                f"{clock}: {shift.text()}; {format_value(round(expected_ns), 'ns')} was put in"
+            )
 
     @keyword
     def measure_holdover(self, clock: str) -> None:

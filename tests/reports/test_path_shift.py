@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,20 @@ def test_half_of_the_asymmetry_is_seen_and_the_servo_is_blind(tmp_path: Path) ->
     assert shift.reference_ns == pytest.approx(-25_000, abs=1_500)
     assert shift.shows(-25_000)
     assert shift.servo_ns == 0
+    assert shift.expected_ns(50_000) == -25_000
     assert "4 pairs" in shift.text()
+
+
+def test_what_was_seen_on_the_way_counts_more_than_what_was_set(tmp_path: Path) -> None:
+    pairs = [
+        tuple(
+            replace(trial, facts=replace(trial.facts, server_to_target_ns=transit_ns))
+            for trial, transit_ns in zip(pair, (400_000, 514_000), strict=True)
+        )
+        for pair in _pairs(tmp_path, [(0, -57_000)] * 3)
+    ]
+    shift = path_shift([(before, after) for before, after in pairs])
+    assert shift.expected_ns(50_000) == -57_000
 
 
 @pytest.mark.parametrize(
