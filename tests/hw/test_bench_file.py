@@ -64,9 +64,11 @@ def test_loads_the_virtual_bench() -> None:
     assert spec.nodes["p01"].kind is NodeKind.NAMESPACE
     assert spec.targets["linux-rt"].provisioning == "linux-rt"
     assert set(spec.labgrid_targets) == {"linux-rt", "producer-12", "impair", "grandmaster"}
-    assert spec.time_server is not None and spec.time_server.node == "grandmaster"
+    assert spec.time_server is not None
+    assert spec.time_server.node == "grandmaster"
     timecard = spec.targets["linux-rt"].timecard
-    assert timecard is not None and timecard.clock == "card"
+    assert timecard is not None
+    assert timecard.clock == "card"
 
 
 def test_knows_the_keys_of_the_file() -> None:
@@ -108,14 +110,14 @@ def test_refuses_every_misspelt_key(
         ("nodes.p01.priority", True, "nodes.p01.priority", "an integer in 0..97"),
         ("nodes.p01.cpus", 0, "nodes.p01.cpus", "a list of integers in 0..1023"),
         ("nodes.p01.cpus", [1024], "nodes.p01.cpus", "a list of integers in 0..1023"),
-        ("nodes.p01.clock", "sundial", "nodes.p01.clock", "there are: grandmaster, host, linux-rt, producer-12"),
+        ("nodes.p01.clock", "sundial", "nodes.p01.clock", "there are: grandmaster, host, linux-rt"),
         ("nodes.p01", None, "nodes.p01", "a table of keys"),
         ("nodes", [], "nodes", "a table of keys"),
         ("clocks.host.address", "10.78.0.256", "clocks.host.address", "an IPv4 address"),
         ("clocks.host.address", "10.77.0.254", "clocks.host.address", "in 10.78.0.0/24"),
         ("clocks.host.port", 65536, "clocks.host.port", "an integer in 1..65535"),
         ("clocks.host.node", "tower", "clocks.host.node", "there are: grandmaster, impair, linux-rt"),
-        ("targets.linux-rt.node", "tower", "targets.linux-rt.node", "there are: grandmaster, impair, linux-rt"),
+        ("targets.linux-rt.node", "tower", "targets.linux-rt.node", "there are: grandmaster, impair"),
         ("targets.linux-rt.test_address", "10.77.1.1", "targets.linux-rt.test_address", "10.77.0.0/24"),
         ("producers.1.address", "10.77.0.2", "producers.2.address", "its own"),
         ("producers.1.address", 10, "producers.1.address", "a string"),

@@ -28,7 +28,7 @@ def compare_answer(
         time_ns = START_TAI_NS + second * SECOND_NS // 10
         rows.append([time_ns, 20, round(sum(offsets) / 20), min(offsets), max(offsets)])
     columns = ["time_tai_ns", "n", "mean_ns", "min_ns", "max_ns"]
-    return {
+    answer: dict[str, Any] = {
         "type": "result", "tool": "bw-clock compare", "version": "0.1.0", "complete": True, "valid": True,
         "invalid_reasons": [], "device": {"name": "realtime", "kind": "realtime", "tai_utc_s": 37},
         "reference": {"name": "card", "kind": "card", "bound_ns": 300, "source": "grandmaster"},
@@ -38,7 +38,8 @@ def compare_answer(
         "series": {"interval_ns": SECOND_NS // 10, "columns": columns, "rows": rows},
         "steps": [], "steps_dropped": 0, "gaps": [], "gaps_dropped": 0, "reference_bound_ns": 400,
         "memory": {"rss_start_bytes": 1, "rss_end_bytes": 1}, "scheduling": {},
-    } | changes  # fmt: skip
+    }  # fmt: skip
+    return answer | changes
 
 
 def write_clock_trial(
