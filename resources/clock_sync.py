@@ -113,8 +113,12 @@ class ClockLab:
             lock = stack.wait_locked(requirement.lock_within_s)
             self.progress(f"{requirement.clock}: locked after {lock.after_s:.1f} s; measuring")
             facts = self.facts(stack, "sync", lock)
-            reads = PHC_READS if facts.timecard.clock.startswith("phc:") else ()
-            return self._measured(stack, facts, TrialSettings(self.times.measure_s, phc_reads=reads), folder)
+            settings = TrialSettings(self.times.measure_s)
+            if (
+                stack.name == "phc2sys"
+            ):  # it follows the PHC, of which two-way transfer with the server knows nothing
+                settings = replace(settings, two_way=False, phc_reads=PHC_READS)
+            return self._measured(stack, facts, settings, folder)
 
     def load_trials(self, requirement: ClockRequirement) -> list[ClockTrial]:
         """Measure one stack under each load of the profile (paper on control loops, 4.3.2.2)."""
