@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What measuring clocks asks of a bench, and what is kept of a servo's words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from hw.bench import BenchSpec, load_bench
+from hw.errors import CapabilityError, ConfigError
+from hw.session import Bench
+from reports.clock_logs import ServoSeries
+from reports.clock_trial import load_trial
+from resources.clock_sync import ClockLab, servo_summary
+from resources.clock_trial import timecard_of
+from resources.competing_load import competing_load
+from resources.profiles import load_profile
+from tests.reports.sample_clock import SECOND_NS, START_TAI_NS, compare_answer, write_clock_trial
+
+VIRTUAL = Path(__file__).resolve().parents[2] / "hw" / "benches" / "virtual.yaml"
+
+
+@pytest.fixture(scope="module")
+def spec() -> BenchSpec:
+    return load_bench(VIRTUAL)
+
+
+def _bench(spec: BenchSpec) -> Bench:
+    """Stand for an open bench of which nothing but the description is asked."""
+
+    def node(_name: str) -> None:
+        return None
+
+    bench: Any = SimpleNamespace(spec=spec, node=node)
+    return cast(Bench, bench)
+
+
+def _lab(spec: BenchSpec, folder: Path, profile: str = "ci") -> ClockLab:
+    return ClockLab(_bench(spec), spec.targets["linux-rt"], load_profile(profile), folder, print)
+
+
+def test_a_bench_without_time_server_cannot(spec: BenchSpec, tmp_path: Path) -> None:
+    with pytest.raises(CapabilityError, match=r"no time server; add benchwright\.time_server"):
+        _lab(replace(spec, time_server=None), tmp_path)
+
+
+def test_a_target_without_timecard_cannot(spec: BenchSpec) -> None:
+    target = replace(spec.targets["linux-rt"], timecard=None)
+    with pytest.raises(CapabilityError, match=r"add benchwright\.targets\.linux-rt\.timecard"):
+        timecard_of(target)
+
+
+def test_a_profile_has_to_say_how_long(spec: BenchSpec, tmp_path: Path) -> None:
+    profile = replace(load_profile("ci"), clocks=None)
+    with pytest.raises(ConfigError, match=r"no table ci\.clocks"):
+        ClockLab(_bench(spec), spec.targets["linux-rt"], profile, tmp_path, print)
+
+
+def test_an_unknown_load_is_refused(spec: BenchSpec, tmp_path: Path) -> None:
+    load = competing_load(_bench(spec), spec.targets["linux-rt"], "gpu", 1, tmp_path)
+    with pytest.raises(ConfigError, match="must be one of cpu, disk, network; found 'gpu'"), load:
+        pytest.fail("the load was taken for one")
+
+
+def _servo(clock: Any, times_s: list[float], offsets_ns: list[int]) -> ServoSeries:
+    base = START_TAI_NS if clock == "tai" else 0
+    n = len(times_s)
+    return ServoSeries(
+        program="ptp4l",
+        source="master",
+        clock=clock,
+        time_ns=np.array([base + round(second * SECOND_NS) for second in times_s], np.int64),
+        offset_ns=np.array(offsets_ns, np.int64),
+        freq_ppb=np.zeros(n),
+        path_delay_ns=np.array([1000.0] * (n - 1) + [np.nan]),
+        state=("s2",) * n,
+    )
+
+
+@pytest.mark.parametrize(
+    ("clock", "times_s"),
+    [("tai", [-30.0, -1.0, 1.0, 5.0, 9.0]), ("monotonic", [70.0, 99.0, 101.0, 105.0, 109.5])],
+)
+def test_only_what_the_servo_said_meanwhile_counts(tmp_path: Path, clock: str, times_s: list[float]) -> None:
+    write_clock_trial(tmp_path, compare_answer(seconds=10))
+    trial = load_trial(tmp_path)
+    servo = servo_summary(trial, _servo(clock, times_s, [900_000, 800_000, 100, -500, 100]))
+    assert (servo.observations, servo.mean_ns, servo.max_abs_ns) == (3, -100.0, 500)
+    assert servo.mean_path_delay_ns == 1000.0
+
+
+def test_a_servo_that_was_silent_meanwhile(tmp_path: Path) -> None:
+    write_clock_trial(tmp_path, compare_answer(seconds=10))
+    servo = servo_summary(load_trial(tmp_path), _servo("tai", [-30.0, -20.0], [5, 6]))
+    assert (servo.observations, servo.mean_ns, servo.max_abs_ns) == (0, None, None)
