@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 from hw.errors import ConfigError
 from hw.fields import Fields
+from resources.requirements_file import read_requirements_file
 
 SCHEMA = "benchwright.clock_requirements/1"
 
@@ -59,31 +58,16 @@ def load_clock_requirements(path: Path) -> ClockRequirements:
     Raises:
         ConfigError: Names file, requirement, field and allowed range.
     """
-    try:
-        document = tomllib.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{path}: {error}") from error
-    unknown = sorted(set(document) - {"requirements", "requirement"})
-    if unknown:
-        raise ConfigError(f"{path}: {unknown[0]}: unknown table; known here: requirements, requirement")
-    head = Fields(document.get("requirements", {}), str(path), "requirements")
-    head.text("schema", choices=(SCHEMA,))
-    name = head.text("name")
-    head.finish()
-    items: object = document.get("requirement", [])
-    if not isinstance(items, list) or not items:
-        raise ConfigError(
-            f"{path}: requirement: must be an array of tables, [[requirement]], of at least one"
-        )
+    head, items = read_requirements_file(path, SCHEMA, ("name",))
     by_clock: dict[str, ClockRequirement] = {}
-    for number, item in enumerate(cast("list[object]", items), start=1):
-        requirement = _requirement(Fields(item, str(path), f"requirement[{number}]"))
+    for number, item in enumerate(items, start=1):
+        requirement = _requirement(item)
         if requirement.clock in by_clock:
             raise ConfigError(f"{path}: requirement[{number}].clock: {requirement.clock!r} stands twice")
         if requirement.id in {known.id for known in by_clock.values()}:
             raise ConfigError(f"{path}: requirement[{number}].id: {requirement.id!r} stands twice")
         by_clock[requirement.clock] = requirement
-    return ClockRequirements(path, name, by_clock)
+    return ClockRequirements(path, head["name"], by_clock)
 
 
 def _requirement(table: Fields) -> ClockRequirement:

@@ -8,7 +8,7 @@ share one oscillator, and holdover against one's own oscillator would prove noth
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from types import TracebackType
 import numpy as np
 
 from hw.bench import TargetSpec, TimeServerSpec
-from hw.errors import CapabilityError, ConfigError, MeasurementError
+from hw.errors import CapabilityError, ConfigError
 from hw.session import Bench
 from reports.clock_logs import ServoSeries
 from reports.clock_section import servo_of
@@ -300,16 +300,3 @@ def servo_summary(trial: ClockTrial, series: ServoSeries) -> Servo:
         max_abs_ns=int(abs(offsets).max()),
         mean_path_delay_ns=float(delays.mean()) if len(delays) else None,
     )
-
-
-def extremes(trials: Sequence[ClockTrial]) -> tuple[int, int]:
-    """Return the least and the largest offset of several trials in ns.
-
-    Raises:
-        MeasurementError: There is no sample.
-    """
-    lows = [trial.filtered.offset.min_ns for trial in trials if trial.filtered.offset.min_ns is not None]
-    highs = [trial.filtered.offset.max_ns for trial in trials if trial.filtered.offset.max_ns is not None]
-    if not lows or not highs:
-        raise MeasurementError("no sample of the clock")
-    return min(lows), max(highs)

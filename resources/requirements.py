@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 from hw.errors import ConfigError
 from hw.fields import Fields
 from resources.pattern import Pattern
+from resources.requirements_file import read_requirements_file
 
 SCHEMA = "benchwright.requirements/1"
 
@@ -63,33 +62,18 @@ def load_requirements(path: Path) -> Requirements:
     Raises:
         ConfigError: Names file, requirement, field and allowed range.
     """
-    try:
-        document = tomllib.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{path}: {error}") from error
-    unknown = sorted(set(document) - {"requirements", "requirement"})
-    if unknown:
-        raise ConfigError(f"{path}: {unknown[0]}: unknown table; known here: requirements, requirement")
-    head = Fields(document.get("requirements", {}), str(path), "requirements")
-    head.text("schema", choices=(SCHEMA,))
-    name, pattern = head.text("name"), head.text("pattern")
-    head.finish()
+    head, items = read_requirements_file(path, SCHEMA, ("name", "pattern"))
     by_stream: dict[int, Requirement] = {}
     seen: set[str] = set()
-    items: object = document.get("requirement", [])
-    if not isinstance(items, list):
-        raise ConfigError(f"{path}: requirement: must be an array of tables, [[requirement]]")
-    for number, item in enumerate(cast("list[object]", items), start=1):
-        requirement = _requirement(Fields(item, str(path), f"requirement[{number}]"))
+    for number, item in enumerate(items, start=1):
+        requirement = _requirement(item)
         if requirement.id in seen:
             raise ConfigError(f"{path}: requirement[{number}].id: {requirement.id!r} stands twice")
         if requirement.stream in by_stream:
             raise ConfigError(f"{path}: requirement[{number}].stream: {requirement.stream} stands twice")
         seen.add(requirement.id)
         by_stream[requirement.stream] = requirement
-    if not by_stream:
-        raise ConfigError(f"{path}: requirement: there must be at least one")
-    return Requirements(path, name, pattern, by_stream)
+    return Requirements(path, head["name"], head["pattern"], by_stream)
 
 
 def _requirement(table: Fields) -> Requirement:
