@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import signal
@@ -251,15 +252,31 @@ class SocketMaker:
         return made[0]
 
     def connect(self, source: str, stream_id: int) -> socket.socket:
-        """Open a TCP connection to the consumer's port of a stream."""
+        """Open a TCP connection to the consumer's port of a stream.
+
+        The consumer may put a foreigner out before connect() has returned: `is_put_out` tells.
+        """
         sock = self.open(socket.SOCK_STREAM, source)
-        sock.connect((CONSUMER, BASE_PORT + stream_id))
+        with contextlib.suppress(ConnectionResetError):
+            sock.connect((CONSUMER, BASE_PORT + stream_id))
         return sock
 
     def close(self) -> None:
         """Close all sockets."""
         for sock in self._sockets:
             sock.close()
+
+
+def is_put_out(sock: socket.socket) -> bool:
+    """Tell whether the consumer ends this connection within its time-out, or has done so already."""
+    try:
+        return sock.recv(1) == b""
+    except ConnectionResetError:
+        return True
+    except OSError as error:
+        if error.errno == errno.ENOTCONN:  # it was reset while it was being made
+            return True
+        raise
 
 
 def _setns(handle: IO[bytes]) -> None:

@@ -23,6 +23,7 @@ from tests.traffic_gen.lab import (
     Plan,
     SocketMaker,
     Stream,
+    is_put_out,
     pattern_text,
     producer_address,
     streams_by_id,
@@ -63,13 +64,6 @@ def _send_udp(sockets: SocketMaker, source: str, *datagrams: bytes) -> None:
         sock.sendto(datagram, (CONSUMER, BASE_PORT + UDP.id))
 
 
-def _is_closed(sock: socket.socket) -> bool:
-    try:
-        return sock.recv(1) == b""
-    except ConnectionResetError:
-        return True
-
-
 def test_wrong_hellos(checked_lab: Lab, tmp_path: Path) -> None:
     good = wire.hello(NONCE, TCP.id, TCP.size_bytes)
     bad = [
@@ -86,11 +80,11 @@ def test_wrong_hellos(checked_lab: Lab, tmp_path: Path) -> None:
         for hello in bad:
             sock = sockets.connect(VICTIM, TCP.id)
             sock.sendall(hello)
-            assert _is_closed(sock)
+            assert is_put_out(sock)
         sock = sockets.connect(VICTIM, TCP.id)
         sock.sendall(good[:10])
         sock.shutdown(socket.SHUT_WR)
-        assert _is_closed(sock)
+        assert is_put_out(sock)
 
     hostile = _run_attacked(checked_lab, tmp_path, attack)["hostile"]
     assert hostile == {"foreign_connections": 0, "bad_hello": len(bad) + 1, "bad_check": 0, "truncated": 0,
@@ -103,7 +97,7 @@ def test_another_run_is_told_apart(checked_lab: Lab, tmp_path: Path) -> None:
     def attack(sockets: SocketMaker) -> None:
         sock = sockets.connect(VICTIM, TCP.id)
         sock.sendall(wire.hello(NONCE + 1, TCP.id, TCP.size_bytes))
-        assert _is_closed(sock)
+        assert is_put_out(sock)
         _send_udp(
             sockets, VICTIM, *(wire.message(NONCE + 1, UDP.id, k, 0, UDP.size_bytes) for k in range(100))
         )
@@ -119,7 +113,7 @@ def test_connections_that_say_nothing(checked_lab: Lab, tmp_path: Path) -> None:
     def attack(sockets: SocketMaker) -> None:
         idle = [sockets.connect(VICTIM, TCP.id) for _ in range(200)]
         for sock in idle:
-            assert _is_closed(sock)
+            assert is_put_out(sock)
 
     hostile = _run_attacked(checked_lab, tmp_path, attack)["hostile"]
     assert hostile["bad_hello"] == 200
@@ -130,7 +124,7 @@ def test_foreigners(checked_lab: Lab, tmp_path: Path) -> None:
 
     def attack(sockets: SocketMaker) -> None:
         sock = sockets.connect(FOREIGNER, TCP.id)
-        assert _is_closed(sock)
+        assert is_put_out(sock)
         _send_udp(sockets, FOREIGNER, *(wire.message(NONCE, UDP.id, k, 0, UDP.size_bytes) for k in range(50)))
 
     hostile = _run_attacked(checked_lab, tmp_path, attack)["hostile"]
@@ -180,7 +174,7 @@ def test_a_connection_that_ends_within_a_message(checked_lab: Lab, tmp_path: Pat
         attack(sockets)
         noise = sockets.connect(VICTIM, TCP.id)
         noise.sendall(wire.hello(NONCE, TCP.id, TCP.size_bytes) + random.Random(2).randbytes(3000))
-        assert _is_closed(noise)
+        assert is_put_out(noise)
         send = checked_lab.send(path)
         send.result()
     result = recv.result()
