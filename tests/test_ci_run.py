@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The script of build servers repeats what was inconclusive, twice at most, and nothing else.
+"""The script of build servers repeats what was inconclusive, twice at most, and a few failed tests once.
 
 No verdict is no pass; where the simulated bench's machine stood still, it is no failure of the software.
 """
@@ -18,18 +18,34 @@ import pytest
 # `make qualify` ends with the next of the codes and leaves a run folder, as the real one does.
 MAKEFILE = """
 test:
-	@echo "==== 7 passed in 0.1s ===="; exit $(TEST_CODE)
+	@cat test-output; echo "==== 7 passed in 0.1s ===="; exit $(TEST_CODE)
 qualify:
 	@code=$$(head -n 1 codes); sed -i 1d codes; mkdir -p "results/run-$$(wc -l <codes)"; \\
 	ln -sfn "run-$$(wc -l <codes)" results/latest; \\
 	echo "$$code" >"$$QUALIFY_EXIT_FILE"; exit "$$code"
 """
 
-# Stands for `python -m reports standstill RUN`: true of the runs that the file names.
-STANDSTILL = """#!/bin/sh
+# Stands for `python -m pytest --last-failed`, and for `python -m reports standstill RUN`:
+# true of the runs that the file names.
+PYTHON = """#!/bin/sh
+if [ "$1 $2 $3" = "-m pytest --last-failed" ]; then exit "$(cat again-code)"; fi
 [ "$1 $2 $3" = "-m reports standstill" ] || exit 2
 grep -qx "$(basename "$4")" stood-still
 """
+
+
+def _make_project(
+    repository: Path, folder: Path, test_code: int, codes: list[int], *test_output: str
+) -> None:
+    (folder / ".ci").mkdir()
+    shutil.copy(repository / ".ci" / "run", folder / ".ci" / "run")
+    (folder / "Makefile").write_text(MAKEFILE.replace("$(TEST_CODE)", str(test_code)))
+    (folder / "codes").write_text("".join(f"{code}\n" for code in codes))
+    (folder / "test-output").write_text("".join(f"{line}\n" for line in test_output))
+    python = folder / ".build" / "venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(PYTHON)
+    python.chmod(0o755)
 
 
 @pytest.mark.parametrize(
@@ -56,15 +72,8 @@ def test_attempts(
     attempts: int,
     exit_code: int,
 ) -> None:
-    (tmp_path / ".ci").mkdir()
-    shutil.copy(repository / ".ci" / "run", tmp_path / ".ci" / "run")
-    (tmp_path / "Makefile").write_text(MAKEFILE.replace("$(TEST_CODE)", str(test_code)))
-    (tmp_path / "codes").write_text("".join(f"{code}\n" for code in codes))
+    _make_project(repository, tmp_path, test_code, codes)
     (tmp_path / "stood-still").write_text(f"{stood_still}\n")
-    python = tmp_path / ".build" / "venv" / "bin" / "python"
-    python.parent.mkdir(parents=True)
-    python.write_text(STANDSTILL)
-    python.chmod(0o755)
     environment = {**os.environ, "CI_PAUSE_S": "0.25"}
     begin_s = time.monotonic()
     done = subprocess.run([str(tmp_path / ".ci" / "run")], capture_output=True, text=True, env=environment)
@@ -79,3 +88,31 @@ def test_attempts(
     assert len({entry["run"] for entry in kept}) == attempts
     assert all((tmp_path / "results" / entry["run"]).is_dir() for entry in kept)
     assert "7 passed" in "\n".join(done.stdout.splitlines()[-3:])
+
+
+FAILED = "FAILED tests/test_a.py::test_one[a b] - AssertionError: 1"
+ONLY_PYTEST = "tests: failed: pytest"
+
+
+@pytest.mark.parametrize(
+    ("output", "again_code", "exit_code", "unstable"),
+    [
+        ([FAILED, ONLY_PYTEST], 0, 0, 1),
+        ([FAILED] * 3 + [ONLY_PYTEST], 0, 0, 3),
+        ([FAILED, ONLY_PYTEST], 1, 1, 0),
+        ([FAILED] * 4 + [ONLY_PYTEST], 0, 1, 0),
+        ([FAILED, "tests: failed: asan pytest"], 0, 1, 0),
+        ([ONLY_PYTEST], 0, 1, 0),
+    ],
+)
+def test_failed_tests_once_more(
+    repository: Path, tmp_path: Path, output: list[str], again_code: int, exit_code: int, unstable: int
+) -> None:
+    _make_project(repository, tmp_path, 1, [0], *output)
+    (tmp_path / "again-code").write_text(f"{again_code}\n")
+    done = subprocess.run([str(tmp_path / ".ci" / "run")], capture_output=True, text=True)
+    assert done.returncode == exit_code
+    assert (
+        done.stdout.count("unstable, failed once and then passed: tests/test_a.py::test_one[a b]") == unstable
+    )
+    assert len((tmp_path / "results" / "ci" / "test-unstable.txt").read_text().splitlines()) == unstable
