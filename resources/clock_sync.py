@@ -109,7 +109,7 @@ class ClockLab:
             MeasurementError: It did not lock in time, or a daemon died; the text names the cause.
         """
         folder = self.folder / requirement.clock
-        with self._running(requirement.clock, folder) as stack:
+        with self.running(requirement.clock, folder) as stack:
             lock = stack.wait_locked(requirement.lock_within_s)
             self.progress(f"{requirement.clock}: locked after {lock.after_s:.1f} s; measuring")
             facts = self.facts(stack, "sync", lock)
@@ -118,19 +118,19 @@ class ClockLab:
                 stack.name == "phc2sys"
             ):  # it follows the PHC, of which two-way transfer with the server knows nothing
                 settings = replace(settings, two_way=False, phc_reads=PHC_READS)
-            return self._measured(stack, facts, settings, folder)
+            return self.measured(stack, facts, settings, folder)
 
     def load_trials(self, requirement: ClockRequirement) -> list[ClockTrial]:
         """Measure one stack under each load of the profile (paper on control loops, 4.3.2.2)."""
         trials: list[ClockTrial] = []
         for load in self.times.loads:
             folder = self.folder / f"{requirement.clock}-under-{load}-load"
-            with self._running(requirement.clock, folder) as stack:
+            with self.running(requirement.clock, folder) as stack:
                 lock = stack.wait_locked(requirement.lock_within_s)
                 with competing_load(self.bench, self.target, load, self.times.measure_s + 60, folder):
                     self.progress(f"{requirement.clock}: locked; measuring under {load} load")
                     facts = replace(self.facts(stack, "load", lock), load=load)
-                    trials.append(self._measured(stack, facts, TrialSettings(self.times.measure_s), folder))
+                    trials.append(self.measured(stack, facts, TrialSettings(self.times.measure_s), folder))
         return trials
 
     def asymmetry_trials(
@@ -151,12 +151,12 @@ class ClockLab:
                 for number, delay_us in turns:
                     impairment.apply_to_time_server(delay_us)
                     place = folder / f"pair-{number + 1}-{delay_us}-us"
-                    with self._running(requirement.clock, place, ASYMMETRY_INTERVAL_S) as stack:
+                    with self.running(requirement.clock, place, ASYMMETRY_INTERVAL_S) as stack:
                         lock = stack.wait_locked(requirement.lock_within_s)
                         trials[number, delay_us] = self._asymmetric(stack, lock, delay_us, place)
             else:
                 impairment.apply_to_time_server(0)
-                with self._running(requirement.clock, folder, ASYMMETRY_INTERVAL_S) as stack:
+                with self.running(requirement.clock, folder, ASYMMETRY_INTERVAL_S) as stack:
                     lock = stack.wait_locked(requirement.lock_within_s)
                     stack.keep_running(ASYMMETRY_SETTLING_S)
                     for number, delay_us in turns:
@@ -180,7 +180,7 @@ class ClockLab:
         with ExitStack() as captures:
             for interface in ends:
                 captures.callback(end_job, start_capture(self.bench, interface, place))
-            trial = self._measured(stack, facts, settings, place)
+            trial = self.measured(stack, facts, settings, place)
         if not ends:
             return trial
         transit_ns = median_transit_ns(*(capture_file(place, interface) for interface in ends))
@@ -193,19 +193,19 @@ class ClockLab:
         trials: list[ClockTrial] = []
         for interval_s in self.times.intervals_s:
             folder = self.folder / f"{requirement.clock}-every-{interval_s}-s"
-            with self._running(requirement.clock, folder, interval_s) as stack:
+            with self.running(requirement.clock, folder, interval_s) as stack:
                 lock = stack.wait_locked(requirement.lock_within_s + 4 * interval_s)
                 real_s = stack.settings.sync_interval_s
                 self.progress(f"{requirement.clock}: locked, synchronising every {real_s:g} s; measuring")
                 facts = self.facts(stack, "interval", lock)
                 settings = TrialSettings(self.times.interval_measure_s, two_way=False)
-                trials.append(self._measured(stack, facts, settings, folder))
+                trials.append(self.measured(stack, facts, settings, folder))
         return trials
 
     def holdover_trial(self, requirement: ClockRequirement) -> ClockTrial:
         """Synchronise for a while, cut the target off from its server, and measure (Table 2, `No sync`)."""
         folder = self.folder / f"{requirement.clock}-holdover"
-        with self._running(requirement.clock, folder) as stack:
+        with self.running(requirement.clock, folder) as stack:
             lock = stack.wait_locked(requirement.lock_within_s)
             self.progress(f"{requirement.clock}: locked; synchronised for {self.times.synchronised_s} s")
             stack.keep_running(self.times.synchronised_s)
@@ -213,7 +213,7 @@ class ClockLab:
             self.progress(f"{requirement.clock}: cut off; holdover for {self.times.holdover_s} s")
             facts = replace(self.facts(stack, "holdover", lock), interval_s=None)
             settings = TrialSettings(self.times.holdover_s, two_way=False)
-            return self._measured(stack, facts, settings, folder)
+            return self.measured(stack, facts, settings, folder)
 
     def lock_times(self, requirement: ClockRequirement, step_ns: int) -> list[Lock]:
         """Step the target's clock and measure the time to lock, as often as the profile says.
@@ -226,11 +226,12 @@ class ClockLab:
         node = self.bench.node(self.target.node)
         for number in range(self.times.relocks):
             node.run(["bw-setclock", "--step-ns", str(step_ns if number % 2 else -step_ns)])
-            with self._running(requirement.clock, folder) as stack:
+            with self.running(requirement.clock, folder) as stack:
                 locks.append(stack.wait_locked(requirement.lock_within_s))
         return locks
 
-    def _running(self, clock: str, folder: Path, interval_s: float | None = None) -> ClockStack:
+    def running(self, clock: str, folder: Path, interval_s: float | None = None) -> ClockStack:
+        """Return a clock stack for the target, to be entered with `with`; its logs go to the folder."""
         self.progress(f"{clock}: starting on {self.target.node}")
         settings = ClockSettings(sync_interval_s=interval_s)
         return ClockStack(self.bench, self.target, clock, settings, folder, self.progress)
@@ -252,7 +253,7 @@ class ClockLab:
             timecard=timecard,
         )
 
-    def _measured(
+    def measured(
         self, stack: ClockStack, facts: TrialFacts, settings: TrialSettings, folder: Path
     ) -> ClockTrial:
         """Measure, make sure that the daemons lived through it, and add what the servo said meanwhile."""

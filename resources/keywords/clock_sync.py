@@ -3,28 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from robot.api import SkipExecution, logger
+from robot.api import SkipExecution
 from robot.libraries.BuiltIn import BuiltIn
 
 from hw.errors import MeasurementError
-from reports import Conditions, Evidence, Limit, Measurement, Subject, current_run
-from reports.clock_trial import FILTERED, SEQUENTIAL, TRIAL, WITNESS, ClockTrial
+from reports import current_run
 from reports.path_shift import SHIFT_PAIRS_MIN, path_shift
-from reports.sampling import required_samples
-from reports.sync_offset import Context, sync_measurement, unset_measurement, witness_measurement
 from reports.units import format_value
 from resources.clock_requirements import ClockRequirement, ClockRequirements, load_clock_requirements
 from resources.clock_sync import ClockLab
 from resources.keywords.bench import bench_library, say
+from resources.keywords.clock_judge import ClockJudge
 from resources.keywords.converters import Nanoseconds
 from resources.keywords.robot_api import keyword, library
 from resources.profiles import load_profile
-
-WITNESS_REQUIREMENT = "BENCH-CLOCK-WITNESSES"
 
 
 @library(scope="SUITE", version="1", converters={Nanoseconds: Nanoseconds.convert})
@@ -74,10 +69,10 @@ class ClockSyncLibrary:
         Args:
             clock: `chrony`, `ntp-user`, `ptp-software`, `ptp-hardware`, `phc2sys`.
         """
-        requirement = self._requirement(clock)
-        with self._unset_on_error(requirement, "sync"):
-            trial = self._current().locked_trial(requirement)
-        self._judge([trial], requirement)
+        requirement = self.requirement(clock)
+        with self.judge.unset_on_error(requirement, "sync"):
+            trial = self.lab.locked_trial(requirement)
+        self.judge.judge([trial], requirement)
 
     @keyword
     def clock_should_stay_within_its_limit_at_each_interval(self, clock: str) -> None:
@@ -86,10 +81,10 @@ class ClockSyncLibrary:
         Args:
             clock: A stack whose interval can be chosen: `chrony`, `ntp-user`.
         """
-        requirement = self._requirement(clock)
-        with self._unset_on_error(requirement, "interval"):
-            trials = self._current().interval_trials(requirement)
-        self._judge(trials, requirement)
+        requirement = self.requirement(clock)
+        with self.judge.unset_on_error(requirement, "interval"):
+            trials = self.lab.interval_trials(requirement)
+        self.judge.judge(trials, requirement)
 
     @keyword
     def clock_should_stay_within_its_limit_under_load(self, clock: str) -> None:
@@ -98,13 +93,13 @@ class ClockSyncLibrary:
         Args:
             clock: The stack.
         """
-        requirement = self._requirement(clock)
-        lab = self._current()
+        requirement = self.requirement(clock)
+        lab = self.lab
         if not lab.times.loads:
             raise SkipExecution(f"profile {lab.profile.name} measures no clock under load")
-        with self._unset_on_error(requirement, "load"):
+        with self.judge.unset_on_error(requirement, "load"):
             trials = lab.load_trials(requirement)
-        self._judge(trials, requirement)
+        self.judge.judge(trials, requirement)
 
     @keyword
     def reference_should_see_an_asymmetric_path(self, clock: str, asymmetry: Nanoseconds) -> None:
@@ -118,11 +113,11 @@ class ClockSyncLibrary:
             clock: The stack.
             asymmetry: With its unit, a whole number of microseconds.
         """
-        requirement = self._requirement(clock)
-        lab = self._current()
+        requirement = self.requirement(clock)
+        lab = self.lab
         if lab.times.alternations < SHIFT_PAIRS_MIN:
             raise SkipExecution(f"profile {lab.profile.name} has fewer than {SHIFT_PAIRS_MIN} alternations")
-        with self._unset_on_error(requirement, "asymmetry"):
+        with self.judge.unset_on_error(requirement, "asymmetry"):
             shift = path_shift(lab.asymmetry_trials(requirement, asymmetry.value_ns // 1000))
         say(f"{clock}: {shift.text()}")
         expected_ns = shift.expected_ns(asymmetry.value_ns)
@@ -140,7 +135,7 @@ class ClockSyncLibrary:
         Args:
             clock: The stack that has synchronised it.
         """
-        trial = self._current().holdover_trial(self._requirement(clock))
+        trial = self.lab.holdover_trial(self.requirement(clock))
         invalid = trial.filtered.invalid()
         if invalid:
             raise MeasurementError("; ".join(invalid))
@@ -155,73 +150,32 @@ class ClockSyncLibrary:
             clock: The stack.
             step: How far, with its unit.
         """
-        locks = self._current().lock_times(self._requirement(clock), step.value_ns)
+        locks = self.lab.lock_times(self.requirement(clock), step.value_ns)
         say(
             f"{clock}: locked {len(locks)} times, after "
             + ", ".join(f"{lock.after_s:.1f} s" for lock in locks)
         )
 
-    @contextmanager
-    def _unset_on_error(self, requirement: ClockRequirement, phase: str) -> Generator[None, None, None]:
-        """Leave a record of a clock that could not be measured: what has no value is not forgotten."""
-        try:
-            yield
-        except MeasurementError as error:
-            lab = self._current()
-            subject = Subject(lab.bench.spec.name, lab.target.kind, clock=requirement.clock)
-            context = self._context(subject, Conditions(lab.profile.name, phase), ())
-            limit, n_required = self._limit(requirement)
-            current_run().append(unset_measurement(requirement.id, limit, n_required, str(error), context))
-            raise
-
-    def _limit(self, requirement: ClockRequirement) -> tuple[Limit, int]:
-        limit = Limit(requirement.limit_ns, -requirement.limit_ns, requirement.source)
-        return limit, required_samples(self._current().profile.excluded_miss_probability)
-
-    def _context(self, subject: Subject, conditions: Conditions, evidence: tuple[Evidence, ...]) -> Context:
-        test = str(BuiltIn().get_variable_value("${TEST NAME}"))
-        simulated = self._current().bench.spec.simulated
-        return Context(current_run().run_id, test, subject, conditions, simulated, evidence)
-
-    def _judge(self, trials: list[ClockTrial], requirement: ClockRequirement) -> None:
-        """Write a record for each trial; raise AssertionError unless all of them pass."""
-        records: list[Measurement] = []
-        for trial in trials:
-            records += self._records(trial, requirement)
-        left = [record for record in records if record.outcome != "pass"]
-        if left:
-            raise AssertionError(
-                "; ".join(
-                    f"{record.outcome.upper()}: {record.requirement}: {record.reason}" for record in left
-                )
-            )
-
-    def _records(self, trial: ClockTrial, requirement: ClockRequirement) -> list[Measurement]:
-        run = current_run()
-        lab = self._current()
-        names = (TRIAL, FILTERED, SEQUENTIAL, WITNESS)
-        facts = trial.facts
-        phase = facts.kind if facts.interval_s is None else f"{facts.kind} {facts.interval_s:g} s"
-        subject = Subject(lab.bench.spec.name, lab.target.kind, clock=facts.clock)
-        conditions = Conditions(lab.profile.name, phase, facts.load, facts.impairment)
-        files = tuple(run.evidence(trial.folder / name) for name in names if (trial.folder / name).exists())
-        context = self._context(subject, conditions, files)
-        limit, n_required = self._limit(requirement)
-        records = [sync_measurement(trial, requirement.id, limit, n_required, context)]
-        witnesses = witness_measurement(trial, WITNESS_REQUIREMENT, context)
-        if witnesses is not None:
-            records.append(witnesses)
-        for record in records:
-            run.append(record)
-            logger.info(f"{record.requirement}: {record.outcome}: {record.reason or 'within its limit'}")
-        return records
-
-    def _requirement(self, clock: str) -> ClockRequirement:
+    def requirement(self, clock: str) -> ClockRequirement:
+        """Return the requirement on a clock stack."""
         if self._requirements is None:
             self._requirements = load_clock_requirements(self._path)
         return self._requirements.of(clock)
 
-    def _current(self) -> ClockLab:
+    @property
+    def judge(self) -> ClockJudge:
+        """Return who judges the trials of this lab."""
+        return ClockJudge(self.lab)
+
+    @property
+    def lab(self) -> ClockLab:
+        """Return the lab that `Start Clock References` has opened."""
         if self._lab is None:
             raise MeasurementError("no reference: call `Start Clock References` first")
         return self._lab
+
+
+def clock_library() -> ClockSyncLibrary:
+    """Return the instance that the suite has imported: libraries built on it share its lab."""
+    instance: Any = BuiltIn().get_library_instance("resources.keywords.clock_sync.ClockSyncLibrary")
+    return instance
