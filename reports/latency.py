@@ -14,18 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reports.answers import ClockResult, Miss, RecvResult, SendResult, StreamResult, WitnessResult
-from reports.record import (
-    RULE,
-    SCHEMA,
-    Conditions,
-    Evidence,
-    Limit,
-    Measurement,
-    Subject,
-    Uncertainty,
-    UncertaintyPart,
-    utc_now,
-)
+from reports.record import Limit, Measurement, Uncertainty, UncertaintyPart
+from reports.record_context import Context, Sample, build_record
 from reports.units import format_value
 from reports.verdict import Verdict, judge
 
@@ -255,43 +245,21 @@ class _Windows:
 
 
 def latency_measurement(
-    stream_id: int,
-    requirement: Requirement,
-    replay: Replay,
-    *,
-    run_id: str,
-    test: str,
-    subject: Subject,
-    conditions: Conditions,
-    simulated: bool,
-    evidence: Sequence[Evidence],
-    time_utc: str | None = None,
+    stream_id: int, requirement: Requirement, replay: Replay, context: Context
 ) -> Measurement:
     """Judge a stream and return the record: the maximum of received - scheduled, in ns."""
     stream = replay.recv.stream(stream_id)
     judged = judge_latency(stream_id, requirement, replay)
-    return Measurement(
-        schema=SCHEMA,
-        run_id=run_id,
-        test=test,
-        requirement=requirement.id,
+    latency = stream.received_minus_scheduled
+    sample = Sample(
         quantity="one_way_latency",
         statistic="max",
-        value=stream.received_minus_scheduled.max_ns,
-        unit="ns",
-        n=stream.received_minus_scheduled.n,
+        value=latency.max_ns,
+        n=latency.n,
         n_required=requirement.n_required,
         lost=stream.lost,
         allowed_lost=requirement.allowed_lost,
-        limit=requirement.limit,
-        uncertainty=judged.uncertainty,
-        margin=judged.verdict.margin,
-        rule=RULE,
-        outcome=judged.verdict.outcome,
-        reason=judged.verdict.reason,
-        subject=subject,
-        conditions=conditions,
-        simulated=simulated,
-        evidence=tuple(evidence),
-        time_utc=time_utc or utc_now(),
+    )
+    return build_record(
+        requirement.id, sample, requirement.limit, judged.uncertainty, judged.verdict, context
     )

@@ -11,21 +11,9 @@ fail is then inconclusive. So is everything for which an answer is invalid. Neit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from reports.clock_trial import ClockTrial
-from reports.record import (
-    RULE,
-    SCHEMA,
-    Conditions,
-    Evidence,
-    Limit,
-    Measurement,
-    Subject,
-    Uncertainty,
-    UncertaintyPart,
-    utc_now,
-)
+from reports.record import Limit, Measurement, Uncertainty, UncertaintyPart
+from reports.record_context import Context, Sample, build_record
 from reports.units import format_value
 from reports.verdict import Verdict, judge
 
@@ -36,18 +24,6 @@ WITNESS_QUANTITY = "clock_witness_difference"
 DISTURBING_STALL_NS = 2_000_000
 """A shorter standstill delays packets no more than load does."""
 STOOD_STILL = "the bench stood still"
-
-
-@dataclass(frozen=True)
-class Context:
-    """What a record says beside its value: which run, test, subject and conditions, and on which files."""
-
-    run_id: str
-    test: str
-    subject: Subject
-    conditions: Conditions
-    simulated: bool
-    evidence: tuple[Evidence, ...]
 
 
 def sync_uncertainty(trial: ClockTrial) -> Uncertainty:
@@ -111,17 +87,17 @@ def sync_measurement(
     """Judge a trial and return the record: the offset farthest from 0, in ns."""
     verdict, uncertainty = judge_sync(trial, limit, n_required)
     n = trial.filtered.offset.n
-    sample = _Sample(QUANTITY, STATISTIC, trial.filtered.extreme_ns, n, n_required)
-    return _record(sample, requirement, limit, verdict, uncertainty, context)
+    sample = Sample(QUANTITY, STATISTIC, trial.filtered.extreme_ns, n, n_required)
+    return build_record(requirement, sample, limit, uncertainty, verdict, context)
 
 
 def unset_measurement(
     requirement: str, limit: Limit, n_required: int, reason: str, context: Context
 ) -> Measurement:
     """Return the record of a clock that could not be measured: no lock in time, a daemon that died."""
-    sample = _Sample(QUANTITY, STATISTIC, None, 0, n_required)
+    sample = Sample(QUANTITY, STATISTIC, None, 0, n_required)
     nothing = Uncertainty.from_parts([])
-    return _record(sample, requirement, limit, Verdict("unset", None, reason), nothing, context)
+    return build_record(requirement, sample, limit, nothing, Verdict("unset", None, reason), context)
 
 
 def witness_difference_ns(trial: ClockTrial) -> tuple[int, int, Uncertainty] | None:
@@ -166,49 +142,5 @@ def witness_measurement(trial: ClockTrial, requirement: str, context: Context) -
         verdict = Verdict(
             "inconclusive", verdict.margin, f"the witnesses contradict each other: {verdict.reason}"
         )
-    sample = _Sample(WITNESS_QUANTITY, "mean", difference_ns, n, 1)
-    return _record(sample, requirement, limit, verdict, nothing, context)
-
-
-@dataclass(frozen=True)
-class _Sample:
-    quantity: str
-    statistic: str
-    value_ns: int | None
-    n: int
-    n_required: int
-
-
-def _record(
-    sample: _Sample,
-    requirement: str,
-    limit: Limit,
-    verdict: Verdict,
-    uncertainty: Uncertainty,
-    context: Context,
-) -> Measurement:
-    return Measurement(
-        schema=SCHEMA,
-        run_id=context.run_id,
-        test=context.test,
-        requirement=requirement,
-        quantity=sample.quantity,
-        statistic=sample.statistic,
-        value=sample.value_ns,
-        unit="ns",
-        n=sample.n,
-        n_required=sample.n_required,
-        lost=0,
-        allowed_lost=0,
-        limit=limit,
-        uncertainty=uncertainty,
-        margin=verdict.margin,
-        rule=RULE,
-        outcome=verdict.outcome,
-        reason=verdict.reason,
-        subject=context.subject,
-        conditions=context.conditions,
-        simulated=context.simulated,
-        evidence=context.evidence,
-        time_utc=utc_now(),
-    )
+    sample = Sample(WITNESS_QUANTITY, "mean", difference_ns, n, 1)
+    return build_record(requirement, sample, limit, nothing, verdict, context)

@@ -18,19 +18,9 @@ from statistics import median
 from hw.bench import TargetSpec
 from hw.errors import MeasurementError
 from hw.session import Bench
-from reports import (
-    RULE,
-    SCHEMA,
-    Conditions,
-    Evidence,
-    Limit,
-    Measurement,
-    Subject,
-    Uncertainty,
-    UncertaintyPart,
-)
+from reports import Limit, Measurement, Uncertainty, UncertaintyPart, Verdict
 from reports.known_delay import KnownDelay, judge_known_delay
-from reports.record import utc_now
+from reports.record_context import Context, Sample, build_record
 from reports.sampling import quantile_ranks
 from resources.capture import median_transit_ns
 from resources.pattern import Pattern
@@ -175,39 +165,12 @@ def _received_minus_sent_ns(path: Path) -> list[int]:
         ]
 
 
-def known_delay_record(
-    found: KnownDelay,
-    run_id: str,
-    subject: Subject,
-    conditions: Conditions,
-    simulated: bool,
-    evidence: Sequence[Evidence],
-) -> Measurement:
+def known_delay_record(found: KnownDelay, context: Context) -> Measurement:
     """Return the record: the error of the found delay against +-U, which has thereby been used up."""
     allowed_ns = found.uncertainty.expanded
     error_ns = found.error_ns
-    return Measurement(
-        schema=SCHEMA,
-        run_id=run_id,
-        test="known-delay check",
-        requirement=REQUIREMENT,
-        quantity="known_delay_error",
-        statistic="median",
-        value=error_ns,
-        unit="ns",
-        n=found.n,
-        n_required=SAMPLES_REQUIRED,
-        lost=0,
-        allowed_lost=0,
-        limit=Limit(allowed_ns, -allowed_ns, "the bench's own expanded uncertainty of the difference"),
-        uncertainty=Uncertainty.from_parts([]),
-        margin=None if error_ns is None else allowed_ns - abs(error_ns),
-        rule=RULE,
-        outcome=found.outcome,
-        reason=found.reason,
-        subject=subject,
-        conditions=conditions,
-        simulated=simulated,
-        evidence=tuple(evidence),
-        time_utc=utc_now(),
-    )
+    limit = Limit(allowed_ns, -allowed_ns, "the bench's own expanded uncertainty of the difference")
+    margin_ns = None if error_ns is None else allowed_ns - abs(error_ns)
+    sample = Sample("known_delay_error", "median", error_ns, found.n, SAMPLES_REQUIRED)
+    verdict = Verdict(found.outcome, margin_ns, found.reason)
+    return build_record(REQUIREMENT, sample, limit, Uncertainty.from_parts([]), verdict, context)

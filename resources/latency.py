@@ -21,6 +21,7 @@ from reports import (
 )
 from reports.known_delay import KnownDelay
 from reports.latency import Replay as JudgedReplay
+from reports.record_context import Context
 from reports.replay_evidence import read_stalls
 from reports.sampling import required_samples
 from resources.known_delay import known_delay_record
@@ -89,22 +90,14 @@ class LatencyEvidence:
                 requirement.allowed_lost,
             ),
             self._judged_replay(run),
-            run_id=run.run_id,
-            test=test,
-            subject=self._subject(str(stream)),
-            conditions=self._conditions(),
-            simulated=self.bench.spec.simulated,
-            evidence=self._references,
+            self._context(run, test, str(stream), self._references),
         )
 
     def known_delay_measurement(self, found: KnownDelay, run: RunFolder) -> Measurement:
         """Return the record of the known-delay check."""
         path = self.folder / "known_delay.json"
         path.write_text(found.to_text())
-        files = [run.evidence(path)]
-        return known_delay_record(
-            found, run.run_id, self._subject(""), self._conditions(), self.bench.spec.simulated, files
-        )
+        return known_delay_record(found, self._context(run, "known-delay check", "", (run.evidence(path),)))
 
     def _judged_replay(self, run: RunFolder) -> JudgedReplay:
         if self.answers is None:
@@ -132,6 +125,10 @@ class LatencyEvidence:
     def _misses(self) -> list[answers.Miss]:
         path = self.folder / "misses.ndjson"
         return answers.read_misses(path.read_text().splitlines()) if path.exists() else []
+
+    def _context(self, run: RunFolder, test: str, stream: str, evidence: tuple[Evidence, ...]) -> Context:
+        subject, conditions = self._subject(stream), self._conditions()
+        return Context(run.run_id, test, subject, conditions, self.bench.spec.simulated, evidence)
 
     def _subject(self, stream: str) -> Subject:
         return Subject(

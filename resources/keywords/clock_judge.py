@@ -12,8 +12,9 @@ from robot.libraries.BuiltIn import BuiltIn
 from hw.errors import MeasurementError
 from reports import Conditions, Evidence, Limit, Measurement, Subject, current_run
 from reports.clock_trial import FILTERED, SEQUENTIAL, TRIAL, WITNESS, ClockTrial
+from reports.record_context import Context
 from reports.sampling import required_samples
-from reports.sync_offset import Context, sync_measurement, unset_measurement, witness_measurement
+from reports.sync_offset import sync_measurement, unset_measurement, witness_measurement
 from resources.clock_requirements import ClockRequirement
 from resources.clock_sync import ClockLab
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from reports.clock_trial import FILTERED, TRIAL, WITNESS, load_trial
 from reports.record import Conditions, Limit, Measurement, Subject
+from reports.record_context import Context
 from reports.run_folder import RunFolder
-from reports.sync_offset import Context, sync_measurement
+from reports.sync_offset import sync_measurement
 from tests.reports.sample_clock import write_clock_trial
 
 LIMIT = Limit(40_000, -40_000, "paper on control loops, 4.5.1")

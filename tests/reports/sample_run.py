@@ -17,6 +17,7 @@ from reports.known_delay import judge_known_delay
 from reports.latency import Requirement, latency_measurement
 from reports.manifest import TestCounts
 from reports.record import Conditions, Limit, Outcome, Subject, Uncertainty, UncertaintyPart
+from reports.record_context import Context
 from reports.replay_evidence import load_replay
 from reports.run_folder import RunFolder
 from reports.sampling import required_samples
@@ -280,18 +281,21 @@ def add_attempt(
     folder = run.evidence_folder("daq_replay", f"attempt-{number}")
     write_evidence(folder, disturbance, seed)
     replay = load_replay(folder).replay()
-    evidence = [run.evidence(folder / name) for name in ("recv.ndjson", "misses.ndjson", "witness.ndjson")]
+    files = ("recv.ndjson", "misses.ndjson", "witness.ndjson")
+    evidence = tuple(run.evidence(folder / name) for name in files)
     records = [
         latency_measurement(
             stream.id,
             requirement_of(stream.id),
             replay,
-            run_id=run.run_id,
-            test=f"Robot.Daq Replay.Budgets.Stream {stream.id}",
-            subject=Subject("virtual", "linux-rt", "kernel", "two-way", str(stream.id)),
-            conditions=Conditions("ci", "aligned-12"),
-            simulated=simulated,
-            evidence=evidence,
+            Context(
+                run.run_id,
+                f"Robot.Daq Replay.Budgets.Stream {stream.id}",
+                Subject("virtual", "linux-rt", "kernel", "two-way", str(stream.id)),
+                Conditions("ci", "aligned-12"),
+                simulated,
+                evidence,
+            ),
         )
         for stream in replay.recv.streams
     ]

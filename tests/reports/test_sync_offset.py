@@ -12,8 +12,8 @@ import pytest
 from reports.clock_trial import FILTERED, TRIAL, load_trial
 from reports.errors import RecordError
 from reports.record import Conditions, Limit, Subject
+from reports.record_context import Context
 from reports.sync_offset import (
-    Context,
     judge_sync,
     sync_measurement,
     witness_difference_ns,

@@ -11,6 +11,7 @@ import pytest
 from hw.errors import MeasurementError
 from reports import Conditions, Subject
 from reports.known_delay import KnownDelay
+from reports.record_context import Context
 from resources.known_delay import SET_DELAY_TOLERANCE_NS, compare, known_delay_record
 from resources.replay import ReplayAnswers
 
@@ -95,11 +96,14 @@ def test_the_record_says_how_much_of_u_is_used_up(error_ns: int, outcome: str) -
     found = _check(DELAY_NS + error_ns, UNSEEN)
     record = known_delay_record(
         found,
-        "run-1",
-        Subject("lab", "linux-rt", "kernel", "two-way", None),
-        Conditions("ci", "staggered", "idle", "none"),
-        True,
-        [],
+        Context(
+            "run-1",
+            "known-delay check",
+            Subject("lab", "linux-rt", "kernel", "two-way", None),
+            Conditions("ci", "staggered", "idle", "none"),
+            True,
+            (),
+        ),
     )
     assert (record.outcome, record.value) == (outcome, error_ns)
     assert record.limit.upper == found.uncertainty.expanded
