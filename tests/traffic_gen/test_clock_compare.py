@@ -312,6 +312,29 @@ def test_latency_of_each_clock(bw_clock: Path, example_clock: Path) -> None:
     assert result["tsc_hz"] > 10**6
 
 
+def test_latency_ends_when_the_time_of_a_clock_is_over(bw_clock: Path) -> None:
+    code, result, _ = run(
+        bw_clock, "latency", "--clock", "tai,realtime", "--reads", "10000000000", "--duration-ms", "50"
+    )
+    assert code == 0
+    assert result["complete"]
+    assert all(256 <= clock["n"] < 10**10 for clock in result["clocks"])
+    assert result["clocksource"]
+    assert [clock["phc_read"] for clock in result["clocks"]] == [None, None]
+
+
+@pytest.mark.parametrize("way", ["basic", "extended", "precise"])
+def test_only_a_phc_is_read_by_cross_stamps(bw_clock: Path, way: str) -> None:
+    code, _, errors = run(bw_clock, "latency", "--clock", "tai", "--phc-read", way)
+    assert (code, "only for phc" in errors) == (2, True)
+
+
+def test_an_unknown_way_to_read_a_phc(bw_clock: Path) -> None:
+    code, _, errors = run(bw_clock, "latency", "--clock", "tai", "--phc-read", "slowly")
+    assert code == 2
+    assert 'unknown "slowly"; allowed: precise extended basic gettime' in errors
+
+
 def test_latency_needs_a_clock(bw_clock: Path) -> None:
     assert run(bw_clock, "latency")[0] == 2
     assert run(bw_clock, "latency", "--clock", "tai", "--reads", "0")[0] == 2

@@ -1,261 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The verb latency: what reading a clock costs, as the paper's Table I. Each reading stands between two of the processor's
- * counter. Where the machine counts retired instructions, readings that were interrupted are told apart: more were
- * retired, the kernel's included, than the reading itself takes.
- */
+/* The verb latency: what reading a clock costs, as the paper's Table I. It measures in a thread of its own. */
+#include "latency.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "clock_verbs.h"
-#include "histogram.h"
 #include "json.h"
 #include "latency_cost.h"
 #include "options.h"
-#include "source.h"
-#include "summary.h"
+#include "port.h"
 #include "ticks.h"
 #include "verbs.h"
 
-#define TOOL "bw-clock latency"
+#define NS_PER_MS INT64_C(1000000)
 
-enum {
-	CLOCKS_MAX = 16, BATCH = 256, WARM_UP = 2000, TAI_UTC_DEFAULT_S = 37,
-	INSTRUCTIONS_MARGIN = 32, /* a second that rolls over takes some more; an interrupt takes thousands */
+enum { TAI_UTC_DEFAULT_S = 37 };
+
+static const char *const phc_names[] = {
+	[PORT_PHC_PRECISE] = "precise", [PORT_PHC_EXTENDED] = "extended", [PORT_PHC_BASIC] = "basic", "gettime",
 };
+enum { PHC_NAMES = sizeof(phc_names) / sizeof(phc_names[0]), PHC_GETTIME = PHC_NAMES - 1 };
 
-struct subject {
-	char text[1024];
-	struct source source;
-	struct histogram *latency, *net, *kept;
-	uint64_t interrupted;
-};
-
-struct latency {
-	int64_t reads;
-	size_t count;
-	struct subject subjects[CLOCKS_MAX];
-	uint64_t hz;
-	int64_t pair_ticks; /* what two readings of the counter cost, one right after the other: the median */
-	struct port_instructions *instructions; /* NULL: not counted */
-	char no_instructions[160];
-	int read_error;
-	bool complete;
-	int batched;
-	int64_t ticks[BATCH], kept_ticks[BATCH];
-	int64_t values_ns[BATCH];
-	int kept_batched;
-};
-
-static void record_ticks(struct latency *latency, struct histogram *histogram, const int64_t *ticks, int count, int64_t less)
+/* Choose how a PHC is read. Return 0 or an exit code. */
+static int choose_phc_read(const struct latency *latency, struct source *source)
 {
-	double ns_per_tick = 1e9 / (double)latency->hz;
+	int read = 0, err;
 
-	for (int i = 0; i < count; i++)
-		latency->values_ns[i] = (int64_t)((double)(ticks[i] - less) * ns_per_tick + (ticks[i] < less ? -0.5 : 0.5));
-	histogram_record_all(histogram, latency->values_ns, count);
-}
-
-static void flush(struct latency *latency, struct subject *subject)
-{
-	record_ticks(latency, subject->latency, latency->ticks, latency->batched, 0);
-	record_ticks(latency, subject->net, latency->ticks, latency->batched, latency->pair_ticks);
-	if (subject->kept)
-		record_ticks(latency, subject->kept, latency->kept_ticks, latency->kept_batched, 0);
-	latency->batched = latency->kept_batched = 0;
-}
-
-static int compare_values(const void *a, const void *b)
-{
-	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
-static int64_t median(int64_t *values, size_t count)
-{
-	qsort(values, count, sizeof(values[0]), compare_values);
-	return values[count / 2];
-}
-
-/* Find what the two readings of the counter cost by themselves. */
-static void measure_pair(struct latency *latency)
-{
-	static const int rounds = WARM_UP;
-	int64_t *ticks = calloc((size_t)rounds, sizeof(*ticks));
-
-	if (!ticks)
-		return;
-	for (int i = 0; i < rounds; i++) {
-		uint64_t before = port_counter_before();
-
-		ticks[i] = (int64_t)(port_counter_after() - before);
+	while (read < PHC_NAMES && strcmp(phc_names[read], latency->phc_read) != 0)
+		read++;
+	if (read == PHC_NAMES) {
+		fprintf(stderr, LATENCY_TOOL ": --phc-read: unknown \"%s\"; allowed: precise extended basic gettime\n",
+			latency->phc_read);
+		return EXIT_BAD_INPUT;
 	}
-	latency->pair_ticks = median(ticks, (size_t)rounds);
-	free(ticks);
-}
-
-/* One reading with the instructions that it took. */
-static int read_counted(struct latency *latency, struct source *source, int64_t *ticks, int64_t *instructions)
-{
-	uint64_t first = port_instructions_read(latency->instructions), before, after;
-	int64_t now_ns;
-	int err;
-
-	before = port_counter_before();
-	err = source_read(source, &now_ns);
-	after = port_counter_after();
-	*instructions = (int64_t)(port_instructions_read(latency->instructions) - first);
-	*ticks = (int64_t)(after - before);
-	return err;
-}
-
-/* Instructions that an undisturbed reading takes. Return them, or -errno. */
-static int64_t expected_instructions(struct latency *latency, struct source *source)
-{
-	int64_t *counts = calloc(WARM_UP, sizeof(*counts)), ticks;
-	int64_t expected = 0;
-
-	if (!counts)
-		return -ENOMEM;
-	for (int i = 0; i < WARM_UP && expected >= 0; i++)
-		expected = read_counted(latency, source, &ticks, &counts[i]);
-	if (expected >= 0)
-		expected = median(counts, WARM_UP);
-	free(counts);
-	return expected;
-}
-
-static int measure_counted(struct latency *latency, struct subject *subject)
-{
-	int64_t expected = expected_instructions(latency, &subject->source);
-
-	if (expected < 0)
-		return (int)expected;
-	for (int64_t i = 0; i < latency->reads && !port_stop_requested(); i++) {
-		int64_t ticks, instructions;
-		int err = read_counted(latency, &subject->source, &ticks, &instructions);
-
-		if (err)
-			return err;
-		latency->ticks[latency->batched++] = ticks;
-		if (instructions > expected + INSTRUCTIONS_MARGIN)
-			subject->interrupted++;
-		else
-			latency->kept_ticks[latency->kept_batched++] = ticks;
-		if (latency->batched == BATCH)
-			flush(latency, subject);
+	if (read == PHC_GETTIME)
+		return 0;
+	if (!source->phc) {
+		fputs(LATENCY_TOOL ": --phc-read: only for phc:/dev/ptpN\n", stderr);
+		return EXIT_BAD_INPUT;
 	}
-	return 0;
-}
-
-static int measure_plain(struct latency *latency, struct subject *subject)
-{
-	for (int64_t i = 0; i < latency->reads && !port_stop_requested(); i++) {
-		uint64_t before, after;
-		int64_t now_ns;
-		int err;
-
-		before = port_counter_before();
-		err = source_read(&subject->source, &now_ns);
-		after = port_counter_after();
-		if (err)
-			return err;
-		latency->ticks[latency->batched++] = (int64_t)(after - before);
-		if (latency->batched == BATCH)
-			flush(latency, subject);
-	}
-	return 0;
-}
-
-static void measure(void *argument)
-{
-	struct latency *latency = argument;
-	int err = port_instructions_open(&latency->instructions);
-
-	/* Opened here: what this thread retires is counted. */
-	if (!err && port_instructions_read(latency->instructions) == 0)
-		err = -ENOTSUP;
-	if (err) {
-		port_instructions_close(latency->instructions);
-		latency->instructions = NULL;
-		snprintf(latency->no_instructions, sizeof(latency->no_instructions),
-			 "retired instructions are not counted on this machine: %s",
-			 err == -ENOENT || err == -ENOTSUP ? "no hardware counter" : strerror(-err));
-	}
-	measure_pair(latency);
-	for (size_t i = 0; i < latency->count && !latency->read_error; i++) {
-		struct subject *subject = &latency->subjects[i];
-
-		if (latency->instructions) {
-			subject->kept = histogram_create(0, HISTOGRAM_HIGHEST_NS);
-			latency->read_error = subject->kept ? measure_counted(latency, subject) : -ENOMEM;
-		} else {
-			latency->read_error = measure_plain(latency, subject);
-		}
-		flush(latency, subject);
-	}
-	port_instructions_close(latency->instructions);
-	latency->complete = !port_stop_requested() && !latency->read_error;
-}
-
-static void print_subject(struct json *json, const struct subject *subject, bool counted)
-{
-	json_object_open(json, NULL);
-	json_string(json, "name", subject->text);
-	json_uint(json, "n", histogram_count(subject->latency));
-	summary_histogram(json, "latency", subject->latency);
-	summary_histogram(json, "net", subject->net);
-	if (counted && subject->kept) {
-		summary_histogram(json, "kept", subject->kept);
-		json_uint(json, "interrupted", subject->interrupted);
-	} else {
-		json_null(json, "kept");
-		json_null(json, "interrupted");
-	}
-	json_object_close(json);
-}
-
-static int print_result(struct json *json, const struct latency *latency, const struct port_scheduling *scheduling)
-{
-	bool counted = latency->no_instructions[0] == '\0';
-
-	json_object_open(json, NULL);
-	json_string(json, "type", "result");
-	json_string(json, "tool", TOOL);
-	json_string(json, "version", BW_VERSION);
-	json_bool(json, "complete", latency->complete);
-	json_bool(json, "valid", latency->read_error == 0);
-	json_array_open(json, "invalid_reasons");
-	if (latency->read_error)
-		json_string(json, NULL, strerror(-latency->read_error));
-	json_array_close(json);
-	json_array_open(json, "clocks");
-	for (size_t i = 0; i < latency->count; i++)
-		print_subject(json, &latency->subjects[i], counted);
-	json_array_close(json);
-	if (counted)
-		json_null(json, "interrupted_reason");
-	else
-		json_string(json, "interrupted_reason", latency->no_instructions);
-	json_uint(json, "tsc_hz", latency->hz);
-	json_double(json, "pair_cost_ns", (double)latency->pair_ticks * 1e9 / (double)latency->hz);
-	summary_scheduling(json, scheduling);
-	json_object_close(json);
-	return json_line_end(json);
+	err = source_phc_read(source, (enum port_phc_read)read);
+	if (!err)
+		return 0;
+	fprintf(stderr, LATENCY_TOOL ": --phc-read: %s: %s\n", latency->phc_read,
+		err == -ENOTSUP ? "this PHC or kernel does not offer it" : strerror(-err));
+	return EXIT_CAPABILITY;
 }
 
 /* Open one clock. Return 0 or an exit code. */
 static int add_clock(struct latency *latency, const char *text, size_t length, int tai_utc_s)
 {
-	struct subject *subject = &latency->subjects[latency->count];
+	struct latency_subject *subject = &latency->subjects[latency->count];
 	char error[2 * SOURCE_ERROR_BYTES];
-	int err;
+	int err, code;
 
-	if (latency->count == CLOCKS_MAX || length >= sizeof(subject->text)) {
-		fprintf(stderr, TOOL ": --clock: at most %d clocks, and names of %zu characters\n", CLOCKS_MAX,
+	if (latency->count == LATENCY_CLOCKS_MAX || length >= sizeof(subject->text)) {
+		fprintf(stderr, LATENCY_TOOL ": --clock: at most %d clocks, and names of %zu characters\n", LATENCY_CLOCKS_MAX,
 			sizeof(subject->text) - 1);
 		return EXIT_BAD_INPUT;
 	}
@@ -263,15 +66,18 @@ static int add_clock(struct latency *latency, const char *text, size_t length, i
 	subject->text[length] = '\0';
 	err = source_open(&subject->source, subject->text, tai_utc_s, error, sizeof(error));
 	if (err) {
-		fprintf(stderr, TOOL ": --clock: %s\n", error);
+		fprintf(stderr, LATENCY_TOOL ": --clock: %s\n", error);
 		return source_exit_code(err);
 	}
 	latency->count++;
+	code = choose_phc_read(latency, &subject->source);
+	if (code)
+		return code;
 	subject->latency = histogram_create(0, HISTOGRAM_HIGHEST_NS);
 	subject->net = histogram_create(HISTOGRAM_LOWEST_NS, HISTOGRAM_HIGHEST_NS);
 	if (subject->latency && subject->net)
 		return 0;
-	fputs(TOOL ": out of memory\n", stderr);
+	fputs(LATENCY_TOOL ": out of memory\n", stderr);
 	return EXIT_CAPABILITY;
 }
 
@@ -288,6 +94,11 @@ static int add_clocks(struct latency *latency, const char *list, int tai_utc_s)
 	}
 }
 
+static void measure(void *argument)
+{
+	latency_run(argument);
+}
+
 static int run(struct latency *latency, int priority, int cpu)
 {
 	struct port_scheduling scheduling;
@@ -299,19 +110,19 @@ static int run(struct latency *latency, int priority, int cpu)
 		char error[SOURCE_ERROR_BYTES];
 
 		if (source_begin(&latency->subjects[i].source, error, sizeof(error))) {
-			fprintf(stderr, TOOL ": %s: %s\n", latency->subjects[i].text, error);
+			fprintf(stderr, LATENCY_TOOL ": %s: %s\n", latency->subjects[i].text, error);
 			return EXIT_INVALID;
 		}
 	}
 	err = port_thread_start("latency", priority, cpu, measure, latency, &thread);
 	if (err) {
-		fprintf(stderr, TOOL ": %s\n", strerror(-err));
+		fprintf(stderr, LATENCY_TOOL ": %s\n", strerror(-err));
 		return EXIT_CAPABILITY;
 	}
 	scheduling = *port_thread_scheduling(thread);
 	port_thread_join(thread);
 	json_init(&json, stdout);
-	if (print_result(&json, latency, &scheduling))
+	if (latency_report(&json, latency, &scheduling))
 		return EXIT_CAPABILITY;
 	return latency->complete ? EXIT_DONE : EXIT_INVALID;
 }
@@ -319,15 +130,19 @@ static int run(struct latency *latency, int priority, int cpu)
 int verb_latency(int argc, char **argv)
 {
 	struct latency *latency = calloc(1, sizeof(*latency));
-	const char *lists[CLOCKS_MAX];
-	struct option_texts clocks = { .texts = lists, .room = CLOCKS_MAX };
-	int64_t reads = 1000000, cpu = PORT_CPU_ANY, priority = 0, tai_utc_s = TAI_UTC_DEFAULT_S;
+	const char *lists[LATENCY_CLOCKS_MAX];
+	struct option_texts clocks = { .texts = lists, .room = LATENCY_CLOCKS_MAX };
+	int64_t reads = 1000000, duration_ms = 0, cpu = PORT_CPU_ANY, priority = 0, tai_utc_s = TAI_UTC_DEFAULT_S;
 	bool cost = false;
 	const struct option options[] = {
 		{ .name = "clock", .kind = OPTION_TEXTS, .target = &clocks, .argument = "CLOCK[,...]",
 		  .help = "clocks to read; may be repeated" },
 		{ .name = "reads", .kind = OPTION_INT, .target = &reads, .min = 1, .max = INT64_C(10000000000),
 		  .argument = "N", .help = "readings of each clock (default 1000000)" },
+		{ .name = "duration-ms", .kind = OPTION_INT, .target = &duration_ms, .min = 1, .max = INT64_C(604800000),
+		  .argument = "N", .help = "time of each clock at most (default: as long as its readings take)" },
+		{ .name = "phc-read", .kind = OPTION_TEXT, .target = latency ? &latency->phc_read : NULL, .argument = "HOW",
+		  .help = "of phc: gettime (default), basic, extended, precise" },
 		{ .name = "cost", .kind = OPTION_FLAG, .target = &cost,
 		  .help = "instead: what a recorded reading costs, against three bare ones" },
 		{ .name = "cpu", .kind = OPTION_INT, .target = &cpu, .min = 0, .max = 1023, .argument = "N",
@@ -339,24 +154,31 @@ int verb_latency(int argc, char **argv)
 		{ .name = NULL },
 	};
 	const struct command command = {
-		.name = TOOL,
+		.name = LATENCY_TOOL,
 		.usage = "--clock CLOCK[,CLOCK...] [--reads N] [options]",
 		.about = "Measure what reading a clock costs: each reading between two of the processor's counter.\n",
 		.options = options,
 	};
-	int parsed = options_parse(&command, argc, argv, NULL), code = 0;
+	int parsed, code = 0;
 
-	if (!latency || parsed < 0) {
+	if (!latency) {
+		fputs(LATENCY_TOOL ": out of memory\n", stderr);
+		return EXIT_CAPABILITY;
+	}
+	latency->phc_read = phc_names[PHC_GETTIME];
+	parsed = options_parse(&command, argc, argv, NULL);
+	if (parsed < 0) {
 		free(latency);
-		return parsed < 0 ? options_exit_code(parsed) : EXIT_CAPABILITY;
+		return options_exit_code(parsed);
 	}
 	latency->reads = reads;
+	latency->duration_ns = duration_ms * NS_PER_MS;
 	latency->hz = ticks_hz();
 	if (!latency->hz) {
-		fputs(TOOL ": this processor has no counter that a program can read\n", stderr);
+		fputs(LATENCY_TOOL ": this processor has no counter that a program can read\n", stderr);
 		code = EXIT_CAPABILITY;
 	} else if (clocks.count == 0) {
-		fputs(TOOL ": --clock is missing (see --help)\n", stderr);
+		fputs(LATENCY_TOOL ": --clock is missing (see --help)\n", stderr);
 		code = EXIT_BAD_INPUT;
 	}
 	for (int i = 0; i < clocks.count && !code; i++)

@@ -62,6 +62,12 @@ int source_open(struct source *source, const char *text, int tai_utc_s, char *er
 void source_close(struct source *source);
 int source_begin(struct source *source, char *error, size_t error_bytes);
 int source_end(struct source *source, char *error, size_t error_bytes);
+/**
+ * Read a PHC by one of the kernel's cross stamps from now on, instead of clock_gettime.
+ *
+ * @return 0, -EINVAL for another kind of clock, -ENOTSUP where driver or kernel have no such reading, or -errno
+ */
+int source_phc_read(struct source *source, enum port_phc_read read);
 /** Exit code for a failure of source_open. */
 int source_exit_code(int err);
 /** Write the object "device" or "reference". */

@@ -75,10 +75,53 @@ static void phc_facts(const struct source *source, struct json *json)
 	json_object_close(json);
 }
 
-const struct source_kind source_phc = {
-	.name = "phc", .takes_argument = true, .needs_argument = true, .open = phc_open, .close = phc_close,
-	.read = phc_read, .facts = phc_facts,
+static int phc_cross(struct source *source, enum port_phc_read read, int64_t *tai_ns)
+{
+	struct port_phc_cross cross;
+	int err = port_phc_cross(source->phc, read, &cross);
+
+	*tai_ns = cross.phc_ns;
+	return err;
+}
+
+static int phc_precise(struct source *source, int64_t *tai_ns)
+{
+	return phc_cross(source, PORT_PHC_PRECISE, tai_ns);
+}
+
+static int phc_extended(struct source *source, int64_t *tai_ns)
+{
+	return phc_cross(source, PORT_PHC_EXTENDED, tai_ns);
+}
+
+static int phc_basic(struct source *source, int64_t *tai_ns)
+{
+	return phc_cross(source, PORT_PHC_BASIC, tai_ns);
+}
+
+#define PHC_KIND(read_by) \
+	{ .name = "phc", .takes_argument = true, .needs_argument = true, .open = phc_open, .close = phc_close, \
+	  .read = (read_by), .facts = phc_facts }
+
+const struct source_kind source_phc = PHC_KIND(phc_read);
+
+static const struct source_kind phc_kinds[] = {
+	[PORT_PHC_PRECISE] = PHC_KIND(phc_precise), [PORT_PHC_EXTENDED] = PHC_KIND(phc_extended),
+	[PORT_PHC_BASIC] = PHC_KIND(phc_basic),
 };
+
+int source_phc_read(struct source *source, enum port_phc_read read)
+{
+	int64_t now_ns;
+	int err;
+
+	if (!source->phc)
+		return -EINVAL;
+	err = phc_cross(source, read, &now_ns);
+	if (!err)
+		source->kind = &phc_kinds[read];
+	return err;
+}
 
 /* ---- card[:PATH] ------------------------------------------------------------------------------------------------- */
 
