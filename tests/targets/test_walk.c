@@ -96,6 +96,21 @@ static void test_no_walk_stays_at_its_base(void)
 		CHECK(walk_step(&walk) == walk.base_ppb);
 }
 
+static void test_shift_moves_the_base_within_the_bounds(void)
+{
+	struct walk walk;
+
+	walk_init(&walk, 3, 0.0, 0.0, 1.0, 300000.0);
+	walk_shift(&walk, -200000.0);
+	CHECK(walk.base_ppb == -200000.0);
+	CHECK(walk.error_ppb == -200000.0);
+	CHECK(!walk.clipped);
+	CHECK(walk_step(&walk) == -200000.0);
+	walk_shift(&walk, -200000.0);
+	CHECK(walk.error_ppb == -300000.0);
+	CHECK(walk.clipped);
+}
+
 int main(void)
 {
 	test_base_is_uniform_within_its_bound();
@@ -104,5 +119,6 @@ int main(void)
 	test_same_seed_same_walk();
 	test_bounds_hold();
 	test_no_walk_stays_at_its_base();
+	test_shift_moves_the_base_within_the_bounds();
 	return check_result();
 }

@@ -56,6 +56,12 @@ def test_seed_repeats_a_run_and_is_drawn_when_none_is_given() -> None:
     assert simulate("--seed", str(one[0]["seed"])) == one
 
 
+def test_a_known_base_is_added_to_what_is_drawn() -> None:
+    drawn, shifted = simulate("--seed", "5"), simulate("--seed", "5", "--base-ppb", "-200000")
+    for without, with_base in zip(drawn[1:], shifted[1:], strict=True):
+        assert with_base["error_ppb"] == pytest.approx(without["error_ppb"] - 200_000, abs=1e-3)
+
+
 def test_missing_phc_is_named() -> None:
     done = subprocess.run(
         [str(local_tool("bw-wander")), "--phc", "/dev/ptp-none"], check=False, capture_output=True, text=True
@@ -73,6 +79,7 @@ def test_missing_phc_is_named() -> None:
     ("arguments", "said"),
     [
         (["--base-ppb-max", "500001"], "allowed: 0..500000"),
+        (["--base-ppb", "-500001"], "allowed: -500000..500000"),
         (["--walk-ppb-per-sqrt-s", "-1"], "allowed: 0..100000"),
         (["--interval-ms", "9"], "allowed: 10..3600000"),
         (["--seed", "-1"], "out of range"),

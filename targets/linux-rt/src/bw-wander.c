@@ -9,6 +9,7 @@
  *
  * With --steps-ms the frequency is left alone, and the clock is stepped instead, often, by what the error amounts to meanwhile.
  * QEMU's igb needs that: the time of its PHC jumps when its frequency is set, by all that it would have gained since power-up.
+ * So does a clock whose frequency a servo sets: the error stays, whatever is set, as that of an oscillator does.
  */
 #include <errno.h>
 #include <signal.h>
@@ -34,7 +35,7 @@ enum { TAI_UTC_DEFAULT_S = 37, INTERVAL_DEFAULT_MS = 1000, SIMULATED_STEPS_MAX =
 
 struct wander {
 	const char *phc;
-	int64_t base_max_ppb, walk_ppb, seed, interval_ms, duration_ms, steps_ms, simulate_steps;
+	int64_t base_max_ppb, base_ppb, walk_ppb, seed, interval_ms, duration_ms, steps_ms, simulate_steps;
 	struct frequency_clock clock;
 	double former_ppb;
 	struct walk walk;
@@ -166,6 +167,7 @@ static void walk_begin(struct wander *wander)
 
 	walk_init(&wander->walk, (uint64_t)wander->seed, (double)wander->base_max_ppb, (double)wander->walk_ppb,
 		  (double)wander->interval_ms / 1000.0, bound_ppb);
+	walk_shift(&wander->walk, (double)wander->base_ppb);
 }
 
 static int simulate(struct wander *wander)
@@ -279,6 +281,8 @@ int main(int argc, char **argv)
 	const struct option options[] = {
 		{ "base-ppb-max", OPTION_INT, &wander.base_max_ppb, 0, BASE_MAX_PPB, "N",
 		  "base error: uniform within plus or minus N ppb (0)", false },
+		{ "base-ppb", OPTION_INT, &wander.base_ppb, -BASE_MAX_PPB, BASE_MAX_PPB, "N",
+		  "a known base error of N ppb, beside what is drawn (0)", false },
 		{ "walk-ppb-per-sqrt-s", OPTION_INT, &wander.walk_ppb, 0, 100000, "N",
 		  "random walk: standard deviation after one second, in ppb (0)", false },
 		{ "seed", OPTION_INT, &wander.seed, 0, INT64_MAX, "N", "repeat a run (default: a random seed, logged)", false },

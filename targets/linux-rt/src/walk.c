@@ -48,6 +48,12 @@ void walk_init(struct walk *walk, uint64_t seed, double base_max_ppb, double ste
 	walk_set(walk, walk->base_ppb);
 }
 
+void walk_shift(struct walk *walk, double shift_ppb)
+{
+	walk->base_ppb += shift_ppb;
+	walk_set(walk, walk->error_ppb + shift_ppb);
+}
+
 double walk_step(struct walk *walk)
 {
 	walk_set(walk, walk->error_ppb + walk->sigma_ppb * random_normal(walk));

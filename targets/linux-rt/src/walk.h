@@ -15,7 +15,7 @@ struct walk {
 	uint64_t state;    /* of the generator */
 	double sigma_ppb;  /* standard deviation of one step */
 	double bound_ppb;  /* |error| never exceeds it */
-	double base_ppb;   /* what was drawn first */
+	double base_ppb;   /* what was drawn first, and shifted by */
 	double error_ppb;  /* now */
 	bool clipped;      /* the last step would have left the bounds */
 };
@@ -30,6 +30,9 @@ struct walk {
  */
 void walk_init(struct walk *walk, uint64_t seed, double base_max_ppb, double step_ppb_per_sqrt_s, double interval_s,
 	       double bound_ppb);
+
+/** Move the base, and the error with it: what is known, beside what was drawn. A place beyond the bounds is clipped. */
+void walk_shift(struct walk *walk, double shift_ppb);
 
 /** Take one step. @return the new error */
 double walk_step(struct walk *walk);
