@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from reports.answers import ClockResult, Miss, RecvResult, SendResult, StreamResult, WitnessResult
 from reports.record import Limit, Measurement, Uncertainty, UncertaintyPart
 from reports.record_context import Context, Sample, build_record
+from reports.replay_clock import ReplayClock, ServerLine
 from reports.units import format_value
 from reports.verdict import Verdict, judge
 
@@ -46,6 +47,7 @@ class Replay:
         misses: The consumer's list of misses.
         faults: Further causes, found by the caller, for which nothing of this replay may pass.
         extra_parts: Parts of U that the caller knows of, for every stream, in ns.
+        clock: The target's clock, where its stamps are taken as they are; None: they are corrected.
     """
 
     recv: RecvResult
@@ -56,6 +58,7 @@ class Replay:
     misses: Sequence[Miss] = ()
     faults: Sequence[str] = ()
     extra_parts: Sequence[UncertaintyPart] = ()
+    clock: ReplayClock | None = None
 
     def causes(self) -> list[str]:
         """Return why no stream of this replay may pass, the gravest cause first; empty: none."""
@@ -69,28 +72,41 @@ class Replay:
         steps = [*self.recv.clock_steps, *(step for send in self.sends for step in send.clock_steps)]
         causes += [f"clock {s.clock} stepped by {format_value(s.step_ns, 'ns')}" for s in steps]
         causes += self.faults
-        if self.witness is not None and self.witness.stalled_fraction > MAX_STALLED_FRACTION:
-            share = 100 * self.witness.stalled_fraction
-            causes.append(f"bench not quiet: it stood still for {share:.2g} % of the time, 1 % is allowed")
-        return causes
+        return [*causes, *self.not_quiet()]
+
+    def not_quiet(self) -> list[str]:
+        """Return the cause that the bench stood still for too long in all; empty: it did not."""
+        if self.witness is None or self.witness.stalled_fraction <= MAX_STALLED_FRACTION:
+            return []
+        share = 100 * self.witness.stalled_fraction
+        return [f"bench not quiet: it stood still for {share:.2g} % of the time, 1 % is allowed"]
 
 
 @dataclass(frozen=True, slots=True)
 class StreamVerdict:
-    """The verdict on a stream, its uncertainty, and the misses that the bench itself may have caused."""
+    """The verdict on a stream, its uncertainty, and the misses that the bench itself may have caused.
+
+    Attributes:
+        disturbed: There is no verdict for no other reason than that the bench stood still.
+    """
 
     verdict: Verdict
     uncertainty: Uncertainty
     misses_in_stall: int
+    disturbed: bool = False
 
 
 def stream_uncertainty(stream: StreamResult, replay: Replay) -> tuple[Uncertainty, str]:
     """Return U of a stream's latency in ns, and why it is not known ('' where it is).
 
     The offset of the producer's clock enters with half the round trip of the exchanges that carry its
-    line; what the line used differs from the fit over the whole run enters as `clock_residual`.
+    line; what the line used differs from the fit over the whole run enters as `clock_residual`. Where stamps
+    are taken as they are, the measured error of the target's clock enters beside them.
     """
     parts = list(replay.extra_parts)
+    if replay.clock is not None:
+        own, unknown = replay.clock.parts(replay.clock_of_producer.get(stream.producer))
+        return Uncertainty.from_parts([*parts, *own]), unknown
     if replay.recv.correction == "none":
         missing = "" if parts else "clock error unknown: no correction and no stated bound"
         return Uncertainty.from_parts(parts), missing
@@ -117,15 +133,20 @@ def judge_latency(stream_id: int, requirement: Requirement, replay: Replay) -> S
     judged = _judge_maximum(stream, requirement, uncertainty, stream.received_minus_scheduled.max_ns)
     if causes:
         outcome = "unset" if stream.received_minus_scheduled.n == 0 else "inconclusive"
-        return StreamVerdict(Verdict(outcome, judged.margin, "; ".join(causes)), uncertainty, len(excused))
+        verdict = Verdict(outcome, judged.margin, "; ".join(causes))
+        disturbed = outcome == "inconclusive" and causes == replay.not_quiet()
+        return StreamVerdict(verdict, uncertainty, len(excused), disturbed)
+    all_excused = bool(excused) and len(excused) >= stream.misses and stream.lost <= requirement.allowed_lost
     if judged.outcome != "fail" or stream.lost > requirement.allowed_lost:
         if excused and judged.outcome == "inconclusive":
             judged = Verdict(
                 "inconclusive", judged.margin, f"{judged.reason}; {_stall_reason(stream, excused)}"
             )
-        return StreamVerdict(judged, uncertainty, len(excused))
+        disturbed = all_excused and judged.outcome == "inconclusive"
+        return StreamVerdict(judged, uncertainty, len(excused), disturbed)
     verdict = _attribute(stream, requirement, replay, uncertainty, excused, judged)
-    return StreamVerdict(verdict, uncertainty, len(excused))
+    disturbed = all_excused and verdict.outcome == "inconclusive"
+    return StreamVerdict(verdict, uncertainty, len(excused), disturbed)
 
 
 def _judge_maximum(
@@ -216,7 +237,7 @@ class _Windows:
 
     starts_ns: list[int]
     ends_so_far_ns: list[int] = field(repr=False)
-    clock: ClockResult | None
+    clock: ClockResult | ServerLine | None
 
     @classmethod
     def of(cls, replay: Replay) -> _Windows | None:
@@ -224,7 +245,11 @@ class _Windows:
         if replay.witness is None or not replay.witness.windows:
             return None
         clock = replay.recv.clock(replay.witness_clock)
-        if clock is None and replay.recv.correction != "none" and replay.witness_clock != "local":
+        if replay.clock is not None:
+            clock = replay.clock.line(replay.witness_clock)
+            if clock is None:
+                return None
+        elif clock is None and replay.recv.correction != "none" and replay.witness_clock != "local":
             return None
         starts: list[int] = []
         ends: list[int] = []

@@ -14,6 +14,7 @@ from reports.histogram import Quantile, Summary, merge
 from reports.integrity import list_files, sha256_file
 from reports.latency import Requirement, judge_latency
 from reports.manifest import Manifest
+from reports.read_latency_section import ReadLatencySection, gather_read_latency
 from reports.record import Measurement, Outcome
 from reports.replay_evidence import ReplayEvidence, load_replay
 from reports.run_folder import EVIDENCE, MANIFEST, MEASUREMENTS, RunFolder
@@ -63,13 +64,14 @@ class StreamRow:
 
 @dataclass(frozen=True, slots=True)
 class Instrument:
-    """What the bench says about itself during one replay."""
+    """What the bench says about itself during one replay; rows: the streams that it decides."""
 
     attempt: str
     evidence: ReplayEvidence
     lateness: tuple[tuple[int, Summary, tuple[SendStream, ...]], ...]
     largest_u_ns: float
     misses_in_stall: dict[int, int]
+    rows: tuple[StreamRow, ...]
 
     @property
     def witness(self) -> WitnessResult | None:
@@ -136,6 +138,7 @@ class Report:
     groups: tuple[StreamGroup, ...]
     others: tuple[tuple[str, tuple[Measurement, ...]], ...]
     clocks: ClockSection | None
+    read_latency: ReadLatencySection | None
     checks: tuple[Measurement, ...]
     attempts_total: int
     parts: tuple[PartRow, ...]
@@ -160,7 +163,9 @@ def gather(path: Path) -> Report:
     latencies = [m for m in counting if m.quantity == STREAM_QUANTITY and m.subject.stream is not None]
     checks = [m for m in counting if m.quantity in INSTRUMENT_CHECKS]
     clocks = gather_clocks(run.path, counting)
-    shown = {row.record for row in clocks.rows} if clocks else set[Measurement | None]()
+    shown = {shown for row in clocks.rows for shown in (row.record, *row.masks)} if clocks else set()
+    read_latency = gather_read_latency(run.path, counting)
+    shown |= set(read_latency.records) if read_latency else set()
     rest = [m for m in counting if m not in latencies and m not in checks and m not in shown]
     judged = [m for m in counting if m not in checks]
     hashes = _hashes(run.path, found.measurements)
@@ -178,6 +183,7 @@ def gather(path: Path) -> Report:
         groups=tuple(groups),
         others=tuple(_by_quantity(rest)),
         clocks=clocks,
+        read_latency=read_latency,
         checks=tuple(checks),
         attempts_total=sum(m.quantity not in INSTRUMENT_CHECKS for m in found.measurements),
         parts=tuple(_parts(counting)),
@@ -296,6 +302,7 @@ def _instrument(folder: Path, place: Path, evidence: ReplayEvidence, rows: Seque
         lateness=tuple(lateness),
         largest_u_ns=max((row.record.uncertainty.expanded for row in mine), default=0),
         misses_in_stall=_misses_in_stall(evidence, mine),
+        rows=tuple(mine),
     )
 
 

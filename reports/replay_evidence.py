@@ -9,6 +9,8 @@ evidence/daq_replay/attempt-1/
     witness.ndjson      answers of the stall witness
     backlog.ndjson      answers of the witness of lowest priority: until when the bench had caught up
     known_delay.json    the known-delay check
+    clock.json          the target's clock, where its stamps are taken as they are (plan-consumer.toml is
+                        then the consumer's plan, and clock-error.ndjson what bw-clock saw)
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from reports.answers import (
 from reports.errors import RecordError
 from reports.known_delay import KnownDelay
 from reports.latency import Replay
+from reports.replay_clock import REPLAY_CLOCK, ReplayClock
 from reports.stalls import until_caught_up
 
 T = TypeVar("T")
@@ -47,6 +50,7 @@ class ReplayEvidence:
     witness: WitnessResult | None
     misses: tuple[Miss, ...]
     known_delay: KnownDelay | None
+    clock: ReplayClock | None
     clock_of_producer: dict[int, str]
     low_latency_types: frozenset[int]
     problems: tuple[str, ...]
@@ -67,6 +71,7 @@ class ReplayEvidence:
             witness_clock=witness_clock,
             misses=self.misses,
             faults=self.problems,
+            clock=self.clock,
         )
 
 
@@ -76,6 +81,7 @@ def load_replay(folder: Path) -> ReplayEvidence:
     witness = folder / "witness.ndjson"
     misses = folder / "misses.ndjson"
     known = folder / "known_delay.json"
+    clock = folder / REPLAY_CLOCK
     recv = _try(lambda: recv_result(last_result(folder / "recv.ndjson")), problems)
     senders = sorted(folder.glob("send-*.ndjson"))
     sends = [_try(lambda path=path: send_result(last_result(path)), problems) for path in senders]
@@ -85,6 +91,7 @@ def load_replay(folder: Path) -> ReplayEvidence:
         witness=_try(lambda: read_stalls(folder), problems) if witness.exists() else None,
         misses=tuple((_try(lambda: _misses(misses), problems) or []) if misses.exists() else []),
         known_delay=_try(lambda: KnownDelay.read(known), problems) if known.exists() else None,
+        clock=_try(lambda: ReplayClock.read(clock), problems) if clock.exists() else None,
         clock_of_producer=_try(lambda: producer_clocks(folder / "plan.toml"), problems) or {},
         low_latency_types=_try(lambda: low_latency_types(folder / "plan.toml"), []) or frozenset(),
         problems=tuple(problems),

@@ -1,8 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evidence of a latency measurement: what is known of one subject, and the records that are made from it."""
+"""Evidence of a latency measurement: what is known of one subject, and the records that are made from it.
+
+A simulated bench shares its machine. A stream that has no verdict for no other reason than that the machine
+stood still is judged by a further replay, within the same run. Its first undisturbed attempt decides, a fail
+in any attempt stands, and every attempt stays in the run. Real hardware never gets a second attempt.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import reports.answers as answers
@@ -21,16 +29,47 @@ from reports import (
 )
 from reports.known_delay import KnownDelay
 from reports.latency import Replay as JudgedReplay
+from reports.latency import judge_latency
 from reports.record_context import Context
+from reports.replay_clock import CLOCK_ERROR, REPLAY_CLOCK, ReplayClock
 from reports.replay_evidence import read_stalls
 from reports.sampling import required_samples
+from resources.clock_settings import FREE_RUN
 from resources.known_delay import known_delay_record
+from resources.pattern import Pattern
+from resources.plan import ReplaySettings
 from resources.profiles import Profile
-from resources.replay import ReplayAnswers
+from resources.replay import Progress, Replay, ReplayAnswers
+from resources.replay_clock import SYNCHRONISED, ClockOfReplay, clock_of_replay
 from resources.requirements import Requirements
 
-CORRECTION_OF_CLOCK = {"two-way": "two-way", "free-run": "two-way"}
-"""How the stamps of a target with this clock are corrected."""
+CORRECTED = ("two-way", FREE_RUN)
+"""Clocks of a target whose stamps two-way transfer corrects; `SYNCHRONISED` are taken as they are."""
+CLOCK_WATCH_MARGIN_MS = 180_000
+"""What a replay may take besides its own time: clocks measured before and after, tools started thrice."""
+EVIDENCE_FILES = (
+    "plan.toml",
+    "plan-consumer.toml",
+    REPLAY_CLOCK,
+    CLOCK_ERROR,
+    "recv.ndjson",
+    "misses.ndjson",
+    "witness.ndjson",
+    "backlog.ndjson",
+)
+
+
+@dataclass(frozen=True)
+class ReplayAttempt:
+    """One replay, as it is judged, and where its evidence lies."""
+
+    folder: Path
+    judged: JudgedReplay
+
+    def evidence(self, run: RunFolder) -> tuple[Evidence, ...]:
+        """Return the files that a verdict rests on."""
+        paths = [self.folder / name for name in EVIDENCE_FILES]
+        return tuple(run.evidence(path) for path in paths if path.exists())
 
 
 class LatencyEvidence:
@@ -48,13 +87,22 @@ class LatencyEvidence:
     ) -> None:
         """Begin with no evidence.
 
+        Args:
+            bench: An open bench.
+            target: The consumer.
+            stack: Its network stack.
+            clock: One of `CORRECTED` or `SYNCHRONISED`.
+            profile: How long, how sure, and how many attempts.
+            requirements: One for each stream that is judged.
+            folder: Evidence goes to folders `attempt-N` in it.
+
         Raises:
             CapabilityError: The stack or the clock cannot be put on this target.
         """
         if stack != "kernel":
             raise CapabilityError(f"stack {stack!r}: must be one of kernel")
-        if clock not in CORRECTION_OF_CLOCK:
-            raise CapabilityError(f"clock {clock!r}: must be one of {', '.join(CORRECTION_OF_CLOCK)}")
+        if clock not in (*CORRECTED, *SYNCHRONISED):
+            raise CapabilityError(f"clock {clock!r}: must be one of {', '.join((*CORRECTED, *SYNCHRONISED))}")
         self.bench = bench
         self.target = target
         self.stack = stack
@@ -62,83 +110,153 @@ class LatencyEvidence:
         self.profile = profile
         self.requirements = requirements
         self.folder = folder
-        self.correction = CORRECTION_OF_CLOCK[clock]
-        self.answers: ReplayAnswers | None = None
-        self._judged: JudgedReplay | None = None
-        self._references: tuple[Evidence, ...] = ()
+        self.attempts: list[ReplayAttempt] = []
 
     @property
-    def n_required(self) -> int:
-        """Samples that the profile asks for."""
-        return required_samples(self.profile.excluded_miss_probability)
+    def attempt_folder(self) -> Path:
+        """Return where the evidence of the next attempt goes."""
+        return self.folder / f"attempt-{len(self.attempts) + 1}"
 
-    def measurement(self, stream: int, run: RunFolder, test: str) -> Measurement:
-        """Judge one stream of the replay.
+    def replay(self, pattern: Pattern, settings: ReplaySettings, progress: Progress) -> None:
+        """Replay a pattern under the chosen clock; again where the bench stood still, if the profile allows.
+
+        Args:
+            pattern: What is replayed.
+            settings: How, and how long; how stamps are corrected follows from the clock.
+            progress: Called with a line of text now and then.
+
+        Raises:
+            BenchError: A node died, a tool did not start or end, or this machine's disk is full.
+            CapabilityError: The bench cannot say how far off the target's clock is.
+            MeasurementError: A tool came to no result, or the clock did not lock.
+        """
+        with self._clock(progress) as clock:
+            while True:
+                self._attempt(pattern, settings, clock, progress)
+                left = self.undecided()
+                if not left or len(self.attempts) >= self.profile.replay_attempts:
+                    return
+                progress(f"the bench stood still: {len(left)} streams have no verdict; replaying once more")
+
+    def take(self, found: ReplayAnswers, clock: ReplayClock | None = None) -> None:
+        """Keep what a replay says, as a further attempt.
+
+        Args:
+            found: Its answers.
+            clock: The target's clock meanwhile, where stamps were taken as they are.
+        """
+        spec = self.bench.spec
+        path = found.folder / "misses.ndjson"
+        judged = JudgedReplay(
+            recv=answers.recv_result(found.recv),
+            clock_of_producer={
+                number: spec.nodes[producer.node].clock for number, producer in spec.producers.items()
+            },
+            sends=[answers.send_result(result) for result in found.sends.values()],
+            witness=read_stalls(found.folder) if found.witness is not None else None,
+            witness_clock=spec.nodes[spec.witness.node].clock if spec.witness is not None else "",
+            misses=answers.read_misses(path.read_text().splitlines()) if path.exists() else [],
+            faults=found.faults,
+            clock=clock,
+        )
+        self.attempts.append(ReplayAttempt(found.folder, judged))
+
+    def undecided(self) -> list[int]:
+        """Return the streams that only a further replay can decide: those that the bench disturbed each time.
+
+        Empty on a bench of real hardware, and where a stream has failed: a failed run is never repeated.
+        """
+        if not self.bench.spec.simulated:
+            return []
+        left: list[int] = []
+        for stream in self.requirements.by_stream:
+            verdicts = [
+                judge_latency(stream, self._requirement(stream), attempt.judged) for attempt in self.attempts
+            ]
+            if any(verdict.verdict.outcome == "fail" for verdict in verdicts):
+                return []
+            if all(verdict.disturbed for verdict in verdicts):
+                left.append(stream)
+        return left
+
+    def records(self, stream: int, run: RunFolder, test: str) -> list[Measurement]:
+        """Judge one stream: a record for each attempt up to the one that decides, and for any that failed.
+
+        Args:
+            stream: Its id.
+            run: The run that the evidence belongs to.
+            test: Name of the test.
+
+        Returns:
+            The records in the order of the attempts; the verdict is that of `reports.tally.effective`.
 
         Raises:
             MeasurementError: Nothing was replayed, or the stream has no requirement.
         """
+        if not self.attempts:
+            raise MeasurementError("nothing has been replayed")
         if stream not in self.requirements.by_stream:
             raise MeasurementError(f"stream {stream}: no requirement in {self.requirements.name}")
-        requirement = self.requirements.by_stream[stream]
-        return latency_measurement(
-            stream,
-            Requirement(
-                requirement.id,
-                Limit(requirement.upper_ns, None, requirement.source),
-                self.n_required,
-                requirement.allowed_lost,
-            ),
-            self._judged_replay(run),
-            self._context(run, test, str(stream), self._references),
-        )
+        requirement = self._requirement(stream)
+        records: list[Measurement] = []
+        decided = False
+        for attempt in self.attempts:
+            record = latency_measurement(
+                stream,
+                requirement,
+                attempt.judged,
+                self._context(run, test, str(stream), attempt.evidence(run)),
+            )
+            if not decided or record.outcome == "fail":
+                records.append(record)
+            decided = decided or not judge_latency(stream, requirement, attempt.judged).disturbed
+        return records
 
     def known_delay_measurement(self, found: KnownDelay, run: RunFolder) -> Measurement:
-        """Return the record of the known-delay check."""
-        path = self.folder / "known_delay.json"
+        """Return the record of the known-delay check, which is made before the first attempt."""
+        path = self.attempt_folder / "known_delay.json"
         path.write_text(found.to_text())
         return known_delay_record(found, self._context(run, "known-delay check", "", (run.evidence(path),)))
 
-    def _judged_replay(self, run: RunFolder) -> JudgedReplay:
-        if self.answers is None:
-            raise MeasurementError("nothing has been replayed")
-        if self._judged is None:
-            spec = self.bench.spec
-            replayed = self.answers
-            self._judged = JudgedReplay(
-                recv=answers.recv_result(replayed.recv),
-                clock_of_producer={
-                    number: spec.nodes[producer.node].clock for number, producer in spec.producers.items()
-                },
-                sends=[answers.send_result(result) for result in replayed.sends.values()],
-                witness=read_stalls(self.folder) if replayed.witness is not None else None,
-                witness_clock=spec.nodes[spec.witness.node].clock if spec.witness is not None else "",
-                misses=self._misses(),
-                faults=replayed.faults,
-            )
-            names = ("plan.toml", "recv.ndjson", "misses.ndjson", "witness.ndjson", "backlog.ndjson")
-            self._references = tuple(
-                run.evidence(self.folder / name) for name in names if (self.folder / name).exists()
-            )
-        return self._judged
+    @contextmanager
+    def _clock(self, progress: Progress) -> Generator[ClockOfReplay | None, None, None]:
+        """Put the clock on the target while the context lasts; None where stamps are corrected."""
+        if self.clock in CORRECTED:
+            yield None
+            return
+        with clock_of_replay(self.bench, self.target, self.clock, self.folder / "clock", progress) as clock:
+            yield clock
 
-    def _misses(self) -> list[answers.Miss]:
-        path = self.folder / "misses.ndjson"
-        return answers.read_misses(path.read_text().splitlines()) if path.exists() else []
+    def _attempt(
+        self, pattern: Pattern, settings: ReplaySettings, clock: ClockOfReplay | None, progress: Progress
+    ) -> None:
+        folder = self.attempt_folder
+        if clock is None:
+            self.take(Replay(self.bench, self.target, pattern, settings, folder, progress).run())
+            return
+        settings = replace(settings, correction="none", synchronised_to=clock.server_clock)
+        replay = Replay(self.bench, self.target, pattern, settings, folder, progress)
+        with clock.watched(folder, settings.total_ms + CLOCK_WATCH_MARGIN_MS):
+            found = replay.run()
+        self.take(found, clock.measured(folder, found.lines_before, found.lines_after))
+
+    def _requirement(self, stream: int) -> Requirement:
+        requirement = self.requirements.by_stream[stream]
+        return Requirement(
+            requirement.id,
+            Limit(requirement.upper_ns, None, requirement.source),
+            required_samples(self.profile.excluded_miss_probability),
+            requirement.allowed_lost,
+        )
 
     def _context(self, run: RunFolder, test: str, stream: str, evidence: tuple[Evidence, ...]) -> Context:
-        subject, conditions = self._subject(stream), self._conditions()
-        return Context(run.run_id, test, subject, conditions, self.bench.spec.simulated, evidence)
-
-    def _subject(self, stream: str) -> Subject:
-        return Subject(
+        subject = Subject(
             bench=self.bench.spec.name,
             target=self.target.kind,
             stack=self.stack,
             clock=self.clock,
             stream=stream or None,
         )
-
-    def _conditions(self) -> Conditions:
-        phase = str(self.answers.recv.get("phase", "")) if self.answers is not None else "single-producer"
-        return Conditions(profile=self.profile.name, phase=phase, load="idle", impairment="none")
+        phase = self.attempts[-1].judged.recv.phase if self.attempts else "single-producer"
+        conditions = Conditions(profile=self.profile.name, phase=phase, load="idle", impairment="none")
+        return Context(run.run_id, test, subject, conditions, self.bench.spec.simulated, evidence)

@@ -29,6 +29,13 @@ class ReplaySettings:
     tai_utc_s: int = 37
     only_producers: tuple[int, ...] = ()
     """Producers that take part; empty: all of the pattern."""
+    synchronised_to: str = ""
+    """With correction `none`: the clock whose time the target has; empty: each producer's own."""
+
+    @property
+    def total_ms(self) -> int:
+        """Time from slot 0 to the end of what the consumer waits for."""
+        return self.warmup_ms + self.duration_ms + self.grace_ms
 
     def shortened(self, warmup_ms: int, duration_ms: int) -> ReplaySettings:
         """Return the same replay over other times."""
@@ -47,6 +54,8 @@ def write_plan(
     lines: Mapping[str, ClockLine],
     start_reference_tai_ns: int,
     pattern_text: str,
+    nonce: str = "",
+    scale: ClockLine | None = None,
 ) -> str:
     """Return the text of a plan.
 
@@ -57,6 +66,8 @@ def write_plan(
         lines: A line for each clock that a producer stamps with.
         start_reference_tai_ns: Instant of slot 0 on the reference clock.
         pattern_text: Text of the pattern file.
+        nonce: The same in all plans of a replay; empty: a new one.
+        scale: The clock on which all slots are given; None: each on its producer's own.
 
     Raises:
         CapabilityError: The bench lacks a producer.
@@ -71,7 +82,7 @@ def write_plan(
     parts = [
         "[run]",
         'schema = "benchwright.plan/1"',
-        f'nonce = "{new_nonce()}"',
+        f'nonce = "{nonce or new_nonce()}"',
         f'phase = "{settings.phase}"',
         "scale = 1",
         f"base_port = {BASE_PORT}",
@@ -91,13 +102,14 @@ def write_plan(
         parts += ["", "[[clock]]", f'name = "{name}"', f'address = "{clock.address}"', f"port = {clock.port}"]
     for number in numbers:
         producer = spec.producers[number]
-        line = lines[spec.nodes[producer.node].clock]
+        clock = spec.nodes[producer.node].clock
+        line = scale or lines[clock]
         parts += [
             "",
             "[[producer]]",
             f"number = {number}",
             f'address = "{producer.address}"',
-            f'clock = "{line.name}"',
+            f'clock = "{clock}"',
             f"start_tai_ns = {line.local_ns(start_reference_tai_ns)}",
             f"rate_ppb = {line.rate_ppb}",
         ]

@@ -34,6 +34,10 @@ class ClockTimes:
     """Loads under which clocks are measured: `cpu`, `disk`, `network`."""
     alternations: int
     """How often an asymmetry is put on the path and taken off again; 0: not at all."""
+    latency_reads: int
+    """Readings of each clock whose cost is measured."""
+    latency_max_s: int
+    """Of each of them: time after which fewer readings have to do."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,8 @@ class Profile:
     duration_ms: int
     excluded_miss_probability: float
     known_delay_ms: int
+    replay_attempts: int = 1
+    """On a simulated bench: replays at most, where streams lack a verdict because it stood still."""
     clocks: ClockTimes | None = None
 
 
@@ -67,6 +73,7 @@ def load_profile(name: str, path: Path = PROFILES_FILE) -> Profile:
         duration_ms=table.integer("duration_ms", 1, 7 * 86_400_000),
         excluded_miss_probability=table.number("excluded_miss_probability", 1e-9, 0.5),
         known_delay_ms=table.integer("known_delay_ms", 1000, 3_600_000),
+        replay_attempts=table.integer("replay_attempts", 1, 10),
         clocks=_clock_times(table.child("clocks", optional=True)),
     )
     table.finish()
@@ -85,6 +92,8 @@ def _clock_times(table: Fields | None) -> ClockTimes | None:
         relocks=table.integer("relocks", 1, 1000),
         loads=table.texts("loads", LOADS),
         alternations=table.integer("alternations", 0, 1000),
+        latency_reads=table.integer("latency_reads", 1, 10_000_000_000),
+        latency_max_s=table.integer("latency_max_s", 1, 3600),
     )
     table.finish()
     return times

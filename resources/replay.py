@@ -24,7 +24,7 @@ from resources.capture import capture_file, start_capture
 from resources.clock_lines import ClockLine, last_result, measure_clock_lines, serve_clocks
 from resources.jobs import READY_S, end_job
 from resources.pattern import Pattern
-from resources.plan import ReplaySettings, write_plan
+from resources.plan import ReplaySettings, new_nonce, write_plan
 from resources.witness import start_witness
 
 Progress = Callable[[str], None]
@@ -116,10 +116,10 @@ class Replay:
         self.bench.power_on([self.target.node, *nodes])
         clocks = sorted({spec.nodes[node].clock for node in nodes})
         own_clock = spec.nodes[self.target.node].clock
-        measured: list[str] = sorted({*clocks, own_clock}.intersection(spec.clocks))
-        total_ms = self.settings.warmup_ms + self.settings.duration_ms + self.settings.grace_ms
+        wanted = {*clocks, own_clock, self.settings.synchronised_to}
+        measured: list[str] = sorted(wanted.intersection(spec.clocks))
         with ExitStack() as stack:
-            life_ms = total_ms + 2 * CLOCK_MEASURING_MS + 60_000
+            life_ms = self.settings.total_ms + 2 * CLOCK_MEASURING_MS + 60_000
             for job in serve_clocks(
                 self.bench, dict.fromkeys([*measured, spec.reference_clock]), life_ms, self.folder
             ):
@@ -169,10 +169,10 @@ class Replay:
         late_ms = 0.0
         for lead_s in LEADS_S:
             start_ns = _reference_now_ns(self.settings.tai_utc_s) + round(lead_s * 1e9)
-            text = self.pattern.text(numbers)
-            plan = write_plan(self.bench.spec, self.target, self.settings, lines, start_ns, text)
             with ExitStack() as attempt:
-                started = self._start(attempt, plan, nodes, numbers, start_ns)
+                started = self._start(
+                    attempt, self._plans(lines, numbers, start_ns), nodes, numbers, start_ns
+                )
                 late_ms = (_reference_now_ns(self.settings.tai_utc_s) - start_ns) / 1e6
                 if late_ms <= 0:
                     stack.enter_context(attempt.pop_all())
@@ -180,18 +180,40 @@ class Replay:
             self.progress(f"the tools were ready {late_ms:.0f} ms after slot 0: starting them once more")
         raise BenchError(f"the producers were ready {late_ms:.0f} ms after the start: the bench is too slow")
 
+    def _plans(
+        self, lines: Mapping[str, ClockLine], numbers: Sequence[int], start_ns: int
+    ) -> tuple[Path, Path]:
+        """Write the plans of producers and consumer: one file, unless the consumer's clock is not corrected.
+
+        A target that is synchronised has the slots on the clock that it is synchronised to.
+        """
+        text, nonce = self.pattern.text(numbers), new_nonce()
+        plan = self.folder / "plan.toml"
+        plan.write_text(write_plan(self.bench.spec, self.target, self.settings, lines, start_ns, text, nonce))
+        if not self.settings.synchronised_to:
+            return plan, plan
+        consumer = self.folder / "plan-consumer.toml"
+        scale = lines[self.settings.synchronised_to]
+        consumer.write_text(
+            write_plan(self.bench.spec, self.target, self.settings, lines, start_ns, text, nonce, scale)
+        )
+        return plan, consumer
+
     def _start(
-        self, stack: ExitStack, plan: str, nodes: Sequence[str], numbers: Sequence[int], start_ns: int
+        self,
+        stack: ExitStack,
+        plans: tuple[Path, Path],
+        nodes: Sequence[str],
+        numbers: Sequence[int],
+        start_ns: int,
     ) -> _Started:
-        plan_file = self.folder / "plan.toml"
-        plan_file.write_text(plan)
+        plan_file, consumer_plan = plans
         lead_ms = (start_ns - _reference_now_ns(self.settings.tai_utc_s)) // 1_000_000
-        total_ms = self.settings.warmup_ms + self.settings.duration_ms + self.settings.grace_ms
-        witnesses = self._start_witnesses(total_ms + lead_ms)
+        witnesses = self._start_witnesses(self.settings.total_ms + lead_ms)
         captures = [start_capture(self.bench, each, self.folder) for each in self.capture_interfaces]
         for job in (*witnesses.values(), *captures):
             stack.callback(end_job, job)
-        recv = self._start_recv(plan_file)
+        recv = self._start_recv(consumer_plan)
         stack.callback(end_job, recv)
         recv.wait_ready(READY_S)
         sends: dict[str, Job] = {}

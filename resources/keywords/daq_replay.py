@@ -12,6 +12,7 @@ from robot.libraries.BuiltIn import BuiltIn
 from hw.errors import BenchwrightError, ConfigError, MeasurementError
 from reports import current_run
 from reports.known_delay import KnownDelay
+from reports.tally import effective
 from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import Nanoseconds
 from resources.keywords.robot_api import keyword, library
@@ -20,7 +21,6 @@ from resources.latency import LatencyEvidence
 from resources.pattern import load_pattern
 from resources.plan import ReplaySettings
 from resources.profiles import load_profile
-from resources.replay import Replay
 from resources.requirements import Requirements, load_requirements
 
 TEMPLATE_ROW = "every requirement"
@@ -79,8 +79,10 @@ class DaqReplayLibrary:
         Args:
             target: Its name under `benchwright.targets` of the bench file.
             stack: Its network stack: `kernel`.
-            clock: `two-way` or `free-run`. With both, each producer's clock is corrected by two-way time
-                transfer over the control network.
+            clock: `two-way` or `free-run`: each producer's clock is corrected by two-way time transfer over
+                the control network. `chrony`, `ntp-user`, `ptp-software`, `ptp-hardware`: this stack runs on
+                the target during the replay, stamps are taken as they are, and the error of its clock,
+                measured against the timecard in the target, is a part of U.
             profile: `ci`, `acceptance` or `soak`: how long, and how many samples are needed.
         """
         requirements = self._loaded()
@@ -88,7 +90,7 @@ class DaqReplayLibrary:
         pattern = load_pattern(self._pattern_path)
         requirements.check_pattern(pattern)
         bench = bench_library().bench
-        folder = current_run().evidence_folder("daq_replay", "attempt-1")
+        folder = current_run().evidence_folder("daq_replay", "attempt-1").parent
         self._evidence = LatencyEvidence(
             bench, bench_library().target(target), stack, clock, chosen, requirements, folder
         )
@@ -117,14 +119,17 @@ class DaqReplayLibrary:
             evidence.profile,
             producer,
             delay.value_ns,
-            evidence.folder / "known_delay",
+            evidence.attempt_folder / "known_delay",
             say,
         )
         self._record_known_delay(found, evidence)
 
     @keyword
     def replay_pattern(self, phase: str = "aligned-12") -> None:
-        """Replay the pattern once, for the profile's time; `Judge Stream` then gives the verdicts.
+        """Replay the pattern for the profile's time; `Judge Stream` then gives the verdicts.
+
+        On a simulated bench it is replayed again, as often as the profile says at most, while there are
+        streams without a verdict for no other reason than that the bench stood still.
 
         Args:
             phase: `aligned-12` (the largest message of each producer at once), `aligned-48` or `staggered`.
@@ -135,12 +140,11 @@ class DaqReplayLibrary:
             phase=phase,
             warmup_ms=evidence.profile.warmup_ms,
             duration_ms=evidence.profile.duration_ms,
-            correction=evidence.correction,
         )
         pattern = load_pattern(self._pattern_path, phase)
-        evidence.answers = Replay(
-            evidence.bench, evidence.target, pattern, settings, evidence.folder, say
-        ).run()
+        evidence.replay(pattern, settings, say)
+        for _ in evidence.attempts[:-1]:
+            current_run().add_attempt("daq_replay", "inconclusive", "the bench stood still")
 
     @keyword
     def judge_stream(self, stream: str) -> None:
@@ -156,11 +160,11 @@ class DaqReplayLibrary:
             raise ConfigError(f"{self._requirements_path}: the tests could not be made from this file")
         evidence = self._current()
         run = current_run()
-        measurement = evidence.measurement(
-            int(stream), run, str(BuiltIn().get_variable_value("${TEST NAME}"))
-        )
-        run.append(measurement)
-        logger.info(f"{measurement.outcome}: {measurement.reason or 'within budget'}")
+        records = evidence.records(int(stream), run, str(BuiltIn().get_variable_value("${TEST NAME}")))
+        for record in records:
+            run.append(record)
+            logger.info(f"{record.outcome}: {record.reason or 'within budget'}")
+        measurement = effective(records)[0]
         if measurement.outcome != "pass":
             raise AssertionError(
                 f"{measurement.outcome.upper()}: {measurement.requirement}: {measurement.reason}"

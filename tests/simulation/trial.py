@@ -107,10 +107,11 @@ class Lab:
         evidence = LatencyEvidence(
             self.bench, self.target, "kernel", "two-way", PROFILE, requirements, folder
         )
-        evidence.answers = replay.run()
-        records = {stream: evidence.measurement(stream, run, "trial") for stream in requirements.by_stream}
-        seen = arrivals(folder / f"{self.capture}.pcap", evidence.answers, self.pattern)
-        return Trial(evidence.answers, records, seen)
+        found = replay.run()
+        evidence.take(found)
+        records = {stream: evidence.records(stream, run, "trial")[-1] for stream in requirements.by_stream}
+        seen = arrivals(folder / f"{self.capture}.pcap", found, self.pattern)
+        return Trial(found, records, seen)
 
 
 def when_quiet(
