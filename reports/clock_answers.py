@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from reports.answers import Reader, last_result
+from reports.clock_series import ClockSeries
 from reports.errors import RecordError
 from reports.histogram import Summary
 
@@ -114,3 +115,14 @@ def _point(row: object, where: str) -> SeriesPoint:
 def read_clock_compare(path: Path) -> ClockCompare:
     """Read the answer of `bw-clock compare` from its file; raises RecordError."""
     return clock_compare(last_result(path))
+
+
+def series_of(compare: ClockCompare) -> ClockSeries | None:
+    """Return the decimated series as offsets over time: of each interval the mean; None without one."""
+    if len(compare.series) < 2:
+        return None
+    return ClockSeries.from_samples(
+        [point.time_tai_ns for point in compare.series],
+        [point.mean_ns for point in compare.series],
+        breaks_ns=[time_ns for time_ns, _step in compare.steps],
+    )

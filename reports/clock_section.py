@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from reports.clock_answers import ClockCompare
+from reports.clock_answers import series_of
 from reports.clock_logs import (
     ClockLog,
     ServoSeries,
@@ -25,9 +25,11 @@ from reports.clock_plots import (
     figure_time_error,
 )
 from reports.clock_series import ClockSeries, Stretch
-from reports.clock_trial import TRIAL, ClockTrial, load_trial
+from reports.clock_trial import MASK, TRIAL, ClockTrial, load_trial
 from reports.errors import RecordError, ReportError
 from reports.holdover import measured_holdover
+from reports.mask import load_mask
+from reports.mask_verdict import MASK_QUANTITIES
 from reports.record import Measurement
 from reports.spread import SpreadRatio, spread_ratio
 from reports.stability import Curve, mtie, tdev
@@ -63,6 +65,8 @@ class ClockRow:
     expanded_ns: float
     witness_difference: tuple[int, float] | None
     """Reference - two-way transfer, and what their bounds allow, in ns."""
+    masks: tuple[Measurement, ...] = ()
+    """What a mask made of it: one record for each quantity that the mask limits."""
 
     @property
     def title(self) -> str:
@@ -86,6 +90,8 @@ class ClockFigures:
     holdover: str
     corrections: tuple[tuple[str, str, str], ...]
     """Of each stack: title, its corrections, its offsets over path delay."""
+    masks: tuple[tuple[str, str], ...]
+    """MTIE and TDEV of each trial against its mask: caption, figure."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +121,11 @@ def gather_clocks(folder: Path, records: Sequence[Measurement]) -> ClockSection 
         if record.quantity == QUANTITY
         for evidence in record.evidence
     }
+    masked: dict[str, list[Measurement]] = {}
+    for record in records:
+        if record.quantity in MASK_QUANTITIES:
+            for evidence in record.evidence:
+                masked.setdefault(evidence.path, []).append(record)
     for path in sorted((folder / "evidence" / FOLDER).glob(f"**/{TRIAL}")):
         place = path.parent.relative_to(folder).as_posix()
         try:
@@ -130,6 +141,7 @@ def gather_clocks(folder: Path, records: Sequence[Measurement]) -> ClockSection 
                 record=judged.get(f"{place}/{TRIAL}"),
                 expanded_ns=float(sync_uncertainty(trial).expanded),
                 witness_difference=(difference[0], float(difference[2].expanded)) if difference else None,
+                masks=tuple(masked.get(f"{place}/{TRIAL}", ())),
             )
         )
     if not rows and not problems:
@@ -168,17 +180,6 @@ def _table(rows: Sequence[ClockRow]) -> tuple[SyncComparison, ...]:
     return side_by_side(measured, paper_rows()) if measured else ()
 
 
-def series_of(compare: ClockCompare) -> ClockSeries | None:
-    """Return the decimated series as offsets over time: of each interval the mean; None without one."""
-    if len(compare.series) < 2:
-        return None
-    return ClockSeries.from_samples(
-        [point.time_tai_ns for point in compare.series],
-        [point.mean_ns for point in compare.series],
-        breaks_ns=[time_ns for time_ns, _step in compare.steps],
-    )
-
-
 def servo_of(trial: ClockTrial) -> ServoSeries | None:
     """Return what the servo said of itself; None without a log that can be read."""
     facts = trial.facts
@@ -211,7 +212,27 @@ def _figures(rows: Sequence[ClockRow]) -> ClockFigures:
             for number, row in enumerate(steady)
             if (servo := servo_of(row.trial)) is not None
         ),
+        masks=_mask_figures(rows),
     )
+
+
+def _mask_figures(rows: Sequence[ClockRow]) -> tuple[tuple[str, str], ...]:
+    """Draw the curves of each trial that a mask limits; a mask that cannot be read draws nothing."""
+    drawn: list[tuple[str, str]] = []
+    for number, row in enumerate(rows):
+        series = series_of(row.trial.filtered)
+        if not row.masks or series is None:
+            continue
+        try:
+            mask = load_mask(row.trial.folder / MASK)
+        except RecordError:
+            continue
+        for kind, statistic in (("mtie", mtie), ("tdev", tdev)):
+            if kind in mask.quantities and (curve := statistic(series)) is not None:
+                name = f"clock-mask{number}-{kind}"
+                figure = _drawn(figure_stability, name, kind, [(row.title, curve)], mask)
+                drawn.append((f"{row.title}: {kind.upper()} against the mask {mask.name}.", figure))
+    return tuple(drawn)
 
 
 def _curves(

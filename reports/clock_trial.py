@@ -26,6 +26,8 @@ TRIAL = "trial.json"
 FILTERED = "filtered.ndjson"
 SEQUENTIAL = "sequential.ndjson"
 WITNESS = "witness.ndjson"
+MASK = "mask.csv"
+"""Copy of the mask that the trial was judged by, where its stack has one."""
 PHC_READS = ("basic", "extended", "precise")
 
 

@@ -186,6 +186,11 @@ def mask_names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in FOLDER.glob("*.csv")))
 
 
+def mask_file(name: str, folder: Path) -> Path:
+    """Return the file of a mask: a path from a folder; without `.csv` the name of one in reports/masks/."""
+    return folder / name if name.endswith(".csv") else FOLDER / f"{name}.csv"
+
+
 def load_mask(file: str | Path) -> Mask:
     """Read a mask: the path of a file, or the name of one in reports/masks/.
 

@@ -163,7 +163,8 @@ def gather(path: Path) -> Report:
     latencies = [m for m in counting if m.quantity == STREAM_QUANTITY and m.subject.stream is not None]
     checks = [m for m in counting if m.quantity in INSTRUMENT_CHECKS]
     clocks = gather_clocks(run.path, counting)
-    shown = {shown for row in clocks.rows for shown in (row.record, *row.masks)} if clocks else set()
+    rows = clocks.rows if clocks else ()
+    shown = {record for row in rows for record in (row.record, *row.masks)}
     read_latency = gather_read_latency(run.path, counting)
     shown |= set(read_latency.records) if read_latency else set()
     rest = [m for m in counting if m not in latencies and m not in checks and m not in shown]

@@ -51,18 +51,27 @@ def judge_sync(trial: ClockTrial, limit: Limit, n_required: int) -> tuple[Verdic
         statistic=STATISTIC,
         unit="ns",
     )
+    return tempered(judged, trial), uncertainty
+
+
+def tempered(judged: Verdict, trial: ClockTrial) -> Verdict:
+    """Return a verdict on a trial's clock in the light of all else that is known of the trial.
+
+    Invalid answers and steps leave no pass; invalid answers and standstills leave no fail either.
+    """
+    compare = trial.filtered
     causes = compare.invalid()
     causes += [f"the clock stepped by {format_value(step, 'ns')}" for _, step in compare.steps]
     if causes and judged.outcome in ("pass", "inconclusive"):
-        return Verdict("inconclusive", judged.margin, "; ".join(causes)), uncertainty
+        return Verdict("inconclusive", judged.margin, "; ".join(causes))
     if judged.outcome == "fail" and compare.invalid():
-        return Verdict("inconclusive", judged.margin, "; ".join(causes)), uncertainty
+        return Verdict("inconclusive", judged.margin, "; ".join(causes))
     stalls_ns = disturbing_stalls_ns(trial)
     if judged.outcome == "fail" and stalls_ns:
         longest = format_value(max(stalls_ns), "ns")
         reason = f"{judged.reason}; {STOOD_STILL} {len(stalls_ns)} times, up to {longest}"
-        return Verdict("inconclusive", judged.margin, reason), uncertainty
-    return judged, uncertainty
+        return Verdict("inconclusive", judged.margin, reason)
+    return judged
 
 
 def disturbing_stalls_ns(trial: ClockTrial) -> list[int]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
+from shutil import copyfile
 
 from robot.api import logger
 from robot.libraries.BuiltIn import BuiltIn
 
 from hw.errors import MeasurementError
 from reports import Conditions, Evidence, Limit, Measurement, Subject, current_run
-from reports.clock_trial import FILTERED, SEQUENTIAL, TRIAL, WITNESS, ClockTrial
+from reports.clock_trial import FILTERED, MASK, SEQUENTIAL, TRIAL, WITNESS, ClockTrial
+from reports.mask_verdict import MASKED_KINDS, is_masked, mask_measurements, unset_mask_measurements
 from reports.record_context import Context
 from reports.sampling import required_samples
 from reports.sync_offset import sync_measurement, unset_measurement, witness_measurement
@@ -38,7 +41,12 @@ class ClockJudge:
             subject = Subject(lab.bench.spec.name, lab.target.kind, clock=requirement.clock)
             context = self._context(subject, Conditions(lab.profile.name, phase), ())
             limit, n_required = self._limit(requirement)
-            current_run().append(unset_measurement(requirement.id, limit, n_required, str(error), context))
+            records = [unset_measurement(requirement.id, limit, n_required, str(error), context)]
+            if requirement.mask is not None and phase in MASKED_KINDS:
+                wanted = requirement.mask.range
+                records += unset_mask_measurements(wanted, requirement.id, n_required, str(error), context)
+            for record in records:
+                current_run().append(record)
             raise
 
     def judge(self, trials: list[ClockTrial], requirement: ClockRequirement) -> None:
@@ -69,10 +77,23 @@ class ClockJudge:
         witnesses = witness_measurement(trial, WITNESS_REQUIREMENT, context)
         if witnesses is not None:
             records.append(witnesses)
+        records += self._mask_records(trial, requirement, n_required, context)
         for record in records:
             run.append(record)
             logger.info(f"{record.requirement}: {record.outcome}: {record.reason or 'within its limit'}")
         return records
+
+    def _mask_records(
+        self, trial: ClockTrial, requirement: ClockRequirement, n_required: int, context: Context
+    ) -> list[Measurement]:
+        """Judge by the stack's mask, where it has one; a copy of the mask stays with the trial."""
+        mask = requirement.mask
+        if mask is None or not is_masked(trial):
+            return []
+        copyfile(mask.path, trial.folder / MASK)
+        evidence = (*context.evidence, current_run().evidence(trial.folder / MASK))
+        context = replace(context, evidence=evidence)
+        return mask_measurements(trial, mask.range, requirement.id, n_required, context)
 
     def _limit(self, requirement: ClockRequirement) -> tuple[Limit, int]:
         limit = Limit(requirement.limit_ns, -requirement.limit_ns, requirement.source)

@@ -12,6 +12,7 @@ from reports.run_folder import RunFolder
 from reports.sync_offset import sync_measurement
 from tests.reports.sample_clock import write_clock_trial
 
+SUBJECT = Subject("virtual", "linux-rt", clock="chrony")
 LIMIT = Limit(40_000, -40_000, "paper on control loops, 4.5.1")
 
 
@@ -20,8 +21,7 @@ def add_clock_trial(run: RunFolder, compare: dict[str, Any], **others: Any) -> M
     folder = run.evidence_folder("clock_sync", "chrony")
     write_clock_trial(folder, compare, **others)
     files = tuple(run.evidence(folder / name) for name in (TRIAL, FILTERED, WITNESS))
-    subject = Subject("virtual", "linux-rt", clock="chrony")
-    context = Context(run.run_id, "Chrony", subject, Conditions("ci"), True, files)
+    context = Context(run.run_id, "Chrony", SUBJECT, Conditions("ci"), True, files)
     record = sync_measurement(load_trial(folder), "CLK-CHRONY", LIMIT, 99, context)
     run.append(record)
     return record

@@ -8,11 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from reports.clock_section import gather_clocks
-from reports.clock_trial import FILTERED, SEQUENTIAL, load_trial, write_trial
+from reports.clock_trial import FILTERED, MASK, SEQUENTIAL, TRIAL, load_trial, write_trial
+from reports.mask import load_mask, mask_file
+from reports.mask_verdict import MaskRange, mask_measurements
 from reports.page import render
 from reports.page_model import gather
+from reports.record import Conditions
+from reports.record_context import Context
 from reports.run_folder import RunFolder
-from tests.reports.clock_run import add_clock_trial
+from tests.reports.clock_run import SUBJECT, add_clock_trial
 from tests.reports.sample_clock import compare_answer, write_clock_trial
 
 
@@ -59,6 +63,30 @@ def test_table_2_beside_intervals_and_holdover(tmp_path: Path) -> None:
     page = render(run.path)
     assert "no sync" in page
     assert "Table 2" in page
+
+
+def test_masks_stand_beside_the_trial(tmp_path: Path) -> None:
+    run = _run(tmp_path)
+    add_clock_trial(run, compare_answer())
+    folder = run.evidence_folder("clock_sync", "chrony")
+    mask = load_mask("g8272-prtc-a")
+    (folder / MASK).write_bytes(mask_file("g8272-prtc-a", folder).read_bytes())
+    files = tuple(run.evidence(folder / name) for name in (TRIAL, MASK))
+    context = Context(run.run_id, "Chrony", SUBJECT, Conditions("ci"), True, files)
+    records = mask_measurements(load_trial(folder), MaskRange(mask), "CLK-CHRONY", 99, context)
+    for record in records:
+        run.append(record)
+    run.close()
+    report = gather(run.path)
+    assert report.clocks is not None
+    (row,) = report.clocks.rows
+    assert row.masks == tuple(records)
+    assert report.others == ()
+    assert len(report.clocks.figures.masks) == 2
+    page = render(run.path)
+    for text in ("Against masks", "MTIE against the mask ITU-T G.8272 PRTC-A", "judged at", "clause"):
+        assert text in page
+    assert render(run.path) == page
 
 
 def test_a_damaged_trial_is_told_and_the_rest_is_shown(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from reports.clock_series import ClockSeries
 from reports.errors import RecordError
-from reports.mask import judge_curve, judge_series, judge_value, load_mask, mask_names
+from reports.mask import FOLDER, judge_curve, judge_series, judge_value, load_mask, mask_names
 from reports.stability import Curve
 from reports.units import NS_PER_S
 
@@ -25,13 +25,15 @@ def curve(values: dict[float, float], statistic: str = "mtie") -> Curve:
 
 def test_all_masks_of_the_project_can_be_read() -> None:
     assert set(mask_names()) == {
-        "g8272-prtc-a", "g8273-2-class-a", "g8273-2-class-b", "g8273-2-class-c", "g8273-2-class-d",
+        "g8272-prtc-a", "g8272-prtc-b",
+        "g8273-2-class-a", "g8273-2-class-b", "g8273-2-class-c", "g8273-2-class-d",
         "ieee-802-1as", "paper-10us", "paper-40us",
     }  # fmt: skip
     for name in mask_names():
         mask = load_mask(name)
         assert mask.source
         assert mask.segments
+        assert "\n# checked: " in (FOLDER / f"{name}.csv").read_text()
 
 
 @pytest.mark.parametrize(
@@ -52,6 +54,22 @@ def test_all_masks_of_the_project_can_be_read() -> None:
 def test_prtc_a(quantity: str, tau_s: float, limit_ns: float | None) -> None:
     found = load_mask("g8272-prtc-a").limit_at(quantity, tau_s)  # type: ignore[arg-type]
     assert found == (None if limit_ns is None else pytest.approx(limit_ns))
+
+
+@pytest.mark.parametrize(
+    ("quantity", "tau_s", "limit_ns"),
+    [
+        ("mtie", 54.5, 39.9875),
+        ("mtie", 55, 40),
+        ("tdev", 100, 1),
+        ("tdev", 200, 2),
+        ("tdev", 500, 5),
+        ("tdev", 1e5, 5),
+    ],
+)
+def test_prtc_b(quantity: str, tau_s: float, limit_ns: float) -> None:
+    found = load_mask("g8272-prtc-b").limit_at(quantity, tau_s)  # type: ignore[arg-type]
+    assert found == pytest.approx(limit_ns)
 
 
 @pytest.mark.parametrize(
