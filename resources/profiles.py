@@ -10,6 +10,7 @@ from pathlib import Path
 from hw.errors import ConfigError
 from hw.fields import Fields
 
+NETWORKS = ("same", "separate")
 LOADS = ("cpu", "disk", "network")
 PROFILES_FILE = Path(__file__).with_name("profiles.toml")
 
@@ -32,6 +33,8 @@ class ClockTimes:
     """How often the time to lock is measured."""
     loads: tuple[str, ...]
     """Loads under which clocks are measured: `cpu`, `disk`, `network`."""
+    networks: tuple[str, ...]
+    """Where clocks are measured under the data-acquisition pattern: `same` network as it, `separate`."""
     alternations: int
     """How often an asymmetry is put on the path and taken off again; 0: not at all."""
     latency_reads: int
@@ -91,6 +94,7 @@ def _clock_times(table: Fields | None) -> ClockTimes | None:
         holdover_s=table.integer("holdover_s", 1, 7 * 86_400),
         relocks=table.integer("relocks", 1, 1000),
         loads=table.texts("loads", LOADS),
+        networks=table.texts("networks", NETWORKS),
         alternations=table.integer("alternations", 0, 1000),
         latency_reads=table.integer("latency_reads", 1, 10_000_000_000),
         latency_max_s=table.integer("latency_max_s", 1, 3600),

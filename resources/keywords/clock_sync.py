@@ -13,6 +13,7 @@ from hw.errors import MeasurementError
 from reports import current_run
 from reports.path_shift import SHIFT_PAIRS_MIN, path_shift
 from reports.units import format_value
+from resources.clock_networks import network_trials
 from resources.clock_requirements import ClockRequirement, ClockRequirements, load_clock_requirements
 from resources.clock_sync import ClockLab
 from resources.keywords.bench import bench_library, say
@@ -99,6 +100,28 @@ class ClockSyncLibrary:
             raise SkipExecution(f"profile {lab.profile.name} measures no clock under load")
         with self.judge.unset_on_error(requirement, "load"):
             trials = lab.load_trials(requirement)
+        self.judge.judge(trials, requirement)
+
+    @keyword
+    def clock_should_stay_within_its_limit_beside_the_pattern(
+        self, clock: str, pattern: Path, phase: str = "aligned-12"
+    ) -> None:
+        """Measure a clock while the data-acquisition pattern is replayed into the target.
+
+        Once its packets go over the pattern's network, once over the control network, as the profile says;
+        skipped where it names none.
+
+        Args:
+            clock: A stack whose packets can take either network: `chrony`, `ntp-user`.
+            pattern: The pattern file, such as `traffic-gen/patterns/daq12.toml`.
+            phase: `aligned-12`, `aligned-48` or `staggered`.
+        """
+        requirement = self.requirement(clock)
+        lab = self.lab
+        if not lab.times.networks:
+            raise SkipExecution(f"profile {lab.profile.name} measures no clock beside the pattern")
+        with self.judge.unset_on_error(requirement, "pattern"):
+            trials = network_trials(lab, requirement, pattern, phase)
         self.judge.judge(trials, requirement)
 
     @keyword

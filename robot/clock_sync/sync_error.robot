@@ -48,6 +48,10 @@ Clock Stays Within Its Limit Under Load
     [Documentation]    CPU, disk and network load, as the profile says (paper on control loops, 4.3.2.2); idle above.
     Clock Should Stay Within Its Limit Under Load    chrony
 
+Clock Stays Within Its Limit Beside The Pattern
+    [Documentation]    The 12-producer pattern is replayed meanwhile; time shares its network, then has one of its own.
+    Clock Should Stay Within Its Limit Beside The Pattern    chrony    ${PATTERN}    ${PHASE}
+
 Reference Sees What The Servo Cannot
     [Documentation]    An asymmetric path shifts the clock by half the asymmetry; the servo is blind to it.
     Reference Should See An Asymmetric Path    chrony    asymmetry=50 us

@@ -17,6 +17,7 @@ warmup_ms = 1000
 duration_ms = 2000
 excluded_miss_probability = 0.5
 known_delay_ms = 3000
+replay_attempts = 2
 """
 
 
@@ -40,7 +41,7 @@ def test_the_projects_profiles_take_the_samples_of_the_design() -> None:
 
 def test_each_stream_of_the_pattern_comes_often_enough_for_a_verdict() -> None:
     """The slowest streams of the paper's Table 1 have a period of 500 ms."""
-    for name in ("ci", "acceptance", "soak"):
+    for name in ("ci", "nightly", "acceptance", "soak"):
         profile = load_profile(name)
         assert profile.duration_ms // 500 >= required_samples(profile.excluded_miss_probability)
 
@@ -70,10 +71,15 @@ def test_a_site_can_have_its_own(tmp_path: Path) -> None:
             "known_delay_ms = 999",
             "site.known_delay_ms: must be an integer in 1000..3600000",
         ),
+        (
+            "replay_attempts = 2",
+            "replay_attempts = 11",
+            "site.replay_attempts: must be an integer in 1..10, found 11",
+        ),
         ("[site]", "[site", "line 2"),
         (
-            "= 3000",
-            "= 3000\n[site.clocks]\nmeasure_s = 0",
+            "= 2\n",
+            "= 2\n[site.clocks]\nmeasure_s = 0\n",
             "site.clocks.measure_s: must be an integer in 1..86400",
         ),
     ],
