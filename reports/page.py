@@ -38,6 +38,10 @@ PART_MEANINGS = {
     "calibration, and how well its line is known.",
     "timecard_certificate": "The reference card's uncertainty against its time server, from its certificate.",
     "bracket": "Half of the widest bracket that was kept: where in it the other clock was read is not known.",
+    "counter_pair": "What two readings of the processor's counter cost: they stand around each reading of a "
+    "clock, and are in its time.",
+    "counter_resolution": "A tick of the processor's counter, and rounding to whole nanoseconds.",
+    "scatter": "Standard deviation of the mean of all readings.",
     "host_jitter": "Spread of the time stamps of the machine that measures.",
 }
 

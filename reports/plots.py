@@ -15,6 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
 from reports.answers import ClockResult
+from reports.errors import ReportError
 from reports.histogram import Summary
 from reports.record import Outcome
 from reports.svg import INKS, new_figure, style, to_svg
@@ -243,6 +244,45 @@ def _draw_panel(panel: Any, streams: Sequence[StreamFigures]) -> None:
             xs, ys = _curve(stream.latency)
             panel.plot(xs, ys, color=colour, linestyle=DASHES[kind], linewidth=1.3, drawstyle="steps-post")
             panel.plot(xs[-1:], ys[-1:], color=colour, marker=MARKERS[kind], markersize=4)
+
+
+def figure_exceedance(name: str, curves: Sequence[tuple[str, Summary]], x_label: str) -> str:
+    """Draw the share of samples above a time, one curve a distribution, at most four.
+
+    Args:
+        name: Short name, unique on the page.
+        curves: Label and distribution; each has samples.
+        x_label: What the times are.
+    """
+    if not curves or len(curves) > len(MARKERS) or not all(summary.n for _, summary in curves):
+        raise ReportError(f"{name}: need 1 to {len(MARKERS)} distributions with samples")
+    with style(name):
+        figure = new_figure(5.7, 3.1)
+        axes = figure.add_subplot()
+        for kind, (label, summary) in enumerate(curves):
+            values, shares = _curve(summary)
+            axes.plot(
+                values, shares, color=INKS[f"type{kind}"], linestyle=DASHES[kind], linewidth=1.3,
+                drawstyle="steps-post", marker=MARKERS[kind], markevery=[-1], markersize=4, label=label,
+            )  # fmt: skip
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        floor = min(1.0 / summary.n for _, summary in curves)
+        axes.set_ylim(floor * 0.6, 1.4)
+        low_ns = min(max(summary.min_ns or 1, 1) for _, summary in curves)
+        high_ns = max(summary.max_ns or 1 for _, summary in curves)
+        axes.set_xlim(10.0 ** math.floor(math.log10(low_ns)), 10.0 ** (math.floor(math.log10(high_ns)) + 1))
+        axes.grid()
+        axes.set_axisbelow(True)
+        _time_axis(axes.xaxis)
+        _share_axis(axes.yaxis, floor)
+        axes.set_xlabel(x_label)
+        axes.set_ylabel("share of samples above it")
+        figure.legend(loc="outside upper left", ncols=4, fontsize=8.5, handlelength=3.2)
+        return to_svg(
+            figure, name, f"Distribution: {x_label}",
+            f"{', '.join(label for label, _ in curves)}: share of samples above the value on the axis.",
+        )  # fmt: skip
 
 
 def _share_axis(axis: Any, floor: float) -> None:

@@ -6,15 +6,15 @@ Offsets are device - reference in ns: the paper's sign is turned (reports/data/d
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from reports.errors import RecordError
+from reports.paper_table import DATA, table_rows
 
-TABLE = Path(__file__).resolve().parent / "data" / "daq-table2.csv"
+TABLE = DATA / "daq-table2.csv"
 SOURCE = "daq-usermode-stack-and-timesync, Table 2"
 
 _COLUMNS = ["interval_s", "n", "min_ns", "max_ns", "mean_ns"]
@@ -67,19 +67,10 @@ def paper_rows(path: Path = TABLE) -> tuple[SyncRow, ...]:
     Raises:
         RecordError: The file is wrong; the message says file, line and field.
     """
-    lines = [
-        (number, line)
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
-        if line.strip() and not line.startswith("#")
-    ]
-    if not lines or next(csv.reader([lines[0][1]])) != _COLUMNS:
-        raise RecordError(f"{path}: header: need {','.join(_COLUMNS)}")
-    return tuple(_row(f"{path}:{number}", next(csv.reader([line]))) for number, line in lines[1:])
+    return tuple(_row(where, fields) for where, fields in table_rows(path, _COLUMNS))
 
 
 def _row(where: str, fields: list[str]) -> SyncRow:
-    if len(fields) != len(_COLUMNS):
-        raise RecordError(f"{where}: {len(fields)} fields; need {','.join(_COLUMNS)}")
     try:
         interval_s = float(fields[0]) if fields[0] else None
         n, low, high, mean = (int(text) for text in fields[1:])

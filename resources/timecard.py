@@ -17,17 +17,19 @@ from resources.jobs import READY_S, end_and_fetch
 
 @contextmanager
 def serve_timecards(
-    bench: Bench, guests: Sequence[str], source: str, folder: Path
+    bench: Bench, guests: Sequence[str], source: str | None, folder: Path
 ) -> Generator[None, None, None]:
     """Serve virtual timecards until the context ends; does nothing for real machines.
 
     Args:
         bench: An open bench, its guests powered on.
         guests: Nodes whose timecards are served.
-        source: Node whose clock the timecards show: the time server; it has to be a guest too.
+        source: Node whose clock the timecards show: the time server; it has to be a guest too. None: this
+            machine's own clock, where it matters not what time the timecards show.
         folder: Where the tools' answers go.
     """
-    pages = {name: bench.timecard_page(name) for name in dict.fromkeys([*guests, source])}
+    publishers = [] if source is None else [source]
+    pages = {name: bench.timecard_page(name) for name in dict.fromkeys([*guests, *publishers])}
     if all(page is None for page in pages.values()):
         yield
         return
@@ -36,15 +38,16 @@ def serve_timecards(
         raise BenchError(f"timecard: {real[0]} is off, or no guest: it shares no page with this machine")
     folder.mkdir(parents=True, exist_ok=True)
     host = bench.node("switch")
-    argv = [bench.tool("switch", "bw-clock"), "card", "serve", "--source", source]
+    argv = [bench.tool("switch", "bw-clock"), "card", "serve", "--source", source or "host"]
     for name, page in pages.items():
         argv += ["--page", f"{name}={page}"]
     with ExitStack() as stack:
         server = host.start(argv, folder / "card-serve")
         stack.callback(end_and_fetch, server)
         server.wait_ready(READY_S)
-        publish = [bench.tool(source, "bw-clock"), "card", "publish"]
-        publisher = bench.node(source).start(publish, folder / "card-publish")
-        stack.callback(end_and_fetch, publisher)
-        publisher.wait_ready(READY_S)
+        for name in publishers:
+            publish = [bench.tool(name, "bw-clock"), "card", "publish"]
+            publisher = bench.node(name).start(publish, folder / "card-publish")
+            stack.callback(end_and_fetch, publisher)
+            publisher.wait_ready(READY_S)
         yield

@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PAGES = ROOT / ".build" / "docs"
 LIBRARY = re.compile(r"^@library\(.*?\)\nclass (\w+)", re.MULTILINE | re.DOTALL)
 ARGUMENTS_OF_LIBRARIES = {
+    "ClockReadLatencyLibrary": "::requirements.toml",
     "ClockSyncLibrary": "::requirements.toml",
     "DaqReplayLibrary": "::requirements.toml::pattern.toml",
 }

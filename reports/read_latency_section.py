@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The section of the page on what reading a clock costs, beside Table I of the paper that measured it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from reports.errors import RecordError, ReportError
+from reports.histogram import Summary
+from reports.paper_table import DATA, table_rows
+from reports.plots import figure_exceedance
+from reports.read_latency import FOLDER, HOST, READINGS, TARGET, ReadCost, Reading, load_cost, load_readings
+from reports.read_latency_verdict import QUANTITY
+from reports.record import Measurement
+
+TABLE = DATA / "intra-process-table1.csv"
+DRAWN = ("tsc", "realtime-coarse", "realtime", "timecard")
+"""Clocks whose distribution is drawn: those of the paper's Fig. 2, and the timecard."""
+
+_COLUMNS = ["clock", "method", "n", "mean_ns", "max_ns"]
+
+
+@dataclass(frozen=True, slots=True)
+class PaperRead:
+    """One line of the paper's Table I.
+
+    Attributes:
+        clock: What we call the clock.
+        method: What the paper calls it.
+    """
+
+    clock: str
+    method: str
+    n: int
+    mean_ns: float
+    max_ns: float
+
+
+@dataclass(frozen=True)
+class ReadRow:
+    """One clock of host or target, with what was judged of it and what the paper has of the like."""
+
+    reading: Reading
+    cost: ReadCost | None
+    records: tuple[Measurement, ...]
+    paper: PaperRead | None
+
+    @property
+    def fewer(self) -> bool:
+        """Say whether the time was over before all readings that were asked for."""
+        return self.cost is not None and self.cost.latency.n < self.reading.reads
+
+
+@dataclass(frozen=True)
+class ReadLatencySection:
+    """All that the page says of what reading a clock costs.
+
+    Attributes:
+        not_told_apart: Of `host` and `target`, why interrupted readings could not be told apart.
+        clocksources: What each kernel keeps its own time with.
+        figures: Title and SVG of the distributions.
+    """
+
+    target: str
+    load: str
+    rows: tuple[ReadRow, ...]
+    not_told_apart: dict[str, str]
+    clocksources: dict[str, str]
+    problems: tuple[str, ...]
+    figures: tuple[tuple[str, str], ...]
+
+    @property
+    def records(self) -> tuple[Measurement, ...]:
+        """Return the records that this section shows."""
+        return tuple(record for row in self.rows for record in row.records)
+
+
+def paper_reads(path: Path = TABLE) -> dict[str, PaperRead]:
+    """Return the paper's rows by clock.
+
+    Raises:
+        RecordError: The file is wrong; the message says file, line and field.
+    """
+    return {row.clock: row for row in (_row(*found) for found in table_rows(path, _COLUMNS))}
+
+
+def _row(where: str, fields: list[str]) -> PaperRead:
+    try:
+        row = PaperRead(fields[0], fields[1], int(fields[2]), float(fields[3]), float(fields[4]))
+    except ValueError as error:
+        raise RecordError(f"{where}: {error}; need a whole n, mean_ns and max_ns in ns") from error
+    if not (row.n >= 1 and 0 < row.mean_ns <= row.max_ns < math.inf):
+        raise RecordError(f"{where}: need n >= 1 and 0 < mean_ns <= max_ns")
+    return row
+
+
+def gather_read_latency(folder: Path, records: Sequence[Measurement]) -> ReadLatencySection | None:
+    """Read what a run folder has on what reading clocks costs; None where it has nothing.
+
+    Args:
+        folder: The run folder.
+        records: The measurements that count.
+    """
+    place = folder / "evidence" / FOLDER
+    if not (place / READINGS).exists():
+        return None
+    try:
+        found = load_readings(place)
+    except RecordError as error:
+        return ReadLatencySection("", "", (), {}, {}, (str(error),), ())
+    paper = paper_reads()
+    rows: list[ReadRow] = []
+    problems: list[str] = []
+    for reading in found.readings:
+        try:
+            cost = load_cost(place, reading)
+        except RecordError as error:
+            cost = None
+            problems.append(f"{place.relative_to(folder).as_posix()}/{error}")
+        rows.append(ReadRow(reading, cost, _judged(reading, records), paper.get(reading.clock)))
+    costs = [(row.reading.place, row.cost) for row in rows if row.cost is not None]
+    return ReadLatencySection(
+        target=found.target,
+        load=found.load,
+        rows=tuple(rows),
+        not_told_apart={at: cost.interrupted_reason for at, cost in costs if cost.interrupted_reason},
+        clocksources={at: cost.clocksource for at, cost in costs if cost.clocksource},
+        problems=tuple(problems),
+        figures=tuple(
+            (title, figure)
+            for at, title in ((HOST, "host"), (TARGET, found.target))
+            if (figure := _figure(at, rows))
+        ),
+    )
+
+
+def _judged(reading: Reading, records: Sequence[Measurement]) -> tuple[Measurement, ...]:
+    return tuple(
+        record
+        for record in records
+        if record.quantity == QUANTITY and record.subject.clock == reading.clock and reading.place == TARGET
+    )
+
+
+def _figure(place: str, rows: Sequence[ReadRow]) -> str:
+    shown: list[tuple[str, Summary]] = [
+        (row.reading.clock, row.cost.undisturbed)
+        for name in DRAWN
+        for row in rows
+        if row.reading.clock == name and row.reading.place == place and row.cost and row.cost.undisturbed.n
+    ]
+    try:
+        return figure_exceedance(f"read-latency-{place}", shown, "time of one reading") if shown else ""
+    except ReportError:
+        return ""

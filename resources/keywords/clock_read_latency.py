@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keywords that measure what reading a clock costs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from robot.api import logger
+from robot.libraries.BuiltIn import BuiltIn
+
+from hw.errors import ConfigError, MeasurementError
+from reports import Conditions, Limit, Measurement, Subject, current_run
+from reports.read_latency import FOLDER, READINGS, TARGET, Reading, Readings, load_cost
+from reports.read_latency_verdict import read_measurement, unread_measurement
+from reports.record_context import Context
+from reports.units import format_value
+from resources.clock_read_latency import measure_read_latency
+from resources.keywords.bench import bench_library, say
+from resources.keywords.robot_api import keyword, library
+from resources.profiles import load_profile
+from resources.read_latency_requirements import ReadLatencyRequirement, load_read_latency_requirements
+
+
+@library(scope="SUITE", version="1")
+class ClockReadLatencyLibrary:
+    """Measure what reading each clock of host and target costs, and judge the target's.
+
+    Table I of the paper on intra-process clock synchronization: 10^6 readings of each clock, average and
+    maximum. Limits come from a requirements file; the report has the clocks without a requirement too.
+    """
+
+    def __init__(self, requirements: Path) -> None:
+        """Name the requirements.
+
+        Args:
+            requirements: File such as `robot/requirements/clock_read_latency_virtual.toml`.
+        """
+        self._path = requirements
+        self._requirements: tuple[ReadLatencyRequirement, ...] = ()
+        self._readings: Readings | None = None
+        self._profile = ""
+
+    @keyword
+    def read_every_clock(self, target: str, profile: str) -> None:
+        """Read every clock that host and target offer, one after the other, with nothing else running.
+
+        Args:
+            target: Name of the target under `benchwright.targets` of the bench file.
+            profile: `ci`, `acceptance` or `soak`: how many readings, and how long at most.
+        """
+        self._requirements = load_read_latency_requirements(self._path)
+        self._profile = profile
+        times = load_profile(profile).clocks
+        if times is None:
+            raise ConfigError(f"profile {profile}: no table {profile}.clocks")
+        library = bench_library()
+        self._readings = measure_read_latency(library.bench, library.target(target), times, self._folder, say)
+
+    @keyword
+    def every_clock_should_have_been_read(self) -> None:
+        """Fail where a clock that is offered could not be read; others are only named."""
+        failed: list[str] = []
+        for reading in self._found.readings:
+            name = f"{reading.clock} of the {reading.place}"
+            cost = load_cost(self._folder, reading)
+            if reading.not_offered:
+                say(f"{name}: not offered: {reading.not_offered}")
+            elif cost is None or cost.invalid():
+                failed.append(f"{name}: {reading.failed or '; '.join(cost.invalid() if cost else ())}")
+            else:
+                summary = cost.undisturbed
+                average, longest = format_value(summary.mean_ns, "ns"), format_value(summary.max_ns, "ns")
+                logger.info(f"{name}: {average} on average, at most {longest}, {summary.n} readings")
+        if failed:
+            raise MeasurementError("; ".join(failed))
+
+    @keyword
+    def reading_should_cost_no_more_than_its_limits(self) -> None:
+        """Judge the target's clocks by every requirement of the file.
+
+        Fails unless all outcomes are `pass`; the message begins with `FAIL:`, `INCONCLUSIVE:` or `UNSET:`. A
+        clock that could not be read leaves a record without a value.
+        """
+        records = [self._record(requirement) for requirement in self._requirements]
+        for record in records:
+            current_run().append(record)
+            logger.info(f"{record.requirement}: {record.outcome}: {record.reason or 'within its limit'}")
+        left = [record for record in records if record.outcome != "pass"]
+        if left or not records:
+            texts = [f"{record.outcome.upper()}: {record.requirement}: {record.reason}" for record in left]
+            raise AssertionError("; ".join(texts) or "UNSET: nothing was judged")
+
+    def _record(self, requirement: ReadLatencyRequirement) -> Measurement:
+        reading = self._reading(requirement.clock)
+        limit = Limit(requirement.limit_ns, None, requirement.source)
+        cost = load_cost(self._folder, reading)
+        context = self._context(reading)
+        wanted = (requirement.statistic, requirement.id, limit, requirement.reads_min, context)
+        if cost is None:
+            return unread_measurement(reading.not_offered or reading.failed, *wanted)
+        return read_measurement(cost, *wanted)
+
+    def _context(self, reading: Reading) -> Context:
+        run, bench = current_run(), bench_library().bench.spec
+        names = [READINGS, reading.file] if reading.file else [READINGS]
+        return Context(
+            run_id=run.run_id,
+            test=str(BuiltIn().get_variable_value("${TEST NAME}")),
+            subject=Subject(bench.name, self._found.target, clock=reading.clock),
+            conditions=Conditions(self._profile, load=self._found.load),
+            simulated=bench.simulated,
+            evidence=tuple(run.evidence(self._folder / name) for name in names),
+        )
+
+    def _reading(self, clock: str) -> Reading:
+        found = self._found.readings
+        return next(reading for reading in found if (reading.place, reading.clock) == (TARGET, clock))
+
+    @property
+    def _folder(self) -> Path:
+        return current_run().evidence_folder(FOLDER)
+
+    @property
+    def _found(self) -> Readings:
+        if self._readings is None:
+            raise MeasurementError("nothing was read: call `Read Every Clock` first")
+        return self._readings
