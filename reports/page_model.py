@@ -15,7 +15,6 @@ from reports.integrity import list_files, sha256_file
 from reports.latency import Requirement, judge_latency
 from reports.manifest import Manifest
 from reports.read_latency_section import ReadLatencySection, gather_read_latency
-from reports.read_latency_section import ReadLatencySection, gather_read_latency
 from reports.record import Measurement, Outcome
 from reports.replay_evidence import ReplayEvidence, load_replay
 from reports.run_folder import EVIDENCE, MANIFEST, MEASUREMENTS, RunFolder
@@ -140,7 +139,6 @@ class Report:
     others: tuple[tuple[str, tuple[Measurement, ...]], ...]
     clocks: ClockSection | None
     read_latency: ReadLatencySection | None
-    read_latency: ReadLatencySection | None
     checks: tuple[Measurement, ...]
     attempts_total: int
     parts: tuple[PartRow, ...]
@@ -169,8 +167,6 @@ def gather(path: Path) -> Report:
     shown = {record for row in rows for record in (row.record, *row.masks)}
     read_latency = gather_read_latency(run.path, counting)
     shown |= set(read_latency.records) if read_latency else set()
-    read_latency = gather_read_latency(run.path, counting)
-    shown |= set(read_latency.records) if read_latency else set()
     rest = [m for m in counting if m not in latencies and m not in checks and m not in shown]
     judged = [m for m in counting if m not in checks]
     hashes = _hashes(run.path, found.measurements)
@@ -188,7 +184,6 @@ def gather(path: Path) -> Report:
         groups=tuple(groups),
         others=tuple(_by_quantity(rest)),
         clocks=clocks,
-        read_latency=read_latency,
         read_latency=read_latency,
         checks=tuple(checks),
         attempts_total=sum(m.quantity not in INSTRUMENT_CHECKS for m in found.measurements),

@@ -41,10 +41,6 @@ class ClockTimes:
     """Readings of each clock whose cost is measured."""
     latency_max_s: int
     """Of each of them: time after which fewer readings have to do."""
-    latency_reads: int
-    """Readings of each clock whose cost is measured."""
-    latency_max_s: int
-    """Of each of them: time after which fewer readings have to do."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +96,6 @@ def _clock_times(table: Fields | None) -> ClockTimes | None:
         loads=table.texts("loads", LOADS),
         networks=table.texts("networks", NETWORKS),
         alternations=table.integer("alternations", 0, 1000),
-        latency_reads=table.integer("latency_reads", 1, 10_000_000_000),
-        latency_max_s=table.integer("latency_max_s", 1, 3600),
         latency_reads=table.integer("latency_reads", 1, 10_000_000_000),
         latency_max_s=table.integer("latency_max_s", 1, 3600),
     )
