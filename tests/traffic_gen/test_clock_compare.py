@@ -264,6 +264,7 @@ def test_without_permission(bw_clock: Path) -> None:
             "precise extended basic auto",
         ),
         (["--device", "tai", "--reference", "realtime", "--phc-read", "basic"], "only for a pair of phc"),
+        (["--device", "tai", "--reference", "realtime", "--phc-read", "gettime"], "only for a pair of phc"),
         (["--device", "tai", "--reference", "realtime", "--iterations", "0"], "out of range"),
         (["--device", "tai", "--reference", "realtime", "--pause-max-us", "-1"], "out of range"),
         (["--device", "tai", "--reference", "realtime", "--gap-ms", "soon"], "not a number"),

@@ -24,8 +24,8 @@
 enum { TAI_UTC_DEFAULT_S = 37, FILTER_DEFAULT_NS = 1000 };
 
 static const char *const read_names[] = { "sequential", "bracketed", "filtered" };
-static const char *const phc_names[] = { "precise", "extended", "basic", "auto" };
-enum { PHC_AUTO = 3 };
+static const char *const phc_names[] = { "precise", "extended", "basic", "auto", "gettime" };
+enum { PHC_AUTO = 3, PHC_GETTIME = 4, PHC_NAMES = 5 };
 
 struct arguments {
 	const char *device, *reference, *read, *phc_read;
@@ -61,6 +61,8 @@ static int choose_phc_read(struct compare *compare, int wanted)
 	int err = -ENOTSUP;
 
 	compare->phc = device_is_phc || reference_is_phc ? COMPARE_PHC_GETTIME : COMPARE_PHC_NONE;
+	if (wanted == PHC_GETTIME && compare->phc == COMPARE_PHC_GETTIME)
+		return 0;
 	if (device_is_phc == reference_is_phc || !is_system_clock(other) || compare->options.read == COMPARE_SEQUENTIAL) {
 		if (wanted == PHC_AUTO)
 			return 0;
@@ -104,7 +106,7 @@ static int open_clock(struct source *source, const char *option, const char *tex
 static int prepare(struct compare *compare, const struct arguments *arguments)
 {
 	int read = choose("read", arguments->read, read_names, 3);
-	int phc_read = choose("phc-read", arguments->phc_read, phc_names, 4);
+	int phc_read = choose("phc-read", arguments->phc_read, phc_names, PHC_NAMES);
 	int code;
 
 	if (read < 0 || phc_read < 0)
@@ -261,7 +263,7 @@ int verb_compare(int argc, char **argv)
 		{ .name = "gap-ms", .kind = OPTION_INT, .target = &arguments.gap_ms, .min = 1, .max = 604800000,
 		  .argument = "N", .help = "longer times without a sample are gaps (default 1000)" },
 		{ .name = "phc-read", .kind = OPTION_TEXT, .target = &arguments.phc_read, .argument = "HOW",
-		  .help = "auto (default), precise, extended, basic" },
+		  .help = "auto (default), precise, extended, basic, gettime" },
 		{ .name = "cpu", .kind = OPTION_INT, .target = &arguments.cpu, .min = 0, .max = 1023, .argument = "N",
 		  .help = "CPU to measure on (default: any)" },
 		{ .name = "priority", .kind = OPTION_INT, .target = &arguments.priority, .min = 0, .max = 99,
