@@ -2,8 +2,9 @@
 """Evidence of a latency measurement: what is known of one subject, and the records that are made from it.
 
 A simulated bench shares its machine. A stream that has no verdict for no other reason than that the machine
-stood still is judged by a further replay, within the same run. Its first undisturbed attempt decides, a fail
-in any attempt stands, and every attempt stays in the run. Real hardware never gets a second attempt.
+stood still is judged by a further replay, within the same run; that lasts no longer than the samples of those
+streams need. A stream's first undisturbed attempt decides, a fail in any attempt stands, and every attempt
+stays in the run. Real hardware never gets a second attempt.
 """
 
 from __future__ import annotations
@@ -47,6 +48,9 @@ CORRECTED = ("two-way", FREE_RUN)
 """Clocks of a target whose stamps two-way transfer corrects; `SYNCHRONISED` are taken as they are."""
 CLOCK_WATCH_MARGIN_MS = 180_000
 """What a replay may take besides its own time: clocks measured before and after, tools started thrice."""
+AGAIN_MIN_MS = 15_000
+SPARE = 1.2
+"""A further replay has so many times the samples that are required."""
 EVIDENCE_FILES = (
     "plan.toml",
     "plan-consumer.toml",
@@ -136,6 +140,7 @@ class LatencyEvidence:
                 left = self.undecided()
                 if not left or len(self.attempts) >= self.profile.replay_attempts:
                     return
+                settings = settings.shortened(settings.warmup_ms, self._again_ms(pattern, left))
                 progress(f"the bench stood still: {len(left)} streams have no verdict; replaying once more")
 
     def take(self, found: ReplayAnswers, clock: ReplayClock | None = None) -> None:
@@ -239,6 +244,13 @@ class LatencyEvidence:
         with clock.watched(folder, settings.total_ms + CLOCK_WATCH_MARGIN_MS):
             found = replay.run()
         self.take(found, clock.measured(folder, found.lines_before, found.lines_after))
+
+    def _again_ms(self, pattern: Pattern, undecided: list[int]) -> int:
+        """Return how long a further replay counts: until the streams that it is for have their samples."""
+        n_required = required_samples(self.profile.excluded_miss_probability)
+        period_ns = max(stream.period_ns for stream in pattern.streams if stream.id in undecided)
+        wanted_ms = round(SPARE * n_required * period_ns / 1e6)
+        return min(self.profile.duration_ms, max(AGAIN_MIN_MS, wanted_ms))
 
     def _requirement(self, stream: int) -> Requirement:
         requirement = self.requirements.by_stream[stream]

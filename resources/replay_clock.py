@@ -161,7 +161,7 @@ def server_lines(
                 at_tai_ns=first.local_ns(begin_ns),
                 offset_ns=was_ns,
                 rate_ppb=line.rate_ppb - first.rate_ppb,
-                bound_ns=line.bound_ns + first.bound_ns,
+                bound_ns=0 if name == server else line.bound_ns + first.bound_ns,
                 residual_ns=abs(is_ns - said_ns),
             )
         )

@@ -109,17 +109,38 @@ def test_there_are_no_more_attempts_than_the_profile_allows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, second: Disturbance
 ) -> None:
     run, evidence = _run(tmp_path), _evidence(tmp_path)
-    coming = iter([STOOD_STILL, second, STOOD_STILL, STOOD_STILL])
+    coming = iter([STOOD_STILL, second, *[STOOD_STILL] * 8])
+    lasted_ms: list[int] = []
 
-    def attempt(*_arguments: object) -> None:
+    def attempt(_pattern: object, settings: ReplaySettings, *_others: object) -> None:
+        lasted_ms.append(settings.duration_ms)
         _add(evidence, run, next(coming))
 
     monkeypatch.setattr(evidence, "_attempt", attempt)
     said: list[str] = []
     pattern = ROOT / "traffic-gen" / "patterns" / "daq12.toml"
     evidence.replay(load_pattern(pattern), ReplaySettings(pattern), said.append)
-    assert len(evidence.attempts) == (2 if second is QUIET else 3)
+    assert len(evidence.attempts) == (2 if second is QUIET else 5)
     assert len(said) == len(evidence.attempts) - 1
+    assert lasted_ms[0] == 60_000
+    assert set(lasted_ms[1:]) == {15_000}  # stream 33 comes ten times a second, 99 samples are asked for
+
+
+def test_a_further_replay_lasts_until_the_slowest_undecided_stream_has_its_samples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, evidence = _run(tmp_path), _evidence(tmp_path)
+    coming = iter([NOT_QUIET, QUIET])
+    lasted_ms: list[int] = []
+
+    def attempt(_pattern: object, settings: ReplaySettings, *_others: object) -> None:
+        lasted_ms.append(settings.duration_ms)
+        _add(evidence, run, next(coming))
+
+    monkeypatch.setattr(evidence, "_attempt", attempt)
+    pattern = ROOT / "traffic-gen" / "patterns" / "daq12.toml"
+    evidence.replay(load_pattern(pattern), ReplaySettings(pattern), lambda _line: None)
+    assert lasted_ms == [60_000, 59_400]  # 1.2 x 99 samples, 500 ms apart
 
 
 def test_nothing_is_judged_before_it_was_replayed(tmp_path: Path) -> None:
