@@ -14,7 +14,7 @@ from reports.paper_table import DATA, table_rows
 from reports.plots import figure_exceedance
 from reports.read_latency import FOLDER, HOST, READINGS, TARGET, ReadCost, Reading, load_cost, load_readings
 from reports.read_latency_verdict import QUANTITY
-from reports.record import Measurement
+from reports.record import Measurement, Number
 
 TABLE = DATA / "intra-process-table1.csv"
 DRAWN = ("tsc", "realtime-coarse", "realtime", "timecard")
@@ -55,22 +55,42 @@ class ReadRow:
 
 
 @dataclass(frozen=True)
-class ReadLatencySection:
-    """All that the page says of what reading a clock costs.
+class ReadPlace:
+    """What holds for all readings on host or target, and their distributions as SVG.
 
     Attributes:
-        not_told_apart: Of `host` and `target`, why interrupted readings could not be told apart.
-        clocksources: What each kernel keeps its own time with.
-        figures: Title and SVG of the distributions.
+        title: The machine in words.
+        pair_ns: What two readings of the processor's counter cost: smallest and largest median.
+        clocksource: What the kernel keeps its own time with; empty: it does not say.
+        not_told_apart: Why interrupted readings could not be told apart; empty: they were.
+        figure: Empty where nothing can be drawn.
     """
 
-    target: str
-    load: str
+    title: str
     rows: tuple[ReadRow, ...]
-    not_told_apart: dict[str, str]
-    clocksources: dict[str, str]
+    pair_ns: tuple[Number, Number] | None
+    clocksource: str
+    not_told_apart: str
+    figure: str
+
+
+@dataclass(frozen=True)
+class ReadLatencySection:
+    """All that the page says of what reading a clock costs."""
+
+    load: str
+    places: tuple[ReadPlace, ...]
     problems: tuple[str, ...]
-    figures: tuple[tuple[str, str], ...]
+
+    @property
+    def rows(self) -> tuple[ReadRow, ...]:
+        """Return all clocks, the host's first."""
+        return tuple(row for place in self.places for row in place.rows)
+
+    @property
+    def told_apart(self) -> bool:
+        """Say whether interrupted readings were told apart anywhere."""
+        return any(row.cost is not None and row.cost.interrupted is not None for row in self.rows)
 
     @property
     def records(self) -> tuple[Measurement, ...]:
@@ -110,7 +130,7 @@ def gather_read_latency(folder: Path, records: Sequence[Measurement]) -> ReadLat
     try:
         found = load_readings(place)
     except RecordError as error:
-        return ReadLatencySection("", "", (), {}, {}, (str(error),), ())
+        return ReadLatencySection("", (), (str(error),))
     paper = paper_reads()
     rows: list[ReadRow] = []
     problems: list[str] = []
@@ -121,19 +141,23 @@ def gather_read_latency(folder: Path, records: Sequence[Measurement]) -> ReadLat
             cost = None
             problems.append(f"{place.relative_to(folder).as_posix()}/{error}")
         rows.append(ReadRow(reading, cost, _judged(reading, records), paper.get(reading.clock)))
-    costs = [(row.reading.place, row.cost) for row in rows if row.cost is not None]
-    return ReadLatencySection(
-        target=found.target,
-        load=found.load,
+    places = tuple(
+        _place(title, at, [row for row in rows if row.reading.place == at])
+        for at, title in ((HOST, "Host"), (TARGET, f"Target {found.target}"))
+    )
+    return ReadLatencySection(found.load, places, tuple(problems))
+
+
+def _place(title: str, place: str, rows: Sequence[ReadRow]) -> ReadPlace:
+    costs = [row.cost for row in rows if row.cost is not None]
+    pairs_ns = [cost.pair_cost_ns for cost in costs]
+    return ReadPlace(
+        title=title,
         rows=tuple(rows),
-        not_told_apart={at: cost.interrupted_reason for at, cost in costs if cost.interrupted_reason},
-        clocksources={at: cost.clocksource for at, cost in costs if cost.clocksource},
-        problems=tuple(problems),
-        figures=tuple(
-            (title, figure)
-            for at, title in ((HOST, "host"), (TARGET, found.target))
-            if (figure := _figure(at, rows))
-        ),
+        pair_ns=(min(pairs_ns), max(pairs_ns)) if pairs_ns else None,
+        clocksource=next((cost.clocksource for cost in costs), ""),
+        not_told_apart=next((cost.interrupted_reason for cost in costs if cost.interrupted_reason), ""),
+        figure=_figure(place, rows),
     )
 
 
@@ -150,7 +174,7 @@ def _figure(place: str, rows: Sequence[ReadRow]) -> str:
         (row.reading.clock, row.cost.undisturbed)
         for name in DRAWN
         for row in rows
-        if row.reading.clock == name and row.reading.place == place and row.cost and row.cost.undisturbed.n
+        if row.reading.clock == name and row.cost is not None and row.cost.undisturbed.n
     ]
     try:
         return figure_exceedance(f"read-latency-{place}", shown, "time of one reading") if shown else ""

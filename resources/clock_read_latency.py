@@ -94,6 +94,7 @@ def _read(
     done = bench.node(node).run(argv, timeout_s=max_s + STARTING_S, check=False)
     said = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.exit_code}"]
     reason = said[0].removeprefix("bw-clock latency: ").removeprefix("--clock: ")
+    reason = reason.removeprefix(f"--phc-read: {command.options[-1] if command.options else ''}: ")
     if done.exit_code == NO_CAPABILITY:
         return replace(reading, not_offered=reason)
     if done.exit_code not in (0, INVALID):

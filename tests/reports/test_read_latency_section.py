@@ -72,10 +72,12 @@ def test_shows_every_clock_with_verdict_paper_and_figures(tmp_path: Path) -> Non
     assert [row.paper is not None for row in section.rows] == [True, True, False, False]
     assert report.others == ()
     assert report.counts["pass"] == 1
-    assert set(section.not_told_apart) == {"host", "target"}
+    assert {place.not_told_apart for place in section.places} == {NOT_COUNTED}
+    assert not section.told_apart
     page = render(run.path)
     for text in (
         "What reading a clock costs", "CLOCK_REALTIME", "not offered: no such device", NOT_COUNTED,
+        "Interrupted readings are among them",
         "not measured: the timecard cannot be calibrated", "counter_pair", "4.44", "read-latency-target",
     ):  # fmt: skip
         assert text in page
@@ -88,10 +90,13 @@ def test_tells_how_many_were_interrupted(tmp_path: Path) -> None:
     run.close()
     section = gather_read_latency(run.path, [])
     assert section is not None
-    assert section.not_told_apart == {}
+    assert {place.not_told_apart for place in section.places} == {""}
+    assert section.told_apart
     assert section.rows[0].cost is not None
     assert section.rows[0].cost.interrupted == 1
-    assert "interrupted readings are among them" not in render(run.path)
+    page = render(run.path)
+    assert "Interrupted readings are among them" not in page
+    assert '<th class="n">Interrupted</th>' in page
 
 
 def test_fewer_readings_than_asked_for_are_marked(tmp_path: Path) -> None:
@@ -101,7 +106,7 @@ def test_fewer_readings_than_asked_for_are_marked(tmp_path: Path) -> None:
     section = gather_read_latency(run.path, [])
     assert section is not None
     assert [row.fewer for row in section.rows] == [True, True, False, False]
-    assert "of 1000</span>" in render(run.path)
+    assert "of 1\u202f000</span>" in render(run.path)
 
 
 def test_a_damaged_answer_is_told_and_the_rest_is_shown(tmp_path: Path) -> None:

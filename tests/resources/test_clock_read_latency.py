@@ -126,7 +126,7 @@ def test_what_machine_or_driver_do_not_offer_is_listed(spec: BenchSpec, tmp_path
     readings, _ = _measure(spec, tmp_path, {"precise": (3, "", refusal), "card": (3, "", lost)})
     precise = _of(readings, TARGET, "phc-precise")
     assert (precise.file, precise.failed) == ("", "")
-    assert precise.not_offered == "--phc-read: precise: this PHC or kernel does not offer it"
+    assert precise.not_offered == "this PHC or kernel does not offer it"
     assert _of(readings, TARGET, "timecard").not_offered == 'clock "card": no shared page'
     assert _of(readings, TARGET, "phc-basic").file == "target-phc-basic.ndjson"
 
