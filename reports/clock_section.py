@@ -26,6 +26,7 @@ from reports.clock_plots import (
 )
 from reports.clock_series import ClockSeries, Stretch
 from reports.clock_trial import MASK, TRIAL, ClockTrial, load_trial
+from reports.disturbance_section import DISTURBANCE_KINDS, DisturbanceRow, gather_disturbances
 from reports.errors import RecordError, ReportError
 from reports.holdover import measured_holdover
 from reports.mask import load_mask
@@ -52,6 +53,7 @@ KINDS = {
     "holdover": "holdover",
     "load": "under load",
     "asymmetry": "asymmetric path",
+    **DISTURBANCE_KINDS,
 }
 
 
@@ -102,6 +104,7 @@ class ClockSection:
     kernel_stamps: SpreadRatio | None
     """Spread of `ntp-user`, which stamps in user space, over that of `chrony`, for which kernels stamp."""
     table: tuple[SyncComparison, ...]
+    disturbances: tuple[DisturbanceRow, ...]
     problems: tuple[str, ...]
     figures: ClockFigures
 
@@ -144,9 +147,13 @@ def gather_clocks(folder: Path, records: Sequence[Measurement]) -> ClockSection 
                 masks=tuple(masked.get(f"{place}/{TRIAL}", ())),
             )
         )
-    if not rows and not problems:
+    disturbances, damaged = gather_disturbances(folder / "evidence" / FOLDER)
+    problems += [text for text in damaged if text not in problems]
+    if not rows and not problems and not disturbances:
         return None
-    return ClockSection(tuple(rows), _kernel_stamps(rows), _table(rows), tuple(problems), _figures(rows))
+    return ClockSection(
+        tuple(rows), _kernel_stamps(rows), _table(rows), tuple(disturbances), tuple(problems), _figures(rows)
+    )
 
 
 def _kernel_stamps(rows: Sequence[ClockRow]) -> SpreadRatio | None:

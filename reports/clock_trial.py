@@ -16,7 +16,7 @@ from pathlib import Path
 
 from reports.answers import WitnessResult, last_result, witness_result
 from reports.clock_answers import ClockCompare, read_clock_compare
-from reports.codec import from_json, to_json
+from reports.codec import from_json, omit_none, to_json
 from reports.durable import replace_file
 from reports.errors import RecordError
 from reports.record import Number
@@ -33,10 +33,15 @@ PHC_READS = ("basic", "extended", "precise")
 
 @dataclass(frozen=True)
 class Lock:
-    """When the servo counted as locked, and by which criterion."""
+    """When the servo counted as locked, and by which criterion.
+
+    Attributes:
+        bound_s: It may have been earlier by so much: the time between two looks at its log.
+    """
 
     after_s: Number
     criterion: str
+    bound_s: Number | None = omit_none()  # noqa: RUF009 - it returns a field
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,11 @@ TAI_UTC_S = 37
 TX_TIMESTAMP_TIMEOUT_MS = 100
 """An emulated machine may take long to hand a transmit stamp back; ptp4l gives a port up that has none."""
 
+LEADER = {"daemon": "ptp4l", "priority1": "100", "clock_identity": "000000.0000.000000"}
+"""The grandmaster; this identity lets ptp4l make one of its card's address (ptp4l(8), clockIdentity)."""
+STANDBY = {"daemon": "ptp4l-standby", "priority1": "110", "clock_identity": "020000.fffe.000002"}
+"""A second grandmaster on the same machine: locally administered identity, and the worse priority."""
+
 PHC_STEPS_MS = 10
 """QEMU's igb jumps when its frequency is set: its PHC wanders by steps, of half a microsecond at most."""
 
@@ -79,7 +84,9 @@ def server_files(folder: Path, stack: StackSpec, settings: ClockSettings, place:
     if stack.name in ("chrony", "ntp-user"):
         files["chrony-server.conf"] = _filled(folder / "chrony-server.conf", values)
     elif stack.name in PTP_STACKS:
-        files["ptp4l-server.conf"] = _filled(folder / "ptp4l-server.conf", values)
+        files["ptp4l-server.conf"] = _filled(folder / "ptp4l-server.conf", values | LEADER)
+        if settings.standby:
+            files["ptp4l-standby.conf"] = _filled(folder / "ptp4l-server.conf", values | STANDBY)
     if settings.server_wander is not None:
         files |= _wander(folder, settings.server_wander, "")
     return files

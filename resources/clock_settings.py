@@ -51,6 +51,7 @@ class ClockSettings:
         phc_offset_s: phc2sys: UTC less the PHC's time; None: the PHC shows TAI.
         hardware_stamps: chrony: let the cards stamp at both ends (`hwtimestamp`).
         ptp_domain: PTP domain number.
+        standby: PTP: a second grandmaster on the time server, of lower priority, serves the same clock.
     """
 
     sync_interval_s: float | None = None
@@ -60,6 +61,7 @@ class ClockSettings:
     phc_offset_s: int | None = None
     hardware_stamps: bool = False
     ptp_domain: int = 0
+    standby: bool = False
 
     def effective(self, stack: StackSpec) -> ClockSettings:
         """Return these settings with the sync interval that the stack will really have.

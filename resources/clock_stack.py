@@ -30,6 +30,7 @@ from reports.units import NS_PER_S
 from resources.clock_config import Place, client_files, server_files
 from resources.clock_lock import (
     SERVO_LOGS,
+    RateGoal,
     ServoLog,
     failed_chrony_tests,
     farthest_offset_ns,
@@ -37,7 +38,7 @@ from resources.clock_lock import (
     why_not_locked,
 )
 from resources.clock_role import ClockRole, Daemon
-from resources.clock_settings import FREE_RUN, PHC_STACKS, PTP_STACKS, ClockSettings, load_stack
+from resources.clock_settings import FREE_RUN, PHC_STACKS, PTP_STACKS, ClockSettings, LockRule, load_stack
 
 Progress = Callable[[str], None]
 
@@ -49,6 +50,8 @@ KEEP_LOOK_S = 10.0
 STALE_INTERVALS = 8
 """A server that missed so many synchronisations in a row has vanished (RFC 5905's reach register)."""
 STALE_MIN_S = 10.0
+LEADERS = ("chronyd", "ptp4l")
+"""Daemons that serve the time, and end when the time server vanishes; a standby is none of them."""
 TOOLS = {"ntp-user": ("bw-ntp-user",), "phc2sys": ("bw-wander",)}
 """Native tools that a stack needs on the target, besides bw-setclock."""
 
@@ -194,13 +197,14 @@ class ClockStack:
 
     # -- watching
 
-    def wait_locked(self, deadline_s: float) -> Lock:
+    def wait_locked(self, deadline_s: float, goal: RateGoal | None = None) -> Lock:
         """Return once the servo has locked, by the rule of `clock_stacks.toml`.
 
         Called again on a running stack, it counts only what the servo has said since this call.
 
         Args:
             deadline_s: From now on.
+            goal: What the servo that steers the system's clock has to have found besides.
 
         Raises:
             MeasurementError: It did not lock in time, a daemon died, or the server is too far off.
@@ -213,17 +217,23 @@ class ClockStack:
         end_s = time.monotonic() + deadline_s
         first = {log.file: self._client.count_lines(log.file) + 1 if self._waited else 1 for log in logs}
         self._waited = True
+        looked_s = began_s
         for look in count():
+            looked_before_s, looked_s = looked_s, time.monotonic()
             texts = {log.file: self._client.lines(log.file, first[log.file]) for log in logs}
             for log in logs:
                 self._require_plausible(texts[log.file], log)
-            if all(is_locked(texts[log.file], log, rule) for log in logs):
-                return Lock(round(time.monotonic() - began_s, 1), rule.text())
+            goals = {log.file: goal if log is logs[-1] else None for log in logs}
+            if all(is_locked(texts[log.file], log, rule, goals[log.file]) for log in logs):
+                now_s = time.monotonic()
+                criterion = rule.text() if goal is None else f"{rule.text()}, {goal.text()}"
+                return Lock(round(now_s - began_s, 1), criterion, round(now_s - looked_before_s, 1))
             late = time.monotonic() > end_s
             if late or look % LOOKS_A_CHECK == 0:
                 self.require_running()
             if late:
                 why = "; ".join(why_not_locked(texts[log.file], log, rule) for log in logs)
+                why += "" if goal is None else f", {goal.text()}"
                 why += self._rejected()
                 raise MeasurementError(f"{self.name}: not locked within {deadline_s:g} s: {why}")
             time.sleep(LOOK_S)
@@ -263,6 +273,16 @@ class ClockStack:
                     f" vanished{self._rejected()}"
                 )
             time.sleep(LOOK_S)
+
+    @property
+    def lock_rule(self) -> LockRule | None:
+        """Return when its servo counts as locked; None: it has none."""
+        return self._spec.lock
+
+    def servo_text(self) -> str:
+        """Return all that the servo which steers the system's clock has said; empty: there is none."""
+        logs = SERVO_LOGS[self.name]
+        return self._client.lines(logs[-1].file) if logs else ""
 
     def keep_running(self, duration_s: float) -> None:
         """Let the stack run for a while and watch its daemons.
@@ -344,7 +364,7 @@ class ClockStack:
             daemons += self._client.daemons()
         if self._server is not None:
             found = self._server.daemons()
-            daemons += [one for one in found if one.name == "bw-wander"] if self._server_held else found
+            daemons += [one for one in found if not (self._server_held and one.name in LEADERS)]
         return daemons
 
     def _observations(self, log: ServoLog) -> list[int]:

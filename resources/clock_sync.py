@@ -19,9 +19,11 @@ import numpy as np
 from hw.bench import TargetSpec, TimeServerSpec
 from hw.errors import CapabilityError, ConfigError
 from hw.session import Bench
+from reports.clock_disturbance import Disturbance, Event, write_disturbance
 from reports.clock_logs import ServoSeries
 from reports.clock_section import servo_of
 from reports.clock_trial import PHC_READS, ClockTrial, Lock, Servo, Timecard, TrialFacts, write_trial
+from reports.units import NS_PER_S
 from resources.capture import capture_file, median_transit_ns, start_capture
 from resources.clock_requirements import ClockRequirement
 from resources.clock_settings import BASE_PPB_MAX, WALK_PPB_PER_SQRT_S, ClockSettings
@@ -215,25 +217,33 @@ class ClockLab:
             settings = TrialSettings(self.times.holdover_s, two_way=False)
             return self.measured(stack, facts, settings, folder)
 
-    def lock_times(self, requirement: ClockRequirement, step_ns: int) -> list[Lock]:
-        """Step the target's clock and measure the time to lock, as often as the profile says.
+    def relock(self, requirement: ClockRequirement, step_ns: int) -> Path:
+        """Step the target's clock, start the stack and wait for its lock, as often as the profile says.
+
+        Returns:
+            The folder with the times to lock (`disturbance.json`).
 
         Raises:
             MeasurementError: It did not lock again in time.
         """
-        locks: list[Lock] = []
         folder = self.folder / f"{requirement.clock}-relock"
         node = self.bench.node(self.target.node)
+        events: list[Event] = []
         for number in range(self.times.relocks):
-            node.run(["bw-setclock", "--step-ns", str(step_ns if number % 2 else -step_ns)])
+            size_ns = step_ns if number % 2 else -step_ns
+            node.run(["bw-setclock", "--step-ns", str(size_ns)])
             with self.running(requirement.clock, folder) as stack:
-                locks.append(stack.wait_locked(requirement.lock_within_s))
-        return locks
+                lock = stack.wait_locked(requirement.lock_within_s)
+            events.append(Event(f"clock put off by {size_ns / NS_PER_S:+g} s, stack started", 0, lock, ""))
+        write_disturbance(folder, Disturbance(requirement.clock, "relock", tuple(events)))
+        return folder
 
-    def running(self, clock: str, folder: Path, interval_s: float | None = None) -> ClockStack:
+    def running(
+        self, clock: str, folder: Path, interval_s: float | None = None, *, standby: bool = False
+    ) -> ClockStack:
         """Return a clock stack for the target, to be entered with `with`; its logs go to the folder."""
         self.progress(f"{clock}: starting on {self.target.node}")
-        settings = ClockSettings(sync_interval_s=interval_s)
+        settings = ClockSettings(sync_interval_s=interval_s, standby=standby)
         return ClockStack(self.bench, self.target, clock, settings, folder, self.progress)
 
     def facts(self, stack: ClockStack, kind: str, lock: Lock | None) -> TrialFacts:
@@ -254,10 +264,23 @@ class ClockLab:
         )
 
     def measured(
-        self, stack: ClockStack, facts: TrialFacts, settings: TrialSettings, folder: Path
+        self,
+        stack: ClockStack,
+        facts: TrialFacts,
+        settings: TrialSettings,
+        folder: Path,
+        during: Callable[[], None] | None = None,
     ) -> ClockTrial:
-        """Measure, make sure that the daemons lived through it, and add what the servo said meanwhile."""
-        trial = measure_trial(self.bench, self.target, facts, settings, folder)
+        """Measure, make sure that the daemons lived through it, and add what the servo said meanwhile.
+
+        Args:
+            stack: What runs on the target.
+            facts: What is known of the trial beforehand.
+            settings: How it is measured.
+            folder: Evidence goes here.
+            during: Called while it is measured: what disturbs the clock.
+        """
+        trial = measure_trial(self.bench, self.target, facts, settings, folder, during)
         stack.require_running()
         stack.fetch_logs()
         name, log_format = stack.servo_log

@@ -8,6 +8,7 @@ loops, 4.1.3).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -72,7 +73,12 @@ def timecard_of(target: TargetSpec) -> Timecard:
 
 
 def measure_trial(
-    bench: Bench, target: TargetSpec, facts: TrialFacts, settings: TrialSettings, folder: Path
+    bench: Bench,
+    target: TargetSpec,
+    facts: TrialFacts,
+    settings: TrialSettings,
+    folder: Path,
+    during: Callable[[], None] | None = None,
 ) -> ClockTrial:
     """Measure a target's clock against its timecard and write the evidence.
 
@@ -82,6 +88,7 @@ def measure_trial(
         facts: What is known of the trial beforehand; two-way transfer is filled in.
         settings: How long, and what else.
         folder: Evidence goes here.
+        during: Called while it is measured: what disturbs the clock. It may take longer than the measurement.
 
     Raises:
         BenchError: A tool did not start or end.
@@ -115,6 +122,8 @@ def measure_trial(
             except MeasurementError as error:
                 # The other two witnesses do not need the third; that it is missing is said.
                 facts = replace(facts, remarks=(*facts.remarks, f"two-way transfer: {error}"))
+        if during is not None:
+            during()
         for job in jobs.values():
             code = job.wait(settings.duration_s + 30.0)
             job.fetch()

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from shutil import copyfile
 
 from robot.api import logger
@@ -13,7 +14,8 @@ from robot.libraries.BuiltIn import BuiltIn
 
 from hw.errors import MeasurementError
 from reports import Conditions, Evidence, Limit, Measurement, Subject, current_run
-from reports.clock_trial import FILTERED, MASK, SEQUENTIAL, TRIAL, WITNESS, ClockTrial
+from reports.clock_disturbance import lock_time_measurement, step_measurement
+from reports.clock_trial import FILTERED, MASK, SEQUENTIAL, TRIAL, WITNESS, ClockTrial, Lock
 from reports.mask_verdict import MASKED_KINDS, is_masked, mask_measurements, unset_mask_measurements
 from reports.record_context import Context
 from reports.sampling import required_samples
@@ -32,26 +34,45 @@ class ClockJudge:
         self._lab = lab
 
     @contextmanager
-    def unset_on_error(self, requirement: ClockRequirement, phase: str) -> Generator[None, None, None]:
-        """Leave a record of a clock that could not be measured: what has no value is not forgotten."""
+    def unset_on_error(
+        self, requirement: ClockRequirement, phase: str, *, offset: bool = True, locks: bool = False
+    ) -> Generator[None, None, None]:
+        """Leave records of a clock that could not be measured: what has no value is not forgotten.
+
+        Args:
+            requirement: On the clock.
+            phase: What was measured.
+            offset: Leave one of the offset.
+            locks: Leave one of the time to lock.
+        """
         try:
             yield
         except MeasurementError as error:
-            lab = self._lab
-            subject = Subject(lab.bench.spec.name, lab.target.kind, clock=requirement.clock)
-            context = self._context(subject, Conditions(lab.profile.name, phase), ())
+            conditions = Conditions(self._lab.profile.name, phase)
+            context = self._context(self._subject(requirement.clock), conditions, ())
             limit, n_required = self._limit(requirement)
-            records = [unset_measurement(requirement.id, limit, n_required, str(error), context)]
-            if requirement.mask is not None and phase in MASKED_KINDS:
+            records: list[Measurement] = []
+            if offset:
+                records.append(unset_measurement(requirement.id, limit, n_required, str(error), context))
+            if locks:
+                deadline = _deadline(requirement)
+                records.append(lock_time_measurement([], requirement.id, deadline, 1, context, str(error)))
+            if offset and requirement.mask is not None and phase in MASKED_KINDS:
                 wanted = requirement.mask.range
                 records += unset_mask_measurements(wanted, requirement.id, n_required, str(error), context)
             for record in records:
                 current_run().append(record)
             raise
 
-    def judge(self, trials: list[ClockTrial], requirement: ClockRequirement) -> None:
-        """Write a record for each trial; raise AssertionError unless all of them pass."""
-        records: list[Measurement] = []
+    def judge(
+        self,
+        trials: Sequence[ClockTrial],
+        requirement: ClockRequirement,
+        others: Sequence[Measurement] = (),
+    ) -> None:
+        """Write a record for each trial, and other records; raise AssertionError unless all of them pass."""
+        records = list(others)
+        self._write(records)
         for trial in trials:
             records += self._records(trial, requirement)
         left = [record for record in records if record.outcome != "pass"]
@@ -62,25 +83,63 @@ class ClockJudge:
                 )
             )
 
-    def _records(self, trial: ClockTrial, requirement: ClockRequirement) -> list[Measurement]:
-        run = current_run()
-        lab = self._lab
-        names = (TRIAL, FILTERED, SEQUENTIAL, WITNESS)
+    def lock_record(
+        self,
+        locks: Sequence[Lock],
+        requirement: ClockRequirement,
+        n_required: int,
+        conditions: Conditions,
+        files: Sequence[Path],
+    ) -> Measurement:
+        """Return the record of the longest time to lock.
+
+        Args:
+            locks: All of them, under the same conditions.
+            requirement: Says by when.
+            n_required: Locks that were to be seen.
+            conditions: See `conditions_of`.
+            files: What they were read from.
+        """
+        context = self._context(self._subject(requirement.clock), conditions, self._evidence(files))
+        return lock_time_measurement(locks, requirement.id, _deadline(requirement), n_required, context)
+
+    def step_record(self, trial: ClockTrial, step_ns: int, requirement: ClockRequirement) -> Measurement:
+        """Return the record of the check that a step of this size is seen, and lets nothing pass."""
+        files = [trial.folder / name for name in (TRIAL, FILTERED)]
+        context = self._context(
+            self._subject(requirement.clock), self.conditions_of(trial), self._evidence(files)
+        )
+        limit, n_required = self._limit(requirement)
+        return step_measurement(trial, step_ns, limit, n_required, context)
+
+    def conditions_of(self, trial: ClockTrial) -> Conditions:
+        """Return the conditions of a trial, as its records say them."""
         facts = trial.facts
         phase = facts.kind if facts.interval_s is None else f"{facts.kind} {facts.interval_s:g} s"
-        subject = Subject(lab.bench.spec.name, lab.target.kind, clock=facts.clock)
-        conditions = Conditions(lab.profile.name, phase, facts.load, facts.impairment)
-        files = tuple(run.evidence(trial.folder / name) for name in names if (trial.folder / name).exists())
-        context = self._context(subject, conditions, files)
+        return Conditions(self._lab.profile.name, phase, facts.load, facts.impairment)
+
+    def _subject(self, clock: str) -> Subject:
+        return Subject(self._lab.bench.spec.name, self._lab.target.kind, clock=clock)
+
+    def _evidence(self, files: Sequence[Path]) -> tuple[Evidence, ...]:
+        return tuple(current_run().evidence(file) for file in files if file.exists())
+
+    def _write(self, records: Sequence[Measurement]) -> None:
+        for record in records:
+            current_run().append(record)
+            logger.info(f"{record.requirement}: {record.outcome}: {record.reason or 'within its limit'}")
+
+    def _records(self, trial: ClockTrial, requirement: ClockRequirement) -> list[Measurement]:
+        names = (TRIAL, FILTERED, SEQUENTIAL, WITNESS)
+        files = self._evidence([trial.folder / name for name in names])
+        context = self._context(self._subject(trial.facts.clock), self.conditions_of(trial), files)
         limit, n_required = self._limit(requirement)
         records = [sync_measurement(trial, requirement.id, limit, n_required, context)]
         witnesses = witness_measurement(trial, WITNESS_REQUIREMENT, context)
         if witnesses is not None:
             records.append(witnesses)
         records += self._mask_records(trial, requirement, n_required, context)
-        for record in records:
-            run.append(record)
-            logger.info(f"{record.requirement}: {record.outcome}: {record.reason or 'within its limit'}")
+        self._write(records)
         return records
 
     def _mask_records(
@@ -103,3 +162,7 @@ class ClockJudge:
         test = str(BuiltIn().get_variable_value("${TEST NAME}"))
         simulated = self._lab.bench.spec.simulated
         return Context(current_run().run_id, test, subject, conditions, simulated, evidence)
+
+
+def _deadline(requirement: ClockRequirement) -> Limit:
+    return Limit(requirement.lock_within_s, None, f"lock_within_s of {requirement.id}")

@@ -10,7 +10,9 @@ from robot.api import SkipExecution
 from robot.libraries.BuiltIn import BuiltIn
 
 from hw.errors import MeasurementError
-from reports import current_run
+from reports import Conditions, current_run
+from reports.clock_disturbance import DISTURBANCE, load_disturbance
+from reports.clock_trial import TRIAL
 from reports.path_shift import SHIFT_PAIRS_MIN, path_shift
 from reports.units import format_value
 from resources.clock_networks import network_trials
@@ -41,17 +43,18 @@ class ClockSyncLibrary:
         self._lab: ClockLab | None = None
 
     @keyword
-    def start_clock_references(self, target: str, profile: str) -> None:
+    def start_clock_references(self, target: str, profile: str, folder: str = "") -> None:
         """Power the time server on, let its clock wander, and serve the timecards.
 
         Args:
             target: Name of the target under `benchwright.targets` of the bench file.
             profile: `ci`, `acceptance` or `soak`: how long each trial takes.
+            folder: Of the evidence, below `clock_sync`; empty: that one itself. Suites share none.
         """
         self._requirements = load_clock_requirements(self._path)
         library = bench_library()
-        folder = current_run().evidence_folder("clock_sync", "time-server").parent
-        lab = ClockLab(library.bench, library.target(target), load_profile(profile), folder, say)
+        place = current_run().evidence_folder("clock_sync", *([folder] if folder else []))
+        lab = ClockLab(library.bench, library.target(target), load_profile(profile), place, say)
         self._lab = lab.__enter__()
 
     @keyword
@@ -71,9 +74,12 @@ class ClockSyncLibrary:
             clock: `chrony`, `ntp-user`, `ptp-software`, `ptp-hardware`, `phc2sys`.
         """
         requirement = self.requirement(clock)
-        with self.judge.unset_on_error(requirement, "sync"):
+        with self.judge.unset_on_error(requirement, "sync", locks=True):
             trial = self.lab.locked_trial(requirement)
-        self.judge.judge([trial], requirement)
+        locks = [trial.facts.lock] if trial.facts.lock is not None else []
+        conditions = self.judge.conditions_of(trial)
+        lock = self.judge.lock_record(locks, requirement, 1, conditions, [trial.folder / TRIAL])
+        self.judge.judge([trial], requirement, [lock])
 
     @keyword
     def clock_should_stay_within_its_limit_at_each_interval(self, clock: str) -> None:
@@ -167,17 +173,24 @@ class ClockSyncLibrary:
 
     @keyword
     def clock_should_lock_again(self, clock: str, step: Nanoseconds) -> None:
-        """Step the target's clock to and fro; after each step the stack must lock before its deadline.
+        """Step the target's clock to and fro, start the stack after each step, and judge the times to lock.
 
         Args:
             clock: The stack.
             step: How far, with its unit.
         """
-        locks = self.lab.lock_times(self.requirement(clock), step.value_ns)
+        requirement = self.requirement(clock)
+        with self.judge.unset_on_error(requirement, "relock", offset=False, locks=True):
+            folder = self.lab.relock(requirement, step.value_ns)
+        locks = found.locks if (found := load_disturbance(folder)) is not None else []
         say(
             f"{clock}: locked {len(locks)} times, after "
             + ", ".join(f"{lock.after_s:.1f} s" for lock in locks)
         )
+        conditions = Conditions(self.lab.profile.name, "relock")
+        wanted = self.lab.times.relocks
+        record = self.judge.lock_record(locks, requirement, wanted, conditions, [folder / DISTURBANCE])
+        self.judge.judge([], requirement, [record])
 
     def requirement(self, clock: str) -> ClockRequirement:
         """Return the requirement on a clock stack."""

@@ -5,7 +5,7 @@
 # lies in /run/benchwright/clock/config already.
 #
 #   server.sh start STACK   as client.sh; phc2sys and free-run serve nothing
-#   server.sh hold          vanish: stop serving, the clock wanders on
+#   server.sh hold          vanish: stop serving, the clock wanders on; a standby grandmaster, where one is configured, serves on
 #   server.sh resume        serve again
 #   server.sh status, stop  as client.sh
 # shellcheck source=targets/linux-rt/clock/clock.sh
@@ -34,6 +34,8 @@ start_stack() { # STACK
         daemon_start_with bw-wander.arguments bw-wander bw-wander
     fi
     serve "$1"
+    # A second grandmaster with an identity of its own: both serve the same clock.
+    [ ! -e "$CONFIG/ptp4l-standby.conf" ] || daemon_start ptp4l-standby ptp4l -f "$CONFIG/ptp4l-standby.conf"
 }
 
 hold_stack() { # STACK
