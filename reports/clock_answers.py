@@ -63,6 +63,18 @@ class ClockCompare:
     reference_bound_ns: int | None
 
     @property
+    def tai_utc_s(self) -> int:
+        """Return TAI - UTC in s, as the machine that compared its clocks used it.
+
+        Raises:
+            RecordError: The answer does not say.
+        """
+        found = self.device.get("tai_utc_s")
+        if type(found) is not int:
+            raise RecordError(f"compare.device.tai_utc_s: must be an integer, found {found!r}")
+        return found
+
+    @property
     def extreme_ns(self) -> int | None:
         """Return the offset that is farthest from 0; None without a sample."""
         if self.offset.min_ns is None or self.offset.max_ns is None:
@@ -76,6 +88,9 @@ class ClockCompare:
             found.append("invalid result")
         if not self.complete:
             found.append("incomplete: the comparison ended early")
+        own_s, other_s = self.device.get("tai_utc_s"), self.reference.get("tai_utc_s")
+        if own_s is not None and other_s is not None and own_s != other_s:
+            found.append(f"TAI - UTC is {own_s} s on the target and {other_s} s at its reference")
         return found
 
 

@@ -36,17 +36,17 @@ from reports.spread import SpreadRatio, spread_ratio
 from reports.stability import Curve, mtie, tdev
 from reports.sync_offset import QUANTITY, sync_uncertainty, witness_difference_ns
 from reports.sync_table import SyncComparison, SyncRow, paper_rows, side_by_side
+from reports.tai_utc import TaiUtc, load_tai_utc
 
 FOLDER = "clock_sync"
 CURVES_MAX = 4
-TAI_UTC_S = 37
-LOG_READERS: dict[str, Callable[[str], ClockLog]] = {
-    "ptp4l": read_ptp4l,
-    "phc2sys": read_phc2sys,
-    "chrony-statistics": lambda text: read_chrony_statistics(text, TAI_UTC_S),
-    "bw-ntp-user": read_ntp_user,
+LOG_READERS: dict[str, Callable[[str, int], ClockLog]] = {
+    "ptp4l": lambda text, _tai_utc_s: read_ptp4l(text),
+    "phc2sys": lambda text, _tai_utc_s: read_phc2sys(text),
+    "chrony-statistics": read_chrony_statistics,
+    "bw-ntp-user": lambda text, _tai_utc_s: read_ntp_user(text),
 }
-"""How the log of a servo is read, by its format as `trial.json` says it."""
+"""How the log of a servo is read, by its format as `trial.json` says it; with TAI - UTC in s."""
 KINDS = {
     "sync": "steady state",
     "interval": "sync interval",
@@ -107,6 +107,8 @@ class ClockSection:
     disturbances: tuple[DisturbanceRow, ...]
     problems: tuple[str, ...]
     figures: ClockFigures
+    tai_utc: TaiUtc | None
+    """What the kernels of the nodes said of TAI - UTC before anything was measured."""
 
 
 def gather_clocks(folder: Path, records: Sequence[Measurement]) -> ClockSection | None:
@@ -147,12 +149,23 @@ def gather_clocks(folder: Path, records: Sequence[Measurement]) -> ClockSection 
                 masks=tuple(masked.get(f"{place}/{TRIAL}", ())),
             )
         )
+    tai_utc = None
+    try:
+        tai_utc = load_tai_utc(folder / "evidence" / FOLDER)
+    except RecordError as error:
+        problems.append(str(error))
     disturbances, damaged = gather_disturbances(folder / "evidence" / FOLDER)
     problems += [text for text in damaged if text not in problems]
     if not rows and not problems and not disturbances:
         return None
     return ClockSection(
-        tuple(rows), _kernel_stamps(rows), _table(rows), tuple(disturbances), tuple(problems), _figures(rows)
+        rows=tuple(rows),
+        kernel_stamps=_kernel_stamps(rows),
+        table=_table(rows),
+        disturbances=tuple(disturbances),
+        problems=tuple(problems),
+        figures=_figures(rows),
+        tai_utc=tai_utc,
     )
 
 
@@ -193,7 +206,8 @@ def servo_of(trial: ClockTrial) -> ServoSeries | None:
     path = trial.folder / facts.servo_log
     if not facts.servo_log or facts.servo_format not in LOG_READERS or not path.is_file():
         return None
-    found = LOG_READERS[facts.servo_format](path.read_text(encoding="utf-8", errors="replace")).series
+    text = path.read_text(encoding="utf-8", errors="replace")
+    found = LOG_READERS[facts.servo_format](text, trial.tai_utc_s).series
     return max(found, key=lambda series: len(series.time_ns), default=None)
 
 

@@ -113,6 +113,8 @@ class ClockTrial:
     witness: WitnessResult | None
     phc_reads: dict[str, ClockCompare]
     """Of a PHC as reference: the answer of each way of reading it."""
+    tai_utc_s: int
+    """TAI - UTC in s, as the target used it while it was measured."""
 
 
 def phc_read_file(way: str) -> str:
@@ -141,10 +143,11 @@ def load_trial(folder: Path) -> ClockTrial:
     if facts.schema != SCHEMA:
         raise RecordError(f"{TRIAL}.schema: must be {SCHEMA}, found {facts.schema!r}")
     sequential, witness = folder / SEQUENTIAL, folder / WITNESS
+    filtered = read_clock_compare(folder / FILTERED)
     return ClockTrial(
         folder=folder,
         facts=facts,
-        filtered=read_clock_compare(folder / FILTERED),
+        filtered=filtered,
         sequential=read_clock_compare(sequential) if sequential.exists() else None,
         witness=witness_result(last_result(witness)) if witness.exists() else None,
         phc_reads={
@@ -152,4 +155,5 @@ def load_trial(folder: Path) -> ClockTrial:
             for way in PHC_READS
             if (folder / phc_read_file(way)).exists()
         },
+        tai_utc_s=filtered.tai_utc_s,
     )

@@ -11,10 +11,10 @@ from pathlib import Path
 from string import Template
 
 from hw.errors import ConfigError
+from reports.tai_utc import TAI_UTC_S
 from resources.clock_settings import PTP_STACKS, ClockSettings, StackSpec, Wander, log2_interval
 
 REMOTE_RUN = "/run/benchwright/clock"
-TAI_UTC_S = 37
 TX_TIMESTAMP_TIMEOUT_MS = 100
 """An emulated machine may take long to hand a transmit stamp back; ptp4l gives a port up that has none."""
 
@@ -36,12 +36,14 @@ class Place:
         interface: The role's own test interface.
         phc: The target's PTP hardware clock; empty: none.
         simulated: Whether the bench is a virtual one.
+        tai_utc_s: TAI - UTC that its nodes use.
     """
 
     server: str
     interface: str
     phc: str
     simulated: bool
+    tai_utc_s: int = TAI_UTC_S
 
 
 def client_files(folder: Path, stack: StackSpec, settings: ClockSettings, place: Place) -> dict[str, str]:
@@ -71,7 +73,7 @@ def client_files(folder: Path, stack: StackSpec, settings: ClockSettings, place:
         files["phc2sys.arguments"] = _filled(folder / "phc2sys.arguments", values)
         files["phc"] = place.phc + "\n"
         if place.simulated:
-            files["phc-preset"] = f"{TAI_UTC_S}\n"
+            files["phc-preset"] = f"{place.tai_utc_s}\n"
             if settings.phc_wander is not None:
                 files |= _wander(folder, settings.phc_wander, f"--phc {place.phc} --steps-ms {PHC_STEPS_MS}")
     return files
@@ -106,7 +108,8 @@ def _values(stack: StackSpec, settings: ClockSettings, place: Place) -> dict[str
         "domain": str(settings.ptp_domain),
         "tx_timestamp_timeout_ms": str(TX_TIMESTAMP_TIMEOUT_MS),
         "phc_clock": place.phc,
-        "phc_offset_s": str(-TAI_UTC_S if settings.phc_offset_s is None else settings.phc_offset_s),
+        "tai_utc_s": str(place.tai_utc_s),
+        "phc_offset_s": str(-place.tai_utc_s if settings.phc_offset_s is None else settings.phc_offset_s),
     }
     if interval_s > 0:
         values["poll"] = values["log_sync_interval"] = str(log2_interval(interval_s))

@@ -21,7 +21,6 @@ from reports.clock_logs import (
     read_phc2sys,
     read_ptp4l,
 )
-from resources.clock_config import TAI_UTC_S
 from resources.clock_settings import LockRule
 
 
@@ -46,7 +45,8 @@ class ServoLog:
 
 
 def _tracking(text: str) -> ClockLog:
-    return read_chrony_tracking(text, TAI_UTC_S)
+    """Read chronyd's log; its times stay UTC: a lock asks for offsets and for their order."""
+    return read_chrony_tracking(text, tai_utc_s=0)
 
 
 _PTP4L = ServoLog("ptp4l", "ptp4l.log", read_ptp4l, ("s2", "s3"), ("ptp4l.log", "ptp4l"))

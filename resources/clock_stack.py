@@ -26,6 +26,7 @@ from hw.errors import BenchError, CapabilityError, MeasurementError
 from hw.protocols import Node
 from hw.provisioning import TARGETS
 from reports.clock_trial import Lock
+from reports.tai_utc import TaiUtc
 from reports.units import NS_PER_S
 from resources.clock_config import Place, client_files, server_files
 from resources.clock_lock import (
@@ -39,6 +40,7 @@ from resources.clock_lock import (
 )
 from resources.clock_role import ClockRole, Daemon
 from resources.clock_settings import FREE_RUN, PHC_STACKS, PTP_STACKS, ClockSettings, LockRule, load_stack
+from resources.tai_utc import agreed_s, read_tai_utc
 
 Progress = Callable[[str], None]
 
@@ -161,19 +163,20 @@ class ClockStack:
 
         Raises:
             MeasurementError: A node lacks something (a PHC, a program, a permission); the text says what.
-            BenchError: A node cannot be reached, or what an earlier run has left cannot be put back.
+            BenchError: A node cannot be reached, what an earlier run has left cannot be put back, or target
+                and time server do not have the same TAI - UTC.
         """
         self._held = self._server_held = self._waited = False
+        server = self._bench.spec.time_server
+        tai_utc_s = self._tai_utc_s()
         if self._server is not None:
-            server = self._bench.spec.time_server
             assert server is not None
-            self._bench.tool(server.node, "bw-setclock")
             self._bench.tool(server.node, "bw-wander")
-            files = server_files(self._templates, self._spec, self.settings, self._place(server.interface))
-            self._server.start(self.name, files)
-        for tool in ("bw-setclock", *TOOLS.get(self.name, ())):
+            place = self._place(server.interface, tai_utc_s)
+            self._server.start(self.name, server_files(self._templates, self._spec, self.settings, place))
+        for tool in TOOLS.get(self.name, ()):
             self._bench.tool(self._target.node, tool)
-        place = self._place(self._target.test_interface)
+        place = self._place(self._target.test_interface, tai_utc_s)
         files = client_files(self._templates, self._spec, self.settings, place)
         self._client.start(self.name, files)
         self._started_s = time.monotonic()
@@ -348,13 +351,24 @@ class ClockStack:
 
     # -- inside
 
-    def _place(self, interface: str) -> Place:
+    def _tai_utc_s(self) -> int:
+        """Return TAI - UTC of target and time server; what a killed run has left there is put back first."""
+        server = self._bench.spec.time_server
+        nodes = [self._target.node, *([] if server is None else [server.node])]
+        found = TaiUtc(tuple(read_tai_utc(self._bench, node) for node in nodes))
+        if found.agreed_s is None:
+            self.stop()
+            found = TaiUtc(tuple(read_tai_utc(self._bench, node) for node in nodes))
+        return agreed_s(found)
+
+    def _place(self, interface: str, tai_utc_s: int) -> Place:
         server = self._bench.spec.time_server
         return Place(
             server="" if server is None else server.address,
             interface=interface,
             phc=self._target.ptp_clock,
             simulated=self._bench.spec.simulated,
+            tai_utc_s=tai_utc_s,
         )
 
     def _daemons(self) -> list[Daemon]:

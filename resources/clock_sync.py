@@ -32,6 +32,7 @@ from resources.clock_trial import TrialSettings, measure_trial, timecard_of
 from resources.competing_load import competing_load
 from resources.jobs import READY_S, end_and_fetch, end_job
 from resources.profiles import ClockTimes, Profile
+from resources.tai_utc import common_tai_utc_s
 from resources.timecard import serve_timecards
 
 Progress = Callable[[str], None]
@@ -84,6 +85,7 @@ class ClockLab:
         folder.mkdir(parents=True, exist_ok=True)
         try:
             self.bench.power_on([self.target.node, self.server.node])
+            common_tai_utc_s(self.bench, [self.target.node, self.server.node], self.folder)
             if self.bench.timecard_page(self.server.node) is not None:
                 argv = [self.bench.tool(self.server.node, "bw-wander"), "--base-ppb-max", str(BASE_PPB_MAX)]
                 argv += ["--walk-ppb-per-sqrt-s", str(WALK_PPB_PER_SQRT_S)]

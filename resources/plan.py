@@ -10,6 +10,7 @@ from pathlib import Path
 
 from hw.bench import BenchSpec, TargetSpec
 from hw.errors import CapabilityError
+from reports.tai_utc import TAI_UTC_S
 from resources.clock_lines import ClockLine
 
 BASE_PORT = 20000
@@ -26,7 +27,7 @@ class ReplaySettings:
     grace_ms: int = 2000
     spin_us: int = 0
     correction: str = "two-way"
-    tai_utc_s: int = 37
+    tai_utc_s: int = TAI_UTC_S
     only_producers: tuple[int, ...] = ()
     """Producers that take part; empty: all of the pattern."""
     synchronised_to: str = ""

@@ -25,6 +25,7 @@ from resources.clock_lines import ClockLine, last_result, measure_clock_lines, s
 from resources.jobs import READY_S, end_job
 from resources.pattern import Pattern
 from resources.plan import ReplaySettings, new_nonce, write_plan
+from resources.tai_utc import common_tai_utc_s
 from resources.witness import start_witness
 
 Progress = Callable[[str], None]
@@ -114,6 +115,8 @@ class Replay:
         numbers = self.settings.only_producers or self.pattern.producers
         nodes = sorted({spec.producers[number].node for number in numbers if number in spec.producers})
         self.bench.power_on([self.target.node, *nodes])
+        agreed_s = common_tai_utc_s(self.bench, [self.target.node, *nodes], self.folder)
+        self.settings = replace(self.settings, tai_utc_s=agreed_s)
         clocks = sorted({spec.nodes[node].clock for node in nodes})
         own_clock = spec.nodes[self.target.node].clock
         wanted = {*clocks, own_clock, self.settings.synchronised_to}
@@ -323,9 +326,12 @@ class Replay:
         for job in started.captures:
             job.stop()
             job.wait(10.0)
-        if recv is not None and recv["tai_utc_s"] != self.settings.tai_utc_s:
-            planned_s = self.settings.tai_utc_s
-            faults.append(f"TAI - UTC is {recv['tai_utc_s']} s on the target and {planned_s} s in the plan")
+        planned_s = self.settings.tai_utc_s
+        for where, result in (("the target", recv), *sends.items()):
+            if result is not None and result["tai_utc_s"] != planned_s:
+                faults.append(
+                    f"TAI - UTC is {result['tai_utc_s']} s on {where} and {planned_s} s in the plan"
+                )
         if recv is None or any(result is None for result in sends.values()):
             text = "; ".join(dict.fromkeys(str(problem) for problem in problems))
             if any(isinstance(problem, BenchError) for problem in problems):

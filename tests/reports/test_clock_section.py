@@ -7,7 +7,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from reports.clock_section import gather_clocks
+from reports.clock_section import gather_clocks, servo_of
 from reports.clock_trial import FILTERED, MASK, SEQUENTIAL, TRIAL, load_trial, write_trial
 from reports.mask import load_mask, mask_file
 from reports.mask_verdict import MaskRange, mask_measurements
@@ -16,8 +16,12 @@ from reports.page_model import gather
 from reports.record import Conditions
 from reports.record_context import Context
 from reports.run_folder import RunFolder
+from reports.tai_utc import TAI_UTC, NodeTaiUtc, write_tai_utc
+from reports.units import NS_PER_S
 from tests.reports.clock_run import SUBJECT, add_clock_trial
 from tests.reports.sample_clock import compare_answer, write_clock_trial
+
+GOLDEN = Path(__file__).parent / "golden"
 
 
 def _run(tmp_path: Path) -> RunFolder:
@@ -87,6 +91,37 @@ def test_masks_stand_beside_the_trial(tmp_path: Path) -> None:
     for text in ("Against masks", "MTIE against the mask ITU-T G.8272 PRTC-A", "judged at", "clause"):
         assert text in page
     assert render(run.path) == page
+
+
+def test_tai_is_shown_as_each_node_has_it(tmp_path: Path) -> None:
+    run = _run(tmp_path)
+    add_clock_trial(run, compare_answer())
+    folder = run.evidence_folder("clock_sync")
+    write_tai_utc(folder, [NodeTaiUtc("target", 37), NodeTaiUtc("switch", 0)])
+    run.close()
+    page = render(run.path)
+    assert "target 37 s, switch 37 s (its kernel does not know)" in page
+    (folder / TAI_UTC).write_text('{"nodes":[')
+    clocks = gather_clocks(run.path, [])
+    assert clocks is not None
+    assert any(TAI_UTC in problem for problem in clocks.problems)
+
+
+def test_the_servos_log_is_read_with_the_targets_tai(tmp_path: Path) -> None:
+    run = _run(tmp_path)
+    times: list[int] = []
+    for tai_utc_s in (37, 38):
+        folder = run.evidence_folder("clock_sync", f"tai-{tai_utc_s}")
+        write_clock_trial(folder, compare_answer(device={"name": "realtime", "tai_utc_s": tai_utc_s}))
+        (folder / "statistics.log").write_text((GOLDEN / "chrony-statistics.log").read_text())
+        facts = replace(
+            load_trial(folder).facts, servo_log="statistics.log", servo_format="chrony-statistics"
+        )
+        write_trial(folder, facts)
+        servo = servo_of(load_trial(folder))
+        assert servo is not None
+        times.append(int(servo.time_ns[0]))
+    assert times[1] - times[0] == NS_PER_S
 
 
 def test_a_damaged_trial_is_told_and_the_rest_is_shown(tmp_path: Path) -> None:

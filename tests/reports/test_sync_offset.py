@@ -19,7 +19,7 @@ from reports.sync_offset import (
     witness_difference_ns,
     witness_measurement,
 )
-from tests.reports.sample_clock import START_TAI_NS, compare_answer, write_clock_trial
+from tests.reports.sample_clock import SECOND_NS, START_TAI_NS, compare_answer, write_clock_trial
 
 LIMIT = Limit(40_000, -40_000, "paper on control loops, 4.5.1")
 CONTEXT = Context("run", "test", Subject("virtual", "linux-rt", clock="chrony"), Conditions("ci"), True, ())
@@ -77,6 +77,21 @@ def test_never_passes_on_a_doubtful_answer(tmp_path: Path, change: dict[str, Any
     outcome, said = _outcome(tmp_path, compare_answer(**change))
     assert outcome == "inconclusive"
     assert reason in said
+
+
+def test_never_judged_where_tai_is_not_the_same(tmp_path: Path) -> None:
+    """A second between the two is no error of the clock, whatever the limit."""
+    answer = compare_answer(mean_ns=SECOND_NS, reference={"name": "card", "kind": "card", "tai_utc_s": 36})
+    outcome, said = _outcome(tmp_path, answer)
+    assert outcome == "inconclusive"
+    assert "TAI - UTC is 37 s on the target and 36 s at its reference" in said
+
+
+@pytest.mark.parametrize("device", [{"name": "realtime"}, {"name": "realtime", "tai_utc_s": "37"}])
+def test_an_answer_has_to_say_tai(tmp_path: Path, device: dict[str, Any]) -> None:
+    write_clock_trial(tmp_path, compare_answer(device=device))
+    with pytest.raises(RecordError, match=r"compare\.device\.tai_utc_s"):
+        load_trial(tmp_path)
 
 
 def test_too_few_samples(tmp_path: Path) -> None:

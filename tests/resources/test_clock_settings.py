@@ -117,6 +117,16 @@ def test_each_role_gets_its_files(stack: str, client: set[str], server: set[str]
     assert (set(found[0]), set(found[1])) == (client, server)
 
 
+def test_the_nodes_own_tai_is_what_stacks_are_told() -> None:
+    place = Place("10.77.0.50", "test0", "/dev/ptp0", simulated=True, tai_utc_s=38)
+    client, server = _files("ptp-software", ClockSettings(), place)
+    for text in (client["ptp4l-client.conf"], server["ptp4l-server.conf"]):
+        assert [line.split() for line in text.splitlines() if "utc_offset" in line] == [["utc_offset", "38"]]
+    client, _ = _files("phc2sys", ClockSettings(), place)
+    assert client["phc-preset"] == "38\n"
+    assert "-O -38" in client["phc2sys.arguments"]
+
+
 def test_phc_of_a_real_machine_is_neither_set_nor_made_to_wander() -> None:
     client, _ = _files(
         "phc2sys", ClockSettings(), Place("10.10.0.50", "enp3s0", "/dev/ptp0", simulated=False)

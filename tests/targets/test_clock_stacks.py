@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from hw.bench import TargetSpec
-from hw.errors import MeasurementError
+from hw.errors import BenchError, MeasurementError
 from hw.provisioning import Provisioner
 from resources.clock_config import REMOTE_RUN, Place, client_files
 from resources.clock_lock import SERVO_LOGS, failed_chrony_tests, is_locked
@@ -307,6 +307,24 @@ def test_killed_run_is_undone_by_the_next_provisioning(
         assert kernel(lab, target.node)["frequency_ppb"] == TARGET_ERROR.frequency_ppb
     finally:
         node.run(["rm", "-rf", "/run/systemd", f"{TOOLS}/systemctl"])
+
+
+def test_nodes_with_another_tai_are_refused_unless_a_killed_run_has_left_it(
+    lab: ClockLab, target: TargetSpec, tmp_path: Path
+) -> None:
+    """Seconds between two kernels' TAI would be seconds between stamps, however well the clocks agree."""
+    node = lab.node(target.node)
+    node.run(["bw-setclock", "--tai-utc-s", "36"])
+    try:
+        with pytest.raises(BenchError, match=f"TAI - UTC is not the same on every node: {target.node} 36 s"):
+            stack_of(lab, target, "free-run", tmp_path).start()
+        node.run(["bw-setclock", "--tai-utc-s", "37"])
+        stack_of(lab, target, "free-run", tmp_path).start()  # this run is killed
+        node.run(["bw-setclock", "--tai-utc-s", "12"])
+        with stack_of(lab, target, "free-run", tmp_path):
+            assert kernel(lab, target.node)["tai_utc_s"] == 37
+    finally:
+        node.run(["bw-setclock", "--tai-utc-s", "37"])
 
 
 def test_wander_is_taken_back_when_its_program_is_killed(
