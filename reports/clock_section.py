@@ -31,6 +31,7 @@ from reports.errors import RecordError, ReportError
 from reports.holdover import measured_holdover
 from reports.mask import load_mask
 from reports.mask_verdict import MASK_QUANTITIES
+from reports.phc_read_table import PhcReadRow, phc_read_rows
 from reports.record import Measurement
 from reports.spread import SpreadRatio, spread_ratio
 from reports.stability import Curve, mtie, tdev
@@ -69,6 +70,11 @@ class ClockRow:
     """Reference - two-way transfer, and what their bounds allow, in ns."""
     masks: tuple[Measurement, ...] = ()
     """What a mask made of it: one record for each quantity that the mask limits."""
+
+    @property
+    def phc_reads(self) -> tuple[PhcReadRow, ...]:
+        """Return the offsets by each way of reading the PHC that the clock follows; none without one."""
+        return phc_read_rows(self.trial, servo_of(self.trial)) if self.trial.phc_reads else ()
 
     @property
     def title(self) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from reports.clock_section import gather_clocks, servo_of
-from reports.clock_trial import FILTERED, MASK, SEQUENTIAL, TRIAL, load_trial, write_trial
+from reports.clock_trial import FILTERED, MASK, SEQUENTIAL, TRIAL, load_trial, phc_read_file, write_trial
 from reports.mask import load_mask, mask_file
 from reports.mask_verdict import MaskRange, mask_measurements
 from reports.page import render
@@ -122,6 +122,23 @@ def test_the_servos_log_is_read_with_the_targets_tai(tmp_path: Path) -> None:
         assert servo is not None
         times.append(int(servo.time_ns[0]))
     assert times[1] - times[0] == NS_PER_S
+
+
+def test_a_phc_by_each_way_of_reading_it(tmp_path: Path) -> None:
+    run = _run(tmp_path)
+    folder = run.evidence_folder("clock_sync", "phc2sys")
+    write_clock_trial(folder, compare_answer())
+    (folder / phc_read_file("basic")).write_text(json.dumps(compare_answer(phc_read="basic")) + "\n")
+    run.close()
+    page = render(run.path)
+    for text in (
+        "the same card by each way",
+        "says nothing of this time",
+        "not offered by this card",
+        "721 ns",
+    ):
+        assert text in page
+    assert "88 ns" in page
 
 
 def test_a_damaged_trial_is_told_and_the_rest_is_shown(tmp_path: Path) -> None:
