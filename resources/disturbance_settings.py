@@ -38,8 +38,9 @@ class DisturbanceSettings:
         step_share: Step of the target's clock, as a share of the limit on its offset.
         disturbed_s: Length of a trial that a change of the oscillator or of the grandmaster falls into.
         repeats: How often it is made and taken back.
+        stacks: Clock stacks whose oscillator and time are changed.
         impaired_s: Length of a trial over an impaired path.
-        stacks: Clock stacks that are disturbed.
+        impaired: Clock stacks whose path is impaired.
     """
 
     oscillator_ppb: int
@@ -47,8 +48,9 @@ class DisturbanceSettings:
     path: PathImpairment
     disturbed_s: int
     repeats: int
-    impaired_s: int
     stacks: tuple[str, ...]
+    impaired_s: int
+    impaired: tuple[str, ...]
 
 
 def load_disturbances(profile: str, simulated: bool, path: Path = DISTURBANCES_FILE) -> DisturbanceSettings:
@@ -85,8 +87,9 @@ def load_disturbances(profile: str, simulated: bool, path: Path = DISTURBANCES_F
         ),
         disturbed_s=times.integer("disturbed_s", 1, 86_400),
         repeats=times.integer("repeats", 1, 1000),
-        impaired_s=times.integer("impaired_s", 1, 86_400),
         stacks=times.texts("stacks", DISTURBED_STACKS),
+        impaired_s=times.integer("impaired_s", 1, 86_400),
+        impaired=times.texts("impaired", DISTURBED_STACKS),
     )
     size.text("oscillator_source")
     size.text("path_source")

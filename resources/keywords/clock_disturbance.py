@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from robot.api import SkipExecution
 
 from reports.clock_disturbance import DISTURBANCE, Disturbance
@@ -37,7 +39,7 @@ class ClockDisturbanceLibrary:
         Args:
             clock: `chrony`, `ptp-software`; skipped where the profile disturbs it not.
         """
-        requirement = self._disturbed(clock)
+        requirement = self._chosen(clock, self.disturber.settings.stacks)
         with clock_library().judge.unset_on_error(requirement, "oscillator", locks=True):
             trial, done = self.disturber.oscillator_trial(requirement)
         self._judge(trial, done, requirement, 2 * self.disturber.settings.repeats)
@@ -52,7 +54,7 @@ class ClockDisturbanceLibrary:
         Args:
             clock: `chrony`, `ptp-software`; skipped where the profile disturbs it not.
         """
-        requirement = self._disturbed(clock)
+        requirement = self._chosen(clock, self.disturber.settings.stacks)
         judge = clock_library().judge
         with judge.unset_on_error(requirement, "step", offset=False, locks=True):
             trial, done, step_ns = self.disturber.step_trial(requirement)
@@ -78,7 +80,7 @@ class ClockDisturbanceLibrary:
         Args:
             clock: `chrony`, `ptp-software`; skipped where the profile disturbs it not.
         """
-        requirement = self._disturbed(clock)
+        requirement = self._chosen(clock, self.disturber.settings.impaired)
         with clock_library().judge.unset_on_error(requirement, "impaired", locks=True):
             trial, done = self.disturber.impaired_trial(requirement)
         self._judge(trial, done, requirement, 1)
@@ -99,9 +101,9 @@ class ClockDisturbanceLibrary:
             self._disturber = ClockDisturber(lab, settings)
         return self._disturber
 
-    def _disturbed(self, clock: str) -> ClockRequirement:
-        if clock not in self.disturber.settings.stacks:
-            raise SkipExecution(f"profile {self.disturber.lab.profile.name} does not disturb {clock}")
+    def _chosen(self, clock: str, stacks: Sequence[str]) -> ClockRequirement:
+        if clock not in stacks:
+            raise SkipExecution(f"profile {self.disturber.lab.profile.name} does not disturb {clock} so")
         return clock_library().requirement(clock)
 
     def _judge(
