@@ -16,8 +16,14 @@ from reports.sampling import binomial_cdf, miss_probability_upper_95, quantile_r
 
 
 def exact_cdf(k: int, n: int, p: Fraction) -> Fraction:
-    """Return P(B <= k) by summing the binomial in rational numbers."""
-    return sum((math.comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(k + 1)), Fraction(0))
+    """Return P(B <= k) by summing the binomial in whole numbers, over the common denominator."""
+    hit, miss = p.numerator, p.denominator - p.numerator
+    hits, misses = [1], [1]
+    for _ in range(n):
+        hits.append(hits[-1] * hit)
+        misses.append(misses[-1] * miss)
+    total = sum(math.comb(n, i) * hits[i] * misses[n - i] for i in range(k + 1))
+    return Fraction(total, p.denominator**n)
 
 
 @pytest.mark.parametrize(("probability", "samples"), [(0.03, 99), (0.001, 2995), (0.05, 59), (0.01, 299)])
