@@ -3,7 +3,7 @@
 
 A servo sets the frequency of the kernel's clock again within a second: to set another one would be undone
 before it is seen. So the oscillator is changed beneath it: `bw-wander --steps-ms` steps the clock every 20 ms
-by what the change amounts to meanwhile (2 us at 100 ppm), whatever frequency the servo sets. The time server,
+by what the change amounts to meanwhile (4 us at 200 ppm), whatever frequency the servo sets. The time server,
 and the reference in the target, which follows it, are left alone.
 """
 
@@ -113,7 +113,7 @@ class ClockDisturber:
                     done_s = log.now_s()
                     log.add(f"{what}, taken back", begun_s, done_s, stack.wait_locked(deadline_s, goal))
 
-            return self._disturbed(stack, lock, "oscillator", self.settings.disturbed_s, folder, disturb)
+            return self._disturbed(stack, lock, "oscillator", self.settings.oscillator_s, folder, disturb)
 
     def step_trial(self, requirement: ClockRequirement) -> tuple[ClockTrial, Disturbance, int]:
         """Step the target's clock ahead while it is measured.
@@ -172,7 +172,7 @@ class ClockDisturber:
                         log.add(what, begun_s, done_s + LOOK_S, lock, found)
 
             folder = self._folder(requirement, "grandmaster")
-            return self._disturbed(stack, lock, "grandmaster", self.settings.disturbed_s, folder, disturb)
+            return self._disturbed(stack, lock, "grandmaster", self.settings.grandmaster_s, folder, disturb)
 
     def impaired_trial(self, requirement: ClockRequirement) -> tuple[ClockTrial, Disturbance]:
         """Measure over a path that delays, scatters and loses what the time server sends; then mend it.

@@ -36,7 +36,8 @@ class DisturbanceSettings:
     Attributes:
         oscillator_ppb: Change of the frequency of the target's oscillator.
         step_share: Step of the target's clock, as a share of the limit on its offset.
-        disturbed_s: Length of a trial that a change of the oscillator or of the grandmaster falls into.
+        oscillator_s: Length of a trial that changes of the oscillator fall into.
+        grandmaster_s: Likewise, of the grandmaster.
         repeats: How often it is made and taken back.
         stacks: Clock stacks whose oscillator and time are changed.
         impaired_s: Length of a trial over an impaired path.
@@ -46,7 +47,8 @@ class DisturbanceSettings:
     oscillator_ppb: int
     step_share: float
     path: PathImpairment
-    disturbed_s: int
+    oscillator_s: int
+    grandmaster_s: int
     repeats: int
     stacks: tuple[str, ...]
     impaired_s: int
@@ -85,7 +87,8 @@ def load_disturbances(profile: str, simulated: bool, path: Path = DISTURBANCES_F
             jitter_us=jitter_us,
             loss_percent=size.number("path_loss_percent", 0.0, 50.0),
         ),
-        disturbed_s=times.integer("disturbed_s", 1, 86_400),
+        oscillator_s=times.integer("oscillator_s", 1, 86_400),
+        grandmaster_s=times.integer("grandmaster_s", 1, 86_400),
         repeats=times.integer("repeats", 1, 1000),
         stacks=times.texts("stacks", DISTURBED_STACKS),
         impaired_s=times.integer("impaired_s", 1, 86_400),
