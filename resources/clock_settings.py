@@ -51,6 +51,7 @@ class ClockSettings:
         phc_offset_s: phc2sys: UTC less the PHC's time; None: the PHC shows TAI.
         hardware_stamps: chrony: let the cards stamp at both ends (`hwtimestamp`).
         ptp_domain: PTP domain number.
+        server_address: Where the server is asked and answers; empty: its address in the bench file.
         standby: PTP: a second grandmaster on the time server, of lower priority, serves the same clock.
     """
 
@@ -61,6 +62,7 @@ class ClockSettings:
     phc_offset_s: int | None = None
     hardware_stamps: bool = False
     ptp_domain: int = 0
+    server_address: str = ""
     standby: bool = False
 
     def effective(self, stack: StackSpec) -> ClockSettings:

@@ -364,7 +364,7 @@ class ClockStack:
     def _place(self, interface: str, tai_utc_s: int) -> Place:
         server = self._bench.spec.time_server
         return Place(
-            server="" if server is None else server.address,
+            server=self.settings.server_address or ("" if server is None else server.address),
             interface=interface,
             phc=self._target.ptp_clock,
             simulated=self._bench.spec.simulated,
