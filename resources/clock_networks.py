@@ -63,7 +63,7 @@ def _trial_beside(
     lab: ClockLab, requirement: ClockRequirement, network: str, replay: Replay, folder: Path
 ) -> ClockTrial:
     """Measure while a replay counts; it has the responders of two-way transfer for itself meanwhile."""
-    settings = ClockSettings(server_address=_server_address(lab, requirement.clock, network))
+    settings = ClockSettings(server_address=server_address(lab, requirement.clock, network))
     with ClockStack(lab.bench, lab.target, requirement.clock, settings, folder, lab.progress) as stack:
         lock = stack.wait_locked(requirement.lock_within_s)
         facts = replace(lab.facts(stack, "pattern", lock), load=NETWORKS[network])
@@ -84,8 +84,12 @@ def _say_nothing(_line: str) -> None:
     """Take a replay's progress: of a load nobody wants to hear."""
 
 
-def _server_address(lab: ClockLab, clock: str, network: str) -> str:
-    """Return the time server's address on a network; empty: that of the bench file."""
+def server_address(lab: ClockLab, clock: str, network: str) -> str:
+    """Return the time server's address on a network; empty: that of the bench file.
+
+    Raises:
+        CapabilityError: The stack or the bench knows no other network.
+    """
     if network == "same":
         return ""
     if clock in PTP_STACKS or clock in PHC_STACKS:
