@@ -37,7 +37,7 @@ qualify: ## Qualify a target on a bench and write its report (PROFILE, BENCH, SU
 	@$(PYTHON) -m resources.qualify --profile "$(PROFILE)" --bench "$(BENCH)" --suite "$(SUITE)" --earlier $(EARLIER) -- $(ROBOT_OPTIONS) || code=$$?; \
 	[[ -z "$${QUALIFY_EXIT_FILE:-}" ]] || echo "$${code:-0}" >"$$QUALIFY_EXIT_FILE"; exit "$${code:-0}"
 
-test: ## Run the unit and simulated tests: native, with sanitizers, under Wine, Python
+test: ## Run the unit and simulated tests: native, with sanitizers, for ARM, under Wine, Python
 	@hw/host/setup.sh --dev
 	@tests/run.sh
 

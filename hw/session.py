@@ -54,6 +54,7 @@ class Bench:
         self.journal = journal
         self._nodes: dict[str, Node] = {}
         self._deployed: set[tuple[str, str]] = set()
+        self._machines: dict[str, str] = {}
         self._environment: Any = None
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True, mode=0o700)
@@ -109,9 +110,15 @@ class Bench:
             return str(local_tool(tool))
         remote = f"{REMOTE_TOOLS}/{tool}"
         if (node_name, tool) not in self._deployed:
-            node.put(local_tool(tool, static=True), remote)
+            node.put(local_tool(tool, self._machine(node_name)), remote)
             self._deployed.add((node_name, tool))
         return remote
+
+    def _machine(self, node_name: str) -> str:
+        """Return what kind of machine a node is, as it says itself; asked once."""
+        if node_name not in self._machines:
+            self._machines[node_name] = self.node(node_name).run(["uname", "-m"]).stdout.strip()
+        return self._machines[node_name]
 
     def impairment(self) -> Impairment:
         """Return the impairment of this bench.

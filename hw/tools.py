@@ -15,6 +15,8 @@ BUILD = ROOT / ".build"
 
 TOOL_FOLDERS = ("traffic-gen", "targets/linux-rt/src")
 """Folders, in the source tree as in each build's, whose programs are put on nodes."""
+BUILDS = {"x86_64": "static", "armv7l": "armhf"}
+"""Machine, as `uname -m` says on a node, → build whose programs run there, whatever its shared libraries."""
 NATIVE_TOOLS = ("bw-traffic", "bw-clock")
 PYTHON_TOOLS = ("labgrid", "scapy")
 PROGRAMS = {
@@ -39,17 +41,19 @@ def tool_versions() -> dict[str, str]:
     return versions
 
 
-def local_tool(name: str, static: bool = False) -> Path:
+def local_tool(name: str, machine: str = "") -> Path:
     """Return the path of a native tool.
 
     Args:
         name: `bw-traffic`, `bw-wander`, …
-        static: The build without shared libraries, which runs on any Linux of this machine's architecture.
+        machine: What `uname -m` says on the node that it is for; empty: for this machine.
 
     Raises:
-        CapabilityError: It has not been built.
+        CapabilityError: It has not been built, or nothing is built for such a machine.
     """
-    build = BUILD / ("static" if static else "linux")
+    if machine and machine not in BUILDS:
+        raise CapabilityError(f"{name}: not built for {machine}; there are: {', '.join(BUILDS)}")
+    build = BUILD / (BUILDS[machine] if machine else "linux")
     for folder in TOOL_FOLDERS:
         if (build / folder / name).exists():
             return build / folder / name

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The tests of `make test`: C code natively, with sanitizers and under Wine, then Python. The last line is pytest's.
+# The tests of `make test`: C code natively, with sanitizers, for ARM and under Wine, then Python. The last line is pytest's.
 #
 #   tests/run.sh [PYTEST ARGUMENTS]
 #
@@ -36,7 +36,10 @@ main() {
         test_native linux
         ASAN_OPTIONS=abort_on_error=1:detect_stack_use_after_return=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
             test_native asan --no-suite fuzz --timeout-multiplier 3
-        # Meson runs Windows programs by the exe_wrapper of the cross file.
+        # Meson runs programs of other machines by the exe_wrapper of their cross file.
+        if command -v qemu-arm >/dev/null; then
+            test_native armhf --no-suite fuzz --no-suite long --timeout-multiplier 5
+        fi
         if command -v wine64 >/dev/null; then
             test_native win --no-suite fuzz --timeout-multiplier 5
         fi

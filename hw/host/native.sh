@@ -5,6 +5,7 @@
 #
 #   linux   for this host: the virtual bench's producers, tests          .build/linux
 #   static  one file that runs on any x86-64 Linux target                .build/static
+#   armhf   the same for 32-bit ARM: Debian's armhf (armv7, hard float)   .build/armhf
 #   win     for Windows x86-64 targets, by mingw-w64                      .build/win
 #   asan    with AddressSanitizer and UndefinedBehaviorSanitizer: tests  .build/asan
 
@@ -14,6 +15,7 @@
 export WINEPREFIX=$PWD/$BUILD_DIR/wine WINEDEBUG=-all
 
 readonly MINGW_CROSS_FILE=traffic-gen/cross/x86_64-w64-mingw32.ini
+readonly ARMHF_CROSS_FILE=traffic-gen/cross/arm-linux-gnueabihf.ini
 
 # Set MESON_ARGUMENTS for variant $1.
 native_arguments() {
@@ -21,16 +23,17 @@ native_arguments() {
     case $1 in
         linux) ;;
         static) MESON_ARGUMENTS+=(-Dstatic=true) ;;
+        armhf) MESON_ARGUMENTS+=(--cross-file "$ARMHF_CROSS_FILE" -Dstatic=true) ;;
         win) MESON_ARGUMENTS+=(--cross-file "$MINGW_CROSS_FILE") ;;
         asan) MESON_ARGUMENTS+=("-Db_sanitize=address,undefined" -Db_lundef=false) ;;
-        *) die "$EXIT_BAD_INPUT" "native: unknown variant \"$1\"; allowed: linux static win asan" ;;
+        *) die "$EXIT_BAD_INPUT" "native: unknown variant \"$1\"; allowed: linux static armhf win asan" ;;
     esac
 }
 
 # Print what MESON_ARGUMENTS and compiler $1 stand for; a change of it makes the directory anew.
 native_key() {
     printf '%s ' "${MESON_ARGUMENTS[@]}" "$1" "$("$1" --version | head -n 1)" "$(meson --version)" \
-        "$(command -v wine64)"
+        "$(command -v wine64)" "$(command -v qemu-arm)"
 }
 
 # Bring variant $1 up to the sources, in .build/$1. Prints nothing where nothing has changed.
@@ -38,11 +41,12 @@ native_ensure_variant() {
     local variant=$1 directory=$BUILD_DIR/$1 compiler=gcc key
     local -a MESON_ARGUMENTS
     native_arguments "$variant"
-    if [[ $variant == win ]]; then
-        compiler=x86_64-w64-mingw32-gcc # named by the cross file; CC would mean the build machine's compiler
-    else
-        local -x CC=$compiler
-    fi
+    # A cross file names its compiler; CC would mean the build machine's.
+    case $variant in
+        win) compiler=x86_64-w64-mingw32-gcc ;;
+        armhf) compiler=arm-linux-gnueabihf-gcc ;;
+        *) local -x CC=$compiler ;;
+    esac
     key=$(native_key "$compiler")
     if [[ -f $directory/build.ninja ]] && stamp_matches "native-$variant" "$key"; then
         ninja -C "$directory" -n 2>/dev/null | grep -q 'no work to do' && return 0

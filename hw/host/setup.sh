@@ -37,5 +37,5 @@ flock -n 9 || {
 
 packages_ensure "$uses"
 python_ensure "$use"
-native_ensure linux static win
+native_ensure linux static armhf win
 printf '%-9s %s\n' setup "ready after $SECONDS s"

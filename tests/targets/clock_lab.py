@@ -83,7 +83,7 @@ class ClockLab:
         remote = f"{TOOLS}/{tool}"
         node = self.nodes[node_name]
         if node.run(["test", "-x", remote], check=False).exit_code:
-            node.put(local_tool(tool, static=True), remote)
+            node.put(local_tool(tool, "x86_64"), remote)
         return remote
 
 

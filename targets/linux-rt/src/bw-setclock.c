@@ -139,8 +139,8 @@ static int clock_print(void)
 
 	if (adjtimex(&tx) < 0)
 		return -errno;
-	printf("{\"frequency_ppb\":%.3f,\"tick_us\":%ld,\"tai_utc_s\":%d,\"status\":%d}\n",
-	       (double)tx.freq * 1000.0 / 65536.0, tx.tick, tx.tai, tx.status);
+	printf("{\"frequency_ppb\":%.3f,\"tick_us\":%lld,\"tai_utc_s\":%d,\"status\":%d}\n",
+	       (double)tx.freq * 1000.0 / 65536.0, (long long)tx.tick, tx.tai, tx.status);
 	return fflush(stdout) ? -errno : 0;
 }
 
