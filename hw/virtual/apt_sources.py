@@ -62,7 +62,7 @@ def read_host_sources(etc: Path = HOST_ETC) -> tuple[Source, ...]:
 
 
 def guest_sources(
-    suite: str, extra_suites: tuple[str, ...], sources: tuple[Source, ...]
+    suite: str, extra_suites: tuple[str, ...], sources: tuple[Source, ...], updates: bool = True
 ) -> tuple[Source, ...]:
     """Choose and complete the sources of a guest.
 
@@ -73,11 +73,12 @@ def guest_sources(
         suite: Debian's code name, such as `bookworm`.
         extra_suites: Further suites that must be there, such as `bookworm-backports`.
         sources: The host's sources.
+        updates: Whether the suite's updates and security updates are taken, too.
 
     Raises:
         CapabilityError: The host has no source for `suite`.
     """
-    wanted = (suite, f"{suite}-updates", f"{suite}-security", *extra_suites)
+    wanted = (suite, *((f"{suite}-updates", f"{suite}-security") if updates else ()), *extra_suites)
     chosen = [source for source in sources if source.suite in wanted and "main" in source.components]
     base = next((source for source in chosen if source.suite == suite), None)
     if base is None:

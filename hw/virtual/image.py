@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Get the image set of a guest role, from the cache or built: `python -m hw.virtual.image [ROLE]`.
+"""Get the image set of a guest role, from the cache or built.
+
+By hand: `python -m hw.virtual.image [ROLE] [--architecture NAME]`.
 
 Images are cached by the content of all that they are made from, below
 `${BENCHWRIGHT_CACHE:-~/.cache/benchwright}/images`. They are never changed: a guest's run configuration goes
@@ -25,6 +27,7 @@ from pathlib import Path
 from hw.errors import BenchError, BenchwrightError, ConfigError
 from hw.virtual import image_build, image_recipe
 from hw.virtual.image_build import BuildTree, Progress
+from hw.virtual.image_recipe import HOST_ARCHITECTURE
 
 UNUSED_MAX_S = 30 * 86_400
 _BUILD_PREFIX = ".build-"
@@ -37,6 +40,7 @@ class ImageSet:
     """What QEMU needs to start a guest of one role.
 
     Attributes:
+        architecture: Of the guest's processor, by Debian's name: `amd64` or `armhf`.
         role: `target`, `producer` or `impair`.
         kernel: For `-kernel`.
         initrd: The image's own; `-initrd` gets the file that `guest_config.write_run_config` makes from it.
@@ -47,6 +51,7 @@ class ImageSet:
         manifest: JSON file with the versions of all packages and kernels.
     """
 
+    architecture: str
     role: str
     kernel: Path
     initrd: Path
@@ -63,16 +68,16 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache" / "benchwright") / "images"
 
 
-def find(role: str) -> ImageSet | None:
+def find(role: str, architecture: str = HOST_ARCHITECTURE) -> ImageSet | None:
     """Return the cached image set of a role, or None where it has to be built.
 
     Raises:
-        ConfigError: There is no such role.
+        ConfigError: There is no such role or architecture.
     """
-    recipe = image_recipe.read_recipe()
+    recipe = image_recipe.recipe_of(architecture)
     if role not in recipe.roles:
         raise ConfigError(f"guest role: must be one of {', '.join(recipe.roles)}, found {role!r}")
-    digest = image_recipe.digest()
+    digest = image_recipe.digest(architecture)
     folder = cache_folder() / digest
     manifest = folder / image_build.MANIFEST_FILE
     if not manifest.is_file():
@@ -80,6 +85,7 @@ def find(role: str) -> ImageSet | None:
     kernel = recipe.roles[role]
     releases: dict[str, str] = json.loads(manifest.read_text(encoding="utf-8"))["kernels"]
     return ImageSet(
+        architecture=architecture,
         role=role,
         kernel=folder / f"vmlinuz-{kernel}",
         initrd=folder / f"initrd-{kernel}",
@@ -91,7 +97,9 @@ def find(role: str) -> ImageSet | None:
     )
 
 
-def build_or_get(role: str, progress: Progress | None = None) -> ImageSet:
+def build_or_get(
+    role: str, progress: Progress | None = None, architecture: str = HOST_ARCHITECTURE
+) -> ImageSet:
     """Return the image set of a role; build it first where the cache has none (about a minute).
 
     Any number of processes may call this at once: one builds, the others wait for it.
@@ -99,25 +107,26 @@ def build_or_get(role: str, progress: Progress | None = None) -> ImageSet:
     Args:
         role: `target`, `producer` or `impair`.
         progress: Gets one line a step; default: stderr.
+        architecture: Of the guest's processor, by Debian's name: `amd64` or `armhf`.
 
     Raises:
-        ConfigError: There is no such role, or the recipe is wrong.
+        ConfigError: There is no such role or architecture, or the recipe is wrong.
         CapabilityError: The machine lacks a program, root or an apt source.
         BenchError: A step of the build failed; names the log.
     """
     say = progress or _say_on_stderr
-    found = find(role)
+    found = find(role, architecture)
     if found is None:
         cache = cache_folder()
         cache.mkdir(parents=True, exist_ok=True)
         with _build_lock(cache, say):
-            found = find(role) or _build(role, cache, say)
+            found = find(role, architecture) or _build(role, architecture, cache, say)
     os.utime(found.manifest)  # its time says when the set was last used
     return found
 
 
 def prune(unused_max_s: float = UNUSED_MAX_S, progress: Progress | None = None) -> list[str]:
-    """Remove image sets that nobody has used for a while, except the current one.
+    """Remove image sets that nobody has used for a while, except the current ones.
 
     A guest that still runs from a removed set is not harmed: its files live until it ends.
 
@@ -138,11 +147,11 @@ def prune(unused_max_s: float = UNUSED_MAX_S, progress: Progress | None = None) 
 
 def _prune_locked(cache: Path, unused_max_s: float, say: Progress) -> list[str]:
     removed: list[str] = []
-    current = image_recipe.digest()
+    current = {image_recipe.digest(architecture) for architecture in image_recipe.RECIPES}
     now_s = time.time()
     for folder in sorted(cache.iterdir()):
         manifest = folder / image_build.MANIFEST_FILE
-        if folder.name == current or not manifest.is_file():
+        if folder.name in current or not manifest.is_file():
             continue
         unused_s = now_s - manifest.stat().st_mtime
         if unused_s >= unused_max_s:
@@ -153,14 +162,14 @@ def _prune_locked(cache: Path, unused_max_s: float, say: Progress) -> list[str]:
     return removed
 
 
-def _build(role: str, cache: Path, say: Progress) -> ImageSet:
+def _build(role: str, architecture: str, cache: Path, say: Progress) -> ImageSet:
     """Build under the lock: in a folder of its own, moved into place as a whole."""
-    image_build.require_programs()
+    image_build.require_programs(architecture)
     for stale in cache.glob(f"{_BUILD_PREFIX}*"):
         shutil.rmtree(stale)  # of a build that was killed: the lock is ours
     _prune_locked(cache, UNUSED_MAX_S, say)
     start_s = time.monotonic()
-    digest = image_recipe.digest()
+    digest = image_recipe.digest(architecture)
     scratch = Path(tempfile.mkdtemp(prefix=_BUILD_PREFIX, dir=cache))
     scratch.chmod(0o755)
     log = cache / _LOG_FILE
@@ -169,14 +178,14 @@ def _build(role: str, cache: Path, say: Progress) -> ImageSet:
         tree = BuildTree(output=scratch / "output", work=scratch / "work", log=log)
         tree.output.mkdir()
         tree.work.mkdir()
-        image_build.build(image_recipe.read_recipe(), tree, say)
-        if image_recipe.digest() != digest:
+        image_build.build(image_recipe.recipe_of(architecture), tree, say)
+        if image_recipe.digest(architecture) != digest:
             raise BenchError("building the guest image: its recipe changed meanwhile; start again")
         tree.output.rename(cache / digest)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     say(f"guest image: ready after {time.monotonic() - start_s:.0f} s ({digest[:12]}, log {log})")
-    found = find(role)
+    found = find(role, architecture)
     if found is None:
         raise BenchError(f"building the guest image: {cache / digest} has no manifest; see {log}")
     return found
@@ -201,13 +210,14 @@ def main() -> int:
     """Build or find the image set of a role and print where it is."""
     parser = argparse.ArgumentParser(prog="python -m hw.virtual.image", description=build_or_get.__doc__)
     parser.add_argument("role", nargs="?", default="target", help="target, producer or impair")
+    parser.add_argument("--architecture", default=HOST_ARCHITECTURE, help="amd64 or armhf")
     parser.add_argument("--prune", action="store_true", help="only remove image sets unused for 30 days")
     arguments = parser.parse_args()
     try:
         if arguments.prune:
             prune()
             return 0
-        image = build_or_get(arguments.role)
+        image = build_or_get(arguments.role, architecture=arguments.architecture)
     except BenchwrightError as error:
         print(f"benchwright: {error}", file=sys.stderr)
         return error.exit_code

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build the guests' image set from Debian packages: kernels, initramfs and one read-only root for all roles.
+"""Build a guests' image set from Debian packages: kernels, initramfs and one read-only root for all roles.
 
 Steps: mmdebstrap makes the root (no init system, no kernel package installed) and fetches kernels and
-busybox; the wanted modules are unpacked into the root; PID 1, bw-setclock and the other C programs are
-compiled statically; each kernel gets an initramfs of a shell and a few modules; mksquashfs packs the root
-uncompressed, because a guest that is emulated reads faster than it decompresses.
+busybox; of another processor's packages it only unpacks the files, because their installation scripts cannot
+run here (`hw.virtual.image_unpacked` does what is needed of their work); the wanted modules are unpacked into
+the root; PID 1, bw-setclock and the other C programs are compiled statically; each kernel gets an initramfs
+of a shell and a few modules; mksquashfs packs the root uncompressed, because a guest that is emulated reads
+faster than it decompresses.
 """
 
 from __future__ import annotations
@@ -18,10 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hw.errors import BenchError, CapabilityError
-from hw.virtual import apt_sources, cpio, kernel_modules
+from hw.virtual import apt_sources, cpio, image_unpacked, kernel_modules
 from hw.virtual.image_recipe import (
+    HOST_ARCHITECTURE,
     PROGRAMS,
-    RECIPE_FOLDER,
+    SCRIPT_FOLDER,
     SHARED_FOLDER,
     SHARED_SOURCES,
     SOURCE_FOLDER,
@@ -39,10 +42,13 @@ _PROGRAMS = {
     "mmdebstrap": "mmdebstrap",
     "mksquashfs": "squashfs-tools",
     "dpkg-deb": "dpkg",
-    "gcc": "gcc",
+    "depmod": "kmod",
     "apt-config": "apt",
 }
-_COMPILER_FLAGS = ("-std=gnu11", "-O2", "-static", "-Wall", "-Wextra", "-Wshadow", "-Wvla", "-Werror")
+_COMPILERS = {"amd64": "gcc", "armhf": "arm-linux-gnueabihf-gcc"}  # each the name of its Debian package, too
+# 64 bits of time and of file sizes, which 32-bit machines have only when asked.
+_COMPILER_FLAGS = ("-std=gnu11", "-O2", "-static", "-D_TIME_BITS=64", "-D_FILE_OFFSET_BITS=64")
+_COMPILER_WARNINGS = ("-Wall", "-Wextra", "-Wshadow", "-Wvla", "-Werror")
 _STEP_TIMEOUT_S = 900
 
 
@@ -71,22 +77,26 @@ class BuildTree:
         return self.work / "packages"
 
 
-def require_programs() -> None:
+def require_programs(architecture: str) -> None:
     """Check that this machine can build.
+
+    Args:
+        architecture: Debian's name of what the guests' processor is.
 
     Raises:
         CapabilityError: A program or the right is missing; says which and how to get it.
     """
-    missing = sorted(package for program, package in _PROGRAMS.items() if shutil.which(program) is None)
+    programs = {**_PROGRAMS, _COMPILERS[architecture]: _COMPILERS[architecture]}
+    missing = sorted(package for program, package in programs.items() if shutil.which(program) is None)
     if missing:
         raise CapabilityError(f"building the guest images needs the Debian packages {', '.join(missing)}")
     if os.geteuid() != 0:
         raise CapabilityError("building the guest images needs root: device nodes and a chroot are made")
-    architecture = subprocess.run(
-        ["dpkg", "--print-architecture"], check=True, capture_output=True, text=True
-    ).stdout.strip()
-    if architecture != "amd64":
-        raise CapabilityError(f"the guest images are for amd64; this machine is {architecture}")
+    own = subprocess.run(["dpkg", "--print-architecture"], check=True, capture_output=True, text=True)
+    if own.stdout.strip() != HOST_ARCHITECTURE:
+        raise CapabilityError(
+            f"the guest images are built on {HOST_ARCHITECTURE}; this machine is {own.stdout.strip()}"
+        )
 
 
 def build(recipe: Recipe, tree: BuildTree, progress: Progress) -> None:
@@ -101,10 +111,10 @@ def build(recipe: Recipe, tree: BuildTree, progress: Progress) -> None:
         CapabilityError: The host has no suitable apt source.
         BenchError: A program failed; names the log.
     """
-    progress("guest image: root and kernels from Debian packages …")
+    progress(f"guest image: {recipe.architecture} root and kernels from Debian packages …")
     _make_root(recipe, tree)
     progress("guest image: kernels, initramfs, tools …")
-    _compile_tools(tree)
+    _compile_tools(recipe, tree)
     kernels = {name: _install_kernel(recipe, kernel, tree) for name, kernel in recipe.kernels.items()}
     _install_files(tree)
     _write_manifest(recipe, kernels, tree)
@@ -135,17 +145,23 @@ def _run(tree: BuildTree, argv: Sequence[str], stdin: str | None = None) -> None
 
 
 def _make_root(recipe: Recipe, tree: BuildTree) -> None:
-    sources = apt_sources.guest_sources(recipe.suite, recipe.extra_suites, apt_sources.read_host_sources())
+    host = apt_sources.read_host_sources()
+    sources = apt_sources.guest_sources(recipe.suite, recipe.extra_suites, host, recipe.updates)
     tree.packages.mkdir()
     fetched = [f"{kernel.package}/{kernel.suite}" for kernel in recipe.kernels.values()]
     fetched.append(recipe.busybox_package)
-    fetch = f'sh "{RECIPE_FOLDER / "fetch-packages.sh"}" "{tree.packages}" {" ".join(fetched)}'
-    argv = ["mmdebstrap", "--variant=essential", "--mode=root", "--format=directory"]
+    fetch = f'sh "{SCRIPT_FOLDER / "fetch-packages.sh"}" "{tree.packages}" {" ".join(fetched)}'
+    argv = ["mmdebstrap", "--mode=root", "--format=directory", f"--architectures={recipe.architecture}"]
+    argv += image_unpacked.OPTIONS if recipe.foreign else ["--variant=essential"]
     argv += [f"--include={','.join(recipe.packages)}", "--aptopt=APT::Install-Recommends false"]
     argv += [f"--aptopt={line}" for line in _host_transport_options()]
     argv += [f"--dpkgopt=path-exclude={pattern}" for pattern in recipe.exclude]
-    argv += [f"--customize-hook={fetch}", recipe.suite, str(tree.root), "-"]
-    _run(tree, argv, stdin="\n".join(source.as_deb822() for source in sources))
+    argv += [f"--extract-hook={fetch}"]
+    if recipe.foreign:
+        argv += image_unpacked.hooks(tree.packages)
+    _run(tree, [*argv, recipe.suite, str(tree.root), "-"], "\n".join(s.as_deb822() for s in sources))
+    if recipe.foreign:
+        image_unpacked.configure(tree.root, recipe)
 
 
 def _host_transport_options() -> list[str]:
@@ -157,28 +173,27 @@ def _host_transport_options() -> list[str]:
     return options
 
 
-def _compile_tools(tree: BuildTree) -> None:
+def _compile_tools(recipe: Recipe, tree: BuildTree) -> None:
     folder = tree.root / "usr" / "lib" / "benchwright"
     folder.mkdir(parents=True)
     shared = [str(SHARED_FOLDER / source) for source in SHARED_SOURCES]
     for name, sources in PROGRAMS.items():
         target = folder if name == "bw-init" else tree.root / "usr" / "sbin"
         own = [str(SOURCE_FOLDER / source) for source in sources]
-        argv = ["gcc", *_COMPILER_FLAGS, f"-I{SHARED_FOLDER}", "-o", str(target / name)]
-        _run(tree, [*argv, *own, *(shared if len(own) > 1 else ()), "-lm"])
+        argv = [_COMPILERS[recipe.architecture], *_COMPILER_FLAGS, *_COMPILER_WARNINGS, f"-I{SHARED_FOLDER}"]
+        argv += ["-o", str(target / name), *own, *(shared if len(own) > 1 else ()), "-lm"]
+        _run(tree, argv)
     for name in ("poweroff", "reboot", "halt"):
         (tree.root / "usr" / "sbin" / name).symlink_to("../lib/benchwright/bw-init")
 
 
 def _install_kernel(recipe: Recipe, kernel: Kernel, tree: BuildTree) -> str:
     """Put one kernel, its initramfs and its modules in place; return its release."""
-    # Inside the root, because the root's own depmod is to see it.
-    stage = tree.root / "kernel-stage"
+    stage = tree.work / f"kernel-{kernel.name}"
     _run(tree, ["dpkg-deb", "-x", str(tree.packages / kernel.package / "kernel.deb"), str(stage)])
     modules_root = next(p for p in (stage / "lib/modules", stage / "usr/lib/modules") if p.is_dir())
     release = next(modules_root.iterdir()).name
-    base = modules_root.parent.parent.relative_to(tree.root)
-    _run(tree, ["chroot", str(tree.root), "depmod", "-b", f"/{base}", release])
+    _run(tree, ["depmod", "-b", str(modules_root.parent.parent), release])
     modules = kernel_modules.read_tree(modules_root / release)
 
     shutil.copy(stage / "boot" / f"vmlinuz-{release}", tree.output / f"vmlinuz-{kernel.name}")
@@ -193,7 +208,7 @@ def _install_kernel(recipe: Recipe, kernel: Kernel, tree: BuildTree) -> str:
     config = tree.root / "boot" / f"config-{release}"
     shutil.copy(stage / "boot" / config.name, config)
     shutil.rmtree(stage)
-    _run(tree, ["chroot", str(tree.root), "depmod", release])
+    _run(tree, ["depmod", "-b", str(tree.root), release])
     return release
 
 
@@ -207,7 +222,7 @@ def _write_initramfs(recipe: Recipe, modules: kernel_modules.ModuleTree, tree: B
     entries.append(cpio.character_device("dev/console", 5, 1))
     entries.append(cpio.file("bin/busybox", busybox.read_bytes(), 0o755))
     entries += [cpio.symlink(f"bin/{applet}", "busybox") for applet in recipe.applets]
-    entries.append(cpio.file("init", (RECIPE_FOLDER / "initramfs-init.sh").read_bytes(), 0o755))
+    entries.append(cpio.file("init", (SCRIPT_FOLDER / "initramfs-init.sh").read_bytes(), 0o755))
     order: list[str] = []
     for module in kernel_modules.select_boot(modules, recipe.boot_modules):
         name = Path(kernel_modules.plain_name(module)).name
@@ -220,9 +235,9 @@ def _write_initramfs(recipe: Recipe, modules: kernel_modules.ModuleTree, tree: B
 def _install_files(tree: BuildTree) -> None:
     root = tree.root
     boot = root / "usr" / "lib" / "benchwright" / "boot.sh"
-    shutil.copy(RECIPE_FOLDER / "boot.sh", boot)
+    shutil.copy(SCRIPT_FOLDER / "boot.sh", boot)
     boot.chmod(0o755)
-    shutil.copy(RECIPE_FOLDER / "sshd_config", root / "etc" / "ssh" / "sshd_config")
+    shutil.copy(SCRIPT_FOLDER / "sshd_config", root / "etc" / "ssh" / "sshd_config")
     for key in (root / "etc" / "ssh").glob("ssh_host_*"):
         key.unlink()  # every run brings its own
     (root / "etc" / "hostname").write_text("benchwright\n", encoding="utf-8")
@@ -234,9 +249,13 @@ def _install_files(tree: BuildTree) -> None:
 
 
 def _write_manifest(recipe: Recipe, releases: dict[str, str], tree: BuildTree) -> None:
-    argv = ["chroot", str(tree.root), "dpkg-query", "-W", "-f", "${Package} ${Version}\n"]
-    listed = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+    if recipe.foreign:
+        listed = image_unpacked.listed(tree.packages)
+    else:
+        argv = ["chroot", str(tree.root), "dpkg-query", "-W", "-f", "${Package} ${Version}\n"]
+        listed = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
     manifest = {
+        "architecture": recipe.architecture,
         "suite": recipe.suite,
         "kernels": releases,
         "packages": dict(line.split(" ", 1) for line in listed.splitlines()),

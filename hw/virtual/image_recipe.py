@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read `targets/linux-rt/image/recipe.toml`: what the guests of the virtual bench are made from."""
+"""Read the recipes of images, one an architecture: what the guests of a virtual bench are made from."""
 
 from __future__ import annotations
 
@@ -13,11 +13,20 @@ from hw.errors import ConfigError
 from hw.fields import Fields
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-RECIPE_FOLDER = REPOSITORY / "targets" / "linux-rt" / "image"
+SCRIPT_FOLDER = REPOSITORY / "targets" / "linux-rt" / "image"
+"""Boot script, initramfs and the like, which all images share."""
 SOURCE_FOLDER = REPOSITORY / "targets" / "linux-rt" / "src"
 SHARED_FOLDER = REPOSITORY / "traffic-gen"
+RECIPE_FILE = "recipe.toml"
+RECIPES = {
+    "amd64": SCRIPT_FOLDER / RECIPE_FILE,
+    "armhf": REPOSITORY / "targets" / "embedded" / "image" / RECIPE_FILE,
+}
+"""Architecture, by Debian's name, → recipe."""
+HOST_ARCHITECTURE = "amd64"
+"""What images are built on, and what packages can be installed for; those of others are unpacked only."""
 _TABLES_WITH_LISTS = {
-    "root": {"suite", "packages", "exclude"},
+    "root": {"architecture", "suite", "updates", "packages", "exclude", "accounts", "links"},
     "initramfs": {"busybox_package", "applets", "modules"},
     "modules": {"keep"},
 }
@@ -31,7 +40,14 @@ PROGRAMS = {
 """Programs that are compiled into the image, and their sources in `SOURCE_FOLDER`."""
 SHARED_SOURCES = ("address.c", "json.c", "options.c")
 """Sources in `SHARED_FOLDER` that any of them may use."""
-_BUILDER_FILES = ("apt_sources.py", "cpio.py", "image_build.py", "image_recipe.py", "kernel_modules.py")
+_BUILDER_FILES = (
+    "apt_sources.py",
+    "cpio.py",
+    "image_build.py",
+    "image_recipe.py",
+    "image_unpacked.py",
+    "kernel_modules.py",
+)
 
 
 @dataclass(frozen=True)
@@ -51,12 +67,16 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Recipe:
-    """The recipe of the image set.
+    """The recipe of an image set.
 
     Attributes:
+        architecture: Debian's name of what the guests' processor is.
         suite: Debian's code name of the root.
-        packages: Packages of the root, without recommended ones.
+        updates: Whether the suite's updates and security updates go in.
+        packages: Packages of the root, without recommended ones; all of them where they are only unpacked.
         exclude: Path patterns that dpkg leaves out.
+        accounts: Account → number of user and group, where packages are only unpacked.
+        links: Path below the root → target of a symbolic link, where packages are only unpacked.
         busybox_package: Package of the initramfs' shell.
         applets: Names under which the initramfs knows it.
         boot_modules: Modules of the initramfs, in the order of need, without their dependencies.
@@ -66,9 +86,13 @@ class Recipe:
         command_line: Kernel arguments of every guest.
     """
 
+    architecture: str
     suite: str
+    updates: bool
     packages: tuple[str, ...]
     exclude: tuple[str, ...]
+    accounts: dict[str, int]
+    links: dict[str, str]
     busybox_package: str
     applets: tuple[str, ...]
     boot_modules: tuple[str, ...]
@@ -78,12 +102,28 @@ class Recipe:
     command_line: str
 
     @property
+    def foreign(self) -> bool:
+        """Tell whether the packages are another processor's, so that nothing of them can run here."""
+        return self.architecture != HOST_ARCHITECTURE
+
+    @property
     def extra_suites(self) -> tuple[str, ...]:
         """Return the suites that the kernels come from, besides the root's own."""
         return tuple(sorted({k.suite for k in self.kernels.values()} - {self.suite}))
 
 
-def read_recipe(path: Path = RECIPE_FOLDER / "recipe.toml") -> Recipe:
+def recipe_of(architecture: str) -> Recipe:
+    """Read the recipe of an architecture.
+
+    Raises:
+        ConfigError: There is none, or it is wrong.
+    """
+    if architecture not in RECIPES:
+        raise ConfigError(f"guest architecture: must be one of {', '.join(RECIPES)}, found {architecture!r}")
+    return read_recipe(RECIPES[architecture])
+
+
+def read_recipe(path: Path) -> Recipe:
     """Read and check a recipe.
 
     Raises:
@@ -103,10 +143,18 @@ def read_recipe(path: Path = RECIPE_FOLDER / "recipe.toml") -> Recipe:
     for name, fields in top.table_of("kernels").items():
         kernels[name] = Kernel(name, fields.text("package"), fields.text("suite"))
         fields.finish()
+    accounts = _pairs(data, path, "root", "accounts")
+    for name, number in accounts.items():
+        if not number.isdigit() or not 100 <= int(number) <= 999:
+            raise ConfigError(f"{path}: root.accounts: {name}: must be a number in 100..999, found {number}")
     recipe = Recipe(
+        architecture=root.text("architecture", choices=tuple(RECIPES)),
         suite=root.text("suite"),
+        updates=root.boolean("updates"),
         packages=_texts(data, path, "root", "packages"),
         exclude=_texts(data, path, "root", "exclude"),
+        accounts={name: int(number) for name, number in accounts.items()},
+        links=_pairs(data, path, "root", "links"),
         busybox_package=initramfs.text("busybox_package"),
         applets=_texts(data, path, "initramfs", "applets"),
         boot_modules=_texts(data, path, "initramfs", "modules"),
@@ -120,9 +168,11 @@ def read_recipe(path: Path = RECIPE_FOLDER / "recipe.toml") -> Recipe:
     return recipe
 
 
-def digest() -> str:
+def digest(architecture: str = HOST_ARCHITECTURE) -> str:
     """Return the SHA-256 (hex) of all that an image is made from: recipe, scripts, C sources, builder."""
-    files = [p for folder in (RECIPE_FOLDER, SOURCE_FOLDER) for p in sorted(folder.iterdir()) if p.is_file()]
+    files = [RECIPES[architecture]]
+    for folder in (SCRIPT_FOLDER, SOURCE_FOLDER):
+        files += [p for p in sorted(folder.iterdir()) if p.is_file() and p.name != RECIPE_FILE]
     shared = [SHARED_FOLDER / source for source in SHARED_SOURCES]
     files += [file.with_suffix(suffix) for file in shared for suffix in (".c", ".h")]
     files += [Path(__file__).with_name(name) for name in _BUILDER_FILES]
@@ -160,3 +210,14 @@ def _texts(data: dict[str, object], path: Path, table: str, key: str) -> tuple[s
         if not isinstance(text, str):
             raise ConfigError(f"{path}: {table}.{key}: must hold strings only, found {text!r}")
     return tuple(cast("list[str]", texts))
+
+
+def _pairs(data: dict[str, object], path: Path, table: str, key: str) -> dict[str, str]:
+    """Return a list of strings of two words, which may be absent, as first word → second."""
+    if key not in cast("dict[str, object]", data.get(table, {})):
+        return {}
+    words = [text.split() for text in _texts(data, path, table, key)]
+    for found in words:
+        if len(found) != 2:
+            raise ConfigError(f"{path}: {table}.{key}: must hold two words each, found {' '.join(found)!r}")
+    return dict(words)

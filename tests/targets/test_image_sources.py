@@ -88,6 +88,15 @@ def test_present_suite_is_not_derived() -> None:
     assert guest_sources("bookworm", ("bookworm-backports",), (base, backports)) == (base, backports)
 
 
+def test_updates_can_be_left_out() -> None:
+    base, updates, security = (
+        Source("http://mirror.invalid/debian", f"bookworm{which}", ("main",), ())
+        for which in ("", "-updates", "-security")
+    )
+    assert guest_sources("bookworm", (), (base, updates, security)) == (base, updates, security)
+    assert guest_sources("bookworm", (), (base, updates, security), updates=False) == (base,)
+
+
 def test_host_without_the_suite_is_told_so() -> None:
     other = Source("http://mirror.invalid/debian", "trixie", ("main",), ())
     with pytest.raises(CapabilityError, match="bookworm main"):
