@@ -17,7 +17,8 @@ from hw.drivers.labgrid_api import check_active, register_driver, register_resou
 from hw.errors import BenchError
 from hw.virtual import accel, image
 from hw.virtual.guest_config import GuestBridge, GuestClock, GuestConfig, GuestInterface, write_run_config
-from hw.virtual.qemu import GuestCard, GuestMachine, QemuGuest, ThreadPlacement
+from hw.virtual.image_recipe import HOST_ARCHITECTURE
+from hw.virtual.qemu import MACHINE_TYPES, GuestCard, GuestMachine, QemuGuest, ThreadPlacement
 
 PAGE_FILE = "timecard.page"
 READY = "benchwright: ready"
@@ -41,6 +42,7 @@ class VirtualGuest(Resource):
     """A guest under QEMU; attributes are described in docs/bench-files.md.
 
     Args:
+        architecture: Of its processor, by Debian's name: `amd64`, or `armhf`, which is always emulated.
         role: `target`, `producer` or `impair`: which kernel, and how its test interfaces are connected.
         namespace: Namespace of the switch (filled in by the bench).
         folder: Folder for the run's keys, initrd, console log and control socket (filled in by the bench).
@@ -50,6 +52,9 @@ class VirtualGuest(Resource):
 
     cpus: int = attr.ib(default=1, validator=_INT)
     memory_mb: int = attr.ib(default=384, validator=_INT)
+    architecture: str = attr.ib(
+        default=HOST_ARCHITECTURE, validator=attr.validators.in_(tuple(MACHINE_TYPES))
+    )
     role: str = attr.ib(default="target", validator=attr.validators.in_(("target", "producer", "impair")))
     test_address: str = attr.ib(default="", validator=_STR)
     control_address: str = attr.ib(default="", validator=_STR)
@@ -144,13 +149,13 @@ class VirtualGuestDriver(Driver, PowerProtocol):
 
     def _machine(self, folder: Path) -> GuestMachine:
         guest = self._guest
-        images = image.build_or_get(guest.role)
+        images = image.build_or_get(guest.role, architecture=guest.architecture)
         cards = [GuestCard(tap, _mac(tap)) for tap, _bridge in guest.taps()]
         initrd = write_run_config(folder / "initrd", images.initrd, self._config(folder, cards))
         return GuestMachine(
             name=target_name(self),
             namespace=guest.namespace,
-            accelerator=accel.probe(),
+            accelerator=accel.probe(architecture=guest.architecture),
             cpus=guest.cpus,
             memory_mb=guest.memory_mb,
             kernel=images.kernel,
@@ -162,6 +167,7 @@ class VirtualGuestDriver(Driver, PowerProtocol):
             main_loop_threads=ThreadPlacement(guest.main_loop_priority, tuple(guest.main_loop_cpus)),
             page=folder / PAGE_FILE,
             ptp_card=guest.ptp_card,
+            architecture=guest.architecture,
         )
 
     def _config(self, folder: Path, cards: list[GuestCard]) -> GuestConfig:

@@ -19,6 +19,7 @@ from typing import Literal
 from hw.errors import BenchError
 from hw.virtual.image import ImageSet, build_or_get, cache_folder
 from hw.virtual.image_build import Progress
+from hw.virtual.image_recipe import HOST_ARCHITECTURE
 
 Accelerator = Literal["kvm", "tcg"]
 
@@ -46,16 +47,17 @@ class Finding:
     basis: str
 
 
-def probe(progress: Progress | None = None) -> Accelerator:
+def probe(progress: Progress | None = None, architecture: str = HOST_ARCHITECTURE) -> Accelerator:
     """Return `kvm` if a guest boots under it, else `tcg`; remembered until the host's next boot.
 
     Args:
         progress: Gets the lines of an image build, should one be needed first.
+        architecture: Of the guest's processor: another than this machine's is always emulated.
 
     Raises:
         BenchwrightError: There is no guest image and it cannot be built.
     """
-    return find(progress).accelerator
+    return find(progress).accelerator if architecture == HOST_ARCHITECTURE else "tcg"
 
 
 def find(progress: Progress | None = None) -> Finding:

@@ -21,14 +21,34 @@ from typing import Any
 from hw.drivers.local import tail
 from hw.errors import BenchError, CapabilityError
 
-QEMU = "qemu-system-x86_64"
-
-# Emulating a small CPU costs two thirds of emulating the largest (`max`); the guest's code is as fast.
-CPU_MODEL = {"kvm": "host", "tcg": "Nehalem,+rdtscp,+invtsc"}
 PAGE_BYTES = 4096
 KILLED_DEADLINE_S = 30.0
 """The kernel may need long to free gigabytes of locked memory."""
 ACCELERATOR = {"kvm": "kvm", "tcg": "tcg,thread=multi"}
+
+
+@dataclass(frozen=True)
+class MachineType:
+    """What QEMU emulates for an architecture.
+
+    Attributes:
+        program: Of QEMU.
+        board: For `-M`.
+        cpu: For `-cpu`, by accelerator; an accelerator that is not named is not possible.
+    """
+
+    program: str
+    board: str
+    cpu: Mapping[str, str]
+
+
+MACHINE_TYPES = {
+    # Emulating a small CPU costs two thirds of emulating the largest (`max`); the guest's code is as fast.
+    "amd64": MachineType("qemu-system-x86_64", "q35", {"kvm": "host", "tcg": "Nehalem,+rdtscp,+invtsc"}),
+    # Without highmem=off its PCI lies where a kernel without LPAE, Debian's armmp, does not see it.
+    "armhf": MachineType("qemu-system-arm", "virt,highmem=off", {"tcg": "cortex-a15"}),
+}
+"""Architecture, by Debian's name, → machine."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +87,7 @@ class GuestMachine:
     """File of the page that guest and host share: the guest's virtual timecard."""
     ptp_card: bool = False
     """Whether the guest has a card with a PTP hardware clock, connected to nothing."""
+    architecture: str = "amd64"
     extra_arguments: tuple[str, ...] = field(default=())
 
 
@@ -77,10 +98,12 @@ def command_line(machine: GuestMachine, folder: Path) -> list[str]:
         machine: The guest.
         folder: Where the console log and the control socket go.
     """
+    emulated = MACHINE_TYPES[machine.architecture]
     argv = [
-        *("ip", "netns", "exec", machine.namespace, QEMU),
+        *("ip", "netns", "exec", machine.namespace, emulated.program),
         *("-name", f"{machine.name},debug-threads=on", "-nodefaults", "-no-user-config", "-display", "none"),
-        *("-M", "q35", "-accel", ACCELERATOR[machine.accelerator], "-cpu", CPU_MODEL[machine.accelerator]),
+        *("-M", emulated.board, "-accel", ACCELERATOR[machine.accelerator]),
+        *("-cpu", emulated.cpu[machine.accelerator]),
         *("-smp", str(machine.cpus), "-m", f"{machine.memory_mb}M"),
         # The host may take back memory that looks idle, program text included: a page-in stops a guest for
         # tens of milliseconds.
@@ -126,8 +149,9 @@ class QemuGuest:
             CapabilityError: QEMU is not installed.
             BenchError: QEMU ended at once; the text quotes its message.
         """
-        if shutil.which(QEMU) is None:
-            raise CapabilityError(f"{QEMU} is missing: run `make setup`")
+        program = MACHINE_TYPES[machine.architecture].program
+        if shutil.which(program) is None:
+            raise CapabilityError(f"{program} is missing: run `make setup`")
         folder.mkdir(parents=True, exist_ok=True)
         for name in ("qmp.sock", "console.log"):
             (folder / name).unlink(missing_ok=True)
