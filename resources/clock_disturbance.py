@@ -28,7 +28,7 @@ from resources.disturbance_settings import DisturbanceSettings
 from resources.jobs import READY_S, end_and_fetch
 from resources.servo_watch import wait_grandmaster, wait_settled
 
-CALM_S = 2.0
+CALM_S = 1.0
 """Of each trial, before the first disturbance."""
 STEP_TRIAL_S = 8
 OSCILLATOR_STEPS_MS = 20
@@ -78,6 +78,7 @@ class ClockDisturber:
         self.lab = lab
         self.settings = settings
         self._stack: ClockStack | None = None
+        self._lock: Lock | None = None  # its last one, after which nothing was done to it
 
     def close(self) -> None:
         """Take the stack off the target; harmless when none runs."""
@@ -209,9 +210,10 @@ class ClockDisturber:
             self.close()
             folder = self._folder(requirement, "stack")
             stack = self.lab.running(requirement.clock, folder, standby=standby).__enter__()
-            self._stack = stack
+            self._stack, self._lock = stack, None
         try:
-            yield stack, stack.wait_locked(requirement.lock_within_s)
+            lock, self._lock = self._lock or stack.wait_locked(requirement.lock_within_s), None
+            yield stack, lock
         except BaseException as error:
             self._stack = None
             stack.__exit__(type(error), error, error.__traceback__)
@@ -255,6 +257,7 @@ class ClockDisturber:
         settings = TrialSettings(duration_s, sequential=False, two_way=False)
         facts = self.lab.facts(stack, kind, lock)
         trial = self.lab.measured(stack, facts, settings, folder, during)
+        self._lock = found[-1].lock
         return trial, _written(trial, found)
 
 

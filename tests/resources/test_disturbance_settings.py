@@ -38,7 +38,7 @@ def test_conditions_of_a_record_name_the_whole_impairment() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("step_share = 0.5", "step_share = 1.0", "sizes.simulated.step_share: must be a number in 0.1..0.9"),
+        ("step_share = 0.25", "step_share = 1.0", "sizes.simulated.step_share: must be a number in 0.1..0.9"),
         ("path_delay_us = 300", "path_delay_us = 299", "must be an integer in 300..1000000, found 299"),
         ("oscillator_ppb = 200000", "oscillator_ppb = 0", "oscillator_ppb: must be an integer in 1..400000"),
         ("path_loss_percent = 5.0", "path_loss = 5.0", "sizes.simulated.path_loss_percent: missing"),
