@@ -157,6 +157,7 @@ def native_tools() -> Capability:
     targets = {
         "linux": tool.exists(),
         "static": (build / "static" / "traffic-gen" / "bw-traffic").exists(),
+        "armhf": (build / "armhf" / "traffic-gen" / "bw-traffic").exists(),
         "win": (build / "win" / "traffic-gen" / "bw-traffic.exe").exists(),
     }
     return judge_native_tools(targets)
