@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +60,8 @@ class Edges:
         runt_frame: Of each runt, which of the frames.
         runt_time_s: Of each runt, where it leaves its level.
         runt_rising: Of each runt, whether it goes up.
+        start_s: Of each frame, time of its first sample.
+        end_s: Of each frame, time of its last sample.
         at_border: Edges too near to the ends of a frame to be timed.
         faults: What is wrong with a frame, "clipped" or "hole"; such a frame has no edges here.
     """
@@ -71,8 +74,24 @@ class Edges:
     runt_frame: Places
     runt_time_s: Floats
     runt_rising: NDArray[np.bool_]
+    start_s: Floats
+    end_s: Floats
     at_border: int
     faults: Mapping[int, str]
+
+
+_ARRAYS = {
+    "frame": np.int64,
+    "time_s": np.float64,
+    "rising": np.bool_,
+    "slope_v_s": np.float64,
+    "phase": np.float64,
+    "runt_frame": np.int64,
+    "runt_time_s": np.float64,
+    "runt_rising": np.bool_,
+    "start_s": np.float64,
+    "end_s": np.float64,
+}
 
 
 def find_edges(frames: Sequence[Frame], settings: EdgeSettings) -> Edges:
@@ -85,23 +104,15 @@ def find_edges(frames: Sequence[Frame], settings: EdgeSettings) -> Edges:
         WaveformError: Frames of different channels or vertical scalings.
     """
     _check(frames)
-    lengths = list(map(len, map(attrgetter("codes"), frames)))
-    parts: list[Edges] = []
-    begin = 0
-    while begin < len(frames):
-        end = min(len(frames), begin + max(1, BLOCK_SAMPLES // max(lengths[begin], 1)))
-        if lengths[begin:end].count(lengths[begin]) < end - begin:
-            end = next(place for place in range(begin, end) if lengths[place] != lengths[begin])
-        parts.append(_of_equals(frames[begin:end], begin, settings))
-        begin = end
+    parts = [_of_equals(some, begin, settings) for begin, some in _groups(frames)]
     if len(parts) == 1:
         return parts[0]
-    names = ["frame", "time_s", "rising", "slope_v_s", "phase", "runt_frame", "runt_time_s", "runt_rising"]
-    joined = [np.concatenate([getattr(part, name) for part in parts]) for name in names] if parts else []
-    if not parts:
-        joined = [np.empty(0, kind) for kind in (int, float, bool, float, float, int, float, bool)]
+    arrays: list[NDArray[Any]] = [
+        np.concatenate([np.empty(0, kind), *(getattr(part, name) for part in parts)])
+        for name, kind in _ARRAYS.items()
+    ]
     return Edges(
-        *joined,
+        *arrays,
         at_border=sum(part.at_border for part in parts),
         faults={frame: fault for part in parts for frame, fault in part.faults.items()},
     )
@@ -124,16 +135,18 @@ def rise_samples(frames: Sequence[Frame], levels: Levels) -> float:
     """
     _check(frames)
     spans: list[Floats] = []
-    for frame in frames:
-        if not len(frame.codes) or fault_of(frame.codes, frame.scaling):
+    for _, some in _groups(frames):
+        scaling, length, codes = some[0].scaling, len(some[0].codes), _joined(some)
+        if length < 2:
             continue
-        low, high = sorted(code_of(levels.at(part), frame.scaling) for part in (LOWER, UPPER))
-        found = _transits(frame.codes, len(frame.codes), frame.scaling, levels)
+        low, high = sorted(code_of(levels.at(part), scaling) for part in (LOWER, UPPER))
+        found = _transits(codes, length, scaling, levels)
         first = np.where(found.upward, low, high)
         last = np.where(found.upward, high, low)
-        leaves = found.before + _share(frame.codes, found.before, first)
-        arrives = found.after - 1 + _share(frame.codes, found.after - 1, last)
-        spans.append(arrives - leaves)
+        leaves = found.before + _share(codes, found.before, first)
+        arrives = found.after - 1 + _share(codes, found.after - 1, last)
+        faulty = np.array(list(_faults(codes, some, scaling)), np.int64)
+        spans.append((arrives - leaves)[~np.isin(found.before // length, faulty)])
     times = np.concatenate(spans) if spans else np.empty(0)
     if not len(times):
         channel = frames[0].channel if frames else "?"
@@ -155,6 +168,23 @@ _VERTICAL = attrgetter(
 def _kind(frame: Frame) -> int:
     """Return what is the same for samples of one type; most often the other way round, too."""
     return id(frame.codes.dtype)
+
+
+def _groups(frames: Sequence[Frame]) -> Iterator[tuple[int, Sequence[Frame]]]:
+    """Yield runs of frames of one length, not too many samples at once, with the number of the first."""
+    lengths = list(map(len, map(attrgetter("codes"), frames)))
+    begin = 0
+    while begin < len(frames):
+        end = min(len(frames), begin + max(1, BLOCK_SAMPLES // max(lengths[begin], 1)))
+        if lengths[begin:end].count(lengths[begin]) < end - begin:
+            end = next(place for place in range(begin, end) if lengths[place] != lengths[begin])
+        yield begin, frames[begin:end]
+        begin = end
+
+
+def _joined(frames: Sequence[Frame]) -> Codes:
+    """Return the codes of frames, one behind the other."""
+    return frames[0].codes if len(frames) == 1 else np.concatenate(list(map(attrgetter("codes"), frames)))
 
 
 def _check(frames: Sequence[Frame]) -> None:
@@ -189,7 +219,7 @@ def _transits(codes: Codes, frame_samples: int, scaling: Scaling, levels: Levels
 def _of_equals(frames: Sequence[Frame], begin: int, settings: EdgeSettings) -> Edges:
     """Find the edges of frames of equal length; `begin` is the number of the first of them."""
     scaling, length = frames[0].scaling, len(frames[0].codes)
-    codes = frames[0].codes if len(frames) == 1 else np.concatenate(list(map(attrgetter("codes"), frames)))
+    codes = _joined(frames)
     faults = _faults(codes, frames, scaling)
     if length < 2:
         found = _transits(np.empty(0, np.int16), 1, scaling, settings.levels)
@@ -218,6 +248,8 @@ def _of_equals(frames: Sequence[Frame], begin: int, settings: EdgeSettings) -> E
         runt_frame=runt_frame[runts] + begin,
         runt_time_s=first_s[runt_frame[runts]] + step_s * runt_place,
         runt_rising=found.runt_upward[runts] == upwards,
+        start_s=first_s,
+        end_s=first_s + step_s * max(length - 1, 0),
         at_border=int((clean & ~edges.inside).sum()),
         faults={frame + begin: fault for frame, fault in faults.items()},
     )
