@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Uncertainty of delays, in named parts: noise over slew rate, sample interval, time base, skew, trigger.
+
+Each part is a hard `bound` or a `standard` deviation, in s; U = sum of bounds + 2 * root of the sum of
+squares of standard deviations. The frame is Tektronix' delta-time formula: noise over slew rate of both
+edges, a share of the rise times, the clock's jitter twice, as root of squares; plus time-base error times
+interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from scope.crossing import crossing_noise_v
+from scope.jitter import DelaySummary
+from scope.levels import Levels
+
+PartKind = Literal["bound", "standard"]
+PAIRS_MIN = 4  # below, n - 3 degrees leave a mean's uncertainty without a value
+
+INTERPOLATION = (
+    (1.37, 0.082, 0.033),
+    (1.66, 0.046, 0.037),
+    (2.14, 0.023, 0.031),
+    (2.77, 0.010, 0.019),
+    (3.68, 0.004, 0.009),
+    (5.16, 0.0015, 0.003),
+    (7.2, 0.0006, 0.001),
+)
+"""What a cubic leaves, by rise time in samples as `rise_samples` finds it: standard deviation and mean of the
+error in sample intervals. Measured without noise on a step response of four equal poles, which is neither the
+kindest (Gaussian) nor the unkindest (one pole): tests/scope/test_budget.py, docs/timed-edges.md."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of an uncertainty, in s; a bound, or a standard deviation."""
+
+    name: str
+    kind: PartKind
+    value_s: float
+
+
+@dataclass(frozen=True)
+class Budget:
+    """All parts of one value's uncertainty."""
+
+    parts: tuple[Part, ...]
+
+    @property
+    def bound_s(self) -> float:
+        """Sum of the bounds."""
+        return math.fsum(part.value_s for part in self.parts if part.kind == "bound")
+
+    @property
+    def standard_s(self) -> float:
+        """Root of the sum of squares of the standard deviations."""
+        return math.hypot(*(part.value_s for part in self.parts if part.kind == "standard"))
+
+    @property
+    def expanded_s(self) -> float:
+        """U: bounds and twice the standard deviations."""
+        return self.bound_s + 2.0 * self.standard_s
+
+
+@dataclass(frozen=True)
+class InstrumentLimits:
+    """What the data sheet says of an oscilloscope.
+
+    Attributes:
+        time_base_error: Largest relative error of its time base, such as 2e-6.
+        clock_jitter_s: Jitter of its sample clock, standard deviation.
+        trigger_jitter_s: Jitter of its trigger, standard deviation.
+        skew_s: Largest delay between two channels; counts where no calibration says better.
+    """
+
+    time_base_error: float
+    clock_jitter_s: float = 0.0
+    trigger_jitter_s: float = 0.0
+    skew_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class EdgeQuality:
+    """What one edge of a channel is uncertain by, standard deviations in s.
+
+    Attributes:
+        noise_s: Noise that is left at the crossing, over the slew rate.
+        interpolation_s: What the samples do not tell of the signal between them.
+        lean_s: Mean of the same: edges that are not symmetric are found late. Alike channels share it.
+        threshold_s: Uncertainty of the threshold over the slew rate; the same for all edges of a channel.
+    """
+
+    noise_s: float
+    interpolation_s: float
+    lean_s: float
+    threshold_s: float
+
+
+def edge_quality(levels: Levels, fit: int, rise: float, slope_v_s: float, interval_s: float) -> EdgeQuality:
+    """Tell what edges of a channel are uncertain by.
+
+    Args:
+        levels: Of the channel.
+        fit: Samples of the fit.
+        rise: From 10 to 90 %, in samples, from `rise_samples`.
+        slope_v_s: Mean slew rate at the crossing, in V/s, either sign.
+        interval_s: Sample interval.
+    """
+    slope = abs(slope_v_s)
+    scatter, lean = interpolation(rise)
+    return EdgeQuality(
+        crossing_noise_v(levels, fit) / slope,
+        scatter * interval_s,
+        lean * interval_s,
+        levels.mid_standard_v / slope,
+    )
+
+
+def interpolation(rise: float) -> tuple[float, float]:
+    """Return standard deviation and mean of what interpolation leaves, in sample intervals."""
+    rises, scatter, lean = zip(*INTERPOLATION, strict=True)
+    return float(np.interp(rise, rises, scatter)), float(np.interp(rise, rises, lean))
+
+
+def single_budget(
+    delay_s: float,
+    edges: tuple[EdgeQuality, EdgeQuality],
+    limits: InstrumentLimits,
+    calibration: Sequence[Part] = (),
+) -> Budget:
+    """Return the uncertainty of one delay, between edges of one frame: the trigger's jitter is in neither.
+
+    Args:
+        delay_s: As measured.
+        edges: Of the reference and of the other channel.
+        limits: Of the instrument.
+        calibration: Parts of what the delay was corrected by.
+    """
+    return Budget(
+        (
+            Part("noise", "standard", math.hypot(*(one.noise_s for one in edges))),
+            Part("sample_interval", "standard", math.hypot(_per_delay(edges, limits)[1], _lean_s(edges))),
+            Part("clock_jitter", "standard", math.sqrt(2) * limits.clock_jitter_s),
+            Part("trigger", "standard", 0.0),
+            *_common(delay_s, edges, limits, calibration),
+        )
+    )
+
+
+def edge_to_trigger_budget(
+    time_s: float, edge: EdgeQuality, limits: InstrumentLimits, calibration: Sequence[Part] = ()
+) -> Budget:
+    """Return the uncertainty of an edge's time after the trigger: here the trigger's jitter enters."""
+    return Budget(
+        (
+            Part("noise", "standard", edge.noise_s),
+            Part("sample_interval", "standard", math.hypot(edge.interpolation_s, edge.lean_s)),
+            Part("clock_jitter", "standard", limits.clock_jitter_s),
+            Part("trigger", "standard", limits.trigger_jitter_s),
+            *_common(time_s, (edge,), limits, calibration),
+        )
+    )
+
+
+def mean_budget(
+    delays: DelaySummary,
+    edges: tuple[EdgeQuality, EdgeQuality],
+    limits: InstrumentLimits,
+    *,
+    phase_lock: tuple[float, float] = (0.0, 0.0),
+    calibration: Sequence[Part] = (),
+) -> Budget | None:
+    """Return the uncertainty of a mean delay as an estimate of what many more would have; None: too few.
+
+    What scatters from delay to delay is seen in their deviation: noise, interpolation and clock jitter have
+    their known shares of it, the rest is the jitter of the signals. The whole is enlarged by
+    (n - 1)/(n - 3), as GUM supplement 1 (6.4.9.4) has it for few values.
+
+    Args:
+        delays: At least 4.
+        edges: Of the reference and of the other channel.
+        limits: Of the instrument.
+        phase_lock: By channel, how much all edges fall on the same place between two samples, 0 to 1: to that
+            degree errors of interpolation do not average out.
+        calibration: Parts of what the delay was corrected by.
+    """
+    n = delays.count
+    if n < PAIRS_MIN:
+        return None
+    noise, _, clock = _per_delay(edges, limits)
+    both = list(zip((one.interpolation_s for one in edges), phase_lock, strict=True))
+    free = math.hypot(*(value * math.sqrt(1 - lock) for value, lock in both))
+    fixed = math.hypot(*(value * math.sqrt(lock) for value, lock in both), _lean_s(edges))
+    seen = delays.deviation_s**2 * (n - 1) / (n - 3)
+    jitter = math.sqrt(max(0.0, seen - noise**2 - clock**2 - free**2))
+    return Budget(
+        (
+            Part("noise", "standard", noise / math.sqrt(n)),
+            Part("sample_interval", "standard", math.hypot(free / math.sqrt(n), fixed)),
+            Part("clock_jitter", "standard", clock / math.sqrt(n)),
+            Part("jitter", "standard", jitter / math.sqrt(n)),
+            Part("trigger", "standard", 0.0),
+            *_common(delays.mean_s, edges, limits, calibration),
+        )
+    )
+
+
+def deviation_budget(
+    delays: DelaySummary, edges: tuple[EdgeQuality, EdgeQuality], limits: InstrumentLimits
+) -> Budget | None:
+    """Return the uncertainty of a standard deviation of delays, uncorrected for noise; None: too few.
+
+    The instrument only ever adds to the deviation: what it adds at most is a bound.
+    """
+    n = delays.count
+    if n < PAIRS_MIN:
+        return None
+    names = ("noise", "sample_interval", "clock_jitter")
+    adds = _per_delay(edges, limits)
+    known = math.hypot(*adds)
+    repeatability = delays.deviation_s / math.sqrt(2 * (n - 1))
+    least = max(0.0, delays.deviation_s - 2.0 * repeatability)  # where the instrument's share weighs most
+    bound = least - math.sqrt(max(0.0, least**2 - known**2))
+    shares = [bound * (value / known) ** 2 if known else 0.0 for value in adds]
+    return Budget(
+        (
+            Part("repeatability", "standard", repeatability),
+            *(Part(name, "bound", share) for name, share in zip(names, shares, strict=True)),
+            Part("time_base", "bound", delays.deviation_s * limits.time_base_error),
+        )
+    )
+
+
+def peak_to_peak_budget(
+    delays: DelaySummary, edges: tuple[EdgeQuality, EdgeQuality], limits: InstrumentLimits
+) -> Budget | None:
+    """Return the uncertainty of the peak-to-peak value of these very delays, uncorrected; None: too few.
+
+    Each extreme may be further out by what the largest of n normal errors comes to, sqrt(2 ln n) deviations.
+    It says nothing of the extremes that more delays would have.
+    """
+    n = delays.count
+    if n < PAIRS_MIN:
+        return None
+    reach = 2.0 * math.sqrt(2.0 * math.log(n))
+    names = ("noise", "sample_interval", "clock_jitter")
+    adds = _per_delay(edges, limits)
+    whole = reach * math.hypot(*adds)
+    squares = math.fsum(value**2 for value in adds)
+    peak_to_peak_s = delays.maximum_s - delays.minimum_s
+    return Budget(
+        (
+            *(
+                Part(name, "bound", whole * value**2 / squares if squares else 0.0)
+                for name, value in zip(names, adds, strict=True)
+            ),
+            Part("time_base", "bound", peak_to_peak_s * limits.time_base_error),
+        )
+    )
+
+
+def _per_delay(
+    edges: tuple[EdgeQuality, EdgeQuality], limits: InstrumentLimits
+) -> tuple[float, float, float]:
+    """Return what noise, interpolation and sample clock add to a delay from one to the next."""
+    return (
+        math.hypot(*(one.noise_s for one in edges)),
+        math.hypot(*(one.interpolation_s for one in edges)),
+        math.sqrt(2) * limits.clock_jitter_s,
+    )
+
+
+def _lean_s(edges: tuple[EdgeQuality, EdgeQuality]) -> float:
+    """Return what is left of the mean error of interpolation where both channels' edges differ."""
+    return edges[1].lean_s - edges[0].lean_s
+
+
+def _common(
+    time_s: float, edges: Iterable[EdgeQuality], limits: InstrumentLimits, calibration: Sequence[Part]
+) -> tuple[Part, ...]:
+    """Return the parts that no number of delays makes smaller."""
+    skew_known = any(part.name.startswith("channel_skew") for part in calibration)
+    skew = () if skew_known else (Part("skew", "bound", limits.skew_s),)
+    return (
+        Part("threshold", "standard", math.hypot(*(one.threshold_s for one in edges))),
+        Part("time_base", "bound", abs(time_s) * limits.time_base_error),
+        *skew,
+        *calibration,
+    )

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Budgets of uncertainty: parts, their kinds, and the figures that they rest on."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from scope.budget import (
+    INTERPOLATION,
+    Budget,
+    EdgeQuality,
+    InstrumentLimits,
+    Part,
+    deviation_budget,
+    edge_to_trigger_budget,
+    mean_budget,
+    peak_to_peak_budget,
+    single_budget,
+)
+from scope.crossing import fit_samples
+from scope.edges import EdgeSettings, find_edges, rise_samples
+from scope.jitter import DelaySummary, DelayTally
+from scope.levels import estimate_levels
+from scope.swap import combine_swapped
+from tests.scope.model import FrontEnd
+
+EDGE = EdgeQuality(noise_s=3e-12, interpolation_s=1e-12, lean_s=0.0, threshold_s=0.5e-12)
+OTHER = EdgeQuality(noise_s=4e-12, interpolation_s=1e-12, lean_s=2e-12, threshold_s=0.5e-12)
+LIMITS = InstrumentLimits(2e-6, clock_jitter_s=1e-12, trigger_jitter_s=7e-12, skew_s=100e-12)
+SKEW = (Part("channel_skew:2", "standard", 2e-12),)
+
+
+def value(budget: Budget | None, name: str) -> float:
+    assert budget is not None
+    return next(part.value_s for part in budget.parts if part.name == name)
+
+
+def summary(delays: np.ndarray) -> DelaySummary:
+    tally = DelayTally()
+    tally.add(delays)
+    found = tally.summary()
+    assert found is not None
+    return found
+
+
+def normal(count: int, deviation_s: float, mean_s: float = 1e-9) -> DelaySummary:
+    return summary(np.random.default_rng(1).normal(mean_s, deviation_s, count))
+
+
+def test_bounds_are_added_and_standard_deviations_by_their_squares() -> None:
+    budget = Budget((Part("a", "bound", 1.0), Part("b", "standard", 3.0), Part("c", "standard", 4.0)))
+    assert (budget.bound_s, budget.standard_s, budget.expanded_s) == (1.0, 5.0, 11.0)
+
+
+def test_no_parts_have_no_uncertainty() -> None:
+    assert Budget(()).expanded_s == 0.0
+
+
+def test_single_delay_has_the_named_parts() -> None:
+    budget = single_budget(-1e-3, (EDGE, OTHER), LIMITS)
+    assert value(budget, "noise") == pytest.approx(5e-12)
+    assert value(budget, "sample_interval") == pytest.approx(math.hypot(1e-12, 1e-12, 2e-12))
+    assert value(budget, "clock_jitter") == pytest.approx(math.sqrt(2) * 1e-12)
+    assert value(budget, "threshold") == pytest.approx(math.sqrt(0.5) * 1e-12)
+    assert value(budget, "time_base") == pytest.approx(2e-9)
+    assert value(budget, "skew") == 100e-12
+    kinds = {part.name: part.kind for part in budget.parts}
+    assert {name for name, kind in kinds.items() if kind == "bound"} == {"time_base", "skew"}
+
+
+def test_trigger_cancels_between_edges_of_one_frame_only() -> None:
+    assert value(single_budget(0.0, (EDGE, OTHER), LIMITS), "trigger") == 0.0
+    assert value(edge_to_trigger_budget(0.0, EDGE, LIMITS), "trigger") == 7e-12
+
+
+def test_calibrated_skew_takes_the_place_of_the_data_sheet() -> None:
+    names = [part.name for part in single_budget(0.0, (EDGE, OTHER), LIMITS, SKEW).parts]
+    assert "channel_skew:2" in names
+    assert "skew" not in names
+
+
+def test_mean_of_many_keeps_what_does_not_scatter() -> None:
+    delays = normal(100_000, 20e-12)
+    budget = mean_budget(delays, (EDGE, EDGE), LIMITS, calibration=SKEW)
+    scatter = math.hypot(
+        *(value(budget, name) for name in ("noise", "sample_interval", "clock_jitter", "jitter"))
+    )
+    assert scatter == pytest.approx(20e-12 / math.sqrt(100_000), rel=0.02)
+    assert value(budget, "threshold") == pytest.approx(math.sqrt(0.5) * 1e-12)
+    assert value(budget, "channel_skew:2") == 2e-12
+
+
+def test_interpolation_does_not_average_out_on_one_place_between_samples() -> None:
+    delays = normal(10_000, 20e-12)
+    free = mean_budget(delays, (EDGE, EDGE), LIMITS)
+    locked = mean_budget(delays, (EDGE, EDGE), LIMITS, phase_lock=(1.0, 1.0))
+    assert value(free, "sample_interval") == pytest.approx(math.sqrt(2) * 1e-12 / 100)
+    assert value(locked, "sample_interval") == pytest.approx(math.sqrt(2) * 1e-12)
+
+
+def test_few_delays_have_a_larger_uncertainty_and_three_have_none() -> None:
+    four = normal(4, 20e-12)
+    budget = mean_budget(four, (EDGE, EDGE), LIMITS)
+    assert budget is not None
+    assert budget.standard_s > 1.7 * four.deviation_s / 2
+    three = normal(3, 20e-12)
+    assert mean_budget(three, (EDGE, EDGE), LIMITS) is None
+    assert deviation_budget(three, (EDGE, EDGE), LIMITS) is None
+    assert peak_to_peak_budget(three, (EDGE, EDGE), LIMITS) is None
+
+
+@pytest.mark.parametrize("jitter_s", [0.0, 3e-12, 30e-12])
+def test_deviation_holds_the_jitter_without_the_instrument(jitter_s: float) -> None:
+    rng = np.random.default_rng(5)
+    held = 0
+    for _ in range(200):
+        truth = rng.normal(0, jitter_s, 200)
+        seen = truth + rng.normal(0, 3e-12, 200) + rng.normal(0, 4e-12, 200)
+        noisy = (EdgeQuality(3e-12, 0, 0, 0), EdgeQuality(4e-12, 0, 0, 0))
+        budget = deviation_budget(summary(seen), noisy, LIMITS)
+        assert budget is not None
+        held += abs(summary(seen).deviation_s - jitter_s) <= budget.expanded_s
+    assert held >= 187
+
+
+@pytest.mark.parametrize("jitter_s", [0.0, 3e-12, 30e-12])
+@pytest.mark.parametrize("count", [10, 10_000])
+def test_peak_to_peak_holds_that_without_the_instrument(jitter_s: float, count: int) -> None:
+    rng = np.random.default_rng(5)
+    held = 0
+    for _ in range(100):
+        truth = rng.normal(0, jitter_s, count)
+        found = summary(truth + rng.normal(0, 5e-12, count))
+        noisy = (EdgeQuality(3e-12, 0, 0, 0), EdgeQuality(4e-12, 0, 0, 0))
+        budget = peak_to_peak_budget(found, noisy, LIMITS)
+        assert budget is not None
+        held += abs(found.peak_to_peak_s[count] - float(np.ptp(truth))) <= budget.expanded_s
+    assert held >= 93
+
+
+@pytest.mark.parametrize(
+    ("rise", "row"), [(0.9, 0), (1.25, 1), (1.75, 2), (2.5, 3), (3.5, 4), (5.0, 5), (7.0, 6)]
+)
+def test_errors_of_interpolation_are_those_that_are_measured(rise: float, row: int) -> None:
+    rng = np.random.default_rng(1)
+    interval_s = 1e-10
+    truth = rng.uniform(-3, 3, (1500, 1)) * interval_s
+    front = FrontEnd(rise_s=rise * interval_s, shape="poles", bits=16)
+    frames = front.frames(truth, rng, interval_s=interval_s, samples=100)
+    levels = estimate_levels(frames[:200])
+    found_rise = rise_samples(frames[:64], levels)
+    edges = find_edges(frames, EdgeSettings(levels, fit_samples(found_rise)))
+    errors = (edges.time_s - truth[edges.frame, 0]) / interval_s
+    assert found_rise == pytest.approx(INTERPOLATION[row][0], rel=0.05)
+    assert errors.std() == pytest.approx(INTERPOLATION[row][1], rel=0.15, abs=3e-4)
+    assert errors.mean() == pytest.approx(INTERPOLATION[row][2], rel=0.15, abs=1e-3)
+
+
+def test_swapped_channels_give_delay_and_skew() -> None:
+    straight = single_budget(30e-12, (EDGE, OTHER), LIMITS)
+    swapped = single_budget(-10e-12, (EDGE, OTHER), LIMITS)
+    found = combine_swapped(30e-12, -10e-12, straight, swapped)
+    assert found.delay_s == pytest.approx(10e-12)
+    assert found.skew_s == pytest.approx(20e-12)
+    assert value(found.budget, "noise") == pytest.approx(5e-12 / math.sqrt(2))
+    assert value(found.budget, "time_base") == pytest.approx(20e-12 * 2e-6)
+    assert "skew" not in [part.name for part in found.budget.parts]
