@@ -15,6 +15,7 @@ from typing import Any
 
 from hw.errors import ConfigError
 from hw.fields import Fields
+from hw.oscilloscopes import OscilloscopeSpec, read_oscilloscopes
 from hw.strict_yaml import read_yaml
 
 SCHEMA = "benchwright.bench/1"
@@ -158,6 +159,7 @@ class BenchSpec:
     witness: WitnessSpec | None
     time_server: TimeServerSpec | None
     virtual: VirtualSpec | None
+    oscilloscopes: dict[str, OscilloscopeSpec] = field(default_factory=dict[str, OscilloscopeSpec])
     labgrid_targets: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -203,6 +205,7 @@ def _read_section(path: Path, section: Fields, labgrid_targets: dict[str, Any]) 
         witness=_witness(section.child("witness", optional=True)),
         time_server=_time_server(section.child("time_server", optional=True)),
         virtual=_virtual(section.child("virtual", optional=True)),
+        oscilloscopes=read_oscilloscopes(section),
         labgrid_targets=labgrid_targets,
     )
     section.finish()

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from scope.settings import OscilloscopeSettings, Realised, Slope
+from scope.waveform import Acquisition, DelayStatistics
+
 
 @dataclass(frozen=True)
 class Completed:
@@ -100,4 +103,47 @@ class Impairment(Protocol):
 
     def clear(self) -> None:
         """Take the disturbance, and the node that makes it, out of the way."""
+        ...
+
+
+class Oscilloscope(Protocol):
+    """An oscilloscope; of any maker, real or virtual.
+
+    Whatever goes wrong is an InstrumentError (`scope.errors`) that names instrument, command and reason.
+    """
+
+    @property
+    def identity(self) -> object:
+        """What it says it is; its text is the reply to `*IDN?`: maker, model, serial number, firmware."""
+        ...
+
+    def configure(self, settings: OscilloscopeSettings) -> Realised:
+        """Stop, set everything up, and return what was really set; raise where that is not what was asked."""
+        ...
+
+    def set_deskew(self, channel: int, deskew_s: float) -> float:
+        """Set by how much a channel is shown earlier; return what was really set."""
+        ...
+
+    def arm(self) -> None:
+        """Start one acquisition of all segments; returns before the trigger."""
+        ...
+
+    def collect(self, timeout_s: float) -> Acquisition:
+        """Wait for the triggers and read all segments of all channels.
+
+        Raises:
+            IncompleteAcquisitionError: No trigger in time, too few segments, clipped, broken off; what was
+            acquired is with it (`scope.incomplete`).
+        """
+        ...
+
+    def measure_delay(
+        self, from_channel: int, to_channel: int, slope: Slope, count: int, timeout_s: float
+    ) -> DelayStatistics:
+        """Return the instrument's own statistics of the delay; positive: `to_channel` is later."""
+        ...
+
+    def close(self) -> None:
+        """Disconnect; harmless when it is not connected. The next use connects again."""
         ...

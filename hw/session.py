@@ -29,7 +29,7 @@ from hw.drivers.local import LocalNode
 from hw.drivers.ssh import REMOTE_TOOLS, SshNode
 from hw.errors import BenchError, CapabilityError, ConfigError
 from hw.journal import Journal
-from hw.protocols import Impairment, Node
+from hw.protocols import Impairment, Node, Oscilloscope
 from hw.reservation import reserve
 from hw.tools import local_tool
 from hw.virtual import host, network
@@ -131,6 +131,27 @@ class Bench:
                 f"bench {self.spec.name}: no impairment node; add benchwright.impairment to {self.spec.path}"
             )
         return NetemImpairment(self, self.spec.impairment)
+
+    def oscilloscope(self, name: str = "") -> Oscilloscope:
+        """Return an oscilloscope of this bench, connected; whoever asks closes it.
+
+        Args:
+            name: Its name in the bench file; empty: the first one.
+
+        Raises:
+            CapabilityError: The bench has none, or none of that name.
+            BenchError: Nobody answers there, or another instrument.
+        """
+        specs = self.spec.oscilloscopes
+        spec = specs.get(name) if name else next(iter(specs.values()), None)
+        if spec is None:
+            raise CapabilityError(
+                f"bench {self.spec.name}: no oscilloscope {name or 'at all'}; add it to"
+                f" benchwright.oscilloscopes of {self.spec.path}"
+            )
+        from hw.drivers.oscilloscope import connect  # PyVISA takes half a second
+
+        return connect(spec)
 
     def namespace(self, node_name: str) -> str:
         """Return the name of the network namespace of a node of a virtual bench; benches never share one."""

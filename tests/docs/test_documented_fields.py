@@ -71,6 +71,17 @@ def test_bench_file_section(tmp_path: Path) -> None:
     assert documented(BENCH_FILES, "## `benchwright`: the project's part") == known_keys(tmp_path, edit)
 
 
+@pytest.mark.parametrize("part", ["oscilloscopes", "signals"])
+def test_bench_file_oscilloscopes(tmp_path: Path, part: str) -> None:
+    def edit(section: dict[str, Any]) -> None:
+        signal: dict[str, Any] = {"channel": 1, "scale_v_per_div": 0.5}
+        scope: dict[str, Any] = {"resource": "TCPIP::192.0.2.7::5025::SOCKET", "signals": {"edge": signal}}
+        (scope if part == "oscilloscopes" else signal)[UNKNOWN] = 1
+        section["oscilloscopes"] = {"scope-a": scope}
+
+    assert documented(BENCH_FILES, f"### `{part}`") == known_keys(tmp_path, edit)
+
+
 def test_virtual_guest() -> None:
     own = {field.name for field in attr.fields(VirtualGuest)} - {
         "target",

@@ -25,6 +25,7 @@ def test_the_example_plays_the_whole_pattern(repository: Path) -> None:
     assert spec.impairment is not None
     assert spec.capture is not None
     assert spec.witness is not None
+    assert set(spec.oscilloscopes["scope-a"].signals) == {"reference", "edge"}
 
 
 def test_the_example_shows_every_field_that_a_hardware_bench_can_have(repository: Path) -> None:
