@@ -17,8 +17,13 @@ from scipy.special import stdtrit
 
 from reports.clock_trial import ClockTrial
 from reports.errors import RecordError
+from reports.record import Limit, Measurement, Uncertainty
+from reports.record_context import Context, Sample, build_record
 from reports.units import format_measured
+from reports.verdict import Verdict, judge
 
+SHIFT_QUANTITY = "path_shift"
+SHIFT_REQUIREMENT = "BENCH-PATH-SHIFT"
 SHIFT_PAIRS_MIN = 3
 """Fewer pairs say nothing of their own spread."""
 COVERAGE = 0.95
@@ -45,11 +50,6 @@ class PathShift:
     def expected_ns(self, set_ns: float) -> float:
         """Return minus half the asymmetry: the one that was seen, else the one that was set."""
         return -(set_ns if self.asymmetry_ns is None else self.asymmetry_ns) / 2
-
-    def shows(self, expected_ns: float) -> bool:
-        """Say whether the reference has seen an expected shift: its interval holds that, and not 0."""
-        seen = abs(self.reference_ns) > self.reference_half_ns
-        return seen and abs(self.reference_ns - expected_ns) <= self.reference_half_ns
 
     def text(self) -> str:
         """Return both shifts in words."""
@@ -90,6 +90,36 @@ def path_shift(pairs: Sequence[tuple[ClockTrial, ClockTrial]]) -> PathShift:
         servo_ns=mean(servo) if servo else None,
         asymmetry_ns=mean(seen) if len(seen) == len(pairs) else None,
     )
+
+
+def shift_measurement(shift: PathShift, set_ns: float, context: Context) -> Measurement:
+    """Return the record of the check that the reference shows the shift: its interval holds that, and not 0.
+
+    U is used up by the limits, as in the known-delay check; the servo's own figure is in the reason.
+
+    Args:
+        shift: Over all pairs.
+        set_ns: The asymmetry that was set; positive: what the server sends is delayed.
+        context: Of which run, test and subject.
+    """
+    expected_ns, half_ns = shift.expected_ns(set_ns), shift.reference_half_ns
+    towards = 1 if expected_ns > 0 else -1
+    near_ns = towards * max(towards * expected_ns - half_ns, half_ns)
+    far_ns = expected_ns + towards * half_ns
+    shown = format_measured(expected_ns, "ns")
+    source = f"half the asymmetry, {shown}, lies in the 95 % interval, and 0 does not"
+    limit = Limit(round(max(near_ns, far_ns)), round(min(near_ns, far_ns)), source)
+    nothing = Uncertainty.from_parts([])
+    value_ns = round(shift.reference_ns)
+    n = shift.pairs
+    verdict = judge(value_ns, limit, nothing, n=n, n_required=SHIFT_PAIRS_MIN, statistic="mean", unit="ns")
+    if verdict.outcome == "pass":
+        verdict = Verdict("pass", verdict.margin, shift.text())
+    elif verdict.outcome == "fail":
+        # It is the bench that does not see; the target has not failed by that.
+        verdict = Verdict("inconclusive", verdict.margin, f"{shift.text()}; {verdict.reason}")
+    sample = Sample(SHIFT_QUANTITY, "mean", value_ns, n, SHIFT_PAIRS_MIN)
+    return build_record(SHIFT_REQUIREMENT, sample, limit, nothing, verdict, context)
 
 
 def _mean_ns(trial: ClockTrial) -> float:

@@ -17,6 +17,7 @@ from reports import Conditions, Evidence, Limit, Measurement, Subject, current_r
 from reports.clock_disturbance import lock_time_measurement, step_measurement
 from reports.clock_trial import FILTERED, MASK, SEQUENTIAL, TRIAL, WITNESS, ClockTrial, Lock
 from reports.mask_verdict import MASKED_KINDS, is_masked, mask_measurements, unset_mask_measurements
+from reports.path_shift import path_shift, shift_measurement
 from reports.record_context import Context
 from reports.sampling import required_samples
 from reports.sync_offset import sync_measurement, unset_measurement, witness_measurement
@@ -111,6 +112,16 @@ class ClockJudge:
         )
         limit, n_required = self._limit(requirement)
         return step_measurement(trial, step_ns, limit, n_required, context)
+
+    def shift_record(
+        self, pairs: Sequence[tuple[ClockTrial, ClockTrial]], set_ns: int, requirement: ClockRequirement
+    ) -> Measurement:
+        """Return the record of the check that the reference shows what an asymmetric path does."""
+        disturbed = [trial for _without, trial in pairs]
+        files = [trial.folder / name for pair in pairs for trial in pair for name in (TRIAL, FILTERED)]
+        conditions = self.conditions_of(disturbed[0])
+        context = self._context(self._subject(requirement.clock), conditions, self._evidence(files))
+        return shift_measurement(path_shift(pairs), set_ns, context)
 
     def conditions_of(self, trial: ClockTrial) -> Conditions:
         """Return the conditions of a trial, as its records say them."""

@@ -11,8 +11,15 @@ import pytest
 
 from reports.clock_trial import ClockTrial, load_trial
 from reports.errors import RecordError
-from reports.path_shift import path_shift
+from reports.path_shift import path_shift, shift_measurement
+from reports.record import Conditions, Subject
+from reports.record_context import Context
+from reports.tally import INSTRUMENT_CHECKS
 from tests.reports.sample_clock import compare_answer, write_clock_trial
+
+CONTEXT = Context(
+    "run", "a test", Subject("virtual", "linux-rt", clock="chrony"), Conditions("ci", "asymmetry"), True, ()
+)
 
 
 def _pairs(folder: Path, means_ns: Sequence[tuple[int, int]]) -> list[tuple[ClockTrial, ClockTrial]]:
@@ -31,7 +38,9 @@ def test_half_of_the_asymmetry_is_seen_and_the_servo_is_blind(tmp_path: Path) ->
         _pairs(tmp_path, [(3_000, -21_000), (5_000, -21_000), (1_000, -24_500), (2_000, -22_500)])
     )
     assert shift.reference_ns == pytest.approx(-25_000, abs=1_500)
-    assert shift.shows(-25_000)
+    record = shift_measurement(shift, 50_000, CONTEXT)
+    assert (record.outcome, record.quantity, record.n) == ("pass", "path_shift", 4)
+    assert "the servo of 0" in record.reason
     assert shift.servo_ns == 0
     assert shift.expected_ns(50_000) == -25_000
     assert "4 pairs" in shift.text()
@@ -58,7 +67,15 @@ def test_what_was_seen_on_the_way_counts_more_than_what_was_set(tmp_path: Path) 
     ],
 )
 def test_is_not_shown(tmp_path: Path, means_ns: Sequence[tuple[int, int]]) -> None:
-    assert not path_shift(_pairs(tmp_path, means_ns)).shows(-25_000)
+    record = shift_measurement(path_shift(_pairs(tmp_path, means_ns)), 50_000, CONTEXT)
+    assert record.outcome == "inconclusive"
+    assert record.quantity in INSTRUMENT_CHECKS
+
+
+def test_a_delay_of_the_other_direction_is_seen_with_its_sign(tmp_path: Path) -> None:
+    shift = path_shift(_pairs(tmp_path, [(0, 24_000), (0, 25_500), (0, 26_000)]))
+    assert shift_measurement(shift, -50_000, CONTEXT).outcome == "pass"
+    assert shift_measurement(shift, 50_000, CONTEXT).outcome == "inconclusive"
 
 
 def test_two_pairs_are_too_few(tmp_path: Path) -> None:
