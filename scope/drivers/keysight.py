@@ -183,7 +183,7 @@ class KeysightInfiniiVision(Commands):
         sign = "+" if slope is Slope.RISING else "-"
         word = "RISing" if slope is Slope.RISING else "FALLing"
         sources = f"CHANnel{from_channel},CHANnel{to_channel}"
-        self.set(":MEASure:CLEar")
+        self.accepts(":MEASure:CLEar")  # else ours is the last of several: its fields are taken all the same
         # PG92 p. 468; newer guides name :MEASure:DELay:DEFine beside it, its arguments were not read [B].
         if not self.accepts(f":MEASure:DEFine DELay,{sign}1,{sign}1"):
             self.set(f":MEASure:DELay:DEFine {word},1,MIDDle,{word},1,MIDDle")

@@ -149,6 +149,11 @@ class Link:
         """
         self.write(command)
         reply = self._read_line(timeout_s or self.timeout_s)
+        if self._stream and not reply.strip():
+            # An empty answer, or a second line end behind the block before it: then the answer is on its way.
+            self._receive(CHUNK_BYTES, line_wise=True)
+            if self._buffer:
+                reply = self._read_line(timeout_s or self.timeout_s)
         try:
             return reply.decode("ascii").strip()
         except UnicodeDecodeError as error:

@@ -87,6 +87,18 @@ def test_gets_back_in_step_after_a_block_without_a_newline() -> None:
         link.close()
 
 
+def test_gets_back_in_step_after_a_second_line_end() -> None:
+    with TranscriptServer("> DATA?\n< #12ab\\n\n> *IDN?\n< a,b,c,d\n> LIST?\n< ") as server:
+        link = Link("scope-a", server.resource, timeout_s=TIMEOUT_S)
+        link.open()
+        link.write("DATA?")
+        assert link.read_block((2,)) == b"ab"
+        assert not link.block_follows()
+        assert link.query("*IDN?") == "a,b,c,d"
+        assert link.query("LIST?") == ""
+        link.close()
+
+
 def test_a_silent_instrument_is_given_up_at_the_deadline() -> None:
     with TranscriptServer("> *IDN?\n<silent") as server:
         link = Link("scope-a", server.resource, timeout_s=TIMEOUT_S)
