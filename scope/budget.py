@@ -14,27 +14,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from scope.crossing import crossing_noise_v
+from scope.interpolation import bend, interpolation
 from scope.jitter import DelaySummary
 from scope.levels import Levels
 
 PartKind = Literal["bound", "standard"]
 PAIRS_MIN = 4  # below, n - 3 degrees leave a mean's uncertainty without a value
-
-INTERPOLATION = (
-    (1.37, 0.082, 0.033),
-    (1.66, 0.046, 0.037),
-    (2.14, 0.023, 0.031),
-    (2.77, 0.010, 0.019),
-    (3.68, 0.004, 0.009),
-    (5.16, 0.0015, 0.003),
-    (7.2, 0.0006, 0.001),
-)
-"""What a cubic leaves, by rise time in samples as `rise_samples` finds it: standard deviation and mean of the
-error in sample intervals. Measured without noise on a step response of four equal poles, which is neither the
-kindest (Gaussian) nor the unkindest (one pole): tests/scope/test_budget.py, docs/timed-edges.md."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +77,7 @@ class EdgeQuality:
 
     Attributes:
         noise_s: Noise that is left at the crossing, over the slew rate.
-        interpolation_s: What the samples do not tell of the signal between them.
+        interpolation_s: What the samples do not tell of the signal between them; see scope/interpolation.py.
         lean_s: Mean of the same: edges that are not symmetric are found late. Alike channels share it.
         threshold_s: Uncertainty of the threshold over the slew rate; the same for all edges of a channel.
     """
@@ -102,30 +88,26 @@ class EdgeQuality:
     threshold_s: float
 
 
-def edge_quality(levels: Levels, fit: int, rise: float, slope_v_s: float, interval_s: float) -> EdgeQuality:
+def edge_quality(
+    levels: Levels, fit: int, rise: float, slope_v_s: float, curvature_v_s2: float, interval_s: float
+) -> EdgeQuality:
     """Tell what edges of a channel are uncertain by.
 
     Args:
         levels: Of the channel.
         fit: Samples of the fit.
         rise: From 10 to 90 %, in samples, from `rise_samples`.
-        slope_v_s: Mean slew rate at the crossing, in V/s, either sign.
+        slope_v_s: Mean magnitude of the slew rate at the crossing, in V/s.
+        curvature_v_s2: Mean second derivative there, its sign turned where an edge falls.
         interval_s: Sample interval.
     """
-    slope = abs(slope_v_s)
-    scatter, lean = interpolation(rise)
+    scatter, lean = interpolation(rise, bend(slope_v_s, curvature_v_s2, levels.amplitude_v))
     return EdgeQuality(
-        crossing_noise_v(levels, fit) / slope,
+        crossing_noise_v(levels, fit) / slope_v_s,
         scatter * interval_s,
         lean * interval_s,
-        levels.mid_standard_v / slope,
+        levels.mid_standard_v / slope_v_s,
     )
-
-
-def interpolation(rise: float) -> tuple[float, float]:
-    """Return standard deviation and mean of what interpolation leaves, in sample intervals."""
-    rises, scatter, lean = zip(*INTERPOLATION, strict=True)
-    return float(np.interp(rise, rises, scatter)), float(np.interp(rise, rises, lean))
 
 
 def single_budget(

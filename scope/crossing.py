@@ -37,11 +37,13 @@ class Crossings:
     Attributes:
         position: In samples from the start of the block, between two of them.
         slope: Codes per sample there.
+        curvature: Second derivative there, in codes per sample squared.
         inside: Whether the samples of the fit lie within the edge's own frame.
     """
 
     position: Floats
     slope: Floats
+    curvature: Floats
     inside: NDArray[np.bool_]
 
 
@@ -87,7 +89,7 @@ def find_crossings(
     guess = before + (threshold - start) / (end - start) * (after - before)
     origin = np.floor(guess).astype(np.int64) - (half - 1)
     inside = np.ones(len(before), bool)
-    offset, slope = np.zeros(len(before)), np.zeros(len(before))
+    offset, slope, curvature = np.zeros((3, len(before)))
     todo = np.arange(len(before))
     for turn in range(CENTRINGS):
         place = origin[todo]
@@ -97,7 +99,7 @@ def find_crossings(
         if not len(todo):
             break
         window = codes[place[:, None] + np.arange(fit)].astype(np.float64) - threshold
-        offset[todo], slope[todo] = _root(np.einsum("es,ks->ke", window, fit_matrix(fit)))
+        offset[todo], slope[todo], curvature[todo] = _root(np.einsum("es,ks->ke", window, fit_matrix(fit)))
         off_centre = np.abs(offset[todo]) > STEP_MAX + 1e-9
         if turn == CENTRINGS - 1 or not off_centre.any():
             break
@@ -107,11 +109,13 @@ def find_crossings(
     # Noise can bend a cubic so that it has no crossing here: then the straight line of the transit has to do.
     line = (end - start) / (after - before)
     bent = inside & ((np.abs(offset) > 1.0) | (slope * line <= 0))
-    return Crossings(np.where(bent, guess, position), np.where(bent, line, slope), inside)
+    return Crossings(
+        np.where(bent, guess, position), np.where(bent, line, slope), np.where(bent, 0.0, curvature), inside
+    )
 
 
-def _root(coefficients: Floats) -> tuple[Floats, Floats]:
-    """Return the zero nearest to the middle of cubics, shape (4, edges), and the slope there."""
+def _root(coefficients: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the zero nearest to the middle of cubics, shape (4, edges), and both derivatives there."""
     c0, c1, c2, c3 = coefficients
     line = np.where(c1 == 0, 1.0, c1)
     x = np.clip(-c0 / line, -1.5, 1.5)
@@ -119,7 +123,7 @@ def _root(coefficients: Floats) -> tuple[Floats, Floats]:
         value = c0 + x * (c1 + x * (c2 + x * c3))
         slope = c1 + x * (2 * c2 + x * (3 * c3))
         x = np.clip(x - np.clip(value / np.where(slope == 0, line, slope), -STEP_MAX, STEP_MAX), -1.5, 1.5)
-    return x, c1 + x * (2 * c2 + x * (3 * c3))
+    return x, c1 + x * (2 * c2 + x * (3 * c3)), 2 * c2 + 6 * c3 * x
 
 
 def crossing_noise_v(levels: Levels, fit: int) -> float:

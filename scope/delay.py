@@ -96,19 +96,22 @@ class _Channel:
         self.rise = rise_samples(frames[:RISE_FRAMES], self.levels)
         self.interval_s = frames[0].scaling.sample_interval_s
         self.settings = EdgeSettings(self.levels, fit_samples(self.rise))
-        self._slope_v_s, self._turns, self._count = 0.0, 0j, 0
+        self._slope_v_s, self._curvature_v_s2, self._turns, self._count = 0.0, 0.0, 0j, 0
 
     def count(self, edges: Edges, paired: NDArray[np.int64]) -> None:
         self._count += len(paired)
         self._slope_v_s += float(np.abs(edges.slope_v_s[paired]).sum())
+        self._curvature_v_s2 += float((edges.curvature_v_s2[paired] * np.sign(edges.slope_v_s[paired])).sum())
         self._turns += complex(np.exp(2j * np.pi * edges.phase[paired]).sum())
 
     def facts(self) -> ChannelFacts:
         n = self._count
-        slope_v_s = self._slope_v_s / n
+        slope_v_s, curvature_v_s2 = self._slope_v_s / n, self._curvature_v_s2 / n
         # The square of the mean resultant, less what evenly spread phases give by chance.
         lock = max(0.0, (abs(self._turns) ** 2 / n - 1) / (n - 1)) if n > 1 else 1.0
-        quality = edge_quality(self.levels, self.settings.fit, self.rise, slope_v_s, self.interval_s)
+        quality = edge_quality(
+            self.levels, self.settings.fit, self.rise, slope_v_s, curvature_v_s2, self.interval_s
+        )
         return ChannelFacts(self.levels, self.settings.fit, self.rise, slope_v_s, lock, quality)
 
 

@@ -56,6 +56,7 @@ class Edges:
         time_s: After that frame's trigger.
         rising: Whether volts rise.
         slope_v_s: Slew rate at the crossing, in V/s; negative of a falling edge.
+        curvature_v_s2: Second derivative there, in V/s².
         phase: Place within a sample interval, 0 to 1.
         runt_frame: Of each runt, which of the frames.
         runt_time_s: Of each runt, where it leaves its level.
@@ -70,6 +71,7 @@ class Edges:
     time_s: Floats
     rising: NDArray[np.bool_]
     slope_v_s: Floats
+    curvature_v_s2: Floats
     phase: Floats
     runt_frame: Places
     runt_time_s: Floats
@@ -85,6 +87,7 @@ _ARRAYS = {
     "time_s": np.float64,
     "rising": np.bool_,
     "slope_v_s": np.float64,
+    "curvature_v_s2": np.float64,
     "phase": np.float64,
     "runt_frame": np.int64,
     "runt_time_s": np.float64,
@@ -244,6 +247,7 @@ def _of_equals(frames: Sequence[Frame], begin: int, settings: EdgeSettings) -> E
         time_s=first_s[frame[kept]] + place * step_s,
         rising=found.upward[kept] == upwards,
         slope_v_s=edges.slope[kept] * (scaling.volts_per_code / step_s),
+        curvature_v_s2=edges.curvature[kept] * (scaling.volts_per_code / step_s**2),
         phase=place % 1.0,
         runt_frame=runt_frame[runts] + begin,
         runt_time_s=first_s[runt_frame[runts]] + step_s * runt_place,

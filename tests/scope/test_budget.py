@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from scope.budget import (
-    INTERPOLATION,
     Budget,
     EdgeQuality,
     InstrumentLimits,
@@ -20,12 +19,8 @@ from scope.budget import (
     peak_to_peak_budget,
     single_budget,
 )
-from scope.crossing import fit_samples
-from scope.edges import EdgeSettings, find_edges, rise_samples
 from scope.jitter import DelaySummary, DelayTally
-from scope.levels import estimate_levels
 from scope.swap import combine_swapped
-from tests.scope.model import FrontEnd
 
 EDGE = EdgeQuality(noise_s=3e-12, interpolation_s=1e-12, lean_s=0.0, threshold_s=0.5e-12)
 OTHER = EdgeQuality(noise_s=4e-12, interpolation_s=1e-12, lean_s=2e-12, threshold_s=0.5e-12)
@@ -139,24 +134,6 @@ def test_peak_to_peak_holds_that_without_the_instrument(jitter_s: float, count: 
         assert budget is not None
         held += abs(found.peak_to_peak_s[count] - float(np.ptp(truth))) <= budget.expanded_s
     assert held >= 93
-
-
-@pytest.mark.parametrize(
-    ("rise", "row"), [(0.9, 0), (1.25, 1), (1.75, 2), (2.5, 3), (3.5, 4), (5.0, 5), (7.0, 6)]
-)
-def test_errors_of_interpolation_are_those_that_are_measured(rise: float, row: int) -> None:
-    rng = np.random.default_rng(1)
-    interval_s = 1e-10
-    truth = rng.uniform(-3, 3, (1500, 1)) * interval_s
-    front = FrontEnd(rise_s=rise * interval_s, shape="poles", bits=16)
-    frames = front.frames(truth, rng, interval_s=interval_s, samples=100)
-    levels = estimate_levels(frames[:200])
-    found_rise = rise_samples(frames[:64], levels)
-    edges = find_edges(frames, EdgeSettings(levels, fit_samples(found_rise)))
-    errors = (edges.time_s - truth[edges.frame, 0]) / interval_s
-    assert found_rise == pytest.approx(INTERPOLATION[row][0], rel=0.05)
-    assert errors.std() == pytest.approx(INTERPOLATION[row][1], rel=0.15, abs=3e-4)
-    assert errors.mean() == pytest.approx(INTERPOLATION[row][2], rel=0.15, abs=1e-3)
 
 
 def test_swapped_channels_give_delay_and_skew() -> None:

@@ -33,6 +33,7 @@ def edges(
         time_s=column(found, 1, np.float64),
         rising=column(found, 2, np.bool_),
         slope_v_s=np.ones(len(found)),
+        curvature_v_s2=np.zeros(len(found)),
         phase=np.zeros(len(found)),
         runt_frame=column(runts, 0, np.int64),
         runt_time_s=column(runts, 1, np.float64),

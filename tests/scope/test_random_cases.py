@@ -40,7 +40,7 @@ def draw(rng: np.random.Generator) -> Case:
         base_v=rng.uniform(-1, 1),
         noise_v=amplitude_v / 10 ** (rng.uniform(28, 50) / 20),
         rise_s=RISE_TIMES_BANDWIDTH / bandwidth_hz,
-        shape=str(rng.choice(["gaussian", "poles"])),
+        shape=str(rng.choice(["gaussian", "poles", "pole"])),
         bits=int(rng.choice([8, 10, 12])),
         full_scale_v=amplitude_v * rng.uniform(1.3, 2.5),
         correlated=bool(rng.integers(2)),
