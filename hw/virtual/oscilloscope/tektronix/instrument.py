@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A 5 Series MSO: identity, events, headers, run control."""
+
+from __future__ import annotations
+
+from hw.virtual.oscilloscope.dialect import Block, Dialect, Raw, Word
+from hw.virtual.oscilloscope.edges import EdgeSource
+from hw.virtual.oscilloscope.faults import Fault
+from hw.virtual.oscilloscope.front_end import Hardware
+from hw.virtual.oscilloscope.scpi_errors import TEXTS, ScpiError, event_bit
+from hw.virtual.oscilloscope.scpi_message import Parameters
+from hw.virtual.oscilloscope.scpi_tree import Command, Suffixes
+from hw.virtual.oscilloscope.tektronix import fast_frame, measure, setup, waveform
+from hw.virtual.oscilloscope.tektronix.events import EventQueue
+from hw.virtual.oscilloscope.tektronix.replies import Fields, Quoted, group_text, header, value_text
+from hw.virtual.oscilloscope.tektronix.settings import Transfer, after_reset, record_setup
+
+MEASUREMENTS_MAX = 50
+POWER_ON_EVENT = (401, "Power on; ")
+
+
+class FiveSeries(Dialect):
+    """A simulated 5 Series MSO. It is stopped when switched on.
+
+    Attributes:
+        settings: What *RST sets.
+        transfer: What *RST leaves alone; one for all connections.
+        meter: Measurements and their statistics.
+        quoted_lists: Whether lists of frames come in quotes, which the manuals leave open.
+    """
+
+    def __init__(
+        self, hardware: Hardware, source: EdgeSource, faults: set[Fault], quoted_lists: bool = True
+    ) -> None:
+        """Switch on.
+
+        Args:
+            hardware: What it is made of.
+            source: Edges at its inputs.
+            faults: Defects.
+            quoted_lists: Whether lists of frames come in quotes.
+        """
+        channels = len(hardware.signals)
+        super().__init__(hardware, source, faults, {"CH<n>": channels, "MEAS<n>": MEASUREMENTS_MAX})
+        self.quoted_lists = quoted_lists
+        self.settings = after_reset(channels)
+        self.transfer = Transfer()
+        self.meter = measure.DelayMeter()
+        self._events = EventQueue()
+        self._events.add(*POWER_ON_EVENT)
+        self._add_events()
+        self._add_run_control()
+        setup.add_commands(self)
+        fast_frame.add_commands(self)
+        waveform.add_commands(self)
+        measure.add_commands(self)
+
+    @property
+    def keeps_replies(self) -> bool:
+        """State of the parser outlives connections: the next one gets what the last one left unread."""
+        return True
+
+    def identity(self) -> str:
+        """Return maker, model, serial, firmware."""
+        return f"TEKTRONIX,MSO5{len(self.settings.channels)},C000000,CF:91.1CT FV:1.99.11.1268"
+
+    def reset(self) -> None:
+        """Return to the default set-up, but for headers, transfer settings and events."""
+        self.acquisition.stop()
+        self.settings = after_reset(len(self.settings.channels))
+        self.meter.delete_all()
+
+    def clear(self) -> None:
+        """Empty the event queue."""
+        self._events.clear()
+
+    def report(self, error: ScpiError) -> None:
+        """Queue an event, with what it was about."""
+        detail = f"Command not found; {error.detail}" if error.number == 113 else error.detail
+        self._events.add(error.number, f"{TEXTS[error.number]}; {detail}".replace('"', "'"))
+
+    def warn(self, number: int, detail: str) -> None:
+        """Queue an event for something that was done, but not as asked."""
+        self.status |= event_bit(number)
+        self._events.add(number, f"{TEXTS[number]}; {detail}")
+
+    def read_status(self) -> int:
+        """Return and clear the status register; let its events out."""
+        self._events.release()
+        return super().read_status()
+
+    def render(self, command: Command, suffixes: Suffixes, value: object) -> bytes:
+        """Write a reply, with the header that HEADer and VERBose ask for."""
+        with_header = self.transfer.header and not command.pattern.startswith("*")
+        verbose = self.transfer.verbose
+        if isinstance(value, Fields):
+            return group_text(command.pattern, value, with_header, verbose).encode("ascii")
+        start = header(command.pattern, suffixes, verbose) + " " if with_header else ""
+        if isinstance(value, Block):
+            return start.encode("ascii") + value
+        return (start + value_text(value, verbose)).encode("ascii")
+
+    def completed(self) -> None:
+        """Measure all frames of the acquisition."""
+        self.meter.take(self.acquisition.segments)
+
+    def operations_pending(self) -> bool:
+        """Tell whether a single sequence runs; one without end is no pending operation."""
+        return self.settings.stop_after == "SEQuence" and self.acquisition.running
+
+    def wait_for_operations(self) -> None:
+        """Wait for the end of a single sequence."""
+        if self.operations_pending():
+            self.wait_for_acquisition()
+
+    def channel_words(self) -> dict[str, int]:
+        """Return the channels that there are: `CH1` → 1."""
+        return {f"CH{number}": number for number in range(1, len(self.settings.channels) + 1)}
+
+    def _add_events(self) -> None:
+        def one(with_text: bool) -> object:
+            number, text = self._events.next()
+            return Raw(f'{number},"{text}"') if with_text else number
+
+        def put(name: str, value: bool) -> None:
+            setattr(self.transfer, name, value)
+
+        def everything() -> Raw:
+            return Raw(",".join(f'{number},"{text}"' for number, text in self._events.take_all()))
+
+        self.add_query("ALLEv", lambda _: everything())
+        self.add_query("EVENT", lambda _: one(with_text=False))
+        self.add_query("EVMsg", lambda _: one(with_text=True))
+        self.add_query("EVQty", lambda _: self._events.readable())
+        self.add_setting("HEADer", lambda _: self.transfer.header, lambda _, p: put("header", p.boolean()))
+        self.add_setting("VERBose", lambda _: self.transfer.verbose, lambda _, p: put("verbose", p.boolean()))
+
+    def _add_run_control(self) -> None:
+        def set_state(_: Suffixes, p: Parameters) -> None:
+            text = p.texts[0].upper()
+            run = text == "RUN" or (text != "STOP" and p.boolean())
+            if not run:
+                self.acquisition.stop()
+                return
+            continuous = self.settings.stop_after == "RUNSTop"
+            self.settings.frame_selected = 1
+            self.meter.begin()
+            self.acquisition.start(record_setup(self.settings, self.hardware), continuous)
+
+        def set_stop_after(_: Suffixes, p: Parameters) -> None:
+            self.settings.stop_after = p.choice({name: Word(name) for name in ("RUNSTop", "SEQuence")})
+
+        def set_mode(_: Suffixes, p: Parameters) -> None:
+            if (
+                p.choice({name: name for name in ("SAMple", "PEAKdetect", "HIRes", "AVErage", "ENVelope")})
+                != "SAMple"
+            ):
+                raise ScpiError(221, "only SAMple is simulated")
+
+        def frames() -> int:
+            return len(self.acquisition.segments) if self.settings.fast_frame else 0
+
+        self.add_setting("ACQuire:STATE", lambda _: self.acquisition.running, set_state)
+        self.add_setting("ACQuire:STOPAfter", lambda _: self.settings.stop_after, set_stop_after)
+        self.add_setting("ACQuire:MODe", lambda _: Word("SAMple"), set_mode)
+        self.add_query("ACQuire:NUMACq", lambda _: self.acquisition.count)
+        self.add_query("ACQuire:NUMFRAMESACQuired", lambda _: frames())
+        self.add_query("BUSY", lambda _: self.operations_pending())
+        self.add_query("TRIGger:STATE", lambda _: Word("READY" if self.acquisition.running else "SAVe"))
+
+    def listing(self, text: str) -> object:
+        """Return a list of frames in quotes or not."""
+        return Quoted(text) if self.quoted_lists else Raw(text)
