@@ -27,6 +27,8 @@ LIMIT = Limit(CHRONY.limit_ns, -CHRONY.limit_ns, CHRONY.source)
 MEASURE_S = 4
 ASYMMETRY_US = 8000
 
+pytestmark = pytest.mark.simulated
+
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Generator[ClockLab, None, None]:
