@@ -115,7 +115,7 @@ def test_a_folder_without_robots_results_is_judged_by_its_records(tmp_path: Path
     ("arguments", "message"),
     [
         (["--bench", "absent.yaml"], "absent.yaml: No such file or directory"),
-        (["--profile", "hasty"], "no profile 'hasty'; there are: ci, acceptance, soak"),
+        (["--profile", "hasty"], "no profile 'hasty'; there are: ci, nightly, acceptance, soak"),
     ],
 )
 def test_bad_arguments_are_refused_before_anything_runs(
