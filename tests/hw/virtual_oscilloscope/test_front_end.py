@@ -16,7 +16,7 @@ from hw.virtual.oscilloscope import front_end
 from hw.virtual.oscilloscope.edges import Edge, Progress, ReplayedEdges
 from hw.virtual.oscilloscope.front_end import ChannelSetup, Hardware, InputSignal
 from hw.virtual.oscilloscope.recorder import Recorder, RecordSetup, Segment
-from hw.virtual.oscilloscope.timeline import EDGES_KEPT, Arrivals, Timeline
+from hw.virtual.oscilloscope.timeline import EDGES_KEPT, Arrivals, Timeline, Track
 from hw.virtual.oscilloscope.trigger import Slope, TriggerSetup
 from tests.hw.virtual_oscilloscope.controller import crossing_s, hardware, pulses
 
@@ -52,6 +52,14 @@ def test_the_rise_time_is_that_of_bandwidth_and_source_together():
     rise_ps = float(np.searchsorted(volts, 0.9) - np.searchsorted(volts, 0.1))
     assert rise_ps == pytest.approx(math.hypot(1000, 339.6), rel=0.002)
     assert volts[5000] == pytest.approx(0.5)
+
+
+def test_the_step_is_the_normal_distribution_to_its_ends():
+    signal = InputSignal(low_v=0.0, high_v=1.0)
+    sigmas = np.linspace(-12, 12, 200)
+    volts = front_end.waveform_v(sigmas * 100.0, arrivals((0.0, True)), signal, 100.0)
+    expected = [0.5 * math.erfc(-place / math.sqrt(2)) for place in sigmas]
+    assert volts == pytest.approx(expected, abs=1e-14)
 
 
 def test_the_front_end_passes_its_bandwidth_at_minus_3_db():
@@ -196,6 +204,17 @@ def test_edges_slightly_out_of_order_are_sorted():
     edges = [Edge(2_037_500, 2, True), Edge(2_000_000, 1, True), Progress(10**9)]
     segment = take(hardware(), edges, SETUP, 1)[0]
     assert crossing_of(segment, 2) - crossing_of(segment, 1) == pytest.approx(37_500e-12, abs=3e-12)
+
+
+def test_a_late_edge_of_the_same_input_takes_its_place():
+    track = Track()
+    for time_ps, rising in ((500, False), (100, True), (900, True)):
+        track.add(time_ps, rising)
+    near = track.near(100, 0.0, 500.0, 50.0)
+    assert near.times_ps.tolist() == [50, 450]
+    assert (near.high_before, near.rising.tolist()) == (False, [True, False])
+    track.forget_before(200)
+    assert track.near(300, 0.0, 100.0, 0.0).high_before
 
 
 def test_the_automatic_sweep_takes_a_record_without_a_trigger():

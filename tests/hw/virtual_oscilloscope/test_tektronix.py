@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from hw.virtual.oscilloscope.edges import EdgeSource, ReplayedEdges
+from hw.virtual.oscilloscope.edges import Edge, EdgeSource, ReplayedEdges
 from hw.virtual.oscilloscope.faults import Fault
 from hw.virtual.oscilloscope.front_end import Hardware
 from hw.virtual.oscilloscope.server import Server
@@ -361,6 +361,20 @@ def test_the_second_edge_is_searched_forwards_or_backwards():
         acquire(c)
         mean_s = float(c.query("MEASUrement:MEAS1:RESUlts:CURRentacq:MEAN?"))
         assert mean_s == pytest.approx(-37.5e-9, abs=3e-12)
+
+
+def test_the_first_setting_is_the_edge_that_the_delay_goes_to():
+    edges = [
+        Edge(1_000_000, 1, True),
+        Edge(1_020_000, 1, False),
+        Edge(1_037_500, 2, True),
+        Edge(1_060_000, 2, False),
+    ]
+    with scope(source=ReplayedEdges(edges)) as c:
+        c.write("MEASUrement:ADDMEAS DELAY", "MEASUrement:MEAS1:DELay:EDGE1 FALL;EDGE2 RISe")
+        acquire(c)
+        mean_s = float(c.query("MEASUrement:MEAS1:RESUlts:CURRentacq:MEAN?"))
+        assert mean_s == pytest.approx(60e-9, abs=5e-12)
 
 
 def test_asking_for_a_measurement_makes_it():
