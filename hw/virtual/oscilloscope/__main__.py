@@ -106,8 +106,6 @@ def read_hardware(arguments: argparse.Namespace) -> Hardware:
 
 def run(arguments: argparse.Namespace) -> None:
     """Serve until a signal comes."""
-    # Before any thread is started: a signal goes to any thread that does not block it, and would kill.
-    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
     hardware = read_hardware(arguments)
     check_address(arguments.address)
     ready: dict[str, object] = {"type": "ready", "dialect": arguments.dialect, "address": arguments.address}
@@ -119,7 +117,9 @@ def run(arguments: argparse.Namespace) -> None:
         for _ in read_file(arguments.edges):  # a wrong line is found now, not when a record is taken
             pass
         source = ReplayedEdges(read_file(arguments.edges))
-    elif arguments.edge_port is not None:
+    # Before any thread is started: a signal goes to any thread that does not block it, and would kill.
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
+    if arguments.edge_port is not None:
         source = LiveEdges()
         edge_port = EdgePort(arguments.address, arguments.edge_port, source)
         ready["edge_port"] = edge_port.port

@@ -16,6 +16,7 @@ from hw.virtual.oscilloscope.edges import PS_PER_NS, Edge, LiveEdges, Progress
 CHANNELS_MAX = 8
 TIME_NS_MAX = 2**63 - 1
 LINE_BYTES_MAX = 1000
+SENDERS_MAX = 16
 
 _EDGE_FIELDS = {"channel", "time_ns", "fraction_ps", "rising"}
 _PROGRESS_FIELDS = {"until_ns"}
@@ -84,12 +85,21 @@ def _parse_lines(lines: Iterable[str], where: str) -> Iterator[Edge | Progress]:
 class EdgePort:
     """A TCP port to which edges are sent while they happen; every line goes to the instrument at once.
 
-    Several senders may be connected. A wrong line ends its sender's connection and is counted in `refused`.
+    SENDERS_MAX may be connected. A wrong line ends its sender's connection and is counted in `refused`.
     """
 
     def __init__(self, address: str, port: int, edges: LiveEdges) -> None:
+        """Open the port.
+
+        Raises:
+            ConfigError: It is not to be had.
+        """
         self._edges = edges
-        self._listener = socket.create_server((address, port))
+        self._senders = threading.BoundedSemaphore(SENDERS_MAX)
+        try:
+            self._listener = socket.create_server((address, port))
+        except OSError as error:
+            raise ConfigError(f"edge port: address {address} port {port}: {error.strerror}") from error
         self.port: int = self._listener.getsockname()[1]
         self.refused = 0
         threading.Thread(target=self._accept, name="edge-port", daemon=True).start()
@@ -104,7 +114,10 @@ class EdgePort:
                 sender, _ = self._listener.accept()
             except OSError:
                 return
-            threading.Thread(target=self._receive, args=(sender,), name="edges", daemon=True).start()
+            if self._senders.acquire(blocking=False):
+                threading.Thread(target=self._receive, args=(sender,), name="edges", daemon=True).start()
+            else:
+                sender.close()
 
     def _receive(self, sender: socket.socket) -> None:
         with sender, sender.makefile("r", encoding="utf-8", errors="replace") as lines:
@@ -113,3 +126,5 @@ class EdgePort:
                     self._edges.put(event)
             except (ConfigError, OSError):
                 self.refused += 1
+            finally:
+                self._senders.release()

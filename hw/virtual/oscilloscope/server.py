@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import socket
 import threading
@@ -66,13 +67,12 @@ class Server:
         self._ending = threading.Event()
         self._working = threading.Lock()
         self._left_over = b""
-        self._links: list[threading.Thread] = []
+        self._links: dict[threading.Thread, socket.socket] = {}
         try:
             self._listener = socket.create_server((address, port))
         except OSError as error:
             raise ConfigError(f"address {address} port {port}: {error.strerror}") from error
         self.port: int = self._listener.getsockname()[1]
-        self._listener.settimeout(0.05)
         self._acceptor = threading.Thread(target=self._accept, name="oscilloscope", daemon=True)
         self._acceptor.start()
 
@@ -85,9 +85,11 @@ class Server:
     def close(self) -> None:
         """Hang up on everybody and end."""
         self._ending.set()
+        _wake(self._listener)
         self._acceptor.join()
-        for link in self._links:
-            link.join()
+        for thread, connection in self._links.items():
+            _wake(connection)
+            thread.join()
         self._listener.close()
         self._instrument.close()
 
@@ -95,14 +97,15 @@ class Server:
         while not self._ending.is_set():
             try:
                 connection, _ = self._listener.accept()
-            except TimeoutError:
+            except OSError:  # the port is being closed, or the caller has given up already
+                self._ending.wait(0.01)
                 continue
-            self._links = [link for link in self._links if link.is_alive()]
+            self._links = {thread: link for thread, link in self._links.items() if thread.is_alive()}
             if len(self._links) >= CONNECTIONS_MAX:
                 connection.close()
                 continue
             thread = threading.Thread(target=self._serve, args=(connection,), name="controller", daemon=True)
-            self._links.append(thread)
+            self._links[thread] = connection
             thread.start()
 
     def _serve(self, connection: socket.socket) -> None:
@@ -128,6 +131,12 @@ class Server:
             self._instrument.interrupted()
         elif outcome is Sent.LOST and self._instrument.keeps_replies:
             self._left_over = reply[sent : sent + LEFT_OVER_BYTES_MAX]
+
+
+def _wake(waiting: socket.socket) -> None:
+    """End whatever waits for a socket."""
+    with contextlib.suppress(OSError):
+        waiting.shutdown(socket.SHUT_RDWR)
 
 
 def check_address(address: str) -> None:

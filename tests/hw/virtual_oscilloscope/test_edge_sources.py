@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import socket
@@ -15,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from hw.errors import ConfigError
-from hw.virtual.oscilloscope.edge_lines import EdgePort, parse_line, read_file
+from hw.virtual.oscilloscope.__main__ import main
+from hw.virtual.oscilloscope.edge_lines import SENDERS_MAX, EdgePort, parse_line, read_file
 from hw.virtual.oscilloscope.edges import Edge, EndOfEdges, LiveEdges, Progress
 from tests.hw.virtual_oscilloscope import test_keysight, test_tektronix
 from tests.hw.virtual_oscilloscope.controller import Controller
@@ -133,6 +135,19 @@ def test_edges_come_in_by_a_port():
         sender.sendall(b"nonsense\n")
         assert sender.recv(1) == b""
     assert port.refused == 1
+    with pytest.raises(ConfigError, match=f"port {port.port}"):
+        EdgePort("127.0.0.1", port.port, edges)
+    port.close()
+
+
+def test_the_number_of_senders_is_limited():
+    port = EdgePort("127.0.0.1", 0, LiveEdges())
+    with contextlib.ExitStack() as stack:
+        senders = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", port.port), timeout=5))
+            for _ in range(SENDERS_MAX + 1)
+        ]
+        assert senders[-1].recv(1) == b""
     port.close()
 
 
@@ -196,9 +211,8 @@ def test_the_program_replays_a_file(tmp_path: Path):
         (["--channels", "1", "--skew-ps", "1", "--skew-ps", "2"], "--skew-ps"),
     ],
 )
-def test_the_program_names_what_is_wrong(arguments: list[str], error: str):
-    with program("--dialect", "keysight", *arguments) as (process, ready):
-        assert ready == {}
-        assert process.wait(10) == 2
-        assert process.stderr is not None
-        assert error in process.stderr.read()
+def test_the_program_names_what_is_wrong(
+    arguments: list[str], error: str, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["--dialect", "keysight", *arguments]) == 2
+    assert error in capsys.readouterr().err
