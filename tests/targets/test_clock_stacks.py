@@ -22,11 +22,12 @@ import pytest
 from hw.bench import TargetSpec
 from hw.errors import BenchError, MeasurementError
 from hw.provisioning import Provisioner
-from resources.clock_config import REMOTE_RUN, Place, client_files
-from resources.clock_lock import SERVO_LOGS, failed_chrony_tests, is_locked
+from resources.clock_config import REMOTE_RUN, STANDBY, Place, client_files
+from resources.clock_lock import SERVO_LOGS, failed_chrony_tests, is_locked, selected_grandmaster
 from resources.clock_role import ClockRole
 from resources.clock_settings import ClockSettings, Wander, load_stack
 from resources.clock_stack import ClockStack
+from resources.servo_watch import wait_grandmaster
 from tests.targets.clock_lab import TARGET_ERROR, TOOLS, ClockLab, clock_lab
 
 pytestmark = pytest.mark.simulated
@@ -66,9 +67,10 @@ def daemons(lab: ClockLab, node: str) -> str:
     return lab.node(node).run(["pgrep", "-l", "|".join(names)], check=False).stdout
 
 
-def stack_of(lab: ClockLab, target: TargetSpec, name: str, folder: Path) -> ClockStack:
+def stack_of(lab: ClockLab, target: TargetSpec, name: str, folder: Path, standby: bool = False) -> ClockStack:
     """Return a stack whose time server wanders, always in the same way."""
-    return ClockStack(lab, target, name, ClockSettings(server_wander=WANDER), folder, print)
+    settings = ClockSettings(server_wander=WANDER, standby=standby)
+    return ClockStack(lab, target, name, settings, folder, print)
 
 
 def servo_rate_ppb(lab: ClockLab, stack: ClockStack) -> float:
@@ -93,10 +95,12 @@ def require_rate(lab: ClockLab, stack: ClockStack) -> None:
 
 
 @contextmanager
-def locked(lab: ClockLab, target: TargetSpec, name: str, folder: Path) -> Generator[ClockStack]:
+def locked(
+    lab: ClockLab, target: TargetSpec, name: str, folder: Path, standby: bool = False
+) -> Generator[ClockStack]:
     """Give a stack that has locked, and require afterwards that nothing of it is left on either node."""
     before = kernel(lab, target.node), kernel(lab, "grandmaster")
-    with stack_of(lab, target, name, folder) as stack:
+    with stack_of(lab, target, name, folder, standby) as stack:
         lock = stack.wait_locked(LOCK_S)
         assert 0 < lock.after_s < LOCK_S + 30
         require_rate(lab, stack)
@@ -136,6 +140,20 @@ def test_ntp_user_locks_and_listens_again(lab: ClockLab, target: TargetSpec, tmp
         # What counts is what it says from now on.
         again = stack.wait_locked(LOCK_S)
         assert again.after_s >= 4
+
+
+def test_a_standby_grandmaster_takes_over_and_ends_with_the_rest(
+    lab: ClockLab, target: TargetSpec, tmp_path: Path
+) -> None:
+    with locked(lab, target, "ptp-software", tmp_path, standby=True) as stack:
+        leader = selected_grandmaster(stack.servo_text())
+        stack.silence_server()
+        wait_grandmaster(stack, STANDBY["clock_identity"], LOCK_S)
+        stack.require_synchronised()
+        stack.bring_back_server()
+        wait_grandmaster(stack, leader, LOCK_S)
+        stack.require_running()
+    assert leader not in ("", STANDBY["clock_identity"])
 
 
 def test_ptp_software_locks_and_notices_that_its_grandmaster_vanishes(
