@@ -158,7 +158,9 @@ class TektronixMso(Commands):
             raise self.error(
                 f"HORizontal:FASTframe:COUNt {segments}", f"at most {most} frames of this record length"
             )
-        self.set("HORizontal:FASTframe:SUMFrame:STATE OFF")
+        # Models differ in the form, and some know no summary; a frame too many would be found by its number.
+        if not self.accepts("HORizontal:FASTframe:SUMFrame:STATE OFF"):
+            self.accepts("HORizontal:FASTframe:SUMFrame NONe")
         self.set(f"HORizontal:FASTframe:COUNt {segments}")
         realised = self.ask_integer("HORizontal:FASTframe:COUNt?")
         if realised != segments:
