@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drivers against virtual oscilloscopes, which share no code: edges of known times, through VISA, to delays."""
+"""Drivers against virtual oscilloscopes, which share no code: edges of known times, by VISA, to delays."""
 
 from __future__ import annotations
 
