@@ -45,7 +45,8 @@ _PROGRAMS = {
     "depmod": "kmod",
     "apt-config": "apt",
 }
-_COMPILERS = {"amd64": "gcc", "armhf": "arm-linux-gnueabihf-gcc"}  # each the name of its Debian package, too
+_COMPILERS = {"amd64": "gcc", "armhf": "arm-linux-gnueabihf-gcc"}
+_COMPILER_PACKAGES = {"amd64": "gcc", "armhf": "gcc-arm-linux-gnueabihf"}
 # 64 bits of time and of file sizes, which 32-bit machines have only when asked.
 _COMPILER_FLAGS = ("-std=gnu11", "-O2", "-static", "-D_TIME_BITS=64", "-D_FILE_OFFSET_BITS=64")
 _COMPILER_WARNINGS = ("-Wall", "-Wextra", "-Wshadow", "-Wvla", "-Werror")
@@ -86,7 +87,7 @@ def require_programs(architecture: str) -> None:
     Raises:
         CapabilityError: A program or the right is missing; says which and how to get it.
     """
-    programs = {**_PROGRAMS, _COMPILERS[architecture]: _COMPILERS[architecture]}
+    programs = {**_PROGRAMS, _COMPILERS[architecture]: _COMPILER_PACKAGES[architecture]}
     missing = sorted(package for program, package in programs.items() if shutil.which(program) is None)
     if missing:
         raise CapabilityError(f"building the guest images needs the Debian packages {', '.join(missing)}")

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from hw.errors import BenchError, ConfigError
-from hw.virtual import accel, image, image_recipe, kernel_modules
+from hw.errors import BenchError, CapabilityError, ConfigError
+from hw.virtual import accel, image, image_build, image_recipe, kernel_modules
 from hw.virtual.kernel_modules import ModuleTree, select_boot, select_kept
 
 
@@ -70,6 +70,12 @@ def test_unknown_role_is_refused(cache: Path) -> None:
         image.build_or_get("gateway")
     with pytest.raises(ConfigError, match="amd64, armhf"):
         image.build_or_get("target", architecture="riscv64")
+
+
+def test_missing_compiler_is_named_by_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(CapabilityError, match=r"\bgcc-arm-linux-gnueabihf\b.*\bmmdebstrap\b"):
+        image_build.require_programs("armhf")
 
 
 def test_use_makes_a_set_young(cache: Path) -> None:
