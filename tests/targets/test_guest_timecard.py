@@ -27,7 +27,7 @@ UNITS = {"armhf": "ns", "amd64": "ticks"}
 ARM_COUNTER_HZ = 62_500_000
 """Of QEMU's generic timer for processors before ARMv8.6."""
 BOUND_MAX_NS = 1000
-FILTER_NS = 20_000
+FILTER_NS = 6000
 CHANCES = 3
 """Runs of which one has to show the best bound: on a shared machine any one may meet a standstill."""
 
