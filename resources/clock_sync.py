@@ -23,6 +23,7 @@ from reports.clock_disturbance import Disturbance, Event, write_disturbance
 from reports.clock_logs import ServoSeries
 from reports.clock_section import servo_of
 from reports.clock_trial import PHC_READS, ClockTrial, Lock, Servo, Timecard, TrialFacts, write_trial
+from reports.phc_read_table import while_measured
 from reports.units import NS_PER_S
 from resources.capture import capture_file, median_transit_ns, start_capture
 from resources.clock_requirements import ClockRequirement
@@ -311,10 +312,7 @@ def with_servo(trial: ClockTrial, log: str, log_format: str) -> ClockTrial:
 
 def servo_summary(trial: ClockTrial, series: ServoSeries) -> Servo:
     """Return what a servo said while a trial was measured; of a log in monotonic time, at its end."""
-    begin_ns = trial.filtered.start_tai_ns
-    if series.clock != "tai":
-        begin_ns = int(series.time_ns[-1]) - trial.filtered.elapsed_ns
-    kept = series.time_ns >= begin_ns
+    kept = while_measured(trial, series)
     offsets = series.offset_ns[kept]
     delays = series.path_delay_ns[kept]
     delays = delays[np.isfinite(delays)]
