@@ -39,7 +39,10 @@ from resources.timecard import serve_timecards
 Progress = Callable[[str], None]
 
 ASYMMETRY_INTERVAL_S = 0.125
-"""Between synchronisations over an asymmetric path: often, so that noise does not hide half of 50 us."""
+"""Between synchronisations over an asymmetric path: often, so that noise does not hide half of 50 us.
+
+chrony only does so where a round trip takes less than 10 ms (chrony.conf(5), minpoll).
+"""
 ASYMMETRY_SETTLING_S = 10
 FOLLOWED_US = 1000
 """A servo that knows its path follows so small a change; answers that suddenly take longer it rejects."""
