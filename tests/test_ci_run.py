@@ -90,6 +90,15 @@ def test_attempts(
     assert "7 passed" in "\n".join(done.stdout.splitlines()[-3:])
 
 
+def test_no_attempt_is_begun_that_would_not_end_in_time(repository: Path, tmp_path: Path) -> None:
+    _make_project(repository, tmp_path, 0, [4, 0])
+    (tmp_path / "stood-still").write_text("")
+    environment = {**os.environ, "CI_PAUSE_S": "0.25", "CI_TOTAL_LIMIT_S": "-1"}
+    done = subprocess.run([str(tmp_path / ".ci" / "run")], capture_output=True, text=True, env=environment)
+    assert done.returncode == 4
+    assert "no time for another attempt" in done.stdout
+
+
 FAILED = "FAILED tests/test_a.py::test_one[a b] - AssertionError: 1"
 ONLY_PYTEST = "tests: failed: pytest"
 
