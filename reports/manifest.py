@@ -11,6 +11,7 @@ from typing import Any, get_args
 from reports.codec import from_json, to_json
 from reports.errors import RecordError
 from reports.record import Measurement, Outcome
+from reports.tally import effective
 
 MANIFEST_SCHEMA = "benchwright.run/1"
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
@@ -45,7 +46,7 @@ class Manifest:
         host: Facts of the machine that ran the suites.
         target: Facts of the system under test, as read from it.
         tools: Versions of the tools that took part.
-        counts: Measurements by outcome, each attempt counted.
+        counts: Measurements that count, by outcome: of several attempts at the same thing one does.
         problems: What went wrong with the run itself, not with what it measured.
     """
 
@@ -84,8 +85,8 @@ class Manifest:
 
 
 def count_outcomes(measurements: Iterable[Measurement]) -> dict[str, int]:
-    """Return the number of measurements of each outcome, all outcomes named."""
+    """Return the number of measurements of each outcome, all outcomes named; see `effective` for attempts."""
     counts: dict[str, int] = dict.fromkeys(OUTCOMES, 0)
-    for measurement in measurements:
+    for measurement in effective(measurements):
         counts[measurement.outcome] += 1
     return counts

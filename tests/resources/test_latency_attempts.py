@@ -13,6 +13,7 @@ import pytest
 from hw.bench import load_bench
 from hw.errors import CapabilityError, MeasurementError
 from reports import RunFolder
+from reports.manifest import count_outcomes
 from reports.replay_evidence import load_replay
 from reports.tally import effective
 from resources.latency import LatencyEvidence, ReplayAttempt
@@ -76,6 +77,8 @@ def test_the_first_undisturbed_attempt_decides_and_a_fail_stands(
     assert len(effective(records)) == 1
     worst = "fail" if "fail" in outcomes else outcomes[-1]
     assert effective(records)[0].outcome == worst
+    counts = count_outcomes(records)  # by which the exit code is chosen
+    assert (counts[worst], sum(counts.values())) == (1, 1)
     folders = [{Path(file.path).parent.name for file in record.evidence} for record in records]
     assert all(len(names) == 1 for names in folders)
     assert folders[0] == {"attempt-1"}
