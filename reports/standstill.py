@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from reports.answers import WitnessResult
 from reports.page_model import STREAM_QUANTITY, Instrument, gather
+from reports.record import Measurement
 from reports.sync_offset import STOOD_STILL
 
 MIN_STALL_SHARE = 0.5
@@ -74,6 +76,16 @@ def _of_replay(instrument: Instrument) -> list[str]:
     for row in instrument.rows:
         misses = row.stream.misses if row.stream else 0
         in_stall = instrument.misses_in_stall.get(row.stream.id, 0) if row.stream else 0
-        if row.record.outcome == "inconclusive" and (not misses or in_stall < MIN_STALL_SHARE * misses):
+        if row.record.outcome != "inconclusive" or _is_in_guard_band(row.record, instrument.witness):
+            continue
+        if not misses or in_stall < MIN_STALL_SHARE * misses:
             found.append(f"{row.record.requirement}: {row.record.reason}")
     return found
+
+
+def _is_in_guard_band(record: Measurement, witness: WitnessResult) -> bool:
+    """Say whether a value is no miss but within U of its limit, on a bench that stood still at times."""
+    upper, value = record.limit.upper, record.value
+    if upper is None or value is None or value > upper or not witness.windows:
+        return False
+    return value + record.uncertainty.expanded > upper

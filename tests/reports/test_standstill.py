@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from reports.__main__ import main
+from reports.record import Measurement
+from reports.run_folder import RunFolder
 from reports.standstill import objections
 from tests.reports.clock_run import add_clock_trial
 from tests.reports.sample_clock import compare_answer
@@ -60,3 +62,25 @@ def test_clocks_too(tmp_path: Path, stalls_ms: tuple[int, ...], told: bool) -> N
     run.close()
     assert record.outcome == "inconclusive"
     assert any("CLK-CHRONY" in objection for objection in objections(run.path)) is told
+
+
+@pytest.mark.parametrize("stalled", [True, False])
+def test_a_value_in_the_guard_band_is_explained_by_standstills_only(tmp_path: Path, stalled: bool) -> None:
+    def run(name: str, delay_ns: int) -> RunFolder:
+        late = {33: delay_ns} | ({23: 30_000_000} if stalled else {})
+        return make_run(tmp_path / name, Disturbance(path_delay_ns=late, stalled=stalled))
+
+    def record(folder: RunFolder) -> Measurement:
+        return next(m for m in folder.records().measurements if m.requirement == "DAQ-033")
+
+    delay_ns, probed = 0, run("0", 0)
+    found = record(probed)
+    for number in range(1, 6):  # each time nearer to the middle of the guard band
+        delay_ns += round(10_000_000 - found.uncertainty.expanded / 2 - (found.value or 0))
+        probed = run(str(number), delay_ns)
+        found = record(probed)
+        if found.outcome == "inconclusive":
+            break
+    assert found.outcome == "inconclusive"
+    assert (found.value or 0) < 10_000_000
+    assert any("DAQ-033" in objection for objection in objections(probed.path)) is not stalled
