@@ -8,15 +8,12 @@ the clock is seen with its size (`clock_step`, in ns) and lets nothing pass.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from reports.clock_trial import ClockTrial, Lock
-from reports.codec import from_json, to_json
-from reports.durable import replace_file
-from reports.errors import RecordError
+from reports.document import read_document, write_document
 from reports.record import Limit, Measurement, Number, Uncertainty, UncertaintyPart
 from reports.record_context import Context, Sample, build_record
 from reports.sync_offset import judge_sync, sync_uncertainty
@@ -71,9 +68,7 @@ class Disturbance:
 
 def write_disturbance(folder: Path, disturbance: Disturbance) -> Path:
     """Write `disturbance.json` and return its path."""
-    path = folder / DISTURBANCE
-    replace_file(path, (json.dumps(to_json(disturbance), indent=1) + "\n").encode())
-    return path
+    return write_document(folder / DISTURBANCE, disturbance)
 
 
 def load_disturbance(folder: Path) -> Disturbance | None:
@@ -85,14 +80,7 @@ def load_disturbance(folder: Path) -> Disturbance | None:
     path = folder / DISTURBANCE
     if not path.exists():
         return None
-    try:
-        document: object = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise RecordError(f"{DISTURBANCE}: {error}") from error
-    found = from_json(Disturbance, document, DISTURBANCE)
-    if found.schema != SCHEMA:
-        raise RecordError(f"{DISTURBANCE}.schema: must be {SCHEMA}, found {found.schema!r}")
-    return found
+    return read_document(Disturbance, path, SCHEMA)
 
 
 def lock_time_measurement(

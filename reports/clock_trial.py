@@ -10,15 +10,13 @@ Offsets are target - time server, in ns: positive, the target is ahead.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from reports.answers import WitnessResult, last_result, witness_result
 from reports.clock_answers import ClockCompare, read_clock_compare
-from reports.codec import from_json, omit_none, to_json
-from reports.durable import replace_file
-from reports.errors import RecordError
+from reports.codec import omit_none
+from reports.document import read_document, write_document
 from reports.record import Number
 
 SCHEMA = "benchwright.clock_trial/1"
@@ -124,9 +122,7 @@ def phc_read_file(way: str) -> str:
 
 def write_trial(folder: Path, facts: TrialFacts) -> Path:
     """Write `trial.json` and return its path."""
-    path = folder / TRIAL
-    replace_file(path, (json.dumps(to_json(facts), indent=1) + "\n").encode())
-    return path
+    return write_document(folder / TRIAL, facts)
 
 
 def load_trial(folder: Path) -> ClockTrial:
@@ -135,13 +131,7 @@ def load_trial(folder: Path) -> ClockTrial:
     Raises:
         RecordError: A file is missing or damaged; names it, and the key.
     """
-    try:
-        document: object = json.loads((folder / TRIAL).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise RecordError(f"{TRIAL}: {error}") from error
-    facts = from_json(TrialFacts, document, TRIAL)
-    if facts.schema != SCHEMA:
-        raise RecordError(f"{TRIAL}.schema: must be {SCHEMA}, found {facts.schema!r}")
+    facts = read_document(TrialFacts, folder / TRIAL, SCHEMA)
     sequential, witness = folder / SEQUENTIAL, folder / WITNESS
     filtered = read_clock_compare(folder / FILTERED)
     return ClockTrial(

@@ -7,13 +7,11 @@ host or target do not offer) and, of each clock that was read, the answer of `bw
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from reports.answers import Reader, last_result
-from reports.codec import from_json, to_json
-from reports.durable import replace_file
+from reports.document import read_document, write_document
 from reports.errors import RecordError
 from reports.histogram import Summary
 from reports.record import Number
@@ -146,20 +144,12 @@ def load_cost(folder: Path, reading: Reading) -> ReadCost | None:
 
 def write_readings(folder: Path, readings: Readings) -> Path:
     """Write `readings.json` and return its path."""
-    path = folder / READINGS
-    replace_file(path, (json.dumps(to_json(readings), indent=1) + "\n").encode())
-    return path
+    return write_document(folder / READINGS, readings)
 
 
 def load_readings(folder: Path) -> Readings:
     """Read `readings.json`; raises RecordError, which names the key."""
-    try:
-        document: object = json.loads((folder / READINGS).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise RecordError(f"{READINGS}: {error}") from error
-    readings = from_json(Readings, document, READINGS)
-    if readings.schema != SCHEMA:
-        raise RecordError(f"{READINGS}.schema: must be {SCHEMA}, found {readings.schema!r}")
+    readings = read_document(Readings, folder / READINGS, SCHEMA)
     for reading in readings.readings:
         if sum(bool(text) for text in (reading.file, reading.not_offered, reading.failed)) == 0:
             raise RecordError(

@@ -9,15 +9,12 @@ replay, holds it. Offsets are positive where the first clock named is ahead; tim
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from reports.clock_answers import ClockCompare
 from reports.clock_trial import Lock, Timecard
-from reports.codec import from_json, to_json
-from reports.durable import replace_file
-from reports.errors import RecordError
+from reports.document import read_document, write_document
 from reports.record import UncertaintyPart
 
 SCHEMA = "benchwright.replay_clock/1"
@@ -106,20 +103,12 @@ class ReplayClock:
 
     def write(self, folder: Path) -> Path:
         """Write `clock.json` and return its path."""
-        path = folder / REPLAY_CLOCK
-        replace_file(path, (json.dumps(to_json(self), indent=1) + "\n").encode())
-        return path
+        return write_document(folder / REPLAY_CLOCK, self)
 
     @classmethod
     def read(cls, path: Path) -> ReplayClock:
         """Read `clock.json`; raises RecordError, which names the key."""
-        try:
-            found = from_json(cls, json.loads(path.read_text(encoding="utf-8")), path.name)
-        except (OSError, ValueError) as error:
-            raise RecordError(f"{path.name}: {error}") from error
-        if found.schema != SCHEMA:
-            raise RecordError(f"{path.name}.schema: must be {SCHEMA}, found {found.schema!r}")
-        return found
+        return read_document(cls, path, SCHEMA)
 
 
 def measured_clock(

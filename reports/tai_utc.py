@@ -7,14 +7,11 @@ nodes that use different values are apart by whole seconds, however well their c
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from reports.codec import from_json, to_json
-from reports.durable import replace_file
-from reports.errors import RecordError
+from reports.document import read_document, write_document
 
 SCHEMA = "benchwright.tai_utc/1"
 TAI_UTC = "tai-utc.json"
@@ -60,7 +57,7 @@ class TaiUtc:
 def write_tai_utc(folder: Path, nodes: Sequence[NodeTaiUtc]) -> TaiUtc:
     """Write what was read to `tai-utc.json` in a folder of the evidence, and return it."""
     found = TaiUtc(tuple(nodes))
-    replace_file(folder / TAI_UTC, (json.dumps(to_json(found), indent=1) + "\n").encode())
+    write_document(folder / TAI_UTC, found)
     return found
 
 
@@ -73,11 +70,4 @@ def load_tai_utc(folder: Path) -> TaiUtc | None:
     path = folder / TAI_UTC
     if not path.exists():
         return None
-    try:
-        document: object = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise RecordError(f"{TAI_UTC}: {error}") from error
-    found = from_json(TaiUtc, document, TAI_UTC)
-    if found.schema != SCHEMA:
-        raise RecordError(f"{TAI_UTC}.schema: must be {SCHEMA}, found {found.schema!r}")
-    return found
+    return read_document(TaiUtc, path, SCHEMA)
