@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from reports.record import Limit, Number, Outcome, Uncertainty, margin_of
 from reports.units import format_value
 
-EXTREMES = frozenset({"max", "min", "max_abs"})
+EXTREMES = frozenset({"max", "min", "max_abs", "peak_to_peak"})
 """Statistics that one sample alone can carry over a limit."""
 
 NOT_CAPABLE = "bench not capable"
