@@ -13,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from hw.edges import EdgesSpec, read_edges
 from hw.errors import ConfigError
 from hw.fields import Fields
 from hw.oscilloscopes import OscilloscopeSpec, read_oscilloscopes
@@ -90,6 +91,8 @@ class TargetSpec:
     timecard: TimecardSpec | None = None
     ptp_clock: str = ""
     """Its PTP hardware clock, such as `/dev/ptp0`; empty: none."""
+    edges: EdgesSpec | None = None
+    """Its pins for timed edges; None: none."""
 
 
 @dataclass(frozen=True)
@@ -190,22 +193,27 @@ def load_bench(path: Path) -> BenchSpec:
 
 def _read_section(path: Path, section: Fields, labgrid_targets: dict[str, Any]) -> BenchSpec:
     section.text("schema", choices=(SCHEMA,))
+    virtual = _virtual(section.child("virtual", optional=True))
+    simulated = section.boolean("simulated")
     spec = BenchSpec(
         path=path,
         name=section.name("name"),
-        simulated=section.boolean("simulated"),
+        simulated=simulated,
         reference_clock=section.text("reference_clock"),
         environment=section.text("environment", ""),
         nodes={name: _node(name, table) for name, table in section.table_of("nodes").items()},
         clocks={name: _clock(name, table) for name, table in section.table_of("clocks").items()},
-        targets={name: _target(name, table) for name, table in section.table_of("targets").items()},
+        targets={
+            name: _target(name, table, virtual is not None)
+            for name, table in section.table_of("targets").items()
+        },
         producers=_producers(section),
         impairment=_impairment(section.child("impairment", optional=True)),
         capture=_capture(section.child("capture", optional=True)),
         witness=_witness(section.child("witness", optional=True)),
         time_server=_time_server(section.child("time_server", optional=True)),
-        virtual=_virtual(section.child("virtual", optional=True)),
-        oscilloscopes=read_oscilloscopes(section),
+        virtual=virtual,
+        oscilloscopes=read_oscilloscopes(section, simulated),
         labgrid_targets=labgrid_targets,
     )
     section.finish()
@@ -234,7 +242,7 @@ def _clock(name: str, table: Fields) -> ClockSpec:
     return spec
 
 
-def _target(kind: str, table: Fields) -> TargetSpec:
+def _target(kind: str, table: Fields, virtual: bool) -> TargetSpec:
     spec = TargetSpec(
         kind=kind,
         node=table.text("node"),
@@ -243,6 +251,7 @@ def _target(kind: str, table: Fields) -> TargetSpec:
         provisioning=table.text("provisioning", kind),
         timecard=_timecard(table.child("timecard", optional=True)),
         ptp_clock=table.text("ptp_clock", ""),
+        edges=read_edges(table.child("edges", optional=True), virtual),
     )
     table.finish()
     return spec

@@ -107,10 +107,12 @@ class Fields:
                 raise self._wrong(key, item, f"a list of integers in {low}..{high}")
         return tuple(cast("Sequence[int]", items))
 
-    def texts(self, key: str, choices: Sequence[str]) -> tuple[str, ...]:
+    def texts(
+        self, key: str, choices: Sequence[str], default: Sequence[str] | None = _REQUIRED
+    ) -> tuple[str, ...]:
         """Return a list of strings, each one of `choices`."""
-        value = self._take(key, _REQUIRED)
-        wanted = "a list of " + ", ".join(choices)
+        value = self._take(key, default)
+        wanted = "a list of " + (", ".join(choices) or "nothing")
         if isinstance(value, str) or not isinstance(value, Sequence):
             raise self._wrong(key, value, wanted)
         for item in cast("Sequence[object]", value):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from hw.edges import CapturedEdges
 from scope.settings import OscilloscopeSettings, Realised, Slope
 from scope.waveform import Acquisition, DelayStatistics
 
@@ -146,4 +147,76 @@ class Oscilloscope(Protocol):
 
     def close(self) -> None:
         """Disconnect; harmless when it is not connected. The next use connects again."""
+        ...
+
+
+class TimedOutput(Protocol):
+    """A pin that makes edges at instants of a clock, whatever software does meanwhile.
+
+    Each pulse is a rising edge at the instant, and a falling one half a period, or 100 us at most, later.
+    """
+
+    pin: str
+    """As `bw-edge` names it."""
+    clock: str
+    """The clock that its instants are of: `phc:/dev/ptp0`, `card`, `counter` (then ticks, not ns), `tai`."""
+
+    def fire_at(self, instant: int, timeout_s: float = 10.0) -> None:
+        """Make one pulse at a future instant; return when it has been made.
+
+        Raises:
+            BenchError: The tool failed, or the instant has passed; the text quotes the tool.
+            CapabilityError: The pin cannot do that.
+        """
+        ...
+
+    def start_periodic(self, period_ns: int, start_ns: int | None = None) -> int:
+        """Make pulses, one a period, until `stop`; return the instant of the first one.
+
+        Args:
+            period_ns: From rising edge to rising edge.
+            start_ns: Instant of the first one; None: a full period, soon.
+
+        Raises:
+            BenchError: The tool failed, or pulses are being made already.
+            CapabilityError: The pin cannot do that.
+        """
+        ...
+
+    def stop(self) -> dict[str, object]:
+        """Make no more pulses; return the tool's result, {} where none were being made."""
+        ...
+
+
+class EdgeCapture(Protocol):
+    """A pin that notes the instants of rising edges."""
+
+    pin: str
+    """As `bw-edge` names it."""
+    clock: str
+    """The clock that its instants are of, as with `TimedOutput`."""
+
+    def start(self, count: int, duration_ms: int) -> None:
+        """Begin to note instants; return when it does.
+
+        Args:
+            count: Edges after which it ends.
+            duration_ms: Time after which it ends, whatever has come.
+
+        Raises:
+            BenchError: The tool failed, or instants are being noted already.
+            CapabilityError: The pin cannot do that.
+        """
+        ...
+
+    def collect(self, timeout_s: float) -> CapturedEdges:
+        """Wait for the end that was agreed on and return what was seen.
+
+        Raises:
+            BenchError: It was not started, has not ended in time, or failed.
+        """
+        ...
+
+    def stop(self) -> CapturedEdges:
+        """End early and return what was seen so far; nothing where it was not started."""
         ...

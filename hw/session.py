@@ -16,20 +16,30 @@ from collections.abc import Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import yaml
 
 # Importing the drivers registers them with labgrid.
 from hw.bench import BenchSpec, NodeKind, load_bench
 from hw.drivers import virtual_guest
+from hw.drivers.edges import EdgePin, ToolEdgeCapture, ToolTimedOutput
 from hw.drivers.impairment import NetemImpairment
-from hw.drivers.labgrid_api import open_environment
+from hw.drivers.labgrid_api import (
+    disconnect,
+    last_words,
+    open_environment,
+    power_driver,
+    switch_on,
+    with_silent_ssh,
+)
 from hw.drivers.local import LocalNode
 from hw.drivers.ssh import REMOTE_TOOLS, SshNode
+from hw.edges import EdgeRole, pin_clock
 from hw.errors import BenchError, CapabilityError, ConfigError
+from hw.instruments import Oscilloscopes, find_pin
 from hw.journal import Journal
-from hw.protocols import Impairment, Node, Oscilloscope
+from hw.protocols import EdgeCapture, Impairment, Node, Oscilloscope, TimedOutput
 from hw.reservation import reserve
 from hw.tools import local_tool
 from hw.virtual import host, network
@@ -56,6 +66,7 @@ class Bench:
         self._deployed: set[tuple[str, str]] = set()
         self._machines: dict[str, str] = {}
         self._environment: Any = None
+        self._oscilloscopes = Oscilloscopes(spec, self.folder)
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True, mode=0o700)
         for node in spec.nodes.values():
@@ -98,8 +109,8 @@ class Bench:
         self._nodes.pop(name, None)
         self._deployed = {(node, tool) for node, tool in self._deployed if node != name}
         target = self._environment.get_target(name)
-        _disconnect(target)
-        power = _power_driver(target)
+        disconnect(target)
+        power = power_driver(target)
         if power is not None:
             power.off()
 
@@ -142,16 +153,60 @@ class Bench:
             CapabilityError: The bench has none, or none of that name.
             BenchError: Nobody answers there, or another instrument.
         """
-        specs = self.spec.oscilloscopes
-        spec = specs.get(name) if name else next(iter(specs.values()), None)
-        if spec is None:
-            raise CapabilityError(
-                f"bench {self.spec.name}: no oscilloscope {name or 'at all'}; add it to"
-                f" benchwright.oscilloscopes of {self.spec.path}"
-            )
-        from hw.drivers.oscilloscope import connect  # PyVISA takes half a second
+        return self._oscilloscopes.connect(name)
 
-        return connect(spec)
+    def edge_port_of(self, scope_name: str = "") -> tuple[str, int] | None:
+        """Return address and port to which edges of virtual guests are sent; None: a real oscilloscope.
+
+        Args:
+            scope_name: Name of the oscilloscope in the bench file; empty: the first one.
+
+        Raises:
+            CapabilityError: The bench has none, or none of that name.
+            BenchError: It cannot be started.
+        """
+        return self._oscilloscopes.edge_port(scope_name)
+
+    def timed_output(self, target: str, role: EdgeRole | str, folder: Path | None = None) -> TimedOutput:
+        """Return an output pin of a target; its node must be on.
+
+        Args:
+            target: Kind of the target in the bench file.
+            role: `reference`, `timecard_reference`, `timed` or `software`.
+            folder: Where the tool's answers go; None: the bench's own, which goes when it closes.
+
+        Raises:
+            CapabilityError: The target has no such pin.
+            BenchError: Its node is off.
+        """
+        return ToolTimedOutput(self._edge_pin(target, role, folder, is_input=False))
+
+    def edge_capture(self, target: str, role: EdgeRole | str, folder: Path | None = None) -> EdgeCapture:
+        """Return an input pin of a target; its node must be on.
+
+        Args:
+            target: Kind of the target in the bench file.
+            role: `latch` or `capture`.
+            folder: Where the tool's answers go; None: the bench's own, which goes when it closes.
+
+        Raises:
+            CapabilityError: The target has no such pin.
+            BenchError: Its node is off.
+        """
+        return ToolEdgeCapture(self._edge_pin(target, role, folder, is_input=True))
+
+    def _edge_pin(
+        self, target_kind: str, role: EdgeRole | str, folder: Path | None, is_input: bool
+    ) -> EdgePin:
+        pin = find_pin(self.spec, target_kind, role, is_input)
+        target = self.spec.targets[target_kind]
+        return EdgePin(
+            node=self.node(target.node),
+            tool=self.tool(target.node, "bw-edge"),
+            pin=pin,
+            clock=pin_clock(pin, target.ptp_clock),
+            stem=(folder or self.folder / "edges") / f"edge-{role.replace('_', '-')}",
+        )
 
     def namespace(self, node_name: str) -> str:
         """Return the name of the network namespace of a node of a virtual bench; benches never share one."""
@@ -220,7 +275,7 @@ class Bench:
         """Return the labgrid section with what only this run knows: folders, namespaces, keys."""
         targets: dict[str, Any] = yaml.safe_load(yaml.safe_dump(self.spec.labgrid_targets))
         for target in targets.values():
-            target["drivers"] = _with_silent_ssh(target.get("drivers") or {})
+            target["drivers"] = with_silent_ssh(target.get("drivers") or {})
         if self.spec.virtual is None:
             return targets
         switch = self.namespace("switch")
@@ -247,15 +302,15 @@ class Bench:
         guest = virtual_guest.guest_of(target)
         if guest is not None:
             self._plug_in(guest)
-        power = _power_driver(target)
+        power = power_driver(target)
         if power is not None:
-            _switch_on(name, power)
+            switch_on(name, power)
         try:
             driver = target.get_driver("CommandProtocol")
         except Exception as error:
             console = self.console(name)[-400:].strip()
             raise BenchError(
-                f"node {name} does not answer over SSH: {_last_words(error)}; console: {console or 'silent'}"
+                f"node {name} does not answer over SSH: {last_words(error)}; console: {console or 'silent'}"
             ) from error
         is_powered = (
             (lambda: bool(power.powered)) if guest is not None and power is not None else lambda: True
@@ -287,62 +342,15 @@ class Bench:
     def close(self) -> None:
         """Power guests off, leave real machines as they are, and undo every change of the host."""
         self._nodes.clear()
+        self._oscilloscopes.close()
         try:
             if self._environment is not None:
                 for target in self._environment.targets.values():
-                    _disconnect(target)
+                    disconnect(target)
                 self._environment.cleanup()
         finally:
             self.journal.undo()
             shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _with_silent_ssh(drivers: Any) -> Any:
-    """Return the drivers of a target, in either of labgrid's forms, with our SSH driver for labgrid's own."""
-    if isinstance(drivers, list):
-        return [_with_silent_ssh(item) for item in cast("list[Any]", drivers)]
-    items = cast("dict[str, Any]", drivers)
-    return {
-        "NamespaceSSHDriver" if key == "SSHDriver" else key: (
-            "NamespaceSSHDriver" if (key, value) == ("cls", "SSHDriver") else value
-        )
-        for key, value in items.items()
-    }
-
-
-def _switch_on(name: str, power: Any) -> None:
-    try:
-        power.on()
-    except BenchError:
-        raise
-    except Exception as error:
-        raise BenchError(f"node {name}: its power cannot be switched on: {error}") from error
-
-
-def _last_words(error: Exception) -> str:
-    """Return an error of labgrid's SSH driver with what ssh itself said."""
-    said: Any = getattr(error.__cause__, "stdout", None) or []
-    text = " ".join(line.decode(errors="replace").strip() for line in said)
-    return f"{error}: {text}" if text else str(error)
-
-
-def _power_driver(target: Any) -> Any:
-    from labgrid.exceptions import NoDriverFoundError
-
-    try:
-        return target.get_driver("PowerProtocol")
-    except NoDriverFoundError:
-        return None
-
-
-def _disconnect(target: Any) -> None:
-    """Close the SSH connection while its other end answers: labgrid waits a minute for one that does not."""
-    from labgrid.exceptions import NoDriverFoundError
-
-    try:
-        target.deactivate(target.get_driver("CommandProtocol", activate=False))
-    except NoDriverFoundError:
-        return
 
 
 @contextmanager

@@ -6,7 +6,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
+
+from hw.errors import BenchError
 
 C = TypeVar("C", bound=type)
 P = ParamSpec("P")
@@ -14,6 +16,7 @@ R = TypeVar("R")
 
 _labgrid: Any = import_module("labgrid")
 _common: Any = import_module("labgrid.driver.common")
+_exceptions: Any = import_module("labgrid.exceptions")
 _steps: Any = import_module("labgrid.step").steps
 
 
@@ -62,3 +65,53 @@ def open_environment(file: str) -> Any:
         file: Path of its YAML file.
     """
     return _labgrid.Environment(file)
+
+
+def with_silent_ssh(drivers: Any) -> Any:
+    """Return the drivers of a target, in either of labgrid's forms, with our SSH driver for labgrid's own."""
+    if isinstance(drivers, list):
+        return [with_silent_ssh(item) for item in cast("list[Any]", drivers)]
+    items = cast("dict[str, Any]", drivers)
+    return {
+        "NamespaceSSHDriver" if key == "SSHDriver" else key: (
+            "NamespaceSSHDriver" if (key, value) == ("cls", "SSHDriver") else value
+        )
+        for key, value in items.items()
+    }
+
+
+def switch_on(name: str, power: Any) -> None:
+    """Power a node up, whatever its labgrid driver raises.
+
+    Raises:
+        BenchError: It could not; the text names the node.
+    """
+    try:
+        power.on()
+    except BenchError:
+        raise
+    except Exception as error:
+        raise BenchError(f"node {name}: its power cannot be switched on: {error}") from error
+
+
+def last_words(error: Exception) -> str:
+    """Return an error of labgrid's SSH driver with what ssh itself said."""
+    said: Any = getattr(error.__cause__, "stdout", None) or []
+    text = " ".join(line.decode(errors="replace").strip() for line in said)
+    return f"{error}: {text}" if text else str(error)
+
+
+def power_driver(target: Any) -> Any:
+    """Return the active power driver of a target, or None where it has none."""
+    try:
+        return target.get_driver("PowerProtocol")
+    except _exceptions.NoDriverFoundError:
+        return None
+
+
+def disconnect(target: Any) -> None:
+    """Close the SSH connection while its other end answers: labgrid waits a minute for one that does not."""
+    try:
+        target.deactivate(target.get_driver("CommandProtocol", activate=False))
+    except _exceptions.NoDriverFoundError:
+        return
