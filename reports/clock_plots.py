@@ -40,12 +40,13 @@ _MASK_TAU_S_MAX = 1e5
 _SLOPE_POINTS = 24
 
 
-def _unit_of(largest_ns: float) -> tuple[int, str]:
+def unit_of(largest_ns: float) -> tuple[int, str]:
     """Return the unit, as ns and by name, in which a value reads best."""
     return next((unit for unit in _UNITS if abs(largest_ns) >= unit[0]), _UNITS[-1])
 
 
-def _plain_axes(axes: Any, x_label: str, y_label: str) -> None:
+def plain_axes(axes: Any, x_label: str, y_label: str) -> None:
+    """Label linear axes, with a grid behind what is drawn and no offset at their ends."""
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
     axes.grid()
@@ -87,7 +88,7 @@ def figure_time_error(
     if not shown or len(shown) > len(MARKERS):
         raise ReportError(f"{name}: {len(shown)} series with samples; a figure shows 1 to {len(MARKERS)}")
     start_ns = min(int(one.times()[0]) for _, one in shown)
-    unit_ns, unit = _unit_of(max(float(np.abs(one.offsets()).max()) for _, one in shown))
+    unit_ns, unit = unit_of(max(float(np.abs(one.offsets()).max()) for _, one in shown))
     with style(name):
         figure = new_figure(*_WIDE_IN)
         axes = figure.add_subplot()
@@ -106,7 +107,7 @@ def figure_time_error(
                 axes.axhline(side / unit_ns, color=INKS["fail"], linewidth=1.0, linestyle=(0, (5, 2)))
         for moment in steps_ns:
             axes.axvline((moment - start_ns) / NS_PER_S, color=INKS["inconclusive"], linewidth=0.9)
-        _plain_axes(axes, "time in s", f"time error in {unit}")
+        plain_axes(axes, "time in s", f"time error in {unit}")
         figure.legend(loc="outside upper left", ncols=4, fontsize=8.5)
         gaps = sum(len(one.gaps) for _, one in shown)
         return to_svg(
@@ -129,14 +130,14 @@ def figure_distribution(name: str, summary: Summary, title: str = "Distribution 
     if not summary.n or summary.min_ns is None or summary.max_ns is None:
         raise ReportError(f"{name}: no sample to draw")
     edges, counts = bars_of(summary)
-    unit_ns, unit = _unit_of(max(abs(summary.min_ns), abs(summary.max_ns)))
+    unit_ns, unit = unit_of(max(abs(summary.min_ns), abs(summary.max_ns)))
     with style(name):
         figure = new_figure(*_SIZE_IN)
         axes = figure.add_subplot()
         axes.stairs(counts, edges / unit_ns, fill=True, color=INKS["type0"])
         for value in (summary.min_ns, summary.max_ns):
             axes.axvline(value / unit_ns, color=INKS["type1"], linestyle=(0, (5, 2)), linewidth=1.2)
-        _plain_axes(axes, f"time error in {unit} (dashed: smallest, largest)", "samples")
+        plain_axes(axes, f"time error in {unit} (dashed: smallest, largest)", "samples")
         axes.grid(visible=False, axis="x")
         beyond = f"; {summary.overflow} samples beyond the buckets are not drawn" if summary.overflow else ""
         return to_svg(
@@ -265,7 +266,7 @@ def figure_holdover(
 ) -> str:
     """Draw the extremes of the time error since the reference was lost, the predicted band, and limits."""
     largest = max(float(np.abs(envelope.low_ns).max()), float(np.abs(envelope.high_ns).max()))
-    unit_ns, unit = _unit_of(max([largest, *limits_ns]))
+    unit_ns, unit = unit_of(max([largest, *limits_ns]))
     places = np.unique(np.linspace(0, len(envelope.elapsed_ns) - 1, _POINTS_MAX).round().astype(np.intp))
     times = envelope.elapsed_ns[places] / NS_PER_S
     with style(name):
@@ -290,7 +291,7 @@ def figure_holdover(
             for side in (-limit, limit):
                 axes.axhline(side / unit_ns, color=INKS["fail"], linewidth=1.0, linestyle=(0, (5, 2)))
         axes.axhline(0, color=INKS["muted"], linewidth=0.6)
-        _plain_axes(axes, "time since the reference was lost, in s", f"time error in {unit}")
+        plain_axes(axes, "time since the reference was lost, in s", f"time error in {unit}")
         figure.legend(loc="outside upper left", ncols=3, fontsize=8.5)
         return to_svg(
             figure,
@@ -309,8 +310,8 @@ def figure_offset_delay(name: str, servo: ServoSeries) -> str:
     places = _spread(known, servo.offset_ns)
     delays, offsets = servo.path_delay_ns[places], servo.offset_ns[places].astype(np.float64)
     (x_ns, x_unit), (y_ns, y_unit) = (
-        _unit_of(float(np.abs(delays).max())),
-        _unit_of(float(np.abs(offsets).max())),
+        unit_of(float(np.abs(delays).max())),
+        unit_of(float(np.abs(offsets).max())),
     )
     with style(name):
         figure = new_figure(*_SIZE_IN)
@@ -319,7 +320,7 @@ def figure_offset_delay(name: str, servo: ServoSeries) -> str:
             delays / x_ns, offsets / y_ns, linestyle="none", marker="o", markersize=2.5, color=INKS["type0"]
         )
         _zero_line(axes, offsets)
-        _plain_axes(axes, f"path delay in {x_unit}", f"offset in {y_unit}")
+        plain_axes(axes, f"path delay in {x_unit}", f"offset in {y_unit}")
         return to_svg(
             figure,
             name,
@@ -334,7 +335,7 @@ def figure_corrections(name: str, servo: ServoSeries) -> str:
         raise ReportError(f"{name}: no sample to draw")
     places = _spread(np.arange(len(servo.time_ns)), servo.offset_ns)
     times = (servo.time_ns[places] - servo.time_ns[0]) / NS_PER_S
-    unit_ns, unit = _unit_of(float(np.abs(servo.offset_ns).max()))
+    unit_ns, unit = unit_of(float(np.abs(servo.offset_ns).max()))
     with style(name):
         figure = new_figure(*_WIDE_IN)
         axes = figure.add_subplot()
@@ -343,7 +344,7 @@ def figure_corrections(name: str, servo: ServoSeries) -> str:
             color=INKS["type0"],
         )  # fmt: skip
         _zero_line(axes, servo.offset_ns)
-        _plain_axes(axes, "time in s", f"offset in {unit} (points)")
+        plain_axes(axes, "time in s", f"offset in {unit} (points)")
         handles = [
             Line2D(
                 [], [], linestyle="none", marker=MARKERS[0], markersize=4, color=INKS["type0"], label="offset"

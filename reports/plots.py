@@ -55,7 +55,7 @@ def _share_label(share: float, _place: object) -> str:
     return f"{100 * share:.4g} %"
 
 
-def _time_axis(axis: Any, *, minor: bool = False) -> None:
+def time_axis(axis: Any, *, minor: bool = False) -> None:
     """Label a logarithmic axis with times (1 ms, not 10^6) at the powers of ten."""
     low, high = axis.get_view_interval()
     decades = range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)
@@ -94,7 +94,7 @@ def figure_maxima(name: str, streams: Sequence[StreamFigures], type_names: Seque
             _draw_maximum(axes, place, stream)
         axes.set_yscale("log")
         axes.set_ylim(*_range(streams))
-        _time_axis(axes.yaxis, minor=True)
+        time_axis(axes.yaxis, minor=True)
         axes.grid(axis="y")
         axes.set_axisbelow(True)
         axes.set_xlim(places[0] - 1, places[-1] + 1)
@@ -210,8 +210,8 @@ def figure_distributions(name: str, streams: Sequence[StreamFigures], type_names
         flat[0].set_ylim(floor * 0.6, 1.4)
         for panel in flat:
             panel.grid()
-            _time_axis(panel.xaxis)
-            _share_axis(panel.yaxis, floor)
+            time_axis(panel.xaxis)
+            share_axis(panel.yaxis, floor)
         for panel in flat[len(producers) :]:
             panel.set_visible(False)
         figure.supylabel("share of messages above it", fontsize=9)
@@ -274,8 +274,8 @@ def figure_exceedance(name: str, curves: Sequence[tuple[str, Summary]], x_label:
         axes.set_xlim(10.0 ** math.floor(math.log10(low_ns)), 10.0 ** (math.floor(math.log10(high_ns)) + 1))
         axes.grid()
         axes.set_axisbelow(True)
-        _time_axis(axes.xaxis)
-        _share_axis(axes.yaxis, floor)
+        time_axis(axes.xaxis)
+        share_axis(axes.yaxis, floor)
         axes.set_xlabel(x_label)
         axes.set_ylabel("share of samples above it")
         figure.legend(loc="outside upper left", ncols=4, fontsize=8.5, handlelength=3.2)
@@ -285,7 +285,8 @@ def figure_exceedance(name: str, curves: Sequence[tuple[str, Summary]], x_label:
         )  # fmt: skip
 
 
-def _share_axis(axis: Any, floor: float) -> None:
+def share_axis(axis: Any, floor: float) -> None:
+    """Label a logarithmic axis with shares (0.1 %) at the powers of ten, from the smallest share on."""
     decades = range(math.floor(math.log10(floor)), 1)
     axis.set_major_locator(FixedLocator([10.0**decade for decade in decades]))
     axis.set_major_formatter(FuncFormatter(_share_label))
@@ -311,7 +312,7 @@ def figure_lateness(name: str, rows: Sequence[tuple[str, Summary]], bound_ns: fl
         lows = [max(q.value_ns, 1) for _, s in drawn if (q := s.quantile(0.5))]
         highs = [s.max_ns or 1 for _, s in drawn]
         axes.set_ylim(min([*lows, NS_PER_US]) * 0.5, max([*highs, bound_ns, NS_PER_MS]) * 2)
-        _time_axis(axes.yaxis)
+        time_axis(axes.yaxis)
         if bound_ns > 0:
             axes.axhline(bound_ns, color=INKS["ink"], linewidth=1.0, linestyle=(0, (4, 2)))
         axes.set_xticks(range(len(drawn)), [label for label, _ in drawn])

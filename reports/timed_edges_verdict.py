@@ -5,8 +5,9 @@ Values are ns. U and its parts come from the trial's budget. Beside the rule of 
 
 - too few delays for a budget, or no delay: unset;
 - a doubt (an expired calibration, lost lock) or a trial that ended early: inconclusive, never a pass or fail;
-- edges that may lie outside the record: no pass, since the worst of them were not seen; nor does a mean fail;
-- a reference edge without an edge beside it, or with a runt, counts as lost.
+- a reference edge without an edge beside it, or with a runt, counts as lost;
+- so many edges may lie outside the record that, lost, they would be more than allowed: inconclusive, since the
+  worst of them were not seen; only a scatter that is too large without them fails.
 """
 
 from __future__ import annotations
@@ -154,7 +155,7 @@ def order_measurement(
     both = (better, worse)
     budgets = [trial.budgets.deviation for trial in both]
     n = min(0 if trial.delays is None else trial.delays.count for trial in both)
-    parts = _of_both(("better", budgets[0]), ("worse", budgets[1]))
+    parts = _of_both(*budgets)
     value = None
     if better.delays is not None and worse.delays is not None:
         value = worse.delays.deviation_ns - better.delays.deviation_ns
@@ -185,7 +186,7 @@ def shift_measurement(
     The value is the shift of the mean less what is expected. It may be as large as U of both means together,
     which is used up thereby.
     """
-    parts = _of_both(("plain", plain.budgets.mean), ("wrong", wrong.budgets.mean))
+    parts = _of_both(plain.budgets.mean, wrong.budgets.mean)
     if plain.delays is None or wrong.delays is None or parts is None:
         both = (plain, wrong)
         reason = "; ".join(_too_few(trial) for trial in both if trial.budgets.mean is None)
@@ -286,7 +287,7 @@ def _judged(
         verdict = Verdict("inconclusive", verdict.margin, "; ".join(causes))
     outside = trial.counts.at_border
     undecided = verdict.outcome == "pass" or (verdict.outcome == "fail" and sample.statistic == MEAN)
-    if outside and undecided and sample.lost <= sample.allowed_lost:
+    if undecided and sample.lost <= sample.allowed_lost < sample.lost + outside:
         reason = f"{outside} edges may lie outside the record: what is farthest off was not seen"
         verdict = Verdict("inconclusive", verdict.margin, reason)
     return build_record(requirement, sample, limit, uncertainty, verdict, context)
@@ -314,13 +315,13 @@ def _check_record(
     return build_record(requirement, sample, limit, nothing, verdict, context)
 
 
-def _of_both(*named: tuple[str, tuple[BudgetPart, ...] | None]) -> tuple[BudgetPart, ...] | None:
-    """Return the parts of two budgets, each with its side's name before it; None: one is not known."""
+def _of_both(*budgets: tuple[BudgetPart, ...] | None) -> tuple[BudgetPart, ...] | None:
+    """Return the parts of all budgets together; None: one is not known."""
     found: list[BudgetPart] = []
-    for name, parts in named:
+    for parts in budgets:
         if parts is None:
             return None
-        found += [replace(part, name=f"{name}_{part.name}") for part in parts]
+        found += parts
     return tuple(found)
 
 
