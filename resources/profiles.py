@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hw.errors import ConfigError
 from hw.fields import Fields
+from resources.timed_edge_settings import EdgeTimes, edge_times
 
 NETWORKS = ("same", "separate")
 LOADS = ("cpu", "disk", "network")
@@ -55,6 +56,7 @@ class Profile:
     replay_attempts: int = 1
     """On a simulated bench: replays at most, where streams lack a verdict because it stood still."""
     clocks: ClockTimes | None = None
+    edges: EdgeTimes | None = None
 
 
 def load_profile(name: str, path: Path = PROFILES_FILE) -> Profile:
@@ -78,6 +80,7 @@ def load_profile(name: str, path: Path = PROFILES_FILE) -> Profile:
         known_delay_ms=table.integer("known_delay_ms", 1000, 3_600_000),
         replay_attempts=table.integer("replay_attempts", 1, 10),
         clocks=_clock_times(table.child("clocks", optional=True)),
+        edges=edge_times(table.child("edges", optional=True)),
     )
     table.finish()
     return profile
