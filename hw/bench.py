@@ -195,6 +195,8 @@ def _read_section(path: Path, section: Fields, labgrid_targets: dict[str, Any]) 
     section.text("schema", choices=(SCHEMA,))
     virtual = _virtual(section.child("virtual", optional=True))
     simulated = section.boolean("simulated")
+    if virtual is not None and not simulated:
+        raise ConfigError(f"{path}: benchwright.simulated: must be true on a bench with a virtual section")
     spec = BenchSpec(
         path=path,
         name=section.name("name"),
@@ -203,10 +205,7 @@ def _read_section(path: Path, section: Fields, labgrid_targets: dict[str, Any]) 
         environment=section.text("environment", ""),
         nodes={name: _node(name, table) for name, table in section.table_of("nodes").items()},
         clocks={name: _clock(name, table) for name, table in section.table_of("clocks").items()},
-        targets={
-            name: _target(name, table, virtual is not None)
-            for name, table in section.table_of("targets").items()
-        },
+        targets={name: _target(name, table) for name, table in section.table_of("targets").items()},
         producers=_producers(section),
         impairment=_impairment(section.child("impairment", optional=True)),
         capture=_capture(section.child("capture", optional=True)),
@@ -217,8 +216,6 @@ def _read_section(path: Path, section: Fields, labgrid_targets: dict[str, Any]) 
         labgrid_targets=labgrid_targets,
     )
     section.finish()
-    if spec.virtual is not None and not spec.simulated:
-        raise ConfigError(f"{path}: benchwright.simulated: must be true on a bench with a virtual section")
     return spec
 
 
@@ -242,7 +239,7 @@ def _clock(name: str, table: Fields) -> ClockSpec:
     return spec
 
 
-def _target(kind: str, table: Fields, virtual: bool) -> TargetSpec:
+def _target(kind: str, table: Fields) -> TargetSpec:
     spec = TargetSpec(
         kind=kind,
         node=table.text("node"),
@@ -251,7 +248,7 @@ def _target(kind: str, table: Fields, virtual: bool) -> TargetSpec:
         provisioning=table.text("provisioning", kind),
         timecard=_timecard(table.child("timecard", optional=True)),
         ptp_clock=table.text("ptp_clock", ""),
-        edges=read_edges(table.child("edges", optional=True), virtual),
+        edges=read_edges(table.child("edges", optional=True)),
     )
     table.finish()
     return spec
@@ -381,6 +378,13 @@ def _check_references(spec: BenchSpec, labgrid_names: set[str]) -> None:
         refer(f"clocks.{clock.name}.node", clock.node, spec.nodes, "node")
     for target in spec.targets.values():
         refer(f"targets.{target.kind}.node", target.node, spec.nodes, "node")
+        if target.edges is not None and spec.virtual is None:
+            for role, pin in target.edges.pins.items():
+                if pin.startswith("bench:"):
+                    raise ConfigError(
+                        f"{spec.path}: benchwright.targets.{target.kind}.edges.{role}: {pin} is a pin of a"
+                        " virtual bench's guest; must be a ptp:, gpio: or tgpio-pps: pin"
+                    )
     for producer in spec.producers.values():
         refer(f"producers.{producer.number}.node", producer.node, spec.nodes, "node")
         refer(f"nodes.{producer.node}.clock", spec.nodes[producer.node].clock, spec.clocks, "clock")

@@ -60,6 +60,12 @@ class EdgesSpec:
     latch: str | None = None
     capture: str | None = None
 
+    @property
+    def pins(self) -> dict[str, str]:
+        """The pins by field of the bench file."""
+        found = {role.value: self.pin(role) for role in EdgeRole}
+        return {role: pin for role, pin in found.items() if pin is not None}
+
     def pin(self, role: EdgeRole) -> str | None:
         """Return the pin of a role."""
         pin: str | None = getattr(self, role.value)
@@ -83,12 +89,11 @@ class CapturedEdges:
     answer: Path | None = None
 
 
-def read_edges(table: Fields | None, virtual: bool) -> EdgesSpec | None:
+def read_edges(table: Fields | None) -> EdgesSpec | None:
     """Read the table `edges` of a target.
 
     Args:
         table: The table; None: it is not there.
-        virtual: Whether the project builds the bench, so that its guests have an edge device.
 
     Raises:
         ConfigError: Names file, field and allowed form.
@@ -96,44 +101,41 @@ def read_edges(table: Fields | None, virtual: bool) -> EdgesSpec | None:
     if table is None:
         return None
     spec = EdgesSpec(
-        reference=_pin(table, EdgeRole.REFERENCE, virtual),
-        timed=_pin(table, EdgeRole.TIMED, virtual),
-        timecard_reference=_optional_pin(table, EdgeRole.TIMECARD_REFERENCE, virtual),
-        software=_optional_pin(table, EdgeRole.SOFTWARE, virtual),
-        latch=_optional_pin(table, EdgeRole.LATCH, virtual),
-        capture=_optional_pin(table, EdgeRole.CAPTURE, virtual),
+        reference=_pin(table, EdgeRole.REFERENCE),
+        timed=_pin(table, EdgeRole.TIMED),
+        timecard_reference=_optional_pin(table, EdgeRole.TIMECARD_REFERENCE),
+        software=_optional_pin(table, EdgeRole.SOFTWARE),
+        latch=_optional_pin(table, EdgeRole.LATCH),
+        capture=_optional_pin(table, EdgeRole.CAPTURE),
     )
     table.finish()
     owners: dict[str, str] = {}
-    for role in EdgeRole:
-        pin = spec.pin(role)
-        if pin is not None and owners.setdefault(pin, role.value) != role.value:
+    for role, pin in spec.pins.items():
+        if owners.setdefault(pin, role) != role:
             raise ConfigError(
-                f"{table.file}: {table.table}.{role.value}: must be its own pin, found {pin} as {owners[pin]}"
+                f"{table.file}: {table.table}.{role}: must be its own pin, found {pin} as {owners[pin]}"
             )
     return spec
 
 
-def _optional_pin(table: Fields, role: EdgeRole, virtual: bool) -> str | None:
+def _optional_pin(table: Fields, role: EdgeRole) -> str | None:
     if not table.has(role.value):
         table.text(role.value, "")  # a key that is known
         return None
-    return _pin(table, role, virtual)
+    return _pin(table, role)
 
 
-def _pin(table: Fields, role: EdgeRole, virtual: bool) -> str:
+def _pin(table: Fields, role: EdgeRole) -> str:
     pin = table.text(role.value)
-    if not _fits(pin, role in INPUT_ROLES, virtual):
-        raise ConfigError(
-            f"{table.file}: {table.table}.{role.value}: must be {_forms(role, virtual)}, found {pin!r}"
-        )
+    if not _fits(pin, role in INPUT_ROLES):
+        raise ConfigError(f"{table.file}: {table.table}.{role.value}: must be {_forms(role)}, found {pin!r}")
     return pin
 
 
-def _fits(pin: str, is_input: bool, virtual: bool) -> bool:
+def _fits(pin: str, is_input: bool) -> bool:
     kind, _, name = pin.partition(":")
     if kind == "bench":
-        return virtual and name in BENCH_CLOCKS and (name in BENCH_INPUTS) is is_input
+        return name in BENCH_CLOCKS and (name in BENCH_INPUTS) is is_input
     if _PPS.fullmatch(pin):
         return not is_input
     match = _PTP.fullmatch(pin) or _GPIO.fullmatch(pin)
@@ -142,11 +144,11 @@ def _fits(pin: str, is_input: bool, virtual: bool) -> bool:
     )
 
 
-def _forms(role: EdgeRole, virtual: bool) -> str:
+def _forms(role: EdgeRole) -> str:
     is_input = role in INPUT_ROLES
     names = [f"bench:{name}" for name in BENCH_CLOCKS if (name in BENCH_INPUTS) is is_input]
     forms = PIN_FORMS.replace(" or tgpio-pps:/sys/class/pps-gen/pps-genN", "") if is_input else PIN_FORMS
-    return f"{', '.join(names)}, {forms}" if virtual else forms
+    return f"{', '.join(names)}, {forms}"
 
 
 def pin_clock(pin: str, ptp_clock: str = "") -> str:

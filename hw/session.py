@@ -67,6 +67,8 @@ class Bench:
         self._machines: dict[str, str] = {}
         self._environment: Any = None
         self._oscilloscopes = Oscilloscopes(spec, self.folder)
+        self.host: Node = LocalNode("host", spec.reference_clock, 0)
+        """This machine, outside of all network namespaces."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True, mode=0o700)
         for node in spec.nodes.values():

@@ -17,7 +17,7 @@ from hw.bench import NodeKind, load_bench
 from hw.errors import ConfigError
 
 VIRTUAL = Path(__file__).resolve().parents[2] / "hw" / "benches" / "virtual.yaml"
-TABLES_OF_NAMES = ("nodes", "clocks", "targets", "producers")
+TABLES_OF_NAMES = ("nodes", "clocks", "targets", "producers", "oscilloscopes", "signals")
 """Tables whose keys are names that the file's author chooses."""
 
 KeyPath = tuple[str | int, ...]
@@ -31,7 +31,7 @@ def _document() -> dict[str, Any]:
 def _keys(table: dict[Any, Any], above: KeyPath = ()) -> Iterator[KeyPath]:
     """Yield the path of every key that the schema fixes."""
     for key, value in table.items():
-        if len(above) != 2 or above[1] not in TABLES_OF_NAMES:
+        if len(above) < 2 or above[-1] not in TABLES_OF_NAMES:
             yield (*above, key)
         if isinstance(value, dict) and (*above, key) != ("targets",):
             yield from _keys(cast("dict[Any, Any]", value), (*above, key))
