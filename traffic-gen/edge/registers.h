@@ -96,7 +96,8 @@ struct edge_calibration {
 
 struct edge_registers {
 	_Atomic uint64_t magic;      /* host */
-	_Atomic uint64_t counter_hz; /* host: ticks per second; with EDGE_ART_HZ the ratio of ART, as CPUID 15H has it */
+	_Atomic uint64_t counter_hz; /* host: ticks per second; with EDGE_ART_HZ the ratio of ART, as CPUID 15H has it.
+	                              * 10^8..10^10 */
 	_Atomic uint64_t served;     /* host: a new number for each server */
 	_Atomic uint64_t horizon;    /* host: all edges before this tick are decided, and captured */
 	_Alignas(64) struct edge_calibration calibration; /* guest */
@@ -110,14 +111,18 @@ _Static_assert(EDGE_OFFSET + sizeof(struct edge_registers) <= EDGE_MAPPING_BYTES
 extern const char *const edge_output_names[EDGE_OUTPUTS];
 extern const char *const edge_capture_names[EDGE_CAPTURES];
 
-/* ---- ART ----------------------------------------------------------------------------------------------------------- */
+/* ---- grids --------------------------------------------------------------------------------------------------------- */
 
-/** Value of ART at a tick: the last one at or before it. counter_hz < 2^36. */
-uint64_t edge_art_at(uint64_t counter, uint64_t counter_hz);
-/** First tick at which ART has a value. */
-uint64_t edge_art_tick(uint64_t art, uint64_t counter_hz);
-/** First value of ART whose tick is at or after a tick. */
-uint64_t edge_art_from(uint64_t counter, uint64_t counter_hz);
+/*
+ * Counters of the hardware that run from the same oscillator as the guest's counter, from 0 at its 0: ART, and the cycles
+ * of the network card. counter_hz <= 10^10, grid_hz <= 2 * 10^8.
+ */
+/** Value at a tick: the last one at or before it. */
+uint64_t edge_grid_at(uint64_t counter, uint64_t counter_hz, uint64_t grid_hz);
+/** First tick at or after the instant of a value. */
+uint64_t edge_grid_tick(uint64_t value, uint64_t counter_hz, uint64_t grid_hz);
+/** First value at or after a tick. */
+uint64_t edge_grid_from(uint64_t counter, uint64_t counter_hz, uint64_t grid_hz);
 
 /* ---- the guest's side: outputs -------------------------------------------------------------------------------------- */
 
