@@ -15,7 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from hw.capability import Capability, Measurement, State, Verdict, format_table, judge
-from hw.probes import accelerator, clock, cpu, host, network
+from hw.probes import accelerator, clock, cpu, edges, host, network
 
 EXIT_OK, EXIT_MISSING = 0, 3
 
@@ -35,6 +35,8 @@ PROBES: tuple[Callable[[], Capability | list[Capability]], ...] = (
     accelerator.accelerator,
     clock.tai_offset,
     clock.hardware_clocks,
+    edges.gpio_lines,
+    edges.pps_generators,
     network.timestamping,
     host.packages,
     host.emulator,
@@ -53,13 +55,23 @@ VIRTUAL_MEASUREMENTS = (
     Measurement("Windows tools under Wine", ("packages-dev", "wine", "native")),
 )
 
+VIRTUAL_BENCH_MEASUREMENTS = (
+    *VIRTUAL_MEASUREMENTS,
+    Measurement("timed edges before a virtual oscilloscope", (*_HOST, *_GUESTS, "edges", "oscilloscopes")),
+)
+"""What needs a bench file to be named."""
+
 HARDWARE_MEASUREMENTS = (
     Measurement(
         "12-producer replay into a real target", ("bench", *_HOST, "targets"), ("capture", "witness")
     ),
     Measurement("impaired links (delay, loss)", ("bench", *_HOST, "impairment")),
     Measurement("clock synchronisation, hardware stamps", ("bench", *_HOST, "targets", "phc", "nic-stamps")),
-    Measurement("timed edges by a PTP card's pins", ("bench", *_HOST, "phc", "phc-edges")),
+    Measurement(
+        "timed edges of a target before an oscilloscope",
+        ("bench", *_HOST, "targets", "edges", "oscilloscopes"),
+    ),
+    Measurement("timed edges by a PTP card's pins of this machine", ("bench", *_HOST, "phc", "phc-edges")),
 )
 
 
@@ -86,7 +98,7 @@ def examine(bench: Path | None) -> tuple[list[Capability], list[Verdict]]:
     if bench is not None:
         found, virtual = _probe_bench(bench)
         capabilities += found
-        measurements = VIRTUAL_MEASUREMENTS if virtual else HARDWARE_MEASUREMENTS
+        measurements = VIRTUAL_BENCH_MEASUREMENTS if virtual else HARDWARE_MEASUREMENTS
         if virtual:
             measurements = tuple(Measurement(m.name, ("bench", *m.needs), m.helps) for m in measurements)
     by_key = {capability.key: capability for capability in capabilities}

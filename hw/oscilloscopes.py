@@ -19,6 +19,9 @@ from scope.settings import LARGEST_CHANNEL, ChannelSettings, Coupling, SettingsE
 ANY_DIALECT = "any"
 BANDWIDTH_LIMITS_MHZ = (1.0, 100_000.0)
 DEFAULT_LIBRARY = "@py"
+HISLIP_PORT = 4880
+VXI11_PORT = 111
+"""Of the portmapper, which names the instrument's own."""
 LARGEST_JITTER_PS = 1_000_000
 VIRTUAL_DIALECTS = {"keysight": Dialect.KEYSIGHT_INFINIIVISION, "tektronix": Dialect.TEKTRONIX_MSO}
 """As `hw.virtual.oscilloscope` names them."""
@@ -84,6 +87,14 @@ class OscilloscopeSpec:
     calibration: Calibration = field(default_factory=lambda: Calibration({}))
     virtual: VirtualOscilloscopeSpec | None = None
     """None: an instrument that is there by itself."""
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and TCP port of the resource."""
+        match = _RESOURCE.fullmatch(self.resource)
+        assert match is not None
+        default = HISLIP_PORT if "::hislip" in self.resource else VXI11_PORT
+        return match["host"], int(match["socket"] or match["hislip"] or default)
 
 
 def read_oscilloscopes(section: Fields, simulated: bool) -> dict[str, OscilloscopeSpec]:

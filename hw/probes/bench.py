@@ -11,6 +11,7 @@ from typing import Any
 from hw.bench import BenchSpec, load_bench
 from hw.capability import Capability, State
 from hw.errors import ConfigError
+from hw.oscilloscopes import OscilloscopeSpec
 
 REACH_TIMEOUT_S = 2.0
 SSH_PORT = 22
@@ -29,11 +30,21 @@ def bench(path: Path) -> tuple[list[Capability], bool]:
         broken = [Capability("bench", State.MISSING, str(error), "correct the bench file")]
         parts = [
             Capability(key, State.MISSING, "bench file not read")
-            for key in ("targets", "impairment", "capture", "witness")
+            for key in ("targets", "impairment", "capture", "witness", "edges", "oscilloscopes")
         ]
         return broken + parts, False
     unreachable: dict[str, str] = {} if spec.virtual else reach(service_addresses(spec.labgrid_targets))
-    return judge_bench(spec, unreachable), spec.virtual is not None
+    silent = reach(oscilloscope_addresses(spec.oscilloscopes))
+    return [
+        *judge_bench(spec, unreachable),
+        judge_edges(spec),
+        judge_oscilloscopes(spec, silent),
+    ], spec.virtual is not None
+
+
+def oscilloscope_addresses(specs: dict[str, OscilloscopeSpec]) -> dict[str, tuple[str, int]]:
+    """Return address and port of each oscilloscope that is there by itself."""
+    return {name: spec.address for name, spec in specs.items() if spec.virtual is None}
 
 
 def service_addresses(labgrid_targets: dict[str, Any]) -> dict[str, tuple[str, int]]:
@@ -89,6 +100,43 @@ def judge_bench(spec: BenchSpec, unreachable: dict[str, str]) -> list[Capability
             "a stall of the bench cannot be told from one of the target",
         ),
     ]
+
+
+def judge_edges(spec: BenchSpec) -> Capability:
+    """List the pins of the targets; what they really are, their own `doctor` says."""
+    words = [
+        f"{kind}: " + ", ".join(f"{role} {pin}" for role, pin in target.edges.pins.items())
+        for kind, target in spec.targets.items()
+        if target.edges is not None
+    ]
+    if words:
+        return Capability("edges", State.OK, "; ".join(words))
+    return Capability(
+        "edges",
+        State.MISSING,
+        "no target has pins for timed edges",
+        "add edges to a target of the bench file",
+    )
+
+
+def judge_oscilloscopes(spec: BenchSpec, silent: dict[str, str]) -> Capability:
+    """List the oscilloscopes; `silent` says, by name, why one does not answer."""
+    words: list[str] = []
+    remedies: list[str] = []
+    for name, scope in spec.oscilloscopes.items():
+        kind = "virtual, runs while it is used" if scope.virtual is not None else scope.resource
+        words.append(f"{name} ({kind})" + (f" does not answer: {silent[name]}" if name in silent else ""))
+        if scope.limits is None:
+            words.append(f"{name} has no limits: its results stay inconclusive")
+            remedies.append(f"add limits of {name}, from its data sheet, to the bench file")
+    if silent:
+        remedies.insert(0, "switch the oscilloscope on; check its address and its socket server")
+    if len(silent) == len(spec.oscilloscopes):
+        found = "; ".join(words) or "none: edges are seen by nobody"
+        remedy = "; ".join(remedies) or "add benchwright.oscilloscopes to the bench file"
+        return Capability("oscilloscopes", State.MISSING, found, remedy)
+    state = State.LIMITED if remedies else State.OK
+    return Capability("oscilloscopes", state, "; ".join(words), "; ".join(remedies))
 
 
 def _judge_targets(spec: BenchSpec, unreachable: dict[str, str]) -> Capability:

@@ -77,15 +77,8 @@ def test_captures_with_their_numbers(tmp_path: Path, code: int) -> None:
     assert found.edges == ((0, 10), (2, 30))
     assert found.seen == 3
     assert found.result["valid"] is (code == 0)
-    assert found.result["arguments"] == [
-        "capture",
-        "--pin",
-        "bench:pin",
-        "--count",
-        "3",
-        "--duration-ms",
-        "1000",
-    ]
+    options = ["--count", "3", "--duration-ms", "1000"]
+    assert found.result["arguments"] == ["capture", "--pin", "bench:pin", *options]
     assert found.answer is not None
     assert '"progress"' in found.answer.read_text()
     capture.start(3, 9000)

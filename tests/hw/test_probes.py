@@ -7,14 +7,16 @@ import ctypes
 import socket
 import struct
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hw.bench import load_bench
 from hw.capability import Capability, State
-from hw.doctor import HARDWARE_MEASUREMENTS, VIRTUAL_MEASUREMENTS, probe_machine
-from hw.probes import accelerator, bench, clock, cpu, host, network
+from hw.doctor import HARDWARE_MEASUREMENTS, VIRTUAL_BENCH_MEASUREMENTS, probe_machine
+from hw.probes import accelerator, bench, clock, cpu, edges, host, network
 
 GUEST_FLAGS = "processor\t: 0\nflags\t\t: fpu tsc hypervisor\n"
 BARE_FLAGS = "processor\t: 0\nflags\t\t: fpu tsc constant_tsc\n"
@@ -73,6 +75,11 @@ PLAIN = clock.PhcCapabilities(1000, 0, 0, 0, False)
         (accelerator.judge_accelerator("tcg", "no guest boots"), State.LIMITED),
         (accelerator.judge_untried(), State.LIMITED),
         (accelerator.judge_failed("no QEMU"), State.MISSING),
+        (edges.judge_gpio_lines({}), State.MISSING),
+        (edges.judge_gpio_lines({"gpiochip0": OSError(13, "Permission denied")}), State.MISSING),
+        (edges.judge_gpio_lines({"gpiochip0": "INTC1056, 32 lines"}), State.OK),
+        (edges.judge_pps_generators({}), State.MISSING),
+        (edges.judge_pps_generators({"pps-gen0": True, "pps-gen1": None}), State.OK),
     ],
 )
 def test_judgement(capability: Capability, state: State) -> None:
@@ -216,8 +223,80 @@ def test_every_need_of_a_measurement_is_probed(repository: Path) -> None:
     capabilities, _virtual = bench.bench(repository / "hw" / "benches" / "virtual.yaml")
     keys = [item.key for item in [*probe_machine(), *capabilities]]
     assert len(set(keys)) == len(keys)
-    needed = {key for m in (*VIRTUAL_MEASUREMENTS, *HARDWARE_MEASUREMENTS) for key in (*m.needs, *m.helps)}
+    measurements = (*VIRTUAL_BENCH_MEASUREMENTS, *HARDWARE_MEASUREMENTS)
+    needed = {key for m in measurements for key in (*m.needs, *m.helps)}
     assert needed <= set(keys)
+
+
+def test_gpio_layout_agrees_with_the_kernel_header(tmp_path: Path) -> None:
+    source = tmp_path / "chip.c"
+    source.write_text(
+        """
+        #include <stdio.h>
+        #include <string.h>
+        #include <linux/gpio.h>
+        int main(void)
+        {
+            struct gpiochip_info chip = {.lines = 7};
+            strcpy(chip.label, "INTC1056");
+            printf("%lu\\n", (unsigned long)GPIO_GET_CHIPINFO_IOCTL);
+            fwrite(&chip, sizeof chip, 1, stdout);
+            return 0;
+        }
+        """
+    )
+    program = tmp_path / "chip"
+    subprocess.run(["gcc", "-Wall", "-Werror", "-o", str(program), str(source)], check=True)
+    head, _, body = subprocess.run([str(program)], check=True, capture_output=True).stdout.partition(b"\n")
+    assert int(head) == edges.GPIO_GET_CHIPINFO
+    assert edges.decode_chip(body) == "INTC1056, 7 lines"
+
+
+def test_reading_something_that_is_no_gpio_chip_fails() -> None:
+    with pytest.raises(OSError, match="ioctl"):
+        edges.read_chip(Path("/dev/null"))
+
+
+def test_pps_generators_say_whose_second_it_is(tmp_path: Path) -> None:
+    for name, system in (("pps-gen0", "1\n"), ("pps-gen1", "0\n"), ("pps-gen2", None)):
+        (tmp_path / name).mkdir()
+        if system is not None:
+            (tmp_path / name / "system").write_text(system)
+    found = edges.pps_generators(tmp_path)
+    assert found.state is State.OK
+    assert found.found == (
+        "pps-gen0: an edge each second of the system clock; pps-gen1: an edge each second of a clock of its"
+        " own; pps-gen2: an edge each second of an unknown clock"
+    )
+    assert edges.pps_generators(tmp_path / "none").state is State.MISSING
+
+
+def test_edges_and_oscilloscopes_of_a_bench(repository: Path) -> None:
+    virtual = load_bench(repository / "hw" / "benches" / "virtual.yaml")
+    assert bench.judge_edges(virtual).state is State.OK
+    assert "linux-rt: reference bench:sdp-out" in bench.judge_edges(virtual).found
+    assert bench.judge_oscilloscopes(virtual, {}).state is State.OK
+    none = replace(virtual, targets={"a": replace(virtual.targets["linux-rt"], edges=None)}, oscilloscopes={})
+    for capability in (bench.judge_edges(none), bench.judge_oscilloscopes(none, {})):
+        assert capability.state is State.MISSING
+        assert capability.remedy
+
+
+def test_oscilloscopes_that_do_not_answer_or_have_no_limits(repository: Path) -> None:
+    spec = load_bench(repository / "hw" / "benches" / "example-hardware.yaml")
+    scope = spec.oscilloscopes["scope-a"]
+    silent = bench.judge_oscilloscopes(spec, {"scope-a": "10.20.0.60 port 5025: timed out"})
+    assert silent.state is State.MISSING
+    assert "does not answer: 10.20.0.60 port 5025" in silent.found
+    other = replace(scope, resource="TCPIP::192.0.2.1::hislip0::INSTR", limits=None)
+    assert bench.oscilloscope_addresses({"a": scope, "b": other}) == {
+        "a": ("10.20.0.60", 5025),
+        "b": ("192.0.2.1", 4880),
+    }
+    both = replace(spec, oscilloscopes={"scope-a": scope, "scope-b": other})
+    found = bench.judge_oscilloscopes(both, {"scope-a": "refused"})
+    assert found.state is State.LIMITED
+    assert "scope-b has no limits" in found.found
 
 
 def test_pointer_fits_into_the_request() -> None:
