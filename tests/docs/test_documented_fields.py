@@ -16,7 +16,9 @@ import yaml
 from hw.bench import load_bench
 from hw.drivers.virtual_guest import VirtualGuest
 from hw.errors import ConfigError
+from hw.oscilloscopes import VIRTUAL_OPTIONS
 from hw.tools import local_tool
+from hw.virtual.oscilloscope.__main__ import make_parser
 from resources.pattern import load_pattern
 from resources.profiles import load_profile
 from resources.requirements import load_requirements
@@ -71,15 +73,40 @@ def test_bench_file_section(tmp_path: Path) -> None:
     assert documented(BENCH_FILES, "## `benchwright`: the project's part") == known_keys(tmp_path, edit)
 
 
-@pytest.mark.parametrize("part", ["oscilloscopes", "signals"])
-def test_bench_file_oscilloscopes(tmp_path: Path, part: str) -> None:
+@pytest.mark.parametrize(
+    ("heading", "path"),
+    [
+        ("### `oscilloscopes`", ()),
+        ("### `signals`", ("signals", "edge")),
+        ("### `limits`", ("limits",)),
+        ("### `virtual` of an oscilloscope", ("virtual",)),
+    ],
+)
+def test_bench_file_oscilloscopes(tmp_path: Path, heading: str, path: tuple[str, ...]) -> None:
     def edit(section: dict[str, Any]) -> None:
-        signal: dict[str, Any] = {"channel": 1, "scale_v_per_div": 0.5}
-        scope: dict[str, Any] = {"resource": "TCPIP::192.0.2.7::5025::SOCKET", "signals": {"edge": signal}}
-        (scope if part == "oscilloscopes" else signal)[UNKNOWN] = 1
-        section["oscilloscopes"] = {"scope-a": scope}
+        table = section["oscilloscopes"]["mso"]
+        for key in path:
+            table = table[key]
+        table[UNKNOWN] = 1
 
-    assert documented(BENCH_FILES, f"### `{part}`") == known_keys(tmp_path, edit)
+    assert documented(BENCH_FILES, heading) == known_keys(tmp_path, edit)
+
+
+def test_defaults_of_a_virtual_oscilloscope() -> None:
+    """What the document says is what the program does without the option."""
+    said = re.findall(r"^\| `(\w+)` \| .*; default ([\d.]+) \|$", BENCH_FILES.read_text(), re.MULTILINE)
+    defaults = {name: float(value) for name, value in said if name in VIRTUAL_OPTIONS}
+    assert set(defaults) == set(VIRTUAL_OPTIONS)
+    parsed = vars(make_parser().parse_args(["--dialect=keysight"]))
+    for name, (option, factor, _low, _high) in VIRTUAL_OPTIONS.items():
+        assert parsed[option.removeprefix("--").replace("-", "_")] == pytest.approx(defaults[name] * factor)
+
+
+def test_bench_file_edges(tmp_path: Path) -> None:
+    def edit(section: dict[str, Any]) -> None:
+        section["targets"]["linux-rt"]["edges"][UNKNOWN] = 1
+
+    assert documented(BENCH_FILES, "### `edges`") == known_keys(tmp_path, edit)
 
 
 def test_virtual_guest() -> None:
