@@ -31,21 +31,27 @@ INPUT_ROLES = frozenset({EdgeRole.LATCH, EdgeRole.CAPTURE})
 BENCH_CLOCKS = {
     "sdp-out": "phc",
     "card-pps": "card",
-    "tgpio-out": "counter",
-    "gpio": "counter",
+    "tgpio-out": "tai",
+    "gpio": "tai",
     "tgpio-in": "counter",
     "sdp-in": "phc",
 }
-"""Pin of a virtual bench's edge device → the clock that its instants are of."""
+"""Pin of a virtual bench's edge device → the clock that its instants are of.
+
+What counts ticks is programmed by an instant of TAI, but notes ticks.
+"""
 BENCH_INPUTS = frozenset({"tgpio-in", "sdp-in"})
 
-_LARGEST_NUMBER = 4095
-_PTP = re.compile(r"ptp:(?P<device>/dev/ptp\d+),pin=(?P<pin>\d{1,4}),channel=(?P<channel>\d{1,4})")
-_GPIO = re.compile(r"gpio:/dev/gpiochip\d+,line=(?P<line>\d{1,4})")
+_LARGEST_PTP, _LARGEST_LINE = 255, 65535
+_PTP = re.compile(
+    r"ptp:/dev/ptp\d+(?:,pin=(?P<pin>\d{1,3}))?(?:,channel=(?P<channel>\d{1,3}))?(?:,edges=(?:rising|both))?"
+)
+_GPIO = re.compile(r"gpio:/dev/gpiochip\d+,line=(?P<line>\d{1,5})")
 _PPS = re.compile(r"tgpio-pps:/sys/class/pps-gen/pps-gen\d+")
 PIN_FORMS = (
-    "ptp:/dev/ptpN,pin=N,channel=N, gpio:/dev/gpiochipN,line=N or tgpio-pps:/sys/class/pps-gen/pps-genN,"
-    f" each pin, channel and line in 0..{_LARGEST_NUMBER}"
+    "ptp:/dev/ptpN[,pin=N][,channel=N][,edges=rising|both], gpio:/dev/gpiochipN,line=N or"
+    " tgpio-pps:/sys/class/pps-gen/pps-genN,"
+    f" each pin and channel in 0..{_LARGEST_PTP}, each line in 0..{_LARGEST_LINE}"
 )
 
 
@@ -138,16 +144,18 @@ def _fits(pin: str, is_input: bool) -> bool:
         return name in BENCH_CLOCKS and (name in BENCH_INPUTS) is is_input
     if _PPS.fullmatch(pin):
         return not is_input
-    match = _PTP.fullmatch(pin) or _GPIO.fullmatch(pin)
-    return match is not None and all(
-        int(number) <= _LARGEST_NUMBER for name, number in match.groupdict().items() if name != "device"
-    )
+    for form, largest in ((_PTP, _LARGEST_PTP), (_GPIO, _LARGEST_LINE)):
+        match = form.fullmatch(pin)
+        if match is not None:
+            return all(int(number or 0) <= largest for number in match.groups())
+    return False
 
 
 def _forms(role: EdgeRole) -> str:
     is_input = role in INPUT_ROLES
     names = [f"bench:{name}" for name in BENCH_CLOCKS if (name in BENCH_INPUTS) is is_input]
     forms = PIN_FORMS.replace(" or tgpio-pps:/sys/class/pps-gen/pps-genN", "") if is_input else PIN_FORMS
+    forms = forms.replace("], gpio:", "] or gpio:") if is_input else forms
     return f"{', '.join(names)}, {forms}"
 
 
@@ -159,7 +167,7 @@ def pin_clock(pin: str, ptp_clock: str = "") -> str:
         ptp_clock: The target's PTP hardware clock, of which the edge device's pins are.
 
     Returns:
-        `phc:DEVICE`, `card`, `counter` (instants are ticks) or `tai`.
+        `phc:DEVICE`, `card`, `tai`, or `counter`: instants are ticks.
     """
     kind, _, rest = pin.partition(":")
     if kind == "ptp":

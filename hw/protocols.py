@@ -159,9 +159,9 @@ class TimedOutput(Protocol):
     pin: str
     """As `bw-edge` names it."""
     clock: str
-    """The clock that its instants are of: `phc:/dev/ptp0`, `card`, `counter` (then ticks, not ns), `tai`."""
+    """The clock that its instants are of, in ns: `phc:/dev/ptp0`, `card`, `tai`."""
 
-    def fire_at(self, instant: int, timeout_s: float = 10.0) -> None:
+    def fire_at(self, instant_ns: int, timeout_s: float = 10.0) -> None:
         """Make one pulse at a future instant; return when it has been made.
 
         Raises:
@@ -171,11 +171,13 @@ class TimedOutput(Protocol):
         ...
 
     def start_periodic(self, period_ns: int, start_ns: int | None = None) -> int:
-        """Make pulses, one a period, until `stop`; return the instant of the first one.
+        """Make pulses, one a period, until `stop`; return the instant of one of them.
+
+        All others are full periods away from that; those that have passed are left out.
 
         Args:
             period_ns: From rising edge to rising edge.
-            start_ns: Instant of the first one; None: a full period, soon.
+            start_ns: Instant of one of them; None: the full periods of the clock.
 
         Raises:
             BenchError: The tool failed, or pulses are being made already.
@@ -194,7 +196,7 @@ class EdgeCapture(Protocol):
     pin: str
     """As `bw-edge` names it."""
     clock: str
-    """The clock that its instants are of, as with `TimedOutput`."""
+    """The clock that its instants are of, as with `TimedOutput`, or `counter`: ticks of the processor's."""
 
     def start(self, count: int, duration_ms: int) -> None:
         """Begin to note instants; return when it does.

@@ -80,19 +80,19 @@ class _ToolRuns:
 class ToolTimedOutput(_ToolRuns):
     """An output that `bw-edge output` drives; hw.protocols.TimedOutput."""
 
-    def fire_at(self, instant: int, timeout_s: float = 10.0) -> None:
+    def fire_at(self, instant_ns: int, timeout_s: float = 10.0) -> None:
         """Make one pulse at a future instant; return when it has been made."""
-        job = self._start("output", "--at-ns", str(instant))
+        job = self._start("output", "--at-ns", str(instant_ns))
         try:
             result = self._end(job, timeout_s)
         except BenchError:
             job.stop()
             raise
         if result.get("valid") is not True:
-            raise BenchError(f"{job.name}: pin {self.pin}: no edge at {instant}: {_reasons(result)}")
+            raise BenchError(f"{job.name}: pin {self.pin}: no edge at {instant_ns}: {_reasons(result)}")
 
     def start_periodic(self, period_ns: int, start_ns: int | None = None) -> int:
-        """Make pulses, one a period, until `stop`; return the instant of the first one."""
+        """Make pulses, one a period, until `stop`; return the instant of one of them."""
         start = "next" if start_ns is None else str(start_ns)
         job = self._start("output", "--periodic", "--start-ns", start, "--period-ns", str(period_ns))
         self._wait_ready(job)

@@ -19,7 +19,7 @@ BENCHES = Path(__file__).resolve().parents[2] / "hw" / "benches"
 PTP = "ptp:/dev/ptp0,pin=0,channel=0"
 REAL: dict[str, str] = {
     "reference": PTP,
-    "capture": "ptp:/dev/ptp0,pin=1,channel=0",
+    "capture": "ptp:/dev/ptp2,edges=both",
     "timed": "tgpio-pps:/sys/class/pps-gen/pps-gen0",
     "software": "gpio:/dev/gpiochip0,line=17",
 }
@@ -66,12 +66,14 @@ def test_the_virtual_bench_has_every_pin() -> None:
     [
         ("reference", None, "missing"),
         ("timed", None, "missing"),
-        ("timed", "", "ptp:/dev/ptpN,pin=N,channel=N"),
+        ("timed", "", "ptp:/dev/ptpN[,pin=N][,channel=N]"),
         ("timed", "/dev/ptp0", "gpio:/dev/gpiochipN,line=N or tgpio-pps:"),
-        ("timed", "ptp:/dev/ptp0", "ptp:/dev/ptpN,pin=N,channel=N"),
-        ("timed", "ptp:/dev/ptp0,pin=4096,channel=0", "in 0..4095"),
-        ("timed", "ptp:/dev/ptp0,pin=0,channel=0 ", "in 0..4095"),
-        ("timed", "gpio:/dev/gpiochip0,line=-1", "in 0..4095"),
+        ("timed", "ptp:ptp0", "ptp:/dev/ptpN[,pin=N][,channel=N]"),
+        ("timed", "ptp:/dev/ptp0,pin=256,channel=0", "each pin and channel in 0..255"),
+        ("timed", "ptp:/dev/ptp0,pin=0,channel=0 ", "in 0..255"),
+        ("timed", "ptp:/dev/ptp0,edges=falling", "edges=rising|both"),
+        ("timed", "gpio:/dev/gpiochip0,line=-1", "each line in 0..65535"),
+        ("timed", "gpio:/dev/gpiochip0,line=65536", "each line in 0..65535"),
         ("timed", "bench:tgpio-in", "bench:tgpio-out"),
         ("timed", "bench:gpio", "a pin of a virtual bench's guest"),
         ("timed", PTP, "its own pin, found ptp:/dev/ptp0,pin=0,channel=0 as reference"),
@@ -108,7 +110,8 @@ def test_a_role_is_of_an_input_or_an_output() -> None:
     [
         ("bench:sdp-out", "phc:/dev/ptp3"),
         ("bench:card-pps", "card"),
-        ("bench:tgpio-out", "counter"),
+        ("bench:tgpio-out", "tai"),
+        ("bench:tgpio-in", "counter"),
         (PTP, "phc:/dev/ptp0"),
         ("tgpio-pps:/sys/class/pps-gen/pps-gen0", "tai"),
     ],
