@@ -5,5 +5,9 @@
 
 int verb_serve(int argc, char **argv);
 int verb_follow_phc(int argc, char **argv);
+int verb_output(int argc, char **argv);
+int verb_capture(int argc, char **argv);
+int verb_run(int argc, char **argv);
+int verb_latch(int argc, char **argv);
 
 #endif
