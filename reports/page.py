@@ -42,6 +42,18 @@ PART_MEANINGS = {
     "clock, and are in its time.",
     "counter_resolution": "A tick of the processor's counter, and rounding to whole nanoseconds.",
     "scatter": "Standard deviation of the mean of all readings.",
+    "noise": "Noise of the oscilloscope that is left at the crossing, over the slew rate, of both edges.",
+    "sample_interval": "What samples do not tell of the signal between them.",
+    "clock_jitter": "Jitter of the oscilloscope's sample clock, of both edges.",
+    "jitter": "What the edges themselves scatter, over the root of their number.",
+    "trigger": "Jitter of the trigger: 0 where both edges lie in one record.",
+    "threshold": "How well the 50 % level is known, over the slew rate, of both channels.",
+    "time_base": "Largest error of the oscilloscope's time base, times the delay.",
+    "skew": "Largest delay between two channels by the data sheet, where no calibration says better.",
+    "channel_skew": "Residual of the channels' skew after calibration.",
+    "cable_delay": "Residual of a cable's delay after calibration.",
+    "pin_delay": "Residual of a pin's delay after calibration.",
+    "repeatability": "What a standard deviation of so many edges scatters by itself.",
     "host_jitter": "Spread of the time stamps of the machine that measures.",
 }
 

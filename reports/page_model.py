@@ -20,6 +20,7 @@ from reports.replay_evidence import ReplayEvidence, load_replay
 from reports.run_folder import EVIDENCE, MANIFEST, MEASUREMENTS, RunFolder
 from reports.sampling import miss_probability_upper_95
 from reports.tally import INSTRUMENT_CHECKS, effective, key_of, overall, relative_margin, worst
+from reports.timed_edges_section import TimedEdgesSection, gather_timed_edges
 
 STREAM_QUANTITY = "one_way_latency"
 RAW_DATA = (MANIFEST, MEASUREMENTS, "output.xml")
@@ -139,6 +140,7 @@ class Report:
     others: tuple[tuple[str, tuple[Measurement, ...]], ...]
     clocks: ClockSection | None
     read_latency: ReadLatencySection | None
+    timed_edges: TimedEdgesSection | None
     checks: tuple[Measurement, ...]
     attempts_total: int
     parts: tuple[PartRow, ...]
@@ -148,7 +150,16 @@ class Report:
     @property
     def lost(self) -> int:
         """Return how many messages were lost in all."""
-        return sum(record.lost for record in self.records)
+        return sum(record.lost for record in self._streams)
+
+    @property
+    def messages(self) -> int:
+        """Return how many messages were received in all."""
+        return sum(record.n for record in self._streams)
+
+    @property
+    def _streams(self) -> list[Measurement]:
+        return [record for record in self.records if record.quantity == STREAM_QUANTITY]
 
 
 def gather(path: Path) -> Report:
@@ -167,6 +178,8 @@ def gather(path: Path) -> Report:
     shown = {record for row in rows for record in (row.record, *row.masks)}
     read_latency = gather_read_latency(run.path, counting)
     shown |= set(read_latency.records) if read_latency else set()
+    timed_edges = gather_timed_edges(run.path, counting)
+    shown |= set(timed_edges.records) if timed_edges else set()
     rest = [m for m in counting if m not in latencies and m not in checks and m not in shown]
     judged = [m for m in counting if m not in checks]
     hashes = _hashes(run.path, found.measurements)
@@ -185,6 +198,7 @@ def gather(path: Path) -> Report:
         others=tuple(_by_quantity(rest)),
         clocks=clocks,
         read_latency=read_latency,
+        timed_edges=timed_edges,
         checks=tuple(checks),
         attempts_total=sum(m.quantity not in INSTRUMENT_CHECKS for m in found.measurements),
         parts=tuple(_parts(counting)),

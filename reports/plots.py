@@ -48,7 +48,7 @@ def _kind(message_type: int) -> int:
 
 
 def _time_label(value_ns: float, _place: object) -> str:
-    return format_value(round(value_ns), "ns")
+    return format_value(float(f"{value_ns:.6g}"), "ns")
 
 
 def _share_label(share: float, _place: object) -> str:

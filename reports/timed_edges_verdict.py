@@ -6,7 +6,7 @@ Values are ns. U and its parts come from the trial's budget. Beside the rule of 
 - too few delays for a budget, or no delay: unset;
 - a doubt (an expired calibration, lost lock) or a trial that ended early: inconclusive, never a pass or fail;
 - a reference edge without an edge beside it, or with a runt, counts as lost;
-- so many edges may lie outside the record that, lost, they would be more than allowed: inconclusive, since the
+- so many edges may lie outside the record that, lost, they would be more than allowed: inconclusive, as the
   worst of them were not seen; only a scatter that is too large without them fails.
 """
 
@@ -20,6 +20,7 @@ from dataclasses import replace
 from reports.record import Limit, Measurement, Number, Uncertainty, UncertaintyPart
 from reports.record_context import Context, Sample, build_record
 from reports.timed_edges import BudgetPart, EdgeTrial, Witness, Witnesses
+from reports.units import format_value
 from reports.verdict import Verdict, judge
 
 QUANTITY = "edge_delay"
@@ -202,7 +203,12 @@ def shift_measurement(
     sample = Sample(SHIFT_QUANTITY, MEAN, shift_ns - expected_ns, n, 1)
     causes = [*_causes(plain), *_causes(wrong)]
     return _check_record(
-        requirement, sample, limit, "the mistake does not show as it should", causes, context
+        requirement,
+        sample,
+        limit,
+        "the mistake does not show as it should: the mean is off by",
+        causes,
+        context,
     )
 
 
@@ -242,7 +248,7 @@ def witness_measurements(
             continue
         sample = Sample(WITNESS_QUANTITY, "en", value, min(one.n, other.n), n_required, unit="")
         causes = [f"{each.name}: {doubt}" for each in (one, other) for doubt in each.doubts]
-        said = f"{one.name} and {other.name} contradict each other"
+        said = f"{one.name} and {other.name} contradict each other: E_n is"
         records.append(_check_record(requirement, sample, limit, said, causes, where))
     return records
 
@@ -309,7 +315,10 @@ def _check_record(
     )
     if verdict.outcome == "fail":
         # It is the bench that contradicts itself; the target has not failed by that.
-        verdict = Verdict("inconclusive", verdict.margin, f"{said}: {verdict.reason}")
+        found = format_value(sample.value, sample.unit)
+        allowed = format_value(limit.upper, sample.unit)
+        reason = f"{said} {found}; at most {allowed} is allowed"
+        verdict = Verdict("inconclusive", verdict.margin, reason)
     elif causes and verdict.outcome == "pass":
         verdict = Verdict("inconclusive", verdict.margin, "; ".join(causes))
     return build_record(requirement, sample, limit, nothing, verdict, context)
