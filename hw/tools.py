@@ -17,7 +17,7 @@ TOOL_FOLDERS = ("traffic-gen", "targets/linux-rt/src")
 """Folders, in the source tree as in each build's, whose programs are put on nodes."""
 BUILDS = {"x86_64": "static", "armv7l": "armhf"}
 """Machine, as `uname -m` says on a node, → build whose programs run there, whatever its shared libraries."""
-NATIVE_TOOLS = ("bw-traffic", "bw-clock")
+NATIVE_TOOLS = ("bw-traffic", "bw-clock", "bw-edge")
 PYTHON_TOOLS = ("labgrid", "scapy")
 PROGRAMS = {
     "qemu": ("qemu-system-x86_64", "--version"),

@@ -22,7 +22,7 @@ from hw.drivers.local import tail
 from hw.errors import BenchError, CapabilityError
 
 PAGE_BYTES = 32768
-"""Of what guest and host share: the timecard's page, then the registers of the edge device (traffic-gen/edge/registers.h)."""
+"""Of what guest and host share: the timecard's page, then the edge device (traffic-gen/edge/registers.h)."""
 KILLED_DEADLINE_S = 30.0
 """The kernel may need long to free gigabytes of locked memory."""
 ACCELERATOR = {"kvm": "kvm", "tcg": "tcg,thread=multi"}

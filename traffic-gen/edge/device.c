@@ -9,6 +9,8 @@
 #define REACH_NS INT64_C(100000000000) /* instants further away wait for the next line */
 #define TOLERANCE_NS INT64_C(50000)    /* by which a new line may move the next pulse without leaving any out */
 
+enum { TAKEN_MAX = 4 * EDGE_RING_COMMANDS }; /* of one output at a time: a guest may add them without an end */
+
 static const struct {
 	enum edge_line line;
 	enum edge_clock clock; /* of periodic outputs */
@@ -27,15 +29,10 @@ static const enum edge_line captured_line[EDGE_CAPTURES] = {
 
 /* ---- time ---------------------------------------------------------------------------------------------------------- */
 
-/* Time of a clock at a tick, in ns. */
-static double clock_ns_after_line(const struct card_line *line, uint64_t counter)
-{
-	return (double)(int64_t)(counter - line->counter) * line->ns_per_unit;
-}
-
+/* Whole nanoseconds that a clock has reached at a tick. */
 static int64_t clock_at_ns(const struct card_line *line, uint64_t counter)
 {
-	return line->tai_ns + (int64_t)floor(clock_ns_after_line(line, counter));
+	return line->tai_ns + (int64_t)floor((double)(int64_t)(counter - line->counter) * line->ns_per_unit);
 }
 
 /* First cycle of the network card at or after an instant of a clock: it compares at its cycles only. */
@@ -48,7 +45,7 @@ static uint64_t cycle_of(const struct device *device, const struct card_line *li
 	    distance_ns < -REACH_NS)
 		return EDGE_NEVER;
 	tick = line->counter + (uint64_t)(int64_t)ceil((double)distance_ns / line->ns_per_unit);
-	if (tick < device->horizon)
+	if ((int64_t)(tick - device->horizon) < 0)
 		tick = device->horizon;
 	return edge_grid_tick(edge_grid_from(tick, device->counter_hz, EDGE_SDP_HZ), device->counter_hz, EDGE_SDP_HZ);
 }
@@ -66,7 +63,7 @@ static uint64_t pulse_ticks(const struct device *device, int64_t period_ns)
 static void plan_pulse(const struct device *device, enum edge_output_id id, struct device_output *output)
 {
 	const struct card_line *line = &device->lines[wiring[id].clock];
-	int64_t now_ns, away_ns;
+	int64_t now_ns, away_ns, tolerance_ns = output->period_ns / 4 < TOLERANCE_NS ? output->period_ns / 4 : TOLERANCE_NS;
 
 	output->rise_at = EDGE_NEVER;
 	if (!output->period_ns || !device->known[wiring[id].clock])
@@ -78,7 +75,7 @@ static void plan_pulse(const struct device *device, enum edge_output_id id, stru
 			output->next_ns = output->start_ns;
 	} else {
 		away_ns = output->next_ns - now_ns; /* both lie in 0..2^61 */
-		if (away_ns < -TOLERANCE_NS || away_ns > output->period_ns + TOLERANCE_NS)
+		if (away_ns < -tolerance_ns || away_ns > output->period_ns + tolerance_ns)
 			output->next_ns = output->start_ns + (now_ns - output->start_ns + output->period_ns - 1) /
 								     output->period_ns * output->period_ns;
 	}
@@ -249,8 +246,12 @@ static uint64_t next_command(struct device *device, enum edge_output_id id)
 	struct device_output *output = &device->outputs[id];
 
 	while (!output->command_held) {
-		int err = edge_command_take(&device->registers->outputs[id], &output->tail, &output->command);
+		int err;
 
+		if (output->taken == TAKEN_MAX)
+			return EDGE_NEVER;
+		output->taken++;
+		err = edge_command_take(&device->registers->outputs[id], &output->tail, &output->command);
 		if (err == -EAGAIN)
 			return EDGE_NEVER;
 		/* Too late, or of a future that no guest can have read from its counter. */
@@ -366,6 +367,8 @@ void device_advance(struct device *device, uint64_t horizon)
 {
 	if (horizon <= device->horizon)
 		return;
+	for (int id = 0; id < EDGE_OUTPUTS; id++)
+		device->outputs[id].taken = 0;
 	while (step_once(device, horizon))
 		;
 	device->horizon = horizon;

@@ -30,6 +30,7 @@ typedef void edge_sink(void *sink, const struct edge_event *event);
 
 struct device_output {
 	uint32_t tail;                /* of its ring */
+	int taken;                    /* commands taken while the horizon is moved on once */
 	bool command_held;            /* the next command was taken from the ring */
 	struct edge_command command;
 	bool high;

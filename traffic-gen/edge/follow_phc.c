@@ -91,6 +91,18 @@ static int calibrate(struct follower *follower)
 	return 0;
 }
 
+/* Whether the counters still are as far apart. Asked at the end only: it takes the CPU from what is measured. */
+static void check_calibration(struct follower *follower)
+{
+	struct calibration stored = { 0 }, now;
+
+	if (edge_calibration_read(&follower->mapping.registers->calibration, &stored.offset, &stored.bound) != 0 ||
+	    card_calibrate(&follower->card, CARD_TRIAL_NS, &now) != 0)
+		follower->reason = "the offset of the counters could not be checked at the end: nobody answers";
+	else if (calibration_differs(&stored, &now))
+		follower->reason = "the offset of the counters changed";
+}
+
 static void burst(struct follower *follower)
 {
 	for (int i = 0; i < BURST; i++) {
@@ -190,6 +202,8 @@ static int run(struct follower *follower)
 		follower->reason = "the timecard cannot be calibrated: nobody answers";
 	else
 		follow(follower, &json);
+	if (follower->ready && !follower->reason)
+		check_calibration(follower);
 	complete = follower->ready && !follower->reason;
 	if (print_result(&json, follower, complete))
 		return EXIT_CAPABILITY;

@@ -71,7 +71,6 @@ static void write_scope(struct json *json, const struct edge_server *server)
 
 	json_object_open(json, "scope");
 	json_string(json, "address", address_format(&scope->peer, peer));
-	json_bool(json, "connected", scope->state == SCOPE_UP);
 	json_uint(json, "connections", scope->connections);
 	json_uint(json, "edges", scope->edges);
 	json_uint(json, "lost", scope->lost + server->batch_lost);
@@ -86,6 +85,7 @@ static void print_scope(struct edge_server *server)
 	json_object_open(&json, NULL);
 	json_string(&json, "type", "progress");
 	json_string(&json, "tool", TOOL);
+	json_bool(&json, "scope_connected", server->scope_was_up);
 	write_scope(&json, server);
 	json_object_close(&json);
 	json_line_end(&json);
