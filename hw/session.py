@@ -34,6 +34,7 @@ from hw.drivers.labgrid_api import (
     with_silent_ssh,
 )
 from hw.drivers.local import LocalNode
+from hw.drivers.owned import OwnedNode
 from hw.drivers.ssh import REMOTE_TOOLS, SshNode
 from hw.edges import EdgeRole, pin_clock
 from hw.errors import BenchError, CapabilityError, ConfigError
@@ -67,8 +68,8 @@ class Bench:
         self._machines: dict[str, str] = {}
         self._environment: Any = None
         self._oscilloscopes = Oscilloscopes(spec, self.folder)
-        self.host: Node = LocalNode("host", spec.reference_clock, 0)
-        """This machine, outside of all network namespaces."""
+        self.host: Node = OwnedNode("host", spec.reference_clock, 0)
+        """This machine, outside of all network namespaces; its tools end with this process."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True, mode=0o700)
         for node in spec.nodes.values():

@@ -50,6 +50,11 @@ class LocalJob:
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
 
+    def kill(self) -> None:
+        """End the tool, whatever it does."""
+        self._process.kill()
+        self._process.wait()
+
     def fetch(self) -> Path:
         """Return the file with the tool's answers."""
         return self._output

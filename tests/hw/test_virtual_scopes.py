@@ -55,6 +55,8 @@ from hw.session import open_bench
 
 with open_bench(Path(sys.argv[1])) as bench:
     bench.edge_port_of("first")
+    sleep = [sys.executable, "-c", "import time; time.sleep(600)", sys.argv[1]]
+    bench.host.start(sleep, Path(sys.argv[2]))
     print("open", flush=True)
     time.sleep(600)
 """
@@ -81,15 +83,15 @@ def bench_file(tmp_path: Path) -> Generator[Path]:
     (RUN_FOLDER / f"{name}.lock").unlink(missing_ok=True)
 
 
-def _scopes() -> set[int]:
-    """Return the process ids of all virtual oscilloscopes on this machine."""
+def _scopes(argument: str = "hw.virtual.oscilloscope") -> set[int]:
+    """Return the process ids of all virtual oscilloscopes, or of what has an argument, on this machine."""
     found: set[int] = set()
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             words = (folder / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        if b"hw.virtual.oscilloscope" in words and b"setpriv" not in words[0]:
+        if argument.encode() in words and b"setpriv" not in words[0]:
             found.add(int(folder.name))
     return found
 
@@ -151,16 +153,17 @@ def test_it_outlives_the_thread_that_asked_for_it(bench_file: Path) -> None:
         scope.close()
 
 
-def test_a_killed_session_leaves_no_process(bench_file: Path) -> None:
+def test_a_killed_session_leaves_no_process(bench_file: Path, tmp_path: Path) -> None:
     before = _scopes()
-    command = [sys.executable, "-c", RUN, str(bench_file)]
+    command = [sys.executable, "-c", RUN, str(bench_file), str(tmp_path / "tool")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "open\n"
         assert len(_scopes() - before) == 1
+        assert len(_scopes(str(bench_file))) == 2  # the run, and its tool outside of all namespaces
         process.kill()
     deadline = time.monotonic() + 10
-    while _scopes() - before:
+    while _scopes() - before or _scopes(str(bench_file)):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     with open_bench(bench_file) as bench:  # and its ports are free again
