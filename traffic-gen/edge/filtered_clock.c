@@ -6,7 +6,9 @@
 
 #include "read_filter.h"
 
-enum { WARM_UP_SLOW = 200, WARM_UP = 1000 };
+#define NAP_NS INT64_C(1000000)
+
+enum { WARM_UP_SLOW = 200, WARM_UP = 1000, BURST = 20 };
 
 static int read_once(const struct filtered_clock *clock, uint64_t *before, uint64_t *after, int64_t *clock_ns)
 {
@@ -32,6 +34,8 @@ int filtered_clock_warm_up(struct filtered_clock *clock, int64_t percent)
 	for (int i = 0; i < WARM_UP_SLOW && !err; i++)
 		err = read_once(clock, &before, &after, &clock_ns);
 	for (int i = 0; i < WARM_UP && !err; i++) {
+		if (i % BURST == 0)
+			port_sleep_ns(NAP_NS); /* readings are slower after a wake-up, and in use all are */
 		err = read_once(clock, &before, &after, &clock_ns);
 		brackets[i] = after - before;
 	}

@@ -138,11 +138,6 @@ static int64_t program_lead_ns(const struct edge_run *run)
 
 /* ---- what software does itself ----------------------------------------------------------------------------------- */
 
-static int64_t pulse_ns(const struct edge_run *run)
-{
-	return run->period_ns / 4 < SOFTWARE_EDGE_PULSE_NS ? run->period_ns / 4 : SOFTWARE_EDGE_PULSE_NS;
-}
-
 static int prepare_gettime(struct edge_run *run, const char **what)
 {
 	*what = "the output";
@@ -153,7 +148,7 @@ static int prepare_gettime(struct edge_run *run, const char **what)
 static int make_gettime(struct edge_run *run, int64_t k)
 {
 	return software_edge_make(run->output, &run->tai, run->clock.hz, edge_ns(run, k) + run->correlation_error_ns,
-				  pulse_ns(run));
+				  run->period_ns);
 }
 
 static int prepare_rdtsc(struct edge_run *run, const char **what)
@@ -166,18 +161,18 @@ static int prepare_rdtsc(struct edge_run *run, const char **what)
 static int make_rdtsc(struct edge_run *run, int64_t k)
 {
 	uint64_t at;
-	int err = wait_correlated(run, edge_ns(run, k), SOFTWARE_EDGE_LEAD_NS);
+	int err = wait_correlated(run, edge_ns(run, k), software_edge_lead_ns(run->period_ns));
 
 	if (err)
 		return err;
 	at = correlation_ticks_at(&run->correlation, edge_ns(run, k)) + (uint64_t)run->error_ticks;
 	if (has_passed(at))
 		return -ETIME;
-	while (!has_passed(at)) /* SOFTWARE_EDGE_LEAD_NS at most: the counter does not go back */
+	while (!has_passed(at)) /* software_edge_lead_ns() at most: the counter does not go back */
 		;
 	err = run->output->kind->set(run->output, true, NULL, NULL);
 	if (!err)
-		err = software_edge_end(run->output, pulse_ns(run));
+		err = software_edge_end(run->output, run->period_ns);
 	if (!err && ns_of(run, (int64_t)(port_counter_read() - run->correlation.points[run->correlation.newest].ticks)) >= RENEW_NS)
 		err = renew(run);
 	return err;

@@ -97,7 +97,7 @@ static int make_pulse_by_software(struct output *output)
 	if (err)
 		return err;
 	output->by_software = true;
-	err = software_edge_make(&output->pin, &output->tai, output->hz, output->at_ns, SOFTWARE_EDGE_PULSE_NS);
+	err = software_edge_make(&output->pin, &output->tai, output->hz, output->at_ns, SOFTWARE_EDGE_LEAD_NS * 4);
 	if (err && err != -ETIME && err != -EINTR)
 		return err;
 	if (err == -ETIME)
@@ -138,14 +138,13 @@ static bool is_over(struct output *output, int64_t end_ns)
 /* By software, of TAI. */
 static int make_periodic(struct output *output, int64_t end_ns)
 {
-	int64_t pulse_ns = output->period_ns / 4 < SOFTWARE_EDGE_PULSE_NS ? output->period_ns / 4 : SOFTWARE_EDGE_PULSE_NS;
 	int64_t now_ns = port_tai_now_ns(&output->tai) + NS_PER_MS, at_ns = output->start_ns;
 	int err = 0;
 
 	if (at_ns < now_ns)
 		at_ns += (now_ns - at_ns + output->period_ns - 1) / output->period_ns * output->period_ns;
 	while (!err && !is_over(output, end_ns)) {
-		err = software_edge_make(&output->pin, &output->tai, output->hz, at_ns, pulse_ns);
+		err = software_edge_make(&output->pin, &output->tai, output->hz, at_ns, output->period_ns);
 		if (err == -ETIME)
 			output->late++;
 		else if (!err)

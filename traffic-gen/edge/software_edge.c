@@ -7,16 +7,16 @@
 
 enum { SPIN_MAX_PER_S = 200 }; /* 5 ms: a clock that was set back must not hold the processor */
 
-int software_edge_end(struct edge_pin *output, int64_t pulse_ns)
+int software_edge_end(struct edge_pin *output, int64_t period_ns)
 {
-	port_sleep_ns(pulse_ns);
+	port_sleep_ns(period_ns / 4 < SOFTWARE_EDGE_PULSE_NS ? period_ns / 4 : SOFTWARE_EDGE_PULSE_NS);
 	return output->kind->set(output, false, NULL, NULL);
 }
 
-int software_edge_make(struct edge_pin *output, const struct port_tai *tai, uint64_t hz, int64_t at_ns, int64_t pulse_ns)
+int software_edge_make(struct edge_pin *output, const struct port_tai *tai, uint64_t hz, int64_t at_ns, int64_t period_ns)
 {
 	uint64_t begin;
-	int err = port_tai_sleep_until_ns(tai, at_ns - SOFTWARE_EDGE_LEAD_NS);
+	int err = port_tai_sleep_until_ns(tai, at_ns - software_edge_lead_ns(period_ns));
 
 	if (err)
 		return err;
@@ -28,5 +28,5 @@ int software_edge_make(struct edge_pin *output, const struct port_tai *tai, uint
 			return -ETIME;
 	}
 	err = output->kind->set(output, true, NULL, NULL);
-	return err ? err : software_edge_end(output, pulse_ns);
+	return err ? err : software_edge_end(output, period_ns);
 }
