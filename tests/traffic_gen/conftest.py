@@ -66,3 +66,21 @@ def static_bw_clock(repository: Path) -> Path:
 def example_clock(repository: Path) -> Path:
     """Return the worked example of a plug-in."""
     return _program(repository, "linux", "traffic-gen/clock/example-clock.so")
+
+
+@pytest.fixture(scope="session")
+def bw_edge(repository: Path) -> Path:
+    """Return the program of timed edges."""
+    return _program(repository, "linux", "traffic-gen/bw-edge")
+
+
+@pytest.fixture(scope="session")
+def checked_bw_edge(repository: Path) -> Path:
+    """Return it under sanitizers."""
+    return _program(repository, "asan", "traffic-gen/bw-edge")
+
+
+@pytest.fixture(scope="session")
+def edge_pins(repository: Path) -> Path:
+    """Return the program that works the edge device's pins."""
+    return _program(repository, "linux", "tests/traffic_gen/edge-pins")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The virtual bench's edge device as traffic-gen/edge/registers.h lays it out, and an oscilloscope that only listens."""
+"""The edge device's page as traffic-gen/edge/registers.h has it, and an oscilloscope that only listens."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ class ListeningScope:
                     continue
 
     def close(self) -> None:
-        """Hang up and listen no more."""
-        self._listener.shutdown(socket.SHUT_RDWR)
+        """Hang up and listen no more; does nothing the second time."""
+        for one in (self._listener, self._connection):
+            with contextlib.suppress(OSError):
+                if one:
+                    one.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        if self._connection:
-            with contextlib.suppress(OSError):  # it may have ended by itself
-                self._connection.shutdown(socket.SHUT_RDWR)
         self._thread.join(5)
 
 
@@ -142,7 +142,9 @@ class Page:
                 # The line holds at every tick: a whole number of ticks and of nanoseconds from its origin.
                 ticks = max(self.horizon() - origin, 0)
                 steps = int(ticks * ns_per_tick) // 1000
-                self.publish(origin + round(steps * 1000 / ns_per_tick), origin_ns + steps * 1000, ns_per_tick)
+                self.publish(
+                    origin + round(steps * 1000 / ns_per_tick), origin_ns + steps * 1000, ns_per_tick
+                )
                 time.sleep(0.05)
 
         self._thread = threading.Thread(target=publish, daemon=True)

@@ -7,6 +7,7 @@
  *     edge-pins PAGE|- toggle COUNT PERIOD_US                         gpio, each rise and fall
  *     edge-pins PAGE|- capture PIN COUNT TIMEOUT_MS                   tgpio-in, sdp-in
  *     edge-pins PAGE|- latch COUNT PERIOD_US                          gpio seen by sdp-in
+ *     edge-pins PAGE|- phc PATH COUNT PERIOD_US                       readings "counter, PHC, counter" of a PHC
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -161,6 +162,28 @@ static void latch(char **argv)
 	close_counted(&out);
 }
 
+static void phc(char **argv)
+{
+	struct port_phc *clock;
+	int64_t phc_ns;
+	const char *comma = "";
+
+	must(port_phc_open(argv[0], &clock), argv[0]);
+	ready();
+	printf("{\"type\":\"result\",\"done\":[");
+	for (int i = 0; i < atoi(argv[1]); i++) {
+		uint64_t before = port_counter_read(), after;
+
+		must(port_phc_now_ns(clock, &phc_ns), "phc");
+		after = port_counter_read();
+		printf("%s[%" PRIu64 ",%" PRId64 ",%" PRIu64 "]", comma, before, phc_ns, after);
+		comma = ",";
+		port_sleep_ns(atoll(argv[2]) * 1000);
+	}
+	puts("]}");
+	port_phc_close(clock);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -169,6 +192,7 @@ int main(int argc, char **argv)
 		int arguments;
 	} verbs[] = {
 		{ "periodic", periodic, 4 }, { "fire", fire, 3 }, { "toggle", toggle, 2 }, { "capture", capture, 3 }, { "latch", latch, 2 },
+		{ "phc", phc, 3 },
 	};
 
 	if (argc < 3)

@@ -134,7 +134,8 @@ static void check_pulses(int64_t period_ns, int pulses)
 	device_advance(&device, BEGIN + ticks(1000003 + (pulses - 1) * period_ns + width_ns + 5000));
 	CHECK_INT(event_count, 2 * pulses);
 	for (int i = 0; i < event_count && i < EVENTS_MAX; i += 2) {
-		double late_ns = phc_of(events[i].counter) - (double)(1000003 + i / 2 * period_ns);
+		int64_t instant_ns = 1000003 + (int64_t)(i / 2) * period_ns;
+		double late_ns = phc_of(events[i].counter) - (double)instant_ns;
 
 		CHECK(events[i].rising && !events[i + 1].rising && events[i].line == EDGE_LINE_REFERENCE);
 		CHECK_THAT(late_ns >= -0.01 && late_ns < 8.5, "pulse %d is %f ns late", i / 2, late_ns);
@@ -180,7 +181,7 @@ static void test_lines(void)
 	/* New lines that move the clock by some nanoseconds to and fro: no pulse twice, none left out. */
 	for (int i = 1; i <= 1000; i++) {
 		set_phc(at, PHC_NS + 10 * PERIOD_NS + 500000 + (i % 2 ? 40 : -40));
-		device_advance(&device, at + ticks(i * 40000));
+		device_advance(&device, at + ticks((int64_t)i * 40000));
 	}
 	CHECK_INT(count_rises(EDGE_LINE_REFERENCE), 30);
 	for (int i = 0; i + 2 < event_count; i += 2) {
@@ -319,7 +320,7 @@ static void test_latched_art(void)
 	command(EDGE_SDP_OUT, BEGIN + 1, EDGE_PERIODIC, PHC_NS + 1000, PERIOD_NS);
 	device_advance(&device, BEGIN + ticks(100 * PERIOD_NS));
 	for (int i = 0; i < 100; i++) {
-		uint64_t rise = events[2 * i].counter;
+		uint64_t rise = events[2 * (size_t)i].counter;
 
 		CHECK_INT(edge_capture_take(capture, &sequence, &instant), 0);
 		CHECK_INT(sequence, i);
