@@ -24,6 +24,7 @@ struct port_ptp_pin {
 	const struct device_calls *calls;
 	int file;
 	int pin, channel;
+	int outputs, stamps; /* channels of the device */
 	struct ptp_extts_event events[EVENTS]; /* read, not yet taken */
 	size_t next, count;
 };
@@ -59,6 +60,8 @@ int ptp_pin_open_with(const struct device_calls *calls, const char *path, int pi
 	opened->file = file;
 	opened->pin = pin;
 	opened->channel = channel;
+	opened->outputs = caps.n_per_out;
+	opened->stamps = caps.n_ext_ts;
 	*pin_out = opened;
 	return 0;
 }
@@ -100,7 +103,7 @@ static int choose_function(struct port_ptp_pin *pin, enum ptp_pin_function funct
 	return pin->calls->control(pin->file, PTP_PIN_SETFUNC2, &description);
 }
 
-/* What the kernel says to a channel that is not there is EINVAL, as to much else; a driver without the feature: EOPNOTSUPP. */
+/* A driver without the feature. That a channel is not there is asked before: the kernel says EINVAL to that as to much else. */
 static int meaning(int err)
 {
 	return err == -EOPNOTSUPP || err == -ENOTTY ? -ENOTSUP : err;
@@ -109,7 +112,7 @@ static int meaning(int err)
 static int request_output(struct port_ptp_pin *pin, int64_t start_ns, int64_t period_ns, unsigned int flags)
 {
 	struct ptp_perout_request request;
-	int err = choose_function(pin, PTP_PF_PEROUT);
+	int err = pin->channel < pin->outputs ? choose_function(pin, PTP_PF_PEROUT) : -ENXIO;
 
 	if (err)
 		return meaning(err);
@@ -134,7 +137,7 @@ int port_ptp_pin_one_shot(struct port_ptp_pin *pin, int64_t at_ns)
 int port_ptp_pin_stop(struct port_ptp_pin *pin)
 {
 	int err = request_output(pin, 0, 0, 0);
-	int freed = choose_function(pin, PTP_PF_NONE);
+	int freed = err == -ENXIO ? 0 : choose_function(pin, PTP_PF_NONE);
 
 	return err ? err : meaning(freed);
 }
@@ -142,7 +145,7 @@ int port_ptp_pin_stop(struct port_ptp_pin *pin)
 int port_ptp_pin_capture(struct port_ptp_pin *pin, enum port_ptp_edges edges)
 {
 	struct ptp_extts_request request;
-	int err = choose_function(pin, PTP_PF_EXTTS);
+	int err = pin->channel < pin->stamps ? choose_function(pin, PTP_PF_EXTTS) : -ENXIO;
 
 	if (err)
 		return meaning(err);

@@ -89,7 +89,7 @@ static int recorder_control(int file, unsigned long request, void *argument)
 		return seen.with;
 	switch (request) {
 	case PTP_CLOCK_GETCAPS:
-		((struct ptp_clock_caps *)argument)->n_pins = 4;
+		*(struct ptp_clock_caps *)argument = (struct ptp_clock_caps){ .n_pins = 4, .n_per_out = 2, .n_ext_ts = 2 };
 		return 0;
 	case PTP_PIN_SETFUNC2:
 		seen.description = *(struct ptp_pin_desc *)argument;
@@ -222,6 +222,19 @@ static void test_ptp_without_pins(void)
 	CHECK_INT(port_ptp_pin_periodic(pin, 1000000000, 1000000000), 0);
 	for (int i = 0; i < seen.requests; i++)
 		CHECK(seen.request[i] != PTP_PIN_SETFUNC2);
+	port_ptp_pin_close(pin);
+}
+
+static void test_ptp_channels(void)
+{
+	struct port_ptp_pin *pin = NULL;
+
+	reset();
+	CHECK_INT(ptp_pin_open_with(&recorder, "/dev/there", 0, 2, &pin), 0);
+	CHECK_INT(port_ptp_pin_periodic(pin, 1000000000, 1000000000), -ENXIO);
+	CHECK_INT(port_ptp_pin_one_shot(pin, 1000000000), -ENXIO);
+	CHECK_INT(port_ptp_pin_capture(pin, PORT_PTP_RISING), -ENXIO);
+	CHECK_INT(seen.requests, 1); /* what the clock has */
 	port_ptp_pin_close(pin);
 }
 
@@ -377,6 +390,7 @@ int main(void)
 	test_ptp_open();
 	test_ptp_output();
 	test_ptp_without_pins();
+	test_ptp_channels();
 	test_ptp_capture();
 	test_gpio_output();
 	test_gpio_capture();

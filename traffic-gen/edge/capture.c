@@ -148,7 +148,9 @@ static int run(struct capture *capture)
 
 	if (err) {
 		fprintf(stderr, TOOL ": pin \"%s\": %s\n", capture->pin.text,
-			err == -ENOTSUP ? "this pin, or its driver, captures no such edges" : strerror(-err));
+			err == -ENOTSUP ? "this pin, or its driver, captures no such edges" :
+			err == -ENXIO	? "the clock has no such channel" :
+					  strerror(-err));
 		return EXIT_CAPABILITY;
 	}
 	json_init(&json, stdout);

@@ -21,7 +21,7 @@
 #define AGE_PHC_NS (2 * NS_PER_S)
 #define AGE_SYSTEM_NS (250 * NS_PER_MS) /* its rate is changed by whoever disciplines it */
 #define AGE_MAX_NS (10 * NS_PER_S)
-#define END_NS (10 * NS_PER_MS)
+#define END_NS (20 * NS_PER_MS)         /* until the device has counted it */
 
 enum { SETTLE_READS = 40, LATCHES_MIN = 8, AGE_PERIODS = 8, LATCHED_AHEAD_MAX = 500 };
 
@@ -342,8 +342,7 @@ static void make_all(struct edge_run *run)
 /* Let the last edge happen, then switch off. */
 static void end_run(struct edge_run *run)
 {
-	if (!run->method->software)
-		port_sleep_ns(program_lead_ns(run) + END_NS);
+	port_sleep_ns((run->method->software ? 0 : program_lead_ns(run)) + END_NS);
 	if (run->latch)
 		run->latch->kind->capture_end(run->latch);
 	if (run->output->kind->counts)

@@ -234,6 +234,8 @@ static const char *failure(int err)
 		return "this pin, or its driver, makes no such edges";
 	case -EINVAL:
 		return "the pin cannot make edges at these instants";
+	case -ENXIO:
+		return "the clock has no such channel";
 	case -EAGAIN:
 		return "the device is behind";
 	default:
