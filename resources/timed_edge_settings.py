@@ -12,6 +12,7 @@ from hw.fields import Fields
 from reports.timed_edges import CLOCK_EDGE, METHODS
 
 VIEWS_FILE = Path(__file__).with_name("timed_edges.toml")
+EDGE_CLOCKS = ("chrony", "ntp-user", "ptp-software", "ptp-hardware", "phc2sys")
 VIEWS = (*METHODS, f"{CLOCK_EDGE}-timecard", f"{CLOCK_EDGE}-phc")
 
 
@@ -24,7 +25,8 @@ class EdgeTimes:
         period_us: From one to the next.
         error_edges: Of the trials without and with a mistake in the correlation, each.
         latches: Edges of each method that is seen by the latched time of its own edge.
-        clock_edges: Of each clock.
+        clocks: Clock stacks whose own edges are watched.
+        clock_edges: Of each of them.
         clock_period_us: From one to the next.
         trial_max_s: Time after which fewer edges have to do, of each trial.
     """
@@ -33,6 +35,7 @@ class EdgeTimes:
     period_us: int
     error_edges: int
     latches: int
+    clocks: tuple[str, ...]
     clock_edges: int
     clock_period_us: int
     trial_max_s: int
@@ -64,6 +67,7 @@ def edge_times(table: Fields | None) -> EdgeTimes | None:
         period_us=table.integer("period_us", 100, 1_000_000),
         error_edges=table.integer("error_edges", 1, 100_000_000),
         latches=table.integer("latches", 1, 100_000_000),
+        clocks=table.texts("clocks", EDGE_CLOCKS),
         clock_edges=table.integer("clock_edges", 1, 100_000_000),
         clock_period_us=table.integer("clock_period_us", 100, 1_000_000),
         trial_max_s=table.integer("trial_max_s", 1, 7 * 86_400),

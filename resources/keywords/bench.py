@@ -45,6 +45,7 @@ class BenchLibrary:
         self._stack = ExitStack()
         self._bench: Bench | None = None
         self._provisioned: dict[str, Provisioner] = {}
+        self._prepared: set[str] = set()
 
     @property
     def bench(self) -> Bench:
@@ -102,11 +103,14 @@ class BenchLibrary:
         """Power a target on, record its facts as found, apply the settings of its folder under `targets/`.
 
         The facts after that go into manifest and report. `Restore Target` gives back the settings of before.
+        Harmless when that is done already.
 
         Args:
             target: Its name under `benchwright.targets` of the bench file.
         """
         spec = self.target(target)
+        if spec.kind in self._prepared:
+            return
         say(f"powering on {spec.node}")
         others = {producer.node for producer in self.bench.spec.producers.values()}
         labgrid = [name for name in others if name in self.bench.spec.labgrid_targets]
@@ -116,6 +120,7 @@ class BenchLibrary:
         folder = current_run().evidence_folder("provisioning", spec.kind)
         self._provisioned[spec.kind] = provisioner
         report = provisioner.prepare(folder)
+        self._prepared.add(spec.kind)
         current_run().update(target={spec.kind: report.facts})
         for remark in report.remarks:
             say(f"{spec.node}: {remark}")
@@ -127,6 +132,7 @@ class BenchLibrary:
         Args:
             target: Its name under `benchwright.targets` of the bench file.
         """
+        self._prepared.discard(target)
         provisioner = self._provisioned.pop(target, None)
         if provisioner is not None:
             provisioner.restore()
@@ -136,4 +142,5 @@ class BenchLibrary:
         """Power off, undo every change of this machine, and release the bench; harmless when none is open."""
         self._bench = None
         self._provisioned.clear()
+        self._prepared.clear()
         self._stack.close()

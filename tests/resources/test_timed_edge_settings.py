@@ -11,8 +11,8 @@ from hw.errors import ConfigError
 from resources.profiles import load_profile
 from resources.timed_edge_settings import VIEWS, VIEWS_FILE, load_view
 
-MEMORY_SAMPLES = 4_000_000
-"""Samples a channel, of all segments together: that of the virtual instruments."""
+MEMORY_SAMPLES = 2_000_000
+"""Samples a channel, of all segments together: that of the virtual instruments, which have four channels."""
 
 
 @pytest.mark.parametrize("name", ["ci", "nightly", "acceptance", "soak"])
