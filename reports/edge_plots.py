@@ -86,8 +86,7 @@ def figure_methods(name: str, marks: Sequence[MethodMark], peak_count: int) -> s
         )
         for axes, label in ((left, "standard deviation, with U"), (right, f"peak to peak{counted}")):
             axes.set_xscale("log")
-            low, high = axes.get_xlim()
-            axes.set_xlim(10.0 ** math.floor(math.log10(low)), 10.0 ** math.ceil(math.log10(high)))
+            _whole_decades(axes, *axes.get_xlim())
             time_axis(axes.xaxis, minor=True)
             axes.grid(axis="x")
             axes.set_axisbelow(True)
@@ -97,6 +96,12 @@ def figure_methods(name: str, marks: Sequence[MethodMark], peak_count: int) -> s
         figure.legend(handles=_method_handles(), loc="outside upper left", ncols=2, fontsize=8.5)
         said = "; ".join(f"{mark.label} {format_value(mark.deviation_ns, 'ns', 3)}" for mark in marks)
         return to_svg(figure, name, "Scatter of the edges by method", f"Standard deviations: {said}.")
+
+
+def _whole_decades(axes: Any, low: float, high: float) -> None:
+    """Let a logarithmic axis begin and end at a power of ten, around what is drawn."""
+    first = math.floor(math.log10(low))
+    axes.set_xlim(10.0**first, 10.0 ** max(math.ceil(math.log10(high)), first + 1))
 
 
 def _mark(axes: Any, value_ns: Number, place: float, *, own: bool) -> None:
@@ -144,9 +149,8 @@ def figure_distances(name: str, curves: Sequence[tuple[str, Delays]]) -> str:
         axes.set_yscale("log")
         floor = min(1.0 / delays.count for _, delays in curves)
         axes.set_ylim(floor * 0.6, 1.4)
-        axes.set_xlim(
-            max(min(float(delays.deviation_ns) for _, delays in curves) / 10, 0.01), max(highs) * 1.6
-        )
+        narrowest_ns = max(min(float(delays.deviation_ns) for _, delays in curves) / 10, 0.01)
+        _whole_decades(axes, narrowest_ns, max(highs) * 1.2)
         axes.grid()
         axes.set_axisbelow(True)
         time_axis(axes.xaxis, minor=True)

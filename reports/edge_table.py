@@ -20,6 +20,7 @@ from reports.timed_edges_verdict import uncertainty_of
 
 TABLE = DATA / "intra-process-table2.csv"
 
+COUNT_MIN = 100
 _COLUMNS = ["method", "label", "seen_by", "n", "peak_to_peak_ns", "stddev_ns"]
 
 
@@ -104,8 +105,12 @@ def shares_of(parts: Sequence[BudgetPart] | None) -> tuple[Share, ...]:
 
 
 def common_count(trials: Sequence[EdgeTrial]) -> int:
-    """Return the largest number of edges of which every trial kept the peak to peak; 0: none."""
-    kept = [set(trial.delays.peak_to_peak_ns) for trial in trials if trial.delays is not None]
+    """Return the largest number of edges of which every trial kept the peak to peak; 0: none.
+
+    Trials of fewer than COUNT_MIN edges are left out: they ended early.
+    """
+    counted = [trial.delays for trial in trials if trial.delays is not None]
+    kept = [set(delays.peak_to_peak_ns) for delays in counted if delays.count >= COUNT_MIN]
     common = [text for text in kept[0] if all(text in others for others in kept)] if kept else []
     return max((int(text) for text in common), default=0)
 

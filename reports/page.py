@@ -53,6 +53,9 @@ PART_MEANINGS = {
     "channel_skew": "Residual of the channels' skew after calibration.",
     "cable_delay": "Residual of a cable's delay after calibration.",
     "pin_delay": "Residual of a pin's delay after calibration.",
+    "pin_resolution": "A tick of the counter that the pin fires by: no instant within it is told apart.",
+    "resolution": "A step of the clock that stamps the edge.",
+    "wander": "What a clock wanders between the moments at which two witnesses see it.",
     "repeatability": "What a standard deviation of so many edges scatters by itself.",
     "host_jitter": "Spread of the time stamps of the machine that measures.",
 }

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -70,6 +70,7 @@ class EdgeRow:
     Attributes:
         place: Its folder in the run folder.
         software: Of the software's own counts those that it answered, by name.
+        witnessed: Whether other witnesses saw the same edges.
         overlay: Its edges laid over each other, as SVG; empty: none.
         histogram: Its delays as SVG; empty: none.
     """
@@ -79,8 +80,11 @@ class EdgeRow:
     records: tuple[Measurement, ...]
     paper: PaperEdge | None
     software: dict[str, int]
+    witnessed: bool
     overlay: str
     histogram: str
+    note: str = ""
+    """What it is there for, where that is not its own figures."""
 
     @property
     def title(self) -> str:
@@ -89,6 +93,9 @@ class EdgeRow:
         words = [trial.clock if trial.method == CLOCK_EDGE else trial.method]
         if trial.seen_by == CAPTURE:
             words.append("latched time")
+        words += [self.note] if self.note else []
+        if self.witnessed:
+            words.append("witnessed")
         if trial.correlation_error_ns:
             words.append(f"{trial.correlation_error_ns:+d} ns put in")
         return ", ".join(words)
@@ -123,9 +130,16 @@ class EdgeRow:
 
 @dataclass(frozen=True)
 class ShiftRow:
-    """A mistake that was put into the software, and how far it moved the edges; in ns."""
+    """A mistake that was put into the software, and how far it moved the edges; in ns.
+
+    Attributes:
+        wrong: The trial with the mistake.
+        plain: That without it; None: there is none.
+        shift_ns: From the one's mean to the other's.
+    """
 
     wrong: EdgeRow
+    plain: EdgeRow | None
     shift_ns: Number | None
     record: Measurement | None
 
@@ -169,7 +183,8 @@ class TimedEdgesSection:
     @property
     def rows(self) -> tuple[EdgeRow, ...]:
         """Return all trials."""
-        return (*self.methods, *(shift.wrong for shift in self.shifts), *self.clocks)
+        shifts = [row for shift in self.shifts for row in (shift.plain, shift.wrong) if row is not None]
+        return (*self.methods, *(row for row in shifts if row not in self.methods), *self.clocks)
 
     @property
     def lost(self) -> int:
@@ -225,7 +240,15 @@ def gather_timed_edges(folder: Path, records: Sequence[Measurement]) -> TimedEdg
             problems.append(f"{path.parent.relative_to(folder).as_posix()}: {error}")
     if not rows and not groups and not problems:
         return None
-    plain = [row for row in rows if not row.trial.correlation_error_ns]
+    shifts = [_shift(row, rows, records) for row in rows if row.trial.correlation_error_ns]
+    compared = [shift.plain for shift in shifts if _only_compared(shift.plain, rows)]
+    shifts = [
+        replace(shift, plain=replace(shift.plain, note="to compare"))
+        if shift.plain is not None and shift.plain in compared
+        else shift
+        for shift in shifts
+    ]
+    plain = [row for row in rows if not row.trial.correlation_error_ns and row not in compared]
     methods = sorted(
         (row for row in plain if row.trial.method in METHODS),
         key=lambda row: (row.trial.seen_by != OSCILLOSCOPE, METHODS.index(row.trial.method)),
@@ -238,7 +261,7 @@ def gather_timed_edges(folder: Path, records: Sequence[Measurement]) -> TimedEdg
         best=next((row for row in methods if row.trial is best), None),
         ratios=ratios_to(best, trials) if best is not None else (),
         orders=tuple(record for record in records if record.quantity == ORDER_QUANTITY),
-        shifts=tuple(_shift(row, methods, records) for row in rows if row.trial.correlation_error_ns),
+        shifts=tuple(shifts),
         clocks=tuple(row for row in plain if row.trial.method == CLOCK_EDGE),
         witnesses=tuple(groups),
         peak_count=peak_count,
@@ -266,6 +289,7 @@ def _rows(
             records=tuple(_judged(f"{where}/{TRIAL}", (QUANTITY, OFFSET_QUANTITY), records)),
             paper=paper.get(trial.method),
             software=_software(path.parent, trial, where, problems),
+            witnessed=(path.parent / WITNESSES).exists(),
             overlay=_overlay(number, path.parent, trial, where, problems),
             histogram=_drawn(figure_delays, f"edge-delays{number}", trial.delays, trial.name)
             if trial.delays is not None
@@ -277,11 +301,12 @@ def _rows(
 
 def _last_attempts(rows: Sequence[EdgeRow]) -> list[EdgeRow]:
     """Return, of trials of one name, that whose records count, else the last."""
-    chosen: dict[str, EdgeRow] = {}
+    chosen: dict[tuple[str, str], EdgeRow] = {}
     for row in rows:
-        earlier = chosen.get(row.trial.name)
+        key = (row.trial.name, row.trial.oscilloscope)
+        earlier = chosen.get(key)
         if earlier is None or row.records or not earlier.records:
-            chosen[row.trial.name] = row
+            chosen[key] = row
     return list(chosen.values())
 
 
@@ -316,18 +341,33 @@ def _overlay(number: int, folder: Path, trial: EdgeTrial, where: str, problems: 
     return _drawn(figure_overlay, f"edge-overlay{number}", waveforms, trial.name)
 
 
-def _shift(wrong: EdgeRow, methods: Sequence[EdgeRow], records: Sequence[Measurement]) -> ShiftRow:
-    """Return how far a mistake moved the edges of a method from where they are without it."""
-    trial = wrong.trial
-    plain = next(
-        (row for row in methods if (row.trial.method, row.trial.seen_by) == (trial.method, trial.seen_by)),
-        None,
-    )
+def _shift(wrong: EdgeRow, rows: Sequence[EdgeRow], records: Sequence[Measurement]) -> ShiftRow:
+    """Return how far a mistake moved the edges of a method from where they are without it.
+
+    The trial without it is that which the record was judged from, else another of the method.
+    """
+    found = _judged(f"{wrong.place}/{TRIAL}", (SHIFT_QUANTITY,), records)
+    judged = {evidence.path for evidence in found[-1].evidence} if found else set[str]()
+    alike = [row for row in rows if not row.trial.correlation_error_ns and _way(row) == _way(wrong)]
+    alike.sort(key=lambda row: f"{row.place}/{TRIAL}" not in judged)
+    plain = alike[0] if alike else None
     shift_ns = None
     if plain is not None and plain.mean_ns is not None and wrong.mean_ns is not None:
         shift_ns = wrong.mean_ns - plain.mean_ns
-    found = _judged(f"{wrong.place}/{TRIAL}", (SHIFT_QUANTITY,), records)
-    return ShiftRow(wrong, shift_ns, found[-1] if found else None)
+    return ShiftRow(wrong, plain, shift_ns, found[-1] if found else None)
+
+
+def _way(row: EdgeRow) -> tuple[str, str, str]:
+    """Return what trials have to have in common to be compared."""
+    return (row.trial.method, row.trial.seen_by, row.trial.oscilloscope)
+
+
+def _only_compared(row: EdgeRow | None, rows: Sequence[EdgeRow]) -> bool:
+    """Say whether a trial is there only to be compared: not judged, beside another of its method."""
+    if row is None or row.records:
+        return False
+    others = [other for other in rows if other is not row and not other.trial.correlation_error_ns]
+    return any(_way(other) == _way(row) for other in others)
 
 
 def _witness_group(
