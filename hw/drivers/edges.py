@@ -50,7 +50,11 @@ class _ToolRuns:
         where = self._where
         where.stem.parent.mkdir(parents=True, exist_ok=True)
         stem = where.stem.with_name(f"{where.stem.name}-{self._started}")
-        return where.node.start([where.tool, verb, "--pin", where.pin, *options], stem)
+        # Where no pin makes an edge by itself software does: at the priority of the node's tools.
+        first = ["chrt", "--fifo", str(where.node.priority)] if where.node.priority else []
+        job = where.node.start([*first, where.tool, verb, "--pin", where.pin, *options], stem)
+        job.name = f"{Path(where.tool).name} {verb} on {where.node.name}"
+        return job
 
     def _wait_ready(self, job: Job) -> None:
         try:

@@ -61,6 +61,15 @@ def test_periodic_edges_until_they_are_stopped(tmp_path: Path) -> None:
     assert len(list((tmp_path / "answers").glob("*.ndjson"))) == 2
 
 
+def test_software_edges_have_the_priority_of_the_node(tmp_path: Path) -> None:
+    where = _pin(tmp_path, "import os; assert os.sched_getparam(0).sched_priority == 3; end()")
+    where.node.priority = 3
+    ToolTimedOutput(where).fire_at(12)
+    where.node.priority = 0
+    with pytest.raises(BenchError, match=r"bw-edge output on target: pin bench:pin: exit code 1: "):
+        ToolTimedOutput(where).fire_at(12)
+
+
 def test_one_edge(tmp_path: Path) -> None:
     ToolTimedOutput(_pin(tmp_path, 'assert sys.argv[-2:] == ["--at-ns", "12"]\nend()')).fire_at(12)
     with pytest.raises(BenchError, match="pin bench:pin: no edge at 12: the instant has passed"):
