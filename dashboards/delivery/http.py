@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One request with one deadline over all of it: connecting, sending, and every byte of the answer.
+
+No proxy of the environment is used and no redirection followed: both could hand the credentials to others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import re
+import socket
+import threading
+from dataclasses import dataclass
+from typing import cast
+from urllib.parse import urlencode
+
+from dashboards.delivery.endpoint import Endpoint
+from dashboards.line_protocol import field_text
+
+ANSWER_BYTES_MAX = 65536
+QUERY_BYTES_MAX = 1 << 26
+CONTENT_TYPE = "text/plain; charset=utf-8"
+
+
+class NoAnswerError(Exception):
+    """Say that the server could not be reached, or was cut off before it answered."""
+
+
+class SlowAnswerError(NoAnswerError):
+    """Say that the server did not answer in time; it may still have taken what was sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a server answered.
+
+    Attributes:
+        reason: Its own words, one line.
+        retry_after_s: How long it asks to be left alone; 0: it does not.
+    """
+
+    status: int
+    reason: str
+    retry_after_s: float = 0.0
+
+
+def post(endpoint: Endpoint, body: bytes, deadline_s: float) -> Answer:
+    """Write lines, each with its end, and return the answer; raises as `exchange`."""
+    status, found, retry_after_s = exchange(endpoint, "POST", endpoint.path, body, deadline_s)
+    return Answer(status, reason_of(found), retry_after_s)
+
+
+def ask(endpoint: Endpoint, statement: str, deadline_s: float) -> tuple[int, bytes]:
+    """Ask in InfluxQL; return the status and the answer; raises as `exchange`."""
+    path = f"{endpoint.query_path}&{urlencode({'q': statement})}"
+    status, found, _ = exchange(endpoint, "GET", path, None, deadline_s, bytes_max=QUERY_BYTES_MAX)
+    return status, found
+
+
+def exchange(
+    endpoint: Endpoint,
+    method: str,
+    path: str,
+    body: bytes | None,
+    deadline_s: float,
+    *,
+    bytes_max: int = ANSWER_BYTES_MAX,
+) -> tuple[int, bytes, float]:
+    """Send one request; return status, body, and for how many seconds the server asks for a pause.
+
+    Args:
+        endpoint: Where to.
+        method: Of the request.
+        path: With its query.
+        body: None: none.
+        deadline_s: Seconds for all of it.
+        bytes_max: So much of the answer is read.
+
+    Raises:
+        SlowAnswerError: It took longer.
+        NoAnswerError: There is nobody, or the connection broke.
+    """
+    kind = http.client.HTTPSConnection if endpoint.secure else http.client.HTTPConnection
+    connection = kind(endpoint.host, endpoint.port, timeout=deadline_s)
+    expired = threading.Event()
+
+    def expire() -> None:
+        expired.set()
+        opened = connection.sock
+        if opened is not None:
+            with contextlib.suppress(OSError):
+                opened.shutdown(socket.SHUT_RDWR)
+
+    # The socket's own time-out is for one call; a server that sends a byte now and then holds us for ever.
+    timer = threading.Timer(deadline_s, expire)
+    timer.daemon = True
+    headers = {"Content-Type": CONTENT_TYPE, "Connection": "close"}
+    if endpoint.authorization:
+        headers["Authorization"] = endpoint.authorization
+    timer.start()
+    try:
+        connection.request(method, path, body, headers)
+        response = connection.getresponse()
+        text = response.read(bytes_max)
+        if expired.is_set():
+            raise SlowAnswerError(f"{endpoint.name}: no answer within {deadline_s:g} s")
+        return response.status, text, _retry_after_s(response)
+    except (OSError, http.client.HTTPException) as error:
+        if expired.is_set() or isinstance(error, TimeoutError):
+            raise SlowAnswerError(f"{endpoint.name}: no answer within {deadline_s:g} s") from error
+        why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise NoAnswerError(f"{endpoint.name}: {why}") from error
+    finally:
+        timer.cancel()
+        connection.close()
+
+
+def reason_of(text: bytes) -> str:
+    """Return the server's own words of an answer: the messages in its JSON, else its text, on one line."""
+    found = text.decode(errors="replace")
+    try:
+        data: object = json.loads(found)
+    except ValueError:
+        data = None
+    if isinstance(data, dict):
+        known = cast("dict[str, object]", data)
+        words = [str(known[key]) for key in ("error", "message") if known.get(key)]
+        rows = known.get("data")  # InfluxDB 3: one object a rejected line
+        if isinstance(rows, list):
+            found_rows = _objects(cast("list[object]", rows))
+            words += [str(row["error_message"]) for row in found_rows if "error_message" in row]
+        found = ": ".join(words) or found
+    return field_text(found, 300)
+
+
+def _objects(items: list[object]) -> list[dict[str, object]]:
+    return [cast("dict[str, object]", item) for item in items if isinstance(item, dict)]
+
+
+def _retry_after_s(response: http.client.HTTPResponse) -> float:
+    text = response.getheader("Retry-After") or ""
+    return float(text) if re.fullmatch(r"\d{1,6}", text) else 0.0

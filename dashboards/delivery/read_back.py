@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asking the server what it has: an acknowledgement alone is not proof.
+
+InfluxDB 1.6.7 can lose what it has acknowledged. When a kill tears the last entry of its write-ahead log, it
+cuts that entry off at the next start but goes on writing behind the gap; at the start after that it takes
+the log for corrupt from the gap on, and everything that was acknowledged in between is gone. So each delivery
+ends with a look at what the server still has of the last weeks, and what is missing is sent once more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, cast
+
+from dashboards.delivery.endpoint import Endpoint
+from dashboards.delivery.http import ask, reason_of
+from dashboards.store.store import Acknowledged
+
+_OK = 200
+_Key = tuple[str, frozenset[tuple[str, str]], int]
+
+
+class NotReadableError(Exception):
+    """Say that the server cannot be asked: what was delivered stays unproven."""
+
+
+class ServerFaultError(Exception):
+    """Say that the server cannot answer now."""
+
+
+def missing(endpoint: Endpoint, points: Sequence[Acknowledged], deadline_s: float) -> list[Acknowledged]:
+    """Return those of some points that the server does not have.
+
+    Args:
+        endpoint: The server.
+        points: In order of time: all points that the server has between the first and the last are read.
+        deadline_s: For each of the requests, one a measurement.
+
+    Raises:
+        NotReadableError: The server does not let itself be asked.
+        ServerFaultError: It has a fault.
+        NoAnswerError: It cannot be reached, or is too slow.
+    """
+    found: set[_Key] = set()
+    for measurement in sorted({point.measurement for point in points}):
+        times = [point.time_ns for point in points if point.measurement == measurement]
+        where = f"time >= {min(times)} AND time <= {max(times)}"
+        statement = f'SELECT run_id FROM "{measurement}" WHERE {where} GROUP BY *'  # noqa: S608 - own names
+        for series in _ask(endpoint, statement, deadline_s):
+            tags = frozenset((name, text) for name, text in series.get("tags", {}).items() if text)
+            found |= {(measurement, tags, int(row[0])) for row in series["values"]}
+    return [p for p in points if (p.measurement, frozenset(p.tags.items()), p.time_ns) not in found]
+
+
+def _ask(endpoint: Endpoint, statement: str, deadline_s: float) -> list[dict[str, Any]]:
+    status, text = ask(endpoint, statement, deadline_s)
+    if status >= 500 or status in (408, 429):
+        raise ServerFaultError(f"{endpoint.name}: {status} {reason_of(text)}")
+    if status != _OK:
+        raise NotReadableError(f"{endpoint.name}: {status} {reason_of(text)}")
+    try:
+        result = cast("dict[str, Any]", json.loads(text)["results"][0])
+        if "error" in result or result.get("partial"):
+            raise NotReadableError(f"{endpoint.name}: {result.get('error', 'answers in parts')}")
+        return cast("list[dict[str, Any]]", result.get("series", []))
+    except (ValueError, KeyError, IndexError, TypeError) as error:
+        raise NotReadableError(f"{endpoint.name}: its answer is no InfluxQL result: {error!r}") from error

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Delivery to servers that refuse, fault, are slow, wrong or not there: nothing is lost, nothing hangs."""
+
+from __future__ import annotations
+
+import fcntl
+import socket
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from dashboards.delivery import Delivered, Endpoint, Pace, deliver
+from dashboards.errors import DeliveryError
+from dashboards.store import Store
+from dashboards.store.connection import lock_path
+from tests.dashboards.chaos import fill
+from tests.dashboards.fake_server import Behaviour, FakeServer, answer, body_of, drip, hang_up, send_answer
+
+POINTS = 48
+HASTY = Pace(deadline_s=0.5, give_up_s=0.6, wait_s=0.01, wait_max_s=0.05)
+PATIENT = Pace(deadline_s=10, give_up_s=30, wait_s=0.01, wait_max_s=0.05)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Generator[Store]:
+    """Return a store in which 48 points wait."""
+    with Store(tmp_path / "s.sqlite") as opened:
+        fill(opened, POINTS)
+        yield opened
+
+
+def refusing(*marks: str, status: int = 400) -> Behaviour:
+    """Return a server that refuses a whole request with a line that holds one of the marks (as 2.x does)."""
+
+    def behave(connection: socket.socket, request: bytes) -> None:
+        bad = [line for line in body_of(request) if any(mark in line for mark in marks)]
+        send_answer(connection, status if bad else 204, f'{{"message": "bad {bad[0][:9]}"}}' if bad else "")
+
+    return behave
+
+
+def test_everything_is_delivered_once(store: Store) -> None:
+    with FakeServer(answer(204)) as server:
+        assert deliver(store, server.endpoint()) == Delivered(POINTS, 0)
+        assert deliver(store, server.endpoint()) == Delivered(0, 0)
+    lines = body_of(server.requests[0])
+    assert len(lines) == POINTS
+    assert lines[0].startswith("hil_latency,bench=virtual,branch=main")
+    assert server.requests[0].startswith(b"POST /write?db=hil&precision=ns HTTP/1.1\r\n")
+
+
+def test_depth_of_the_spool_is_told(store: Store) -> None:
+    with FakeServer(answer(204)) as server:
+        deliver(store, server.endpoint())
+    (line,) = body_of(server.requests[-1])
+    assert line.startswith("hil_spool,host=")
+    assert " rejected=0i,runs=1i,waiting=0i " in line
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_refused_rows_are_set_aside_with_the_reason(store: Store, status: int) -> None:
+    with FakeServer(refusing("stream=7,", "stream=30,", status=status)) as server:
+        assert deliver(store, server.endpoint()) == Delivered(POINTS - 2, 2)
+    found = store.status()
+    assert (found.waiting, found.rejected) == (0, 2)
+    assert found.reasons == ((f"{status} bad hil_laten", 2),)
+    rows = store.connection.execute("SELECT series FROM point WHERE state = 'rejected'").fetchall()
+    assert sorted(row[0].split("stream=")[1].split(",")[0] for row in rows) == ["30", "7"]
+
+
+def test_row_at_which_the_server_faults_does_not_stop_the_others(store: Store) -> None:
+    with FakeServer(refusing("stream=7,", status=500)) as server:
+        assert deliver(store, server.endpoint(), PATIENT) == Delivered(POINTS - 1, 1)
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_wrong_endpoint_sets_nothing_aside(store: Store, status: int) -> None:
+    """Where even a sound point is refused the rows are not to blame."""
+    with (
+        FakeServer(answer(status, '{"error": "no such precision"}')) as server,
+        pytest.raises(DeliveryError, match="no such precision"),
+    ):
+        deliver(store, server.endpoint(), HASTY)
+    assert (store.status().waiting, store.status().rejected) == (POINTS, 0)
+
+
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [
+        (401, "credentials"),
+        (403, "credentials"),
+        (404, "database"),
+        (200, "acknowledgement is 204"),
+        (301, "204"),
+    ],
+)
+def test_what_repeating_does_not_mend_ends_delivery_at_once(store: Store, status: int, text: str) -> None:
+    with FakeServer(answer(status, "", "Location: http://192.0.2.7/")) as server:
+        with pytest.raises(DeliveryError, match=text):
+            deliver(store, server.endpoint(), PATIENT)
+        assert len(server.requests) == 1
+    assert store.status().waiting == POINTS
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
+def test_passing_fault_is_tried_again(store: Store, status: int) -> None:
+    left = [2]
+
+    def behave(connection: socket.socket, _request: bytes) -> None:
+        left[0] -= 1
+        send_answer(connection, status if left[0] >= 0 else 204)
+
+    said: list[str] = []
+    with FakeServer(behave) as server:
+        assert deliver(store, server.endpoint(), PATIENT, said.append) == Delivered(POINTS, 0)
+    assert len(said) == 2
+    assert f": {status} " in said[0]
+
+
+def test_server_that_asks_for_a_pause_gets_it(store: Store) -> None:
+    times: list[float] = []
+
+    def behave(connection: socket.socket, _request: bytes) -> None:
+        times.append(time.monotonic())
+        send_answer(connection, 503 if len(times) == 1 else 204, "", "Retry-After: 1")
+
+    with FakeServer(behave) as server:
+        deliver(store, server.endpoint(), PATIENT)
+    assert times[1] - times[0] >= 1
+
+
+def test_nobody_there(store: Store) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with pytest.raises(DeliveryError, match=r"refused.*given up after 0.6 s"):
+        deliver(store, Endpoint(1, False, "127.0.0.1", port, "/write"), HASTY)
+    assert store.status().waiting == POINTS
+
+
+@pytest.mark.parametrize("behaviour", [drip, hang_up])
+def test_answer_that_never_ends_or_breaks_off(store: Store, behaviour: Behaviour) -> None:
+    start_s = time.monotonic()
+    with FakeServer(behaviour) as server, pytest.raises(DeliveryError, match="given up"):
+        deliver(store, server.endpoint(), HASTY)
+    assert time.monotonic() - start_s < 30
+    assert store.status().waiting == POINTS
+
+
+def test_server_too_slow_for_a_batch_gets_smaller_ones(store: Store) -> None:
+    def behave(connection: socket.socket, request: bytes) -> None:
+        if len(body_of(request)) > 10:
+            time.sleep(1.0)
+        send_answer(connection, 204)
+
+    pace = Pace(deadline_s=0.5, give_up_s=60, wait_s=0.01, wait_max_s=0.02)
+    with FakeServer(behave) as server:
+        assert deliver(store, server.endpoint(), pace) == Delivered(POINTS, 0)
+    assert min(len(body_of(request)) for request in server.requests) <= 10
+
+
+def test_what_was_taken_before_the_server_went_is_not_sent_again(store: Store) -> None:
+    def behave(connection: socket.socket, request: bytes) -> None:
+        if len(server.requests) <= 2:
+            send_answer(connection, 204)
+
+    with FakeServer(behave) as server, pytest.raises(DeliveryError):
+        deliver(store, server.endpoint(), Pace(lines_max=10, give_up_s=0.2, wait_s=0.01))
+    assert (store.status().delivered, store.status().waiting) == (20, 28)
+
+
+def test_credentials_are_in_the_header_and_nowhere_else(store: Store) -> None:
+    said: list[str] = []
+    with (
+        FakeServer(answer(503, '{"error": "later"}')) as server,
+        pytest.raises(DeliveryError) as caught,
+    ):
+        deliver(store, server.endpoint("Token s3cret"), HASTY, said.append)
+    assert b"\r\nAuthorization: Token s3cret\r\n" in server.requests[0]
+    assert "s3cret" not in "".join(said) + str(caught.value)
+
+
+def test_rejected_lines_of_influxdb_3_give_their_reasons(store: Store) -> None:
+    """The body of a partial write as InfluxDB 3 Core documents it for /api/v3/write_lp."""
+    text = (
+        '{"error": "partial write of line protocol occurred", "data": [{"original_line": "x", '
+        '"line_number": 1, "error_message": "invalid column type"}]}'
+    )
+
+    def behave(connection: socket.socket, request: bytes) -> None:
+        bad = any("stream=7," in line for line in body_of(request))
+        send_answer(connection, 400 if bad else 204, text if bad else "")
+
+    with FakeServer(behave) as server:
+        deliver(store, server.endpoint())
+    assert store.status().reasons == (
+        ("400 partial write of line protocol occurred: invalid column type", 1),
+    )
+
+
+def test_only_one_process_delivers(store: Store) -> None:
+    with lock_path(store.path).open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with FakeServer(answer(204)) as server, pytest.raises(DeliveryError, match="another process"):
+            deliver(store, server.endpoint())
+    with FakeServer(answer(204)) as server:
+        assert deliver(store, server.endpoint()).delivered == POINTS
