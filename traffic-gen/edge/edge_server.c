@@ -224,4 +224,5 @@ void edge_server_run(void *argument)
 			next_ns = now_ns;
 		port_clock_sleep_until_ns(PORT_CLOCK_MONOTONIC, next_ns);
 	}
+	look(server, port_clock_now_ns(PORT_CLOCK_MONOTONIC)); /* what was commanded before the end happens */
 }
