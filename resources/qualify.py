@@ -24,6 +24,7 @@ from typing import Any
 
 from hw.bench import load_bench
 from hw.errors import BenchwrightError
+from resources.keep_run import keep_run
 from resources.profiles import load_profile
 
 PASS, FAIL, BAD_INPUT, NO_CAPABILITY, NO_VERDICT, BENCH_FAULT = range(6)
@@ -54,6 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("qualify: no run folder was written", file=sys.stderr)
         return {ROBOT_BAD_INPUT: BAD_INPUT, ROBOT_INTERRUPTED: NO_VERDICT}.get(code, BENCH_FAULT)
     result = exit_code(code, run)
+    if problem := keep_run(run, options.results):
+        print(f"qualify: {problem}", file=sys.stderr)
     _summarise(run, result)
     return result
 

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m dashboards`, and what a qualification does with its run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dashboards.__main__ import main
+from dashboards.delivery.endpoint import ENDPOINT_VARIABLE
+from resources.keep_run import keep_run
+from tests.dashboards.fake_server import FakeServer, answer
+from tests.dashboards.runs import make_run, record
+from tests.dashboards.test_rtc_testbench import message
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave nothing of this machine's settings."""
+    for name in (ENDPOINT_VARIABLE, "BENCHWRIGHT_BRANCH_CLASS", "GITHUB_ACTIONS", "GITLAB_CI", "JENKINS_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def status_of(store: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
+    capsys.readouterr()
+    assert main(["status", "--json", "--store", str(store)]) == 0
+    return dict(json.loads(capsys.readouterr().out))
+
+
+def endpoint_file(folder: Path, port: int) -> Path:
+    file = folder / "endpoint.toml"
+    text = f'api = 1\nurl = "http://127.0.0.1:{port}"\ndatabase = "hil"\nread_back = false\n'
+    file.write_text("[influxdb]\n" + text)
+    return file
+
+
+def test_import_deliver_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = make_run(tmp_path, [record()])
+    run.close()
+    run.finalise()
+    store = tmp_path / "s.sqlite"
+    assert main(["import", str(run.path), "--store", str(store), "--branch", "main"]) == 0
+    assert main(["import", str(run.path), "--store", str(store)]) == 0
+    assert capsys.readouterr().out.split("\n")[1].startswith("unchanged ")
+    assert status_of(store, capsys)["waiting"] == 3
+    with FakeServer(answer(204)) as server:
+        file = endpoint_file(tmp_path, server.port)
+        assert main(["deliver", "--store", str(store), "--endpoint", str(file)]) == 0
+    found = status_of(store, capsys)
+    assert (found["waiting"], found["delivered"], found["runs"]) == (0, 3, 1)
+
+
+def test_status_names_what_was_set_aside(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, store = make_run(tmp_path, [record()]), tmp_path / "s.sqlite"
+    main(["import", str(run.path), "--store", str(store)])
+
+    def behave(connection: object, request: bytes) -> None:
+        status = 400 if b"hil_verdict" in request else 204
+        answer(status, '{"error":"unable to parse \'x\': no"}' if status == 400 else "")(connection, request)  # type: ignore[arg-type]
+
+    with FakeServer(behave) as server:
+        file = endpoint_file(tmp_path, server.port)
+        assert main(["deliver", "--store", str(store), "--endpoint", str(file)]) == 1
+    capsys.readouterr()
+    assert main(["status", "--store", str(store)]) == 0
+    assert "1 times: 400 unable to parse '…': no" in capsys.readouterr().out
+
+
+def test_server_that_is_down_leaves_the_points(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, store = make_run(tmp_path, [record()]), tmp_path / "s.sqlite"
+    main(["import", str(run.path), "--store", str(store)])
+    with FakeServer(answer(204)) as server:
+        port = server.port
+    file = endpoint_file(tmp_path, port)
+    assert main(["deliver", "--store", str(store), "--endpoint", str(file), "--give-up-s", "0"]) == 5
+    assert "the points wait on" in capsys.readouterr().err
+    assert status_of(store, capsys)["waiting"] == 3
+
+
+def test_statistics_of_another_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, store = tmp_path / "statistics.json", tmp_path / "s.sqlite"
+    file.write_text(message(time=0))
+    assert main(["import", str(file), "--store", str(store)]) == 2
+    assert "say --time" in capsys.readouterr().err
+    assert main(["import", str(file), "--store", str(store), "--time", "2026-11-22T00:00:00Z"]) == 0
+    assert status_of(store, capsys)["waiting"] == 2
+
+
+def test_altered_run_is_not_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, store = make_run(tmp_path, [record()]), tmp_path / "s.sqlite"
+    run.close()
+    run.finalise()
+    measurements = run.path / "measurements.jsonl"
+    measurements.write_text(measurements.read_text().replace('"lost":0', '"lost":1'))
+    assert main(["import", str(run.path), "--store", str(store)]) == 2
+    assert "measurements.jsonl has changed since" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["deliver"],
+        ["deliver", "--endpoint", "missing.toml"],
+        ["import", "missing"],
+        ["import", ".", "--time", "x"],
+    ],
+)
+def test_bad_input(tmp_path: Path, arguments: list[str]) -> None:
+    assert main([*arguments, "--store", str(tmp_path / "s.sqlite")]) == 2
+
+
+def test_status_of_a_store_that_is_not_there(tmp_path: Path) -> None:
+    assert main(["status", "--store", str(tmp_path / "s.sqlite")]) == 5
+    assert not (tmp_path / "s.sqlite").exists()
+
+
+def test_qualification_keeps_its_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = make_run(tmp_path, [record()])
+    assert keep_run(run.path, tmp_path) == ""
+    assert status_of(tmp_path / "store.sqlite", capsys)["waiting"] == 3
+
+
+def test_qualification_delivers_where_an_endpoint_is_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run(tmp_path, [record()])
+    with FakeServer(answer(204)) as server:
+        monkeypatch.setenv(ENDPOINT_VARIABLE, str(endpoint_file(tmp_path, server.port)))
+        assert keep_run(run.path, tmp_path) == ""
+    assert status_of(tmp_path / "store.sqlite", capsys)["delivered"] == 3
+
+
+def test_qualification_says_what_it_could_not_keep(tmp_path: Path) -> None:
+    """Whatever goes wrong is a sentence, never an exception: the verdict stands without a store."""
+    run = make_run(tmp_path, [record()])
+    (tmp_path / "store.sqlite").write_text("no database " * 100)
+    assert "not a database" in keep_run(run.path, tmp_path)
+    assert "neither a run folder" in keep_run(tmp_path / "missing", tmp_path / "elsewhere")
