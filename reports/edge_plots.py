@@ -18,7 +18,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import NDArray
 
 from reports.clock_plots import plain_axes, unit_of
-from reports.edge_waveforms import Trace, Waveforms
+from reports.edge_waveforms import Segment, Trace, Waveforms
 from reports.errors import ReportError
 from reports.plots import DASHES, MARKERS, share_axis, time_axis
 from reports.record import Number
@@ -33,6 +33,8 @@ _BARS = 110
 _POINTS_MAX = 90
 _SEGMENTS_DRAWN = 16
 _MARGIN_SAMPLES = 10
+_FAR_OFF = 4.0
+"""Edges so many times the quartiles' distance beyond them are not drawn."""
 
 
 @dataclass(frozen=True)
@@ -229,20 +231,15 @@ def bars_of(delays: Delays) -> tuple[Floats, Floats]:
 
 
 def figure_overlay(name: str, waveforms: Waveforms, label: str) -> str:
-    """Lay some segments over each other, each from its reference edge; one without an edge is dashed."""
-    references_v = max((_height_v(segment.reference) for segment in waveforms.segments), default=0.0)
-    edges_v = max((_height_v(segment.edge) for segment in waveforms.segments), default=0.0)
-    aligned = [
-        (cross, segment)
-        for segment in waveforms.segments
-        if (cross := crossing_ns(segment.reference, 0.0, 0.4 * references_v)) is not None
-    ][:_SEGMENTS_DRAWN]
+    """Lay some segments over each other, each from its reference edge; one without an edge is dashed.
+
+    Where few edges lie far from the others they are counted, not drawn: the rest would not be told apart.
+    """
+    aligned, found = _aligned(waveforms)
     if not aligned:
         raise ReportError(f"{name}: no segment with a reference edge")
-    least_v = max(0.4 * edges_v, 0.1 * references_v)
-    found = [crossing_ns(segment.edge, cross, least_v) for cross, segment in aligned]
     delays = [edge - cross for edge, (cross, _) in zip(found, aligned, strict=True) if edge is not None]
-    low, high = _window([0.0, *delays], [segment.edge for _, segment in aligned])
+    low, high = _window(delays, [segment.edge for _, segment in aligned])
     unit_ns, unit = unit_of(max(abs(low), abs(high)))
     with style(name):
         figure = new_figure(*_SIZE_IN)
@@ -253,10 +250,11 @@ def figure_overlay(name: str, waveforms: Waveforms, label: str) -> str:
             _draw_trace(axes, segment.edge, cross, (low, high), unit_ns, ink)
         axes.set_xlim(low / unit_ns, high / unit_ns)
         plain_axes(axes, f"time after the reference edge in {unit}", "V")
-        missing = found.count(None)
+        missing, beyond = found.count(None), sum(not low <= delay <= high for delay in delays)
+        edges = f"{len(delays)} edges (thin)" + (f", {beyond} of them beyond" if beyond else "")
         handles = [
             Line2D([], [], color=INKS["type0"], linewidth=1.8, label="reference (thick)"),
-            Line2D([], [], color=INKS["type1"], linewidth=0.9, label=f"{len(delays)} edges (thin)"),
+            Line2D([], [], color=INKS["type1"], linewidth=0.9, label=edges),
         ]
         if missing:
             handles.append(
@@ -265,25 +263,51 @@ def figure_overlay(name: str, waveforms: Waveforms, label: str) -> str:
         figure.legend(handles=handles, loc="outside upper left", ncols=3, fontsize=8.5, handlelength=3.2)
         return to_svg(
             figure, name, f"Edges over each other: {label}",
-            f"{len(aligned)} segments, each from its reference edge; {missing} of them without an edge.",
+            f"{len(aligned)} segments, each from its reference edge; {missing} of them without an edge, "
+            f"{beyond} with one that lies far off.",
         )  # fmt: skip
+
+
+def _aligned(waveforms: Waveforms) -> tuple[list[tuple[float, Segment]], list[float | None]]:
+    """Return segments with their reference edge, and the edge of each that goes in the same direction."""
+    references_v = max((_height_v(segment.reference) for segment in waveforms.segments), default=0.0)
+    edges_v = max((_height_v(segment.edge) for segment in waveforms.segments), default=0.0)
+    reference_v, edge_v = 0.4 * references_v, max(0.4 * edges_v, 0.1 * references_v)
+    found: list[tuple[float, Segment]] = []
+    edges: list[float | None] = []
+    step = -(-len(waveforms.segments) // _SEGMENTS_DRAWN) or 1
+    for segment in waveforms.segments[::step]:
+        rising = crossing_ns(segment.reference, 0.0, reference_v)
+        falling = crossing_ns(segment.reference, 0.0, reference_v, rising=False)
+        if rising is None and falling is None:
+            continue
+        up = falling is None or (rising is not None and abs(rising) <= abs(falling))
+        cross = rising if up else falling
+        assert cross is not None
+        found.append((cross, segment))
+        edges.append(crossing_ns(segment.edge, cross, edge_v, rising=up))
+    return found, edges
 
 
 def _height_v(trace: Trace) -> float:
     return float(max(trace.volts)) - float(min(trace.volts))
 
 
-def crossing_ns(trace: Trace, near_ns: float, least_v: float) -> float | None:
+def crossing_ns(trace: Trace, near_ns: float, least_v: float, *, rising: bool = True) -> float | None:
     """Return when a trace passes the middle of its levels, nearest to a time; None where it has no edge.
 
-    Less than `least_v` between its levels is noise, not an edge.
+    Args:
+        trace: One channel of a segment.
+        near_ns: Time after the trigger.
+        least_v: Less than this between its levels is noise, not an edge.
+        rising: Which direction counts.
     """
     times, volts = np.array(trace.time_ns, np.float64), np.array(trace.volts, np.float64)
     low, high = float(volts.min()), float(volts.max())
     if high - low < least_v or high == low:
         return None
-    rest = volts - (low + high) / 2
-    turns = np.flatnonzero((rest[:-1] > 0) != (rest[1:] > 0))
+    rest = volts - (low + high) / 2 if rising else (low + high) / 2 - volts
+    turns = np.flatnonzero((rest[:-1] <= 0) & (rest[1:] > 0))
     if not len(turns):
         return None
     moments = times[turns] - rest[turns] * (times[turns + 1] - times[turns]) / (rest[turns + 1] - rest[turns])
@@ -291,11 +315,17 @@ def crossing_ns(trace: Trace, near_ns: float, least_v: float) -> float | None:
 
 
 def _window(delays: Sequence[float], edges: Sequence[Trace]) -> tuple[float, float]:
-    """Return from when to when edges are drawn: all that are there, and some samples to both sides."""
+    """Return from when to when edges are drawn: the reference, most edges, some samples to both sides."""
     steps = [float(np.diff(np.array(edge.time_ns, np.float64)).min()) for edge in edges]
-    span = max(delays) - min(delays)
-    margin = max(0.12 * span, _MARGIN_SAMPLES * min(step for step in steps if step > 0))
-    return min(delays) - margin, max(delays) + margin
+    step = min(step for step in steps if step > 0)
+    shown = [0.0]
+    if delays:
+        quarter, three_quarters = np.quantile(delays, (0.25, 0.75))
+        reach = max(_FAR_OFF * float(three_quarters - quarter), _MARGIN_SAMPLES * step)
+        low, high = min(float(quarter), 0.0) - reach, max(float(three_quarters), 0.0) + reach
+        shown += [delay for delay in delays if low <= delay <= high]
+    margin = max(0.12 * (max(shown) - min(shown)), _MARGIN_SAMPLES * step)
+    return min(shown) - margin, max(shown) + margin
 
 
 def _draw_trace(

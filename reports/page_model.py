@@ -20,6 +20,7 @@ from reports.replay_evidence import ReplayEvidence, load_replay
 from reports.run_folder import EVIDENCE, MANIFEST, MEASUREMENTS, RunFolder
 from reports.sampling import miss_probability_upper_95
 from reports.tally import INSTRUMENT_CHECKS, effective, key_of, overall, relative_margin, worst
+from reports.timed_edges import BudgetPart
 from reports.timed_edges_section import TimedEdgesSection, gather_timed_edges
 
 STREAM_QUANTITY = "one_way_latency"
@@ -201,7 +202,7 @@ def gather(path: Path) -> Report:
         timed_edges=timed_edges,
         checks=tuple(checks),
         attempts_total=sum(m.quantity not in INSTRUMENT_CHECKS for m in found.measurements),
-        parts=tuple(_parts(counting)),
+        parts=tuple(_parts(counting, timed_edges.parts if timed_edges else ())),
         hashes=tuple(hashes),
         problems=tuple(_problems(run.manifest, found.torn, hashes, groups)),
     )
@@ -343,8 +344,11 @@ def _by_quantity(records: Iterable[Measurement]) -> list[tuple[str, tuple[Measur
     return [(quantity, tuple(rows)) for quantity, rows in grouped.items()]
 
 
-def _parts(records: Iterable[Measurement]) -> list[PartRow]:
+def _parts(records: Iterable[Measurement], edges: Iterable[BudgetPart]) -> list[PartRow]:
+    """Return the parts of the records' uncertainties, and of edges those that are not judged."""
     values: dict[tuple[str, str, str], list[float]] = {}
+    for part in edges:
+        values.setdefault((part.name, part.kind, "ns"), []).append(part.value_ns)
     for record in records:
         for part in record.uncertainty.parts:
             values.setdefault((part.name, part.kind, record.unit), []).append(part.value)

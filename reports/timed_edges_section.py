@@ -38,6 +38,7 @@ from reports.timed_edges import (
     OSCILLOSCOPE,
     TRIAL,
     WITNESSES,
+    BudgetPart,
     Delays,
     EdgeTrial,
     Witnesses,
@@ -206,6 +207,16 @@ class TimedEdgesSection:
         """Say whether a method has more edges than those whose peak to peak is compared."""
         delays = [row.trial.delays for row in self.methods if row.trial.delays is not None]
         return any(one.count != self.peak_count for one in delays)
+
+    @property
+    def parts(self) -> tuple[BudgetPart, ...]:
+        """Return the parts of all uncertainties that are shown but stand in no record."""
+        found = [witness.parts for group in self.witnesses for witness in group.witnesses.witnesses]
+        for row in self.rows:
+            judged = {record.statistic for record in row.records}
+            shown = [name for name in (MEAN, DEVIATION, PEAK_TO_PEAK) if name not in judged]
+            found += [edge_parts(row.trial, name) or () for name in shown]
+        return tuple(part for parts in found for part in parts)
 
     @property
     def oscilloscopes(self) -> tuple[str, ...]:

@@ -94,7 +94,9 @@ def test_a_crossing_is_that_of_the_middle_nearest_to_a_time() -> None:
     assert crossing_ns(_step(40), 0, 1.0) == pytest.approx(40)
     pulse = Trace((0.0, 9.0, 11.0, 59.0, 61.0, 100.0), (0.0, 0.0, 3.0, 3.0, 0.0, 0.0))
     assert crossing_ns(pulse, 0, 1.0) == pytest.approx(10)
-    assert crossing_ns(pulse, 80, 1.0) == pytest.approx(60)
+    assert crossing_ns(pulse, 80, 1.0) == pytest.approx(10)
+    assert crossing_ns(pulse, 0, 1.0, rising=False) == pytest.approx(60)
+    assert crossing_ns(_step(40), 0, 1.0, rising=False) is None
     assert crossing_ns(_step(40, 0.4), 0, 1.0) is None
     assert crossing_ns(Trace((0.0, 1.0), (2.0, 2.0)), 0, 0.0) is None
 
@@ -106,6 +108,21 @@ def test_edges_are_laid_over_each_other_from_their_reference() -> None:
         assert text in figure
     whole = figure_overlay("o", Waveforms(tuple(segments[:2])), "some")
     assert "missing" not in whole.split("</desc>")[1]
+
+
+def test_an_edge_is_one_of_the_references_direction_however_near_another_is() -> None:
+    falls = Trace((-500.0, -401.0, -399.0, 9.0, 11.0, 100.0), (0.0, 0.0, 3.0, 3.0, 0.0, 0.0))
+    reference = Trace((-500.0, -1.0, 1.0, 100.0), (0.0, 0.0, 3.0, 3.0))
+    figure = figure_overlay("o", Waveforms((Segment(reference, falls),)), "some")
+    assert "400</text>" in figure
+    down = [Trace(each.time_ns, tuple(3.0 - volt for volt in each.volts)) for each in (reference, falls)]
+    assert "400</text>" in figure_overlay("o", Waveforms((Segment(*down),)), "some")
+
+
+def test_an_edge_far_off_is_counted_and_the_others_are_told_apart() -> None:
+    late = [Segment(_step(0.0), _step(at)) for at in (2.0, 3.0, 4.0, 5.0, 90.0)]
+    figure = figure_overlay("o", Waveforms(tuple(late)), "some")
+    assert "5 edges (thin), 1 of them beyond" in figure
 
 
 def test_a_small_signal_is_an_edge_where_all_are_small() -> None:
