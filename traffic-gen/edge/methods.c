@@ -153,9 +153,10 @@ static int make_gettime(struct edge_run *run, int64_t k)
 
 static int prepare_rdtsc(struct edge_run *run, const char **what)
 {
-	int err = prepare_correlated(run, AGE_PHC_NS, what);
+	int err = run->output->kind->set(run->output, false, NULL, NULL);
 
-	return err ? err : run->output->kind->set(run->output, false, NULL, NULL);
+	*what = "the output";
+	return err ? err : prepare_correlated(run, AGE_PHC_NS, what);
 }
 
 static int make_rdtsc(struct edge_run *run, int64_t k)
