@@ -8,6 +8,7 @@ machine is.
 from __future__ import annotations
 
 import random
+import re
 import subprocess
 import sys
 import time
@@ -26,6 +27,7 @@ BETWEEN_RUNS_NS = 60_000_000_000
 RUNS_SOUND_FIRST = 3
 """Runs at the start without malformed rows: they settle the types of the fields at the server."""
 LIMIT_S = 1800.0
+_SENT_AGAIN = re.compile(r"(\d+) that it had lost")
 
 
 @dataclass(frozen=True)
@@ -48,12 +50,14 @@ class Outcome:
         lost: Points that the server does not have when delivery has ended.
         lost_by_restart: Points that it has no more after one further kill: acknowledged, and lost by it.
         lost_in_the_end: Points that it does not have after one further delivery.
+        lost_and_sent_again: Points that deliverers that came to their end found missing at the server.
         wrongly_rejected: Sound points that were set aside; wrongly_delivered: malformed ones that were not.
     """
 
     lost: int
     lost_by_restart: int
     lost_in_the_end: int
+    lost_and_sent_again: int
     doubled: int
     rejected: int
     wrongly_rejected: int
@@ -187,11 +191,12 @@ def waiting(store: Store) -> int:
 
 def _count(path: Path, server: InfluxServer, storm: Storm, wall_s: float) -> Outcome:
     after_delivery = _serials(server)
+    said = (path.parent / "deliver.log").read_text()
     server.kill()
     server.start()
     after_restart = _serials(server)
     with Store(path) as store:
-        deliver(store, server.endpoint())
+        again = deliver(store, server.endpoint()).lost
         in_the_end = _serials(server)
         status = store.status()
         wrongly = store.connection.execute(
@@ -203,6 +208,7 @@ def _count(path: Path, server: InfluxServer, storm: Storm, wall_s: float) -> Out
         lost=storm.points - len(set(after_delivery)),
         lost_by_restart=storm.points - len(set(after_restart)),
         lost_in_the_end=storm.points - len(set(in_the_end)),
+        lost_and_sent_again=again + sum(map(int, _SENT_AGAIN.findall(said))),
         doubled=len(in_the_end) - len(set(in_the_end)),
         rejected=status.rejected,
         wrongly_rejected=wrongly,
