@@ -24,7 +24,7 @@ from scope.waveform import Acquisition, Frame
 REFERENCE, EDGE = "reference", "edge"
 """Signals of an oscilloscope, as the bench file names them."""
 PAIRED_WITHIN = 0.49
-"""Of the window: so far from the reference edge a partner is looked for; the rest is for the trigger."""
+"""Of the window: so far from its middle a partner is looked for; the rest is for the trigger's place."""
 FIRST_TRIES = 3
 """Armings after which a signal without edges is taken for what it is: at first software may stand still."""
 PATIENCE = 4.0
@@ -73,7 +73,7 @@ def signals_of(spec: OscilloscopeSpec) -> tuple[SignalSpec, SignalSpec]:
 
 
 def oscilloscope_settings(spec: OscilloscopeSpec, view: EdgeView) -> OscilloscopeSettings:
-    """Return how an oscilloscope is set up for a view: triggered by the reference, which is in the middle."""
+    """Return how an oscilloscope is set up for a view: triggered by the reference."""
     reference, edge = signals_of(spec)
     limit_hz = view.bandwidth_limit_hz
     channels = tuple(
@@ -82,7 +82,7 @@ def oscilloscope_settings(spec: OscilloscopeSpec, view: EdgeView) -> Oscilloscop
     )
     return OscilloscopeSettings(
         channels=channels,
-        timebase=TimebaseSettings(view.window_ns * 1e-9, lowest_sample_rate_hz=view.sample_rate_hz),
+        timebase=TimebaseSettings(view.window_ns * 1e-9, view.centre_ns * 1e-9, view.sample_rate_hz),
         trigger=TriggerSettings(reference.channel.number, reference.level_v),
         segments=view.segments,
     )
@@ -133,7 +133,9 @@ class _Watch:
         self._settings = oscilloscope_settings(spec, view)
         self._progress = progress
         reference, edge = (channel.number for channel in self._settings.channels)
-        pairing = PairSettings(within_s=PAIRED_WITHIN * view.window_ns * 1e-9)
+        pairing = PairSettings(
+            expected_s=view.centre_ns * 1e-9, within_s=PAIRED_WITHIN * view.window_ns * 1e-9
+        )
         self.meter = DelayMeter(reference, edge, pairing)
         self._frames: tuple[Frame, ...] = ()
         self._tries = 0

@@ -96,7 +96,7 @@ def _captured(captured: CapturedEdges, period_ns: int) -> Witness:
     parts = (
         BudgetPart("jitter", "standard", float(values.std(ddof=1)) / math.sqrt(n)),
         BudgetPart("resolution", "bound", PHC_TICK_NS),
-        BudgetPart("pin_resolution", "standard", ART_TICK_NS / math.sqrt(12)),
+        BudgetPart("pin_resolution", "bound", ART_TICK_NS / 2),
     )
     return Witness(CAPTURED_EDGE, float(values.mean()), parts, n)
 

@@ -46,13 +46,15 @@ class EdgeView:
     """What an oscilloscope is to show.
 
     Attributes:
-        window_ns: Length of a record; the reference edge is in its middle.
+        window_ns: Length of a record.
+        centre_ns: Its middle, after the reference edge.
         sample_rate_hz: At least.
         bandwidth_limit_hz: Of both inputs; None: what the bench file says.
         segments: Records of one arming.
     """
 
     window_ns: int
+    centre_ns: int
     sample_rate_hz: float
     bandwidth_limit_hz: float | None
     segments: int
@@ -107,8 +109,11 @@ def load_view(name: str, simulated: bool, path: Path = VIEWS_FILE) -> EdgeView:
 
 def _view(table: Fields) -> EdgeView:
     limit_mhz = table.number("bandwidth_limit_mhz", 0.0, 100_000.0)
+    window_ns = table.integer("window_ns", 10, 1_000_000_000)
+    half_ns = window_ns * 9 // 20  # the reference edge has to be in the record
     view = EdgeView(
-        window_ns=table.integer("window_ns", 10, 1_000_000_000),
+        window_ns=window_ns,
+        centre_ns=table.integer("centre_ns", -half_ns, half_ns, 0),
         sample_rate_hz=table.number("sample_rate_mhz", 1.0, 100_000.0) * 1e6,
         bandwidth_limit_hz=limit_mhz * 1e6 if limit_mhz else None,
         segments=table.integer("segments", 2, 1_000_000),

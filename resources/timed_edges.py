@@ -34,6 +34,7 @@ from reports.timed_edges import (
     OtherView,
     write_edge_trial,
 )
+from reports.units import NS_PER_S
 from resources.clock_requirements import ClockRequirement
 from resources.clock_settings import PHC_STACKS, ClockSettings
 from resources.clock_stack import ClockStack
@@ -51,8 +52,8 @@ from resources.edge_evidence import (
 )
 from resources.edge_software import (
     ART_TICK_NS,
+    LATCH_METHOD,
     PHC_TICK_NS,
-    SOFTWARE_METHODS,
     EdgeCommand,
     doubts_of,
     latch_options,
@@ -69,6 +70,9 @@ SOFTWARE = "software"
 ENDING_S = 20.0
 FIRST_EDGE_S = 0.3
 """The software's first edge comes so long after it is ready, at the latest."""
+PIN_TICKS = {"tgpio-filtered-read": 0.5, LATCH_METHOD: 1.0, CLOCK_EDGE: 0.5}
+"""By method, ticks of TGPIO that lie between an instant and its edge: half a one to either side where it
+fires, and as many where it latches."""
 COMPARE_SHARE = 2.0
 """A clock is compared so many times as long as its edges take: reading the oscilloscope takes time too."""
 COMPARE_SPARE_S = 4
@@ -119,12 +123,14 @@ class EdgeRun:
         folder: Its evidence.
         fault: What is to be raised once it is judged; None: nothing.
         captured: What the network card captured of the edges; None: it was not asked to.
+        watched_s: When the oscilloscope began and ended to look, by time.monotonic.
     """
 
     trial: EdgeTrial
     folder: Path
     fault: BenchwrightError | None = None
     captured: CapturedEdges | None = None
+    watched_s: tuple[float, float] = (0.0, 0.0)
 
 
 class EdgeLab:
@@ -203,16 +209,17 @@ class EdgeLab:
             correlation_error_ns=correlation_error_ns,
         )
 
-    def clock_plan(self, clock: str, *, captures: bool = False) -> EdgePlan:
-        """Return the trial of a clock's own edges: against the PHC where the clock follows it."""
+    def clock_plan(self, clock: str) -> EdgePlan:
+        """Return the trial of a clock's own edges: against the PHC, which captures them, if it follows it."""
+        follows_phc = clock in PHC_STACKS
         return EdgePlan(
-            name=f"{CLOCK_EDGE}-{clock}" + ("-witnesses" if captures else ""),
+            name=f"{CLOCK_EDGE}-{clock}",
             method=CLOCK_EDGE,
             wanted=self.times.clock_edges,
             period_ns=self.times.clock_period_us * 1000,
-            reference=EdgeRole.REFERENCE if clock in PHC_STACKS else EdgeRole.TIMECARD_REFERENCE,
+            reference=EdgeRole.REFERENCE if follows_phc else EdgeRole.TIMECARD_REFERENCE,
             clock=clock,
-            captures=captures,
+            captures=follows_phc and self.target.edges is not None and self.target.edges.capture is not None,
         )
 
     def trial(self, plan: EdgePlan) -> EdgeRun:
@@ -242,6 +249,7 @@ class EdgeLab:
             if plan.captures:
                 capture = self.bench.edge_capture(self.target.kind, EdgeRole.CAPTURE, folder)
                 capture.start(plan.wanted * 100, self.times.trial_max_s * 1000)
+            began_s = time.monotonic()
             watched = watch_edges(
                 oscilloscope,
                 self.scope,
@@ -251,13 +259,14 @@ class EdgeLab:
                 self.times.trial_max_s,
                 self.clocks.progress,
             )
+            watched_s = (began_s, time.monotonic())
             if capture is not None:
                 captured = capture.stop()
             self._device.require_running()
             doubts = _ended(job, folder / f"{SOFTWARE}.ndjson")
         trial = self._evidence(plan, folder, watched, doubts)
         write_edge_trial(folder, trial)
-        return EdgeRun(trial, folder, _fault(watched), captured)
+        return EdgeRun(trial, folder, _fault(watched), captured, watched_s)
 
     def latch_trial(self, method: str) -> EdgeRun:
         """Let software note the time around its own edge, and the network card latch it (Listing 1).
@@ -300,36 +309,33 @@ class EdgeLab:
         write_edge_trial(folder, trial)
         return EdgeRun(trial, folder)
 
-    def clock_trial(
-        self, requirement: ClockRequirement, *, captures: bool = False
-    ) -> tuple[EdgeRun, ClockTrial]:
+    def clock_trial(self, requirement: ClockRequirement) -> tuple[EdgeRun, ClockTrial]:
         """Put a clock stack on the target and watch the clock's own edges, beside `bw-clock compare`.
 
         Raises:
             MeasurementError: It did not lock in time, or a tool came to no result.
             BenchError: Something of the bench did not start or end.
         """
-        plan = self.clock_plan(requirement.clock, captures=captures)
+        plan = self.clock_plan(requirement.clock)
         folder = self.folder / plan.name
         runs: list[EdgeRun] = []
+        began_s: list[float] = []
+
+        def watch() -> None:
+            began_s.append(time.monotonic())
+            runs.append(self.trial(plan))
+
         with self.disciplined(requirement, folder / "stack") as stack:
             facts = self.clocks.facts(stack, "edges", None)
             edges_s = plan.wanted * plan.period_ns * 1e-9
             settings = TrialSettings(
                 math.ceil(COMPARE_SHARE * edges_s) + COMPARE_SPARE_S, sequential=False, two_way=False
             )
-            compared = self.clocks.measured(
-                stack, facts, settings, folder / "compare", lambda: runs.append(self.trial(plan))
-            )
+            compared = self.clocks.measured(stack, facts, settings, folder / "compare", watch)
         run = runs[0]
-        found = compared.filtered
-        if found.offset.mean_ns is not None:
-            view = OtherView(
-                source="bw-clock compare",
-                offset_ns=found.offset.mean_ns,
-                uncertainty_ns=sync_uncertainty(compared).expanded,
-                n=found.offset.n,
-            )
+        span_s = (run.watched_s[0] - began_s[0], run.watched_s[1] - began_s[0])
+        view = compared_meanwhile(compared, span_s)
+        if view is not None:
             run = replace(run, trial=replace(run.trial, beside=(view,)))
             write_edge_trial(run.folder, run.trial)
         return run, compared
@@ -344,8 +350,7 @@ class EdgeLab:
         correction = correction_of(self.scope, datetime.now(UTC).date(), serial_of(watched.instrument))
         doubts = [*doubts, *correction.doubts, *([] if self.scope.limits is not None else [NO_LIMITS])]
         budgets = budgets_of(self.scope, watched.result, correction)
-        if plan.method not in SOFTWARE_METHODS:
-            budgets = with_resolution(budgets)
+        budgets = with_resolution(budgets, PIN_TICKS.get(plan.method, 0.0))
         return EdgeTrial(
             name=plan.name,
             method=plan.method,
@@ -368,17 +373,39 @@ class EdgeLab:
         )
 
 
+def compared_meanwhile(compared: ClockTrial, span_s: tuple[float, float]) -> OtherView | None:
+    """Return what `bw-clock compare` found while the oscilloscope looked; None: it ended before that.
+
+    Args:
+        compared: The clock against its reference.
+        span_s: Begin and end of the look, after that of the comparison: known to some tenths of a second.
+    """
+    found = compared.filtered
+    first_ns, last_ns = (found.start_tai_ns + round(end_s * NS_PER_S) for end_s in span_s)
+    points = [point for point in found.series if first_ns <= point.time_tai_ns <= last_ns]
+    n = sum(point.n for point in points)
+    if not n:
+        return None
+    mean_ns = sum(point.mean_ns * point.n for point in points) / n
+    return OtherView("bw-clock compare", mean_ns, sync_uncertainty(compared).expanded, n)
+
+
 def serial_of(identity: str) -> str:
     """Return the serial number in a reply to `*IDN?` (maker, model, serial number, firmware)."""
     fields = identity.split(",")
     return fields[2].strip() if len(fields) > 2 else ""
 
 
-def with_resolution(budgets: Budgets) -> Budgets:
-    """Add to a mean that TGPIO fires at a tick of its counter: which instant was meant is known to one."""
-    if budgets.mean is None:
+def with_resolution(budgets: Budgets, ticks: float) -> Budgets:
+    """Add to a mean what TGPIO's ticks hide of the instants that were meant: all edges may fall alike.
+
+    Args:
+        budgets: Of the delays.
+        ticks: How many, at most, to either side.
+    """
+    if budgets.mean is None or not ticks:
         return budgets
-    part = BudgetPart("pin_resolution", "standard", ART_TICK_NS / math.sqrt(12))
+    part = BudgetPart("pin_resolution", "bound", ticks * ART_TICK_NS)
     return replace(budgets, mean=(*budgets.mean, part))
 
 

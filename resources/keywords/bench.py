@@ -99,7 +99,7 @@ class BenchLibrary:
         )
 
     @keyword
-    def provision_target(self, target: str) -> None:
+    def provision_target(self, target: str, producers: bool = True) -> None:
         """Power a target on, record its facts as found, apply the settings of its folder under `targets/`.
 
         The facts after that go into manifest and report. `Restore Target` gives back the settings of before.
@@ -107,6 +107,7 @@ class BenchLibrary:
 
         Args:
             target: Its name under `benchwright.targets` of the bench file.
+            producers: Whether producers are powered on besides; where they boot, that takes time.
         """
         spec = self.target(target)
         if spec.kind in self._prepared:
@@ -114,7 +115,7 @@ class BenchLibrary:
         say(f"powering on {spec.node}")
         others = {producer.node for producer in self.bench.spec.producers.values()}
         labgrid = [name for name in others if name in self.bench.spec.labgrid_targets]
-        self.bench.power_on([spec.node, *labgrid])
+        self.bench.power_on([spec.node, *(labgrid if producers else [])])
         provisioner = Provisioner(self.bench.node(spec.node), spec)
         say(f"provisioning {spec.node}")
         folder = current_run().evidence_folder("provisioning", spec.kind)

@@ -11,8 +11,10 @@ from pathlib import Path
 from robot.api import SkipExecution, logger
 from robot.libraries.BuiltIn import BuiltIn
 
+from hw.edges import EdgeRole
 from hw.errors import MeasurementError
 from reports import Conditions, Measurement, Subject, current_run
+from reports.clock_trial import ClockTrial
 from reports.record_context import Context
 from reports.timed_edges import FOLDER, TRIAL, WITNESSES, EdgeTrial, write_witnesses
 from reports.timed_edges_verdict import (
@@ -26,6 +28,7 @@ from reports.timed_edges_verdict import (
 from reports.units import format_measured
 from resources.clock_requirements import ClockRequirement, load_clock_requirements
 from resources.clock_sync import ClockLab
+from resources.edge_software import pin_of
 from resources.edge_witnesses import clock_witnesses
 from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import Nanoseconds
@@ -73,6 +76,7 @@ class TimedEdgesLibrary:
         self._holders: set[str] = set()
         self._lab: EdgeLab | None = None
         self._runs: dict[str, EdgeRun] = {}
+        self._clock_runs: dict[str, tuple[EdgeRun, ClockTrial]] = {}
 
     @keyword
     def start_edge_bench(self, target: str, profile: str, oscilloscope: str, folder: str) -> None:
@@ -117,6 +121,7 @@ class TimedEdgesLibrary:
         finally:
             if not self._holders:
                 self._lab = None
+                self._clock_runs.clear()
                 self._stack.close()
         return not self._holders
 
@@ -202,7 +207,7 @@ class TimedEdgesLibrary:
         lab = self.lab
         if clock not in lab.times.clocks:
             raise SkipExecution(f"profile {lab.clocks.profile.name} watches no edges of {clock}")
-        run, _compared = lab.clock_trial(self._clock(clock))
+        run, _compared = self._clock_runs[clock] = lab.clock_trial(self._clock(clock))
         _say_offset(run.trial)
         self._finish(run, self._clock_records(run))
 
@@ -211,12 +216,13 @@ class TimedEdgesLibrary:
         """See a clock in three ways at the same time; every two have to agree within their uncertainties.
 
         Cross-timestamps of clock and PHC, the clock's edges captured by the network card, and the same edges
-        on the oscilloscope.
+        on the oscilloscope. Where the clock's edges have been watched on this bench already, they count.
 
         Args:
             clock: A stack that follows the PHC.
         """
-        run, compared = self.lab.clock_trial(self._clock(clock), captures=True)
+        pin_of(self.lab.target, EdgeRole.CAPTURE)
+        run, compared = self._clock_runs.get(clock) or self.lab.clock_trial(self._clock(clock))
         witnesses = clock_witnesses(run, compared)
         write_witnesses(run.folder, witnesses)
         for witness in witnesses.witnesses:

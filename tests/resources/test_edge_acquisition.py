@@ -31,7 +31,7 @@ from tests.hw.virtual_oscilloscope.controller import hardware, pulses
 
 Dialect = type[InfiniiVision] | type[FiveSeries]
 BOTH = pytest.mark.parametrize("dialect", [InfiniiVision, FiveSeries])
-VIEW = EdgeView(window_ns=4000, sample_rate_hz=250e6, bandwidth_limit_hz=20e6, segments=40)
+VIEW = EdgeView(window_ns=4000, centre_ns=0, sample_rate_hz=250e6, bandwidth_limit_hz=20e6, segments=40)
 PERIOD_NS = 1_000_000
 DELAY_NS = 300.0
 WANTED = 100
@@ -149,6 +149,18 @@ def test_a_view_without_a_limit_leaves_that_of_the_bench_file() -> None:
     settings = oscilloscope_settings(SPEC, replace(VIEW, bandwidth_limit_hz=None))
     assert {channel.bandwidth_limit_hz for channel in settings.channels} == {None}
     assert settings.trigger.channel == 1
+
+
+@BOTH
+def test_a_record_may_show_more_of_what_comes_after(
+    dialect: Dialect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.resources.test_edge_acquisition.VIEW", replace(VIEW, centre_ns=1500))
+    late = pulses(round(3_200 * 1000), PERIOD_NS * 1000)  # beyond the record, were its middle the trigger
+    watched = _watch(dialect, late)
+    assert watched.result is not None
+    assert watched.result.delays.mean_s == pytest.approx(3.2e-6, abs=5e-9)
+    assert watched.counts.at_border == 0
 
 
 def test_an_oscilloscope_without_the_signal_is_a_missing_capability() -> None:

@@ -38,8 +38,9 @@ def test_views_fit_memory_and_period(name: str, simulated: bool) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("window_ns = 300000", "window_ns = 1", r"simulated.gettime-software.window_ns: must be an integer"),
+        ("window_ns = 150000", "window_ns = 1", r"simulated.gettime-software.window_ns: must be an integer"),
         ("[hardware.tgpio-latch]", "[hardware.tgpio-lotch]", r"hardware.tgpio-lotch: no such view"),
+        ("centre_ns = 55000", "centre_ns = 75000", r"simulated.gettime-software.centre_ns: must be"),
         ("segments = 500", "segmentz = 500", r"hardware.tgpio-latch.segments: missing"),
     ],
 )

@@ -30,7 +30,7 @@ from resources.clock_sync import ClockLab
 from resources.edge_witnesses import captured_offsets_ns, clock_witnesses, wander_ns
 from resources.profiles import load_profile
 from resources.timed_edge_settings import EdgeTimes
-from resources.timed_edges import EdgeLab, EdgeRun, serial_of
+from resources.timed_edges import EdgeLab, EdgeRun, compared_meanwhile, serial_of
 from scope.drivers.link import Link
 from scope.drivers.oscilloscope import ScpiOscilloscope
 from tests.hw.virtual_oscilloscope.controller import hardware, pulses
@@ -202,6 +202,22 @@ def test_a_clock_is_held_against_what_it_follows(tmp_path: Path, clock: str, vie
 def test_the_serial_number_is_the_third_field() -> None:
     assert serial_of("KEYSIGHT TECHNOLOGIES,MSO-X 4154A,MY1234,07.20") == "MY1234"
     assert serial_of("somebody") == ""
+
+
+def test_a_clock_is_compared_while_the_oscilloscope_looks(tmp_path: Path) -> None:
+    answer = compare_answer(seconds=10)
+    for number, row in enumerate(answer["series"]["rows"]):
+        row[2] = number * 1000.0
+    write_clock_trial(tmp_path, answer)
+    compared = load_trial(tmp_path)
+    points = compared.filtered.series
+    offset_s = (points[0].time_tai_ns - compared.filtered.start_tai_ns) / SECOND_NS
+    step_s = (points[1].time_tai_ns - points[0].time_tai_ns) / SECOND_NS
+    view = compared_meanwhile(compared, (offset_s + 1.9 * step_s, offset_s + 4.1 * step_s))
+    assert view is not None
+    assert view.n == sum(point.n for point in points[2:5])
+    assert 2000 <= view.offset_ns <= 4000
+    assert compared_meanwhile(compared, (1000.0, 1010.0)) is None
 
 
 # -- witnesses
