@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Change points of one series of values, found run by run as a user would have seen them.
+
+After each run the splits that leave `runs_after_min` .. `runs_after_max` runs behind them are looked at. If
+the strongest reaches `z_min`, the series has changed; the values behind the change are the next baseline.
+What was found never changes with later runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dashboards.regressions.place import Place, find_place
+from dashboards.regressions.split import splits, strongest
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How changes are looked for; the defaults are those whose figures docs/regressions.md gives.
+
+    Attributes:
+        z_min: A split as strong as this, or stronger, is a change.
+        runs_after_min: Persistence: so many runs have to lie behind a change.
+        runs_after_max: So many runs are looked back.
+        baseline_min: So many runs a baseline needs; until then nothing is said.
+        baseline_max: A baseline forgets older runs than this many before the `runs_after_max` last ones.
+    """
+
+    z_min: float = 3.24
+    runs_after_min: int = 4
+    runs_after_max: int = 9
+    baseline_min: int = 15
+    baseline_max: int = 200
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for settings that find nothing, or everything."""
+        if not self.z_min > 0:
+            raise ValueError(f"z_min: {self.z_min}; has to be above 0")
+        if not 1 <= self.runs_after_min <= self.runs_after_max <= self.baseline_min:
+            raise ValueError(
+                f"runs_after_min, runs_after_max, baseline_min: {self.runs_after_min}, "
+                f"{self.runs_after_max}, {self.baseline_min}; have to be 1 or more and not to fall"
+            )
+        if self.baseline_max < self.baseline_min:
+            raise ValueError(f"baseline_max: {self.baseline_max}; baseline_min is {self.baseline_min}")
+
+
+DEFAULTS = Settings()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of a series; all places are indices of its values.
+
+    Attributes:
+        baseline: First value of the baseline that it is a change from.
+        begin: Most likely the first value after the change.
+        begin_earliest: The first value after the change is this one or a later one.
+        begin_latest: It is this one or an earlier one.
+        seen: The value with which the change became visible.
+        z: How strong it is; positive: values went up.
+    """
+
+    baseline: int
+    begin: int
+    begin_earliest: int
+    begin_latest: int
+    seen: int
+    z: float
+
+
+def find_changes(
+    values: Sequence[float] | NDArray[np.float64], settings: Settings = DEFAULTS
+) -> tuple[Change, ...]:
+    """Return the changes of a series in the order in which they became visible.
+
+    Args:
+        values: In the order of the runs, all measured with the same bench.
+        settings: How to look.
+
+    Raises:
+        ValueError: A value is not finite.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(array).all():
+        raise ValueError(f"values: number {int(np.argmin(np.isfinite(array))) + 1} is not finite")
+    found: list[Change] = []
+    start = 0
+    for seen in range(len(array)):
+        first = max(start, seen + 1 - settings.runs_after_max - settings.baseline_max)
+        change = _change_seen(array[first : seen + 1], settings)
+        if change is not None:
+            z, place = change
+            start = seen + 1 - place.after
+            earliest, latest = seen + 1 - place.after_max, seen + 1 - place.after_min
+            found.append(Change(first, start, earliest, latest, seen, z))
+    return tuple(found)
+
+
+def _change_seen(window: NDArray[np.float64], settings: Settings) -> tuple[float, Place] | None:
+    """Return how strongly the last values of a window differ and since when; None: not enough."""
+    longest = len(window) - settings.baseline_min
+    looked_at = range(settings.runs_after_min, min(settings.runs_after_max, longest) + 1)
+    if not looked_at:
+        return None
+    alarm = strongest(splits(window, looked_at))
+    if abs(alarm.z) < settings.z_min:
+        return None
+    # The place may be further back than the look for an alarm goes, or a little nearer.
+    places = range(max(1, settings.runs_after_min // 2), longest + 1)
+    place = find_place(window, places, upwards=alarm.z > 0)
+    return alarm.z, place or Place(alarm.after, alarm.after, alarm.after)
