@@ -31,7 +31,7 @@ CREATE TABLE point (
 
 CREATE INDEX point_waiting ON point (id) WHERE state = 'waiting';
 CREATE INDEX point_rejected ON point (id) WHERE state = 'rejected';
-CREATE INDEX point_acknowledged ON point (acknowledged_ns) WHERE state = 'delivered';
+CREATE INDEX point_delivered ON point (time_ns, id, acknowledged_ns) WHERE state = 'delivered';
 CREATE INDEX point_history ON point (measurement, time_ns);
 CREATE INDEX point_of_run ON point (run_id);
 CREATE INDEX run_time ON run (bench, time_ns);

@@ -15,7 +15,7 @@ import pytest
 
 from dashboards.errors import StoreError
 from dashboards.points import LATENCY, RunPoints, event_point
-from dashboards.store import Store, read_series
+from dashboards.store import Store, read_point, read_series
 from tests.dashboards.chaos import latency_point
 
 T0_NS = 1_795_000_000_000_000_000
@@ -126,6 +126,8 @@ def test_series_are_read_in_order_of_time(tmp_path: Path) -> None:
         assert [v.run_id for v in series[0].values] == ["run-0001", "run-0002", "run-0003"]
         assert len(read_series(store, LATENCY, "value_ns")) == 3
         assert read_series(store, LATENCY, "no_such_field") == []
+        assert read_point(store, series[0].name, "run-0002") == run_of(2).points[2]
+        assert read_point(store, series[0].name, "run-0009") is None
 
 
 def test_other_files_are_left_alone(tmp_path: Path) -> None:
