@@ -16,8 +16,8 @@ from pathlib import Path
 STORE = "store.sqlite"
 ENDPOINT_VARIABLE = "BENCHWRIGHT_ENDPOINT"
 _STORE_MAX_S = 60.0
-_DELIVERY_MAX_S = 20.0
-_GIVE_UP_S = "5"
+_DELIVERY_MAX_S = 8.0
+_GIVE_UP_S = "4"
 
 
 def keep_run(run: Path, results: Path) -> str:
