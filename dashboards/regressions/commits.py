@@ -11,7 +11,7 @@ from pathlib import Path
 from dashboards.regressions.event import Event
 
 TIMEOUT_S = 10
-COMMITS_MAX = 200
+COMMITS_MAX = 24
 DIRTY = "-dirty"
 _HASH = re.compile(r"[0-9a-f]{7,64}")
 
