@@ -27,6 +27,7 @@ from reports.record import Number, Outcome
 from reports.units import NO_VALUE, exact_value, format_bytes, format_measured, format_value
 
 PAGE = "qualification.html"
+_PART_NS_MIN = 0.001
 
 SYMBOLS: dict[Outcome, str] = {"pass": "✔", "fail": "✖", "inconclusive": "◐", "unset": "○", "error": "⚠"}
 PART_MEANINGS = {
@@ -78,6 +79,7 @@ def render(path: Path) -> str:
         exact=exact_value,
         size=format_bytes,
         percent=format_percent,
+        part_value=format_part,
         utc=format_utc,
     )
     template = environment.get_template("qualification.html.j2")
@@ -187,6 +189,11 @@ def _type_names(rows: tuple[StreamRow, ...]) -> list[str]:
 def format_percent(share: Number | None, digits: int = 3) -> str:
     """Return a share as per cent."""
     return NO_VALUE if share is None else f"{format_measured(100 * float(share), '', digits)} %"
+
+
+def format_part(value: Number, unit: str) -> str:
+    """Return a part of an uncertainty; what is under a picosecond says so in place of its digits."""
+    return "< 0.001 ns" if unit == "ns" and 0 < value < _PART_NS_MIN else format_value(value, unit)
 
 
 def format_utc(time_utc: str | None) -> str:

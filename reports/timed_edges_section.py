@@ -106,6 +106,11 @@ class EdgeRow:
         parts = edge_parts(self.trial, statistic)
         return None if parts is None else uncertainty_of(parts).expanded
 
+    def facts(self, named: bool) -> tuple[str, ...]:
+        """Return the settings as a reader wants them, with the instrument's name before them where asked."""
+        settings = [f"{key} {text}" for key, text in self.trial.settings.items()]
+        return (*([self.trial.oscilloscope] if named and self.trial.oscilloscope else []), *settings)
+
     @property
     def mean_ns(self) -> Number | None:
         """Return the mean delay, corrected; None without any."""

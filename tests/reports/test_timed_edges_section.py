@@ -164,11 +164,10 @@ def test_the_page_says_at_a_glance_what_matters(run: RunFolder) -> None:
         "Clocks by their edges", "bw-clock compare", "Closure of the witnesses", "contradict each other",
         "Budgets of uncertainty", "What became of every edge", "tgpio-latch &lt; tgpio-filtered-read",
         'id="edge-methods', 'id="edge-distances', 'id="edge-overlay', 'id="edge-delays',
-        'id="edge-witnesses0', "reference (thick)", "1 missing",
+        'id="edge-witnesses0', "reference (thick)", "1 missing", "sample interval 1 ns",
     ):  # fmt: skip
         assert text in page, text
     assert "Messages lost" not in page
-    assert render(run.path) == page
 
 
 def test_what_the_software_counted_stands_beside_what_was_seen(whole: Report) -> None:
@@ -250,9 +249,11 @@ def test_a_trial_without_a_pair_is_shown(tmp_path: Path) -> None:
 
 def test_nothing_is_called_simulated_on_hardware(tmp_path: Path) -> None:
     run = _run(tmp_path, simulated=False)
-    add_trial(run, _latch())
+    add_trial(run, _latch(), digitised(np.array([5.0, -3.0])))
     run.close()
-    assert "SIMULATED" not in render(run.path)
+    page = render(run.path)
+    assert "SIMULATED" not in page
+    assert render(run.path) == page
 
 
 def test_damaged_files_are_told_and_the_rest_is_shown(tmp_path: Path) -> None:
