@@ -66,6 +66,7 @@ static void test_missing(void)
 
 	predictor_init(&predictor, PERIOD_TICKS, 16);
 	CHECK(predictor_add(&predictor, latched(&signal, 0)));
+	CHECK(predictor_ticks_at(&predictor, 3) == latched(&signal, 0) + 3 * (uint64_t)PERIOD_TICKS); /* no line yet */
 	for (int64_t edge = 1; edge < 2000; edge++) {
 		if (random_unit(&random) < 0.6 || (edge > 500 && edge < 700))
 			continue;

@@ -259,7 +259,7 @@ static int prepare_latch(struct edge_run *run, const char **what)
 	while (!err && run->latches < LATCHES_MIN && !port_stop_requested()) {
 		err = take_latches(run, RENEW_NS);
 		if (!err && port_clock_now_ns(PORT_CLOCK_MONOTONIC) - begin_ns >
-				    LATCH_TIMEOUT_NS + 2 * LATCHES_MIN * run->period_ns)
+				    LATCH_TIMEOUT_NS + INT64_C(2) * LATCHES_MIN * run->period_ns)
 			err = -ENODATA;
 	}
 	if (!err && !predictor_ready(&run->predictor))

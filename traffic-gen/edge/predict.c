@@ -109,6 +109,8 @@ uint64_t predictor_ticks_at(const struct predictor *predictor, int64_t edge)
 		sum_xy += x * y;
 	}
 	determinant = n * sum_xx - sum_x * sum_x;
+	if (determinant <= 0) /* one latch: no line yet */
+		return predictor->latches[slot(predictor, 0)].ticks + (uint64_t)(ahead * predictor->period_ticks);
 	slope = n * sum_xy - sum_x * sum_y; /* over the determinant */
 	return predictor->latches[slot(predictor, 0)].ticks +
 	       (uint64_t)(ahead * predictor->period_ticks +

@@ -41,7 +41,7 @@ bool predictor_add(struct predictor *predictor, uint64_t ticks);
 bool predictor_ready(const struct predictor *predictor);
 /** Number of the newest edge that was latched. */
 int64_t predictor_newest_edge(const struct predictor *predictor);
-/** Count at an edge, in ticks; predictor_ready(), and the edge is less than 1000 after the newest one. */
+/** Count at an edge, less than 1000 after the newest one; by the nominal period as long as there is no line. */
 uint64_t predictor_ticks_at(const struct predictor *predictor, int64_t edge);
 
 #endif
