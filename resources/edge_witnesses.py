@@ -46,9 +46,13 @@ def clock_witnesses(run: EdgeRun, compared: ClockTrial) -> Witnesses:
     series = compared.filtered.series
     if instants:
         shared = [point for point in series if instants[0] <= point.time_tai_ns <= instants[-1]]
-    else:
+        values: Sequence[float] = captured_offsets_ns(instants, run.trial.period_ns)
+        times_ns = instants
+    else:  # what cross-timestamps scatter by is more than the clock's wander
         shared = list(series)
-    wander = BudgetPart("wander", "standard", wander_ns(shared))
+        values = [point.mean_ns for point in shared]
+        times_ns = [point.time_tai_ns for point in shared]
+    wander = BudgetPart("wander", "standard", wander_ns(times_ns, values))
     return Witnesses(
         run.trial.clock,
         (
@@ -59,16 +63,15 @@ def clock_witnesses(run: EdgeRun, compared: ClockTrial) -> Witnesses:
     )
 
 
-def wander_ns(points: Sequence[SeriesPoint]) -> float:
+def wander_ns(times_ns: Sequence[int], offsets_ns: Sequence[float]) -> float:
     """Return how far a mean over other moments of the same time may be off: a standard deviation.
 
     A servo changes the clock once a second, so that moments of one second are alike.
     """
-    if len(points) < 2:
+    if len(offsets_ns) < 2:
         return 0.0
-    means = np.array([point.mean_ns for point in points])
-    duration_s = (points[-1].time_tai_ns - points[0].time_tai_ns) / NS_PER_S
-    return float(means.std(ddof=1)) / math.sqrt(max(1.0, duration_s))
+    duration_s = (times_ns[-1] - times_ns[0]) / NS_PER_S
+    return float(np.std(offsets_ns, ddof=1)) / math.sqrt(max(1.0, duration_s))
 
 
 def captured_offsets_ns(instants: Sequence[int], period_ns: int) -> list[int]:

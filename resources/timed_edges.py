@@ -73,9 +73,10 @@ FIRST_EDGE_S = 0.3
 PIN_TICKS = {"tgpio-filtered-read": 0.5, LATCH_METHOD: 1.0, CLOCK_EDGE: 0.5}
 """By method, ticks of TGPIO that lie between an instant and its edge: half a one to either side where it
 fires, and as many where it latches."""
-COMPARE_SHARE = 2.0
-"""A clock is compared so many times as long as its edges take: reading the oscilloscope takes time too."""
-COMPARE_SPARE_S = 4
+COMPARE_SHARE, COMPARE_SPARE_S = 6.0, 9
+"""A clock is compared so many times as long as its edges take, and so much longer: reading takes time."""
+COVERED = 0.8
+"""Share of the look of the oscilloscope that a comparison has to have seen."""
 LATCH_S = 0.05
 """What a latched edge may take at most, on average."""
 DISCIPLINE = "phc2sys"
@@ -374,7 +375,7 @@ class EdgeLab:
 
 
 def compared_meanwhile(compared: ClockTrial, span_s: tuple[float, float]) -> OtherView | None:
-    """Return what `bw-clock compare` found while the oscilloscope looked; None: it ended before that.
+    """Return what `bw-clock compare` found while the oscilloscope looked; None: it ended too early for that.
 
     Args:
         compared: The clock against its reference.
@@ -384,7 +385,8 @@ def compared_meanwhile(compared: ClockTrial, span_s: tuple[float, float]) -> Oth
     first_ns, last_ns = (found.start_tai_ns + round(end_s * NS_PER_S) for end_s in span_s)
     points = [point for point in found.series if first_ns <= point.time_tai_ns <= last_ns]
     n = sum(point.n for point in points)
-    if not n:
+    seen_ns = points[-1].time_tai_ns - points[0].time_tai_ns if n else 0
+    if seen_ns < COVERED * (last_ns - first_ns):
         return None
     mean_ns = sum(point.mean_ns * point.n for point in points) / n
     return OtherView("bw-clock compare", mean_ns, sync_uncertainty(compared).expanded, n)
