@@ -20,6 +20,7 @@ ARGUMENTS_OF_LIBRARIES = {
     "ClockReadLatencyLibrary": "::requirements.toml",
     "ClockSyncLibrary": "::requirements.toml",
     "DaqReplayLibrary": "::requirements.toml::pattern.toml",
+    "TimedEdgesLibrary": "::requirements.toml::clocks.toml",
 }
 
 build_page: Any = importlib.import_module("robot.libdoc").libdoc
