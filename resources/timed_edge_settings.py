@@ -22,7 +22,8 @@ class EdgeTimes:
 
     Attributes:
         edges: Of each method.
-        period_us: From one to the next.
+        period_ns: From one to the next. A round one would keep all edges at the same phase of the target's
+            timer interrupt and of the ticks of its pins: by chance they would all be disturbed, or none.
         error_edges: Of the trials without and with a mistake in the correlation, each.
         latches: Edges of each method that is seen by the latched time of its own edge.
         clocks: Clock stacks whose own edges are watched.
@@ -32,7 +33,7 @@ class EdgeTimes:
     """
 
     edges: int
-    period_us: int
+    period_ns: int
     error_edges: int
     latches: int
     clocks: tuple[str, ...]
@@ -66,7 +67,7 @@ def edge_times(table: Fields | None) -> EdgeTimes | None:
         return None
     times = EdgeTimes(
         edges=table.integer("edges", 1, 100_000_000),
-        period_us=table.integer("period_us", 100, 1_000_000),
+        period_ns=table.integer("period_ns", 500_000, 1_000_000_000),
         error_edges=table.integer("error_edges", 1, 100_000_000),
         latches=table.integer("latches", 1, 100_000_000),
         clocks=table.texts("clocks", EDGE_CLOCKS),

@@ -73,7 +73,7 @@ FIRST_EDGE_S = 0.3
 PIN_TICKS = {"tgpio-filtered-read": 0.5, LATCH_METHOD: 1.0, CLOCK_EDGE: 0.5}
 """By method, ticks of TGPIO that lie between an instant and its edge: half a one to either side where it
 fires, and as many where it latches."""
-COMPARE_SHARE, COMPARE_SPARE_S = 6.0, 9
+COMPARE_SHARE, COMPARE_SPARE_S = 6.0, 8
 """A clock is compared so many times as long as its edges take, and so much longer: reading takes time."""
 COVERED = 0.8
 """Share of the look of the oscilloscope that a comparison has to have seen."""
@@ -205,7 +205,7 @@ class EdgeLab:
             name=method + suffix,
             method=method,
             wanted=self.times.error_edges if check else self.times.edges,
-            period_ns=self.times.period_us * 1000,
+            period_ns=self.times.period_ns,
             clock=DISCIPLINE if method == "gettime-software" else "",
             correlation_error_ns=correlation_error_ns,
         )
@@ -233,7 +233,7 @@ class EdgeLab:
         folder = self.folder / plan.name
         folder.mkdir(parents=True, exist_ok=True)
         view = load_view(plan.view, self.bench.spec.simulated)
-        self.clocks.progress(f"{plan.name}: {plan.wanted} edges, one every {plan.period_ns / 1e6:g} ms")
+        self.clocks.progress(f"{plan.name}: {plan.wanted} edges, one every {plan.period_ns / 1e6:.7g} ms")
         captured = None
         with ExitStack() as stack:
             oscilloscope = self.bench.oscilloscope(self.scope.name)

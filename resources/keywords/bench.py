@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from robot.api import logger
 from robot.libraries.BuiltIn import BuiltIn
@@ -99,7 +99,9 @@ class BenchLibrary:
         )
 
     @keyword
-    def provision_target(self, target: str, producers: bool = True) -> None:
+    def provision_target(
+        self, target: str, besides: Literal["producers", "time server"] = "producers"
+    ) -> None:
         """Power a target on, record its facts as found, apply the settings of its folder under `targets/`.
 
         The facts after that go into manifest and report. `Restore Target` gives back the settings of before.
@@ -107,15 +109,17 @@ class BenchLibrary:
 
         Args:
             target: Its name under `benchwright.targets` of the bench file.
-            producers: Whether producers are powered on besides; where they boot, that takes time.
+            besides: What is powered on at the same time, where it has power of its own.
         """
         spec = self.target(target)
         if spec.kind in self._prepared:
             return
         say(f"powering on {spec.node}")
-        others = {producer.node for producer in self.bench.spec.producers.values()}
+        server = self.bench.spec.time_server
+        producers = {producer.node for producer in self.bench.spec.producers.values()}
+        others = producers if besides == "producers" else {server.node} if server is not None else set[str]()
         labgrid = [name for name in others if name in self.bench.spec.labgrid_targets]
-        self.bench.power_on([spec.node, *(labgrid if producers else [])])
+        self.bench.power_on([spec.node, *labgrid])
         provisioner = Provisioner(self.bench.node(spec.node), spec)
         say(f"provisioning {spec.node}")
         folder = current_run().evidence_folder("provisioning", spec.kind)

@@ -30,8 +30,8 @@ def test_views_fit_memory_and_period(name: str, simulated: bool) -> None:
     view = load_view(name, simulated)
     edges = load_profile("ci").edges
     assert edges is not None
-    period_us = edges.clock_period_us if name.startswith("clock") else edges.period_us
-    assert view.window_ns < 1000 * period_us  # so that a record holds one reference edge only
+    period_ns = 1000 * edges.clock_period_us if name.startswith("clock") else edges.period_ns
+    assert view.window_ns < period_ns  # so that a record holds one reference edge only
     assert view.window_ns * 1e-9 * view.sample_rate_hz * view.segments <= MEMORY_SAMPLES
 
 

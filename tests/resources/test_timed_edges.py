@@ -39,7 +39,7 @@ from tests.reports.sample_clock import compare_answer, write_clock_trial
 VIRTUAL = Path(__file__).resolve().parents[2] / "hw" / "benches" / "virtual.yaml"
 TIMES = EdgeTimes(
     edges=250,
-    period_us=2000,
+    period_ns=2_000_000,
     error_edges=250,
     latches=100,
     clocks=("chrony",),
