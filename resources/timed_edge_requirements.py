@@ -53,22 +53,18 @@ class TimedEdgeRequirements:
     all: tuple[TimedEdgeRequirement, ...]
 
     def of_method(self, method: str) -> tuple[TimedEdgeRequirement, ...]:
-        """Return the requirements on a method; raises ConfigError where the file has none."""
-        return self._found("method", method, [each for each in self.all if each.method == method])
+        """Return the requirements on a method; empty where it is only to be shown beside the others."""
+        return tuple(each for each in self.all if each.method == method)
 
     def of_clock(self, clock: str) -> tuple[TimedEdgeRequirement, ...]:
         """Return the requirements on a clock's edges; raises ConfigError where the file has none."""
-        return self._found("clock", clock, [each for each in self.all if each.clock == clock])
-
-    def _found(
-        self, key: str, name: str, found: list[TimedEdgeRequirement]
-    ) -> tuple[TimedEdgeRequirement, ...]:
+        found = tuple(each for each in self.all if each.clock == clock)
         if not found:
-            known = sorted({getattr(each, key) for each in self.all} - {""})
+            known = sorted({each.clock for each in self.all} - {""})
             raise ConfigError(
-                f"{self.path}: no requirement on {key} {name!r}; there are: {', '.join(known) or 'none'}"
+                f"{self.path}: no requirement on clock {clock!r}; there are: {', '.join(known) or 'none'}"
             )
-        return tuple(found)
+        return found
 
 
 def load_timed_edge_requirements(path: Path) -> TimedEdgeRequirements:

@@ -156,7 +156,7 @@ def test_a_record_may_show_more_of_what_comes_after(
     dialect: Dialect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tests.resources.test_edge_acquisition.VIEW", replace(VIEW, centre_ns=1500))
-    late = pulses(round(3_200 * 1000), PERIOD_NS * 1000)  # beyond the record, were its middle the trigger
+    late = pulses(3_200 * 1000, PERIOD_NS * 1000)  # beyond the record, were its middle the trigger
     watched = _watch(dialect, late)
     assert watched.result is not None
     assert watched.result.delays.mean_s == pytest.approx(3.2e-6, abs=5e-9)

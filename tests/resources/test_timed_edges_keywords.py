@@ -58,6 +58,7 @@ class _Lab:
         self.count = self.times.edges
         self.mean_ns: dict[int, float] = {}
         self.fault: BenchError | None = None
+        self.seen = True
         self.open = 0
 
     def __enter__(self) -> _Lab:
@@ -97,9 +98,9 @@ class _Lab:
             period_ns=plan.period_ns,
             correlation_error_ns=plan.correlation_error_ns,
             wanted=plan.wanted,
-            delays=delays,
-            budgets=Budgets(part, part, part),
-            counts=Counts(wanted=self.count, segments=self.count, pairs=self.count),
+            delays=delays if self.seen else None,
+            budgets=Budgets(part, part, part) if self.seen else Budgets(),
+            counts=Counts(wanted=self.count, segments=self.count, pairs=self.count if self.seen else 0),
             failed="" if self.fault is None else str(self.fault),
         )
         folder = self.folder / plan.name
@@ -169,6 +170,22 @@ def test_edges_beyond_their_limits_fail(lab: _Lab, run: RunFolder) -> None:
     with pytest.raises(AssertionError, match="FAIL"):
         _started(lab).edges_should_keep_their_limits("tgpio-latch")
     assert "fail" in {outcome for _, outcome in _outcomes(run)}
+
+
+def test_a_method_without_a_limit_is_shown_and_not_judged(lab: _Lab, run: RunFolder) -> None:
+    lab.deviations_ns["gettime-software"] = 1e6
+    _started(lab).edges_should_keep_their_limits("gettime-software")
+    assert _outcomes(run) == []
+
+
+def test_a_method_without_a_limit_still_has_to_be_seen(lab: _Lab, run: RunFolder) -> None:
+    lab.seen = False
+    library = _started(lab)
+    with pytest.raises(Error, match="no edge was seen"):
+        library.edges_should_keep_their_limits("gettime-software")
+    lab.fault = BenchError("oscilloscope a: CURVe?: stopped answering")
+    with pytest.raises(Error, match=r"BENCH ERROR: oscilloscope a: CURVe\?"):
+        library.edges_should_keep_their_limits("rdtsc-software")
 
 
 def test_too_few_edges_pass_nothing(lab: _Lab, run: RunFolder) -> None:
