@@ -6,7 +6,7 @@
 
 #include "phase.h"
 #include "summary.h"
-#include "verbs.h"
+#include "version.h"
 
 void consumer_invalidate(struct consumer *consumer, const char *format, ...)
 {

@@ -11,6 +11,7 @@
 #include "options.h"
 #include "summary.h"
 #include "verbs.h"
+#include "version.h"
 
 #define TOOL "bw-traffic offset"
 #define NS_PER_MS INT64_C(1000000)

@@ -15,6 +15,7 @@
 #include "sender.h"
 #include "summary.h"
 #include "verbs.h"
+#include "version.h"
 
 #define TOOL "bw-traffic send"
 #define PROGRESS_NS INT64_C(1000000000)

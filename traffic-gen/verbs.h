@@ -3,8 +3,6 @@
 #ifndef BW_VERBS_H
 #define BW_VERBS_H
 
-#define BW_VERSION "0.1.0"
-
 int verb_check(int argc, char **argv);
 int verb_send(int argc, char **argv);
 int verb_recv(int argc, char **argv);

@@ -15,6 +15,7 @@
 #include "stall.h"
 #include "summary.h"
 #include "verbs.h"
+#include "version.h"
 
 #define TOOL "bw-traffic witness"
 #define NS_PER_MS INT64_C(1000000)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +34,11 @@ from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import Nanoseconds
 from resources.keywords.robot_api import keyword, library
 from resources.profiles import load_profile
-from resources.timed_edge_requirements import TimedEdgeRequirements, load_timed_edge_requirements
+from resources.timed_edge_requirements import (
+    TimedEdgeRequirement,
+    TimedEdgeRequirements,
+    load_timed_edge_requirements,
+)
 from resources.timed_edges import DISCIPLINE, EdgeLab, EdgeRun
 
 ORDER = (
@@ -263,33 +267,11 @@ class TimedEdgesLibrary:
 
     def _method_records(self, run: EdgeRun) -> list[Measurement]:
         context = self._context([run], method=run.trial.method, phase="edges")
-        return [
-            edge_measurement(
-                run.trial,
-                one.statistic,
-                one.id,
-                edge_limit(one.statistic, one.limit_ns, one.source),
-                one.n_required,
-                context,
-                allowed_lost=one.allowed_lost(run.trial.counts.segments),
-            )
-            for one in self._judged.of_method(run.trial.method)
-        ]
+        return _measure(edge_measurement, run.trial, self._judged.of_method(run.trial.method), context)
 
     def _clock_records(self, run: EdgeRun) -> list[Measurement]:
         context = self._context([run], clock=run.trial.clock, phase="edges")
-        return [
-            edge_offset_measurement(
-                run.trial,
-                one.statistic,
-                one.id,
-                edge_limit(one.statistic, one.limit_ns, one.source),
-                one.n_required,
-                context,
-                allowed_lost=one.allowed_lost(run.trial.counts.segments),
-            )
-            for one in self._judged.of_clock(run.trial.clock)
-        ]
+        return _measure(edge_offset_measurement, run.trial, self._judged.of_clock(run.trial.clock), context)
 
     def _context(
         self, runs: Sequence[EdgeRun], *, phase: str, method: str | None = None, clock: str | None = None
@@ -338,6 +320,26 @@ class TimedEdgesLibrary:
 def _suite() -> str:
     """Return the name of the suite whose setup or teardown runs."""
     return str(BuiltIn().get_variable_value("${SUITE NAME}"))
+
+
+def _measure(
+    measurement: Callable[..., Measurement],
+    trial: EdgeTrial,
+    requirements: Sequence[TimedEdgeRequirement],
+    context: Context,
+) -> list[Measurement]:
+    return [
+        measurement(
+            trial,
+            one.statistic,
+            one.id,
+            edge_limit(one.statistic, one.limit_ns, one.source),
+            one.n_required,
+            context,
+            allowed_lost=one.allowed_lost(trial.counts.segments),
+        )
+        for one in requirements
+    ]
 
 
 def _should_have_delays(trial: EdgeTrial) -> None:

@@ -14,7 +14,7 @@
 #include "port_clock.h"
 #include "sampler.h"
 #include "ticks.h"
-#include "verbs.h"
+#include "version.h"
 
 #define PUBLISH_TOOL "bw-clock card publish"
 #define CALIBRATE_TOOL "bw-clock card calibrate"

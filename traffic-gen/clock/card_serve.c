@@ -11,7 +11,7 @@
 #include "server.h"
 #include "summary.h"
 #include "ticks.h"
-#include "verbs.h"
+#include "version.h"
 
 #define TOOL "bw-clock card serve"
 #define NS_PER_MS INT64_C(1000000)

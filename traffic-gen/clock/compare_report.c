@@ -4,7 +4,7 @@
 #include "compare.h"
 #include "json.h"
 #include "summary.h"
-#include "verbs.h"
+#include "version.h"
 
 static void print_series(struct json *json, const struct series *series)
 {

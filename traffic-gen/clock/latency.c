@@ -13,7 +13,6 @@
 #include "options.h"
 #include "port.h"
 #include "ticks.h"
-#include "verbs.h"
 
 #define NS_PER_MS INT64_C(1000000)
 

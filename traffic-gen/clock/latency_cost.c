@@ -8,7 +8,7 @@
 #include "json.h"
 #include "options.h"
 #include "source.h"
-#include "verbs.h"
+#include "version.h"
 
 #define TOOL "bw-clock latency"
 

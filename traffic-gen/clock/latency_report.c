@@ -7,7 +7,7 @@
 #include "json.h"
 #include "port_clock.h"
 #include "summary.h"
-#include "verbs.h"
+#include "version.h"
 
 static void print_subject(struct json *json, const struct latency *latency, const struct latency_subject *subject,
 			  bool counted)

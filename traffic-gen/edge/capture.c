@@ -10,7 +10,7 @@
 #include "options.h"
 #include "pin.h"
 #include "port.h"
-#include "verbs.h"
+#include "version.h"
 
 #define TOOL "bw-edge capture"
 #define NS_PER_MS INT64_C(1000000)

@@ -18,7 +18,7 @@
 #include "port.h"
 #include "port_clock.h"
 #include "summary.h"
-#include "verbs.h"
+#include "version.h"
 
 #define TOOL "bw-edge follow-phc"
 #define PERIOD_NS INT64_C(50000000)

@@ -16,7 +16,7 @@
 #include "port_clock.h"
 #include "summary.h"
 #include "ticks.h"
-#include "verbs.h"
+#include "version.h"
 
 #define TOOL "bw-edge latch"
 #define NS_PER_S INT64_C(1000000000)

@@ -13,7 +13,7 @@
 #include "read_filter.h"
 #include "software_edge.h"
 #include "ticks.h"
-#include "verbs.h"
+#include "version.h"
 
 #define TOOL "bw-edge output"
 #define NS_PER_MS INT64_C(1000000)

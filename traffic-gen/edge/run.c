@@ -12,7 +12,7 @@
 #include "port.h"
 #include "summary.h"
 #include "ticks.h"
-#include "verbs.h"
+#include "version.h"
 
 #define TOOL "bw-edge run"
 #define NS_PER_MS INT64_C(1000000)

@@ -12,7 +12,7 @@
 #include "options.h"
 #include "summary.h"
 #include "ticks.h"
-#include "verbs.h"
+#include "version.h"
 
 #define TOOL "bw-edge serve"
 #define COUNTER_HZ_MIN UINT64_C(100000000)

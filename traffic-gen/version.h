@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BW_VERSION_H
+#define BW_VERSION_H
+
+/* Of all tools; their results carry it. */
+#define BW_VERSION "0.1.0"
+
+#endif
