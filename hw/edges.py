@@ -44,13 +44,13 @@ BENCH_INPUTS = frozenset({"tgpio-in", "sdp-in"})
 
 _LARGEST_PTP, _LARGEST_LINE = 255, 65535
 _PTP = re.compile(
-    r"ptp:/dev/ptp\d+(?:,pin=(?P<pin>\d{1,3}))?(?:,channel=(?P<channel>\d{1,3}))?(?:,edges=(?:rising|both))?"
+    r"(?:ptp|tgpio):/dev/ptp\d+(?:,pin=(?P<pin>\d{1,3}))?(?:,channel=(?P<channel>\d{1,3}))?(?:,edges=(?:rising|both))?"
 )
 _GPIO = re.compile(r"gpio:/dev/gpiochip\d+,line=(?P<line>\d{1,5})")
 _PPS = re.compile(r"tgpio-pps:/sys/class/pps-gen/pps-gen\d+")
 PIN_FORMS = (
-    "ptp:/dev/ptpN[,pin=N][,channel=N][,edges=rising|both], gpio:/dev/gpiochipN,line=N or"
-    " tgpio-pps:/sys/class/pps-gen/pps-genN,"
+    "ptp:/dev/ptpN[,pin=N][,channel=N][,edges=rising|both], tgpio:/dev/ptpN with the same,"
+    " gpio:/dev/gpiochipN,line=N or tgpio-pps:/sys/class/pps-gen/pps-genN,"
     f" each pin and channel in 0..{_LARGEST_PTP}, each line in 0..{_LARGEST_LINE}"
 )
 
@@ -155,15 +155,16 @@ def _forms(role: EdgeRole) -> str:
     is_input = role in INPUT_ROLES
     names = [f"bench:{name}" for name in BENCH_CLOCKS if (name in BENCH_INPUTS) is is_input]
     forms = PIN_FORMS.replace(" or tgpio-pps:/sys/class/pps-gen/pps-genN", "") if is_input else PIN_FORMS
-    forms = forms.replace("], gpio:", "] or gpio:") if is_input else forms
+    forms = forms.replace("same, gpio:", "same or gpio:") if is_input else forms
     return f"{', '.join(names)}, {forms}"
 
 
-def pin_clock(pin: str, ptp_clock: str = "") -> str:
+def pin_clock(pin: str, ptp_clock: str = "", *, is_input: bool = False) -> str:
     """Return the clock that the instants of a pin are of.
 
     Args:
         pin: As `bw-edge` names it.
+        is_input: What counts ticks is programmed by an instant of TAI, but notes ticks.
         ptp_clock: The target's PTP hardware clock, of which the edge device's pins are.
 
     Returns:
@@ -175,4 +176,4 @@ def pin_clock(pin: str, ptp_clock: str = "") -> str:
     if kind == "bench":
         clock = BENCH_CLOCKS[rest]
         return f"phc:{ptp_clock}" if clock == "phc" else clock
-    return "tai"
+    return "counter" if kind == "tgpio" and is_input else "tai"

@@ -207,7 +207,7 @@ class Bench:
             node=self.node(target.node),
             tool=self.tool(target.node, "bw-edge"),
             pin=pin,
-            clock=pin_clock(pin, target.ptp_clock),
+            clock=pin_clock(pin, target.ptp_clock, is_input=is_input),
             stem=(folder or self.folder / "edges") / f"edge-{role.replace('_', '-')}",
         )
 

@@ -113,8 +113,15 @@ def test_a_role_is_of_an_input_or_an_output() -> None:
         ("bench:tgpio-out", "tai"),
         ("bench:tgpio-in", "counter"),
         (PTP, "phc:/dev/ptp0"),
+        ("tgpio:/dev/ptp5,pin=0,channel=0", "tai"),
         ("tgpio-pps:/sys/class/pps-gen/pps-gen0", "tai"),
     ],
 )
 def test_each_pin_has_a_clock(pin: str, clock: str) -> None:
     assert pin_clock(pin, "/dev/ptp3") == clock
+
+
+def test_an_input_of_tgpio_notes_ticks(tmp_path: Path) -> None:
+    bench = _load(tmp_path, REAL | {"timed": "tgpio:/dev/ptp5,pin=0", "latch": "tgpio:/dev/ptp5,pin=1"})
+    latch = find_pin(bench, "linux-rt", "latch", is_input=True)
+    assert (latch, pin_clock(latch, is_input=True)) == ("tgpio:/dev/ptp5,pin=1", "counter")

@@ -228,6 +228,7 @@ def test_one_pulse_and_one_that_comes_too_late(lab: Lab) -> None:
             "cannot be programmed in ticks of the processor's counter",
         ),
         (("run", "--method", RDTSC, "--phc", PHC, "--output", "bench:tgpio-out"), "cannot do that"),
+        (("run", "--method", CLOCK, "--output", f"tgpio:{PHC},channel=0"), "cannot do that"),
     ],
 )
 def test_what_a_machine_has_not_is_said(lab: Lab, arguments: tuple[str, ...], complaint: str) -> None:

@@ -7,7 +7,9 @@
 
 #include "options.h"
 
-static const struct edge_pin_kind *const kinds[] = { &edge_pin_bench, &edge_pin_ptp, &edge_pin_gpio, &edge_pin_pps };
+static const struct edge_pin_kind *const kinds[] = {
+	&edge_pin_bench, &edge_pin_ptp, &edge_pin_tgpio, &edge_pin_gpio, &edge_pin_pps,
+};
 
 static const struct edge_pin_kind *find(const char *text, size_t length)
 {
@@ -28,7 +30,7 @@ int edge_pin_open(struct edge_pin *pin, const char *text, char *error, size_t er
 	memset(pin, 0, sizeof(*pin));
 	if (!kind || text[length] != ':' || text[length + 1] == '\0') {
 		snprintf(error, error_bytes, "unknown pin \"%s\"; allowed: bench:OUTPUT, ptp:/dev/ptpN,pin=N,channel=N, "
-			 "gpio:/dev/gpiochipN,line=N, tgpio-pps:/sys/class/pps-gen/pps-genN", text);
+			 "tgpio:/dev/ptpN,pin=N,channel=N, gpio:/dev/gpiochipN,line=N, tgpio-pps:/sys/class/pps-gen/pps-genN", text);
 		return -EINVAL;
 	}
 	pin->text = text;

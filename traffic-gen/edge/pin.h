@@ -93,6 +93,6 @@ int edge_pin_exit_code(int err);
 
 /* `bench:sdp-out`, `card-pps`, `tgpio-out`, `gpio`, `tgpio-in`, `sdp-in`: the virtual bench's edge device (pin_bench.c). */
 extern const struct edge_pin_kind edge_pin_bench;
-extern const struct edge_pin_kind edge_pin_ptp, edge_pin_gpio, edge_pin_pps;
+extern const struct edge_pin_kind edge_pin_ptp, edge_pin_tgpio, edge_pin_gpio, edge_pin_pps;
 
 #endif

@@ -281,7 +281,7 @@ static int measure(struct edge_run *run, const struct arguments *arguments)
 	}
 	scheduling = *port_thread_scheduling(thread);
 	port_thread_join(thread);
-	if (run->error == -ENOTSUP) {
+	if (run->error == -ENOTSUP || run->error == -ENXIO) {
 		fprintf(stderr, TOOL ": %s: a pin or its driver cannot do that\n", run->failed);
 		return EXIT_CAPABILITY;
 	}
