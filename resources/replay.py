@@ -166,22 +166,35 @@ class Replay:
     ) -> _Started:
         """Start all tools before slot 0; what `stack` holds ends them.
 
+        Where they are ready too late, or one of them found slot 0 past and ended, they start once more with a
+        longer lead.
+
         Raises:
-            BenchError: This machine is too slow for the longest lead, too.
+            BenchError: This machine is too slow for the longest lead, too; or a tool failed before slot 0.
         """
-        late_ms = 0.0
+        late = ""
         for lead_s in LEADS_S:
             start_ns = _reference_now_ns(self.settings.tai_utc_s) + round(lead_s * 1e9)
+            plans = self._plans(lines, numbers, start_ns)
             with ExitStack() as attempt:
-                started = self._start(
-                    attempt, self._plans(lines, numbers, start_ns), nodes, numbers, start_ns
-                )
-                late_ms = (_reference_now_ns(self.settings.tai_utc_s) - start_ns) / 1e6
-                if late_ms <= 0:
-                    stack.enter_context(attempt.pop_all())
-                    return started
-            self.progress(f"the tools were ready {late_ms:.0f} ms after slot 0: starting them once more")
-        raise BenchError(f"the producers were ready {late_ms:.0f} ms after the start: the bench is too slow")
+                try:
+                    started = self._start(attempt, plans, nodes, numbers, start_ns)
+                except BenchError as error:
+                    if self._late_ms(start_ns) <= 0:
+                        raise
+                    late = f"slot 0 was past before all tools were ready: {error}"
+                else:
+                    late_ms = self._late_ms(start_ns)
+                    if late_ms <= 0:
+                        stack.enter_context(attempt.pop_all())
+                        return started
+                    late = f"the tools were ready {late_ms:.0f} ms after slot 0"
+            self.progress(f"{late}: starting them once more")
+        raise BenchError(f"{late}: the bench is too slow")
+
+    def _late_ms(self, start_ns: int) -> float:
+        """Return by how much slot 0 is past; negative: it is still to come."""
+        return (_reference_now_ns(self.settings.tai_utc_s) - start_ns) / 1e6
 
     def _plans(
         self, lines: Mapping[str, ClockLine], numbers: Sequence[int], start_ns: int
