@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The acceptance dossier: what a laboratory hands over, made from run folders alone."""
