@@ -7,11 +7,13 @@ machine is.
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -114,8 +116,10 @@ def add_malformed(store: Store, count: int, rng: random.Random) -> None:
     store.connection.execute("COMMIT")
 
 
-def run_storm(storm: Storm, folder: Path) -> Outcome:
-    """Fill a store, deliver it in the storm, and count at the server what came of it."""
+def run_storm(
+    storm: Storm, folder: Path, make_server: Callable[[Path], InfluxServer] = InfluxServer
+) -> Outcome:
+    """Fill a store, deliver it in the storm to a server of the kind, and count there what came of it."""
     rng = random.Random(storm.seed)
     path = folder / "store.sqlite"
     with Store(path) as store:
@@ -124,7 +128,7 @@ def run_storm(storm: Storm, folder: Path) -> Outcome:
         total = store.status().waiting
     assert total == storm.points + storm.malformed
     start_s = time.monotonic()
-    with InfluxServer(folder / "influxdb") as server:
+    with make_server(folder / "influxdb") as server:
         victims = ["server"] * storm.server_kills + ["deliverer"] * storm.deliverer_kills
         rng.shuffle(victims)
         places = sorted(rng.uniform(0.005, 0.97) for _ in victims)
@@ -158,7 +162,10 @@ def _deliver_in_storm(
 
     def start() -> subprocess.Popen[bytes]:
         with (path.parent / "deliver.log").open("ab") as log:
-            return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            environment = {**os.environ, **server.environment()}
+            return subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment
+            )
 
     deliverer = start()
     try:

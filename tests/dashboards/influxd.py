@@ -13,11 +13,12 @@ import urllib.parse
 import urllib.request
 from pathlib import Path
 from types import TracebackType
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import pytest
 
-from dashboards.delivery import Endpoint
+from dashboards.delivery import Endpoint, load_endpoint
+from dashboards.delivery.endpoint import TOKEN
 
 DATABASE = "hil"
 START_S = 60.0
@@ -47,20 +48,18 @@ class InfluxServer:
     """The server, with its data in a folder; a context manager that starts it."""
 
     def __init__(self, folder: Path) -> None:
-        """Prepare a server; skips the test where Debian's influxdb is not installed."""
-        if shutil.which("influxd") is None:
-            pytest.skip("needs Debian's influxdb (hw/host/setup.sh --dev)")
+        """Prepare a server; skips the test where it is not installed."""
+        self.require()
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port: int = free.getsockname()[1]
         self.folder = folder
-        self._config = folder / "influxdb.toml"
+        self.token = ""
         self._process: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True, exist_ok=True)
-        self._config.write_text(_CONFIG.format(folder=folder, port=self.port))
 
-    def __enter__(self) -> InfluxServer:
+    def __enter__(self) -> Self:
         self.start()
-        self.query(f"CREATE DATABASE {DATABASE}", method="POST")
+        self.set_up()
         return self
 
     def __exit__(
@@ -68,29 +67,42 @@ class InfluxServer:
     ) -> None:
         self.kill()
 
+    @property
+    def url(self) -> str:
+        """Return its address."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @staticmethod
+    def require() -> None:
+        """Skip the test where the server is not installed."""
+        if shutil.which("influxd") is None:
+            pytest.skip("needs Debian's influxdb (hw/host/setup.sh --dev)")
+
+    def command(self) -> list[str]:
+        """Return the command that starts it."""
+        config = self.folder / "influxdb.toml"
+        config.write_text(_CONFIG.format(folder=self.folder, port=self.port))
+        return ["influxd", "-config", str(config)]
+
+    def set_up(self) -> None:
+        """Make the database."""
+        self.query(f"CREATE DATABASE {DATABASE}", method="POST")
+
     def start(self) -> None:
         """Start the server and wait until it answers."""
-        command = [
-            "setpriv",
-            "--pdeathsig",
-            "KILL",
-            "nice",
-            "-n",
-            "15",
-            "influxd",
-            "-config",
-            str(self._config),
-        ]
+        command = ["setpriv", "--pdeathsig", "KILL", "nice", "-n", "15", *self.command()]
         with (self.folder / "influxd.log").open("ab") as log:
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         deadline = time.monotonic() + START_S
         while time.monotonic() < deadline:
             assert self._process.poll() is None, (self.folder / "influxd.log").read_text()[-2000:]
             try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/ping", timeout=5):
-                    return
+                self.request("GET", "/ping", timeout_s=5)
+
             except OSError:
                 time.sleep(0.02)
+            else:
+                return
         raise AssertionError("influxd does not answer")
 
     def kill(self) -> None:
@@ -102,26 +114,39 @@ class InfluxServer:
 
     def endpoint(self, database: str = DATABASE) -> Endpoint:
         """Return the server's write interface."""
-        query = urllib.parse.urlencode({"db": database, "precision": "ns"})
-        read = urllib.parse.urlencode({"db": database, "epoch": "ns"})
-        return Endpoint(1, False, "127.0.0.1", self.port, f"/write?{query}", query_path=f"/query?{read}")
+        text = self.endpoint_text().replace(f'"{DATABASE}"', f'"{database}"')
+        (self.folder / "endpoint.toml").write_text(text)
+        return load_endpoint(self.folder / "endpoint.toml", self.environment())
 
     def endpoint_file(self, path: Path) -> Path:
         """Write an endpoint file for the server and return its path."""
-        path.write_text(
-            f'[influxdb]\napi = 1\nurl = "http://127.0.0.1:{self.port}"\ndatabase = "{DATABASE}"\n'
-        )
+        path.write_text(self.endpoint_text())
         return path
+
+    def endpoint_text(self) -> str:
+        """Return the text of an endpoint file for the server."""
+        return f'[influxdb]\napi = 1\nurl = "{self.url}"\ndatabase = "{DATABASE}"\n'
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables with its credentials."""
+        return {TOKEN: self.token} if self.token else {}
 
     def query(self, text: str, method: str = "GET") -> list[dict[str, Any]]:
         """Ask in InfluxQL; return the series of the answer."""
         query = urllib.parse.urlencode({"db": DATABASE, "epoch": "ns", "q": text})
-        url = f"http://127.0.0.1:{self.port}/query?{query}"
-        request = urllib.request.Request(url, method=method)
-        with urllib.request.urlopen(request, timeout=120) as answer:  # noqa: S310 - loopback
-            result = json.load(answer)["results"][0]
+        result = json.loads(self.request(method, f"/query?{query}"))["results"][0]
         assert "error" not in result, result
         return cast("list[dict[str, Any]]", result.get("series", []))
+
+    def request(self, method: str, path: str, body: object = None, timeout_s: float = 120) -> bytes:
+        """Send a request, with the token where there is one, and return its answer's body."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json"}
+        if self.token:
+            headers["Authorization"] = f"Token {self.token}"
+        request = urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310 - loopback
+        with urllib.request.urlopen(request, timeout=timeout_s) as answer:  # noqa: S310
+            return cast("bytes", answer.read())
 
     def value(self, text: str) -> Any:
         """Ask for one value; None where there is none."""
