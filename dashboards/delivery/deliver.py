@@ -35,7 +35,7 @@ _ACCEPTED = 204
 _REFUSED = frozenset({400, 413, 422})
 _BUSY = frozenset({408, 429, 502, 503, 504})
 _FAULTS_MAX = 3
-"""So often a server may fault at the same rows (500) before they are divided."""
+"""So often a server may fault (500) at the same rows before they are divided, or at the same question."""
 _SLOW_MAX = 2
 _SETTLE_S = 0.5
 _STRIKES_MAX = 3
@@ -199,10 +199,14 @@ class _Courier:
 
     def _missing(self, points: list[Acknowledged]) -> list[Acknowledged]:
         wait_s = self._pace.wait_s
+        faults = 0
         while True:
             try:
                 gone = missing(self._endpoint, points, self._pace.deadline_s)
             except (NoAnswerError, ServerFaultError) as error:
+                faults += isinstance(error, ServerFaultError) and not error.busy
+                if faults >= _FAULTS_MAX:
+                    raise NotReadableError(str(error)) from error
                 self._pause(str(error), wait_s)
                 wait_s = min(2 * wait_s, self._pace.wait_max_s)
             else:

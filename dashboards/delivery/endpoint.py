@@ -11,7 +11,11 @@ Write interfaces, and how each names the precision of nanoseconds (defaults diff
 
 1  /write?db=&rp=&precision=ns           InfluxDB 1.x, "Write data with the HTTP API"
 2  /api/v2/write?org=&bucket=&precision=ns     InfluxDB 2.x, "Write data with the API"
-3  /api/v3/write_lp?db=&precision=nanosecond   InfluxDB 3 Core, "Use the v3 write_lp API to write data"
+3  /api/v3/write_lp?db=&precision=nanosecond&accept_partial=true&no_sync=false
+                                               InfluxDB 3 Core, "Use the v3 write_lp API to write data"
+
+The last two are defaults of 3.x, and what delivery rests on: sound lines of a request with refused ones are
+kept (400, with a list of those), and 204 comes after the write-ahead log is safe.
 """
 
 from __future__ import annotations
@@ -145,7 +149,8 @@ def _request(api: int, section: Mapping[str, Any]) -> str:
     if api == 2:
         query = {"org": section["organisation"], "bucket": database, "precision": "ns"}
         return f"/api/v2/write?{urlencode(query)}"
-    return f"/api/v3/write_lp?{urlencode({'db': database, 'precision': 'nanosecond'})}"
+    query = {"db": database, "precision": "nanosecond", "accept_partial": "true", "no_sync": "false"}
+    return f"/api/v3/write_lp?{urlencode(query)}"
 
 
 def _query(section: Mapping[str, Any]) -> str:

@@ -127,10 +127,9 @@ def reason_of(text: bytes) -> str:
     if isinstance(data, dict):
         known = cast("dict[str, object]", data)
         words = [str(known[key]) for key in ("error", "message") if known.get(key)]
-        rows = known.get("data")  # InfluxDB 3: one object a rejected line
-        if isinstance(rows, list):
-            found_rows = _objects(cast("list[object]", rows))
-            words += [str(row["error_message"]) for row in found_rows if "error_message" in row]
+        rows = known.get("data")  # InfluxDB 3: an object, or a list with one for each rejected line
+        found_rows = _objects(cast("list[object]", rows) if isinstance(rows, list) else [rows])
+        words += [str(row["error_message"]) for row in found_rows if "error_message" in row]
         found = ": ".join(words) or found
     return field_text(found, 300)
 

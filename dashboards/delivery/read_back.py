@@ -10,14 +10,16 @@ ends with a look at what the server still has of the last weeks, and what is mis
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Any, cast
 
 from dashboards.delivery.endpoint import Endpoint
 from dashboards.delivery.http import ask, reason_of
 from dashboards.store.store import Acknowledged
 
-_OK = 200
+_OK, _FAULT = 200, 500
+_FIELD = "run_id"
+"""Every point has it."""
 _Key = tuple[str, frozenset[tuple[str, str]], int]
 
 
@@ -26,7 +28,11 @@ class NotReadableError(Exception):
 
 
 class ServerFaultError(Exception):
-    """Say that the server cannot answer now."""
+    """Say that the server cannot answer now; `busy`: not because of the question."""
+
+    def __init__(self, message: str, *, busy: bool) -> None:
+        super().__init__(message)
+        self.busy = busy
 
 
 def missing(endpoint: Endpoint, points: Sequence[Acknowledged], deadline_s: float) -> list[Acknowledged]:
@@ -46,23 +52,35 @@ def missing(endpoint: Endpoint, points: Sequence[Acknowledged], deadline_s: floa
     for measurement in sorted({point.measurement for point in points}):
         times = [point.time_ns for point in points if point.measurement == measurement]
         where = f"time >= {min(times)} AND time <= {max(times)}"
-        statement = f'SELECT run_id FROM "{measurement}" WHERE {where} GROUP BY *'  # noqa: S608 - own names
-        for series in _ask(endpoint, statement, deadline_s):
-            tags = frozenset((name, text) for name, text in series.get("tags", {}).items() if text)
-            found |= {(measurement, tags, int(row[0])) for row in series["values"]}
+        statement = f'SELECT {_FIELD} FROM "{measurement}" WHERE {where} GROUP BY *'  # noqa: S608 - own names
+        found |= _points_there(endpoint, measurement, statement, deadline_s)
     return [p for p in points if (p.measurement, frozenset(p.tags.items()), p.time_ns) not in found]
 
 
-def _ask(endpoint: Endpoint, statement: str, deadline_s: float) -> list[dict[str, Any]]:
+def _points_there(endpoint: Endpoint, measurement: str, statement: str, deadline_s: float) -> set[_Key]:
     status, text = ask(endpoint, statement, deadline_s)
     if status >= 500 or status in (408, 429):
-        raise ServerFaultError(f"{endpoint.name}: {status} {reason_of(text)}")
+        raise ServerFaultError(f"{endpoint.name}: {status} {reason_of(text)}", busy=status != _FAULT)
     if status != _OK:
         raise NotReadableError(f"{endpoint.name}: {status} {reason_of(text)}")
     try:
         result = cast("dict[str, Any]", json.loads(text)["results"][0])
         if "error" in result or result.get("partial"):
             raise NotReadableError(f"{endpoint.name}: {result.get('error', 'answers in parts')}")
-        return cast("list[dict[str, Any]]", result.get("series", []))
-    except (ValueError, KeyError, IndexError, TypeError) as error:
+        return {key for series in result.get("series", []) for key in _keys(measurement, series)}
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
         raise NotReadableError(f"{endpoint.name}: its answer is no InfluxQL result: {error!r}") from error
+
+
+def _keys(measurement: str, series: dict[str, Any]) -> Generator[_Key]:
+    """Yield a series' points; early releases of 3.x have the tags of `GROUP BY *` among the columns."""
+    common = cast("dict[str, Any]", series.get("tags") or {})
+    for row in series["values"]:
+        cells = dict(zip(series["columns"], row, strict=True))
+        time_ns = int(cells.pop("time"))
+        del cells[_FIELD]
+        yield (
+            measurement,
+            frozenset((name, str(text)) for name, text in (common | cells).items() if text),
+            time_ns,
+        )

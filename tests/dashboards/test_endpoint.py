@@ -30,7 +30,7 @@ THREE = 'api = 3\nurl = "https://influx.example:8181"\ndatabase = "hil"'
         (ONE, "/write?db=h+l&precision=ns", 8086),
         (ONE + '\nretention_policy = "long"', "/write?db=h+l&precision=ns&rp=long", 8086),
         (TWO, "/prefix/api/v2/write?org=lab+%26+co&bucket=hil&precision=ns", 443),
-        (THREE, "/api/v3/write_lp?db=hil&precision=nanosecond", 8181),
+        (THREE, "/api/v3/write_lp?db=hil&precision=nanosecond&accept_partial=true&no_sync=false", 8181),
     ],
 )
 def test_request_of_each_version(tmp_path: Path, text: str, path: str, port: int) -> None:
