@@ -15,41 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dashboards.regressions.place import Place, find_place
+from dashboards.regressions.settings import DEFAULTS, Settings
 from dashboards.regressions.split import splits, strongest
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How changes are looked for; the defaults are those whose figures docs/regressions.md gives.
-
-    Attributes:
-        z_min: A split as strong as this, or stronger, is a change.
-        runs_after_min: Persistence: so many runs have to lie behind a change.
-        runs_after_max: So many runs are looked back.
-        baseline_min: So many runs a baseline needs; until then nothing is said.
-        baseline_max: A baseline forgets older runs than this many before the `runs_after_max` last ones.
-    """
-
-    z_min: float = 3.24
-    runs_after_min: int = 4
-    runs_after_max: int = 9
-    baseline_min: int = 15
-    baseline_max: int = 200
-
-    def __post_init__(self) -> None:
-        """Raise ValueError for settings that find nothing, or everything."""
-        if not self.z_min > 0:
-            raise ValueError(f"z_min: {self.z_min}; has to be above 0")
-        if not 1 <= self.runs_after_min <= self.runs_after_max <= self.baseline_min:
-            raise ValueError(
-                f"runs_after_min, runs_after_max, baseline_min: {self.runs_after_min}, "
-                f"{self.runs_after_max}, {self.baseline_min}; have to be 1 or more and not to fall"
-            )
-        if self.baseline_max < self.baseline_min:
-            raise ValueError(f"baseline_max: {self.baseline_max}; baseline_min is {self.baseline_min}")
-
-
-DEFAULTS = Settings()
+from dashboards.regressions.suspects import suspects
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +57,21 @@ def find_changes(
     if not np.isfinite(array).all():
         raise ValueError(f"values: number {int(np.argmin(np.isfinite(array))) + 1} is not finite")
     found: list[Change] = []
-    start = 0
-    for seen in range(len(array)):
-        first = max(start, seen + 1 - settings.runs_after_max - settings.baseline_max)
-        change = _change_seen(array[first : seen + 1], settings)
+    while (change := _next_change(array, found, settings)) is not None:
+        found.append(change)
+    return tuple(found)
+
+
+def _next_change(values: NDArray[np.float64], found: Sequence[Change], settings: Settings) -> Change | None:
+    start, seen = (found[-1].begin, found[-1].seen + 1) if found else (0, 0)
+    for last in suspects(values, start, seen, settings):
+        first = max(start, last + 1 - settings.runs_after_max - settings.baseline_max)
+        change = _change_seen(values[first : last + 1], settings)
         if change is not None:
             z, place = change
-            start = seen + 1 - place.after
-            earliest, latest = seen + 1 - place.after_max, seen + 1 - place.after_min
-            found.append(Change(first, start, earliest, latest, seen, z))
-    return tuple(found)
+            end = last + 1
+            return Change(first, end - place.after, end - place.after_max, end - place.after_min, last, z)
+    return None
 
 
 def _change_seen(window: NDArray[np.float64], settings: Settings) -> tuple[float, Place] | None:

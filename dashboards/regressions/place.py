@@ -22,6 +22,9 @@ For Laplace noise twice that is the likelihood ratio. The value was chosen so th
 true place of a step of two standard deviations.
 """
 
+_ROUNDING = 1e-12
+"""Sums this near are equal; the nearest of equal places counts."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -42,15 +45,36 @@ def find_place(values: NDArray[np.float64], after: range, *, upwards: bool) -> P
     """
     if (values > 0).all():
         values = np.log(values)
-    sums: dict[int, float] = {}
-    for count in after:
-        before, behind = values[:-count], values[-count:]
-        median_before, median_behind = float(np.median(before)), float(np.median(behind))
-        if median_behind != median_before and (median_behind > median_before) == upwards:
-            sums[count] = float(np.abs(before - median_before).sum() + np.abs(behind - median_behind).sum())
+    counts = np.arange(after.start, after.stop)
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    is_before = order < (len(values) - counts)[:, None]
+    median_before, sum_before = _medians(ordered, is_before)
+    median_behind, sum_behind = _medians(ordered, ~is_before)
+    fits = median_behind > median_before if upwards else median_behind < median_before
+    totals = (sum_before + sum_behind).tolist()
+    sums = {count: totals[row] for row, count in enumerate(after) if fits[row]}
     if not sums:
         return None
-    best = min(sums, key=lambda count: sums[count])
-    limit = sums[best] * math.exp(NEAR / len(values))
+    smallest = min(sums.values())
+    best = next(count for count, total in sums.items() if total <= smallest * (1 + _ROUNDING))
+    limit = smallest * math.exp(NEAR / len(values))
     near = [count for count, total in sums.items() if total <= limit]
     return Place(best, min(near), max(near))
+
+
+def _medians(
+    ordered: NDArray[np.float64], chosen: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return, for each row, the median of the values that it chooses, and their absolute deviations added up.
+
+    Args:
+        ordered: All values, in rising order.
+        chosen: Rows of which values count, at least one each.
+    """
+    rank = np.cumsum(chosen, axis=1)
+    count = rank[:, -1]
+    low = (rank >= ((count + 1) // 2)[:, None]).argmax(axis=1)
+    high = (rank >= (count // 2 + 1)[:, None]).argmax(axis=1)
+    median = (ordered[low] + ordered[high]) / 2
+    return median, np.where(chosen, np.abs(ordered - median[:, None]), 0.0).sum(axis=1)

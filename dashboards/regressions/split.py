@@ -42,7 +42,7 @@ def normal_scores(values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.f
         raise ValueError("values: at least one is needed, and each has to be finite")
     ordered = np.sort(array)
     doubled_rank = np.searchsorted(ordered, array, "left") + np.searchsorted(ordered, array, "right") + 1
-    return _scores(array.size)[doubled_rank]
+    return score_table(array.size)[doubled_rank]
 
 
 def splits(values: Sequence[float] | NDArray[np.float64], after: range) -> list[Split]:
@@ -62,7 +62,7 @@ def splits(values: Sequence[float] | NDArray[np.float64], after: range) -> list[
     if not len(after):
         return []
     # The variance of scores without ties: with that of tied ones, two equal values would be a change.
-    variance = _variance(n)
+    variance = score_variance(n)
     count = np.arange(after.start, after.stop)
     # These scores add up to 0: what the last runs have, the others lack. So the difference of the means is
     # sum * (1 / count + 1 / (n - count)), and its variance the variance of a score times the same.
@@ -77,13 +77,13 @@ def strongest(found: Sequence[Split]) -> Split:
 
 
 @functools.lru_cache(maxsize=512)
-def _scores(n: int) -> NDArray[np.float64]:
+def score_table(n: int) -> NDArray[np.float64]:
     """Return the scores of n values, indexed by twice the rank (mean ranks can be halves)."""
     normal = NormalDist()
     return np.array([math.nan, math.nan, *(normal.inv_cdf((r / 2 - 0.5) / n) for r in range(2, 2 * n + 1))])
 
 
 @functools.lru_cache(maxsize=512)
-def _variance(n: int) -> float:
+def score_variance(n: int) -> float:
     """Return the variance of the scores of n values, two or more, that all differ."""
-    return float(np.square(_scores(n)[2::2]).sum()) / (n - 1)
+    return float(np.square(score_table(n)[2::2]).sum()) / (n - 1)
