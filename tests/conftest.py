@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tiers of the tests: unit, simulated, hardware."""
+"""Tiers of the tests: unit, simulated, hardware, influxdb2."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import settings
 settings.register_profile("benchwright", deadline=None, derandomize=True, database=None)
 settings.load_profile("benchwright")
 
-TIERS = ("unit", "simulated", "hardware")
+TIERS = ("unit", "simulated", "hardware", "influxdb2")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is anything lost or doubled when 100,000 points go to a real InfluxDB 1.6.7 in a storm of kills?
+"""Is anything lost or doubled when 100,000 points go to a real InfluxDB in a storm of kills?
+
+    make bench-delivery                    InfluxDB 1.6.7, as Debian has it
+    make bench-delivery-influxdb2          InfluxDB 2.7, built where it is not there
 
 The server is killed 50 times and the deliverer 20 times, at random places of the delivery's progress; 1,000
 malformed rows lie among the points. Everything is counted by query, three times: when delivery has ended,
@@ -12,11 +15,13 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from tests.bench.report import Bar, publish
 from tests.dashboards.chaos import Storm, run_storm
+from tests.dashboards.influxd import InfluxServer
 
 BARS = {
     "lost": Bar(0),
@@ -28,8 +33,12 @@ BARS = {
 CALM_LINES = 5000
 
 
-def main() -> int:
-    """Run the benchmark."""
+def main(
+    name: str = "delivery",
+    make_server: Callable[[Path], InfluxServer] = InfluxServer,
+    arguments: Sequence[str] | None = None,
+) -> int:
+    """Run the benchmark with a kind of server and publish it under a name."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--points", type=int, default=100_000)
     parser.add_argument("--malformed", type=int, default=1000)
@@ -37,17 +46,17 @@ def main() -> int:
     parser.add_argument("--deliverer-kills", type=int, default=20)
     parser.add_argument("--lines", type=int, default=1000, help="points a request (default 1000)")
     parser.add_argument("--seed", type=int, default=5)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     storm = Storm(**vars(options))
     calm = Storm(options.points, 0, 0, 0, CALM_LINES)
     outcomes: dict[str, dict[str, float]] = {}
-    for name, one in (("calm", calm), ("storm", storm)):
+    for kind, one in (("calm", calm), ("storm", storm)):
         with tempfile.TemporaryDirectory(prefix="benchwright-") as folder:
-            outcomes[name] = asdict(run_storm(one, Path(folder)))
-        print(f"bench     {name}: {outcomes[name]}", file=sys.stderr, flush=True)
+            outcomes[kind] = asdict(run_storm(one, Path(folder), make_server))
+        print(f"bench     {kind}: {outcomes[kind]}", file=sys.stderr, flush=True)
     figures: dict[str, float] = {name: float(value) for name, value in outcomes["storm"].items()}
     figures["calm_points_per_s"] = options.points / outcomes["calm"]["wall_s"]
-    return publish("delivery", figures, BARS, {"storm": asdict(storm), "outcomes": outcomes})
+    return publish(name, figures, BARS, {"storm": asdict(storm), "outcomes": outcomes})
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ SPDX_WITHIN_LINES = 3
 SPDX_EXEMPT_SUFFIXES = frozenset(
     {".json", ".ndjson", ".jsonl", ".svg", ".png", ".pdf", ".csv", ".pcap", ".bin", ".xml", ".golden"}
 )
-SPDX_EXEMPT_NAMES = frozenset({"LICENSE"})
+SPDX_EXEMPT_NAMES = frozenset({"LICENSE", "go.sum"})
 SPDX_EXEMPT_FOLDERS = frozenset({"corpus", "golden", "seeds"})
 
 # The port layer: the only C files that may ask which operating system they are built for.
