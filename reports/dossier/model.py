@@ -188,7 +188,7 @@ class Provisioning:
     """What provisioning did to a target before a run's measurements.
 
     Attributes:
-        differences: What the target said of itself before and after the measurements and now differs.
+        differences: What the target says of itself otherwise than before its settings were applied.
     """
 
     run_id: str
@@ -320,7 +320,7 @@ class Waiver:
 
     Attributes:
         number: Of the attempt in its run; None: all attempts.
-        effect: What it did here, in words; every waiver has to apply.
+        effect: What it did here, in words.
     """
 
     id: str

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a dossier says as a whole, by which rule, and what each waiver did to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reports.dossier.model import Conclusion, RequirementRow, Target, Waiver
+from reports.dossier.requirements import RequirementSet
+from reports.dossier.waivers import Waiver as Decided
+from reports.dossier.waivers import Waivers
+
+
+def conclude(targets: Sequence[Target], sets: Sequence[RequirementSet]) -> Conclusion:
+    """Return the conclusion: accepted where every requirement on every target passed on real hardware."""
+    against: list[str] = []
+    if not sets:
+        against.append(
+            "which requirements there are is not known: no run kept a file of them, none was named"
+        )
+    if not targets:
+        against.append("nothing was tested")
+    waived: list[str] = []
+    for target in targets:
+        where = f"{target.name} on {target.bench}"
+        if len(target.configurations) > 1:
+            against.append(
+                f"{where}: the runs speak of {len(target.configurations)} different configurations"
+            )
+        if not target.requirements:
+            against.append(f"{where}: no requirement")
+        elif not any(row.status == "pass" for row in target.requirements):
+            against.append(f"{where}: nothing passed on hardware")
+        for row in target.requirements:
+            words = f"{where}: {row.id}: {row_words(row)}"
+            if row.waived:
+                waived.append(f"{words}; accepted by waiver {row.waived}")
+            elif row.status != "pass":
+                against.append(words)
+            for result in row.results:
+                if result.contradicted:
+                    against.append(
+                        f"{where}: {row.id}: passed first; a later attempt failed and is not waived"
+                    )
+                waived += [
+                    f"{where}: {row.id}: attempt {attempt.number} set aside by {attempt.why}"
+                    for attempt in result.attempts
+                    if attempt.role == "waived"
+                ]
+    against = list(dict.fromkeys(against))
+    if against:
+        return Conclusion("not accepted", tuple(against))
+    return Conclusion("accepted with waivers" if waived else "accepted", tuple(dict.fromkeys(waived)))
+
+
+def row_words(row: RequirementRow) -> str:
+    """Return a row's status, and why it is no pass."""
+    if row.missing and row.status == "untested":
+        return f"untested: {', '.join(row.missing)}"
+    reason = next(
+        (result.reason for result in row.results if result.status == row.status and result.reason), ""
+    )
+    return f"{row.status}: {reason}" if reason else row.status
+
+
+def effects(waivers: Waivers, targets: Sequence[Target]) -> tuple[Waiver, ...]:
+    """Return the waivers, each with what it did."""
+    return tuple(
+        Waiver(
+            id=each.id,
+            requirement=each.requirement,
+            run=each.run,
+            attempt=each.attempt,
+            reason=each.reason,
+            approver=each.approver,
+            date=each.date.isoformat(),
+            expires=each.expires.isoformat() if each.expires else None,
+            effect=_effect(each, targets),
+        )
+        for each in waivers.all
+    )
+
+
+def _effect(waiver: Decided, targets: Sequence[Target]) -> str:
+    rows = [(target, row) for target in targets for row in target.requirements]
+    if waiver.concedes:
+        said = [
+            f"accepted on {target.name} on {target.bench} although {row.status}"
+            if row.waived == waiver.id
+            else f"no effect on {target.name} on {target.bench}: {row.status}"
+            for target, row in rows
+            if row.id == waiver.requirement
+        ]
+        return "; ".join(said)
+    aside = sum(
+        attempt.why == f"waiver {waiver.id}"
+        for _target, row in rows
+        for result in row.results
+        for attempt in result.attempts
+    )
+    return f"{aside} attempt{'' if aside == 1 else 's'} set aside" if aside else "no effect: no such attempt"
+
+
+RULE = """\
+Each value carries an expanded uncertainty U: the sum of its hard bounds, and twice the root of the sum of its
+squared standard deviations (coverage factor 2; JCGM 100:2008, 6.2).
+
+Guard band U: a value passes at or inside its limit narrowed by U, with enough samples and no more loss than
+allowed. It fails beyond the limit by more than U, or with more loss than allowed. Between the two it is
+inconclusive. No sample: unset. Where U takes up the whole limit, no value could pass: bench not capable.
+
+Of several attempts at one thing the first valid one decides. A fail is always valid. Unset, and inconclusive
+because the value lies within U of its limit, are valid and are no pass. Inconclusive for a reason on the
+bench's side, and error, are not valid. A pass, or a value within U, is not valid where a check of the bench
+by itself did not pass in that run, an instrument was out of calibration, a file of its evidence has changed, or
+it was judged against a wider limit than the requirement's.
+
+What was measured on a simulated bench decides nothing: the requirement is untested on hardware. A requirement
+is met where everything measured for it passed and all parts of it were measured.
+
+Accepted: every requirement on every target is met, each target in one configuration, and no later valid
+attempt failed. Accepted with waivers: the same, but for what a named person has accepted or set aside. What
+is untested on hardware cannot be waived, nor can a target of which nothing passed on hardware."""
+"""The decision rule, one paragraph each."""
+
+
+def rule_text() -> tuple[str, ...]:
+    """Return the decision rule, one paragraph each, without line breaks."""
+    return tuple(" ".join(paragraph.split()) for paragraph in RULE.split("\n\n"))

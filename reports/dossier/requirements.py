@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which requirements there are: read from the files that the runs kept, or that the command line names.
+
+A run keeps every requirements file that its suites read as `evidence/requirements/NAME.toml`. The four forms
+of these files (docs/latency.md, docs/clock-sync.md, docs/timed-edges.md) are read by what they share: an id,
+a quantity, a statistic, what it is of, a limit, its source.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from reports.dossier.errors import DossierError
+from reports.mask_verdict import MASK_QUANTITIES
+from reports.record import Measurement, Number
+from reports.units import NS_PER_US, format_value
+
+KEPT = Path("evidence", "requirements")
+"""Where a run keeps the requirements files that its suites read."""
+
+_SUBJECTS = ("stream", "clock", "method")
+_LIMITS_NS = {"upper_us": NS_PER_US, "limit_ns": 1}
+LOCK_TIME = "lock_time"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Something that a requirement asks to be measured: any of some quantities, by a statistic.
+
+    Attributes:
+        name: In words, for what is missing.
+        statistic: Empty: any.
+        upper: Upper limit in the unit of the record; None: it is not in the file.
+    """
+
+    name: str
+    quantities: tuple[str, ...]
+    statistic: str
+    upper: Number | None
+
+    def covers(self, record: Measurement) -> bool:
+        """Say whether a record is a measurement of this part."""
+        return record.quantity in self.quantities and self.statistic in ("", record.statistic)
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A requirement as its file has it."""
+
+    id: str
+    text: str
+    source: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RequirementSet:
+    """A file of requirements.
+
+    Attributes:
+        path: As a reader knows it: in the run folder, or as named on the command line.
+        run_ids: Runs that kept it; empty: it was named on the command line.
+    """
+
+    path: str
+    name: str
+    schema: str
+    sha256: str
+    requirements: tuple[Requirement, ...]
+    run_ids: tuple[str, ...] = ()
+
+
+def read_set(file: Path, shown: str) -> RequirementSet:
+    """Read a requirements file.
+
+    Args:
+        file: The file.
+        shown: What a reader knows it by; stands in errors and in the dossier.
+
+    Raises:
+        DossierError: Names file, requirement and field.
+    """
+    try:
+        data = file.read_bytes()
+        document = tomllib.loads(data.decode())
+    except (OSError, ValueError) as error:
+        raise DossierError(f"{shown}: {error}") from error
+    head = document.get("requirements")
+    items: object = document.get("requirement")
+    if not isinstance(head, dict) or not isinstance(items, list) or not items:
+        raise DossierError(f"{shown}: need a table [requirements] and at least one [[requirement]]")
+    texts = {
+        key: _text(cast("dict[str, object]", head), key, f"{shown}: requirements")
+        for key in ("schema", "name")
+    }
+    found = tuple(
+        _requirement(item, f"{shown}: requirement[{number}]")
+        for number, item in enumerate(cast("list[object]", items), start=1)
+    )
+    ids = [requirement.id for requirement in found]
+    twice = sorted({each for each in ids if ids.count(each) > 1})
+    if twice:
+        raise DossierError(f"{shown}: requirement.id: {twice[0]!r} stands twice")
+    return RequirementSet(shown, texts["name"], texts["schema"], hashlib.sha256(data).hexdigest(), found)
+
+
+def _requirement(item: object, where: str) -> Requirement:
+    if not isinstance(item, dict):
+        raise DossierError(f"{where}: must be a table")
+    table = cast("dict[str, object]", item)
+    texts = {key: _text(table, key, where) for key in ("id", "quantity", "statistic", "source")}
+    subject = next((f"{key} {table[key]}" for key in _SUBJECTS if table.get(key)), "")
+    upper = next(
+        (_whole(table, key, where) * factor for key, factor in _LIMITS_NS.items() if key in table), None
+    )
+    parts = [
+        Part(f"{texts['quantity']} {texts['statistic']}", (texts["quantity"],), texts["statistic"], upper)
+    ]
+    words = f"{texts['quantity']} {texts['statistic']} of {subject or 'the target'}"
+    words += f": at most {format_value(upper, 'ns')}" if upper is not None else ""
+    if "allowed_lost" in table:
+        words += f", at most {_whole(table, 'allowed_lost', where)} lost"
+    if "lost_percent_max" in table:
+        words += f", at most {table['lost_percent_max']:g} % lost"
+    if "lock_within_s" in table:
+        lock_s = _whole(table, "lock_within_s", where)
+        parts.append(Part(LOCK_TIME, (LOCK_TIME,), "", lock_s))
+        words += f", locked within {lock_s} s"
+    if table.get("mask"):
+        parts.append(Part(f"mask {table['mask']}", tuple(MASK_QUANTITIES), "", None))
+        words += f", mask {table['mask']}"
+    return Requirement(texts["id"], words, texts["source"], tuple(parts))
+
+
+def _text(table: dict[str, object], key: str, where: str) -> str:
+    value = table.get(key)
+    if not isinstance(value, str) or not value:
+        raise DossierError(f"{where}.{key}: must be a text that is not empty")
+    return value
+
+
+def _whole(table: dict[str, object], key: str, where: str) -> int:
+    value = table.get(key)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise DossierError(f"{where}.{key}: must be a whole number, found {value!r}")
+    return value
+
+
+def sets_of_run(folder: Path, run_id: str) -> list[RequirementSet]:
+    """Return the requirements files that a run kept, by name."""
+    found = [read_set(file, (KEPT / file.name).as_posix()) for file in sorted((folder / KEPT).glob("*.toml"))]
+    return [RequirementSet(s.path, s.name, s.schema, s.sha256, s.requirements, (run_id,)) for s in found]
+
+
+def merged(sets: Iterable[RequirementSet]) -> list[RequirementSet]:
+    """Return files of equal bytes and path as one, with all runs that kept it."""
+    by_content: dict[tuple[str, str], RequirementSet] = {}
+    for each in sets:
+        key = (each.path, each.sha256)
+        known = by_content.get(key)
+        runs = (*known.run_ids, *each.run_ids) if known else each.run_ids
+        by_content[key] = RequirementSet(
+            each.path, each.name, each.schema, each.sha256, each.requirements, runs
+        )
+    return list(by_content.values())
+
+
+def requirements_for(
+    sets: Sequence[RequirementSet], run_ids: Iterable[str]
+) -> list[tuple[RequirementSet, Requirement]]:
+    """Return the requirements on a target that some runs measured, in the order of the files.
+
+    A file of the command line goes before what a run kept.
+
+    Raises:
+        DossierError: Two files ask different things by one id, and the command line does not decide.
+    """
+    runs = set(run_ids)
+    asked = [each for each in sets if not each.run_ids]
+    kept = [each for each in sets if runs & set(each.run_ids)]
+    chosen: dict[str, tuple[RequirementSet, Requirement]] = {}
+    for each in (*asked, *kept):
+        for requirement in each.requirements:
+            known = chosen.setdefault(requirement.id, (each, requirement))
+            if known[1] == requirement or (not known[0].run_ids and each.run_ids):
+                continue
+            raise DossierError(
+                f"requirement {requirement.id}: {_origin(known[0])} and {_origin(each)} differ;"
+                " name the file that holds with --requirements"
+            )
+    return list(chosen.values())
+
+
+def _origin(found: RequirementSet) -> str:
+    return f"{found.path} of run {found.run_ids[0]}" if found.run_ids else found.path

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runs that a dossier rests on: read whole, and refused where they cannot be relied on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from reports.dossier.attempts import Candidate
+from reports.dossier.distribution import Distributions
+from reports.dossier.environment import ReadBack
+from reports.dossier.errors import CHANGED, INTERRUPTED, DossierError
+from reports.dossier.instruments import doubts_by, instruments_of
+from reports.dossier.model import Attempt, Distribution, Instrument
+from reports.dossier.requirements import Part, RequirementSet, sets_of_run
+from reports.dossier.traceability import limit_doubt
+from reports.integrity import SUMS, changed_files, read_sums, sha256_file
+from reports.manifest import Manifest
+from reports.record import Measurement
+from reports.run_folder import MEASUREMENTS, RunFolder
+from reports.tally import INSTRUMENT_CHECKS, effective, key_of
+
+
+@dataclass(frozen=True)
+class Source:
+    """A run folder that came to its end and has not changed since.
+
+    Attributes:
+        sums: Hash of each file, by its path.
+        distributions: What its evidence says of records' samples.
+    """
+
+    path: Path
+    manifest: Manifest
+    records: tuple[Measurement, ...]
+    sums: dict[str, str]
+    sums_sha256: str
+    instruments: tuple[Instrument, ...] | None
+    requirement_sets: tuple[RequirementSet, ...]
+    distributions: Distributions
+
+    @property
+    def run_id(self) -> str:
+        """Return the id of the run."""
+        return self.manifest.run_id
+
+    @property
+    def simulated(self) -> bool:
+        """Say whether the run says of itself that its bench is simulated."""
+        return self.manifest.simulated is True
+
+    @property
+    def bad_checks(self) -> list[str]:
+        """Return the bench's checks of itself that did not pass, in words."""
+        checks = effective(record for record in self.records if record.quantity in INSTRUMENT_CHECKS)
+        return [
+            f"check {record.requirement} of the bench: {record.outcome}: {record.reason}".removesuffix(": ")
+            for record in checks
+            if record.outcome != "pass"
+        ]
+
+    def targets(self) -> list[tuple[str, str]]:
+        """Return bench and name of each target that the run has facts or records of."""
+        named = [(record.subject.bench, record.subject.target) for record in self.records]
+        named += [(self.manifest.bench, name) for name in self.manifest.target]
+        return list(dict.fromkeys(named))
+
+    def candidates(self, bench: str, target: str, parts: dict[str, tuple[Part, ...]]) -> list[Candidate]:
+        """Return the records of one target as attempts.
+
+        Args:
+            bench: Its bench.
+            target: Its name.
+            parts: What each requirement asks for, by its id.
+        """
+        bad_checks = self.bad_checks
+        numbers: Counter[tuple[object, ...]] = Counter()
+        found: list[Candidate] = []
+        for record in self.records:
+            if (record.subject.bench, record.subject.target) != (bench, target):
+                continue
+            numbers[key_of(record)] += 1
+            doubts = [] if record.quantity in INSTRUMENT_CHECKS else list(bad_checks)
+            doubts += doubts_by(self.instruments, record)
+            doubts += [
+                f"{each.path} is not what it was judged from"
+                for each in record.evidence
+                if self.sums.get(each.path) != each.sha256
+            ]
+            limit = limit_doubt(record, parts.get(record.requirement, ()))
+            doubts += [limit] if limit else []
+            simulated = record.simulated or self.simulated
+            found.append(Candidate(self.run_id, numbers[key_of(record)], record, simulated, tuple(doubts)))
+        return found
+
+
+def read_source(path: Path) -> Source:
+    """Read a run folder.
+
+    Raises:
+        DossierError: The run did not come to its end, or bytes are not those that were finalised.
+        RunFolderError: The folder is no run folder, or a file of it cannot be read.
+    """
+    run = RunFolder.open(path)
+    if run.manifest.end_utc is None:
+        raise DossierError(f"{path}: the run did not come to its end: no dossier", INTERRUPTED)
+    if not run.finalised:
+        raise DossierError(f"{path}: {SUMS} is missing: the run was not finalised: no dossier", INTERRUPTED)
+    changed = changed_files(run.path)
+    if changed:
+        more = f" ({len(changed)} files in all)" if len(changed) > 1 else ""
+        raise DossierError(f"{path}: {changed[0]}{more} since the run was finalised: no dossier", CHANGED)
+    records = run.records()
+    if records.torn is not None:
+        raise DossierError(f"{path}: the last line of {MEASUREMENTS} is torn: no dossier", INTERRUPTED)
+    return Source(
+        path=run.path,
+        manifest=run.manifest,
+        records=records.measurements,
+        sums=read_sums(run.path),
+        sums_sha256=sha256_file(run.path / SUMS),
+        instruments=instruments_of(run.manifest),
+        requirement_sets=tuple(sets_of_run(run.path, run.run_id)),
+        distributions=Distributions(run.path),
+    )
+
+
+def read_sources(paths: Iterable[Path]) -> list[Source]:
+    """Read run folders and return them by the time of their start; raises as `read_source` does."""
+    found = sorted(
+        (read_source(path) for path in paths), key=lambda each: (each.manifest.start_utc, each.run_id)
+    )
+    if not found:
+        raise DossierError("no run: name at least one run folder")
+    for one, other in pairwise(found):
+        if one.run_id == other.run_id:
+            raise DossierError(f"{one.path} and {other.path} are the same run {one.run_id}: name it once")
+    return found
+
+
+def distribution_in(sources: Iterable[Source], attempt: Attempt) -> Distribution | None:
+    """Return what the evidence of an attempt says of its samples, from the run that it is of."""
+    return next(
+        (each.distributions.of(attempt.record) for each in sources if each.run_id == attempt.run_id), None
+    )
+
+
+def read_backs(sources: Iterable[Source], bench: str, target: str) -> list[ReadBack]:
+    """Return the facts of a target in each run that has them."""
+    return [
+        ReadBack(source.run_id, source.manifest.target[target])
+        for source in sources
+        if source.manifest.bench == bench and target in source.manifest.target
+    ]

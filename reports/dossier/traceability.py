@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From requirement to test, measurement, limit and verdict: the matrix of one target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from reports.dossier.attempts import Candidate, decide
+from reports.dossier.model import Attempt, Distribution, RequirementRow, Result, Status
+from reports.dossier.requirements import Part, Requirement, RequirementSet
+from reports.dossier.waivers import Waivers
+from reports.record import Limit, Measurement
+from reports.tally import key_of
+
+GRAVITY: tuple[Status, ...] = ("fail", "inconclusive", "untested on hardware", "untested", "pass")
+"""Statuses, the gravest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """Everything that a target's runs measured.
+
+    Attributes:
+        candidates: Its records, by time.
+        distribution_of: What the evidence of an attempt says of its samples.
+    """
+
+    candidates: Sequence[Candidate]
+    waivers: Waivers
+    distribution_of: Callable[[Attempt], Distribution | None]
+
+    def results(self, chosen: Callable[[Measurement], bool]) -> tuple[Result, ...]:
+        """Return what came of each thing that chosen records measured, in the order of first attempts."""
+        things: dict[tuple[object, ...], list[Candidate]] = {}
+        for each in self.candidates:
+            if chosen(each.record):
+                things.setdefault(key_of(each.record), []).append(each)
+        return tuple(self._result(same) for same in things.values())
+
+    def _result(self, same: Sequence[Candidate]) -> Result:
+        decision = decide(same, self.waivers)
+        record = same[0].record
+        return Result(
+            quantity=record.quantity,
+            statistic=record.statistic,
+            subject=subject_words(record),
+            conditions=condition_words(record),
+            status=decision.status,
+            reason=decision.reason,
+            shown=decision.shown,
+            contradicted=decision.contradicted,
+            distribution=self.distribution_of(decision.attempts[decision.shown - 1]),
+            attempts=decision.attempts,
+        )
+
+
+def subject_words(record: Measurement) -> str:
+    """Return what was measured, in words; empty where it is the target as such."""
+    s = record.subject
+    named = (("stream", s.stream), ("stack", s.stack), ("clock", s.clock), ("method", s.method))
+    return ", ".join(f"{name} {value}" for name, value in named if value is not None)
+
+
+def condition_words(record: Measurement) -> str:
+    """Return under what it was measured, in words."""
+    c = record.conditions
+    words = [f"profile {c.profile}"]
+    words += [f"phase {c.phase}"] if c.phase else []
+    words += [f"load {c.load}"] if c.load != "idle" else []
+    words += [f"impairment {c.impairment}"] if c.impairment != "none" else []
+    return ", ".join(words)
+
+
+def matrix(
+    asked: Iterable[tuple[RequirementSet, Requirement]], tried: Tried, checks: frozenset[str]
+) -> tuple[RequirementRow, ...]:
+    """Return the rows of a target: the requirements of the files in their order, then those of records alone.
+
+    Args:
+        asked: What the files ask for, each with its file.
+        tried: What was measured.
+        checks: Quantities by which the bench checks itself: no requirements on the target.
+    """
+    rows: list[RequirementRow] = []
+    for file, requirement in asked:
+        results = tried.results(
+            lambda record, wanted=requirement.id: (
+                record.requirement == wanted and record.quantity not in checks
+            )
+        )
+        rows.append(_row(requirement, file.path, results, tried.waivers))
+    known = {row.id for row in rows}
+    judged = [each.record for each in tried.candidates if each.record.quantity not in checks]
+    for name in dict.fromkeys(record.requirement for record in judged if record.requirement not in known):
+        results = tried.results(lambda record, wanted=name: record.requirement == wanted)
+        limit = results[0].attempts[0].record.limit
+        rows.append(_row(Requirement(name, "", limit.source, ()), "", results, tried.waivers))
+    return tuple(rows)
+
+
+def _row(
+    requirement: Requirement, file: str, results: tuple[Result, ...], waivers: Waivers
+) -> RequirementRow:
+    records = [attempt.record for result in results for attempt in result.attempts]
+    missing = tuple(
+        part.name for part in requirement.parts if not any(part.covers(record) for record in records)
+    )
+    found = {result.status for result in results}
+    if missing or not results:
+        found.add("untested")
+    status: Status = next(each for each in GRAVITY if each in found)
+    waiver = waivers.conceding(requirement.id)
+    return RequirementRow(
+        id=requirement.id,
+        text=requirement.text,
+        source=requirement.source,
+        file=file,
+        status=status,
+        missing=missing,
+        waived=waiver.id if waiver is not None and status not in ("pass", "untested on hardware") else "",
+        tests=tuple(dict.fromkeys(record.test for record in records)),
+        results=results,
+    )
+
+
+def limit_doubt(record: Measurement, parts: Iterable[Part]) -> str:
+    """Return why a record was not judged against the requirement; empty: it was, as far as the file says."""
+    for part in parts:
+        if part.covers(record) and part.upper is not None and not _within(record.limit, part.upper):
+            return f"judged against {record.limit.upper} {record.unit}, the requirement is {part.upper}"
+    return ""
+
+
+def _within(limit: Limit, upper: float) -> bool:
+    return limit.upper is not None and limit.upper <= upper
