@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import pkgutil
 import threading
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 from hw.errors import BenchError
@@ -45,6 +47,18 @@ def register_resource(resource: C) -> C:
     """Make a resource known to bench files by the name of its class."""
     _labgrid.target_factory.reg_resource(resource)
     return resource
+
+
+def register_all() -> None:
+    """Import every module of this package, which makes its drivers and resources known to bench files."""
+    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
+        import_module(f"{__package__}.{module.name}")
+
+
+def resource_class(name: str) -> type | None:
+    """Return the class of a resource by the name that bench files use, or None where there is none."""
+    found: type | None = _labgrid.target_factory.resources.get(name)
+    return found
 
 
 def check_active(method: Callable[P, R]) -> Callable[P, R]:

@@ -13,12 +13,18 @@ from labgrid.driver.common import Driver
 from labgrid.protocol import PowerProtocol
 from labgrid.resource.common import Resource
 
-from hw.drivers.labgrid_api import check_active, register_driver, register_resource, target_name
+from hw.drivers.labgrid_api import (
+    check_active,
+    register_driver,
+    register_resource,
+    resource_class,
+    target_name,
+)
 from hw.errors import BenchError
 from hw.virtual import accel, image
 from hw.virtual.guest_config import GuestBridge, GuestClock, GuestConfig, GuestInterface, write_run_config
-from hw.virtual.image_recipe import HOST_ARCHITECTURE
-from hw.virtual.qemu import MACHINE_TYPES, GuestCard, GuestMachine, QemuGuest, ThreadPlacement
+from hw.virtual.image_recipe import DEFAULT_KIND, RECIPES
+from hw.virtual.qemu import GuestCard, GuestMachine, QemuGuest, ThreadPlacement
 
 PAGE_FILE = "timecard.page"
 READY = "benchwright: ready"
@@ -42,7 +48,7 @@ class VirtualGuest(Resource):
     """A guest under QEMU; attributes are described in docs/bench-files.md.
 
     Args:
-        architecture: Of its processor, by Debian's name: `amd64`, or `armhf`, which is always emulated.
+        image: Folder below `targets/` with the recipe of its image, and of the machine that it runs on.
         role: `target`, `producer` or `impair`: which kernel, and how its test interfaces are connected.
         namespace: Namespace of the switch (filled in by the bench).
         folder: Folder for the run's keys, initrd, console log and control socket (filled in by the bench).
@@ -52,9 +58,7 @@ class VirtualGuest(Resource):
 
     cpus: int = attr.ib(default=1, validator=_INT)
     memory_mb: int = attr.ib(default=384, validator=_INT)
-    architecture: str = attr.ib(
-        default=HOST_ARCHITECTURE, validator=attr.validators.in_(tuple(MACHINE_TYPES))
-    )
+    image: str = attr.ib(default=DEFAULT_KIND, validator=attr.validators.in_(tuple(RECIPES)))
     role: str = attr.ib(default="target", validator=attr.validators.in_(("target", "producer", "impair")))
     test_address: str = attr.ib(default="", validator=_STR)
     control_address: str = attr.ib(default="", validator=_STR)
@@ -149,13 +153,13 @@ class VirtualGuestDriver(Driver, PowerProtocol):
 
     def _machine(self, folder: Path) -> GuestMachine:
         guest = self._guest
-        images = image.build_or_get(guest.role, architecture=guest.architecture)
+        images = image.build_or_get(guest.role, kind=guest.image)
         cards = [GuestCard(tap, _mac(tap)) for tap, _bridge in guest.taps()]
         initrd = write_run_config(folder / "initrd", images.initrd, self._config(folder, cards))
         return GuestMachine(
             name=target_name(self),
             namespace=guest.namespace,
-            accelerator=accel.probe(architecture=guest.architecture),
+            accelerator=accel.probe(kind=guest.image),
             cpus=guest.cpus,
             memory_mb=guest.memory_mb,
             kernel=images.kernel,
@@ -167,7 +171,7 @@ class VirtualGuestDriver(Driver, PowerProtocol):
             main_loop_threads=ThreadPlacement(guest.main_loop_priority, tuple(guest.main_loop_cpus)),
             page=folder / PAGE_FILE,
             ptp_card=guest.ptp_card,
-            architecture=guest.architecture,
+            emulated=images.machine,
         )
 
     def _config(self, folder: Path, cards: list[GuestCard]) -> GuestConfig:
@@ -193,6 +197,15 @@ class VirtualGuestDriver(Driver, PowerProtocol):
             bridges=bridges,
             clock=GuestClock(step_ns=guest.clock_offset_ms * 1_000_000, frequency_ppb=guest.clock_rate_ppb),
         )
+
+
+def guest_attributes(resources: Any) -> dict[str, Any] | None:
+    """Return the attributes, to be added to, of a VirtualGuest or a kind of it among resources."""
+    for name, attributes in cast("dict[str, dict[str, Any]]", resources).items():
+        resource = resource_class(name)
+        if resource is not None and issubclass(resource, VirtualGuest):
+            return attributes
+    return None
 
 
 def guest_of(target: Any) -> Any:

@@ -19,7 +19,7 @@ from typing import Literal
 from hw.errors import BenchError
 from hw.virtual.image import ImageSet, build_or_get, cache_folder
 from hw.virtual.image_build import Progress
-from hw.virtual.image_recipe import HOST_ARCHITECTURE
+from hw.virtual.image_recipe import DEFAULT_KIND, recipe_of
 
 Accelerator = Literal["kvm", "tcg"]
 
@@ -47,17 +47,17 @@ class Finding:
     basis: str
 
 
-def probe(progress: Progress | None = None, architecture: str = HOST_ARCHITECTURE) -> Accelerator:
+def probe(progress: Progress | None = None, kind: str = DEFAULT_KIND) -> Accelerator:
     """Return `kvm` if a guest boots under it, else `tcg`; remembered until the host's next boot.
 
     Args:
         progress: Gets the lines of an image build, should one be needed first.
-        architecture: Of the guest's processor: another than this machine's is always emulated.
+        kind: Of the guest: another processor than this machine's is always emulated.
 
     Raises:
         BenchwrightError: There is no guest image and it cannot be built.
     """
-    return find(progress).accelerator if architecture == HOST_ARCHITECTURE else "tcg"
+    return find(progress).accelerator if "kvm" in recipe_of(kind).machine.cpu else "tcg"
 
 
 def find(progress: Progress | None = None) -> Finding:

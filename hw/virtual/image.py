@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Get the image set of a guest role, from the cache or built.
 
-By hand: `python -m hw.virtual.image [ROLE] [--architecture NAME]`.
+By hand: `python -m hw.virtual.image [ROLE] [--kind NAME]`.
 
 Images are cached by the content of all that they are made from, below
 `${BENCHWRIGHT_CACHE:-~/.cache/benchwright}/images`. They are never changed: a guest's run configuration goes
@@ -27,7 +27,8 @@ from pathlib import Path
 from hw.errors import BenchError, BenchwrightError, ConfigError
 from hw.virtual import image_build, image_recipe
 from hw.virtual.image_build import BuildTree, Progress
-from hw.virtual.image_recipe import HOST_ARCHITECTURE
+from hw.virtual.image_recipe import DEFAULT_KIND
+from hw.virtual.machine import MachineType
 
 UNUSED_MAX_S = 30 * 86_400
 _BUILD_PREFIX = ".build-"
@@ -40,7 +41,8 @@ class ImageSet:
     """What QEMU needs to start a guest of one role.
 
     Attributes:
-        architecture: Of the guest's processor, by Debian's name: `amd64` or `armhf`.
+        kind: Folder below `targets/` with its recipe.
+        machine: What it runs on.
         role: `target`, `producer` or `impair`.
         kernel: For `-kernel`.
         initrd: The image's own; `-initrd` gets the file that `guest_config.write_run_config` makes from it.
@@ -51,7 +53,8 @@ class ImageSet:
         manifest: JSON file with the versions of all packages and kernels.
     """
 
-    architecture: str
+    kind: str
+    machine: MachineType
     role: str
     kernel: Path
     initrd: Path
@@ -68,16 +71,16 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache" / "benchwright") / "images"
 
 
-def find(role: str, architecture: str = HOST_ARCHITECTURE) -> ImageSet | None:
+def find(role: str, kind: str = DEFAULT_KIND) -> ImageSet | None:
     """Return the cached image set of a role, or None where it has to be built.
 
     Raises:
-        ConfigError: There is no such role or architecture.
+        ConfigError: There is no such role or kind.
     """
-    recipe = image_recipe.recipe_of(architecture)
+    recipe = image_recipe.recipe_of(kind)
     if role not in recipe.roles:
         raise ConfigError(f"guest role: must be one of {', '.join(recipe.roles)}, found {role!r}")
-    digest = image_recipe.digest(architecture)
+    digest = image_recipe.digest(kind)
     folder = cache_folder() / digest
     manifest = folder / image_build.MANIFEST_FILE
     if not manifest.is_file():
@@ -85,7 +88,8 @@ def find(role: str, architecture: str = HOST_ARCHITECTURE) -> ImageSet | None:
     kernel = recipe.roles[role]
     releases: dict[str, str] = json.loads(manifest.read_text(encoding="utf-8"))["kernels"]
     return ImageSet(
-        architecture=architecture,
+        kind=kind,
+        machine=recipe.machine,
         role=role,
         kernel=folder / f"vmlinuz-{kernel}",
         initrd=folder / f"initrd-{kernel}",
@@ -97,9 +101,7 @@ def find(role: str, architecture: str = HOST_ARCHITECTURE) -> ImageSet | None:
     )
 
 
-def build_or_get(
-    role: str, progress: Progress | None = None, architecture: str = HOST_ARCHITECTURE
-) -> ImageSet:
+def build_or_get(role: str, progress: Progress | None = None, kind: str = DEFAULT_KIND) -> ImageSet:
     """Return the image set of a role; build it first where the cache has none (about a minute).
 
     Any number of processes may call this at once: one builds, the others wait for it.
@@ -107,20 +109,20 @@ def build_or_get(
     Args:
         role: `target`, `producer` or `impair`.
         progress: Gets one line a step; default: stderr.
-        architecture: Of the guest's processor, by Debian's name: `amd64` or `armhf`.
+        kind: Folder below `targets/` with its recipe.
 
     Raises:
-        ConfigError: There is no such role or architecture, or the recipe is wrong.
+        ConfigError: There is no such role or kind, or the recipe is wrong.
         CapabilityError: The machine lacks a program, root or an apt source.
         BenchError: A step of the build failed; names the log.
     """
     say = progress or _say_on_stderr
-    found = find(role, architecture)
+    found = find(role, kind)
     if found is None:
         cache = cache_folder()
         cache.mkdir(parents=True, exist_ok=True)
         with _build_lock(cache, say):
-            found = find(role, architecture) or _build(role, architecture, cache, say)
+            found = find(role, kind) or _build(role, kind, cache, say)
     os.utime(found.manifest)  # its time says when the set was last used
     return found
 
@@ -147,7 +149,7 @@ def prune(unused_max_s: float = UNUSED_MAX_S, progress: Progress | None = None) 
 
 def _prune_locked(cache: Path, unused_max_s: float, say: Progress) -> list[str]:
     removed: list[str] = []
-    current = {image_recipe.digest(architecture) for architecture in image_recipe.RECIPES}
+    current = {image_recipe.digest(kind) for kind in image_recipe.RECIPES}
     now_s = time.time()
     for folder in sorted(cache.iterdir()):
         manifest = folder / image_build.MANIFEST_FILE
@@ -162,14 +164,15 @@ def _prune_locked(cache: Path, unused_max_s: float, say: Progress) -> list[str]:
     return removed
 
 
-def _build(role: str, architecture: str, cache: Path, say: Progress) -> ImageSet:
+def _build(role: str, kind: str, cache: Path, say: Progress) -> ImageSet:
     """Build under the lock: in a folder of its own, moved into place as a whole."""
-    image_build.require_programs(architecture)
+    recipe = image_recipe.recipe_of(kind)
+    image_build.require_programs(recipe)
     for stale in cache.glob(f"{_BUILD_PREFIX}*"):
         shutil.rmtree(stale)  # of a build that was killed: the lock is ours
     _prune_locked(cache, UNUSED_MAX_S, say)
     start_s = time.monotonic()
-    digest = image_recipe.digest(architecture)
+    digest = image_recipe.digest(kind)
     scratch = Path(tempfile.mkdtemp(prefix=_BUILD_PREFIX, dir=cache))
     scratch.chmod(0o755)
     log = cache / _LOG_FILE
@@ -178,14 +181,14 @@ def _build(role: str, architecture: str, cache: Path, say: Progress) -> ImageSet
         tree = BuildTree(output=scratch / "output", work=scratch / "work", log=log)
         tree.output.mkdir()
         tree.work.mkdir()
-        image_build.build(image_recipe.recipe_of(architecture), tree, say)
-        if image_recipe.digest(architecture) != digest:
+        image_build.build(recipe, tree, say)
+        if image_recipe.digest(kind) != digest:
             raise BenchError("building the guest image: its recipe changed meanwhile; start again")
         tree.output.rename(cache / digest)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     say(f"guest image: ready after {time.monotonic() - start_s:.0f} s ({digest[:12]}, log {log})")
-    found = find(role, architecture)
+    found = find(role, kind)
     if found is None:
         raise BenchError(f"building the guest image: {cache / digest} has no manifest; see {log}")
     return found
@@ -210,14 +213,14 @@ def main() -> int:
     """Build or find the image set of a role and print where it is."""
     parser = argparse.ArgumentParser(prog="python -m hw.virtual.image", description=build_or_get.__doc__)
     parser.add_argument("role", nargs="?", default="target", help="target, producer or impair")
-    parser.add_argument("--architecture", default=HOST_ARCHITECTURE, help="amd64 or armhf")
+    parser.add_argument("--kind", default=DEFAULT_KIND, help=", ".join(image_recipe.RECIPES))
     parser.add_argument("--prune", action="store_true", help="only remove image sets unused for 30 days")
     arguments = parser.parse_args()
     try:
         if arguments.prune:
             prune()
             return 0
-        image = build_or_get(arguments.role, architecture=arguments.architecture)
+        image = build_or_get(arguments.role, kind=arguments.kind)
     except BenchwrightError as error:
         print(f"benchwright: {error}", file=sys.stderr)
         return error.exit_code

@@ -45,8 +45,6 @@ _PROGRAMS = {
     "depmod": "kmod",
     "apt-config": "apt",
 }
-_COMPILERS = {"amd64": "gcc", "armhf": "arm-linux-gnueabihf-gcc"}
-_COMPILER_PACKAGES = {"amd64": "gcc", "armhf": "gcc-arm-linux-gnueabihf"}
 # 64 bits of time and of file sizes, which 32-bit machines have only when asked.
 _COMPILER_FLAGS = ("-std=gnu11", "-O2", "-static", "-D_TIME_BITS=64", "-D_FILE_OFFSET_BITS=64")
 _COMPILER_WARNINGS = ("-Wall", "-Wextra", "-Wshadow", "-Wvla", "-Werror")
@@ -78,16 +76,16 @@ class BuildTree:
         return self.work / "packages"
 
 
-def require_programs(architecture: str) -> None:
+def require_programs(recipe: Recipe) -> None:
     """Check that this machine can build.
 
     Args:
-        architecture: Debian's name of what the guests' processor is.
+        recipe: What it is to build.
 
     Raises:
         CapabilityError: A program or the right is missing; says which and how to get it.
     """
-    programs = {**_PROGRAMS, _COMPILERS[architecture]: _COMPILER_PACKAGES[architecture]}
+    programs = {**_PROGRAMS, recipe.machine.compiler: recipe.machine.compiler_package}
     missing = sorted(package for program, package in programs.items() if shutil.which(program) is None)
     if missing:
         raise CapabilityError(f"building the guest images needs the Debian packages {', '.join(missing)}")
@@ -181,7 +179,7 @@ def _compile_tools(recipe: Recipe, tree: BuildTree) -> None:
     for name, sources in PROGRAMS.items():
         target = folder if name == "bw-init" else tree.root / "usr" / "sbin"
         own = [str(SOURCE_FOLDER / source) for source in sources]
-        argv = [_COMPILERS[recipe.architecture], *_COMPILER_FLAGS, *_COMPILER_WARNINGS, f"-I{SHARED_FOLDER}"]
+        argv = [recipe.machine.compiler, *_COMPILER_FLAGS, *_COMPILER_WARNINGS, f"-I{SHARED_FOLDER}"]
         argv += ["-o", str(target / name), *own, *(shared if len(own) > 1 else ()), "-lm"]
         _run(tree, argv)
     for name in ("poweroff", "reboot", "halt"):

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the recipes of images, one an architecture: what the guests of a virtual bench are made from."""
+"""Read the recipes of images, one a kind of target: what the guests of a virtual bench are made from, and on.
+
+A kind brings its own: a folder below `targets/` with `image/recipe.toml`.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from typing import cast
 
 from hw.errors import ConfigError
 from hw.fields import Fields
+from hw.virtual.machine import MachineType, read_machine
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCRIPT_FOLDER = REPOSITORY / "targets" / "linux-rt" / "image"
@@ -19,10 +23,12 @@ SOURCE_FOLDER = REPOSITORY / "targets" / "linux-rt" / "src"
 SHARED_FOLDER = REPOSITORY / "traffic-gen"
 RECIPE_FILE = "recipe.toml"
 RECIPES = {
-    "amd64": SCRIPT_FOLDER / RECIPE_FILE,
-    "armhf": REPOSITORY / "targets" / "embedded" / "image" / RECIPE_FILE,
+    path.parent.parent.name: path for path in sorted((REPOSITORY / "targets").glob(f"*/image/{RECIPE_FILE}"))
 }
-"""Architecture, by Debian's name, → recipe."""
+"""Kind, which is the name of a folder below `targets/`, → recipe."""
+DEFAULT_KIND = "linux-rt"
+ARCHITECTURES = ("amd64", "arm64", "armel", "armhf", "i386")
+"""Debian's names of the processors that it is released for and QEMU can be."""
 HOST_ARCHITECTURE = "amd64"
 """What images are built on, and what packages can be installed for; those of others are unpacked only."""
 _TABLES_WITH_LISTS = {
@@ -47,6 +53,7 @@ _BUILDER_FILES = (
     "image_recipe.py",
     "image_unpacked.py",
     "kernel_modules.py",
+    "machine.py",
 )
 
 
@@ -71,6 +78,7 @@ class Recipe:
 
     Attributes:
         architecture: Debian's name of what the guests' processor is.
+        machine: What they run on, and what programs are compiled by for it.
         suite: Debian's code name of the root.
         updates: Whether the suite's updates and security updates go in.
         packages: Packages of the root, without recommended ones; all of them where they are only unpacked.
@@ -87,6 +95,7 @@ class Recipe:
     """
 
     architecture: str
+    machine: MachineType
     suite: str
     updates: bool
     packages: tuple[str, ...]
@@ -112,15 +121,15 @@ class Recipe:
         return tuple(sorted({k.suite for k in self.kernels.values()} - {self.suite}))
 
 
-def recipe_of(architecture: str) -> Recipe:
-    """Read the recipe of an architecture.
+def recipe_of(kind: str) -> Recipe:
+    """Read the recipe of a kind of target.
 
     Raises:
         ConfigError: There is none, or it is wrong.
     """
-    if architecture not in RECIPES:
-        raise ConfigError(f"guest architecture: must be one of {', '.join(RECIPES)}, found {architecture!r}")
-    return read_recipe(RECIPES[architecture])
+    if kind not in RECIPES:
+        raise ConfigError(f"guest image: must be one of {', '.join(RECIPES)}, found {kind!r}")
+    return read_recipe(RECIPES[kind])
 
 
 def read_recipe(path: Path) -> Recipe:
@@ -148,7 +157,8 @@ def read_recipe(path: Path) -> Recipe:
         if not number.isdigit() or not 100 <= int(number) <= 999:
             raise ConfigError(f"{path}: root.accounts: {name}: must be a number in 100..999, found {number}")
     recipe = Recipe(
-        architecture=root.text("architecture", choices=tuple(RECIPES)),
+        architecture=root.text("architecture", choices=ARCHITECTURES),
+        machine=read_machine(_child(top, "machine"), path),
         suite=root.text("suite"),
         updates=root.boolean("updates"),
         packages=_texts(data, path, "root", "packages"),
@@ -168,9 +178,9 @@ def read_recipe(path: Path) -> Recipe:
     return recipe
 
 
-def digest(architecture: str = HOST_ARCHITECTURE) -> str:
+def digest(kind: str = DEFAULT_KIND) -> str:
     """Return the SHA-256 (hex) of all that an image is made from: recipe, scripts, C sources, builder."""
-    files = [RECIPES[architecture]]
+    files = [RECIPES[kind]]
     for folder in (SCRIPT_FOLDER, SOURCE_FOLDER):
         files += [p for p in sorted(folder.iterdir()) if p.is_file() and p.name != RECIPE_FILE]
     shared = [SHARED_FOLDER / source for source in SHARED_SOURCES]

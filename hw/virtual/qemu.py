@@ -20,36 +20,12 @@ from typing import Any
 
 from hw.drivers.local import tail
 from hw.errors import BenchError, CapabilityError
+from hw.virtual.machine import ACCELERATOR, MachineType
 
 PAGE_BYTES = 32768
 """Of what guest and host share: the timecard's page, then the edge device (traffic-gen/edge/registers.h)."""
 KILLED_DEADLINE_S = 30.0
 """The kernel may need long to free gigabytes of locked memory."""
-ACCELERATOR = {"kvm": "kvm", "tcg": "tcg,thread=multi"}
-
-
-@dataclass(frozen=True)
-class MachineType:
-    """What QEMU emulates for an architecture.
-
-    Attributes:
-        program: Of QEMU.
-        board: For `-M`.
-        cpu: For `-cpu`, by accelerator; an accelerator that is not named is not possible.
-    """
-
-    program: str
-    board: str
-    cpu: Mapping[str, str]
-
-
-MACHINE_TYPES = {
-    # Emulating a small CPU costs two thirds of emulating the largest (`max`); the guest's code is as fast.
-    "amd64": MachineType("qemu-system-x86_64", "q35", {"kvm": "host", "tcg": "Nehalem,+rdtscp,+invtsc"}),
-    # Without highmem=off its PCI lies where a kernel without LPAE, Debian's armmp, does not see it.
-    "armhf": MachineType("qemu-system-arm", "virt,highmem=off", {"tcg": "cortex-a15"}),
-}
-"""Architecture, by Debian's name, → machine."""
 
 
 @dataclass(frozen=True)
@@ -86,9 +62,13 @@ class GuestMachine:
     main_loop_threads: ThreadPlacement
     page: Path
     """File of the page that guest and host share: the guest's virtual timecard."""
+    emulated: MachineType
     ptp_card: bool = False
     """Whether the guest has a card with a PTP hardware clock, connected to nothing."""
-    architecture: str = "amd64"
+    serial: Path | None = None
+    """Socket that somebody listens on, for its serial port; None: a file gets what it says there."""
+    disk_writable: bool = False
+    """Whether the guest may write to the file of its root, which then is its own."""
     extra_arguments: tuple[str, ...] = field(default=())
 
 
@@ -99,7 +79,11 @@ def command_line(machine: GuestMachine, folder: Path) -> list[str]:
         machine: The guest.
         folder: Where the console log and the control socket go.
     """
-    emulated = MACHINE_TYPES[machine.architecture]
+    emulated = machine.emulated
+    protected = "off" if machine.disk_writable else "on"
+    serial = ["-serial", f"file:{folder / 'console.log'}"]
+    if machine.serial is not None:
+        serial = ["-chardev", f"socket,id=serial,path={machine.serial}", "-serial", "chardev:serial"]
     argv = [
         *("ip", "netns", "exec", machine.namespace, emulated.program),
         *("-name", f"{machine.name},debug-threads=on", "-nodefaults", "-no-user-config", "-display", "none"),
@@ -117,9 +101,10 @@ def command_line(machine: GuestMachine, folder: Path) -> list[str]:
             "-append",
             machine.kernel_arguments,
         ),
-        *("-drive", f"file={machine.root},format=raw,if=none,id=root,readonly=on,file.locking=off"),
+        *("-drive", f"file={machine.root},format=raw,if=none,id=root,readonly={protected},file.locking=off"),
         *("-device", "virtio-blk-pci,drive=root"),
-        *("-serial", f"file:{folder / 'console.log'}", "-monitor", "none"),
+        *serial,
+        *("-monitor", "none"),
         *("-qmp", f"unix:{folder / 'qmp.sock'},server=on,wait=off"),
         *("-rtc", "base=utc,clock=host", "-no-reboot", "-device", "virtio-rng-pci"),
     ]
@@ -150,12 +135,13 @@ class QemuGuest:
             CapabilityError: QEMU is not installed.
             BenchError: QEMU ended at once; the text quotes its message.
         """
-        program = MACHINE_TYPES[machine.architecture].program
+        program = machine.emulated.program
         if shutil.which(program) is None:
             raise CapabilityError(f"{program} is missing: run `make setup`")
         folder.mkdir(parents=True, exist_ok=True)
-        for name in ("qmp.sock", "console.log"):
-            (folder / name).unlink(missing_ok=True)
+        (folder / "qmp.sock").unlink(missing_ok=True)
+        if machine.serial is None:
+            (folder / "console.log").unlink(missing_ok=True)
         machine.page.write_bytes(bytes(PAGE_BYTES))
         with (folder / "qemu.err").open("wb") as errors:
             process = subprocess.Popen(
@@ -250,10 +236,15 @@ class QemuGuest:
                 raise BenchError(f"guest {self.machine.name} {state}; its console says: {tail(log)}")
             time.sleep(0.05)
 
-    def power_off(self, timeout_s: float = 5.0) -> None:
-        """Cut the power: QEMU ends without asking the guest, whose disk is read-only."""
+    def power_off(self, timeout_s: float = 5.0, at_once: bool = False) -> None:
+        """Cut the power: QEMU ends without asking the guest.
+
+        Args:
+            timeout_s: Time that QEMU gets to end by itself.
+            at_once: Do not let it end anything either: what it holds back of a disk is lost.
+        """
         if self.running:
-            self._process.terminate()
+            (self._process.kill if at_once else self._process.terminate)()
         try:
             self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:

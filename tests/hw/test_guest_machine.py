@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What QEMU is told about a guest, by its architecture."""
+"""What QEMU is told about a guest, by the kind of its image."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from hw.virtual.image_recipe import recipe_of
 from hw.virtual.qemu import GuestCard, GuestMachine, ThreadPlacement, command_line
 
 PLACEMENT = ThreadPlacement()
 
 
-def machine(architecture: str, accelerator: str) -> GuestMachine:
+def machine(kind: str, accelerator: str, serial: Path | None = None) -> GuestMachine:
     """Return a small guest."""
     return GuestMachine(
         name="g",
@@ -28,22 +29,22 @@ def machine(architecture: str, accelerator: str) -> GuestMachine:
         vcpu_threads=PLACEMENT,
         main_loop_threads=PLACEMENT,
         page=Path("page"),
-        architecture=architecture,
+        emulated=recipe_of(kind).machine,
+        serial=serial,
+        disk_writable=serial is not None,
     )
 
 
 @pytest.mark.parametrize(
-    ("architecture", "accelerator", "program", "board", "cpu"),
+    ("kind", "accelerator", "program", "board", "cpu"),
     [
-        ("amd64", "kvm", "qemu-system-x86_64", "q35", "host"),
-        ("amd64", "tcg", "qemu-system-x86_64", "q35", "Nehalem,+rdtscp,+invtsc"),
-        ("armhf", "tcg", "qemu-system-arm", "virt,highmem=off", "cortex-a15"),
+        ("linux-rt", "kvm", "qemu-system-x86_64", "q35", "host"),
+        ("linux-rt", "tcg", "qemu-system-x86_64", "q35", "Nehalem,+rdtscp,+invtsc"),
+        ("embedded", "tcg", "qemu-system-arm", "virt,highmem=off", "cortex-a15"),
     ],
 )
-def test_machine_follows_the_architecture(
-    architecture: str, accelerator: str, program: str, board: str, cpu: str
-) -> None:
-    argv = command_line(machine(architecture, accelerator), Path("run"))
+def test_machine_follows_the_kind(kind: str, accelerator: str, program: str, board: str, cpu: str) -> None:
+    argv = command_line(machine(kind, accelerator), Path("run"))
     assert argv[:5] == ["ip", "netns", "exec", "n", program]
     assert argv[argv.index("-M") + 1] == board
     assert argv[argv.index("-cpu") + 1] == cpu
@@ -53,4 +54,18 @@ def test_machine_follows_the_architecture(
 
 def test_another_processor_is_never_run_by_this_one() -> None:
     with pytest.raises(KeyError):
-        command_line(machine("armhf", "kvm"), Path("run"))
+        command_line(machine("embedded", "kvm"), Path("run"))
+
+
+def test_serial_port_of_a_board_is_a_socket_that_somebody_listens_on() -> None:
+    argv = command_line(machine("embedded", "tcg", Path("run/serial.sock")), Path("run"))
+    assert argv[argv.index("-chardev") + 1] == "socket,id=serial,path=run/serial.sock"
+    assert argv[argv.index("-serial") + 1] == "chardev:serial"
+    drive = argv[argv.index("-drive") + 1].split(",")
+    assert "readonly=off" in drive
+
+
+def test_guests_share_a_root_that_they_cannot_write() -> None:
+    argv = command_line(machine("embedded", "tcg"), Path("run"))
+    assert argv[argv.index("-serial") + 1] == "file:run/console.log"
+    assert "readonly=on" in argv[argv.index("-drive") + 1].split(",")

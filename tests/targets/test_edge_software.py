@@ -116,9 +116,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Generator[Lab]:
     folder = tmp_path_factory.mktemp("software")
     file = folder / BENCH.name
     text = BENCH.read_text(encoding="utf-8")
-    file.write_text(
-        text.replace("architecture: armhf", "architecture: amd64, ptp_card: true"), encoding="utf-8"
-    )
+    file.write_text(text.replace("image: embedded", "image: linux-rt, ptp_card: true"), encoding="utf-8")
     scope = ListeningScope()
     with ExitStack() as stack:
         stack.callback(scope.close)

@@ -88,9 +88,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Generator[Watched]:
     folder = tmp_path_factory.mktemp("edges")
     file = folder / BENCH.name
     text = BENCH.read_text(encoding="utf-8")
-    file.write_text(
-        text.replace("architecture: armhf", "architecture: amd64, ptp_card: true"), encoding="utf-8"
-    )
+    file.write_text(text.replace("image: embedded", "image: linux-rt, ptp_card: true"), encoding="utf-8")
     scope = ListeningScope()
     with ExitStack() as stack:
         stack.callback(scope.close)

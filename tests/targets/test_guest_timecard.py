@@ -21,9 +21,9 @@ from tests.targets.emulator_clock import offset_candidates, process_of
 pytestmark = pytest.mark.simulated
 
 BENCH = Path(__file__).with_name("one_guest.yaml")
-ARCHITECTURES = ("armhf", "amd64")
+KINDS = ("embedded", "linux-rt")
 GUEST = "guest"
-UNITS = {"armhf": "ns", "amd64": "ticks"}
+UNITS = {"embedded": "ns", "linux-rt": "ticks"}
 ARM_COUNTER_HZ = 62_500_000
 """Of QEMU's generic timer for processors before ARMv8.6."""
 BOUND_MAX_NS = 1000
@@ -37,15 +37,15 @@ class Lab:
     """An open bench with its one guest on."""
 
     bench: Bench
-    architecture: str
+    kind: str
 
 
-@pytest.fixture(scope="module", params=ARCHITECTURES)
+@pytest.fixture(scope="module", params=KINDS)
 def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[Lab]:
-    """Boot a guest of each architecture in turn."""
+    """Boot a guest of each image in turn."""
     file = tmp_path_factory.mktemp("bench") / BENCH.name
     text = BENCH.read_text(encoding="utf-8")
-    file.write_text(text.replace("architecture: armhf", f"architecture: {request.param}"), encoding="utf-8")
+    file.write_text(text.replace("image: embedded", f"image: {request.param}"), encoding="utf-8")
     with open_bench(file) as bench:
         bench.power_on([GUEST])
         yield Lab(bench, request.param)
@@ -79,8 +79,8 @@ def compare(bench: Bench, *options: str) -> dict[str, Any]:
 
 def test_guest_is_a_preempt_rt_linux(lab: Lab) -> None:
     node = lab.bench.node(GUEST)
-    expected = image.build_or_get("target", architecture=lab.architecture)
-    machine = {"armhf": "armv7l", "amd64": "x86_64"}[lab.architecture]
+    expected = image.build_or_get("target", kind=lab.kind)
+    machine = {"embedded": "armv7l", "linux-rt": "x86_64"}[lab.kind]
     assert node.run(["uname", "-mr"]).stdout.split() == [expected.kernel_release, machine]
     assert node.run(["cat", "/sys/kernel/realtime"]).stdout.strip() == "1"
     addresses = node.run(["ip", "-json", "address", "show", "test0"]).stdout
@@ -89,12 +89,12 @@ def test_guest_is_a_preempt_rt_linux(lab: Lab) -> None:
 
 def test_true_error_is_within_the_bound_in_1000_trials(lab: Lab, tmp_path: Path) -> None:
     """The true offset of the counters is what QEMU itself has added to this machine's."""
-    if accel.probe(architecture=lab.architecture) != "tcg":
+    if accel.probe(kind=lab.kind) != "tcg":
         pytest.skip("under KVM the processor adds the offset of the counters: QEMU does not know it")
     with served_by_host(lab.bench, tmp_path):
         result = bw_clock(lab.bench, "card", "calibrate", "--trials", "1000", "--trial-ms", "0")
-    assert result["unit"] == UNITS[lab.architecture]
-    assert lab.architecture != "armhf" or result["counter_hz"] == ARM_COUNTER_HZ
+    assert result["unit"] == UNITS[lab.kind]
+    assert lab.kind != "embedded" or result["counter_hz"] == ARM_COUNTER_HZ
     assert len(result["trials"]) == 1000
     candidates = offset_candidates(process_of(lab.bench.folder / GUEST / "console.log"))
     truth, broken = held_against(candidates, result)

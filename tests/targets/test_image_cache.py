@@ -56,26 +56,26 @@ def test_role_gets_its_kernel(cache: Path, role: str, kernel: str) -> None:
     assert found.kernel_release == f"6.12-{kernel}"
 
 
-def test_architectures_have_images_of_their_own(cache: Path) -> None:
+def test_kinds_have_images_of_their_own(cache: Path) -> None:
     put(cache, image_recipe.digest())
-    assert image.find("target", "armhf") is None
-    folder = put(cache, image_recipe.digest("armhf"))
-    found = image.build_or_get("target", architecture="armhf")
-    assert (found.architecture, found.root.parent) == ("armhf", folder)
+    assert image.find("target", "embedded") is None
+    folder = put(cache, image_recipe.digest("embedded"))
+    found = image.build_or_get("target", kind="embedded")
+    assert (found.kind, found.root.parent) == ("embedded", folder)
     assert "ttyAMA0" in found.command_line
 
 
 def test_unknown_role_is_refused(cache: Path) -> None:
     with pytest.raises(ConfigError, match="target, producer, impair"):
         image.build_or_get("gateway")
-    with pytest.raises(ConfigError, match="amd64, armhf"):
-        image.build_or_get("target", architecture="riscv64")
+    with pytest.raises(ConfigError, match="embedded, linux-rt"):
+        image.build_or_get("target", kind="riscv64")
 
 
 def test_missing_compiler_is_named_by_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(CapabilityError, match=r"\bgcc-arm-linux-gnueabihf\b.*\bmmdebstrap\b"):
-        image_build.require_programs("armhf")
+        image_build.require_programs(image_recipe.recipe_of("embedded"))
 
 
 def test_use_makes_a_set_young(cache: Path) -> None:
@@ -88,7 +88,7 @@ def test_prune_keeps_the_current_and_the_used(cache: Path) -> None:
     current = put(cache, image_recipe.digest(), unused_s=90 * 86_400)
     used = put(cache, "used", unused_s=86_400)
     old = put(cache, "old", unused_s=90 * 86_400)
-    arm = put(cache, image_recipe.digest("armhf"), unused_s=90 * 86_400)
+    arm = put(cache, image_recipe.digest("embedded"), unused_s=90 * 86_400)
     said: list[str] = []
     assert image.prune(progress=said.append) == ["old"]
     assert (current.exists(), arm.exists(), used.exists(), old.exists()) == (True, True, True, False)
@@ -119,19 +119,19 @@ def test_digest_follows_the_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     copy.mkdir()
     for file in image_recipe.SCRIPT_FOLDER.iterdir():
         (copy / file.name).write_bytes(file.read_bytes())
-    recipes = image_recipe.RECIPES | {"amd64": copy / image_recipe.RECIPE_FILE}
+    recipes = image_recipe.RECIPES | {"linux-rt": copy / image_recipe.RECIPE_FILE}
     monkeypatch.setattr(image_recipe, "SCRIPT_FOLDER", copy)
     monkeypatch.setattr(image_recipe, "RECIPES", recipes)
     monkeypatch.setattr(image_recipe, "REPOSITORY", Path("/"))
-    before = image_recipe.digest(), image_recipe.digest("armhf")
-    assert (image_recipe.digest(), image_recipe.digest("armhf")) == before
-    with recipes["amd64"].open("a", encoding="utf-8") as recipe:
+    before = image_recipe.digest(), image_recipe.digest("embedded")
+    assert (image_recipe.digest(), image_recipe.digest("embedded")) == before
+    with recipes["linux-rt"].open("a", encoding="utf-8") as recipe:
         recipe.write("# one more line\n")
     assert image_recipe.digest() != before[0]
-    assert image_recipe.digest("armhf") == before[1]
+    assert image_recipe.digest("embedded") == before[1]
     with (copy / "boot.sh").open("a", encoding="utf-8") as script:
         script.write("# one more line\n")
-    assert image_recipe.digest("armhf") != before[1]
+    assert image_recipe.digest("embedded") != before[1]
 
 
 @pytest.mark.parametrize(
@@ -144,13 +144,15 @@ def test_digest_follows_the_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ('modules = ["virtio_blk", "squashfs", "overlay"]', "modules = []", "initramfs.modules"),
         ('suite = "bookworm"', "suite = 12", "root.suite"),
         ('architecture = "amd64"', 'architecture = "arm"', "root.architecture"),
+        ('cpu_tcg = "Nehalem,+rdtscp,+invtsc"', "", "machine.cpu_tcg: missing"),
+        ('board = "q35"', 'board = "q35"\ncpus = 2', "machine.cpus: unknown key"),
         ("updates = true", 'updates = true\naccounts = ["sshd"]', "root.accounts: must hold two words each"),
         ("updates = true", 'updates = true\naccounts = ["sshd 12"]', "a number in 100..999"),
         ("[command_line]", "[command_line", "recipe.toml"),
     ],
 )
 def test_bad_recipe_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
-    text = image_recipe.RECIPES["amd64"].read_text(encoding="utf-8")
+    text = image_recipe.RECIPES["linux-rt"].read_text(encoding="utf-8")
     assert old in text
     path = tmp_path / "recipe.toml"
     path.write_text(text.replace(old, new, 1), encoding="utf-8")

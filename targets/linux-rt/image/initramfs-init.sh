@@ -22,14 +22,16 @@ while read -r module; do
     insmod "/modules/$module" || fail "module $module"
 done </modules/order
 
+# A kernel argument `benchwright_root=/dev/…` names the disk or partition of the root on a real board.
+root=${benchwright_root:-/dev/vda}
 tries=200
-until [ -b /dev/vda ]; do
+until [ -b "$root" ]; do
     tries=$((tries - 1))
-    [ "$tries" -gt 0 ] || fail "no /dev/vda after 10 s: the root is to be the first virtio-blk disk"
+    [ "$tries" -gt 0 ] || fail "no disk $root after 10 s"
     sleep 0.05
 done
 
-mount -t squashfs -o ro /dev/vda /lower || fail "root is no squashfs"
+mount -t squashfs -o ro "$root" /lower || fail "root is no squashfs"
 mount -t tmpfs -o mode=755 overlay /memory || fail "no tmpfs"
 mkdir /memory/upper /memory/work
 mount -t overlay -o lowerdir=/lower,upperdir=/memory/upper,workdir=/memory/work overlay /new || fail "no overlay"
