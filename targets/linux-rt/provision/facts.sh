@@ -3,6 +3,8 @@
 # What this machine is: kernel, CPU, clocks, cards, interrupts, settings, versions. Sourced, never run.
 # Nothing in it changes by itself, so that equal bytes mean an equal machine.
 
+DEVICE_TREE=/sys/firmware/devicetree/base
+
 # fact_file FILE: set $fact to a file's first line with single blanks, or to nothing.
 fact_file() {
     local value=
@@ -26,16 +28,27 @@ facts_kernel() {
         command_line "$command_line"
 }
 
+# fact_tree NAME: set $fact to a property of the device tree that is a text, without the zero at its end, or to nothing.
+fact_tree() {
+    fact=
+    [ ! -r "$DEVICE_TREE/$1" ] || fact=$(tr -d '\000' <"$DEVICE_TREE/$1")
+}
+
 facts_cpu() {
-    local model online isolated governor
+    local model hardware count online isolated governor
     model=$(sed -n 's/^\(model name\|Model\|Hardware\)[[:blank:]]*: //p' /proc/cpuinfo | head -n 1)
+    # What the processor sits on, as firmware says (ARM); a PC has its DMI for that.
+    hardware=$(sed -n 's/^Hardware[[:blank:]]*: //p' /proc/cpuinfo)
+    fact_tree model
+    hardware=${fact:-$hardware}
+    count=$(grep -c '^processor[[:blank:]]*:' /proc/cpuinfo)
     fact_file /sys/devices/system/cpu/online
     online=$fact
     fact_file /sys/devices/system/cpu/isolated
     isolated=$fact
     fact_file /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor
     governor=$fact
-    json_object model "$model" count "json:$(getconf _NPROCESSORS_ONLN)" online "$online" isolated "$isolated" \
+    json_object model "$model" hardware "$hardware" count "json:$count" online "$online" isolated "$isolated" \
         governor "$governor"
 }
 
@@ -54,8 +67,12 @@ facts_clock() {
 }
 
 facts_hypervisor() {
-    local vendor product flag=false
+    local vendor product node flag=false
     ! grep -q '^flags.* hypervisor' /proc/cpuinfo || flag=true
+    # A device tree has a node of the hypervisor's, or of QEMU's firmware interface.
+    for node in "$DEVICE_TREE/hypervisor" "$DEVICE_TREE"/fw-cfg@*; do
+        [ ! -e "$node" ] || flag=true
+    done
     fact_file /sys/class/dmi/id/sys_vendor
     vendor=$fact
     fact_file /sys/class/dmi/id/product_name
