@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m reports`: render, verify and show run folders.
+"""`python -m reports`: render, verify and show run folders, and make dossiers of them.
 
-Exit codes: 0 done; 1 `verify` found a difference, `standstill` another reason; 2 bad input (one line on
-stderr).
+Exit codes: 0 done; 1 `verify` found a difference, `standstill` another reason, a run of a dossier has
+changed; 2 bad input (one line on stderr); 4 a run of a dossier did not come to its end.
 """
 
 from __future__ import annotations
@@ -12,13 +12,16 @@ import json
 import sys
 from pathlib import Path
 
+from reports.dossier.command import add_dossier
+from reports.dossier.errors import DossierError
+from reports.dossier.verify import differences, is_dossier
 from reports.durable import replace_file
 from reports.errors import ReportError
-from reports.integrity import SUMS, changed_files, read_sums, sha256_file, write_sums
-from reports.page import PAGE, render, write_page
+from reports.integrity import SUMS, changed_files, read_sums, sha256_file
+from reports.page import PAGE, render
 from reports.page_model import gather
 from reports.record import measurement_schema
-from reports.run_folder import RunFolder
+from reports.renewal import renew
 from reports.standstill import objections
 from reports.units import format_value
 
@@ -33,8 +36,15 @@ def main(arguments: list[str] | None = None) -> int:
     one.add_argument("run", type=Path)
     one.add_argument("--output", type=Path, help="write the page here instead of into the run folder")
     one.set_defaults(action=_render)
+    check = commands.add_parser(
+        "verify", help="find any changed byte of finalised run folders, of dossiers too"
+    )
+    check.add_argument("path", type=Path, nargs="+", help="a run folder, or a dossier")
+    check.add_argument(
+        "--runs", type=Path, nargs="+", default=[], metavar="RUN", help="run folders of the dossiers"
+    )
+    check.set_defaults(action=_verify)
     for name, action, text in (
-        ("verify", _verify, "find any changed byte of a finalised run folder"),
         ("show", _show, "print the verdict and what did not pass"),
         (
             "standstill",
@@ -45,6 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
         command = commands.add_parser(name, help=text)
         command.add_argument("run", type=Path)
         command.set_defaults(action=action)
+    add_dossier(commands)
     schema = commands.add_parser("schema", help="write measurement.schema.json from the dataclasses")
     schema.set_defaults(action=_schema)
     options = parser.parse_args(arguments)
@@ -52,7 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
         return int(options.action(options))
     except ReportError as error:
         print(f"reports: {error}", file=sys.stderr)
-        return 2
+        return error.exit_code if isinstance(error, DossierError) else 2
 
 
 def _render(options: argparse.Namespace) -> int:
@@ -62,28 +73,43 @@ def _render(options: argparse.Namespace) -> int:
         replace_file(options.output, render(run).encode())
         print(options.output)
         return 0
-    if not RunFolder.open(run).finalised:
-        print(write_page(run))
-        return 0
-    changed = [problem for problem in changed_files(run) if not problem.startswith(f"{PAGE}:")]
-    if changed:
-        raise ReportError(f"{changed[0]} since the run was finalised; --output renders it elsewhere")
-    print(write_page(run))
-    if read_sums(run).get(PAGE) != sha256_file(run / PAGE):
-        write_sums(run)
+    renew(run)
+    print(run.resolve() / PAGE)
     return 0
 
 
 def _verify(options: argparse.Namespace) -> int:
-    run: Path = options.run
+    paths: list[Path] = options.path
+    dossiers = [path for path in paths if is_dossier(path)]
+    if bool(dossiers) != bool(options.runs):
+        raise DossierError(
+            "verify: a dossier needs its run folders: --runs RUN…; run folders alone need none"
+        )
+    results = [
+        _verify_dossier(path, options.runs) if path in dossiers else _verify_run(path, len(paths) > 1)
+        for path in paths
+    ]
+    return max(results)
+
+
+def _verify_run(run: Path, named: bool) -> int:
     problems = changed_files(run)
     if not problems:
         gather(run)
         print(f"{run}: {len(read_sums(run))} files unchanged; {SUMS} is {sha256_file(run / SUMS)}")
         return 0
     for problem in problems:
-        print(problem)
+        print(f"{run}: {problem}" if named else problem)
     return 1
+
+
+def _verify_dossier(path: Path, runs: list[Path]) -> int:
+    problems = differences(path, runs)
+    for problem in problems:
+        print(f"{path}: {problem}")
+    if not problems:
+        print(f"{path}: what its {len(runs)} runs give, byte for byte; SHA-256 {sha256_file(path)}")
+    return 1 if problems else 0
 
 
 def _show(options: argparse.Namespace) -> int:

@@ -112,15 +112,15 @@ inconclusive. No sample: unset. Where U takes up the whole limit, no value could
 Of several attempts at one thing the first valid one decides. A fail is always valid. Unset, and inconclusive
 because the value lies within U of its limit, are valid and are no pass. Inconclusive for a reason on the
 bench's side, and error, are not valid. A pass, or a value within U, is not valid where a check of the bench
-by itself did not pass in that run, an instrument was out of calibration, a file of its evidence has changed, or
-it was judged against a wider limit than the requirement's.
+by itself did not pass in that run, an instrument was out of calibration, a file of its evidence has changed,
+or it was judged against a wider limit than the requirement's.
 
 What was measured on a simulated bench decides nothing: the requirement is untested on hardware. A requirement
 is met where everything measured for it passed and all parts of it were measured.
 
 Accepted: every requirement on every target is met, each target in one configuration, and no later valid
-attempt failed. Accepted with waivers: the same, but for what a named person has accepted or set aside. What
-is untested on hardware cannot be waived, nor can a target of which nothing passed on hardware."""
+attempt failed. Accepted with waivers: the same, but for what a named person accepted or set aside. What is
+untested on hardware cannot be waived, nor can a target of which nothing passed on hardware."""
 """The decision rule, one paragraph each."""
 
 

@@ -10,9 +10,11 @@ import datetime
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
+from reports.codec import to_json
 from reports.dossier.conclusion import conclude, effects, rule_text
 from reports.dossier.deviations import deviations_of
 from reports.dossier.environment import (
@@ -22,11 +24,14 @@ from reports.dossier.environment import (
     provisioning_of,
     test_notes,
 )
+from reports.dossier.errors import DossierError
 from reports.dossier.instruments import wiring_of
 from reports.dossier.model import (
     DOSSIER_SCHEMA,
+    Asked,
     Dossier,
     File,
+    NamedFile,
     Pair,
     RequirementsFile,
     Run,
@@ -46,41 +51,42 @@ _KEPT_APART = ("instruments", "wiring")
 """Facts of the host that have a place of their own in the dossier."""
 
 
-@dataclass(frozen=True)
-class Request:
-    """What a dossier is asked for.
+NOTHING_ASKED = Asked(None, None, None, None, ())
 
-    Attributes:
-        runs: Run folders, in any order.
-        requirements: Requirements files that hold before those that the runs kept.
-        title: None: made of the targets' names.
-        operator: Name of who ran the tests; None: to be filled in.
-        reviewer: Name of who judges the dossier; None: to be filled in.
-        date: Of the dossier; None: the last day of the runs and waivers.
+
+def named_file(role: Literal["waivers", "requirements"], path: Path) -> NamedFile:
+    """Read a file that the command line names.
+
+    Raises:
+        DossierError: It cannot be read, or is not UTF-8.
     """
+    try:
+        data = path.read_bytes()
+        return NamedFile(role, path.name, hashlib.sha256(data).hexdigest(), data.decode())
+    except OSError as error:
+        raise DossierError(f"{path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise DossierError(f"{path}: {error}") from error
 
-    runs: tuple[Path, ...]
-    waivers: Path | None = None
-    requirements: tuple[Path, ...] = ()
-    title: str | None = None
-    operator: str | None = None
-    reviewer: str | None = None
-    date: datetime.date | None = None
 
-
-def gather(request: Request) -> Dossier:
+def gather(runs: Sequence[Path], asked: Asked = NOTHING_ASKED) -> Dossier:
     """Gather a dossier.
+
+    Args:
+        runs: Run folders, in any order.
+        asked: Everything else. Requirements files named there hold before those that the runs kept. Without a
+            title one is made of the targets' names; without a date it is the last day of runs and waivers.
 
     Raises:
         DossierError: A run cannot be relied on, or a file of waivers or requirements is wrong; see its
             exit code.
         ReportError: A folder is no run folder, or a file of it cannot be read.
     """
-    sources = read_sources(request.runs)
-    named = [read_set(file, file.name) for file in request.requirements]
+    sources = read_sources(runs)
+    named = [read_set(file.text.encode(), file.name) for file in asked.files if file.role == "requirements"]
     sets = merged([*named, *(each for source in sources for each in source.requirement_sets)])
-    waivers = _by_run_id(read_waivers(request.waivers) if request.waivers else NONE, sources)
-    date = request.date or _last_day(sources, waivers)
+    waivers = _by_run_id(_waivers(asked), sources)
+    date = _given_date(asked) or _last_day(sources, waivers)
     targets = tuple(
         _target(bench, name, sources, sets, waivers)
         for bench, name in dict.fromkeys(pair for source in sources for pair in source.targets())
@@ -88,19 +94,19 @@ def gather(request: Request) -> Dossier:
     check_waivers(
         waivers, date, {row.id for target in targets for row in target.requirements}, _tries(targets, sources)
     )
-    runs = tuple(_run(source) for source in sources)
+    shown = tuple(_run(source) for source in sources)
     names = dict.fromkeys(f"{target.name} on {target.bench}" for target in targets)
     return Dossier(
         schema=DOSSIER_SCHEMA,
-        id=_id(request, sources, waivers, named),
-        title=request.title or f"Acceptance of {', '.join(names) or 'no target'}",
+        id=_id(sources, asked),
+        title=asked.title or f"Acceptance of {', '.join(names) or 'no target'}",
         date=date.isoformat(),
         conclusion=conclude(targets, sets),
         rule=rule_text(),
         simulated=any(source.simulated for source in sources)
         or any(record.simulated for source in sources for record in source.records),
         targets=targets,
-        runs=runs,
+        runs=shown,
         requirements_files=tuple(
             RequirementsFile(
                 each.path, each.name, each.schema, each.sha256, each.run_ids, len(each.requirements)
@@ -108,27 +114,33 @@ def gather(request: Request) -> Dossier:
             for each in sets
         ),
         waivers=effects(waivers, targets),
-        deviations=deviations_of(targets, runs, sources),
-        signatories=(Signatory("operator", request.operator), Signatory("reviewer", request.reviewer)),
+        deviations=deviations_of(targets, shown, sources),
+        signatories=(Signatory("operator", asked.operator), Signatory("reviewer", asked.reviewer)),
+        asked=asked,
     )
 
 
-def _id(
-    request: Request, sources: Sequence[Source], waivers: Waivers, named: Sequence[RequirementSet]
-) -> str:
+def _id(sources: Sequence[Source], asked: Asked) -> str:
     """Return the id: of all that the dossier is made from."""
-    made_from = {
-        "schema": DOSSIER_SCHEMA,
-        "runs": [[source.run_id, source.sums_sha256] for source in sources],
-        "waivers": waivers.sha256,
-        "requirements": [[each.path, each.sha256] for each in named],
-        "title": request.title,
-        "operator": request.operator,
-        "reviewer": request.reviewer,
-        "date": request.date.isoformat() if request.date else None,
-    }
+    runs = [[source.run_id, source.sums_sha256] for source in sources]
+    made_from = {"schema": DOSSIER_SCHEMA, "runs": runs, "asked": to_json(asked)}
     digest = hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
     return f"BD-{digest[:_ID_DIGITS]}"
+
+
+def _waivers(asked: Asked) -> Waivers:
+    """Return the waivers; raises DossierError where there is more than one file of them."""
+    files = [file for file in asked.files if file.role == "waivers"]
+    if len(files) > 1:
+        raise DossierError(f"{files[1].name}: a second file of waivers; one is allowed")
+    return read_waivers(files[0].text.encode(), files[0].name) if files else NONE
+
+
+def _given_date(asked: Asked) -> datetime.date | None:
+    try:
+        return datetime.date.fromisoformat(asked.date) if asked.date is not None else None
+    except ValueError as error:
+        raise DossierError(f"date: {asked.date!r} is no date YYYY-MM-DD") from error
 
 
 def _last_day(sources: Sequence[Source], waivers: Waivers) -> datetime.date:

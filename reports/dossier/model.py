@@ -359,6 +359,27 @@ class Signatory:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedFile:
+    """A file that was named on the command line, whole; a name without its folder."""
+
+    role: Literal["waivers", "requirements"]
+    name: str
+    sha256: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the dossier was asked for besides runs; with them it can be made again. None: not given."""
+
+    title: str | None
+    date: str | None
+    operator: str | None
+    reviewer: str | None
+    files: tuple[NamedFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Dossier:
     """The whole dossier.
 
@@ -368,6 +389,7 @@ class Dossier:
         conclusion: What it says as a whole.
         rule: The decision rule, one paragraph each.
         simulated: Whether any record in it is of a simulated bench.
+        asked: From which it can be made again, with the runs.
     """
 
     schema: str
@@ -383,6 +405,7 @@ class Dossier:
     waivers: tuple[Waiver, ...]
     deviations: tuple[Deviation, ...]
     signatories: tuple[Signatory, ...]
+    asked: Asked
 
 
 def dossier_schema() -> dict[str, Any]:

@@ -75,20 +75,19 @@ class RequirementSet:
     run_ids: tuple[str, ...] = ()
 
 
-def read_set(file: Path, shown: str) -> RequirementSet:
+def read_set(data: bytes, shown: str) -> RequirementSet:
     """Read a requirements file.
 
     Args:
-        file: The file.
+        data: Its bytes.
         shown: What a reader knows it by; stands in errors and in the dossier.
 
     Raises:
         DossierError: Names file, requirement and field.
     """
     try:
-        data = file.read_bytes()
         document = tomllib.loads(data.decode())
-    except (OSError, ValueError) as error:
+    except ValueError as error:
         raise DossierError(f"{shown}: {error}") from error
     head = document.get("requirements")
     items: object = document.get("requirement")
@@ -153,7 +152,8 @@ def _whole(table: dict[str, object], key: str, where: str) -> int:
 
 def sets_of_run(folder: Path, run_id: str) -> list[RequirementSet]:
     """Return the requirements files that a run kept, by name."""
-    found = [read_set(file, (KEPT / file.name).as_posix()) for file in sorted((folder / KEPT).glob("*.toml"))]
+    files = sorted((folder / KEPT).glob("*.toml"))
+    found = [read_set(file.read_bytes(), (KEPT / file.name).as_posix()) for file in files]
     return [RequirementSet(s.path, s.name, s.schema, s.sha256, s.requirements, (run_id,)) for s in found]
 
 

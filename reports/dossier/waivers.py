@@ -25,7 +25,6 @@ import hashlib
 import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import cast
 
 from reports.dossier.errors import DossierError
@@ -80,18 +79,20 @@ class Waivers:
 NONE = Waivers("", "", ())
 
 
-def read_waivers(file: Path) -> Waivers:
+def read_waivers(data: bytes, where: str) -> Waivers:
     """Read a file of waivers.
+
+    Args:
+        data: Its bytes.
+        where: Its name, for errors.
 
     Raises:
         DossierError: Names file, waiver, field and what is allowed.
     """
-    where = file.name
     try:
-        data = file.read_bytes()
         document = tomllib.loads(data.decode())
-    except (OSError, ValueError) as error:
-        raise DossierError(f"{file}: {error}") from error
+    except ValueError as error:
+        raise DossierError(f"{where}: {error}") from error
     unknown = sorted(set(document) - {"waivers", "waiver"})
     if unknown:
         raise DossierError(f"{where}: {unknown[0]}: unknown table; known here: waivers, waiver")

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line `python -m reports dossier`: gather a dossier and write it."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from reports.dossier.gather import gather, named_file
+from reports.dossier.model import Asked, Dossier, to_dossier_bytes
+from reports.durable import replace_file
+from reports.run_folder import RunFolder
+
+DATA_SUFFIX = ".json"
+_REASONS_SHOWN = 8
+
+
+def add_dossier(commands: Any) -> argparse.ArgumentParser:
+    """Add the command and return its parser."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "dossier",
+        help="write the acceptance dossier of runs as PDF (exit 1: a run changed, 4: it did not end)",
+    )
+    parser.add_argument("run", type=Path, nargs="+", help="a finalised run folder")
+    parser.add_argument("--waivers", type=Path, metavar="FILE", help="decisions of persons, TOML")
+    parser.add_argument(
+        "--requirements",
+        type=Path,
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="requirements that hold before those that the runs kept; may be given again",
+    )
+    parser.add_argument("--title")
+    parser.add_argument("--operator", metavar="NAME", help="who ran the tests; else a field to be filled in")
+    parser.add_argument(
+        "--reviewer", metavar="NAME", help="who judges the dossier; else a field to be filled in"
+    )
+    parser.add_argument(
+        "--date",
+        type=_date,
+        metavar="YYYY-MM-DD",
+        help="of the dossier; else the last day of runs and waivers",
+    )
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help=f"else ID.pdf here; FILE{DATA_SUFFIX}: its data alone"
+    )
+    parser.set_defaults(action=write)
+    return parser
+
+
+def _date(text: str) -> str:
+    try:
+        return datetime.date.fromisoformat(text).isoformat()
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no date YYYY-MM-DD") from error
+
+
+def write(options: argparse.Namespace) -> int:
+    """Write the dossier that the command line asks for, and say what it says."""
+    files = [named_file("requirements", path) for path in options.requirements]
+    files += [named_file("waivers", options.waivers)] if options.waivers else []
+    asked = Asked(options.title, options.date, options.operator, options.reviewer, tuple(files))
+    dossier = gather(options.run, asked)
+    output: Path = options.output or Path(f"{dossier.id}.pdf")
+    replace_file(output, rendered(dossier, options.run, output))
+    print(output)
+    print(f"{dossier.id}: {dossier.conclusion.word.upper()}")
+    for reason in dossier.conclusion.reasons[:_REASONS_SHOWN]:
+        print(f"  {reason}")
+    if len(dossier.conclusion.reasons) > _REASONS_SHOWN:
+        print(f"  … {len(dossier.conclusion.reasons)} in all")
+    return 0
+
+
+def rendered(dossier: Dossier, runs: list[Path], output: Path) -> bytes:
+    """Return the bytes of a dossier's file: its data, or its pages with the data inside."""
+    if output.suffix == DATA_SUFFIX:
+        return to_dossier_bytes(dossier)
+    page: Any = import_module("reports.dossier.page")  # loads what draws and prints: seconds
+    data: bytes = page.write_dossier(dossier, {RunFolder.open(path).run_id: path for path in runs})
+    return data

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a dossier is what its runs give: its data made again and compared, its pages rendered again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+from reports.dossier.command import DATA_SUFFIX, rendered
+from reports.dossier.errors import DossierError
+from reports.dossier.gather import gather
+from reports.dossier.model import Dossier, from_dossier_json, to_dossier_bytes
+from reports.errors import RecordError, ReportError
+from reports.integrity import SUMS, changed_files, sha256_file
+from reports.run_folder import RunFolder
+
+ATTACHMENT = "dossier.json"
+PDF_MAGIC = b"%PDF-"
+_SHOWN = 20
+_TEXT_MAX = 80
+
+
+def is_dossier(path: Path) -> bool:
+    """Say whether a path is a dossier: a PDF, or the data of one; a folder is a run."""
+    return path.is_file()
+
+
+def embedded(path: Path, data: bytes) -> Dossier:
+    """Return the dossier that a file holds.
+
+    Raises:
+        ReportError: The file holds none; the message says why.
+    """
+    if path.suffix != DATA_SUFFIX:
+        if not data.startswith(PDF_MAGIC):
+            raise DossierError(f"{path}: neither a run folder, a PDF nor a dossier's data ({DATA_SUFFIX})")
+        pdf: Any = import_module("reports.dossier.pdf")
+        data = pdf.extract_attachment(data, ATTACHMENT)
+    try:
+        return from_dossier_json(json.loads(data))
+    except ValueError as error:  # RecordError is one
+        raise RecordError(f"{path}: {ATTACHMENT}: {error}") from error
+
+
+def differences(path: Path, runs: Sequence[Path]) -> list[str]:
+    """Return what a dossier says otherwise than its runs give, one line each; empty: not one byte.
+
+    Args:
+        path: The dossier.
+        runs: Its run folders, in any order.
+
+    Raises:
+        ReportError: The file holds no dossier, or a folder is no run.
+    """
+    data = path.read_bytes()
+    held = embedded(path, data)
+    found = _runs_differ(held, runs)
+    if found:
+        return found
+    try:
+        made = gather(runs, held.asked)
+    except DossierError as error:
+        return [f"it cannot be made again: {error}"]
+    found = list(_differ("", json.loads(to_dossier_bytes(held)), json.loads(to_dossier_bytes(made))))
+    if found:
+        more = [f"… {len(found)} differences in all"] if len(found) > _SHOWN else []
+        return [*found[:_SHOWN], *more]
+    again = rendered(made, list(runs), path)
+    if again == data:
+        return []
+    where = next((i for i, (one, other) in enumerate(zip(again, data, strict=False)) if one != other), None)
+    if where is None:
+        return [f"its {len(data)} bytes are not the {len(again)} that are rendered from the same data"]
+    return [
+        f"byte {where}: the same data are rendered otherwise here (a change, or another WeasyPrint or font)"
+    ]
+
+
+def _runs_differ(held: Dossier, runs: Sequence[Path]) -> list[str]:
+    """Return what is wrong with the run folders: absent, not of this dossier, or changed."""
+    sums = {run.manifest.run_id: run.sums_sha256 for run in held.runs}
+    named = {RunFolder.open(path).run_id: path for path in runs}
+    found = [f"run {run_id}: not named with --runs" for run_id in sums if run_id not in named]
+    for run_id, path in named.items():
+        if run_id not in sums:
+            found.append(f"{path}: run {run_id} is not part of this dossier")
+            continue
+        try:
+            found += [f"{path}: {problem}" for problem in changed_files(path)]
+            if sha256_file(path / SUMS) != sums[run_id]:
+                found.append(f"{path}: {SUMS}: changed since the dossier was made")
+        except (ReportError, OSError) as error:
+            found.append(f"{path}: {error}")
+    return found
+
+
+def _differ(where: str, held: Any, made: Any) -> Iterator[str]:
+    """Yield each place where two documents differ."""
+    if type(held) is not type(made):
+        yield f"{where}: {_shown(held)} in the dossier, {_shown(made)} from the runs"
+    elif isinstance(held, dict):
+        one, other = cast("dict[str, Any]", held), cast("dict[str, Any]", made)
+        for key in dict.fromkeys([*one, *other]):
+            yield from _differ(f"{where}.{key}".removeprefix("."), one.get(key), other.get(key))
+    elif isinstance(held, list):
+        ours, theirs = cast("list[Any]", held), cast("list[Any]", made)
+        if len(ours) != len(theirs):
+            yield f"{where}: {len(ours)} entries in the dossier, {len(theirs)} from the runs"
+        for number, (one, other) in enumerate(zip(ours, theirs, strict=False)):
+            yield from _differ(f"{where}[{number}]", one, other)
+    elif held != made:
+        yield f"{where}: {_shown(held)} in the dossier, {_shown(made)} from the runs"
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _TEXT_MAX else f"{text[:_TEXT_MAX]}…"
