@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import yaml
 
 # Importing the drivers registers them with labgrid.
 from hw.bench import BenchSpec, NodeKind, load_bench
-from hw.drivers import virtual_guest
+from hw.drivers import board, virtual_guest
 from hw.drivers.edges import EdgePin, ToolEdgeCapture, ToolTimedOutput
 from hw.drivers.impairment import NetemImpairment
 from hw.drivers.labgrid_api import (
@@ -30,6 +31,7 @@ from hw.drivers.labgrid_api import (
     last_words,
     open_environment,
     power_driver,
+    register_all,
     switch_on,
     with_silent_ssh,
 )
@@ -47,6 +49,9 @@ from hw.virtual import host, network
 
 RUN_FOLDER = Path("/run/benchwright")
 BOOT_DEADLINE_S = 60.0
+CONSOLE_LOG = "console.log"
+
+register_all()
 
 UNDO_ACTIONS = {
     "namespace": network.delete_namespace,
@@ -226,8 +231,8 @@ class Bench:
         return page if page.exists() else None
 
     def console(self, name: str) -> str:
-        """Return what a guest has printed on its console, or an empty text for a real machine."""
-        log = self.folder / name / "console.log"
+        """Return what a guest or a board has said on its console, or an empty text where nobody listens."""
+        log = self.folder / name / CONSOLE_LOG
         return log.read_text(errors="replace") if log.exists() else ""
 
     def accelerator(self) -> str:
@@ -262,7 +267,8 @@ class Bench:
         if not self.spec.labgrid_targets:
             return
         file = self.folder / "labgrid.yaml"
-        file.write_text(yaml.safe_dump({"targets": self._labgrid_targets()}))
+        # The file's order: labgrid binds a driver to those that stand before it.
+        file.write_text(yaml.safe_dump({"targets": self._labgrid_targets()}, sort_keys=False))
         with warnings.catch_warnings():
             # labgrid only warns of attributes that it does not know.
             warnings.filterwarnings("error", module=r"labgrid\.")
@@ -276,15 +282,18 @@ class Bench:
 
     def _labgrid_targets(self) -> dict[str, Any]:
         """Return the labgrid section with what only this run knows: folders, namespaces, keys."""
-        targets: dict[str, Any] = yaml.safe_load(yaml.safe_dump(self.spec.labgrid_targets))
-        for target in targets.values():
+        targets: dict[str, Any] = yaml.safe_load(yaml.safe_dump(self.spec.labgrid_targets, sort_keys=False))
+        for name, target in targets.items():
             target["drivers"] = with_silent_ssh(target.get("drivers") or {})
+            strategy = board.driver_attributes(target["drivers"])
+            if strategy is not None:
+                strategy["log"] = str(self.folder / name / CONSOLE_LOG)
         if self.spec.virtual is None:
             return targets
         switch = self.namespace("switch")
         for name, target in targets.items():
             folder = self.folder / name
-            guest = target.get("resources", {}).get("VirtualGuest")
+            guest = virtual_guest.guest_attributes(target.get("resources") or {})
             if guest is None:
                 continue
             guest["namespace"] = switch
@@ -315,9 +324,7 @@ class Bench:
             raise BenchError(
                 f"node {name} does not answer over SSH: {last_words(error)}; console: {console or 'silent'}"
             ) from error
-        is_powered = (
-            (lambda: bool(power.powered)) if guest is not None and power is not None else lambda: True
-        )
+        is_powered = partial(_has_power, power)
         node = SshNode(name, spec.clock, spec.priority, driver, is_powered)
         if guest is None:
             node.end_leftovers()
@@ -354,6 +361,11 @@ class Bench:
         finally:
             self.journal.undo()
             shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _has_power(power: Any) -> bool:
+    """Tell whether a power driver says so, without asking the node; one that does not know says yes."""
+    return bool(getattr(power, "powered", True))
 
 
 @contextmanager
