@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Regressions, improvements and changes of the bench: in words, and as a table.
+
+const EVENTS_SHOWN = 8;
+
+/** Return an event in words: title, text, commits. */
+function eventWords(event) {
+  const { title, text } = event.fields;
+  return [h('b', {}, h('span', { 'aria-hidden': 'true' }, `${EVENT_SYMBOLS[event.kind] || '•'} `), title || event.kind), ' ', text || ''];
+}
+
+function eventSubject(event) {
+  if (event.kind === 'bench-change') return `bench ${event.tags.bench}`;
+  const { tags } = event;
+  const subject = tags.stream ? `stream ${tags.stream}` : tags.method || tags.clock || '';
+  return [subject, tags.requirement, tags.bench, tags.profile, tags.branch].filter(Boolean).join(' · ');
+}
+
+class EventTable {
+  constructor(app) {
+    this.app = app;
+    this.node = h('div', {});
+    this.all = false;
+  }
+
+  refresh() {
+    const { data, filter, view } = this.app;
+    const inView = (event) => view.x[event.run] >= view.from && view.x[event.run] <= view.to;
+    const events = filter.events.filter(inView).reverse();
+    const shown = this.all ? events : events.slice(0, EVENTS_SHOWN);
+    if (!events.length) {
+      this.node.replaceChildren(h('p', { class: 'muted' }, 'No regression, improvement or change of the bench in view.'));
+      return;
+    }
+    const rows = shown.map((event) => ({
+      cells: [
+        h('span', { class: 'nb' }, formatMinute(data.timeMs[event.run])),
+        h('span', { class: `nb kind ${event.kind}` }, `${EVENT_SYMBOLS[event.kind] || '•'} ${event.kind.replace('-', ' ')}`),
+        h('button', { class: 'link subject', click: () => this.app.showEvent(event) }, eventSubject(event)),
+        [h('div', {}, event.kind === 'bench-change' ? '' : event.fields.title || ''), h('div', { class: 'small muted clamp' }, event.fields.text || '')],
+        h('button', { class: 'link mono', click: () => this.app.openRun(event.run) }, data.runs.list('run_id')[event.run]),
+      ],
+    }));
+    const caption = `${plural(events.length, 'event')} in view, the latest first. They advise; no verdict follows from them.`;
+    const more = events.length > shown.length ? h('button', { click: () => this.showAll() }, `Show all ${events.length}`) : '';
+    this.node.replaceChildren(table(caption, ['Time (UTC)', 'Kind', 'Of', 'What', 'First run after'], rows), more);
+  }
+
+  showAll() {
+    this.all = true;
+    this.refresh();
+  }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of the data is shown: filters by tags, and the runs and series that they leave.
+
+const FILTER_TAGS = ['bench', 'target', 'stack', 'clock', 'profile', 'branch'];
+const RUN_TAGS = ['bench', 'profile', 'branch'];
+
+class Filter {
+  constructor(data) {
+    this._data = data;
+    this.wanted = Object.fromEntries(FILTER_TAGS.map((tag) => [tag, '']));
+    this.choices = Object.fromEntries(FILTER_TAGS.map((tag) => [tag, choicesOf(data, tag)]));
+    this.apply();
+  }
+
+  /** Set one filter, '' for all; a value that nothing has is ignored. */
+  set(tag, value) {
+    if (!FILTER_TAGS.includes(tag) || (value && !this.choices[tag].includes(value))) return;
+    this.wanted[tag] = value;
+    this.apply();
+  }
+
+  apply() {
+    const data = this._data;
+    this.series = data.series.filter((one) =>
+      FILTER_TAGS.every((tag) => !this.wanted[tag] || one.tags[tag] === this.wanted[tag]),
+    );
+    const bySeries = FILTER_TAGS.some((tag) => this.wanted[tag] && !RUN_TAGS.includes(tag));
+    const shown = new Uint8Array(data.count);
+    if (bySeries) for (const one of this.series) for (const run of one.runs) shown[run] = 1;
+    const lists = RUN_TAGS.map((tag) => [this.wanted[tag], data.runs.list(tag)]);
+    for (let run = 0; run < data.count; run++) {
+      if (!bySeries) shown[run] = 1;
+      if (lists.some(([wanted, list]) => wanted && list[run] !== wanted)) shown[run] = 0;
+    }
+    this.runs = Int32Array.from(shown.keys()).filter((run) => shown[run]);
+    this.events = data.events.filter((event) => shown[event.run] && this._wantsEvent(event));
+  }
+
+  _wantsEvent(event) {
+    return FILTER_TAGS.every(
+      (tag) => !this.wanted[tag] || event.tags[tag] === this.wanted[tag] || event.kind === 'bench-change',
+    );
+  }
+}
+
+function choicesOf(data, tag) {
+  const found = new Set(data.series.map((one) => one.tags[tag]));
+  if (RUN_TAGS.includes(tag)) for (const value of data.runs.list(tag)) found.add(value);
+  return [...found].filter(Boolean).sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+}
+
+/** Return series by what they measure, in the order of their names. */
+function groupsOf(series) {
+  const found = new Map();
+  for (const one of series) {
+    if (!found.has(one.groupKey)) found.set(one.groupKey, []);
+    found.get(one.groupKey).push(one);
+  }
+  const groups = [...found].map(([key, members]) => ({ key, members, tags: members[0].tags }));
+  const varying = GROUP_TAGS.filter((tag) => new Set(groups.map((group) => group.tags[tag])).size > 1);
+  for (const group of groups) group.name = groupName(group.tags, varying);
+  return groups.sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }));
+}
+
+/** Return a short name: the subject, and whatever else tells it from the others beside it. */
+function groupName(tags, varying) {
+  const subject = tags.stream ? `stream ${tags.stream}` : tags.method || tags.clock || tags.requirement;
+  const own = tags.stream ? 'stream' : tags.method ? 'method' : tags.clock ? 'clock' : 'requirement';
+  const rest = ['clock', 'stack', 'target', 'quantity', 'statistic', 'condition'].filter(
+    (tag) => tag !== own && varying.includes(tag) && tags[tag],
+  );
+  return [subject, ...rest.map((tag) => spoken(tags[tag]))].join(' · ');
+}
+
+function spoken(text) {
+  return text.replace(/_/g, ' ').replace(/\/idle\/none$/, '');
+}

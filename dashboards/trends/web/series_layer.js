@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drawing of lines. Where there are more runs than pixels, each pixel gets its least and greatest value, so that no
+// outlier disappears; the data stay whole.
+
+/** Return the rows [first, last) of a line that lie in view, and one beyond on each side. */
+function rowsInView(line, view) {
+  const { xs } = line;
+  const first = firstAtLeast(xs, view.from);
+  const last = firstAtLeast(xs, view.to + Number.EPSILON);
+  return [Math.max(0, first - 1), Math.min(xs.length, last + 1)];
+}
+
+function firstAtLeast(xs, x) {
+  let low = 0;
+  let high = xs.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (xs[middle] < x) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Return extents of the values of a line in view, pixel by pixel: {x, low, high, first, last, start}. */
+function columnsOf(line, rows, toX, values) {
+  const found = [];
+  let column = null;
+  for (let row = rows[0]; row < rows[1]; row++) {
+    const value = values[row];
+    if (!Number.isFinite(value)) continue;
+    const x = Math.round(toX(line.xs[row]));
+    const start = Boolean(line.splits && line.splits[row]);
+    if (!column || column.x !== x || start) {
+      column = { x, low: value, high: value, first: value, last: value, start };
+      found.push(column);
+    } else {
+      if (value < column.low) column.low = value;
+      if (value > column.high) column.high = value;
+      column.last = value;
+    }
+  }
+  return found;
+}
+
+/** Draw a line of values, broken where a new baseline starts. */
+function drawLine(context, line, rows, toX, toY, style) {
+  context.strokeStyle = ink(style.ink);
+  context.lineWidth = style.width;
+  context.setLineDash(style.dash);
+  context.lineJoin = 'round';
+  context.beginPath();
+  const dense = rows[1] - rows[0] > 1.5 * style.pixels;
+  if (rows[1] - rows[0] > style.pixels / 2) context.lineWidth = Math.min(1, style.width);
+  if (dense) traceColumns(context, columnsOf(line, rows, toX, line.ys), toY);
+  else tracePoints(context, line, rows, toX, toY);
+  context.stroke();
+  context.setLineDash([]);
+}
+
+function traceColumns(context, columns, toY) {
+  let gap = true;
+  for (const { x, low, high, first, last, start } of columns) {
+    if (gap || start) context.moveTo(x, toY(first));
+    else context.lineTo(x, toY(first));
+    if (high > low) {
+      context.lineTo(x, toY(high));
+      context.lineTo(x, toY(low));
+      context.lineTo(x, toY(last));
+    } else if (start || gap) context.lineTo(x + 0.5, toY(first));
+    gap = false;
+  }
+}
+
+function tracePoints(context, line, rows, toX, toY) {
+  let gap = true;
+  for (let row = rows[0]; row < rows[1]; row++) {
+    const value = line.ys[row];
+    if (!Number.isFinite(value)) {
+      gap = true;
+      continue;
+    }
+    const [x, y] = [toX(line.xs[row]), toY(value)];
+    if (gap || (line.splits && line.splits[row])) context.moveTo(x, y);
+    else context.lineTo(x, y);
+    gap = false;
+  }
+}
+
+/** Draw the band between two lists of values, such as value - U .. value + U. */
+function drawBand(context, line, rows, toX, toY, style) {
+  const [low, high] = line.band;
+  context.fillStyle = ink(style.ink);
+  context.globalAlpha = 0.16;
+  if (rows[1] - rows[0] > 1.5 * style.pixels) {
+    const lows = columnsOf(line, rows, toX, low);
+    const highs = columnsOf(line, rows, toX, high);
+    for (let i = 0; i < Math.min(lows.length, highs.length); i++) {
+      const top = toY(highs[i].high);
+      context.fillRect(lows[i].x - 0.5, top, 1, Math.max(1, toY(lows[i].low) - top));
+    }
+  } else {
+    for (let row = rows[0]; row < rows[1]; row++) {
+      if (!Number.isFinite(low[row]) || !Number.isFinite(high[row])) continue;
+      const x = toX(line.xs[row]);
+      const top = toY(high[row]);
+      context.fillRect(x - 2.5, top, 5, Math.max(1, toY(low[row]) - top));
+    }
+  }
+  context.globalAlpha = 1;
+}
+
+/** Draw each value with the symbol of its outcome where there is room; what did not pass always. */
+function drawMarkers(context, line, rows, toX, toY, style) {
+  const room = rows[1] - rows[0] < style.pixels / 7;
+  for (let row = rows[0]; row < rows[1]; row++) {
+    const value = line.ys[row];
+    if (!Number.isFinite(value)) continue;
+    const code = line.codes ? line.codes[row] : 0;
+    const bad = code >= 2;
+    if (!bad && (!room || !style.markers)) continue;
+    drawMarker(context, toX(line.xs[row]), toY(value), code, style);
+  }
+}
+
+function drawMarker(context, x, y, code, style) {
+  const outcome = OUTCOMES[code];
+  const size = style.small ? 2.4 : 3.4;
+  context.lineWidth = style.small ? 1.3 : 1.7;
+  context.strokeStyle = ink(outcome === 'pass' ? style.ink : outcome);
+  context.fillStyle = ink(outcome === 'pass' ? style.ink : 'panel');
+  context.beginPath();
+  if (outcome === 'fail') {
+    context.moveTo(x - size, y - size);
+    context.lineTo(x + size, y + size);
+    context.moveTo(x + size, y - size);
+    context.lineTo(x - size, y + size);
+    context.stroke();
+  } else if (outcome === 'pass') {
+    context.arc(x, y, style.small ? 1.5 : 2.2, 0, 2 * Math.PI);
+    context.fill();
+  } else {
+    context.arc(x, y, size, 0, 2 * Math.PI);
+    context.fill();
+    context.stroke();
+    if (outcome === 'inconclusive') {
+      context.fillStyle = ink(outcome);
+      context.beginPath();
+      context.arc(x, y, size, Math.PI / 2, 1.5 * Math.PI);
+      context.fill();
+    }
+  }
+}
+
+/** Draw a limit as steps; it holds from one run to the next. */
+function drawLimit(context, line, rows, toX, toY, values) {
+  context.strokeStyle = ink('limit');
+  context.lineWidth = 1.6;
+  context.setLineDash([]);
+  context.beginPath();
+  let last = NaN;
+  for (let row = rows[0]; row < rows[1]; row++) {
+    const value = values[row];
+    if (!Number.isFinite(value)) continue;
+    if (value === last && row < rows[1] - 1) continue;
+    const x = toX(line.xs[row]);
+    if (Number.isFinite(last)) context.lineTo(x, toY(last));
+    else context.moveTo(x - 6, toY(value));
+    context.lineTo(x, toY(value));
+    if (row === rows[1] - 1) context.lineTo(x + 6, toY(value));
+    last = value;
+  }
+  context.stroke();
+}
