@@ -242,6 +242,13 @@ def small_runs(folder: Path) -> tuple[RunPoints, RunPoints]:
             record(quantity="sync_offset", requirement=name, value=-140_000, upper=10**6, subject=clock),
             record(quantity="lock_time", requirement=name, value=12, unit="s", upper=90, subject=clock),
             record(quantity="mtie", requirement=name, value=10_500, upper=320_000, subject=clock),
+            record(
+                quantity="clock_witness_difference",
+                requirement="BENCH-CLOCK-WITNESSES",
+                value=19_000,
+                upper=241_000,
+                subject=clock,
+            ),
         ]
     for number, method in enumerate(methods):
         subject = dataclasses.replace(linux, method=method)
@@ -250,6 +257,20 @@ def small_runs(folder: Path) -> tuple[RunPoints, RunPoints]:
         records.append(
             record(quantity="edge_delay", requirement=name, value=value, upper=40_000, subject=subject)
         )
+    pair = dataclasses.replace(linux, method="tgpio-latch/tgpio-filtered-read")
+    shifted = dataclasses.replace(linux, method="tgpio-latch")
+    records += [
+        record(
+            quantity="edge_deviation_difference",
+            requirement="EDGE-ORDER",
+            value=39,
+            upper=10**6,
+            subject=pair,
+        ),
+        record(
+            quantity="edge_error_shift", requirement="BENCH-EDGE-ERROR", value=1, upper=530, subject=shifted
+        ),
+    ]
     reader = dataclasses.replace(linux, clock="realtime", method="vdso")
     records.append(
         record(quantity="clock_read_latency", requirement="CLK-READ", value=187, upper=1000, subject=reader)

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every query of the golden files (panels, variables, annotations, alerts); whether an answer has data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, cast
+
+import yaml
+
+from dashboards.grafana.files import HERE
+from tests.dashboards.grafana.interpolation import Span, Value, interpolate
+from tests.dashboards.two_years import BEGIN_NS, END_NS, runs
+
+ALERTS = HERE / "provisioning" / "alerting" / "benchwright.yaml"
+TWO_YEARS = Span(BEGIN_NS, END_NS)
+Answer = list[dict[str, Any]]
+Choice = Mapping[str, tuple[str, ...]]
+
+
+class Found(NamedTuple):
+    """A query: the dashboard's uid (or `alerts`), the place in it, and the text as the server gets it."""
+
+    dashboard: str
+    place: str
+    query: str
+
+
+def golden_dashboards() -> dict[str, dict[str, Any]]:
+    """Return the dashboards of the golden files by uid."""
+    found = [json.loads(path.read_text()) for path in sorted((HERE / "json").glob("*.json"))]
+    return {dashboard["uid"]: dashboard for dashboard in found}
+
+
+def golden_rules() -> list[dict[str, Any]]:
+    """Return the alert rules of the golden file."""
+    content = yaml.safe_load(ALERTS.read_text())
+    return [rule for group in content["groups"] for rule in group["rules"]]
+
+
+def all_queries(span: Span = TWO_YEARS, choice: Choice | None = None) -> list[Found]:
+    """Return every query, its variables replaced as Grafana does it.
+
+    Args:
+        span: The dashboards' time; alerts look back from its end.
+        choice: Values that are chosen, by variable; of all others all values, and the newest run.
+    """
+    found: list[Found] = []
+    for dashboard in golden_dashboards().values():
+        found += queries_of(dashboard, span, choice or {})
+    for rule in golden_rules():
+        for part in rule["data"]:
+            if "query" in part["model"]:
+                text = rule_query(part, span.end_ns)
+                found.append(Found("alerts", f"{rule['uid']} {part['refId']}", text))
+    return found
+
+
+def queries_of(dashboard: dict[str, Any], span: Span, choice: Choice) -> list[Found]:
+    """Return the queries of one dashboard."""
+    uid = str(dashboard["uid"])
+    listed = cast("list[dict[str, Any]]", dashboard["templating"]["list"])
+    values = {str(variable["name"]): _value(variable, choice) for variable in listed}
+    found = [
+        Found(uid, f"variable {variable['name']}", interpolate(variable["query"], span, values))
+        for variable in listed
+    ]
+    for annotation in dashboard["annotations"]["list"]:
+        if "builtIn" not in annotation:
+            text = interpolate(annotation["target"]["query"], span, values)
+            found.append(Found(uid, f"annotation {annotation['name']}", text))
+    for panel in dashboard["panels"]:
+        for target in panel.get("targets", []):
+            text = interpolate(
+                target["query"],
+                span,
+                values,
+                points_max=panel.get("maxDataPoints", 1000),
+                least=panel.get("interval", ""),
+            )
+            found.append(Found(uid, f"panel {panel['id']} {panel['title']!r} {target['refId']}", text))
+    return found
+
+
+def rule_query(part: dict[str, Any], end_ns: int) -> str:
+    """Return an alert rule's query at a time; without variables, there are none in alerts."""
+    looks = part["relativeTimeRange"]
+    span = Span(end_ns - looks["from"] * 10**9, end_ns - looks["to"] * 10**9)
+    return interpolate(part["model"]["query"], span, {})
+
+
+def fault(ask: Callable[[str], Answer], query: str) -> str:
+    """Return what is wrong with a query's answer; '' where each of its columns has data.
+
+    Args:
+        ask: Asks a server, returns the series of the answer, and raises AssertionError for an error.
+        query: InfluxQL.
+    """
+    try:
+        answer = ask(query)
+    except AssertionError as error:
+        return f"error: {error}"
+    if not answer:
+        return "no series"
+    rows = [row for series in answer for row in series["values"]]
+    columns = answer[0]["columns"]
+    if any(series["columns"] != columns for series in answer):
+        return "series of different columns"
+    empty = [name for n, name in enumerate(columns) if all(row[n] is None for row in rows)]
+    return f"no value in {', '.join(empty)}" if empty else ""
+
+
+def _value(variable: dict[str, Any], choice: Choice) -> Value:
+    name = str(variable["name"])
+    if name == "run":
+        return Value(choice.get(name, (runs()[-1].run_id,)), several=False)
+    return Value(choice.get(name), bool(variable["multi"]), str(variable.get("allValue", "")))
