@@ -7,6 +7,8 @@
 #   SUITE          folder or file of suites
 #   EARLIER        run folders of earlier attempts at the same, which the report lists
 #   ROBOT_OPTIONS  further options, handed to Robot Framework as they are
+# and of `make trends`:
+#   TRENDS_OPTIONS --store, --output, --bench, --target, --profile, --branch, --since
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -18,6 +20,7 @@ BENCH ?= hw/benches/virtual.yaml
 SUITE ?= robot/
 EARLIER ?=
 ROBOT_OPTIONS ?=
+TRENDS_OPTIONS ?=
 BENCHWRIGHT_CACHE ?= $(HOME)/.cache/benchwright
 
 # pabot and the keyword libraries look for `robot` and the tools in PATH.
@@ -25,7 +28,7 @@ export PATH := $(CURDIR)/.build/venv/bin:$(PATH)
 export BENCHWRIGHT_CACHE
 PYTHON := .build/venv/bin/python
 
-.PHONY: help qualify test test-influxdb2 lint bench doctor setup lock clean distclean
+.PHONY: help qualify test test-influxdb2 lint trends bench doctor setup lock clean distclean
 
 help: ## List the commands
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9%-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -49,6 +52,10 @@ test-influxdb2: ## Test delivery and dashboards against a real InfluxDB 2.7 (bui
 lint: ## Check style, types, suites, compilers' warnings and the project's own rules
 	@hw/host/setup.sh --dev
 	@tests/lint/run.sh
+
+trends: ## Make results/trends.html, the page of all stored runs (TRENDS_OPTIONS)
+	@hw/host/setup.sh
+	@$(PYTHON) -m dashboards trends $(TRENDS_OPTIONS)
 
 bench: ## Run every benchmark
 	@hw/host/setup.sh --dev

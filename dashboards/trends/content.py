@@ -20,7 +20,16 @@ from dashboards.trends.selection import OF_RUN, Selection
 
 SCHEMA = "benchwright.trends/1"
 _PHYSICAL = (LATENCY, SYNC, EDGES)
-_RUN_COLUMNS: tuple[str, ...] = ("run_id", "time_ns", *OF_RUN, "commit", "simulated", "outcome", "facts", "source")
+_RUN_COLUMNS: tuple[str, ...] = (
+    "run_id",
+    "time_ns",
+    *OF_RUN,
+    "commit",
+    "simulated",
+    "outcome",
+    "facts",
+    "source",
+)
 OF_THE_RUN = frozenset({"run_id", "commit", "outcome"})
 """Fields that every point repeats: the run has them, or a column of codes."""
 SAID_IN_NS = {"value": "value_ns", "margin": "margin_ns", "u": "u_ns"}
