@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The boot strategy over labgrid's own drivers, as for a real board: power switch, serial port, TFTP server."""
+"""The boot strategy over labgrid's own drivers, as for a real board: power, serial port, TFTP server."""
 
 from __future__ import annotations
 

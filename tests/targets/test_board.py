@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A virtual ARM board: provisioned and given back, cut off from its power, and made to boot wrongly."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Generator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from hw.drivers.virtual_board import DISK_FILE
+from hw.errors import BenchError
+from hw.provisioning import Provisioner
+from hw.session import Bench, open_bench
+from hw.virtual import image
+
+pytestmark = pytest.mark.simulated
+
+BENCH = Path(__file__).with_name("one_board.yaml")
+BOARD = "board"
+SPOILER = "while :; do dd if=/dev/urandom of=/var/spoilt bs=64k count=8 2>/dev/null; sync; done &"
+"""Writes to the root as long as there is power."""
+
+
+@pytest.fixture(scope="module")
+def bench() -> Generator[Bench]:
+    """Boot the board."""
+    with open_bench(BENCH) as opened:
+        opened.power_on([BOARD])
+        yield opened
+
+
+def provisioner(bench: Bench) -> Provisioner:
+    """Return what provisions the board; the scripts are copied to it at the first verb."""
+    return Provisioner(bench.node(BOARD), bench.spec.targets["embedded"])
+
+
+def disk_digest(bench: Bench) -> str:
+    """Return the SHA-256 of the board's disk as it is now."""
+    return hashlib.sha256((bench.folder / BOARD / DISK_FILE).read_bytes()).hexdigest()
+
+
+def test_provisioning_twice_changes_nothing_and_restore_gives_the_facts_back(
+    bench: Bench, tmp_path: Path
+) -> None:
+    work = provisioner(bench)
+    done = work.prepare(tmp_path)
+    assert done.changed > 0
+    before = json.loads((tmp_path / "facts-before.json").read_text())
+    assert done.facts["settings"] != before["settings"]
+    script = ["sh", "/run/benchwright/provision/provision.sh", "--interface", "test0"]
+    *_, summary = (json.loads(line) for line in bench.node(BOARD).run([*script, "apply"]).stdout.splitlines())
+    assert (summary["changed"], summary["wrong"]) == (0, 0)
+    work.restore()
+    facts = work.facts()
+    assert facts == before
+    assert_arm_facts(facts)
+
+
+def assert_arm_facts(facts: dict[str, Any]) -> None:
+    """Hold facts against what QEMU's ARM board is."""
+    release = image.build_or_get("target", kind="embedded").kernel_release
+    kernel, cpu, clock = facts["kernel"], facts["cpu"], facts["clock"]
+    assert (kernel["machine"], kernel["release"], kernel["preempt_rt"]) == ("armv7l", release, True)
+    model = ("ARMv7 Processor rev 0 (v7l)", "linux,dummy-virt", 1)
+    assert (cpu["model"], cpu["hardware"], cpu["count"]) == model
+    assert (clock["source"], clock["available"]) == ("arch_sys_counter", "arch_sys_counter")
+    assert facts["hypervisor"] == {"present": True, "vendor": "", "product": ""}
+    assert all(facts["versions"].values()), facts["versions"]
+    assert {nic["name"] for nic in facts["nics"]} == {"test0", "control0"}
+
+
+def test_clock_is_compared_with_the_card(bench: Bench, tmp_path: Path) -> None:
+    page = f"{BOARD}={bench.timecard_page(BOARD)}"
+    card = ["card", "serve", "--source", "host", "--page", page]
+    server = bench.node("switch").start([bench.tool("switch", "bw-clock"), *card], tmp_path / "serve")
+    try:
+        server.wait_ready(10.0)
+        card_spec = bench.spec.targets["embedded"].timecard
+        assert card_spec is not None
+        argv = ["compare", "--device", "tai", "--reference", card_spec.clock, "--duration-ms", "1000"]
+        done = bench.node(BOARD).run([bench.tool(BOARD, "bw-clock"), *argv], timeout_s=60.0)
+    finally:
+        server.stop()
+        server.wait(10.0)
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    assert result["type"] == "result"
+
+
+def test_power_cuts_while_it_writes_leave_its_disk_as_it_was(bench: Bench) -> None:
+    """At a random instant of its life, and at one of its boot; `make bench-power-cuts` does it 20 times."""
+    before = disk_digest(bench)
+    random = Random(6)
+    node = bench.node(BOARD)
+    first_boot = node.run(["cat", "/proc/sys/kernel/random/boot_id"]).stdout
+    node.run(["sh", "-c", f"( {SPOILER} ) </dev/null >/dev/null 2>&1"])
+    time.sleep(random.uniform(0.2, 1.0))
+    bench.power_off(BOARD)
+    with pytest.raises(BenchError, match="has lost its power"):
+        node.run(["true"])
+    bench.power_on([BOARD])
+    node = bench.node(BOARD)
+    assert disk_digest(bench) == before
+    assert node.run(["cat", "/proc/sys/kernel/random/boot_id"]).stdout != first_boot
+    assert node.run(["test", "-e", "/var/spoilt"], check=False).exit_code == 1
+    log = bench.console(BOARD)
+    assert log.count("--- benchwright: power on ") == log.count("benchwright: ready\n") == 2
+
+
+def fault(tmp_path: Path, attributes: str, times: str) -> Path:
+    """Return a bench file whose board is not as it should be."""
+    text = BENCH.read_text(encoding="utf-8")
+    text = text.replace("image: embedded,", f"image: embedded, {attributes},")
+    text = text.replace("name: one-board", "name: one-bad-board")
+    file = tmp_path / "fault.yaml"
+    file.write_text(
+        text.replace("off_s: 0.1, first_output_s: 10.0, silence_s: 15.0", times), encoding="utf-8"
+    )
+    return file
+
+
+@pytest.mark.parametrize(
+    ("attributes", "times", "said"),
+    [
+        (
+            'kernel_arguments: "rdinit=/none root=/dev/none"',
+            "silence_s: 15.0",
+            "kernel panic: VFS: Unable to mount root fs",
+        ),
+        ('kernel_arguments: "rdinit=/bin/sh"', "silence_s: 15.0", "stands at a wrong prompt: .* of a shell"),
+        ('kernel_arguments: "rdinit=/bin/sleep -- 3600"', "silence_s: 4.0", "hangs: silent for 4 s after"),
+        ("kernel: {zeros}", "first_output_s: 3.0", "never boots: not one character in 3 s after power on"),
+    ],
+    ids=["panic", "wrong-prompt", "hang", "wrong-kernel"],
+)
+def test_boot_that_goes_wrong_is_told_by_how(tmp_path: Path, attributes: str, times: str, said: str) -> None:
+    zeros = tmp_path / "zeros"
+    zeros.write_bytes(bytes(4_000_000))
+    file = fault(tmp_path, attributes.replace("{zeros}", str(zeros)), times)
+    with open_bench(file) as opened, pytest.raises(BenchError, match=f"board board: {said}"):
+        opened.power_on([BOARD])
+
+
+def test_damaged_image_is_told_by_the_board(tmp_path: Path) -> None:
+    with open_bench(fault(tmp_path, "ptp_card: false", "silence_s: 15.0")) as opened:
+        disk = opened.folder / BOARD / DISK_FILE
+        disk.parent.mkdir(parents=True, exist_ok=True)
+        disk.write_bytes(bytes(1_000_000))
+        with pytest.raises(BenchError, match="board board: start-up failed: root is no squashfs"):
+            opened.power_on([BOARD])
