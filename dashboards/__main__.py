@@ -22,9 +22,12 @@ from dashboards.branch import CLASSES, branch_class
 from dashboards.delivery import Endpoint, Pace, deliver, load_endpoint
 from dashboards.delivery.endpoint import ENDPOINT_VARIABLE
 from dashboards.errors import DeliveryError
+from dashboards.grafana.command import add_grafana
 from dashboards.points import unix_ns
+from dashboards.regressions.command import add_command as add_advise
 from dashboards.run_import import import_path
 from dashboards.store import DEFAULT_STORE, Status, Store
+from dashboards.trends.command import add_trends
 from hw.errors import BenchwrightError, ConfigError
 from reports.errors import RecordError
 from reports.units import NS_PER_S
@@ -85,10 +88,13 @@ def _parser() -> argparse.ArgumentParser:
     status = commands.add_parser("status", help="show what is stored, waits, and was set aside and why")
     status.add_argument("--json", action="store_true", help="as one JSON object")
     status.set_defaults(action=_status)
-    for command in (imports, delivers, status):
+    advises = add_advise(commands)
+    for command in (imports, delivers, status, advises):
         command.add_argument(
             "--store", type=Path, default=DEFAULT_STORE, help=f"the store's file (default {DEFAULT_STORE})"
         )
+    add_grafana(commands)
+    add_trends(commands)
     return parser
 
 

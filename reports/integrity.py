@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from reports.durable import replace_file
@@ -26,6 +27,11 @@ def sha256_file(path: Path) -> str:
         while chunk := file.read(_CHUNK_BYTES):
             digest.update(chunk)
     return digest.hexdigest()
+
+
+def sha256_bytes(data: bytes) -> str:
+    """Return the SHA-256 of bytes as lower-case hex digits."""
+    return hashlib.sha256(data).hexdigest()
 
 
 def list_files(folder: Path) -> list[str]:
@@ -54,6 +60,17 @@ def list_files(folder: Path) -> list[str]:
 def write_sums(folder: Path) -> None:
     """Write `SHA256SUMS` over every other file of the folder; raises RunFolderError."""
     lines = [f"{sha256_file(folder / name)}  {name}\n" for name in list_files(folder)]
+    replace_file(folder / SUMS, "".join(lines).encode())
+
+
+def renew_sums(folder: Path, names: Iterable[str]) -> None:
+    """Renew the lines of some files in `SHA256SUMS`; every other line stays as it was written.
+
+    Raises:
+        RunFolderError: The sums cannot be read or written.
+    """
+    sums = read_sums(folder) | {name: sha256_file(folder / name) for name in names}
+    lines = [f"{sums[name]}  {name}\n" for name in sorted(sums)]
     replace_file(folder / SUMS, "".join(lines).encode())
 
 

@@ -7,6 +7,7 @@ read from the clock, the environment or the network.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -62,9 +63,17 @@ PART_MEANINGS = {
 }
 
 
-def render(path: Path) -> str:
-    """Return the page of a run folder; raises RunFolderError where it cannot be read."""
-    report = gather(path)
+def render(path: Path, added: Mapping[str, bytes] | None = None) -> str:
+    """Return the page of a run folder.
+
+    Args:
+        path: The run folder.
+        added: Files that are about to be added to it, by their name.
+
+    Raises:
+        RunFolderError: It cannot be read.
+    """
+    report = gather(path, added)
     environment = Environment(
         loader=PackageLoader("reports"),
         autoescape=True,

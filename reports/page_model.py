@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from reports.advice_section import AdviceSection, gather_advice
 from reports.answers import SendStream, StreamResult, WitnessResult
 from reports.clock_section import ClockSection, gather_clocks
 from reports.histogram import Quantile, Summary, merge
-from reports.integrity import list_files, sha256_file
+from reports.integrity import list_files, sha256_bytes, sha256_file
 from reports.latency import Requirement, judge_latency
 from reports.manifest import Manifest
 from reports.read_latency_section import ReadLatencySection, gather_read_latency
@@ -142,6 +143,7 @@ class Report:
     clocks: ClockSection | None
     read_latency: ReadLatencySection | None
     timed_edges: TimedEdgesSection | None
+    advice: AdviceSection | None
     checks: tuple[Measurement, ...]
     attempts_total: int
     parts: tuple[PartRow, ...]
@@ -163,8 +165,12 @@ class Report:
         return [record for record in self.records if record.quantity == STREAM_QUANTITY]
 
 
-def gather(path: Path) -> Report:
+def gather(path: Path, added: Mapping[str, bytes] | None = None) -> Report:
     """Gather a report from a run folder.
+
+    Args:
+        path: The run folder.
+        added: Files that are about to be added to it, by their name.
 
     Raises:
         RunFolderError: The folder is none, or a whole line of its measurements is no record.
@@ -183,7 +189,7 @@ def gather(path: Path) -> Report:
     shown |= set(timed_edges.records) if timed_edges else set()
     rest = [m for m in counting if m not in latencies and m not in checks and m not in shown]
     judged = [m for m in counting if m not in checks]
-    hashes = _hashes(run.path, found.measurements)
+    hashes = _hashes(run.path, found.measurements, added or {})
     groups = _stream_groups(run.path, latencies, found.measurements)
     poorest = worst(counting)
     return Report(
@@ -200,6 +206,7 @@ def gather(path: Path) -> Report:
         clocks=clocks,
         read_latency=read_latency,
         timed_edges=timed_edges,
+        advice=gather_advice(run.path, added or {}, run.run_id),
         checks=tuple(checks),
         attempts_total=sum(m.quantity not in INSTRUMENT_CHECKS for m in found.measurements),
         parts=tuple(_parts(counting, timed_edges.parts if timed_edges else ())),
@@ -225,18 +232,22 @@ def _problems(
     return problems
 
 
-def _hashes(folder: Path, records: Iterable[Measurement]) -> list[HashRow]:
+def _hashes(folder: Path, records: Iterable[Measurement], added: Mapping[str, bytes]) -> list[HashRow]:
     """Return the raw data with their hashes, and whether a record was judged from other bytes."""
     judged: dict[str, set[str]] = {}
     for record in records:
         for evidence in record.evidence:
             judged.setdefault(evidence.path, set()).add(evidence.sha256)
-    present = [name for name in list_files(folder) if name in RAW_DATA or name.startswith(f"{EVIDENCE}/")]
+    everything = sorted({*list_files(folder), *added})
+    present = [name for name in everything if name in RAW_DATA or name.startswith(f"{EVIDENCE}/")]
     rows: list[HashRow] = []
     for name in present:
-        digest = sha256_file(folder / name)
+        if name in added:
+            size_bytes, digest = len(added[name]), sha256_bytes(added[name])
+        else:
+            size_bytes, digest = (folder / name).stat().st_size, sha256_file(folder / name)
         known = judged.pop(name, {digest})
-        rows.append(HashRow(name, (folder / name).stat().st_size, digest, known != {digest}))
+        rows.append(HashRow(name, size_bytes, digest, known != {digest}))
     rows += [HashRow(name, 0, "missing", True) for name in sorted(judged)]
     return rows
 

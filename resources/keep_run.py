@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""At the end of a run: its points into the local store, and on to InfluxDB where an endpoint is set.
+"""At the end of a run: into the local store, advice of the history, and on to InfluxDB where one is set.
 
-Both happen in processes of their own with a time limit: whatever goes wrong there is said, and the run's
+Each happens in a process of its own with a time limit: whatever goes wrong there is said, and the run's
 verdict and exit code stay what they are. What could not be stored can be imported later, what could not be
-delivered waits.
+advised can be asked again, what could not be delivered waits.
 """
 
 from __future__ import annotations
@@ -11,45 +11,70 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 STORE = "store.sqlite"
 ENDPOINT_VARIABLE = "BENCHWRIGHT_ENDPOINT"
 _STORE_MAX_S = 60.0
+_ADVICE_MAX_S = 60.0
 _DELIVERY_MAX_S = 8.0
 _GIVE_UP_S = "4"
 
 
-def keep_run(run: Path, results: Path) -> str:
-    """Store a run and deliver what waits; return what went wrong, '' where nothing did.
+@dataclass(frozen=True)
+class Kept:
+    """What became of a run at its end.
+
+    Attributes:
+        problem: What went wrong; '' where nothing did.
+        advice: What the history says of the run, in a line; '' where it could not be asked.
+    """
+
+    problem: str
+    advice: str = ""
+
+
+def keep_run(run: Path, results: Path) -> Kept:
+    """Store a run, ask the history about it, and deliver what waits.
 
     Args:
         run: The run folder.
         results: Where the store lies.
     """
     store = ["--store", str(results / STORE)]
-    problem = _dashboards(["import", str(run), "--branch-of-job", *store], _STORE_MAX_S)
-    if problem:
-        return f"the run is not in the store: {problem}"
+    done = _dashboards(["import", str(run), "--branch-of-job", *store], _STORE_MAX_S)
+    if done.problem:
+        return Kept(f"the run is not in the store: {done.problem}")
+    asked = _dashboards(["advise", str(run), *store], _ADVICE_MAX_S)
+    problems = [f"no advice of the history: {asked.problem}"] if asked.problem else []
     if os.environ.get(ENDPOINT_VARIABLE):
-        problem = _dashboards(["deliver", "--give-up-s", _GIVE_UP_S, *store], _DELIVERY_MAX_S)
-        if problem:
-            return f"delivery: {problem}"
-    return ""
+        done = _dashboards(["deliver", "--give-up-s", _GIVE_UP_S, *store], _DELIVERY_MAX_S)
+        problems += [f"delivery: {done.problem}"] if done.problem else []
+    return Kept("; ".join(problems), asked.words.partition(": ")[2])
 
 
-def _dashboards(arguments: list[str], limit_s: float) -> str:
-    """Run `python -m dashboards`; return its last words where it failed, else ''."""
+@dataclass(frozen=True)
+class _Done:
+    """How a command ended: its last words, and as a problem where it failed."""
+
+    words: str = ""
+    problem: str = ""
+
+
+def _dashboards(arguments: list[str], limit_s: float) -> _Done:
+    """Run `python -m dashboards`."""
     command = [sys.executable, "-m", "dashboards", *arguments]
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=limit_s
         )
     except subprocess.TimeoutExpired:
-        return f"`{arguments[0]}` took longer than {limit_s:g} s"
+        return _Done(problem=f"`{arguments[0]}` took longer than {limit_s:g} s")
     except OSError as error:
-        return str(error)
+        return _Done(problem=str(error))
+    texts = (done.stdout, done.stderr) if done.returncode == 0 else (done.stderr, done.stdout)
+    words = next((text.strip().splitlines()[-1] for text in texts if text.strip()), "")
     if done.returncode == 0:
-        return ""
-    words = (done.stderr.strip() or done.stdout.strip()).splitlines()
-    return words[-1] if words else f"`{arguments[0]}` ended with {done.returncode}"
+        return _Done(words)
+    return _Done(problem=words or f"`{arguments[0]}` ended with {done.returncode}")

@@ -55,9 +55,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("qualify: no run folder was written", file=sys.stderr)
         return {ROBOT_BAD_INPUT: BAD_INPUT, ROBOT_INTERRUPTED: NO_VERDICT}.get(code, BENCH_FAULT)
     result = exit_code(code, run)
-    if problem := keep_run(run, options.results):
-        print(f"qualify: {problem}", file=sys.stderr)
-    _summarise(run, result)
+    kept = keep_run(run, options.results)
+    if kept.problem:
+        print(f"qualify: {kept.problem}", file=sys.stderr)
+    _summarise(run, result, kept.advice)
     return result
 
 
@@ -163,7 +164,7 @@ def _latest(results: Path) -> Path | None:
     return link.resolve() if link.exists() else None
 
 
-def _summarise(run: Path, code: int) -> None:
+def _summarise(run: Path, code: int, advice: str) -> None:
     manifest: dict[str, Any] = json.loads((run / "run.json").read_text())
     words = {
         PASS: "PASS",
@@ -176,6 +177,8 @@ def _summarise(run: Path, code: int) -> None:
     counts = ", ".join(f"{count} {outcome}" for outcome, count in manifest["counts"].items() if count)
     marked = " (SIMULATED)" if manifest["simulated"] else ""
     print(f"Verdict: {words[code]}{marked}: {counts or 'no measurement'}")
+    if advice:
+        print(f"History: {advice}")
     print(f"Report:  {run / 'qualification.html'}")
 
 

@@ -48,7 +48,7 @@ def advise(
     for baseline in baselines(runs):
         values = np.array([run.value for run in baseline])
         changes = find_changes(values, settings)
-        events.extend(_event(series, unit, baseline, values, change, worse) for change in changes)
+        events.extend(event_of(series, unit, baseline, values, change, worse) for change in changes)
     return tuple(sorted(events, key=lambda event: (event.seen.time_ns, event.seen.run_id)))
 
 
@@ -70,7 +70,7 @@ def baselines(runs: Iterable[RunValue]) -> list[tuple[RunValue, ...]]:
     return [tuple(group) for group in found.values()]
 
 
-def _event(
+def event_of(
     series: str,
     unit: str,
     runs: Sequence[RunValue],
@@ -78,6 +78,16 @@ def _event(
     change: Change,
     worse: Worse,
 ) -> Event:
+    """Return a change of a series as an event.
+
+    Args:
+        series: Name of the series, for the reader.
+        unit: Unit of its values.
+        runs: The runs that were looked at, all of the same bench key, in order of time.
+        values: Their values.
+        change: What was found in them.
+        worse: Which changes are regressions.
+    """
     before = Level.of(values[change.baseline : change.begin])
     after = Level.of(values[change.begin : change.seen + 1])
     return Event(

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,19 +65,37 @@ def commits_between(repository: Path, before: str | None, after: str | None) -> 
         notes.append("both runs are of the same commit")
     if len(listed) > COMMITS_MAX:
         notes.append(f"only the newest {COMMITS_MAX} of {len(listed)}")
-    return Commits(tuple(listed[-COMMITS_MAX:]), "; ".join(notes))
+    return Commits(listed[-COMMITS_MAX:], "; ".join(notes))
 
 
-def _log(repository: Path, commits: str) -> list[str]:
-    """Return the hashes of a range of commits, oldest first."""
+def subjects_of(repository: Path, hashes: Iterable[str]) -> dict[str, str]:
+    """Return the subject line of each commit that Git knows; none where it cannot be asked."""
+    wanted = sorted(set(hashes))
+    if not wanted:
+        return {}
+    try:
+        lines = _git(repository, "log", "--no-walk", "--format=%H %s", *wanted, "--").splitlines()
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    return {name: subject for name, _, subject in (line.partition(" ") for line in lines)}
+
+
+@functools.lru_cache(maxsize=1024)
+def _log(repository: Path, commits: str) -> tuple[str, ...]:
+    """Return the hashes of a range of commits, oldest first: it never becomes another."""
+    return tuple(_git(repository, "rev-list", "--reverse", "--topo-order", commits, "--").split())
+
+
+def _git(repository: Path, *arguments: str) -> str:
     answer = subprocess.run(
-        ["git", "-C", str(repository), "rev-list", "--reverse", "--topo-order", commits, "--"],
+        ["git", "-C", str(repository), *arguments],
         check=True,
         capture_output=True,
         text=True,
+        errors="replace",
         timeout=TIMEOUT_S,
     )
-    return answer.stdout.split()
+    return answer.stdout
 
 
 def _reason(error: OSError | subprocess.SubprocessError) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from dashboards.__main__ import main
 from dashboards.delivery.endpoint import ENDPOINT_VARIABLE
-from resources.keep_run import keep_run
+from resources.keep_run import Kept, keep_run
 from tests.dashboards.fake_server import FakeServer, answer
 from tests.dashboards.runs import make_run, record
 from tests.dashboards.test_rtc_testbench import message
@@ -118,7 +118,7 @@ def test_status_of_a_store_that_is_not_there(tmp_path: Path) -> None:
 
 def test_qualification_keeps_its_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = make_run(tmp_path, [record()])
-    assert keep_run(run.path, tmp_path) == ""
+    assert keep_run(run.path, tmp_path) == Kept("", "0 runs of history, needs 15")
     assert status_of(tmp_path / "store.sqlite", capsys)["waiting"] == 3
 
 
@@ -128,7 +128,7 @@ def test_qualification_delivers_where_an_endpoint_is_set(
     run = make_run(tmp_path, [record()])
     with FakeServer(answer(204)) as server:
         monkeypatch.setenv(ENDPOINT_VARIABLE, str(endpoint_file(tmp_path, server.port)))
-        assert keep_run(run.path, tmp_path) == ""
+        assert keep_run(run.path, tmp_path).problem == ""
     assert status_of(tmp_path / "store.sqlite", capsys)["delivered"] == 3
 
 
@@ -136,5 +136,5 @@ def test_qualification_says_what_it_could_not_keep(tmp_path: Path) -> None:
     """Whatever goes wrong is a sentence, never an exception: the verdict stands without a store."""
     run = make_run(tmp_path, [record()])
     (tmp_path / "store.sqlite").write_text("no database " * 100)
-    assert "not a database" in keep_run(run.path, tmp_path)
-    assert "neither a run folder" in keep_run(tmp_path / "missing", tmp_path / "elsewhere")
+    assert "not a database" in keep_run(run.path, tmp_path).problem
+    assert "neither a run folder" in keep_run(tmp_path / "missing", tmp_path / "elsewhere").problem

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m dashboards advise [RUN]`: what the history says of a run, into its folder and its page."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from dashboards.regressions.run_advice import advise_run
+from dashboards.run_import import import_path
+from dashboards.store import Store
+from hw.errors import BenchError, ConfigError
+from reports.advice import ADVICE, Advice
+from reports.errors import RecordError, ReportError
+from reports.renewal import holds, renew
+from reports.run_folder import RunFolder
+
+LATEST = Path("results/latest")
+
+
+def add_command(commands: Any) -> argparse.ArgumentParser:
+    """Add the command to a command line, and return it."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "advise", help="put what the history says of a run into its folder and page"
+    )
+    parser.add_argument(
+        "run", nargs="?", type=Path, default=LATEST, metavar="RUN", help=f"run folder (default {LATEST})"
+    )
+    parser.add_argument(
+        "--again", action="store_true", help="ask once more, where the folder has advice already"
+    )
+    parser.add_argument(
+        "--repository", type=Path, default=Path(), help="Git repository of the runs' commits (default: here)"
+    )
+    parser.set_defaults(action=_advise)
+    return parser
+
+
+def _advise(options: argparse.Namespace) -> int:
+    path: Path = options.run
+    try:
+        folder = RunFolder.open(path)
+    except ReportError as error:
+        raise ConfigError(str(error)) from error
+    with Store(options.store) as store:
+        import_path(store, folder.path, None)
+        advice = advise_run(store, folder.run_id, options.repository)
+    try:
+        print(put_advice(folder, advice, again=options.again))
+    except RecordError as error:
+        raise ConfigError(str(error)) from error
+    except ReportError as error:
+        raise BenchError(str(error)) from error
+    return 0
+
+
+def put_advice(folder: RunFolder, advice: Advice, *, again: bool = False) -> str:
+    """Put advice into a run folder and its page; return a line that says what is there now.
+
+    What a finalised folder has stays as it is unless `again` is given.
+
+    Raises:
+        ReportError: Something else of the folder has changed since it was finalised, or it cannot be written.
+    """
+    if not again and holds(folder.path, ADVICE):
+        return f"{folder.run_id}: has its advice already; --again asks once more"
+    renew(folder.path, {ADVICE: advice.to_bytes()})
+    return f"{folder.run_id}: {summary(advice)}"
+
+
+def summary(advice: Advice) -> str:
+    """Return the advice in one line."""
+    if not advice.series:
+        return "no value that is followed over time"
+    if not advice.series_ready:
+        least, most = advice.history_least, advice.history_most
+        runs = f"{least}" if least == most else f"{least} to {most}"
+        return f"{runs} runs of history, needs {advice.runs_needed}"
+    kinds = [change.kind for change in advice.changes]
+    words = [f"{kinds.count('regression')} regressions, {kinds.count('improvement')} improvements"]
+    words += [f"{len(advice.beyond)} values beyond their baseline ({advice.beyond_by_chance:.2g} by chance)"]
+    return f"{'; '.join(words)}; {advice.series_ready} of {advice.series} series have enough history"
