@@ -16,6 +16,7 @@ from hw.provisioning import Provisioner
 from hw.session import Bench, open_bench
 from hw.tools import tool_versions
 from reports import current_run
+from reports.current import open_run
 from resources.keywords.robot_api import keyword, library
 
 
@@ -142,9 +143,22 @@ class BenchLibrary:
         if provisioner is not None:
             provisioner.restore()
 
+    def _keep_consoles(self) -> None:
+        run = open_run()
+        if self._bench is None or run is None:
+            return
+        for name in self._bench.spec.labgrid_targets:
+            text = self._bench.console(name)
+            if text:
+                (run.evidence_folder("consoles") / f"{name}.log").write_text(text, encoding="utf-8")
+
     @keyword
     def close_bench(self) -> None:
-        """Power off, undo every change of this machine, and release the bench; harmless when none is open."""
+        """Power off, undo every change of this machine, and release the bench; harmless when none is open.
+
+        What machines have said on their serial consoles is kept in the run folder, `evidence/consoles`.
+        """
+        self._keep_consoles()
         self._bench = None
         self._provisioned.clear()
         self._prepared.clear()
