@@ -20,6 +20,11 @@ def current_run() -> RunFolder:
     return _open[-1]
 
 
+def open_run() -> RunFolder | None:
+    """Return the run folder of this process; None: none is open."""
+    return _open[-1] if _open else None
+
+
 def set_current_run(run: RunFolder | None) -> None:
     """Make a run folder the current one, or none."""
     _open.clear()

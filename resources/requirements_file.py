@@ -3,18 +3,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import tomllib
 from pathlib import Path
 from typing import cast
 
 from hw.errors import ConfigError
 from hw.fields import Fields
+from reports.current import open_run
+from reports.durable import replace_file
+
+KEPT = "requirements"
+"""Folder of the copies in a run's evidence."""
 
 
 def read_requirements_file(
     path: Path, schema: str, texts: tuple[str, ...]
 ) -> tuple[dict[str, str], list[Fields]]:
     """Read a requirements file; what a requirement holds is left to the caller.
+
+    While a run is open, its evidence keeps the file's bytes: they say later what was asked, and what of it
+    nobody measured.
 
     Args:
         path: The TOML file.
@@ -26,9 +35,11 @@ def read_requirements_file(
 
     Raises:
         ConfigError: Names file, field and allowed range.
+        RunFolderError: The copy cannot be written.
     """
     try:
-        document = tomllib.loads(path.read_text())
+        data = path.read_bytes()
+        document = tomllib.loads(data.decode())
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: {error}") from error
     unknown = sorted(set(document) - {"requirements", "requirement"})
@@ -43,5 +54,19 @@ def read_requirements_file(
         raise ConfigError(f"{path}: requirement: must be an array of tables, [[requirement]]")
     if not items:
         raise ConfigError(f"{path}: requirement: there must be at least one")
+    _keep(path, data)
     numbered = enumerate(cast("list[object]", items), start=1)
     return found, [Fields(item, str(path), f"requirement[{number}]") for number, item in numbered]
+
+
+def _keep(path: Path, data: bytes) -> None:
+    """Copy a file into the evidence of the open run, once; one of the same name and other bytes beside it."""
+    run = open_run()
+    if run is None or run.finalised:
+        return
+    folder = run.evidence_folder(KEPT)
+    kept = folder / path.name
+    if kept.exists() and kept.read_bytes() != data:
+        kept = folder / f"{path.stem}-{hashlib.sha256(data).hexdigest()[:8]}{path.suffix}"
+    if not kept.exists():
+        replace_file(kept, data)

@@ -9,6 +9,8 @@ import pytest
 from robot.api import Error
 
 from hw.errors import ConfigError
+from reports.current import set_current_run
+from reports.run_folder import RunFolder
 from resources.keywords.daq_replay import DaqReplayLibrary
 from resources.pattern import Pattern, load_pattern
 from resources.requirements import load_requirements
@@ -136,3 +138,35 @@ def test_wrong_ones_are_refused_by_file_field_and_range(
 def test_there_must_be_one(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError, match=r"requirement: (there )?must be"):
         load_requirements(_write(tmp_path, text))
+
+
+def test_an_open_run_keeps_every_file_that_is_read_once_with_its_bytes(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path / "results", "virtual", "ci")
+    set_current_run(run)
+    kept = run.path / "evidence" / "requirements"
+    try:
+        path = _write(tmp_path, GOOD)
+        for _ in range(2):
+            load_requirements(path)
+        assert [file.name for file in kept.iterdir()] == [path.name]
+        assert (kept / path.name).read_bytes() == path.read_bytes()
+        path.write_text(GOOD.replace("50000", "40000"))
+        load_requirements(path)
+        other = {file.read_bytes() for file in kept.iterdir()}
+        assert other == {GOOD.encode(), path.read_bytes()}
+        run.close()
+        run.finalise()
+        load_requirements(path)
+    finally:
+        set_current_run(None)
+
+
+def test_a_wrong_file_is_not_kept(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path / "results", "virtual", "ci")
+    set_current_run(run)
+    try:
+        with pytest.raises(ConfigError):
+            load_requirements(_write(tmp_path, GOOD.split("[[")[0]))
+    finally:
+        set_current_run(None)
+    assert not (run.path / "evidence" / "requirements").exists()
