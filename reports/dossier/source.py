@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, cast
 
 from reports.dossier.attempts import Candidate
 from reports.dossier.distribution import Distributions
@@ -22,6 +23,9 @@ from reports.manifest import Manifest
 from reports.record import Measurement
 from reports.run_folder import MEASUREMENTS, RunFolder
 from reports.tally import INSTRUMENT_CHECKS, effective, key_of
+
+_A_TARGET = frozenset({"hostname", "kernel", "os"})
+"""Facts of a machine have one of these."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +66,17 @@ class Source:
             if record.outcome != "pass"
         ]
 
+    @property
+    def facts(self) -> list[tuple[str, dict[str, Any]]]:
+        """Return the name of each target that was read back, with its facts."""
+        found: dict[str, object] = self.manifest.target
+        tables = [(name, cast("dict[str, Any]", f)) for name, f in found.items() if isinstance(f, dict)]
+        return [(name, facts) for name, facts in tables if _A_TARGET & facts.keys()]
+
     def targets(self) -> list[tuple[str, str]]:
         """Return bench and name of each target that the run has facts or records of."""
         named = [(record.subject.bench, record.subject.target) for record in self.records]
-        named += [(self.manifest.bench, name) for name in self.manifest.target]
+        named += [(self.manifest.bench, name) for name, _facts in self.facts]
         return list(dict.fromkeys(named))
 
     def candidates(self, bench: str, target: str, parts: dict[str, tuple[Part, ...]]) -> list[Candidate]:
@@ -151,7 +162,8 @@ def distribution_in(sources: Iterable[Source], attempt: Attempt) -> Distribution
 def read_backs(sources: Iterable[Source], bench: str, target: str) -> list[ReadBack]:
     """Return the facts of a target in each run that has them."""
     return [
-        ReadBack(source.run_id, source.manifest.target[target])
+        ReadBack(source.run_id, facts)
         for source in sources
-        if source.manifest.bench == bench and target in source.manifest.target
+        for name, facts in source.facts
+        if (source.manifest.bench, name) == (bench, target)
     ]

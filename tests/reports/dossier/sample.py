@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run folders for tests of the dossier: those of `sample_run`, with what a real bench adds."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+from reports.record import (
+    RULE,
+    SCHEMA,
+    Conditions,
+    Evidence,
+    Limit,
+    Measurement,
+    Outcome,
+    Subject,
+    Uncertainty,
+    UncertaintyPart,
+    margin_of,
+)
+from reports.run_folder import RunFolder
+from tests.reports.sample_run import Disturbance, make_run
+
+ROOT = Path(__file__).resolve().parents[3]
+DAQ12 = ROOT / "robot" / "requirements" / "daq12.toml"
+TARGET = "linux-rt"
+FACTS: dict[str, Any] = {
+    "hostname": "target-7",
+    "kernel": {"release": "6.12.57-rt", "version": "#1 SMP PREEMPT_RT", "command_line": "quiet isolcpus=3"},
+    "cpu": {"model": "Core i5-1145GRE", "count": 4},
+    "memory_bytes": 8_000_000_000,
+    "nics": [
+        {"name": "eth0", "driver": {"driver": "igc", "version": "6.12", "firmware-version": "1057:8754"}}
+    ],
+    "settings": {"sysctl vm/swappiness": "0", "irq_cpu 131": "3"},
+}
+INSTRUMENTS: dict[str, Any] = {
+    "scope": {
+        "kind": "oscilloscope",
+        "identity": "TEKTRONIX,MSO64B,B012345,CF:91.1CT FV:2.0.3",
+        "maker": "TEKTRONIX",
+        "model": "MSO64B",
+        "serial": "B012345",
+        "firmware": "2.0.3",
+        "calibration": {"certificate": "K-2026-118", "date": "2026-01-15", "due": "2100-01-15"},
+        "limits": {"sample_interval_ns": 0.16, "channels": 4},
+    },
+    "card": {
+        "kind": "timecard",
+        "identity": None,
+        "maker": "Safran",
+        "model": "TSync",
+        "serial": "77",
+        "firmware": None,
+        "calibration": {"certificate": "K-2026-9", "date": "2026-01-15", "due": "2100-01-15"},
+        "limits": {},
+    },
+}
+WIRING = {"target.eth0": "switch 3, port 7", "scope.1": "target GPIO 4, 1.00 m RG58"}
+XUNIT = """<?xml version="1.0" encoding="UTF-8"?>
+<testsuite name="Robot"><testcase classname="Robot.Clocks" name="Clock Holds Under Load" time="0.001">
+<skipped message="profile ci measures no clock under load" type="SkipExecution"/></testcase>
+<testcase classname="Robot.Daq" name="DAQ-010" time="1"/></testsuite>
+"""
+APPLIED = (
+    ("kernel preempt-rt", "ok", "yes", "yes", False, ""),
+    ("sysctl vm/swappiness", "ok", "0", "0", True, ""),
+    ("governor all", "not applicable", "performance", "", False, "no CPU frequency can be governed"),
+)
+"""Item, status, wanted, found, changed, note."""
+
+
+def add_bench_facts(run: RunFolder, instruments: dict[str, Any] | None, requirements: Path | None) -> None:
+    """Add what suites and bench leave in a run folder beside measurements."""
+    run.update(target={TARGET: FACTS})
+    if instruments is not None:
+        run.update(host={"instruments": instruments, "wiring": WIRING})
+    if requirements is not None:
+        kept = run.evidence_folder("requirements") / requirements.name
+        kept.write_bytes(requirements.read_bytes())
+    folder = run.evidence_folder("provisioning", TARGET)
+    before = copy.deepcopy(FACTS)
+    before["settings"]["sysctl vm/swappiness"] = "60"
+    (folder / "facts-before.json").write_text(json.dumps(before))
+    (folder / "facts-after.json").write_text(json.dumps(FACTS))
+    keys = ("item", "status", "wanted", "found", "changed", "note")
+    items = [{"type": "item", **dict(zip(keys, item, strict=True))} for item in APPLIED]
+    lines = [json.dumps(item) for item in items]
+    (folder / "apply.ndjson").write_text("\n".join(lines) + "\n")
+    (run.path / "xunit.xml").write_text(XUNIT)
+    (run.path / "qualification.html").write_text("<!doctype html>\n")
+
+
+def finished_run(
+    results: Path,
+    *disturbances: Disturbance,
+    simulated: bool = False,
+    instruments: dict[str, Any] | None = INSTRUMENTS,
+    requirements: Path | None = DAQ12,
+    seed: int = 1,
+) -> RunFolder:
+    """Make a finalised run of a bench, real unless said otherwise, with one attempt for each disturbance."""
+    run = make_run(results, *disturbances, seed=seed, simulated=simulated, close=False)
+    add_bench_facts(run, instruments, requirements)
+    run.close()
+    run.finalise()
+    return run
+
+
+def record(outcome: Outcome = "pass", reason: str = "", **changes: Any) -> Measurement:
+    """Return a record of stream 31, with a value that suits its outcome; U is 1 ms, the limit 50 ms."""
+    value_ns = {"pass": 8_000_000, "fail": 60_000_000, "inconclusive": 49_500_000}.get(outcome)
+    value_ns = changes.pop("value", value_ns)
+    limit = changes.pop("limit", Limit(50_000_000, None, "site specification 7"))
+    uncertainty = Uncertainty.from_parts([UncertaintyPart("clock_offset", "bound", 1_000_000)])
+    fields: dict[str, Any] = {
+        "schema": SCHEMA,
+        "run_id": "run-1",
+        "test": "Daq.Stream 31",
+        "requirement": "DAQ-031",
+        "quantity": "one_way_latency",
+        "statistic": "max",
+        "value": value_ns,
+        "unit": "ns",
+        "n": 600 if value_ns is not None else 0,
+        "n_required": 99,
+        "lost": 0,
+        "allowed_lost": 0,
+        "limit": limit,
+        "uncertainty": uncertainty,
+        "margin": margin_of(value_ns, limit, uncertainty),
+        "rule": RULE,
+        "outcome": outcome,
+        "reason": reason,
+        "subject": Subject("bench-1", TARGET, "kernel", "two-way", "31"),
+        "conditions": Conditions("acceptance", "aligned-12"),
+        "simulated": False,
+        "evidence": (),
+        "time_utc": "2026-11-22T04:00:00.000000Z",
+    }
+    return Measurement(**{**fields, **changes})
+
+
+def small_run(
+    results: Path,
+    *records: Measurement,
+    simulated: bool = False,
+    instruments: dict[str, Any] | None = INSTRUMENTS,
+    requirements: str = "",
+    facts: dict[str, Any] = FACTS,
+) -> RunFolder:
+    """Make a finalised run that holds these records and one file of evidence.
+
+    Args:
+        results: Where.
+        records: As `record` makes them; run id and evidence become this run's.
+        simulated: What the manifest says.
+        instruments: None: not recorded.
+        requirements: Text of the requirements file that the run kept; empty: it kept none.
+        facts: What was read back from the target.
+    """
+    run = RunFolder.create(results, "bench-1", "acceptance", simulated=simulated, commit="1" * 40)
+    run.update(target={TARGET: facts}, host={"hostname": "lab-3"}, tools={"bw-traffic": "0.1.0"})
+    if instruments is not None:
+        run.update(host={"instruments": instruments, "wiring": WIRING})
+    if requirements:
+        (run.evidence_folder("requirements") / "site.toml").write_text(requirements)
+    answer = run.evidence_folder("daq_replay") / "answer.ndjson"
+    answer.write_text('{"type":"ready"}\n')
+    for each in records:
+        evidence: tuple[Evidence, ...] = each.evidence or (run.evidence(answer),)
+        run.append(dataclasses.replace(each, run_id=run.run_id, evidence=evidence))
+    run.close()
+    run.finalise()
+    return run
+
+
+def requirements_text(*ids: str, upper_us: int = 50_000) -> str:
+    """Return a requirements file on streams 31, 32, … with these ids."""
+    tables = [
+        f'[[requirement]]\nid = "{name}"\nstream = {31 + number}\nquantity = "one_way_latency"\n'
+        f'statistic = "max"\nupper_us = {upper_us}\nallowed_lost = 0\nsource = "site {number}"\n'
+        for number, name in enumerate(ids)
+    ]
+    head = '[requirements]\nschema = "benchwright.requirements/1"\nname = "site"\npattern = "site"\n\n'
+    return head + "\n".join(tables)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waivers: what is wrong in their file is named with field and range, and nothing wrong is let through."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+
+from reports.dossier.errors import DossierError
+from reports.dossier.waivers import check_waivers, read_waivers
+
+HEAD = '[waivers]\nschema = "benchwright.waivers/1"\n'
+ONE = """
+[[waiver]]
+id = "W-1"
+requirement = "DAQ-013"
+run = "run-1"
+attempt = 2
+reason = "the switch was restarted"
+approver = "A. Reviewer"
+date = 2026-11-22
+expires = 2027-03-31
+"""
+DAY = datetime.date(2026, 11, 23)
+ATTEMPTS = {"run-1": {"DAQ-013": 2}, "run-2": {}}
+
+
+def read(text: str) -> None:
+    check_waivers(read_waivers(text.encode(), "waivers.toml"), DAY, {"DAQ-013", "DAQ-014"}, ATTEMPTS)
+
+
+def test_a_whole_waiver_is_read():
+    found = read_waivers((HEAD + ONE).encode(), "waivers.toml").all[0]
+    assert (found.requirement, found.run, found.attempt) == ("DAQ-013", "run-1", 2)
+    assert found.expires == datetime.date(2027, 3, 31)
+    assert not found.concedes
+    read(HEAD + ONE)
+
+
+def test_a_waiver_of_a_requirement_alone_concedes_it():
+    text = HEAD + ONE.replace('run = "run-1"\nattempt = 2\n', "")
+    found = read_waivers(text.encode(), "waivers.toml")
+    assert found.conceding("DAQ-013") is found.all[0]
+    assert found.conceding("DAQ-014") is None
+    assert found.setting_aside("DAQ-013", "run-1", 1) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('schema = "benchwright.waivers/1"', 'schema = "x"', "waivers: must hold schema"),
+        ('id = "W-1"', 'id = "W-1"\nname = "x"', r"waiver\[1\].name: unknown key \(allowed: id, requirement"),
+        ('id = "W-1"\n', "", r"waiver\[1\].id: must be a text"),
+        ('reason = "the switch was restarted"', 'reason = " "', r"waiver\[1\].reason: must be a text"),
+        ('approver = "A. Reviewer"\n', "", r"waiver\[1\].approver: must be a text"),
+        ("date = 2026-11-22\n", "", r"waiver\[1\].date: missing key"),
+        ("date = 2026-11-22", 'date = "2026-11-22"', r"waiver\[1\].date: must be a date YYYY-MM-DD"),
+        ("date = 2026-11-22", "date = 2026-11-22T10:00:00", r"waiver\[1\].date: must be a date"),
+        ("expires = 2027-03-31", "expires = 2026-11-21", r"waiver\[1\].expires: .* is before date"),
+        (
+            "expires = 2027-03-31",
+            "expires = 2026-11-22",
+            r"waiver\[1\].expires: expired on 2026-11-22; .* 2026-11-23",
+        ),
+        (
+            "date = 2026-11-22",
+            "date = 2026-11-24",
+            r"waiver\[1\].date: 2026-11-24 is after the dossier's date",
+        ),
+        ("attempt = 2", "attempt = 3", r"waiver\[1\].attempt: found 3, allowed: 1 to 2"),
+        ("attempt = 2", "attempt = 0", r"waiver\[1\].attempt: must be a whole number from 1 to 1000"),
+        ("attempt = 2", "attempt = true", r"waiver\[1\].attempt: must be a whole number"),
+        ('run = "run-1"\n', "", r"waiver\[1\].attempt: only with both"),
+        ('requirement = "DAQ-013"\n', "", r"waiver\[1\].attempt: only with both"),
+        ('requirement = "DAQ-013"\nrun = "run-1"\nattempt = 2\n', "", r"waiver\[1\].requirement: missing"),
+        (
+            '"DAQ-013"',
+            '"DAQ-999"',
+            r"waiver\[1\].requirement: 'DAQ-999' is not known; there are: DAQ-013, DAQ-014",
+        ),
+        ('"run-1"', '"run-9"', r"waiver\[1\].run: 'run-9' is not known; there are: run-1, run-2"),
+        ('"run-1"\nattempt = 2', '"run-2"', r"waiver\[1\].attempt: .* the run did not measure DAQ-013"),
+        ("[[waiver]]", "[waiver]", "waiver: must be an array of tables"),
+        ("[[waiver]]", "[note]\n[[waiver]]", "note: unknown table"),
+        ("id =", "id = =", "waivers.toml: "),
+    ],
+)
+def test_what_is_wrong_is_named(old: str, new: str, said: str):
+    text = HEAD + ONE
+    assert old in text
+    with pytest.raises(DossierError, match=said) as caught:
+        read(text.replace(old, new, 1))
+    assert str(caught.value).startswith("waivers.toml: ")
+    assert caught.value.exit_code == 2
+
+
+def test_an_id_stands_once():
+    with pytest.raises(DossierError, match=r"waiver\[2\].id: 'W-1' stands twice"):
+        read(HEAD + ONE + ONE)
+
+
+def test_bytes_that_are_no_text_are_refused():
+    with pytest.raises(DossierError, match=r"waivers\.toml"):
+        read_waivers(b"\xff\xfe", "waivers.toml")
