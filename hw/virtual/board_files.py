@@ -3,8 +3,8 @@
 
 By hand: `python -m hw.virtual.board_files FOLDER --hostname NAME --interface MAC,NAME,ADDRESS/PREFIX …`.
 
-The files are those of a guest's image (`hw.virtual.image`). Kernel and initrd go over the network at each boot, or lie
-on a disk; the root goes on a disk or a partition of it, which is mounted read-only and never written again.
+The files are those of a guest's image (`hw.virtual.image`). Kernel and initrd go over the network at each
+boot, or lie on a disk; the root goes on a disk, or a partition, which is mounted read-only and never written.
 """
 
 from __future__ import annotations
