@@ -41,7 +41,7 @@ from reports.dossier.model import (
 from reports.dossier.requirements import RequirementSet, merged, read_set, requirements_for
 from reports.dossier.source import Source, distribution_in, read_backs, read_sources
 from reports.dossier.traceability import Tried, matrix
-from reports.dossier.waivers import NONE, Waivers, check_waivers, read_waivers
+from reports.dossier.waivers import NONE, Waiver, Waivers, check_waivers, read_waivers
 from reports.facts import flatten
 from reports.record import parse_utc
 from reports.tally import INSTRUMENT_CHECKS
@@ -149,15 +149,24 @@ def _last_day(sources: Sequence[Source], waivers: Waivers) -> datetime.date:
 
 
 def _by_run_id(waivers: Waivers, sources: Sequence[Source]) -> Waivers:
-    """Return the waivers with runs by their id, where the file names their folder."""
-    ids = {source.path.name: source.run_id for source in sources}
-    return replace(
-        waivers,
-        all=tuple(
-            replace(waiver, run=ids.get(waiver.run, waiver.run) if waiver.run else None)
-            for waiver in waivers.all
-        ),
-    )
+    """Return the waivers with runs by their id, where the file names their folder.
+
+    Raises:
+        DossierError: Two runs have folders of that name.
+    """
+    ids: dict[str, list[str]] = {}
+    for source in sources:
+        ids.setdefault(source.path.name, []).append(source.run_id)
+    found: list[Waiver] = []
+    for number, waiver in enumerate(waivers.all, start=1):
+        runs = ids.get(waiver.run or "", [])
+        if len(runs) > 1:
+            where = f"{waivers.path}: waiver[{number}].run"
+            raise DossierError(
+                f"{where}: {waiver.run} is the folder of {len(runs)} runs; allowed: {', '.join(runs)}"
+            )
+        found.append(replace(waiver, run=runs[0]) if runs else waiver)
+    return replace(waivers, all=tuple(found))
 
 
 def _target(
