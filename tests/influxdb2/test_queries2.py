@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every query of the dashboards and their alerts, on a real InfluxDB 2.7 with two years of history."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+
+from dashboards.delivery.http import post
+from tests.dashboards.grafana.queries import Found, all_queries, fault
+from tests.dashboards.influxd2 import InfluxServer2
+from tests.dashboards.two_years import load_two_years
+
+pytestmark = pytest.mark.influxdb2
+
+QUERIES = all_queries()
+LOAD_S = 600.0
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[InfluxServer2]:
+    """Return a server that holds two years."""
+    folder = tmp_path_factory.mktemp("two-years")
+    with InfluxServer2(folder / "influxdb") as started:
+        endpoint = started.endpoint()
+
+        def write(body: bytes) -> None:
+            answer = post(endpoint, body, 60)
+            assert answer.status == 204, answer
+
+        load_two_years(write, folder)
+        yield started
+
+
+@pytest.mark.timeout(LOAD_S)
+@pytest.mark.parametrize("found", QUERIES, ids=lambda found: f"{found.dashboard}: {found.place}")
+def test_query_returns_data(server: InfluxServer2, found: Found) -> None:
+    assert fault(server.query, found.query) == ""
+
+
+def test_query_without_data_is_found(server: InfluxServer2) -> None:
+    assert (
+        fault(server.query, "SELECT value_ns AS value FROM hil_latency WHERE bench = 'nobody'") == "no series"
+    )
