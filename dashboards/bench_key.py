@@ -2,8 +2,9 @@
 """The bench key: what a value was measured with. Another key starts a new baseline instead of an alarm.
 
 It is made of facts of the manifest that change what a bench measures: kernels, processors, the accelerator of
-guests, clock sources, instruments with their calibration where the manifest has them. It holds nothing that
-differs from run to run, and for a value of one target nothing of another.
+guests, clock sources, wiring, instruments with their calibration. It holds nothing that differs from run to
+run, for a value of one target nothing of another, and of instruments only those that took part: an
+oscilloscope in what was measured on edges, and there with the identity that was read from it.
 """
 
 from __future__ import annotations
@@ -23,28 +24,40 @@ TARGET_FACTS = (
     ("clock", "source"),
     ("hypervisor", "product"),
 )
-INSTRUMENT_FACTS = ("instruments", "oscilloscopes", "calibration")
-"""Keys of `host` and `tools` that are taken whole."""
+_INSTRUMENTS, _WIRING = "instruments", "wiring"
 _NAME_DIGITS = 12
 
 
 def bench_facts(manifest: Manifest) -> dict[str, str]:
     """Return the facts that make the bench key, by their place in the manifest; absent ones left out."""
     found: dict[str, str] = {}
-    for name in (*HOST_FACTS, *INSTRUMENT_FACTS):
+    for name in HOST_FACTS:
         _keep(found, f"host.{name}", manifest.host.get(name))
-    for name in INSTRUMENT_FACTS:
-        _keep(found, f"tools.{name}", manifest.tools.get(name))
+    for name, text in _table(manifest.host.get(_WIRING)).items():
+        _keep(found, f"host.{_WIRING}.{name}", text)
+    for name, facts in _table(manifest.host.get(_INSTRUMENTS)).items():
+        for key, value in _table(facts).items():
+            _keep(found, f"host.{_INSTRUMENTS}.{name}.{key}", value)
     for target, facts in manifest.target.items():
         for path in TARGET_FACTS:
             _keep(found, ".".join((target, *path)), _at(facts, path))
     return dict(sorted(found.items()))
 
 
-def key_of_facts(facts: dict[str, str], target: str | None = None) -> str:
-    """Return the bench key of such facts: twelve hex digits; of a target those of the bench and its own."""
+def key_of_facts(facts: dict[str, str], target: str | None = None, *, of_edges: bool = False) -> str:
+    """Return the bench key of such facts: twelve hex digits.
+
+    Args:
+        facts: As `bench_facts` returns them.
+        target: Target that was measured: others are left out; None: all of them.
+        of_edges: Whether oscilloscopes took part.
+    """
     if target is not None:
-        facts = {n: v for n, v in facts.items() if n.startswith(("host.", "tools.", f"{target}."))}
+        facts = {n: v for n, v in facts.items() if n.startswith(("host.", f"{target}."))}
+    left_out = () if of_edges else _instruments(facts, "oscilloscope")
+    if target is not None:
+        left_out += tuple(n for n in _instruments(facts, "timecard") if not n.endswith(f"-{target}."))
+    facts = {n: v for n, v in facts.items() if not n.startswith(left_out)}
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:_NAME_DIGITS]
 
 
@@ -55,6 +68,17 @@ def changes(before: dict[str, str], after: dict[str, str]) -> list[str]:
     """
     both = sorted(before.keys() & after.keys())
     return [f"{name}: {before[name]} -> {after[name]}" for name in both if before[name] != after[name]]
+
+
+def _instruments(facts: dict[str, str], kind: str) -> tuple[str, ...]:
+    """Return what the names of facts of instruments of a kind begin with."""
+    begin, end = f"host.{_INSTRUMENTS}.", ".kind"
+    found = (n for n, v in facts.items() if v == kind and n.startswith(begin) and n.endswith(end))
+    return tuple(name.removesuffix("kind") for name in found)
+
+
+def _table(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _at(facts: object, path: tuple[str, ...]) -> object:

@@ -22,8 +22,9 @@ from reports.answers import StreamResult
 from reports.manifest import Manifest
 from reports.record import Measurement, Outcome, parse_utc
 from reports.replay_evidence import ReplayEvidence, load_replay
-from reports.run_folder import Records, RunFolder
+from reports.run_folder import EVIDENCE, Records, RunFolder
 from reports.tally import INSTRUMENT_CHECKS, effective, overall, relative_margin, worst
+from reports.timed_edges import FOLDER as EDGES_FOLDER
 from reports.units import NS_PER_S
 
 LATENCY, SYNC, EDGES = "hil_latency", "hil_sync", "hil_edges"
@@ -60,6 +61,7 @@ RUN_TAGS = ("bench", "profile", "branch")
 EVENT_TAGS = (*SERIES_TAGS, "kind", "measurement")
 EVENT_KINDS = ("regression", "improvement", "bench-change")
 
+_EDGE_EVIDENCE = f"{EVIDENCE}/{EDGES_FOLDER}/"
 _NS = {"ns": 1, "s": NS_PER_S}
 _EPOCH = parse_utc("1970-01-01T00:00:00Z")
 
@@ -179,12 +181,14 @@ class _Common:
     def simulated(self) -> bool:
         return bool(self.manifest.simulated)
 
-    def fields(self, target: str | None) -> dict[str, Field]:
-        """Return the fields that say where a point comes from."""
+    def fields(self, record: Measurement | None) -> dict[str, Field]:
+        """Return the fields that say where a point comes from; None: that of the whole run."""
+        target = None if record is None else record.subject.target
+        of_edges = record is not None and any(e.path.startswith(_EDGE_EVIDENCE) for e in record.evidence)
         return {
             "run_id": self.manifest.run_id,
             "commit": self.manifest.commit or "",
-            "bench_key": key_of_facts(self.facts, target),
+            "bench_key": key_of_facts(self.facts, target, of_edges=of_edges),
         }
 
     def model(self, target: str) -> str:
@@ -250,7 +254,7 @@ def _counts(record: Measurement) -> dict[str, Field]:
 
 
 def _verdict_point(record: Measurement, common: _Common) -> Point:
-    fields: dict[str, Field] = {**common.fields(record.subject.target), **_counts(record)}
+    fields: dict[str, Field] = {**common.fields(record), **_counts(record)}
     fields |= {"unit": record.unit, "u": float(record.uncertainty.expanded)}
     fields |= {"check": record.quantity in INSTRUMENT_CHECKS, "reason": field_text(record.reason)}
     share = relative_margin(record)
@@ -263,7 +267,7 @@ def _physical_point(record: Measurement, common: _Common, replays: _Replays) -> 
     measurement, factor = MEASUREMENT_OF_QUANTITY.get(record.quantity), _NS.get(record.unit)
     if measurement is None or factor is None:
         return None
-    fields: dict[str, Field] = {**common.fields(record.subject.target), **_counts(record)}
+    fields: dict[str, Field] = {**common.fields(record), **_counts(record)}
     values = {
         "value_ns": record.value,
         "margin_ns": record.margin,

@@ -163,6 +163,8 @@ class BenchSpec:
     time_server: TimeServerSpec | None
     virtual: VirtualSpec | None
     oscilloscopes: dict[str, OscilloscopeSpec] = field(default_factory=dict[str, OscilloscopeSpec])
+    wiring: dict[str, str] = field(default_factory=dict[str, str])
+    """What is connected to what, with which cable, in words."""
     labgrid_targets: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -213,6 +215,7 @@ def _read_section(path: Path, section: Fields, labgrid_targets: dict[str, Any]) 
         time_server=_time_server(section.child("time_server", optional=True)),
         virtual=virtual,
         oscilloscopes=read_oscilloscopes(section, simulated),
+        wiring=section.texts_of("wiring"),
         labgrid_targets=labgrid_targets,
     )
     section.finish()

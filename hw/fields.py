@@ -129,6 +129,17 @@ class Fields:
             inner._asked.add(name)
         return {name: Fields(value, self.file, inner._path(name)) for name, value in inner._data.items()}
 
+    def texts_of(self, key: str) -> dict[str, str]:
+        """Return an optional table whose values are texts that say something, in the file's order."""
+        inner = self.child(key, optional=True)
+        if inner is None:
+            return {}
+        found = {name: inner.text(name).strip() for name in inner._data}
+        for name, text in found.items():
+            if not text:
+                raise inner._wrong(name, text, "a text that is not empty")
+        return found
+
     def child(self, key: str, optional: bool = False) -> Fields | None:
         """Return an inner table, or None where it is optional and absent."""
         value = self._take(key, _ABSENT if optional else _REQUIRED)

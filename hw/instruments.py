@@ -26,6 +26,8 @@ class Oscilloscopes:
         self._bench = spec
         self._folder = folder
         self._processes: dict[str, ScopeProcess] = {}
+        self.identities: dict[str, str] = {}
+        """Replies to `*IDN?` of those that were opened, by name."""
 
     def connect(self, name: str) -> Oscilloscope:
         """Return an oscilloscope, connected; an empty name is that of the first one.
@@ -37,7 +39,9 @@ class Oscilloscopes:
         spec = self._running(name)
         from hw.drivers.oscilloscope import connect  # PyVISA takes half a second
 
-        return connect(spec)
+        opened = connect(spec)
+        self.identities[spec.name] = str(opened.identity)
+        return opened
 
     def edge_port(self, name: str) -> tuple[str, int] | None:
         """Return address and port where a virtual one takes edges; None: a real instrument.

@@ -40,6 +40,7 @@ from hw.drivers.owned import OwnedNode
 from hw.drivers.ssh import REMOTE_TOOLS, SshNode
 from hw.edges import EdgeRole, pin_clock
 from hw.errors import BenchError, CapabilityError, ConfigError
+from hw.instrument_facts import instrument_facts
 from hw.instruments import Oscilloscopes, find_pin
 from hw.journal import Journal
 from hw.protocols import EdgeCapture, Impairment, Node, Oscilloscope, TimedOutput
@@ -162,6 +163,10 @@ class Bench:
             BenchError: Nobody answers there, or another instrument.
         """
         return self._oscilloscopes.connect(name)
+
+    def instruments(self) -> dict[str, dict[str, Any]]:
+        """Return the facts of this bench's instruments by name; identities of those opened so far."""
+        return instrument_facts(self.spec, self._oscilloscopes.identities)
 
     def edge_port_of(self, scope_name: str = "") -> tuple[str, int] | None:
         """Return address and port to which edges of virtual guests are sent; None: a real oscilloscope.

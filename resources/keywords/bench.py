@@ -95,6 +95,8 @@ class BenchLibrary:
                 "bench_file": str(spec.path),
                 "environment": spec.environment,
                 "accelerator": self._bench.accelerator(),
+                "instruments": self._bench.instruments(),
+                "wiring": spec.wiring,
             },
             tools=tool_versions(),
         )
@@ -159,7 +161,11 @@ class BenchLibrary:
         What machines have said on their serial consoles is kept in the run folder, `evidence/consoles`.
         """
         self._keep_consoles()
-        self._bench = None
-        self._provisioned.clear()
-        self._prepared.clear()
-        self._stack.close()
+        try:
+            if self._bench is not None:  # with the identities of those that were opened
+                current_run().update(host={"instruments": self._bench.instruments()})
+        finally:
+            self._bench = None
+            self._provisioned.clear()
+            self._prepared.clear()
+            self._stack.close()

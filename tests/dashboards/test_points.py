@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -162,6 +163,39 @@ def test_bench_key_follows_the_bench_and_not_the_run(tmp_path: Path) -> None:
     assert changes(first, other) == ["linux-rt.kernel.release: 6.12-rt -> 6.13-rt"]
     assert changes(first, {"host.system": "Linux 6.12"}) == []
     assert key_of_facts(first, "windows") == key_of_facts(other, "windows")
+
+
+INSTRUMENT = {"kind": "oscilloscope", "identity": None, "serial": None, "limits": {"skew_ps": 150}}
+
+
+def test_bench_key_follows_wiring_and_the_instruments_that_took_part(tmp_path: Path) -> None:
+    def facts_of(folder: str, wiring: dict[str, str] | None = None, **changes: Any) -> dict[str, str]:
+        run = make_run(tmp_path / folder, [])
+        instruments: dict[str, Any] = {"scope-a": {**INSTRUMENT, **changes}}
+        instruments["timecard-linux-rt"] = {"kind": "timecard", "limits": {"bound_ns": 100}}
+        run.update(host={"instruments": instruments, "wiring": wiring or {}})
+        return bench_facts(run.manifest)
+
+    def keys(facts: dict[str, str]) -> tuple[str, str, str]:
+        edges = key_of_facts(facts, "linux-rt", of_edges=True)
+        return key_of_facts(facts, "linux-rt"), edges, key_of_facts(facts, "windows")
+
+    plain = keys(facts_of("1"))
+    assert len(set(plain)) == 3
+    opened = keys(facts_of("2", identity="A,B,C1,D", serial="C1"))
+    assert (opened[0], opened[2]) == (plain[0], plain[2])  # a latency does not depend on what was opened
+    assert opened[1] != plain[1]
+    due = {"certificate": "no. 7", "date": "2026-01-31", "due": "2027-01-31"}
+    calibrated = keys(facts_of("3", identity="A,B,C1,D", serial="C1", calibration=due))
+    assert calibrated[1] not in (opened[1], plain[1])
+    wired = keys(facts_of("4", wiring={"edge": "RG-316, 1.00 m"}))
+    assert not set(wired) & set(plain)
+    before = facts_of("5", wiring={"edge": "RG-316, 1.00 m"}, calibration=due)
+    after = facts_of("6", wiring={"edge": "RG-316, 2.00 m"}, calibration={**due, "due": "2028-01-31"})
+    assert [text.split(":")[0] for text in changes(before, after)] == [
+        "host.instruments.scope-a.calibration",
+        "host.wiring.edge",
+    ]
 
 
 @pytest.mark.parametrize(

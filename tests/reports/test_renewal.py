@@ -25,14 +25,20 @@ class Killed(BaseException):
     """Stands for SIGKILL: nothing is cleaned up."""
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Path:
-    """Return a finalised run folder."""
-    folder = make_run(tmp_path, [record()])
+@pytest.fixture(scope="module")
+def finalised(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a finalised run folder, which stays as it is."""
+    folder = make_run(tmp_path_factory.mktemp("results"), [record()])
     folder.close()
     write_page(folder.path)
     folder.finalise()
     return folder.path
+
+
+@pytest.fixture
+def run(tmp_path: Path, finalised: Path) -> Path:
+    """Return a copy of the finalised run folder."""
+    return shutil.copytree(finalised, tmp_path / finalised.name)
 
 
 def added(run: Path, **changes: object) -> dict[str, bytes]:
@@ -96,7 +102,10 @@ def test_a_file_that_changes_meanwhile_is_not_blessed(run: Path, monkeypatch: py
 def test_a_kill_at_any_instant_is_mended(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: bool
 ) -> None:
-    monkeypatch.setattr(renewal, "render", lambda _path, files: str(files[ADVICE]))  # which takes long
+    def render_at_once(_path: Path, files: dict[str, bytes]) -> str:
+        return str(files[ADVICE])
+
+    monkeypatch.setattr(renewal, "render", render_at_once)
     if again:
         renew(run, added(run))
     wanted = added(run, history_most=4)
