@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Asking the server what it has: an acknowledgement alone is not proof.
 
-InfluxDB 1.6.7 can lose what it has acknowledged. When a kill tears the last entry of its write-ahead log, it
-cuts that entry off at the next start but goes on writing behind the gap; at the start after that it takes
-the log for corrupt from the gap on, and everything that was acknowledged in between is gone. So each delivery
-ends with a look at what the server still has of the last weeks, and what is missing is sent once more.
+InfluxDB 1.6.7 and 2.7.12 can lose what they have acknowledged. When a kill tears the last entry of the
+write-ahead log, the server cuts that entry off at the next start but goes on writing behind the gap; at the
+start after that it takes the log for corrupt from the gap on, and everything that was acknowledged in between
+is gone. So each delivery ends with a look at what the server still has of the last weeks, and what is missing
+is sent once more.
 """
 
 from __future__ import annotations

@@ -168,6 +168,7 @@ def test_token_that_may_only_write_leaves_it_unproven(store: Store, server: Infl
 
 def test_bucket_without_a_mapping_is_read_back_by_its_name(store: Store, server: InfluxServer2) -> None:
     server.new_bucket("plain")
+    server.token = server.new_token("read", "write")
     assert deliver(store, server.endpoint("plain")) == Delivered(POINTS, 0)
 
 
