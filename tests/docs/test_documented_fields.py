@@ -14,6 +14,8 @@ import pytest
 import yaml
 
 from hw.bench import load_bench
+from hw.drivers.board import BoardStrategy
+from hw.drivers.virtual_board import VirtualBoard
 from hw.drivers.virtual_guest import VirtualGuest
 from hw.errors import ConfigError
 from hw.oscilloscopes import VIRTUAL_OPTIONS
@@ -25,6 +27,7 @@ from resources.requirements import load_requirements
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BENCH_FILES = ROOT / "docs" / "bench-files.md"
+EMBEDDED = ROOT / "docs" / "embedded.md"
 LATENCY = ROOT / "docs" / "latency.md"
 NATIVE_TOOLS = ROOT / "docs" / "native-tools.md"
 UNKNOWN = "nobody_asks_for_this"
@@ -109,15 +112,30 @@ def test_bench_file_edges(tmp_path: Path) -> None:
     assert documented(BENCH_FILES, "### `edges`") == known_keys(tmp_path, edit)
 
 
+def own_fields(part: type) -> set[str]:
+    """Return the attributes of a labgrid resource or driver that are its own."""
+    names = {field.name for field in attr.fields(part)}
+    labgrid = {"target", "name", "state", "avail", "displayname"}
+    return {name for name in names - labgrid if not name.startswith("_")}
+
+
 def test_virtual_guest() -> None:
-    own = {field.name for field in attr.fields(VirtualGuest)} - {
-        "target",
-        "name",
-        "state",
-        "avail",
-        "_parent",
-    }
-    assert documented(BENCH_FILES, "### `VirtualGuest`") == {name for name in own if not name.startswith("_")}
+    assert documented(BENCH_FILES, "### `VirtualGuest`") == own_fields(VirtualGuest)
+
+
+def test_virtual_board() -> None:
+    own = own_fields(VirtualBoard) - own_fields(VirtualGuest)
+    assert documented(EMBEDDED, "### `VirtualBoard`") == own
+
+
+def test_board_strategy() -> None:
+    assert documented(EMBEDDED, "### `BoardStrategy`") == own_fields(BoardStrategy)
+
+
+def test_defaults_of_a_boot() -> None:
+    said = re.findall(r"^\| `(\w+_s)` \| .*; default (\d+)", EMBEDDED.read_text(), re.MULTILINE)
+    known = {field.name: field.default for field in attr.fields(BoardStrategy) if field.name.endswith("_s")}
+    assert {name: float(value) for name, value in said} == known
 
 
 def example(document: Path, heading: str) -> str:
