@@ -14,7 +14,8 @@ valid; nor is an **error**. A **pass** is valid unless something stands against 
 - a check of the bench by itself did not pass in its run;
 - an instrument that it rests on was out of calibration;
 - a file that it was judged from has other bytes now;
-- it was judged against a limit above that of the requirements file.
+- it was judged by less than the requirements file asks: a wider limit, more loss, fewer samples, another
+  subject.
 
 Nothing that is simulated decides, whatever its outcome.
 """

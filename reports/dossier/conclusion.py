@@ -113,7 +113,7 @@ Of several attempts at one thing the first valid one decides. A fail is always v
 because the value lies within U of its limit, are valid and are no pass. Inconclusive for a reason on the
 bench's side, and error, are not valid. A pass, or a value within U, is not valid where a check of the bench
 by itself did not pass in that run, an instrument was out of calibration, a file of its evidence has changed,
-or it was judged against a wider limit than the requirement's.
+or it was judged by less than the requirement asks (limit, loss, samples, subject).
 
 What was measured on a simulated bench decides nothing: the requirement is untested on hardware. A requirement
 is met where everything measured for it passed and all parts of it were measured.

@@ -9,6 +9,9 @@ from reports.dossier.environment import configuration_differences
 from reports.dossier.model import Deviation, Run, Target
 from reports.dossier.source import Source, read_backs
 
+FULL_PROFILES = ("acceptance", "soak")
+"""Profiles that take the samples of an acceptance (docs/latency.md)."""
+
 
 def deviations_of(
     targets: Sequence[Target], runs: Sequence[Run], sources: Sequence[Source]
@@ -38,6 +41,8 @@ def _of_run(run: Run, source: Source) -> list[Deviation]:
         found.append(
             ("bench", "the bench is simulated" if manifest.simulated else "real or simulated: not recorded")
         )
+    if manifest.profile not in FULL_PROFILES:
+        found.append(("profile", f"{manifest.profile}: fewer samples than {FULL_PROFILES[0]} takes"))
     found += _of_instruments(run)
     found += [
         ("test skipped", f"{test.name}: {test.value or 'no reason given'}") for test in run.tests_skipped

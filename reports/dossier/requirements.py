@@ -24,6 +24,7 @@ KEPT = Path("evidence", "requirements")
 """Where a run keeps the requirements files that its suites read."""
 
 _SUBJECTS = ("stream", "clock", "method")
+_SAMPLES = ("n_required", "reads_min")
 _LIMITS_NS = {"upper_us": NS_PER_US, "limit_ns": 1}
 LOCK_TIME = "lock_time"
 
@@ -36,16 +37,38 @@ class Part:
         name: In words, for what is missing.
         statistic: Empty: any.
         upper: Upper limit in the unit of the record; None: it is not in the file.
+        allowed_lost: What may be lost at most; None: it is not in the file, or not as a number.
+        n_required: Samples that are needed; None: the profile says so.
+        subject: What it is of: `stream`, `clock` or `method`, and which; None: the target as such.
     """
 
     name: str
     quantities: tuple[str, ...]
     statistic: str
     upper: Number | None
+    allowed_lost: int | None = None
+    n_required: int | None = None
+    subject: tuple[str, str] | None = None
 
     def covers(self, record: Measurement) -> bool:
         """Say whether a record is a measurement of this part."""
         return record.quantity in self.quantities and self.statistic in ("", record.statistic)
+
+    def objection(self, record: Measurement) -> str:
+        """Return why a record was judged by less than the file asks; empty: it was not."""
+        limit = record.limit.upper
+        if self.upper is not None and (limit is None or limit > self.upper):
+            return f"judged against {limit} {record.unit}, the requirement is {self.upper}"
+        if self.allowed_lost is not None and record.allowed_lost > self.allowed_lost:
+            return f"judged with {record.allowed_lost} lost allowed, the requirement is {self.allowed_lost}"
+        if self.n_required is not None and record.n_required < self.n_required:
+            return f"judged from {record.n_required} samples, the requirement is {self.n_required}"
+        if self.subject is not None:
+            name, wanted = self.subject
+            found = getattr(record.subject, name)
+            if found != wanted:
+                return f"measured of {name} {found}, the requirement is on {name} {wanted}"
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,27 +136,37 @@ def _requirement(item: object, where: str) -> Requirement:
         raise DossierError(f"{where}: must be a table")
     table = cast("dict[str, object]", item)
     texts = {key: _text(table, key, where) for key in ("id", "quantity", "statistic", "source")}
-    subject = next((f"{key} {table[key]}" for key in _SUBJECTS if table.get(key)), "")
-    upper = next(
-        (_whole(table, key, where) * factor for key, factor in _LIMITS_NS.items() if key in table), None
-    )
+    subject = next(((key, str(table[key])) for key in _SUBJECTS if table.get(key)), None)
+    limits = [_whole(table, key, where) * factor for key, factor in _LIMITS_NS.items() if key in table]
+    upper = limits[0] if limits else None
+    lost = _whole(table, "allowed_lost", where) if "allowed_lost" in table else None
+    needed = [_whole(table, key, where) for key in _SAMPLES if key in table]
+    name = f"{texts['quantity']} {texts['statistic']}"
     parts = [
-        Part(f"{texts['quantity']} {texts['statistic']}", (texts["quantity"],), texts["statistic"], upper)
+        Part(
+            name=name,
+            quantities=(texts["quantity"],),
+            statistic=texts["statistic"],
+            upper=upper,
+            allowed_lost=lost,
+            n_required=needed[0] if needed else None,
+            subject=subject,
+        )
     ]
-    words = f"{texts['quantity']} {texts['statistic']} of {subject or 'the target'}"
-    words += f": at most {format_value(upper, 'ns')}" if upper is not None else ""
-    if "allowed_lost" in table:
-        words += f", at most {_whole(table, 'allowed_lost', where)} lost"
-    if "lost_percent_max" in table:
-        words += f", at most {table['lost_percent_max']:g} % lost"
+    words = [f"{name} of {' '.join(subject) if subject else 'the target'}"]
+    words += [f"at most {format_value(upper, 'ns')}"] if upper is not None else []
+    words += [f"at most {lost} lost"] if lost is not None else []
+    words += [f"from {needed[0]} samples"] if needed else []
+    percent = table.get("lost_percent_max")
+    words += [f"at most {percent:g} % lost"] if isinstance(percent, int | float) else []
     if "lock_within_s" in table:
         lock_s = _whole(table, "lock_within_s", where)
-        parts.append(Part(LOCK_TIME, (LOCK_TIME,), "", lock_s))
-        words += f", locked within {lock_s} s"
+        parts.append(Part(LOCK_TIME, (LOCK_TIME,), "", lock_s, subject=subject))
+        words.append(f"locked within {lock_s} s")
     if table.get("mask"):
-        parts.append(Part(f"mask {table['mask']}", tuple(MASK_QUANTITIES), "", None))
-        words += f", mask {table['mask']}"
-    return Requirement(texts["id"], words, texts["source"], tuple(parts))
+        parts.append(Part(f"mask {table['mask']}", tuple(sorted(MASK_QUANTITIES)), "", None, subject=subject))
+        words.append(f"mask {table['mask']}")
+    return Requirement(texts["id"], f"{words[0]}: {', '.join(words[1:])}", texts["source"], tuple(parts))
 
 
 def _text(table: dict[str, object], key: str, where: str) -> str:

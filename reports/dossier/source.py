@@ -17,7 +17,7 @@ from reports.dossier.errors import CHANGED, INTERRUPTED, DossierError
 from reports.dossier.instruments import doubts_by, instruments_of
 from reports.dossier.model import Attempt, Distribution, Instrument
 from reports.dossier.requirements import Part, RequirementSet, sets_of_run
-from reports.dossier.traceability import limit_doubt
+from reports.dossier.traceability import requirement_doubt
 from reports.integrity import SUMS, changed_files, read_sums, sha256_file
 from reports.manifest import Manifest
 from reports.record import Measurement
@@ -101,8 +101,8 @@ class Source:
                 for each in record.evidence
                 if self.sums.get(each.path) != each.sha256
             ]
-            limit = limit_doubt(record, parts.get(record.requirement, ()))
-            doubts += [limit] if limit else []
+            other = requirement_doubt(record, parts.get(record.requirement, ()))
+            doubts += [other] if other else []
             simulated = record.simulated or self.simulated
             found.append(Candidate(self.run_id, numbers[key_of(record)], record, simulated, tuple(doubts)))
         return found

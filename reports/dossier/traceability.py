@@ -10,7 +10,7 @@ from reports.dossier.attempts import Candidate, decide
 from reports.dossier.model import Attempt, Distribution, RequirementRow, Result, Status
 from reports.dossier.requirements import Part, Requirement, RequirementSet
 from reports.dossier.waivers import Waivers
-from reports.record import Limit, Measurement
+from reports.record import Measurement
 from reports.tally import key_of
 
 GRAVITY: tuple[Status, ...] = ("fail", "inconclusive", "untested on hardware", "untested", "pass")
@@ -124,13 +124,6 @@ def _row(
     )
 
 
-def limit_doubt(record: Measurement, parts: Iterable[Part]) -> str:
-    """Return why a record was not judged against the requirement; empty: it was, as far as the file says."""
-    for part in parts:
-        if part.covers(record) and part.upper is not None and not _within(record.limit, part.upper):
-            return f"judged against {record.limit.upper} {record.unit}, the requirement is {part.upper}"
-    return ""
-
-
-def _within(limit: Limit, upper: float) -> bool:
-    return limit.upper is not None and limit.upper <= upper
+def requirement_doubt(record: Measurement, parts: Iterable[Part]) -> str:
+    """Return why a record was judged by less than its requirement asks; empty: it was not."""
+    return next((said for part in parts if part.covers(record) and (said := part.objection(record))), "")

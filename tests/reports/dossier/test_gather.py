@@ -140,11 +140,12 @@ def test_instruments_wiring_impairment_tests_and_files_are_listed(whole: Dossier
 
 def test_the_data_obey_their_schema_and_come_back_the_same(whole: Dossier):
     data = json.loads(to_dossier_bytes(whole))
-    jsonschema.Draft202012Validator(dossier_schema()).validate(data)
+    validator: Any = jsonschema.Draft202012Validator(dossier_schema())
+    validator.validate(data)
     assert data["targets"][0]["requirements"][0]["results"][0]["attempts"][1]["record"]["outcome"] == "pass"
     data["surprise"] = 1
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.Draft202012Validator(dossier_schema()).validate(data)
+        validator.validate(data)
 
 
 def test_a_simulated_run_is_never_accepted_though_everything_passed(tmp_path: Path):
@@ -180,7 +181,7 @@ def test_a_part_that_nobody_measured_leaves_the_requirement_untested(tmp_path: P
     )
     limit = Limit(2_000_000, -2_000_000, "x")
     parts = Uncertainty.from_parts([])
-    clock = {
+    clock: dict[str, Any] = {
         "requirement": "C", "quantity": "sync_offset", "statistic": "max_abs", "value": 5, "limit": limit,
         "uncertainty": parts, "margin": 1_999_995, "subject": Subject("bench-1", "linux-rt", clock="chrony"),
     }  # fmt: skip
@@ -213,6 +214,30 @@ def test_a_file_that_is_named_holds_before_those_that_runs_kept(tmp_path: Path):
     assert row(found, "DAQ-031").file == "stricter.toml"
     assert row(found, "DAQ-031").status == "inconclusive"
     assert "judged against 50000000 ns, the requirement is 20000000" in said(found)
+
+
+@pytest.mark.parametrize(
+    ("changes", "remark"),
+    [
+        ({"allowed_lost": 3}, "judged with 3 lost allowed, the requirement is 0"),
+        (
+            {"subject": Subject("bench-1", "linux-rt", "kernel", "two-way", "32")},
+            "measured of stream 32, the requirement is on stream 31",
+        ),
+    ],
+)
+def test_a_pass_by_less_than_the_requirement_asks_is_none(
+    tmp_path: Path, changes: dict[str, Any], remark: str
+):
+    found = gather([small_run(tmp_path, record(**changes), requirements=ONE).path])
+    assert (row(found, "DAQ-031").status, found.conclusion.word) == ("inconclusive", "not accepted")
+    assert remark in said(found)
+
+
+def test_a_pass_from_fewer_samples_than_the_requirement_asks_is_none(tmp_path: Path):
+    text = ONE.replace("allowed_lost = 0", "n_required = 1000")
+    found = gather([small_run(tmp_path, record(), requirements=text).path])
+    assert "judged from 99 samples, the requirement is 1000" in said(found)
 
 
 def test_runs_that_kept_different_requirements_need_a_decision(tmp_path: Path):
