@@ -2,6 +2,7 @@
 // A chart: one canvas with values of runs over the axis that all charts share.
 
 const charts = new Set();
+const REACH_PIXELS = 60;
 
 class Chart {
   /**
@@ -67,11 +68,10 @@ class Chart {
     this.canvas.setAttribute('aria-label', this.options.label ? this.options.label() : '');
   }
 
-  /** Draw now, at the size that the page gives. */
-  draw(resolution = window.devicePixelRatio || 1) {
-    const { small } = this.options;
-    const width = this.node.clientWidth || this.width || 300;
-    const { height } = this.options;
+  /** Draw now, as wide as the page gives room, or for paper as wide as is said. */
+  draw(resolution = window.devicePixelRatio || 1, paperWidth = 0) {
+    const { small, height } = this.options;
+    const width = paperWidth || this.node.clientWidth || this.width || 300;
     Object.assign(this, { width, height, font: fontOfPage() });
     const place = { left: small ? 52 : 68, top: small ? 13 : 18, right: small ? 8 : 16, bottom: small ? 20 : 24 };
     this.plot = {
@@ -177,7 +177,7 @@ class Chart {
       const [first, last] = rowsInView(line, this.view);
       for (let row = first; row < last; row++) {
         const away = Math.abs(this.toX(line.xs[row]) - pixelX);
-        if (away > 40) continue;
+        if (away > REACH_PIXELS) continue;
         const up = Math.abs(this.toY(line.ys[row]) - pixelY);
         const far = away < 3 ? (Number.isFinite(up) ? up / 200 : 1) : away;
         if (far < distance) [best, distance] = [line.runs[row], far];
@@ -258,8 +258,23 @@ function noteDrawing(tookMs) {
   if (!dataset.firstDrawnMs) dataset.firstDrawnMs = performance.now().toFixed(0);
 }
 
-/** Draw everything now, in sight or not, finely: for paper. */
-function drawAll(resolution) {
+const PAPER_RESOLUTION = 2;
+const PAPER_WIDTH = 1000; // of A4 across, in CSS pixels; the style sheet scales it
+
+/** Draw everything now, in sight or not, finely and in the inks of paper. */
+function drawForPaper() {
+  document.documentElement.dataset.printing = '';
   forgetInks();
-  for (const chart of charts) chart.draw(resolution);
+  for (const chart of charts) chart.draw(PAPER_RESOLUTION, chart.options.paperWidth || (chart.options.small ? 245 : PAPER_WIDTH));
+}
+
+function drawForScreen() {
+  delete document.documentElement.dataset.printing;
+  repaint();
+}
+
+/** Draw everything in other colours. */
+function repaint() {
+  forgetInks();
+  for (const chart of charts) chart.redraw();
 }

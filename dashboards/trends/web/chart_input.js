@@ -115,6 +115,7 @@ function moveCursor(chart, step) {
   const runs = chart.runsInView();
   if (!runs.length) return;
   const at = runs.indexOf(chart.app.hovered);
-  const next = at < 0 ? (step < 0 ? runs.length - 1 : 0) : Math.min(runs.length - 1, Math.max(0, at + step));
+  const from = at < 0 ? (step < 0 ? runs.length : -1) : at;
+  const next = Math.min(runs.length - 1, Math.max(0, from + step));
   chart.app.hover(chart, runs[next]);
 }

@@ -92,11 +92,6 @@ function restoreTheme() {
   setTheme(THEMES.includes(kept) ? kept : 'auto');
 }
 
-function repaint() {
-  forgetInks();
-  for (const chart of charts) chart.redraw();
-}
-
 /** Return the state that the address carries. */
 function stateOf(app) {
   const state = new URLSearchParams();

@@ -36,7 +36,7 @@ function table(caption, heads, rows) {
   const body = rows.map(({ cells, ...attributes }) =>
     h('tr', attributes, cells.map((cell, i) => h('td', { class: numeric[i] ? 'n' : null }, cell))),
   );
-  return h('div', { class: 'wide' }, h('table', {}, h('caption', {}, caption), h('thead', {}, h('tr', {}, head)), h('tbody', {}, body)));
+  return h('div', { class: 'wide' }, h('table', {}, h('caption', {}, h('span', {}, caption)), h('thead', {}, h('tr', {}, head)), h('tbody', {}, body)));
 }
 
 function tile(name, figure, note) {

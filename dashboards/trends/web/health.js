@@ -34,6 +34,7 @@ class Health {
     const of = counted ? (run) => figure[run] || 0 : (run) => figure[run];
     const chart = new Chart(app, {
       small: true,
+      paperWidth: 335,
       height: 140,
       log,
       range: log ? null : [0, unit ? 1 : 4],

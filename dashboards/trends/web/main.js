@@ -116,8 +116,8 @@ function start() {
     return;
   }
   const app = new App(data);
-  addEventListener('beforeprint', () => drawAll(2));
-  addEventListener('afterprint', repaint);
+  addEventListener('beforeprint', drawForPaper);
+  addEventListener('afterprint', drawForScreen);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', repaint);
   document.documentElement.dataset.ready = String(app.data.count);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Overview: how the last runs came out, how near the worst stream is to its limit, what has happened.
 
-const STRIP_RUNS = 60;
+const STRIP_RUNS = 50;
 const TABLE_RUNS = 15;
 
 class Overview {

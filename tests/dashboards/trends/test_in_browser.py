@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page in a real browser: it draws, zooms, says exact figures, opens runs, prints; and never goes out."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dashboards.store import Store
+from dashboards.trends import Selection
+from dashboards.trends.content import content
+from dashboards.trends.page import page_of, script
+from tests.dashboards.trends.browser import Browser, PageError
+from tests.dashboards.trends.history import EVENT_TEXT, OVER_RUN
+
+LARGE = "#latency .large canvas"
+INKED = """(selector => { const c = document.querySelector(selector);
+  const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+  let n = 0; for (let i = 3; i < d.length; i += 4) if (d[i]) n++; return n; })"""
+
+
+@pytest.fixture(scope="module")
+def shown(small: Path) -> dict[str, Any]:
+    with Store(small, create=False) as store:
+        return content(store, Selection())
+
+
+@pytest.fixture(scope="module")
+def page(shown: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "trends.html"
+    path.write_text(page_of(shown, script()), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with Browser() as opened:
+        opened.window(1400, 900)
+        yield opened
+
+
+def range_of(browser: Browser) -> tuple[int, int]:
+    """Return how many runs are in view, and of how many."""
+    found = re.search(r"(\d+) of (\d+) runs?$", browser.texts("#range")[0])
+    assert found is not None
+    return int(found[1]), int(found[2])
+
+
+def drag(browser: Browser, box: dict[str, float], start: float, end: float) -> None:
+    """Drag across a chart, from and to shares of its width."""
+    y = box["y"] + box["height"] / 2
+    ends = [box["x"] + share * box["width"] for share in (start, end)]
+    browser.mouse("mouseMoved", ends[0], y)
+    browser.mouse("mousePressed", ends[0], y, button="left", clickCount=1, buttons=1)
+    browser.mouse("mouseMoved", ends[1], y, buttons=1)
+    browser.mouse("mouseReleased", ends[1], y, button="left", clickCount=1)
+    browser.settle()
+    browser.settle()
+
+
+def figure(shown: dict[str, Any], stream: str, name: str, row: int) -> float:
+    series = next(
+        s
+        for s in shown["series"]
+        if (s["tags"].get("stream"), s["tags"]["profile"], s["measurement"]) == (stream, "ci", "hil_latency")
+        and s["tags"]["quantity"] == "one_way_latency"
+    )
+    packed = series["columns"][name]
+    return float(packed["c"] if "c" in packed else packed[row])
+
+
+def test_draws_without_going_out(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    assert browser.requests == [page.as_uri()]
+    assert browser.value("document.documentElement.dataset.ready") == "30"
+    for selector in (
+        "#overview canvas",
+        LARGE,
+        "#sync .large canvas",
+        "#edges .large canvas",
+        "#health canvas",
+    ):
+        browser.box(selector)
+        assert browser.value(f"{INKED}({json.dumps(selector)})") > 2000, selector
+    assert len(browser.texts("#latency .cell")) == 48
+    assert browser.texts(".strip button")[OVER_RUN] == "✖"
+    assert browser.texts("#simulated")[0].count("15 of 30 runs shown") == 1
+
+
+def test_drag_wheel_keys_and_reset_move_all_charts(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    box = browser.box(LARGE)
+    drawn = int(browser.value("document.documentElement.dataset.drawings"))
+    assert range_of(browser) == (30, 30)
+    drag(browser, box, 0.5, 0.8)
+    assert 7 <= range_of(browser)[0] <= 12
+    assert "from=" in browser.value("location.hash")
+    zoomed = browser.value("location.hash")
+    assert int(browser.value("document.documentElement.dataset.drawings")) > drawn
+    x, y = box["x"] + box["width"] * 0.6, box["y"] + 60
+    browser.mouse("mouseWheel", x, y, deltaX=0, deltaY=200, modifiers=2)
+    browser.settle()
+    assert range_of(browser)[0] > 12
+    browser.value(f"document.querySelector('{LARGE}').focus()")
+    for key in ("+", "+", "+"):
+        browser.key(key)
+    assert range_of(browser)[0] < 12
+    browser.key("0")
+    assert range_of(browser) == (30, 30)
+    assert browser.value("document.querySelector('#reset').disabled") is True
+    browser.open(page, zoomed)  # the address is enough to see the same again
+    assert 7 <= range_of(browser)[0] <= 12
+
+
+def test_hover_says_exact_figures(browser: Browser, page: Path, shown: dict[str, Any]) -> None:
+    browser.open(page)
+    browser.value(choose("31"))
+    box = browser.box(LARGE)
+    for share in (0.11, 0.5, 0.9):
+        browser.mouse("mouseMoved", box["x"] + box["width"] * share, box["y"] + box["height"] / 2)
+        browser.settle()
+        tip = browser.texts("#tip")[0]
+        found = re.search(r"2026R(\d{4})\n", tip)
+        assert found is not None
+        number = int(found[1])
+        row = number - (number + 1) // 5  # the row among runs of profile ci
+        plain = tip.replace("\u202f", "").replace("\t", " ")
+        for name, text in (("value_ns", "max"), ("u_ns", "U"), ("p99_ns", "p99")):
+            value = str(figure(shown, "31", name, row)).removesuffix(".0")
+            assert f"{text} {value} ns" in plain, (name, plain)
+        assert "limit 50000000 ns" in plain
+
+
+def choose(stream: str) -> str:
+    return f"""(() => {{ const s = document.querySelector('#latency select');
+      s.value = [...s.options].find(o => o.text.startsWith('stream {stream} ')).value;
+      s.dispatchEvent(new Event('change')); }})()"""
+
+
+def test_a_click_opens_the_run(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    browser.box(".strip")
+    browser.value(f"document.querySelectorAll('.strip button')[{OVER_RUN}].focus()")
+    browser.key("Enter")
+    text = browser.texts("#run")[0]
+    assert f"Run 2026R{OVER_RUN:04d}" in text
+    first = browser.texts("#run tbody tr")
+    gravest = next(row for row in first if row.startswith("DAQ-"))
+    assert gravest.startswith("DAQ-031")
+    assert "fail" in gravest
+    assert browser.value("location.hash") == f"#run=2026R{OVER_RUN:04d}"
+    browser.key("Escape")
+    assert browser.value("document.querySelector('#run').hidden") is True
+    box = browser.box("#health canvas")
+    browser.click(box["x"] + box["width"] * 0.6, box["y"] + box["height"] / 2)
+    assert "Run 2026R00" in browser.texts("#run")[0]
+
+
+def test_keyboard_alone_reaches_a_run(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    browser.box(LARGE)
+    browser.value(f"document.querySelector('{LARGE}').focus()")
+    for key in ("End", "ArrowLeft"):
+        browser.key(key)
+    spoken = browser.texts("#spoken")[0]
+    assert "2026R0027" in spoken  # the last but one of profile ci: 29 is a nightly run
+    browser.key("Enter")
+    assert "Run 2026R0027" in browser.texts("#run")[0]
+
+
+def test_events_are_text_only(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    events = browser.texts("#overview .wide")[0]
+    assert EVENT_TEXT in events
+    assert "bench change" in events
+    assert browser.value("document.querySelectorAll('#overview b').length") == 0
+    assert "▲" in events
+    assert "key-0 -> key-1" in events
+
+
+def test_filters_axis_and_colours(browser: Browser, page: Path) -> None:
+    browser.open(page, "#profile=nightly&axis=runs")
+    assert range_of(browser) == (6, 6)
+    assert len(browser.texts(".strip button")) == 6
+    browser.value(
+        "(s => { s.value = 'windows'; s.dispatchEvent(new Event('change')); })"
+        "(document.querySelector('#filter-target'))"
+    )
+    browser.settle()
+    assert len(browser.texts("#latency .cell")) == 0
+    before = browser.value("getComputedStyle(document.body).backgroundColor")
+    for _ in range(2):
+        browser.value("document.querySelector('#theme').click()")
+    assert browser.texts("#theme") == ["Colours: dark"]
+    assert browser.value("getComputedStyle(document.body).backgroundColor") != before
+    browser.value("localStorage.clear()")
+
+
+def test_prints_in_the_inks_of_paper(browser: Browser, page: Path, tmp_path: Path) -> None:
+    browser.open(page)
+    browser.window(1400, 900, dark=True)
+    try:
+        browser.settle()
+        before = browser.value("document.documentElement.dataset.drawings")
+        browser.value(
+            "addEventListener('beforeprint', () => { window.printed ="
+            " getComputedStyle(document.documentElement).getPropertyValue('--page').trim(); })"
+        )
+        browser.print(tmp_path / "page.pdf")
+        assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
+        assert browser.value("window.printed") == "#ffffff"
+        browser.settle()
+        browser.until(f"document.documentElement.dataset.drawings !== '{before}'")
+        assert browser.value("'printing' in document.documentElement.dataset") is False
+    finally:
+        browser.window(1400, 900)
+
+
+def test_empty_page_says_what_to_do(browser: Browser, shown: dict[str, Any], tmp_path: Path) -> None:
+    empty: dict[str, Any] = {
+        **shown,
+        "number_of_runs": 0,
+        "runs": {},
+        "series": [],
+        "events": [],
+        "facts": [],
+    }
+    for runs, words in ((0, "make qualify"), (30, "none of those")):
+        path = tmp_path / f"{runs}.html"
+        path.write_text(
+            page_of({**empty, "spool": {**shown["spool"], "runs": runs}}, script()), encoding="utf-8"
+        )
+        browser.open(path)
+        assert words in browser.texts("#empty")[0]
+
+
+@pytest.mark.parametrize(
+    ("broken", "words"),
+    [
+        ("start();", "start(); throw new Error('broken on purpose');"),
+        ("context.stroke();", "context.strokes();"),
+    ],
+)
+def test_a_broken_script_fails(
+    browser: Browser, shown: dict[str, Any], tmp_path: Path, broken: str, words: str
+) -> None:
+    assert broken in script()
+    path = tmp_path / "broken.html"
+    path.write_text(page_of(shown, script().replace(broken, words)), encoding="utf-8")
+    with pytest.raises(PageError):
+        browser.open(path)
+    assert browser.texts("#message")[0].startswith("This page has failed")
+
+
+def test_a_script_that_is_not_ours_never_runs(browser: Browser, page: Path, tmp_path: Path) -> None:
+    path = tmp_path / "tampered.html"
+    text = page.read_text(encoding="utf-8")
+    added = "<script>window.strange = 1; fetch('http://127.0.0.1:9/');</script></body>"
+    path.write_text(text.replace("</body>", added), encoding="utf-8")
+    with pytest.raises(PageError, match="Content Security Policy"):
+        browser.open(path)
+    time.sleep(0.1)
+    assert browser.value("window.strange") is None
+    assert [url for url in browser.requests if not url.startswith("file:")] == []
