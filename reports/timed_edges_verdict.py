@@ -86,22 +86,6 @@ def edge_limit(statistic: str, limit_ns: Number, source: str) -> Limit:
     return Limit(limit_ns, -limit_ns if statistic == MEAN else None, source)
 
 
-def edge_measurement(
-    trial: EdgeTrial,
-    statistic: str,
-    requirement: str,
-    limit: Limit,
-    n_required: int,
-    context: Context,
-    *,
-    allowed_lost: int = 0,
-) -> Measurement:
-    """Judge a statistic of a method's delays and return the record."""
-    value, n = edge_value(trial, statistic, n_required)
-    sample = _sample(trial, QUANTITY, statistic, value, n, n_required, allowed_lost)
-    return _judged(trial, edge_parts(trial, statistic), requirement, sample, limit, context)
-
-
 def edge_offset_ns(trial: EdgeTrial, statistic: str) -> Number | None:
     """Return a clock's offset by its edges: the mean, or that farthest from 0 (`max_abs`, without sign)."""
     delays = trial.delays
@@ -113,8 +97,9 @@ def edge_offset_ns(trial: EdgeTrial, statistic: str) -> Number | None:
     return max(abs(end) for end in ends)
 
 
-def edge_offset_measurement(
+def edge_measurement(
     trial: EdgeTrial,
+    quantity: str,
     statistic: str,
     requirement: str,
     limit: Limit,
@@ -123,10 +108,23 @@ def edge_offset_measurement(
     *,
     allowed_lost: int = 0,
 ) -> Measurement:
-    """Judge the offset of the clock that makes the edges and return the record; positive: it is ahead."""
-    n = 0 if trial.delays is None else trial.delays.count
-    value = edge_offset_ns(trial, statistic)
-    sample = _sample(trial, OFFSET_QUANTITY, statistic, value, n, n_required, allowed_lost)
+    """Judge a statistic of a trial and return the record.
+
+    Args:
+        trial: The trial.
+        quantity: QUANTITY, delays of a method; or OFFSET_QUANTITY, of its clock, positive: ahead.
+        statistic: One of STATISTICS, or of OFFSET_STATISTICS.
+        requirement: Id of the requirement.
+        limit: Its limit.
+        n_required: Edges that it asks for.
+        context: Of the run.
+        allowed_lost: Edges that may be missing.
+    """
+    if quantity == OFFSET_QUANTITY:
+        value, n = edge_offset_ns(trial, statistic), 0 if trial.delays is None else trial.delays.count
+    else:
+        value, n = edge_value(trial, statistic, n_required)
+    sample = Sample(quantity, statistic, value, n, n_required, "ns", trial.counts.lost, allowed_lost)
     return _judged(trial, edge_parts(trial, statistic), requirement, sample, limit, context)
 
 
@@ -251,18 +249,6 @@ def witness_measurements(
         said = f"{one.name} and {other.name} contradict each other: E_n is"
         records.append(_check_record(requirement, sample, limit, said, causes, where))
     return records
-
-
-def _sample(
-    trial: EdgeTrial,
-    quantity: str,
-    statistic: str,
-    value: Number | None,
-    n: int,
-    n_required: int,
-    allowed_lost: int,
-) -> Sample:
-    return Sample(quantity, statistic, value, n, n_required, "ns", trial.counts.lost, allowed_lost)
 
 
 def _judged(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -13,16 +13,18 @@ from robot.libraries.BuiltIn import BuiltIn
 
 from hw.edges import EdgeRole
 from hw.errors import MeasurementError
-from reports import Conditions, Measurement, Subject, current_run
+from reports import Conditions, Limit, Measurement, Subject, current_run
 from reports.clock_trial import ClockTrial
 from reports.record_context import Context
 from reports.timed_edges import FOLDER, TRIAL, WITNESSES, EdgeTrial, write_witnesses
 from reports.timed_edges_verdict import (
+    OFFSET_QUANTITY,
+    QUANTITY,
     edge_limit,
     edge_measurement,
-    edge_offset_measurement,
     order_measurement,
     shift_measurement,
+    unmeasured_edges,
     witness_measurements,
 )
 from reports.units import format_measured
@@ -205,7 +207,8 @@ class TimedEdgesLibrary:
     def edges_of_the_clock_should_keep_its_limits(self, clock: str) -> None:
         """Put a clock stack on the target and let its clock make edges; judge its offset by them.
 
-        `bw-clock compare` measures the same meanwhile; the report has both.
+        `bw-clock compare` measures the same meanwhile; the report has both. A clock that does not lock leaves
+        records without a value: `unset`.
 
         Args:
             clock: `chrony`, `ntp-user`, `ptp-software`, `ptp-hardware`, `phc2sys`; skipped where the profile
@@ -214,7 +217,11 @@ class TimedEdgesLibrary:
         lab = self.lab
         if clock not in lab.times.clocks:
             raise SkipExecution(f"profile {lab.clocks.profile.name} watches no edges of {clock}")
-        run, _compared = self._clock_runs[clock] = lab.clock_trial(self._clock(clock))
+        try:
+            run, _compared = self._clock_runs[clock] = lab.clock_trial(self._clock(clock))
+        except MeasurementError as error:
+            self._write(self._unset_clock_records(clock, str(error)))
+            raise
         _say_offset(run.trial)
         self._finish(run, self._clock_records(run))
 
@@ -267,11 +274,21 @@ class TimedEdgesLibrary:
 
     def _method_records(self, run: EdgeRun) -> list[Measurement]:
         context = self._context([run], method=run.trial.method, phase="edges")
-        return _measure(edge_measurement, run.trial, self._judged.of_method(run.trial.method), context)
+        return _measure(QUANTITY, run.trial, self._judged.of_method(run.trial.method), context)
 
     def _clock_records(self, run: EdgeRun) -> list[Measurement]:
         context = self._context([run], clock=run.trial.clock, phase="edges")
-        return _measure(edge_offset_measurement, run.trial, self._judged.of_clock(run.trial.clock), context)
+        return _measure(OFFSET_QUANTITY, run.trial, self._judged.of_clock(run.trial.clock), context)
+
+    def _unset_clock_records(self, clock: str, reason: str) -> list[Measurement]:
+        """Return a record for each requirement on a clock that came to no trial."""
+        context = self._context([], clock=clock, phase="edges")
+        return [
+            unmeasured_edges(
+                reason, OFFSET_QUANTITY, one.statistic, one.id, _limit(one), one.n_required, context
+            )
+            for one in self._judged.of_clock(clock)
+        ]
 
     def _context(
         self, runs: Sequence[EdgeRun], *, phase: str, method: str | None = None, clock: str | None = None
@@ -323,23 +340,25 @@ def _suite() -> str:
 
 
 def _measure(
-    measurement: Callable[..., Measurement],
-    trial: EdgeTrial,
-    requirements: Sequence[TimedEdgeRequirement],
-    context: Context,
+    quantity: str, trial: EdgeTrial, requirements: Sequence[TimedEdgeRequirement], context: Context
 ) -> list[Measurement]:
     return [
-        measurement(
+        edge_measurement(
             trial,
+            quantity,
             one.statistic,
             one.id,
-            edge_limit(one.statistic, one.limit_ns, one.source),
+            _limit(one),
             one.n_required,
             context,
             allowed_lost=one.allowed_lost(trial.counts.segments),
         )
         for one in requirements
     ]
+
+
+def _limit(requirement: TimedEdgeRequirement) -> Limit:
+    return edge_limit(requirement.statistic, requirement.limit_ns, requirement.source)
 
 
 def _should_have_delays(trial: EdgeTrial) -> None:

@@ -35,10 +35,11 @@ from reports.timed_edges import (
     write_witnesses,
 )
 from reports.timed_edges_verdict import (
+    OFFSET_QUANTITY,
     PEAK_TO_PEAK,
+    QUANTITY,
     edge_limit,
     edge_measurement,
-    edge_offset_measurement,
     order_measurement,
     shift_measurement,
     witness_measurements,
@@ -217,7 +218,7 @@ def add_edges(run: RunFolder, n: int = 2000) -> list[Measurement]:
         limit = edge_limit(PEAK_TO_PEAK, 200 if method.startswith("tgpio") else 1_000_000, "a source")
         records.append(
             edge_measurement(
-                trial, PEAK_TO_PEAK, f"EDGE-{method.upper()}", limit, 1000, context, allowed_lost=5
+                trial, QUANTITY, PEAK_TO_PEAK, f"EDGE-{method.upper()}", limit, 1000, context, allowed_lost=5
             )
         )
     for method in ("gettime-software", "rdtsc-software"):
@@ -253,7 +254,7 @@ def add_edges(run: RunFolder, n: int = 2000) -> list[Measurement]:
         )
         limit = edge_limit("max_abs", 40_000, "paper on control loops, 4.5.1")
         records.append(
-            edge_offset_measurement(trial, "max_abs", f"EDGE-{clock.upper()}", limit, 500, context)
+            edge_measurement(trial, OFFSET_QUANTITY, "max_abs", f"EDGE-{clock.upper()}", limit, 500, context)
         )
     folder = run.evidence_folder(FOLDER, "witnesses")
     write_witnesses(folder, sample_witnesses())

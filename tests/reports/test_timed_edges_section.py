@@ -17,7 +17,14 @@ from reports.page_model import Report, gather
 from reports.run_folder import RunFolder
 from reports.timed_edges import CAPTURE, FOLDER, TRIAL, WITNESSES, BudgetPart, EdgeTrial, write_edge_trial
 from reports.timed_edges_section import TimedEdgesSection, gather_timed_edges
-from reports.timed_edges_verdict import DEVIATION, MEAN, edge_limit, edge_measurement, shift_measurement
+from reports.timed_edges_verdict import (
+    DEVIATION,
+    MEAN,
+    QUANTITY,
+    edge_limit,
+    edge_measurement,
+    shift_measurement,
+)
 from tests.reports.sample_edges import IDENTITY, add_edges, add_trial, digitised, drawn_trial, latch_delays
 
 PRINTED = {
@@ -191,7 +198,7 @@ def test_every_figure_draws_in_the_colours_of_the_page(whole: Report) -> None:
 def test_a_trial_only_to_compare_is_no_row_of_the_methods(tmp_path: Path) -> None:
     run = _run(tmp_path)
     judged, context = add_trial(run, _latch())
-    run.append(edge_measurement(judged, DEVIATION, "E", edge_limit(DEVIATION, 99, "s"), 9, context))
+    run.append(edge_measurement(judged, QUANTITY, DEVIATION, "E", edge_limit(DEVIATION, 99, "s"), 9, context))
     right, right_context = add_trial(run, replace(_latch(seed=6), name="tgpio-latch-right"))
     wrong = replace(_latch(seed=7, correlation_error_ns=200), name="tgpio-latch-200-ns-wrong")
     _, wrong_context = add_trial(run, wrong)
@@ -225,7 +232,7 @@ def test_why_a_trial_is_in_doubt_or_ended_early_is_told(tmp_path: Path) -> None:
     trial, context = add_trial(
         run, _latch(doubts=("ch2 expired on 2026-01-01",), failed="no trigger within 5 s")
     )
-    run.append(edge_measurement(trial, MEAN, "EDGE-1", edge_limit(MEAN, 99, "s"), 9, context))
+    run.append(edge_measurement(trial, QUANTITY, MEAN, "EDGE-1", edge_limit(MEAN, 99, "s"), 9, context))
     run.close()
     page = render(run.path)
     assert "Ended early: no trigger within 5 s" in page

@@ -17,11 +17,11 @@ from reports.timed_edges_verdict import (
     DEVIATION,
     MAX_ABS,
     MEAN,
+    OFFSET_QUANTITY,
     PEAK_TO_PEAK,
     QUANTITY,
     edge_limit,
     edge_measurement,
-    edge_offset_measurement,
     order_measurement,
     shift_measurement,
     uncertainty_of,
@@ -46,7 +46,7 @@ def _trial(mean_ns: float = 5.0, n: int = 2000, **changes: Any) -> EdgeTrial:
 def _judge(trial: EdgeTrial, statistic: str, limit_ns: float, **others: Any) -> Measurement:
     limit = edge_limit(statistic, limit_ns, "a source")
     return edge_measurement(
-        trial, statistic, "EDGE", limit, others.pop("n_required", 1000), CONTEXT, **others
+        trial, QUANTITY, statistic, "EDGE", limit, others.pop("n_required", 1000), CONTEXT, **others
     )
 
 
@@ -132,19 +132,24 @@ def test_edges_that_may_lie_outside_the_record_leave_it_undecided() -> None:
 
 def test_the_offset_of_a_clock_has_the_other_sign_than_its_delay() -> None:
     limit = edge_limit(MEAN, 100, "a source")
-    record = edge_offset_measurement(_trial(30.0, correction_ns=1.0), MEAN, "E", limit, 1000, CONTEXT)
+    record = edge_measurement(
+        _trial(30.0, correction_ns=1.0), OFFSET_QUANTITY, MEAN, "E", limit, 1000, CONTEXT
+    )
     assert (record.quantity, record.value, record.outcome) == ("sync_offset", pytest.approx(-29.0), "pass")
 
 
 def test_the_offset_farthest_from_0_counts_what_one_edge_is_uncertain_by() -> None:
     limit = edge_limit(MAX_ABS, 100, "a source")
     trial = _trial(30.0)
-    record = edge_offset_measurement(trial, MAX_ABS, "E", limit, 1000, CONTEXT)
+    record = edge_measurement(trial, OFFSET_QUANTITY, MAX_ABS, "E", limit, 1000, CONTEXT)
     assert record.value == pytest.approx(40.0, abs=0.1)
     # Half of the peak to peak's own parts, and what all edges share of the mean's: its skew.
     assert record.uncertainty.expanded == pytest.approx(2 * 0.15 + 0.2 + 0.4)
     assert record.outcome == "pass"
-    assert edge_offset_measurement(trial, MAX_ABS, "E", Limit(30, None, "s"), 9999, CONTEXT).outcome == "fail"
+    assert (
+        edge_measurement(trial, OFFSET_QUANTITY, MAX_ABS, "E", Limit(30, None, "s"), 9999, CONTEXT).outcome
+        == "fail"
+    )
 
 
 def test_edges_that_could_not_be_made_are_unset() -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +13,7 @@ import pytest
 from robot.api import Error, SkipExecution
 
 from hw.bench import load_bench
-from hw.errors import BenchError
+from hw.errors import BenchError, MeasurementError
 from reports import RunFolder
 from reports.current import set_current_run
 from reports.timed_edges import (
@@ -29,6 +29,7 @@ from resources.keywords import timed_edges
 from resources.keywords.converters import Nanoseconds
 from resources.keywords.timed_edges import TimedEdgesLibrary
 from resources.profiles import load_profile
+from resources.timed_edge_requirements import load_timed_edge_requirements
 from resources.timed_edges import EdgePlan, EdgeRun
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,6 +61,7 @@ class _Lab:
         self.fault: BenchError | None = None
         self.seen = True
         self.open = 0
+        self.clock_trial: Callable[[object], None] | None = None
 
     def __enter__(self) -> _Lab:
         self.open += 1
@@ -242,6 +244,23 @@ def test_a_clock_that_the_profile_does_not_name_is_skipped(lab: _Lab) -> None:
     lab.times = replace(lab.times, clocks=("phc2sys",))
     with pytest.raises(SkipExecution, match="profile ci watches no edges of chrony"):
         _started(lab).edges_of_the_clock_should_keep_its_limits("chrony")
+
+
+def test_a_clock_that_does_not_lock_leaves_unset_records(lab: _Lab, run: RunFolder) -> None:
+    def no_lock(_requirement: object) -> None:
+        raise MeasurementError("phc2sys did not lock within 60 s")
+
+    lab.clock_trial = no_lock
+    library = _started(lab)
+    with pytest.raises(Error, match=r"MEASUREMENT ERROR: phc2sys did not lock within 60 s"):
+        library.edges_of_the_clock_should_keep_its_limits("phc2sys")
+    records = run.records().measurements
+    assert {record.outcome for record in records} == {"unset"}
+    wanted = {one.id for one in load_timed_edge_requirements(REQUIREMENTS).of_clock("phc2sys")}
+    assert {record.requirement for record in records} == wanted
+    for record in records:
+        assert (record.quantity, record.subject.clock, record.value) == ("sync_offset", "phc2sys", None)
+        assert record.reason == "phc2sys did not lock within 60 s"
 
 
 def test_suites_inside_another_share_its_bench(lab: _Lab, monkeypatch: pytest.MonkeyPatch) -> None:
