@@ -297,6 +297,7 @@ def test_hostile_page_harms_nobody(checked_bw_clock: Path, tmp_path: Path) -> No
         (["serve", "--page", "host=x", "--source", "host"], "NAME=FILE"),
         (["serve", "--page", "averylongnameofaguest=x", "--source", "host"], "NAME=FILE"),
         (["serve", "--page", "a=x", "--page", "a=y", "--source", "host"], "given twice"),
+        (["serve", "--page", "ab=x", "--page", "a=y", "--source", "c"], "host, or the name of a page"),
         (["calibrate", "--trials", "0"], "out of range"),
         (["publish", "--colour"], "unknown option"),
     ],

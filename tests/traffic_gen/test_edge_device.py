@@ -367,6 +367,7 @@ def test_page_of_garbage_harms_nobody(checked_bw_edge: Path, edge_pins: Path, tm
         (("--page", "a=/tmp/none"), "--scope is missing"),
         (("--page", "a", "--scope", "127.0.0.1:5"), "NAME=FILE"),
         (("--page", "a=x", "--page", "a=y", "--scope", "127.0.0.1:5"), "given twice"),
+        (("--page", "host=x", "--scope", "127.0.0.1:5"), 'not "host"'),
         (("--page", "a=x", "--scope", "localhost:5"), "a.b.c.d:port"),
     ],
 )

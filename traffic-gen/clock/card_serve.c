@@ -8,6 +8,7 @@
 #include "clock_verbs.h"
 #include "json.h"
 #include "options.h"
+#include "page_argument.h"
 #include "server.h"
 #include "summary.h"
 #include "ticks.h"
@@ -17,34 +18,6 @@
 #define NS_PER_MS INT64_C(1000000)
 
 enum { TAI_UTC_DEFAULT_S = 37 };
-
-/* Read NAME=FILE. Return 0 or -EINVAL with a line on stderr. */
-static int parse_page(struct server *server, const char *text)
-{
-	const char *equals = strchr(text, '=');
-	struct served *served = &server->pages[server->page_count];
-	size_t length = equals ? (size_t)(equals - text) : 0;
-
-	if (length == 0 || length >= sizeof(served->name) || !equals[1] || strcspn(text, " \t\n\"\\") < length ||
-	    strncmp(text, "host=", 5) == 0) {
-		fprintf(stderr, TOOL ": --page: \"%s\": NAME=FILE, name of 1..15 characters, not \"host\"\n", text);
-		return -EINVAL;
-	}
-	if (server->page_count == SERVER_PAGES_MAX) {
-		fprintf(stderr, TOOL ": --page: at most %d\n", SERVER_PAGES_MAX);
-		return -EINVAL;
-	}
-	memcpy(served->name, text, length);
-	served->path = equals + 1;
-	for (size_t i = 0; i < server->page_count; i++) {
-		if (strcmp(server->pages[i].name, served->name) == 0) {
-			fprintf(stderr, TOOL ": --page: \"%s\" is given twice\n", served->name);
-			return -EINVAL;
-		}
-	}
-	server->page_count++;
-	return 0;
-}
 
 static int find_source(struct server *server, const char *name)
 {
@@ -211,8 +184,11 @@ int card_serve(int argc, char **argv)
 	good = page_texts.count > 0;
 	if (!good)
 		fputs(TOOL ": --page is missing (see --help)\n", stderr);
-	for (int i = 0; i < page_texts.count && good; i++)
-		good = parse_page(server, pages[i]) == 0;
+	for (int i = 0; i < page_texts.count && good; i++) {
+		good = page_argument(TOOL, &page_texts, i, server->pages[i].name, &server->pages[i].path) == 0;
+		if (good)
+			server->page_count++;
+	}
 	if (good && find_source(server, source) == 0) {
 		server->cpu = (int)cpu;
 		port_tai_init(&server->tai, (int)tai_utc_s);

@@ -10,6 +10,7 @@
 #include "edge_verbs.h"
 #include "json.h"
 #include "options.h"
+#include "page_argument.h"
 #include "summary.h"
 #include "ticks.h"
 #include "version.h"
@@ -17,29 +18,6 @@
 #define TOOL "bw-edge serve"
 #define COUNTER_HZ_MIN UINT64_C(100000000)
 #define COUNTER_HZ_MAX UINT64_C(10000000000)
-
-/* Read NAME=FILE. Return 0 or -EINVAL with a line on stderr. */
-static int parse_page(struct edge_server *server, const char *text)
-{
-	const char *equals = strchr(text, '=');
-	struct edge_served *served = &server->pages[server->page_count];
-	size_t length = equals ? (size_t)(equals - text) : 0;
-
-	if (length == 0 || length >= sizeof(served->name) || !equals[1] || strcspn(text, " \t\n\"\\") < length) {
-		fprintf(stderr, TOOL ": --page: \"%s\": NAME=FILE, name of 1..15 characters\n", text);
-		return -EINVAL;
-	}
-	memcpy(served->name, text, length);
-	served->path = equals + 1;
-	for (size_t i = 0; i < server->page_count; i++) {
-		if (strcmp(server->pages[i].name, served->name) == 0) {
-			fprintf(stderr, TOOL ": --page: \"%s\" is given twice\n", served->name);
-			return -EINVAL;
-		}
-	}
-	server->page_count++;
-	return 0;
-}
 
 /* Map the pages and make them edge devices. Return 0 or -errno with a line on stderr. */
 static int open_pages(struct edge_server *server)
@@ -236,8 +214,11 @@ int verb_serve(int argc, char **argv)
 	good = page_texts.count > 0 && scope_text != NULL;
 	if (!good)
 		fprintf(stderr, TOOL ": --%s is missing (see --help)\n", scope_text ? "page" : "scope");
-	for (int i = 0; i < page_texts.count && good; i++)
-		good = parse_page(server, pages[i]) == 0;
+	for (int i = 0; i < page_texts.count && good; i++) {
+		good = page_argument(TOOL, &page_texts, i, server->pages[i].name, &server->pages[i].path) == 0;
+		if (good)
+			server->page_count++;
+	}
 	if (good && address_parse(scope_text, &scope) != 0) {
 		fprintf(stderr, TOOL ": --scope: \"%s\"; allowed: a.b.c.d:port\n", scope_text);
 		good = false;
