@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dashboards.grafana.influxql import over_time, select, where
+from dashboards.grafana.influxql import SYNC_VARIABLES, over_time, select, where
 from dashboards.grafana.model import Dashboard, Panel, Query
 from dashboards.grafana.panels import (
     NS,
@@ -51,7 +51,7 @@ def offsets() -> Panel:
         "Offset",
         "The offset farthest from zero of each trial: highest and lowest of an interval, by clock. "
         "Positive: the target is ahead.",
-        [Query(over_time(SYNC, columns, where(_OFFSET), ("clock",)), "$tag_clock $col")],
+        [Query(over_time(SYNC, columns, _where(_OFFSET), ("clock",)), "$tag_clock $col")],
         unit=NS,
         size=(24, 10),
         look=Look("offset", legend=("lastNotNull", "min", "max"), legend_right=True),
@@ -60,7 +60,7 @@ def offsets() -> Panel:
 
 def margins() -> Panel:
     """Return the least margin of each clock."""
-    query = over_time(SYNC, {"margin": 'min("margin_share")'}, where(), ("clock",))
+    query = over_time(SYNC, {"margin": 'min("margin_share")'}, _where(), ("clock",))
     return time_series(
         "Margin",
         "Least margin of a clock's requirements as a share of the limit. Below 0: no pass.",
@@ -73,7 +73,7 @@ def margins() -> Panel:
 
 def lock_times() -> Panel:
     """Return how long clocks take to lock."""
-    condition = where("\"quantity\" = 'lock_time'")
+    condition = _where("\"quantity\" = 'lock_time'")
     columns = {"lock time": 'max("value_ns")', "limit": 'min("limit_upper_ns")'}
     return time_series(
         "Time to lock",
@@ -86,7 +86,7 @@ def lock_times() -> Panel:
 
 def stability() -> Panel:
     """Return time error, MTIE and TDEV."""
-    condition = where('"quantity" =~ /^(te|mtie|tdev)$/')
+    condition = _where('"quantity" =~ /^(te|mtie|tdev)$/')
     columns = {"largest": 'max("value_ns")'}
     return time_series(
         "Time error, MTIE, TDEV",
@@ -99,7 +99,7 @@ def stability() -> Panel:
 
 def uncertainty() -> Panel:
     """Return the expanded uncertainty of offsets."""
-    query = over_time(SYNC, {"U": 'max("u_ns")'}, where(_OFFSET), ("clock",))
+    query = over_time(SYNC, {"U": 'max("u_ns")'}, _where(_OFFSET), ("clock",))
     return time_series(
         "U of offsets",
         "Expanded uncertainty, the largest of an interval: what the bench itself cannot tell.",
@@ -112,7 +112,7 @@ def uncertainty() -> Panel:
 def read_latency() -> Panel:
     """Return what a reading of each clock takes."""
     columns = {"latency": 'max("value_ns")'}
-    condition = where("\"quantity\" = 'clock_read_latency'")
+    condition = _where("\"quantity\" = 'clock_read_latency'")
     return time_series(
         "Time to read a clock",
         "By clock and statistic.",
@@ -124,7 +124,7 @@ def read_latency() -> Panel:
 
 def verdicts() -> Panel:
     """Return the verdict of each requirement on clocks over time."""
-    query = over_time(SYNC, {"outcome": 'max("outcome_code")'}, where(), ("requirement",))
+    query = over_time(SYNC, {"outcome": 'max("outcome_code")'}, _where(), ("requirement",))
     return state_timeline(
         "Verdicts", "The gravest outcome of each interval.", Query(query, "$tag_requirement"), size=(12, 9)
     )
@@ -144,7 +144,7 @@ def requirements() -> Panel:
     return table(
         "Offsets by requirement, the nearest to their limits first",
         "Over the chosen time.",
-        Query(select(SYNC, columns, where(_OFFSET), group=("requirement",)), table=True),
+        Query(select(SYNC, columns, _where(_OFFSET), group=("requirement",)), table=True),
         size=(24, 9),
         overrides=[
             *units(NS, "highest value", "lowest value", "limit", "U"),
@@ -153,3 +153,7 @@ def requirements() -> Panel:
         ],
         sort="smallest margin",
     )
+
+
+def _where(*conditions: str) -> str:
+    return where(*conditions, variables=SYNC_VARIABLES)

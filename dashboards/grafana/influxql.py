@@ -15,6 +15,9 @@ SUBJECT_VARIABLES = ("bench", "target", "stack", "clock", "profile", "branch")
 """Tags with a variable of the same name on every dashboard."""
 RUN_VARIABLES = RUN_TAGS
 """Those of them that a run as a whole has."""
+SYNC_VARIABLES = ("bench", "target", "clock", "profile", "branch")
+EDGE_VARIABLES = ("bench", "target", "profile", "branch")
+"""Those that clocks and edges have; a choice of others must not leave their panels empty."""
 
 
 def where(*conditions: str, variables: tuple[str, ...] = SUBJECT_VARIABLES) -> str:

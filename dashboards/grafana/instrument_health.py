@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dashboards.delivery.deliver import SPOOL
-from dashboards.grafana.influxql import RUN_VARIABLES, over_time, select, where
+from dashboards.grafana.influxql import RUN_VARIABLES, SYNC_VARIABLES, over_time, select, where
 from dashboards.grafana.model import Dashboard, Panel, Query
 from dashboards.grafana.panels import COUNT, NS, SHARE, Look, stat, table, time_series
 from dashboards.grafana.parts import event_annotations, subject_variables
@@ -63,7 +63,12 @@ def latency_uncertainty() -> Panel:
 
 def clock_uncertainty() -> Panel:
     """Return the bounds of the clocks' comparisons."""
-    query = over_time(SYNC, {"U": 'max("u_ns")'}, where("\"quantity\" = 'sync_offset'"), ("bench", "clock"))
+    query = over_time(
+        SYNC,
+        {"U": 'max("u_ns")'},
+        where("\"quantity\" = 'sync_offset'", variables=SYNC_VARIABLES),
+        ("bench", "clock"),
+    )
     return time_series(
         "U of the clocks' offsets",
         "Bounds of the comparisons with the reference, by bench and clock.",

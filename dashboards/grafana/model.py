@@ -12,6 +12,8 @@ JsonObject = dict[str, Any]
 SCHEMA_VERSION = 39
 PLUGIN_VERSION = "11.0.0"
 COLUMNS = 24
+POINTS_MAX = 100
+"""Of a line over time, about: over two years an interval is a week. More would cost more and show less."""
 TAG = "benchwright"
 SOURCE: JsonObject = {"type": "influxdb", "uid": TAG}
 
@@ -82,7 +84,7 @@ class Panel:
             panel["datasource"] = SOURCE
             panel["targets"] = [q.json(chr(ord("A") + n)) for n, q in enumerate(self.queries)]
         if self.interval:
-            panel |= {"interval": self.interval, "maxDataPoints": 400}
+            panel |= {"interval": self.interval, "maxDataPoints": POINTS_MAX}
         panel["fieldConfig"] = {"defaults": self.defaults, "overrides": list(self.overrides)}
         panel["options"] = self.options
         if self.transformations:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dashboards.grafana.influxql import over_time, select, where
+from dashboards.grafana.influxql import EDGE_VARIABLES, over_time, select, where
 from dashboards.grafana.model import Dashboard, Panel, Query
 from dashboards.grafana.panels import (
     COUNT,
@@ -38,7 +38,7 @@ def dashboard() -> Dashboard:
 
 def delays() -> Panel:
     """Return the delay's statistics by method."""
-    query = over_time(EDGES, {"delay": 'max("value_ns")'}, where(_DELAY), ("method", "statistic"))
+    query = over_time(EDGES, {"delay": 'max("value_ns")'}, _where(_DELAY), ("method", "statistic"))
     return time_series(
         "Delay of an edge",
         "By method and statistic. The standard deviation is what tells methods apart.",
@@ -51,7 +51,7 @@ def delays() -> Panel:
 
 def margins() -> Panel:
     """Return the least margin of each method."""
-    query = over_time(EDGES, {"margin": 'min("margin_share")'}, where(_DELAY), ("method",))
+    query = over_time(EDGES, {"margin": 'min("margin_share")'}, _where(_DELAY), ("method",))
     return time_series(
         "Margin",
         "Least margin of a method's requirements as a share of the limit. Below 0: no pass.",
@@ -64,7 +64,7 @@ def margins() -> Panel:
 
 def uncertainty() -> Panel:
     """Return the expanded uncertainty by method."""
-    query = over_time(EDGES, {"U": 'max("u_ns")'}, where(_DELAY), ("method",))
+    query = over_time(EDGES, {"U": 'max("u_ns")'}, _where(_DELAY), ("method",))
     return time_series(
         "U",
         "Expanded uncertainty, the largest of an interval.",
@@ -76,7 +76,7 @@ def uncertainty() -> Panel:
 
 def checks() -> Panel:
     """Return the order of the methods, and the mistake that has to show."""
-    condition = where('"quantity" =~ /^(edge_deviation_difference|edge_error_shift)$/')
+    condition = _where('"quantity" =~ /^(edge_deviation_difference|edge_error_shift)$/')
     columns = {"value": 'min("value_ns")'}
     return time_series(
         "Order of the methods, and the shift of a mistake",
@@ -90,7 +90,7 @@ def checks() -> Panel:
 
 def missing() -> Panel:
     """Return edges that did not come."""
-    query = over_time(EDGES, {"missing": 'sum("lost")'}, where(_DELAY), ("method",))
+    query = over_time(EDGES, {"missing": 'sum("lost")'}, _where(_DELAY), ("method",))
     return time_series(
         "Edges missing",
         "By method, sums of an interval.",
@@ -102,7 +102,7 @@ def missing() -> Panel:
 
 def verdicts() -> Panel:
     """Return the verdict of each requirement on edges over time."""
-    query = over_time(EDGES, {"outcome": 'max("outcome_code")'}, where(), ("requirement",))
+    query = over_time(EDGES, {"outcome": 'max("outcome_code")'}, _where(), ("requirement",))
     return state_timeline(
         "Verdicts", "The gravest outcome of each interval.", Query(query, "$tag_requirement"), size=(24, 8)
     )
@@ -123,7 +123,7 @@ def requirements() -> Panel:
     return table(
         "Delays by requirement, the nearest to their limits first",
         "Over the chosen time.",
-        Query(select(EDGES, columns, where(_DELAY), group=("requirement",)), table=True),
+        Query(select(EDGES, columns, _where(_DELAY), group=("requirement",)), table=True),
         size=(24, 8),
         overrides=[
             *units(NS, "largest value", "limit", "U"),
@@ -132,3 +132,7 @@ def requirements() -> Panel:
         ],
         sort="smallest margin",
     )
+
+
+def _where(*conditions: str) -> str:
+    return where(*conditions, variables=EDGE_VARIABLES)

@@ -29,6 +29,8 @@ RUNS = 2000
 END_NS = 1_795_219_200_000_000_000  # 2026-11-21T00:00:00Z
 BEGIN_NS = END_NS - 731 * 86_400_000_000_000  # two years earlier
 BATCH_LINES = 10_000
+SHARDS = "52w"
+"""Duration of a shard that docs/grafana.md recommends for such a history; the server's default is a week."""
 STREAM_REGRESSED, REGRESSED_FROM = "31", 0.6
 """Stream that becomes slower, and after which share of the history."""
 BENCH_CHANGES = (0.25, 0.5, 0.75)
@@ -311,12 +313,13 @@ def _events(folder: Path, history: list[Run]) -> Iterator[str]:
             n for n in range(int(share * len(history)), len(history)) if history[n].setup is SETUPS[0]
         )
         tags = {**first.tags, **SETUPS[0].tags}
-        event = _event(kind, history[place - 8 : place + 5], 12e6, ratio)
+        event = an_event(kind, history[place - 8 : place + 5], ratio=ratio)
         yield stored_event(event, Series("", LATENCY, tags, "value_ns", ())).line()
     yield from _bench_changes(folder, history)
 
 
-def _event(kind: Kind, around: list[Run], level_ns: float, ratio: float) -> Event:
+def an_event(kind: Kind, around: list[Run], level_ns: float = 12e6, ratio: float = 1.6) -> Event:
+    """Return an event in the middle of some runs, from a level to so many times the level."""
     values = [RunValue(run.run_id, run.time_ns, level_ns, run.key, run.commit) for run in around]
     before = Level(40, level_ns, 0.95 * level_ns, 1.05 * level_ns)
     after = Level(5, ratio * level_ns, 0.95 * ratio * level_ns, 1.05 * ratio * level_ns)
@@ -337,14 +340,19 @@ def _event(kind: Kind, around: list[Run], level_ns: float, ratio: float) -> Even
     )
 
 
+def runs_of_two_benches(history: list[Run]) -> Iterator[RunPoints]:
+    """Yield the runs before and after each change of each bench, without measurements."""
+    for bench in ("lab-1", "lab-2"):
+        mine = [run for run in history if run.setup.tags["bench"] == bench]
+        for before, after in itertools.pairwise(mine):
+            if before.key != after.key:
+                yield from (_bare(before), _bare(after))
+
+
 def _bench_changes(folder: Path, history: list[Run]) -> Iterator[str]:
     with Store(folder / "changes.sqlite") as store:
-        for bench in ("lab-1", "lab-2"):
-            mine = [run for run in history if run.setup.tags["bench"] == bench]
-            for before, after in itertools.pairwise(mine):
-                if before.key != after.key:
-                    for run in (before, after):
-                        store.add_run(_bare(run))
+        for run in runs_of_two_benches(history):
+            store.add_run(run)
         rows = store.connection.execute("SELECT line FROM point WHERE measurement = ?", (EVENT,)).fetchall()
     yield from (str(row[0]) for row in rows)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import urllib.error
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
@@ -94,11 +95,13 @@ def fault(ask: Callable[[str], Answer], query: str) -> str:
     """Return what is wrong with a query's answer; '' where each of its columns has data.
 
     Args:
-        ask: Asks a server, returns the series of the answer, and raises AssertionError for an error.
+        ask: Asks a server and returns the series of the answer; raises HTTPError or AssertionError.
         query: InfluxQL.
     """
     try:
         answer = ask(query)
+    except urllib.error.HTTPError as error:
+        return f"error {error.code}: {error.read().decode()}"
     except AssertionError as error:
         return f"error: {error}"
     if not answer:
