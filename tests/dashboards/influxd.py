@@ -105,6 +105,12 @@ class InfluxServer:
                 return
         raise AssertionError("influxd does not answer")
 
+    @property
+    def pid(self) -> int:
+        """Return the id of the running server's process."""
+        assert self._process is not None
+        return self._process.pid
+
     def kill(self) -> None:
         """Kill the server as a power cut would."""
         if self._process is not None:
