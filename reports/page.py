@@ -7,6 +7,7 @@ read from the clock, the environment or the network.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -74,6 +75,20 @@ def render(path: Path, added: Mapping[str, bytes] | None = None) -> str:
         RunFolderError: It cannot be read.
     """
     report = gather(path, added)
+    template = _environment().get_template("qualification.html.j2")
+    return template.render(
+        report=report,
+        symbols=SYMBOLS,
+        meanings=PART_MEANINGS,
+        headline=headline(report),
+        figures=[figures_of(group, index) for index, group in enumerate(report.groups)],
+        facts=_facts(report.manifest),
+    )
+
+
+@functools.cache
+def _environment() -> Environment:
+    """Return the templates' environment: each is compiled once in a process."""
     environment = Environment(
         loader=PackageLoader("reports"),
         autoescape=True,
@@ -91,15 +106,7 @@ def render(path: Path, added: Mapping[str, bytes] | None = None) -> str:
         part_value=format_part,
         utc=format_utc,
     )
-    template = environment.get_template("qualification.html.j2")
-    return template.render(
-        report=report,
-        symbols=SYMBOLS,
-        meanings=PART_MEANINGS,
-        headline=headline(report),
-        figures=[figures_of(group, index) for index, group in enumerate(report.groups)],
-        facts=_facts(report.manifest),
-    )
+    return environment
 
 
 def _facts(manifest: Manifest) -> list[FactGroup]:
