@@ -70,6 +70,13 @@ def wrong(items: dict[str, dict[str, Any]]) -> set[str]:
     return {name for name, item in items.items() if not item["ok"]}
 
 
+def test_facts_say_what_a_report_knows_the_machine_by(target: ScratchGuest) -> None:
+    machine = json.loads(facts(target))["machine"]
+    assert (machine["maker"], machine["serial"]) == ("QEMU", "")
+    assert machine["model"].startswith("Standard PC")
+    assert machine["firmware"]
+
+
 def test_apply_twice_then_restore_leaves_equal_facts(target: ScratchGuest) -> None:
     before = facts(target)
     _, first = verb(target, f"{ON_TEST_CARD} apply", 0)

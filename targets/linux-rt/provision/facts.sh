@@ -80,6 +80,23 @@ facts_hypervisor() {
     json_object present "json:$flag" vendor "$vendor" product "$product"
 }
 
+# What a report knows the machine by: of a PC its DMI, of a board its device tree.
+facts_machine() {
+    local maker model serial firmware
+    fact_file /sys/class/dmi/id/sys_vendor
+    maker=$fact
+    fact_file /sys/class/dmi/id/product_name
+    [ -n "$fact" ] || fact_tree model
+    model=$fact
+    fact_file /sys/class/dmi/id/product_serial
+    [ -n "$fact" ] || fact_tree serial-number
+    serial=$fact
+    fact_file /sys/class/dmi/id/bios_version
+    [ -n "$fact" ] || fact_tree chosen/u-boot,version
+    firmware=$fact
+    json_object maker "$maker" model "$model" serial "$serial" firmware "$firmware"
+}
+
 # Object of all `name: value` lines of stdin, sorted out of ethtool's output.
 facts_pairs() {
     awk -F': *' 'NF == 2 && $2 != "" && $2 != "n/a" {
@@ -166,9 +183,11 @@ facts_versions() {
 }
 
 facts_print() {
-    local kernel cpu clock hypervisor nics irqs versions memory_kb facts_settings_list=
+    local kernel machine cpu clock hypervisor nics irqs versions memory_kb facts_settings_list=
     facts_kernel
     kernel=$json
+    facts_machine
+    machine=$json
     facts_cpu
     cpu=$json
     facts_clock
@@ -183,7 +202,8 @@ facts_print() {
     facts_versions
     versions=$json
     memory_kb=$(sed -n 's/^MemTotal: *\([0-9]*\) kB$/\1/p' /proc/meminfo)
-    json_object type facts hostname "$(uname -n)" kernel "json:$kernel" cpu "json:$cpu" memory_bytes "json:$((memory_kb * 1024))" \
+    json_object type facts hostname "$(uname -n)" kernel "json:$kernel" machine "json:$machine" cpu "json:$cpu" \
+        memory_bytes "json:$((memory_kb * 1024))" \
         clock "json:$clock" hypervisor "json:$hypervisor" nics "json:$nics" interrupts "json:$irqs" \
         settings "json:{$facts_settings_list}" versions "json:$versions"
     printf '%s\n' "$json"
