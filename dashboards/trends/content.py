@@ -87,7 +87,7 @@ def _content(store: Store, selection: Selection) -> dict[str, Any]:
         },
         **_run_columns(store, runs, places),
         "series": [tables[name].series() for name in sorted(tables)],
-        "events": _events(store, places, selection),
+        "events": _events(store, runs, places, selection),
     }
 
 
@@ -174,14 +174,24 @@ def _run_columns(store: Store, runs: list[dict[str, Any]], places: dict[str, int
     }
 
 
-def _events(store: Store, places: dict[str, int], selection: Selection) -> list[dict[str, Any]]:
-    rows = store.connection.execute(
-        "SELECT tags, fields, run_id FROM point WHERE measurement = ? ORDER BY time_ns, series", (EVENT,)
-    )
+def _events(
+    store: Store, runs: list[dict[str, Any]], places: dict[str, int], selection: Selection
+) -> list[dict[str, Any]]:
+    query = "SELECT tags, fields, run_id, time_ns FROM point WHERE measurement = ? ORDER BY time_ns, series"
     found: list[dict[str, Any]] = []
-    for tags_json, fields_json, run_id in rows:
+    for tags_json, fields_json, run_id, time_ns in store.connection.execute(query, (EVENT,)):
         tags = cast("dict[str, str]", json.loads(tags_json))
         other = selection.target is not None and tags.get("target", selection.target) != selection.target
-        if run_id in places and not other:
-            found.append({"run": places[run_id], "tags": tags, "fields": json.loads(fields_json)})
+        place = places.get(run_id)
+        if place is None and tags["kind"] == "bench-change":
+            place = _after_change(runs, tags["bench"], time_ns // 1000)
+        if place is not None and not other:
+            found.append({"run": place, "tags": tags, "fields": json.loads(fields_json)})
     return found
+
+
+def _after_change(runs: list[dict[str, Any]], bench: str, time_us: int) -> int | None:
+    """Return the first run behind a change of its bench; None: there is none, or none before the change."""
+    mine = [place for place, run in enumerate(runs) if run["bench"] == bench]
+    behind = [place for place in mine if runs[place]["time_us"] > time_us]
+    return behind[0] if behind and len(behind) < len(mine) else None

@@ -136,7 +136,7 @@ class Chart {
     };
     if (line.band && !options.small) drawBand(context, line, rows, toX, toY, style);
     if (!line.dots) drawLine(context, line, rows, toX, toY, style);
-    if (line.primary && !options.small) drawLevels(context, line, toX, toY, plot);
+    if (line.primary && !options.small && !options.plainLimits) drawLevels(context, line, toX, toY, plot);
     if (line.primary) drawMarkers(context, line, rows, toX, toY, style);
   }
 

@@ -33,13 +33,18 @@ class Filter {
       if (lists.some(([wanted, list]) => wanted && list[run] !== wanted)) shown[run] = 0;
     }
     this.runs = Int32Array.from(shown.keys()).filter((run) => shown[run]);
-    this.events = data.events.filter((event) => shown[event.run] && this._wantsEvent(event));
+    this.events = data.events.map((event) => this._placed(event, shown)).filter(Boolean);
   }
 
-  _wantsEvent(event) {
-    return FILTER_TAGS.every(
-      (tag) => !this.wanted[tag] || event.tags[tag] === this.wanted[tag] || event.kind === 'bench-change',
-    );
+  /** Return an event where it is to be shown; a bench that changed in a run left out has changed in the next one. */
+  _placed(event, shown) {
+    const changed = event.kind === 'bench-change';
+    if (!changed && FILTER_TAGS.some((tag) => this.wanted[tag] && event.tags[tag] !== this.wanted[tag])) return null;
+    if (shown[event.run]) return event;
+    const benches = this._data.runs.list('bench');
+    const mine = changed ? this.runs.filter((run) => benches[run] === event.tags.bench) : [];
+    const next = mine.find((run) => run > event.run);
+    return next === undefined || next === mine[0] ? null : { ...event, run: next };
   }
 }
 

@@ -245,6 +245,17 @@ def test_empty_store_gives_a_page(tmp_path: Path) -> None:
         page(store, bench="virtual")
 
 
+def test_a_change_of_the_bench_is_kept_without_the_run_that_showed_it(small: Path) -> None:
+    whole = data_of(page(small))
+    change = next(e for e in whole["events"] if e["tags"]["kind"] == "bench-change")
+    assert change["run"] == 15  # a run of profile ci
+    nightly = data_of(page(small, profile="nightly"))
+    moved = next(e for e in nightly["events"] if e["tags"]["kind"] == "bench-change")
+    ids = expand(nightly["runs"]["run_id"], 6)
+    assert ids[moved["run"]] == "2026R0019"
+    assert moved["fields"] == change["fields"]
+
+
 def test_columns_keep_type_and_value() -> None:
     for values in (
         [1.5, None, 2],
