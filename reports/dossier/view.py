@@ -82,7 +82,7 @@ class PartsTable:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Distributions of one quantity with the same quantiles: requirement and result a line."""
+    """Distributions of one quantity: the quantiles that they have; requirement and result of each line."""
 
     what: str
     shares: tuple[float, ...]
@@ -224,14 +224,16 @@ class View:
         return [(done, self.run_names(runs)) for done, runs in found.items()]
 
     def spreads(self, target: Target) -> list[Spread]:
-        """Return the results that have a distribution; a table for each quantity and set of quantiles."""
-        groups: dict[tuple[str, tuple[float, ...]], list[tuple[str, Result]]] = {}
+        """Return the results that have a distribution; a table for each quantity."""
+        rows: dict[str, list[tuple[str, Result]]] = {}
+        shares: dict[str, set[float]] = {}
         for row in target.requirements:
             for result in row.results:
-                if result.distribution is not None:
-                    shares = tuple(one.share for one in result.distribution.percentiles)
-                    groups.setdefault((result.distribution.what, shares), []).append((row.id, result))
-        return [Spread(what, shares, tuple(rows)) for (what, shares), rows in groups.items()]
+                found = result.distribution
+                if found is not None:
+                    rows.setdefault(found.what, []).append((row.id, result))
+                    shares.setdefault(found.what, set()).update(one.share for one in found.percentiles)
+        return [Spread(what, tuple(sorted(shares[what])), tuple(some)) for what, some in rows.items()]
 
     def hosts(self) -> list[UsedFacts]:
         """Return the facts of hosts and the tools' versions, the same ones once."""
