@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dashboards.points import RUN_TAGS
+from reports.tally import INSTRUMENT_CHECKS
 
 SUBJECT_VARIABLES = ("bench", "target", "stack", "clock", "profile", "branch")
 """Tags with a variable of the same name on every dashboard."""
@@ -18,6 +19,10 @@ RUN_VARIABLES = RUN_TAGS
 SYNC_VARIABLES = ("bench", "target", "clock", "profile", "branch")
 EDGE_VARIABLES = ("bench", "target", "profile", "branch")
 """Those that clocks and edges have; a choice of others must not leave their panels empty."""
+
+_CHECKS = f"/^({'|'.join(sorted(INSTRUMENT_CHECKS))})$/"
+OF_CHECKS, NOT_OF_CHECKS = f'"quantity" =~ {_CHECKS}', f'"quantity" !~ {_CHECKS}'
+"""The bench's checks of itself, and what is not one; by a tag: a field would be read of every point."""
 
 
 def where(*conditions: str, variables: tuple[str, ...] = SUBJECT_VARIABLES) -> str:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dashboards.delivery.deliver import SPOOL
-from dashboards.grafana.influxql import RUN_VARIABLES, SYNC_VARIABLES, over_time, select, where
+from dashboards.grafana.influxql import OF_CHECKS, RUN_VARIABLES, SYNC_VARIABLES, over_time, select, where
 from dashboards.grafana.model import Dashboard, Panel, Query
 from dashboards.grafana.panels import COUNT, NS, SHARE, Look, stat, table, time_series
 from dashboards.grafana.parts import event_annotations, subject_variables
@@ -92,7 +92,7 @@ def checks_failed() -> Panel:
 
 def check_margins() -> Panel:
     """Return the margins of the bench's checks of itself."""
-    query = over_time(VERDICT, {"margin": 'min("margin_share")'}, where('"check" = true'), ("requirement",))
+    query = over_time(VERDICT, {"margin": 'min("margin_share")'}, where(OF_CHECKS), ("requirement",))
     return time_series(
         "Margin of the bench's checks",
         "Below 0: the bench does not find what it has put in itself; its verdicts are worth nothing.",

@@ -9,7 +9,6 @@ from dashboards.grafana.panels import (
     COUNT,
     NS,
     SHARE,
-    USED,
     Look,
     by_name,
     dashed,
@@ -125,7 +124,6 @@ def streams() -> Panel:
         "budget": 'min("limit_upper_ns")',
         "U": 'max("u_ns")',
         "smallest margin": 'min("margin_share")',
-        "last margin": 'last("margin_share")',
         "lost": 'sum("lost")',
         "over budget": 'sum("misses")',
         "gravest outcome": 'max("outcome_code")',
@@ -139,7 +137,6 @@ def streams() -> Panel:
         overrides=[
             *units(NS, "largest latency", "budget", "U"),
             margin_column("smallest margin"),
-            margin_column("last margin"),
             outcome_column("gravest outcome"),
         ],
         sort="smallest margin",
@@ -168,5 +165,4 @@ def other_latencies() -> Panel:
         unit=NS,
         size=(24, 8),
         look=Look("latency", log=True),
-        steps=USED,
     )

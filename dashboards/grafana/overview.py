@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dashboards.grafana.influxql import RUN_VARIABLES, over_time, select, where
+from dashboards.grafana.influxql import NOT_OF_CHECKS, RUN_VARIABLES, over_time, select, where
 from dashboards.grafana.model import Dashboard, Panel, Query
 from dashboards.grafana.panels import (
     COUNT,
@@ -116,7 +116,7 @@ def number_of_runs() -> Panel:
 
 def missed_requirements() -> Panel:
     """Return how often a requirement was not passed."""
-    condition = where('"outcome_code" > 0', '"check" = false')
+    condition = where('"outcome_code" > 0', NOT_OF_CHECKS)
     query = select(VERDICT, {"not passed": 'count("outcome_code")'}, condition)
     return stat(
         "Requirements not passed",
@@ -174,9 +174,8 @@ def smallest_margins() -> Panel:
         "smallest margin": 'min("margin_share")',
         "last margin": 'last("margin_share")',
         "gravest outcome": 'max("outcome_code")',
-        "times": 'count("outcome_code")',
     }
-    query = select(VERDICT, columns, where('"check" = false'), group=("requirement",))
+    query = select(VERDICT, columns, where(NOT_OF_CHECKS), group=("requirement",))
     return table(
         "Requirements, the nearest to their limits first",
         "Over the chosen time.",

@@ -17,7 +17,6 @@ _DASHED: JsonObject = {"fill": "dash", "dash": [10, 10]}
 Steps = tuple[tuple[float | None, str], ...]
 PLAIN: Steps = ((None, "text"),)
 MARGIN: Steps = ((None, "red"), (0, "yellow"), (0.1, "green"))
-USED: Steps = ((None, "green"), (0.9, "yellow"), (1, "red"))
 NONE_EXPECTED: Steps = ((None, "green"), (1, "red"))
 
 
