@@ -69,7 +69,7 @@ def data_source() -> JsonObject:
         "url": f"${URL}",
         "basicAuth": True,
         "basicAuthUser": f"${USER}",
-        "jsonData": {"version": "InfluxQL", "dbName": f"${DATABASE}", "httpMode": "POST"},
+        "jsonData": {"version": "InfluxQL", "dbName": f"${DATABASE}", "httpMode": "GET"},
         "secureJsonData": {"basicAuthPassword": f"${PASSWORD}"},
         "editable": False,
     }
