@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
-from hw.errors import BenchError
+from hw.errors import BenchError, BenchwrightError
 
 C = TypeVar("C", bound=type)
 P = ParamSpec("P")
@@ -102,7 +102,7 @@ def switch_on(name: str, power: Any) -> None:
     """
     try:
         power.on()
-    except BenchError:
+    except BenchwrightError:
         raise
     except Exception as error:
         raise BenchError(f"node {name}: its power cannot be switched on: {error}") from error

@@ -21,9 +21,13 @@ from pexpect import TIMEOUT
 
 from hw.drivers.labgrid_api import check_active, register_driver, register_resource
 from hw.drivers.virtual_guest import VirtualGuest, VirtualGuestDriver
+from hw.errors import CapabilityError
+from hw.virtual.board_files import INITRD, write_kernel_and_script
 from hw.virtual.qemu import GuestMachine, QemuGuest
 
 DISK_FILE = "disk"
+BOOT_FOLDER = "boot"
+"""What its bootloader is offered by TFTP."""
 _RECEIVED_BYTES = 65536
 _STR = attr.validators.instance_of(str)
 
@@ -36,10 +40,12 @@ class VirtualBoard(VirtualGuest):
     Args:
         kernel: File of a kernel in the place of the image's; empty: the image's.
         kernel_arguments: Added to those of the image.
+        bootloader: File of U-Boot, which then loads kernel and initrd by TFTP; empty: QEMU loads them.
     """
 
     kernel: str = attr.ib(default="", validator=_STR)
     kernel_arguments: str = attr.ib(default="", validator=_STR)
+    bootloader: str = attr.ib(default="", validator=_STR)
 
     @property
     def serial(self) -> Path:
@@ -83,7 +89,7 @@ class VirtualBoardPowerDriver(VirtualGuestDriver):
         machine = super()._machine(folder)
         if not board.disk.exists():
             shutil.copyfile(machine.root, board.disk)
-        return replace(
+        machine = replace(
             machine,
             kernel=Path(board.kernel) if board.kernel else machine.kernel,
             kernel_arguments=f"{machine.kernel_arguments} {board.kernel_arguments}".strip(),
@@ -91,6 +97,17 @@ class VirtualBoardPowerDriver(VirtualGuestDriver):
             disk_writable=True,
             serial=board.serial,
         )
+        return self._with_bootloader(machine, folder / BOOT_FOLDER) if board.bootloader else machine
+
+    def _with_bootloader(self, machine: GuestMachine, served: Path) -> GuestMachine:
+        board: Any = self._guest
+        loader = Path(board.bootloader)
+        if not loader.is_file():
+            raise CapabilityError(f"{loader} is missing: it comes with the Debian package u-boot-qemu")
+        served.mkdir(mode=0o700, exist_ok=True)
+        machine.initrd.replace(served / INITRD)
+        write_kernel_and_script(served, machine.kernel, machine.kernel_arguments, own_device_tree=False)
+        return replace(machine, bootloader=loader, boot_server=served)
 
 
 @register_driver

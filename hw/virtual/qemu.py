@@ -69,6 +69,10 @@ class GuestMachine:
     """Socket that somebody listens on, for its serial port; None: a file gets what it says there."""
     disk_writable: bool = False
     """Whether the guest may write to the file of its root, which then is its own."""
+    bootloader: Path | None = None
+    """Firmware that finds a kernel by itself; None: QEMU loads it."""
+    boot_server: Path | None = None
+    """Folder that a DHCP and TFTP server offers, alone on the guest's first card; None: no such card."""
     extra_arguments: tuple[str, ...] = field(default=())
 
 
@@ -84,6 +88,10 @@ def command_line(machine: GuestMachine, folder: Path) -> list[str]:
     serial = ["-serial", f"file:{folder / 'console.log'}"]
     if machine.serial is not None:
         serial = ["-chardev", f"socket,id=serial,path={machine.serial}", "-serial", "chardev:serial"]
+    start = ["-kernel", str(machine.kernel), "-initrd", str(machine.initrd)]
+    start += ["-append", machine.kernel_arguments]
+    if machine.bootloader is not None:
+        start = ["-bios", str(machine.bootloader)]
     argv = [
         *("ip", "netns", "exec", machine.namespace, emulated.program),
         *("-name", f"{machine.name},debug-threads=on", "-nodefaults", "-no-user-config", "-display", "none"),
@@ -93,14 +101,7 @@ def command_line(machine: GuestMachine, folder: Path) -> list[str]:
         # The host may take back memory that looks idle, program text included: a page-in stops a guest for
         # tens of milliseconds.
         *("-overcommit", "mem-lock=on"),
-        *(
-            "-kernel",
-            str(machine.kernel),
-            "-initrd",
-            str(machine.initrd),
-            "-append",
-            machine.kernel_arguments,
-        ),
+        *start,
         *("-drive", f"file={machine.root},format=raw,if=none,id=root,readonly={protected},file.locking=off"),
         *("-device", "virtio-blk-pci,drive=root"),
         *serial,
@@ -108,6 +109,9 @@ def command_line(machine: GuestMachine, folder: Path) -> list[str]:
         *("-qmp", f"unix:{folder / 'qmp.sock'},server=on,wait=off"),
         *("-rtc", "base=utc,clock=host", "-no-reboot", "-device", "virtio-rng-pci"),
     ]
+    if machine.boot_server is not None:
+        argv += ["-netdev", f"user,id=boot,tftp={machine.boot_server},restrict=on"]
+        argv += ["-device", "virtio-net-pci,netdev=boot,romfile="]
     for number, card in enumerate(machine.cards):
         argv += ["-netdev", f"tap,id=net{number},ifname={card.tap},script=no,downscript=no"]
         argv += ["-device", f"virtio-net-pci,netdev=net{number},mac={card.mac},rx_queue_size=1024"]

@@ -39,13 +39,20 @@ def test_initrd_is_the_image_s_and_the_board_s(tmp_path: Path) -> None:
     )
     interface = GuestInterface("02:00:00:00:00:01", "control0", "10.20.0.110/24")
     config = GuestConfig("board", (interface,), "10.20.0.110", ("ssh-ed25519 AAAA",), HOST_KEY)
-    write_board_files(tmp_path / "boot", image, config)
     boot = tmp_path / "boot"
+    write_board_files(boot, image, config, "benchwright_root=/dev/mmcblk0p2")
+    script = (boot / "boot.scr.uimg").read_bytes()
+    assert b"setenv bootargs benchwright_root=/dev/mmcblk0p2\n" in script
+    assert b"${fdtcontroladdr}" in script
     assert (boot / "vmlinuz").read_text() == "the kernel"
     assert (boot / "root.squashfs").read_text() == "the root"
     initrd = (boot / "initrd").read_bytes()
     assert initrd.startswith(b"the initrd")
     assert b"hostname board\n" in initrd
+    (tmp_path / "tree").write_text("the tree")
+    write_board_files(boot, image, config, device_tree=tmp_path / "tree")
+    assert (boot / "board.dtb").read_text() == "the tree"
+    assert b"board.dtb" in (boot / "boot.scr.uimg").read_bytes()
     assert (boot / "initrd").stat().st_mode & 0o077 == 0
 
 
@@ -56,6 +63,7 @@ def test_initrd_is_the_image_s_and_the_board_s(tmp_path: Path) -> None:
         ("--interface", "02:00:00:00:00,control0,10.20.0.110/24", "interface mac"),
         ("--ssh-address", "10.20.0.111", "ssh_address: must be an address of its interfaces"),
         ("--hostname", "the board", "hostname: must be one DNS label"),
+        ("--device-tree", "absent.dtb", "--device-tree absent.dtb: no such file"),
     ],
 )
 def test_bad_argument_is_refused(
