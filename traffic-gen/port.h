@@ -173,7 +173,7 @@ enum { PORT_NOTE_BYTES = 128, PORT_CPU_ANY = -1 };
 
 /* What a thread was given, for the "scheduling" object of the results. */
 struct port_scheduling {
-	bool fifo;                  /* SCHED_FIFO (Windows: time-critical) */
+	bool fifo;                  /* SCHED_FIFO (Windows: the real-time class, or time-critical) */
 	int priority;               /* 1..99; 0 when not fifo */
 	int cpu;                    /* CPU that it is pinned to, or PORT_CPU_ANY */
 	char note[PORT_NOTE_BYTES]; /* what was refused and why; empty: nothing */
@@ -218,7 +218,7 @@ int port_cpu_steal_ns(int cpu, int64_t *steal_ns);
 
 /* ---- process --------------------------------------------------------------------------------------------------- */
 
-/** From now on SIGINT and SIGTERM only set a flag (Ctrl-C and Ctrl-Break on Windows). */
+/** From now on SIGINT and SIGTERM only set a flag (on Windows Ctrl-C, Ctrl-Break and the named event that bw-job sets). */
 void port_stop_install(void);
 bool port_stop_requested(void);
 

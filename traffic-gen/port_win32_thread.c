@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Port layer for Windows: threads and CPUs. SCHED_FIFO is time-critical priority; pinning reaches CPUs 0..63. */
+/* Port layer for Windows: threads and CPUs. SCHED_FIFO is the real-time class; pinning reaches CPUs 0..63. */
 #include "port.h"
 
 #include <winsock2.h>
@@ -11,6 +11,9 @@
 #include <string.h>
 
 enum { STACK_BYTES = 256 * 1024, CPUS_MAX = 64 };
+
+/* The real-time class has 16 levels, 16..31. Tools tell their threads apart by two, around 50: one level for two. */
+enum { FIFO_OF_BASE = 50, LEVEL_BASE = 24, LEVEL_MIN = 16, LEVEL_MAX = 31, FIFO_PER_LEVEL = 2 };
 
 struct port_thread {
 	HANDLE handle;
@@ -30,6 +33,50 @@ static void note(struct port_scheduling *scheduling, const char *what)
 		 GetLastError());
 }
 
+/* What SetThreadPriority takes in the real-time class for a priority of SCHED_FIFO, 1..99. */
+static int real_time_priority(int fifo)
+{
+	int level = LEVEL_BASE + (fifo - FIFO_OF_BASE) / FIFO_PER_LEVEL;
+
+	if (level <= LEVEL_MIN)
+		return THREAD_PRIORITY_IDLE;
+	return level >= LEVEL_MAX ? THREAD_PRIORITY_TIME_CRITICAL : level - LEVEL_BASE;
+}
+
+/* Let the scheduler of multimedia lift the thread: to 23..26, which the real-time class alone surpasses. */
+static void join_multimedia(struct port_scheduling *scheduling)
+{
+	typedef HANDLE WINAPI set_characteristics(const wchar_t *task, DWORD *index);
+	HMODULE library = LoadLibraryW(L"avrt.dll");
+	FARPROC address = library ? GetProcAddress(library, "AvSetMmThreadCharacteristicsW") : NULL;
+	set_characteristics *join = NULL;
+	DWORD index = 0;
+
+	if (address)
+		memcpy(&join, &address, sizeof(join));
+	if (!join || !join(L"Pro Audio", &index)) /* ends with the thread */
+		note(scheduling, "nor one of multimedia");
+}
+
+/* The real-time class needs the right to increase scheduling priority; without it Windows gives the class below, silently. */
+static void take_priority(struct port_scheduling *scheduling, int priority)
+{
+	bool real_time = SetPriorityClass(GetCurrentProcess(), REALTIME_PRIORITY_CLASS) &&
+			 GetPriorityClass(GetCurrentProcess()) == REALTIME_PRIORITY_CLASS;
+	int wanted = real_time ? real_time_priority(priority) : THREAD_PRIORITY_TIME_CRITICAL;
+
+	if (!real_time) {
+		note(scheduling, "no real-time class");
+		join_multimedia(scheduling);
+	}
+	if (SetThreadPriority(GetCurrentThread(), wanted)) {
+		scheduling->fifo = true;
+		scheduling->priority = priority;
+	} else {
+		note(scheduling, "no time-critical priority");
+	}
+}
+
 static DWORD WINAPI thread_main(void *argument)
 {
 	struct port_thread *thread = argument;
@@ -44,14 +91,8 @@ static DWORD WINAPI thread_main(void *argument)
 		else
 			note(scheduling, "not pinned");
 	}
-	if (thread->priority > 0) {
-		if (SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_TIME_CRITICAL)) {
-			scheduling->fifo = true;
-			scheduling->priority = thread->priority;
-		} else {
-			note(scheduling, "no time-critical priority");
-		}
-	}
+	if (thread->priority > 0)
+		take_priority(scheduling, thread->priority);
 	SetEvent(thread->scheduled);
 	thread->run(thread->argument);
 	return 0;
