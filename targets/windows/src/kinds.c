@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kinds.h"
+
+#include <powrprof.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PROGRAM_MS = 20000, SERVICE_TRIES = 100, SERVICE_TRY_MS = 100 };
+
+#define HKLM "HKLM\\"
+#define TCP_INTERFACES "SYSTEM\\CurrentControlSet\\Services\\Tcpip\\Parameters\\Interfaces\\"
+#define FIREWALL_SERVICE "MpsSvc"
+#define GUID_FORMAT "%08lx-%04x-%04x-%02x%02x-%02x%02x%02x%02x%02x%02x"
+
+static void note_error(char note[NOTE_BYTES], const char *what, DWORD error)
+{
+	snprintf(note, NOTE_BYTES, "%s: error %lu", what, error);
+}
+
+static bool same_place(const struct machine *machine, const char *setting, char place[PLACE_BYTES], char note[NOTE_BYTES])
+{
+	(void)machine;
+	(void)note;
+	snprintf(place, PLACE_BYTES, "%s", setting);
+	return true;
+}
+
+/* ---- registry PATH: a number of the registry. Its key must be there: one that a system lacks is one that it does not heed. -------- */
+
+static bool registry_split(const char *place, char key[KEY_BYTES], const char **value)
+{
+	const char *last = strrchr(place, '\\');
+	size_t root = strlen(HKLM);
+
+	if (strncmp(place, HKLM, root) != 0 || !last || last < place + root || (size_t)(last - place) - root >= KEY_BYTES)
+		return false;
+	memcpy(key, place + root, (size_t)(last - place) - root);
+	key[(size_t)(last - place) - root] = '\0';
+	*value = last + 1;
+	return true;
+}
+
+static bool registry_open(const char *place, char key[KEY_BYTES], const char **value, char note[NOTE_BYTES])
+{
+	if (!registry_split(place, key, value)) {
+		snprintf(note, NOTE_BYTES, "must be HKLM\\KEY\\VALUE");
+		return false;
+	}
+	if (!registry_has_key(key)) {
+		snprintf(note, NOTE_BYTES, "this system has no key %.200s", key);
+		return false;
+	}
+	return true;
+}
+
+static bool number_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
+{
+	char key[KEY_BYTES], text[8];
+	const char *name;
+	DWORD number;
+
+	if (!registry_open(place, key, &name, note))
+		return false;
+	if (registry_number(key, name, &number)) {
+		snprintf(value, VALUE_BYTES, "%lu", number);
+		return true;
+	}
+	if (registry_text(key, name, text, sizeof(text))) {
+		snprintf(note, NOTE_BYTES, "it is no number here");
+		return false;
+	}
+	snprintf(value, VALUE_BYTES, VALUE_ABSENT);
+	return true;
+}
+
+static bool registry_put(const char *place, DWORD type, const void *data, DWORD size, char note[NOTE_BYTES])
+{
+	char key[KEY_BYTES];
+	const char *name;
+	LONG error;
+	HKEY handle;
+
+	if (!registry_open(place, key, &name, note))
+		return false;
+	error = RegOpenKeyExA(HKEY_LOCAL_MACHINE, key, 0, KEY_SET_VALUE, &handle);
+	if (!error) {
+		error = data ? RegSetValueExA(handle, name, 0, type, data, size) : RegDeleteValueA(handle, name);
+		if (!error)
+			error = RegFlushKey(handle);
+		RegCloseKey(handle);
+	}
+	if (error)
+		note_error(note, "the registry refuses", (DWORD)error);
+	return !error;
+}
+
+static bool number_write(const char *place, const char *value, char note[NOTE_BYTES])
+{
+	DWORD number = strtoul(value, NULL, 10);
+
+	if (strcmp(value, VALUE_ABSENT) == 0)
+		return registry_put(place, REG_DWORD, NULL, 0, note);
+	return registry_put(place, REG_DWORD, &number, sizeof(number), note);
+}
+
+/* ---- tcp NAME: a number of the test adapter's TCP settings ------------------------------------------------------------------ */
+
+static bool need_adapter(const struct machine *machine, char note[NOTE_BYTES])
+{
+	if (!machine->test)
+		snprintf(note, NOTE_BYTES, "no test interface was named");
+	return machine->test != NULL;
+}
+
+static bool tcp_place(const struct machine *machine, const char *setting, char place[PLACE_BYTES], char note[NOTE_BYTES])
+{
+	if (!need_adapter(machine, note))
+		return false;
+	snprintf(place, PLACE_BYTES, HKLM TCP_INTERFACES "%s\\%s", machine->test->guid, setting);
+	return true;
+}
+
+/* ---- nic KEYWORD: a standardised keyword of the test adapter's driver, a text of digits ------------------------------------------ */
+
+static bool nic_place(const struct machine *machine, const char *setting, char place[PLACE_BYTES], char note[NOTE_BYTES])
+{
+	if (!need_adapter(machine, note))
+		return false;
+	if (!machine->test->class_key[0]) {
+		snprintf(note, NOTE_BYTES, "not available: the driver of %.100s has no settings", machine->test->name);
+		return false;
+	}
+	snprintf(place, PLACE_BYTES, HKLM "%s\\%s", machine->test->class_key, setting);
+	return true;
+}
+
+/* A driver that has a keyword describes it below Ndi\Params, whether it was ever set or not. */
+static bool nic_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
+{
+	char key[KEY_BYTES], parameters[KEY_BYTES + NAME_BYTES];
+	const char *name;
+
+	if (!registry_open(place, key, &name, note))
+		return false;
+	snprintf(parameters, sizeof(parameters), "%s\\Ndi\\Params\\%.200s", key, name);
+	if (!registry_text(key, name, value, VALUE_BYTES)) {
+		if (!registry_has_key(parameters)) {
+			snprintf(note, NOTE_BYTES, "the driver has no %.100s", name);
+			return false;
+		}
+		snprintf(value, VALUE_BYTES, VALUE_ABSENT);
+	}
+	return true;
+}
+
+static bool nic_write(const char *place, const char *value, char note[NOTE_BYTES])
+{
+	bool absent = strcmp(value, VALUE_ABSENT) == 0;
+
+	return registry_put(place, REG_SZ, absent ? NULL : value, (DWORD)strlen(value) + 1, note);
+}
+
+/* ---- adapter NAME: whether it is on. Only in the undo file: a new start of it must not end half-way. --------------------------- */
+
+static bool adapter_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
+{
+	static struct adapter adapters[ADAPTERS_MAX]; /* too large for a stack */
+	int count = adapters_list(adapters, ADAPTERS_MAX);
+
+	for (int i = 0; i < count; i++) {
+		if (strcmp(adapters[i].name, place) == 0) {
+			snprintf(value, VALUE_BYTES, adapters[i].up ? "enabled" : "disabled");
+			return true;
+		}
+	}
+	/* An adapter that is switched off is in no list. */
+	(void)note;
+	snprintf(value, VALUE_BYTES, "disabled");
+	return true;
+}
+
+static bool adapter_write(const char *place, const char *value, char note[NOTE_BYTES])
+{
+	char line[512], now[VALUE_BYTES] = "";
+
+	snprintf(line, sizeof(line), "netsh.exe interface set interface name=\"%s\" admin=%s", place, value);
+	if (program_run(line, PROGRAM_MS) != 0) {
+		snprintf(note, NOTE_BYTES, "netsh refuses %.20s", value);
+		return false;
+	}
+	for (int i = 0; i < SERVICE_TRIES && strcmp(now, value) != 0; i++) {
+		Sleep(SERVICE_TRY_MS);
+		adapter_read(place, now, note);
+	}
+	return true;
+}
+
+/* ---- service NAME: running or stopped ------------------------------------------------------------------------------------------- */
+
+static bool service_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
+{
+	bool running;
+
+	if (!service_running(place, &running)) {
+		snprintf(note, NOTE_BYTES, "not available: there is no service %.100s", place);
+		return false;
+	}
+	snprintf(value, VALUE_BYTES, running ? "running" : "stopped");
+	return true;
+}
+
+static bool service_write(const char *place, const char *value, char note[NOTE_BYTES])
+{
+	char line[256], now[VALUE_BYTES] = "";
+	bool start = strcmp(value, "running") == 0;
+
+	snprintf(line, sizeof(line), "sc.exe %s %.100s", start ? "start" : "stop", place);
+	if (program_run(line, PROGRAM_MS) != 0) {
+		snprintf(note, NOTE_BYTES, "the service manager refuses to %s it", start ? "start" : "stop");
+		return false;
+	}
+	for (int i = 0; i < SERVICE_TRIES && strcmp(now, value) != 0; i++) {
+		Sleep(SERVICE_TRY_MS);
+		if (!service_read(place, now, note))
+			return false;
+	}
+	return true;
+}
+
+/* ---- firewall RULE=PROGRAM: a rule that lets a program be reached ------------------------------------------------------------- */
+
+static bool firewall_split(const char *place, char rule[NAME_BYTES], char program[NAME_BYTES])
+{
+	const char *equals = strchr(place, '=');
+
+	if (!equals || equals == place || strchr(place, '"'))
+		return false;
+	snprintf(rule, NAME_BYTES, "%.*s", (int)(equals - place), place);
+	return ExpandEnvironmentStringsA(equals + 1, program, NAME_BYTES) != 0;
+}
+
+static bool firewall_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
+{
+	char rule[NAME_BYTES], program[NAME_BYTES], line[512];
+	bool running;
+
+	if (!firewall_split(place, rule, program)) {
+		snprintf(note, NOTE_BYTES, "must be RULE=PROGRAM without quotes");
+		return false;
+	}
+	if (!service_running(FIREWALL_SERVICE, &running)) {
+		snprintf(note, NOTE_BYTES, "not available: there is no firewall (service " FIREWALL_SERVICE ")");
+		return false;
+	}
+	/* Exit code 1: no rule matches. What it prints is in the language of the system. */
+	snprintf(line, sizeof(line), "netsh.exe advfirewall firewall show rule name=\"%.200s\"", rule);
+	snprintf(value, VALUE_BYTES, program_run(line, PROGRAM_MS) == 0 ? "allowed" : VALUE_ABSENT);
+	return true;
+}
+
+static bool firewall_write(const char *place, const char *value, char note[NOTE_BYTES])
+{
+	char rule[NAME_BYTES], program[NAME_BYTES], line[1024];
+
+	if (!firewall_split(place, rule, program))
+		return false;
+	if (strcmp(value, VALUE_ABSENT) == 0)
+		snprintf(line, sizeof(line), "netsh.exe advfirewall firewall delete rule name=\"%s\"", rule);
+	else
+		snprintf(line, sizeof(line),
+			 "netsh.exe advfirewall firewall add rule name=\"%s\" dir=in action=allow program=\"%s\" profile=any "
+			 "enable=yes", rule, program);
+	if (program_run(line, PROGRAM_MS) == 0)
+		return true;
+	snprintf(note, NOTE_BYTES, "netsh refuses the rule");
+	return false;
+}
+
+/* ---- power scheme: GUID of the active plan ---------------------------------------------------------------------------------------- */
+
+static bool power_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
+{
+	GUID *found = NULL;
+	DWORD error = PowerGetActiveScheme(NULL, &found);
+
+	(void)place;
+	if (error || !found) {
+		note_error(note, "not available: no power plan is active", error);
+		return false;
+	}
+	snprintf(value, VALUE_BYTES, GUID_FORMAT, found->Data1, found->Data2, found->Data3, found->Data4[0], found->Data4[1],
+		 found->Data4[2], found->Data4[3], found->Data4[4], found->Data4[5], found->Data4[6], found->Data4[7]);
+	LocalFree(found);
+	return true;
+}
+
+static bool power_write(const char *place, const char *value, char note[NOTE_BYTES])
+{
+	unsigned int data[11];
+	GUID scheme;
+	DWORD error;
+
+	(void)place;
+	if (sscanf(value, "%8x-%4x-%4x-%2x%2x-%2x%2x%2x%2x%2x%2x", &data[0], &data[1], &data[2], &data[3], &data[4], &data[5],
+		   &data[6], &data[7], &data[8], &data[9], &data[10]) != 11) {
+		snprintf(note, NOTE_BYTES, "%.100s is no GUID of a power plan", value);
+		return false;
+	}
+	scheme = (GUID){ .Data1 = data[0], .Data2 = (unsigned short)data[1], .Data3 = (unsigned short)data[2] };
+	for (int i = 0; i < 8; i++)
+		scheme.Data4[i] = (unsigned char)data[3 + i];
+	error = PowerSetActiveScheme(NULL, &scheme);
+	if (error)
+		note_error(note, "this machine has no such power plan", error);
+	return !error;
+}
+
+/* ---- system build, timer finest_100ns: what can only be checked --------------------------------------------------------------- */
+
+static bool system_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
+{
+	unsigned long major, minor, build;
+
+	system_version(&major, &minor, &build);
+	snprintf(value, VALUE_BYTES, "%lu", build);
+	if (strcmp(place, "build") == 0)
+		return true;
+	snprintf(note, NOTE_BYTES, "the system does not say its %.100s", place);
+	return false;
+}
+
+static bool timer_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
+{
+	typedef LONG NTAPI query_resolution(ULONG *coarsest, ULONG *finest, ULONG *now);
+	FARPROC address = GetProcAddress(GetModuleHandleA("ntdll.dll"), "NtQueryTimerResolution");
+	query_resolution *query = NULL;
+	ULONG coarsest, finest, now;
+
+	if (address)
+		memcpy(&query, &address, sizeof(query));
+	if (!query || strcmp(place, "finest_100ns") != 0 || query(&coarsest, &finest, &now)) {
+		snprintf(note, NOTE_BYTES, "not available: the system does not say its timer's %.100s", place);
+		return false;
+	}
+	snprintf(value, VALUE_BYTES, "%lu", finest < coarsest ? finest : coarsest);
+	return true;
+}
+
+static const struct kind kinds[] = {
+	{ "system", same_place, system_read, NULL, false },
+	{ "timer", same_place, timer_read, NULL, false },
+	{ "service", same_place, service_read, service_write, false },
+	{ "power", same_place, power_read, power_write, false },
+	{ "firewall", same_place, firewall_read, firewall_write, false },
+	{ "registry", same_place, number_read, number_write, false },
+	{ "tcp", tcp_place, number_read, number_write, true },
+	{ "nic", nic_place, nic_read, nic_write, true },
+	{ "adapter", same_place, adapter_read, adapter_write, false },
+};
+
+const struct kind *kind_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (strcmp(kinds[i].name, name) == 0)
+			return &kinds[i];
+	}
+	return NULL;
+}

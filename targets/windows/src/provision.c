@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bw-provision - prepare a Windows machine to be measured, say what it is, and put it back. To be run as an administrator.
+ *
+ *   bw-provision [--interface NAME] [--settings FILE] VERB
+ *
+ *   check     compare every setting with what settings.conf wants; changes nothing
+ *   apply     set what differs, old values first into the undo file; what is right already is not touched
+ *   restore   put every old value back; harmless when there is none, after half an apply, and twice
+ *   facts     print what this machine is, as one JSON object; the same facts give the same bytes
+ *
+ *   --interface NAME  the test network's adapter, by its name ("Ethernet 2") or GUID; without it no setting of an adapter applies,
+ *                     and the control network's is never touched
+ *   --settings FILE   instead of settings.conf beside this program
+ *
+ * Output and exit codes are those of targets/linux-rt/provision/provision.sh: items as NDJSON, then a summary; 0 all is as
+ * wanted; 1 something is not; 2 bad argument or settings; 3 no administrator; 5 another provisioning runs.
+ * Files are in %BENCHWRIGHT_STATE%, else in %ProgramData%\Benchwright\state.
+ */
+#include "machine.h"
+
+#include <shellapi.h>
+#include <shlobj.h>
+
+#include <fcntl.h>
+#include <io.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "facts.h"
+#include "json.h"
+#include "settings.h"
+#include "undo.h"
+
+enum exit_code { EXIT_AS_WANTED = 0, EXIT_NOT_AS_WANTED = 1, EXIT_BAD_INPUT = 2, EXIT_NO_RIGHT = 3, EXIT_BUSY = 5 };
+
+enum { ARGUMENTS_MAX = 8, ARGUMENT_BYTES = 512, LOCK_TRIES = 100, LOCK_TRY_MS = 100 };
+
+struct run {
+	struct json json;
+	struct machine machine;
+	char undo[MAX_PATH];
+	bool apply;
+	bool restart; /* a setting was changed that its adapter heeds at its start */
+	int items, ok, wrong, absent, changed;
+};
+
+struct item {
+	const char *kind, *place, *status, *wanted, *found, *why, *note;
+	bool changed;
+};
+
+static void report(struct run *run, const struct item *item)
+{
+	char label[PLACE_BYTES + 40];
+	bool wrong = strcmp(item->status, "wrong") == 0;
+
+	run->items++;
+	run->changed += item->changed;
+	run->wrong += wrong;
+	run->ok += strcmp(item->status, "ok") == 0;
+	run->absent += strcmp(item->status, "not applicable") == 0;
+	snprintf(label, sizeof(label), "%s %s", item->kind, item->place);
+	json_object_open(&run->json, NULL);
+	json_string(&run->json, "type", "item");
+	json_string(&run->json, "item", label);
+	json_string(&run->json, "status", item->status);
+	json_bool(&run->json, "ok", !wrong);
+	json_string(&run->json, "wanted", item->wanted);
+	json_string(&run->json, "found", item->found);
+	json_bool(&run->json, "changed", item->changed);
+	json_string(&run->json, "why", item->why);
+	json_string(&run->json, "note", item->note);
+	json_object_close(&run->json);
+	json_line_end(&run->json);
+}
+
+static void summarise(struct run *run, const char *verb)
+{
+	json_object_open(&run->json, NULL);
+	json_string(&run->json, "type", "summary");
+	json_string(&run->json, "verb", verb);
+	json_int(&run->json, "items", run->items);
+	json_int(&run->json, "ok", run->ok);
+	json_int(&run->json, "wrong", run->wrong);
+	json_int(&run->json, "not_applicable", run->absent);
+	json_int(&run->json, "changed", run->changed);
+	json_object_close(&run->json);
+	json_line_end(&run->json);
+}
+
+/* Check one setting, or apply it. */
+static void visit(void *argument, const struct setting *setting)
+{
+	struct run *run = argument;
+	const struct kind *kind = setting->kind;
+	char place[PLACE_BYTES], found[VALUE_BYTES] = "", now[VALUE_BYTES], goal[VALUE_BYTES], note[NOTE_BYTES] = "";
+	struct item item = { .kind = kind->name, .place = setting->name, .status = "not applicable", .wanted = setting->wanted,
+			     .found = found, .why = setting->why, .note = note };
+
+	if (!kind->place(&run->machine, setting->name, place, note)) {
+		report(run, &item);
+		return;
+	}
+	item.place = place;
+	if (!kind->read(place, found, note)) {
+		found[0] = '\0';
+	} else if (setting_met(setting, found, goal)) {
+		item.status = "ok";
+	} else if (!run->apply || !kind->write) {
+		item.status = "wrong";
+	} else if (!undo_record(run->undo, kind->name, place, found)) {
+		item.status = "wrong";
+		snprintf(note, sizeof(note), "the old value cannot be written to %.180s", run->undo);
+	} else if (kind->write(place, goal, note) && kind->read(place, now, note) && setting_met(setting, now, goal)) {
+		item.status = "ok";
+		item.changed = true;
+		run->restart |= kind->of_adapter;
+	} else {
+		item.status = "wrong";
+		if (!note[0])
+			snprintf(note, sizeof(note), "it did not stay");
+	}
+	report(run, &item);
+}
+
+/* Start the adapter anew, so that its driver reads its settings; the undo file says first that it was on. */
+static void restart_adapter(struct run *run, const char *name)
+{
+	const struct kind *kind = kind_find("adapter");
+	char note[NOTE_BYTES] = "";
+	struct item item = { .kind = kind->name, .place = name, .status = "ok", .wanted = "enabled", .found = "enabled",
+			     .why = "a driver reads its settings when it starts", .note = note, .changed = true };
+
+	if (!undo_record(run->undo, kind->name, name, "enabled") || !kind->write(name, "disabled", note) ||
+	    !kind->write(name, "enabled", note)) {
+		item.status = "wrong";
+		item.changed = false;
+	}
+	report(run, &item);
+}
+
+/* Put one place back. @return false where it is not as it was */
+static bool put_back(struct run *run, const struct undo_record *record)
+{
+	const struct kind *kind = kind_find(record->kind);
+	char found[VALUE_BYTES] = "", now[VALUE_BYTES], note[NOTE_BYTES] = "";
+	struct item item = { .kind = record->kind, .place = record->place, .status = "not applicable", .wanted = record->value,
+			     .found = found, .why = "as it was before", .note = note };
+
+	if (!kind || !kind->read(record->place, found, note)) {
+		found[0] = '\0';
+	} else if (strcmp(found, record->value) == 0) {
+		item.status = "ok";
+	} else if (kind->write && kind->write(record->place, record->value, note) && kind->read(record->place, now, note) &&
+		   strcmp(now, record->value) == 0) {
+		item.status = "ok";
+		item.changed = true;
+		run->restart |= kind->of_adapter;
+	} else {
+		item.status = "wrong";
+		if (!note[0])
+			snprintf(note, sizeof(note), "it did not stay");
+	}
+	report(run, &item);
+	return strcmp(item.status, "wrong") != 0;
+}
+
+/* Put all back, the newest first. The file is kept until the adapters run with their old settings. */
+static void restore(struct run *run)
+{
+	static struct undo_record records[UNDO_MAX], left[UNDO_MAX]; /* too large for a stack */
+	int count = undo_load(run->undo, records, UNDO_MAX), kept = 0;
+
+	for (int i = count - 1; i >= 0; i--) {
+		if (!put_back(run, &records[i]))
+			left[kept++] = records[i];
+	}
+	for (int i = 0; i < count && run->restart; i++) {
+		if (strcmp(records[i].kind, "adapter") == 0)
+			restart_adapter(run, records[i].place);
+	}
+	for (int i = 0; i < kept / 2; i++) { /* oldest first, as they were */
+		struct undo_record swap = left[i];
+
+		left[i] = left[kept - 1 - i];
+		left[kept - 1 - i] = swap;
+	}
+	if (!undo_keep(run->undo, left, kept)) {
+		fprintf(stderr, "bw-provision: %s cannot be written\n", run->undo);
+		run->wrong++;
+	}
+}
+
+static int die(int code, const char *what, const char *which)
+{
+	fprintf(stderr, "bw-provision: %s%s\n", what, which);
+	return code;
+}
+
+/* Make the folder of the state, and hold its lock until the process ends. @return 0, or an exit code */
+static int lock_state(struct run *run)
+{
+	char folder[MAX_PATH - 16], lock[MAX_PATH];
+
+	if (!ExpandEnvironmentStringsA(getenv("BENCHWRIGHT_STATE") ? "%BENCHWRIGHT_STATE%" : "%ProgramData%\\Benchwright\\state",
+				       folder, sizeof(folder)))
+		return die(EXIT_BAD_INPUT, "no folder for the state", "");
+	SHCreateDirectoryExA(NULL, folder, NULL);
+	snprintf(run->undo, sizeof(run->undo), "%s\\undo", folder);
+	snprintf(lock, sizeof(lock), "%s\\lock", folder);
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		HANDLE held = CreateFileA(lock, GENERIC_WRITE, 0, NULL, OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL, NULL);
+
+		if (held != INVALID_HANDLE_VALUE)
+			return 0;
+		if (GetLastError() != ERROR_SHARING_VIOLATION)
+			return die(EXIT_BAD_INPUT, "cannot write ", lock);
+		Sleep(LOCK_TRY_MS);
+	}
+	return die(EXIT_BUSY, "another provisioning holds ", lock);
+}
+
+/* Find the adapter of the test network. @return 0, or an exit code */
+static int find_interface(struct run *run, const char *name)
+{
+	static struct adapter adapters[ADAPTERS_MAX]; /* used as long as the process runs */
+	int count = adapters_list(adapters, ADAPTERS_MAX);
+
+	if (!name)
+		return 0;
+	for (int i = 0; i < count; i++) {
+		if (strcmp(adapters[i].name, name) == 0 || _stricmp(adapters[i].guid, name) == 0) {
+			run->machine.test = &adapters[i];
+			return 0;
+		}
+	}
+	return die(EXIT_BAD_INPUT, "there is no interface ", name);
+}
+
+static int run_verb(struct run *run, const char *verb, const char *settings)
+{
+	char error[ERROR_BYTES] = "";
+	bool changes = strcmp(verb, "apply") == 0 || strcmp(verb, "restore") == 0;
+	int code = 0;
+
+	if (!changes && strcmp(verb, "check") != 0 && strcmp(verb, "facts") != 0)
+		return die(EXIT_BAD_INPUT, "allowed are check, apply, restore, facts; unknown verb ", verb);
+	if (changes && !IsUserAnAdmin())
+		return die(EXIT_NO_RIGHT, "an administrator is needed", "");
+	if (changes)
+		code = lock_state(run);
+	if (code)
+		return code;
+	if (strcmp(verb, "facts") == 0)
+		return facts_print(&run->json, &run->machine, settings, error) ? EXIT_AS_WANTED : die(EXIT_BAD_INPUT, error, "");
+	run->apply = changes;
+	if (strcmp(verb, "restore") == 0)
+		restore(run);
+	else if (!settings_each(settings, visit, run, error))
+		return die(EXIT_BAD_INPUT, error, "");
+	if (run->apply && strcmp(verb, "apply") == 0 && run->restart)
+		restart_adapter(run, run->machine.test->name);
+	summarise(run, verb);
+	return run->wrong ? EXIT_NOT_AS_WANTED : EXIT_AS_WANTED;
+}
+
+/* Arguments in UTF-8: a name of an adapter is in the language of the system. @return their number, -1 for too many */
+static int read_arguments(char arguments[ARGUMENTS_MAX][ARGUMENT_BYTES])
+{
+	int count = 0;
+	wchar_t **wide = CommandLineToArgvW(GetCommandLineW(), &count);
+
+	if (!wide || count > ARGUMENTS_MAX)
+		return -1;
+	for (int i = 0; i < count; i++) {
+		if (!WideCharToMultiByte(CP_UTF8, 0, wide[i], -1, arguments[i], ARGUMENT_BYTES, NULL, NULL))
+			return -1;
+	}
+	LocalFree(wide);
+	return count;
+}
+
+int main(void)
+{
+	static char arguments[ARGUMENTS_MAX][ARGUMENT_BYTES];
+	static struct run run;
+	const char *interface_name = NULL, *settings = NULL;
+	char beside[MAX_PATH] = "", *name;
+	int count = read_arguments(arguments), at = 1, code;
+
+	_setmode(_fileno(stdout), _O_BINARY);
+	json_init(&run.json, stdout);
+	for (; at + 1 < count && strncmp(arguments[at], "--", 2) == 0; at += 2) {
+		if (strcmp(arguments[at], "--interface") == 0)
+			interface_name = arguments[at + 1];
+		else if (strcmp(arguments[at], "--settings") == 0)
+			settings = arguments[at + 1];
+		else
+			return die(EXIT_BAD_INPUT, "allowed are --interface and --settings; unknown option ", arguments[at]);
+	}
+	if (count < 0 || at + 1 != count)
+		return die(EXIT_BAD_INPUT, "one verb is needed: check, apply, restore or facts", "");
+	if (!settings) {
+		GetModuleFileNameA(NULL, beside, sizeof(beside) - 16);
+		name = strrchr(beside, '\\');
+		strcpy(name ? name + 1 : beside, "settings.conf");
+		settings = beside;
+	}
+	code = find_interface(&run, interface_name);
+	return code ? code : run_verb(&run, arguments[at], settings);
+}
