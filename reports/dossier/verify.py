@@ -45,12 +45,15 @@ def embedded(path: Path, data: bytes) -> Dossier:
         raise RecordError(f"{path}: {ATTACHMENT}: {error}") from error
 
 
-def differences(path: Path, runs: Sequence[Path]) -> list[str]:
+def differences(path: Path, runs: Sequence[Path], trust: Sequence[Path] = ()) -> list[str]:
     """Return what a dossier says otherwise than its runs give, one line each; empty: not one byte.
+
+    Nothing but signatures may stand behind its bytes, and each of them has to hold.
 
     Args:
         path: The dossier.
         runs: Its run folders, in any order.
+        trust: Certificates that signatures have to lead to, PEM; none: that is not looked at.
 
     Raises:
         ReportError: The file holds no dossier, or a folder is no run.
@@ -68,15 +71,33 @@ def differences(path: Path, runs: Sequence[Path]) -> list[str]:
     if found:
         more = [f"… {len(found)} differences in all"] if len(found) > _SHOWN else []
         return [*found[:_SHOWN], *more]
-    again = rendered(made, list(runs), path)
-    if again == data:
-        return []
+    return _bytes_differ(rendered(made, list(runs), path), data, path, trust)
+
+
+def _bytes_differ(again: bytes, data: bytes, path: Path, trust: Sequence[Path]) -> list[str]:
+    """Return where a file differs from what is rendered from the same data, signatures left aside."""
+    if data.startswith(again):
+        signed = signatures(path, trust)
+        if again != data and not signed:
+            return [f"{len(data) - len(again)} bytes stand behind those that are rendered from the same data"]
+        if trust and not signed:
+            return ["it is not signed"]
+        return [f"signature of {each.signer}: {problem}" for each in signed for problem in each.problems]
     where = next((i for i, (one, other) in enumerate(zip(again, data, strict=False)) if one != other), None)
     if where is None:
-        return [f"its {len(data)} bytes are not the {len(again)} that are rendered from the same data"]
+        return [f"its {len(data)} bytes end before the {len(again)} that are rendered from the same data"]
     return [
         f"byte {where}: the same data are rendered otherwise here (a change, or another WeasyPrint or font)"
     ]
+
+
+def signatures(path: Path, trust: Sequence[Path] = ()) -> tuple[Any, ...]:
+    """Return the signatures of a dossier (`reports.dossier.signature.Signature`), in their order."""
+    if path.suffix == DATA_SUFFIX:
+        return ()
+    module: Any = import_module("reports.dossier.signature")  # loads what decrypts: a second
+    found: tuple[Any, ...] = module.check_signatures(path.read_bytes(), trust)
+    return found
 
 
 def _runs_differ(held: Dossier, runs: Sequence[Path]) -> list[str]:

@@ -145,7 +145,13 @@ def test_every_byte_of_the_data_matters(copies: tuple[Path, Path, Path]):
         except ReportError:
             continue
     output.write_bytes(before + b" ")
-    assert "are not the" in differences(output, [first, second])[0]
+    assert differences(output, [first, second]) == [
+        "1 bytes stand behind those that are rendered from the same data"
+    ]
+    output.write_bytes(before[:-1])
+    assert "end before the" in differences(output, [first, second])[0]
+    output.write_bytes(before)
+    assert differences(output, [first, second], [output]) == ["it is not signed"]
 
 
 def test_what_is_no_dossier_is_bad_input(copies: tuple[Path, Path, Path], tmp_path: Path, capsys: Said):
