@@ -2,6 +2,7 @@
 // A chart: one canvas with values of runs over the axis that all charts share.
 
 const charts = new Set();
+const chartOf = new WeakMap(); // by its node
 const REACH_PIXELS = 60;
 
 class Chart {
@@ -18,8 +19,14 @@ class Chart {
     this.canvas = h('canvas', { tabindex: '0', role: 'img' });
     this.cursor = h('div', { class: 'cursor', hidden: '' });
     this.brush = h('div', { class: 'brush', hidden: '' });
+    this.canvas.style.height = `${this.options.height}px`; // so that the page does not move when it is drawn
     this.node = h('div', { class: 'chart' }, this.canvas, this.cursor, this.brush);
     this.eventPlaces = [];
+    this.width = 0;
+    this.height = this.options.height;
+    this.plot = null; // where the values are, once it is drawn
+    this.toX = null;
+    this.toY = null;
     this.seen = false;
     this.stale = true;
     charts.add(this);
@@ -215,7 +222,7 @@ function fontOfPage() {
 const sight = new IntersectionObserver(
   (entries) => {
     for (const entry of entries) {
-      const chart = entry.target.chart;
+      const chart = chartOf.get(entry.target);
       chart.seen = entry.isIntersecting;
       if (chart.seen && chart.stale) drawSoon();
     }
@@ -223,11 +230,11 @@ const sight = new IntersectionObserver(
   { rootMargin: '120px' },
 );
 const sizes = new ResizeObserver((entries) => {
-  for (const { target } of entries) if (target.clientWidth !== target.chart.width) target.chart.redraw();
+  for (const { target } of entries) if (target.clientWidth !== chartOf.get(target).width) chartOf.get(target).redraw();
 });
 
 function watchSight(chart) {
-  chart.node.chart = chart;
+  chartOf.set(chart.node, chart);
   sight.observe(chart.node);
   sizes.observe(chart.node);
 }

@@ -61,7 +61,7 @@ function groupsOf(series) {
     if (!found.has(one.groupKey)) found.set(one.groupKey, []);
     found.get(one.groupKey).push(one);
   }
-  const groups = [...found].map(([key, members]) => ({ key, members, tags: members[0].tags }));
+  const groups = [...found].map(([key, members]) => ({ key, members, tags: members[0].tags, name: '' }));
   const varying = GROUP_TAGS.filter((tag) => new Set(groups.map((group) => group.tags[tag])).size > 1);
   for (const group of groups) group.name = groupName(group.tags, varying);
   return groups.sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }));

@@ -4,6 +4,7 @@
 const NO_VALUE = '–';
 const MINUS = '−';
 const NARROW_SPACE = '\u202f';
+/** @type {[number, string][]} */
 const TIME_STEPS = [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs']];
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 const SYMBOLS = { pass: '✔', fail: '✖', inconclusive: '◐', unset: '○', error: '⚠' };
@@ -14,9 +15,7 @@ const DAY_MS = 86400e3;
 /** Return a value with its unit, to some significant digits; ns become µs, ms or s. */
 function formatValue(value, unit, digits = 4) {
   if (value === null || value === undefined || !Number.isFinite(value)) return NO_VALUE;
-  let factor = 1;
-  let name = unit;
-  if (unit === 'ns') [factor, name] = TIME_STEPS.find(([step]) => Math.abs(value) >= step) || [1, 'ns'];
+  const [factor, name] = (unit === 'ns' && TIME_STEPS.find(([step]) => Math.abs(value) >= step)) || [1, unit];
   return `${significant(value / factor, digits)} ${name}`.trim();
 }
 

@@ -158,7 +158,7 @@ function drawEvents(context, chart, toX) {
 function baselinesOf(keys, values) {
   const found = [];
   for (let row = 0; row < keys.length; row++) {
-    if (!found.length || keys[row] !== keys[found[found.length - 1].last]) found.push({ first: row, last: row });
+    if (!found.length || keys[row] !== keys[found[found.length - 1].last]) found.push({ first: row, last: row, median: NaN, count: 0 });
     else found[found.length - 1].last = row;
   }
   for (const one of found) {

@@ -122,8 +122,9 @@ class Overview {
 
 function stripKey(strip, event) {
   const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  /** @type {HTMLElement[]} */
   const buttons = [...strip.children];
-  const next = buttons[buttons.indexOf(document.activeElement) + step];
+  const next = buttons[buttons.findIndex((button) => button === document.activeElement) + step];
   if (!step || !next) return;
   for (const button of buttons) button.tabIndex = button === next ? 0 : -1;
   next.focus();

@@ -35,7 +35,7 @@ class RunDetail {
     this.run = -1;
     this.node.hidden = true;
     document.body.classList.remove('with-run');
-    if (this._from && this._from.isConnected) this._from.focus({ preventScroll: true });
+    if (this._from instanceof HTMLElement && this._from.isConnected) this._from.focus({ preventScroll: true });
     this.app.changed();
   }
 

@@ -91,21 +91,23 @@ function drawBand(context, line, rows, toX, toY, style) {
   const [low, high] = line.band;
   context.fillStyle = ink(style.ink);
   context.globalAlpha = 0.16;
+  context.beginPath(); // one path: where pieces lie upon each other they get no darker
   if (rows[1] - rows[0] > 1.5 * style.pixels) {
     const lows = columnsOf(line, rows, toX, low);
     const highs = columnsOf(line, rows, toX, high);
     for (let i = 0; i < Math.min(lows.length, highs.length); i++) {
       const top = toY(highs[i].high);
-      context.fillRect(lows[i].x - 0.5, top, 1, Math.max(1, toY(lows[i].low) - top));
+      context.rect(lows[i].x - 0.5, top, 1, Math.max(1, toY(lows[i].low) - top));
     }
   } else {
     for (let row = rows[0]; row < rows[1]; row++) {
       if (!Number.isFinite(low[row]) || !Number.isFinite(high[row])) continue;
       const x = toX(line.xs[row]);
       const top = toY(high[row]);
-      context.fillRect(x - 2.5, top, 5, Math.max(1, toY(low[row]) - top));
+      context.rect(x - 2.5, top, 5, Math.max(1, toY(low[row]) - top));
     }
   }
+  context.fill();
   context.globalAlpha = 1;
 }
 

@@ -288,8 +288,8 @@ function sample(inkName, dash, width = 1.4) {
   const space = 'http://www.w3.org/2000/svg';
   const svg = document.createElementNS(space, 'svg');
   const line = document.createElementNS(space, 'line');
-  for (const [key, value] of Object.entries({ width: 30, height: 10, 'aria-hidden': 'true', class: `ink-${inkName}` })) svg.setAttribute(key, value);
-  for (const [key, value] of Object.entries({ x1: 0, y1: 5, x2: 30, y2: 5, 'stroke-width': width, 'stroke-dasharray': dash.join(' ') })) line.setAttribute(key, value);
+  for (const [key, value] of Object.entries({ width: 30, height: 10, 'aria-hidden': 'true', class: `ink-${inkName}` })) svg.setAttribute(key, String(value));
+  for (const [key, value] of Object.entries({ x1: 0, y1: 5, x2: 30, y2: 5, 'stroke-width': width, 'stroke-dasharray': dash.join(' ') })) line.setAttribute(key, String(value));
   svg.append(line);
   return svg;
 }
