@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long do the dashboards' queries take over two years of history, 2,000 runs of 48 streams?
 
-    make bench-panels
+    make bench-panels                      InfluxDB 1.6.7, as Debian has it
+    make bench-panels-influxdb2            InfluxDB 2.7, built where it is not there
     .build/venv/bin/python -m tests.bench.bench_panels --shards 1w
 
 Every query of the golden files (panels, variables, annotations, alerts; all values chosen) is asked of a real
@@ -40,15 +41,15 @@ class Asked:
     fault: str
 
 
-def main() -> int:
-    """Run the benchmark."""
+def main(bench: str = "panels", make_server: Callable[[Path], InfluxServer] = InfluxServer) -> int:
+    """Run the benchmark with a kind of server and publish it under a name."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--repetitions", type=int, default=5, help="questions of each kind (default 5)")
     parser.add_argument("--shards", default=SHARDS, help=f"duration of a shard (default {SHARDS})")
     options = parser.parse_args()
     with (
         tempfile.TemporaryDirectory(prefix="benchwright-") as folder,
-        InfluxServer(Path(folder, "i")) as server,
+        make_server(Path(folder, "i")) as server,
     ):
         start = time.monotonic()
         points = fill(server, Path(folder, "runs"), options.shards)
@@ -56,7 +57,7 @@ def main() -> int:
         print(f"bench     {points} points loaded in {load_s:.1f} s", file=sys.stderr, flush=True)
         questions = {f"{f.dashboard} {f.place}": _question(server, f) for f in all_queries()}
         results = alternate(questions, options.repetitions)
-    return _publish(results, {"points": float(points), "load_s": load_s}, options.shards)
+    return _publish(bench, results, {"points": float(points), "load_s": load_s}, options.shards)
 
 
 def _question(server: InfluxServer, found: Found) -> Callable[[], Asked]:
@@ -68,7 +69,7 @@ def _question(server: InfluxServer, found: Found) -> Callable[[], Asked]:
     return ask
 
 
-def _publish(results: dict[str, list[Asked]], figures: dict[str, float], shards: str) -> int:
+def _publish(bench: str, results: dict[str, list[Asked]], figures: dict[str, float], shards: str) -> int:
     medians = {name: statistics.median(one.wall_s for one in asked) for name, asked in results.items()}
     slowest = sorted(medians, key=lambda name: medians[name], reverse=True)
     for name in slowest[:_SLOWEST_SHOWN]:
@@ -89,7 +90,7 @@ def _publish(results: dict[str, list[Asked]], figures: dict[str, float], shards:
     }
     runs = {name: [[one.wall_s, one.cpu_s] for one in asked] for name, asked in results.items()}
     detail = {"shards": shards, "faults": faults, "wall_s, cpu_s": runs, "load": os.getloadavg()}
-    return publish("panels", figures, BARS, detail)
+    return publish(bench, figures, BARS, detail)
 
 
 def _cpu_s(server: InfluxServer) -> float:

@@ -118,6 +118,10 @@ class InfluxServer:
             self._process.wait()
             self._process = None
 
+    def set_shards(self, duration: str) -> None:
+        """Let each shard of the database hold so long, such as 52w."""
+        self.query(f"ALTER RETENTION POLICY autogen ON {DATABASE} SHARD DURATION {duration}", method="POST")
+
     def endpoint(self, database: str = DATABASE) -> Endpoint:
         """Return the server's write interface."""
         text = self.endpoint_text().replace(f'"{DATABASE}"', f'"{database}"')

@@ -4,14 +4,23 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, cast
 
 from tests.dashboards.influxd import DATABASE, InfluxServer
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+BUILD = REPOSITORY / "tests" / "influxdb2" / "build" / "build.sh"
 PROGRAM = REPOSITORY / ".build" / "influxd2"
 ORGANISATION = "lab & co"
+_WEEK_S = 7 * 86_400
+
+
+def build() -> int:
+    """Build the server where it is not there (minutes, once); return the build's exit code."""
+    return subprocess.run([BUILD], check=False, stdout=sys.stderr).returncode
 
 
 class InfluxServer2(InfluxServer):
@@ -47,6 +56,12 @@ class InfluxServer2(InfluxServer):
             "/api/v2/dbrps",
             mapping | {"orgID": self.organisation_id, "bucketID": self.bucket_id},
         )
+
+    def set_shards(self, duration: str) -> None:
+        """Let each shard of the bucket hold so long, such as 52w."""
+        weeks = int(duration.removesuffix("w"))
+        rule = {"type": "expire", "everySeconds": 0, "shardGroupDurationSeconds": weeks * _WEEK_S}
+        self.ask("PATCH", f"/api/v2/buckets/{self.bucket_id}", {"retentionRules": [rule]})
 
     def ask(self, method: str, path: str, body: object = None) -> dict[str, Any]:
         """Send a request of its own interface and return the object that it answers."""

@@ -7,10 +7,9 @@ from collections.abc import Generator
 
 import pytest
 
-from dashboards.delivery.http import post
 from tests.dashboards.grafana.queries import Found, all_queries, fault
+from tests.dashboards.grafana.server import fill
 from tests.dashboards.influxd2 import InfluxServer2
-from tests.dashboards.two_years import load_two_years
 
 pytestmark = pytest.mark.influxdb2
 
@@ -23,13 +22,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[InfluxServer2]
     """Return a server that holds two years."""
     folder = tmp_path_factory.mktemp("two-years")
     with InfluxServer2(folder / "influxdb") as started:
-        endpoint = started.endpoint()
-
-        def write(body: bytes) -> None:
-            answer = post(endpoint, body, 60)
-            assert answer.status == 204, answer
-
-        load_two_years(write, folder)
+        fill(started, folder / "runs")
         yield started
 
 
