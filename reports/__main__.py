@@ -14,7 +14,8 @@ from pathlib import Path
 
 from reports.dossier.command import add_dossier
 from reports.dossier.errors import DossierError
-from reports.dossier.verify import differences, is_dossier
+from reports.dossier.sign_command import add_sign
+from reports.dossier.verify import differences, is_dossier, signatures
 from reports.durable import replace_file
 from reports.errors import ReportError
 from reports.integrity import SUMS, changed_files, read_sums, sha256_file
@@ -43,6 +44,14 @@ def main(arguments: list[str] | None = None) -> int:
     check.add_argument(
         "--runs", type=Path, nargs="+", default=[], metavar="RUN", help="run folders of the dossiers"
     )
+    check.add_argument(
+        "--trust",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="certificates, PEM: the dossiers have to be signed, by what leads to one of these",
+    )
     check.set_defaults(action=_verify)
     for name, action, text in (
         ("show", _show, "print the verdict and what did not pass"),
@@ -56,6 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
         command.add_argument("run", type=Path)
         command.set_defaults(action=action)
     add_dossier(commands)
+    add_sign(commands)
     schema = commands.add_parser("schema", help="write measurement.schema.json from the dataclasses")
     schema.set_defaults(action=_schema)
     options = parser.parse_args(arguments)
@@ -86,7 +96,9 @@ def _verify(options: argparse.Namespace) -> int:
             "verify: a dossier needs its run folders: --runs RUN…; run folders alone need none"
         )
     results = [
-        _verify_dossier(path, options.runs) if path in dossiers else _verify_run(path, len(paths) > 1)
+        _verify_dossier(path, options.runs, options.trust)
+        if path in dossiers
+        else _verify_run(path, len(paths) > 1)
         for path in paths
     ]
     return max(results)
@@ -103,12 +115,17 @@ def _verify_run(run: Path, named: bool) -> int:
     return 1
 
 
-def _verify_dossier(path: Path, runs: list[Path]) -> int:
-    problems = differences(path, runs)
+def _verify_dossier(path: Path, runs: list[Path], trust: list[Path]) -> int:
+    problems = differences(path, runs, trust)
     for problem in problems:
         print(f"{path}: {problem}")
     if not problems:
         print(f"{path}: what its {len(runs)} runs give, byte for byte; SHA-256 {sha256_file(path)}")
+        for one in signatures(path, trust):
+            known = (
+                "its certificate is trusted" if one.trusted else "whose certificate it is was not looked at"
+            )
+            print(f"  signed by {one.signer}, {one.time}; {known}: SHA-256 {one.certificate_sha256}")
     return 1 if problems else 0
 
 

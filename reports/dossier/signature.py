@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Digital signatures on a dossier: PAdES at level B-B, with the user's own key.
+
+Without a time stamp server the time of a signature is what the signer's machine said, and no proof. A
+signature is added behind the bytes of the PDF, which stay as they are: the dossier can still be made again
+and compared. Several persons may sign, one after the other.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from reports.dossier.pdf import PdfError
+
+PASSPHRASE = "BENCHWRIGHT_KEY_PASSPHRASE"  # noqa: S105 - the variable's name
+FIELD = "Signature"
+
+_keys: Any = import_module("pyhanko.keys")
+_signers: Any = import_module("pyhanko.sign.signers")
+_fields: Any = import_module("pyhanko.sign.fields")
+_validation: Any = import_module("pyhanko.sign.validation")
+_diff: Any = import_module("pyhanko.sign.diff_analysis")
+_reader: Any = import_module("pyhanko.pdf_utils.reader")
+_writer: Any = import_module("pyhanko.pdf_utils.incremental_writer")
+_certvalidator: Any = import_module("pyhanko_certvalidator")
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a signature says, and what is wrong with it.
+
+    Attributes:
+        signer: Subject of the certificate.
+        certificate_sha256: Its fingerprint, to compare with what the signer has handed over.
+        time: When it was made, as the signer's machine said; empty: it does not say.
+        trusted: Whether it leads to a certificate that is trusted; None: not asked.
+        problems: What speaks against it; empty: nothing.
+    """
+
+    signer: str
+    certificate_sha256: str
+    time: str
+    trusted: bool | None
+    problems: tuple[str, ...]
+
+
+def passphrase(file: Path | None, environment: Mapping[str, str] = os.environ) -> bytes | None:
+    """Return the pass phrase of a key: the first line of a file, else of the environment, else None.
+
+    Raises:
+        PdfError: The file cannot be read.
+    """
+    if file is None:
+        found = environment.get(PASSPHRASE)
+        return found.encode() if found is not None else None
+    try:
+        return file.read_bytes().split(b"\n", 1)[0].rstrip(b"\r")
+    except OSError as error:
+        raise PdfError(f"{file}: {error.strerror}") from error
+
+
+def load_signer(key: Path, certificate: Path | None, phrase: bytes | None) -> Any:
+    """Return who signs, with the private key and its certificates.
+
+    Args:
+        key: PKCS#12 with key and certificate, or the key in PEM.
+        certificate: In PEM, those of its issuers behind it, for a key in PEM; None: in the key's file.
+        phrase: Pass phrase of the key; None: it has none.
+
+    Raises:
+        PdfError: A file cannot be read, is none of these, or the pass phrase is wrong.
+    """
+    try:
+        data = key.read_bytes()
+        if b"-----BEGIN" not in data:
+            return _signers.SimpleSigner.load_pkcs12_data(data, (), phrase)
+        private = _keys.load_private_key_from_pemder_data(data, phrase)
+        chain = list(_keys.load_certs_from_pemder_data((certificate or key).read_bytes()))
+    except OSError as error:
+        raise PdfError(f"{error.filename}: {error.strerror}") from error
+    except (ValueError, TypeError) as error:
+        raise PdfError(
+            f"{key}: {error}; need PKCS#12 or PEM, its pass phrase in {PASSPHRASE} or in a file"
+        ) from error
+    if not chain:
+        raise PdfError(f"{certificate or key}: holds no certificate")
+    store = _certvalidator.registry.SimpleCertificateStore()
+    store.register_multiple(chain[1:])
+    return _signers.SimpleSigner(signing_cert=chain[0], signing_key=private, cert_registry=store)
+
+
+def sign(pdf: bytes, signer: Any, reason: str) -> bytes:
+    """Return a dossier with one more signature behind its bytes; raises PdfError."""
+    with _silent():
+        try:
+            reader = _reader.PdfFileReader(BytesIO(pdf))
+            number = len(reader.embedded_signatures) + 1
+            settings = _signers.PdfSignatureMetadata(
+                field_name=f"{FIELD}{number}",
+                subfilter=_fields.SigSeedSubFilter.PADES,
+                md_algorithm="sha256",
+                reason=reason or None,
+                name=signer.subject_name,
+            )
+            signed: bytes = _signers.sign_pdf(
+                _writer.IncrementalPdfFileWriter(BytesIO(pdf)), settings, signer=signer
+            ).getvalue()
+        except Exception as error:  # of the PDF, of the key, of the certificate: pyHanko has no common one
+            raise PdfError(f"the dossier cannot be signed: {error}") from error
+    if not signed.startswith(pdf):
+        raise PdfError("the dossier cannot be signed: its bytes would change")
+    return signed
+
+
+def check_signatures(pdf: bytes, trust: Sequence[Path] = ()) -> tuple[Signature, ...]:
+    """Return all signatures of a dossier, in their order.
+
+    The last one has to cover the whole file, and nothing but signatures may have been added to the PDF as it
+    was written: bytes behind a signature leave it intact and would show something else.
+
+    Args:
+        pdf: The file.
+        trust: Certificates that are trusted, PEM; none: trust is not looked at.
+
+    Raises:
+        PdfError: The file is no PDF, or a certificate cannot be read.
+    """
+    roots = [certificate for path in trust for certificate in _trusted(path)]
+    with _silent():
+        try:
+            reader = _reader.PdfFileReader(BytesIO(pdf))
+            embedded: list[Any] = list(reader.embedded_signatures)
+            if not embedded:
+                return ()
+            review = _diff.DEFAULT_DIFF_POLICY.review_file(reader, 0)
+            added = getattr(review, "modification_level", None)
+            only_signatures = added is not None and added <= _diff.ModificationLevel.FORM_FILLING
+            context = _certvalidator.ValidationContext(trust_roots=roots, allow_fetching=False)
+            return tuple(
+                _signature(one, context, one is embedded[-1], only_signatures, bool(roots))
+                for one in embedded
+            )
+        except Exception as error:  # whatever a damaged file makes the reader stumble over
+            raise PdfError(f"the signatures cannot be read: {error}") from error
+
+
+def _signature(one: Any, context: Any, last: bool, only_signatures: bool, asked: bool) -> Signature:
+    status: Any = _validation.validate_pdf_signature(one, context)
+    problems: list[str] = []
+    if not status.intact:
+        problems.append("what it covers was changed")
+    elif not status.valid:
+        problems.append("it was not made with the key of its certificate")
+    if last and status.coverage != _validation.SignatureCoverageLevel.ENTIRE_FILE:
+        problems.append("it does not cover the whole file")
+    if not only_signatures:
+        problems.append("the file was changed otherwise than by signatures since it was written")
+    if asked and not status.trusted:
+        problems.append("its certificate does not lead to one that is trusted")
+    certificate: Any = one.signer_cert
+    time = one.self_reported_timestamp
+    return Signature(
+        signer=str(certificate.subject.human_friendly),
+        certificate_sha256=str(certificate.sha256.hex()),
+        time=time.isoformat(timespec="seconds") if time is not None else "",
+        trusted=bool(status.trusted) if asked else None,
+        problems=tuple(problems),
+    )
+
+
+def _trusted(path: Path) -> list[Any]:
+    try:
+        return list(_keys.load_certs_from_pemder_data(path.read_bytes()))
+    except OSError as error:
+        raise PdfError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise PdfError(f"{path}: {error}; need a certificate in PEM") from error
+
+
+@contextmanager
+def _silent() -> Generator[None]:
+    """Keep pyHanko from printing what is returned or raised."""
+    loggers = [logging.getLogger(name) for name in ("pyhanko", "pyhanko_certvalidator")]
+    handler = logging.NullHandler()
+    before = [logger.propagate for logger in loggers]
+    for logger in loggers:
+        logger.addHandler(handler)
+        logger.propagate = False
+    try:
+        yield
+    finally:
+        for logger, propagate in zip(loggers, before, strict=True):
+            logger.removeHandler(handler)
+            logger.propagate = propagate
