@@ -78,6 +78,18 @@ class Node(Protocol):
         """Copy a file from the node."""
         ...
 
+    def bring(self, file: Path) -> str:
+        """Bring a file to the node, into its folder for such; return its path there."""
+        ...
+
+    def fresh_folder(self, name: str) -> str:
+        """Make an empty folder of that name for a tool's files; return its path there."""
+        ...
+
+    def files(self, folder: str) -> list[str]:
+        """Return the names of the files in a folder of the node; none where there is no folder."""
+        ...
+
 
 class Power(Protocol):
     """Power of a node."""

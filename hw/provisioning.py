@@ -9,16 +9,56 @@ of the untouched machine.
 from __future__ import annotations
 
 import json
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hw.bench import TargetSpec
-from hw.errors import BenchError
+from hw.errors import BenchError, ConfigError
+from hw.fields import Fields
 from hw.protocols import Node
+from hw.tools import local_tool
 
 TARGETS = Path(__file__).resolve().parent.parent / "targets"
-REMOTE_FOLDER = "/run/benchwright/provision"
+WAY_FILE = "provision.toml"
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a kind's `provision/` is run on its targets: `targets/KIND/provision.toml`, or what Linux needs."""
+
+    folder: str = "/run/benchwright/provision"
+    """Folder on the target that the files are copied to."""
+    command: tuple[str, ...] = ("sh", "/run/benchwright/provision/provision.sh")
+    """What is called there; `--interface NAME VERB` follows."""
+    tools: tuple[str, ...] = ()
+    """Native tools that go into the same folder."""
+    machine: str = ""
+    """Machine that they are built for, by a key of `hw.tools.BUILDS`."""
+
+
+def load_way(kind_folder: Path) -> Way:
+    """Read how a kind is provisioned.
+
+    Raises:
+        ConfigError: Names file, key and what is allowed.
+    """
+    path = kind_folder / WAY_FILE
+    if not path.exists():
+        return Way()
+    try:
+        fields = Fields(tomllib.loads(path.read_text()), str(path), "")
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    way = Way(
+        fields.text("folder"),
+        tuple(fields.text("command").split()),
+        tuple(fields.text("tools", "").split()),
+        fields.text("machine", ""),
+    )
+    fields.finish()
+    return way
 
 
 @dataclass(frozen=True)
@@ -39,6 +79,7 @@ class Provisioner:
         """Describe the work; nothing is done yet."""
         self._node = node
         self._target = target
+        self._way = load_way(TARGETS / target.provisioning)
         self._copied = False
 
     def prepare(self, folder: Path) -> Provisioned:
@@ -104,7 +145,7 @@ class Provisioner:
 
     def _verb(self, verb: str, ok_codes: tuple[int, ...] = (0,)) -> str:
         self._copy()
-        argv = ["sh", f"{REMOTE_FOLDER}/provision.sh", "--interface", self._target.test_interface, verb]
+        argv = [*self._way.command, "--interface", self._target.test_interface, verb]
         done = self._node.run(argv, timeout_s=60.0, check=False)
         if done.exit_code not in ok_codes:
             detail = (done.stderr.strip() or done.stdout.strip())[-500:]
@@ -119,6 +160,7 @@ class Provisioner:
         folder = TARGETS / self._target.provisioning / "provision"
         if not folder.is_dir():
             raise BenchError(f"target {self._target.kind}: no folder {folder.relative_to(TARGETS.parent)}")
-        for file in sorted(folder.iterdir()):
-            self._node.put(file, f"{REMOTE_FOLDER}/{file.name}")
+        tools = [local_tool(name, self._way.machine) for name in self._way.tools]
+        for file in (*sorted(folder.iterdir()), *tools):
+            self._node.put(file, f"{self._way.folder}/{file.name}")
         self._copied = True

@@ -24,6 +24,7 @@ import yaml
 # Importing the drivers registers them with labgrid.
 from hw.bench import BenchSpec, NodeKind, load_bench
 from hw.drivers import board, virtual_guest
+from hw.drivers.attachable import Attachable, attachable_attributes
 from hw.drivers.edges import EdgePin, ToolEdgeCapture, ToolTimedOutput
 from hw.drivers.impairment import NetemImpairment
 from hw.drivers.labgrid_api import (
@@ -37,7 +38,7 @@ from hw.drivers.labgrid_api import (
 )
 from hw.drivers.local import LocalNode
 from hw.drivers.owned import OwnedNode
-from hw.drivers.ssh import REMOTE_TOOLS, SshNode
+from hw.drivers.ssh import SshNode
 from hw.edges import EdgeRole, pin_clock
 from hw.errors import BenchError, CapabilityError, ConfigError
 from hw.instrument_facts import instrument_facts
@@ -71,7 +72,6 @@ class Bench:
         self.journal = journal
         self._nodes: dict[str, Node] = {}
         self._deployed: set[tuple[str, str]] = set()
-        self._machines: dict[str, str] = {}
         self._environment: Any = None
         self._oscilloscopes = Oscilloscopes(spec, self.folder)
         self.host: Node = OwnedNode("host", spec.reference_clock, 0)
@@ -126,19 +126,13 @@ class Bench:
     def tool(self, node_name: str, tool: str = "bw-traffic") -> str:
         """Return the path of a native tool on a node, copying it there first where need be."""
         node = self.node(node_name)
-        if isinstance(node, LocalNode):
+        if not isinstance(node, SshNode):
             return str(local_tool(tool))
-        remote = f"{REMOTE_TOOLS}/{tool}"
+        remote = node.tool_path(tool)
         if (node_name, tool) not in self._deployed:
-            node.put(local_tool(tool, self._machine(node_name)), remote)
+            node.put(local_tool(tool, node.machine()), remote)
             self._deployed.add((node_name, tool))
         return remote
-
-    def _machine(self, node_name: str) -> str:
-        """Return what kind of machine a node is, as it says itself; asked once."""
-        if node_name not in self._machines:
-            self._machines[node_name] = self.node(node_name).run(["uname", "-m"]).stdout.strip()
-        return self._machines[node_name]
 
     def impairment(self) -> Impairment:
         """Return the impairment of this bench.
@@ -298,14 +292,16 @@ class Bench:
         switch = self.namespace("switch")
         for name, target in targets.items():
             folder = self.folder / name
-            guest = virtual_guest.guest_attributes(target.get("resources") or {})
+            resources: dict[str, Any] = target.get("resources") or {}
+            guest = virtual_guest.guest_attributes(resources) or attachable_attributes(resources)
             if guest is None:
                 continue
             guest["namespace"] = switch
             guest["folder"] = str(folder)
             guest["control_prefix_length"] = ipaddress.IPv4Network(self.spec.virtual.control_subnet).prefixlen
             guest["test_prefix_length"] = ipaddress.IPv4Network(self.spec.virtual.test_subnet).prefixlen
-            target["drivers"]["NamespaceSSHDriver"] = {
+            ssh = next((key for key in target["drivers"] if key.endswith("SSHDriver")), "NamespaceSSHDriver")
+            target["drivers"][ssh] = {
                 "namespace": switch,
                 "keyfile": str(folder / "login_key"),
                 "known_hosts": str(folder / "known_hosts"),
@@ -319,6 +315,9 @@ class Bench:
         guest = virtual_guest.guest_of(target)
         if guest is not None:
             self._plug_in(guest)
+        for resource in target.resources:
+            if isinstance(resource, Attachable) and self.spec.virtual is not None:
+                resource.attach(self.journal, self.spec.virtual, self.namespace(name))
         power = power_driver(target)
         if power is not None:
             switch_on(name, power)
@@ -330,7 +329,7 @@ class Bench:
                 f"node {name} does not answer over SSH: {last_words(error)}; console: {console or 'silent'}"
             ) from error
         is_powered = partial(_has_power, power)
-        node = SshNode(name, spec.clock, spec.priority, driver, is_powered)
+        node: SshNode = driver.make_node(name, spec.clock, spec.priority, is_powered)
         if guest is None:
             node.end_leftovers()
         if guest is not None and spec.clock in self.spec.clocks:

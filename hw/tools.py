@@ -13,9 +13,12 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / ".build"
 
 
-TOOL_FOLDERS = ("traffic-gen", "targets/linux-rt/src")
+TOOL_FOLDERS = (
+    "traffic-gen",
+    *sorted(f"targets/{path.parent.name}/src" for path in ROOT.glob("targets/*/src")),
+)
 """Folders, in the source tree as in each build's, whose programs are put on nodes."""
-BUILDS = {"x86_64": "static", "armv7l": "armhf"}
+BUILDS = {"x86_64": "static", "armv7l": "armhf", "x86_64-windows": "win"}
 """Machine, as `uname -m` says on a node, → build whose programs run there, whatever its shared libraries."""
 NATIVE_TOOLS = ("bw-traffic", "bw-clock", "bw-edge")
 PYTHON_TOOLS = ("labgrid", "scapy")
@@ -55,6 +58,7 @@ def local_tool(name: str, machine: str = "") -> Path:
         raise CapabilityError(f"{name}: not built for {machine}; there are: {', '.join(BUILDS)}")
     build = BUILD / (BUILDS[machine] if machine else "linux")
     for folder in TOOL_FOLDERS:
-        if (build / folder / name).exists():
-            return build / folder / name
+        for file in (build / folder / name, build / folder / f"{name}.exe"):
+            if file.exists():
+                return file
     raise CapabilityError(f"{name} is missing in {build.relative_to(ROOT)}: run `make setup`")

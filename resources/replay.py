@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hw.bench import TargetSpec
-from hw.drivers.local import LocalNode, tail
+from hw.drivers.local import tail
 from hw.errors import BenchError, BenchwrightError, CapabilityError, MeasurementError
 from hw.protocols import Job
 from hw.session import Bench
@@ -88,6 +88,7 @@ class Replay:
         self.settings = settings
         self.folder = folder
         self.progress = progress
+        self._recv_folder = ""
         self.capture_interfaces: tuple[str, ...] = ()
         """Interfaces of the capture node whose packets are kept as evidence."""
         self.log_messages = False
@@ -243,10 +244,8 @@ class Replay:
 
     def _start_recv(self, plan_file: Path) -> Job:
         node = self.bench.node(self.target.node)
-        remote = self._place(self.target.node, plan_file)
-        out = f"{Path(remote).parent}/recv"
-        node.run(["rm", "-rf", out])  # of an earlier replay
-        node.run(["mkdir", "-p", out])
+        remote = node.bring(plan_file)
+        self._recv_folder = out = node.fresh_folder("recv")
         argv = [
             self.bench.tool(self.target.node),
             "recv",
@@ -262,7 +261,7 @@ class Replay:
 
     def _start_send(self, node_name: str, numbers: Sequence[int], plan_file: Path) -> Job:
         node = self.bench.node(node_name)
-        argv = [self.bench.tool(node_name), "send", self._place(node_name, plan_file)]
+        argv = [self.bench.tool(node_name), "send", node.bring(plan_file)]
         argv += ["--producer", ",".join(str(number) for number in numbers), "--priority", str(node.priority)]
         if cpus := self.bench.spec.nodes[node_name].cpus:
             argv += ["--cpu", ",".join(str(cpu) for cpu in cpus)]
@@ -277,15 +276,6 @@ class Replay:
             name: start_witness(self.bench, spec, self.folder / name, duration_ms, backlog=name == "backlog")
             for name in ("witness", "backlog")
         }
-
-    def _place(self, node_name: str, file: Path) -> str:
-        """Bring a file to a node; return its path there."""
-        node = self.bench.node(node_name)
-        if isinstance(node, LocalNode):
-            return str(file)
-        remote = f"/run/benchwright/replay/{file.name}"
-        node.put(file, remote)
-        return remote
 
     def _wait_in_silence(self, start_ns: int, nodes: Sequence[str]) -> None:
         """Wait for the end of the measurement.
@@ -374,9 +364,8 @@ class Replay:
 
     def _fetch_recv_files(self) -> None:
         node = self.bench.node(self.target.node)
-        listing = node.run(["sh", "-c", "ls /run/benchwright/replay/recv"], check=False)
-        for name in listing.stdout.split():
-            node.get(f"/run/benchwright/replay/recv/{name}", self.folder / name)
+        for name in node.files(self._recv_folder):
+            node.get(f"{self._recv_folder}/{name}", self.folder / name)
 
 
 def _result_of(job: Job, code: int) -> dict[str, Any]:

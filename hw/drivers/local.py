@@ -14,6 +14,8 @@ from pathlib import Path
 from hw.errors import BenchError
 from hw.protocols import Completed
 
+WORK_FOLDER = Path("/run/benchwright/replay")
+
 
 class LocalJob:
     """A native tool that runs as a child of this process."""
@@ -116,6 +118,21 @@ class LocalNode:
     def get(self, remote: str, local: Path) -> None:
         """Copy a file within this machine."""
         self.put(Path(remote), str(local))
+
+    def bring(self, file: Path) -> str:
+        """Return the file's path: it is here."""
+        return str(file)
+
+    def fresh_folder(self, name: str) -> str:
+        """Make an empty folder for a tool's files; return its path."""
+        folder = WORK_FOLDER / name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        return str(folder)
+
+    def files(self, folder: str) -> list[str]:
+        """Return the names of the files in a folder; none where there is no folder."""
+        return sorted(path.name for path in Path(folder).iterdir()) if Path(folder).is_dir() else []
 
 
 def require_success(node: str, completed: Completed) -> None:

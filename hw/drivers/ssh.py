@@ -30,6 +30,7 @@ logging.getLogger("labgrid").setLevel(logging.ERROR)
 logging.getLogger("NamespaceSSHDriver").setLevel(logging.ERROR)
 
 WORK_FOLDER = "/run/benchwright"
+REPLAY_FOLDER = f"{WORK_FOLDER}/replay"
 REMOTE_TOOLS = "/var/lib/benchwright/bin"  # Debian mounts /run so that nothing in it can be executed
 
 
@@ -47,6 +48,10 @@ class NamespaceSSHDriver(SSHDriver):
 
     namespace: str = attr.ib(default="", validator=attr.validators.instance_of(str))
     known_hosts: str = attr.ib(default="", validator=attr.validators.instance_of(str))
+
+    def make_node(self, name: str, clock: str, priority: int, is_powered: Callable[[], bool]) -> SshNode:
+        """Return the node behind this driver; what differs from a Linux machine is the node's own matter."""
+        return SshNode(name, clock, priority, self, is_powered)
 
     def _start_own_master_once(self, timeout: int) -> str:
         # No keepalive of SSH or TCP may disturb a measurement.
@@ -122,27 +127,25 @@ class SshJob:
 
     def stop(self) -> None:
         """Ask the tool to end."""
-        pid_file = shlex.quote(f"{self._folder}/pid")
-        self._node.run(
-            ["sh", "-c", f"[ -e {shlex.quote(self._folder)}/rc ] || kill -TERM $(cat {pid_file})"],
-            check=False,
-        )
+        self._node.stop_job(self._folder)
 
     def fetch(self) -> Path:
         """Copy the answers so far."""
         for remote, local in (("out", self._output), ("err", self._errors)):
-            done = self._node.run(["cat", f"{self._folder}/{remote}"], check=False)
-            local.write_text(done.stdout)
+            local.write_text(self._node.read(f"{self._folder}/{remote}").stdout)
         return self._output
 
     def _exit_code(self) -> int | None:
-        done = self._node.run(["cat", f"{self._folder}/rc"], check=False)
+        done = self._node.read(f"{self._folder}/rc")
         text = done.stdout.strip()
         return int(text) if done.exit_code == 0 and text.lstrip("-").isdigit() else None
 
 
 class SshNode:
-    """A node behind a labgrid CommandProtocol and FileTransferProtocol."""
+    """A Linux machine behind a labgrid CommandProtocol and FileTransferProtocol."""
+
+    job_folder = WORK_FOLDER
+    work_folder = REPLAY_FOLDER
 
     def __init__(
         self,
@@ -167,11 +170,23 @@ class SshNode:
         self._driver = driver
         self._is_powered = is_powered
         self._started = 0
-        self._jobs = f"{WORK_FOLDER}/job-{name}"
+        self._machine = ""
+        self.jobs = f"{self.job_folder}/job-{name}"
+        """Where the folders of its jobs are, without their numbers."""
+
+    def machine(self) -> str:
+        """Return what kind of machine it is, as it says itself; asked once."""
+        if not self._machine:
+            self._machine = self.run(["uname", "-m"]).stdout.strip()
+        return self._machine
+
+    def tool_path(self, tool: str) -> str:
+        """Return where a native tool is put."""
+        return f"{REMOTE_TOOLS}/{tool}"
 
     def end_leftovers(self) -> None:
         """End the tools that a killed run has left on a machine whose power nobody cut: they hold ports."""
-        left = shlex.quote(self._jobs)
+        left = shlex.quote(self.jobs)
         script = (
             f"for job in {left}-*; do [ -e $job/rc ] && continue; pid=$(cat $job/pid); "
             f"case $(readlink /proc/$pid/exe) in {REMOTE_TOOLS}/*) kill -KILL $pid;; esac; "
@@ -186,13 +201,18 @@ class SshNode:
 
     def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> Completed:
         """Run a command to its end."""
+        return self._run_line(shlex.join(argv), argv, timeout_s, check)
+
+    def _run_line(self, line: str, argv: Sequence[str], timeout_s: float, check: bool) -> Completed:
+        """Give the machine's shell a line; argv is what messages call it."""
         self._require_power()
         try:
-            out, err, code = self._driver.run(shlex.join(argv), timeout=timeout_s, decodeerrors="replace")
+            out, err, code = self._driver.run(line, timeout=timeout_s, decodeerrors="replace")
         except subprocess.TimeoutExpired as error:
             raise BenchError(f"{self.name}: {' '.join(argv)}: no end after {timeout_s:g} s") from error
         except ExecutionError as error:
             raise BenchError(f"{self.name}: no connection by SSH: {error}") from error
+        out, err = ([text.rstrip("\r") for text in lines] for lines in (out, err))
         text = "\n".join(out) + ("\n" if out else "")
         completed = Completed(tuple(argv), code, text, "\n".join(err))
         if code == 255:
@@ -206,7 +226,14 @@ class SshNode:
     def start(self, argv: Sequence[str], stem: Path) -> SshJob:
         """Start a native tool, detached."""
         self._started += 1
-        folder = f"{self._jobs}-{self._started}"
+        folder = f"{self.jobs}-{self._started}"
+        self.start_detached(argv, folder)
+        return SshJob(
+            self, f"{Path(argv[0]).name} {argv[1] if len(argv) > 1 else ''} on {self.name}", folder, stem
+        )
+
+    def start_detached(self, argv: Sequence[str], folder: str) -> None:
+        """Start a tool that outlives the connection; `folder` gets its out, err, pid, and rc at its end."""
         # The shell that waits for the tool is detached from the connection; it leaves the exit code behind.
         launcher = (
             f"{shlex.join(argv)} >{folder}/out 2>{folder}/err & echo $! >{folder}/pid; "
@@ -215,9 +242,35 @@ class SshNode:
         detached = f"setsid sh -c {shlex.quote(launcher)} </dev/null >/dev/null 2>&1 &"
         script = f"rm -rf {folder}; mkdir -p {folder}; {detached}"
         self.run(["sh", "-c", script])
-        return SshJob(
-            self, f"{Path(argv[0]).name} {argv[1] if len(argv) > 1 else ''} on {self.name}", folder, stem
-        )
+
+    def stop_job(self, folder: str) -> None:
+        """Ask the tool of a folder to end; harmless when it has ended."""
+        script = f"[ -e {shlex.quote(folder)}/rc ] || kill -TERM $(cat {shlex.quote(f'{folder}/pid')})"
+        self.run(["sh", "-c", script], check=False)
+
+    def read(self, path: str) -> Completed:
+        """Return a file's text as stdout; an exit code other than 0 where there is none."""
+        return self.run(["cat", path], check=False)
+
+    def bring(self, file: Path) -> str:
+        """Bring a file to the node; return its path there."""
+        remote = f"{self.work_folder}/{file.name}"
+        self.put(file, remote)
+        return remote
+
+    def fresh_folder(self, name: str) -> str:
+        """Make an empty folder for a tool's files; return its path."""
+        folder = f"{self.work_folder}/{name}"
+        self.run(["sh", "-c", f"rm -rf {shlex.quote(folder)} && mkdir -p {shlex.quote(folder)}"])
+        return folder
+
+    def files(self, folder: str) -> list[str]:
+        """Return the names of the files in a folder; none where there is no folder."""
+        return self.run(["ls", folder], check=False).stdout.splitlines()
+
+    def make_parents(self, remote: str) -> None:
+        """Make the folder that a file is to be put into."""
+        self.run(["mkdir", "-p", str(Path(remote).parent)])
 
     def _require_power(self) -> None:
         """Complain at once of a node that cannot answer: SSH would wait for it."""
@@ -226,7 +279,7 @@ class SshNode:
 
     def put(self, local: Path, remote: str) -> None:
         """Copy a file to the node, keeping its mode."""
-        self.run(["mkdir", "-p", str(Path(remote).parent)])
+        self.make_parents(remote)
         try:
             self._driver.put(str(local), remote)
         except (ExecutionError, subprocess.CalledProcessError) as error:

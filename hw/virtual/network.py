@@ -80,8 +80,25 @@ def delete_namespace(change: Mapping[str, Any]) -> None:
     name = str(change["name"])
     if not Path("/run/netns", name).exists():
         return
+    end_processes(name)
+    run("ip", "netns", "delete", name)
+
+
+def processes(name: str) -> list[int]:
+    """Return the ids of the processes of a namespace; none where it is gone."""
+    if not Path("/run/netns", name).exists():
+        return []
+    return [int(pid) for pid in run("ip", "netns", "pids", name).split()]
+
+
+def end_processes(name: str) -> None:
+    """End a namespace's processes, by their ids, without asking them.
+
+    Raises:
+        BenchError: They do not end.
+    """
     deadline = time.monotonic() + 10.0
-    while pids := [int(pid) for pid in run("ip", "netns", "pids", name).split()]:
+    while pids := processes(name):
         for pid in pids:
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -90,7 +107,6 @@ def delete_namespace(change: Mapping[str, Any]) -> None:
         if time.monotonic() > deadline:
             raise BenchError(f"processes {pids} of namespace {name} do not end")
         time.sleep(0.02)
-    run("ip", "netns", "delete", name)
 
 
 def create_switch(namespace: str, spec: VirtualSpec) -> None:
@@ -112,16 +128,18 @@ def create_producer_link(switch: str, namespace: str, port: str, address: str, s
         address: Address of the producer on the test network.
         spec: Subnets and rate.
     """
-    prefix = ipaddress.IPv4Network(spec.test_subnet).prefixlen
-    _batch(
-        switch,
-        [
-            f"link add {port} type veth peer name test0 netns {namespace}",
-            f"link set {port} master br-test up",
-        ],
-    )
-    _batch(namespace, [f"address add {address}/{prefix} dev test0", "link set test0 up"])
+    create_link(switch, namespace, port, "br-test", "test0", address, spec.test_subnet)
     limit_rate(namespace, "test0", spec)
+
+
+def create_link(
+    switch: str, namespace: str, port: str, bridge: str, interface: str, address: str, subnet: str
+) -> None:
+    """Connect a namespace, where the link is called `interface`, to a bridge of the switch."""
+    prefix = ipaddress.IPv4Network(subnet).prefixlen
+    lines = [f"link add {port} type veth peer name {interface} netns {namespace}"]
+    _batch(switch, [*lines, f"link set {port} master {bridge} up"])
+    _batch(namespace, [f"address add {address}/{prefix} dev {interface}", f"link set {interface} up"])
 
 
 def create_tap(switch: str, name: str, bridge: str) -> None:

@@ -17,6 +17,7 @@ from hw.bench import load_bench
 from hw.drivers.board import BoardStrategy
 from hw.drivers.virtual_board import VirtualBoard
 from hw.drivers.virtual_guest import VirtualGuest
+from hw.drivers.virtual_windows import VirtualWindows
 from hw.errors import ConfigError
 from hw.oscilloscopes import VIRTUAL_OPTIONS
 from hw.tools import local_tool
@@ -28,6 +29,7 @@ from resources.requirements import load_requirements
 ROOT = Path(__file__).resolve().parent.parent.parent
 BENCH_FILES = ROOT / "docs" / "bench-files.md"
 EMBEDDED = ROOT / "docs" / "embedded.md"
+WINDOWS = ROOT / "docs" / "windows.md"
 LATENCY = ROOT / "docs" / "latency.md"
 NATIVE_TOOLS = ROOT / "docs" / "native-tools.md"
 UNKNOWN = "nobody_asks_for_this"
@@ -126,6 +128,10 @@ def test_virtual_guest() -> None:
 def test_virtual_board() -> None:
     own = own_fields(VirtualBoard) - own_fields(VirtualGuest)
     assert documented(EMBEDDED, "### `VirtualBoard`") == own
+
+
+def test_virtual_windows() -> None:
+    assert documented(WINDOWS, "### `VirtualWindows`") == own_fields(VirtualWindows)
 
 
 def test_board_strategy() -> None:

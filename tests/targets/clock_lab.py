@@ -53,6 +53,18 @@ class ScratchNode:
         """Clock stacks start their daemons by their own scripts."""
         raise BenchError(f"{self.name}: not started: {argv}, {stem}")
 
+    def bring(self, file: Path) -> NoReturn:
+        """Clock stacks bring their files by `put`."""
+        raise BenchError(f"{self.name}: not brought: {file}")
+
+    def fresh_folder(self, name: str) -> NoReturn:
+        """Clock stacks have a folder of their own."""
+        raise BenchError(f"{self.name}: not made: {name}")
+
+    def files(self, folder: str) -> NoReturn:
+        """Clock stacks know their files."""
+        raise BenchError(f"{self.name}: not listed: {folder}")
+
     def put(self, local: Path, remote: str) -> None:
         """Copy a file to the node, keeping its mode."""
         mode = f"{local.stat().st_mode & 0o777:o}"

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""labgrid's view of the virtual Windows machine: a resource that describes it, a driver that powers it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import attr
+from labgrid.driver.common import Driver
+from labgrid.protocol import PowerProtocol
+from labgrid.resource.common import Resource
+
+from hw.bench import VirtualSpec
+from hw.drivers.labgrid_api import check_active, register_driver, register_resource, target_name
+from hw.journal import Journal
+from hw.virtual import network, windows
+
+_INT = attr.validators.instance_of(int)
+_STR = attr.validators.instance_of(str)
+
+
+def _cpu_list(_resource: object, attribute: Any, value: Any) -> None:
+    """Attribute validator of attrs: a list of CPU numbers."""
+    if not isinstance(value, list) or not all(
+        type(cpu) is int and cpu >= 0 for cpu in cast("list[Any]", value)
+    ):
+        raise ValueError(f"{attribute.name}: {value!r}; must be a list of CPU numbers, each 0 or more")
+
+
+@register_resource
+@attr.s(eq=False)
+class VirtualWindows(Resource):
+    """Wine in a network namespace, as a Windows machine; attributes are described in docs/bench-files.md.
+
+    Args:
+        namespace: Namespace of the switch (filled in by the bench).
+        folder: Folder for the run's keys, disk and log (filled in by the bench).
+        control_prefix_length: Of the control network (filled in by the bench).
+        test_prefix_length: Of the test network (filled in by the bench).
+    """
+
+    test_address: str = attr.ib(default="", validator=_STR)
+    control_address: str = attr.ib(default="", validator=_STR)
+    priority: int = attr.ib(default=0, validator=_INT)
+    cpus: list[int] = attr.ib(factory=list[int], validator=_cpu_list)
+    namespace: str = attr.ib(default="", validator=_STR)
+    folder: str = attr.ib(default="", validator=_STR)
+    control_prefix_length: int = attr.ib(default=24, validator=_INT)
+    test_prefix_length: int = attr.ib(default=24, validator=_INT)
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        self._own_namespace = ""
+
+    @property
+    def own_namespace(self) -> str:
+        """The machine's own network namespace; empty before `attach`."""
+        return self._own_namespace
+
+    def attach(self, journal: Journal, network_spec: VirtualSpec, own_namespace: str) -> None:
+        """Make the machine's namespace and links; see `hw.drivers.attachable`."""
+        if self._own_namespace:
+            return
+        journal.record("namespace", name=own_namespace)
+        network.create_namespace(own_namespace)
+        addresses = (self.test_address, self.control_address)
+        windows.attach(own_namespace, self.namespace, target_name(self), addresses, network_spec)
+        self._own_namespace = own_namespace
+
+
+@register_driver
+@attr.s(eq=False)
+class VirtualWindowsDriver(Driver, PowerProtocol):
+    """Powers a VirtualWindows."""
+
+    bindings = {"machine": VirtualWindows}  # noqa: RUF012  (labgrid's form)
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        self._on = False
+
+    @property
+    def _resource(self) -> VirtualWindows:
+        bound: Any = self  # labgrid sets what `bindings` names
+        machine: VirtualWindows = bound.machine
+        return machine
+
+    @check_active
+    def on(self) -> None:
+        """Boot the machine with an empty disk; harmless when it is on.
+
+        Raises:
+            BenchError: It did not come up; the text quotes its log.
+        """
+        if self.powered:
+            return
+        resource = self._resource
+        windows.boot(
+            windows.WindowsMachine(
+                name=target_name(self),
+                namespace=resource.own_namespace,
+                folder=Path(resource.folder),
+                control_address=resource.control_address,
+                priority=resource.priority,
+                cpus=tuple(resource.cpus),
+            )
+        )
+        self._on = True
+
+    @check_active
+    def off(self) -> None:
+        """End everything that runs in the machine, without asking it."""
+        self._cut()
+
+    @check_active
+    def cycle(self) -> None:
+        """Cut the power and boot again."""
+        self.off()
+        self.on()
+
+    @property
+    def powered(self) -> bool:
+        """Tell whether anything runs in the machine."""
+        return self._on and bool(network.processes(self._resource.own_namespace))
+
+    def on_deactivate(self) -> None:
+        """Leave nothing running."""
+        self._cut()
+
+    def _cut(self) -> None:
+        if self._resource.own_namespace:
+            windows.power_off(self._resource.own_namespace)
+        self._on = False

@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Windows machine as a node of a bench: Wine behind an sshd, by the driver that a real one has, too."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hw.drivers.windows_ssh import HOME, WindowsSshNode, cmd_line
+from hw.errors import BenchError, CapabilityError, ConfigError
+from hw.provisioning import Provisioner
+from hw.session import Bench, open_bench
+from hw.tools import local_tool
+from hw.virtual import network
+from resources.pattern import load_pattern
+from resources.plan import ReplaySettings
+from resources.replay import Replay, ReplayAnswers
+from tests.hw.test_hardware_bench import PATTERN
+
+BENCH_FILE = Path(__file__).parent / "one_windows.yaml"
+TARGET = "windows"
+UNDO = f"{HOME}/state/undo"
+MULTIMEDIA = r"HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion\Multimedia\SystemProfile"
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        (["C:/tools/bw-traffic.exe", "check", "C:/a/b.toml"], r"C:\tools\bw-traffic.exe check C:/a/b.toml"),
+        (
+            ["C:/Program Files/x.exe", "--interface", "Ethernet 2"],
+            r'"C:\Program Files\x.exe" --interface "Ethernet 2"',
+        ),
+        (["mkdir", "C:\\a b\\"], r'mkdir "C:\a b\\"'),
+        (["echo", "a&b"], 'echo "a&b"'),
+        (["echo", ""], 'echo ""'),
+    ],
+)
+def test_arguments_are_quoted_for_cmd(argv: Sequence[str], line: str) -> None:
+    assert cmd_line(argv) == line
+
+
+@pytest.mark.parametrize("argument", ['a"b', "%PATH%", "a!b", "two\nlines"])
+def test_what_cmd_would_change_is_refused(argument: str) -> None:
+    with pytest.raises(ConfigError, match="cannot be an argument on a Windows node"):
+        cmd_line(["echo", argument])
+
+
+@pytest.fixture(scope="module")
+def bench() -> Generator[Bench]:
+    """Open the bench with the machine on."""
+    with open_bench(BENCH_FILE) as opened:
+        opened.power_on([TARGET])
+        yield opened
+
+
+@pytest.fixture
+def node(bench: Bench) -> WindowsSshNode:
+    """Return the machine, switched on again where a test has cut its power."""
+    bench.power_on([TARGET])
+    found = bench.node(TARGET)
+    assert isinstance(found, WindowsSshNode)
+    return found
+
+
+@pytest.mark.simulated
+def test_a_command_is_cmds_and_has_an_exit_code(node: WindowsSshNode) -> None:
+    assert node.run(["echo", "a b & c"]).stdout.strip() == '"a b & c"'
+    assert node.run(["cmd", "/c", "exit", "7"], check=False).exit_code == 7
+    with pytest.raises(BenchError, match="windows: dir C:/nowhere: exit code 1"):
+        node.run(["dir", "C:/nowhere"])
+
+
+@pytest.mark.simulated
+def test_files_go_there_and_back(node: WindowsSshNode, tmp_path: Path) -> None:
+    file = tmp_path / "some file.bin"
+    file.write_bytes(bytes(range(256)) * 100)
+    remote = node.bring(file)
+    assert "some file.bin" in node.files(f"{HOME}/replay")
+    back = tmp_path / "back.bin"
+    node.get(remote, back)
+    assert back.read_bytes() == file.read_bytes()
+    assert node.files(node.fresh_folder("recv")) == []
+
+
+@pytest.mark.simulated
+@pytest.mark.parametrize("text", ["good", "bad"])
+def test_a_tool_answers_as_on_linux(bench: Bench, node: WindowsSshNode, tmp_path: Path, text: str) -> None:
+    """The same bytes on stdout, the same reason on stderr, the same exit code."""
+    pattern = tmp_path / "pattern.toml"
+    pattern.write_text(
+        PATTERN if text == "good" else PATTERN.replace("period_us = 100000", "period_us = 0", 1)
+    )
+    tool = local_tool("bw-traffic")
+    there = node.run([bench.tool(TARGET), "check", node.bring(pattern)], check=False)
+    here = subprocess.run([tool, "check", pattern], capture_output=True, text=True, check=False)
+    assert here.returncode == (0 if text == "good" else 2)
+    assert (there.exit_code, there.stdout) == (here.returncode, here.stdout)
+    assert there.stderr.partition("pattern.toml")[2] == here.stderr.rstrip("\n").partition("pattern.toml")[2]
+
+
+@pytest.mark.simulated
+def test_clock_is_this_machines_own_and_the_tool_ends_when_asked(
+    bench: Bench, node: WindowsSshNode, tmp_path: Path
+) -> None:
+    """Two-way time transfer has to find 0 within its bound: Wine shows this machine's own clock."""
+    argv = [bench.tool(TARGET), "offset", "--serve", "10.78.0.110:19999", "--priority", "50"]
+    server = node.start(argv, tmp_path / "serve")
+    server.wait_ready(20.0)
+    peer = ["offset", "--peer", "10.78.0.110:19999", "--duration-ms", "1500", "--priority", "60"]
+    client = bench.node("switch").start([bench.tool("switch"), *peer], tmp_path / "peer")
+    assert client.wait(20.0) == 0
+    found = result(client.fetch())
+    server.stop()
+    assert server.wait(5.0) == 0
+    assert result(server.fetch())["complete"] is True
+    assert found["valid"] is True
+    assert abs(found["offset_ns"]) <= found["bound_ns"]
+
+
+@pytest.mark.simulated
+def test_the_system_clock_is_bracketed_by_the_performance_counter(bench: Bench, node: WindowsSshNode) -> None:
+    argv = [bench.tool(TARGET, "bw-clock"), "compare", "--device", "realtime", "--reference", "monotonic-raw"]
+    answer = json.loads(
+        node.run([*argv, "--iterations", "200", "--pause-max-us", "100"]).stdout.splitlines()[-1]
+    )
+    assert answer["valid"] is True
+    assert answer["read"] == "bracketed"
+    assert answer["iterations"] == 200
+
+
+@pytest.mark.simulated
+def test_a_tool_that_cannot_be_started_or_fails_is_told(
+    node: WindowsSshNode, bench: Bench, tmp_path: Path
+) -> None:
+    with pytest.raises(
+        BenchError, match=r"exit code 127 before it was ready: bw-job: cannot start C:/no\.exe"
+    ):
+        node.start(["C:/no.exe"], tmp_path / "no").wait_ready(10.0)
+    job = node.start([bench.tool(TARGET), "recv", "C:/no-plan.toml"], tmp_path / "recv")
+    assert job.wait(10.0) == 2
+    job.fetch()
+    assert "C:/no-plan.toml" in (tmp_path / "recv.err").read_text()
+
+
+@pytest.mark.simulated
+def test_what_a_killed_run_left_is_ended(bench: Bench, node: WindowsSshNode, tmp_path: Path) -> None:
+    """Its tools alone: another program with the same id would not be touched."""
+    witness = node.start([bench.tool(TARGET), "witness", "--priority", "50"], tmp_path / "witness")
+    witness.wait_ready(10.0)
+    assert running(bench, "bw-traffic.exe")
+    node.end_leftovers()
+    deadline = time.monotonic() + 5.0
+    while running(bench, "bw-traffic.exe") and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not running(bench, "bw-traffic.exe")
+    assert node.files(node.job_folder) == []
+
+
+def running(bench: Bench, program: str) -> list[int]:
+    """Return the ids, on this machine, of the programs of that name that run in the Windows machine."""
+    pids = network.processes(bench.namespace(TARGET))
+    return [
+        pid
+        for pid in pids
+        if program in Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")[0]
+    ]
+
+
+def result(answers: Path) -> dict[str, Any]:
+    """Return the result of a tool."""
+    return json.loads(answers.read_text().splitlines()[-1])
+
+
+@pytest.fixture
+def provisioner(bench: Bench, node: WindowsSshNode) -> Provisioner:
+    """Return what provisions the machine."""
+    return Provisioner(node, bench.spec.targets[TARGET])
+
+
+@pytest.mark.simulated
+def test_provisioning_is_stable_and_gives_back_what_it_found(
+    provisioner: Provisioner, node: WindowsSshNode, tmp_path: Path
+) -> None:
+    before = provisioner.facts()
+    first = provisioner.prepare(tmp_path)
+    assert first.changed == 2, "NetworkThrottlingIndex and SystemResponsiveness"
+    assert first.facts["settings"][f"registry {MULTIMEDIA}\\NetworkThrottlingIndex"] == "4294967295"
+    assert first.facts["versions"]["wine"]
+    assert provisioner.check() == []
+    again = node.run([f"{HOME}/provision/provision.cmd", "--interface", "test0", "apply"])
+    assert json.loads(again.stdout.splitlines()[-1])["changed"] == 0
+    provisioner.restore()
+    assert provisioner.facts() == before
+    assert len(provisioner.check()) == 2
+    assert not node.read(UNDO).stdout
+    absent = " ".join(first.remarks)
+    for what in ("W32Time", "power scheme", "firewall", "*InterruptModeration", "TcpAckFrequency"):
+        assert f"{what}" in absent
+
+
+@pytest.mark.simulated
+def test_a_value_that_was_not_there_goes_again_and_a_torn_record_is_no_harm(
+    provisioner: Provisioner, node: WindowsSshNode, tmp_path: Path
+) -> None:
+    before = provisioner.facts()
+    value = f"{MULTIMEDIA}\\SystemResponsiveness"
+    node.run(["reg", "delete", MULTIMEDIA, "/v", "SystemResponsiveness", "/f"])
+    try:
+        provisioner.prepare(tmp_path)
+        assert f"registry\t{value}\tabsent\tend" in node.read(UNDO).stdout
+        undo = tmp_path / "undo"
+        undo.write_text(node.read(UNDO).stdout + f"registry\t{value}\t77")  # cut off before its end
+        node.put(undo, UNDO)
+        provisioner.restore()
+        assert (
+            node.run(["reg", "query", MULTIMEDIA, "/v", "SystemResponsiveness"], check=False).exit_code == 1
+        )
+    finally:
+        node.run(
+            ["reg", "add", MULTIMEDIA, "/v", "SystemResponsiveness", "/t", "REG_DWORD", "/d", "20", "/f"]
+        )
+    assert provisioner.facts() == before
+
+
+@pytest.mark.simulated
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--interface", "no such card", "check"], "there is no interface no such card"),
+        (["--colour", "red", "check"], "unknown option --colour"),
+        (["mend"], "unknown verb mend"),
+        ([], "one verb is needed"),
+    ],
+)
+def test_wrong_arguments_of_provisioning(
+    provisioner: Provisioner, node: WindowsSshNode, arguments: list[str], message: str
+) -> None:
+    provisioner.facts()  # the files are there
+    done = node.run([f"{HOME}/provision/provision.cmd", *arguments], check=False)
+    assert (done.exit_code, message in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.simulated
+def test_settings_of_a_site_are_read_and_wrong_ones_named(
+    provisioner: Provisioner, node: WindowsSshNode, tmp_path: Path
+) -> None:
+    """A driver with standardised keywords is found by its adapter; `check` tells, and changes nothing."""
+    facts = provisioner.facts()
+    guid = node.run(
+        ["reg", "query", r"HKLM\Software\Microsoft\Windows NT\CurrentVersion\NetworkCards", "/s"]
+    ).stdout
+    cards = [line.split()[-1] for line in guid.splitlines() if "Description" in line or "ServiceName" in line]
+    key = r"HKLM\SYSTEM\CurrentControlSet\Control\Class\{4D36E972-E325-11CE-BFC1-08002BE10318}\0001"
+    test_guid = cards[cards.index("test0") + 1]
+    node.run(["reg", "add", key, "/v", "NetCfgInstanceId", "/d", test_guid, "/f"])
+    node.run(["reg", "add", key, "/v", "*InterruptModeration", "/d", "1", "/f"])
+    node.run(["reg", "add", rf"{key}\Ndi\Params\*EEE", "/f"])
+    try:
+        found = {item["item"].rsplit("\\", 1)[-1]: item for item in provisioner.check()}
+        assert found["*InterruptModeration"]["found"] == "1"
+        assert found["*EEE"]["found"] == "absent"
+        assert "*FlowControl" not in found, "this driver has no such keyword"
+    finally:
+        node.run(["reg", "delete", key, "/f"])
+    assert provisioner.facts() == facts
+    wrong = tmp_path / "wrong.conf"
+    wrong.write_text("system build >=17134\ncolour red 1\n")
+    done = node.run(
+        [f"{HOME}/provision/provision.cmd", "--settings", node.bring(wrong), "check"], check=False
+    )
+    assert (done.exit_code, "wrong.conf:2: unknown kind" in done.stderr) == (2, True)
+
+
+def replay(bench: Bench, folder: Path, pattern_text: str, correction: str = "two-way") -> ReplayAnswers:
+    """Replay a pattern of two producers for three seconds into the machine."""
+    pattern = folder / "pattern.toml"
+    pattern.write_text(pattern_text)
+    settings = ReplaySettings(
+        pattern=pattern, warmup_ms=1000, duration_ms=2000, grace_ms=500, correction=correction
+    )
+    return Replay(
+        bench, bench.spec.targets[TARGET], load_pattern(pattern), settings, folder / "run", print
+    ).run()
+
+
+@pytest.mark.simulated
+def test_the_machine_consumes_a_pattern_and_must_fail_cases_miss(
+    bench: Bench, node: WindowsSshNode, tmp_path: Path
+) -> None:
+    """Budgets of a second are kept, one of a microsecond never is."""
+    assert node.powered
+    # Clocks as they are: with correction nothing would be measured against a budget below the clocks' bound.
+    answers = replay(bench, tmp_path, PATTERN.replace("budget_us = 1000000", "budget_us = 1", 1), "none")
+    line = answers.lines_before[TARGET]
+    assert abs(line.offset_ns) <= line.bound_ns
+    for stream in answers.recv["streams"]:
+        assert stream["lost"] == 0
+        assert stream["expected"] == stream["received"] == (40 if stream["id"] == 23 else 20)
+        assert stream["misses"] == (20 if stream["id"] == 10 else 0), stream
+    assert answers.recv["scheduling"]["policy"] == "fifo"
+    misses = (tmp_path / "run" / "misses.ndjson").read_text().splitlines()
+    assert {json.loads(line)["stream"] for line in misses} == {10}
+    assert not answers.faults
+
+
+@pytest.mark.simulated
+def test_a_bench_that_knows_its_clocks_too_badly_is_told(
+    bench: Bench, node: WindowsSshNode, tmp_path: Path
+) -> None:
+    assert node.powered
+    with pytest.raises(CapabilityError, match="bench not capable: the clocks of producer 1 and the target"):
+        replay(bench, tmp_path, PATTERN.replace("budget_us = 1000000", "budget_us = 1", 1))
+
+
+@pytest.mark.simulated
+def test_power(bench: Bench, node: WindowsSshNode, tmp_path: Path) -> None:
+    """Nothing outlives a power cut, and the machine comes up with the disk of its first day."""
+    file = tmp_path / "file"
+    file.write_text("x")
+    node.bring(file)
+    node.start([bench.tool(TARGET), "witness"], tmp_path / "witness").wait_ready(10.0)
+    bench.power_off(TARGET)
+    assert network.processes(bench.namespace(TARGET)) == []
+    with pytest.raises(BenchError, match="has lost its power"):
+        node.run(["ver"])
+    bench.power_on([TARGET])
+    again = bench.node(TARGET)
+    assert again.files(f"{HOME}/replay") == []
+    assert "Windows" in again.run(["ver"]).stdout
