@@ -11,21 +11,16 @@ from collections.abc import Generator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
-from hw.session import Bench, open_bench
-from hw.tools import local_tool
+from hw.session import Bench
 from resources.jobs import READY_S, end_and_fetch
-from resources.timecard import serve_timecards
+from tests.targets.edge_guest import GUEST, PHC, edge_guest
 from tests.traffic_gen.edge_lab import OTHER, REFERENCE, Json, ListeningScope, Seen
 
 pytestmark = pytest.mark.simulated
 
-BENCH = Path(__file__).with_name("one_guest.yaml")
-GUEST = "guest"
-PHC = "/dev/ptp0"
 PERIOD_NS = 2_000_000
 EDGES = 400
 ERROR_NS = 20_000
@@ -114,29 +109,13 @@ def spread(delays: list[float]) -> float:
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Generator[Lab]:
     """Boot a guest with an edge device and reference edges."""
     folder = tmp_path_factory.mktemp("software")
-    file = folder / BENCH.name
-    text = BENCH.read_text(encoding="utf-8")
-    file.write_text(text.replace("image: embedded", "image: linux-rt, ptp_card: true"), encoding="utf-8")
-    scope = ListeningScope()
-    with ExitStack() as stack:
-        stack.callback(scope.close)
-        bench = stack.enter_context(open_bench(file))
-        bench.power_on([GUEST])
-        stack.enter_context(serve_timecards(bench, [GUEST], None, folder))
-        page = f"{GUEST}={bench.timecard_page(GUEST)}"
-        serve = [str(local_tool("bw-edge")), "serve", "--page", page, "--scope", scope.address]
-        tool = bench.tool(GUEST, "bw-edge")
-        follow = [tool, "follow-phc", "--phc", PHC]
-        output = [tool, "output", "--pin", "bench:sdp-out", "--periodic", "--period-ns", str(PERIOD_NS)]
-        for name, node, argv in (
-            ("serve", bench.host, serve),
-            ("follow", bench.node(GUEST), follow),
-            ("output", bench.node(GUEST), output),
-        ):
-            job = node.start(argv, folder / name)
-            stack.callback(end_and_fetch, job)
-            job.wait_ready(READY_S)
-        yield Lab(bench, scope)
+    with edge_guest(folder) as guest, ExitStack() as stack:
+        output = ["output", "--pin", "bench:sdp-out", "--periodic", "--period-ns", str(PERIOD_NS)]
+        argv = [guest.bench.tool(GUEST, "bw-edge"), *output]
+        job = guest.bench.node(GUEST).start(argv, folder / "output")
+        stack.callback(end_and_fetch, job)
+        job.wait_ready(READY_S)
+        yield Lab(guest.bench, guest.scope)
 
 
 def test_order_of_the_methods_is_the_papers(lab: Lab) -> None:

@@ -8,23 +8,20 @@ import json
 import statistics
 import struct
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from hw.protocols import Job
-from hw.session import Bench, open_bench
-from hw.tools import BUILD, local_tool
-from resources.jobs import READY_S, end_and_fetch
-from resources.timecard import serve_timecards
+from hw.session import Bench
+from hw.tools import BUILD
+from resources.jobs import READY_S
+from tests.targets.edge_guest import GUEST, PHC, edge_guest
 from tests.traffic_gen.edge_lab import ART_HZ, CALIBRATION, OTHER, REFERENCE, SDP_HZ, Json, ListeningScope
 
 pytestmark = pytest.mark.simulated
 
-BENCH = Path(__file__).with_name("one_guest.yaml")
-GUEST = "guest"
 PINS = "/run/edge-pins"
 PERIOD_NS = 2_000_000
 EDGES = 1500
@@ -86,28 +83,12 @@ def result_of(job: Job) -> Json:
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Generator[Watched]:
     """Boot a guest, run its edge device, and let software in it work all pins."""
     folder = tmp_path_factory.mktemp("edges")
-    file = folder / BENCH.name
-    text = BENCH.read_text(encoding="utf-8")
-    file.write_text(text.replace("image: embedded", "image: linux-rt, ptp_card: true"), encoding="utf-8")
-    scope = ListeningScope()
-    with ExitStack() as stack:
-        stack.callback(scope.close)
-        bench = stack.enter_context(open_bench(file))
-        bench.power_on([GUEST])
-        stack.enter_context(serve_timecards(bench, [GUEST], None, folder))
-        page = f"{GUEST}={bench.timecard_page(GUEST)}"
-        argv = [str(local_tool("bw-edge")), "serve", "--page", page, "--scope", scope.address]
-        serve = bench.host.start(argv, folder / "serve")
-        stack.callback(end_and_fetch, serve)
-        serve.wait_ready(READY_S)
-        argv = [bench.tool(GUEST, "bw-edge"), "follow-phc", "--phc", "/dev/ptp0"]
-        follow = bench.node(GUEST).start(argv, folder / "follow")
-        stack.callback(end_and_fetch, follow)
-        follow.wait_ready(READY_S)
+    with edge_guest(folder) as lab:
+        scope, bench, serve, follow = lab.scope, lab.bench, lab.serve, lab.follow
         guest = Guest(bench, folder)
         reference = guest.start("reference", "periodic", "sdp-out", 0, PERIOD_NS, 60_000)
         latching = guest.start("latched", "capture", "tgpio-in", EDGES, 5000)
-        readings = guest.work("readings", "phc", "/dev/ptp0", 1000, 2000)
+        readings = guest.work("readings", "phc", PHC, 1000, 2000)
         latched = ended(latching)
         fired = guest.work("fired", "fire", 200, latched["counter_hz"] // 100, latched["counter_hz"] // 20)
         edges_in_phc = guest.work("edges", "latch", 200, 1000)
