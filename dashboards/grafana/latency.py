@@ -19,11 +19,17 @@ from dashboards.grafana.panels import (
     time_series,
     units,
 )
-from dashboards.grafana.parts import event_annotations, stream_variable, subject_variables
+from dashboards.grafana.parts import (
+    event_annotations,
+    one_stream_variable,
+    stream_variable,
+    subject_variables,
+)
 from dashboards.points import LATENCY
 
 UID = "bw-latency"
 _STREAM = '"stream" =~ /^$stream$/'
+_THIS_STREAM = "\"stream\" = '$one'"
 _ONE_WAY = "\"quantity\" = 'one_way_latency'"
 
 
@@ -43,7 +49,7 @@ def dashboard() -> Dashboard:
             verdicts(),
             other_latencies(),
         ),
-        variables=(*subject_variables(), stream_variable()),
+        variables=(*subject_variables(), stream_variable(), one_stream_variable()),
         annotations=event_annotations(),
     )
 
@@ -63,16 +69,16 @@ def budget_used() -> Panel:
 
 
 def distribution() -> Panel:
-    """Return quantiles of the chosen streams, the worst stream's each, and the tightest budget."""
+    """Return quantiles of one stream, and its budget."""
     columns = {name: f'max("{name}_ns")' for name in ("p50", "p90", "p99", "p999")}
-    columns |= {"max": 'max("value_ns")', "tightest budget": 'min("limit_upper_ns")'}
+    columns |= {"max": 'max("value_ns")', "budget": 'min("limit_upper_ns")'}
     return time_series(
         "Distribution",
-        "Quantiles of the latency: of several streams the worst one's. Choose one stream to see its own.",
-        [Query(over_time(LATENCY, columns, where(_ONE_WAY, _STREAM)), "$col")],
+        "Quantiles of one stream's latency, chosen at the top; the worst of an interval.",
+        [Query(over_time(LATENCY, columns, where(_ONE_WAY, _THIS_STREAM)), "$col")],
         unit=NS,
         look=Look("latency", log=True),
-        overrides=[dashed("tightest budget"), by_name("max", {"custom.lineWidth": 2})],
+        overrides=[dashed("budget"), by_name("max", {"custom.lineWidth": 2})],
     )
 
 
@@ -121,11 +127,9 @@ def streams() -> Panel:
     """Return the streams with their budgets."""
     columns = {
         "largest latency": 'max("value_ns")',
-        "budget": 'min("limit_upper_ns")',
+        "budget": 'last("limit_upper_ns")',
         "U": 'max("u_ns")',
         "smallest margin": 'min("margin_share")',
-        "lost": 'sum("lost")',
-        "over budget": 'sum("misses")',
         "gravest outcome": 'max("outcome_code")',
     }
     query = select(LATENCY, columns, where(_ONE_WAY, _STREAM), group=("stream",))

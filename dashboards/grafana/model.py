@@ -99,12 +99,14 @@ class Variable:
 
     Attributes:
         several: Any number of values, or all of them; else exactly one.
+        newest_first: The values stay in the query's order, instead of the alphabet's.
     """
 
     name: str
     label: str
     query: str
     several: bool = True
+    newest_first: bool = False
 
     def json(self) -> JsonObject:
         """Return the variable; `.*` for all of them holds for points that do not have the tag, too."""
@@ -116,7 +118,7 @@ class Variable:
             "query": self.query,
             "regex": "",
             "refresh": 2,
-            "sort": 1 if self.several else 0,
+            "sort": 0 if self.newest_first else 1,
             "multi": self.several,
             "includeAll": self.several,
             "options": [],

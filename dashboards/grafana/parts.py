@@ -33,11 +33,16 @@ def stream_variable() -> Variable:
     return Variable("stream", "Stream", tag_values(LATENCY, "stream"))
 
 
+def one_stream_variable() -> Variable:
+    """Return the choice of the one stream whose distribution is shown."""
+    return Variable("one", "Distribution of stream", tag_values(LATENCY, "stream"), several=False)
+
+
 def run_variable() -> Variable:
     """Return the choice of one run in the dashboard's time, the newest first."""
     condition = where(variables=("bench", "profile", "branch"))
     query = select(RUN, {"run": '"run_id"'}, condition, end="ORDER BY time DESC")
-    return Variable("run", "Run", query, several=False)
+    return Variable("run", "Run", query, several=False, newest_first=True)
 
 
 def event_annotations() -> tuple[Annotation, ...]:

@@ -130,8 +130,6 @@ def verdicts() -> Panel:
         "method": '"method"',
         "stream": '"stream"',
         "condition": '"condition"',
-        "n": '"n"',
-        "lost": '"lost"',
         "reason": '"reason"',
     }
     return table(

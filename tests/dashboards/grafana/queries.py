@@ -18,6 +18,8 @@ ALERTS = HERE / "provisioning" / "alerting" / "benchwright.yaml"
 TWO_YEARS = Span(BEGIN_NS, END_NS)
 Answer = list[dict[str, Any]]
 Choice = Mapping[str, tuple[str, ...]]
+_ONE = {"run": (runs()[-1].run_id,), "one": ("31",)}
+"""What is chosen of variables that take one value only."""
 
 
 class Found(NamedTuple):
@@ -116,6 +118,6 @@ def fault(ask: Callable[[str], Answer], query: str) -> str:
 
 def _value(variable: dict[str, Any], choice: Choice) -> Value:
     name = str(variable["name"])
-    if name == "run":
-        return Value(choice.get(name, (runs()[-1].run_id,)), several=False)
-    return Value(choice.get(name), bool(variable["multi"]), str(variable.get("allValue", "")))
+    if not variable["multi"]:
+        return Value(choice.get(name, _ONE[name]), several=False)
+    return Value(choice.get(name), all_value=str(variable["allValue"]))

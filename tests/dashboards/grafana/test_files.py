@@ -135,7 +135,7 @@ def test_choice_and_time_go_with_the_reader(uid: str) -> None:
     names = [variable["name"] for variable in dashboard["templating"]["list"]]
     assert names[: len(SUBJECT_VARIABLES)] == list(SUBJECT_VARIABLES)
     for variable in dashboard["templating"]["list"]:
-        if variable["name"] != "run":
+        if variable["name"] not in ("run", "one"):
             assert (variable["multi"], variable["includeAll"], variable["allValue"]) == (True, True, ".*")
     (link,) = dashboard["links"]
     assert (link["includeVars"], link["keepTime"]) == (True, True)
