@@ -153,9 +153,10 @@ def _requirement(item: object, where: str) -> Requirement:
             subject=subject,
         )
     ]
-    words = [f"{name} of {' '.join(subject) if subject else 'the target'}"]
+    spoken = f"{texts['quantity']}, {texts['statistic']}".replace("_", " ")
+    words = [f"{spoken}, of {' '.join(subject) if subject else 'the target'}"]
     words += [f"at most {format_value(upper, 'ns')}"] if upper is not None else []
-    words += [f"at most {lost} lost"] if lost is not None else []
+    words += [f"at most {lost} lost" if lost else "none lost"] if lost is not None else []
     words += [f"from {needed[0]} samples"] if needed else []
     percent = table.get("lost_percent_max")
     words += [f"at most {percent:g} % lost"] if isinstance(percent, int | float) else []

@@ -72,7 +72,7 @@ def test_a_real_run_that_met_everything_is_accepted(whole: Dossier):
     assert (target.bench, target.name, target.simulated) == ("virtual", "linux-rt", False)
     assert len(target.requirements) == 48
     assert {each.status for each in target.requirements} == {"pass"}
-    assert row(whole, "DAQ-013").text == "one_way_latency max of stream 13: at most 10 ms, at most 0 lost"
+    assert row(whole, "DAQ-013").text == "one way latency, max, of stream 13: at most 10 ms, none lost"
     assert row(whole, "DAQ-013").tests == ("Robot.Daq Replay.Budgets.Stream 13",)
 
 
@@ -189,7 +189,7 @@ def test_a_part_that_nobody_measured_leaves_the_requirement_untested(tmp_path: P
     assert row(found, "C").missing == ("lock_time", "mask paper-40us")
     assert (row(found, "C").status, found.conclusion.word) == ("untested", "not accepted")
     assert row(found, "C").text == (
-        "sync_offset max_abs of clock chrony: at most 2 ms, locked within 90 s, mask paper-40us"
+        "sync offset, max abs, of clock chrony: at most 2 ms, locked within 90 s, mask paper-40us"
     )
 
 
