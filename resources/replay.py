@@ -33,6 +33,8 @@ Progress = Callable[[str], None]
 CLOCK_MEASURING_MS = 2500
 LEADS_S = (3.0, 6.0, 12.0)
 """From making the plan to slot 0: when a tool is not ready by then, all start again with the next one."""
+HIGHEST_SIGNAL = 64
+"""Of Linux; a crash of a Windows program has a code far from it."""
 DISK_FULL_BYTES = 16_384
 """With less than this the answer of a tool does not fit."""
 
@@ -379,7 +381,8 @@ def _result_of(job: Job, code: int) -> dict[str, Any]:
         return last_result(output)
     except MeasurementError as error:
         number = code - 128 if code > 128 else -code  # a shell's way to say it, and Python's
-        how = f"was killed by signal {number}" if number > 0 else f"ended with exit code {code}"
+        killed = 0 < number <= HIGHEST_SIGNAL
+        how = f"was killed by signal {number}" if killed else f"ended with exit code {code}"
         said = tail(output.with_suffix(".err"))
         raise MeasurementError(f"{job.name} {how} and left no result ({said})") from error
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any, cast
 
@@ -78,7 +79,7 @@ class VirtualWindowsDriver(Driver, PowerProtocol):
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
-        self._on = False
+        self._running: subprocess.Popen[bytes] | None = None
 
     @property
     def _resource(self) -> VirtualWindows:
@@ -96,7 +97,7 @@ class VirtualWindowsDriver(Driver, PowerProtocol):
         if self.powered:
             return
         resource = self._resource
-        windows.boot(
+        self._running = windows.boot(
             windows.WindowsMachine(
                 name=target_name(self),
                 namespace=resource.own_namespace,
@@ -106,7 +107,6 @@ class VirtualWindowsDriver(Driver, PowerProtocol):
                 cpus=tuple(resource.cpus),
             )
         )
-        self._on = True
 
     @check_active
     def off(self) -> None:
@@ -121,8 +121,8 @@ class VirtualWindowsDriver(Driver, PowerProtocol):
 
     @property
     def powered(self) -> bool:
-        """Tell whether anything runs in the machine."""
-        return self._on and bool(network.processes(self._resource.own_namespace))
+        """Tell whether the machine runs; costs nothing, for it is asked while others measure."""
+        return self._running is not None and self._running.poll() is None
 
     def on_deactivate(self) -> None:
         """Leave nothing running."""
@@ -131,4 +131,6 @@ class VirtualWindowsDriver(Driver, PowerProtocol):
     def _cut(self) -> None:
         if self._resource.own_namespace:
             windows.power_off(self._resource.own_namespace)
-        self._on = False
+        if self._running is not None:
+            self._running.wait()
+            self._running = None

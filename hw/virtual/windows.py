@@ -104,8 +104,8 @@ def attach(namespace: str, switch: str, name: str, addresses: tuple[str, str], s
     network.set_sysctls(namespace, WINDOWS_SYSCTLS)
 
 
-def boot(machine: WindowsMachine) -> None:
-    """Start a machine with an empty disk; return when it is up.
+def boot(machine: WindowsMachine) -> subprocess.Popen[bytes]:
+    """Start a machine with an empty disk; return the process that lives as long as it, when it is up.
 
     Raises:
         BenchError: It does not come up; the text quotes its log.
@@ -147,6 +147,7 @@ def boot(machine: WindowsMachine) -> None:
             power_off(machine.namespace)
             raise BenchError(f"{machine.name}: not up after {BOOT_DEADLINE_S:g} s: {text[-400:].strip()}")
         time.sleep(0.05)
+    return process
 
 
 def power_off(namespace: str) -> None:
