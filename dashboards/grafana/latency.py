@@ -128,7 +128,7 @@ def streams() -> Panel:
     columns = {
         "largest latency": 'max("value_ns")',
         "budget": 'last("limit_upper_ns")',
-        "U": 'max("u_ns")',
+        "last U": 'last("u_ns")',
         "smallest margin": 'min("margin_share")',
         "gravest outcome": 'max("outcome_code")',
     }
@@ -139,7 +139,7 @@ def streams() -> Panel:
         Query(query, table=True),
         size=(24, 12),
         overrides=[
-            *units(NS, "largest latency", "budget", "U"),
+            *units(NS, "largest latency", "budget", "last U"),
             margin_column("smallest margin"),
             outcome_column("gravest outcome"),
         ],
