@@ -14,11 +14,12 @@ import pytest
 import yaml
 
 from dashboards.__main__ import main
-from dashboards.grafana.files import HERE, dashboards, differences, files
+from dashboards.grafana.files import HERE, MOUNTED_AT, dashboards, differences, files
 from dashboards.grafana.influxql import SUBJECT_VARIABLES
 from dashboards.grafana.model import COLUMNS, Panel, place
 from dashboards.points import EVENT_TAGS, MEASUREMENTS, OUTCOME_CODE, RUN_TAGS
 from tests.dashboards.grafana.queries import golden_dashboards, golden_rules
+from tests.dashboards.two_years import SHARDS
 
 Json = dict[str, Any]
 UIDS = ("bw-clock-sync", "bw-instrument", "bw-latency", "bw-overview", "bw-run", "bw-timed-edges")
@@ -225,3 +226,19 @@ def test_file_too_many_is_no_golden_file(tmp_path: Path) -> None:
     shutil.copytree(HERE / "json", tmp_path / "json")
     shutil.copytree(HERE / "provisioning", tmp_path / "provisioning")
     assert differences(tmp_path, files()) == []
+
+
+def test_docs_list_every_panel_rule_and_variable() -> None:
+    text = (HERE.parents[1] / "docs" / "grafana.md").read_text()
+    for dashboard in dashboards():
+        (row,) = [line for line in text.splitlines() if f"`{dashboard.uid}` |" in line]
+        listed = row.rstrip(" |").rpartition("| ")[2].split("; ")
+        assert listed == [panel.title for panel in dashboard.panels]
+    assert set(re.findall(r"^\| `(bw-[a-z-]+)` \|", text, re.MULTILINE)) == {r["uid"] for r in golden_rules()}
+    source = (HERE / "provisioning" / "datasources" / "benchwright.yaml").read_text()
+    assert set(re.findall(r"^\| `(BENCHWRIGHT_\w+)`", text, re.MULTILINE)) == set(
+        re.findall(r"\$(BENCHWRIGHT_\w+)", source)
+    )
+    assert f"`{MOUNTED_AT}`" in text
+    assert f"{MOUNTED_AT}:ro" in text
+    assert f"SHARD DURATION {SHARDS}" in text
