@@ -29,7 +29,7 @@ from robot.version import VERSION
 
 from reports.current import set_current_run
 from reports.errors import ReportError, RunFolderError
-from reports.manifest import TestCounts
+from reports.manifest import EARLIER, EARLIER_SUITE, TestCounts
 from reports.provenance import commit_of, host_facts
 from reports.run_folder import RunFolder
 from reports.tally import overall
@@ -96,7 +96,8 @@ class Listener:
         run.update(commit=commit_of(Path.cwd()), host=host_facts(), tools={"robotframework": VERSION})
         for path in self._earlier:
             before = RunFolder.open(path)
-            run.add_attempt("run", overall(before.records().measurements), f"run {before.run_id}")
+            outcome = overall(before.records().measurements)
+            run.add_attempt(EARLIER_SUITE, outcome, f"{EARLIER}{before.run_id}")
         return run
 
     def _name(self, variable: str) -> str:
@@ -208,7 +209,7 @@ class Listener:
             )
 
     def _list_own_attempt(self, run: RunFolder) -> None:
-        run.add_attempt("run", overall(run.records().measurements), "this run")
+        run.add_attempt(EARLIER_SUITE, overall(run.records().measurements), "this run")
 
     def _note_problems(self, run: RunFolder) -> None:
         for problem in list(self._problems):

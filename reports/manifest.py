@@ -14,6 +14,8 @@ from reports.record import Measurement, Outcome
 from reports.tally import effective
 
 MANIFEST_SCHEMA = "benchwright.run/1"
+EARLIER_SUITE, EARLIER = "run", "run "
+"""An earlier run that is repeated is listed as an attempt of this suite, its id behind this word as reason."""
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from reports.dossier.model import Conclusion, RequirementRow, Target, Waiver
 from reports.dossier.requirements import RequirementSet
@@ -11,8 +11,17 @@ from reports.dossier.waivers import Waiver as Decided
 from reports.dossier.waivers import Waivers
 
 
-def conclude(targets: Sequence[Target], sets: Sequence[RequirementSet]) -> Conclusion:
-    """Return the conclusion: accepted where every requirement on every target passed on real hardware."""
+def conclude(
+    targets: Sequence[Target], sets: Sequence[RequirementSet], absent: Mapping[str, str], waivers: Waivers
+) -> Conclusion:
+    """Return the conclusion: accepted where every requirement on every target passed on real hardware.
+
+    Args:
+        targets: What came of each.
+        sets: All requirements files.
+        absent: Ids of earlier runs that are not part of the dossier, with the run that repeated each.
+        waivers: What persons decided.
+    """
     against: list[str] = []
     if not sets:
         against.append(
@@ -21,6 +30,13 @@ def conclude(targets: Sequence[Target], sets: Sequence[RequirementSet]) -> Concl
     if not targets:
         against.append("nothing was tested")
     waived: list[str] = []
+    for earlier, later in absent.items():
+        words = f"run {later} repeats run {earlier}, which is not part of this dossier"
+        waiver = waivers.leaving_out(earlier)
+        if waiver is not None:
+            waived.append(f"{words}; left out by waiver {waiver.id}")
+        else:
+            against.append(f"{words}: name it, or waive it")
     for target in targets:
         where = f"{target.name} on {target.bench}"
         if len(target.configurations) > 1:
@@ -63,8 +79,8 @@ def row_words(row: RequirementRow) -> str:
     return f"{row.status}: {reason}" if reason else row.status
 
 
-def effects(waivers: Waivers, targets: Sequence[Target]) -> tuple[Waiver, ...]:
-    """Return the waivers, each with what it did."""
+def effects(waivers: Waivers, targets: Sequence[Target], absent: Mapping[str, str]) -> tuple[Waiver, ...]:
+    """Return the waivers, each with what it did; `absent` as `conclude` takes it."""
     return tuple(
         Waiver(
             id=each.id,
@@ -75,7 +91,7 @@ def effects(waivers: Waivers, targets: Sequence[Target]) -> tuple[Waiver, ...]:
             approver=each.approver,
             date=each.date.isoformat(),
             expires=each.expires.isoformat() if each.expires else None,
-            effect=_effect(each, targets),
+            effect="left out of the dossier" if each.run in absent else _effect(each, targets),
         )
         for each in waivers.all
     )

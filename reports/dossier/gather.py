@@ -39,7 +39,7 @@ from reports.dossier.model import (
     Target,
 )
 from reports.dossier.requirements import RequirementSet, merged, read_set, requirements_for
-from reports.dossier.source import Source, distribution_in, read_backs, read_sources
+from reports.dossier.source import Source, absent_runs, distribution_in, read_backs, read_sources
 from reports.dossier.traceability import Tried, matrix
 from reports.dossier.waivers import NONE, Waiver, Waivers, check_waivers, read_waivers
 from reports.facts import flatten
@@ -91,9 +91,9 @@ def gather(runs: Sequence[Path], asked: Asked = NOTHING_ASKED) -> Dossier:
         _target(bench, name, sources, sets, waivers)
         for bench, name in dict.fromkeys(pair for source in sources for pair in source.targets())
     )
-    check_waivers(
-        waivers, date, {row.id for target in targets for row in target.requirements}, _tries(targets, sources)
-    )
+    absent = absent_runs(sources)
+    tries = _tries(targets, sources) | {run_id: {} for run_id in absent}
+    check_waivers(waivers, date, {row.id for target in targets for row in target.requirements}, tries)
     shown = tuple(_run(source) for source in sources)
     names = dict.fromkeys(f"{target.name} on {target.bench}" for target in targets)
     return Dossier(
@@ -101,7 +101,7 @@ def gather(runs: Sequence[Path], asked: Asked = NOTHING_ASKED) -> Dossier:
         id=_id(sources, asked),
         title=asked.title or f"Acceptance of {', '.join(names) or 'no target'}",
         date=date.isoformat(),
-        conclusion=conclude(targets, sets),
+        conclusion=conclude(targets, sets, absent, waivers),
         rule=rule_text(),
         simulated=any(source.simulated for source in sources)
         or any(record.simulated for source in sources for record in source.records),
@@ -113,7 +113,7 @@ def gather(runs: Sequence[Path], asked: Asked = NOTHING_ASKED) -> Dossier:
             )
             for each in sets
         ),
-        waivers=effects(waivers, targets),
+        waivers=effects(waivers, targets, absent),
         deviations=deviations_of(targets, shown, sources),
         signatories=(Signatory("operator", asked.operator), Signatory("reviewer", asked.reviewer)),
         asked=asked,

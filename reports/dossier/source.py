@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +19,7 @@ from reports.dossier.model import Attempt, Distribution, Instrument
 from reports.dossier.requirements import Part, RequirementSet, sets_of_run
 from reports.dossier.traceability import requirement_doubt
 from reports.integrity import SUMS, changed_files, read_sums, sha256_file
-from reports.manifest import Manifest
+from reports.manifest import EARLIER, EARLIER_SUITE, Manifest
 from reports.record import Measurement
 from reports.run_folder import MEASUREMENTS, RunFolder
 from reports.tally import INSTRUMENT_CHECKS, effective, key_of
@@ -55,6 +55,12 @@ class Source:
     def simulated(self) -> bool:
         """Say whether the run says of itself that its bench is simulated."""
         return self.manifest.simulated is True
+
+    @property
+    def earlier_runs(self) -> list[str]:
+        """Return the ids of earlier runs that this one repeats, as its manifest lists them."""
+        listed = [each.reason for each in self.manifest.attempts if each.suite == EARLIER_SUITE]
+        return [text.removeprefix(EARLIER) for text in listed if text.startswith(EARLIER)]
 
     @property
     def bad_checks(self) -> list[str]:
@@ -167,3 +173,14 @@ def read_backs(sources: Iterable[Source], bench: str, target: str) -> list[ReadB
         for name, facts in source.facts
         if (source.manifest.bench, name) == (bench, target)
     ]
+
+
+def absent_runs(sources: Sequence[Source]) -> dict[str, str]:
+    """Return the ids of earlier runs that no folder was named of, each with the run that repeated it."""
+    present = {source.run_id for source in sources}
+    return {
+        earlier: source.run_id
+        for source in sources
+        for earlier in source.earlier_runs
+        if earlier not in present
+    }

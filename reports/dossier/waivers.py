@@ -71,6 +71,10 @@ class Waivers:
         """Return the waiver that accepts a requirement; None: there is none."""
         return next((w for w in self.all if w.concedes and w.requirement == requirement), None)
 
+    def leaving_out(self, run_id: str) -> Waiver | None:
+        """Return the waiver of a whole run; None: there is none."""
+        return next((w for w in self.all if w.run == run_id and w.requirement is None), None)
+
     def setting_aside(self, requirement: str, run_id: str, attempt: int) -> Waiver | None:
         """Return the waiver that takes an attempt out of what decides; None: there is none."""
         return next((w for w in self.all if w.sets_aside(requirement, run_id, attempt)), None)

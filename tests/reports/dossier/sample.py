@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from reports.manifest import EARLIER, EARLIER_SUITE
 from reports.record import (
     RULE,
     SCHEMA,
@@ -152,6 +153,7 @@ def small_run(
     instruments: dict[str, Any] | None = INSTRUMENTS,
     requirements: str = "",
     facts: dict[str, Any] = FACTS,
+    earlier: str = "",
 ) -> RunFolder:
     """Make a finalised run that holds these records and one file of evidence.
 
@@ -162,6 +164,7 @@ def small_run(
         instruments: None: not recorded.
         requirements: Text of the requirements file that the run kept; empty: it kept none.
         facts: What was read back from the target.
+        earlier: Id of the run that it repeats; empty: none.
     """
     run = RunFolder.create(results, "bench-1", "acceptance", simulated=simulated, commit="1" * 40)
     run.update(target={TARGET: facts}, host={"hostname": "lab-3"}, tools={"bw-traffic": "0.1.0"})
@@ -169,6 +172,9 @@ def small_run(
         run.update(host={"instruments": instruments, "wiring": WIRING})
     if requirements:
         (run.evidence_folder("requirements") / "site.toml").write_text(requirements)
+    if earlier:
+        run.add_attempt(EARLIER_SUITE, "inconclusive", f"{EARLIER}{earlier}")
+        run.add_attempt(EARLIER_SUITE, "pass", "this run")
     answer = run.evidence_folder("daq_replay") / "answer.ndjson"
     answer.write_text('{"type":"ready"}\n')
     for each in records:

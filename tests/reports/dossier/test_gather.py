@@ -326,6 +326,21 @@ def test_a_waiver_may_name_the_folder_of_a_run_that_has_it_alone(tmp_path: Path)
         gather([first.path, tmp_path / "2" / first.path.name], by_folder)
 
 
+def test_an_earlier_run_that_was_repeated_cannot_be_kept_silent(tmp_path: Path):
+    first = small_run(tmp_path / "1", record("fail", "too late"), requirements=ONE)
+    second = small_run(tmp_path / "2", record(), requirements=ONE, earlier=first.run_id)
+    alone = gather([second.path])
+    assert alone.conclusion.word == "not accepted"
+    assert f"repeats run {first.run_id}, which is not part of this dossier" in said(alone)
+    assert row(gather([first.path, second.path]), "DAQ-031").status == "fail"
+    left_out = gather([second.path], asked(tmp_path, waiver(run=first.run_id)))
+    assert left_out.conclusion.word == "accepted with waivers"
+    assert left_out.waivers[0].effect == "left out of the dossier"
+    part = asked(tmp_path, waiver(run=first.run_id, requirement="DAQ-031"))
+    with pytest.raises(DossierError, match="the run did not measure DAQ-031"):
+        gather([second.path], part)
+
+
 def test_a_pass_that_a_later_run_contradicts_is_not_accepted(tmp_path: Path):
     first = small_run(tmp_path / "1", record(), requirements=ONE)
     second = small_run(tmp_path / "2", record("fail", "too late"), requirements=ONE)
