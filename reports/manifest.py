@@ -15,7 +15,7 @@ from reports.tally import effective
 
 MANIFEST_SCHEMA = "benchwright.run/1"
 EARLIER_SUITE, EARLIER = "run", "run "
-"""An earlier run that is repeated is listed as an attempt of this suite, its id behind this word as reason."""
+"""An earlier run that is repeated is listed as an attempt of this suite, its id behind that word."""
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 
