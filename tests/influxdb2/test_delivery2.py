@@ -243,6 +243,7 @@ def test_command_line_takes_the_token_from_a_file(store: Store, server: InfluxSe
     assert count(server) == POINTS
 
 
+@pytest.mark.timeout(1200)
 def test_storm(tmp_path: Path) -> None:
     """Server and deliverer killed among malformed rows; `make bench-delivery-influxdb2` does it in full."""
     storm = Storm(points=20_000, malformed=200, server_kills=10, deliverer_kills=5, lines=1000)
