@@ -28,7 +28,7 @@ from tests.reports import sample_run
 RUNS = 2000
 END_NS = 1_795_219_200_000_000_000  # 2026-11-21T00:00:00Z
 BEGIN_NS = END_NS - 731 * 86_400_000_000_000  # two years earlier
-BATCH_LINES = 10_000
+BATCH_LINES = 5000
 SHARDS = "52w"
 """Duration of a shard that docs/grafana.md recommends for such a history; the server's default is a week."""
 STREAM_REGRESSED, REGRESSED_FROM = "31", 0.6
