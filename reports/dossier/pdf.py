@@ -26,6 +26,7 @@ FONTS = ("DejaVu Sans", "DejaVu Sans Mono")
 _FONT_PACKAGES = "fonts-dejavu-core and fonts-dejavu-extra"
 _VARIANT = "pdf/a-3b"
 _SCHEME = "attachment"
+_APPEND_ONLY = 3  # ISO 32000-1, table 219: made for signatures, to be saved by appending alone
 _NO_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff]")
 
 _weasyprint: Any = import_module("weasyprint")  # has no types
@@ -197,7 +198,11 @@ def _set_metadata(metadata: Any, properties: Properties) -> None:
 
 
 def _finish(_document: object, pdf: Any) -> None:
-    """Let readers open the bookmarks beside the pages."""
+    """Let readers open the bookmarks beside the pages, and signatures be added without another change."""
+    pydyf: Any = import_module("pydyf")
+    form = pydyf.Dictionary({"Fields": pydyf.Array(), "SigFlags": _APPEND_ONLY})
+    pdf.add_object(form)
+    pdf.catalog["AcroForm"] = form.reference
     pdf.catalog["PageMode"] = "/UseOutlines"
 
 
