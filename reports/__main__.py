@@ -120,7 +120,8 @@ def _verify_dossier(path: Path, runs: list[Path], trust: list[Path]) -> int:
     for problem in problems:
         print(f"{path}: {problem}")
     if not problems:
-        print(f"{path}: what its {len(runs)} runs give, byte for byte; SHA-256 {sha256_file(path)}")
+        count = "1 run gives" if len(runs) == 1 else f"{len(runs)} runs give"
+        print(f"{path}: what its {count}, byte for byte; SHA-256 {sha256_file(path)}")
         for one in signatures(path, trust):
             known = (
                 "its certificate is trusted" if one.trusted else "whose certificate it is was not looked at"
