@@ -62,15 +62,24 @@ function groupsOf(series) {
     found.get(one.groupKey).push(one);
   }
   const groups = [...found].map(([key, members]) => ({ key, members, tags: members[0].tags, name: '' }));
-  const varying = GROUP_TAGS.filter((tag) => new Set(groups.map((group) => group.tags[tag])).size > 1);
-  for (const group of groups) group.name = groupName(group.tags, varying);
+  for (const group of groups) {
+    const alike = groups.filter((other) => subjectOfGroup(other.tags)[0] === subjectOfGroup(group.tags)[0]);
+    const varying = GROUP_TAGS.filter((tag) => alike.some((other) => other.tags[tag] !== group.tags[tag]));
+    group.name = groupName(group.tags, varying);
+  }
   return groups.sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }));
 }
 
-/** Return a short name: the subject, and whatever else tells it from the others beside it. */
+/** Return what a group is about, and the tag that says so. */
+function subjectOfGroup(tags) {
+  if (tags.stream) return [`stream ${tags.stream}`, 'stream'];
+  const own = ['method', 'clock', 'requirement'].find((tag) => tags[tag]);
+  return own ? [tags[own], own] : ['', ''];
+}
+
+/** Return a short name: the subject, and whatever else tells it from others of the same subject. */
 function groupName(tags, varying) {
-  const subject = tags.stream ? `stream ${tags.stream}` : tags.method || tags.clock || tags.requirement;
-  const own = tags.stream ? 'stream' : tags.method ? 'method' : tags.clock ? 'clock' : 'requirement';
+  const [subject, own] = subjectOfGroup(tags);
   const rest = ['clock', 'stack', 'target', 'quantity', 'statistic', 'condition'].filter(
     (tag) => tag !== own && varying.includes(tag) && tags[tag],
   );

@@ -134,7 +134,10 @@ function stripKey(strip, event) {
 /** Return the chart with a mark for each run at the height of its verdict. */
 function verdictChart(app) {
   const { data, filter } = app;
-  const codes = data.runs.list('outcome').map((outcome) => Math.max(0, OUTCOMES.indexOf(outcome)));
+  const codes = data.runs.list('outcome').map((outcome) => {
+    const code = OUTCOMES.indexOf(outcome);
+    return code < 0 ? OUTCOMES.indexOf('error') : code; // never a pass by accident
+  });
   return new Chart(app, {
     height: 132,
     range: [-0.4, 4.4],

@@ -74,7 +74,7 @@ class RunDetail {
       ['Commit', of('commit') || 'unknown'],
       ['Duration', formatValue(of('duration_ns'), 'ns')],
       ['Values', counts.join(', ') || NO_VALUE],
-      ['Checks of the bench', of('checks_failed') ? `${of('checks_failed')} did not pass` : 'none failed'],
+      ['Checks of the bench', of('checks_failed') === null ? NO_VALUE : of('checks_failed') ? `${of('checks_failed')} did not pass` : 'none failed'],
       ['Worst margin', `${formatPercent(data.runs.numbers('worst_margin_share')[this.run], 4)} ${of('worst_requirement') || ''}`],
       ['Generator late at most', exactValue(of('lateness_max_ns'), 'ns')],
       ['Largest U of a latency', exactValue(of('u_max_ns'), 'ns')],
@@ -90,15 +90,15 @@ class RunDetail {
     const found = [];
     for (const series of data.series) {
       const row = series.measurement === measurement ? series.row(this.run) : -1;
-      if (row >= 0) found.push({ series, row, code: series.table.list('outcome_code')[row] ?? 0, share: series.marginShare[row] });
+      if (row >= 0) found.push({ series, row, code: series.table.list('outcome_code')[row], share: series.marginShare[row] });
     }
     if (!found.length) return '';
     const rank = (share) => (Number.isFinite(share) ? share : Infinity);
-    found.sort((a, b) => b.code - a.code || rank(a.share) - rank(b.share));
+    found.sort((a, b) => (b.code ?? -1) - (a.code ?? -1) || rank(a.share) - rank(b.share));
     const rows = found.map(({ series, row, code, share }) => ({
       cells: [
         h('button', { class: 'link', click: () => this.app.showSeries(series) }, subjectOf(series)),
-        chip(OUTCOMES[code]),
+        code === null ? 'not judged' : chip(OUTCOMES[code]),
         this._value(series, row),
         formatValue(series.figure('u')[row], series.unit, 3),
         limitText(series, row),

@@ -80,8 +80,14 @@ function tracePoints(context, line, rows, toX, toY) {
       continue;
     }
     const [x, y] = [toX(line.xs[row]), toY(value)];
-    if (gap || (line.splits && line.splits[row])) context.moveTo(x, y);
+    const start = gap || (line.splits && line.splits[row]);
+    if (start) context.moveTo(x, y);
     else context.lineTo(x, y);
+    const end = row + 1 === rows[1] || (line.splits && line.splits[row + 1]) || !Number.isFinite(line.ys[row + 1]);
+    if (start && end) { // alone: a stroke, so that it is seen
+      context.moveTo(x - 4, y);
+      context.lineTo(x + 4, y);
+    }
     gap = false;
   }
 }
@@ -125,7 +131,7 @@ function drawMarkers(context, line, rows, toX, toY, style) {
 }
 
 function drawMarker(context, x, y, code, style) {
-  const outcome = OUTCOMES[code];
+  const outcome = OUTCOMES[code ?? 0]; // what nobody has judged is a plain dot, too
   const size = style.small ? 2.4 : 3.4;
   context.lineWidth = style.small ? 1.3 : 1.7;
   context.strokeStyle = ink(outcome === 'pass' ? style.ink : outcome);

@@ -118,16 +118,15 @@ class View {
     const first = Math.max(0, Math.ceil(this.from));
     const last = Math.min(runs.length - 1, Math.floor(this.to));
     const step = Math.max(1, niceStep((last - first + 1) / most));
+    const hours = this._data.timeMs[runs[last]] - this._data.timeMs[runs[first]] < 4 * DAY_MS;
     const found = [];
-    for (let at = Math.ceil(first / step) * step; at <= last; at += step) found.push([at, this._label(runs[at], found.length)]);
+    let day = '';
+    for (let at = Math.ceil(first / step) * step; at <= last; at += step) {
+      const text = formatMinute(this._data.timeMs[runs[at]]);
+      if (!hours) found.push([at, text.slice(0, 10)]);
+      else found.push([at, text.slice(0, 10) === day ? text.slice(11) : text.slice(5)]);
+      day = text.slice(0, 10);
+    }
     return found;
-  }
-
-  _label(run, number) {
-    const { runs } = this._filter;
-    const hours = this._data.timeMs[runs[runs.length - 1]] - this._data.timeMs[runs[0]] < 3 * DAY_MS;
-    const text = formatMinute(this._data.timeMs[run]);
-    if (!hours) return text.slice(0, 10);
-    return number ? text.slice(11) : text.slice(5);
   }
 }

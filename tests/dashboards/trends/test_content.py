@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import html.parser
 import json
+import shutil
 import sqlite3
 from pathlib import Path
 from typing import Any, cast
@@ -17,7 +18,7 @@ from dashboards.store import Store
 from dashboards.trends import Selection, render
 from dashboards.trends.columns import Scalar, column, spans
 from dashboards.trends.content import DERIVED, OF_THE_RUN, SAID_IN_NS
-from tests.dashboards.trends.history import OVER_RUN, fill_small
+from tests.dashboards.trends.history import OVER_RUN
 
 
 def page(store: Path, **chosen: Any) -> str:
@@ -215,7 +216,9 @@ def test_command_writes_the_page(small: Path, tmp_path: Path, capsys: pytest.Cap
     assert output.read_text(encoding="utf-8") == page(small, profile="ci")
 
 
-def test_store_that_is_not_there_or_damaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_store_that_is_not_there_or_damaged(
+    small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     store, output = tmp_path / "store.sqlite", tmp_path / "page.html"
     arguments = ["trends", "--store", str(store), "--output", str(output)]
     assert main(arguments) == 5
@@ -223,7 +226,7 @@ def test_store_that_is_not_there_or_damaged(tmp_path: Path, capsys: pytest.Captu
     store.write_text("no database " * 100)
     assert main(arguments) == 5
     store.unlink()
-    fill_small(store, tmp_path / "runs", 3)
+    shutil.copyfile(small, store)
     with Store(store) as opened:
         opened.connection.execute("UPDATE point SET fields = substr(fields, 1, 40) WHERE id = 77")
     assert main(arguments) == 5

@@ -162,6 +162,21 @@ def test_a_click_opens_the_run(browser: Browser, page: Path) -> None:
     assert "Run 2026R00" in browser.texts("#run")[0]
 
 
+def test_what_nobody_judged_is_no_pass(browser: Browser, shown: dict[str, Any], tmp_path: Path) -> None:
+    """Statistics of RTC-Testbench have values and no verdict."""
+    bare: dict[str, Any] = json.loads(json.dumps(shown))
+    for series in bare["series"]:
+        del series["columns"]["outcome_code"]
+    path = tmp_path / "bare.html"
+    path.write_text(page_of(bare, script()), encoding="utf-8")
+    browser.open(path, "#run=2026R0003")
+    rows = [row for row in browser.texts("#run tbody tr") if row.startswith("DAQ-")]
+    assert len(rows) == 48
+    assert all("not judged" in row for row in rows)
+    assert not any("pass" in row for row in rows)
+    assert not any("✔" in cell for cell in browser.texts("#latency .cell"))
+
+
 def test_keyboard_alone_reaches_a_run(browser: Browser, page: Path) -> None:
     browser.open(page)
     browser.box(LARGE)
