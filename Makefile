@@ -28,7 +28,7 @@ export PATH := $(CURDIR)/.build/venv/bin:$(PATH)
 export BENCHWRIGHT_CACHE
 PYTHON := .build/venv/bin/python
 
-.PHONY: help qualify test test-influxdb2 lint trends bench doctor setup lock clean distclean
+.PHONY: help qualify test test-influxdb2 test-pdfa lint trends bench doctor setup lock clean distclean
 
 help: ## List the commands
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9%-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -48,6 +48,10 @@ test-influxdb2: ## Test delivery and dashboards against a real InfluxDB 2.7 (bui
 	@hw/host/setup.sh --dev
 	@tests/influxdb2/build/build.sh
 	@$(PYTHON) -m pytest -m influxdb2 tests/influxdb2
+
+test-pdfa: ## Check the dossier's PDF by veraPDF (needs Java and Maven, which fetches it once)
+	@hw/host/setup.sh --dev
+	@BENCHWRIGHT_REQUIRE_VERAPDF=1 $(PYTHON) -m pytest tests/reports/dossier/test_pdf_archive.py
 
 lint: ## Check style, types, suites, compilers' warnings and the project's own rules
 	@hw/host/setup.sh --dev
