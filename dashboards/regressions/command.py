@@ -7,13 +7,11 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from dashboards.regressions.run_advice import advise_run
 from dashboards.run_import import import_path
 from dashboards.store import Store
 from hw.errors import BenchError, ConfigError
 from reports.advice import ADVICE, Advice
 from reports.errors import RecordError, ReportError
-from reports.renewal import holds, renew
 from reports.run_folder import RunFolder
 
 LATEST = Path("results/latest")
@@ -38,13 +36,16 @@ def add_command(commands: Any) -> argparse.ArgumentParser:
 
 
 def _advise(options: argparse.Namespace) -> int:
+    from dashboards.regressions.run_advice import advise_run  # numpy is nothing for the other commands
+
     path: Path = options.run
     try:
         folder = RunFolder.open(path)
     except ReportError as error:
         raise ConfigError(str(error)) from error
     with Store(options.store) as store:
-        import_path(store, folder.path, None)
+        if store.branch_of_run(folder.run_id) is None:
+            import_path(store, folder.path, None)
         advice = advise_run(store, folder.run_id, options.repository)
     try:
         print(put_advice(folder, advice, again=options.again))
@@ -63,6 +64,8 @@ def put_advice(folder: RunFolder, advice: Advice, *, again: bool = False) -> str
     Raises:
         ReportError: Something else of the folder has changed since it was finalised, or it cannot be written.
     """
+    from reports.renewal import holds, renew  # matplotlib takes a second
+
     if not again and holds(folder.path, ADVICE):
         return f"{folder.run_id}: has its advice already; --again asks once more"
     renew(folder.path, {ADVICE: advice.to_bytes()})

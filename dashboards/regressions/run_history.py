@@ -15,6 +15,9 @@ from dashboards.store import Store
 from dashboards.store.connection import guarded
 from reports.advice import BenchChange
 
+RUNS_MAX = 600
+"""So many earlier runs of a series are looked at: what lies before them is in no baseline any more."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
@@ -114,10 +117,11 @@ def _earlier(
     series = Point(measurement, tags, {"n": 0}, 0).series
     with guarded(store.path):
         rows = store.connection.execute(
-            "SELECT run_id, time_ns, fields FROM point WHERE series = ? AND time_ns < ? ORDER BY time_ns",
-            (series, run.time_ns),
+            "SELECT run_id, time_ns, fields FROM point WHERE series = ? AND time_ns < ?"
+            " ORDER BY time_ns DESC LIMIT ?",
+            (series, run.time_ns, RUNS_MAX),
         ).fetchall()
-    return [(run_id, time_ns, json.loads(fields)) for run_id, time_ns, fields in rows]
+    return [(run_id, time_ns, json.loads(fields)) for run_id, time_ns, fields in reversed(rows)]
 
 
 def _history(
