@@ -144,8 +144,8 @@ def _read_series(store: Store, measurement: str, places: dict[str, int], tables:
             continue
         name = names.get(tags_json)
         if name is None:
-            tags = cast("dict[str, str]", json.loads(tags_json))
-            name = names[tags_json] = json.dumps(sorted(tags.items()))
+            tags = dict(sorted(cast("dict[str, str]", json.loads(tags_json)).items()))
+            name = names[tags_json] = json.dumps(tags)
             tables.setdefault(name, _Table(tags))
         tables[name].put(measurement, place, json.loads(fields_json))
 
@@ -180,7 +180,7 @@ def _events(
     query = "SELECT tags, fields, run_id, time_ns FROM point WHERE measurement = ? ORDER BY time_ns, series"
     found: list[dict[str, Any]] = []
     for tags_json, fields_json, run_id, time_ns in store.connection.execute(query, (EVENT,)):
-        tags = cast("dict[str, str]", json.loads(tags_json))
+        tags = dict(sorted(cast("dict[str, str]", json.loads(tags_json)).items()))
         other = selection.target is not None and tags.get("target", selection.target) != selection.target
         place = places.get(run_id)
         if place is None and tags["kind"] == "bench-change":

@@ -3,10 +3,12 @@
 
 const EVENTS_SHOWN = 8;
 
-/** Return an event in words: title, text, commits. */
+/** Return an event in words: title, text, and its commits where the text does not name them. */
 function eventWords(event) {
-  const { title, text } = event.fields;
-  return [h('b', {}, h('span', { 'aria-hidden': 'true' }, `${EVENT_SYMBOLS[event.kind] || '•'} `), title || event.kind), ' ', text || ''];
+  const { title, text = '', commits = '' } = event.fields;
+  const short = commits.split(' ').filter(Boolean).map((commit) => commit.slice(0, 12));
+  const unsaid = short.some((commit) => !text.includes(commit)) ? ` Commits between: ${short.join(' ')}.` : '';
+  return [h('b', {}, h('span', { 'aria-hidden': 'true' }, `${EVENT_SYMBOLS[event.kind] || '•'} `), title || event.kind), ' ', text, unsaid];
 }
 
 function eventSubject(event) {
@@ -37,7 +39,7 @@ class EventTable {
         h('span', { class: 'nb' }, formatMinute(data.timeMs[event.run])),
         h('span', { class: `nb kind ${event.kind}` }, `${EVENT_SYMBOLS[event.kind] || '•'} ${event.kind.replace('-', ' ')}`),
         h('button', { class: 'link subject', click: () => this.app.showEvent(event) }, eventSubject(event)),
-        [h('div', {}, event.kind === 'bench-change' ? '' : event.fields.title || ''), h('div', { class: 'small muted clamp' }, event.fields.text || '')],
+        [h('div', {}, event.kind === 'bench-change' ? '' : event.fields.title || ''), h('div', { class: 'small muted clamp', title: event.fields.text || '' }, event.fields.text || '')],
         h('button', { class: 'link mono', click: () => this.app.openRun(event.run) }, data.runs.list('run_id')[event.run]),
       ],
     }));

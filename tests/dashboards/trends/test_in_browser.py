@@ -17,7 +17,7 @@ from dashboards.trends import Selection
 from dashboards.trends.content import content
 from dashboards.trends.page import page_of, script
 from tests.dashboards.trends.browser import Browser, PageError
-from tests.dashboards.trends.history import EVENT_TEXT, OVER_RUN
+from tests.dashboards.trends.history import EVENT_TEXT, OVER_RUN, SLOWER_FROM
 
 LARGE = "#latency .large canvas"
 INKED = """(selector => { const c = document.querySelector(selector);
@@ -197,6 +197,10 @@ def test_events_are_text_only(browser: Browser, page: Path) -> None:
     assert browser.value("document.querySelectorAll('#overview b').length") == 0
     assert "▲" in events
     assert "key-0 -> key-1" in events
+    browser.open(page, f"#run=2026R{SLOWER_FROM:04d}")
+    told = browser.texts("#run .event.regression")[0]
+    assert EVENT_TEXT in told
+    assert "Commits between: aaaaaaaaaaaa bbbbbbbbbbbb." in told
 
 
 def test_filters_axis_and_colours(browser: Browser, page: Path) -> None:
