@@ -14,6 +14,7 @@ import os
 import signal
 import subprocess
 import time
+import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -135,9 +136,13 @@ def create_producer_link(switch: str, namespace: str, port: str, address: str, s
 def create_link(
     switch: str, namespace: str, port: str, bridge: str, interface: str, address: str, subnet: str
 ) -> None:
-    """Connect a namespace, where the link is called `interface`, to a bridge of the switch."""
+    """Connect a namespace, where the link is called `interface`, to a bridge of the switch.
+
+    The link's own hardware address is always the same for the same port: a machine's facts tell it.
+    """
     prefix = ipaddress.IPv4Network(subnet).prefixlen
-    lines = [f"link add {port} type veth peer name {interface} netns {namespace}"]
+    mac = "52:55:" + ":".join(f"{byte:02x}" for byte in zlib.crc32(port.encode()).to_bytes(4, "big"))
+    lines = [f"link add {port} type veth peer name {interface} address {mac} netns {namespace}"]
     _batch(switch, [*lines, f"link set {port} master {bridge} up"])
     _batch(namespace, [f"address add {address}/{prefix} dev {interface}", f"link set {interface} up"])
 

@@ -25,7 +25,7 @@
 
 enum exit_code { EXIT_DONE = 0, EXIT_BAD_INPUT = 2, EXIT_REFUSED = 3 };
 
-enum { COMMAND_BYTES = 32768, LOOK_EVERY_MS = 20, STOP_TRIES = 100, ENDED_CODE = 1 };
+enum { COMMAND_BYTES = 32768, LOOK_EVERY_MS = 20, STOP_TRIES = 100, SUPERVISOR_ENDS_MS = 100, ENDED_CODE = 1 };
 
 #define STOP_EVENT "Global\\benchwright-stop-%lu" /* as in traffic-gen/port_win32.c */
 #define SUPERVISE "supervise"
@@ -275,7 +275,13 @@ static int end_leftover(const char *folder)
 	name = strrchr(own, '\\');
 	if (!name || _strnicmp(own, other, (size_t)(name + 1 - own)) != 0)
 		return EXIT_DONE;
-	return end_process(pid);
+	if (end_process(pid) != EXIT_DONE)
+		return EXIT_REFUSED;
+	/* Its supervisor still holds the files of the folder: it ends when it has written the exit code. */
+	for (int i = 0; i < STOP_TRIES && !read_number(folder, "rc", &code); i++)
+		Sleep(LOOK_EVERY_MS);
+	Sleep(SUPERVISOR_ENDS_MS);
+	return EXIT_DONE;
 }
 
 static int jobs_end(const char *prefix)
