@@ -35,7 +35,7 @@ class SeriesSection {
     this.more = h('button', { click: () => this._showAll() }, 'Show all');
     const figure = h('figure', { class: 'large' }, this.legend, this.large.node, h('div', { class: 'small muted axis-name' }, 'Margin as a share of the limit'), this.margin.node);
     this.body = h('div', {}, this.controls, figure, this.sorting, this.grid, this.more);
-    this.none = h('p', { class: 'muted' }, 'Nothing of this was measured in the runs that are shown.');
+    this.none = h('p', { class: 'muted' });
     byId(id).append(this.none, this.body);
   }
 
@@ -48,6 +48,8 @@ class SeriesSection {
     this.groups = groupsOf(filter.series.filter(this.choose));
     if (!this.group && this.groups.length) this.chosen = this._first().key;
     this.none.hidden = this.groups.length > 0;
+    const there = this.app.data.series.some(this.choose);
+    this.none.textContent = there ? 'Nothing of this has all that the filters ask for.' : 'Nothing of this was measured.';
     this.body.hidden = !this.groups.length;
     this._drawControls();
     this._drawCells();

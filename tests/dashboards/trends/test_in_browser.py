@@ -215,6 +215,7 @@ def test_filters_axis_and_colours(browser: Browser, page: Path) -> None:
     )
     browser.settle()
     assert len(browser.texts("#latency .cell")) == 0
+    assert "all that the filters ask for" in browser.texts("#latency > p:last-of-type")[0]
     before = browser.value("getComputedStyle(document.body).backgroundColor")
     for _ in range(2):
         browser.value("document.querySelector('#theme').click()")
