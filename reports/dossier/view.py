@@ -185,8 +185,16 @@ class View:
         return [(thing, self.run_names(runs)) for thing, runs in found.items()]
 
     def without(self, name: str) -> str:
-        """Return the runs that have not recorded their instruments or wiring; empty: all have."""
-        return self.run_names(run.manifest.run_id for run in self._dossier.runs if getattr(run, name) is None)
+        """Return the runs that have not recorded their instruments or wiring, in words; empty: all have."""
+        names = [self.run(run.manifest.run_id) for run in self._dossier.runs if getattr(run, name) is None]
+        if len(names) == len(self._numbers) > 1:
+            return "any run"
+        return f"run{'s' if len(names) > 1 else ''} {', '.join(names)}" if names else ""
+
+    def why(self, attempt: Attempt) -> str:
+        """Return why an attempt does not decide, and the record's own reason where that is another."""
+        reason = attempt.record.reason
+        return attempt.why if not reason or reason in attempt.why else f"{attempt.why}; {reason}"
 
     def reasons(self) -> list[str]:
         """Return what keeps the dossier from being accepted; what holds of many requirements in one line."""

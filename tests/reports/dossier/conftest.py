@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A dossier that several test files look at, written once: rendering takes seconds."""
+"""A small dossier that several test files look at, written once: rendering takes seconds."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -12,17 +13,27 @@ from pathlib import Path
 import pytest
 
 from reports.dossier.gather import gather
-from reports.dossier.model import Dossier
+from reports.dossier.model import Dossier, to_dossier_bytes
 from reports.run_folder import RunFolder
 from tests.reports.dossier.sample import finished_run
 from tests.reports.sample_run import Disturbance
 
 ROOT = Path(__file__).resolve().parents[3]
+FAILS = "DAQ-033"
+WRITE = """
+import json, sys
+from pathlib import Path
+from reports.dossier.model import from_dossier_json
+from reports.dossier.page import write_dossier
+dossier = from_dossier_json(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
+Path(sys.argv[3]).write_bytes(write_dossier(dossier, {dossier.runs[0].manifest.run_id: Path(sys.argv[2])}))
+"""
+"""Write the PDF of a dossier's data: argument 1, with the run folder, 2, to a file, 3."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """A run of a simulated bench in which one stream fails, and its dossier.
+    """A run of a simulated bench in which a stream fails, and a dossier of some of its requirements.
 
     Attributes:
         files: The PDF as two processes write it that have nothing in common but the run folder.
@@ -39,6 +50,9 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
     folder = tmp_path_factory.mktemp("dossiers")
     late = Disturbance(path_delay_ns={33: 15_000_000})
     run = finished_run(tmp_path_factory.mktemp("results"), late, simulated=True)
+    dossier = small(gather([run.path]))
+    data = folder / "data.json"
+    data.write_bytes(to_dossier_bytes(dossier))
     settings = (
         {"TZ": "UTC", "PYTHONHASHSEED": "0", "LC_ALL": "C"},
         {"TZ": "Asia/Tokyo", "PYTHONHASHSEED": "4711", "LC_ALL": "C.UTF-8"},
@@ -47,12 +61,22 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
     kept = {key: value for key, value in os.environ.items() if key != "SOURCE_DATE_EPOCH"}
     processes = [
         subprocess.Popen(
-            [sys.executable, "-m", "reports", "dossier", str(run.path), "--output", str(file)],
+            [sys.executable, "-c", WRITE, str(data), str(run.path), str(file)],
             cwd=cwd,
             env={**kept, "PYTHONPATH": str(ROOT), **setting},
-            stdout=subprocess.DEVNULL,
         )
         for file, cwd, setting in zip(files, (ROOT, folder), settings, strict=True)
     ]
     assert [process.wait() for process in processes] == [0, 0]
-    return Written(run, gather([run.path]), files)
+    return Written(run, dossier, files)
+
+
+def small(dossier: Dossier) -> Dossier:
+    """Return a dossier with a few of its requirements, those that fail among them, and a few files."""
+    (target,), (run,) = dossier.targets, dossier.runs
+    rows = [row for row in target.requirements if row.id == FAILS] + list(target.requirements[:4])
+    return dataclasses.replace(
+        dossier,
+        targets=(dataclasses.replace(target, requirements=tuple(rows)),),
+        runs=(dataclasses.replace(run, files=run.files[:8]),),
+    )
