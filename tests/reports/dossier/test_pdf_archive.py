@@ -11,6 +11,7 @@ import subprocess
 import xml.etree.ElementTree as ET
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyhanko.pdf_utils.incremental_writer import IncrementalPdfFileWriter
@@ -37,7 +38,7 @@ def jars() -> Path:
 
 def without_output_intent(pdf: bytes) -> bytes:
     """Return a PDF whose colours mean nothing any more."""
-    writer = IncrementalPdfFileWriter(BytesIO(pdf))
+    writer: Any = IncrementalPdfFileWriter(BytesIO(pdf))
     del writer.root["/OutputIntents"]
     writer.update_root()
     out = BytesIO()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyhanko.pdf_utils import generic
@@ -84,7 +85,7 @@ def test_an_altered_byte_is_found(plain: bytes, signed: bytes):
 
 def updated(pdf: bytes) -> bytes:
     """Return a PDF whose title was changed by an update behind its bytes."""
-    writer = IncrementalPdfFileWriter(BytesIO(pdf))
+    writer: Any = IncrementalPdfFileWriter(BytesIO(pdf))
     writer.root["/Lang"] = generic.pdf_string("fr")
     writer.update_root()
     out = BytesIO()
