@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -93,10 +94,14 @@ def _bytes_differ(again: bytes, data: bytes, path: Path, trust: Sequence[Path]) 
 
 def signatures(path: Path, trust: Sequence[Path] = ()) -> tuple[Any, ...]:
     """Return the signatures of a dossier (`reports.dossier.signature.Signature`), in their order."""
-    if path.suffix == DATA_SUFFIX:
-        return ()
+    return () if path.suffix == DATA_SUFFIX else _checked(path.read_bytes(), tuple(trust))
+
+
+@lru_cache(maxsize=1)
+def _checked(data: bytes, trust: tuple[Path, ...]) -> tuple[Any, ...]:
+    """Check the signatures of a file once: of a long dossier that takes minutes."""
     module: Any = import_module("reports.dossier.signature")  # loads what decrypts: a second
-    found: tuple[Any, ...] = module.check_signatures(path.read_bytes(), trust)
+    found: tuple[Any, ...] = module.check_signatures(data, trust)
     return found
 
 
