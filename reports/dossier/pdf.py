@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -198,8 +198,19 @@ def _set_metadata(metadata: Any, properties: Properties) -> None:
 
 
 def _finish(_document: object, pdf: Any) -> None:
-    """Let readers open the bookmarks beside the pages, and signatures be added without another change."""
+    """Let readers open the bookmarks beside the pages, and signatures be added without another change.
+
+    Objects stand in the file one by one: WeasyPrint would put all of them into one compressed object stream,
+    whose table pyHanko reads anew for each of its thousands of objects, minutes for a whole dossier.
+    """
     pydyf: Any = import_module("pydyf")
+    write: Callable[[Any, bytes, bytes, bool], None] = pdf.write
+
+    def write_one_by_one(output: Any, version: bytes, identifier: bytes, compress: bool) -> None:
+        del compress
+        write(output, version, identifier, False)
+
+    pdf.write = write_one_by_one
     form = pydyf.Dictionary({"Fields": pydyf.Array(), "SigFlags": _APPEND_ONLY})
     pdf.add_object(form)
     pdf.catalog["AcroForm"] = form.reference
