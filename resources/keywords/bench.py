@@ -160,8 +160,8 @@ class BenchLibrary:
 
         What machines have said on their serial consoles is kept in the run folder, `evidence/consoles`.
         """
-        self._keep_consoles()
         try:
+            self._keep_consoles()
             if self._bench is not None:  # with the identities of those that were opened
                 current_run().update(host={"instruments": self._bench.instruments()})
         finally:
