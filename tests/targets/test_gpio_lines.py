@@ -55,7 +55,9 @@ def press_power_button(bench: Bench) -> None:
 
 def test_software_sets_a_line(bench: Bench, tmp_path: Path) -> None:
     argv = [bench.tool(GUEST, "bw-edge"), "output", "--pin", f"{CHIP},line=1", "--periodic"]
-    job = bench.node(GUEST).start([*argv, "--period-ns", "20000000", "--duration-ms", "5000"], tmp_path / "output")
+    job = bench.node(GUEST).start(
+        [*argv, "--period-ns", "20000000", "--duration-ms", "5000"], tmp_path / "output"
+    )
     try:
         job.wait_ready(READY_S)
         lines = bench.node(GUEST).run(["cat", "/sys/kernel/debug/gpio"])
