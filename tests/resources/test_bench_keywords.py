@@ -26,9 +26,12 @@ def test_a_full_disk_does_not_keep_the_bench_open(monkeypatch: pytest.MonkeyPatc
     stack.callback(closed.append, "bench")
     library: Any = BenchLibrary()
     library._stack = stack
-    spec = SimpleNamespace(labgrid_targets={"board": {}})
-    library._bench = SimpleNamespace(spec=spec, console=lambda _name: "Booting Linux", instruments=dict)
-    run = SimpleNamespace(evidence_folder=evidence_folder, update=lambda **_facts: None)
+    library._bench = SimpleNamespace(
+        spec=SimpleNamespace(labgrid_targets={"board": {}}),
+        console="Booting Linux {}".format,
+        instruments=dict,
+    )
+    run = SimpleNamespace(evidence_folder=evidence_folder, update=dict)
     monkeypatch.setattr(keywords, "open_run", lambda: run)
     monkeypatch.setattr(keywords, "current_run", lambda: run)
     with pytest.raises(Error, match=r"BENCH ERROR: .*No space left on device"):
