@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
 from reports.durable import replace_file
 from reports.facts import FactGroup, fact_groups
@@ -26,6 +26,7 @@ from reports.plots import (
     figure_maxima,
 )
 from reports.record import Number, Outcome
+from reports.templating import template_environment
 from reports.units import NO_VALUE, exact_value, format_bytes, format_measured, format_value
 
 PAGE = "qualification.html"
@@ -89,24 +90,18 @@ def render(path: Path, added: Mapping[str, bytes] | None = None) -> str:
 @functools.cache
 def _environment() -> Environment:
     """Return the templates' environment: each is compiled once in a process."""
-    environment = Environment(
-        loader=PackageLoader("reports"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    return template_environment(
+        "reports",
+        {
+            "value": format_value,
+            "measured": format_measured,
+            "exact": exact_value,
+            "size": format_bytes,
+            "percent": format_percent,
+            "part_value": format_part,
+            "utc": format_utc,
+        },
     )
-    filters = cast("dict[str, object]", environment.filters)
-    filters.update(
-        value=format_value,
-        measured=format_measured,
-        exact=exact_value,
-        size=format_bytes,
-        percent=format_percent,
-        part_value=format_part,
-        utc=format_utc,
-    )
-    return environment
 
 
 def _facts(manifest: Manifest) -> list[FactGroup]:

@@ -6,12 +6,12 @@ The same dossier and run folders give the same bytes: nothing is read from the c
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
 from reports.dossier.figures import FigureGroup, draw_figures
 from reports.dossier.model import Dossier, Pair, to_dossier_bytes
@@ -19,6 +19,7 @@ from reports.dossier.pdf import Attachment, Properties, render_pdf
 from reports.dossier.view import View
 from reports.page import PART_MEANINGS, format_part, format_utc
 from reports.record import Limit
+from reports.templating import template_environment
 from reports.units import exact_value, format_bytes, format_measured, format_value
 
 ATTACHMENT = "dossier.json"
@@ -111,28 +112,7 @@ def write_dossier(dossier: Dossier, folders: Mapping[str, Path]) -> bytes:
 
 def dossier_page(dossier: Dossier, figures: Sequence[FigureGroup]) -> str:
     """Return the dossier as one HTML document for print."""
-    environment = Environment(
-        loader=PackageLoader("reports.dossier"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    filters = cast("dict[str, object]", environment.filters)
-    filters.update(
-        value=format_value,
-        measured=format_measured,
-        exact=exact_value,
-        size=format_bytes,
-        part=format_part,
-        utc=format_utc,
-        limit=format_limit,
-        words=in_words,
-        recorded=recorded,
-        breakable=breakable,
-        fact_lines=fact_lines,
-    )
-    template = environment.get_template("dossier.html.j2")
+    template = _environment().get_template("dossier.html.j2")
     every = sections()
     return template.render(
         dossier=dossier,
@@ -143,6 +123,27 @@ def dossier_page(dossier: Dossier, figures: Sequence[FigureGroup]) -> str:
         figures=figures,
         view=View(dossier),
         attachment=ATTACHMENT,
+    )
+
+
+@functools.cache
+def _environment() -> Environment:
+    """Return the templates' environment: each is compiled once in a process."""
+    return template_environment(
+        "reports.dossier",
+        {
+            "value": format_value,
+            "measured": format_measured,
+            "exact": exact_value,
+            "size": format_bytes,
+            "part": format_part,
+            "utc": format_utc,
+            "limit": format_limit,
+            "words": in_words,
+            "recorded": recorded,
+            "breakable": breakable,
+            "fact_lines": fact_lines,
+        },
     )
 
 
