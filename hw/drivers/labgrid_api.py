@@ -129,3 +129,11 @@ def disconnect(target: Any) -> None:
         target.deactivate(target.get_driver("CommandProtocol", activate=False))
     except _exceptions.NoDriverFoundError:
         return
+
+
+def cpu_list(_resource: object, attribute: Any, value: Any) -> None:
+    """Attribute validator of attrs: a list of CPU numbers."""
+    if not isinstance(value, list) or not all(
+        type(cpu) is int and cpu >= 0 for cpu in cast("list[Any]", value)
+    ):
+        raise ValueError(f"{attribute.name}: {value!r}; must be a list of CPU numbers, each 0 or more")

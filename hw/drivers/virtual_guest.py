@@ -15,6 +15,7 @@ from labgrid.resource.common import Resource
 
 from hw.drivers.labgrid_api import (
     check_active,
+    cpu_list,
     register_driver,
     register_resource,
     resource_class,
@@ -32,14 +33,6 @@ BOOT_DEADLINE_S = 60.0
 
 _INT = attr.validators.instance_of(int)
 _STR = attr.validators.instance_of(str)
-
-
-def _cpu_list(_resource: object, attribute: Any, value: Any) -> None:
-    """Attribute validator of attrs: a list of CPU numbers."""
-    if not isinstance(value, list) or not all(
-        type(cpu) is int and cpu >= 0 for cpu in cast("list[Any]", value)
-    ):
-        raise ValueError(f"{attribute.name}: {value!r}; must be a list of CPU numbers, each 0 or more")
 
 
 @register_resource
@@ -64,8 +57,8 @@ class VirtualGuest(Resource):
     control_address: str = attr.ib(default="", validator=_STR)
     vcpu_priority: int = attr.ib(default=0, validator=_INT)
     main_loop_priority: int = attr.ib(default=0, validator=_INT)
-    vcpu_cpus: list[int] = attr.ib(factory=list[int], validator=_cpu_list)
-    main_loop_cpus: list[int] = attr.ib(factory=list[int], validator=_cpu_list)
+    vcpu_cpus: list[int] = attr.ib(factory=list[int], validator=cpu_list)
+    main_loop_cpus: list[int] = attr.ib(factory=list[int], validator=cpu_list)
     clock_offset_ms: int = attr.ib(default=0, validator=_INT)
     clock_rate_ppb: int = attr.ib(default=0, validator=_INT)
     ptp_card: bool = attr.ib(default=False, validator=attr.validators.instance_of(bool))

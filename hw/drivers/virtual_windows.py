@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import attr
 from labgrid.driver.common import Driver
@@ -13,20 +13,12 @@ from labgrid.protocol import PowerProtocol
 from labgrid.resource.common import Resource
 
 from hw.bench import VirtualSpec
-from hw.drivers.labgrid_api import check_active, register_driver, register_resource, target_name
+from hw.drivers.labgrid_api import check_active, cpu_list, register_driver, register_resource, target_name
 from hw.journal import Journal
 from hw.virtual import network, windows
 
 _INT = attr.validators.instance_of(int)
 _STR = attr.validators.instance_of(str)
-
-
-def _cpu_list(_resource: object, attribute: Any, value: Any) -> None:
-    """Attribute validator of attrs: a list of CPU numbers."""
-    if not isinstance(value, list) or not all(
-        type(cpu) is int and cpu >= 0 for cpu in cast("list[Any]", value)
-    ):
-        raise ValueError(f"{attribute.name}: {value!r}; must be a list of CPU numbers, each 0 or more")
 
 
 @register_resource
@@ -44,7 +36,7 @@ class VirtualWindows(Resource):
     test_address: str = attr.ib(default="", validator=_STR)
     control_address: str = attr.ib(default="", validator=_STR)
     priority: int = attr.ib(default=0, validator=_INT)
-    cpus: list[int] = attr.ib(factory=list[int], validator=_cpu_list)
+    cpus: list[int] = attr.ib(factory=list[int], validator=cpu_list)
     namespace: str = attr.ib(default="", validator=_STR)
     folder: str = attr.ib(default="", validator=_STR)
     control_prefix_length: int = attr.ib(default=24, validator=_INT)
