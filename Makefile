@@ -4,6 +4,7 @@
 # Variables of `make qualify`:
 #   PROFILE        ci (minutes), acceptance (hours), soak
 #   BENCH          bench file
+#   TARGETS        targets of the bench, one after the other; all where none is named
 #   SUITE          folder or file of suites
 #   EARLIER        run folders of earlier attempts at the same, which the report lists
 #   ROBOT_OPTIONS  further options, handed to Robot Framework as they are
@@ -17,6 +18,7 @@ MAKEFLAGS += --no-print-directory
 
 PROFILE ?= ci
 BENCH ?= hw/benches/virtual.yaml
+TARGETS ?=
 SUITE ?= robot/
 EARLIER ?=
 ROBOT_OPTIONS ?=
@@ -35,9 +37,9 @@ help: ## List the commands
 	@sed -n '/^# Variables/,/^$$/s/^# \{0,1\}/  /p' $(firstword $(MAKEFILE_LIST))
 
 # A caller that must tell exit codes apart names a file: make itself answers 2 for all of them.
-qualify: ## Qualify a target on a bench and write its report (PROFILE, BENCH, SUITE, ROBOT_OPTIONS)
+qualify: ## Qualify a target on a bench and write its report (PROFILE, BENCH, TARGETS, SUITE, ROBOT_OPTIONS)
 	@hw/host/setup.sh
-	@$(PYTHON) -m resources.qualify --profile "$(PROFILE)" --bench "$(BENCH)" --suite "$(SUITE)" --earlier $(EARLIER) -- $(ROBOT_OPTIONS) || code=$$?; \
+	@$(PYTHON) -m resources.qualify --profile "$(PROFILE)" --bench "$(BENCH)" --suite "$(SUITE)" --targets $(TARGETS) --earlier $(EARLIER) -- $(ROBOT_OPTIONS) || code=$$?; \
 	[[ -z "$${QUALIFY_EXIT_FILE:-}" ]] || echo "$${code:-0}" >"$$QUALIFY_EXIT_FILE"; exit "$${code:-0}"
 
 test: ## Run the unit and simulated tests: native, with sanitizers, for ARM, under Wine, Python

@@ -123,6 +123,7 @@ class CaptureSpec:
 
     node: str
     interface: str
+    """Empty on a virtual bench: the switch's port of whichever target it is."""
 
 
 @dataclass(frozen=True)
@@ -301,7 +302,7 @@ def _impairment(table: Fields | None) -> ImpairmentSpec | None:
 def _capture(table: Fields | None) -> CaptureSpec | None:
     if table is None:
         return None
-    spec = CaptureSpec(table.text("node"), table.text("interface"))
+    spec = CaptureSpec(table.text("node"), table.text("interface", ""))
     table.finish()
     return spec
 
@@ -405,6 +406,11 @@ def _check_references(spec: BenchSpec, labgrid_names: set[str]) -> None:
     be_here("reference_clock", reference, "the start of a replay is agreed on by the clock of this machine")
     if spec.capture is not None:
         be_here("capture.node", spec.capture.node, "captured packets are written to the run folder")
+        if not spec.capture.interface and spec.virtual is None:
+            raise ConfigError(
+                f"{spec.path}: benchwright.capture.interface: must name the mirror port; only a virtual bench"
+                " finds it by itself"
+            )
 
 
 def _check_virtual(spec: BenchSpec, virtual: VirtualSpec) -> None:

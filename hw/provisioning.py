@@ -9,15 +9,15 @@ of the untouched machine.
 from __future__ import annotations
 
 import json
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hw.bench import TargetSpec
-from hw.errors import BenchError, ConfigError
+from hw.errors import BenchError
 from hw.fields import Fields
 from hw.protocols import Node
+from hw.toml_file import read_toml
 from hw.tools import local_tool
 
 TARGETS = Path(__file__).resolve().parent.parent / "targets"
@@ -47,10 +47,7 @@ def load_way(kind_folder: Path) -> Way:
     path = kind_folder / WAY_FILE
     if not path.exists():
         return Way()
-    try:
-        fields = Fields(tomllib.loads(path.read_text()), str(path), "")
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: {error}") from error
+    fields = Fields(read_toml(path), str(path), "")
     way = Way(
         fields.text("folder"),
         tuple(fields.text("command").split()),
@@ -94,14 +91,7 @@ class Provisioner:
         self._verb("restore")
         before = self._facts()
         (folder / "facts-before.json").write_text(json.dumps(before, indent=1) + "\n")
-        items = self._items("apply", folder / "apply.ndjson")
-        wrong = [item for item in items if item["status"] == "wrong"]
-        if wrong:
-            named = "; ".join(
-                f"{item['item']}: wanted {item['wanted']}, found {item['found']} {item['note']}".strip()
-                for item in wrong
-            )
-            raise BenchError(f"target {self._target.kind} cannot be provisioned: {named}")
+        items = self.apply(folder / "apply.ndjson")
         facts = self._facts()
         (folder / "facts-after.json").write_text(json.dumps(facts, indent=1) + "\n")
         absent = [
@@ -110,6 +100,25 @@ class Provisioner:
             if item["status"] == "not applicable"
         ]
         return Provisioned(facts, sum(bool(item["changed"]) for item in items), absent)
+
+    def apply(self, evidence: Path) -> list[dict[str, Any]]:
+        """Apply the settings; return every item.
+
+        Args:
+            evidence: File for the answer.
+
+        Raises:
+            BenchError: The target cannot be reached, or a setting could not be made; the text names it.
+        """
+        items = self._items("apply", evidence)
+        wrong = [item for item in items if item["status"] == "wrong"]
+        if wrong:
+            named = "; ".join(
+                f"{item['item']}: wanted {item['wanted']}, found {item['found']} {item['note']}".strip()
+                for item in wrong
+            )
+            raise BenchError(f"{self._node.name}: target {self._target.kind} cannot be provisioned: {named}")
+        return items
 
     def check(self) -> list[dict[str, Any]]:
         """Return the settings that are not as wanted; changes nothing."""
@@ -121,13 +130,18 @@ class Provisioner:
         """Return what the target is, as read from it now."""
         return self._facts()
 
-    def restore(self) -> None:
-        """Give back every setting that was changed; harmless when none was.
+    def facts_text(self) -> str:
+        """Return the same as the target writes it: equal texts, equal machine."""
+        return self._verb("facts")
+
+    def restore(self) -> int:
+        """Give back every setting that was changed, and return how many; harmless when none was.
 
         Raises:
             BenchError: One could not be given back; the text names it.
         """
-        self._verb("restore")
+        answers = [json.loads(line) for line in self._verb("restore").splitlines() if line.strip()]
+        return sum(bool(answer["changed"]) for answer in answers if answer["type"] == "item")
 
     def _facts(self) -> dict[str, Any]:
         facts: dict[str, Any] = json.loads(self._verb("facts"))
@@ -150,7 +164,8 @@ class Provisioner:
         if done.exit_code not in ok_codes:
             detail = (done.stderr.strip() or done.stdout.strip())[-500:]
             raise BenchError(
-                f"target {self._target.kind}: provisioning `{verb}`: exit code {done.exit_code}: {detail}"
+                f"{self._node.name}: target {self._target.kind}: provisioning `{verb}`: exit code"
+                f" {done.exit_code}: {detail}"
             )
         return done.stdout
 

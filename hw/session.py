@@ -9,20 +9,21 @@ Use:
 
 from __future__ import annotations
 
+import copy
 import ipaddress
 import shutil
+import time
 import warnings
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 # Importing the drivers registers them with labgrid.
-from hw.bench import BenchSpec, NodeKind, load_bench
+from hw.bench import BenchSpec, NodeKind, TargetSpec, load_bench
 from hw.drivers import board, virtual_guest
 from hw.drivers.attachable import Attachable, attachable_attributes
 from hw.drivers.edges import EdgePin, ToolEdgeCapture, ToolTimedOutput
@@ -41,6 +42,7 @@ from hw.drivers.owned import OwnedNode
 from hw.drivers.ssh import SshNode
 from hw.edges import EdgeRole, pin_clock
 from hw.errors import BenchError, CapabilityError, ConfigError
+from hw.faults import Fault, Faulty, with_fault
 from hw.instrument_facts import instrument_facts
 from hw.instruments import Oscilloscopes, find_pin
 from hw.journal import Journal
@@ -51,11 +53,13 @@ from hw.virtual import host, network
 
 RUN_FOLDER = Path("/run/benchwright")
 BOOT_DEADLINE_S = 60.0
+RESTART_DEADLINE_S = 60.0
 CONSOLE_LOG = "console.log"
 
 register_all()
 
 UNDO_ACTIONS = {
+    "folder": host.remove_folder,
     "namespace": network.delete_namespace,
     "sysctl": host.restore_sysctl,
     "scheduler": host.restore_scheduler,
@@ -72,6 +76,7 @@ class Bench:
         self.journal = journal
         self._nodes: dict[str, Node] = {}
         self._deployed: set[tuple[str, str]] = set()
+        self._cut_off: set[str] = set()
         self._environment: Any = None
         self._oscilloscopes = Oscilloscopes(spec, self.folder)
         self.host: Node = OwnedNode("host", spec.reference_clock, 0)
@@ -79,8 +84,10 @@ class Bench:
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True, mode=0o700)
         for node in spec.nodes.values():
-            if node.kind is not NodeKind.LABGRID:
-                namespace = self.namespace(node.name) if node.kind is NodeKind.NAMESPACE else ""
+            if node.kind is NodeKind.LOCAL:
+                self._nodes[node.name] = OwnedNode(node.name, node.clock, node.priority)
+            elif node.kind is NodeKind.NAMESPACE:
+                namespace = self.namespace(node.name)
                 self._nodes[node.name] = LocalNode(node.name, node.clock, node.priority, namespace)
         if spec.virtual is not None:
             self._build_network()
@@ -103,25 +110,116 @@ class Bench:
     def power_on(self, names: Iterable[str]) -> None:
         """Power up nodes, all at once; return when each answers over SSH.
 
+        A node that has lost its power meanwhile is powered up again.
+
         Raises:
             BenchError: One does not answer within 60 s; the text quotes its console.
         """
-        off = [name for name in dict.fromkeys(names) if name not in self._nodes]
+        wanted = tuple(dict.fromkeys(names))
+        for name in wanted:
+            if name in self._nodes and not self._nodes[name].powered:
+                self._forget(name)
+        off = [name for name in wanted if name not in self._nodes]
         if not off:
             return
         with ThreadPoolExecutor(len(off)) as pool:
             for name, node in zip(off, pool.map(self._power_on, off), strict=True):
                 self._nodes[name] = node
 
+    def described_by(self, spec: BenchSpec) -> Bench:
+        """Return this bench as another description has it: the same nodes, on or off for both.
+
+        Args:
+            spec: Of the same machines; who plays which part may differ.
+        """
+        view = copy.copy(self)
+        view.spec = spec
+        return view
+
+    def give_way(self, name: str, other: str) -> None:
+        """Let a virtual machine that is off run on any CPU of this machine, but not before another one.
+
+        For as long as the bench is open; real machines have processors of their own.
+        """
+        if not {name, other} <= set(self.spec.labgrid_targets):
+            return
+        guest, preferred = (
+            virtual_guest.guest_of(self._environment.get_target(each)) for each in (name, other)
+        )
+        if guest is not None and preferred is not None:
+            guest.vcpu_cpus = []
+            guest.vcpu_priority = max(0, preferred.vcpu_priority - 1)
+
     def power_off(self, name: str) -> None:
         """Cut the power of a node; harmless when it is off or has no switchable power."""
-        self._nodes.pop(name, None)
-        self._deployed = {(node, tool) for node, tool in self._deployed if node != name}
-        target = self._environment.get_target(name)
-        disconnect(target)
-        power = power_driver(target)
+        self._forget(name)
+        power = power_driver(self._environment.get_target(name))
         if power is not None:
             power.off()
+
+    def cut_power(self, name: str) -> None:
+        """Take the power away from a node in the middle of its work; `power_on` gives it back.
+
+        Whoever works with the node is told that it has lost its power.
+
+        Raises:
+            CapabilityError: It has no power that can be switched.
+        """
+        power = self._switchable_power(name)
+        self._cut_off.add(name)
+        power.off()
+
+    def restart(self, name: str) -> None:
+        """Have a node restart by itself in the middle of its work; return when it is not reached any more.
+
+        `power_on` reaches it again. A virtual guest loses its power when it restarts.
+
+        Raises:
+            CapabilityError: It cannot restart, or there is no power to be switched if it does not come back.
+            BenchError: It is still there after a minute.
+        """
+        power = self._switchable_power(name)
+        if reason := getattr(power, "no_restart", ""):
+            raise CapabilityError(f"{name} cannot be restarted: {reason}")
+        node = self.node(name)
+        if not isinstance(node, SshNode):
+            raise CapabilityError(f"{name} cannot be restarted: it is part of this machine")
+        node.restart()
+        deadline = time.monotonic() + RESTART_DEADLINE_S
+        while node.is_reached():
+            if time.monotonic() > deadline:
+                raise BenchError(f"{name}: has not restarted {RESTART_DEADLINE_S:g} s after it was asked to")
+            time.sleep(0.2)
+        self._cut_off.add(name)
+
+    def begin_fault(self, name: str) -> None:
+        """Let the fault that a node was opened with begin, where it was not there from the start.
+
+        Raises:
+            CapabilityError: The node can have no faults.
+            BenchError: It cannot be made.
+        """
+        for resource in self._environment.get_target(name).resources:
+            if isinstance(resource, Faulty):
+                resource.begin_fault(self.node(name))
+                return
+        raise CapabilityError(f"{name}: only a virtual machine can be given a fault")
+
+    def _forget(self, name: str) -> None:
+        """Close the connection to a node and what is known of it."""
+        self._nodes.pop(name, None)
+        self._deployed -= {(node, tool) for node, tool in self._deployed if node == name}
+        disconnect(self._environment.get_target(name))
+
+    def _switchable_power(self, name: str) -> Any:
+        """Return the power driver of a node; raises CapabilityError where it has none."""
+        labgrid = name in self.spec.labgrid_targets
+        power = power_driver(self._environment.get_target(name)) if labgrid else None
+        if power is None:
+            raise CapabilityError(
+                f"{name}: its power cannot be switched: there is no power driver in {self.spec.path}"
+            )
+        return power
 
     def tool(self, node_name: str, tool: str = "bw-traffic") -> str:
         """Return the path of a native tool on a node, copying it there first where need be."""
@@ -219,10 +317,18 @@ class Bench:
         """Return the name of the network namespace of a node of a virtual bench; benches never share one."""
         return f"bw-{self.spec.name}-{node_name}"
 
-    def port_of(self, producer: int) -> str:
-        """Return the switch's interface towards a producer of a virtual bench."""
-        node = self.spec.producers[producer].node
-        return node if self.spec.nodes[node].kind is NodeKind.NAMESPACE else f"t-{node}"
+    def port_of(self, node_name: str) -> str:
+        """Return the switch's interface towards a node of a virtual bench."""
+        return node_name if self.spec.nodes[node_name].kind is NodeKind.NAMESPACE else f"t-{node_name}"
+
+    def capture_ends(self, node_name: str, target: TargetSpec) -> tuple[str, ...]:
+        """Return where packets from a node to a target are seen before and behind the impairment node.
+
+        Two interfaces of the capture node; none on a bench that has no capture node or does not see both.
+        """
+        if self.spec.virtual is None or self.spec.capture is None:
+            return ()
+        return (self.port_of(node_name), self.spec.capture.interface or self.port_of(target.node))
 
     def timecard_page(self, node_name: str) -> Path | None:
         """Return the file of the page that this machine shares with a guest; None for a real machine."""
@@ -319,16 +425,22 @@ class Bench:
             if isinstance(resource, Attachable) and self.spec.virtual is not None:
                 resource.attach(self.journal, self.spec.virtual, self.namespace(name))
         power = power_driver(target)
+        self._cut_off.discard(name)
         if power is not None:
             switch_on(name, power)
         try:
             driver = target.get_driver("CommandProtocol")
+        except BenchError as error:
+            raise BenchError(f"node {name}: {error}") from error
         except Exception as error:
             console = self.console(name)[-400:].strip()
             raise BenchError(
                 f"node {name} does not answer over SSH: {last_words(error)}; console: {console or 'silent'}"
             ) from error
-        is_powered = partial(_has_power, power)
+
+        def is_powered() -> bool:
+            return name not in self._cut_off and _has_power(power)
+
         node: SshNode = driver.make_node(name, spec.clock, spec.priority, is_powered)
         if guest is None:
             node.end_leftovers()
@@ -373,17 +485,21 @@ def _has_power(power: Any) -> bool:
 
 
 @contextmanager
-def open_bench(path: Path) -> Generator[Bench, None, None]:
+def open_bench(path: Path, faults: Mapping[str, Fault] | None = None) -> Generator[Bench, None, None]:
     """Reserve a bench, undo what a killed run has left, build and open it; close it at the end.
 
     Args:
         path: The bench file.
+        faults: What is wrong with machines of it, by node.
 
     Raises:
         ConfigError: The file is wrong.
+        CapabilityError: A machine cannot have its fault.
         BenchError: Somebody else holds the bench, or it cannot be built.
     """
     spec = load_bench(path)
+    for name, fault in (faults or {}).items():
+        spec = with_fault(spec, name, fault)
     with reserve(spec.name):
         journal = Journal(spec.name, UNDO_ACTIONS)
         journal.undo()

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import configparser
 import subprocess
 from importlib import metadata
 from pathlib import Path
 
-from hw.errors import CapabilityError
+from hw.errors import CapabilityError, ConfigError
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / ".build"
@@ -18,7 +19,29 @@ TOOL_FOLDERS = (
     *sorted(f"targets/{path.parent.name}/src" for path in ROOT.glob("targets/*/src")),
 )
 """Folders, in the source tree as in each build's, whose programs are put on nodes."""
-BUILDS = {"x86_64": "static", "armv7l": "armhf", "x86_64-windows": "win"}
+MACHINE_PROPERTY = "benchwright_machine"
+
+
+def cross_builds(root: Path) -> dict[str, str]:
+    """Return machine → build, by the cross files of all kinds: `targets/*/cross/BUILD.ini`.
+
+    Raises:
+        ConfigError: A cross file does not say its machine, or another one is for it, or of the same name.
+    """
+    builds: dict[str, str] = {}
+    for file in sorted(root.glob("targets/*/cross/*.ini")):
+        machine_file = configparser.ConfigParser(interpolation=None)
+        machine_file.read(file)
+        machine = machine_file.get("properties", MACHINE_PROPERTY, fallback="").strip("'")
+        if not machine:
+            raise ConfigError(f"{file}: [properties] {MACHINE_PROPERTY}: missing: what `uname -m` says there")
+        if machine in builds or file.stem in builds.values():
+            raise ConfigError(f"{file}: there is another build {file.stem} or for {machine}")
+        builds[machine] = file.stem
+    return builds
+
+
+BUILDS = {"x86_64": "static", **cross_builds(ROOT)}
 """Machine, as `uname -m` says on a node, → build whose programs run there, whatever its shared libraries."""
 NATIVE_TOOLS = ("bw-traffic", "bw-clock", "bw-edge")
 PYTHON_TOOLS = ("labgrid", "scapy")

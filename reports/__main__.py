@@ -19,8 +19,9 @@ from reports.dossier.verify import differences, is_dossier, signatures
 from reports.durable import replace_file
 from reports.errors import ReportError
 from reports.integrity import SUMS, changed_files, read_sums, sha256_file
-from reports.page import PAGE, render
-from reports.page_model import gather
+from reports.overview import Overview, overview_of
+from reports.page import PAGE, render_pages
+from reports.page_model import gather, gather_run
 from reports.record import measurement_schema
 from reports.renewal import renew
 from reports.standstill import objections
@@ -33,9 +34,13 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m reports", description="Reports made from run folders.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    one = commands.add_parser("render", help="write qualification.html from the run folder alone")
+    one = commands.add_parser("render", help="write the report from the run folder alone")
     one.add_argument("run", type=Path)
-    one.add_argument("--output", type=Path, help="write the page here instead of into the run folder")
+    one.add_argument(
+        "--output",
+        type=Path,
+        help="write the page here instead of into the run folder, those of several targets beside it",
+    )
     one.set_defaults(action=_render)
     check = commands.add_parser(
         "verify", help="find any changed byte of finalised run folders, of dossiers too"
@@ -77,10 +82,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _render(options: argparse.Namespace) -> int:
-    """Render the page; of a finalised run only the page's own line of the sums is renewed."""
+    """Render the pages; of a finalised run only their own lines of the sums are renewed."""
     run: Path = options.run
     if options.output is not None:
-        replace_file(options.output, render(run).encode())
+        for name, text in render_pages(run, page=options.output.name).items():
+            replace_file(options.output.with_name(name), text.encode())
         print(options.output)
         return 0
     renew(run)
@@ -131,7 +137,8 @@ def _verify_dossier(path: Path, runs: list[Path], trust: list[Path]) -> int:
 
 
 def _show(options: argparse.Namespace) -> int:
-    report = gather(options.run)
+    found = gather_run(options.run)
+    report = found.whole
     manifest = report.manifest
     simulated = "  SIMULATED" if report.simulated else ""
     print(f"{report.outcome.upper()}{simulated}  {manifest.run_id}  {manifest.bench}  {manifest.profile}")
@@ -140,12 +147,28 @@ def _show(options: argparse.Namespace) -> int:
         r = report.worst
         what = f"{r.requirement} {r.subject.stream or r.quantity}"
         print(f"  worst margin {format_value(r.margin, r.unit)}: {what}")
+    if found.targets:
+        _show_targets(overview_of(options.run, found, {each.target: "" for each in found.targets}))
     for record in report.records:
         if record.outcome != "pass":
-            print(f"  {record.outcome:<12} {record.requirement}  {record.reason}")
+            of = f"{record.subject.target}  " if found.targets else ""
+            print(f"  {record.outcome:<12} {of}{record.requirement}  {record.reason}")
     for problem in report.problems:
         print(f"  problem      {problem}")
     return 0
+
+
+def _show_targets(overview: Overview) -> None:
+    """Print a line for each target: verdict, counts, worst margin."""
+    for row in overview.targets:
+        report = row.report
+        words = [f"{count} {outcome}" for outcome, count in report.counts.items() if count]
+        words += [f"{row.untested} untested"] if row.untested else []
+        if report.worst is not None and report.worst_share is not None:
+            share = f"{100 * report.worst_share:.3g} % {report.worst.requirement}"
+            words.append(f"worst margin {share}")
+        said = ", ".join(words) or "nothing was measured"
+        print(f"  {report.outcome:<12} target {report.target}: {said}")
 
 
 def _standstill(options: argparse.Namespace) -> int:

@@ -36,7 +36,8 @@ class ServoSeries:
     """What a program said of one clock against one source. All arrays have the same length, at least 1.
 
     Attributes:
-        program: ptp4l, phc2sys, chrony-measurements, chrony-statistics, chrony-tracking or bw-ntp-user.
+        program: ptp4l, phc2sys, chrony-measurements, chrony-statistics, chrony-tracking, bw-ntp-user or
+            w32tm.
         source: What the clock is compared with, as the program names it.
         clock: Clock of `time_ns`: tai, or monotonic (CLOCK_MONOTONIC of the target: linuxptp stamps with it).
         time_ns: When, ns of `clock`.
@@ -418,3 +419,34 @@ def _real_or_nan(answer: dict[str, Any], key: str) -> float:
     if not math.isfinite(value):
         raise _DamagedLineError
     return float(value)
+
+
+_STRIPCHART = re.compile(
+    r"(?P<hours>\d{1,2}):(?P<minutes>\d{2}):(?P<seconds>\d{2}), "
+    r"(?:(?P<sign>[+-])(?P<s>\d{1,9})[.,](?P<fraction>\d{1,9})s|error: (?P<error>\S+))"
+)
+_S_A_DAY = 86_400
+
+
+def read_stripchart(text: str) -> ClockLog:
+    """Read the output of `w32tm /stripchart /dataonly` on Windows: its clock against an NTP server's.
+
+    w32tm prints server - target, as NTP has it; here the sign is turned. It names the time of day alone:
+    times are those since the first observation, of the target's own clock.
+    """
+    first_s: list[int] = []
+
+    def read_line(line: str) -> _Found:
+        found = _STRIPCHART.fullmatch(line)
+        if found is None:
+            return None
+        if found["error"]:
+            raise _DamagedLineError
+        seconds = 3600 * int(found["hours"]) + 60 * int(found["minutes"]) + int(found["seconds"])
+        first_s[:] = first_s or [seconds]
+        size_ns = int(found["s"]) * NS_PER_S + int(found["fraction"].ljust(9, "0"))
+        offset_ns = -size_ns if found["sign"] == "+" else size_ns
+        elapsed_s = (seconds - first_s[0]) % _S_A_DAY
+        return _Sample(elapsed_s * NS_PER_S, "server", offset_ns, math.nan, math.nan, "measured")
+
+    return _read(text, "w32tm", "monotonic", read_line)

@@ -33,11 +33,13 @@ from reports.mask import load_mask
 from reports.mask_verdict import MASK_QUANTITIES
 from reports.phc_read_table import PhcReadRow, phc_read_rows
 from reports.record import Measurement
+from reports.run_folder import EVIDENCE
 from reports.spread import SpreadRatio, spread_ratio
 from reports.stability import Curve, mtie, tdev
 from reports.sync_offset import QUANTITY, sync_uncertainty, witness_difference_ns
 from reports.sync_table import SyncComparison, SyncRow, paper_rows, side_by_side
 from reports.tai_utc import TaiUtc, load_tai_utc
+from reports.two_way_reference import TWO_WAY
 
 FOLDER = "clock_sync"
 CURVES_MAX = 4
@@ -54,6 +56,7 @@ KINDS = {
     "holdover": "holdover",
     "load": "under load",
     "asymmetry": "asymmetric path",
+    "known error": "known to be wrong",
     **DISTURBANCE_KINDS,
 }
 
@@ -116,28 +119,34 @@ class ClockSection:
     tai_utc: TaiUtc | None
     """What the kernels of the nodes said of TAI - UTC before anything was measured."""
 
+    @property
+    def by_two_way(self) -> bool:
+        """Tell whether the target has no timecard: two-way time transfer alone is the reference."""
+        return bool(self.rows) and all(row.trial.facts.timecard.clock == TWO_WAY for row in self.rows)
 
-def gather_clocks(folder: Path, records: Sequence[Measurement]) -> ClockSection | None:
+
+def gather_clocks(
+    folder: Path, records: Sequence[Measurement], evidence: Path | None = None
+) -> ClockSection | None:
     """Read all clock trials of a run folder; None where it has none.
 
     Args:
         folder: The run folder.
         records: The measurements that count.
+        evidence: Its folder of the trials, see `evidence_of`; None: `evidence/clock_sync`.
     """
+    evidence = evidence or folder / EVIDENCE / FOLDER
     rows: list[ClockRow] = []
     problems: list[str] = []
     judged = {
-        evidence.path: record
-        for record in records
-        if record.quantity == QUANTITY
-        for evidence in record.evidence
+        file.path: record for record in records if record.quantity == QUANTITY for file in record.evidence
     }
     masked: dict[str, list[Measurement]] = {}
     for record in records:
         if record.quantity in MASK_QUANTITIES:
-            for evidence in record.evidence:
-                masked.setdefault(evidence.path, []).append(record)
-    for path in sorted((folder / "evidence" / FOLDER).glob(f"**/{TRIAL}")):
+            for file in record.evidence:
+                masked.setdefault(file.path, []).append(record)
+    for path in sorted(evidence.glob(f"**/{TRIAL}")):
         place = path.parent.relative_to(folder).as_posix()
         try:
             trial = load_trial(path.parent)
@@ -157,10 +166,10 @@ def gather_clocks(folder: Path, records: Sequence[Measurement]) -> ClockSection 
         )
     tai_utc = None
     try:
-        tai_utc = load_tai_utc(folder / "evidence" / FOLDER)
+        tai_utc = load_tai_utc(evidence)
     except RecordError as error:
         problems.append(str(error))
-    disturbances, damaged = gather_disturbances(folder / "evidence" / FOLDER)
+    disturbances, damaged = gather_disturbances(folder, evidence)
     problems += [text for text in damaged if text not in problems]
     if not rows and not problems and not disturbances:
         return None

@@ -4,6 +4,8 @@
 The folder of a trial holds `trial.json` (this file's dataclasses), the answers of `bw-clock compare`
 (`filtered.ndjson`: brackets no wider than a threshold; `sequential.ndjson`: the paper's program, where it was
 run), `witness.ndjson` of the stall witness where the bench has one, and the servo's own logs.
+A target without timecard has the answers of two-way time transfer instead of `filtered.ndjson`
+(reports/two_way_reference.py).
 
 Offsets are target - time server, in ns: positive, the target is ahead.
 """
@@ -18,6 +20,7 @@ from reports.clock_answers import ClockCompare, read_clock_compare
 from reports.codec import omit_none
 from reports.document import read_document, write_document
 from reports.record import Number
+from reports.two_way_reference import SERVER_FILE, TARGET_FILE, TWO_WAY, read_two_way
 
 SCHEMA = "benchwright.clock_trial/1"
 TRIAL = "trial.json"
@@ -26,6 +29,8 @@ SEQUENTIAL = "sequential.ndjson"
 WITNESS = "witness.ndjson"
 MASK = "mask.csv"
 """Copy of the mask that the trial was judged by, where its stack has one."""
+EVIDENCE_FILES = (TRIAL, FILTERED, SEQUENTIAL, TARGET_FILE, SERVER_FILE, WITNESS)
+"""What a trial's offset is judged from, of those that it has."""
 PHC_READS = ("basic", "extended", "precise")
 
 
@@ -64,7 +69,10 @@ class Servo:
 
 @dataclass(frozen=True)
 class Timecard:
-    """The reference: a clock in the target that follows the time server by another way."""
+    """The reference: a clock in the target that follows the time server by another way.
+
+    `clock` is `two-way` for a target that has none: two-way time transfer is its reference.
+    """
 
     clock: str
     bound_ns: int
@@ -133,7 +141,8 @@ def load_trial(folder: Path) -> ClockTrial:
     """
     facts = read_document(TrialFacts, folder / TRIAL, SCHEMA)
     sequential, witness = folder / SEQUENTIAL, folder / WITNESS
-    filtered = read_clock_compare(folder / FILTERED)
+    by_two_way = facts.timecard.clock == TWO_WAY
+    filtered = read_two_way(folder) if by_two_way else read_clock_compare(folder / FILTERED)
     return ClockTrial(
         folder=folder,
         facts=facts,

@@ -30,23 +30,24 @@ class DisturbanceRow:
     farthest_ns: int | None
 
 
-def gather_disturbances(folder: Path) -> tuple[list[DisturbanceRow], list[str]]:
+def gather_disturbances(folder: Path, evidence: Path) -> tuple[list[DisturbanceRow], list[str]]:
     """Read all disturbances of a run.
 
     Args:
-        folder: The run folder's evidence of clocks.
+        folder: The run folder.
+        evidence: Its folder of the clocks' trials.
 
     Returns:
         The rows, and what is damaged.
     """
     rows: list[DisturbanceRow] = []
     problems: list[str] = []
-    for path in sorted(folder.glob(f"**/{DISTURBANCE}")):
+    for path in sorted(evidence.glob(f"**/{DISTURBANCE}")):
         try:
             disturbance = load_disturbance(path.parent)
             trial = load_trial(path.parent) if (path.parent / TRIAL).exists() else None
         except (RecordError, OSError) as error:
-            problems.append(f"{path.parent.relative_to(folder.parent.parent).as_posix()}: {error}")
+            problems.append(f"{path.parent.relative_to(folder).as_posix()}: {error}")
             continue
         if disturbance is not None:
             rows += rows_of(disturbance, trial)

@@ -8,6 +8,10 @@ from typing import Any, cast
 
 MANY_FACTS = 6
 """A table of more facts than this gets a heading of its own."""
+_VOLATILE = frozenset({"memory_bytes", "interrupts"})
+"""Facts that differ after every start of the same machine: memory is what the kernel has left of it."""
+_VOLATILE_SETTINGS = "irq_"
+"""Settings by the number of an interrupt, which the kernel gives out anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +21,18 @@ class FactGroup:
     title: str
     rows: tuple[tuple[str, str], ...]
     folded: bool = False
+
+
+def lasting_facts(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return the facts of a machine that a restart does not change by itself."""
+    kept = {key: value for key, value in facts.items() if key not in _VOLATILE}
+    settings = kept.get("settings")
+    if isinstance(settings, dict):
+        named = cast("dict[str, Any]", settings)
+        kept["settings"] = {
+            key: value for key, value in named.items() if not key.startswith(_VOLATILE_SETTINGS)
+        }
+    return kept
 
 
 def fact_groups(title: str, facts: dict[str, Any]) -> list[FactGroup]:

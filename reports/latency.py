@@ -5,6 +5,8 @@ A stream passes on received - scheduled, so that a generator that is late hides 
 received - sent, the part that is the target's and the network's, is over limit + U. Between the two it is
 inconclusive: `generator late`. Causes on the bench's side (a stepped clock, an invalid result, a bench that
 stood still) make it inconclusive, never a pass.
+
+Where the target under test is the one that sends, its lateness is its own: it fails on received - scheduled.
 """
 
 from __future__ import annotations
@@ -26,12 +28,17 @@ MAX_STALLED_FRACTION = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What is asked of a stream: an upper limit in ns, samples, and messages that may be lost."""
+    """What is asked of a stream: an upper limit in ns, samples, and messages that may be lost.
+
+    Attributes:
+        of_sender: Whether the target under test sends the stream; else it receives it.
+    """
 
     id: str
     limit: Limit
     n_required: int
     allowed_lost: int = 0
+    of_sender: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,20 +198,23 @@ def _attribute(
     """Decide whether a maximum over limit + U is the target's: fail; or the bench's: inconclusive."""
     own = [m for m in replay.misses if m.stream == stream.id]
     left = [m for m in own if m not in set(excused)]
-    sent_ns = [m.received_minus_sent_ns for m in left]
+    whole = requirement.of_sender
+    found_ns = [m.received_minus_scheduled_ns if whole else m.received_minus_sent_ns for m in left]
     logged_ns = max((m.received_minus_scheduled_ns for m in own), default=None)
     if logged_ns is None or (stream.received_minus_scheduled.max_ns or 0) > logged_ns or not excused:
-        sent_ns.append(stream.received_minus_sent.max_ns or 0)
-    worst_ns = max(sent_ns, default=None)
+        latency = stream.received_minus_scheduled if whole else stream.received_minus_sent
+        found_ns.append(latency.max_ns or 0)
+    worst_ns = max(found_ns, default=None)
+    late = format_value(stream.sent_minus_scheduled.max_ns, "ns")
+    sent = format_value(stream.received_minus_sent.max_ns, "ns")
     if worst_ns is not None:
         target = _judge_maximum(stream, requirement, uncertainty, worst_ns)
         if target.outcome == "fail":
-            reason = f"{judged.reason} (received - sent: {format_value(worst_ns, 'ns')})"
-            return Verdict("fail", judged.margin, reason)
+            parts = f"sent up to {late} late, then up to {sent} under way"
+            cause = parts if whole else f"received - sent: {format_value(worst_ns, 'ns')}"
+            return Verdict("fail", judged.margin, f"{judged.reason} ({cause})")
     if excused:
         return Verdict("inconclusive", judged.margin, f"{judged.reason}; {_stall_reason(stream, excused)}")
-    late = format_value(stream.sent_minus_scheduled.max_ns, "ns")
-    sent = format_value(stream.received_minus_sent.max_ns, "ns")
     return Verdict(
         "inconclusive", judged.margin, f"generator late: sent up to {late} late, then {sent} under way"
     )

@@ -27,7 +27,8 @@ from typing import Any
 from robot.libraries.BuiltIn import BuiltIn, RobotNotRunningError
 from robot.version import VERSION
 
-from reports.current import set_current_run
+from reports.asked import note_asked, suite_name
+from reports.current import open_run, set_current_run
 from reports.errors import ReportError, RunFolderError
 from reports.manifest import EARLIER, EARLIER_SUITE, TestCounts
 from reports.provenance import commit_of, host_facts
@@ -43,6 +44,7 @@ EXIT_LISTENER_FAILED = 254
 
 MEASUREMENT_TAG = "measurement"
 REQUIREMENT = "requirement"
+TARGET_VARIABLE = "${TARGET}"
 """Tests that ask for measurements carry this tag, or metadata (or a tag `requirement:ID`) with their ids."""
 
 
@@ -81,6 +83,7 @@ class Listener:
             self._problem("open", error)
             raise SystemExit(EXIT_LISTENER_FAILED) from error
         set_current_run(self._run)
+        self._step("note what is asked", lambda: _note_asked(data))
 
     def _open(self) -> RunFolder:
         if self._existing is not None:
@@ -220,6 +223,18 @@ def _render(path: Path) -> None:
     """Render the page; its packages are loaded here, so that one that is missing is an error that counts."""
     page: Any = import_module("reports.page")
     page.write_page(path)
+
+
+def _note_asked(suite: Any) -> None:
+    """Note which suites each target takes part in; `resources/every_target.py` sets it in each suite."""
+    run = open_run()
+    for child in suite.suites:
+        _note_asked(child)
+    values = [item.value for item in suite.resource.variables if item.name == TARGET_VARIABLE and item.value]
+    if run is not None and values and suite.tests and suite.source is not None:
+        source = Path(suite.source)
+        for place in (source.parent, source):
+            note_asked(run, str(values[-1][0]), suite_name(place))
 
 
 def _is_dry_run() -> bool:

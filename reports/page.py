@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The qualification page: one self-contained HTML file, made from the run folder alone.
 
+A run with several targets has one over all of them, with the matrix of requirements, and one for each target.
+
 The same run folder gives the same bytes, at any time and on any machine with the same packages: nothing is
 read from the clock, the environment or the network.
 """
@@ -17,7 +19,8 @@ from jinja2 import Environment
 from reports.durable import replace_file
 from reports.facts import FactGroup, fact_groups
 from reports.manifest import Manifest
-from reports.page_model import Report, StreamGroup, StreamRow, gather
+from reports.overview import overview_of
+from reports.page_model import Report, RunReport, gather_run
 from reports.plots import (
     StreamFigures,
     figure_clocks,
@@ -26,6 +29,9 @@ from reports.plots import (
     figure_maxima,
 )
 from reports.record import Number, Outcome
+from reports.run_folder import RunFolder
+from reports.stream_groups import StreamGroup, StreamRow
+from reports.targets import page_names, targets_of
 from reports.templating import template_environment
 from reports.units import NO_VALUE, exact_value, format_bytes, format_measured, format_value
 
@@ -66,24 +72,75 @@ PART_MEANINGS = {
 
 
 def render(path: Path, added: Mapping[str, bytes] | None = None) -> str:
-    """Return the page of a run folder.
+    """Return the page of a run folder, over all its targets; see `render_pages`."""
+    found = gather_run(path, added)
+    return _render_run(path, found, _pages_of_targets(PAGE, found), PAGE)
+
+
+def render_pages(path: Path, added: Mapping[str, bytes] | None = None, page: str = PAGE) -> dict[str, str]:
+    """Return the pages of a run folder by the names of their files, that of the run first.
 
     Args:
         path: The run folder.
         added: Files that are about to be added to it, by their name.
+        page: Name of the run's page; those of its targets, where it has several, are named after it.
 
     Raises:
         RunFolderError: It cannot be read.
     """
-    report = gather(path, added)
-    template = _environment().get_template("qualification.html.j2")
+    found = gather_run(path, added)
+    names = _pages_of_targets(page, found)
+    pages = {page: _render_run(path, found, names, page)}
+    known = found.whole.manifest.target
+    for report in found.targets:
+        facts = _target_facts({report.target: known.get(report.target, {})})
+        pages[names[report.target]] = _render_report(report, facts, page)
+    return pages
+
+
+def _pages_of_targets(page: str, found: RunReport) -> dict[str, str]:
+    return page_names(page, [report.target for report in found.targets])
+
+
+def _render_run(path: Path, found: RunReport, names: Mapping[str, str], page: str) -> str:
+    """Render the page of a run: of several targets the one before theirs, `names`."""
+    manifest = found.whole.manifest
+    if not found.targets:
+        return _render_report(found.whole, _facts(manifest), "")
+    overview = overview_of(path, found, names)
+    template = _environment().get_template("overview.html.j2")
     return template.render(
-        report=report,
+        report=found.whole,
+        overview=overview,
+        run_page=page,
         symbols=SYMBOLS,
-        meanings=PART_MEANINGS,
-        headline=headline(report),
-        figures=[figures_of(group, index) for index, group in enumerate(report.groups)],
-        facts=_facts(report.manifest),
+        headline=f"{overview.says} {headline(found.whole)}",
+        facts=_host_facts(manifest),
+    )
+
+
+def page_files(path: Path) -> tuple[str, ...]:
+    """Return the names of the pages of a run folder, that of the run first; raises RunFolderError."""
+    run = RunFolder.open(path)
+    targets = targets_of(run.path, run.manifest, run.records().measurements)
+    return (PAGE, *(page_names(PAGE, targets).values() if len(targets) > 1 else ()))
+
+
+def _render_report(report: Report, facts: list[FactGroup], run_page: str) -> str:
+    """Render the page of one target; `run_page`: name of the page over all targets, empty: there is none."""
+    return (
+        _environment()
+        .get_template("qualification.html.j2")
+        .render(
+            report=report,
+            overview=None,
+            run_page=run_page,
+            symbols=SYMBOLS,
+            meanings=PART_MEANINGS,
+            headline=headline(report),
+            figures=[figures_of(group, index) for index, group in enumerate(report.groups)],
+            facts=facts,
+        )
     )
 
 
@@ -106,22 +163,31 @@ def _environment() -> Environment:
 
 def _facts(manifest: Manifest) -> list[FactGroup]:
     """Return the facts of targets, host and tools; long lists come last."""
+    groups = _target_facts(manifest.target) + _host_facts(manifest)
+    return sorted(groups, key=lambda group: group.folded)
+
+
+def _target_facts(found: Mapping[str, Any]) -> list[FactGroup]:
     groups: list[FactGroup] = []
-    plain = {key: value for key, value in manifest.target.items() if not isinstance(value, dict)}
-    if plain or not manifest.target:
+    plain = {key: value for key, value in found.items() if not isinstance(value, dict)}
+    if plain or not found:
         groups += fact_groups("Target", plain)
-    for kind, facts in manifest.target.items():
+    for kind, facts in found.items():
         if isinstance(facts, dict):
             groups += fact_groups(f"Target {kind}", cast("dict[str, Any]", facts))
-    groups += fact_groups("Host", manifest.host) + fact_groups("Tools", manifest.tools)
+    return sorted(groups, key=lambda group: group.folded)
+
+
+def _host_facts(manifest: Manifest) -> list[FactGroup]:
+    groups = fact_groups("Host", manifest.host) + fact_groups("Tools", manifest.tools)
     return sorted(groups, key=lambda group: group.folded)
 
 
 def write_page(path: Path) -> Path:
-    """Render the page of a run folder into it; raises RunFolderError."""
-    page = path / PAGE
-    replace_file(page, render(path).encode())
-    return page
+    """Render the pages of a run folder into it, return the run's; raises RunFolderError."""
+    for name, text in render_pages(path).items():
+        replace_file(path / name, text.encode())
+    return path / PAGE
 
 
 def headline(report: Report) -> str:
@@ -142,6 +208,8 @@ def headline(report: Report) -> str:
         "unset": "have no value",
     }
     parts = [f"{counts[outcome]} {text}" for outcome, text in words.items() if counts.get(outcome)]
+    if not parts:
+        return f"All {total} measured values meet their limits, but not everything was measured."
     return f"Of {total} measured values, {', '.join(parts)} and {counts['pass']} pass."
 
 

@@ -15,6 +15,7 @@ from reports.plots import figure_exceedance
 from reports.read_latency import FOLDER, HOST, READINGS, TARGET, ReadCost, Reading, load_cost, load_readings
 from reports.read_latency_verdict import QUANTITY
 from reports.record import Measurement, Number
+from reports.run_folder import EVIDENCE
 
 TABLE = DATA / "intra-process-table1.csv"
 DRAWN = ("tsc", "realtime-coarse", "realtime", "timecard")
@@ -117,14 +118,17 @@ def _row(where: str, fields: list[str]) -> PaperRead:
     return row
 
 
-def gather_read_latency(folder: Path, records: Sequence[Measurement]) -> ReadLatencySection | None:
+def gather_read_latency(
+    folder: Path, records: Sequence[Measurement], evidence: Path | None = None
+) -> ReadLatencySection | None:
     """Read what a run folder has on what reading clocks costs; None where it has nothing.
 
     Args:
         folder: The run folder.
         records: The measurements that count.
+        evidence: Its folder of the readings, see `evidence_of`; None: `evidence/clock_read_latency`.
     """
-    place = folder / "evidence" / FOLDER
+    place = evidence or folder / EVIDENCE / FOLDER
     if not (place / READINGS).exists():
         return None
     try:

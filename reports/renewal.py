@@ -17,12 +17,12 @@ from pathlib import Path
 from reports.durable import replace_file, write_error
 from reports.errors import ReportError
 from reports.integrity import SUMS, changed_files, read_sums, renew_sums, sha256_file
-from reports.page import PAGE, render
+from reports.page import page_files, render_pages
 from reports.run_folder import RunFolder
 
 
 def renew(run: Path, added: Mapping[str, bytes] | None = None) -> bool:
-    """Render the page of a run folder into it, with files that are added; say whether anything differs now.
+    """Render the pages of a run folder into it, with files that are added; say whether anything differs now.
 
     Args:
         run: The run folder, finalised or not.
@@ -32,15 +32,15 @@ def renew(run: Path, added: Mapping[str, bytes] | None = None) -> bool:
         ReportError: Another file has changed since the run was finalised, or it cannot be written.
     """
     files = dict(added or {})
-    own = {PAGE, *files}
     with _alone(run):
         finalised = RunFolder.open(run).finalised
+        own = {*page_files(run), *files}
         _remove_drafts(run, {SUMS, *own})
         if finalised:
             changed = [line for line in changed_files(run) if line.split(":")[0] not in own]
             if changed:
                 raise ReportError(f"{changed[0]} since the run was finalised; --output renders it elsewhere")
-        files[PAGE] = render(run, files).encode()
+        files |= {name: text.encode() for name, text in render_pages(run, files).items()}
         written = [name for name, data in files.items() if _put(run / name, data)]
         if finalised and any(read_sums(run).get(name) != sha256_file(run / name) for name in own):
             renew_sums(run, own)

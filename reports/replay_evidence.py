@@ -11,6 +11,7 @@ evidence/daq_replay/attempt-1/
     known_delay.json    the known-delay check
     clock.json          the target's clock, where its stamps are taken as they are (plan-consumer.toml is
                         then the consumer's plan, and clock-error.ndjson what bw-clock saw)
+    role.json           the target's part, where it produced (evidence/daq_producer/TARGET/attempt-1)
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from reports.errors import RecordError
 from reports.known_delay import KnownDelay
 from reports.latency import Replay
 from reports.replay_clock import REPLAY_CLOCK, ReplayClock
+from reports.replay_role import REPLAY_ROLE, ReplayRole
 from reports.stalls import until_caught_up
 
 T = TypeVar("T")
@@ -51,6 +53,7 @@ class ReplayEvidence:
     misses: tuple[Miss, ...]
     known_delay: KnownDelay | None
     clock: ReplayClock | None
+    role: ReplayRole | None
     clock_of_producer: dict[int, str]
     low_latency_types: frozenset[int]
     problems: tuple[str, ...]
@@ -82,6 +85,7 @@ def load_replay(folder: Path) -> ReplayEvidence:
     misses = folder / "misses.ndjson"
     known = folder / "known_delay.json"
     clock = folder / REPLAY_CLOCK
+    role = folder / REPLAY_ROLE
     recv = _try(lambda: recv_result(last_result(folder / "recv.ndjson")), problems)
     senders = sorted(folder.glob("send-*.ndjson"))
     sends = [_try(lambda path=path: send_result(last_result(path)), problems) for path in senders]
@@ -92,6 +96,7 @@ def load_replay(folder: Path) -> ReplayEvidence:
         misses=tuple((_try(lambda: _misses(misses), problems) or []) if misses.exists() else []),
         known_delay=_try(lambda: KnownDelay.read(known), problems) if known.exists() else None,
         clock=_try(lambda: ReplayClock.read(clock), problems) if clock.exists() else None,
+        role=_try(lambda: ReplayRole.read(role), problems) if role.exists() else None,
         clock_of_producer=_try(lambda: producer_clocks(folder / "plan.toml"), problems) or {},
         low_latency_types=_try(lambda: low_latency_types(folder / "plan.toml"), []) or frozenset(),
         problems=tuple(problems),

@@ -12,8 +12,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from reports.answers import WitnessResult
-from reports.page_model import STREAM_QUANTITY, Instrument, gather
+from reports.page_model import gather
 from reports.record import Measurement
+from reports.stream_groups import STREAM_QUANTITY, Instrument
 from reports.sync_offset import STOOD_STILL
 
 MIN_STALL_SHARE = 0.5

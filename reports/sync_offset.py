@@ -3,7 +3,9 @@
 
 The value comes from filtered reads of the reference (paper on intra-process clock synchronisation,
 Listing 2), so that what interrupts the reading program does not look like an error of the clock. U has the
-bound that the reference states, the certificate's bound of a card, and half of the widest bracket kept.
+bound that the reference states, the certificate's bound of a card, and half of the widest bracket kept. A
+target without timecard is held against two-way time transfer: U is half of the longest round trip kept, and
+the bound of the time server's line.
 
 A bench that stood still has fed the servo with packets that were as late as its standstill: what would be a
 fail is then inconclusive. So is everything for which an answer is invalid. Neither is ever a pass.
@@ -11,9 +13,11 @@ fail is then inconclusive. So is everything for which an answer is invalid. Neit
 
 from __future__ import annotations
 
+from reports.clock_answers import ClockCompare
 from reports.clock_trial import ClockTrial
 from reports.record import Limit, Measurement, Uncertainty, UncertaintyPart
 from reports.record_context import Context, Sample, build_record
+from reports.two_way_reference import TWO_WAY
 from reports.units import format_value
 from reports.verdict import Verdict, judge
 
@@ -29,12 +33,21 @@ STOOD_STILL = "the bench stood still"
 def sync_uncertainty(trial: ClockTrial) -> Uncertainty:
     """Return U of an offset in ns, with its parts."""
     compare = trial.filtered
+    if trial.facts.timecard.clock == TWO_WAY:
+        return _two_way_uncertainty(compare)
     parts: list[UncertaintyPart] = []
     if compare.reference_bound_ns is not None:
         parts.append(UncertaintyPart("reference", "bound", compare.reference_bound_ns))
     if trial.facts.timecard.bound_ns:
         parts.append(UncertaintyPart("timecard_certificate", "bound", trial.facts.timecard.bound_ns))
     parts.append(UncertaintyPart("bracket", "bound", (compare.window.max_ns or 0) // 2))
+    return Uncertainty.from_parts(parts)
+
+
+def _two_way_uncertainty(compare: ClockCompare) -> Uncertainty:
+    parts = [UncertaintyPart("two_way", "bound", (compare.window.max_ns or 0) // 2)]
+    if compare.reference_bound_ns is not None:
+        parts.append(UncertaintyPart("two_way_time_server", "bound", compare.reference_bound_ns))
     return Uncertainty.from_parts(parts)
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from reports.record import Measurement, Outcome
 
@@ -44,19 +44,22 @@ def effective(measurements: Iterable[Measurement]) -> list[Measurement]:
     return list(chosen.values())
 
 
+def gravest(outcomes: Collection[Outcome]) -> Outcome:
+    """Return the gravest of some outcomes; of none `unset`: nothing was shown."""
+    found: list[Outcome] = [outcome for outcome in GRAVITY if outcome in outcomes]
+    return found[0] if found else "unset"
+
+
 def overall(measurements: Sequence[Measurement]) -> Outcome:
     """Return the gravest outcome; without measurements of a target `unset`: nothing was shown.
 
     A bench that does not pass its own check leaves the run inconclusive at best.
     """
-    outcomes = {m.outcome for m in measurements if m.quantity not in INSTRUMENT_CHECKS}
+    outcomes: set[Outcome] = {m.outcome for m in measurements if m.quantity not in INSTRUMENT_CHECKS}
     checks = {m.outcome for m in measurements if m.quantity in INSTRUMENT_CHECKS}
     if outcomes and checks - {"pass"}:
         outcomes.add("inconclusive")
-    for outcome in GRAVITY:
-        if outcome in outcomes:
-            return outcome
-    return "unset"
+    return gravest(outcomes)
 
 
 def relative_margin(measurement: Measurement) -> float | None:

@@ -30,6 +30,7 @@ from reports.edge_table import (
 from reports.edge_waveforms import load_waveforms
 from reports.errors import RecordError, ReportError
 from reports.record import Measurement, Number
+from reports.run_folder import EVIDENCE
 from reports.timed_edges import (
     CAPTURE,
     CLOCK_EDGE,
@@ -237,14 +238,17 @@ class TimedEdgesSection:
         return (*rows, *self.orders, *shifts, *pairs)
 
 
-def gather_timed_edges(folder: Path, records: Sequence[Measurement]) -> TimedEdgesSection | None:
+def gather_timed_edges(
+    folder: Path, records: Sequence[Measurement], evidence: Path | None = None
+) -> TimedEdgesSection | None:
     """Read what a run folder has on timed edges; None where it has nothing.
 
     Args:
         folder: The run folder.
         records: The measurements that count.
+        evidence: Its folder of the trials, see `evidence_of`; None: `evidence/timed_edges`.
     """
-    place = folder / "evidence" / FOLDER
+    place = evidence or folder / EVIDENCE / FOLDER
     problems: list[str] = []
     rows = _last_attempts(_rows(folder, sorted(place.glob(f"**/{TRIAL}")), records, problems))
     groups: list[WitnessGroup] = []

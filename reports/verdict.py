@@ -45,13 +45,13 @@ def capable(limit: Limit, uncertainty: Uncertainty) -> bool:
     """Say whether any value at all could pass: the limit has to be wider than U on each side.
 
     A single upper limit counts from 0, a single negative lower limit likewise; above a positive lower
-    limit there is always room.
+    limit there is always room. Of what is counted without error (U = 0), none at all can be allowed.
     """
     band = uncertainty.expanded
     if limit.upper is not None and limit.lower is not None:
         return limit.upper - limit.lower > 2 * band
     if limit.upper is not None:
-        return limit.upper > band
+        return limit.upper > band or limit.upper == band == 0
     return limit.lower is None or limit.lower >= 0 or -limit.lower > band
 
 

@@ -59,7 +59,7 @@ def client_files(folder: Path, stack: StackSpec, settings: ClockSettings, place:
         ConfigError: A template is missing or asks for what is not known.
     """
     values = _values(stack, settings, place)
-    files: dict[str, str] = {}
+    files = {name: _filled(folder / name, values) for name in stack.files}
     if stack.name == "chrony":
         files["chrony-client.conf"] = _filled(folder / "chrony-client.conf", values)
     elif stack.name == "ntp-user":
@@ -83,9 +83,10 @@ def server_files(folder: Path, stack: StackSpec, settings: ClockSettings, place:
     """Return the configuration of a time server; arguments and errors are those of `client_files`."""
     values = _values(stack, settings, place)
     files: dict[str, str] = {}
-    if stack.name in ("chrony", "ntp-user"):
+    served = stack.served_as or stack.name
+    if served in ("chrony", "ntp-user"):
         files["chrony-server.conf"] = _filled(folder / "chrony-server.conf", values)
-    elif stack.name in PTP_STACKS:
+    elif served in PTP_STACKS:
         files["ptp4l-server.conf"] = _filled(folder / "ptp4l-server.conf", values | LEADER)
         if settings.standby:
             files["ptp4l-standby.conf"] = _filled(folder / "ptp4l-server.conf", values | STANDBY)
@@ -104,6 +105,7 @@ def _values(stack: StackSpec, settings: ClockSettings, place: Place) -> dict[str
         "max_change_s": str(settings.max_change_s),
         "panic_ms": str(settings.max_change_s * 1000),
         "interval_ms": str(round(interval_s * 1000)),
+        "interval_s": str(round(interval_s)),
         "time_stamping": "hardware" if stack.name == "ptp-hardware" else "software",
         "domain": str(settings.ptp_domain),
         "tx_timestamp_timeout_ms": str(TX_TIMESTAMP_TIMEOUT_MS),

@@ -20,6 +20,7 @@ from reports.clock_logs import (
     read_ntp_user,
     read_phc2sys,
     read_ptp4l,
+    read_stripchart,
 )
 from resources.clock_settings import LockRule
 
@@ -69,6 +70,9 @@ SERVO_LOGS: dict[str, tuple[ServoLog, ...]] = {
     "ptp-software": (_PTP4L,),
     "ptp-hardware": (_PTP4L, _PHC2SYS),
     "phc2sys": (_PHC2SYS,),
+    "w32time": (
+        ServoLog("w32tm", "log/out", read_stripchart, ("measured",), ("log/out", "w32tm-stripchart")),
+    ),
     "free-run": (),
 }
 """Servos of each stack; all have to be locked. The last is the one that steers CLOCK_REALTIME."""

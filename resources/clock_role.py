@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One role of a clock stack on one node: its scripts and configuration brought there, its daemons watched.
 
-The scripts are those of `targets/KIND/clock`; they run without this program, too (docs/clocks.md).
+The scripts are those of `targets/KIND/clock`; they run without this program, too (docs/clocks.md). How they
+get there and are called, `clock.toml` beside them says (resources/clock_kind.py).
 """
 
 from __future__ import annotations
@@ -17,15 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hw.errors import BenchError, MeasurementError
+from hw.errors import BenchError, CapabilityError, MeasurementError
 from hw.protocols import Completed, Node
-from resources.clock_config import REMOTE_RUN
+from hw.tools import local_tool
+from resources.clock_kind import ARCHIVE, load_clock_kind
 
 VERB_S = 60.0
-SCRIPTS = f"{REMOTE_RUN}/script"
-ARCHIVE = "clock.tar"
-UNDO_SCRIPTS = ("items.sh", "json.sh", "kinds.sh", "undo.sh")
-"""Files of the provisioning that the clock's scripts source."""
+ARCHIVE_FILE = "clock.tar"
 EXIT_MISSING, EXIT_STATE = 3, 4
 WORDS_MAX = 300
 
@@ -66,11 +65,17 @@ class ClockRole:
         Args:
             node: Where it runs.
             role: `client` or `server`.
-            target_folder: Folder below `targets/` that holds `clock/` and `provision/`.
+            target_folder: Folder below `targets/` that holds `clock/`.
+
+        Raises:
+            CapabilityError: This kind of target has no clock stacks, or cannot play this role.
+            ConfigError: Its `clock.toml` is wrong.
         """
         self.node = node
-        self._role = role
-        self._folder = target_folder
+        self._kind = load_clock_kind(target_folder)
+        self._command = {"client": self._kind.client, "server": self._kind.server}[role]
+        if not self._command:
+            raise CapabilityError(f"{self._kind.path.name}: this kind of machine can be no time server")
         self._brought = False
 
     def start(self, stack: str, files: Mapping[str, str]) -> None:
@@ -122,11 +127,22 @@ class ClockRole:
 
     def lines(self, file: str, first: int = 1) -> str:
         """Return the lines of a log from a number on; empty while it does not exist."""
-        return self.node.run(["tail", "-n", f"+{first}", f"{REMOTE_RUN}/{file}"], check=False).stdout
+        path = f"{self._kind.folder}/{file}"
+        if self._kind.transfer == ARCHIVE:
+            return self.node.run(["tail", "-n", f"+{first}", path], check=False).stdout
+        with tempfile.TemporaryDirectory() as scratch, suppress(BenchError):
+            copy = Path(scratch) / "log"
+            self.node.get(path, copy)
+            text = copy.read_text(encoding="utf-8", errors="replace")
+            return "".join(text.splitlines(keepends=True)[first - 1 :])
+        return ""
 
     def count_lines(self, file: str) -> int:
         """Return how many lines a log has so far."""
-        done = self.node.run(["sh", "-c", f"wc -l <{shlex.quote(f'{REMOTE_RUN}/{file}')}"], check=False)
+        if self._kind.transfer != ARCHIVE:
+            return self.lines(file).count("\n")
+        path = shlex.quote(f"{self._kind.folder}/{file}")
+        done = self.node.run(["sh", "-c", f"wc -l <{path}"], check=False)
         return int(done.stdout) if done.stdout.strip().isdigit() else 0
 
     def fetch_logs(self, folder: Path) -> list[Path]:
@@ -135,42 +151,57 @@ class ClockRole:
         Returns:
             The copies.
         """
-        script = f"cd {REMOTE_RUN} 2>/dev/null && ls -d *.log *.err *.exit chrony/*.log config/* 2>/dev/null"
-        listing = self.node.run(["sh", "-c", script], check=False).stdout.split()
         folder.mkdir(parents=True, exist_ok=True)
         copies: list[Path] = []
-        for name in listing:
+        for name in self._logs():
             copy = folder / name.replace("/", "-")
-            self.node.get(f"{REMOTE_RUN}/{name}", copy)
+            self.node.get(f"{self._kind.folder}/{name}", copy)
             copies.append(copy)
         return copies
 
-    def _bring(self, files: Mapping[str, str]) -> None:
-        """Bring the scripts, and in the place of an earlier configuration this one, in one archive.
+    def _logs(self) -> list[str]:
+        """Return logs and configuration of the run, below its folder."""
+        run = self._kind.folder
+        if self._kind.transfer == ARCHIVE:
+            patterns = "*.log *.err *.exit chrony/*.log config/*"
+            script = f"cd {run} 2>/dev/null && ls -d {patterns} 2>/dev/null"
+            return self.node.run(["sh", "-c", script], check=False).stdout.split()
+        return [f"{part}/{name}" for part in ("log", "config") for name in self.node.files(f"{run}/{part}")]
 
-        Raises:
-            BenchError: This kind of target has no clock stacks.
-        """
-        clock, provision = self._folder / "clock", self._folder / "provision"
-        if not clock.is_dir():
-            raise BenchError(f"no folder {clock}: this kind of target has no clock stacks")
-        scripts = [*sorted(clock.glob("*.sh")), *(provision / name for name in UNDO_SCRIPTS)]
+    def _bring(self, files: Mapping[str, str]) -> None:
+        """Bring scripts and tools, and in the place of an earlier configuration this one."""
+        kind, clock = self._kind, self._kind.path / "clock"
+        scripts = [file for file in sorted(clock.iterdir()) if file.is_file() and file.suffix != ".toml"]
+        scripts += [clock / name for name in kind.scripts_besides]
+        scripts += [local_tool(name, kind.machine) for name in kind.tools]
         content = {f"script/{file.name}": file.read_bytes() for file in scripts}
         content |= {f"config/{name}": text.encode() for name, text in files.items()}
         with tempfile.TemporaryDirectory() as scratch:
-            archive = Path(scratch) / ARCHIVE
-            with tarfile.open(archive, "w") as tar:
-                for name, data in content.items():
-                    entry = tarfile.TarInfo(name)
-                    entry.size = len(data)
-                    tar.addfile(entry, io.BytesIO(data))
-            self.node.put(archive, f"{REMOTE_RUN}/{ARCHIVE}")
-        script = f"cd {REMOTE_RUN} && rm -rf config && mkdir config && tar -xf {ARCHIVE} && rm {ARCHIVE}"
-        self.node.run(["sh", "-c", script])
+            if kind.transfer == ARCHIVE:
+                self._bring_archive(content, Path(scratch) / ARCHIVE_FILE)
+            else:
+                self._bring_files(content, Path(scratch))
         self._brought = True
 
+    def _bring_archive(self, content: Mapping[str, bytes], archive: Path) -> None:
+        run = self._kind.folder
+        with tarfile.open(archive, "w") as tar:
+            for name, data in content.items():
+                entry = tarfile.TarInfo(name)
+                entry.size = len(data)
+                tar.addfile(entry, io.BytesIO(data))
+        self.node.put(archive, f"{run}/{ARCHIVE_FILE}")
+        unpack = f"tar -xf {ARCHIVE_FILE} && rm {ARCHIVE_FILE}"
+        self.node.run(["sh", "-c", f"cd {run} && rm -rf config && mkdir config && {unpack}"])
+
+    def _bring_files(self, content: Mapping[str, bytes], scratch: Path) -> None:
+        for name, data in content.items():
+            file = scratch / Path(name).name
+            file.write_bytes(data)
+            self.node.put(file, f"{self._kind.folder}/{name}")
+
     def _verb(self, verb: str, *arguments: str) -> Completed:
-        argv = ["sh", f"{SCRIPTS}/{self._role}.sh", verb, *arguments]
+        argv = [*self._command, verb, *arguments]
         done = self.node.run(argv, timeout_s=VERB_S, check=False)
         if done.exit_code == 0:
             return done

@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be chosen of a clock stack, and what is known of each: `clock_stacks.toml`."""
+"""What can be chosen of a clock stack, and what is known of each: `targets/KIND/clock/stacks.toml`."""
 
 from __future__ import annotations
 
 import math
-import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hw.errors import ConfigError
 from hw.fields import Fields
+from hw.provisioning import TARGETS
+from hw.toml_file import read_toml
 
-STACKS_FILE = Path(__file__).with_name("clock_stacks.toml")
+STACKS = "clock/stacks.toml"
+"""File below `targets/KIND`."""
+STACKS_FILE = TARGETS / "linux-rt" / STACKS
 FREE_RUN = "free-run"
-STACKS = (FREE_RUN, "chrony", "ntp-user", "ptp-software", "ptp-hardware", "phc2sys")
+AS_FOUND = "as-found"
+"""The clock as the machine itself keeps it: nothing is put on it."""
 PTP_STACKS = ("ptp-software", "ptp-hardware")
 PHC_STACKS = ("ptp-hardware", "phc2sys")
 BASE_PPB_MAX = 50_000
@@ -72,28 +76,16 @@ class ClockSettings:
             ConfigError: It is out of the stack's range.
         """
         wanted = stack.sync_interval_s if self.sync_interval_s is None else self.sync_interval_s
-        if stack.name == FREE_RUN:
+        if stack.interval_max_s == 0:
             return replace(self, sync_interval_s=0.0)
-        low, high = INTERVALS_S[stack.name]
+        low, high = stack.interval_min_s, stack.interval_max_s
         if not low <= wanted <= high:
             raise ConfigError(
                 f"clock stack {stack.name}: sync_interval_s: must be in {low:g}..{high:g}, found {wanted:g}"
             )
-        if stack.name in POWERS_OF_TWO:
+        if stack.power_of_two:
             wanted = 2.0 ** log2_interval(wanted)
         return replace(self, sync_interval_s=wanted)
-
-
-INTERVALS_S: dict[str, tuple[float, float]] = {
-    "chrony": (0.125, 2048.0),
-    "ntp-user": (0.01, 3600.0),
-    "ptp-software": (0.0625, 64.0),
-    "ptp-hardware": (0.0078125, 64.0),
-    "phc2sys": (0.001, 1024.0),
-}
-"""Intervals that each stack can do."""
-POWERS_OF_TWO = ("chrony", *PTP_STACKS)
-"""Stacks whose interval is a power of two seconds: 30 s become 32, 60 become 64, 960 become 1024."""
 
 
 def log2_interval(interval_s: float) -> int:
@@ -117,47 +109,67 @@ class LockRule:
 
 @dataclass(frozen=True)
 class StackSpec:
-    """What `clock_stacks.toml` says of one stack.
+    """What `stacks.toml` says of one stack.
 
     Attributes:
+        interval_min_s: Least time between synchronisations that it can do.
+        interval_max_s: Longest; 0: it does not synchronise.
+        power_of_two: It can only do powers of two of seconds.
         lock: None for a stack without a servo.
         kp: Proportional constant of a PI servo, 1/s as linuxptp counts it; None: it has no such servo.
         ki: Integral constant.
+        served_as: The stack that a time server is put on for it, where that has another name; empty: its own.
+        files: Its configuration on the target, templates of `config/`; empty: `clock_config` knows it.
     """
 
     name: str
     sync_interval_s: float
+    interval_min_s: float
+    interval_max_s: float
+    power_of_two: bool
     lock: LockRule | None
     kp: float | None
     ki: float | None
+    served_as: str = ""
+    files: tuple[str, ...] = ()
+
+
+def stack_names(path: Path = STACKS_FILE) -> tuple[str, ...]:
+    """Return the names of the stacks of a data file, in its order; raises ConfigError."""
+    return tuple(_read(path))
+
+
+def _read(path: Path) -> dict[str, Fields]:
+    document = read_toml(path)
+    return Fields({"stacks": document}, str(path), "").table_of("stacks")
 
 
 def load_stack(name: str, simulated: bool, path: Path = STACKS_FILE) -> StackSpec:
     """Read what is known of a clock stack.
 
     Args:
-        name: One of `STACKS`.
+        name: One of the file.
         simulated: Whether the bench is a virtual one.
         path: The data file.
 
     Raises:
         ConfigError: There is no such stack, or the file is wrong; names file, field and allowed range.
     """
-    try:
-        document = tomllib.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{path}: {error}") from error
     specs = {
         key: _stack(key, table, "simulated" if simulated else "hardware")
-        for key, table in Fields({"stacks": document}, str(path), "").table_of("stacks").items()
+        for key, table in _read(path).items()
     }
-    if name not in specs or name not in STACKS:
-        raise ConfigError(f"clock stack: must be one of {', '.join(STACKS)}, found {name!r}")
+    if name not in specs:
+        raise ConfigError(f"{path}: clock stack: must be one of {', '.join(specs)}, found {name!r}")
     return specs[name]
 
 
 def _stack(name: str, table: Fields, kind: str) -> StackSpec:
     interval_s = table.number("sync_interval_s", 0.0, 3600.0)
+    least_s = table.number("interval_min_s", 0.0, 3600.0, 0.0)
+    most_s = table.number("interval_max_s", least_s, 3600.0, 0.0)
+    power_of_two = table.boolean("power_of_two", False)
+    served_as, files = table.text("served_as", ""), tuple(table.text("files", "").split())
     rules: dict[str, LockRule] = {}
     lock = table.child("lock", optional=True)
     if lock is not None:
@@ -178,4 +190,15 @@ def _stack(name: str, table: Fields, kind: str) -> StackSpec:
         servo.text("source")
         servo.finish()
     table.finish()
-    return StackSpec(name, interval_s, rules.get(kind), kp, ki)
+    return StackSpec(
+        name=name,
+        sync_interval_s=interval_s,
+        interval_min_s=least_s,
+        interval_max_s=most_s,
+        power_of_two=power_of_two,
+        lock=rules.get(kind),
+        kp=kp,
+        ki=ki,
+        served_as=served_as,
+        files=files,
+    )

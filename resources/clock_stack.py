@@ -29,6 +29,7 @@ from reports.clock_trial import Lock
 from reports.tai_utc import TaiUtc
 from reports.units import NS_PER_S
 from resources.clock_config import Place, client_files, server_files
+from resources.clock_kind import load_clock_kind
 from resources.clock_lock import (
     SERVO_LOGS,
     RateGoal,
@@ -39,11 +40,21 @@ from resources.clock_lock import (
     why_not_locked,
 )
 from resources.clock_role import ClockRole, Daemon
-from resources.clock_settings import FREE_RUN, PHC_STACKS, PTP_STACKS, ClockSettings, LockRule, load_stack
+from resources.clock_settings import (
+    FREE_RUN,
+    PHC_STACKS,
+    PTP_STACKS,
+    STACKS,
+    ClockSettings,
+    LockRule,
+    load_stack,
+)
 from resources.tai_utc import agreed_s, read_tai_utc
 
 Progress = Callable[[str], None]
 
+SERVER_KIND = "linux-rt"
+"""What every time server is, whatever its targets are: folder below `targets/` with its scripts."""
 LOOK_S = 1.0
 """Time between two looks at a servo's log: how finely the time to a lock is known."""
 LOOKS_A_CHECK = 4
@@ -92,19 +103,23 @@ class ClockStack:
         Args:
             bench: An open bench; target and time server are on.
             target: Whose clock is synchronised.
-            name: `free-run`, `chrony`, `ntp-user`, `ptp-software`, `ptp-hardware`, `phc2sys`.
+            name: A stack of the target's kind: `free-run`, `chrony`, `ntp-user`, `ptp-software`,
+                `ptp-hardware`, `phc2sys`; `w32time`.
             settings: What is chosen of it.
             folder: Logs go here.
             progress: Called with a line of text now and then.
 
         Raises:
-            ConfigError: There is no such stack, or it cannot do what is chosen.
-            CapabilityError: The bench has no time server, or the target no PHC.
+            ConfigError: The stack cannot do what is chosen.
+            CapabilityError: The kind has no such stack, the bench no time server, or the target no PHC.
         """
         self._bench = bench
         self._target = target
         self.name = name
-        self._spec = load_stack(name, bench.spec.simulated)
+        folder_of_kind = TARGETS / target.provisioning
+        kind = load_clock_kind(folder_of_kind)
+        kind.require_offered(name)
+        self._spec = load_stack(name, bench.spec.simulated, folder_of_kind / STACKS)
         self.settings = settings.effective(self._spec)
         """What was chosen, with the sync interval that the stack really has."""
         self.folder = folder
@@ -123,11 +138,10 @@ class ClockStack:
                 f"target {target.kind}: no PHC: add benchwright.targets.{target.kind}.ptp_clock to"
                 f" {bench.spec.path}"
             )
-        folder_of_kind = TARGETS / target.provisioning
         self._templates = folder_of_kind / "clock" / "config"
         self._client = ClockRole(bench.node(target.node), "client", folder_of_kind)
         self._server = (
-            None if server is None else ClockRole(bench.node(server.node), "server", folder_of_kind)
+            None if server is None else ClockRole(bench.node(server.node), "server", TARGETS / SERVER_KIND)
         )
 
     # -- life
@@ -173,7 +187,9 @@ class ClockStack:
             assert server is not None
             self._bench.tool(server.node, "bw-wander")
             place = self._place(server.interface, tai_utc_s)
-            self._server.start(self.name, server_files(self._templates, self._spec, self.settings, place))
+            templates = TARGETS / SERVER_KIND / "clock" / "config"
+            files = server_files(templates, self._spec, self.settings, place)
+            self._server.start(self._spec.served_as or self.name, files)
         for tool in TOOLS.get(self.name, ()):
             self._bench.tool(self._target.node, tool)
         place = self._place(self._target.test_interface, tai_utc_s)
@@ -201,7 +217,7 @@ class ClockStack:
     # -- watching
 
     def wait_locked(self, deadline_s: float, goal: RateGoal | None = None) -> Lock:
-        """Return once the servo has locked, by the rule of `clock_stacks.toml`.
+        """Return once the servo has locked, by the rule of `stacks.toml`.
 
         Called again on a running stack, it counts only what the servo has said since this call.
 

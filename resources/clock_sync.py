@@ -16,8 +16,9 @@ from types import TracebackType
 
 import numpy as np
 
-from hw.bench import TargetSpec, TimeServerSpec
+from hw.bench import BenchSpec, TargetSpec, TimeServerSpec
 from hw.errors import CapabilityError, ConfigError
+from hw.provisioning import TARGETS
 from hw.session import Bench
 from reports.clock_disturbance import Disturbance, Event, write_disturbance
 from reports.clock_logs import ServoSeries
@@ -26,15 +27,17 @@ from reports.clock_trial import PHC_READS, ClockTrial, Lock, Servo, Timecard, Tr
 from reports.phc_read_table import while_measured
 from reports.units import NS_PER_S
 from resources.capture import capture_file, median_transit_ns, start_capture
+from resources.clock_kind import load_clock_kind
 from resources.clock_requirements import ClockRequirement
 from resources.clock_settings import BASE_PPB_MAX, WALK_PPB_PER_SQRT_S, ClockSettings
 from resources.clock_stack import ClockStack
-from resources.clock_trial import TrialSettings, measure_trial, timecard_of
+from resources.clock_trial import TrialSettings, measure_trial, reference_of
 from resources.competing_load import competing_load
 from resources.jobs import READY_S, end_and_fetch, end_job
 from resources.profiles import ClockTimes, Profile
 from resources.tai_utc import common_tai_utc_s
 from resources.timecard import serve_timecards
+from resources.two_way_trial import measure_by_two_way
 
 Progress = Callable[[str], None]
 
@@ -44,6 +47,7 @@ ASYMMETRY_INTERVAL_S = 0.125
 chrony only does so where a round trip takes less than 10 ms (chrony.conf(5), minpoll).
 """
 ASYMMETRY_SETTLING_S = 10
+WRONG_CLOCK_S = 3
 FOLLOWED_US = 1000
 """A servo that knows its path follows so small a change; answers that suddenly take longer it rejects."""
 
@@ -64,38 +68,46 @@ class ClockLab:
             progress: Called with a line of text now and then.
 
         Raises:
-            CapabilityError: The bench has no time server, or the target no timecard.
+            CapabilityError: The target has a timecard, and the bench no time server that it could follow.
             ConfigError: The profile does not say how long clocks are measured.
         """
-        if bench.spec.time_server is None:
-            raise CapabilityError(
-                f"bench {bench.spec.name}: no time server; add benchwright.time_server to {bench.spec.path}"
-            )
         if profile.clocks is None:
             raise ConfigError(f"profile {profile.name}: no table {profile.name}.clocks")
         self.bench = bench
         self.target = target
-        self.server: TimeServerSpec = bench.spec.time_server
         self.profile = profile
         self.times: ClockTimes = profile.clocks
-        self.timecard = timecard_of(target)
+        self.timecard = reference_of(target)
         self.folder = folder
         self.progress = progress
         self._stack = ExitStack()
+        self._serves = False
+        if target.timecard is not None:
+            _time_server(bench.spec)
+
+    @property
+    def server(self) -> TimeServerSpec:
+        """Return what targets synchronise with.
+
+        Raises:
+            CapabilityError: The bench has none.
+        """
+        return _time_server(self.bench.spec)
 
     def __enter__(self) -> ClockLab:
-        """Power the time server on, make its clock wander where it is a guest, and serve the timecards."""
+        """Power on what is needed from the start.
+
+        For a timecard that is the time server, made to wander where it is a guest, and what serves
+        timecards. A target without one needs a time server as soon as a stack follows it.
+        """
+        if self.target.timecard is None:
+            self.bench.power_on([self.target.node])
+            common_tai_utc_s(self.bench, [self.target.node], self.folder)
+            return self
         folder = self.folder / "time-server"
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            self.bench.power_on([self.target.node, self.server.node])
-            common_tai_utc_s(self.bench, [self.target.node, self.server.node], self.folder)
-            if self.bench.timecard_page(self.server.node) is not None:
-                argv = [self.bench.tool(self.server.node, "bw-wander"), "--base-ppb-max", str(BASE_PPB_MAX)]
-                argv += ["--walk-ppb-per-sqrt-s", str(WALK_PPB_PER_SQRT_S)]
-                wander = self.bench.node(self.server.node).start(argv, folder / "wander")
-                self._stack.callback(end_and_fetch, wander)
-                wander.wait_ready(READY_S)
+            self._serve_time(folder)
             self._stack.enter_context(
                 serve_timecards(self.bench, [self.target.node], self.server.node, folder)
             )
@@ -104,11 +116,52 @@ class ClockLab:
             raise
         return self
 
+    def _serve_time(self, folder: Path) -> None:
+        """Power the time server on and make its clock wander where it is a guest."""
+        self.bench.power_on([self.target.node, self.server.node])
+        common_tai_utc_s(self.bench, [self.target.node, self.server.node], self.folder)
+        if self.bench.timecard_page(self.server.node) is not None:
+            argv = [self.bench.tool(self.server.node, "bw-wander"), "--base-ppb-max", str(BASE_PPB_MAX)]
+            argv += ["--walk-ppb-per-sqrt-s", str(WALK_PPB_PER_SQRT_S)]
+            wander = self.bench.node(self.server.node).start(argv, folder / "wander")
+            self._stack.callback(end_and_fetch, wander)
+            wander.wait_ready(READY_S)
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End what was started; logs stay in the folder."""
         self._stack.close()
+
+    def as_found_trial(self, requirement: ClockRequirement) -> ClockTrial:
+        """Measure the clock as the machine itself keeps it; nothing is put on it.
+
+        Without a timecard it is held against the bench's reference clock.
+        """
+        self.progress(f"{requirement.clock}: measuring")
+        facts = _facts(requirement.clock, "sync", self.timecard)
+        settings = TrialSettings(self.times.measure_s, sequential=False)
+        return measure_trial(self.bench, self.target, facts, settings, self.folder / requirement.clock)
+
+    def wrong_clock_trial(self, node: str) -> ClockTrial:
+        """Measure another node's clock, known to be wrong, as that of a target without timecard.
+
+        Raises:
+            CapabilityError: The bench has no such node.
+        """
+        spec = self.bench.spec
+        if node not in spec.nodes:
+            raise CapabilityError(f"bench {spec.name}: no node {node!r}, whose clock would be wrong")
+        self.bench.power_on([node])
+        other = replace(self.target, node=node, timecard=None)
+        facts = _facts(spec.nodes[node].clock, "known error", reference_of(other))
+        folder = self.folder / "known-error"
+        return measure_by_two_way(self.bench, other, facts, WRONG_CLOCK_S, folder, witness=False)
+
+    def require_offered(self, clock: str) -> None:
+        """Check that this target can have a clock stack; raises CapabilityError: says why not."""
+        kind = load_clock_kind(TARGETS / self.target.provisioning)
+        kind.require_offered(clock, self.bench.node(self.target.node))
 
     def locked_trial(self, requirement: ClockRequirement) -> ClockTrial:
         """Put a stack on the target, wait for its lock, measure, take it off again.
@@ -182,9 +235,7 @@ class ClockLab:
         place.mkdir(parents=True, exist_ok=True)
         facts = replace(self.facts(stack, "asymmetry", lock), impairment=f"{delay_us} us one way")
         settings = TrialSettings(self.times.measure_s, sequential=False)
-        ends: tuple[str, ...] = ()
-        if self.bench.spec.virtual is not None and self.bench.spec.capture is not None:
-            ends = (f"t-{self.server.node}", self.bench.spec.capture.interface)
+        ends = self.bench.capture_ends(self.server.node, self.target)
         with ExitStack() as captures:
             for interface in ends:
                 captures.callback(end_job, start_capture(self.bench, interface, place))
@@ -247,7 +298,17 @@ class ClockLab:
     def running(
         self, clock: str, folder: Path, interval_s: float | None = None, *, standby: bool = False
     ) -> ClockStack:
-        """Return a clock stack for the target, to be entered with `with`; its logs go to the folder."""
+        """Return a clock stack for the target, to be entered with `with`; its logs go to the folder.
+
+        Raises:
+            CapabilityError: This target cannot have it, or the bench has no time server.
+        """
+        self.require_offered(clock)
+        if self.target.timecard is None and not self._serves:
+            folder = self.folder / "time-server"
+            folder.mkdir(parents=True, exist_ok=True)
+            self._serve_time(folder)
+            self._serves = True
         self.progress(f"{clock}: starting on {self.target.node}")
         settings = ClockSettings(sync_interval_s=interval_s, standby=standby)
         return ClockStack(self.bench, self.target, clock, settings, folder, self.progress)
@@ -257,17 +318,8 @@ class ClockLab:
         timecard = self.timecard
         if stack.name == "phc2sys":
             timecard = Timecard(f"phc:{self.target.ptp_clock}", 0, "the PHC itself, the source of phc2sys")
-        return TrialFacts(
-            clock=stack.name,
-            kind=kind,
-            interval_s=stack.settings.sync_interval_s,
-            load="idle",
-            impairment="none",
-            lock=lock,
-            two_way=None,
-            servo=None,
-            timecard=timecard,
-        )
+        facts = _facts(stack.name, kind, timecard)
+        return replace(facts, interval_s=stack.settings.sync_interval_s, lock=lock)
 
     def measured(
         self,
@@ -294,6 +346,30 @@ class ClockLab:
             shutil.copy2(stack.folder / name, trial.folder / Path(name).name)
             name = Path(name).name
         return with_servo(trial, name, log_format)
+
+
+def _facts(clock: str, kind: str, timecard: Timecard) -> TrialFacts:
+    """Return what is known of a trial of an idle target over an undisturbed path."""
+    return TrialFacts(
+        clock=clock,
+        kind=kind,
+        interval_s=None,
+        load="idle",
+        impairment="none",
+        lock=None,
+        two_way=None,
+        servo=None,
+        timecard=timecard,
+    )
+
+
+def _time_server(spec: BenchSpec) -> TimeServerSpec:
+    """Return the time server of a bench; raises CapabilityError where it has none."""
+    if spec.time_server is None:
+        raise CapabilityError(
+            f"bench {spec.name}: no time server; add benchwright.time_server to {spec.path}"
+        )
+    return spec.time_server
 
 
 def with_servo(trial: ClockTrial, log: str, log_format: str) -> ClockTrial:

@@ -29,8 +29,10 @@ from reports.clock_trial import (
     phc_read_file,
     write_trial,
 )
+from reports.two_way_reference import TWO_WAY
 from resources.clock_lines import last_result, measure_clock_lines, serve_clocks
 from resources.jobs import READY_S, end_job
+from resources.two_way_trial import measure_by_two_way
 from resources.witness import start_witness
 
 TWO_WAY_MS = 2500
@@ -57,8 +59,15 @@ class TrialSettings:
     """Of a PHC as reference: the ways in which it is read besides, in this order."""
 
 
+def reference_of(target: TargetSpec) -> Timecard:
+    """Return what a target's clock is held against: its timecard, or else two-way time transfer."""
+    if target.timecard is None:
+        return Timecard(TWO_WAY, 0, "the control network, by two-way transfer")
+    return timecard_of(target)
+
+
 def timecard_of(target: TargetSpec) -> Timecard:
-    """Return the reference in a target.
+    """Return the timecard in a target.
 
     Raises:
         CapabilityError: It has none.
@@ -80,7 +89,7 @@ def measure_trial(
     folder: Path,
     during: Callable[[], None] | None = None,
 ) -> ClockTrial:
-    """Measure a target's clock against its timecard and write the evidence.
+    """Measure a target's clock against its timecard, or by two-way transfer alone, and write the evidence.
 
     Args:
         bench: An open bench whose timecards are served.
@@ -95,6 +104,8 @@ def measure_trial(
         MeasurementError: A tool came to no result.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    if facts.timecard.clock == TWO_WAY:
+        return measure_by_two_way(bench, target, facts, settings.duration_s, folder)
     node = bench.node(target.node)
     tool = bench.tool(target.node, "bw-clock")
     reads = {FILTERED: ["--read", "filtered", "--filter-ns", str(FILTER_NS)]}

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 from hw.errors import ConfigError
 from hw.fields import Fields
+from hw.toml_file import read_toml
 
 DISTURBANCES_FILE = Path(__file__).with_name("clock_disturbances.toml")
 DISTURBED_STACKS = ("chrony", "ptp-software")
@@ -66,10 +66,7 @@ def load_disturbances(profile: str, simulated: bool, path: Path = DISTURBANCES_F
     Raises:
         ConfigError: The file does not know the profile, or is wrong; names file, field and allowed range.
     """
-    try:
-        document = tomllib.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{path}: {error}") from error
+    document = read_toml(path)
     root = Fields(document, str(path), "")
     sizes, profiles = root.table_of("sizes"), root.table_of("profiles")
     root.finish()

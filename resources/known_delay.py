@@ -69,6 +69,7 @@ def find_known_delay(
         duration_ms=profile.known_delay_ms,
         grace_ms=1000,
         only_producers=(producer,),
+        measures_clocks_after=False,
     )
     latencies: dict[str, list[int]] = {}
     transits: dict[str, int | None] = {}
@@ -79,7 +80,7 @@ def find_known_delay(
             progress(f"known-delay check: producer {producer}, {delay / 1e6:g} ms")
             replay = Replay(bench, target, pattern, settings, folder / name, lambda _line: None)
             replay.log_messages = True
-            replay.capture_interfaces = _ends(bench, producer)
+            replay.capture_interfaces = bench.capture_ends(bench.spec.producers[producer].node, target)
             result = replay.run()
             answers.append(result)
             latencies[name] = _received_minus_sent_ns(folder / name / "messages.csv")
@@ -87,13 +88,6 @@ def find_known_delay(
     finally:
         impairment.clear()
     return compare(producer, delay_ns, latencies, transits, answers)
-
-
-def _ends(bench: Bench, producer: int) -> tuple[str, ...]:
-    """Return the interfaces before and behind the impairment node, where this machine sees both."""
-    if bench.spec.virtual is None or bench.spec.capture is None:
-        return ()
-    return (bench.port_of(producer), bench.spec.capture.interface)
 
 
 def _transit_ns(captures: Sequence[Path]) -> int | None:

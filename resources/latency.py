@@ -9,7 +9,7 @@ stays in the run. Real hardware never gets a second attempt.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,6 +34,7 @@ from reports.latency import judge_latency
 from reports.record_context import Context
 from reports.replay_clock import CLOCK_ERROR, REPLAY_CLOCK, ReplayClock
 from reports.replay_evidence import read_stalls
+from reports.replay_role import REPLAY_ROLE, ReplayRole
 from reports.sampling import required_samples
 from resources.clock_settings import FREE_RUN
 from resources.known_delay import known_delay_record
@@ -56,6 +57,7 @@ EVIDENCE_FILES = (
     "plan-consumer.toml",
     REPLAY_CLOCK,
     CLOCK_ERROR,
+    REPLAY_ROLE,
     "recv.ndjson",
     "misses.ndjson",
     "witness.ndjson",
@@ -88,6 +90,7 @@ class LatencyEvidence:
         profile: Profile,
         requirements: Requirements,
         folder: Path,
+        role: ReplayRole | None = None,
     ) -> None:
         """Begin with no evidence.
 
@@ -99,6 +102,7 @@ class LatencyEvidence:
             profile: How long, how sure, and how many attempts.
             requirements: One for each stream that is judged.
             folder: Evidence goes to folders `attempt-N` in it.
+            role: The target under test, where it produces and `target` only consumes; None: it consumes.
 
         Raises:
             CapabilityError: The stack or the clock cannot be put on this target.
@@ -114,7 +118,13 @@ class LatencyEvidence:
         self.profile = profile
         self.requirements = requirements
         self.folder = folder
+        self.role = role
         self.attempts: list[ReplayAttempt] = []
+
+    @property
+    def subject(self) -> str:
+        """Return the name of the target under test."""
+        return self.role.target if self.role is not None else self.target.kind
 
     @property
     def attempt_folder(self) -> Path:
@@ -140,7 +150,7 @@ class LatencyEvidence:
                 left = self.undecided()
                 if not left or len(self.attempts) >= self.profile.replay_attempts:
                     return
-                settings = settings.shortened(settings.warmup_ms, self._again_ms(pattern, left))
+                settings = settings.shortened(settings.warmup_ms, self.counting_ms(pattern, left))
                 progress(f"the bench stood still: {len(left)} streams have no verdict; replaying once more")
 
     def take(self, found: ReplayAnswers, clock: ReplayClock | None = None) -> None:
@@ -150,6 +160,8 @@ class LatencyEvidence:
             found: Its answers.
             clock: The target's clock meanwhile, where stamps were taken as they are.
         """
+        if self.role is not None:
+            self.role.write(found.folder)
         spec = self.bench.spec
         path = found.folder / "misses.ndjson"
         judged = JudgedReplay(
@@ -245,10 +257,10 @@ class LatencyEvidence:
             found = replay.run()
         self.take(found, clock.measured(folder, found.lines_before, found.lines_after))
 
-    def _again_ms(self, pattern: Pattern, undecided: list[int]) -> int:
-        """Return how long a further replay counts: until the streams that it is for have their samples."""
+    def counting_ms(self, pattern: Pattern, streams: Collection[int]) -> int:
+        """Return how long a replay counts that is for these streams alone: until they have their samples."""
         n_required = required_samples(self.profile.excluded_miss_probability)
-        period_ns = max(stream.period_ns for stream in pattern.streams if stream.id in undecided)
+        period_ns = max(stream.period_ns for stream in pattern.streams if stream.id in streams)
         wanted_ms = round(SPARE * n_required * period_ns / 1e6)
         return min(self.profile.duration_ms, max(AGAIN_MIN_MS, wanted_ms))
 
@@ -259,16 +271,18 @@ class LatencyEvidence:
             Limit(requirement.upper_ns, None, requirement.source),
             required_samples(self.profile.excluded_miss_probability),
             requirement.allowed_lost,
+            of_sender=self.role is not None,
         )
 
     def _context(self, run: RunFolder, test: str, stream: str, evidence: tuple[Evidence, ...]) -> Context:
         subject = Subject(
             bench=self.bench.spec.name,
-            target=self.target.kind,
+            target=self.subject,
             stack=self.stack,
             clock=self.clock,
             stream=stream or None,
         )
-        phase = self.attempts[-1].judged.recv.phase if self.attempts else "single-producer"
+        alone = "single-producer" if self.role is None else f"single-producer-{self.role.producer}"
+        phase = self.attempts[-1].judged.recv.phase if self.attempts else alone
         conditions = Conditions(profile=self.profile.name, phase=phase, load="idle", impairment="none")
         return Context(run.run_id, test, subject, conditions, self.bench.spec.simulated, evidence)

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 from hw.errors import ConfigError
 from hw.fields import Fields
+from hw.toml_file import read_toml
+from resources.provisioning_settings import ProvisioningTimes, provisioning_times
 from resources.timed_edge_settings import EdgeTimes, edge_times
 
 NETWORKS = ("same", "separate")
@@ -45,6 +46,22 @@ class ClockTimes:
 
 
 @dataclass(frozen=True)
+class LargestPatternTimes:
+    """How long and how sure the largest pattern within the budgets is looked for."""
+
+    warmup_ms: int
+    """Of each trial; the suite's own replay has warmed up the target before."""
+    probe_miss_probability: float
+    """What a trial on the way excludes with 95 %, of each stream."""
+    excluded_miss_probability: float
+    """What each trial that shows the number excludes."""
+    boundary_trials: int
+    """How many of them there are."""
+    trial_attempts: int
+    """On a simulated bench: replays of a trial at most, where it stood still."""
+
+
+@dataclass(frozen=True)
 class Profile:
     """One row of the profiles file; times in milliseconds."""
 
@@ -57,6 +74,8 @@ class Profile:
     """On a simulated bench: replays at most, where streams lack a verdict because it stood still."""
     clocks: ClockTimes | None = None
     edges: EdgeTimes | None = None
+    largest_pattern: LargestPatternTimes | None = None
+    provisioning: ProvisioningTimes | None = None
 
 
 def load_profile(name: str, path: Path = PROFILES_FILE) -> Profile:
@@ -65,10 +84,7 @@ def load_profile(name: str, path: Path = PROFILES_FILE) -> Profile:
     Raises:
         ConfigError: No such profile, or a value out of range.
     """
-    try:
-        tables = tomllib.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{path}: {error}") from error
+    tables = read_toml(path)
     if name not in tables:
         raise ConfigError(f"{path}: no profile {name!r}; there are: {', '.join(tables)}")
     table = Fields(tables[name], str(path), name)
@@ -81,9 +97,25 @@ def load_profile(name: str, path: Path = PROFILES_FILE) -> Profile:
         replay_attempts=table.integer("replay_attempts", 1, 10),
         clocks=_clock_times(table.child("clocks", optional=True)),
         edges=edge_times(table.child("edges", optional=True)),
+        provisioning=provisioning_times(table.child("provisioning", optional=True)),
+        largest_pattern=_largest_pattern_times(table.child("largest_pattern", optional=True)),
     )
     table.finish()
     return profile
+
+
+def _largest_pattern_times(table: Fields | None) -> LargestPatternTimes | None:
+    if table is None:
+        return None
+    times = LargestPatternTimes(
+        warmup_ms=table.integer("warmup_ms", 0, 3_600_000),
+        probe_miss_probability=table.number("probe_miss_probability", 1e-9, 0.5),
+        excluded_miss_probability=table.number("excluded_miss_probability", 1e-9, 0.5),
+        boundary_trials=table.integer("boundary_trials", 1, 100),
+        trial_attempts=table.integer("trial_attempts", 1, 10),
+    )
+    table.finish()
+    return times
 
 
 def _clock_times(table: Fields | None) -> ClockTimes | None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -22,8 +23,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hw.bench import load_bench
-from hw.errors import BenchwrightError
+from hw.bench import BenchSpec, load_bench
+from hw.errors import BenchwrightError, ConfigError
+from resources.every_target import TARGETS, load_kind_suites
 from resources.keep_run import keep_run
 from resources.profiles import load_profile
 
@@ -34,6 +36,8 @@ ROBOT_BAD_INPUT = 252
 ROBOT_INTERRUPTED = 253
 ROBOT_FAILED_TESTS_MAX = 250
 
+_NAMES_TARGET = re.compile(r"(--variable=)?TARGET:")
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
@@ -41,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         spec = load_bench(options.bench)
         load_profile(options.profile)
+        targets = chosen_targets(spec, options.targets, options.robot)
     except BenchwrightError as error:
         print(f"qualify: {error}", file=sys.stderr)
         return error.exit_code
@@ -49,7 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return NO_CAPABILITY
     before = _latest(options.results)
     with tempfile.TemporaryDirectory(prefix="benchwright-") as folder:
-        code = _run_robot(options, Path(folder))
+        named = [f"profile={options.profile}"]
+        named += [f"{name}@{spec.targets[name].provisioning}" for name in targets]
+        code = _run_robot(options, named, Path(folder))
     run = _latest(options.results)
     if run is None or run == before:
         print("qualify: no run folder was written", file=sys.stderr)
@@ -69,6 +76,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--bench", type=Path, default=Path("hw/benches/virtual.yaml"), help="bench file")
     parser.add_argument("--profile", default="ci", help="ci (minutes), acceptance (hours) or soak (a day)")
     parser.add_argument("--suite", type=Path, default=Path("robot"), help="folder or file of suites")
+    parser.add_argument(
+        "--targets",
+        nargs="*",
+        default=[],
+        metavar="NAME",
+        help="targets of the bench file, one after the other; else all of them",
+    )
     parser.add_argument("--results", type=Path, default=Path("results"), help="where run folders go")
     parser.add_argument(
         "--earlier",
@@ -81,7 +95,28 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _run_robot(options: argparse.Namespace, folder: Path) -> int:
+def chosen_targets(spec: BenchSpec, names: Sequence[str], robot: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the targets of a run in the order of the bench file; where none is named all of them.
+
+    Args:
+        spec: The bench.
+        names: Those that were asked for.
+        robot: Options for Robot Framework: `--variable TARGET:NAME` names one too.
+
+    Raises:
+        ConfigError: The bench has no such target, or a kind's `suites.toml` is wrong.
+    """
+    wanted = {*names, *(option.rpartition("TARGET:")[2] for option in robot if _NAMES_TARGET.match(option))}
+    if unknown := sorted(wanted - set(spec.targets)):
+        there = ", ".join(spec.targets)
+        raise ConfigError(f"{spec.path}: benchwright.targets: no target {unknown[0]!r}; there are: {there}")
+    chosen = tuple(name for name in spec.targets if name in wanted or not wanted)
+    for name in chosen:
+        load_kind_suites(TARGETS / name)
+    return chosen
+
+
+def _run_robot(options: argparse.Namespace, targets: Sequence[str], folder: Path) -> int:
     """Run Robot Framework: it closes the bench after an interrupt, and does not outlive this process."""
     listener = ["reports.listener.Listener", f"results={options.results}"]
     if options.earlier:
@@ -91,6 +126,7 @@ def _run_robot(options: argparse.Namespace, folder: Path) -> int:
         *(sys.executable, "-m", "robot", "--pythonpath", ".", "--console", "verbose"),
         *("--listener", ";".join(listener)),
         *("--variable", f"BENCH:{options.bench}", "--variable", f"PROFILE:{options.profile}"),
+        *("--prerunmodifier", ":".join(["resources.every_target.EveryTarget", *targets])),
         *("--outputdir", str(folder), "--xunit", "xunit.xml"),
         *options.robot,
         str(options.suite),

@@ -140,6 +140,8 @@ class Replay:
                 self._save(started)
                 raise
             answers = self._collect(started, before)
+            if not self.settings.measures_clocks_after:
+                return answers
             after = measure_clock_lines(self.bench, measured, CLOCK_MEASURING_MS, self.folder / "after")
         return replace(answers, lines_after=after)
 

@@ -12,6 +12,10 @@ from resources.pattern import Pattern
 from resources.requirements_file import read_requirements_file
 
 SCHEMA = "benchwright.requirements/1"
+PRODUCERS = ("all", "required")
+"""Who sends: all producers of the pattern, or only those whose streams have a requirement."""
+ROLES = ("consumer", "producer")
+"""Whether the target receives the streams, or sends them in the place of a producer."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,34 @@ class Requirements:
     name: str
     pattern: str
     by_stream: dict[int, Requirement]
+    is_partial: bool = False
+    """Only producers whose streams have a requirement here send: for a target that cannot take all."""
+    role: str = "consumer"
+    """One of `ROLES`."""
+
+    @property
+    def producers(self) -> tuple[int, ...]:
+        """Return the producers that send; empty: all of the pattern."""
+        return tuple(sorted({stream // 10 for stream in self.by_stream})) if self.is_partial else ()
+
+    def check_role(self, role: str, producer: int = 0) -> None:
+        """Refuse a role of the target that these requirements are not for.
+
+        Args:
+            role: One of `ROLES`.
+            producer: In whose place it produces: all streams have to be of this producer; 0: in none's.
+
+        Raises:
+            ConfigError: Names the file, and the requirement where one is of another producer.
+        """
+        if self.role != role:
+            raise ConfigError(f"{self.path}: requirements.role: must be {role!r}, found {self.role!r}")
+        for requirement in self.by_stream.values():
+            if producer and requirement.stream // 10 != producer:
+                raise ConfigError(
+                    f"{self.path}: {requirement.id}.stream: must be a stream of producer {producer},"
+                    f" found {requirement.stream}"
+                )
 
     def check_pattern(self, pattern: Pattern) -> None:
         """Refuse a pattern that these requirements are not for.
@@ -56,13 +88,22 @@ class Requirements:
             )
 
 
-def load_requirements(path: Path) -> Requirements:
+def load_requirements(path: Path, asked: bool = True) -> Requirements:
     """Read and check a requirements file.
+
+    Args:
+        path: The file.
+        asked: Whether each of them is asked of the target; else they only judge what it is tried with.
 
     Raises:
         ConfigError: Names file, requirement, field and allowed range.
     """
-    head, items = read_requirements_file(path, SCHEMA, ("name", "pattern"))
+    head, items = read_requirements_file(path, SCHEMA, ("name", "pattern"), ("producers", "role"), asked)
+    for key, choices in (("producers", PRODUCERS), ("role", ROLES)):
+        if head[key] not in ("", *choices):
+            raise ConfigError(
+                f"{path}: requirements.{key}: must be one of {', '.join(choices)}, found {head[key]!r}"
+            )
     by_stream: dict[int, Requirement] = {}
     seen: set[str] = set()
     for number, item in enumerate(items, start=1):
@@ -73,7 +114,14 @@ def load_requirements(path: Path) -> Requirements:
             raise ConfigError(f"{path}: requirement[{number}].stream: {requirement.stream} stands twice")
         seen.add(requirement.id)
         by_stream[requirement.stream] = requirement
-    return Requirements(path, head["name"], head["pattern"], by_stream)
+    return Requirements(
+        path=path,
+        name=head["name"],
+        pattern=head["pattern"],
+        by_stream=by_stream,
+        is_partial=head["producers"] == "required",
+        role=head["role"] or ROLES[0],
+    )
 
 
 def _requirement(table: Fields) -> Requirement:

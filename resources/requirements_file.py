@@ -8,17 +8,17 @@ import tomllib
 from pathlib import Path
 from typing import cast
 
+from robot.libraries.BuiltIn import BuiltIn, RobotNotRunningError
+
 from hw.errors import ConfigError
 from hw.fields import Fields
+from reports.asked import KEPT, note_asked, suite_name
 from reports.current import open_run
 from reports.durable import replace_file
 
-KEPT = "requirements"
-"""Folder of the copies in a run's evidence."""
-
 
 def read_requirements_file(
-    path: Path, schema: str, texts: tuple[str, ...]
+    path: Path, schema: str, texts: tuple[str, ...], optional: tuple[str, ...] = (), asked: bool = True
 ) -> tuple[dict[str, str], list[Fields]]:
     """Read a requirements file; what a requirement holds is left to the caller.
 
@@ -29,6 +29,8 @@ def read_requirements_file(
         path: The TOML file.
         schema: What `requirements.schema` has to be.
         texts: Further keys of the head, all strings.
+        optional: As `texts`, but may be left out: "" then.
+        asked: Whether what it demands is asked of the target; else the run does not keep it.
 
     Returns:
         The texts by key, and the requirements in the order of the file, at least one.
@@ -47,14 +49,15 @@ def read_requirements_file(
         raise ConfigError(f"{path}: {unknown[0]}: unknown table; known here: requirements, requirement")
     head = Fields(document.get("requirements", {}), str(path), "requirements")
     head.text("schema", choices=(schema,))
-    found = {key: head.text(key) for key in texts}
+    found = {key: head.text(key) for key in texts} | {key: head.text(key, "") for key in optional}
     head.finish()
     items: object = document.get("requirement", [])
     if not isinstance(items, list):
         raise ConfigError(f"{path}: requirement: must be an array of tables, [[requirement]]")
     if not items:
         raise ConfigError(f"{path}: requirement: there must be at least one")
-    _keep(path, data)
+    if asked:
+        _keep(path, data)
     numbered = enumerate(cast("list[object]", items), start=1)
     return found, [Fields(item, str(path), f"requirement[{number}]") for number, item in numbered]
 
@@ -70,3 +73,14 @@ def _keep(path: Path, data: bytes) -> None:
         kept = folder / f"{path.stem}-{hashlib.sha256(data).hexdigest()[:8]}{path.suffix}"
     if not kept.exists():
         replace_file(kept, data)
+    target, suite = _variable("TARGET"), _variable("SUITE_SOURCE")
+    if target and suite:
+        note_asked(run, target, suite_name(Path(suite)), kept.name)
+
+
+def _variable(name: str) -> str:
+    """Return a variable of Robot Framework as text; empty where there is none, or Robot does not run."""
+    try:
+        return str(BuiltIn().get_variable_value(f"${{{name}}}") or "")
+    except RobotNotRunningError:
+        return ""

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 from hw.errors import ConfigError
 from hw.fields import Fields
+from hw.toml_file import read_toml
 from reports.timed_edges import CLOCK_EDGE, METHODS
 
 VIEWS_FILE = Path(__file__).with_name("timed_edges.toml")
@@ -90,10 +90,7 @@ def load_view(name: str, simulated: bool, path: Path = VIEWS_FILE) -> EdgeView:
     Raises:
         ConfigError: There is no such view, or the file is wrong; names file, field and allowed range.
     """
-    try:
-        document = tomllib.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{path}: {error}") from error
+    document = read_toml(path)
     root = Fields(document, str(path), "")
     kinds = {kind: root.table_of(kind) for kind in ("simulated", "hardware")}
     root.finish()

@@ -17,8 +17,17 @@ TIERS = ("unit", "simulated", "hardware", "influxdb2")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--bench FILE`, which names the bench of the hardware tier."""
+    """Add `--bench FILE`, the bench of the hardware tier, and `--failed-to FILE`."""
     parser.addoption("--bench", metavar="FILE", default=None, help="bench file of the tests marked hardware")
+    parser.addoption("--failed-to", metavar="FILE", default=None, help="write the names of failed tests here")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Write the names of tests that failed, or whose set-up did, one a line."""
+    name: str | None = config.getoption("--failed-to")
+    if name is not None:
+        reports = [*terminalreporter.stats.get("failed", []), *terminalreporter.stats.get("error", [])]
+        Path(name).write_text("".join(f"{report.nodeid}\n" for report in reports), encoding="utf-8")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -34,6 +43,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="needs a bench of real devices: --bench FILE"))
         if "simulated" in tiers and os.geteuid() != 0:
             item.add_marker(pytest.mark.skip(reason="needs root: namespaces and guests"))
+        is_unit = tiers in ([], ["unit"])
+        if item.get_closest_marker("shared_cpu") or (is_unit and not item.get_closest_marker("own_cpu")):
+            item.add_marker(pytest.mark.beside)
+    if hasattr(config, "workerinput"):  # the longest files first, or one of them ends alone
+        items.sort(key=lambda item: item.get_closest_marker("shared_cpu") is None)
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The tests of `make test`: C code natively, with sanitizers, for ARM and under Wine, then Python. The last line is pytest's.
+# The tests of `make test`: C code natively, with sanitizers, for ARM and under Wine, then Python.
 #
 #   tests/run.sh [PYTEST ARGUMENTS]
 #
-# Every part runs even when an earlier one has failed; exit code 1 if any did.
+# Python's unit tests, and those simulated ones that keep no time, run beside each other. What boots or keeps a time
+# comes after them, test by test. Both write one cache: `pytest --last-failed` knows the failures of both.
+# Every part runs even when an earlier one has failed; exit code 1 if any did. Ctrl-C ends all of it.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 
@@ -12,6 +14,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 . hw/host/native.sh
 
 FAILED=()
+readonly BESIDE_FAILED=.build/log/test-failed-beside.txt
+readonly WORKERS_MAX=8 INTERRUPTED=2 NO_TESTS=5
 
 # Run the Meson tests of one variant. $1: variant; then extra arguments of `meson test`.
 test_native() {
@@ -30,22 +34,38 @@ test_native() {
     fi
 }
 
+# Run a part of the Python tests; that arguments of ours leave nothing of it is no failure. Exits if it is interrupted.
+test_python() {
+    local code=0
+    .build/venv/bin/python -m pytest "$@" || code=$?
+    case $code in
+        0 | "$NO_TESTS") return 0 ;;
+        "$INTERRUPTED") die 1 "tests: interrupted" ;;
+    esac
+    [[ " ${FAILED[*]} " == *" pytest "* ]] || FAILED+=(pytest)
+}
+
 main() {
+    local variant workers
     mkdir -p "$BUILD_DIR/log"
+    rm -f "$BESIDE_FAILED"
     if [[ -f meson.build ]]; then
         test_native linux
         ASAN_OPTIONS=abort_on_error=1:detect_stack_use_after_return=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
             test_native asan --no-suite fuzz --timeout-multiplier 3
         # Meson runs programs of other machines by the exe_wrapper of their cross file.
-        if command -v qemu-arm >/dev/null; then
-            test_native armhf --no-suite fuzz --no-suite long --timeout-multiplier 5
-        fi
-        if command -v wine64 >/dev/null; then
-            test_native win --no-suite fuzz --timeout-multiplier 5
-        fi
+        for variant in $(native_cross_variants); do
+            command -v "$(native_cross_program "$(native_cross_file "$variant")" exe_wrapper)" >/dev/null || continue
+            test_native "$variant" --no-suite fuzz --no-suite long --timeout-multiplier 5
+        done
     fi
-    .build/venv/bin/python -m pytest "$@" || FAILED+=(pytest)
+    # Some wait for others: one more than there are CPUs.
+    workers=$(($(nproc) + 1))
+    test_python -m beside -n $((workers < WORKERS_MAX ? workers : WORKERS_MAX)) --dist loadfile \
+        --no-loadscope-reorder --failed-to "$BESIDE_FAILED" "$@"
+    test_python -m "not beside and not influxdb2" "$@"
     # The closing line of pytest stays the last one; what failed before it is repeated on stderr.
+    [[ ! -s $BESIDE_FAILED ]] || sed 's/^/failed, beside others: /' "$BESIDE_FAILED" >&2
     [[ ${#FAILED[@]} -eq 0 ]] || die 1 "tests: failed: ${FAILED[*]}"
 }
 

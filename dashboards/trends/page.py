@@ -13,8 +13,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from dashboards.errors import StoreError
 from dashboards.store import Store
 from dashboards.trends.content import content
@@ -56,6 +54,8 @@ def render(store: Store, selection: Selection) -> str:
 
 def page_of(shown: dict[str, Any], script_text: str) -> str:
     """Return the page of what is to be shown, with a script."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # slow to load, and for this alone
+
     style = (_WEB / "style.css").read_text(encoding="utf-8")
     environment = Environment(
         loader=PackageLoader("dashboards.trends", "web"),

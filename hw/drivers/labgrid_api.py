@@ -137,3 +137,10 @@ def cpu_list(_resource: object, attribute: Any, value: Any) -> None:
         type(cpu) is int and cpu >= 0 for cpu in cast("list[Any]", value)
     ):
         raise ValueError(f"{attribute.name}: {value!r}; must be a list of CPU numbers, each 0 or more")
+
+
+def one_of_its_faults(resource: Any, attribute: Any, value: Any) -> None:
+    """Attribute validator of attrs: a fault that resources of this class know, or none."""
+    known = sorted(resource.faults)
+    if value not in ("", *known):
+        raise ValueError(f"{attribute.name}: {value!r}; must be one of {', '.join(known)}")

@@ -11,10 +11,11 @@ import logging
 import shlex
 import shutil
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import attr
 from labgrid.driver import SSHDriver
@@ -32,6 +33,18 @@ logging.getLogger("NamespaceSSHDriver").setLevel(logging.ERROR)
 WORK_FOLDER = "/run/benchwright"
 REPLAY_FOLDER = f"{WORK_FOLDER}/replay"
 REMOTE_TOOLS = "/var/lib/benchwright/bin"  # Debian mounts /run so that nothing in it can be executed
+
+_POWER_POLL_S = 0.2
+_ANSWER_S = 5
+_OTHER_KEY = b"Host key verification failed"
+"""What ssh says of a node whose key is not the known one."""
+_RESTART = """
+if [ -d /run/systemd/system ]; then how='systemctl reboot'; else how='echo b >/proc/sysrq-trigger'; fi
+sync
+setsid sh -c "sleep 0.2; $how" </dev/null >/dev/null 2>&1 &
+"""
+
+R = TypeVar("R")
 
 
 @register_driver
@@ -68,22 +81,39 @@ class NamespaceSSHDriver(SSHDriver):
         try:
             base: Any = super()
             return str(base._start_own_master_once(timeout))
-        except ExecutionError:
+        except ExecutionError as error:
             shutil.rmtree(
                 self.tmpdir, ignore_errors=True
             )  # labgrid removes only that of a connection that stood
+            failure: Any = error
+            if any(_OTHER_KEY in line for line in failure.stdout or ()):
+                # It does not get better by waiting.
+                raise BenchError("its host key is not the one that is known") from error
             raise
         finally:
             self.ssh_prefix = before
 
-    def _stop_keepalive(self) -> None:
-        """End the connection at this end first: labgrid waits two minutes for a node that is gone."""
+    def hang_up(self) -> None:
+        """End the connection at this end: whatever waits for the node over it ends too."""
         subprocess.run(
             ["ssh", "-x", "-o", f"ControlPath={self.control}", "-O", "exit", "node"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
         )
+
+    def answers(self) -> bool:
+        """Tell whether an SSH server answers there now, over a connection of its own."""
+        bound: Any = self  # labgrid sets what `bindings` names
+        service = bound.networkservice
+        enter = ["nsenter", f"--net=/run/netns/{self.namespace}"] if self.namespace else []
+        scan = ["ssh-keyscan", "-T", str(_ANSWER_S), "-p", str(service.port), str(service.address)]
+        done = subprocess.run([*enter, *scan], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        return bool(done.stdout.strip())
+
+    def _stop_keepalive(self) -> None:
+        """End the connection at this end first: labgrid waits two minutes for a node that is gone."""
+        self.hang_up()
         super()._stop_keepalive()
 
 
@@ -207,15 +237,19 @@ class SshNode:
         """Give the machine's shell a line; argv is what messages call it."""
         self._require_power()
         try:
-            out, err, code = self._driver.run(line, timeout=timeout_s, decodeerrors="replace")
+            out, err, code = self._while_powered(
+                lambda: self._driver.run(line, timeout=timeout_s, decodeerrors="replace")
+            )
         except subprocess.TimeoutExpired as error:
-            raise BenchError(f"{self.name}: {' '.join(argv)}: no end after {timeout_s:g} s") from error
+            lost = "" if self._driver.answers() else ": its SSH server does not answer any more"
+            raise BenchError(f"{self.name}: {' '.join(argv)}: no end after {timeout_s:g} s{lost}") from error
         except ExecutionError as error:
             raise BenchError(f"{self.name}: no connection by SSH: {error}") from error
         out, err = ([text.rstrip("\r") for text in lines] for lines in (out, err))
         text = "\n".join(out) + ("\n" if out else "")
         completed = Completed(tuple(argv), code, text, "\n".join(err))
         if code == 255:
+            self._require_power()
             raise BenchError(
                 f"{self.name}: the SSH connection broke at {' '.join(argv)}: {completed.stderr[-300:]}"
             )
@@ -272,16 +306,49 @@ class SshNode:
         """Make the folder that a file is to be put into."""
         self.run(["mkdir", "-p", str(Path(remote).parent)])
 
+    def restart(self) -> None:
+        """Ask the machine to restart; returns before it does."""
+        self.run(["sh", "-c", _RESTART])
+
+    def is_reached(self) -> bool:
+        """Tell whether the connection still stands and the machine answers on it."""
+        try:
+            return self.run(["echo", "here"], timeout_s=_ANSWER_S).stdout.strip() == "here"
+        except BenchError:
+            return False
+
     def _require_power(self) -> None:
         """Complain at once of a node that cannot answer: SSH would wait for it."""
         if not self.powered:
             raise BenchError(f"{self.name}: has lost its power")
 
+    def _while_powered(self, action: Callable[[], R]) -> R:
+        """Do something over SSH; end it as soon as it is known that the node has lost its power."""
+        done = threading.Event()
+        lost = threading.Event()
+
+        def watch() -> None:
+            while not done.wait(_POWER_POLL_S):
+                if not self.powered:
+                    lost.set()
+                    self._driver.hang_up()
+                    return
+
+        watcher = threading.Thread(target=watch, name=f"power of {self.name}", daemon=True)
+        watcher.start()
+        try:
+            return action()
+        finally:
+            done.set()
+            watcher.join()
+            if lost.is_set():
+                self._require_power()
+
     def put(self, local: Path, remote: str) -> None:
         """Copy a file to the node, keeping its mode."""
         self.make_parents(remote)
         try:
-            self._driver.put(str(local), remote)
+            self._while_powered(lambda: self._driver.put(str(local), remote))
         except (ExecutionError, subprocess.CalledProcessError) as error:
             raise BenchError(f"{self.name}: cannot copy {local.name} to {remote}: {error}") from error
 
@@ -289,6 +356,6 @@ class SshNode:
         """Copy a file from the node."""
         self._require_power()
         try:
-            self._driver.get(remote, str(local))
+            self._while_powered(lambda: self._driver.get(remote, str(local)))
         except (ExecutionError, subprocess.CalledProcessError) as error:
             raise BenchError(f"{self.name}: cannot copy {remote}: {error}") from error

@@ -6,7 +6,7 @@ from __future__ import annotations
 import subprocess
 import zlib
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import attr
 from labgrid.driver.common import Driver
@@ -16,20 +16,31 @@ from labgrid.resource.common import Resource
 from hw.drivers.labgrid_api import (
     check_active,
     cpu_list,
+    one_of_its_faults,
     register_driver,
     register_resource,
     resource_class,
     target_name,
 )
 from hw.errors import BenchError
+from hw.faults import Fault
+from hw.protocols import Node
 from hw.virtual import accel, image
+from hw.virtual.console_log import wait_for_boot
 from hw.virtual.guest_config import GuestBridge, GuestClock, GuestConfig, GuestInterface, write_run_config
+from hw.virtual.guest_faults import cut_control_link, with_boot_fault
 from hw.virtual.image_recipe import DEFAULT_KIND, RECIPES
 from hw.virtual.qemu import GuestCard, GuestMachine, QemuGuest, ThreadPlacement
 
 PAGE_FILE = "timecard.page"
-READY = "benchwright: ready"
-BOOT_DEADLINE_S = 60.0
+
+# Fills the file system of provisioning's undo file; a reboot, or a power cut, ends it.
+_FILL_DISK = """
+set -e
+mkdir -p /var/lib/benchwright
+mount -t tmpfs -o size=64k tmpfs /var/lib/benchwright
+dd if=/dev/zero of=/var/lib/benchwright/filler bs=4k 2>/dev/null || :
+"""
 
 _INT = attr.validators.instance_of(int)
 _STR = attr.validators.instance_of(str)
@@ -43,11 +54,15 @@ class VirtualGuest(Resource):
     Args:
         image: Folder below `targets/` with the recipe of its image, and of the machine that it runs on.
         role: `target`, `producer` or `impair`: which kernel, and how its test interfaces are connected.
+        fault: What is wrong with it, one of `faults`; empty: nothing.
         namespace: Namespace of the switch (filled in by the bench).
         folder: Folder for the run's keys, initrd, console log and control socket (filled in by the bench).
         control_prefix_length: Of the control network (filled in by the bench).
         test_prefix_length: Of the test network (filled in by the bench).
     """
+
+    faults: ClassVar[frozenset[Fault]] = frozenset(Fault)
+    """Those that it can be given."""
 
     cpus: int = attr.ib(default=1, validator=_INT)
     memory_mb: int = attr.ib(default=384, validator=_INT)
@@ -62,6 +77,7 @@ class VirtualGuest(Resource):
     clock_offset_ms: int = attr.ib(default=0, validator=_INT)
     clock_rate_ppb: int = attr.ib(default=0, validator=_INT)
     ptp_card: bool = attr.ib(default=False, validator=attr.validators.instance_of(bool))
+    fault: str = attr.ib(default="", validator=one_of_its_faults)
     namespace: str = attr.ib(default="", validator=_STR)
     folder: str = attr.ib(default="", validator=_STR)
     control_prefix_length: int = attr.ib(default=24, validator=_INT)
@@ -76,6 +92,13 @@ class VirtualGuest(Resource):
             else [(f"t-{name}", "br-test")]
         )
         return [*test, (f"c-{name}", "br-control")]
+
+    def begin_fault(self, node: Node) -> None:
+        """Let a fault begin that it does not have from the start; see `hw.faults.Faulty`."""
+        if self.fault == Fault.LOSES_SSH:
+            cut_control_link(self.namespace, target_name(self))
+        elif self.fault == Fault.FULL_DISK:
+            node.run(["sh", "-c", _FILL_DISK])
 
 
 @register_driver
@@ -101,7 +124,12 @@ class VirtualGuestDriver(Driver, PowerProtocol):
         folder = Path(self._guest.folder)
         folder.mkdir(parents=True, exist_ok=True)
         self._running = QemuGuest.start(self._machine(folder), folder)
-        self._running.wait_for_console(READY, BOOT_DEADLINE_S)
+        guest = self._running
+        try:
+            wait_for_boot(f"guest {target_name(self)}", folder / "console.log", lambda: guest.running)
+        except BenchError:
+            self.off()
+            raise
 
     @check_active
     def off(self) -> None:
@@ -149,7 +177,7 @@ class VirtualGuestDriver(Driver, PowerProtocol):
         images = image.build_or_get(guest.role, kind=guest.image)
         cards = [GuestCard(tap, _mac(tap)) for tap, _bridge in guest.taps()]
         initrd = write_run_config(folder / "initrd", images.initrd, self._config(folder, cards))
-        return GuestMachine(
+        machine = GuestMachine(
             name=target_name(self),
             namespace=guest.namespace,
             accelerator=accel.probe(kind=guest.image),
@@ -166,11 +194,14 @@ class VirtualGuestDriver(Driver, PowerProtocol):
             ptp_card=guest.ptp_card,
             emulated=images.machine,
         )
+        return with_boot_fault(machine, guest.fault, folder)
 
     def _config(self, folder: Path, cards: list[GuestCard]) -> GuestConfig:
         guest = self._guest
         host_key, known_host = _key_pair(folder / "ssh_host_ed25519_key")
         _login_private, login = _key_pair(folder / "login_key")
+        if guest.fault == Fault.CHANGED_HOST_KEY:
+            _private, known_host = _key_pair(folder / "former_host_key")
         (folder / "known_hosts").write_text(f"{guest.control_address} {known_host}\n")
         control = GuestInterface(
             cards[-1].mac, "control0", f"{guest.control_address}/{guest.control_prefix_length}"

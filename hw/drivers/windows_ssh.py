@@ -151,6 +151,10 @@ class WindowsSshNode(SshNode):
         """Ask the tool of a folder to end."""
         self.run([self._job_tool(), "stop", folder.replace("/", "\\")], check=False)
 
+    def restart(self) -> None:
+        """Ask the machine to restart; returns before it does."""
+        self.run(["shutdown", "/r", "/f", "/t", "1"])
+
     def _shell(self, line: str, check: bool = True) -> Completed:
         return self._run_line(line, [line], 30.0, check)
 

@@ -5,49 +5,69 @@
 #
 #   linux   for this host: the virtual bench's producers, tests          .build/linux
 #   static  one file that runs on any x86-64 Linux target                .build/static
-#   armhf   the same for 32-bit ARM: Debian's armhf (armv7, hard float)   .build/armhf
-#   win     for Windows x86-64 targets, by mingw-w64                      .build/win
 #   asan    with AddressSanitizer and UndefinedBehaviorSanitizer: tests  .build/asan
+#   NAME    for what the cross file targets/*/cross/NAME.ini describes    .build/NAME
 
 # Debian's wine64 package alone puts nothing into PATH. Meson tries under Wine, if there is one, what it builds for
 # Windows: in a prefix of our own, not in ~/.wine.
 [[ ! -x /usr/lib/wine/wine64 ]] || PATH+=:/usr/lib/wine
 export WINEPREFIX=$PWD/$BUILD_DIR/wine WINEDEBUG=-all
 
-readonly MINGW_CROSS_FILE=traffic-gen/cross/x86_64-w64-mingw32.ini
-readonly ARMHF_CROSS_FILE=traffic-gen/cross/arm-linux-gnueabihf.ini
+# Print the variants that kinds of targets bring, one a line.
+native_cross_variants() {
+    local file
+    for file in targets/*/cross/*.ini; do
+        [[ ! -f $file ]] || basename "$file" .ini
+    done
+}
+
+# Print the cross file of variant $1; fails where there is none.
+native_cross_file() {
+    local -a found=(targets/*/cross/"$1".ini)
+    [[ -f ${found[0]} ]] || return 1
+    [[ ${#found[@]} -eq 1 ]] || die "$EXIT_BAD_INPUT" "native: two cross files of one name: ${found[*]}"
+    printf '%s\n' "${found[0]}"
+}
+
+# Print the program of key $2 (c, exe_wrapper) in cross file $1.
+native_cross_program() {
+    sed -n "s/^$2 *= *'\(.*\)'.*/\1/p" "$1"
+}
 
 # Set MESON_ARGUMENTS for variant $1.
 native_arguments() {
+    local cross
     MESON_ARGUMENTS=(--buildtype=debugoptimized -Dwerror=true)
     case $1 in
         linux) ;;
         static) MESON_ARGUMENTS+=(-Dstatic=true) ;;
-        armhf) MESON_ARGUMENTS+=(--cross-file "$ARMHF_CROSS_FILE" -Dstatic=true) ;;
-        win) MESON_ARGUMENTS+=(--cross-file "$MINGW_CROSS_FILE") ;;
         asan) MESON_ARGUMENTS+=("-Db_sanitize=address,undefined" -Db_lundef=false) ;;
-        *) die "$EXIT_BAD_INPUT" "native: unknown variant \"$1\"; allowed: linux static armhf win asan" ;;
+        *)
+            cross=$(native_cross_file "$1") ||
+                die "$EXIT_BAD_INPUT" "native: unknown variant \"$1\"; allowed: linux static asan" "$(native_cross_variants)"
+            MESON_ARGUMENTS+=(--cross-file "$cross")
+            ;;
     esac
 }
 
-# Print what MESON_ARGUMENTS and compiler $1 stand for; a change of it makes the directory anew.
+# Print what MESON_ARGUMENTS, compiler $1 and cross file $2, if there is one, stand for; a change of it makes the directory anew.
 native_key() {
     printf '%s ' "${MESON_ARGUMENTS[@]}" "$1" "$("$1" --version | head -n 1)" "$(meson --version)" \
-        "$(command -v wine64)" "$(command -v qemu-arm)"
+        "${2:+$(command -v "$(native_cross_program "$2" exe_wrapper)")}" "${2:+$(cksum <"$2")}" targets/*/src/meson.build
 }
 
 # Bring variant $1 up to the sources, in .build/$1. Prints nothing where nothing has changed.
 native_ensure_variant() {
-    local variant=$1 directory=$BUILD_DIR/$1 compiler=gcc key
+    local variant=$1 directory=$BUILD_DIR/$1 compiler=gcc cross key
     local -a MESON_ARGUMENTS
     native_arguments "$variant"
     # A cross file names its compiler; CC would mean the build machine's.
-    case $variant in
-        win) compiler=x86_64-w64-mingw32-gcc ;;
-        armhf) compiler=arm-linux-gnueabihf-gcc ;;
-        *) local -x CC=$compiler ;;
-    esac
-    key=$(native_key "$compiler")
+    if cross=$(native_cross_file "$variant"); then
+        compiler=$(native_cross_program "$cross" c)
+    else
+        local -x CC=$compiler
+    fi
+    key=$(native_key "$compiler" "$cross")
     if [[ -f $directory/build.ninja ]] && stamp_matches "native-$variant" "$key"; then
         ninja -C "$directory" -n 2>/dev/null | grep -q 'no work to do' && return 0
         step_begin native "build $variant"

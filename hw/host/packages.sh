@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2016 # $(NAME) in formats is apt's own notation, not the shell's
-# Install the Debian packages of packages.txt that are missing. Sourced by setup.sh after progress.sh.
+# Install the Debian packages of packages.txt, and of each kind of target, that are missing. Sourced by setup.sh after progress.sh.
 
 readonly PACKAGE_LIST=hw/host/packages.txt
+
+# Print all lists, one after the other: the host's and those of the kinds of targets.
+package_lists() {
+    local list
+    for list in "$PACKAGE_LIST" targets/*/packages.txt; do
+        [[ ! -f $list ]] || cat "$list"
+    done
+}
 
 # Print "package source" of each listed package that is absent or too old. $1: the uses, "bench" or "bench dev".
 packages_missing() {
     local -A installed=()
     local -a names
     local name status version use source minimum
-    mapfile -t names < <(awk '!/^#/ && NF { print $1 }' "$PACKAGE_LIST")
+    mapfile -t names < <(package_lists | awk '!/^#/ && NF { print $1 }')
     while read -r name status version; do
         [[ $status == installed ]] && installed[$name]=$version
     done < <(dpkg-query -W -f '${Package} ${db:Status-Status} ${Version}\n' "${names[@]}" 2>/dev/null)
@@ -20,7 +28,7 @@ packages_missing() {
             { [[ $minimum != - ]] && dpkg --compare-versions "$version" lt "$minimum"; }; then
             printf '%s %s\n' "$name" "$source"
         fi
-    done <"$PACKAGE_LIST"
+    done < <(package_lists) | sort -u
 }
 
 # Print the entry of apt's sources for suite $1 with the suite replaced by $2 and the components by "main".
@@ -137,7 +145,7 @@ packages_ensure() {
     readonly PACKAGE_USES=$1
     command -v dpkg-query >/dev/null || die "$EXIT_MISSING" \
         "packages: this is no Debian system (no dpkg-query); Benchwright's host is Debian 12." \
-        "The programs that it needs are listed in $PACKAGE_LIST."
+        "The programs that it needs are listed in $PACKAGE_LIST and targets/*/packages.txt."
     missing=$(packages_missing "$1")
     [[ -z $missing ]] && return 0
     [[ $EUID -eq 0 ]] || die "$EXIT_MISSING" \

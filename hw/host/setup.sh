@@ -37,5 +37,6 @@ flock -n 9 || {
 
 packages_ensure "$uses"
 python_ensure "$use"
-native_ensure linux static armhf win
+mapfile -t cross_variants < <(native_cross_variants)
+native_ensure linux static "${cross_variants[@]}"
 printf '%-9s %s\n' setup "ready after $SECONDS s"

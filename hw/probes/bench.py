@@ -91,7 +91,8 @@ def judge_bench(spec: BenchSpec, unreachable: dict[str, str]) -> list[Capability
         ),
         _judge_part(
             "capture",
-            spec.capture and f"packets seen on {spec.capture.node}, interface {spec.capture.interface}",
+            spec.capture
+            and f"packets seen on {spec.capture.node}, {spec.capture.interface or 'port of the target'}",
             "no independent witness of the packets",
         ),
         _judge_part(

@@ -12,9 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hw.capability import Capability, State
+from hw.tools import BUILDS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PACKAGE_LIST = REPOSITORY / "hw" / "host" / "packages.txt"
+PACKAGE_LISTS = (
+    REPOSITORY / "hw" / "host" / "packages.txt",
+    *sorted(REPOSITORY.glob("targets/*/packages.txt")),
+)
+"""Those of the host, and those of each kind of target."""
 SET_UP = "make setup (as root)"
 
 DISK_NEEDED_BYTES = 2_000_000_000
@@ -52,7 +57,7 @@ def parse_package_list(text: str) -> list[ListedPackage]:
 
 def packages() -> list[Capability]:
     """Compare the installed Debian packages with the list: those of a bench, and those of tests and lint."""
-    listed = parse_package_list(PACKAGE_LIST.read_text())
+    listed = [package for file in PACKAGE_LISTS for package in parse_package_list(file.read_text())]
     installed = _installed_versions([package.name for package in listed])
     return [
         judge_packages("packages", [package for package in listed if package.use == "bench"], installed),
@@ -155,12 +160,10 @@ def native_tools() -> Capability:
         if runs.state is State.MISSING:
             return Capability("native", State.MISSING, runs.found, "make setup")
     targets = {
-        "linux": tool.exists(),
-        "static": (build / "static" / "traffic-gen" / "bw-traffic").exists(),
-        "armhf": (build / "armhf" / "traffic-gen" / "bw-traffic").exists(),
-        "win": (build / "win" / "traffic-gen" / "bw-traffic.exe").exists(),
+        name: any((build / name / "traffic-gen" / file).exists() for file in ("bw-traffic", "bw-traffic.exe"))
+        for name in BUILDS.values()
     }
-    return judge_native_tools(targets)
+    return judge_native_tools({"linux": tool.exists(), **targets})
 
 
 def judge_native_tools(built: dict[str, bool]) -> Capability:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write what a board boots from: kernel, initrd with the board's own configuration, script, read-only root.
 
-By hand: `python -m hw.virtual.board_files FOLDER --hostname NAME --interface MAC,NAME,ADDRESS/PREFIX …`.
+By hand: `python -m hw.virtual.board_files FOLDER --kind KIND --hostname NAME --interface …`.
 
 The files are those of a guest's image (`hw.virtual.image`). Kernel and initrd go over the network at each
 boot, or lie on a disk; the root goes on a disk, or a partition, which is mounted read-only and never written.
@@ -93,7 +93,7 @@ def main() -> int:
     """Write the files."""
     parser = argparse.ArgumentParser(prog="python -m hw.virtual.board_files", description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--kind", choices=tuple(RECIPES), default="embedded", help="folder below targets/")
+    parser.add_argument("--kind", choices=tuple(RECIPES), required=True, help="folder below targets/")
     parser.add_argument("--hostname", required=True)
     parser.add_argument(
         "--interface", action="append", required=True, metavar="MAC,NAME,ADDRESS/PREFIX", help="one a port"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,11 @@ def restore_scheduler(change: Mapping[str, Any]) -> None:
     pid = int(change["pid"])
     if pid in _softirq_threads():
         os.sched_setscheduler(pid, int(change["policy"]), os.sched_param(int(change["priority"])))
+
+
+def remove_folder(change: Mapping[str, Any]) -> None:
+    """Undo action: remove a folder of the bench with all that is in it; harmless when it is gone."""
+    shutil.rmtree(str(change["path"]), ignore_errors=True)
 
 
 def _softirq_threads() -> list[int]:

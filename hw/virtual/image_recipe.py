@@ -36,12 +36,21 @@ _TABLES_WITH_LISTS = {
     "initramfs": {"busybox_package", "applets", "modules"},
     "modules": {"keep"},
 }
+_CLOCK_PORT = ("port_frequency.c", "port_time.c", "port_wait.c")
 # Code that decides what an image contains is part of its name, as the recipe is.
 PROGRAMS = {
     "bw-init": ("bw-init.c",),
     "bw-setclock": ("bw-setclock.c",),
-    "bw-wander": ("bw-wander.c", "frequency.c", "walk.c"),
-    "bw-ntp-user": ("bw-ntp-user.c", "frequency.c", "ntp_packet.c", "ntp_servo.c"),
+    "bw-wander": ("bw-wander.c", "walk.c", *_CLOCK_PORT),
+    "bw-ntp-user": (
+        "bw-ntp-user.c",
+        "ntp_client.c",
+        "ntp_discipline.c",
+        "ntp_log.c",
+        "ntp_packet.c",
+        "ntp_servo.c",
+        *_CLOCK_PORT,
+    ),
 }
 """Programs that are compiled into the image, and their sources in `SOURCE_FOLDER`."""
 SHARED_SOURCES = ("address.c", "json.c", "options.c")

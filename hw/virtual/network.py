@@ -189,6 +189,11 @@ def move_port(switch: str, port: str, bridge: str) -> None:
     _batch(switch, [f"link set {port} master {bridge}"])
 
 
+def set_port(switch: str, port: str, *, up: bool) -> None:
+    """Switch a port of the switch on or off, as if its plug was put in or pulled out."""
+    _batch(switch, [f"link set {port} {'up' if up else 'down'}"])
+
+
 def ports(switch: str, bridge: str) -> list[str]:
     """Return the names of the ports of a bridge."""
     out = run("ip", "-n", switch, "-brief", "link", "show", "master", bridge)

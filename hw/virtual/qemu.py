@@ -226,20 +226,6 @@ class QemuGuest:
         except (OSError, ValueError) as error:
             raise BenchError(f"guest {self.machine.name}: {name}: {error}") from error
 
-    def wait_for_console(self, text: str, timeout_s: float) -> None:
-        """Return when the guest has printed `text` on its console.
-
-        Raises:
-            BenchError: It ended, or did not print it in time; quotes the console's end.
-        """
-        log = self.folder / "console.log"
-        deadline = time.monotonic() + timeout_s
-        while not (log.exists() and text in log.read_text(errors="replace")):
-            if not self.running or time.monotonic() > deadline:
-                state = "did not come up" if self.running else "ended"
-                raise BenchError(f"guest {self.machine.name} {state}; its console says: {tail(log)}")
-            time.sleep(0.05)
-
     def power_off(self, timeout_s: float = 5.0, at_once: bool = False) -> None:
         """Cut the power: QEMU ends without asking the guest.
 

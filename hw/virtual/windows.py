@@ -10,42 +10,48 @@ from __future__ import annotations
 import shlex
 import shutil
 import subprocess
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from hw.bench import VirtualSpec
 from hw.errors import BenchError
+from hw.faults import Fault
 from hw.tools import local_tool
 from hw.virtual import network
+from hw.virtual.console_log import READY, wait_for_boot
 from hw.virtual.windows_prefix import WINE_FOLDER, prefix_or_make, wine_environment
 
-READY = "benchwright: ready"
-BOOT_DEADLINE_S = 60.0
 LOGIN_TOOL = "bw-login"
 LOG = "console.log"
+MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of root's own in it, by the machine's name
 
 # Windows tunes the receive window of each connection, up to 16 MB; this machine's kernel plays its part.
 WINDOWS_SYSCTLS = {"net.ipv4.tcp_rmem": "4096 2097152 16777216"}
 
-# The mounts, /run among them, are the machine's alone (`ip netns exec` makes them so) and end with it.
-# The overlay's layer is memory: a machine that is switched on again finds nothing there.
+# The mounts, /run among them, are the machine's alone (`ip netns exec` makes them so) and end with it. The
+# overlay's layer is memory, and stays: a machine that is switched on again finds what it has written there.
 _BOOT = """
 set -e
+fail() {{
+    echo "benchwright: boot failed: $*"
+    exit 1
+}}
 mount --bind {folder} /mnt
 mount -t tmpfs -o nosuid,nodev,mode=755 tmpfs /run
 mkdir -p /run/sshd {folder}
 mount --bind /mnt {folder}
-mount -t tmpfs -o mode=755 tmpfs {disk}
-mkdir {disk}/new {disk}/work {disk}/prefix
+rm -rf {disk}/work {disk}/view
+mkdir -p {disk}/new {disk}/work {disk}/prefix
+{fault}
 mount -t overlay -o lowerdir={prefix},upperdir={disk}/new,workdir={disk}/work overlay {disk}/prefix
 mkdir {disk}/view
 mkdir {disk}/view/C:
+[ -d {disk}/prefix/{system} ] || fail 'there is no Windows on its disk'
 mount --bind {disk}/prefix/drive_c {disk}/view/C:
 cp {login_tool} {disk}/prefix/drive_c/windows/{login_name}
 cd {disk}/prefix/drive_c
 {server_placement}{wine}/wineserver64 --persistent
-{wine}/wine64 cmd /c ver
+{wine}/wine64 cmd /c ver || fail 'Windows cannot run cmd.exe'
 echo '{ready}'
 exec /usr/sbin/sshd -D -e -f {config}
 """
@@ -67,6 +73,23 @@ rm $errors
 exit $code
 """
 
+# What a fault does to the layer over the disk: a whiteout of overlayfs, a library without contents.
+BOOT_FAULTS: dict[str, str] = {
+    Fault.NEVER_BOOTS: "exec sleep infinity",
+    Fault.WRONG_IMAGE: "mknod {disk}/new/drive_c c 0 0",
+    Fault.DAMAGED_IMAGE: "mkdir -p {disk}/new/{system}; : >{disk}/new/{system}/kernel32.dll",
+}
+_SYSTEM = "drive_c/windows/system32"
+
+# Fills the file system of provisioning's undo file, which is none of its own on the disk.
+_FILL_DISK = """
+set -e
+mkdir -p {state}
+mount -t tmpfs -o size=64k tmpfs {state}
+dd if=/dev/zero of={state}/filler bs=4k 2>/dev/null || :
+"""
+_STATE = "drive_c/ProgramData/Benchwright/state"
+
 SFTP_SERVER = "/usr/lib/openssh/sftp-server"
 
 
@@ -82,6 +105,8 @@ class WindowsMachine:
     """SCHED_FIFO priority of all that runs in it; 0: none."""
     cpus: tuple[int, ...]
     """CPUs of this machine that it runs on; empty: any."""
+    fault: str = ""
+    """What is wrong with it, one of `Fault`; empty: nothing."""
 
 
 def attach(namespace: str, switch: str, name: str, addresses: tuple[str, str], spec: VirtualSpec) -> None:
@@ -104,21 +129,34 @@ def attach(namespace: str, switch: str, name: str, addresses: tuple[str, str], s
     network.set_sysctls(namespace, WINDOWS_SYSCTLS)
 
 
-def boot(machine: WindowsMachine) -> subprocess.Popen[bytes]:
-    """Start a machine with an empty disk; return the process that lives as long as it, when it is up.
+def disk_of(namespace: str) -> Path:
+    """Return the folder, in memory, of what a machine has written to its disk since its first power-on."""
+    return MEMORY / namespace
+
+
+def boot(machine: WindowsMachine, *, first: bool) -> subprocess.Popen[bytes]:
+    """Start a machine; return the process that lives as long as it, when it is up.
+
+    Args:
+        machine: What is started.
+        first: Whether its disk is to be as on its first day; else what was written to it is there.
 
     Raises:
         BenchError: It does not come up; the text quotes its log.
         CapabilityError: Wine is not installed.
     """
-    folder, disk = machine.folder, machine.folder / "disk"
-    shutil.rmtree(disk, ignore_errors=True)
-    disk.mkdir(parents=True)
+    folder, disk = machine.folder, disk_of(machine.namespace)
+    if first:
+        shutil.rmtree(disk, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    disk.mkdir(parents=True, exist_ok=True)
     login_tool = local_tool(LOGIN_TOOL, "x86_64-windows")
     fields = {
         "folder": folder,
         "disk": disk,
         "prefix": prefix_or_make(),
+        "fault": BOOT_FAULTS.get(machine.fault, "").format(disk=disk, system=_SYSTEM),
+        "system": _SYSTEM,
         "login_tool": login_tool,
         "login_name": login_tool.name,
         "wine": WINE_FOLDER,
@@ -139,20 +177,33 @@ def boot(machine: WindowsMachine) -> subprocess.Popen[bytes]:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    deadline = time.monotonic() + BOOT_DEADLINE_S
-    while READY not in (text := log.read_text(errors="replace")):
-        if process.poll() is not None:
-            raise BenchError(f"{machine.name}: ended while it booted: {text[-400:].strip()}")
-        if time.monotonic() > deadline:
-            power_off(machine.namespace)
-            raise BenchError(f"{machine.name}: not up after {BOOT_DEADLINE_S:g} s: {text[-400:].strip()}")
-        time.sleep(0.05)
+    try:
+        wait_for_boot(machine.name, log, lambda: process.poll() is None)
+    except BenchError:
+        power_off(machine.namespace)
+        process.wait()
+        raise
     return process
 
 
 def power_off(namespace: str) -> None:
     """End all that runs in a machine, without asking it."""
     network.end_processes(namespace)
+
+
+def fill_disk(machine: subprocess.Popen[bytes], namespace: str) -> None:
+    """Let nothing more be written where provisioning keeps its undo file.
+
+    Args:
+        machine: What `boot` has returned.
+        namespace: Of the machine.
+
+    Raises:
+        BenchError: It cannot be done.
+    """
+    state = disk_of(namespace) / "prefix" / _STATE
+    argv = ["nsenter", "--mount", "--target", str(machine.pid), "sh", "-c", _FILL_DISK.format(state=state)]
+    network.run(*argv)
 
 
 def _placement(machine: WindowsMachine) -> list[str]:
@@ -171,8 +222,15 @@ def _write_login(machine: WindowsMachine, login: str) -> None:
     script = folder / "login"
     script.write_text(login)
     script.chmod(0o755)
-    host_key = (folder / "ssh_host_ed25519_key.pub").read_text().strip()
+    known = "ssh_host_ed25519_key"
+    if machine.fault == Fault.CHANGED_HOST_KEY:
+        known = "former_host_key"
+        _make_key(folder / known)
+    host_key = (folder / f"{known}.pub").read_text().strip()
     (folder / "known_hosts").write_text(f"{machine.control_address} {host_key}\n")
+    wine = wine_environment(disk_of(machine.namespace) / "prefix")
+    # With a level, bash does not take the session for a login: no start-up files of this machine.
+    environment = {key: value for key, value in wine.items() if key.startswith("WINE")} | {"SHLVL": "1"}
     settings = {
         "ListenAddress": f"{machine.control_address}:22",
         "HostKey": folder / "ssh_host_ed25519_key",
@@ -183,11 +241,7 @@ def _write_login(machine: WindowsMachine, login: str) -> None:
         "StrictModes": "no",
         "PidFile": "none",
         "MaxSessions": "64",
-        "SetEnv": " ".join(
-            shlex.quote(f"{key}={value}")
-            for key, value in wine_environment(folder / "disk" / "prefix").items()
-            if key.startswith("WINE")
-        ),
+        "SetEnv": " ".join(shlex.quote(f"{key}={value}") for key, value in environment.items()),
         "ForceCommand": script,
         "Subsystem": f"sftp {SFTP_SERVER}",
     }

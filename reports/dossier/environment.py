@@ -18,18 +18,13 @@ from reports.document import read_document
 from reports.dossier.errors import DossierError
 from reports.dossier.model import Configuration, FactTable, Impairment, Pair, Provisioning, Setting
 from reports.errors import ReportError
-from reports.facts import fact_groups, flatten
+from reports.facts import fact_groups, flatten, lasting_facts
 from reports.known_delay import KnownDelay
 from reports.record import Measurement
 from reports.run_folder import EVIDENCE
 from reports.units import format_value
 
 PROVISIONING = "provisioning"
-_VOLATILE = frozenset({"memory_bytes", "interrupts"})
-"""Facts that differ after every start of the same machine."""
-_VOLATILE_SETTINGS = "irq_"
-"""Settings by the number of an interrupt, which the kernel gives out anew."""
-
 IDENTITY: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("host name", ("hostname",)),
     ("maker", ("machine.maker", "hypervisor.vendor", "system.vendor")),
@@ -48,18 +43,7 @@ IDENTITY: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 def configuration_sha256(facts: dict[str, Any]) -> str:
     """Return the hash of a target's configuration: of all facts but those that change by themselves."""
-    return hashlib.sha256(json.dumps(_lasting(facts), sort_keys=True).encode()).hexdigest()
-
-
-def _lasting(facts: dict[str, Any]) -> dict[str, Any]:
-    kept = {key: value for key, value in facts.items() if key not in _VOLATILE}
-    settings = kept.get("settings")
-    if isinstance(settings, dict):
-        named = cast("dict[str, Any]", settings)
-        kept["settings"] = {
-            key: value for key, value in named.items() if not key.startswith(_VOLATILE_SETTINGS)
-        }
-    return kept
+    return hashlib.sha256(json.dumps(lasting_facts(facts), sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +73,9 @@ def configurations(found: Sequence[ReadBack]) -> tuple[Configuration, ...]:
 def configuration_differences(found: Sequence[ReadBack]) -> list[str]:
     """Return in words what differs between the first run's configuration and another's."""
     shown: list[str] = []
-    first = dict(_flat(_lasting(found[0].facts)))
+    first = dict(_flat(lasting_facts(found[0].facts)))
     for each in found[1:]:
-        other = dict(_flat(_lasting(each.facts)))
+        other = dict(_flat(lasting_facts(each.facts)))
         for key in sorted(first.keys() | other.keys()):
             before, after = first.get(key, "not recorded"), other.get(key, "not recorded")
             text = f"{key}: {before} in run {found[0].run_id}, {after} in run {each.run_id}"
@@ -194,7 +178,7 @@ def _facts(file: Path) -> dict[str, Any]:
 def _changed(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     if not before or not after:
         return []
-    old, new = dict(_flat(_lasting(before))), dict(_flat(_lasting(after)))
+    old, new = dict(_flat(lasting_facts(before))), dict(_flat(lasting_facts(after)))
     return [
         f"{key}: {old.get(key, 'absent')} before, {new.get(key, 'absent')} after"
         for key in sorted(old.keys() | new.keys())
@@ -205,10 +189,12 @@ def _changed(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
 def impairments_of(run: Path, records: Sequence[Measurement]) -> tuple[Impairment, ...]:
     """Return the impairments that records name, with what was seen of them, and delays that checks made."""
     found: dict[tuple[str, str], str | None] = {}
+    several = len({record.subject.target for record in records}) > 1
     for record in records:
         conditions = record.conditions
         if conditions.impairment != "none":
-            key = (conditions.phase or record.quantity, conditions.impairment)
+            where = conditions.phase or record.quantity
+            key = (f"{record.subject.target}: {where}" if several else where, conditions.impairment)
             found[key] = found.get(key) or _seen(run, record)
     shown = [Impairment(where, asked, seen) for (where, asked), seen in found.items()]
     for file in sorted((run / EVIDENCE).glob("**/known_delay.json")):

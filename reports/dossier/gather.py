@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from reports.asked import files_asked, find_asked
 from reports.codec import to_json
 from reports.dossier.conclusion import conclude, effects, rule_text
 from reports.dossier.deviations import deviations_of
@@ -173,7 +174,7 @@ def _target(
     bench: str, name: str, sources: Sequence[Source], sets: Sequence[RequirementSet], waivers: Waivers
 ) -> Target:
     own = [source for source in sources if (bench, name) in source.targets()]
-    asked = requirements_for(sets, [source.run_id for source in own])
+    asked = requirements_for(_sets_of_target(sets, own, name), [source.run_id for source in own])
     parts = {requirement.id: requirement.parts for _file, requirement in asked}
     tried = Tried(
         [candidate for source in own for candidate in source.candidates(bench, name, parts)],
@@ -194,6 +195,20 @@ def _target(
         requirements=matrix(asked, tried, INSTRUMENT_CHECKS),
         checks=tried.results(lambda record: record.quantity in INSTRUMENT_CHECKS),
     )
+
+
+def _sets_of_target(
+    sets: Sequence[RequirementSet], own: Sequence[Source], target: str
+) -> list[RequirementSet]:
+    """Return the files of requirements without those that a run kept, but did not ask of a target."""
+    asked = {source.run_id: find_asked(source.path) for source in own}
+    found: list[RequirementSet] = []
+    for each in sets:
+        name = Path(each.path).name
+        runs = tuple(r for r in each.run_ids if r in asked and name in files_asked(asked[r], target, [name]))
+        if runs or not each.run_ids:  # without runs: named on the command line
+            found.append(replace(each, run_ids=runs))
+    return found
 
 
 def _run(source: Source) -> Run:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from jinja2 import Environment
 
-from reports.dossier.figures import FigureGroup, draw_figures
+from reports.dossier.figure import FigureGroup
+from reports.dossier.figures import draw_figures
 from reports.dossier.model import Dossier, Pair, to_dossier_bytes
 from reports.dossier.pdf import Attachment, Properties, render_pdf
 from reports.dossier.view import View

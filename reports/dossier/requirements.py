@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which requirements there are: read from the files that the runs kept, or that the command line names.
 
-A run keeps every requirements file that its suites read as `evidence/requirements/NAME.toml`. The four forms
+A run keeps every requirements file that its suites read as `evidence/requirements/NAME.toml`. The five forms
 of these files (docs/latency.md, docs/clock-sync.md, docs/timed-edges.md) are read by what they share: an id,
 a quantity, a statistic, what it is of, a limit, its source.
 """
@@ -26,6 +26,8 @@ KEPT = Path("evidence", "requirements")
 _SUBJECTS = ("stream", "clock", "method")
 _SAMPLES = ("n_required", "reads_min")
 _LIMITS_NS = {"upper_us": NS_PER_US, "limit_ns": 1}
+_UPPER = "upper_facts"
+_LOWER = "lower_producers"
 LOCK_TIME = "lock_time"
 
 
@@ -37,6 +39,7 @@ class Part:
         name: In words, for what is missing.
         statistic: Empty: any.
         upper: Upper limit in the unit of the record; None: it is not in the file.
+        lower: Likewise a lower limit.
         allowed_lost: What may be lost at most; None: it is not in the file, or not as a number.
         n_required: Samples that are needed; None: the profile says so.
         subject: What it is of: `stream`, `clock` or `method`, and which; None: the target as such.
@@ -46,6 +49,7 @@ class Part:
     quantities: tuple[str, ...]
     statistic: str
     upper: Number | None
+    lower: Number | None = None
     allowed_lost: int | None = None
     n_required: int | None = None
     subject: tuple[str, str] | None = None
@@ -59,6 +63,9 @@ class Part:
         limit = record.limit.upper
         if self.upper is not None and (limit is None or limit > self.upper):
             return f"judged against {limit} {record.unit}, the requirement is {self.upper}"
+        least = record.limit.lower
+        if self.lower is not None and (least is None or least < self.lower):
+            return f"judged against {least} {record.unit} at least, the requirement is {self.lower}"
         if self.allowed_lost is not None and record.allowed_lost > self.allowed_lost:
             return f"judged with {record.allowed_lost} lost allowed, the requirement is {self.allowed_lost}"
         if self.n_required is not None and record.n_required < self.n_required:
@@ -73,12 +80,17 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """A requirement as its file has it."""
+    """A requirement as its file has it.
+
+    Attributes:
+        of_sender: Whether it is asked of a target that sends: the file's role is `producer`.
+    """
 
     id: str
     text: str
     source: str
     parts: tuple[Part, ...]
+    of_sender: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +132,9 @@ def read_set(data: bytes, shown: str) -> RequirementSet:
         key: _text(cast("dict[str, object]", head), key, f"{shown}: requirements")
         for key in ("schema", "name")
     }
+    of_sender = cast("dict[str, object]", head).get("role") == "producer"
     found = tuple(
-        _requirement(item, f"{shown}: requirement[{number}]")
+        _requirement(item, f"{shown}: requirement[{number}]", of_sender)
         for number, item in enumerate(cast("list[object]", items), start=1)
     )
     ids = [requirement.id for requirement in found]
@@ -131,14 +144,16 @@ def read_set(data: bytes, shown: str) -> RequirementSet:
     return RequirementSet(shown, texts["name"], texts["schema"], hashlib.sha256(data).hexdigest(), found)
 
 
-def _requirement(item: object, where: str) -> Requirement:
+def _requirement(item: object, where: str, of_sender: bool) -> Requirement:
     if not isinstance(item, dict):
         raise DossierError(f"{where}: must be a table")
     table = cast("dict[str, object]", item)
     texts = {key: _text(table, key, where) for key in ("id", "quantity", "statistic", "source")}
     subject = next(((key, str(table[key])) for key in _SUBJECTS if table.get(key)), None)
     limits = [_whole(table, key, where) * factor for key, factor in _LIMITS_NS.items() if key in table]
-    upper = limits[0] if limits else None
+    counted = _whole(table, _UPPER, where) if _UPPER in table else None
+    upper = limits[0] if limits else counted
+    lower = _whole(table, _LOWER, where) if _LOWER in table else None
     lost = _whole(table, "allowed_lost", where) if "allowed_lost" in table else None
     needed = [_whole(table, key, where) for key in _SAMPLES if key in table]
     name = f"{texts['quantity']} {texts['statistic']}"
@@ -148,14 +163,18 @@ def _requirement(item: object, where: str) -> Requirement:
             quantities=(texts["quantity"],),
             statistic=texts["statistic"],
             upper=upper,
+            lower=lower,
             allowed_lost=lost,
             n_required=needed[0] if needed else None,
             subject=subject,
         )
     ]
     spoken = f"{texts['quantity']}, {texts['statistic']}".replace("_", " ")
-    words = [f"{spoken}, of {' '.join(subject) if subject else 'the target'}"]
-    words += [f"at most {format_value(upper, 'ns')}"] if upper is not None else []
+    of = f"of {' '.join(subject) if subject else 'the target'}"
+    words = [f"{spoken}, {of}{', sent by the target' if of_sender else ''}"]
+    words += [f"at most {format_value(limits[0], 'ns')}"] if limits else []
+    words += [f"at most {counted} {_UPPER.partition('_')[2]}"] if counted is not None else []
+    words += [f"at least {lower} {_LOWER.partition('_')[2]}"] if lower is not None else []
     words += [f"at most {lost} lost" if lost else "none lost"] if lost is not None else []
     words += [f"from {needed[0]} samples"] if needed else []
     percent = table.get("lost_percent_max")
@@ -167,7 +186,8 @@ def _requirement(item: object, where: str) -> Requirement:
     if table.get("mask"):
         parts.append(Part(f"mask {table['mask']}", tuple(sorted(MASK_QUANTITIES)), "", None, subject=subject))
         words.append(f"mask {table['mask']}")
-    return Requirement(texts["id"], f"{words[0]}: {', '.join(words[1:])}", texts["source"], tuple(parts))
+    text = f"{words[0]}: {', '.join(words[1:])}"
+    return Requirement(texts["id"], text, texts["source"], tuple(parts), of_sender)
 
 
 def _text(table: dict[str, object], key: str, where: str) -> str:

@@ -23,9 +23,7 @@ from reports.manifest import EARLIER, EARLIER_SUITE, Manifest
 from reports.record import Measurement
 from reports.run_folder import MEASUREMENTS, RunFolder
 from reports.tally import INSTRUMENT_CHECKS, effective, key_of
-
-_A_TARGET = frozenset({"hostname", "kernel", "os"})
-"""Facts of a machine have one of these."""
+from reports.targets import MACHINE_FACTS
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ class Source:
         """Return the name of each target that was read back, with its facts."""
         found: dict[str, object] = self.manifest.target
         tables = [(name, cast("dict[str, Any]", f)) for name, f in found.items() if isinstance(f, dict)]
-        return [(name, facts) for name, facts in tables if _A_TARGET & facts.keys()]
+        return [(name, facts) for name, facts in tables if MACHINE_FACTS & facts.keys()]
 
     def targets(self) -> list[tuple[str, str]]:
         """Return bench and name of each target that the run has facts or records of."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar, get_args
 
-from reports.dossier.figures import shown_attempt
+from reports.dossier.figure import shown_attempt
 from reports.dossier.model import (
     Attempt,
     Dossier,

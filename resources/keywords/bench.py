@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal
@@ -12,6 +14,7 @@ from robot.libraries.BuiltIn import BuiltIn
 
 from hw.bench import TargetSpec
 from hw.errors import BenchError, CapabilityError
+from hw.faults import Fault
 from hw.provisioning import Provisioner
 from hw.session import Bench, open_bench
 from hw.tools import tool_versions
@@ -84,10 +87,21 @@ class BenchLibrary:
         Args:
             bench: Bench file.
         """
+        if self._bench is None:
+            self.open_with_faults(bench, {})
+
+    def open_with_faults(self, bench: Path, faults: Mapping[str, Fault]) -> None:
+        """Reserve and open a bench some of whose virtual machines are given faults.
+
+        Args:
+            bench: Bench file.
+            faults: By node.
+        """
         if self._bench is not None:
-            return
-        say(f"opening bench {bench}")
-        self._bench = self._stack.enter_context(open_bench(bench))
+            raise BenchError(f"bench {self._bench.spec.name} is open: call `Close Bench` first")
+        said = "".join(f", {node}: {fault}" for node, fault in faults.items())
+        say(f"opening bench {bench}{said}")
+        self._bench = self._stack.enter_context(open_bench(bench, faults))
         spec = self._bench.spec
         current_run().update(
             simulated=spec.simulated,
@@ -103,7 +117,7 @@ class BenchLibrary:
 
     @keyword
     def provision_target(
-        self, target: str, besides: Literal["producers", "time server"] = "producers"
+        self, target: str, besides: Literal["producers", "time server", "nothing"] = "producers"
     ) -> None:
         """Power a target on, record its facts as found, apply the settings of its folder under `targets/`.
 
@@ -112,26 +126,66 @@ class BenchLibrary:
 
         Args:
             target: Its name under `benchwright.targets` of the bench file.
-            besides: What is powered on at the same time, where it has power of its own.
+            besides: What is powered on at the same time, where it has power of its own; the impairment node
+                is one of the producers'.
         """
         spec = self.target(target)
         if spec.kind in self._prepared:
             return
         say(f"powering on {spec.node}")
-        server = self.bench.spec.time_server
+        server, impairment = self.bench.spec.time_server, self.bench.spec.impairment
         producers = {producer.node for producer in self.bench.spec.producers.values()}
-        others = producers if besides == "producers" else {server.node} if server is not None else set[str]()
+        others = {
+            "producers": producers | ({impairment.node} if impairment is not None else set[str]()),
+            "time server": {server.node} if server is not None else set[str](),
+            "nothing": set[str](),
+        }[besides]
         labgrid = [name for name in others if name in self.bench.spec.labgrid_targets]
         self.bench.power_on([spec.node, *labgrid])
-        provisioner = Provisioner(self.bench.node(spec.node), spec)
-        say(f"provisioning {spec.node}")
-        folder = current_run().evidence_folder("provisioning", spec.kind)
-        self._provisioned[spec.kind] = provisioner
-        report = provisioner.prepare(folder)
-        self._prepared.add(spec.kind)
-        current_run().update(target={spec.kind: report.facts})
-        for remark in report.remarks:
-            say(f"{spec.node}: {remark}")
+        self._provision([(spec, current_run().evidence_folder("provisioning", spec.kind))], spec.kind)
+
+    @keyword
+    def provision_target_and_consumer(self, target: str, consumer: str) -> None:
+        """Provision a target that produces, and the one that consumes, which is powered on first.
+
+        The consumer is not under test: its facts go into the evidence of the target's provisioning alone.
+        Where both are virtual, they share the machine: the target gets what the consumer leaves.
+        `Restore Target` gives each its settings back.
+
+        Args:
+            target: Its name under `benchwright.targets` of the bench file.
+            consumer: That of the other.
+        """
+        spec, other = self.target(target), self.target(consumer)
+        say(f"powering on {spec.node} and {other.node}")
+        producers = {producer.node for producer in self.bench.spec.producers.values()}
+        labgrid = producers.intersection(self.bench.spec.labgrid_targets)
+        self.bench.power_on([other.node, *labgrid])
+        self.bench.give_way(spec.node, other.node)  # it would starve beside others that boot
+        self.bench.power_on([spec.node])
+        run = current_run()
+        work = [
+            (spec, run.evidence_folder("provisioning", spec.kind)),
+            (other, run.evidence_folder("provisioning", spec.kind, "consumer")),
+        ]
+        self._provision([each for each in work if each[0].kind not in self._prepared], spec.kind)
+
+    def _provision(self, work: Sequence[tuple[TargetSpec, Path]], under_test: str) -> None:
+        """Apply the settings of targets that are on, all at once; evidence goes to the folder of each.
+
+        The facts of the one under test go into the manifest.
+        """
+        say(f"provisioning {' and '.join(spec.node for spec, _ in work)}")
+        begun = [Provisioner(self.bench.node(spec.node), spec) for spec, _ in work]
+        self._provisioned |= {spec.kind: each for (spec, _), each in zip(work, begun, strict=True)}
+        with ThreadPoolExecutor() as pool:
+            reports = list(pool.map(Provisioner.prepare, begun, [folder for _, folder in work]))
+        for (spec, _), report in zip(work, reports, strict=True):
+            self._prepared.add(spec.kind)
+            if spec.kind == under_test:
+                current_run().update(target={spec.kind: report.facts})
+            for remark in report.remarks:
+                say(f"{spec.node}: {remark}")
 
     @keyword
     def restore_target(self, target: str) -> None:

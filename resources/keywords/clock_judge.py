@@ -15,16 +15,19 @@ from robot.libraries.BuiltIn import BuiltIn
 from hw.errors import MeasurementError
 from reports import Conditions, Evidence, Limit, Measurement, Subject, current_run
 from reports.clock_disturbance import lock_time_measurement, step_measurement
-from reports.clock_trial import FILTERED, MASK, SEQUENTIAL, TRIAL, WITNESS, ClockTrial, Lock
+from reports.clock_trial import EVIDENCE_FILES, FILTERED, MASK, TRIAL, ClockTrial, Lock
 from reports.mask_verdict import MASKED_KINDS, is_masked, mask_measurements, unset_mask_measurements
 from reports.path_shift import path_shift, shift_measurement
 from reports.record_context import Context
 from reports.sampling import required_samples
-from reports.sync_offset import sync_measurement, unset_measurement, witness_measurement
+from reports.sync_offset import judge_sync, sync_measurement, unset_measurement, witness_measurement
+from reports.units import format_value
 from resources.clock_requirements import ClockRequirement
 from resources.clock_sync import ClockLab
 
 WITNESS_REQUIREMENT = "BENCH-CLOCK-WITNESSES"
+KNOWN_ERROR_SHARE = 0.5
+"""A guest's clock is off by up to a second before it is set wrong, and then runs at a rate of its own."""
 
 
 class ClockJudge:
@@ -113,6 +116,21 @@ class ClockJudge:
         limit, n_required = self._limit(requirement)
         return step_measurement(trial, step_ns, limit, n_required, context)
 
+    def require_known_error(self, trial: ClockTrial, requirement: ClockRequirement, error_ns: int) -> None:
+        """Check that a clock of a known error fails its limit, by that error.
+
+        Raises:
+            MeasurementError: It does not: the bench does not see errors of clocks.
+        """
+        limit, n_required = self._limit(requirement)
+        verdict, uncertainty = judge_sync(trial, limit, n_required)
+        found_ns = trial.filtered.extreme_ns
+        clock = f"a clock that is {format_value(error_ns, 'ns')} off"
+        if found_ns is None or verdict.outcome != "fail":
+            raise MeasurementError(f"{clock} was judged {verdict.outcome}, not fail")
+        if abs(found_ns - error_ns) > KNOWN_ERROR_SHARE * abs(error_ns) + uncertainty.expanded:
+            raise MeasurementError(f"{clock} was found {format_value(found_ns, 'ns')} off")
+
     def shift_record(
         self, pairs: Sequence[tuple[ClockTrial, ClockTrial]], set_ns: int, requirement: ClockRequirement
     ) -> Measurement:
@@ -141,8 +159,7 @@ class ClockJudge:
             logger.info(f"{record.requirement}: {record.outcome}: {record.reason or 'within its limit'}")
 
     def _records(self, trial: ClockTrial, requirement: ClockRequirement) -> list[Measurement]:
-        names = (TRIAL, FILTERED, SEQUENTIAL, WITNESS)
-        files = self._evidence([trial.folder / name for name in names])
+        files = self._evidence([trial.folder / name for name in EVIDENCE_FILES])
         context = self._context(self._subject(trial.facts.clock), self.conditions_of(trial), files)
         limit, n_required = self._limit(requirement)
         records = [sync_measurement(trial, requirement.id, limit, n_required, context)]

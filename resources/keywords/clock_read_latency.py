@@ -39,6 +39,7 @@ class ClockReadLatencyLibrary:
         self._requirements: tuple[ReadLatencyRequirement, ...] = ()
         self._readings: Readings | None = None
         self._profile = ""
+        self._target = ""
 
     @keyword
     def read_every_clock(self, target: str, profile: str) -> None:
@@ -49,7 +50,7 @@ class ClockReadLatencyLibrary:
             profile: `ci`, `acceptance` or `soak`: how many readings, and how long at most.
         """
         self._requirements = load_read_latency_requirements(self._path)
-        self._profile = profile
+        self._profile, self._target = profile, target
         times = load_profile(profile).clocks
         if times is None:
             raise ConfigError(f"profile {profile}: no table {profile}.clocks")
@@ -118,7 +119,7 @@ class ClockReadLatencyLibrary:
 
     @property
     def _folder(self) -> Path:
-        return current_run().evidence_folder(FOLDER)
+        return current_run().evidence_folder(FOLDER, self._target)
 
     @property
     def _found(self) -> Readings:

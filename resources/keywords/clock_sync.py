@@ -14,9 +14,10 @@ from reports import Conditions, current_run
 from reports.clock_disturbance import DISTURBANCE, load_disturbance
 from reports.clock_trial import TRIAL
 from reports.path_shift import SHIFT_PAIRS_MIN
-from reports.units import format_value
+from reports.units import format_measured, format_value
 from resources.clock_networks import network_trials
 from resources.clock_requirements import ClockRequirement, ClockRequirements, load_clock_requirements
+from resources.clock_settings import AS_FOUND
 from resources.clock_sync import ClockLab
 from resources.keywords.bench import bench_library, say
 from resources.keywords.clock_judge import ClockJudge
@@ -46,14 +47,17 @@ class ClockSyncLibrary:
     def start_clock_references(self, target: str, profile: str, folder: str = "") -> None:
         """Power the time server on, let its clock wander, and serve the timecards.
 
+        A target without timecard is measured by two-way time transfer over the control network; the time
+        server is powered on as soon as a stack follows it.
+
         Args:
             target: Name of the target under `benchwright.targets` of the bench file.
             profile: `ci`, `acceptance` or `soak`: how long each trial takes.
-            folder: Of the evidence, below `clock_sync`; empty: that one itself. Suites share none.
+            folder: Of the evidence, below `clock_sync/TARGET`; empty: that one itself. Suites share none.
         """
         self._requirements = load_clock_requirements(self._path)
         library = bench_library()
-        place = current_run().evidence_folder("clock_sync", *([folder] if folder else []))
+        place = current_run().evidence_folder("clock_sync", target, *([folder] if folder else []))
         lab = ClockLab(library.bench, library.target(target), load_profile(profile), place, say)
         self._lab = lab.__enter__()
 
@@ -71,9 +75,16 @@ class ClockSyncLibrary:
         Fails unless the outcome is `pass`; the message begins with `FAIL:`, `INCONCLUSIVE:` or `UNSET:`.
 
         Args:
-            clock: `chrony`, `ntp-user`, `ptp-software`, `ptp-hardware`, `phc2sys`.
+            clock: `chrony`, `ntp-user`, `ptp-software`, `ptp-hardware`, `phc2sys`; `w32time`; `as-found`: the
+                clock as the machine itself keeps it. Skipped where the target cannot have it.
         """
         requirement = self.requirement(clock)
+        if clock == AS_FOUND:
+            with self.judge.unset_on_error(requirement, "sync"):
+                trial = self.lab.as_found_trial(requirement)
+            say(f"{clock}: at most {format_measured(trial.filtered.extreme_ns, 'ns')} off")
+            self.judge.judge([trial], requirement)
+            return
         with self.judge.unset_on_error(requirement, "sync", locks=True):
             trial = self.lab.locked_trial(requirement)
         locks = [trial.facts.lock] if trial.facts.lock is not None else []
@@ -85,10 +96,14 @@ class ClockSyncLibrary:
     def clock_should_stay_within_its_limit_at_each_interval(self, clock: str) -> None:
         """Measure a clock at each synchronisation interval of the profile, as Table 2 of the DAQ paper does.
 
+        Skipped where the profile names none.
+
         Args:
             clock: A stack whose interval can be chosen: `chrony`, `ntp-user`.
         """
         requirement = self.requirement(clock)
+        if not self.lab.times.intervals_s:
+            raise SkipExecution(f"profile {self.lab.profile.name} varies no synchronisation interval")
         with self.judge.unset_on_error(requirement, "interval"):
             trials = self.lab.interval_trials(requirement)
         self.judge.judge(trials, requirement)
@@ -189,8 +204,33 @@ class ClockSyncLibrary:
         record = self.judge.lock_record(locks, requirement, wanted, conditions, [folder / DISTURBANCE])
         self.judge.judge([], requirement, [record])
 
+    @keyword
+    def wrong_clock_should_be_found(self, clock: str, node: str, error: Nanoseconds) -> None:
+        """Measure a clock that is known to be wrong, as the target's is: it has to fail, by its error.
+
+        A check of the bench; nothing is recorded, the trial is in the evidence. Skipped on real benches: no
+        clock of theirs is known to be wrong.
+
+        Args:
+            clock: The stack whose limit it has to break.
+            node: Whose clock is wrong.
+            error: By how much, with its unit; positive: it is ahead. It may differ by half of it.
+        """
+        requirement = self.requirement(clock)
+        if not self.lab.bench.spec.simulated:
+            raise SkipExecution("no clock of a real bench is known to be wrong")
+        trial = self.lab.wrong_clock_trial(node)
+        say(f"{node}: {format_measured(trial.filtered.extreme_ns, 'ns')} off")
+        self.judge.require_known_error(trial, requirement, error.value_ns)
+
     def requirement(self, clock: str) -> ClockRequirement:
-        """Return the requirement on a clock stack."""
+        """Return the requirement on a clock stack.
+
+        Raises:
+            CapabilityError: This target cannot have it.
+            ConfigError: The file has none.
+        """
+        self.lab.require_offered(clock)
         if self._requirements is None:
             self._requirements = load_clock_requirements(self._path)
         return self._requirements.of(clock)

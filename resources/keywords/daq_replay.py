@@ -9,7 +9,7 @@ from typing import Any
 from robot.api import logger
 from robot.libraries.BuiltIn import BuiltIn
 
-from hw.errors import BenchwrightError, ConfigError, MeasurementError
+from hw.errors import BenchwrightError, CapabilityError, ConfigError, MeasurementError
 from reports import current_run
 from reports.known_delay import KnownDelay
 from reports.tally import effective
@@ -17,9 +17,11 @@ from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import Nanoseconds
 from resources.keywords.robot_api import keyword, library
 from resources.known_delay import find_known_delay
-from resources.latency import LatencyEvidence
+from resources.latency import CORRECTED, LatencyEvidence
+from resources.other_streams import judge_other_streams
 from resources.pattern import load_pattern
 from resources.plan import ReplaySettings
+from resources.producing_target import producing_target
 from resources.profiles import load_profile
 from resources.requirements import Requirements, load_requirements
 
@@ -29,6 +31,9 @@ TEMPLATE_ROW = "every requirement"
 @library(scope="SUITE", version="1", listener="SELF", converters={Nanoseconds: Nanoseconds.convert})
 class DaqReplayLibrary:
     """Replay a data-acquisition pattern into a target, and judge the latency of each stream.
+
+    The target under test consumes it (`Start Latency Evidence`), or produces the streams of one producer
+    while another target consumes (`Start Producer Evidence`).
 
     A suite that imports this library and has a templated test with the single row `every requirement` gets,
     when it starts, one test for each requirement of the requirements file: a site's own file needs no change
@@ -48,6 +53,16 @@ class DaqReplayLibrary:
         self._pattern_path = pattern
         self._requirements: Requirements | None = None
         self._evidence: LatencyEvidence | None = None
+        self._capability = ""
+
+    @property
+    def evidence(self) -> LatencyEvidence:
+        """The evidence of what was replayed.
+
+        Raises:
+            MeasurementError: None was begun.
+        """
+        return self._current()
 
     def start_suite(self, data: Any, _result: Any) -> None:
         """Listener: put one test for each requirement in the place of the template row."""
@@ -60,8 +75,9 @@ class DaqReplayLibrary:
             logger.error(str(error))  # the row stays, and its keyword says the same as the test's failure
             return
         for template in templates:
-            data.tests.remove(template)
-            for stream, requirement in sorted(requirements.by_stream.items()):
+            place = data.tests.index(template)
+            del data.tests[place]
+            for number, (stream, requirement) in enumerate(sorted(requirements.by_stream.items())):
                 test = data.tests.create(
                     name=f"{requirement.id} Stream {stream} Arrives Within {requirement.upper_ns / 1e6:g} ms",
                     tags=template.tags,
@@ -71,6 +87,7 @@ class DaqReplayLibrary:
                 )
                 test.metadata["Requirement"] = requirement.id
                 test.body.create_keyword(name=template.template, args=[str(stream)])
+                data.tests.insert(place + number, data.tests.pop())  # tests after the template stay after it
 
     @keyword
     def start_latency_evidence(self, target: str, stack: str, clock: str, profile: str) -> None:
@@ -89,10 +106,48 @@ class DaqReplayLibrary:
         chosen = load_profile(profile)
         pattern = load_pattern(self._pattern_path)
         requirements.check_pattern(pattern)
+        requirements.check_role("consumer")
         bench = bench_library().bench
-        folder = current_run().evidence_folder("daq_replay", "attempt-1").parent
+        self._capability = "daq_replay"
+        folder = current_run().evidence_folder(self._capability, target)
         self._evidence = LatencyEvidence(
             bench, bench_library().target(target), stack, clock, chosen, requirements, folder
+        )
+
+    @keyword
+    def start_producer_evidence(
+        self, target: str, producer: int, consumer: str, stack: str, clock: str, profile: str
+    ) -> None:
+        """Begin to collect evidence for a target that produces in the place of a producer of the bench.
+
+        Args:
+            target: The one under test, by its name under `benchwright.targets` of the bench file.
+            producer: Number of the producer whose streams it sends; all others send, too.
+            consumer: Name of the target that receives them.
+            stack: The network stack: `kernel`.
+            clock: `two-way` or `free-run`: clocks are corrected by two-way time transfer.
+            profile: How many samples are needed; the replay lasts as long as they take.
+        """
+        requirements = self._loaded()
+        chosen = load_profile(profile)
+        requirements.check_pattern(load_pattern(self._pattern_path))
+        requirements.check_role("producer", producer)
+        if clock not in CORRECTED:
+            raise CapabilityError(
+                f"clock {clock!r}: of a target that produces must be one of {', '.join(CORRECTED)}"
+            )
+        bench = bench_library().bench
+        producing = producing_target(bench.spec, target, producer, consumer)
+        self._capability = "daq_producer"
+        self._evidence = LatencyEvidence(
+            bench.described_by(producing.in_place(bench.spec)),
+            producing.consumer,
+            stack,
+            clock,
+            chosen,
+            requirements,
+            current_run().evidence_folder(self._capability, target),
+            producing.role,
         )
 
     @keyword
@@ -128,6 +183,8 @@ class DaqReplayLibrary:
     def replay_pattern(self, phase: str = "aligned-12") -> None:
         """Replay the pattern for the profile's time; `Judge Stream` then gives the verdicts.
 
+        Where the target produces, it is replayed until the streams that it sends have their samples.
+
         On a simulated bench it is replayed again, as often as the profile says at most, while there are
         streams without a verdict for no other reason than that the bench stood still.
 
@@ -135,16 +192,21 @@ class DaqReplayLibrary:
             phase: `aligned-12` (the largest message of each producer at once), `aligned-48` or `staggered`.
         """
         evidence = self._current()
+        pattern = load_pattern(self._pattern_path, phase)
+        duration_ms = evidence.profile.duration_ms
+        if evidence.role is not None:
+            duration_ms = evidence.counting_ms(pattern, evidence.requirements.by_stream)
         settings = ReplaySettings(
             pattern=self._pattern_path,
             phase=phase,
             warmup_ms=evidence.profile.warmup_ms,
-            duration_ms=evidence.profile.duration_ms,
+            duration_ms=duration_ms,
+            only_producers=evidence.requirements.producers,
         )
-        pattern = load_pattern(self._pattern_path, phase)
         evidence.replay(pattern, settings, say)
         for _ in evidence.attempts[:-1]:
-            current_run().add_attempt("daq_replay", "inconclusive", "the bench stood still")
+            suite = f"{self._capability}/{evidence.subject}"
+            current_run().add_attempt(suite, "inconclusive", "the bench stood still")
 
     @keyword
     def judge_stream(self, stream: str) -> None:
@@ -169,6 +231,28 @@ class DaqReplayLibrary:
             raise AssertionError(
                 f"{measurement.outcome.upper()}: {measurement.requirement}: {measurement.reason}"
             )
+
+    @keyword
+    def judge_other_streams(self) -> None:
+        """Hold the streams that the target under test did not send against the pattern's budgets.
+
+        They have no record: the consumer is judged by them where it is the target under test. Fails with
+        those that are over their budgets or were lost, by name; skips where some were under way while the
+        bench stood still and all others came in time.
+        """
+        evidence = self._current()
+        pattern = load_pattern(self._pattern_path)
+        attempts = [attempt.judged for attempt in evidence.attempts]
+        if not attempts:
+            raise MeasurementError("nothing has been replayed")
+        found = judge_other_streams(pattern, evidence.requirements.by_stream, attempts)
+        say(str(found))
+        if found.failed:
+            raise AssertionError(f"FAIL: {found}")
+        if found.undecided:
+            raise MeasurementError(str(found))
+        if found.disturbed:
+            raise CapabilityError(f"the bench stood still: {found}")
 
     def _record_known_delay(self, found: KnownDelay, evidence: LatencyEvidence) -> None:
         run = current_run()

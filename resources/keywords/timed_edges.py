@@ -94,10 +94,10 @@ class TimedEdgesLibrary:
             target: Name of the target under `benchwright.targets` of the bench file.
             profile: `ci`, `nightly`, `acceptance` or `soak`: how many edges.
             oscilloscope: Its name in the bench file; empty: the first one.
-            folder: Of the evidence, below `timed_edges`; suites share none.
+            folder: Of the evidence, below `timed_edges/TARGET`; suites share none.
         """
         self._requirements = load_timed_edge_requirements(self._path)
-        place = current_run().evidence_folder(FOLDER, folder)
+        place = current_run().evidence_folder(FOLDER, target, folder)
         self._runs.clear()
         if self._lab is None:
             bench = bench_library()

@@ -4,7 +4,9 @@
 
 *** Settings ***
 Documentation     How far is the target's clock from its time server, with each clock stack?
-...               A timecard in the target is the reference; two-way transfer over the control network checks it.
+...               A timecard in the target is the reference; two-way transfer over the control network checks it. Where
+...               the target has no timecard, two-way transfer is the reference, with its wider bound.
+...               A kind of target is asked for the stacks that it has: a test bears the tag stack:NAME.
 ...               Limits come from the requirements file, which says where each one is from.
 
 Resource          ../../resources/clock_sync.resource
@@ -18,40 +20,65 @@ Test Tags         clock-sync
 *** Test Cases ***
 Chrony With Kernel Stamps Keeps The Clock Within Its Limit
     [Documentation]    Steady state after the servo has locked: offset farthest from 0, from filtered readings.
+    [Tags]    stack:chrony
     Clock Should Stay Within Its Limit    chrony
 
 An NTP Client With User-Space Stamps Keeps The Clock Within Its Limit
     [Documentation]    Steady state after the servo has locked: offset farthest from 0, from filtered readings.
+    [Tags]    stack:ntp-user
     Clock Should Stay Within Its Limit    ntp-user
 
 PTP With Software Stamps Keeps The Clock Within Its Limit
     [Documentation]    Steady state after the servo has locked: offset farthest from 0, from filtered readings.
+    [Tags]    stack:ptp-software
     Clock Should Stay Within Its Limit    ptp-software
 
 Phc2sys From The Card's Clock Keeps The Clock Within Its Limit
     [Documentation]    Steady state after the servo has locked: offset farthest from 0, from filtered readings.
+    [Tags]    stack:phc2sys
     Clock Should Stay Within Its Limit    phc2sys
 
 Sync Interval Does Not Carry The Clock Over Its Limit
     [Documentation]    Table 2 of the paper on network acceleration and time synchronization: the interval is varied.
+    [Tags]    stack:chrony
     Clock Should Stay Within Its Limit At Each Interval    chrony
 
 Holdover Is Measured
     [Documentation]    Table 2, `No sync`: synchronised for a while, then cut off. The report shows the drift.
+    [Tags]    stack:chrony
     Measure Holdover    chrony
 
 Clock Locks Again After A Step
     [Documentation]    Time to lock after the target's clock was put wrong by a second, to either side by turns.
+    [Tags]    stack:chrony
     Clock Should Lock Again    chrony    step=1000 ms
 
 Clock Stays Within Its Limit Under Load
     [Documentation]    CPU, disk and network load, as the profile says (paper on control loops, 4.3.2.2); idle above.
+    [Tags]    stack:chrony
     Clock Should Stay Within Its Limit Under Load    chrony
 
 Clock Stays Within Its Limit Beside The Pattern
     [Documentation]    The 12-producer pattern is replayed meanwhile; time shares its network, then has one of its own.
+    [Tags]    stack:chrony
     Clock Should Stay Within Its Limit Beside The Pattern    chrony    ${PATTERN}    ${PHASE}
 
 Reference Sees What The Servo Cannot
     [Documentation]    An asymmetric path shifts the clock by half the asymmetry; the servo is blind to it.
+    [Tags]    stack:chrony
     Reference Should See An Asymmetric Path    chrony    asymmetry=50 us
+
+The Machine Itself Keeps The Clock Within Its Limit
+    [Documentation]    Nothing is put on: offset farthest from 0 to the bench's reference clock, by two-way transfer.
+    [Tags]    stack:as-found
+    Clock Should Stay Within Its Limit    as-found
+
+A Clock That Is Wrong Is Found
+    [Documentation]    Must fail: a clock that was set 3 s ahead, measured and judged as the target's.
+    [Tags]    stack:as-found
+    Wrong Clock Should Be Found    as-found    node=${WRONG_CLOCK_NODE}    error=3000 ms
+
+The Windows Time Service Keeps The Clock Within Its Limit
+    [Documentation]    W32Time, configured for high accuracy: steady state after its lock; offset to the time server.
+    [Tags]    stack:w32time
+    Clock Should Stay Within Its Limit    w32time

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -140,3 +142,11 @@ def test_qualification_says_what_it_could_not_keep(tmp_path: Path) -> None:
     (tmp_path / "store.sqlite").write_text("no database " * 100)
     assert "not a database" in keep_run(run.path, tmp_path).problem
     assert "neither a run folder" in keep_run(tmp_path / "missing", tmp_path / "elsewhere").problem
+
+
+def test_only_pages_load_what_pages_need() -> None:
+    code = "import sys, dashboards.__main__; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    loaded = set(done.stdout.split())
+    assert "dashboards.trends.page" in loaded
+    assert not loaded & {"jinja2", "matplotlib", "robot"}

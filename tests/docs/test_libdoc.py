@@ -20,6 +20,8 @@ ARGUMENTS_OF_LIBRARIES = {
     "ClockReadLatencyLibrary": "::requirements.toml",
     "ClockSyncLibrary": "::requirements.toml",
     "DaqReplayLibrary": "::requirements.toml::pattern.toml",
+    "LargestPatternLibrary": "::requirements.toml::budgets.toml",
+    "ProvisioningLibrary": "::requirements.toml",
     "TimedEdgesLibrary": "::requirements.toml::clocks.toml",
 }
 

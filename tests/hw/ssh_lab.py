@@ -124,6 +124,7 @@ def _write_machine(lab: SshLab, machine: str, address: str) -> None:
         "UsePAM": "no",
         "StrictModes": "no",
         "PidFile": "none",
+        "SetEnv": "SHLVL=1",  # bash then does not read this machine's start-up files
         "Subsystem": "sftp internal-sftp",
     }
     config = folder / f"sshd-{machine}.conf"

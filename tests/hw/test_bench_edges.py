@@ -101,8 +101,8 @@ def test_a_role_is_of_an_input_or_an_output() -> None:
         find_pin(bench, "linux-rt", "latch", is_input=False)
     with pytest.raises(ConfigError, match="an input: must be one of latch, capture, found 'timed'"):
         find_pin(bench, "linux-rt", "timed", is_input=True)
-    with pytest.raises(ConfigError, match="no target 'windows'; there are: linux-rt"):
-        find_pin(bench, "windows", "timed", is_input=False)
+    with pytest.raises(ConfigError, match="no target 'tower'; there are: linux-rt, windows, embedded"):
+        find_pin(bench, "tower", "timed", is_input=False)
 
 
 @pytest.mark.parametrize(

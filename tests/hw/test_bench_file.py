@@ -63,7 +63,9 @@ def test_loads_the_virtual_bench() -> None:
     assert sorted(spec.producers) == list(range(1, 13))
     assert spec.nodes["p01"].kind is NodeKind.NAMESPACE
     assert spec.targets["linux-rt"].provisioning == "linux-rt"
-    assert set(spec.labgrid_targets) == {"linux-rt", "producer-12", "impair", "grandmaster"}
+    targets, others = {"linux-rt", "windows", "embedded"}, {"producer-12", "impair", "grandmaster"}
+    assert set(spec.labgrid_targets) == targets | others
+    assert set(spec.targets) == targets
     assert spec.time_server is not None
     assert spec.time_server.node == "grandmaster"
     timecard = spec.targets["linux-rt"].timecard
@@ -104,29 +106,49 @@ def test_refuses_every_misspelt_key(
         ("name", "", "name", "1..32 of a-z"),
         ("simulated", "yes", "simulated", "true or false"),
         ("simulated", False, "simulated", "true on a bench with a virtual section"),
-        ("reference_clock", "gps", "reference_clock", "there are: grandmaster, host, linux-rt, producer-12"),
+        (
+            "reference_clock",
+            "gps",
+            "reference_clock",
+            "there are: embedded, grandmaster, host, linux-rt, producer-12, windows",
+        ),
         ("nodes.p01.kind", "ssh", "nodes.p01.kind", "one of local, namespace, labgrid"),
         ("nodes.p01.priority", 99, "nodes.p01.priority", "an integer in 0..97"),
         ("nodes.p01.priority", True, "nodes.p01.priority", "an integer in 0..97"),
         ("nodes.p01.cpus", 0, "nodes.p01.cpus", "a list of integers in 0..1023"),
         ("nodes.p01.cpus", [1024], "nodes.p01.cpus", "a list of integers in 0..1023"),
-        ("nodes.p01.clock", "sundial", "nodes.p01.clock", "there are: grandmaster, host, linux-rt"),
+        ("nodes.p01.clock", "sundial", "nodes.p01.clock", "there are: embedded, grandmaster, host, linux-rt"),
         ("nodes.p01", None, "nodes.p01", "a table of keys"),
         ("nodes", [], "nodes", "a table of keys"),
         ("clocks.host.address", "10.78.0.256", "clocks.host.address", "an IPv4 address"),
         ("clocks.host.address", "10.77.0.254", "clocks.host.address", "in 10.78.0.0/24"),
         ("clocks.host.port", 65536, "clocks.host.port", "an integer in 1..65535"),
-        ("clocks.host.node", "tower", "clocks.host.node", "there are: grandmaster, impair, linux-rt"),
-        ("targets.linux-rt.node", "tower", "targets.linux-rt.node", "there are: grandmaster, impair"),
+        (
+            "clocks.host.node",
+            "tower",
+            "clocks.host.node",
+            "there are: embedded, grandmaster, impair, linux-rt",
+        ),
+        (
+            "targets.linux-rt.node",
+            "tower",
+            "targets.linux-rt.node",
+            "there are: embedded, grandmaster, impair",
+        ),
         ("targets.linux-rt.test_address", "10.77.1.1", "targets.linux-rt.test_address", "10.77.0.0/24"),
         ("producers.1.address", "10.77.0.2", "producers.2.address", "its own"),
         ("producers.1.address", 10, "producers.1.address", "a string"),
-        ("producers.1.node", "tower", "producers.1.node", "there are: grandmaster, impair, linux-rt"),
+        (
+            "producers.1.node",
+            "tower",
+            "producers.1.node",
+            "there are: embedded, grandmaster, impair, linux-rt",
+        ),
         ("producers.656", {"node": "p01", "address": "10.77.0.77"}, "producers.656", "in 1..655"),
         ("impairment.producers", [0], "impairment.producers", "integers in 1..655"),
         ("impairment.producers", 3, "impairment.producers", "a list of integers"),
-        ("impairment.node", "tower", "impairment.node", "there are: grandmaster, impair, linux-rt"),
-        ("capture.node", "tower", "capture.node", "there are: grandmaster, impair, linux-rt"),
+        ("impairment.node", "tower", "impairment.node", "there are: embedded, grandmaster, impair, linux-rt"),
+        ("capture.node", "tower", "capture.node", "there are: embedded, grandmaster, impair, linux-rt"),
         ("capture.node", "linux-rt", "capture.node", "on this machine"),
         ("witness.cpus", [], "witness.cpus", "at least one CPU"),
         ("witness.cpus", [4096], "witness.cpus", "integers in 0..4095"),
@@ -216,3 +238,13 @@ def test_merges_anchors(tmp_path: Path) -> None:
     spec = load_bench(path)
     assert (spec.nodes["p01"].priority, spec.nodes["p02"].priority) == (50, 7)
     assert spec.nodes["p02"].cpus == (1,)
+
+
+def test_a_bench_of_real_machines_names_its_mirror_port(tmp_path: Path) -> None:
+    """Only a virtual bench knows which port of its switch a target has."""
+    path = tmp_path / "bench.yaml"
+    text = VIRTUAL.with_name("example-hardware.yaml").read_text()
+    assert "{node: host, interface: mirror0}" in text
+    path.write_text(text.replace("{node: host, interface: mirror0}", "{node: host}"))
+    with pytest.raises(ConfigError, match=r"capture\.interface: must name the mirror port"):
+        load_bench(path)

@@ -15,7 +15,7 @@ from hw.session import Bench
 from resources.pattern import load_pattern
 
 EXAMPLE = "hw/benches/example-board.yaml"
-VIRTUAL = "hw/benches/virtual-embedded.yaml"
+VIRTUAL = "hw/benches/virtual.yaml"
 TARGET = "embedded"
 
 
@@ -23,7 +23,7 @@ TARGET = "embedded"
 def test_bench_plays_the_whole_pattern_into_the_board(repository: Path, file: str) -> None:
     spec = load_bench(repository / file)
     assert tuple(spec.producers) == load_pattern(repository / "traffic-gen/patterns/daq12.toml").producers
-    assert set(spec.targets) == {TARGET}
+    assert TARGET in spec.targets
     assert spec.simulated == (spec.virtual is not None) == (file == VIRTUAL)
     assert spec.witness is not None
 

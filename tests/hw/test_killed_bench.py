@@ -136,6 +136,24 @@ def test_the_next_start_removes_what_a_killed_run_has_left(bench: ScratchBench) 
     assert bench.traces() == []
 
 
+def test_tools_of_this_machine_itself_end_with_a_killed_run(tmp_path: Path) -> None:
+    """On a bench of real machines no namespace holds them: a responder would keep its port."""
+    real = ScratchBench(tmp_path, "l")
+    text = real.file.read_text().replace("kind: namespace", "kind: local")
+    real.file.write_text("".join(line for line in text.splitlines(True) if "virtual:" not in line))
+    try:
+        with real.run() as (process, tools):
+            assert tools
+            process.kill()
+            process.wait(10)
+        deadline = time.monotonic() + 5
+        while any(_is_running(pid) for pid in tools):
+            assert time.monotonic() < deadline, "a tool outlives its run"
+            time.sleep(0.02)
+    finally:
+        _end(real)
+
+
 def test_clean_removes_what_a_killed_run_has_left(bench: ScratchBench) -> None:
     tools = bench.leave_behind()
     command = [sys.executable, "-m", "hw", "clean", str(bench.file)]

@@ -94,8 +94,9 @@ def test_remedy_takes_a_clock_source_that_is_there() -> None:
 
 
 def test_package_list_is_well_formed() -> None:
-    packages = host.parse_package_list(host.PACKAGE_LIST.read_text())
-    assert len({package.name for package in packages}) == len(packages)
+    lists = [host.parse_package_list(file.read_text()) for file in host.PACKAGE_LISTS]
+    assert all(len({package.name for package in listed}) == len(listed) for listed in lists)
+    packages = [package for listed in lists for package in listed]
     assert {package.use for package in packages} == {"bench", "dev"}
     assert {package.source for package in packages} == {"main", "backports"}
     assert all(package.minimum != "-" for package in packages if package.source == "backports")

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from hw import tools
-from hw.errors import CapabilityError
+from hw.errors import CapabilityError, ConfigError
+
+RISCV = "[properties]\nbenchwright_machine = 'riscv64'\n"
 
 
 @pytest.fixture
@@ -29,8 +31,38 @@ def test_machine_gets_its_build(build: Path, machine: str, variant: str) -> None
 
 
 def test_machine_that_nothing_is_built_for(build: Path) -> None:
-    with pytest.raises(CapabilityError, match="bw-traffic: not built for riscv64; there are: x86_64, armv7l"):
+    with pytest.raises(
+        CapabilityError, match=r"bw-traffic: not built for riscv64; there are: x86_64, .*armv7l"
+    ):
         tools.local_tool("bw-traffic", "riscv64")
+
+
+def test_every_cross_file_is_a_build_of_its_machine(repository: Path) -> None:
+    found = tools.cross_builds(repository)
+    assert (found["armv7l"], found["x86_64-windows"]) == ("armhf", "win")
+    assert len(found) == len(list(repository.glob("targets/*/cross/*.ini")))
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"a/cross/x.ini": "[properties]\n"}, "x.ini: .* benchwright_machine: missing"),
+        ({"a/cross/x.ini": RISCV, "b/cross/y.ini": RISCV}, "y.ini: there is another build"),
+        (
+            {"a/cross/x.ini": RISCV, "b/cross/x.ini": RISCV.replace("64", "32")},
+            "b/cross/x.ini: there is another",
+        ),
+    ],
+)
+def test_a_cross_file_that_cannot_be_told_apart_is_refused(
+    tmp_path: Path, files: dict[str, str], said: str
+) -> None:
+    for name, text in files.items():
+        file = tmp_path / "targets" / name
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+    with pytest.raises(ConfigError, match=said):
+        tools.cross_builds(tmp_path)
 
 
 def test_tool_that_has_not_been_built(build: Path) -> None:

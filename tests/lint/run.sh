@@ -3,7 +3,7 @@
 # All static checks. Each runs even when an earlier one has failed; the exit code is 1 if any did.
 #
 #   tests/lint/run.sh            everything
-#   tests/lint/run.sh NAME...    only these: rules python types shell suites gcc clang mingw tidy
+#   tests/lint/run.sh NAME...    only these: rules python types shell suites gcc clang mingw port tidy
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 
@@ -41,13 +41,17 @@ lint_suites() {
     $BIN/robocop check "${folders[@]}" && $BIN/robocop format --check --diff "${folders[@]}"
 }
 
-# Build everything with one compiler, warnings as errors, in a directory of its own.
+# Build everything with one compiler, warnings as errors, in a directory of its own, made anew when its arguments change.
 lint_compiler() {
-    local name=$1 directory=.build/lint-$1
+    local name=$1 directory=.build/lint-$1 key
     shift
     [[ -f meson.build ]] || { echo "no native code yet"; return 0; }
-    [[ -f $directory/build.ninja ]] ||
+    key="$* $(printf '%s ' targets/*/src/meson.build)"
+    if [[ ! -f $directory/build.ninja || $(cat "$directory/key" 2>/dev/null) != "$key" ]]; then
+        rm -rf "$directory"
         meson setup --buildtype=debugoptimized -Dwerror=true -Dwarning_level=2 "$@" "$directory" || return 1
+        printf '%s\n' "$key" >"$directory/key"
+    fi
     ninja -C "$directory"
 }
 
@@ -60,7 +64,14 @@ lint_clang() {
 }
 
 lint_mingw() {
-    lint_compiler mingw --cross-file "$MINGW_CROSS_FILE" "-Dc_args=$WARNINGS"
+    lint_compiler mingw --cross-file "$(native_cross_file win)" "-Dc_args=$WARNINGS"
+}
+
+# Calls of the operating system, from the symbols of what the compilers have made.
+lint_port() {
+    [[ -f .build/lint-gcc/compile_commands.json ]] || lint_gcc || return 1
+    [[ -f .build/lint-mingw/compile_commands.json ]] || lint_mingw || return 1
+    $BIN/python -m tests.lint.port_layer .build/lint-gcc .build/lint-mingw
 }
 
 lint_tidy() {
@@ -86,7 +97,7 @@ run_check() {
 main() {
     local name
     local -a names=("$@") failed=()
-    [[ ${#names[@]} -gt 0 ]] || names=(rules python types shell suites gcc clang mingw tidy)
+    [[ ${#names[@]} -gt 0 ]] || names=(rules python types shell suites gcc clang mingw port tidy)
     mkdir -p .build/log
     for name in "${names[@]}"; do
         declare -F "lint_$name" >/dev/null || die "$EXIT_BAD_INPUT" "tests/lint/run.sh: unknown check \"$name\""

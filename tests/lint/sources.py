@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from tests.lint.port_layer import PORT_FILE, wrong_includes
+
 SPDX_LINE = "SPDX-License-Identifier: Apache-2.0"
 SPDX_WITHIN_LINES = 3
 
@@ -23,8 +25,6 @@ SPDX_EXEMPT_SUFFIXES = frozenset(
 SPDX_EXEMPT_NAMES = frozenset({"LICENSE", "go.sum"})
 SPDX_EXEMPT_FOLDERS = frozenset({"corpus", "golden", "seeds"})
 
-# The port layer: the only C files that may ask which operating system they are built for.
-PORT_LAYER = re.compile(r"(^|/)(port|port_[a-z0-9]+)\.[ch]$")
 OS_CONDITION = re.compile(
     r"^\s*#\s*(if|ifdef|ifndef|elif)\b.*\b("
     r"_WIN32|_WIN64|WIN32|__MINGW32__|__MINGW64__|__CYGWIN__|_MSC_VER|"
@@ -80,13 +80,19 @@ def spdx_missing(path: PurePosixPath, lines: list[str]) -> Iterator[Finding]:
 
 def os_condition(path: PurePosixPath, lines: list[str]) -> Iterator[Finding]:
     """Report C code outside the port layer that asks for the operating system."""
-    if path.suffix not in {".c", ".h"} or PORT_LAYER.search(str(path)):
+    if path.suffix not in {".c", ".h"} or PORT_FILE.search(str(path)):
         return
     for number, line in enumerate(lines, start=1):
         if OS_CONDITION.match(line):
             yield Finding(
                 path, number, "operating system asked for outside the port layer (port.h, port_*.c)"
             )
+
+
+def os_include(path: PurePosixPath, lines: list[str]) -> Iterator[Finding]:
+    """Report C code outside the port layer that includes a header of an operating system."""
+    for number, text in wrong_includes(path, lines):
+        yield Finding(path, number, text)
 
 
 def forbidden_text(path: PurePosixPath, lines: list[str]) -> Iterator[Finding]:
@@ -100,6 +106,7 @@ def forbidden_text(path: PurePosixPath, lines: list[str]) -> Iterator[Finding]:
 RULES: tuple[Callable[[PurePosixPath, list[str]], Iterator[Finding]], ...] = (
     spdx_missing,
     os_condition,
+    os_include,
     forbidden_text,
 )
 

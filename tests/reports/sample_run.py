@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from reports.asked import note_asked
 from reports.known_delay import judge_known_delay
 from reports.latency import Requirement, latency_measurement
 from reports.manifest import TestCounts
@@ -43,6 +45,19 @@ DURATION_MS = 60_000
 GUEST_PRODUCER = 12
 LOW_LATENCY_TYPE = 3
 SOURCE = "DAQ paper, Table 1"
+ROOT = Path(__file__).resolve().parents[2]
+CLOCKS_TOML = """[requirements]
+schema = "benchwright.clock_requirements/1"
+name = "clocks"
+
+[[requirement]]
+id = "CLK-CHRONY"
+clock = "chrony"
+quantity = "sync_offset"
+statistic = "max_abs"
+limit_ns = 100000
+source = "paper on control loops, 4.5.1"
+"""
 
 
 @dataclass(frozen=True)
@@ -275,10 +290,27 @@ def requirement_of(stream_id: int) -> Requirement:
 
 
 def add_attempt(
-    run: RunFolder, number: int, disturbance: Disturbance, seed: int, *, simulated: bool
+    run: RunFolder,
+    number: int,
+    disturbance: Disturbance,
+    seed: int,
+    *,
+    simulated: bool,
+    target: str = "",
+    producers: Collection[int] = tuple(TABLE_1),
 ) -> Outcome:
-    """Write the evidence of one attempt, judge its streams, append the records; return the outcome."""
-    folder = run.evidence_folder("daq_replay", f"attempt-{number}")
+    """Write the evidence of one attempt, judge its streams, append the records; return the outcome.
+
+    Args:
+        run: The run.
+        number: The attempt's.
+        disturbance: What goes wrong.
+        seed: Of the draw.
+        simulated: What the records say of the bench.
+        target: One of several; empty: the only one, with its evidence in the place of older runs.
+        producers: Whose streams are judged.
+    """
+    folder = run.evidence_folder("daq_replay", *([target] if target else []), f"attempt-{number}")
     write_evidence(folder, disturbance, seed)
     replay = load_replay(folder).replay()
     files = ("recv.ndjson", "misses.ndjson", "witness.ndjson")
@@ -291,19 +323,57 @@ def add_attempt(
             Context(
                 run.run_id,
                 f"Robot.Daq Replay.Budgets.Stream {stream.id}",
-                Subject("virtual", "linux-rt", "kernel", "two-way", str(stream.id)),
+                Subject("virtual", target or "linux-rt", "kernel", "two-way", str(stream.id)),
                 Conditions("ci", "aligned-12"),
                 simulated,
                 evidence,
             ),
         )
         for stream in replay.recv.streams
+        if stream.producer in producers
     ]
     for record in records:
         run.append(record)
     outcome = overall(records)
-    run.add_attempt("daq_replay", outcome, next((r.reason for r in records if r.outcome == outcome), ""))
+    suite = f"daq_replay/{target}" if target else "daq_replay"
+    run.add_attempt(suite, outcome, next((r.reason for r in records if r.outcome == outcome), ""))
     return outcome
+
+
+EMBEDDED_PRODUCERS = (1, 3)
+"""Producers that the embedded target of `make_run_of_targets` is asked to take."""
+
+
+def make_run_of_targets(results: Path, *, simulated: bool = True, close: bool = True) -> RunFolder:
+    """Make a run with three targets.
+
+    `linux-rt` passes, but stream 11 lies far nearer to its limit than the others; `windows` fails stream 33
+    and has no record of producer 12; `embedded` takes two producers, one stream of which it has no record of,
+    and is asked for no clock. What the clocks' suites ask of the other two nobody has measured.
+    """
+    run = RunFolder.create(results, "virtual", "ci", simulated=simulated, commit="0" * 40)
+    run.update(host={"hostname": "bench", "cpus": 2}, tools={"bw-traffic": "0.1.0"})
+    kept = run.evidence_folder("requirements")
+    whole = (ROOT / "robot" / "requirements" / "daq12.toml").read_text()
+    head, *each = whole.split("[[requirement]]")
+    (kept / "daq12.toml").write_text(whole)
+    own = [text for text in each if int(text.split("DAQ-")[1][:3]) // 10 in EMBEDDED_PRODUCERS]
+    (kept / "daq2.toml").write_text("[[requirement]]".join([head.replace('"daq12"', '"daq2"'), *own]))
+    (kept / "clocks.toml").write_text(CLOCKS_TOML)
+    for target, file in (("linux-rt", "daq12.toml"), ("windows", "daq12.toml"), ("embedded", "daq2.toml")):
+        note_asked(run, target, "daq_replay", file)
+        run.update(target={target: {"hostname": f"{target}-host", "kernel": {"release": f"6.12-{target}"}}})
+    note_asked(run, "linux-rt", "clock_sync", "clocks.toml")
+    note_asked(run, "windows", "clock_sync")
+    near = Disturbance(path_delay_ns={11: 94_000_000})
+    late = Disturbance(path_delay_ns={33: 15_000_000})
+    add_attempt(run, 1, near, 2, simulated=simulated, target="linux-rt")
+    without_12 = tuple(producer for producer in TABLE_1 if producer != GUEST_PRODUCER)
+    add_attempt(run, 1, late, 3, simulated=simulated, target="windows", producers=without_12)
+    add_attempt(run, 1, Disturbance(), 4, simulated=simulated, target="embedded", producers=(1,))
+    if close:
+        run.close()
+    return run
 
 
 def make_run(

@@ -31,6 +31,7 @@ from reports.clock_logs import (
     read_ntp_user,
     read_phc2sys,
     read_ptp4l,
+    read_stripchart,
 )
 from reports.units import NS_PER_MS, NS_PER_S
 
@@ -280,3 +281,23 @@ def test_no_text_breaks_a_reader(text: str, name: str) -> None:
     READERS[name]("".join(lines[:12]) + text)
     read_phc2sys(text)
     read_ntp_user(text)
+
+
+STRIPCHART = """Tracking 10.77.0.50 [10.77.0.50:123].
+The current time is 11/22/2026 11:59:58 PM.
+23:59:58, +00.0012345s
+00:00:00, -00.0000120s
+00:00:02, error: 0x800705B4
+00:00:04, +00,0000007s
+00:00:06, +00.00
+"""
+
+
+def test_the_chart_of_windows_has_its_sign_turned_and_counts_over_midnight() -> None:
+    """w32tm prints server - target; some languages have a decimal comma; a failed look is no observation."""
+    log = read_stripchart(STRIPCHART.replace("\n", "\r\n"))
+    series = only(log)
+    assert series.offset_ns.tolist() == [-1_234_500, 12_000, -700]
+    assert (series.time_ns // NS_PER_S).tolist() == [0, 2, 6]
+    assert series.state == ("measured",) * 3
+    assert (log.damaged, log.damaged_lines) == (1, (5,))

@@ -16,10 +16,15 @@ from reports.page_model import gather
 from reports.record import Conditions
 from reports.record_context import Context
 from reports.run_folder import RunFolder
+from reports.sync_offset import sync_measurement
 from reports.tai_utc import TAI_UTC, NodeTaiUtc, write_tai_utc
+from reports.two_way_reference import TARGET_FILE
 from reports.units import NS_PER_S
 from tests.reports.clock_run import SUBJECT, add_clock_trial
 from tests.reports.sample_clock import compare_answer, write_clock_trial
+from tests.reports.test_two_way_reference import LIMIT
+from tests.reports.test_two_way_reference import answer as two_way_answer
+from tests.reports.test_two_way_reference import trial as two_way_trial
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -44,6 +49,26 @@ def test_shows_verdict_witnesses_and_figures(tmp_path: Path) -> None:
         assert text in page
     assert page.count("<svg") >= 3
     assert render(run.path) == page
+
+
+def test_a_target_without_timecard_has_no_three_witnesses(tmp_path: Path) -> None:
+    """The page says what its clock was held against, and draws it all the same."""
+    run = _run(tmp_path)
+    folder = run.evidence_folder("clock_sync", "as-found")
+    trial = two_way_trial(folder, two_way_answer())
+    subject = replace(SUBJECT, target="windows", clock="as-found")
+    files = tuple(run.evidence(folder / name) for name in (TRIAL, TARGET_FILE))
+    context = Context(run.run_id, "As Found", subject, Conditions("ci"), True, files)
+    record = sync_measurement(trial, "CLK-AS-FOUND", LIMIT, 99, context)
+    run.append(record)
+    run.close()
+    report = gather(run.path)
+    assert report.clocks is not None
+    assert [row.record for row in report.clocks.rows] == [record]
+    page = render(run.path)
+    assert "The target has no timecard: two-way time" in page
+    assert "Three witnesses" not in page
+    assert page.count("<svg") >= 3
 
 
 def test_table_2_beside_intervals_and_holdover(tmp_path: Path) -> None:

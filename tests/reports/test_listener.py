@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from reports.asked import AskedSuites, load_asked
 from reports.integrity import changed_files
 from reports.listener import EXIT_LISTENER_FAILED
 from reports.run_folder import RunFolder
@@ -40,6 +41,12 @@ def record(value=5, requirement="REQ-1"):
         Conditions("ci"), True, (run.evidence(file),), utc_now()))
     if verdict.outcome != "pass":
         raise AssertionError(verdict.message)
+
+def read(path):
+    """Read a requirements file as the suites do."""
+    from pathlib import Path
+    from resources.requirements_file import read_requirements_file
+    read_requirements_file(Path(path), "benchwright.requirements/1", ("name", "pattern"))
 
 def spoil(what):
     """Break the run folder in one way."""
@@ -242,3 +249,26 @@ def test_a_repeat_lists_the_attempts_before_it(robot: Robot):
     assert [(a.number, a.outcome) for a in second.manifest.attempts] == [(1, "inconclusive"), (2, "pass")]
     assert first.run_id in second.manifest.attempts[0].reason
     assert first.run_id in (second.path / "qualification.html").read_text()
+
+
+def test_what_is_asked_of_each_of_several_targets_is_noted_and_each_has_a_page(robot: Robot):
+    """A target whose suites read no requirements has its note all the same: it was to be measured."""
+    requirements = ROOT / "robot" / "requirements" / "daq12.toml"
+    done = robot.run(
+        f"Reads\n    Record\n    IF    $TARGET == 'linux-rt'    Read    {requirements}\n",
+        "--prerunmodifier",
+        "resources.every_target.EveryTarget:linux-rt:windows",
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = robot.latest()
+    folder = robot.folder.name
+    assert load_asked(run.path) == (
+        AskedSuites("linux-rt", folder),
+        AskedSuites("linux-rt", f"{folder}/tests.robot", ("daq12.toml",)),
+        AskedSuites("windows", folder),
+        AskedSuites("windows", f"{folder}/tests.robot"),
+    )
+    assert {"qualification-linux-rt.html", "qualification-windows.html"} <= {
+        path.name for path in run.path.iterdir()
+    }
+    assert changed_files(run.path) == []

@@ -22,7 +22,7 @@ from reports.units import MINUS
 from tests.reports.sample_run import Disturbance, make_run
 
 ROOT = Path(__file__).resolve().parents[2]
-VOID = {"meta", "br", "hr", "img", "link", "input"}
+VOID = {"meta", "col", "br", "hr", "img", "link", "input"}
 
 
 class Outline(HTMLParser):
@@ -163,13 +163,13 @@ def test_other_quantities_show_as_a_table(tmp_path: Path):
     record = dataclasses.replace(
         run.records().measurements[0],
         requirement="SYNC-1", quantity="sync_offset", statistic="max_abs", value=-5_230,
-        subject=Subject("virtual", "windows", clock="timeservice", method="tgpio-latch"), limit=limit,
+        subject=Subject("virtual", "linux-rt", clock="timeservice", method="tgpio-latch"), limit=limit,
         uncertainty=band, margin=margin_of(-5_230, limit, band), conditions=Conditions("ci"),
     )  # fmt: skip
     run.append(record)
     text = squeezed(outline(run).text)
     assert "sync offset" in text
-    assert "SYNC-1 windows · timeservice · tgpio-latch" in text
+    assert "SYNC-1 linux-rt · timeservice · tgpio-latch" in text
     assert f"{MINUS}5.230 µs" in text
 
 

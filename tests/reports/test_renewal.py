@@ -15,7 +15,7 @@ from reports.advice import ADVICE
 from reports.durable import replace_file
 from reports.errors import ReportError
 from reports.integrity import SUMS, changed_files, read_sums
-from reports.page import PAGE, render, write_page
+from reports.page import PAGE, render, render_pages, write_page
 from reports.renewal import holds, renew
 from tests.dashboards.runs import make_run, record
 from tests.reports.sample_advice import advice_of
@@ -88,12 +88,12 @@ def test_nothing_is_added_to_a_run_that_has_changed(run: Path, name: str) -> Non
 def test_a_file_that_changes_meanwhile_is_not_blessed(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the lines of the page and the advice are renewed: another file's keep what was finalised."""
 
-    def render_slowly(path: Path, files: dict[str, bytes]) -> str:
-        text = render(path, files)
+    def render_slowly(path: Path, files: dict[str, bytes]) -> dict[str, str]:
+        pages = render_pages(path, files)
         (run / "run.json").write_bytes((run / "run.json").read_bytes() + b" ")
-        return text
+        return pages
 
-    monkeypatch.setattr(renewal, "render", render_slowly)
+    monkeypatch.setattr(renewal, "render_pages", render_slowly)
     renew(run, added(run))
     assert changed_files(run) == ["run.json: changed"]
 
@@ -102,10 +102,10 @@ def test_a_file_that_changes_meanwhile_is_not_blessed(run: Path, monkeypatch: py
 def test_a_kill_at_any_instant_is_mended(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: bool
 ) -> None:
-    def render_at_once(_path: Path, files: dict[str, bytes]) -> str:
-        return str(files[ADVICE])
+    def render_at_once(_path: Path, files: dict[str, bytes]) -> dict[str, str]:
+        return {PAGE: str(files[ADVICE])}
 
-    monkeypatch.setattr(renewal, "render", render_at_once)
+    monkeypatch.setattr(renewal, "render_pages", render_at_once)
     if again:
         renew(run, added(run))
     wanted = added(run, history_most=4)

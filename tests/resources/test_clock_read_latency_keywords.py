@@ -82,8 +82,8 @@ def test_a_clock_within_its_limit_passes(
     assert (record.outcome, record.subject.target, record.subject.clock) == ("pass", "linux-rt", "realtime")
     assert (record.simulated, record.conditions.profile) == (True, "ci")
     assert [evidence.path for evidence in record.evidence] == [
-        f"evidence/{FOLDER}/readings.json",
-        f"evidence/{FOLDER}/target-realtime.ndjson",
+        f"evidence/{FOLDER}/linux-rt/readings.json",
+        f"evidence/{FOLDER}/linux-rt/target-realtime.ndjson",
     ]
 
 

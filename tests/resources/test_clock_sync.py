@@ -16,8 +16,9 @@ from hw.errors import CapabilityError, ConfigError
 from hw.session import Bench
 from reports.clock_logs import ServoSeries
 from reports.clock_trial import load_trial
+from reports.two_way_reference import TWO_WAY
 from resources.clock_sync import ClockLab, servo_summary
-from resources.clock_trial import timecard_of
+from resources.clock_trial import reference_of, timecard_of
 from resources.competing_load import competing_load
 from resources.profiles import load_profile
 from tests.reports.sample_clock import SECOND_NS, START_TAI_NS, compare_answer, write_clock_trial
@@ -53,6 +54,27 @@ def test_a_target_without_timecard_cannot(spec: BenchSpec) -> None:
     target = replace(spec.targets["linux-rt"], timecard=None)
     with pytest.raises(CapabilityError, match=r"add benchwright\.targets\.linux-rt\.timecard"):
         timecard_of(target)
+
+
+def test_a_target_without_timecard_is_held_against_two_way_transfer(spec: BenchSpec) -> None:
+    windows = spec.targets["windows"]
+    assert windows.timecard is None
+    assert reference_of(windows).clock == TWO_WAY
+    assert reference_of(spec.targets["linux-rt"]).clock == "card"
+
+
+def test_a_target_without_timecard_needs_a_time_server_for_its_stacks_only(
+    spec: BenchSpec, tmp_path: Path
+) -> None:
+    bare = replace(spec, time_server=None)
+    lab = ClockLab(_bench(bare), spec.targets["windows"], load_profile("ci"), tmp_path, print)
+    with pytest.raises(CapabilityError, match=r"no time server; add benchwright\.time_server"):
+        assert lab.server
+
+
+def test_a_stack_that_the_kind_has_not_is_refused(spec: BenchSpec, tmp_path: Path) -> None:
+    with pytest.raises(CapabilityError, match="no clock stack 'w32time'"):
+        _lab(spec, tmp_path).running("w32time", tmp_path)
 
 
 def test_a_profile_has_to_say_how_long(spec: BenchSpec, tmp_path: Path) -> None:

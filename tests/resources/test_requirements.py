@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,10 @@ upper_us = 10000
 allowed_lost = 2
 source = "site specification 8"
 """
+
+
+PRODUCER_REQUIREMENTS = DAQ12_REQUIREMENTS.with_name("daq_producer.toml")
+EMBEDDED_REQUIREMENTS = DAQ12_REQUIREMENTS.with_name("daq_embedded_virtual.toml")
 
 
 def _write(tmp_path: Path, text: str) -> Path:
@@ -170,3 +175,45 @@ def test_a_wrong_file_is_not_kept(tmp_path: Path) -> None:
     finally:
         set_current_run(None)
     assert not (run.path / "evidence" / "requirements").exists()
+
+
+def test_limits_of_the_embedded_target_are_the_papers_for_the_producers_that_it_takes() -> None:
+    """A subset of daq12.toml: same identifiers, limits and sources."""
+    whole = load_requirements(DAQ12_REQUIREMENTS)
+    part = load_requirements(EMBEDDED_REQUIREMENTS)
+    assert part.by_stream.items() <= whole.by_stream.items()
+    assert (whole.producers, part.producers) == ((), tuple(sorted({s // 10 for s in part.by_stream})))
+
+
+def test_limits_of_a_target_that_produces_are_those_of_the_same_streams() -> None:
+    """A stream has one budget, whoever sends it: own identifiers, limits and sources of daq12.toml."""
+    whole = load_requirements(DAQ12_REQUIREMENTS)
+    produced = load_requirements(PRODUCER_REQUIREMENTS)
+    assert (whole.role, produced.role) == ("consumer", "producer")
+    assert set(produced.by_stream) == {110, 111, 112, 113}
+    for stream, requirement in produced.by_stream.items():
+        assert requirement.id == f"DAQ-P{stream}"
+        assert replace(requirement, id=f"DAQ-{stream}") == whole.by_stream[stream]
+
+
+def test_requirements_are_for_one_role_of_the_target(tmp_path: Path) -> None:
+    produced = load_requirements(PRODUCER_REQUIREMENTS)
+    produced.check_role("producer", 11)
+    load_requirements(DAQ12_REQUIREMENTS).check_role("consumer")
+    with pytest.raises(ConfigError, match=r"DAQ-P110\.stream: must be a stream of producer 5, found 110"):
+        produced.check_role("producer", 5)
+    with pytest.raises(ConfigError, match=r"requirements\.role: must be 'consumer', found 'producer'"):
+        produced.check_role("consumer")
+    text = GOOD.replace('pattern = "daq12"', 'pattern = "daq12"\nrole = "both"')
+    with pytest.raises(ConfigError, match=r"requirements\.role: must be one of consumer, producer"):
+        load_requirements(_write(tmp_path, text))
+
+
+def test_only_those_of_the_requirements_send_where_a_file_says_so(tmp_path: Path) -> None:
+    assert load_requirements(_write(tmp_path, GOOD)).producers == ()
+    text = GOOD.replace('pattern = "daq12"', 'pattern = "daq12"\nproducers = "required"')
+    assert load_requirements(_write(tmp_path, text)).producers == (3,)
+    with pytest.raises(
+        ConfigError, match=r"requirements\.producers: must be one of all, required, found 'some'"
+    ):
+        load_requirements(_write(tmp_path, text.replace('"required"', '"some"')))

@@ -8,16 +8,29 @@ from collections.abc import Generator
 import pytest
 
 from hw.provisioning import Provisioner
-from hw.session import open_bench
+from hw.session import Bench, open_bench
 from tests.simulation.trial import TARGET, VIRTUAL_BENCH, Lab
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Generator[Lab]:
-    """Open the bench and provision its target, as a qualification does."""
-    folder = tmp_path_factory.mktemp("lab")
+def opened() -> Generator[Bench]:
+    """Open the bench; all targets that a module asks for are on it, one after the other."""
     with open_bench(VIRTUAL_BENCH) as bench:
-        target = bench.spec.targets[TARGET]
-        bench.power_on([target.node, "producer-12"])
-        Provisioner(bench.node(target.node), target).prepare(folder)
-        yield Lab(bench, folder / "results")
+        yield bench
+
+
+@pytest.fixture(scope="module")
+def lab(
+    opened: Bench, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Generator[Lab]:
+    """Provision a target as a qualification does; a parameter names it, else it is the Linux target.
+
+    Afterwards its power is cut: targets share a processor of this machine.
+    """
+    kind: str = getattr(request, "param", TARGET)
+    folder = tmp_path_factory.mktemp("lab")
+    target = opened.spec.targets[kind]
+    opened.power_on([target.node, "producer-12"])
+    Provisioner(opened.node(target.node), target).prepare(folder)
+    yield Lab(opened, folder / "results", kind)
+    opened.power_off(target.node)

@@ -1,8 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Must fail: a path that is delayed or loses packets, held against a capture at the target's link."""
+"""Must fail: a path that is delayed or loses packets, held against a capture at the target's link.
+
+All of it holds for each target that can take the whole pattern. A second target is asked for what tells most;
+for all of it, on targets of one's choice:
+
+    BENCHWRIGHT_IMPAIRED_TARGETS="linux-rt windows" pytest tests/simulation/test_impairment.py
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator
 
 import pytest
@@ -10,14 +17,18 @@ import pytest
 from hw.protocols import Impairment
 from resources.capture import read_packets
 from resources.replay import Replay
-from tests.simulation.trial import Lab, Trial, when_quiet
+from tests.simulation.trial import TARGET, Lab, Trial, when_quiet
 
 pytestmark = pytest.mark.simulated
 
-CONTROL_LINK = "c-linux-rt"
 SSH_PORT = 22
 BRINK = 0.8
 """From this share of a budget on, what the target itself needs for a message of 640 KB decides."""
+CHOSEN = os.environ.get("BENCHWRIGHT_IMPAIRED_TARGETS", "").split()
+ONE_TARGET, TWO_TARGETS = (
+    pytest.mark.parametrize("lab", CHOSEN or targets, indirect=True)
+    for targets in ([TARGET], [TARGET, "windows"])
+)
 
 
 @pytest.fixture(scope="module")
@@ -78,11 +89,13 @@ def assert_no_wrong_pass(trial: Trial) -> None:
         assert record.value >= seen.max_ns - record.uncertainty.expanded, trial.told({stream})
 
 
+@ONE_TARGET
 def test_undisturbed_bench_passes_in_silence(lab: Lab) -> None:
     """All 48 streams pass, and nothing travels over SSH to the target while it measures."""
+    control_link = f"c-{lab.target.node}"
 
     def both_links(replay: Replay) -> None:
-        replay.capture_interfaces = (*replay.capture_interfaces, CONTROL_LINK)
+        replay.capture_interfaces = (*replay.capture_interfaces, control_link)
 
     def all_pass(trial: Trial) -> None:
         others = trial.streams("fail", "inconclusive", "unset", "error")
@@ -95,7 +108,7 @@ def test_undisturbed_bench_passes_in_silence(lab: Lab) -> None:
     line = found.answers.lines_before["host"]
     before, silent = 0, 0
     exchanges = 0
-    for packet in read_packets(found.answers.folder / f"{CONTROL_LINK}.pcap"):
+    for packet in read_packets(found.answers.folder / f"{control_link}.pcap"):
         tai_ns = packet.time_ns + recv["tai_utc_s"] * 1_000_000_000
         counting = line.reference_ns(begin_ns) <= tai_ns <= line.reference_ns(end_ns)
         if SSH_PORT in (packet.destination_port, packet.key[3]):
@@ -108,10 +121,7 @@ def test_undisturbed_bench_passes_in_silence(lab: Lab) -> None:
     assert silent == 0
 
 
-@pytest.mark.parametrize(("producer", "needed"), [(3, {33}), (2, {23})])
-def test_exactly_the_streams_fail_that_a_delay_of_15_ms_pushes_over_budget(
-    lab: Lab, impairment: Impairment, producer: int, needed: set[int]
-) -> None:
+def fails_exactly(lab: Lab, impairment: Impairment, producer: int, needed: set[int]) -> None:
     """+15 ms: the consumer and a capture that knows nothing of it name the same streams."""
 
     def exactly(trial: Trial) -> None:
@@ -125,6 +135,19 @@ def test_exactly_the_streams_fail_that_a_delay_of_15_ms_pushes_over_budget(
     when_quiet(lab.trial, assert_no_wrong_pass, exactly)
 
 
+@TWO_TARGETS
+def test_exactly_the_streams_fail_that_a_delay_of_15_ms_pushes_over_budget(
+    lab: Lab, impairment: Impairment
+) -> None:
+    fails_exactly(lab, impairment, 3, {33})
+
+
+@ONE_TARGET
+def test_another_producer_that_is_delayed_fails_in_its_own_streams(lab: Lab, impairment: Impairment) -> None:
+    fails_exactly(lab, impairment, 2, {23})
+
+
+@ONE_TARGET
 def test_delay_of_a_whole_budget_never_passes(lab: Lab, impairment: Impairment) -> None:
     """+9.9 ms: what little is left of 10 ms does not hold; the streams with larger budgets still pass."""
     producer, budget_ns = 3, 10_000_000
@@ -147,6 +170,7 @@ def test_delay_of_a_whole_budget_never_passes(lab: Lab, impairment: Impairment) 
     when_quiet(lab.trial, never_passes, others_pass)
 
 
+@ONE_TARGET
 def test_loss_fails_the_datagrams(lab: Lab, impairment: Impairment) -> None:
     """2 % loss: each UDP stream that lost a message fails, by as many messages as the link did not carry."""
     # Datagrams of 3, 3 and 2 fragments: 210 of them lose nothing once in 10^5 runs.

@@ -19,31 +19,26 @@ from pathlib import Path
 
 import pytest
 
-from hw.journal import JOURNAL_FOLDER
-from hw.session import RUN_FOLDER, open_bench
+from hw.session import open_bench
+from tests.bench.killed_run import machine_state
 from tests.simulation.processes import find_processes, qemu_of
 from tests.simulation.trial import ROOT, TARGET, VIRTUAL_BENCH
 
 pytestmark = pytest.mark.simulated
 
 SUITE = "robot/daq_replay"
-SYSCTLS = ("kernel/sched_rt_runtime_us", "net/ipv4/tcp_allowed_congestion_control")
 DEADLINE_S = 120.0
 KILLS = 3
 LONGEST_LIFE_S = 24.0
 
 
 def machine() -> dict[str, object]:
-    """Return all that a bench changes of this machine."""
-    namespaces = [path.name for path in Path("/run/netns").glob("bw-*")]
+    """Return all that the bench changes of this machine, and what of it runs there."""
     return {
-        "namespaces": sorted(namespaces),
+        **machine_state("virtual"),
         "guests": find_processes("qemu-system"),
         "connections": find_processes("ssh", "lg-ssh-"),
         "tools": find_processes("bw-traffic"),
-        "settings": [Path("/proc/sys", name).read_text() for name in SYSCTLS],
-        "journal": (JOURNAL_FOLDER / "virtual.journal").exists(),
-        "folder": (RUN_FOLDER / "virtual").exists(),
     }
 
 
@@ -51,7 +46,7 @@ def machine() -> dict[str, object]:
 def run_of_a_qualification(folder: Path, results: Path | None = None) -> Generator[subprocess.Popen[str]]:
     """Start a qualification; whatever a test does to it, it has ended when the context is left."""
     argv = [sys.executable, "-m", "resources.qualify", "--bench", str(VIRTUAL_BENCH), "--suite", SUITE]
-    argv += ["--results", str(results or folder / "results")]
+    argv += ["--targets", TARGET, "--results", str(results or folder / "results")]
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(
             argv,
@@ -84,6 +79,12 @@ def only_run(results: Path) -> Path:
     runs = [path for path in results.iterdir() if path.is_dir() and not path.is_symlink()]
     assert len(runs) == 1
     return runs[0]
+
+
+def first_answers(run: Path) -> Path:
+    """Return the file of what producer 3 says in the first replay of a run."""
+    attempt = run / "evidence" / "daq_replay" / TARGET / "attempt-1"
+    return attempt / "known_delay" / "without" / "send-p03.ndjson"
 
 
 def test_second_run_is_refused_with_the_holder(tmp_path: Path) -> None:
@@ -120,8 +121,7 @@ def test_interrupted_run_saves_its_data_and_cleans_up(tmp_path: Path) -> None:
     before = machine()
     with run_of_a_qualification(tmp_path) as process:
         wait_for("known-delay check: producer 3, 0 ms", tmp_path, process)
-        evidence = only_run(tmp_path / "results") / "evidence"
-        answers = evidence / "daq_replay" / "attempt-1" / "known_delay" / "without" / "send-p03.ndjson"
+        answers = first_answers(only_run(tmp_path / "results"))
         while not (answers.exists() and '"progress"' in answers.read_text()):
             assert process.poll() is None
             time.sleep(0.1)
@@ -145,11 +145,8 @@ def test_run_whose_target_dies_is_a_bench_fault(tmp_path: Path) -> None:
     before = machine()
     with run_of_a_qualification(tmp_path) as process:
         wait_for("known-delay check: producer 3, 0 ms", tmp_path, process)
-        results = tmp_path / "results"
-        folder = only_run(results) / "evidence" / "daq_replay" / "attempt-1" / "known_delay" / "without"
-        while not (
-            (folder / "send-p03.ndjson").exists() and "progress" in (folder / "send-p03.ndjson").read_text()
-        ):
+        answers = first_answers(only_run(tmp_path / "results"))
+        while not (answers.exists() and '"progress"' in answers.read_text()):
             assert process.poll() is None
             time.sleep(0.1)
         os.kill(qemu_of(TARGET), signal.SIGKILL)
@@ -158,9 +155,9 @@ def test_run_whose_target_dies_is_a_bench_fault(tmp_path: Path) -> None:
     assert code == 5, said
     assert "linux-rt lost its power while it measured" in said
     assert machine() == before
-    run = only_run(results)
+    run = only_run(tmp_path / "results")
     assert subprocess.run([sys.executable, "-m", "reports", "verify", str(run)], cwd=ROOT).returncode == 0
-    assert json.loads((folder / "send-p03.ndjson").read_text().splitlines()[-1])["type"] == "result"
+    assert json.loads(answers.read_text().splitlines()[-1])["type"] == "result"
 
 
 def test_run_on_a_full_disk_is_a_bench_fault(tmp_path: Path) -> None:

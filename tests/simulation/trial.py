@@ -67,18 +67,19 @@ class Trial:
 class Lab:
     """The open bench with its target provisioned."""
 
-    def __init__(self, bench: Bench, results: Path) -> None:
+    def __init__(self, bench: Bench, results: Path, target: str = TARGET) -> None:
         """Hold an open bench.
 
         Args:
             bench: Its target is on and provisioned.
             results: Each replay gets a run folder here.
+            target: Name of the target.
         """
         self.bench = bench
         self.results = results
-        self.target = bench.spec.targets[TARGET]
+        self.target = bench.spec.targets[target]
         self.pattern: Pattern = load_pattern(PATTERN, PHASE)
-        self.capture = bench.spec.capture.interface if bench.spec.capture is not None else ""
+        self.capture = bench.port_of(self.target.node)
 
     def replay(self, folder: Path) -> Replay:
         """Return a short replay in the making that captures the target's link."""

@@ -16,6 +16,7 @@ from hw.virtual.image_recipe import recipe_of
 
 HOST_KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\n"
 GOOD = {
+    "--kind": "embedded",
     "--hostname": "board",
     "--interface": "02:00:00:00:00:01,control0,10.20.0.110/24",
     "--ssh-address": "10.20.0.110",

@@ -174,6 +174,19 @@ def test_refused_value_is_reported_and_still_restored(target: ScratchGuest) -> N
     assert "refuses" in items["sysctl vm/swappiness"]["note"]
 
 
+def test_nothing_is_changed_whose_old_value_cannot_be_written_down(target: ScratchGuest) -> None:
+    before = facts(target)
+    state = "/run/full"
+    target.output(f"mkdir {state} && mount -t tmpfs -o size=64k tmpfs {state}")
+    target.run(f"dd if=/dev/zero of={state}/filler bs=4k")
+    items, summary = verb(target, f"BENCHWRIGHT_STATE={state} {ON_TEST_CARD} apply", 1)
+    assert summary["changed"] == 0
+    notes = {items[name]["note"] for name in wrong(items)}
+    assert notes == {f"the old value cannot be written to {state}/undo: is its disk full?"}
+    assert facts(target) == before
+    target.output(f"umount {state}")
+
+
 def test_without_an_interface_no_card_is_touched(target: ScratchGuest) -> None:
     items, _ = verb(target, f"{SCRIPT} apply", 0)
     cards = {

@@ -14,10 +14,14 @@ import pytest
 
 from hw.drivers.windows_ssh import HOME, WindowsSshNode, cmd_line
 from hw.errors import BenchError, CapabilityError, ConfigError
-from hw.provisioning import Provisioner
+from hw.provisioning import TARGETS, Provisioner
 from hw.session import Bench, open_bench
 from hw.tools import local_tool
 from hw.virtual import network
+from resources.clock_config import Place, client_files
+from resources.clock_kind import load_clock_kind
+from resources.clock_role import ClockRole
+from resources.clock_settings import STACKS, ClockSettings, load_stack
 from resources.pattern import load_pattern
 from resources.plan import ReplaySettings
 from resources.replay import Replay, ReplayAnswers
@@ -278,6 +282,60 @@ def test_settings_of_a_site_are_read_and_wrong_ones_named(
     assert (done.exit_code, "wrong.conf:2: unknown kind" in done.stderr) == (2, True)
 
 
+W32TIME = r"HKLM\SYSTEM\CurrentControlSet\Services\W32Time"
+
+
+@pytest.fixture
+def time_service(node: WindowsSshNode) -> Generator[str]:
+    """Put a service of that name on the machine, with settings as Windows has them; return what it has."""
+    program = "C:\\windows\\system32\\spoolsv.exe"
+    node.run(["sc", "create", "W32Time", "binPath=", program, "type=", "own", "start=", "demand"])
+    for key, value, kind, data in (
+        ("Parameters", "NtpServer", "REG_SZ", "time.windows.com,0x9"),
+        ("Config", "MinPollInterval", "REG_DWORD", "10"),
+        (r"TimeProviders\NtpClient", "SpecialPollInterval", "REG_DWORD", "3600"),
+    ):
+        node.run(["reg", "add", rf"{W32TIME}\{key}", "/v", value, "/t", kind, "/d", data, "/f"])
+    node.run(["copy", r"C:\windows\system32\where.exe", r"C:\windows\system32\w32tm.exe"])
+    yield node.run(["reg", "query", W32TIME, "/s"]).stdout
+    node.run(["net", "stop", "W32Time"], check=False)
+    node.run(["sc", "delete", "W32Time"])
+    node.run(["del", r"C:\windows\system32\w32tm.exe"])
+
+
+@pytest.mark.simulated
+def test_a_machine_without_time_service_cannot_have_its_stack(node: WindowsSshNode) -> None:
+    with pytest.raises(CapabilityError, match="there is no Windows Time service"):
+        load_clock_kind(TARGETS / "windows").require_offered("w32time", node)
+
+
+@pytest.mark.simulated
+def test_the_time_service_is_configured_and_given_back(
+    node: WindowsSshNode, provisioner: Provisioner, time_service: str
+) -> None:
+    """By the stack's own scripts; also by the next provisioning, after a run that was killed."""
+    kind = TARGETS / "windows"
+    load_clock_kind(kind).require_offered("w32time", node)
+    spec = load_stack("w32time", simulated=True, path=kind / STACKS)
+    place = Place(server="10.77.0.50", interface="test0", phc="", simulated=True)
+    files = client_files(kind / "clock" / "config", spec, ClockSettings().effective(spec), place)
+    role = ClockRole(node, "client", kind)
+    node.run(["net", "start", "W32Time"])
+    role.start("w32time", files)
+    found = node.run(["reg", "query", W32TIME, "/s"]).stdout
+    for setting in ("10.77.0.50,0x9", "SpecialPollInterval    REG_DWORD    0x40", "FrequencyCorrectRate"):
+        assert setting in found
+    assert [(daemon.name, daemon.running) for daemon in role.daemons()] == [("W32Time", True)]
+    role.stop()
+    assert node.run(["reg", "query", W32TIME, "/s"]).stdout == time_service
+    assert [daemon.running for daemon in role.daemons()] == [True], "it ran before"
+    node.run(["net", "stop", "W32Time"])
+    role.start("w32time", files)
+    provisioner.restore()
+    assert node.run(["reg", "query", W32TIME, "/s"]).stdout == time_service
+    assert [daemon.running for daemon in role.daemons()] == [False]
+
+
 def replay(bench: Bench, folder: Path, pattern_text: str, correction: str = "two-way") -> ReplayAnswers:
     """Replay a pattern of two producers for three seconds into the machine."""
     pattern = folder / "pattern.toml"
@@ -321,7 +379,7 @@ def test_a_bench_that_knows_its_clocks_too_badly_is_told(
 
 @pytest.mark.simulated
 def test_power(bench: Bench, node: WindowsSshNode, tmp_path: Path) -> None:
-    """Nothing outlives a power cut, and the machine comes up with the disk of its first day."""
+    """No program outlives a power cut; the disk does, so that an undo file is found by the next start."""
     file = tmp_path / "file"
     file.write_text("x")
     node.bring(file)
@@ -332,5 +390,5 @@ def test_power(bench: Bench, node: WindowsSshNode, tmp_path: Path) -> None:
         node.run(["ver"])
     bench.power_on([TARGET])
     again = bench.node(TARGET)
-    assert again.files(f"{HOME}/replay") == []
+    assert "file" in again.files(f"{HOME}/replay")
     assert "Windows" in again.run(["ver"]).stdout

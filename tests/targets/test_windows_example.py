@@ -16,14 +16,14 @@ from hw.session import Bench
 from resources.pattern import load_pattern
 
 EXAMPLE = "hw/benches/example-windows.yaml"
-VIRTUAL = "hw/benches/virtual-windows.yaml"
+VIRTUAL = "hw/benches/virtual.yaml"
 
 
 def test_the_examples_play_the_whole_pattern_into_windows(repository: Path) -> None:
     for name in (EXAMPLE, VIRTUAL):
         spec = load_bench(repository / name)
         assert spec.simulated is (name == VIRTUAL)
-        assert set(spec.targets) == {"windows"}
+        assert "windows" in spec.targets
         pattern = load_pattern(repository / "traffic-gen/patterns/daq12.toml")
         assert tuple(spec.producers) == pattern.producers
         assert spec.impairment is not None
@@ -52,7 +52,6 @@ def test_how_windows_is_provisioned(repository: Path) -> None:
     way = load_way(repository / "targets/windows")
     assert way.command == (f"{way.folder}/provision.cmd",)
     assert (way.tools, way.machine) == (("bw-provision",), "x86_64-windows")
-    assert (repository / "targets/windows/provision/provision.cmd").read_bytes().count(b"\r\n") == 5
 
 
 def test_a_kind_without_a_word_about_it_is_provisioned_as_linux(tmp_path: Path) -> None:

@@ -24,20 +24,27 @@ undo_open() {
         # The substitution drops a newline: what is left is the last character of an unfinished line.
         [ -z "$(tail -c 1 "$UNDO")" ] || echo >>"$UNDO"
     else
-        cat /proc/sys/kernel/random/boot_id >"$UNDO.new"
-        mv "$UNDO.new" "$UNDO"
+        cat /proc/sys/kernel/random/boot_id >"$UNDO.new" && mv "$UNDO.new" "$UNDO" && return 0
+        rm -f "$UNDO.new"
+        return 1
     fi
 }
 
-# undo_record KIND TARGET VALUE: remember a value, unless an older one of this place is there. Returns when it is on disk.
+# undo_record KIND TARGET VALUE: remember a value, unless an older one of this place is there. Returns when it is on disk; 1, with
+# $note, if it cannot be put there: nothing may be changed then.
 undo_record() {
     local line
-    undo_open
+    if ! undo_open 2>/dev/null; then
+        note="the old value cannot be written to $UNDO: is its disk full?"
+        return 1
+    fi
     while IFS= read -r line; do
         case $line in "$1$TAB$2$TAB"*"${TAB}end") return 0 ;; esac
     done <"$UNDO"
-    printf '%s\t%s\t%s\tend\n' "$1" "$2" "$3" >>"$UNDO"
-    sync "$UNDO"
+    if ! { printf '%s\t%s\t%s\tend\n' "$1" "$2" "$3" >>"$UNDO" && sync "$UNDO"; } 2>/dev/null; then
+        note="the old value cannot be written to $UNDO: is its disk full?"
+        return 1
+    fi
 }
 
 # undo_replay CALLBACK: call CALLBACK KIND TARGET VALUE for every record, the newest first. Records whose callback returns 0

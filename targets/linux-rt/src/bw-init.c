@@ -8,6 +8,8 @@
  *
  * Under the name poweroff, reboot or halt: with -f ends the machine at once, even if PID 1 hangs; without it asks
  * PID 1 to. Either way sessions are closed first, so that an SSH client on the other side is not left hanging.
+ *
+ * System program: process 1 of a guest, which starts, reaps and reboots by calls of Linux.
  */
 #include <dirent.h>
 #include <errno.h>

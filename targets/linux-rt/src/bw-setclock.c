@@ -10,6 +10,8 @@
  * A frequency within +-500 ppm is set exactly to 2^-16 ppm (adjtimex(2), ADJ_FREQUENCY).
  *
  * Exit codes: 0 done, 2 bad argument, 3 not permitted or not possible on this machine.
+ *
+ * System program: adjtimex(2) by options.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -11,19 +11,16 @@
  * QEMU's igb needs that: the time of its PHC jumps when its frequency is set, by all that it would have gained since power-up.
  * So does a clock whose frequency a servo sets: the error stays, whatever is set, as that of an oscillator does.
  */
-#include <errno.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/timex.h>
-#include <time.h>
 
-#include "frequency.h"
 #include "json.h"
 #include "options.h"
+#include "port_frequency.h"
+#include "port_time.h"
+#include "port_wait.h"
 #include "walk.h"
 
 #define TOOL "bw-wander"
@@ -31,7 +28,7 @@
 #define NS_PER_MS INT64_C(1000000)
 #define BASE_MAX_PPB 500000
 
-enum { TAI_UTC_DEFAULT_S = 37, INTERVAL_DEFAULT_MS = 1000, SIMULATED_STEPS_MAX = 10000000 };
+enum { INTERVAL_DEFAULT_MS = 1000, SIMULATED_STEPS_MAX = 10000000 };
 
 struct wander {
 	const char *phc;
@@ -44,33 +41,6 @@ struct wander {
 	int64_t stepped_at_ns; /* --steps-ms: CLOCK_MONOTONIC of the last step */
 	double left_ns;        /* and what was less than a nanosecond then */
 };
-
-static int64_t clock_ns(clockid_t id)
-{
-	struct timespec now;
-
-	clock_gettime(id, &now);
-	return now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
-/* TAI as this machine's own clock, which may be the one that wanders, has it. */
-static int64_t tai_now_ns(void)
-{
-	struct timex tx = { .modes = 0 };
-	int tai_utc_s = adjtimex(&tx) < 0 || !tx.tai ? TAI_UTC_DEFAULT_S : tx.tai;
-
-	return clock_ns(CLOCK_REALTIME) + tai_utc_s * NS_PER_S;
-}
-
-static int seed_draw(int64_t *seed)
-{
-	uint64_t bits;
-
-	if (getrandom(&bits, sizeof(bits), 0) != (ssize_t)sizeof(bits))
-		return -errno;
-	*seed = (int64_t)(bits >> 1);
-	return 0;
-}
 
 static const char *clock_name(const struct wander *wander)
 {
@@ -103,8 +73,9 @@ static int log_setting(struct wander *wander, bool simulated)
 	json_object_open(json, NULL);
 	json_string(json, "type", "setting");
 	if (!simulated) {
-		json_int(json, "time_tai_ns", tai_now_ns());
-		json_int(json, "monotonic_ns", clock_ns(CLOCK_MONOTONIC));
+		/* TAI as this machine's own clock, which may be the one that wanders, has it. */
+		json_int(json, "time_tai_ns", time_realtime_ns() + time_tai_utc_s() * NS_PER_S);
+		json_int(json, "monotonic_ns", time_monotonic_ns());
 	}
 	json_int(json, "number", wander->settings);
 	json_double(json, "error_ppb", wander->walk.error_ppb);
@@ -136,7 +107,7 @@ static int log_result(struct wander *wander, bool complete)
 /* Step the clock by what it has to have gained since the last step. Returns 0 or -errno. */
 static int step_make(struct wander *wander)
 {
-	int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	int64_t now_ns = time_monotonic_ns();
 	double gain_ns = wander->left_ns + wander->walk.error_ppb * (double)(now_ns - wander->stepped_at_ns) / 1e9;
 	int64_t step_ns = (int64_t)gain_ns;
 
@@ -174,7 +145,7 @@ static int simulate(struct wander *wander)
 {
 	int err;
 
-	wander->clock = (struct frequency_clock){ CLOCK_REALTIME, -1, BASE_MAX_PPB };
+	wander->clock = (struct frequency_clock){ .fd = -1, .max_ppb = BASE_MAX_PPB };
 	walk_begin(wander);
 	err = log_ready(wander);
 	for (; !err && wander->settings < wander->simulate_steps; wander->settings++) {
@@ -185,48 +156,33 @@ static int simulate(struct wander *wander)
 	return err;
 }
 
-/* Wait until a time of CLOCK_MONOTONIC. Returns true when a signal to end came first. */
-static bool end_comes_before(const sigset_t *ends, int64_t deadline_ns)
+/* Let the setting work until a time of CLOCK_MONOTONIC. Returns 0 or -errno; *ended: a signal to end came first. */
+static int setting_keep(struct wander *wander, struct waiter *waiter, int64_t until_ns, bool *ended)
 {
 	for (;;) {
-		int64_t left_ns = deadline_ns - clock_ns(CLOCK_MONOTONIC);
-		struct timespec left = { 0 };
+		int64_t next_ns = wander->steps_ms ? wander->stepped_at_ns + wander->steps_ms * NS_PER_MS : until_ns;
+		int event = waiter_wait(waiter, next_ns < until_ns ? next_ns : until_ns, NULL), err = 0;
 
-		if (left_ns > 0)
-			left = (struct timespec){ left_ns / NS_PER_S, left_ns % NS_PER_S };
-		if (sigtimedwait(ends, NULL, &left) > 0)
-			return true;
-		if (errno == EAGAIN && left_ns <= 0)
-			return false;
-	}
-}
-
-/* Let the setting work until a time of CLOCK_MONOTONIC. Returns 0 or -errno; *ended: a signal to end came first. */
-static int setting_keep(struct wander *wander, const sigset_t *ends, int64_t until_ns, bool *ended)
-{
-	while (wander->steps_ms) {
-		int64_t next_ns = wander->stepped_at_ns + wander->steps_ms * NS_PER_MS;
-		int err;
-
-		*ended = end_comes_before(ends, next_ns < until_ns ? next_ns : until_ns);
-		err = step_make(wander);
+		if (event < 0)
+			return event;
+		*ended = event == WAIT_END;
+		if (wander->steps_ms)
+			err = step_make(wander);
 		if (err || *ended || next_ns >= until_ns)
 			return err;
 	}
-	*ended = end_comes_before(ends, until_ns);
-	return 0;
 }
 
 /* Make settings until the end. Returns 0 or -errno; *complete: the duration has passed, no signal came. */
-static int settings_run(struct wander *wander, const sigset_t *ends, bool *complete)
+static int settings_run(struct wander *wander, struct waiter *waiter, bool *complete)
 {
-	int64_t begin_ns = clock_ns(CLOCK_MONOTONIC);
+	int64_t begin_ns = time_monotonic_ns();
 
 	for (int64_t number = 1;; number++) {
 		int64_t elapsed_ms = number * wander->interval_ms;
 		bool last = wander->duration_ms && elapsed_ms >= wander->duration_ms, ended;
 		int64_t until_ns = begin_ns + (last ? wander->duration_ms : elapsed_ms) * NS_PER_MS;
-		int err = setting_keep(wander, ends, until_ns, &ended);
+		int err = setting_keep(wander, waiter, until_ns, &ended);
 
 		if (err || ended)
 			return err;
@@ -241,37 +197,40 @@ static int settings_run(struct wander *wander, const sigset_t *ends, bool *compl
 	}
 }
 
-static int wander_run(struct wander *wander)
+/* Make settings until the end, and set the former correction again. Returns 0 or -errno. */
+static int clock_wander(struct wander *wander, struct waiter *waiter)
 {
 	bool complete = wander->duration_ms == 0; /* without an end a signal is the regular one */
-	sigset_t ends;
 	int err, restored;
 
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGTERM);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGHUP);
-	sigprocmask(SIG_BLOCK, &ends, NULL);
-	err = frequency_open(&wander->clock, wander->phc);
-	if (err)
-		return err;
-	err = frequency_get(&wander->clock, &wander->former_ppb);
+	err = setting_make(wander);
+	if (!err)
+		err = settings_run(wander, waiter, &complete);
+	restored = wander->steps_ms ? 0 : frequency_set(&wander->clock, wander->former_ppb);
+	if (!err)
+		err = restored;
+	return err ? err : log_result(wander, complete);
+}
+
+static int wander_run(struct wander *wander)
+{
+	struct waiter waiter;
+	int err = waiter_open(&waiter, false);
+
+	wander->clock.fd = -1;
+	if (!err)
+		err = frequency_open(&wander->clock, wander->phc);
+	if (!err)
+		err = frequency_get(&wander->clock, &wander->former_ppb);
 	if (!err) {
 		walk_begin(wander);
-		wander->stepped_at_ns = clock_ns(CLOCK_MONOTONIC);
+		wander->stepped_at_ns = time_monotonic_ns();
 		err = log_ready(wander);
 	}
-	if (!err) {
-		err = setting_make(wander);
-		if (!err)
-			err = settings_run(wander, &ends, &complete);
-		restored = wander->steps_ms ? 0 : frequency_set(&wander->clock, wander->former_ppb);
-		if (!err)
-			err = restored;
-		if (!err)
-			err = log_result(wander, complete);
-	}
+	if (!err)
+		err = clock_wander(wander, &waiter);
 	frequency_close(&wander->clock);
+	waiter_close(&waiter);
 	return err;
 }
 
@@ -308,8 +267,9 @@ int main(int argc, char **argv)
 
 	if (parsed < 0)
 		return options_exit_code(parsed);
-	if (wander.seed < 0 && seed_draw(&wander.seed)) {
-		fprintf(stderr, TOOL ": no random seed: %s\n", strerror(errno));
+	err = wander.seed < 0 ? time_seed_draw(&wander.seed) : 0;
+	if (err) {
+		fprintf(stderr, TOOL ": no random seed: %s\n", strerror(-err));
 		return EXIT_CAPABILITY;
 	}
 	json_init(&wander.json, stdout);

@@ -14,6 +14,8 @@
  * a program that waits for none is ended.
  *
  * Exit codes: 0 done, 2 bad argument, 3 refused by the system.
+ *
+ * System program: processes, events and files that are shared, by calls of Windows.
  */
 #include <windows.h>
 

@@ -4,6 +4,8 @@
  *
  * Takes the line from SSH_ORIGINAL_COMMAND, where a forced command of sshd finds it, and hands it to cmd.exe as it is, in quotes of its
  * own and without any further quoting: what cmd makes of it is what it makes of it on a real Windows. The exit code is cmd's.
+ *
+ * System program: starts cmd.exe.
  */
 #include <windows.h>
 

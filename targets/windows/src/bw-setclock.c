@@ -6,6 +6,8 @@
  * is that of GetSystemTimeAdjustmentPrecise, relative to the nominal one. Nothing is changed: this program has no options here.
  *
  * Exit codes: 0 done, 2 bad argument, 3 not possible on this machine.
+ *
+ * System program: GetSystemTimeAdjustmentPrecise in print.
  */
 #include <windows.h>
 

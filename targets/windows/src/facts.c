@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "facts.h"
 
-#include <winver.h>
-
-#include <cpuid.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "port_facts.h"
 #include "settings.h"
 
 #define WINDOWS_KEY "SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion"
@@ -31,13 +27,13 @@ static void kernel_facts(struct json *json)
 {
 	char product[NAME_BYTES], display[64], release[160], version[NAME_BYTES + 80];
 	unsigned long major, minor, build;
-	DWORD revision = 0;
+	uint32_t revision = 0;
 
 	system_version(&major, &minor, &build);
 	registry_text(WINDOWS_KEY, "ProductName", product, sizeof(product));
 	registry_text(WINDOWS_KEY, "DisplayVersion", display, sizeof(display));
 	registry_number(WINDOWS_KEY, "UBR", &revision);
-	snprintf(release, sizeof(release), "%lu.%lu.%lu.%lu", major, minor, build, revision);
+	snprintf(release, sizeof(release), "%lu.%lu.%lu.%lu", major, minor, build, (unsigned long)revision);
 	snprintf(version, sizeof(version), "%s%s%s", product, display[0] ? " " : "", display);
 	json_object_open(json, "kernel");
 	json_string(json, "release", release);
@@ -48,23 +44,18 @@ static void kernel_facts(struct json *json)
 
 static void cpu_facts(struct json *json)
 {
-	SYSTEM_INFO system;
-
-	GetNativeSystemInfo(&system);
 	json_object_open(json, "cpu");
 	fact(json, "model", CPU_KEY, "ProcessorNameString");
-	json_int(json, "count", (int64_t)system.dwNumberOfProcessors);
+	json_int(json, "count", fact_processors());
 	json_object_close(json);
 }
 
 static void clock_facts(struct json *json)
 {
 	char value[VALUE_BYTES], note[NOTE_BYTES];
-	LARGE_INTEGER frequency;
 
-	QueryPerformanceFrequency(&frequency);
 	json_object_open(json, "clock");
-	json_int(json, "performance_counter_hz", frequency.QuadPart);
+	json_int(json, "performance_counter_hz", fact_performance_counter_hz());
 	if (kind_find("timer")->read("finest_100ns", value, note))
 		json_string(json, "finest_timer_100ns", value);
 	else
@@ -73,14 +64,10 @@ static void clock_facts(struct json *json)
 	json_object_close(json);
 }
 
-/* A Windows that has Hyper-V switched on runs above it, and says so, too. */
 static void hypervisor_facts(struct json *json)
 {
-	unsigned int eax = 0, ebx = 0, ecx = 0, edx = 0;
-	bool present = __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx >> 31 & 1);
-
 	json_object_open(json, "hypervisor");
-	json_bool(json, "present", present);
+	json_bool(json, "present", fact_hypervisor());
 	fact(json, "vendor", BIOS_KEY, "SystemManufacturer");
 	fact(json, "product", BIOS_KEY, "SystemProductName");
 	json_object_close(json);
@@ -117,33 +104,13 @@ static void nic_facts(struct json *json)
 	json_array_close(json);
 }
 
-/* Version of a program, as its file says; an empty text where it does not. */
-static void file_version(const char *path, char version[64])
-{
-	char expanded[MAX_PATH];
-	VS_FIXEDFILEINFO *info = NULL;
-	UINT info_size = 0;
-	void *data = NULL;
-	DWORD size;
-
-	version[0] = '\0';
-	if (!ExpandEnvironmentStringsA(path, expanded, sizeof(expanded)))
-		return;
-	size = GetFileVersionInfoSizeA(expanded, NULL);
-	data = size ? malloc(size) : NULL;
-	if (data && GetFileVersionInfoA(expanded, 0, size, data) && VerQueryValueA(data, "\\", (void **)&info, &info_size) && info)
-		snprintf(version, 64, "%u.%u.%u.%u", HIWORD(info->dwFileVersionMS), LOWORD(info->dwFileVersionMS),
-			 HIWORD(info->dwFileVersionLS), LOWORD(info->dwFileVersionLS));
-	free(data);
-}
-
 static void version_facts(struct json *json)
 {
 	static const char *const openssh[] = { "%SystemRoot%\\System32\\OpenSSH\\sshd.exe", "%ProgramFiles%\\OpenSSH\\sshd.exe" };
 	char version[64] = "";
 
 	for (size_t i = 0; i < sizeof(openssh) / sizeof(openssh[0]) && !version[0]; i++)
-		file_version(openssh[i], version);
+		fact_file_version(openssh[i], version);
 	json_object_open(json, "versions");
 	json_string(json, "openssh", version);
 	if (wine_version()[0])
@@ -165,19 +132,16 @@ static void setting_fact(void *argument, const struct setting *setting)
 bool facts_print(struct json *json, const struct machine *machine, const char *settings, char error[512])
 {
 	struct context context = { .json = json, .machine = machine };
-	MEMORYSTATUSEX memory = { .dwLength = sizeof(memory) };
-	char hostname[NAME_BYTES] = "";
-	DWORD size = sizeof(hostname);
+	char hostname[NAME_BYTES];
 	bool done;
 
-	GetComputerNameExA(ComputerNameDnsHostname, hostname, &size);
-	GlobalMemoryStatusEx(&memory);
+	fact_host_name(hostname, sizeof(hostname));
 	json_object_open(json, NULL);
 	json_string(json, "type", "facts");
 	json_string(json, "hostname", hostname);
 	kernel_facts(json);
 	cpu_facts(json);
-	json_uint(json, "memory_bytes", memory.ullTotalPhys);
+	json_uint(json, "memory_bytes", fact_memory_bytes());
 	clock_facts(json);
 	hypervisor_facts(json);
 	nic_facts(json);

@@ -4,7 +4,7 @@
 #define BW_WINDOWS_FACTS_H
 
 #include "json.h"
-#include "machine.h"
+#include "port_machine.h"
 
 /**
  * Print the facts.

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kinds.h"
 
-#include <powrprof.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "port_facts.h"
 
 enum { PROGRAM_MS = 20000, SERVICE_TRIES = 100, SERVICE_TRY_MS = 100 };
 
@@ -14,7 +14,7 @@ enum { PROGRAM_MS = 20000, SERVICE_TRIES = 100, SERVICE_TRY_MS = 100 };
 #define FIREWALL_SERVICE "MpsSvc"
 #define GUID_FORMAT "%08lx-%04x-%04x-%02x%02x-%02x%02x%02x%02x%02x%02x"
 
-static void note_error(char note[NOTE_BYTES], const char *what, DWORD error)
+static void note_error(char note[NOTE_BYTES], const char *what, unsigned long error)
 {
 	snprintf(note, NOTE_BYTES, "%s: error %lu", what, error);
 }
@@ -59,12 +59,12 @@ static bool number_read(const char *place, char value[VALUE_BYTES], char note[NO
 {
 	char key[KEY_BYTES], text[8];
 	const char *name;
-	DWORD number;
+	uint32_t number;
 
 	if (!registry_open(place, key, &name, note))
 		return false;
 	if (registry_number(key, name, &number)) {
-		snprintf(value, VALUE_BYTES, "%lu", number);
+		snprintf(value, VALUE_BYTES, "%lu", (unsigned long)number);
 		return true;
 	}
 	if (registry_text(key, name, text, sizeof(text))) {
@@ -75,34 +75,47 @@ static bool number_read(const char *place, char value[VALUE_BYTES], char note[NO
 	return true;
 }
 
-static bool registry_put(const char *place, DWORD type, const void *data, DWORD size, char note[NOTE_BYTES])
+/* What a change of the registry has ended with, as a note. */
+static bool registry_done(unsigned long error, char note[NOTE_BYTES])
 {
-	char key[KEY_BYTES];
-	const char *name;
-	LONG error;
-	HKEY handle;
-
-	if (!registry_open(place, key, &name, note))
-		return false;
-	error = RegOpenKeyExA(HKEY_LOCAL_MACHINE, key, 0, KEY_SET_VALUE, &handle);
-	if (!error) {
-		error = data ? RegSetValueExA(handle, name, 0, type, data, size) : RegDeleteValueA(handle, name);
-		if (!error)
-			error = RegFlushKey(handle);
-		RegCloseKey(handle);
-	}
 	if (error)
-		note_error(note, "the registry refuses", (DWORD)error);
+		note_error(note, "the registry refuses", error);
 	return !error;
 }
 
 static bool number_write(const char *place, const char *value, char note[NOTE_BYTES])
 {
-	DWORD number = strtoul(value, NULL, 10);
+	bool absent = strcmp(value, VALUE_ABSENT) == 0;
+	char key[KEY_BYTES];
+	const char *name;
 
-	if (strcmp(value, VALUE_ABSENT) == 0)
-		return registry_put(place, REG_DWORD, NULL, 0, note);
-	return registry_put(place, REG_DWORD, &number, sizeof(number), note);
+	return registry_open(place, key, &name, note) &&
+	       registry_done(absent ? registry_delete(key, name) : registry_put_number(key, name, (uint32_t)strtoul(value, NULL, 10)),
+			     note);
+}
+
+/* ---- text PATH: a text of the registry, likewise -------------------------------------------------------------------------------- */
+
+static bool text_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
+{
+	char key[KEY_BYTES];
+	const char *name;
+
+	if (!registry_open(place, key, &name, note))
+		return false;
+	if (!registry_text(key, name, value, VALUE_BYTES))
+		snprintf(value, VALUE_BYTES, VALUE_ABSENT);
+	return true;
+}
+
+static bool text_write(const char *place, const char *value, char note[NOTE_BYTES])
+{
+	bool absent = strcmp(value, VALUE_ABSENT) == 0;
+	char key[KEY_BYTES];
+	const char *name;
+
+	return registry_open(place, key, &name, note) &&
+	       registry_done(absent ? registry_delete(key, name) : registry_put_text(key, name, value), note);
 }
 
 /* ---- tcp NAME: a number of the test adapter's TCP settings ------------------------------------------------------------------ */
@@ -155,13 +168,6 @@ static bool nic_read(const char *place, char value[VALUE_BYTES], char note[NOTE_
 	return true;
 }
 
-static bool nic_write(const char *place, const char *value, char note[NOTE_BYTES])
-{
-	bool absent = strcmp(value, VALUE_ABSENT) == 0;
-
-	return registry_put(place, REG_SZ, absent ? NULL : value, (DWORD)strlen(value) + 1, note);
-}
-
 /* ---- adapter NAME: whether it is on. Only in the undo file: a new start of it must not end half-way. --------------------------- */
 
 static bool adapter_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
@@ -191,7 +197,7 @@ static bool adapter_write(const char *place, const char *value, char note[NOTE_B
 		return false;
 	}
 	for (int i = 0; i < SERVICE_TRIES && strcmp(now, value) != 0; i++) {
-		Sleep(SERVICE_TRY_MS);
+		machine_pause_ms(SERVICE_TRY_MS);
 		adapter_read(place, now, note);
 	}
 	return true;
@@ -222,7 +228,7 @@ static bool service_write(const char *place, const char *value, char note[NOTE_B
 		return false;
 	}
 	for (int i = 0; i < SERVICE_TRIES && strcmp(now, value) != 0; i++) {
-		Sleep(SERVICE_TRY_MS);
+		machine_pause_ms(SERVICE_TRY_MS);
 		if (!service_read(place, now, note))
 			return false;
 	}
@@ -238,7 +244,7 @@ static bool firewall_split(const char *place, char rule[NAME_BYTES], char progra
 	if (!equals || equals == place || strchr(place, '"'))
 		return false;
 	snprintf(rule, NAME_BYTES, "%.*s", (int)(equals - place), place);
-	return ExpandEnvironmentStringsA(equals + 1, program, NAME_BYTES) != 0;
+	return environment_expand(equals + 1, program, NAME_BYTES);
 }
 
 static bool firewall_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
@@ -282,25 +288,25 @@ static bool firewall_write(const char *place, const char *value, char note[NOTE_
 
 static bool power_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
 {
-	GUID *found = NULL;
-	DWORD error = PowerGetActiveScheme(NULL, &found);
+	struct guid plan;
+	unsigned long error = power_plan_read(&plan);
+	const uint8_t *last = plan.data4;
 
 	(void)place;
-	if (error || !found) {
+	if (error) {
 		note_error(note, "not available: no power plan is active", error);
 		return false;
 	}
-	snprintf(value, VALUE_BYTES, GUID_FORMAT, found->Data1, found->Data2, found->Data3, found->Data4[0], found->Data4[1],
-		 found->Data4[2], found->Data4[3], found->Data4[4], found->Data4[5], found->Data4[6], found->Data4[7]);
-	LocalFree(found);
+	snprintf(value, VALUE_BYTES, GUID_FORMAT, (unsigned long)plan.data1, plan.data2, plan.data3, last[0], last[1], last[2],
+		 last[3], last[4], last[5], last[6], last[7]);
 	return true;
 }
 
 static bool power_write(const char *place, const char *value, char note[NOTE_BYTES])
 {
 	unsigned int data[11];
-	GUID scheme;
-	DWORD error;
+	struct guid plan;
+	unsigned long error;
 
 	(void)place;
 	if (sscanf(value, "%8x-%4x-%4x-%2x%2x-%2x%2x%2x%2x%2x%2x", &data[0], &data[1], &data[2], &data[3], &data[4], &data[5],
@@ -308,10 +314,10 @@ static bool power_write(const char *place, const char *value, char note[NOTE_BYT
 		snprintf(note, NOTE_BYTES, "%.100s is no GUID of a power plan", value);
 		return false;
 	}
-	scheme = (GUID){ .Data1 = data[0], .Data2 = (unsigned short)data[1], .Data3 = (unsigned short)data[2] };
+	plan = (struct guid){ .data1 = data[0], .data2 = (uint16_t)data[1], .data3 = (uint16_t)data[2] };
 	for (int i = 0; i < 8; i++)
-		scheme.Data4[i] = (unsigned char)data[3 + i];
-	error = PowerSetActiveScheme(NULL, &scheme);
+		plan.data4[i] = (uint8_t)data[3 + i];
+	error = power_plan_write(&plan);
 	if (error)
 		note_error(note, "this machine has no such power plan", error);
 	return !error;
@@ -333,18 +339,13 @@ static bool system_read(const char *place, char value[VALUE_BYTES], char note[NO
 
 static bool timer_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
 {
-	typedef LONG NTAPI query_resolution(ULONG *coarsest, ULONG *finest, ULONG *now);
-	FARPROC address = GetProcAddress(GetModuleHandleA("ntdll.dll"), "NtQueryTimerResolution");
-	query_resolution *query = NULL;
-	ULONG coarsest, finest, now;
+	unsigned long finest_100ns;
 
-	if (address)
-		memcpy(&query, &address, sizeof(query));
-	if (!query || strcmp(place, "finest_100ns") != 0 || query(&coarsest, &finest, &now)) {
+	if (strcmp(place, "finest_100ns") != 0 || !fact_timer_finest_100ns(&finest_100ns)) {
 		snprintf(note, NOTE_BYTES, "not available: the system does not say its timer's %.100s", place);
 		return false;
 	}
-	snprintf(value, VALUE_BYTES, "%lu", finest < coarsest ? finest : coarsest);
+	snprintf(value, VALUE_BYTES, "%lu", finest_100ns);
 	return true;
 }
 
@@ -355,8 +356,9 @@ static const struct kind kinds[] = {
 	{ "power", same_place, power_read, power_write, false },
 	{ "firewall", same_place, firewall_read, firewall_write, false },
 	{ "registry", same_place, number_read, number_write, false },
+	{ "text", same_place, text_read, text_write, false },
 	{ "tcp", tcp_place, number_read, number_write, true },
-	{ "nic", nic_place, nic_read, nic_write, true },
+	{ "nic", nic_place, nic_read, text_write, true },
 	{ "adapter", same_place, adapter_read, adapter_write, false },
 };
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "machine.h"
+#include "port_machine.h"
 
 enum { PLACE_BYTES = 512, VALUE_BYTES = 256, NOTE_BYTES = 256 };
 

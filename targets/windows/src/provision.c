@@ -17,30 +17,23 @@
  * wanted; 1 something is not; 2 bad argument or settings; 3 no administrator; 5 another provisioning runs.
  * Files are in %BENCHWRIGHT_STATE%, else in %ProgramData%\Benchwright\state.
  */
-#include "machine.h"
-
-#include <shellapi.h>
-#include <shlobj.h>
-
-#include <fcntl.h>
-#include <io.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "facts.h"
 #include "json.h"
+#include "port_machine.h"
+#include "port_process.h"
 #include "settings.h"
+#include "text.h"
 #include "undo.h"
 
 enum exit_code { EXIT_AS_WANTED = 0, EXIT_NOT_AS_WANTED = 1, EXIT_BAD_INPUT = 2, EXIT_NO_RIGHT = 3, EXIT_BUSY = 5 };
 
-enum { ARGUMENTS_MAX = 8, ARGUMENT_BYTES = 512, LOCK_TRIES = 100, LOCK_TRY_MS = 100 };
-
 struct run {
 	struct json json;
 	struct machine machine;
-	char undo[MAX_PATH];
+	char undo[PATH_BYTES];
 	bool apply;
 	bool restart; /* a setting was changed that its adapter heeds at its start */
 	int items, ok, wrong, absent, changed;
@@ -202,24 +195,21 @@ static int die(int code, const char *what, const char *which)
 /* Make the folder of the state, and hold its lock until the process ends. @return 0, or an exit code */
 static int lock_state(struct run *run)
 {
-	char folder[MAX_PATH - 16], lock[MAX_PATH];
+	char folder[PATH_BYTES - 16], lock[PATH_BYTES];
 
-	if (!ExpandEnvironmentStringsA(getenv("BENCHWRIGHT_STATE") ? "%BENCHWRIGHT_STATE%" : "%ProgramData%\\Benchwright\\state",
-				       folder, sizeof(folder)))
+	if (!process_state_folder(folder, sizeof(folder)))
 		return die(EXIT_BAD_INPUT, "no folder for the state", "");
-	SHCreateDirectoryExA(NULL, folder, NULL);
 	snprintf(run->undo, sizeof(run->undo), "%s\\undo", folder);
 	snprintf(lock, sizeof(lock), "%s\\lock", folder);
-	for (int i = 0; i < LOCK_TRIES; i++) {
-		HANDLE held = CreateFileA(lock, GENERIC_WRITE, 0, NULL, OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL, NULL);
-
-		if (held != INVALID_HANDLE_VALUE)
-			return 0;
-		if (GetLastError() != ERROR_SHARING_VIOLATION)
-			return die(EXIT_BAD_INPUT, "cannot write ", lock);
-		Sleep(LOCK_TRY_MS);
+	switch (process_lock_take(lock)) {
+	case LOCK_HELD:
+		return 0;
+	case LOCK_BUSY:
+		return die(EXIT_BUSY, "another provisioning holds ", lock);
+	case LOCK_FAILED:
+		break;
 	}
-	return die(EXIT_BUSY, "another provisioning holds ", lock);
+	return die(EXIT_BAD_INPUT, "cannot write ", lock);
 }
 
 /* Find the adapter of the test network. @return 0, or an exit code */
@@ -231,7 +221,7 @@ static int find_interface(struct run *run, const char *name)
 	if (!name)
 		return 0;
 	for (int i = 0; i < count; i++) {
-		if (strcmp(adapters[i].name, name) == 0 || _stricmp(adapters[i].guid, name) == 0) {
+		if (strcmp(adapters[i].name, name) == 0 || text_same(adapters[i].guid, name)) {
 			run->machine.test = &adapters[i];
 			return 0;
 		}
@@ -247,7 +237,7 @@ static int run_verb(struct run *run, const char *verb, const char *settings)
 
 	if (!changes && strcmp(verb, "check") != 0 && strcmp(verb, "facts") != 0)
 		return die(EXIT_BAD_INPUT, "allowed are check, apply, restore, facts; unknown verb ", verb);
-	if (changes && !IsUserAnAdmin())
+	if (changes && !process_is_administrator())
 		return die(EXIT_NO_RIGHT, "an administrator is needed", "");
 	if (changes)
 		code = lock_state(run);
@@ -266,31 +256,15 @@ static int run_verb(struct run *run, const char *verb, const char *settings)
 	return run->wrong ? EXIT_NOT_AS_WANTED : EXIT_AS_WANTED;
 }
 
-/* Arguments in UTF-8: a name of an adapter is in the language of the system. @return their number, -1 for too many */
-static int read_arguments(char arguments[ARGUMENTS_MAX][ARGUMENT_BYTES])
-{
-	int count = 0;
-	wchar_t **wide = CommandLineToArgvW(GetCommandLineW(), &count);
-
-	if (!wide || count > ARGUMENTS_MAX)
-		return -1;
-	for (int i = 0; i < count; i++) {
-		if (!WideCharToMultiByte(CP_UTF8, 0, wide[i], -1, arguments[i], ARGUMENT_BYTES, NULL, NULL))
-			return -1;
-	}
-	LocalFree(wide);
-	return count;
-}
-
 int main(void)
 {
 	static char arguments[ARGUMENTS_MAX][ARGUMENT_BYTES];
 	static struct run run;
 	const char *interface_name = NULL, *settings = NULL;
-	char beside[MAX_PATH] = "", *name;
-	int count = read_arguments(arguments), at = 1, code;
+	char beside[PATH_BYTES];
+	int count = process_arguments(arguments), at = 1, code;
 
-	_setmode(_fileno(stdout), _O_BINARY);
+	process_print_binary();
 	json_init(&run.json, stdout);
 	for (; at + 1 < count && strncmp(arguments[at], "--", 2) == 0; at += 2) {
 		if (strcmp(arguments[at], "--interface") == 0)
@@ -303,9 +277,7 @@ int main(void)
 	if (count < 0 || at + 1 != count)
 		return die(EXIT_BAD_INPUT, "one verb is needed: check, apply, restore or facts", "");
 	if (!settings) {
-		GetModuleFileNameA(NULL, beside, sizeof(beside) - 16);
-		name = strrchr(beside, '\\');
-		strcpy(name ? name + 1 : beside, "settings.conf");
+		process_file_beside("settings.conf", beside);
 		settings = beside;
 	}
 	code = find_interface(&run, interface_name);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text.h"
+
 enum { LINE_BYTES = 2048, WORDS = 3 };
 
 /* Split a line into words; one in double quotes may hold blanks. @return their number, WORDS + 1 for too many */
@@ -86,7 +88,7 @@ bool setting_met(const struct setting *setting, const char *value, char goal[VAL
 
 	snprintf(goal, VALUE_BYTES, "%s", least || most ? wanted + 2 : wanted);
 	if (!least && !most)
-		return _stricmp(value, goal) == 0;
+		return text_same(value, goal);
 	found = strtoll(value, &end, 10);
 	bound = strtoll(goal, NULL, 10);
 	return end != value && !*end && (least ? found >= bound : found <= bound);

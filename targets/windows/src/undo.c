@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "undo.h"
 
-#include <io.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "port_file.h"
 
 #define UNDO_SCHEMA "benchwright.undo/1"
 #define END "end"
@@ -50,13 +51,6 @@ int undo_load(const char *path, struct undo_record *records, int capacity)
 	return count;
 }
 
-static bool close_on_disk(FILE *file)
-{
-	bool done = !fflush(file) && !_commit(_fileno(file)); /* as fsync elsewhere */
-
-	return !fclose(file) && done;
-}
-
 bool undo_record(const char *path, const char *kind, const char *place, const char *value)
 {
 	struct undo_record *records = calloc(UNDO_MAX, sizeof(*records));
@@ -75,16 +69,16 @@ bool undo_record(const char *path, const char *kind, const char *place, const ch
 	/* A line that was cut off is closed first. */
 	fseek(file, 0, SEEK_END);
 	fprintf(file, "%s%s\t%s\t%s\t" END "\n", ftell(file) ? "\n" : UNDO_SCHEMA "\n", kind, place, value);
-	return close_on_disk(file);
+	return file_close_on_disk(file);
 }
 
 bool undo_keep(const char *path, const struct undo_record *records, int count)
 {
-	char fresh[MAX_PATH];
+	char fresh[PATH_BYTES];
 	FILE *file;
 
 	if (count == 0)
-		return !remove(path) || _access(path, 0) != 0;
+		return !remove(path) || !file_exists(path);
 	snprintf(fresh, sizeof(fresh), "%s.new", path);
 	file = fopen(fresh, "wb");
 	if (!file)
@@ -92,5 +86,5 @@ bool undo_keep(const char *path, const struct undo_record *records, int count)
 	fprintf(file, UNDO_SCHEMA "\n");
 	for (int i = 0; i < count; i++)
 		fprintf(file, "%s\t%s\t%s\t" END "\n", records[i].kind, records[i].place, records[i].value);
-	return close_on_disk(file) && MoveFileExA(fresh, path, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH);
+	return file_close_on_disk(file) && file_replace(fresh, path);
 }

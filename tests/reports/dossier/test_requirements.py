@@ -24,7 +24,17 @@ def test_the_projects_own_files_are_read_whole(file: Path):
     assert [each.id for each in found.requirements] == [table["id"] for table in tables]
     for requirement, table in zip(found.requirements, tables, strict=True):
         part = requirement.parts[0]
-        assert part.upper == (table["upper_us"] * 1000 if "upper_us" in table else table["limit_ns"])
+        assert part.lower == table.get("lower_producers")
+        if part.lower is not None:
+            assert (part.upper, part.subject) == (None, None)
+            continue
+        limits = [
+            table[key] * factor
+            for key, factor in (("upper_us", 1000), ("limit_ns", 1), ("upper_facts", 1))
+            if key in table
+        ]
+        assert [part.upper] == limits
+        assert ("at most 0 facts" in requirement.text) == ("upper_facts" in table)
         assert part.subject is not None
         assert part.subject[1] in map(str, table.values())
         names = {name for each in requirement.parts for name in each.quantities}

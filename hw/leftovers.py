@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a bench that is closed has left on this machine; it should be nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hw.bench import BenchSpec
+from hw.journal import JOURNAL_FOLDER, Journal
+
+NAMESPACES = Path("/run/netns")
+RUN_FOLDER = Path("/run/benchwright")
+
+
+def leftovers(spec: BenchSpec) -> list[str]:
+    """Return the traces of a bench: namespaces, with what runs in them, files of its run, changes not undone.
+
+    Args:
+        spec: The bench; nobody has it open.
+    """
+    found = [f"namespace {path.name}" for path in sorted(NAMESPACES.glob(f"bw-{spec.name}-*"))]
+    folder = RUN_FOLDER / spec.name
+    found += [str(folder)] if folder.exists() else []
+    if JOURNAL_FOLDER.exists():
+        found += [
+            f"a change not undone: {change}" for change in Journal(spec.name, {}, JOURNAL_FOLDER).pending()
+        ]
+    return found

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keyword of the largest pattern: how many producers the target takes within their budgets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from robot.libraries.BuiltIn import BuiltIn
+
+from reports import current_run
+from reports.largest_pattern import LargestPattern, largest_pattern_measurement
+from reports.units import format_value
+from resources.keywords.bench import say
+from resources.keywords.daq_replay import DaqReplayLibrary
+from resources.keywords.robot_api import keyword, library
+from resources.largest_pattern import LargestPatternSearch
+from resources.largest_pattern_requirement import load_largest_pattern_requirement
+from resources.pattern import load_pattern
+from resources.plan import ReplaySettings
+from resources.requirements import load_requirements
+
+
+@library(scope="SUITE", version="1")
+class LargestPatternLibrary:
+    """Find how many producers of a pattern a target takes, after `DaqReplayLibrary` has replayed it once."""
+
+    def __init__(self, requirements: Path, budgets: Path) -> None:
+        """Remember the files.
+
+        Args:
+            requirements: How many producers there have to be at least, such as
+                `robot/requirements/largest_pattern.toml`.
+            budgets: Requirements file with the streams' budgets that trials are judged by; of producers
+                without a stream in it none takes part.
+        """
+        self._requirements_path = requirements
+        self._budgets_path = budgets
+
+    @keyword
+    def find_largest_pattern(self, pattern: Path) -> None:
+        """Find the largest number of producers that the target takes within their budgets, by bisection.
+
+        The replay before is the first trial. Writes the record, fails unless the outcome is `pass`; the
+        message begins with `FAIL:`, `INCONCLUSIVE:` or `UNSET:`.
+
+        Args:
+            pattern: Pattern file, that of the replay before.
+        """
+        replayed: Any = BuiltIn().get_library_instance("resources.keywords.daq_replay.DaqReplayLibrary")
+        evidence = replayed.evidence if isinstance(replayed, DaqReplayLibrary) else None
+        assert evidence is not None
+        requirement = load_largest_pattern_requirement(self._requirements_path)
+        budgets = load_requirements(self._budgets_path, asked=False)
+        run = current_run()
+        phase = evidence.attempts[-1].judged.recv.phase if evidence.attempts else "aligned-12"
+        loaded = load_pattern(pattern, phase)
+        budgets.check_pattern(loaded)
+        search = LargestPatternSearch(evidence, loaded, ReplaySettings(pattern, phase), budgets, run, say)
+        found = search.run()
+        _say_trials(found)
+        test = str(BuiltIn().get_variable_value("${TEST NAME}"))
+        record = largest_pattern_measurement(found, requirement.id, requirement.limit, search.context(test))
+        run.append(record)
+        if record.outcome != "pass":
+            raise AssertionError(f"{record.outcome.upper()}: {record.requirement}: {record.reason}")
+
+
+def _say_trials(found: LargestPattern) -> None:
+    for trial in found.trials:
+        worst = trial.worst
+        margin = (
+            "" if worst is None else f", worst margin {format_value(worst.margin_ns, 'ns')} of {worst.id}"
+        )
+        say(f"{trial.size} producers: {trial.outcome}, {trial.over_budget} of {trial.messages} over{margin}")
+    say(f"largest pattern within the budgets: {found.confidence}")

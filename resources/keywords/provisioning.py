@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keywords that provision a target again and again, cut its power, and count what differs then."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+
+from robot.api import logger
+from robot.libraries.BuiltIn import BuiltIn
+
+from hw.errors import CapabilityError, ConfigError, MeasurementError
+from reports import Conditions, Limit, Subject, current_run
+from reports.provisioning_verdict import difference_measurement
+from reports.record_context import Context
+from resources.keywords.bench import bench_library, say
+from resources.keywords.robot_api import keyword, library
+from resources.profiles import load_profile
+from resources.provisioning import ProvisioningTrials, Round, differences_of
+from resources.provisioning_requirements import Event, load_provisioning_requirements
+from resources.provisioning_settings import ProvisioningTimes
+
+FOLDER = "provisioning"
+
+
+@library(scope="SUITE", version="1")
+class ProvisioningLibrary:
+    """Try what provisioning promises: the same result each time, and a target as it was before.
+
+    Differences are counted in facts and settings; a requirements file says how many there may be.
+    """
+
+    def __init__(self, requirements: Path) -> None:
+        """Name the requirements.
+
+        Args:
+            requirements: File such as `robot/requirements/provisioning.toml`.
+        """
+        self._path = requirements
+        self._trials: ProvisioningTrials | None = None
+        self._rounds: dict[Event, list[Round]] = {}
+        self._profile = self._target = ""
+
+    @keyword
+    def begin_provisioning_trials(self, target: str, profile: str) -> None:
+        """Power a target on, undo what a killed run has left there, and read its facts.
+
+        Args:
+            target: Its name under `benchwright.targets` of the bench file.
+            profile: How often it is tried.
+        """
+        load_provisioning_requirements(self._path)
+        self._profile, self._target = profile, target
+        self._rounds = {}
+        library = bench_library()
+        spec = library.target(target)
+        say(f"powering on {spec.node}")
+        library.bench.power_on([spec.node])
+        folder = current_run().evidence_folder(FOLDER, target)
+        self._trials = ProvisioningTrials(library.bench, spec, folder, say)
+
+    @keyword
+    def provision_and_restore_repeatedly(self) -> None:
+        """Provision the target, provision it again and restore it, as often as the profile says."""
+        twice, restored = self._begun.provision_and_restore(self._times.repeats)
+        self._rounds |= {Event.TWICE: twice, Event.RESTORE: restored}
+
+    @keyword
+    def cut_the_power_repeatedly(self) -> None:
+        """Cut the power of the provisioned target and start it anew, as often as the profile says.
+
+        Skips where the target's power cannot be switched, or the profile has no power cuts.
+        """
+        count = self._wanted("power_cuts", self._times.power_cuts)
+        random = Random(self._times.seed)  # noqa: S311 - instants, no secrets
+        rounds = self._rounds.setdefault(Event.POWER_CUT, [])
+        for number in range(1, count + 1):
+            rounds.append(self._begun.cut_power(number, random))
+
+    @keyword
+    def restart_repeatedly(self) -> None:
+        """Have the provisioned target restart, as often as the profile says.
+
+        Skips where it cannot restart, or the profile has no restarts.
+        """
+        count = self._wanted("restarts", self._times.restarts)
+        rounds = self._rounds.setdefault(Event.RESTART, [])
+        for number in range(1, count + 1):
+            rounds.append(self._begun.restart(number))
+
+    @keyword
+    def nothing_should_differ_after(self, event: Event) -> None:
+        """Judge what differed after an event by its requirement, and record it.
+
+        Fails unless the outcome is `pass`; the message begins with `FAIL:`, `INCONCLUSIVE:` or `UNSET:`.
+
+        Args:
+            event: After what: `twice`, `restore`, `power-cut`, `restart`.
+        """
+        asked = {each.event: each for each in load_provisioning_requirements(self._path)}
+        if event not in asked:
+            raise ConfigError(f"{self._path}: there is no requirement with method {event.value!r}")
+        requirement = asked[event]
+        rounds = self._rounds.get(event, [])
+        times = self._times
+        needed = {Event.POWER_CUT: times.power_cuts, Event.RESTART: times.restarts}.get(event, times.repeats)
+        limit = Limit(requirement.upper_facts, None, requirement.source)
+        record = difference_measurement(
+            differences_of(rounds), requirement.id, limit, needed, self._context(event, rounds)
+        )
+        current_run().append(record)
+        logger.info(f"{record.requirement}: {record.outcome}: {record.reason or 'nothing differs'}")
+        if record.outcome != "pass":
+            raise AssertionError(f"{record.outcome.upper()}: {record.requirement}: {record.reason}")
+
+    @keyword
+    def end_provisioning_trials(self) -> None:
+        """Keep the target's facts in the manifest, and give it back; harmless when no trial was begun."""
+        if self._trials is None:
+            return
+        trials, self._trials = self._trials, None
+        facts = json.loads(trials.untouched_facts)
+        facts.pop("type", None)
+        if self._target not in (current_run().manifest.target or {}):
+            current_run().update(target={self._target: facts})
+        trials.end()
+
+    def _context(self, event: Event, rounds: list[Round]) -> Context:
+        run, bench = current_run(), bench_library().bench.spec
+        files = dict.fromkeys(path for each in rounds for path in each.evidence)
+        return Context(
+            run_id=run.run_id,
+            test=str(BuiltIn().get_variable_value("${TEST NAME}")),
+            subject=Subject(bench.name, self._target, method=event.value),
+            conditions=Conditions(self._profile),
+            simulated=bench.simulated,
+            evidence=tuple(run.evidence(path) for path in files),
+        )
+
+    def _wanted(self, name: str, count: int) -> int:
+        if not count:
+            raise CapabilityError(f"profile {self._profile}: provisioning.{name} is 0")
+        return count
+
+    @property
+    def _times(self) -> ProvisioningTimes:
+        times = load_profile(self._profile).provisioning
+        if times is None:
+            raise ConfigError(f"profile {self._profile}: no table {self._profile}.provisioning")
+        return times
+
+    @property
+    def _begun(self) -> ProvisioningTrials:
+        if self._trials is None:
+            raise MeasurementError("no trial was begun: call `Begin Provisioning Trials` first")
+        return self._trials

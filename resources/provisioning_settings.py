@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How often a profile has a target provisioned, cut off and restarted, and which faults it is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hw.faults import Fault
+from hw.fields import Fields
+
+
+@dataclass(frozen=True)
+class ProvisioningTimes:
+    """How often, and what.
+
+    Attributes:
+        repeats: Provisioned, provisioned again and restored, in a row.
+        power_cuts: The first while a tool runs on the provisioned target, the others at random instants of
+            provisioning.
+        restarts: Of the provisioned target, while a tool runs on it.
+        faults: Those that a target is given.
+        seed: Of the random instants.
+    """
+
+    repeats: int
+    power_cuts: int
+    restarts: int
+    faults: tuple[Fault, ...]
+    seed: int
+
+
+def provisioning_times(table: Fields | None) -> ProvisioningTimes | None:
+    """Read the table `provisioning` of a profile; raises ConfigError: names file, field and allowed range."""
+    if table is None:
+        return None
+    times = ProvisioningTimes(
+        repeats=table.integer("repeats", 1, 1000),
+        power_cuts=table.integer("power_cuts", 0, 1000),
+        restarts=table.integer("restarts", 0, 1000),
+        faults=tuple(Fault(name) for name in table.texts("faults", tuple(Fault))),
+        seed=table.integer("seed", 0, 2**31 - 1),
+    )
+    table.finish()
+    return times

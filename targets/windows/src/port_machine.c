@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "port_machine.h"
+
+#include <winsock2.h>
+#include <windows.h>
+
+#include <ws2tcpip.h>
+#include <iphlpapi.h>
+#include <powrprof.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text.h"
+
+#define CLASS_OF_NETWORK "SYSTEM\\CurrentControlSet\\Control\\Class\\{4D36E972-E325-11CE-BFC1-08002BE10318}"
+#define UNKNOWN_SPEED (~0ULL)
+
+static void to_utf8(const wchar_t *wide, char *text, size_t size)
+{
+	if (!wide || !WideCharToMultiByte(CP_UTF8, 0, wide, -1, text, (int)size, NULL, NULL))
+		text[0] = '\0';
+}
+
+bool registry_has_key(const char *key)
+{
+	HKEY handle;
+
+	if (RegOpenKeyExA(HKEY_LOCAL_MACHINE, key, 0, KEY_READ, &handle))
+		return false;
+	RegCloseKey(handle);
+	return true;
+}
+
+bool registry_number(const char *key, const char *value, uint32_t *number)
+{
+	DWORD size = sizeof(*number);
+
+	return !RegGetValueA(HKEY_LOCAL_MACHINE, key, value, RRF_RT_REG_DWORD, NULL, number, &size);
+}
+
+bool registry_text(const char *key, const char *value, char *text, size_t size)
+{
+	wchar_t wide_key[KEY_BYTES], wide_value[NAME_BYTES], wide[NAME_BYTES];
+	DWORD bytes = sizeof(wide);
+
+	text[0] = '\0';
+	if (!MultiByteToWideChar(CP_UTF8, 0, key, -1, wide_key, KEY_BYTES) ||
+	    !MultiByteToWideChar(CP_UTF8, 0, value, -1, wide_value, NAME_BYTES))
+		return false;
+	if (RegGetValueW(HKEY_LOCAL_MACHINE, wide_key, wide_value, RRF_RT_REG_SZ, NULL, wide, &bytes))
+		return false;
+	to_utf8(wide, text, size);
+	return true;
+}
+
+static unsigned long registry_change(const char *key, const char *value, DWORD type, const void *data, DWORD size)
+{
+	HKEY handle;
+	LONG error = RegOpenKeyExA(HKEY_LOCAL_MACHINE, key, 0, KEY_SET_VALUE, &handle);
+
+	if (error)
+		return (unsigned long)error;
+	error = data ? RegSetValueExA(handle, value, 0, type, data, size) : RegDeleteValueA(handle, value);
+	if (!error)
+		error = RegFlushKey(handle);
+	RegCloseKey(handle);
+	return (unsigned long)error;
+}
+
+unsigned long registry_put_number(const char *key, const char *value, uint32_t number)
+{
+	return registry_change(key, value, REG_DWORD, &number, sizeof(number));
+}
+
+unsigned long registry_put_text(const char *key, const char *value, const char *text)
+{
+	return registry_change(key, value, REG_SZ, text, (DWORD)strlen(text) + 1);
+}
+
+unsigned long registry_delete(const char *key, const char *value)
+{
+	return registry_change(key, value, REG_NONE, NULL, 0);
+}
+
+bool environment_expand(const char *text, char *expanded, size_t size)
+{
+	DWORD length = ExpandEnvironmentStringsA(text, expanded, (DWORD)size);
+
+	return length != 0 && length <= size;
+}
+
+unsigned long power_plan_read(struct guid *plan)
+{
+	GUID *found = NULL;
+	DWORD error = PowerGetActiveScheme(NULL, &found);
+
+	if (error || !found)
+		return error ? error : ERROR_NOT_FOUND;
+	*plan = (struct guid){ .data1 = found->Data1, .data2 = found->Data2, .data3 = found->Data3 };
+	memcpy(plan->data4, found->Data4, sizeof(plan->data4));
+	LocalFree(found);
+	return 0;
+}
+
+unsigned long power_plan_write(const struct guid *plan)
+{
+	GUID wanted = { .Data1 = plan->data1, .Data2 = plan->data2, .Data3 = plan->data3 };
+
+	memcpy(wanted.Data4, plan->data4, sizeof(plan->data4));
+	return PowerSetActiveScheme(NULL, &wanted);
+}
+
+void machine_pause_ms(unsigned long duration_ms)
+{
+	Sleep(duration_ms);
+}
+
+/* The key of the driver's settings: the one of all network classes that names this adapter. */
+static void find_class_key(struct adapter *adapter)
+{
+	for (int i = 0; i < 1000; i++) {
+		char key[KEY_BYTES], guid[64];
+
+		snprintf(key, sizeof(key), "%s\\%04d", CLASS_OF_NETWORK, i);
+		if (registry_text(key, "NetCfgInstanceId", guid, sizeof(guid)) && text_same(guid, adapter->guid)) {
+			snprintf(adapter->class_key, sizeof(adapter->class_key), "%s", key);
+			return;
+		}
+	}
+}
+
+static void read_adapter(const IP_ADAPTER_ADDRESSES *found, struct adapter *adapter)
+{
+	memset(adapter, 0, sizeof(*adapter));
+	to_utf8(found->FriendlyName, adapter->name, sizeof(adapter->name));
+	to_utf8(found->Description, adapter->description, sizeof(adapter->description));
+	snprintf(adapter->guid, sizeof(adapter->guid), "%s", found->AdapterName);
+	for (DWORD i = 0; i < found->PhysicalAddressLength && i < 6; i++)
+		snprintf(adapter->mac + strlen(adapter->mac), sizeof(adapter->mac) - strlen(adapter->mac), "%s%02x",
+			 i ? ":" : "", found->PhysicalAddress[i]);
+	adapter->mtu = found->Mtu;
+	adapter->speed_bit_per_s = found->ReceiveLinkSpeed == UNKNOWN_SPEED ? 0 : found->ReceiveLinkSpeed;
+	adapter->up = found->OperStatus == IfOperStatusUp;
+	find_class_key(adapter);
+}
+
+static int by_name(const void *one, const void *other)
+{
+	return strcmp(((const struct adapter *)one)->name, ((const struct adapter *)other)->name);
+}
+
+int adapters_list(struct adapter *adapters, int capacity)
+{
+	ULONG size = 64 * 1024, flags = GAA_FLAG_SKIP_ANYCAST | GAA_FLAG_SKIP_MULTICAST | GAA_FLAG_SKIP_DNS_SERVER;
+	IP_ADAPTER_ADDRESSES *list = malloc(size);
+	int count = 0;
+
+	if (list && !GetAdaptersAddresses(AF_UNSPEC, flags, NULL, list, &size)) {
+		for (IP_ADAPTER_ADDRESSES *found = list; found && count < capacity; found = found->Next) {
+			if (found->IfType == IF_TYPE_ETHERNET_CSMACD && found->PhysicalAddressLength)
+				read_adapter(found, &adapters[count++]);
+		}
+	}
+	free(list);
+	qsort(adapters, (size_t)count, sizeof(*adapters), by_name);
+	return count;
+}
+
+int program_run(const char *command_line, unsigned long timeout_ms)
+{
+	char line[2048];
+	STARTUPINFOA startup = { .cb = sizeof(startup) };
+	PROCESS_INFORMATION process;
+	DWORD code = (DWORD)-1;
+
+	snprintf(line, sizeof(line), "%s", command_line);
+	/* No handle is inherited: what it prints is for people. */
+	if (!CreateProcessA(NULL, line, NULL, NULL, FALSE, CREATE_NO_WINDOW, NULL, NULL, &startup, &process))
+		return -1;
+	if (WaitForSingleObject(process.hProcess, timeout_ms) == WAIT_OBJECT_0)
+		GetExitCodeProcess(process.hProcess, &code);
+	else
+		TerminateProcess(process.hProcess, 1);
+	CloseHandle(process.hThread);
+	CloseHandle(process.hProcess);
+	return (int)code;
+}
+
+bool service_running(const char *name, bool *running)
+{
+	SC_HANDLE manager = OpenSCManagerA(NULL, NULL, SC_MANAGER_CONNECT);
+	SC_HANDLE service = manager ? OpenServiceA(manager, name, SERVICE_QUERY_STATUS) : NULL;
+	SERVICE_STATUS status = { 0 };
+	bool found = service && QueryServiceStatus(service, &status);
+
+	*running = found && status.dwCurrentState != SERVICE_STOPPED;
+	if (service)
+		CloseServiceHandle(service);
+	if (manager)
+		CloseServiceHandle(manager);
+	return found;
+}
+
+void system_version(unsigned long *major, unsigned long *minor, unsigned long *build)
+{
+	typedef LONG NTAPI get_version(RTL_OSVERSIONINFOW *version);
+	FARPROC address = GetProcAddress(GetModuleHandleA("ntdll.dll"), "RtlGetVersion");
+	RTL_OSVERSIONINFOW version = { .dwOSVersionInfoSize = sizeof(version) };
+	get_version *read_version = NULL;
+
+	if (address) {
+		memcpy(&read_version, &address, sizeof(read_version));
+		read_version(&version);
+	}
+	*major = version.dwMajorVersion;
+	*minor = version.dwMinorVersion;
+	*build = version.dwBuildNumber;
+}
+
+const char *wine_version(void)
+{
+	typedef const char *CDECL get_version(void);
+	FARPROC address = GetProcAddress(GetModuleHandleA("ntdll.dll"), "wine_get_version");
+	get_version *version = NULL;
+
+	if (!address)
+		return "";
+	memcpy(&version, &address, sizeof(version));
+	return version();
+}

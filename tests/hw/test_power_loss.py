@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A machine that loses its power, its network or its host key: the bench says so soon, and takes it back."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from hw.errors import BenchError, CapabilityError
+from hw.session import open_bench
+from tests.hw.ssh_lab import TARGET, SshLab, open_lab
+from tests.hw.test_hardware_bench import bench_text
+
+pytestmark = pytest.mark.simulated
+
+LONG_S = 60
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Generator[SshLab]:
+    """Return the machines, powered off."""
+    with open_lab(tmp_path_factory.mktemp("lab")) as lab:
+        (lab.folder / "bench.yaml").write_text(bench_text(lab))
+        yield lab
+
+
+def test_a_power_cut_ends_what_waits_for_the_machine_and_power_on_takes_it_back(
+    lab: SshLab, tmp_path: Path
+) -> None:
+    def work() -> None:
+        with open_bench(lab.folder / "bench.yaml") as bench:
+            bench.power_on(["target"])
+            first = bench.node("target")
+            job = first.start([bench.tool("target"), "witness"], tmp_path / "witness")
+            job.wait_ready(20.0)
+            cut = threading.Timer(0.5, bench.cut_power, ["target"])
+            cut.start()
+            start_s = time.monotonic()
+            with pytest.raises(BenchError, match="target: has lost its power"):
+                first.run(["sleep", str(LONG_S)], timeout_s=LONG_S)
+            assert time.monotonic() - start_s < LONG_S / 2
+            cut.join()
+            with pytest.raises(BenchError, match="target: has lost its power"):
+                job.wait(10.0)
+            bench.power_on(["target"])
+            again = bench.node("target")
+            assert again is not first
+            assert again.run(["echo", "back"]).stdout == "back\n"
+            assert bench.tool("target"), "tools are copied anew"
+            with pytest.raises(CapabilityError, match="host: its power cannot be switched"):
+                bench.cut_power("host")
+
+    lab.inside("host", work)
+
+
+def test_a_machine_that_is_not_reached_any_more_is_told_from_a_slow_one(lab: SshLab) -> None:
+    def work() -> None:
+        with open_bench(lab.folder / "bench.yaml") as bench:
+            bench.power_on(["target"])
+            node = bench.node("target")
+            with pytest.raises(BenchError, match=r"target: sleep 9: no end after 1 s\Z"):
+                node.run(["sleep", "9"], timeout_s=1.0)
+            subprocess.run(["ip", "link", "set", "target", "down"], check=True)
+            try:
+                with pytest.raises(
+                    BenchError, match="no end after 1 s: its SSH server does not answer any more"
+                ):
+                    node.run(["echo", "here"], timeout_s=1.0)
+            finally:
+                subprocess.run(["ip", "link", "set", "target", "up"], check=True)
+
+    lab.inside("host", work)
+
+
+def test_another_host_key_is_told_at_once(lab: SshLab, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+    known = lab.folder / "known_hosts"
+    known.write_text(f"[{TARGET}]:2222 {key.with_suffix('.pub').read_text()}")
+    file = lab.folder / "other-key.yaml"
+    file.write_text(bench_text(lab, f"keyfile: login_key, known_hosts: {known}"))
+
+    def work() -> None:
+        with open_bench(file) as bench:
+            start_s = time.monotonic()
+            with pytest.raises(BenchError, match="node target: its host key is not the one that is known"):
+                bench.power_on(["target"])
+            assert time.monotonic() - start_s < 15.0, "labgrid tries for 20 s"
+
+    lab.inside("host", work)

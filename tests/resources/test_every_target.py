@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same suites for several targets: copies with their own variables, and suites that a kind leaves out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hw.bench import load_bench
+from hw.errors import ConfigError
+from resources import every_target
+from resources.every_target import EveryTarget, load_kind_suites
+from resources.qualify import chosen_targets
+
+_api: Any = import_module("robot.api")
+
+RESOURCE = """*** Settings ***
+Library    Collections
+*** Variables ***
+${TARGET}    nobody
+${LIMIT}     wide
+"""
+SUITE = """*** Settings ***
+Resource    ../words.resource
+*** Test Cases ***
+Who Is It
+    Log    ${TARGET} ${LIMIT}
+    Should Not Be Equal    ${TARGET}    nobody
+    Should Be Equal    ${LIMIT}    %s
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with suites/clocks, suites/edges and targets/; the modifier looks there."""
+    suites = tmp_path / "suites"
+    for folder in ("clocks", "edges"):
+        (suites / folder).mkdir(parents=True)
+        (suites / folder / "one.robot").write_text(SUITE % "wide")
+        (tmp_path / "targets" / folder).mkdir(parents=True)
+    (suites / "words.resource").write_text(RESOURCE)
+    monkeypatch.setattr(every_target, "SUITES", suites)
+    monkeypatch.setattr(every_target, "TARGETS", tmp_path / "targets")
+    return tmp_path
+
+
+def build(path: Path, *targets: str) -> Any:
+    suite = _api.TestSuite.from_file_system(str(path))
+    suite.visit(EveryTarget(*targets))
+    return suite
+
+
+def run(suite: Any) -> dict[str, str]:
+    result = suite.run(output=None, log=None, report=None, console="none")
+    return {test.full_name: test.status for test in result.suite.all_tests}
+
+
+def names(suite: Any) -> list[str]:
+    return [test.full_name for test in suite.all_tests]
+
+
+def test_one_target_gets_the_suites_as_they_are(tree: Path) -> None:
+    suite = build(tree / "suites", "arm")
+    assert names(suite) == ["Suites.Clocks.One.Who Is It", "Suites.Edges.One.Who Is It"]
+    assert set(run(suite).values()) == {"PASS"}
+
+
+def test_each_of_several_targets_gets_a_copy_that_bears_its_name(tree: Path) -> None:
+    suite = build(tree / "suites", "linux-rt", "windows")
+    found = run(suite)
+    assert list(found) == [
+        f"Qualification.{target}.{part}.One.Who Is It"
+        for target in ("linux-rt", "windows")
+        for part in ("Clocks", "Edges")
+    ]
+    assert set(found.values()) == {"PASS"}
+
+
+def test_a_single_file_is_copied_too(tree: Path) -> None:
+    suite = build(tree / "suites/clocks/one.robot", "a", "b")
+    assert names(suite) == ["Qualification.a.Who Is It", "Qualification.b.Who Is It"]
+    assert set(run(suite).values()) == {"PASS"}
+
+
+def test_a_kind_leaves_suites_out_and_sets_its_variables(tree: Path) -> None:
+    (tree / "targets/arm").mkdir()
+    (tree / "targets/arm/suites.toml").write_text(
+        'schema = "benchwright.suites/1"\nfolders = ["clocks"]\n[variables]\nLIMIT = "narrow"\n'
+    )
+    (tree / "suites/clocks/one.robot").write_text(SUITE % "${{'narrow' if $TARGET == 'arm' else 'wide'}}")
+    found = run(build(tree / "suites", "linux-rt", "arm"))
+    assert list(found) == [
+        "Qualification.linux-rt.Clocks.One.Who Is It",
+        "Qualification.linux-rt.Edges.One.Who Is It",
+        "Qualification.arm.Clocks.One.Who Is It",
+    ]
+    assert set(found.values()) == {"PASS"}
+    assert names(build(tree / "suites", "arm")) == ["Suites.Clocks.One.Who Is It"]
+    assert names(build(tree / "suites/clocks", "arm")) == ["Clocks.One.Who Is It"]
+    assert names(build(tree / "suites/edges", "arm")) == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "left"),
+    [
+        ('without = ["edges"]', ("clocks",)),
+        ('folders = ["edges"]\nwithout = ["edges"]', ()),
+        ('folders = ["edges"]\nwithout = ["clocks"]', ("edges",)),
+    ],
+)
+def test_a_kind_says_in_which_folders_it_takes_no_part(tree: Path, keys: str, left: tuple[str, ...]) -> None:
+    (tree / "targets/edges/suites.toml").write_text(f'schema = "benchwright.suites/1"\n{keys}\n')
+    assert load_kind_suites(tree / "targets/edges").folders == left
+
+
+def test_a_profile_may_have_no_time_for_a_folder(tree: Path) -> None:
+    path = tree / "targets/edges/suites.toml"
+    path.write_text('schema = "benchwright.suites/1"\n[profiles.ci]\nwithout = ["clocks"]\n')
+    assert load_kind_suites(path.parent, profile="ci").folders == ("edges",)
+    assert load_kind_suites(path.parent, profile="nightly").folders is None
+    assert names(build(tree / "suites", "edges", "profile=nightly")) == [
+        "Suites.Clocks.One.Who Is It",
+        "Suites.Edges.One.Who Is It",
+    ]
+    assert names(build(tree / "suites", "profile=ci", "edges")) == ["Suites.Edges.One.Who Is It"]
+
+
+def test_the_consumer_of_the_virtual_bench_does_not_produce() -> None:
+    folders = load_kind_suites(every_target.TARGETS / "linux-rt").folders
+    assert folders is not None
+    assert "daq_producer" not in folders
+    assert "daq_replay" in folders
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('schema = "benchwright.suites/2"', "schema"),
+        ('schema = "benchwright.suites/1"\nwithout = ["none"]', "clocks, edges"),
+        ('schema = "benchwright.suites/1"\nfolders = ["none"]', "clocks, edges"),
+        ('schema = "benchwright.suites/1"\nfolder = ["clocks"]', "folder"),
+        ('schema = "benchwright.suites/1"\n[variables]\nLIMIT = 3', "variables.LIMIT"),
+        ('schema = "benchwright.suites/1"\n[variables]\nTARGET = "arm"', "variables.TARGET"),
+        ('schema = "benchwright.suites/1"\n[profiles.ci]\nfolders = []', "profiles.ci.without"),
+        ("schema = ", "suites.toml"),
+    ],
+)
+def test_a_wrong_file_names_the_key(tree: Path, text: str, told: str) -> None:
+    (tree / "targets/edges/suites.toml").write_text(text)
+    with pytest.raises(ConfigError, match=r"suites\.toml") as error:
+        load_kind_suites(tree / "targets/edges")
+    assert told in str(error.value)
+
+
+def test_every_kind_of_this_project_has_a_file_that_can_be_read() -> None:
+    kinds = [folder for folder in every_target.TARGETS.iterdir() if folder.is_dir()]
+    assert kinds
+    for folder in kinds:
+        load_kind_suites(folder)
+
+
+def test_no_target_is_an_error() -> None:
+    with pytest.raises(ConfigError, match="one target"):
+        EveryTarget()
+
+
+def test_a_run_is_of_all_targets_of_the_bench_or_of_those_named() -> None:
+    spec = load_bench(Path("hw/benches/virtual.yaml"))
+    linux = spec.targets["linux-rt"]
+    spec = replace(spec, targets={"linux-rt": linux, "windows": linux, "embedded": linux})
+    assert chosen_targets(spec, []) == ("linux-rt", "windows", "embedded")
+    assert chosen_targets(spec, ["embedded", "linux-rt"]) == ("linux-rt", "embedded")
+    assert chosen_targets(spec, [], ["--variable", "TARGET:windows"]) == ("windows",)
+    assert chosen_targets(spec, [], ["--variable=TARGET:windows", "--variable", "PHASE:aligned-48"]) == (
+        "windows",
+    )
+    with pytest.raises(ConfigError, match=r"no target .arm.; there are: linux-rt, windows, embedded"):
+        chosen_targets(spec, ["arm"])
+
+
+STACKS = """*** Test Cases ***
+Chrony Keeps The Clock
+    [Tags]    stack:chrony
+    No Operation
+The Time Service Keeps The Clock
+    [Tags]    stack:w32time    slow
+    No Operation
+Any Clock Is Read
+    [Tags]    slow
+    No Operation
+"""
+ONLY_CHRONY = STACKS.partition("The Time")[0]
+
+
+def test_a_kind_is_asked_for_its_own_clock_stacks_alone(tree: Path) -> None:
+    """A suite of which nothing is left is not opened; a kind that says nothing is asked for all."""
+    (tree / "suites" / "clocks" / "one.robot").write_text(STACKS)
+    (tree / "suites" / "edges" / "one.robot").write_text(ONLY_CHRONY)
+    for kind, stack in (("clocks", "w32time"), ("edges", "chrony")):
+        (tree / "targets" / kind / "clock").mkdir()
+        (tree / "targets" / kind / "clock" / "stacks.toml").write_text(f"[{stack}]\nsync_interval_s = 1.0\n")
+    assert names(build(tree / "suites", "clocks")) == [
+        "Suites.Clocks.One.The Time Service Keeps The Clock",
+        "Suites.Clocks.One.Any Clock Is Read",
+    ]
+    found = names(build(tree / "suites", "edges", "arm"))
+    assert [name for name in found if ".edges." in name] == [
+        "Qualification.edges.Clocks.One.Chrony Keeps The Clock",
+        "Qualification.edges.Clocks.One.Any Clock Is Read",
+        "Qualification.edges.Edges.One.Chrony Keeps The Clock",
+    ]
+    assert len([name for name in found if ".arm." in name]) == 4
+    assert names(build(tree / "suites", "arm@clocks")) == [
+        "Suites.Clocks.One.The Time Service Keeps The Clock",
+        "Suites.Clocks.One.Any Clock Is Read",
+    ]

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams that the target does not send: within their budgets, or named with the reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reports.latency import Replay
+from reports.replay_evidence import load_replay
+from resources.other_streams import OtherStreams, judge_other_streams
+from resources.pattern import Pattern, load_pattern
+from tests.reports.sample_run import Disturbance, write_evidence
+
+ROOT = Path(__file__).resolve().parents[2]
+MS = 1_000_000
+OWN = (110, 111, 112, 113)
+LATE = Disturbance(path_delay_ns={33: 15 * MS})
+STOOD_STILL = Disturbance(path_delay_ns={33: 15 * MS}, stalled=True)
+
+
+@pytest.fixture(scope="module")
+def pattern() -> Pattern:
+    return load_pattern(ROOT / "traffic-gen" / "patterns" / "daq12.toml")
+
+
+def _judged(folder: Path, pattern: Pattern, *disturbances: Disturbance) -> OtherStreams:
+    attempts: list[Replay] = []
+    for number, disturbance in enumerate(disturbances):
+        place = folder / str(number)
+        place.mkdir()
+        write_evidence(place, disturbance, seed=number)
+        attempts.append(load_replay(place).replay())
+    return judge_other_streams(pattern, OWN, attempts)
+
+
+def test_all_others_of_a_quiet_replay_are_within_their_budgets(tmp_path: Path, pattern: Pattern) -> None:
+    found = _judged(tmp_path, pattern, Disturbance())
+    assert (found.failed, found.disturbed, found.undecided) == ({}, {}, {})
+    assert set(found.within) == {stream.id for stream in pattern.streams} - set(OWN)
+    assert str(found) == "44 of 44 other streams within their budgets"
+
+
+def test_what_happens_to_the_targets_own_streams_is_judged_elsewhere(
+    tmp_path: Path, pattern: Pattern
+) -> None:
+    found = _judged(tmp_path, pattern, Disturbance(path_delay_ns={113: 15 * MS}, lost={110: 3}))
+    assert len(found.within) == 44
+
+
+@pytest.mark.parametrize(
+    ("disturbances", "kind", "stream"),
+    [
+        ([LATE], "failed", 33),
+        ([Disturbance(lost={43: 1})], "failed", 43),
+        ([STOOD_STILL], "disturbed", 33),
+        ([Disturbance(), LATE], "failed", 33),
+        ([Disturbance(generator_delay_ns={33: 15 * MS})], "undecided", 33),
+    ],
+)
+def test_a_stream_that_was_not_within_its_budget_is_named(
+    tmp_path: Path, pattern: Pattern, disturbances: list[Disturbance], kind: str, stream: int
+) -> None:
+    found = _judged(tmp_path, pattern, *disturbances)
+    named = {"failed": found.failed, "disturbed": found.disturbed, "undecided": found.undecided}
+    assert {name: list(streams) for name, streams in named.items() if streams} == {kind: [stream]}
+    assert len(found.within) == 43
+    assert f"stream {stream}: " in str(found)
+
+
+def test_the_first_undisturbed_replay_decides(tmp_path: Path, pattern: Pattern) -> None:
+    assert len(_judged(tmp_path, pattern, STOOD_STILL, Disturbance()).within) == 44
