@@ -7,9 +7,9 @@ from pathlib import Path
 
 from hw.bench import BenchSpec
 from hw.journal import JOURNAL_FOLDER, Journal
+from hw.session import RUN_FOLDER
 
 NAMESPACES = Path("/run/netns")
-RUN_FOLDER = Path("/run/benchwright")
 
 
 def leftovers(spec: BenchSpec) -> list[str]:

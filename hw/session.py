@@ -10,32 +10,24 @@ Use:
 from __future__ import annotations
 
 import copy
-import ipaddress
 import shutil
 import time
-import warnings
 from collections.abc import Generator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-# Importing the drivers registers them with labgrid.
 from hw.bench import BenchSpec, NodeKind, TargetSpec, load_bench
-from hw.drivers import board, virtual_guest
-from hw.drivers.attachable import Attachable, attachable_attributes
+from hw.drivers import virtual_guest
+from hw.drivers.attachable import Attachable
 from hw.drivers.edges import EdgePin, ToolEdgeCapture, ToolTimedOutput
 from hw.drivers.impairment import NetemImpairment
 from hw.drivers.labgrid_api import (
     disconnect,
     last_words,
-    open_environment,
     power_driver,
-    register_all,
     switch_on,
-    with_silent_ssh,
 )
 from hw.drivers.local import LocalNode
 from hw.drivers.owned import OwnedNode
@@ -46,17 +38,15 @@ from hw.faults import Fault, Faulty, with_fault
 from hw.instrument_facts import instrument_facts
 from hw.instruments import Oscilloscopes, find_pin
 from hw.journal import Journal
+from hw.labgrid_file import CONSOLE_LOG, open_labgrid
 from hw.protocols import EdgeCapture, Impairment, Node, Oscilloscope, TimedOutput
 from hw.reservation import reserve
 from hw.tools import local_tool
 from hw.virtual import host, network
+from hw.virtual.bench_network import build_network, namespace_of, plug_in
 
 RUN_FOLDER = Path("/run/benchwright")
-BOOT_DEADLINE_S = 60.0
 RESTART_DEADLINE_S = 60.0
-CONSOLE_LOG = "console.log"
-
-register_all()
 
 UNDO_ACTIONS = {
     "folder": host.remove_folder,
@@ -77,7 +67,6 @@ class Bench:
         self._nodes: dict[str, Node] = {}
         self._deployed: set[tuple[str, str]] = set()
         self._cut_off: set[str] = set()
-        self._environment: Any = None
         self._oscilloscopes = Oscilloscopes(spec, self.folder)
         self.host: Node = OwnedNode("host", spec.reference_clock, 0)
         """This machine, outside of all network namespaces; its tools end with this process."""
@@ -90,8 +79,8 @@ class Bench:
                 namespace = self.namespace(node.name)
                 self._nodes[node.name] = LocalNode(node.name, node.clock, node.priority, namespace)
         if spec.virtual is not None:
-            self._build_network()
-        self._open_labgrid()
+            build_network(spec, journal)
+        self._environment = open_labgrid(spec, self.folder)
 
     # -- what keywords use
 
@@ -315,7 +304,7 @@ class Bench:
 
     def namespace(self, node_name: str) -> str:
         """Return the name of the network namespace of a node of a virtual bench; benches never share one."""
-        return f"bw-{self.spec.name}-{node_name}"
+        return namespace_of(self.spec.name, node_name)
 
     def port_of(self, node_name: str) -> str:
         """Return the switch's interface towards a node of a virtual bench."""
@@ -348,79 +337,12 @@ class Bench:
 
     # -- opening and closing
 
-    def _build_network(self) -> None:
-        spec = self.spec.virtual
-        assert spec is not None
-        host.keep_real_time_running(self.journal)
-        host.forward_packets_first(self.journal)
-        host.allow_congestion_control(
-            self.journal, network.PRODUCER_SYSCTLS["net.ipv4.tcp_congestion_control"]
-        )
-        for node in self.spec.nodes.values():
-            if node.kind is NodeKind.NAMESPACE:
-                self.journal.record("namespace", name=self.namespace(node.name))
-                network.create_namespace(self.namespace(node.name))
-        switch = self.namespace("switch")
-        network.create_switch(switch, spec)
-        for producer in self.spec.producers.values():
-            if self.spec.nodes[producer.node].kind is NodeKind.NAMESPACE:
-                namespace = self.namespace(producer.node)
-                network.create_producer_link(switch, namespace, producer.node, producer.address, spec)
-                network.set_sysctls(namespace, network.PRODUCER_SYSCTLS)
-
-    def _open_labgrid(self) -> None:
-        if not self.spec.labgrid_targets:
-            return
-        file = self.folder / "labgrid.yaml"
-        # The file's order: labgrid binds a driver to those that stand before it.
-        file.write_text(yaml.safe_dump({"targets": self._labgrid_targets()}, sort_keys=False))
-        with warnings.catch_warnings():
-            # labgrid only warns of attributes that it does not know.
-            warnings.filterwarnings("error", module=r"labgrid\.")
-            try:
-                self._environment = open_environment(str(file))
-                self._environment.config.base = str(self.spec.path.resolve().parent)
-                for name in self.spec.labgrid_targets:
-                    self._environment.get_target(name)
-            except Exception as error:
-                raise ConfigError(f"{self.spec.path}: targets: {error}") from error
-
-    def _labgrid_targets(self) -> dict[str, Any]:
-        """Return the labgrid section with what only this run knows: folders, namespaces, keys."""
-        targets: dict[str, Any] = yaml.safe_load(yaml.safe_dump(self.spec.labgrid_targets, sort_keys=False))
-        for name, target in targets.items():
-            target["drivers"] = with_silent_ssh(target.get("drivers") or {})
-            strategy = board.driver_attributes(target["drivers"])
-            if strategy is not None:
-                strategy["log"] = str(self.folder / name / CONSOLE_LOG)
-        if self.spec.virtual is None:
-            return targets
-        switch = self.namespace("switch")
-        for name, target in targets.items():
-            folder = self.folder / name
-            resources: dict[str, Any] = target.get("resources") or {}
-            guest = virtual_guest.guest_attributes(resources) or attachable_attributes(resources)
-            if guest is None:
-                continue
-            guest["namespace"] = switch
-            guest["folder"] = str(folder)
-            guest["control_prefix_length"] = ipaddress.IPv4Network(self.spec.virtual.control_subnet).prefixlen
-            guest["test_prefix_length"] = ipaddress.IPv4Network(self.spec.virtual.test_subnet).prefixlen
-            ssh = next((key for key in target["drivers"] if key.endswith("SSHDriver")), "NamespaceSSHDriver")
-            target["drivers"][ssh] = {
-                "namespace": switch,
-                "keyfile": str(folder / "login_key"),
-                "known_hosts": str(folder / "known_hosts"),
-                "connection_timeout": BOOT_DEADLINE_S,
-            }
-        return targets
-
     def _power_on(self, name: str) -> Node:
         spec = self.spec.nodes[name]
         target = self._environment.get_target(name)
         guest = virtual_guest.guest_of(target)
         if guest is not None:
-            self._plug_in(guest)
+            plug_in(self.spec, guest)
         for resource in target.resources:
             if isinstance(resource, Attachable) and self.spec.virtual is not None:
                 resource.attach(self.journal, self.spec.virtual, self.namespace(name))
@@ -448,17 +370,6 @@ class Bench:
             settings = [f"{key}={value}" for key, value in network.PRODUCER_SYSCTLS.items()]
             node.run(["sysctl", "-q", "-w", *settings])
         return node
-
-    def _plug_in(self, guest: Any) -> None:
-        spec = self.spec.virtual
-        assert spec is not None
-        switch = self.namespace("switch")
-        there = {port for bridge in network.SWITCH_BRIDGES for port in network.ports(switch, bridge)}
-        for tap, bridge in guest.taps():
-            if tap not in there:
-                network.create_tap(switch, tap, bridge)
-                if bridge == "br-test" and guest.role != "impair":
-                    network.limit_rate(switch, tap, spec)
 
     def begin_undisturbed(self) -> None:
         """Take away what a killed run has left on the impairment node of a bench of real machines."""

@@ -15,7 +15,7 @@ from typing import Literal
 
 from reports.document import read_document
 from reports.histogram import merge
-from reports.latency import Replay, Requirement, StreamVerdict, judge_latency
+from reports.latency import Replay, Requirement, StreamVerdict, judge_latency, producer_of
 from reports.record import Limit, Measurement, Outcome, Uncertainty
 from reports.record_context import Context, Sample, build_record
 from reports.sampling import miss_probability_upper_95
@@ -233,7 +233,7 @@ def judge_trial(
     Raises:
         RecordError: The consumer did not report a stream.
     """
-    wanted = [stream for stream in sorted(requirements) if stream // 10 in producers]
+    wanted = [stream for stream in sorted(requirements) if producer_of(stream) in producers]
     streams: list[TrialStream] = []
     late = [[s.sent_minus_scheduled for s in replay.recv.streams] for replay in replays]
     undecided: list[tuple[int, StreamVerdict]] = []

@@ -26,6 +26,11 @@ MAX_STALLED_FRACTION = 0.01
 """Share of stalled time above which the bench is not quiet."""
 
 
+def producer_of(stream: int) -> int:
+    """Return the producer that sends a stream: an id is its number, then a digit for the message type."""
+    return stream // 10
+
+
 @dataclass(frozen=True, slots=True)
 class Requirement:
     """What is asked of a stream: an upper limit in ns, samples, and messages that may be lost.

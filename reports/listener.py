@@ -30,10 +30,11 @@ from robot.version import VERSION
 from reports.asked import note_asked, suite_name
 from reports.current import open_run, set_current_run
 from reports.errors import ReportError, RunFolderError
+from reports.failed_tests import MESSAGE_MAX, FailedTest, outcome_of
 from reports.manifest import EARLIER, EARLIER_SUITE, TestCounts
 from reports.provenance import commit_of, host_facts
+from reports.record import Outcome
 from reports.run_folder import RunFolder
-from reports.tally import overall
 
 _robot_api: Any = import_module("robot.api")  # no types of its own
 _robot_context: Any = import_module("robot.running.context")
@@ -70,6 +71,7 @@ class Listener:
         self._problems: list[str] = []
         self._outputs: dict[str, Path] = {}
         self._status = {"PASS": 0, "FAIL": 0, "SKIP": 0}
+        self._failed: list[FailedTest] = []
         self._asked: dict[str, str] = {}
         self._asked_any: list[str] = []
 
@@ -99,25 +101,24 @@ class Listener:
         run.update(commit=commit_of(Path.cwd()), host=host_facts(), tools={"robotframework": VERSION})
         for path in self._earlier:
             before = RunFolder.open(path)
-            outcome = overall(before.records().measurements)
-            run.add_attempt(EARLIER_SUITE, outcome, f"{EARLIER}{before.run_id}")
+            run.add_attempt(EARLIER_SUITE, _outcome(before), f"{EARLIER}{before.run_id}")
         return run
 
     def _name(self, variable: str) -> str:
         """Return the bench or the profile, from the listener's argument or Robot's variable."""
         value = self._names[variable]
         if not value:
-            try:
-                value = str(BuiltIn().get_variable_value(f"${{{variable}}}") or "")
-            except RobotNotRunningError:
-                value = ""
+            value = _variable(f"${{{variable}}}")
         if not value:
             raise RunFolderError(f"${{{variable}}} is not set: robot --variable {variable}:NAME …")
         return value
 
     def end_test(self, _data: Any, result: Any) -> None:
-        """Count the test, and remember which measurements it asked for if it passed."""
+        """Count the test; remember which measurements it asked for if it passed, else what it says."""
         self._status[str(result.status)] = self._status.get(str(result.status), 0) + 1
+        if result.status == "FAIL":
+            message = " ".join(str(result.message).split())[:MESSAGE_MAX]
+            self._failed.append(FailedTest(_variable(TARGET_VARIABLE), str(result.name), message))
         if result.status != "PASS":
             return
         name = str(result.full_name)
@@ -154,7 +155,7 @@ class Listener:
             self._run = None
             set_current_run(None)
             self._step("collect Robot's files", lambda: self._collect(run))
-            self._step("count", lambda: run.update(tests=self._counts()))
+            self._step("count", lambda: run.update(tests=self._counts(), failed_tests=tuple(self._failed)))
             self._step("check the measurements", lambda: self._check_asked(run))
             if self._earlier:
                 self._step("list the attempts", lambda: self._list_own_attempt(run))
@@ -212,11 +213,15 @@ class Listener:
             )
 
     def _list_own_attempt(self, run: RunFolder) -> None:
-        run.add_attempt(EARLIER_SUITE, overall(run.records().measurements), "this run")
+        run.add_attempt(EARLIER_SUITE, _outcome(run), "this run")
 
     def _note_problems(self, run: RunFolder) -> None:
         for problem in list(self._problems):
             run.add_problem(problem)
+
+
+def _outcome(run: RunFolder) -> Outcome:
+    return outcome_of(run.records().measurements, run.manifest.failed_tests or ())
 
 
 def _render(path: Path) -> None:
@@ -235,6 +240,14 @@ def _note_asked(suite: Any) -> None:
         source = Path(suite.source)
         for place in (source.parent, source):
             note_asked(run, str(values[-1][0]), suite_name(place))
+
+
+def _variable(name: str) -> str:
+    """Return a variable of Robot Framework as text; empty where there is none, or Robot does not run."""
+    try:
+        return str(BuiltIn().get_variable_value(name) or "")
+    except RobotNotRunningError:
+        return ""
 
 
 def _is_dry_run() -> bool:

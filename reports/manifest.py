@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from reports.codec import from_json, to_json
+from reports.codec import from_json, omit_none, to_json
 from reports.errors import RecordError
+from reports.failed_tests import FailedTest
 from reports.record import Measurement, Outcome
 from reports.tally import effective
 
@@ -50,6 +51,7 @@ class Manifest:
         tools: Versions of the tools that took part.
         counts: Measurements that count, by outcome: of several attempts at the same thing one does.
         problems: What went wrong with the run itself, not with what it measured.
+        failed_tests: Robot Framework's tests that failed; null: none did, or the run is older than this list.
     """
 
     schema: str
@@ -67,6 +69,7 @@ class Manifest:
     attempts: tuple[Attempt, ...] = ()
     tests: TestCounts = field(default_factory=TestCounts)
     problems: tuple[str, ...] = ()
+    failed_tests: tuple[FailedTest, ...] | None = omit_none()
 
     def __post_init__(self) -> None:
         """Refuse a manifest of another schema."""

@@ -14,6 +14,7 @@ from reports.asked import AskedSuites, files_asked, load_asked
 from reports.dossier.errors import DossierError
 from reports.dossier.requirements import Requirement, RequirementSet, sets_of_run
 from reports.errors import RecordError
+from reports.latency import producer_of
 from reports.page_model import Report
 from reports.record import Measurement, Outcome
 from reports.stream_groups import STREAM_QUANTITY
@@ -178,7 +179,7 @@ def _group(known: Requirement | None, records: Sequence[Measurement], producers:
         return quantity.replace("_", " ").capitalize()
     number = producers.get(stream or "")
     if number is None and stream is not None and stream.isdigit():
-        number = int(stream) // 10  # ids are made so: producer, then message type
+        number = producer_of(int(stream))
     title = f"Latency: producer {number}" if number is not None else "Latency"
     return f"{title}, the target in its place" if known is not None and known.of_sender else title
 

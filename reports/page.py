@@ -208,6 +208,8 @@ def headline(report: Report) -> str:
         "unset": "have no value",
     }
     parts = [f"{counts[outcome]} {text}" for outcome, text in words.items() if counts.get(outcome)]
+    if not parts and report.outcome == "fail":
+        return f"All {total} measured values meet their limits, but a test failed."
     if not parts:
         return f"All {total} measured values meet their limits, but not everything was measured."
     return f"Of {total} measured values, {', '.join(parts)} and {counts['pass']} pass."

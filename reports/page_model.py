@@ -10,6 +10,7 @@ from pathlib import Path
 from reports.advice_section import AdviceSection, gather_advice
 from reports.clock_section import FOLDER as CLOCKS
 from reports.clock_section import ClockSection, gather_clocks
+from reports.failed_tests import FailedTest, in_words, without_record
 from reports.largest_pattern_section import LargestPatternSection, gather_largest_pattern
 from reports.manifest import Attempt, Manifest
 from reports.raw_data import HashRow, hash_rows, rows_of_target
@@ -43,7 +44,8 @@ class Report:
 
     Attributes:
         target: Which of several targets it is on; empty: the run has one, or it is on all of them.
-        outcome: Verdict on the target; at best inconclusive where the bench did not pass its own checks.
+        outcome: Verdict on the target; at best inconclusive where the bench did not pass its own checks, and
+            no pass where a test failed without leaving a record.
         counts: Measurements of the target that count, by outcome.
         records: The same measurements.
         checks: Measurements by which the bench checked itself.
@@ -163,7 +165,8 @@ def _report(
     rest = [m for m in counting if m not in latencies and m not in checks and m not in shown]
     groups = stream_groups(run.path, latencies, found.measurements)
     several = len(targets) > 1
-    bare = _bare(run, found, counting, hashes, groups)
+    failed = without_record(run.manifest.failed_tests or (), found.measurements, target if several else "")
+    bare = _bare(run, found, counting, hashes, groups, failed)
     return replace(
         bare,
         target=target if several else "",
@@ -187,7 +190,8 @@ def _whole(
 ) -> Report:
     """Return the report over several targets: it passes only where each of them does."""
     groups = [group for report in each for group in report.groups]
-    bare = _bare(run, found, effective(found.measurements), hashes, groups)
+    failed = without_record(run.manifest.failed_tests or (), found.measurements)
+    bare = _bare(run, found, effective(found.measurements), hashes, groups, failed)
     outcome = gravest({bare.outcome, *(report.outcome for report in each)})
     return replace(bare, outcome=outcome, advice=advice)
 
@@ -198,6 +202,7 @@ def _bare(
     counting: Sequence[Measurement],
     hashes: Sequence[HashRow],
     groups: Sequence[StreamGroup],
+    failed: Sequence[FailedTest],
 ) -> Report:
     """Return a report without its sections."""
     judged = [m for m in counting if m.quantity not in INSTRUMENT_CHECKS]
@@ -207,7 +212,7 @@ def _bare(
         folder=run.path.name,
         manifest=run.manifest,
         target="",
-        outcome=overall(counting),
+        outcome=gravest({overall(counting), *(each.outcome for each in failed)}),
         counts={o: sum(m.outcome == o for m in judged) for o in run.manifest.counts},
         records=tuple(judged),
         worst=poorest,
@@ -225,7 +230,7 @@ def _bare(
         attempts_total=sum(m.quantity not in INSTRUMENT_CHECKS for m in found.measurements),
         parts=(),
         hashes=tuple(hashes),
-        problems=tuple(_problems(run.manifest, found.torn, hashes, groups)),
+        problems=(*_problems(run.manifest, found.torn, hashes, groups), *in_words(failed)),
     )
 
 

@@ -24,6 +24,7 @@ from typing import Any
 
 from reports.durable import append_line, replace_file, sync_directory, write_error
 from reports.errors import RecordError, RunFolderError
+from reports.failed_tests import FailedTest
 from reports.integrity import SUMS, sha256_file, write_sums
 from reports.manifest import MANIFEST_SCHEMA, Attempt, Manifest, TestCounts, count_outcomes
 from reports.record import Evidence, Measurement, Outcome, utc_now
@@ -195,6 +196,7 @@ class RunFolder:
         target: Mapping[str, Any] | None = None,
         tools: Mapping[str, Any] | None = None,
         tests: TestCounts | None = None,
+        failed_tests: tuple[FailedTest, ...] = (),
     ) -> None:
         """Add to the manifest; facts of `host`, `target` and `tools` join those that are there."""
         old = self._manifest
@@ -207,6 +209,7 @@ class RunFolder:
                 target={**old.target, **(target or {})},
                 tools={**old.tools, **(tools or {})},
                 tests=tests or old.tests,
+                failed_tests=failed_tests or old.failed_tests,
             )
         )
 

@@ -14,6 +14,7 @@ from hw.protocols import Job
 from hw.session import Bench
 from resources.jobs import READY_S
 
+INTERVAL_MS = 100
 PPB = 1_000_000_000
 """Parts per billion in one."""
 
@@ -62,6 +63,23 @@ def serve_clocks(bench: Bench, names: Iterable[str], duration_ms: int, folder: P
     return jobs
 
 
+def ask_clock(bench: Bench, name: str, duration_ms: int, interval_ms: int, stem: Path) -> Job:
+    """Start asking a clock of another node, from the node of the reference clock.
+
+    Args:
+        bench: An open bench.
+        name: Clock of the bench whose responder runs.
+        duration_ms: How long.
+        interval_ms: Between bursts of exchanges, the shortest of which counts.
+        stem: Where the answers go, without the ending.
+    """
+    clock = bench.spec.clocks[name]
+    client = bench.node(bench.spec.clocks[bench.spec.reference_clock].node)
+    argv = [bench.tool(client.name), "offset", "--peer", f"{clock.address}:{clock.port}"]
+    argv += ["--duration-ms", str(duration_ms), "--interval-ms", str(interval_ms)]
+    return client.start([*argv, "--priority", str(client.priority)], stem)
+
+
 def measure_clock_lines(
     bench: Bench, names: Iterable[str], duration_ms: int, folder: Path
 ) -> dict[str, ClockLine]:
@@ -82,23 +100,12 @@ def measure_clock_lines(
     """
     folder.mkdir(parents=True, exist_ok=True)
     reference = bench.spec.clocks[bench.spec.reference_clock]
-    client = bench.node(reference.node)
     lines = {reference.name: ClockLine(reference.name, 0, 0, 0, 0)}
     jobs: dict[str, Job] = {}
     for name in names:
         if name == reference.name:
             continue
-        clock = bench.spec.clocks[name]
-        argv = [bench.tool(reference.node), "offset", "--peer", f"{clock.address}:{clock.port}"]
-        argv += [
-            "--duration-ms",
-            str(duration_ms),
-            "--interval-ms",
-            "100",
-            "--priority",
-            str(client.priority),
-        ]
-        jobs[name] = client.start(argv, folder / f"offset-{name}")
+        jobs[name] = ask_clock(bench, name, duration_ms, INTERVAL_MS, folder / f"offset-{name}")
     for name, job in jobs.items():
         code = job.wait(duration_ms / 1000 + 20.0)
         result = last_result(job.fetch())

@@ -80,8 +80,6 @@ def load_clock_requirements(path: Path) -> ClockRequirements:
         requirement = _requirement(item, path)
         if requirement.clock in by_clock:
             raise ConfigError(f"{path}: requirement[{number}].clock: {requirement.clock!r} stands twice")
-        if requirement.id in {known.id for known in by_clock.values()}:
-            raise ConfigError(f"{path}: requirement[{number}].id: {requirement.id!r} stands twice")
         by_clock[requirement.clock] = requirement
     return ClockRequirements(path, head["name"], by_clock)
 

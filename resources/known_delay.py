@@ -25,7 +25,6 @@ from reports.sampling import quantile_ranks
 from resources.capture import median_transit_ns
 from resources.pattern import Pattern
 from resources.plan import ReplaySettings
-from resources.profiles import Profile
 from resources.replay import Progress, Replay, ReplayAnswers
 
 REQUIREMENT = "BENCH-KNOWN-DELAY"
@@ -39,7 +38,7 @@ def find_known_delay(
     bench: Bench,
     target: TargetSpec,
     pattern: Pattern,
-    profile: Profile,
+    duration_ms: int,
     producer: int,
     delay_ns: int,
     folder: Path,
@@ -51,7 +50,7 @@ def find_known_delay(
         bench: An open bench with an impairment node.
         target: The consumer.
         pattern: The pattern whose streams are used.
-        profile: Says how long each of the two replays counts.
+        duration_ms: How long each of the two replays counts.
         producer: Number of the producer whose link is delayed.
         delay_ns: The delay, a whole number of microseconds.
         folder: Evidence goes here.
@@ -66,7 +65,7 @@ def find_known_delay(
         pattern=Path(),
         phase="staggered",
         warmup_ms=WARMUP_MS,
-        duration_ms=profile.known_delay_ms,
+        duration_ms=duration_ms,
         grace_ms=1000,
         only_producers=(producer,),
         measures_clocks_after=False,

@@ -17,7 +17,7 @@ from hw.errors import CapabilityError, ConfigError, MeasurementError
 from reports import Conditions, Evidence, Limit, RunFolder, Subject
 from reports.document import write_document
 from reports.largest_pattern import FILE, FOLDER, LargestPattern, Trial, TrialOutcome, judge_trial
-from reports.latency import Requirement
+from reports.latency import Requirement, producer_of
 from reports.record_context import Context
 from reports.sampling import required_samples
 from resources.latency import CORRECTED, LatencyEvidence
@@ -152,7 +152,7 @@ class LargestPatternSearch:
         self._run = run
         self._progress = progress
         self._own = evidence.requirements.producers or pattern.producers
-        with_budget = {stream // 10 for stream in budgets.by_stream}
+        with_budget = {producer_of(stream) for stream in budgets.by_stream}
         offered = [n for n in pattern.producers if n in with_budget and n in evidence.bench.spec.producers]
         if not offered:
             raise ConfigError(f"{budgets.path}: no producer of the bench has a stream with a requirement")
@@ -210,7 +210,7 @@ class LargestPatternSearch:
     def _ask(self, size: int, whole: bool) -> TrialOutcome:
         """Make a trial, on a simulated bench again where that stood still, as often as the profile says."""
         producers = self._order[:size]
-        by_stream = {n: each for n, each in self._budgets.by_stream.items() if n // 10 in producers}
+        by_stream = {n: each for n, each in self._budgets.by_stream.items() if producer_of(n) in producers}
         evidence = LatencyEvidence(
             self._evidence.bench,
             self._evidence.target,
@@ -255,7 +255,7 @@ class LargestPatternSearch:
                 requirement.allowed_lost,
             )
             for stream, requirement in self._budgets.by_stream.items()
-            if stream // 10 in producers
+            if producer_of(stream) in producers
         }
 
     def _probability(self, whole: bool) -> float:

@@ -70,6 +70,9 @@ class Profile:
     duration_ms: int
     excluded_miss_probability: float
     known_delay_ms: int
+    """Of each of the two replays by which the bench finds a known delay."""
+    producer_known_delay_ms: int = 0
+    """The same, where the target produces; 0: the check is left to the consumer's suite."""
     replay_attempts: int = 1
     """On a simulated bench: replays at most, where streams lack a verdict because it stood still."""
     clocks: ClockTimes | None = None
@@ -94,6 +97,7 @@ def load_profile(name: str, path: Path = PROFILES_FILE) -> Profile:
         duration_ms=table.integer("duration_ms", 1, 7 * 86_400_000),
         excluded_miss_probability=table.number("excluded_miss_probability", 1e-9, 0.5),
         known_delay_ms=table.integer("known_delay_ms", 1000, 3_600_000),
+        producer_known_delay_ms=table.integer("producer_known_delay_ms", 0, 3_600_000, default=0),
         replay_attempts=table.integer("replay_attempts", 1, 10),
         clocks=_clock_times(table.child("clocks", optional=True)),
         edges=edge_times(table.child("edges", optional=True)),

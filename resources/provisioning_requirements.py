@@ -62,8 +62,6 @@ def load_provisioning_requirements(path: Path) -> tuple[ProvisioningRequirement,
         )
         table.finish()
         for known in found:
-            if known.id == requirement.id:
-                raise ConfigError(f"{path}: requirement[{number}].id: {requirement.id!r} stands twice")
             if known.event == requirement.event:
                 raise ConfigError(
                     f"{path}: requirement[{number}].method: {requirement.event} has a requirement already"

@@ -162,7 +162,7 @@ def exit_code(robot_code: int, run: Path) -> int:
     manifest: dict[str, Any] = json.loads((run / "run.json").read_text())
     counts: dict[str, int] = manifest["counts"]
     messages = _failures(run / "xunit.xml")
-    if counts["fail"]:
+    if counts["fail"] or any(message.startswith("FAIL:") for message in messages):
         return FAIL
     if robot_code == ROBOT_BAD_INPUT or any("CONFIG ERROR:" in message for message in messages):
         return BAD_INPUT

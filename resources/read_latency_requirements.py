@@ -53,8 +53,6 @@ def load_read_latency_requirements(path: Path) -> tuple[ReadLatencyRequirement, 
             source=table.text("source"),
         )
         table.finish()
-        if requirement.id in {known.id for known in found}:
-            raise ConfigError(f"{path}: requirement[{number}].id: {requirement.id!r} stands twice")
         same = (requirement.clock, requirement.statistic)
         if same in {(known.clock, known.statistic) for known in found}:
             raise ConfigError(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hw.errors import ConfigError
 from hw.fields import Fields
+from reports.latency import producer_of
 from resources.pattern import Pattern
 from resources.requirements_file import read_requirements_file
 
@@ -47,7 +48,7 @@ class Requirements:
     @property
     def producers(self) -> tuple[int, ...]:
         """Return the producers that send; empty: all of the pattern."""
-        return tuple(sorted({stream // 10 for stream in self.by_stream})) if self.is_partial else ()
+        return tuple(sorted({producer_of(stream) for stream in self.by_stream})) if self.is_partial else ()
 
     def check_role(self, role: str, producer: int = 0) -> None:
         """Refuse a role of the target that these requirements are not for.
@@ -62,7 +63,7 @@ class Requirements:
         if self.role != role:
             raise ConfigError(f"{self.path}: requirements.role: must be {role!r}, found {self.role!r}")
         for requirement in self.by_stream.values():
-            if producer and requirement.stream // 10 != producer:
+            if producer and producer_of(requirement.stream) != producer:
                 raise ConfigError(
                     f"{self.path}: {requirement.id}.stream: must be a stream of producer {producer},"
                     f" found {requirement.stream}"
@@ -105,14 +106,10 @@ def load_requirements(path: Path, asked: bool = True) -> Requirements:
                 f"{path}: requirements.{key}: must be one of {', '.join(choices)}, found {head[key]!r}"
             )
     by_stream: dict[int, Requirement] = {}
-    seen: set[str] = set()
     for number, item in enumerate(items, start=1):
         requirement = _requirement(item)
-        if requirement.id in seen:
-            raise ConfigError(f"{path}: requirement[{number}].id: {requirement.id!r} stands twice")
         if requirement.stream in by_stream:
             raise ConfigError(f"{path}: requirement[{number}].stream: {requirement.stream} stands twice")
-        seen.add(requirement.id)
         by_stream[requirement.stream] = requirement
     return Requirements(
         path=path,

@@ -56,10 +56,25 @@ def read_requirements_file(
         raise ConfigError(f"{path}: requirement: must be an array of tables, [[requirement]]")
     if not items:
         raise ConfigError(f"{path}: requirement: there must be at least one")
+    tables = cast("list[object]", items)
+    _refuse_doubles(path, tables)
     if asked:
         _keep(path, data)
-    numbered = enumerate(cast("list[object]", items), start=1)
-    return found, [Fields(item, str(path), f"requirement[{number}]") for number, item in numbered]
+    return found, [
+        Fields(table, str(path), f"requirement[{number}]") for number, table in enumerate(tables, start=1)
+    ]
+
+
+def _refuse_doubles(path: Path, tables: list[object]) -> None:
+    """Raise ConfigError where two requirements have one id."""
+    seen: set[object] = set()
+    for number, table in enumerate(tables, start=1):
+        identifier = cast("dict[str, object]", table).get("id") if isinstance(table, dict) else None
+        if not isinstance(identifier, str):
+            continue  # whoever reads the requirement says what is wrong with it
+        if identifier in seen:
+            raise ConfigError(f"{path}: requirement[{number}].id: {identifier!r} stands twice")
+        seen.add(identifier)
 
 
 def _keep(path: Path, data: bytes) -> None:

@@ -91,8 +91,6 @@ def load_timed_edge_requirements(path: Path) -> TimedEdgeRequirements:
         )
         table.finish()
         where = f"{path}: requirement[{number}]"
-        if requirement.id in {known.id for known in found}:
-            raise ConfigError(f"{where}.id: {requirement.id!r} stands twice")
         same = (requirement.method, requirement.clock, requirement.statistic)
         if same in {(known.method, known.clock, known.statistic) for known in found}:
             subject = requirement.method or requirement.clock

@@ -16,7 +16,7 @@ from hw.protocols import Job
 from hw.session import Bench
 from reports.clock_trial import WITNESS, ClockTrial, TrialFacts, load_trial, write_trial
 from reports.two_way_reference import SERVER_FILE, TARGET_FILE
-from resources.clock_lines import serve_clocks
+from resources.clock_lines import ask_clock, serve_clocks
 from resources.jobs import end_job
 from resources.witness import start_witness
 
@@ -87,17 +87,12 @@ def ask_clocks(bench: Bench, asked: dict[str, str], duration_s: int, folder: Pat
             raise CapabilityError(
                 f"clock {name}: no way to ask it: add benchwright.clocks.{name} to {spec.path}"
             )
-    reference = bench.node(spec.clocks[spec.reference_clock].node)
     jobs: dict[str, Job] = {}
     with ExitStack() as stack:
         for server in serve_clocks(bench, clocks.values(), duration_s * 1000 + 60_000, folder / "two-way"):
             stack.callback(end_job, server)
         for file, name in clocks.items():
-            argv = [bench.tool(reference.name), "offset"]
-            argv += ["--peer", f"{spec.clocks[name].address}:{spec.clocks[name].port}"]
-            argv += ["--duration-ms", str(duration_s * 1000), "--interval-ms", str(INTERVAL_MS)]
-            argv += ["--priority", str(reference.priority)]
-            jobs[file] = reference.start(argv, folder / Path(file).stem)
+            jobs[file] = ask_clock(bench, name, duration_s * 1000, INTERVAL_MS, folder / Path(file).stem)
             stack.callback(end_job, jobs[file])
         for job in jobs.values():
             code = job.wait(duration_s + ENDING_S)

@@ -154,7 +154,8 @@ class DaqReplayLibrary:
     def find_known_delay(self, producer: int, delay: Nanoseconds) -> None:
         """Delay one producer's path by a known amount; the bench must find it within its uncertainty.
 
-        Without an impairment node on the bench the check is left out, and the report says so.
+        Without an impairment node on the bench the check is left out, and so it is where the target produces
+        and the profile gives it no time; the report says so.
 
         Examples:
         | Find Known Delay | producer=3 | delay=5 ms |
@@ -167,11 +168,16 @@ class DaqReplayLibrary:
         if evidence.bench.spec.impairment is None:
             say("no impairment node: the known-delay check is left out")
             return
+        profile = evidence.profile
+        duration_ms = profile.known_delay_ms if evidence.role is None else profile.producer_known_delay_ms
+        if not duration_ms:
+            say(f"profile {profile.name} leaves the known-delay check to the consumer's suite")
+            return
         found = find_known_delay(
             evidence.bench,
             evidence.target,
             load_pattern(self._pattern_path),
-            evidence.profile,
+            duration_ms,
             producer,
             delay.value_ns,
             evidence.attempt_folder / "known_delay",

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from reports.asked import AskedSuites, load_asked
+from reports.failed_tests import FailedTest
 from reports.integrity import changed_files
 from reports.listener import EXIT_LISTENER_FAILED
 from reports.run_folder import RunFolder
@@ -113,6 +114,22 @@ def test_a_run_that_passes_leaves_a_complete_verified_folder(robot: Robot):
     assert manifest.tools["robotframework"].startswith("7.")
     assert str(run.path) in done.stdout
     assert sorted(p.name for p in robot.folder.glob("*.*ml")) == []
+
+
+def test_a_test_that_breaks_off_leaves_no_page_that_says_pass(robot: Robot):
+    done = robot.run(
+        "Measures\n    Record\nBreaks Off\n    Fail    MEASUREMENT ERROR: nothing came\n",
+        "--variable",
+        "TARGET:linux-rt",
+    )
+    assert done.returncode == 1
+    run = robot.latest()
+    assert run.manifest.failed_tests == (
+        FailedTest("linux-rt", "Breaks Off", "MEASUREMENT ERROR: nothing came"),
+    )
+    page = (run.path / "qualification.html").read_text()
+    assert "<title>UNSET" in page
+    assert "linux-rt: Breaks Off failed: MEASUREMENT ERROR: nothing came" in page
 
 
 def test_the_xunit_file_names_the_tests(robot: Robot):

@@ -250,6 +250,7 @@ def test_a_clock_that_does_not_lock_leaves_unset_records(lab: _Lab, run: RunFold
     def no_lock(_requirement: object) -> None:
         raise MeasurementError("phc2sys did not lock within 60 s")
 
+    lab.times = replace(lab.times, clocks=("phc2sys",))
     lab.clock_trial = no_lock
     library = _started(lab)
     with pytest.raises(Error, match=r"MEASUREMENT ERROR: phc2sys did not lock within 60 s"):

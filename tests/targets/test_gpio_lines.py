@@ -67,7 +67,7 @@ def test_software_sets_a_line(bench: Bench, tmp_path: Path) -> None:
         end_and_fetch(job)
     result = json.loads(job.fetch().read_text(encoding="utf-8").splitlines()[-1])
     assert result["valid"]
-    assert result["fired"] > 0
+    assert result["fired"] > 0, result
 
 
 def test_a_line_that_the_kernel_has_is_refused(bench: Bench) -> None:

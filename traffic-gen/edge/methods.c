@@ -148,7 +148,7 @@ static int prepare_gettime(struct edge_run *run, const char **what)
 static int make_gettime(struct edge_run *run, int64_t k)
 {
 	return software_edge_make(run->output, &run->tai, run->clock.hz, edge_ns(run, k) + run->correlation_error_ns,
-				  run->period_ns);
+				  run->period_ns, software_edge_lead_ns(run->period_ns));
 }
 
 static int prepare_rdtsc(struct edge_run *run, const char **what)

@@ -97,7 +97,8 @@ static int make_pulse_by_software(struct output *output)
 	if (err)
 		return err;
 	output->by_software = true;
-	err = software_edge_make(&output->pin, &output->tai, output->hz, output->at_ns, SOFTWARE_EDGE_LEAD_NS * 4);
+	err = software_edge_make(&output->pin, &output->tai, output->hz, output->at_ns, SOFTWARE_EDGE_PULSE_NS * 4,
+				 SOFTWARE_EDGE_LEAD_MAX_NS);
 	if (err && err != -ETIME && err != -EINTR)
 		return err;
 	if (err == -ETIME)
@@ -135,20 +136,23 @@ static bool is_over(struct output *output, int64_t end_ns)
 	return true;
 }
 
-/* By software, of TAI. */
+/* By software, of TAI. Where wake-ups come too late, it is awake earlier from then on: some machines know no others. */
 static int make_periodic(struct output *output, int64_t end_ns)
 {
 	int64_t now_ns = port_tai_now_ns(&output->tai) + NS_PER_MS, at_ns = output->start_ns;
+	int64_t lead_ns = software_edge_lead_ns(output->period_ns);
 	int err = 0;
 
 	if (at_ns < now_ns)
 		at_ns += (now_ns - at_ns + output->period_ns - 1) / output->period_ns * output->period_ns;
 	while (!err && !is_over(output, end_ns)) {
-		err = software_edge_make(&output->pin, &output->tai, output->hz, at_ns, output->period_ns);
-		if (err == -ETIME)
+		err = software_edge_make(&output->pin, &output->tai, output->hz, at_ns, output->period_ns, lead_ns);
+		if (err == -ETIME) {
 			output->late++;
-		else if (!err)
+			lead_ns = software_edge_longer_lead_ns(lead_ns, output->period_ns);
+		} else if (!err) {
 			output->made++;
+		}
 		if (err == -ETIME || err == -EINTR)
 			err = 0;
 		at_ns += output->period_ns;

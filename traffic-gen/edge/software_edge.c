@@ -13,10 +13,11 @@ int software_edge_end(struct edge_pin *output, int64_t period_ns)
 	return output->kind->set(output, false, NULL, NULL);
 }
 
-int software_edge_make(struct edge_pin *output, const struct port_tai *tai, uint64_t hz, int64_t at_ns, int64_t period_ns)
+int software_edge_make(struct edge_pin *output, const struct port_tai *tai, uint64_t hz, int64_t at_ns, int64_t period_ns,
+		       int64_t lead_ns)
 {
 	uint64_t begin;
-	int err = port_tai_sleep_until_ns(tai, at_ns - software_edge_lead_ns(period_ns));
+	int err = port_tai_sleep_until_ns(tai, at_ns - lead_ns);
 
 	if (err)
 		return err;
