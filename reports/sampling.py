@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from reports.errors import ReportError
 
@@ -78,7 +79,7 @@ def _tail_from(k: int, n: int, p: float) -> float:
     for i in range(k, 0, -1):
         term *= i / (n - i + 1) * odds
         total += term
-        if term < total * _NEGLIGIBLE:
+        if term <= total * _NEGLIGIBLE:  # also where all of them are too small for a float
             break
     return min(total, 1.0)
 
@@ -97,6 +98,7 @@ class RankInterval:
     upper: int | None
 
 
+@cache
 def quantile_ranks(quantile: float, n: int) -> RankInterval:
     """Return which order statistics of n samples estimate a quantile and enclose it with 95 %.
 

@@ -7,7 +7,6 @@ import itertools
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path, PurePosixPath
 
 from reports.clock_answers import read_clock_compare
@@ -31,7 +30,6 @@ _SINGLE = frozenset({"one_way_latency", "sync_offset", "edge_delay", READ_LATENC
 """Quantities whose record is of one set of samples; a difference of two has no distribution."""
 
 Buckets = Sequence[Sequence[Number]]
-_ranks = cache(quantile_ranks)
 
 
 @dataclass
@@ -125,7 +123,7 @@ def _percentiles(
 
     found: list[Percentile] = []
     for share in shares:
-        ranks: RankInterval = _ranks(share, n)
+        ranks: RankInterval = quantile_ranks(share, n)
         if ranks.lower is not None and ranks.upper is not None:
             found.append(
                 Percentile(share, edge(ranks.rank, 0.5), edge(ranks.lower, 0.0), edge(ranks.upper, 1.0))

@@ -109,3 +109,10 @@ def test_the_interval_covers_the_true_quantile_as_often_as_it_says():
 def test_few_samples_do_not_bound_a_high_quantile_from_above():
     assert quantile_ranks(0.999, 600).upper is None
     assert quantile_ranks(0.999, 6000).upper is not None
+
+
+def test_the_cdf_far_from_the_mean_is_nothing_or_all_and_takes_no_long_sum():
+    """A sum over half a million terms that no float holds takes seconds; a page asks for hundreds of them."""
+    n = 500_000_000
+    assert binomial_cdf(n // 4, n, 0.5) == 0.0
+    assert binomial_cdf(n - n // 4, n, 0.5) == 1.0
