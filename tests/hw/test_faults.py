@@ -10,10 +10,10 @@ import pytest
 
 from hw import leftovers as module
 from hw.bench import load_bench
+from hw.drivers.labgrid_api import register_all
 from hw.errors import BenchError, CapabilityError, ConfigError
 from hw.faults import Fault, fault_of, with_fault
 from hw.leftovers import leftovers
-from hw.session import register_all
 from hw.virtual.console_log import wait_for_boot
 from hw.virtual.guest_faults import with_boot_fault
 from tests.hw.test_guest_machine import machine

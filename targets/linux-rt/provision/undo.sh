@@ -32,6 +32,7 @@ undo_open() {
 
 # undo_record KIND TARGET VALUE: remember a value, unless an older one of this place is there. Returns when it is on disk; 1, with
 # $note, if it cannot be put there: nothing may be changed then.
+# shellcheck disable=SC2034 # who includes this file reads $note
 undo_record() {
     local line
     if ! undo_open 2>/dev/null; then
