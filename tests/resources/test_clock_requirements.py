@@ -123,7 +123,7 @@ def test_a_wrong_one_is_refused(tmp_path: Path, old: str, new: str, message: str
 def test_twice_the_same_clock_or_id(tmp_path: Path) -> None:
     path = tmp_path / "clocks.toml"
     second = GOOD[GOOD.index("[[requirement]]") :]
-    path.write_text(GOOD + second)
+    path.write_text(GOOD + second.replace("CLK-1", "CLK-2"))
     with pytest.raises(ConfigError, match=r"requirement\[2\]\.clock: 'chrony' stands twice"):
         load_clock_requirements(path)
     path.write_text(GOOD + second.replace("chrony", "ntp-user"))
