@@ -4,7 +4,7 @@
 For each target of a virtual bench, in this order:
 
 * `--repeats`: provision, check, restore, again and again; the facts have to be those of before, byte
-  for byte.
+  for byte. After a restart of the target those have to be that a restart leaves as they are.
 * `--kills`: a whole short qualification is ended by SIGKILL at an instant drawn uniformly from how long one
   takes, by turns its process of Robot Framework and that one's parent. The next start has to find the machine
   clean and the target as it was, and to provision and restore it.
@@ -24,6 +24,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -36,12 +37,15 @@ from hw.errors import BenchError, BenchwrightError
 from hw.protocols import Node
 from hw.provisioning import Provisioner
 from hw.session import open_bench
+from resources.fact_differences import differing_facts, differing_lasting_facts
 from resources.qualify import BAD_INPUT, BENCH_FAULT, NO_CAPABILITY
 from tests.bench.killed_run import Place, Run, Victim, machine_state
 from tests.bench.one_target_bench import open_standing, write_bench
 from tests.bench.report import REPOSITORY, Bar, publish
 
 VIRTUAL_BENCH = REPOSITORY / "hw" / "benches" / "virtual.yaml"
+Differing = Callable[[str, str], tuple[str, ...]]
+"""Names the facts that differ: all, or those that a restart leaves as they are."""
 WINDOWS_TOOLS = ("bw-traffic", "bw-clock", "bw-job")
 TOOLS_ON_LINUX = f"readlink /proc/[0-9]*/exe | grep ^{REMOTE_TOOLS}/ || :"
 
@@ -79,14 +83,20 @@ def tools_on(node: Node) -> list[str]:
 
 
 def provision_and_restore(
-    provisioner: Provisioner, wanted_before: str, folder: Path, series: Series, where: str
+    provisioner: Provisioner,
+    wanted_before: str,
+    folder: Path,
+    series: Series,
+    where: str,
+    *,
+    differing: Differing,
 ) -> None:
-    """Provision, check, restore; the facts as found and those afterwards have to be the same bytes."""
+    """Provision, check, restore; the facts as found and those afterwards have to be those of before."""
     begin_s = time.monotonic()
     report = provisioner.prepare(folder)
     series.note("provision_s", time.monotonic() - begin_s)
-    if (folder / "facts-before.json").read_text() != wanted_before:
-        series.fail(where, "the facts as found are not those of before")
+    if names := differing(wanted_before, (folder / "facts-before.json").read_text()):
+        series.fail(where, f"facts as found are not those of before: {', '.join(names)}")
     if not report.changed or as_bytes(report.facts) == wanted_before:
         series.fail(where, "nothing was changed")
     for item in provisioner.check():
@@ -94,8 +104,8 @@ def provision_and_restore(
     begin_s = time.monotonic()
     provisioner.restore()
     series.note("restore_s", time.monotonic() - begin_s)
-    if as_bytes(provisioner.facts()) != wanted_before:
-        series.fail(where, "the facts after restoring are not those of before")
+    if names := differing(wanted_before, as_bytes(provisioner.facts())):
+        series.fail(where, f"facts after restoring are not those of before: {', '.join(names)}")
 
 
 def repeat(place: Place, count: int, folder: Path, series: Series) -> None:
@@ -108,7 +118,7 @@ def repeat(place: Place, count: int, folder: Path, series: Series) -> None:
         for number in range(1, count + 1):
             where = f"{place.target} repeat {number}"
             try:
-                provision_and_restore(provisioner, before, folder, series, where)
+                provision_and_restore(provisioner, before, folder, series, where, differing=differing_facts)
             except BenchwrightError as error:
                 series.fail(where, str(error))
             series.done["repeats"] = number
@@ -145,7 +155,8 @@ def next_start(place: Place, run: Run, facts: str, folder: Path, series: Series,
             series.fail(where, f"process {pid} of the killed run lives: {command}")
         for tool in tools_on(node):
             series.fail(where, f"a tool runs on the target: {tool}")
-        provision_and_restore(Provisioner(node, target), facts, folder, series, where)
+        provisioner = Provisioner(node, target)
+        provision_and_restore(provisioner, facts, folder, series, where, differing=differing_lasting_facts)
     series.note("next_start_s", time.monotonic() - begin_s)
 
 
