@@ -36,6 +36,7 @@ REMOTE_TOOLS = "/var/lib/benchwright/bin"  # Debian mounts /run so that nothing 
 
 _POWER_POLL_S = 0.2
 _ANSWER_S = 5
+_UNUSED_S = 10
 _OTHER_KEY = b"Host key verification failed"
 """What ssh says of a node whose key is not the known one."""
 _RESTART = """
@@ -69,6 +70,8 @@ class NamespaceSSHDriver(SSHDriver):
     def _start_own_master_once(self, timeout: int) -> str:
         # No keepalive of SSH or TCP may disturb a measurement.
         options = ["-o", "ServerAliveInterval=0", "-o", "TCPKeepAlive=no"]
+        # labgrid keeps one session open while it lives; once it was killed, the connection ends by itself.
+        options += ["-o", f"ControlPersist={_UNUSED_S}"]
         if self.namespace:
             # nsenter by file: `ip netns exec` would remount /sys for nothing.
             proxy = f"nsenter --net=/run/netns/{self.namespace} nc %h %p"

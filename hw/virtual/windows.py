@@ -51,7 +51,7 @@ mount --bind {disk}/prefix/drive_c {disk}/view/C:
 cp {login_tool} {disk}/prefix/drive_c/windows/{login_name}
 cd {disk}/prefix/drive_c
 {server_placement}{wine}/wineserver64 --persistent
-# Under load Wine's server now and then refuses to start a program, with an internal error; nothing has been started then.
+# Under load Wine now and then does not start a program, with an internal error.
 for attempt in 1 2 3; do
     {wine}/wine64 cmd /c ver && break
     [ $attempt != 3 ] || fail 'Windows cannot run cmd.exe'

@@ -46,6 +46,8 @@ from tests.bench.report import REPOSITORY, Bar, publish
 VIRTUAL_BENCH = REPOSITORY / "hw" / "benches" / "virtual.yaml"
 Differing = Callable[[str, str], tuple[str, ...]]
 """Names the facts that differ: all, or those that a restart leaves as they are."""
+LEFT_BY_ITSELF_S = 15.0
+"""What a killed run leaves for a time: its SSH connection ends when nobody uses it any more."""
 WINDOWS_TOOLS = ("bw-traffic", "bw-clock", "bw-job")
 TOOLS_ON_LINUX = f"readlink /proc/[0-9]*/exe | grep ^{REMOTE_TOOLS}/ || :"
 
@@ -151,7 +153,7 @@ def next_start(place: Place, run: Run, facts: str, folder: Path, series: Series,
         target = bench.spec.targets[place.target]
         bench.power_on([target.node])
         node = bench.node(target.node)
-        for pid, command in run.survivors().items():
+        for pid, command in run.survivors(LEFT_BY_ITSELF_S).items():
             series.fail(where, f"process {pid} of the killed run lives: {command}")
         for tool in tools_on(node):
             series.fail(where, f"a tool runs on the target: {tool}")

@@ -117,9 +117,12 @@ class Run:
         """Return all that it has said."""
         return self._log.read_text(errors="replace")
 
-    def survivors(self) -> dict[int, str]:
-        """Return the processes of the run that live, with their command lines."""
-        return marked_processes(self.mark)
+    def survivors(self, patience_s: float = 0.0) -> dict[int, str]:
+        """Return the processes of the run that do not end within a time, with their command lines."""
+        deadline = time.monotonic() + patience_s
+        while (left := marked_processes(self.mark)) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        return left
 
 
 def marked_processes(mark: str) -> dict[int, str]:
