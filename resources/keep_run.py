@@ -63,8 +63,8 @@ class _Done:
 
 
 def _dashboards(arguments: list[str], limit_s: float) -> _Done:
-    """Run `python -m dashboards`."""
-    command = [sys.executable, "-m", "dashboards", *arguments]
+    """Run `python -m dashboards`, which does not outlive this process."""
+    command = ["setpriv", "--pdeathsig", "KILL", sys.executable, "-m", "dashboards", *arguments]
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=limit_s
