@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import zlib
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -26,13 +27,15 @@ from hw.errors import BenchError
 from hw.faults import Fault
 from hw.protocols import Node
 from hw.virtual import accel, image
-from hw.virtual.console_log import wait_for_boot
+from hw.virtual.console_log import SilentBootError, wait_for_boot
 from hw.virtual.guest_config import GuestBridge, GuestClock, GuestConfig, GuestInterface, write_run_config
 from hw.virtual.guest_faults import cut_control_link, with_boot_fault
 from hw.virtual.image_recipe import DEFAULT_KIND, RECIPES
 from hw.virtual.qemu import GuestCard, GuestMachine, QemuGuest, ThreadPlacement
 
 PAGE_FILE = "timecard.page"
+STARTS_MAX = 2
+"""A guest that stays silent, as one in hundreds does under emulation, is started once more."""
 
 # Fills the file system of provisioning's undo file; a reboot, or a power cut, ends it.
 _FILL_DISK = """
@@ -121,6 +124,16 @@ class VirtualGuestDriver(Driver, PowerProtocol):
         """
         if self._running is not None and self._running.running:
             return
+        for left in reversed(range(1 if self._guest.fault else STARTS_MAX)):
+            try:
+                self._start()
+                return
+            except SilentBootError as error:
+                if not left:
+                    raise
+                print(f"noticed: {error}; starting it once more", file=sys.stderr, flush=True)
+
+    def _start(self) -> None:
         folder = Path(self._guest.folder)
         folder.mkdir(parents=True, exist_ok=True)
         self._running = QemuGuest.start(self._machine(folder), folder)

@@ -20,6 +20,10 @@ EXPECTED = BootExpectation(
 _POLL_S = 0.05
 
 
+class SilentBootError(BenchError):
+    """A machine has not said one character after it was powered on."""
+
+
 def wait_for_boot(
     name: str, log: Path, is_running: Callable[[], bool], expected: BootExpectation = EXPECTED
 ) -> None:
@@ -32,6 +36,7 @@ def wait_for_boot(
         expected: What is expected of the boot.
 
     Raises:
+        SilentBootError: It said nothing at all.
         BenchError: It did not come up; the text says how, and quotes the console.
     """
     watch = BootWatch(expected, time.monotonic())
@@ -48,7 +53,8 @@ def wait_for_boot(
         if found is not None and found.state is BootState.READY:
             return
         if found is not None:
-            raise BenchError(f"{name}: {found.state.value}: {found.detail}; console: {tail(log)}")
+            kind = SilentBootError if found.state is BootState.NEVER_BOOTS else BenchError
+            raise kind(f"{name}: {found.state.value}: {found.detail}; console: {tail(log)}")
         if not running:
             raise BenchError(f"{name}: ended while it booted; console: {tail(log)}")
         time.sleep(_POLL_S)
