@@ -105,7 +105,7 @@ def test_undisturbed_bench_passes_in_silence(lab: Lab) -> None:
     recv = found.answers.recv
     begin_ns = recv["start_tai_ns"] + recv["warmup_ms"] * 1_000_000
     end_ns = begin_ns + recv["duration_ms"] * 1_000_000
-    line = found.answers.lines_before[lab.bench.spec.nodes[lab.target.node].clock]
+    line = found.answers.lines_before["host"]
     before, silent = 0, 0
     exchanges = 0
     for packet in read_packets(found.answers.folder / f"{control_link}.pcap"):
