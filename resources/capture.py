@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,18 +13,23 @@ from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Ether
 from scapy.utils import RawPcapReader
 
-from hw.errors import CapabilityError, MeasurementError
+from hw.errors import BenchError, CapabilityError, MeasurementError
 from hw.protocols import Job
 from hw.session import Bench
+from resources.jobs import READY_S, end_job
 
 SEEN_AT_LEAST = 10
 
 
 def start_capture(bench: Bench, interface: str, folder: Path) -> Job:
-    """Begin to capture data packets on an interface of the capture node; nobody says when it is ready.
+    """Capture data packets on an interface of the capture node; returns when it has begun.
+
+    The kernel fills 64 MB of buffers with zeros at the beginning, which holds a processor up for a tenth of a
+    second: what measures is started after it.
 
     Raises:
         CapabilityError: The bench has no capture node.
+        BenchError: It does not begin.
     """
     spec = bench.spec.capture
     if spec is None:
@@ -31,8 +37,17 @@ def start_capture(bench: Bench, interface: str, folder: Path) -> Job:
             f"bench {bench.spec.name}: no capture node; add benchwright.capture to its file"
         )
     argv = ["tcpdump", "-i", interface, "-s", "128", "-B", "65536", "--time-stamp-precision=nano", "-n"]
-    argv += ["-w", str(capture_file(folder, interface)), "tcp or udp"]
-    return bench.node(spec.node).start(argv, folder / f"capture-{interface}")
+    file = capture_file(folder, interface)
+    file.unlink(missing_ok=True)
+    argv += ["-w", str(file), "tcp or udp"]
+    job = bench.node(spec.node).start(argv, folder / f"capture-{interface}")
+    deadline = time.monotonic() + READY_S
+    while not file.exists():  # tcpdump makes it when the interface is open
+        if time.monotonic() > deadline:
+            end_job(job)
+            raise BenchError(f"{job.name}: no capture on {interface} after {READY_S:g} s")
+        time.sleep(0.01)
+    return job
 
 
 def capture_file(folder: Path, interface: str) -> Path:

@@ -230,9 +230,12 @@ class Replay:
     ) -> _Started:
         plan_file, consumer_plan = plans
         lead_ms = (start_ns - _reference_now_ns(self.settings.tai_utc_s)) // 1_000_000
+        captures: list[Job] = []
+        for interface in self.capture_interfaces:
+            captures.append(start_capture(self.bench, interface, self.folder))
+            stack.callback(end_job, captures[-1])
         witnesses = self._start_witnesses(self.settings.total_ms + lead_ms)
-        captures = [start_capture(self.bench, each, self.folder) for each in self.capture_interfaces]
-        for job in (*witnesses.values(), *captures):
+        for job in witnesses.values():
             stack.callback(end_job, job)
         recv = self._start_recv(consumer_plan)
         stack.callback(end_job, recv)
