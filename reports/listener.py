@@ -24,7 +24,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from robot.libraries.BuiltIn import BuiltIn, RobotNotRunningError
 from robot.version import VERSION
 
 from reports.asked import note_asked, suite_name
@@ -34,6 +33,7 @@ from reports.failed_tests import MESSAGE_MAX, FailedTest, outcome_of
 from reports.manifest import EARLIER, EARLIER_SUITE, TestCounts
 from reports.provenance import commit_of, host_facts
 from reports.record import Outcome
+from reports.robot_variable import robot_variable
 from reports.run_folder import RunFolder
 
 _robot_api: Any = import_module("robot.api")  # no types of its own
@@ -45,7 +45,7 @@ EXIT_LISTENER_FAILED = 254
 
 MEASUREMENT_TAG = "measurement"
 REQUIREMENT = "requirement"
-TARGET_VARIABLE = "${TARGET}"
+TARGET = "TARGET"
 """Tests that ask for measurements carry this tag, or metadata (or a tag `requirement:ID`) with their ids."""
 
 
@@ -108,7 +108,7 @@ class Listener:
         """Return the bench or the profile, from the listener's argument or Robot's variable."""
         value = self._names[variable]
         if not value:
-            value = _variable(f"${{{variable}}}")
+            value = robot_variable(variable)
         if not value:
             raise RunFolderError(f"${{{variable}}} is not set: robot --variable {variable}:NAME …")
         return value
@@ -118,7 +118,7 @@ class Listener:
         self._status[str(result.status)] = self._status.get(str(result.status), 0) + 1
         if result.status == "FAIL":
             message = " ".join(str(result.message).split())[:MESSAGE_MAX]
-            self._failed.append(FailedTest(_variable(TARGET_VARIABLE), str(result.name), message))
+            self._failed.append(FailedTest(robot_variable(TARGET), str(result.name), message))
         if result.status != "PASS":
             return
         name = str(result.full_name)
@@ -235,19 +235,11 @@ def _note_asked(suite: Any) -> None:
     run = open_run()
     for child in suite.suites:
         _note_asked(child)
-    values = [item.value for item in suite.resource.variables if item.name == TARGET_VARIABLE and item.value]
+    values = [item.value for item in suite.resource.variables if item.name == f"${{{TARGET}}}" and item.value]
     if run is not None and values and suite.tests and suite.source is not None:
         source = Path(suite.source)
         for place in (source.parent, source):
             note_asked(run, str(values[-1][0]), suite_name(place))
-
-
-def _variable(name: str) -> str:
-    """Return a variable of Robot Framework as text; empty where there is none, or Robot does not run."""
-    try:
-        return str(BuiltIn().get_variable_value(name) or "")
-    except RobotNotRunningError:
-        return ""
 
 
 def _is_dry_run() -> bool:

@@ -8,13 +8,12 @@ import tomllib
 from pathlib import Path
 from typing import cast
 
-from robot.libraries.BuiltIn import BuiltIn, RobotNotRunningError
-
 from hw.errors import ConfigError
 from hw.fields import Fields
 from reports.asked import KEPT, note_asked, suite_name
 from reports.current import open_run
 from reports.durable import replace_file
+from reports.robot_variable import robot_variable
 
 
 def read_requirements_file(
@@ -88,14 +87,6 @@ def _keep(path: Path, data: bytes) -> None:
         kept = folder / f"{path.stem}-{hashlib.sha256(data).hexdigest()[:8]}{path.suffix}"
     if not kept.exists():
         replace_file(kept, data)
-    target, suite = _variable("TARGET"), _variable("SUITE_SOURCE")
+    target, suite = robot_variable("TARGET"), robot_variable("SUITE_SOURCE")
     if target and suite:
         note_asked(run, target, suite_name(Path(suite)), kept.name)
-
-
-def _variable(name: str) -> str:
-    """Return a variable of Robot Framework as text; empty where there is none, or Robot does not run."""
-    try:
-        return str(BuiltIn().get_variable_value(f"${{{name}}}") or "")
-    except RobotNotRunningError:
-        return ""

@@ -7,13 +7,13 @@ A kind brings its own: a folder below `targets/` with `image/recipe.toml`.
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 from hw.errors import ConfigError
 from hw.fields import Fields
+from hw.toml_file import read_toml
 from hw.virtual.machine import MachineType, read_machine
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -147,10 +147,7 @@ def read_recipe(path: Path) -> Recipe:
     Raises:
         ConfigError: The file cannot be read or a field is wrong; names file and field.
     """
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path}: {error}") from error
+    data = read_toml(path)
     top = Fields(data, str(path), "recipe")
     root, initramfs = _child(top, "root"), _child(top, "initramfs")
     roles, command_line = _child(top, "roles"), _child(top, "command_line")
