@@ -9,6 +9,7 @@ nanoseconds of CLOCK_TAI of the machine that the name says.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -151,16 +152,29 @@ class WitnessCpu:
     stalled_ns: int
     max_ns: int
     steal_ns: int
+    utilisation: float | None = None
+    """Share of the time in which somebody wanted the CPU; None: it was not measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class WitnessResult:
-    """When the witness's machine stood still; windows are (start, end, cpu), CLOCK_TAI of that machine."""
+    """When the witness's machine stood still; windows are (start, end, cpu), CLOCK_TAI of that machine.
+
+    Attributes:
+        period_ns: Between two wake-ups: a window may have begun so much earlier. 0: an older tool, not said.
+    """
 
     cpus: tuple[WitnessCpu, ...]
     stalled_fraction: float
     windows: tuple[tuple[int, int, int], ...]
     windows_dropped: int
+    period_ns: int = 0
+
+    @property
+    def utilisation_permille(self) -> int | None:
+        """Return how much of its busiest CPU the bench uses, rounded up; None: it was not measured."""
+        measured = [cpu.utilisation for cpu in self.cpus if cpu.utilisation is not None]
+        return math.ceil(1000 * max(measured)) if measured else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +207,10 @@ class Reader:
             names = " or ".join(kind.__name__ for kind in kinds)
             raise RecordError(f"{self.where}.{key}: expected {names}, found {value!r:.40}")
         return value
+
+    def optional_number(self, key: str) -> float | None:
+        """Return a number that an older tool does not give; None where it is missing or null."""
+        return None if self.data.get(key) is None else float(self.get(key, int, float))
 
     def fields(self, spec: dict[str, tuple[type[Any], ...]]) -> dict[str, Any]:
         """Return the values of several keys with their types."""
@@ -303,10 +321,18 @@ def witness_result(data: object) -> WitnessResult:
     reader = Reader(data, "witness")
     keys = ("cpu", "samples", "stalls", "stalled_ns", "max_ns", "steal_ns")
     cpus = tuple(
-        WitnessCpu(**{key: child.get(key, int) for key in keys}) for child in reader.children("cpus")
+        WitnessCpu(
+            **{key: child.get(key, int) for key in keys}, utilisation=child.optional_number("utilisation")
+        )
+        for child in reader.children("cpus")
     )
-    fraction = float(reader.get("stalled_fraction", int, float))
-    return WitnessResult(cpus, fraction, triples(reader, "windows"), reader.get("windows_dropped", int))
+    return WitnessResult(
+        cpus=cpus,
+        stalled_fraction=float(reader.get("stalled_fraction", int, float)),
+        windows=triples(reader, "windows"),
+        windows_dropped=reader.get("windows_dropped", int),
+        period_ns=int(reader.optional_number("period_ns") or 0),
+    )
 
 
 def read_misses(lines: Iterable[str]) -> list[Miss]:

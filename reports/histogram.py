@@ -97,6 +97,10 @@ class Summary:
         low, width, _ = self.buckets[index]
         return max(self.min_ns, min(self.max_ns, low + round(width * share)))
 
+    def count_above(self, value_ns: int) -> int:
+        """Return how many samples lie above a value in ns at least: those of buckets that begin there."""
+        return self.overflow + sum(count for low, _, count in self.buckets if low > value_ns)
+
     def exceedance(self) -> list[tuple[int, float]]:
         """Return (ns, share of samples above it) at the upper edge of each bucket, ascending."""
         remaining = self.n

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from reports.answers import StreamResult
+from reports.attempts import DecidedStream, decide_streams
 from reports.document import read_document
 from reports.histogram import merge
-from reports.latency import Replay, Requirement, StreamVerdict, judge_latency, producer_of
+from reports.latency import Replay, Requirement, producer_of
 from reports.record import Limit, Measurement, Outcome, Uncertainty
 from reports.record_context import Context, Sample, build_record
 from reports.sampling import miss_probability_upper_95
@@ -65,7 +67,7 @@ class Trial:
         place: Its folder in the run, or that of the suite's own replay.
         is_own: It is the suite's own replay, which its streams' tests judge too.
         n_required: Messages that each stream needs for `within`.
-        replays: How many it took; more than one: the bench stood still.
+        replays: How many it took; further ones on a simulated bench only.
         lateness_p99_ns: 99 % quantile of sent - scheduled over all messages; then its 95 % interval.
     """
 
@@ -217,48 +219,33 @@ def judge_trial(
     requirements: Mapping[int, Requirement],
     place: str,
     n_required: int,
+    *,
+    allowed: int = 1,
     is_own: bool = False,
 ) -> Trial:
     """Judge a trial.
 
     Args:
-        replays: One, and where the bench stood still further ones: a stream's first undisturbed replay
-            decides, a fail in any stands.
+        replays: One, and on a simulated bench further ones; `reports.attempts` says how they decide.
         producers: Those that sent.
         requirements: By stream; only those of the producers count.
         place: Folder of the evidence, in the run.
         n_required: Messages that each stream needs, as the requirements say it.
+        allowed: Replays that there may be at most.
         is_own: It is the suite's own replay.
 
     Raises:
         RecordError: The consumer did not report a stream.
     """
-    wanted = [stream for stream in sorted(requirements) if producer_of(stream) in producers]
-    streams: list[TrialStream] = []
+    wanted = {s: requirements[s] for s in sorted(requirements) if producer_of(s) in producers}
     late = [[s.sent_minus_scheduled for s in replay.recv.streams] for replay in replays]
-    undecided: list[tuple[int, StreamVerdict]] = []
-    for stream in wanted:
-        requirement = requirements[stream]
-        judged = [(replay, judge_latency(stream, requirement, replay)) for replay in replays]
-        replay, verdict = _deciding(judged)
-        found = replay.recv.stream(stream)
-        margin = verdict.verdict.margin
-        streams.append(
-            TrialStream(
-                id=stream,
-                outcome=verdict.verdict.outcome,
-                n=found.received_minus_scheduled.n,
-                lost=found.lost,
-                over_budget=found.misses,
-                max_ns=found.received_minus_scheduled.max_ns,
-                budget_ns=int(requirement.limit.upper or 0),
-                margin_ns=None if margin is None else int(margin),
-                reason=verdict.verdict.reason,
-            )
-        )
-        if verdict.verdict.outcome not in ("pass", "fail"):
-            undecided.append((stream, verdict))
+    decided = decide_streams(wanted, replays, allowed)
+    streams = [
+        _trial_stream(replays[each.deciding].recv.stream(stream), wanted[stream], each)
+        for stream, each in decided.items()
+    ]
     failed = [stream for stream in streams if stream.outcome == "fail"]
+    undecided = {stream: each for stream, each in decided.items() if each.outcome is None}
     outcome: TrialOutcome = "over" if failed else "no verdict" if undecided or not streams else "within"
     lateness = merge([each for of_replay in late for each in of_replay]).quantile(LATENESS_QUANTILE)
     return Trial(
@@ -276,24 +263,32 @@ def judge_trial(
     )
 
 
-def _deciding(judged: Sequence[tuple[Replay, StreamVerdict]]) -> tuple[Replay, StreamVerdict]:
-    """Return the verdict that counts: a fail; else the first undisturbed one; else the last."""
-    failed = (pair for pair in judged if pair[1].verdict.outcome == "fail")
-    undisturbed = (pair for pair in judged if not pair[1].disturbed)
-    return next(failed, None) or next(undisturbed, None) or judged[-1]
+def _trial_stream(found: StreamResult, requirement: Requirement, decided: DecidedStream) -> TrialStream:
+    verdict = decided.verdict
+    return TrialStream(
+        id=found.id,
+        outcome=verdict.outcome,
+        n=found.received_minus_scheduled.n,
+        lost=found.lost,
+        over_budget=found.misses,
+        max_ns=found.received_minus_scheduled.max_ns,
+        budget_ns=int(requirement.limit.upper or 0),
+        margin_ns=None if verdict.margin is None else int(verdict.margin),
+        reason=verdict.reason,
+    )
 
 
-def _why(failed: Sequence[TrialStream], undecided: Sequence[tuple[int, StreamVerdict]]) -> str:
+def _why(failed: Sequence[TrialStream], undecided: Mapping[int, DecidedStream]) -> str:
     if failed:
         return "; ".join(f"stream {stream.id}: {stream.reason}" for stream in failed[:3])
     if not undecided:
         return ""
     many = len(undecided)
     left = "1 stream has no verdict" if many == 1 else f"{many} streams have no verdict"
-    if all(verdict.disturbed for _, verdict in undecided):
+    if all(each.explained for each in undecided.values()):
         return f"{STOOD_STILL}: {left}"
-    stream, verdict = next(pair for pair in undecided if not pair[1].disturbed)
-    return f"{left}; stream {stream}: {verdict.verdict.reason}"
+    stream, each = next(pair for pair in undecided.items() if not pair[1].explained)
+    return f"{left}; stream {stream}: {each.verdict.reason}"
 
 
 def largest_pattern_measurement(

@@ -3,27 +3,34 @@
 
 A stream passes on received - scheduled, so that a generator that is late hides nothing. It fails only when
 received - sent, the part that is the target's and the network's, is over limit + U. Between the two it is
-inconclusive: `generator late`. Causes on the bench's side (a stepped clock, an invalid result, a bench that
-stood still) make it inconclusive, never a pass.
+inconclusive: `generator late`. Causes on the bench's side (a stepped clock, an invalid result) make it
+inconclusive, never a pass.
+
+What the bench's machine took from a late message is an amount of time (reports/taken_time.py). It is taken
+off: what is then still over limit + U is the target's.
 
 Where the target under test is the one that sends, its lateness is its own: it fails on received - scheduled.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from reports.answers import ClockResult, Miss, RecvResult, SendResult, StreamResult, WitnessResult
 from reports.record import Limit, Measurement, Uncertainty, UncertaintyPart
 from reports.record_context import Context, Sample, build_record
 from reports.replay_clock import ReplayClock, ServerLine
+from reports.taken_time import TakenTime
 from reports.units import format_value
-from reports.verdict import Verdict, judge
+from reports.verdict import Verdict, capable, judge
 
-MAX_STALLED_FRACTION = 0.01
-"""Share of stalled time above which the bench is not quiet."""
+Standing = Literal["clean", "short", "explained", "marginal", "over", "undecided"]
+"""What a replay says of a stream: `clean` it passes; `short` it would, with the samples required; `explained`
+it would, had the machine not taken the time that it is known to have taken; `over` a miss, or a loss, that
+nothing explains; `marginal` none of these, the value alone leaves it open; `undecided` the replay or the
+stream cannot be judged at all."""
 
 
 def producer_of(stream: int) -> int:
@@ -83,29 +90,17 @@ class Replay:
             causes.append("incomplete: a producer ended early")
         steps = [*self.recv.clock_steps, *(step for send in self.sends for step in send.clock_steps)]
         causes += [f"clock {s.clock} stepped by {format_value(s.step_ns, 'ns')}" for s in steps]
-        causes += self.faults
-        return [*causes, *self.not_quiet()]
-
-    def not_quiet(self) -> list[str]:
-        """Return the cause that the bench stood still for too long in all; empty: it did not."""
-        if self.witness is None or self.witness.stalled_fraction <= MAX_STALLED_FRACTION:
-            return []
-        share = 100 * self.witness.stalled_fraction
-        return [f"bench not quiet: it stood still for {share:.2g} % of the time, 1 % is allowed"]
+        return [*causes, *self.faults]
 
 
 @dataclass(frozen=True, slots=True)
 class StreamVerdict:
-    """The verdict on a stream, its uncertainty, and the misses that the bench itself may have caused.
-
-    Attributes:
-        disturbed: There is no verdict for no other reason than that the bench stood still.
-    """
+    """The verdict of one replay on a stream, its uncertainty, and how many misses the machine explains."""
 
     verdict: Verdict
     uncertainty: Uncertainty
-    misses_in_stall: int
-    disturbed: bool = False
+    standing: Standing
+    misses_explained: int = 0
 
 
 def stream_uncertainty(stream: StreamResult, replay: Replay) -> tuple[Uncertainty, str]:
@@ -133,32 +128,27 @@ def stream_uncertainty(stream: StreamResult, replay: Replay) -> tuple[Uncertaint
 
 
 def judge_latency(stream_id: int, requirement: Requirement, replay: Replay) -> StreamVerdict:
-    """Judge the largest latency of one stream; see the module for the rule.
+    """Judge the largest latency of one stream in one replay; see the module for the rule.
 
     Raises:
         RecordError: The consumer did not report the stream.
     """
     stream = replay.recv.stream(stream_id)
     uncertainty, unknown = stream_uncertainty(stream, replay)
-    excused = misses_in_stall(stream, requirement, replay, uncertainty)
     causes = [*replay.causes(), *_stream_causes(stream, uncertainty, unknown)]
     judged = _judge_maximum(stream, requirement, uncertainty, stream.received_minus_scheduled.max_ns)
     if causes:
         outcome = "unset" if stream.received_minus_scheduled.n == 0 else "inconclusive"
-        verdict = Verdict(outcome, judged.margin, "; ".join(causes))
-        disturbed = outcome == "inconclusive" and causes == replay.not_quiet()
-        return StreamVerdict(verdict, uncertainty, len(excused), disturbed)
-    all_excused = bool(excused) and len(excused) >= stream.misses and stream.lost <= requirement.allowed_lost
-    if judged.outcome != "fail" or stream.lost > requirement.allowed_lost:
-        if excused and judged.outcome == "inconclusive":
-            judged = Verdict(
-                "inconclusive", judged.margin, f"{judged.reason}; {_stall_reason(stream, excused)}"
-            )
-        disturbed = all_excused and judged.outcome == "inconclusive"
-        return StreamVerdict(judged, uncertainty, len(excused), disturbed)
-    verdict = _attribute(stream, requirement, replay, uncertainty, excused, judged)
-    disturbed = all_excused and verdict.outcome == "inconclusive"
-    return StreamVerdict(verdict, uncertainty, len(excused), disturbed)
+        return StreamVerdict(Verdict(outcome, judged.margin, "; ".join(causes)), uncertainty, "undecided")
+    if judged.outcome == "pass":
+        return StreamVerdict(judged, uncertainty, "clean")
+    if stream.lost > requirement.allowed_lost:
+        return StreamVerdict(judged, uncertainty, "over")
+    if judged.outcome == "unset" or not capable(requirement.limit, uncertainty):
+        return StreamVerdict(judged, uncertainty, "undecided")
+    if judged.margin is not None and judged.margin >= 0:
+        return StreamVerdict(judged, uncertainty, "short")
+    return _attribute(stream, requirement, replay, uncertainty, judged)
 
 
 def _judge_maximum(
@@ -193,103 +183,105 @@ def _stream_causes(stream: StreamResult, uncertainty: Uncertainty, unknown: str)
 
 
 def _attribute(
-    stream: StreamResult,
-    requirement: Requirement,
-    replay: Replay,
-    uncertainty: Uncertainty,
-    excused: Sequence[Miss],
-    judged: Verdict,
-) -> Verdict:
-    """Decide whether a maximum over limit + U is the target's: fail; or the bench's: inconclusive."""
-    own = [m for m in replay.misses if m.stream == stream.id]
-    left = [m for m in own if m not in set(excused)]
-    whole = requirement.of_sender
-    found_ns = [m.received_minus_scheduled_ns if whole else m.received_minus_sent_ns for m in left]
-    logged_ns = max((m.received_minus_scheduled_ns for m in own), default=None)
-    if logged_ns is None or (stream.received_minus_scheduled.max_ns or 0) > logged_ns or not excused:
-        latency = stream.received_minus_scheduled if whole else stream.received_minus_sent
-        found_ns.append(latency.max_ns or 0)
-    worst_ns = max(found_ns, default=None)
-    late = format_value(stream.sent_minus_scheduled.max_ns, "ns")
-    sent = format_value(stream.received_minus_sent.max_ns, "ns")
-    if worst_ns is not None:
-        target = _judge_maximum(stream, requirement, uncertainty, worst_ns)
-        if target.outcome == "fail":
-            parts = f"sent up to {late} late, then up to {sent} under way"
-            cause = parts if whole else f"received - sent: {format_value(worst_ns, 'ns')}"
-            return Verdict("fail", judged.margin, f"{judged.reason} ({cause})")
-    if excused:
-        return Verdict("inconclusive", judged.margin, f"{judged.reason}; {_stall_reason(stream, excused)}")
-    return Verdict(
-        "inconclusive", judged.margin, f"generator late: sent up to {late} late, then {sent} under way"
-    )
+    stream: StreamResult, requirement: Requirement, replay: Replay, uncertainty: Uncertainty, judged: Verdict
+) -> StreamVerdict:
+    """Judge a maximum that does not pass: message by message, without what the machine took from each."""
+    band_ns = int(uncertainty.expanded)
+    upper_ns = int(requirement.limit.upper or 0)
+    taken = _taken_from(replay, band_ns)
+    late = [
+        miss
+        for miss in replay.misses
+        if miss.stream == stream.id and miss.received_minus_scheduled_ns > upper_ns - band_ns
+    ]
+    rests_ns: list[int] = []
+    explained: list[int] = []
+    for miss in late:
+        whole_ns = miss.received_minus_scheduled_ns
+        own_ns = whole_ns if requirement.of_sender else miss.received_minus_sent_ns
+        rests_ns.append(own_ns - taken(miss, own_ns))
+        took_ns = taken(miss, whole_ns)
+        if took_ns and whole_ns - took_ns <= upper_ns - band_ns:
+            explained.append(took_ns)
+    own = stream.received_minus_scheduled if requirement.of_sender else stream.received_minus_sent
+    logged_ns = max((miss.received_minus_scheduled_ns for miss in late), default=None)
+    if logged_ns is None or (stream.received_minus_scheduled.max_ns or 0) > logged_ns:
+        rests_ns.append(own.max_ns or 0)  # what the log does not have, nothing explains
+    worst_ns = max(rests_ns)
+    if worst_ns > upper_ns + band_ns:
+        cause = _cause(stream, requirement, worst_ns, own.max_ns)
+        verdict = Verdict("fail", judged.margin, f"{judged.reason} ({cause})")
+        return StreamVerdict(verdict, uncertainty, "over", len(explained))
+    unlogged = stream.received_minus_scheduled.count_above(upper_ns - band_ns) - len(late)
+    if explained and len(explained) == len(late) and unlogged <= 0:
+        took = format_value(max(explained), "ns")
+        reason = f"{judged.reason}; the machine took up to {took} from each of {len(late)} late messages"
+        return StreamVerdict(
+            Verdict("inconclusive", judged.margin, reason), uncertainty, "explained", len(explained)
+        )
+    reason = judged.reason
+    if judged.outcome == "fail":
+        sent = format_value(stream.received_minus_sent.max_ns, "ns")
+        late_ns = format_value(stream.sent_minus_scheduled.max_ns, "ns")
+        reason = f"generator late: sent up to {late_ns} late, then {sent} under way"
+        if (stream.received_minus_sent.max_ns or 0) > upper_ns + band_ns:
+            reason = f"{judged.reason}; the machine explains {len(explained)} of {len(late)} late messages"
+    verdict = Verdict("inconclusive", judged.margin, reason)
+    return StreamVerdict(verdict, uncertainty, "marginal", len(explained))
 
 
-def _stall_reason(stream: StreamResult, excused: Sequence[Miss]) -> str:
-    total = max(stream.misses, len(excused))
-    return f"{len(excused)} of {total} misses were under way while the bench stood still"
+def _cause(stream: StreamResult, requirement: Requirement, worst_ns: int, own_ns: int | None) -> str:
+    """Return whose a miss is that nothing explains, in words."""
+    if requirement.of_sender:
+        late = format_value(stream.sent_minus_scheduled.max_ns, "ns")
+        sent = format_value(stream.received_minus_sent.max_ns, "ns")
+        return f"sent up to {late} late, then up to {sent} under way"
+    without = "" if worst_ns == own_ns else ", without what the machine took"
+    return f"received - sent{without}: {format_value(worst_ns, 'ns')}"
 
 
-def misses_in_stall(
-    stream: StreamResult, requirement: Requirement, replay: Replay, uncertainty: Uncertainty
-) -> list[Miss]:
-    """Return the stream's misses that were under way (scheduled to received) in a stall window.
+def _taken_from(replay: Replay, slack_ns: int) -> Callable[[Miss, int], int]:
+    """Return what tells the most that the machine took from a message during its last so many ns.
 
-    Windows are widened by U of the stream, because the two clocks are known no better than that.
+    The message's way is widened by U of the stream at both ends, because the two clocks are known no better.
     """
-    windows = _Windows.of(replay)
-    upper_ns = requirement.limit.upper
-    if windows is None or upper_ns is None:
-        return []
-    slack_ns = int(uncertainty.expanded)
-    own = (m for m in replay.misses if m.stream == stream.id and m.received_minus_scheduled_ns > upper_ns)
-    return [miss for miss in own if windows.touch(miss, slack_ns)]
+    arrival = arrival_by_witness(replay)
+    if replay.witness is None or not replay.witness.windows or arrival is None:
+        return lambda _miss, _length_ns: 0
+    machine = TakenTime.of(replay.witness)
+
+    def most_ns(miss: Miss, length_ns: int) -> int:
+        received_ns = arrival(miss)
+        if received_ns is None:
+            return 0
+        return machine.most_ns(received_ns - length_ns - slack_ns, received_ns + slack_ns)
+
+    return most_ns
 
 
-@dataclass(frozen=True, slots=True)
-class _Windows:
-    """Stall windows, sorted by start, with the clock that turns the consumer's time into theirs."""
+def arrival_by_witness(replay: Replay) -> Callable[[Miss], int | None] | None:
+    """Return what tells when a late message arrived by the witness's clock; None: that clock is not known."""
+    clock: ClockResult | ServerLine | None = replay.recv.clock(replay.witness_clock)
+    if replay.clock is not None:
+        clock = replay.clock.line(replay.witness_clock)
+    elif replay.recv.correction == "none" or replay.witness_clock == "local":
+        return lambda miss: miss.received_local_tai_ns
+    if clock is None:
+        return None
+    known = clock
 
-    starts_ns: list[int]
-    ends_so_far_ns: list[int] = field(repr=False)
-    clock: ClockResult | ServerLine | None
+    def arrived(miss: Miss) -> int | None:
+        offset_ns = known.offset_at(miss.received_local_tai_ns)
+        return None if offset_ns is None else miss.received_local_tai_ns + offset_ns
 
-    @classmethod
-    def of(cls, replay: Replay) -> _Windows | None:
-        """Return the windows of a replay, None where there are none or their clock is unknown."""
-        if replay.witness is None or not replay.witness.windows:
-            return None
-        clock = replay.recv.clock(replay.witness_clock)
-        if replay.clock is not None:
-            clock = replay.clock.line(replay.witness_clock)
-            if clock is None:
-                return None
-        elif clock is None and replay.recv.correction != "none" and replay.witness_clock != "local":
-            return None
-        starts: list[int] = []
-        ends: list[int] = []
-        for start, end, _ in sorted(replay.witness.windows):
-            starts.append(start)
-            ends.append(max(end, ends[-1]) if ends else end)
-        return cls(starts, ends, clock)
-
-    def touch(self, miss: Miss, slack_ns: int) -> bool:
-        """Say whether a window overlaps the way of a message, from its schedule to its receipt."""
-        offset_ns = self.clock.offset_at(miss.received_local_tai_ns) if self.clock else 0
-        if offset_ns is None:
-            return False
-        received_ns = miss.received_local_tai_ns + offset_ns
-        scheduled_ns = received_ns - miss.received_minus_scheduled_ns
-        begun = bisect_left(self.starts_ns, received_ns + slack_ns + 1)
-        return begun > 0 and self.ends_so_far_ns[begun - 1] >= scheduled_ns - slack_ns
+    return arrived
 
 
 def latency_measurement(
-    stream_id: int, requirement: Requirement, replay: Replay, context: Context
+    stream_id: int, requirement: Requirement, replay: Replay, judged: StreamVerdict, context: Context
 ) -> Measurement:
-    """Judge a stream and return the record: the maximum of received - scheduled, in ns."""
+    """Return the record of a stream that was judged: the maximum of received - scheduled, in ns."""
     stream = replay.recv.stream(stream_id)
-    judged = judge_latency(stream_id, requirement, replay)
     latency = stream.received_minus_scheduled
     sample = Sample(
         quantity="one_way_latency",

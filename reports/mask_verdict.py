@@ -149,7 +149,9 @@ def _measurement(
     if found.missing and verdict.outcome in ("pass", "inconclusive"):
         reasons = [text for text in (verdict.reason, found.missing) if text]
         verdict = replace(verdict, outcome="inconclusive", reason="; ".join(reasons))
-    return build_record(requirement, sample, limit, uncertainty, tempered(verdict, trial), context)
+    return build_record(
+        requirement, sample, limit, uncertainty, tempered(verdict, trial, uncertainty), context
+    )
 
 
 def _value(

@@ -18,6 +18,7 @@ from jinja2 import Environment
 
 from reports.durable import replace_file
 from reports.facts import FactGroup, fact_groups
+from reports.late_messages import figure_late_messages, latest_messages
 from reports.manifest import Manifest
 from reports.overview import overview_of
 from reports.page_model import Report, RunReport, gather_run
@@ -231,10 +232,12 @@ def figures_of(group: StreamGroup, index: int) -> dict[str, object]:
         drawn_clocks = [clock for clock in clocks if len(clock.series) >= 3]
         suffix = f"{index}-{number}"
         largest = float(instrument.largest_u_ns)
+        late = latest_messages(instrument.evidence.replay()) if instrument.evidence.recv else []
         instruments.append(
             {
                 "lateness": figure_lateness(f"lateness{suffix}", lateness, largest) if lateness else "",
                 "clocks": figure_clocks(f"clocks{suffix}", drawn_clocks) if drawn_clocks else "",
+                "late": figure_late_messages(f"late{suffix}", late) if late else "",
             }
         )
     return figures

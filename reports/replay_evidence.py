@@ -7,7 +7,6 @@ evidence/daq_replay/attempt-1/
     send-NN.ndjson      answers of the producers, one file a sending process
     misses.ndjson       every miss
     witness.ndjson      answers of the stall witness
-    backlog.ndjson      answers of the witness of lowest priority: until when the bench had caught up
     known_delay.json    the known-delay check
     clock.json          the target's clock, where its stamps are taken as they are (plan-consumer.toml is
                         then the consumer's plan, and clock-error.ndjson what bw-clock saw)
@@ -38,7 +37,6 @@ from reports.known_delay import KnownDelay
 from reports.latency import Replay
 from reports.replay_clock import REPLAY_CLOCK, ReplayClock
 from reports.replay_role import REPLAY_ROLE, ReplayRole
-from reports.stalls import until_caught_up
 
 T = TypeVar("T")
 
@@ -92,7 +90,7 @@ def load_replay(folder: Path) -> ReplayEvidence:
     return ReplayEvidence(
         recv=recv,
         sends=tuple(send for send in sends if send is not None),
-        witness=_try(lambda: read_stalls(folder), problems) if witness.exists() else None,
+        witness=_try(lambda: witness_result(last_result(witness)), problems) if witness.exists() else None,
         misses=tuple((_try(lambda: _misses(misses), problems) or []) if misses.exists() else []),
         known_delay=_try(lambda: KnownDelay.read(known), problems) if known.exists() else None,
         clock=_try(lambda: ReplayClock.read(clock), problems) if clock.exists() else None,
@@ -111,13 +109,6 @@ def _try(read: Callable[[], T], problems: list[str]) -> T | None:
     except OSError as error:
         problems.append(f"{Path(str(error.filename)).name}: {error.strerror}")
     return None
-
-
-def read_stalls(folder: Path) -> WitnessResult:
-    """Return when the bench stood still, each time until it had caught up; raises RecordError."""
-    stalls = witness_result(last_result(folder / "witness.ndjson"))
-    backlog = folder / "backlog.ndjson"
-    return until_caught_up(stalls, witness_result(last_result(backlog))) if backlog.exists() else stalls
 
 
 def _misses(path: Path) -> list[Miss]:

@@ -66,7 +66,7 @@ class Instrument:
     evidence: ReplayEvidence
     lateness: tuple[tuple[int, Summary, tuple[SendStream, ...]], ...]
     largest_u_ns: float
-    misses_in_stall: dict[int, int]
+    misses_explained: dict[int, int]
     rows: tuple[StreamRow, ...]
 
     @property
@@ -101,7 +101,7 @@ class StreamGroup:
         return f"Sent by the target in the place of producer {self.role.producer}, into {self.role.consumer}"
 
 
-def _replay_folder(folder: Path, record: Measurement) -> Path | None:
+def replay_folder(folder: Path, record: Measurement) -> Path | None:
     """Return the folder of the replay that a record was judged from."""
     for evidence in record.evidence:
         if evidence.path.endswith("/recv.ndjson"):
@@ -125,7 +125,7 @@ def stream_groups(
     roles: dict[str, ReplayRole | None] = {}
     tries = Counter(key_of(record) for record in everything)
     for record in latencies:
-        place = _replay_folder(folder, record)
+        place = replay_folder(folder, record)
         if place is not None and place not in replays:
             replays[place] = load_replay(place)
         role = replays[place].role if place is not None else None
@@ -185,27 +185,32 @@ def _instrument(folder: Path, place: Path, evidence: ReplayEvidence, rows: Seque
         )
         for number in producers
     ]
-    mine = [row for row in rows if _replay_folder(folder, row.record) == place]
+    mine = [row for row in rows if replay_folder(folder, row.record) == place]
     return Instrument(
         attempt=place.relative_to(folder / EVIDENCE).as_posix(),
         evidence=evidence,
         lateness=tuple(lateness),
         largest_u_ns=max((row.record.uncertainty.expanded for row in mine), default=0),
-        misses_in_stall=_misses_in_stall(evidence, mine),
+        misses_explained=_misses_explained(evidence, mine),
         rows=tuple(mine),
     )
 
 
-def _misses_in_stall(evidence: ReplayEvidence, rows: Iterable[StreamRow]) -> dict[int, int]:
-    """Return, by stream, how many misses were under way while the bench stood still."""
+def _misses_explained(evidence: ReplayEvidence, rows: Iterable[StreamRow]) -> dict[int, int]:
+    """Return, by stream, how many misses the machine explains by the time that it took."""
     if evidence.recv is None:
         return {}
     counts: dict[int, int] = {}
     replay = evidence.replay()
     for row in rows:
         if row.stream is not None:
-            requirement = Requirement(row.record.requirement, row.record.limit, row.record.n_required)
-            judged = judge_latency(row.stream.id, requirement, replay)
-            if judged.misses_in_stall:
-                counts[row.stream.id] = judged.misses_in_stall
+            judged = judge_latency(row.stream.id, requirement_of(row.record, evidence), replay)
+            if judged.misses_explained:
+                counts[row.stream.id] = judged.misses_explained
     return counts
+
+
+def requirement_of(record: Measurement, evidence: ReplayEvidence) -> Requirement:
+    """Return what a record's stream was held against."""
+    of_sender = evidence.role is not None
+    return Requirement(record.requirement, record.limit, record.n_required, record.allowed_lost, of_sender)

@@ -7,8 +7,10 @@ bound that the reference states, the certificate's bound of a card, and half of 
 target without timecard is held against two-way time transfer: U is half of the longest round trip kept, and
 the bound of the time server's line.
 
-A bench that stood still has fed the servo with packets that were as late as its standstill: what would be a
-fail is then inconclusive. So is everything for which an answer is invalid. Neither is ever a pass.
+A bench that stood still has fed the servo with packets that were as late as its standstill. A packet that is
+late by s shifts an offset by s/2 (RFC 5905, 8), so no more than half of the longest standstill is put down to
+it: an offset beyond limit + U by more than that fails, one beyond by less is inconclusive. So is everything
+for which an answer is invalid. Neither is ever a pass.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from reports.clock_answers import ClockCompare
 from reports.clock_trial import ClockTrial
 from reports.record import Limit, Measurement, Uncertainty, UncertaintyPart
 from reports.record_context import Context, Sample, build_record
+from reports.taken_time import TakenTime
 from reports.two_way_reference import TWO_WAY
 from reports.units import format_value
 from reports.verdict import Verdict, judge
@@ -64,13 +67,19 @@ def judge_sync(trial: ClockTrial, limit: Limit, n_required: int) -> tuple[Verdic
         statistic=STATISTIC,
         unit="ns",
     )
-    return tempered(judged, trial), uncertainty
+    return tempered(judged, trial, uncertainty), uncertainty
 
 
-def tempered(judged: Verdict, trial: ClockTrial) -> Verdict:
+def tempered(judged: Verdict, trial: ClockTrial, uncertainty: Uncertainty) -> Verdict:
     """Return a verdict on a trial's clock in the light of all else that is known of the trial.
 
-    Invalid answers and steps leave no pass; invalid answers and standstills leave no fail either.
+    Invalid answers and steps leave no pass; invalid answers leave no fail either, and standstills none of a
+    value that they can explain.
+
+    Args:
+        judged: What the value alone says, with its margin in ns.
+        trial: That it was measured in.
+        uncertainty: Of the value.
     """
     compare = trial.filtered
     causes = compare.invalid()
@@ -80,7 +89,8 @@ def tempered(judged: Verdict, trial: ClockTrial) -> Verdict:
     if judged.outcome == "fail" and compare.invalid():
         return Verdict("inconclusive", judged.margin, "; ".join(causes))
     stalls_ns = disturbing_stalls_ns(trial)
-    if judged.outcome == "fail" and stalls_ns:
+    beyond_ns = -(judged.margin or 0) - 2 * uncertainty.expanded
+    if judged.outcome == "fail" and stalls_ns and beyond_ns <= max(stalls_ns) // 2:
         longest = format_value(max(stalls_ns), "ns")
         reason = f"{judged.reason}; {STOOD_STILL} {len(stalls_ns)} times, up to {longest}"
         return Verdict("inconclusive", judged.margin, reason)
@@ -90,17 +100,20 @@ def tempered(judged: Verdict, trial: ClockTrial) -> Verdict:
 def disturbing_stalls_ns(trial: ClockTrial) -> list[int]:
     """Return how long the bench stood still each time, where it was long enough to disturb a servo, in ns.
 
-    Stalls of all CPUs that follow each other closely are one.
+    Pauses of all CPUs that follow each other closely are one, as long as they were together.
     """
     if trial.witness is None:
         return []
-    joined: list[list[int]] = []
-    for start, end, _cpu in sorted(trial.witness.windows):
-        if joined and start <= joined[-1][1] + DISTURBING_STALL_NS:
-            joined[-1][1] = max(joined[-1][1], end)
+    machine = TakenTime.of(trial.witness)
+    found: list[int] = []
+    until_ns: int | None = None
+    for start_ns, end_ns in zip(machine.starts_ns, machine.ends_ns, strict=True):
+        if until_ns is not None and start_ns <= until_ns + DISTURBING_STALL_NS:
+            found[-1] += end_ns - start_ns
         else:
-            joined.append([start, end])
-    return [end - start for start, end in joined if end - start >= DISTURBING_STALL_NS]
+            found.append(end_ns - start_ns)
+        until_ns = end_ns
+    return [length_ns for length_ns in found if length_ns >= DISTURBING_STALL_NS]
 
 
 def sync_measurement(

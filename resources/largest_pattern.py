@@ -208,7 +208,7 @@ class LargestPatternSearch:
         return self._judged(self._evidence, producers, True) if producers else None
 
     def _ask(self, size: int, whole: bool) -> TrialOutcome:
-        """Make a trial, on a simulated bench again where that stood still, as often as the profile says."""
+        """Make a trial, on a simulated bench again while it has no verdict, as often as the profile says."""
         producers = self._order[:size]
         by_stream = {n: each for n, each in self._budgets.by_stream.items() if producer_of(n) in producers}
         evidence = LatencyEvidence(
@@ -241,7 +241,8 @@ class LargestPatternSearch:
             self._requirements(producers, whole),
             place.relative_to(self._run.path).as_posix(),
             required_samples(self._probability(whole)),
-            is_own,
+            allowed=evidence.allowed,
+            is_own=is_own,
         )
         self._trials.append(trial)
         return trial

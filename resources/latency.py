@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evidence of a latency measurement: what is known of one subject, and the records that are made from it.
 
-A simulated bench shares its machine. A stream that has no verdict for no other reason than that the machine
-stood still is judged by a further replay, within the same run; that lasts no longer than the samples of those
-streams need. A stream's first undisturbed attempt decides, a fail in any attempt stands, and every attempt
-stays in the run. Real hardware never gets a second attempt.
+A simulated bench shares its machine. A stream that has no verdict yet is judged by a further replay, within
+the same run; that lasts no longer than the samples of those streams need. `reports/attempts.py` has the rule
+by which replays decide, and every one of them stays in the run. Real hardware never gets a second one.
 """
 
 from __future__ import annotations
@@ -28,12 +27,11 @@ from reports import (
     Subject,
     latency_measurement,
 )
+from reports.attempts import DecidedStream, decide_streams
 from reports.known_delay import KnownDelay
 from reports.latency import Replay as JudgedReplay
-from reports.latency import judge_latency
 from reports.record_context import Context
 from reports.replay_clock import CLOCK_ERROR, REPLAY_CLOCK, ReplayClock
-from reports.replay_evidence import read_stalls
 from reports.replay_role import REPLAY_ROLE, ReplayRole
 from reports.sampling import required_samples
 from resources.clock_settings import FREE_RUN
@@ -61,7 +59,6 @@ EVIDENCE_FILES = (
     "recv.ndjson",
     "misses.ndjson",
     "witness.ndjson",
-    "backlog.ndjson",
 )
 
 
@@ -132,7 +129,7 @@ class LatencyEvidence:
         return self.folder / f"attempt-{len(self.attempts) + 1}"
 
     def replay(self, pattern: Pattern, settings: ReplaySettings, progress: Progress) -> None:
-        """Replay a pattern under the chosen clock; again where the bench stood still, if the profile allows.
+        """Replay a pattern under the chosen clock, and once more while streams have no verdict.
 
         Args:
             pattern: What is replayed.
@@ -151,7 +148,8 @@ class LatencyEvidence:
                 if not left or len(self.attempts) >= self.profile.replay_attempts:
                     return
                 settings = settings.shortened(settings.warmup_ms, self.counting_ms(pattern, left))
-                progress(f"the bench stood still: {len(left)} streams have no verdict; replaying once more")
+                streams = "1 stream has" if len(left) == 1 else f"{len(left)} streams have"
+                progress(f"{streams} no verdict yet ({', '.join(map(str, left[:6]))}); replaying once more")
 
     def take(self, found: ReplayAnswers, clock: ReplayClock | None = None) -> None:
         """Keep what a replay says, as a further attempt.
@@ -170,7 +168,7 @@ class LatencyEvidence:
                 number: spec.nodes[producer.node].clock for number, producer in spec.producers.items()
             },
             sends=[answers.send_result(result) for result in found.sends.values()],
-            witness=read_stalls(found.folder) if found.witness is not None else None,
+            witness=answers.witness_result(found.witness) if found.witness is not None else None,
             witness_clock=spec.nodes[spec.witness.node].clock if spec.witness is not None else "",
             misses=answers.read_misses(path.read_text().splitlines()) if path.exists() else [],
             faults=found.faults,
@@ -178,26 +176,34 @@ class LatencyEvidence:
         )
         self.attempts.append(ReplayAttempt(found.folder, judged))
 
-    def undecided(self) -> list[int]:
-        """Return the streams that only a further replay can decide: those that the bench disturbed each time.
+    @property
+    def allowed(self) -> int:
+        """Return how many replays there may be: one on real hardware."""
+        return self.profile.replay_attempts if self.bench.spec.simulated else 1
 
-        Empty on a bench of real hardware, and where a stream has failed: a failed run is never repeated.
+    def decided(self) -> dict[int, DecidedStream]:
+        """Return each stream that has a requirement, after all replays so far.
+
+        Raises:
+            MeasurementError: Nothing was replayed.
         """
-        if not self.bench.spec.simulated:
+        if not self.attempts:
+            raise MeasurementError("nothing has been replayed")
+        requirements = {stream: self._requirement(stream) for stream in self.requirements.by_stream}
+        return decide_streams(requirements, [attempt.judged for attempt in self.attempts], self.allowed)
+
+    def undecided(self) -> list[int]:
+        """Return the streams that a further replay may decide; empty on a bench of real hardware.
+
+        Empty too where a stream has failed: the run has its verdict.
+        """
+        decided = self.decided()
+        if any(stream.outcome == "fail" for stream in decided.values()):
             return []
-        left: list[int] = []
-        for stream in self.requirements.by_stream:
-            verdicts = [
-                judge_latency(stream, self._requirement(stream), attempt.judged) for attempt in self.attempts
-            ]
-            if any(verdict.verdict.outcome == "fail" for verdict in verdicts):
-                return []
-            if all(verdict.disturbed for verdict in verdicts):
-                left.append(stream)
-        return left
+        return [number for number, stream in decided.items() if stream.open]
 
     def records(self, stream: int, run: RunFolder, test: str) -> list[Measurement]:
-        """Judge one stream: a record for each attempt up to the one that decides, and for any that failed.
+        """Judge one stream: a record for each replay that its verdict rests on.
 
         Args:
             stream: Its id.
@@ -205,29 +211,26 @@ class LatencyEvidence:
             test: Name of the test.
 
         Returns:
-            The records in the order of the attempts; the verdict is that of `reports.tally.effective`.
+            The records, the one that counts last; the verdict is that of `reports.tally.effective`.
 
         Raises:
             MeasurementError: Nothing was replayed, or the stream has no requirement.
         """
-        if not self.attempts:
-            raise MeasurementError("nothing has been replayed")
-        if stream not in self.requirements.by_stream:
+        decided = self.decided()
+        if stream not in decided:
             raise MeasurementError(f"stream {stream}: no requirement in {self.requirements.name}")
+        found = decided[stream]
         requirement = self._requirement(stream)
-        records: list[Measurement] = []
-        decided = False
-        for attempt in self.attempts:
-            record = latency_measurement(
+        return [
+            latency_measurement(
                 stream,
                 requirement,
-                attempt.judged,
-                self._context(run, test, str(stream), attempt.evidence(run)),
+                self.attempts[number].judged,
+                replace(found.judged[number], verdict=found.recorded(number)),
+                self._context(run, test, str(stream), self.attempts[number].evidence(run)),
             )
-            if not decided or record.outcome == "fail":
-                records.append(record)
-            decided = decided or not judge_latency(stream, requirement, attempt.judged).disturbed
-        return records
+            for number in found.recorded_replays
+        ]
 
     def known_delay_measurement(self, found: KnownDelay, run: RunFolder) -> Measurement:
         """Return the record of the known-delay check, which is made before the first attempt."""

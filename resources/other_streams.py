@@ -11,18 +11,19 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from reports import Limit, Requirement
-from reports.latency import Replay, judge_latency
-from resources.pattern import Pattern, Stream
+from reports.attempts import decide_streams
+from reports.latency import Replay
+from resources.pattern import Pattern
 
 
 @dataclass(frozen=True)
 class OtherStreams:
-    """Streams by what became of them; the reason is that of the attempt that decides.
+    """Streams by what became of them; the reason is that of the replay that decides.
 
     Attributes:
         within: All messages came, each within the pattern's budget by more than U.
-        failed: In any attempt.
-        disturbed: No verdict in any attempt, for no other reason than that the bench stood still.
+        failed: By the rule of all replays.
+        disturbed: No verdict, and the time that the machine took explains it in every replay.
         undecided: No verdict for another reason.
     """
 
@@ -40,35 +41,33 @@ class OtherStreams:
         return "; ".join(words)
 
 
-def judge_other_streams(pattern: Pattern, own: Collection[int], attempts: Sequence[Replay]) -> OtherStreams:
+def judge_other_streams(
+    pattern: Pattern, own: Collection[int], replays: Sequence[Replay], allowed: int
+) -> OtherStreams:
     """Hold the streams of a pattern against its budgets, except some; one message suffices.
 
     Args:
         pattern: What was replayed.
         own: Streams that are judged by requirements.
-        attempts: Replays of it, the first undisturbed of which decides.
+        replays: Of the pattern; `reports.attempts` says how they decide.
+        allowed: Replays that there may be at most.
     """
+    requirements = {
+        stream.id: Requirement(
+            f"stream {stream.id}", Limit(stream.budget_ns, None, pattern.source), n_required=1
+        )
+        for stream in pattern.streams
+        if stream.id not in own
+    }
     within: list[int] = []
     failed: dict[int, str] = {}
     disturbed: dict[int, str] = {}
     undecided: dict[int, str] = {}
-    for stream in pattern.streams:
-        if stream.id in own:
+    for stream, decided in decide_streams(requirements, replays, allowed).items():
+        if decided.outcome == "pass":
+            within.append(stream)
             continue
-        outcome, reason, is_disturbed = _judge(pattern, stream, attempts)
-        if outcome == "pass":
-            within.append(stream.id)
-        else:
-            place = failed if outcome == "fail" else disturbed if is_disturbed else undecided
-            place[stream.id] = f"{outcome}: {reason}"
+        verdict = decided.verdict
+        place = failed if decided.outcome == "fail" else disturbed if decided.explained else undecided
+        place[stream] = f"{verdict.outcome}: {verdict.reason}"
     return OtherStreams(tuple(within), failed, disturbed, undecided)
-
-
-def _judge(pattern: Pattern, stream: Stream, attempts: Sequence[Replay]) -> tuple[str, str, bool]:
-    """Return outcome and reason of the attempt that decides, and whether the bench stood still in each."""
-    limit = Limit(stream.budget_ns, None, pattern.source)
-    requirement = Requirement(f"stream {stream.id}", limit, n_required=1)
-    judged = [judge_latency(stream.id, requirement, attempt) for attempt in attempts]
-    order = sorted(judged, key=lambda each: (each.verdict.outcome != "fail", each.disturbed))
-    first = order[0]
-    return first.verdict.outcome, first.verdict.reason, first.disturbed

@@ -58,7 +58,7 @@ class LargestPatternTimes:
     boundary_trials: int
     """How many of them there are."""
     trial_attempts: int
-    """On a simulated bench: replays of a trial at most, where it stood still."""
+    """On a simulated bench: replays of a trial at most, while it has no verdict."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Profile:
     producer_known_delay_ms: int = 0
     """The same, where the target produces; 0: the check is left to the consumer's suite."""
     replay_attempts: int = 1
-    """On a simulated bench: replays at most, where streams lack a verdict because it stood still."""
+    """On a simulated bench: replays at most, while streams have no verdict."""
     clocks: ClockTimes | None = None
     edges: EdgeTimes | None = None
     largest_pattern: LargestPatternTimes | None = None

@@ -33,6 +33,8 @@ Progress = Callable[[str], None]
 CLOCK_MEASURING_MS = 2500
 LEADS_S = (3.0, 6.0, 12.0)
 """From making the plan to slot 0: when a tool is not ready by then, all start again with the next one."""
+MUCH_TAKEN = 0.01
+"""Share of the time above which it is said that the machine is not quiet."""
 HIGHEST_SIGNAL = 64
 """Of Linux; a crash of a Windows program has a code far from it."""
 DISK_FULL_BYTES = 16_384
@@ -58,7 +60,7 @@ class _Started:
     start_ns: int
     recv: Job
     sends: dict[str, Job]
-    witnesses: dict[str, Job]
+    witness: Job | None
     captures: list[Job]
 
 
@@ -234,9 +236,11 @@ class Replay:
         for interface in self.capture_interfaces:
             captures.append(start_capture(self.bench, interface, self.folder))
             stack.callback(end_job, captures[-1])
-        witnesses = self._start_witnesses(self.settings.total_ms + lead_ms)
-        for job in witnesses.values():
-            stack.callback(end_job, job)
+        witness = None
+        if self.bench.spec.witness is not None:
+            duration_ms = self.settings.total_ms + lead_ms
+            witness = start_witness(self.bench, self.bench.spec.witness, self.folder / "witness", duration_ms)
+            stack.callback(end_job, witness)
         recv = self._start_recv(consumer_plan)
         stack.callback(end_job, recv)
         recv.wait_ready(READY_S)
@@ -247,7 +251,7 @@ class Replay:
             stack.callback(end_job, sends[node_name])
         for job in sends.values():
             job.wait_ready(READY_S)
-        return _Started(start_ns, recv, sends, witnesses, captures)
+        return _Started(start_ns, recv, sends, witness, captures)
 
     def _start_recv(self, plan_file: Path) -> Job:
         node = self.bench.node(self.target.node)
@@ -273,16 +277,6 @@ class Replay:
         if cpus := self.bench.spec.nodes[node_name].cpus:
             argv += ["--cpu", ",".join(str(cpu) for cpu in cpus)]
         return node.start(argv, self.folder / f"send-{node_name}")
-
-    def _start_witnesses(self, duration_ms: int) -> dict[str, Job]:
-        """Start the two stall witnesses (reports/stalls.py says why there are two)."""
-        spec = self.bench.spec.witness
-        if spec is None:
-            return {}
-        return {
-            name: start_witness(self.bench, spec, self.folder / name, duration_ms, backlog=name == "backlog")
-            for name in ("witness", "backlog")
-        }
 
     def _wait_in_silence(self, start_ns: int, nodes: Sequence[str]) -> None:
         """Wait for the end of the measurement.
@@ -332,7 +326,8 @@ class Replay:
         except BenchError as error:
             problems.append(error)
         sends = {name: attempt(job) for name, job in started.sends.items()}
-        witnesses = {name: attempt(job) for name, job in started.witnesses.items()}
+        witness = attempt(started.witness) if started.witness is not None else None
+        self._say_taken(witness)
         for job in started.captures:
             job.stop()
             job.wait(10.0)
@@ -351,7 +346,7 @@ class Replay:
             folder=self.folder,
             recv=recv,
             sends={name: result for name, result in sends.items() if result is not None},
-            witness=witnesses.get("witness"),
+            witness=witness,
             lines_before=before,
             lines_after={},
             captures=[capture_file(self.folder, interface) for interface in self.capture_interfaces],
@@ -360,7 +355,9 @@ class Replay:
 
     def _save(self, started: _Started) -> None:
         """Keep what has been measured so far of a replay that is broken off."""
-        jobs = [started.recv, *started.sends.values(), *started.captures, *started.witnesses.values()]
+        jobs = [started.recv, *started.sends.values(), *started.captures]
+        if started.witness is not None:
+            jobs.append(started.witness)
         for job in jobs:
             end_job(job)
         for job in jobs:
@@ -368,6 +365,16 @@ class Replay:
                 job.fetch()
         with suppress(BenchError):
             self._fetch_recv_files()
+
+    def _say_taken(self, witness: dict[str, Any] | None) -> None:
+        """Say so where the machine took much time from the bench, and what that means."""
+        share = witness["stalled_fraction"] if witness is not None else 0.0
+        if share <= MUCH_TAKEN:
+            return
+        so = "that explains a late message is taken off it; what is then open is replayed once more"
+        if not self.bench.spec.simulated:
+            so = "what it explains has no verdict; find what else runs there"
+        self.progress(f"the machine was away from the bench for {100 * share:.2g} % of the time: {so}")
 
     def _fetch_recv_files(self) -> None:
         node = self.bench.node(self.target.node)

@@ -17,9 +17,12 @@ TIERS = ("unit", "simulated", "hardware", "influxdb2")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--bench FILE`, the bench of the hardware tier, and `--failed-to FILE`."""
+    """Add `--bench FILE`, the bench of the hardware tier, `--failed-to FILE` and `--oracle-replays N`."""
     parser.addoption("--bench", metavar="FILE", default=None, help="bench file of the tests marked hardware")
     parser.addoption("--failed-to", metavar="FILE", default=None, help="write the names of failed tests here")
+    parser.addoption(
+        "--oracle-replays", metavar="N", default="20000", help="random replays against the oracle"
+    )
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -169,11 +169,12 @@ int port_poller_wait(struct port_poller *poller, struct port_event *events, int 
 
 /* ---- threads --------------------------------------------------------------------------------------------------- */
 
-enum { PORT_NOTE_BYTES = 128, PORT_CPU_ANY = -1 };
+enum { PORT_NOTE_BYTES = 128, PORT_CPU_ANY = -1, PORT_PRIORITY_IDLE = -1 };
 
 /* What a thread was given, for the "scheduling" object of the results. */
 struct port_scheduling {
 	bool fifo;                  /* SCHED_FIFO (Windows: the real-time class, or time-critical) */
+	bool idle;                  /* it runs when no other thread wants the CPU */
 	int priority;               /* 1..99; 0 when not fifo */
 	int cpu;                    /* CPU that it is pinned to, or PORT_CPU_ANY */
 	char note[PORT_NOTE_BYTES]; /* what was refused and why; empty: nothing */
@@ -183,16 +184,17 @@ struct port_thread; /* opaque */
 
 /**
  * Start a thread. Priority and CPU are asked for by the thread itself before run() begins; what is refused is noted in
- * scheduling and the thread runs without it.
+ * scheduling and the thread runs without it. Only a thread that is refused PORT_PRIORITY_IDLE does not run at all: it would
+ * take the CPU from others.
  *
  * @param name      at most 15 characters
- * @param priority  SCHED_FIFO 1..99; 0: do not ask
+ * @param priority  SCHED_FIFO 1..99; 0: do not ask; PORT_PRIORITY_IDLE: run when no other thread wants the CPU
  * @param cpu       or PORT_CPU_ANY
  * @return 0 or -errno
  */
 int port_thread_start(const char *name, int priority, int cpu, void (*run)(void *), void *argument,
 		      struct port_thread **thread_out);
-/** Wait for its end and free it. */
+/** Wait for its end and free it. A thread of the idle class leaves that first: on a busy CPU it would come to no end. */
 void port_thread_join(struct port_thread *thread);
 /** Valid from the return of port_thread_start until the join. */
 const struct port_scheduling *port_thread_scheduling(const struct port_thread *thread);
@@ -200,6 +202,21 @@ const struct port_scheduling *port_thread_scheduling(const struct port_thread *t
 int port_thread_set_cpus(const int *cpus, int count);
 /** Let another thread of the same priority run. */
 void port_thread_yield(void);
+/** CPU time of the calling thread so far. */
+int64_t port_thread_cpu_ns(void);
+
+struct port_thread_time; /* opaque: CPU time of a thread of any process */
+
+/** @param tid  the system's number of the thread. @return 0, -ESRCH: there is none, -ENOTSUP, or -errno */
+int port_thread_time_open(int64_t tid, struct port_thread_time **time_out);
+void port_thread_time_close(struct port_thread_time *time);
+/**
+ * Read the CPU time of the thread so far. Safe in real-time threads. Of one that runs at this moment, on Linux: until its CPU
+ * last changed threads, or the last tick of the scheduler.
+ *
+ * @return 0, or -ESRCH when the thread has ended
+ */
+int port_thread_time_read(const struct port_thread_time *time, int64_t *cpu_ns);
 
 /** Lock present and future memory. @return 0 or -errno */
 int port_memory_lock(void);

@@ -4,6 +4,8 @@
 #include "port.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
@@ -12,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { STACK_BYTES = 256 * 1024, THREAD_NAME_BYTES = 16 };
@@ -25,6 +28,10 @@ struct port_thread {
 	void *argument;
 	sem_t scheduled; /* posted once scheduling is filled in */
 	struct port_scheduling scheduling;
+};
+
+struct port_thread_time {
+	int file; /* /proc/TID/schedstat: time on a CPU in ns, time waiting for one, turns */
 };
 
 static void note(struct port_scheduling *scheduling, const char *what, int err)
@@ -72,6 +79,17 @@ static void ask_for_priority(struct port_thread *thread)
 	thread->scheduling.priority = thread->priority;
 }
 
+static void ask_for_idle(struct port_thread *thread)
+{
+	const struct sched_param none = { .sched_priority = 0 };
+	int err = pthread_setschedparam(pthread_self(), SCHED_IDLE, &none);
+
+	if (err)
+		note(&thread->scheduling, "no SCHED_IDLE", err);
+	else
+		thread->scheduling.idle = true;
+}
+
 static void *thread_main(void *argument)
 {
 	struct port_thread *thread = argument;
@@ -79,9 +97,13 @@ static void *thread_main(void *argument)
 	pthread_setname_np(pthread_self(), thread->name);
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); /* real-time threads have none; the fall-back has 50 us */
 	ask_for_cpu(thread);
-	ask_for_priority(thread);
+	if (thread->priority == PORT_PRIORITY_IDLE)
+		ask_for_idle(thread);
+	else
+		ask_for_priority(thread);
 	sem_post(&thread->scheduled);
-	thread->run(thread->argument);
+	if (thread->priority != PORT_PRIORITY_IDLE || thread->scheduling.idle)
+		thread->run(thread->argument);
 	return NULL;
 }
 
@@ -121,6 +143,10 @@ free_thread:
 
 void port_thread_join(struct port_thread *thread)
 {
+	const struct sched_param none = { .sched_priority = 0 };
+
+	if (thread->scheduling.idle)
+		pthread_setschedparam(thread->thread, SCHED_OTHER, &none); /* refused: it ends later */
 	pthread_join(thread->thread, NULL);
 	sem_destroy(&thread->scheduled);
 	free(thread);
@@ -146,6 +172,70 @@ int port_thread_set_cpus(const int *cpus, int count)
 void port_thread_yield(void)
 {
 	sched_yield();
+}
+
+int64_t port_thread_cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts); /* cannot fail */
+	return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
+}
+
+/*
+ * The CPU clock of a thread (pthread_getcpuclockid) can be read by its own process alone; its statistics by all. What a
+ * thread has run is added to them when its CPU changes threads, and at each tick.
+ */
+int port_thread_time_open(int64_t tid, struct port_thread_time **time_out)
+{
+	struct port_thread_time *time;
+	char path[64];
+	int64_t cpu_ns;
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%" PRId64 "/", tid);
+	if (access(path, F_OK))
+		return -ESRCH;
+	time = malloc(sizeof(*time));
+	if (!time)
+		return -ENOMEM;
+	snprintf(path, sizeof(path), "/proc/%" PRId64 "/schedstat", tid);
+	time->file = open(path, O_RDONLY | O_CLOEXEC);
+	if (time->file < 0) {
+		err = errno == ENOENT ? -ENOTSUP : -errno;
+		goto free_time;
+	}
+	err = port_thread_time_read(time, &cpu_ns);
+	if (!err && cpu_ns == 0)
+		err = -ENOTSUP; /* a kernel that keeps no statistics writes zeros */
+	if (err)
+		goto close_file;
+	*time_out = time;
+	return 0;
+
+close_file:
+	close(time->file);
+free_time:
+	free(time);
+	return err;
+}
+
+void port_thread_time_close(struct port_thread_time *time)
+{
+	close(time->file);
+	free(time);
+}
+
+int port_thread_time_read(const struct port_thread_time *time, int64_t *cpu_ns)
+{
+	char text[64];
+	ssize_t length = pread(time->file, text, sizeof(text) - 1, 0);
+
+	if (length <= 0)
+		return -ESRCH;
+	text[length] = '\0';
+	*cpu_ns = strtoll(text, NULL, 10);
+	return 0;
 }
 
 static bool allowed_cpus(cpu_set_t *set)

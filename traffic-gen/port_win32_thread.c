@@ -77,6 +77,19 @@ static void take_priority(struct port_scheduling *scheduling, int priority)
 	}
 }
 
+/* In the real-time class even the idle priority is above that of all ordinary processes. */
+static void take_idle(struct port_scheduling *scheduling)
+{
+	if (GetPriorityClass(GetCurrentProcess()) == REALTIME_PRIORITY_CLASS) {
+		SetLastError(ERROR_NOT_SUPPORTED);
+		note(scheduling, "no idle priority beside real-time threads");
+	} else if (SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_IDLE)) {
+		scheduling->idle = true;
+	} else {
+		note(scheduling, "no idle priority");
+	}
+}
+
 static DWORD WINAPI thread_main(void *argument)
 {
 	struct port_thread *thread = argument;
@@ -93,8 +106,11 @@ static DWORD WINAPI thread_main(void *argument)
 	}
 	if (thread->priority > 0)
 		take_priority(scheduling, thread->priority);
+	else if (thread->priority == PORT_PRIORITY_IDLE)
+		take_idle(scheduling);
 	SetEvent(thread->scheduled);
-	thread->run(thread->argument);
+	if (thread->priority != PORT_PRIORITY_IDLE || scheduling->idle)
+		thread->run(thread->argument);
 	return 0;
 }
 
@@ -126,6 +142,8 @@ int port_thread_start(const char *name, int priority, int cpu, void (*run)(void 
 
 void port_thread_join(struct port_thread *thread)
 {
+	if (thread->scheduling.idle)
+		SetThreadPriority(thread->handle, THREAD_PRIORITY_NORMAL);
 	WaitForSingleObject(thread->handle, INFINITE);
 	CloseHandle(thread->handle);
 	CloseHandle(thread->scheduled);
@@ -151,6 +169,39 @@ int port_thread_set_cpus(const int *cpus, int count)
 void port_thread_yield(void)
 {
 	SwitchToThread();
+}
+
+static int64_t filetime_ns(const FILETIME *time)
+{
+	return ((int64_t)time->dwHighDateTime << 32 | time->dwLowDateTime) * 100;
+}
+
+int64_t port_thread_cpu_ns(void)
+{
+	FILETIME created, ended, kernel, user;
+
+	if (!GetThreadTimes(GetCurrentThread(), &created, &ended, &kernel, &user))
+		return 0; /* no process is refused its own */
+	return filetime_ns(&kernel) + filetime_ns(&user);
+}
+
+int port_thread_time_open(int64_t tid, struct port_thread_time **time_out)
+{
+	(void)tid;
+	(void)time_out;
+	return -ENOTSUP; /* GetThreadTimes counts in ticks of up to 15.6 ms */
+}
+
+void port_thread_time_close(struct port_thread_time *time)
+{
+	(void)time;
+}
+
+int port_thread_time_read(const struct port_thread_time *time, int64_t *cpu_ns)
+{
+	(void)time;
+	(void)cpu_ns;
+	return -ENOTSUP;
 }
 
 static DWORD_PTR allowed_cpus(void)

@@ -16,7 +16,7 @@ from typing import Any
 
 from reports.asked import note_asked
 from reports.known_delay import judge_known_delay
-from reports.latency import Requirement, latency_measurement
+from reports.latency import Requirement, judge_latency, latency_measurement
 from reports.manifest import TestCounts
 from reports.record import Conditions, Limit, Outcome, Subject, Uncertainty, UncertaintyPart
 from reports.record_context import Context
@@ -69,6 +69,7 @@ class Disturbance:
         generator_delay_ns: Lateness of the producer, by stream id: the bench's fault.
         lost: Messages that do not arrive, by stream id.
         stalled: Whether the bench stands still while delayed messages are under way.
+        stall_ns: How long each time.
         stalled_fraction: Share of stalled time that the witness reports.
         clock_step_ns: Step of the consumer's clock.
         complete: Whether the consumer came to its end.
@@ -78,6 +79,7 @@ class Disturbance:
     generator_delay_ns: dict[int, int] | None = None
     lost: dict[int, int] | None = None
     stalled: bool = False
+    stall_ns: int = 8_000_000
     stalled_fraction: float = 0.0004
     clock_step_ns: int = 0
     complete: bool = True
@@ -208,18 +210,21 @@ def witness_answer(streams: list[_Stream], disturbance: Disturbance) -> dict[str
         [m["received_local_tai_ns"] + 40_000 - m["received_minus_scheduled_ns"] + 1_000_000, 0, 0]
         for m in misses
     ]
-    windows = [[start, start + 8_000_000, cpu] for start, _, cpu in windows]
+    windows = [[start, start + disturbance.stall_ns, cpu] for start, _, cpu in windows]
     cpu = {
         "samples": 600_000,
         "stalls": len(windows),
-        "stalled_ns": 8_000_000 * len(windows),
-        "max_ns": 8_000_000 if windows else 0,
+        "stalled_ns": disturbance.stall_ns * len(windows),
+        "max_ns": disturbance.stall_ns if windows else 0,
         "steal_ns": 0,
+        "idle_ns": 45_000_000_000,
+        "utilisation": 0.3,
     }
     return {
         "type": "result", "tool": "bw-traffic witness", "version": "0.1.0", "complete": True,
         "cpus": [{"cpu": number, **cpu} for number in (0, 1)],
         "stalled_fraction": disturbance.stalled_fraction, "windows": windows, "windows_dropped": 0,
+        "period_ns": 250_000, "threshold_ns": 100_000,
     }  # fmt: skip
 
 
@@ -320,6 +325,7 @@ def add_attempt(
             stream.id,
             requirement_of(stream.id),
             replay,
+            judge_latency(stream.id, requirement_of(stream.id), replay),
             Context(
                 run.run_id,
                 f"Robot.Daq Replay.Budgets.Stream {stream.id}",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reports import RunFolder, latency_measurement
+from reports import RunFolder, judge_latency, latency_measurement
 from reports.asked import note_asked
 from reports.errors import RecordError
 from reports.matrix import matrix_of
@@ -39,7 +39,9 @@ def _add_produced(run: RunFolder) -> None:
         requirement = replace(requirement_of(stream), id=f"DAQ-P{stream}", of_sender=True)
         subject = Subject("virtual", ROLE.target, "kernel", "two-way", str(stream))
         context = Context(run.run_id, "a test", subject, Conditions("ci", "aligned-12"), True, files)
-        run.append(latency_measurement(stream, requirement, load_replay(folder).replay(), context))
+        replay = load_replay(folder).replay()
+        judged = judge_latency(stream, requirement, replay)
+        run.append(latency_measurement(stream, requirement, replay, judged, context))
     (run.evidence_folder("requirements") / REQUIREMENTS.name).write_bytes(REQUIREMENTS.read_bytes())
     note_asked(run, ROLE.target, "daq_producer", REQUIREMENTS.name)
 

@@ -13,7 +13,7 @@ from reports.tally import effective, overall, worst
 from tests.reports.sample_run import Disturbance, make_run
 
 SLOW = Disturbance(path_delay_ns={33: 15_000_000})
-NOISY = Disturbance(stalled_fraction=0.02)
+NOISY = Disturbance(path_delay_ns={33: 15_000_000}, stalled=True)
 
 
 def outcomes(results: Path, *attempts: Disturbance) -> tuple[str, int]:

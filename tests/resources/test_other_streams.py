@@ -32,7 +32,7 @@ def _judged(folder: Path, pattern: Pattern, *disturbances: Disturbance) -> Other
         place.mkdir()
         write_evidence(place, disturbance, seed=number)
         attempts.append(load_replay(place).replay())
-    return judge_other_streams(pattern, OWN, attempts)
+    return judge_other_streams(pattern, OWN, attempts, allowed=3)
 
 
 def test_all_others_of_a_quiet_replay_are_within_their_budgets(tmp_path: Path, pattern: Pattern) -> None:
@@ -52,10 +52,11 @@ def test_what_happens_to_the_targets_own_streams_is_judged_elsewhere(
 @pytest.mark.parametrize(
     ("disturbances", "kind", "stream"),
     [
-        ([LATE], "failed", 33),
-        ([Disturbance(lost={43: 1})], "failed", 43),
+        ([LATE, LATE, LATE], "failed", 33),
+        ([Disturbance(lost={43: 1})] * 3, "failed", 43),
+        ([LATE, LATE], "undecided", 33),
         ([STOOD_STILL], "disturbed", 33),
-        ([Disturbance(), LATE], "failed", 33),
+        ([Disturbance(), LATE], "undecided", 33),
         ([Disturbance(generator_delay_ns={33: 15 * MS})], "undecided", 33),
     ],
 )
@@ -69,5 +70,5 @@ def test_a_stream_that_was_not_within_its_budget_is_named(
     assert f"stream {stream}: " in str(found)
 
 
-def test_the_first_undisturbed_replay_decides(tmp_path: Path, pattern: Pattern) -> None:
+def test_a_replay_that_the_machine_explains_counts_neither_way(tmp_path: Path, pattern: Pattern) -> None:
     assert len(_judged(tmp_path, pattern, STOOD_STILL, Disturbance()).within) == 44

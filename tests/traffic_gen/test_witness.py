@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verb witness: it finds a stall that was made on purpose, where and when it was made."""
+"""The verb witness: it finds a stall that was made on purpose, and says what a machine had left."""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +32,80 @@ while tai_ns() - start_ns < 40_000_000:
     pass
 print(start_ns, tai_ns())
 """
+
+# Wants all of a CPU, in a thread that is not its first, and prints the thread's number.
+SPINNER = """
+import os, sys, threading
+def spin():
+    os.sched_setaffinity(0, {int(sys.argv[1])})
+    print(threading.get_native_id(), flush=True)
+    while True:
+        pass
+threading.Thread(target=spin).start()
+"""
+
+START_S = 10.0
+"""Within this the program has started its threads."""
+
+
+@dataclass(frozen=True)
+class _Wakeup:
+    """A record of the file that --series makes."""
+
+    wake_tai_ns: int
+    late_ns: int
+    cpu: int
+    ran_ns: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Series:
+    """What the file says."""
+
+    period_ns: int
+    cpus: tuple[int, ...]
+    tids: tuple[int, ...]
+    wakeups: tuple[_Wakeup, ...]
+
+
+def _read_series(path: Path) -> _Series:
+    """Read a file as docs/native-tools.md describes it."""
+    content = path.read_bytes()
+    magic, cpu_count, thread_count, period_ns = struct.unpack_from("<8sIIq", content)
+    assert magic == b"BWCAP1\n\0"
+    ids = struct.Struct(f"<{cpu_count + thread_count}i")
+    numbers = ids.unpack_from(content, 24)
+    records = struct.iter_unpack(f"<qii{thread_count}i", content[24 + ids.size :])
+    return _Series(
+        period_ns,
+        numbers[:cpu_count],
+        numbers[cpu_count:],
+        tuple(_Wakeup(wake, late, cpu, tuple(ran)) for wake, late, cpu, *ran in records),
+    )
+
+
+@contextmanager
+def _spinning(cpu: int) -> Generator[int]:
+    """Give the number of a thread of another process that wants all of a CPU."""
+    with subprocess.Popen(
+        [sys.executable, "-c", SPINNER, str(cpu)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout
+            yield int(process.stdout.readline())
+        finally:
+            process.kill()
+
+
+def _cpu_time_ns(tid: int) -> int:
+    return int(Path(f"/proc/{tid}/schedstat").read_text().split()[0])
+
+
+def _ended() -> int:
+    """Return the number of a process that has ended."""
+    with subprocess.Popen(["true"]) as process:
+        process.wait()
+    return process.pid
 
 
 def _witness(program: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -89,3 +168,127 @@ def test_absent_cpu_is_a_missing_capability(bw_traffic: Path) -> None:
     )
     assert done.returncode == 3
     assert f"CPU {absent} cannot be watched" in done.stderr
+
+
+def test_capacity_is_told_only_when_asked_for(bw_traffic: Path) -> None:
+    with _witness(bw_traffic, "--duration-ms", "50", "--period-us", "700", "--threshold-us", "90") as process:
+        result = _result(process)
+    assert (result["period_ns"], result["threshold_ns"]) == (700_000, 90_000)
+    assert result["threads"] == []
+    assert result["series_dropped"] is None
+    assert all(entry["idle_ns"] is None and entry["utilisation"] is None for entry in result["cpus"])
+
+
+def test_awake_threads_are_of_the_idle_class_on_their_cpus(bw_traffic: Path) -> None:
+    cpus = os.sched_getaffinity(0)
+    found: dict[int, set[int]] = {}
+    with _witness(bw_traffic, "--awake") as process:
+        deadline = time.monotonic() + START_S
+        while len(found) < len(cpus) and time.monotonic() < deadline:
+            tids = [int(task.name) for task in Path(f"/proc/{process.pid}/task").iterdir()]
+            idle = [tid for tid in tids if os.sched_getscheduler(tid) == os.SCHED_IDLE]
+            found = {tid: os.sched_getaffinity(tid) for tid in idle}
+        process.send_signal(signal.SIGTERM)
+        result = _result(process)
+    assert process.returncode == 0
+    assert sorted(map(sorted, found.values())) == [[cpu] for cpu in sorted(cpus)]
+    assert "IDLE" not in result["scheduling"]["note"]
+
+
+def test_awake_cpus_tell_what_nobody_wanted(bw_traffic: Path) -> None:
+    with _witness(bw_traffic, "--duration-ms", "400", "--awake") as process:
+        result = _result(process)
+    assert process.returncode == 0
+    for entry in result["cpus"]:
+        assert entry["idle_ns"] > 0
+        share = 1 - entry["idle_ns"] / result["elapsed_ns"]
+        assert entry["utilisation"] == pytest.approx(min(max(share, 0), 1))
+
+
+def test_what_others_want_of_an_awake_cpu_is_not_idle(bw_traffic: Path) -> None:
+    cpu = max(os.sched_getaffinity(0))
+    with _witness(bw_traffic, "--cpu", str(cpu), "--awake") as process, _spinning(cpu) as tid:
+        before_ns = _cpu_time_ns(tid)
+        time.sleep(0.3)
+        busy_ns = _cpu_time_ns(tid) - before_ns
+        # Ends although the CPU is wanted by others.
+        process.send_signal(signal.SIGTERM)
+        result = _result(process)
+    (entry,) = result["cpus"]
+    assert busy_ns > 0
+    assert entry["idle_ns"] <= result["elapsed_ns"] - busy_ns
+    assert entry["utilisation"] >= busy_ns / result["elapsed_ns"] - 1e-6
+
+
+def test_threads_of_others_are_read_until_they_end(bw_traffic: Path) -> None:
+    cpu = max(os.sched_getaffinity(0))
+    with _spinning(cpu) as kept, _spinning(cpu) as lost:
+        tids = [kept, lost, _ended()]
+        with _witness(bw_traffic, "--thread", ",".join(map(str, tids))) as process:
+            time.sleep(0.1)
+            os.kill(lost, signal.SIGKILL)
+            time.sleep(0.1)
+            process.send_signal(signal.SIGTERM)
+            result = _result(process)
+    assert process.returncode == 0
+    assert [thread["tid"] for thread in result["threads"]] == tids
+    assert [thread["lost"] for thread in result["threads"]] == [False, True, True]
+    assert result["threads"][0]["ran_ns"] > 0
+    assert result["threads"][2]["ran_ns"] == 0
+
+
+def test_series_agrees_with_the_result(bw_traffic: Path, tmp_path: Path) -> None:
+    cpus = sorted(os.sched_getaffinity(0))
+    path = tmp_path / "capacity.bin"
+    limits = ["--duration-ms", "300", "--period-us", "250", "--threshold-us", "20"]
+    with (
+        _spinning(cpus[-1]) as tid,
+        _witness(bw_traffic, *limits, "--thread", str(tid), "--series", str(path)) as process,
+    ):
+        result = _result(process)
+    assert process.returncode == 0
+    series = _read_series(path)
+    assert (series.period_ns, series.cpus, series.tids) == (250_000, tuple(cpus), (tid,))
+    assert len(series.wakeups) == sum(entry["samples"] for entry in result["cpus"]) - result["series_dropped"]
+    assert result["series_dropped"] == 0
+    for entry in result["cpus"]:
+        own = [wakeup for wakeup in series.wakeups if wakeup.cpu == entry["cpu"]]
+        assert len(own) == entry["samples"]
+        assert max(wakeup.late_ns for wakeup in own) == entry["max_ns"]
+    late = {(w.wake_tai_ns - w.late_ns, w.wake_tai_ns, w.cpu) for w in series.wakeups if w.late_ns > 20_000}
+    assert late == {tuple(window) for window in result["windows"]}
+    assert sum(wakeup.ran_ns[0] for wakeup in series.wakeups) == result["threads"][0]["ran_ns"] > 0
+    assert all(wakeup.ran_ns == (0,) for wakeup in series.wakeups if wakeup.cpu != cpus[0])
+
+
+def test_series_that_cannot_be_written_is_no_result(bw_traffic: Path) -> None:
+    done = subprocess.run(
+        [bw_traffic, "witness", "--duration-ms", "10", "--series", "/dev/full"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert "/dev/full: No space left on device" in done.stderr
+    assert '"result"' not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--thread", ",".join(["1"] * 17)], "--thread: 17 threads; allowed: 16 at most"),
+        (["--thread", "0"], '--thread: "0" is out of range; allowed: a list of 1..2147483647'),
+        (["--thread", "1,x"], '--thread: "1,x" is not a number'),
+        (["--series", "capacity.bin"], "--series needs --duration-ms"),
+        (["--series", "/absent/capacity.bin", "--duration-ms", "10"], "/absent/capacity.bin: No such file"),
+        (["--awake=1"], "--awake takes no value"),
+    ],
+)
+def test_refused_options(bw_traffic: Path, tmp_path: Path, arguments: list[str], text: str) -> None:
+    done = subprocess.run(
+        [bw_traffic, "witness", *arguments], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 2
+    assert text in done.stderr
+    assert done.stdout == ""
+    assert not list(tmp_path.iterdir())

@@ -24,7 +24,7 @@ Said = pytest.CaptureFixture[str]
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """Return a run with what a real one leaves: two attempts, facts, requirements, Robot's files."""
-    stalled = Disturbance(path_delay_ns={13: 20_000_000}, stalled=True)
+    stalled = Disturbance(path_delay_ns={13: 15_000_000}, stalled=True)
     return finished_run(tmp_path_factory.mktemp("results"), stalled, Disturbance())
 
 
