@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The known-delay check: the bench delays one path by a known amount and must find it within its uncertainty.
 
-One producer's streams are replayed twice through the impairment node, first without and then with a delay.
-The difference of the medians of received - sent is what the instrument finds. What the delay really was is
-seen by an independent capture at both ends of the impairment node, on this machine's clock; where no such
-capture is possible, the delay that was set counts, with the tolerance of the node. Offsets of clocks cancel
-in the difference; what their lines wander does not.
+One producer's streams are replayed through the impairment node without a delay, with it, and without once
+more. The median of received - sent with it, less the mean of the other two, is what the instrument finds.
+What the delay really was is seen by an independent capture at both ends of the impairment node, on this
+machine's clock; where no such capture is possible, the delay that was set counts, with the tolerance of the
+node. Offsets of clocks cancel in the difference; what their lines wander does not. A target that becomes
+faster meanwhile, as an emulated one does while it warms up, is between the first and the last: half of what
+those are apart enters U.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ REQUIREMENT = "BENCH-KNOWN-DELAY"
 SET_DELAY_TOLERANCE_NS = 1_000_000
 """What a delay that is only set, not seen, may be off: a timer tick of the impairment node."""
 SAMPLES_REQUIRED = 20
-WARMUP_MS = 2000
+WARMUP_MS = 3000
+"""An emulated target translates its code when that first runs, and is slow at first."""
 
 
 def find_known_delay(
@@ -50,7 +53,7 @@ def find_known_delay(
         bench: An open bench with an impairment node.
         target: The consumer.
         pattern: The pattern whose streams are used.
-        duration_ms: How long each of the two replays counts.
+        duration_ms: How long each of the three replays counts.
         producer: Number of the producer whose link is delayed.
         delay_ns: The delay, a whole number of microseconds.
         folder: Evidence goes here.
@@ -74,7 +77,7 @@ def find_known_delay(
     transits: dict[str, int | None] = {}
     answers: list[ReplayAnswers] = []
     try:
-        for name, delay in (("without", 0), ("with", delay_ns)):
+        for name, delay in (("without", 0), ("with", delay_ns), ("again", 0)):
             impairment.apply([producer], delay // 1000, 0.0)
             progress(f"known-delay check: producer {producer}, {delay / 1e6:g} ms")
             replay = Replay(bench, target, pattern, settings, folder / name, lambda _line: None)
@@ -100,36 +103,38 @@ def compare(
     transits: dict[str, int | None],
     answers: Sequence[ReplayAnswers],
 ) -> KnownDelay:
-    """Compare a replay without the delay, and one with it.
+    """Compare a replay with the delay, and one without before and `again` after it.
 
     Args:
         producer: Number of the producer whose link was delayed.
         delay_ns: The delay that was set.
-        latencies: received - sent of each message, of the replays `without` and `with`.
+        latencies: received - sent of each message, of the replays `without`, `with` and `again`.
         transits: Time through the impairment node in each, where both its ends were seen.
-        answers: Of both replays: how well the clocks were known.
+        answers: Of the replays: how well the clocks were known.
 
     Raises:
         MeasurementError: Too few messages came through.
     """
-    without, with_delay = sorted(latencies["without"]), sorted(latencies["with"])
-    if min(len(without), len(with_delay)) < SAMPLES_REQUIRED:
-        raise MeasurementError(
-            f"known-delay check: {len(without)} and {len(with_delay)} messages came, not {SAMPLES_REQUIRED}"
-        )
+    ordered = {name: sorted(each) for name, each in latencies.items()}
+    n = min(map(len, ordered.values()))
+    if n < SAMPLES_REQUIRED:
+        raise MeasurementError(f"known-delay check: only {n} messages came, not {SAMPLES_REQUIRED}")
+    without, with_delay, again = (median(ordered[name]) for name in ("without", "with", "again"))
     parts = [
-        UncertaintyPart("median_without", "bound", _half_interval_ns(without)),
-        UncertaintyPart("median_with", "bound", _half_interval_ns(with_delay)),
+        UncertaintyPart(
+            "median_without", "bound", max(_half_interval_ns(ordered[name]) for name in ("without", "again"))
+        ),
+        UncertaintyPart("median_with", "bound", _half_interval_ns(ordered["with"])),
+        UncertaintyPart("target_drift", "bound", round(abs(without - again) / 2)),
         UncertaintyPart("clock_wander", "bound", 2 * max(_clock_wander_ns(answer) for answer in answers)),
     ]
-    seen_without, seen_with = transits["without"], transits["with"]
-    if seen_without is not None and seen_with is not None:
-        known_ns = seen_with - seen_without
+    seen_without, seen_with, seen_again = (transits[name] for name in ("without", "with", "again"))
+    if seen_without is not None and seen_with is not None and seen_again is not None:
+        known_ns = round(seen_with - (seen_without + seen_again) / 2)
     else:
         known_ns = delay_ns
         parts.append(UncertaintyPart("set_delay", "bound", SET_DELAY_TOLERANCE_NS))
-    found_ns = round(median(with_delay) - median(without))
-    n = min(len(without), len(with_delay))
+    found_ns = round(with_delay - (without + again) / 2)
     return judge_known_delay((producer,), known_ns, found_ns, n, Uncertainty.from_parts(parts))
 
 
@@ -153,9 +158,8 @@ def _clock_wander_ns(answer: ReplayAnswers) -> int:
 
 def _received_minus_sent_ns(path: Path) -> list[int]:
     with path.open(newline="") as file:
-        return [
-            int(row["received_minus_scheduled_ns"]) - int(row["lateness_ns"]) for row in csv.DictReader(file)
-        ]
+        rows = sorted(csv.DictReader(file), key=lambda row: int(row["received_local_tai_ns"]))
+    return [int(row["received_minus_scheduled_ns"]) - int(row["lateness_ns"]) for row in rows]
 
 
 def known_delay_record(found: KnownDelay, context: Context) -> Measurement:

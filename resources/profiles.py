@@ -70,7 +70,7 @@ class Profile:
     duration_ms: int
     excluded_miss_probability: float
     known_delay_ms: int
-    """Of each of the two replays by which the bench finds a known delay."""
+    """Of each of the three replays by which the bench finds a known delay."""
     producer_known_delay_ms: int = 0
     """The same, where the target produces; 0: the check is left to the consumer's suite."""
     replay_attempts: int = 1

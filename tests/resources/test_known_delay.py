@@ -40,19 +40,20 @@ def _check(
     found_ns: int, transits: dict[str, int | None], n: int = 200, answers: ReplayAnswers | None = None
 ) -> KnownDelay:
     latencies = {"without": _latencies(MS, n, 1), "with": _latencies(MS + found_ns, n, 1)}
+    latencies["again"] = latencies["without"]
     return compare(3, DELAY_NS, latencies, transits, [answers or _answers(), _answers()])
 
 
-SEEN: dict[str, int | None] = {"without": 200_000, "with": 5_350_000}
+SEEN: dict[str, int | None] = {"without": 200_000, "with": 5_350_000, "again": 200_000}
 """What a capture saw: the impairment node added 5.15 ms where 5 ms were set."""
-UNSEEN: dict[str, int | None] = {"without": None, "with": None}
+UNSEEN: dict[str, int | None] = {"without": None, "with": None, "again": None}
 
 
 def test_what_the_capture_saw_is_the_truth_not_what_was_set() -> None:
     found = _check(5_150_000, SEEN)
     assert (found.outcome, found.applied_ns, found.error_ns) == ("pass", 5_150_000, 0)
     parts = {part.name: part.value for part in found.uncertainty.parts}
-    assert set(parts) == {"median_without", "median_with", "clock_wander"}
+    assert set(parts) == {"median_without", "median_with", "target_drift", "clock_wander"}
     assert parts["clock_wander"] == 2 * WANDER_NS
 
 
@@ -72,6 +73,18 @@ def test_an_error_beyond_u_fails_and_one_within_passes(transits: dict[str, int |
         assert _check(round(exact.applied_ns + error_ns), transits).outcome == outcome
 
 
+def test_a_target_that_becomes_faster_meanwhile_is_no_error_of_the_instrument() -> None:
+    """As an emulated one does: 0.5 ms faster in the second replay than before, 0.1 ms more in the third."""
+    warm = _latencies(MS + 5_150_000, 200, 1)
+    before, after = _latencies(1_500_000, 200, 1), _latencies(900_000, 200, 1)
+    answers = [_answers(), _answers()]
+    found = compare(3, DELAY_NS, {"without": before, "with": warm, "again": after}, SEEN, answers)
+    assert found.outcome == "pass"
+    assert found.error_ns == -200_000
+    found = compare(3, DELAY_NS, {"without": before, "with": warm, "again": before}, SEEN, answers)
+    assert found.outcome == "fail", "a difference that comes and goes with the delay is the instrument's"
+
+
 def test_u_grows_with_the_worst_clock_and_shrinks_with_samples() -> None:
     good = _check(DELAY_NS, UNSEEN)
     bad_clock = _check(DELAY_NS, UNSEEN, answers=_answers(bound_ns=500_000))
@@ -81,13 +94,16 @@ def test_u_grows_with_the_worst_clock_and_shrinks_with_samples() -> None:
 
 def test_a_clock_offset_that_both_replays_share_cancels() -> None:
     shifted = {"without": _latencies(7_000 * MS, 200, 1), "with": _latencies(7_000 * MS + DELAY_NS, 200, 1)}
+    shifted["again"] = shifted["without"]
     assert compare(3, DELAY_NS, shifted, UNSEEN, [_answers(), _answers()]).error_ns == 0
 
 
 def test_too_few_messages_are_no_measurement() -> None:
-    for without, with_delay in ((19, 200), (200, 19), (0, 0)):
-        latencies = {"without": _latencies(MS, without, 1), "with": _latencies(MS, with_delay, 2)}
-        with pytest.raises(MeasurementError, match=f"{without} and {with_delay} messages came"):
+    for counts in ((19, 200, 200), (200, 19, 200), (200, 200, 19), (0, 0, 0)):
+        latencies = {
+            name: _latencies(MS, n, 1) for name, n in zip(("without", "with", "again"), counts, strict=True)
+        }
+        with pytest.raises(MeasurementError, match=f"only {min(counts)} messages came, not 20"):
             compare(3, DELAY_NS, latencies, UNSEEN, [_answers(), _answers()])
 
 
