@@ -371,9 +371,9 @@ class Replay:
         share = witness["stalled_fraction"] if witness is not None else 0.0
         if share <= MUCH_TAKEN:
             return
-        so = "that explains a late message is taken off it; what is then open is replayed once more"
+        so = "what it took is taken off each late message; streams without a verdict are replayed once more"
         if not self.bench.spec.simulated:
-            so = "what it explains has no verdict; find what else runs there"
+            so = "late messages that this explains have no verdict; find what else runs there"
         self.progress(f"the machine was away from the bench for {100 * share:.2g} % of the time: {so}")
 
     def _fetch_recv_files(self) -> None:

@@ -109,6 +109,13 @@ def test_standstill_excuses_a_fail_and_nothing_else(tmp_path: Path) -> None:
     assert _outcome(tmp_path / "good", compare_answer(), stalls_ms=(40,))[0] == "pass"
 
 
+def test_a_standstill_excuses_no_more_than_it_can_explain(tmp_path: Path) -> None:
+    """A packet that is late by s shifts an offset by s/2."""
+    far = compare_answer(mean_ns=30_000_000)
+    assert _outcome(tmp_path / "far", far, stalls_ms=(40, 1))[0] == "fail"
+    assert _outcome(tmp_path / "near", far, stalls_ms=(70, 1))[0] == "inconclusive"
+
+
 def test_witnesses_agree_within_their_bounds(tmp_path: Path) -> None:
     write_clock_trial(tmp_path, compare_answer(), two_way_offset_ns=2_000)
     found = witness_difference_ns(load_trial(tmp_path))
