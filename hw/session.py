@@ -319,6 +319,13 @@ class Bench:
             return ()
         return (self.port_of(node_name), self.spec.capture.interface or self.port_of(target.node))
 
+    def emulating_threads(self, node_name: str) -> dict[str, int]:
+        """Return the ids of this machine's threads that emulate a guest by name; empty: a real machine."""
+        if node_name not in self.spec.labgrid_targets:
+            return {}
+        power = power_driver(self._environment.get_target(node_name))
+        return power.qemu.emulating_threads() if isinstance(power, virtual_guest.VirtualGuestDriver) else {}
+
     def timecard_page(self, node_name: str) -> Path | None:
         """Return the file of the page that this machine shares with a guest; None for a real machine."""
         page = self.folder / node_name / virtual_guest.PAGE_FILE

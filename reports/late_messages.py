@@ -6,11 +6,16 @@ Each message has a row of its own whose time begins when it was scheduled, on th
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reports.latency import Replay, arrival_by_witness
 from reports.svg import INKS, new_figure, style, to_svg
 from reports.units import NS_PER_MS, format_value
+
+Ran = tuple[int, int]
+"""A time in ns, and what a thread has run since the one before, in ns."""
 
 SHOWN_MAX = 8
 AROUND_NS = 10_000_000
@@ -23,6 +28,7 @@ class LateMessage:
 
     Attributes:
         pauses: (start, end, CPU) of the machine's pauses around it.
+        vcpu_ran: What the target's virtual processor ran around it; empty: it is not known.
     """
 
     stream: int
@@ -31,10 +37,18 @@ class LateMessage:
     sent_ns: int
     received_ns: int
     pauses: tuple[tuple[int, int, int], ...]
+    vcpu_ran: tuple[Ran, ...] = ()
 
 
-def latest_messages(replay: Replay) -> list[LateMessage]:
-    """Return the messages that are farthest over their budgets, by share of it; at most `SHOWN_MAX`."""
+def latest_messages(
+    replay: Replay, ran: Mapping[tuple[int, int], tuple[Ran, ...]] | None = None
+) -> list[LateMessage]:
+    """Return the messages that are farthest over their budgets, by share of it; at most `SHOWN_MAX`.
+
+    Args:
+        replay: As it is judged.
+        ran: By stream and sequence, what the target's virtual processor ran around a message.
+    """
     arrival = arrival_by_witness(replay)
     if arrival is None:
         return []
@@ -58,7 +72,8 @@ def latest_messages(replay: Replay) -> list[LateMessage]:
         )
         sent_ns = length_ns - miss.received_minus_sent_ns
         budget_ns = budgets[miss.stream]
-        found.append(LateMessage(miss.stream, miss.sequence, budget_ns, sent_ns, length_ns, pauses))
+        own = (ran or {}).get((miss.stream, miss.sequence), ())
+        found.append(LateMessage(miss.stream, miss.sequence, budget_ns, sent_ns, length_ns, pauses, own))
     return found
 
 
@@ -75,6 +90,10 @@ def figure_late_messages(name: str, messages: list[LateMessage]) -> str:
                 axes.broken_barh(
                     [(start / NS_PER_MS, (end - start) / NS_PER_MS)], (top, height), color=INKS["band"]
                 )
+            for (since_ns, _), (until_ns, ran_ns) in itertools.pairwise(message.vcpu_ran):
+                share = min(1.0, ran_ns / max(1, until_ns - since_ns))
+                place = (since_ns / NS_PER_MS, (until_ns - since_ns) / NS_PER_MS)
+                axes.broken_barh([place], (row + 0.48 - 0.3 * share, 0.3 * share), color=INKS["type0"])
             sent_ms, received_ms = message.sent_ns / NS_PER_MS, message.received_ns / NS_PER_MS
             axes.plot([0, sent_ms], [row, row], color=INKS["muted"], linestyle=":", linewidth=1.4)
             axes.plot([sent_ms, received_ms], [row, row], color=INKS["ink"], linewidth=1.6)

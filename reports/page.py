@@ -232,7 +232,8 @@ def figures_of(group: StreamGroup, index: int) -> dict[str, object]:
         drawn_clocks = [clock for clock in clocks if len(clock.series) >= 3]
         suffix = f"{index}-{number}"
         largest = float(instrument.largest_u_ns)
-        late = latest_messages(instrument.evidence.replay()) if instrument.evidence.recv else []
+        evidence = instrument.evidence
+        late = latest_messages(evidence.replay(), evidence.emulation) if evidence.recv else []
         instruments.append(
             {
                 "lateness": figure_lateness(f"lateness{suffix}", lateness, largest) if lateness else "",

@@ -28,6 +28,7 @@ from reports import (
     latency_measurement,
 )
 from reports.attempts import DecidedStream, decide_streams
+from reports.emulation import EMULATION, keep_emulation
 from reports.known_delay import KnownDelay
 from reports.latency import Replay as JudgedReplay
 from reports.record_context import Context
@@ -59,6 +60,7 @@ EVIDENCE_FILES = (
     "recv.ndjson",
     "misses.ndjson",
     "witness.ndjson",
+    EMULATION,
 )
 
 
@@ -174,6 +176,7 @@ class LatencyEvidence:
             faults=found.faults,
             clock=clock,
         )
+        keep_emulation(found.folder, judged)
         self.attempts.append(ReplayAttempt(found.folder, judged))
 
     @property
@@ -251,11 +254,13 @@ class LatencyEvidence:
         self, pattern: Pattern, settings: ReplaySettings, clock: ClockOfReplay | None, progress: Progress
     ) -> None:
         folder = self.attempt_folder
-        if clock is None:
-            self.take(Replay(self.bench, self.target, pattern, settings, folder, progress).run())
-            return
-        settings = replace(settings, correction="none", synchronised_to=clock.server_clock)
+        if clock is not None:
+            settings = replace(settings, correction="none", synchronised_to=clock.server_clock)
         replay = Replay(self.bench, self.target, pattern, settings, folder, progress)
+        replay.watch_emulator = True
+        if clock is None:
+            self.take(replay.run())
+            return
         with clock.watched(folder, settings.total_ms + CLOCK_WATCH_MARGIN_MS):
             found = replay.run()
         self.take(found, clock.measured(folder, found.lines_before, found.lines_after))

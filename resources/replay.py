@@ -97,6 +97,8 @@ class Replay:
         """Interfaces of the capture node whose packets are kept as evidence."""
         self.log_messages = False
         """Keep every message, not only histograms and misses."""
+        self.watch_emulator = False
+        """Let the witness watch what emulates the target, where something does, and write a series."""
         self.during: Callable[[float], None] | None = None
         """Called once when counting begins, with the seconds until it ends: a test may disturb the bench."""
 
@@ -239,7 +241,10 @@ class Replay:
         witness = None
         if self.bench.spec.witness is not None:
             duration_ms = self.settings.total_ms + lead_ms
-            witness = start_witness(self.bench, self.bench.spec.witness, self.folder / "witness", duration_ms)
+            emulated = self.bench.emulating_threads(self.target.node) if self.watch_emulator else {}
+            witness = start_witness(
+                self.bench, self.bench.spec.witness, self.folder / "witness", duration_ms, emulated
+            )
             stack.callback(end_job, witness)
         recv = self._start_recv(consumer_plan)
         stack.callback(end_job, recv)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from hw.bench import WitnessSpec
@@ -12,9 +13,12 @@ from resources.jobs import READY_S
 
 PRIORITY = 90
 PERIOD_US = 250
+SERIES = ".series"
 
 
-def start_witness(bench: Bench, spec: WitnessSpec, stem: Path, duration_ms: int) -> Job:
+def start_witness(
+    bench: Bench, spec: WitnessSpec, stem: Path, duration_ms: int, emulated: Mapping[str, int] | None = None
+) -> Job:
     """Start the witness; it is ready when this returns.
 
     On a virtual bench it keeps the processors awake besides: one that has nothing to do is given back to the
@@ -25,12 +29,21 @@ def start_witness(bench: Bench, spec: WitnessSpec, stem: Path, duration_ms: int)
         spec: Where it runs.
         stem: Its answers go to `stem`.ndjson.
         duration_ms: How long.
+        emulated: Threads of this machine that emulate a guest, whose CPU time it reads as well; all that it
+            saw goes to `stem`.series then.
     """
     argv = [bench.tool(spec.node), "witness", "--cpu", ",".join(str(cpu) for cpu in spec.cpus)]
     argv += ["--duration-ms", str(duration_ms), "--period-us", str(PERIOD_US)]
     argv += ["--threshold-us", str(spec.threshold_us), "--priority", str(PRIORITY)]
     if bench.spec.virtual is not None:
         argv.append("--awake")
+    if emulated:
+        argv += [
+            "--thread",
+            ",".join(map(str, emulated.values())),
+            "--series",
+            str(stem.with_suffix(SERIES).resolve()),
+        ]
     job = bench.node(spec.node).start(argv, stem)
     job.wait_ready(READY_S)
     return job

@@ -198,6 +198,15 @@ class QemuGuest:
                 continue
         return threads
 
+    def emulating_threads(self) -> dict[str, int]:
+        """Return the ids of the threads that are the guest's machine: `vcpu0`, …, `main-loop`."""
+        found = {
+            f"vcpu{name[4:].split('/')[0]}": tid
+            for tid, name in self._threads().items()
+            if name[:4] == "CPU "
+        }
+        return {**dict(sorted(found.items())), "main-loop": self._process.pid}
+
     @property
     def running(self) -> bool:
         """Tell whether QEMU still runs."""
