@@ -27,6 +27,9 @@ from reports.verdict import Verdict
 CONFIRMATIONS = 3
 """Replays with an unexplained miss that make a fail, on a simulated bench."""
 
+EXPLAINED_MAX = 2
+"""Replays that are made besides, on a simulated bench, for those that the machine explains."""
+
 Decided = Literal["pass", "fail"]
 
 
@@ -51,7 +54,7 @@ class DecidedStream:
     Attributes:
         judged: What each replay says by itself.
         outcome: `pass`, `fail`, or None: no verdict.
-        allowed: Replays that there may be at most.
+        allowed: Replays that there may be at most, those not counted that the machine explains.
     """
 
     judged: tuple[StreamVerdict, ...]
@@ -70,7 +73,9 @@ class DecidedStream:
         """Tell whether a further replay could bring a verdict: none whose cause the machine cannot be."""
         standings = {each.standing for each in self.judged}
         may_help = "undecided" not in standings and standings != {"short"}
-        return self.outcome is None and len(self.judged) < self.allowed and may_help
+        explained = sum(each.standing == "explained" for each in self.judged)
+        besides = min(explained, EXPLAINED_MAX) if self.allowed > 1 else 0
+        return self.outcome is None and len(self.judged) < self.allowed + besides and may_help
 
     @property
     def explained(self) -> bool:

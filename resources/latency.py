@@ -147,7 +147,7 @@ class LatencyEvidence:
             while True:
                 self._attempt(pattern, settings, clock, progress)
                 left = self.undecided()
-                if not left or len(self.attempts) >= self.profile.replay_attempts:
+                if not left:
                     return
                 settings = settings.shortened(settings.warmup_ms, self.counting_ms(pattern, left))
                 streams = "1 stream has" if len(left) == 1 else f"{len(left)} streams have"

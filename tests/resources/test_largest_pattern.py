@@ -270,7 +270,7 @@ def test_a_trial_that_the_bench_disturbed_is_made_again(
     assert [trial.replays for trial in found.trials] == [1, 2, 3, 1]
 
 
-@pytest.mark.parametrize(("simulated", "replays"), [(True, 3), (False, 1)])
+@pytest.mark.parametrize(("simulated", "replays"), [(True, 5), (False, 1)])
 def test_a_bench_that_never_stands_quiet_leaves_the_number_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, simulated: bool, replays: int
 ) -> None:
