@@ -99,7 +99,8 @@ def test_acknowledged_points_that_a_torn_log_loses(tmp_path: Path, server: Influ
         fill(store, 48)
         deliver(store, server.endpoint())
         server.kill()
-        (log,) = (server.folder / "wal").rglob("*.wal")
+        # The state of the spool is of today, and has a log of its own where the runs are of another week.
+        log = max((server.folder / "wal").rglob("*.wal"), key=lambda path: path.stat().st_size)
         with log.open("ab") as file:
             file.write(b"\x01\x00\x00\x00\x28torn")
         server.start()
