@@ -11,7 +11,7 @@ come again, and a stream that had one has to show more than a stream without:
   the machine explains in full counts neither way, nor does a clean one that was too short for it;
 - **no verdict** otherwise, and never a pass.
 
-`pass_probability` and its siblings say how often each happens (docs/latency.md has the table).
+`outcome_probabilities` says how often each happens (docs/latency.md has the table).
 """
 
 from __future__ import annotations

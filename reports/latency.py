@@ -264,7 +264,7 @@ def arrival_by_witness(replay: Replay) -> Callable[[Miss], int | None] | None:
     clock: ClockResult | ServerLine | None = replay.recv.clock(replay.witness_clock)
     if replay.clock is not None:
         clock = replay.clock.line(replay.witness_clock)
-    elif replay.recv.correction == "none" or replay.witness_clock == "local":
+    elif clock is None and (replay.recv.correction == "none" or replay.witness_clock == "local"):
         return lambda miss: miss.received_local_tai_ns
     if clock is None:
         return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import reports.answers as answers
@@ -27,10 +27,11 @@ from reports import (
     Subject,
     latency_measurement,
 )
-from reports.attempts import DecidedStream, decide_streams
+from reports.attempts import DecidedStream, decide_judged
 from reports.emulation import EMULATION, keep_emulation
 from reports.known_delay import KnownDelay
 from reports.latency import Replay as JudgedReplay
+from reports.latency import StreamVerdict, judge_latency
 from reports.record_context import Context
 from reports.replay_clock import CLOCK_ERROR, REPLAY_CLOCK, ReplayClock
 from reports.replay_role import REPLAY_ROLE, ReplayRole
@@ -70,6 +71,20 @@ class ReplayAttempt:
 
     folder: Path
     judged: JudgedReplay
+    _verdicts: dict[tuple[int, Requirement], StreamVerdict] = field(
+        init=False, repr=False, compare=False, default_factory=dict[tuple[int, Requirement], StreamVerdict]
+    )
+
+    def verdict(self, stream: int, requirement: Requirement) -> StreamVerdict:
+        """Return what this replay says of a stream; judged once, however often it is asked.
+
+        Raises:
+            RecordError: The consumer did not report the stream.
+        """
+        key = (stream, requirement)
+        if key not in self._verdicts:
+            self._verdicts[key] = judge_latency(stream, requirement, self.judged)
+        return self._verdicts[key]
 
     def evidence(self, run: RunFolder) -> tuple[Evidence, ...]:
         """Return the files that a verdict rests on."""
@@ -192,8 +207,11 @@ class LatencyEvidence:
         """
         if not self.attempts:
             raise MeasurementError("nothing has been replayed")
-        requirements = {stream: self._requirement(stream) for stream in self.requirements.by_stream}
-        return decide_streams(requirements, [attempt.judged for attempt in self.attempts], self.allowed)
+        judged = {
+            stream: [attempt.verdict(stream, self._requirement(stream)) for attempt in self.attempts]
+            for stream in self.requirements.by_stream
+        }
+        return decide_judged(judged, self.allowed)
 
     def undecided(self) -> list[int]:
         """Return the streams that a further replay may decide; empty on a bench of real hardware.
