@@ -18,7 +18,8 @@ from jinja2 import Environment
 
 from reports.durable import replace_file
 from reports.facts import FactGroup, fact_groups
-from reports.late_messages import figure_late_messages, latest_messages
+from reports.late_message_plots import figure_late_messages
+from reports.late_messages import latest_messages
 from reports.manifest import Manifest
 from reports.overview import overview_of
 from reports.page_model import Report, RunReport, gather_run

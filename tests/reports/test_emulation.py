@@ -11,7 +11,8 @@ import pytest
 
 from reports.emulation import EMULATION, SERIES, keep_emulation, read_emulation, read_series
 from reports.errors import RecordError
-from reports.late_messages import AROUND_NS, figure_late_messages, latest_messages
+from reports.late_message_plots import figure_late_messages
+from reports.late_messages import AROUND_NS, latest_messages
 from reports.replay_evidence import load_replay
 from tests.reports.sample_run import DURATION_MS, START_TAI_NS, Disturbance, write_evidence
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from reports.late_messages import AROUND_NS, SHOWN_MAX, figure_late_messages, latest_messages
+from reports.late_message_plots import figure_late_messages
+from reports.late_messages import AROUND_NS, SHOWN_MAX, latest_messages
 from reports.latency import Replay
 from reports.replay_evidence import load_replay
 from tests.reports.sample_run import Disturbance, write_evidence
