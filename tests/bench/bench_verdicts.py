@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import re
 import shutil
@@ -30,6 +31,9 @@ from random import Random
 from hw.errors import BenchError, BenchwrightError, MeasurementError
 from hw.provisioning import Provisioner
 from hw.session import Bench, open_bench
+from reports.latency import producer_of
+from reports.record import Outcome
+from reports.sampling import CONFIDENCE
 from reports.tally import gravest
 from resources.latency import LatencyEvidence
 from resources.pattern import Pattern, load_pattern
@@ -50,27 +54,25 @@ from tests.bench.verdict_matrix import (
 
 BENCH_FILE = REPOSITORY / "hw" / "benches" / "virtual.yaml"
 PATTERN_FILE = REPOSITORY / "traffic-gen" / "patterns" / "daq12.toml"
-REQUIREMENTS_FILE = REPOSITORY / "robot" / "requirements" / "daq12.toml"
+REQUIREMENTS = REPOSITORY / "robot" / "requirements"
+REQUIREMENTS_OF = {"linux-rt": "daq12.toml", "windows": "daq12.toml", "embedded": "daq_embedded_virtual.toml"}
 CASES_FILE = RESULTS / "verdicts-cases.ndjson"
 KEPT = RESULTS / "verdicts"
 """Evidence of cases whose verdict is wrong."""
 
 PHASE = "aligned-12"
 WARMUP_MS = 4_000
-DURATION_MS = 15_000
-MIDDLE_S = 10
-"""When what belongs in the middle of the counted time is done."""
-EXCLUDED_MISS_PROBABILITY = 0.1
-"""29 samples: the slowest streams have 30 in the counted time, those of 10 ms 1500."""
+COUNTED_S = 10
+COUNTED_MAX_S = 600
 CASES = {"ci": 12, "nightly": 300}
-TARGETS = ("linux-rt", "windows")
+TARGETS = tuple(REQUIREMENTS_OF)
 UNTOUCHED_WEIGHT = 3
 """How often a deck has a target without any fault where it has every other one once."""
 
 ERRORS_MAX = 4
 """A bench that fails so often in a row is broken, not disturbed: the campaign ends."""
-COUNTING = re.compile(r"^replaying .*: (\d+) of \d+ s$")
-"""What a replay says every ten seconds of the counted time (resources/replay.py)."""
+COUNTING = re.compile(r"^replaying .*: 0 of \d+ s$")
+"""What a replay says when the counted time begins (resources/replay.py)."""
 
 
 @dataclass(frozen=True)
@@ -122,29 +124,57 @@ def steal_ms() -> int:
     return int(fields[8]) * 1000 // os.sysconf("SC_CLK_TCK")
 
 
-class Middle:
-    """A replay's progress, from which the middle of the counted time is told: once in each replay."""
+@dataclass(frozen=True)
+class PartVerdict:
+    """The verdict on the part of a target that a fault is in.
+
+    Attributes:
+        name: Of the part; empty: the whole target.
+        outcome: `pass`, `fail`, `inconclusive`, `unset`, `error`; or `INVALID`.
+        reason: Of a stream with that outcome; empty for a pass.
+        first_passes: Whether the first replay alone was a pass.
+    """
+
+    name: str
+    outcome: str
+    reason: str
+    first_passes: bool
+
+
+class CountingBegins:
+    """A replay's progress, which tells when the counted time has begun: once in each replay."""
 
     def __init__(self, act: Callable[[], None]) -> None:
-        """Call `act` in the middle of each replay."""
+        """Call `act` then."""
         self._act = act
 
     def __call__(self, text: str) -> None:
         """Take a line of progress."""
-        if (found := COUNTING.match(text)) and int(found[1]) == MIDDLE_S:
+        if COUNTING.match(text):
             self._act()
+
+
+def excluded_miss_probability(pattern: Pattern, counted_s: int) -> float:
+    """Return what a pass excludes with the samples that the slowest stream has, but one; 0 to 1.
+
+    That one it may lack at the edges of the counted time.
+    """
+    slowest_ns = max(stream.period_ns for stream in pattern.streams)
+    samples = counted_s * 1_000_000_000 // slowest_ns - 1
+    return math.ceil(1000 * (1.0 - (1.0 - CONFIDENCE) ** (1.0 / samples))) / 1000
 
 
 class Campaign:
     """Cases on one open bench."""
 
-    def __init__(self, bench: Bench, target: str, seed: int, hog: Path, folder: Path) -> None:
+    def __init__(self, bench: Bench, target: str, seed: int, counted_s: int, hog: Path, folder: Path) -> None:
         """Provision the target.
 
         Args:
             bench: Open; its nodes may be off.
             target: Kind of the consumer.
             seed: Of the cases, for their lines.
+            counted_s: How long each replay counts.
             hog: The program of `hog.c`.
             folder: For evidence.
         """
@@ -155,52 +185,57 @@ class Campaign:
         self.hog = hog
         self.folder = folder
         self.pattern: Pattern = load_pattern(PATTERN_FILE, PHASE)
-        self.requirements: Requirements = load_requirements(REQUIREMENTS_FILE)
+        self.requirements: Requirements = load_requirements(REQUIREMENTS / REQUIREMENTS_OF[target])
+        self.counted_s = counted_s
         self.profile: Profile = replace(
             load_profile("ci"),
             name="verdicts",
             warmup_ms=WARMUP_MS,
-            duration_ms=DURATION_MS,
-            excluded_miss_probability=EXCLUDED_MISS_PROBABILITY,
+            duration_ms=counted_s * 1000,
+            excluded_miss_probability=excluded_miss_probability(self.pattern, counted_s),
         )
         self._provisioned = False
 
-    def run(self, case: Case) -> CaseResult:
-        """Inject, disturb, replay, judge, and undo it all."""
+    def run(self, case: Case) -> list[CaseResult]:
+        """Inject, disturb, replay, judge, and undo it all; a result for each part of the target."""
         folder = self.folder / f"case-{case.number:04d}"
         folder.mkdir()
         begin_s, stolen_ms = time.monotonic(), steal_ms()
         done: dict[str, Mapping[str, int]] = {}
-        replays = 0
         evidence: LatencyEvidence | None = None
         try:
             self._prepare(folder)
             evidence = LatencyEvidence(
                 self.bench, self.target, "kernel", "two-way", self.profile, self.requirements, folder
             )
-            outcome, reason = self._judged(case, evidence, folder, done)
+            found = self._judged(case, evidence, folder, done)
         except BenchwrightError as error:
             self._provisioned = False
-            outcome, reason = "error", f"{type(error).__name__}: {error}"
-        replays = len(evidence.attempts) if evidence is not None else 0
-        result = CaseResult(
-            campaign=self.began,
-            seed=self.seed,
-            case=case.number,
-            fault=case.fault,
-            disturbance=case.disturbance,
-            target=self.target.kind,
-            truth=FAULTS[case.fault].truth,
-            outcome=outcome,
-            reason=reason[:400],
-            replays=replays,
-            steal_ms=steal_ms() - stolen_ms,
-            seconds=round(time.monotonic() - begin_s, 1),
-            drawn=case.drawn,
-            done=done,
-        )
-        self._keep_or_remove(result, folder)
-        return result
+            found = [PartVerdict("", "error", f"{type(error).__name__}: {error}", first_passes=False)]
+        results = [
+            CaseResult(
+                campaign=self.began,
+                seed=self.seed,
+                case=case.number,
+                part=part.name,
+                fault=case.fault,
+                disturbance=case.disturbance,
+                target=self.target.kind,
+                truth=FAULTS[case.fault].truth,
+                outcome=part.outcome,
+                first_passes=part.first_passes,
+                reason=part.reason[:400],
+                replays=len(evidence.attempts) if evidence is not None else 0,
+                counted_s=self.counted_s,
+                steal_ms=steal_ms() - stolen_ms,
+                seconds=round(time.monotonic() - begin_s, 1),
+                drawn=case.drawn,
+                done=done,
+            )
+            for part in found
+        ]
+        self._keep_or_remove(results, folder)
+        return results
 
     def _prepare(self, folder: Path) -> None:
         """Bring the target into its known state, where it is not known to be in it."""
@@ -212,37 +247,63 @@ class Campaign:
 
     def _judged(
         self, case: Case, evidence: LatencyEvidence, folder: Path, done: dict[str, Mapping[str, int]]
-    ) -> tuple[str, str]:
-        """Return the outcome of a case and its reason; `done` gets what was injected."""
-        site = Site(self.bench, self.target, self.pattern, self.hog, folder)
-        settings = ReplaySettings(PATTERN_FILE, phase=PHASE, warmup_ms=WARMUP_MS, duration_ms=DURATION_MS)
+    ) -> list[PartVerdict]:
+        """Return the verdict on each part; `done` gets what was injected."""
+        producers = self.requirements.producers
+        site = Site(self.bench, self.target, self.pattern, producers, self.hog, folder)
+        settings = ReplaySettings(
+            PATTERN_FILE,
+            phase=PHASE,
+            warmup_ms=WARMUP_MS,
+            duration_ms=self.profile.duration_ms,
+            only_producers=producers,
+            measures_clocks_after=False,
+        )
         with FAULTS[case.fault].inject(site, case.drawn["fault"]) as injection:
             with DISTURBANCES[case.disturbance].disturb(site, case.drawn["disturbance"]) as disturbed:
-                evidence.replay(self.pattern, settings, Middle(injection.mid_replay))
+                evidence.replay(self.pattern, settings, CountingBegins(injection.when_counting_begins))
             done["disturbance"] = disturbed
             try:
                 done["fault"] = injection.confirm(len(evidence.attempts))
             except MeasurementError as error:
-                return INVALID, str(error)
-        return judged(evidence)
+                return [PartVerdict("", INVALID, str(error), first_passes=False)]
+            return [judged(evidence, producer) for producer in injection.producers or (None,)]
 
-    def _keep_or_remove(self, result: CaseResult, folder: Path) -> None:
+    def _keep_or_remove(self, results: Sequence[CaseResult], folder: Path) -> None:
         """Keep the evidence of a wrong verdict only: that of all would fill the disk in a night."""
-        if is_wrong(result):
+        if any(is_wrong(result) for result in results):
             KEPT.mkdir(parents=True, exist_ok=True)
-            shutil.move(folder, KEPT / f"{result.campaign}-{folder.name}")
+            shutil.move(folder, KEPT / f"{self.began}-{folder.name}")
         else:
             shutil.rmtree(folder)
 
 
-def judged(evidence: LatencyEvidence) -> tuple[str, str]:
-    """Return the gravest outcome over all streams, and the reason of the first stream that has it."""
-    verdicts = {stream: decided.verdict for stream, decided in evidence.decided().items()}
-    outcome = gravest({verdict.outcome for verdict in verdicts.values()})
-    for stream, verdict in sorted(verdicts.items()):
-        if verdict.outcome == outcome and verdict.reason:
-            return outcome, f"stream {stream}: {verdict.reason}"
-    return outcome, ""
+def judged(evidence: LatencyEvidence, producer: int | None) -> PartVerdict:
+    """Return the gravest outcome over the streams of a producer, or over all, and the first reason for it."""
+    chosen = [
+        stream
+        for stream in sorted(evidence.requirements.by_stream)
+        if producer in (None, producer_of(stream))
+    ]
+    decided = evidence.decided()
+    verdicts = {stream: decided[stream].verdict for stream in chosen}
+    outcome: Outcome = gravest({verdict.outcome for verdict in verdicts.values()})
+    reasons = (f"stream {stream}: {verdict.reason}" for stream, verdict in verdicts.items())
+    return PartVerdict(
+        name=f"producer {producer}" if producer is not None else "",
+        outcome=outcome,
+        reason=next(
+            (
+                reason
+                for reason, verdict in zip(reasons, verdicts.values(), strict=True)
+                if verdict.outcome == outcome
+            ),
+            "",
+        )
+        if outcome != "pass"
+        else "",
+        first_passes=all(decided[stream].judged[0].standing == "clean" for stream in chosen),
+    )
 
 
 def is_wrong(result: CaseResult) -> bool:
@@ -262,7 +323,8 @@ def told(result: CaseResult, count: int) -> str:
     """Return a line on a case for whoever watches."""
     mark = "  WRONG" if is_wrong(result) else ""
     return (
-        f"bench     case {result.case} of {count}: {result.fault} / {result.disturbance}: {result.truth},"
+        f"bench     case {result.case} of {count}: {result.fault} / {result.disturbance}"
+        f"{f', {result.part}' if result.part else ''}: {result.truth},"
         f" {result.outcome} after {result.replays} replays, {result.seconds:.0f} s{mark}"
         f"{': ' + result.reason if result.reason else ''}"
     )
@@ -286,6 +348,9 @@ def parse() -> tuple[argparse.Namespace, list[Case]]:
         "--profile", choices=tuple(CASES), default="ci", help="how many cases (default ci: 12)"
     )
     parser.add_argument("--cases", type=int, help="how many cases, whatever the profile says")
+    parser.add_argument(
+        "--counted-s", type=int, default=COUNTED_S, metavar="N", help=f"of each replay (default {COUNTED_S})"
+    )
     parser.add_argument("--target", choices=TARGETS, default=TARGETS[0], help="the consumer")
     parser.add_argument("--only-fault", action="append", default=[], metavar="NAME", help="may be repeated")
     parser.add_argument("--only-disturbance", action="append", default=[], metavar="NAME", help="likewise")
@@ -297,6 +362,8 @@ def parse() -> tuple[argparse.Namespace, list[Case]]:
     count: int = CASES[options.profile] if options.cases is None else options.cases
     if count < 1:
         parser.error("--cases: must be at least 1")
+    if not COUNTED_S <= options.counted_s <= COUNTED_MAX_S:
+        parser.error(f"--counted-s: must be in {COUNTED_S}..{COUNTED_MAX_S}")
     return options, draw_cases(options.seed, count, faults, disturbances)
 
 
@@ -304,11 +371,12 @@ def run_cases(options: argparse.Namespace, cases: Sequence[Case], results: list[
     """Run cases on one bench until all are done or somebody breaks it off; `results` gets each."""
     with tempfile.TemporaryDirectory(prefix="bw-verdicts-") as name, open_bench(BENCH_FILE) as bench:
         folder = Path(name)
-        campaign = Campaign(bench, options.target, options.seed, build_hog(folder), folder)
+        campaign = Campaign(bench, options.target, options.seed, options.counted_s, build_hog(folder), folder)
         for case in cases:
-            results.append(campaign.run(case))
-            append_line(CASES_FILE, results[-1])
-            print(told(results[-1], len(cases)), file=sys.stderr, flush=True)
+            for result in campaign.run(case):
+                results.append(result)
+                append_line(CASES_FILE, result)
+                print(told(result, len(cases)), file=sys.stderr, flush=True)
             last = results[-ERRORS_MAX:]
             if len(last) == ERRORS_MAX and all(result.outcome == "error" for result in last):
                 raise BenchError(f"{ERRORS_MAX} errors in a row: {last[-1].reason}")
@@ -337,6 +405,7 @@ def main() -> int:
     detail = {
         "seed": options.seed,
         "target": options.target,
+        "counted_s": options.counted_s,
         "complete": complete,
         "cases": [result.to_json() for result in results],
     }

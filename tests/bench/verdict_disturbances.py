@@ -260,7 +260,7 @@ def _throttled(site: Site, drawn: Parameters) -> AbstractContextManager[Facts]:
 
 
 _SEED = (0, 2**31 - 1)
-_EMULATED = frozenset({"linux-rt"})
+_EMULATED = frozenset({"linux-rt", "embedded"})
 
 DISTURBANCES: dict[str, DisturbanceKind] = {
     kind.name: kind

@@ -12,7 +12,7 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -33,10 +33,14 @@ LIFE_S = 900
 """After this time everything that was started has ended by itself; no case takes as long."""
 EXCESS_MIN_US = 3_000
 """By so much a budget is exceeded at least where a target is called faulty."""
+DELAYED_PRODUCERS = 4
+"""Whose packets are held back in one case; each is judged on its own."""
 TIGHTEST_US = 10_000
 """Smallest budget of the pattern, and the period of stream 23, which has that budget."""
 RECEIVE_WINDOW_BYTES = 2304
 """Smallest receive buffer that Linux gives a socket."""
+
+_SEED = (0, 2**31 - 1)
 
 Parameters = Mapping[str, int]
 
@@ -58,6 +62,7 @@ class Site:
         bench: The open bench; target and producers are on, the target provisioned.
         target: The consumer.
         pattern: What is replayed.
+        producers: Those that take part; empty: all of the pattern.
         hog: The program of `hog.c`.
         folder: What tools say goes here.
     """
@@ -65,15 +70,22 @@ class Site:
     bench: Bench
     target: TargetSpec
     pattern: Pattern
+    producers: tuple[int, ...]
     hog: Path
     folder: Path
 
 
 class Injection:
-    """A fault that is there; this one is none."""
+    """A fault that is there; this one is none.
 
-    def mid_replay(self) -> None:
-        """Do what belongs in the middle of the counted time; called once in each replay."""
+    Attributes:
+        producers: Those whose streams it is in, each a case of its own; empty: it is the whole target's.
+    """
+
+    producers: tuple[int, ...] = ()
+
+    def when_counting_begins(self) -> None:
+        """Do what belongs into the counted time; called once in each replay."""
 
     def confirm(self, replays: int) -> dict[str, int]:  # noqa: ARG002  (of those that happen in each)
         """Return what shows that the fault was there; called while it still is.
@@ -162,9 +174,10 @@ def _none(_site: Site, _drawn: Parameters) -> Generator[Injection]:
 class _Netem(Injection):
     """A path through the impairment node, whose queue counts what it does."""
 
-    def __init__(self, site: Site, loses: bool) -> None:
+    def __init__(self, site: Site, loses: bool, producers: tuple[int, ...] = ()) -> None:
         self._site = site
         self._loses = loses
+        self.producers = producers
 
     def confirm(self, replays: int) -> dict[str, int]:  # noqa: ARG002
         spec = self._site.bench.spec.impairment
@@ -193,13 +206,30 @@ def queue_counts(text: str) -> dict[str, int]:
 @contextmanager
 def _netem_delay(site: Site, drawn: Parameters) -> Generator[Injection]:
     impairment = site.bench.impairment()
-    producer = drawn["producer"]
-    budget_us = min(s.budget_ns for s in site.pattern.streams if s.producer == producer) // 1000
+    known = [
+        number for number in impairable(site.bench) if number in (site.producers or site.pattern.producers)
+    ]
+    delayed = tuple(sorted(Random(drawn["seed"]).sample(known, DELAYED_PRODUCERS)))
     try:
-        impairment.apply([producer], budget_us + drawn["excess_us"], 0.0)
-        yield _Netem(site, loses=False)
+        impairment.apply(delayed, held_us(site.pattern, delayed, drawn["excess_us"]), 0.0)
+        yield _Netem(site, loses=False, producers=delayed)
     finally:
         impairment.clear()
+
+
+def held_us(pattern: Pattern, producers: Collection[int], excess_us: int) -> int:
+    """Return a delay in us by which each of these producers exceeds the budget of one of its streams."""
+    smallest_ns = (
+        min(stream.budget_ns for stream in pattern.streams if stream.producer == number)
+        for number in producers
+    )
+    return max(smallest_ns) // 1000 + excess_us
+
+
+def impairable(bench: Bench) -> list[int]:
+    """Return the producers whose links lead through the impairment node."""
+    spec = bench.spec.impairment
+    return sorted(spec.producers if spec is not None and spec.producers else bench.spec.producers)
 
 
 LOSSY_PRODUCERS = (4, 6, 7)
@@ -308,7 +338,7 @@ class _ClockStep(Injection):
         """Step the clock; positive: it is put ahead."""
         self.site.bench.node(self.site.target.node).run(["bw-setclock", "--step-ns", str(step_ns)])
 
-    def mid_replay(self) -> None:
+    def when_counting_begins(self) -> None:
         self.step(self.step_ns)
         self.steps += 1
 
@@ -356,7 +386,6 @@ def _clock_wander(site: Site, drawn: Parameters) -> Generator[Injection]:
         end_job(job)
 
 
-_SEED = (0, 2**31 - 1)
 _GUEST = frozenset({"linux-rt"})
 
 NONE = "none"
@@ -367,24 +396,26 @@ FAULTS: dict[str, FaultKind] = {
         FaultKind(
             "netem-delay",
             Truth.FAULTY,
-            "netem holds every packet of a producer back by its smallest budget and 3 to 20 ms more",
-            {"producer": (1, 11), "excess_us": (EXCESS_MIN_US, 20_000)},
+            f"netem holds every packet of {DELAYED_PRODUCERS} producers back, each by the smallest budget of"
+            " its streams and 3 to 20 ms more at least",
+            {"seed": _SEED, "excess_us": (EXCESS_MIN_US, 20_000)},
             _netem_delay,
         ),
         FaultKind(
             "netem-loss",
             Truth.FAULTY,
-            "of 450 datagrams in 1200 fragments, each lost with 1 % at least, some are lost in all but one"
-            " replay in 10^5; the queue's counter shows losses",
-            {"loss_permille": (10, 50)},
+            "of 300 datagrams in 800 fragments, each lost with 2 % at least, some are lost in all but one"
+            " replay in 10^6; the queue's counter shows losses",
+            {"loss_permille": (20, 60)},
             _netem_loss,
+            frozenset({"linux-rt", "windows"}),
         ),
         FaultKind(
             "rt-hog",
             Truth.FAULTY,
             "a burst of B ms at FIFO 98 on the only processor keeps a message of stream 23, one every 10 ms,"
-            " for B - 10 ms at least: 13 ms, budget + 3 ms, from B = 23 ms on. Of 12 bursts, drawn from 13 to"
-            " 30 ms or more, one does so at least in all but one replay in 10^6",
+            " for B - 10 ms at least: 13 ms, budget + 3 ms, from B = 23 ms on. Of 8 bursts, drawn from 13 to"
+            " 30 ms or more, one does so at least in all but one replay in 10^4",
             {"burst_max_us": (30_000, 50_000), "seed": _SEED},
             _rt_hog,
             _GUEST,

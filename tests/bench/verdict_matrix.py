@@ -32,13 +32,16 @@ class CaseResult:
         campaign: When its campaign began, UTC: cases of several campaigns share the file.
         seed: Of that campaign.
         case: Its number in it, from 1.
+        part: What of the target the fault is in, and the verdict on: a producer's streams; empty: all.
         fault: Name of the target's fault.
         disturbance: Name of the machine's disturbance.
         target: Kind of the target.
         truth: What the verdict had to find.
         outcome: Of the replays: `pass`, `fail`, `inconclusive`, `unset`, `error`; or `INVALID`.
+        first_passes: Whether the first replay alone was a pass.
         reason: Of a stream with that outcome.
         replays: How many there were.
+        counted_s: How long each counted.
         steal_ms: What the machine's hypervisor took from its CPUs meanwhile, all CPUs together.
         seconds: From the fault's injection to its end.
         drawn: How severe fault and disturbance were.
@@ -48,13 +51,16 @@ class CaseResult:
     campaign: str
     seed: int
     case: int
+    part: str
     fault: str
     disturbance: str
     target: str
     truth: str
     outcome: str
+    first_passes: bool
     reason: str
     replays: int
+    counted_s: int
     steal_ms: int
     seconds: float
     drawn: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])
@@ -162,6 +168,11 @@ def figures(cases: Sequence[CaseResult]) -> dict[str, float]:
         n = sum(found.values())
         return found[verdict] / n if n else math.nan
 
+    untouched = [
+        case.first_passes
+        for case in cases
+        if case.truth == Truth.SOUND and case.disturbance == NONE and case.verdict != INVALID
+    ]
     sound, faulty, undecidable = (of(truth) for truth in (Truth.SOUND, Truth.FAULTY, Truth.UNDECIDABLE))
     return {
         "cases": float(sum(sum(found.values()) for found in (sound, faulty, undecidable))),
@@ -170,6 +181,7 @@ def figures(cases: Sequence[CaseResult]) -> dict[str, float]:
         "sound_fail_upper_95": clopper_pearson(sound["fail"], sum(sound.values()))[1],
         "sound_pass_share": share(sound, "pass"),
         "sound_pass_share_quiet": share(of(Truth.SOUND, quiet=True), "pass"),
+        "sound_first_pass_share_quiet": math.nan if not untouched else sum(untouched) / len(untouched),
         "faulty_pass": float(faulty["pass"]),
         "faulty_pass_upper_95": clopper_pearson(faulty["pass"], sum(faulty.values()))[1],
         "faulty_fail_share": share(faulty, "fail"),
