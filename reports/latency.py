@@ -67,6 +67,8 @@ class Replay:
         faults: Further causes, found by the caller, for which nothing of this replay may pass.
         extra_parts: Parts of U that the caller knows of, for every stream, in ns.
         clock: The target's clock, where its stamps are taken as they are; None: they are corrected.
+        emulator_pauses: (start, end) of times in which the emulator did not run the target though it had to,
+            by the witness's clock, ns (reports/emulation.py).
     """
 
     recv: RecvResult
@@ -78,6 +80,7 @@ class Replay:
     faults: Sequence[str] = ()
     extra_parts: Sequence[UncertaintyPart] = ()
     clock: ReplayClock | None = None
+    emulator_pauses: Sequence[tuple[int, int]] = ()
 
     def causes(self) -> list[str]:
         """Return why no stream of this replay may pass, the gravest cause first; empty: none."""
@@ -245,13 +248,13 @@ def _taken_from(replay: Replay, slack_ns: int) -> Callable[[Miss, int], int]:
 
     The message's way is widened by U of the stream at both ends, because the two clocks are known no better.
     """
-    arrival = arrival_by_witness(replay)
-    if replay.witness is None or not replay.witness.windows or arrival is None:
+    by_witness = witness_time(replay)
+    if replay.witness is None or by_witness is None:
         return lambda _miss, _length_ns: 0
-    machine = TakenTime.of(replay.witness)
+    machine = TakenTime.of(replay.witness, replay.emulator_pauses)
 
     def most_ns(miss: Miss, length_ns: int) -> int:
-        received_ns = arrival(miss)
+        received_ns = by_witness(miss.received_local_tai_ns)
         if received_ns is None:
             return 0
         return machine.most_ns(received_ns - length_ns - slack_ns, received_ns + slack_ns)
@@ -259,22 +262,22 @@ def _taken_from(replay: Replay, slack_ns: int) -> Callable[[Miss, int], int]:
     return most_ns
 
 
-def arrival_by_witness(replay: Replay) -> Callable[[Miss], int | None] | None:
-    """Return what tells when a late message arrived by the witness's clock; None: that clock is not known."""
+def witness_time(replay: Replay) -> Callable[[int], int | None] | None:
+    """Return what turns TAI of the consumer's clock into that of the witness's, ns; None: it is not known."""
     clock: ClockResult | ServerLine | None = replay.recv.clock(replay.witness_clock)
     if replay.clock is not None:
         clock = replay.clock.line(replay.witness_clock)
     elif clock is None and (replay.recv.correction == "none" or replay.witness_clock == "local"):
-        return lambda miss: miss.received_local_tai_ns
+        return lambda local_tai_ns: local_tai_ns
     if clock is None:
         return None
     known = clock
 
-    def arrived(miss: Miss) -> int | None:
-        offset_ns = known.offset_at(miss.received_local_tai_ns)
-        return None if offset_ns is None else miss.received_local_tai_ns + offset_ns
+    def by_witness(local_tai_ns: int) -> int | None:
+        offset_ns = known.offset_at(local_tai_ns)
+        return None if offset_ns is None else local_tai_ns + offset_ns
 
-    return arrived
+    return by_witness
 
 
 def latency_measurement(

@@ -234,7 +234,7 @@ def figures_of(group: StreamGroup, index: int) -> dict[str, object]:
         suffix = f"{index}-{number}"
         largest = float(instrument.largest_u_ns)
         evidence = instrument.evidence
-        late = latest_messages(evidence.replay(), evidence.emulation) if evidence.recv else []
+        late = latest_messages(evidence.replay(), evidence.emulation.around) if evidence.recv else []
         instruments.append(
             {
                 "lateness": figure_lateness(f"lateness{suffix}", lateness, largest) if lateness else "",

@@ -7,7 +7,8 @@ evidence/daq_replay/attempt-1/
     send-NN.ndjson      answers of the producers, one file a sending process
     misses.ndjson       every miss
     witness.ndjson      answers of the stall witness
-    emulation.ndjson    what the machine gave a target's emulator around the latest messages
+    witness-target.ndjson  answers of the witness inside an emulated target
+    emulation.ndjson    what the machine gave a target's emulator, and when that did not run the target
     known_delay.json    the known-delay check
     clock.json          the target's clock, where its stamps are taken as they are (plan-consumer.toml is
                         then the consumer's plan, and clock-error.ndjson what bw-clock saw)
@@ -33,10 +34,9 @@ from reports.answers import (
     send_result,
     witness_result,
 )
-from reports.emulation import EMULATION, read_emulation
+from reports.emulation import EMULATION, Emulation, read_emulation
 from reports.errors import RecordError
 from reports.known_delay import KnownDelay
-from reports.late_messages import Ran
 from reports.latency import Replay
 from reports.replay_clock import REPLAY_CLOCK, ReplayClock
 from reports.replay_role import REPLAY_ROLE, ReplayRole
@@ -54,7 +54,7 @@ class ReplayEvidence:
     misses: tuple[Miss, ...]
     known_delay: KnownDelay | None
     clock: ReplayClock | None
-    emulation: dict[tuple[int, int], tuple[Ran, ...]]
+    emulation: Emulation
     role: ReplayRole | None
     clock_of_producer: dict[int, str]
     low_latency_types: frozenset[int]
@@ -77,6 +77,7 @@ class ReplayEvidence:
             misses=self.misses,
             faults=self.problems,
             clock=self.clock,
+            emulator_pauses=self.emulation.pauses,
         )
 
 
@@ -99,7 +100,8 @@ def load_replay(folder: Path) -> ReplayEvidence:
         misses=tuple((_try(lambda: _misses(misses), problems) or []) if misses.exists() else []),
         known_delay=_try(lambda: KnownDelay.read(known), problems) if known.exists() else None,
         clock=_try(lambda: ReplayClock.read(clock), problems) if clock.exists() else None,
-        emulation=(_try(lambda: read_emulation(emulation), problems) or {}) if emulation.exists() else {},
+        emulation=(_try(lambda: read_emulation(emulation), problems) if emulation.exists() else None)
+        or Emulation(),
         role=_try(lambda: ReplayRole.read(role), problems) if role.exists() else None,
         clock_of_producer=_try(lambda: producer_clocks(folder / "plan.toml"), problems) or {},
         low_latency_types=_try(lambda: low_latency_types(folder / "plan.toml"), []) or frozenset(),

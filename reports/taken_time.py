@@ -2,7 +2,8 @@
 """How much time the bench's machine took from a message: an amount, and never more than was measured.
 
 The witness wakes up on each CPU at fixed intervals; where it wakes up late, the CPU was not at the bench's
-disposal. Such a pause takes from a message
+disposal. Where the target is emulated, its emulator may not run it though it has to (reports/emulation.py):
+a pause like the others. A pause takes from a message
 
 - the part of it that falls into the message's way, and
 - what the bench, while it works off what has piled up in the pause, still keeps the message waiting.
@@ -15,6 +16,7 @@ the target does. docs/latency.md, `What the machine took`, has the rule in full.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reports.answers import WitnessResult
@@ -26,7 +28,9 @@ _WHOLE = 1000
 
 @dataclass(frozen=True, slots=True)
 class TakenTime:
-    """Pauses of a machine, joined over its CPUs, and the work that each has left; TAI of the witness, ns.
+    """Pauses of a machine and of an emulator on it, joined, and the work that each has left.
+
+    Times are TAI of the witness, in ns.
 
     Attributes:
         starts_ns: Of each pause; ascending.
@@ -43,17 +47,18 @@ class TakenTime:
     utilisation_permille: int
 
     @classmethod
-    def of(cls, witness: WitnessResult) -> TakenTime:
-        """Return what a witness saw.
+    def of(cls, witness: WitnessResult, emulator_pauses: Sequence[tuple[int, int]] = ()) -> TakenTime:
+        """Return what a witness saw, and what an emulator did not run.
 
         A pause may have begun as long as one wake-up interval before the wake-up that it delayed: so much
-        earlier it is taken to begin. Without a measured utilisation nothing is put down to working off.
+        earlier it is taken to begin; those of an emulator are as long as they are given. Without a measured
+        utilisation nothing is put down to working off.
         """
         utilisation = min(witness.utilisation_permille or 0, UTILISATION_MAX_PERMILLE)
         starts: list[int] = []
         ends: list[int] = []
-        for start, end, _cpu in sorted(witness.windows):
-            begun = start - witness.period_ns
+        seen = [(start - witness.period_ns, end) for start, end, _cpu in witness.windows]
+        for begun, end in sorted([*seen, *emulator_pauses]):
             if ends and begun <= ends[-1]:
                 ends[-1] = max(ends[-1], end)
             elif end > begun:

@@ -28,7 +28,7 @@ from reports import (
     latency_measurement,
 )
 from reports.attempts import DecidedStream, decide_judged
-from reports.emulation import EMULATION, keep_emulation
+from reports.emulation import EMULATION, TARGET_WITNESS, keep_emulation, read_emulation
 from reports.known_delay import KnownDelay
 from reports.latency import Replay as JudgedReplay
 from reports.latency import StreamVerdict, judge_latency
@@ -61,6 +61,7 @@ EVIDENCE_FILES = (
     "recv.ndjson",
     "misses.ndjson",
     "witness.ndjson",
+    TARGET_WITNESS,
     EMULATION,
 )
 
@@ -192,6 +193,9 @@ class LatencyEvidence:
             clock=clock,
         )
         keep_emulation(found.folder, judged)
+        if (found.folder / EMULATION).exists():
+            pauses = read_emulation(found.folder / EMULATION).pauses
+            judged = replace(judged, emulator_pauses=pauses)
         self.attempts.append(ReplayAttempt(found.folder, judged))
 
     @property

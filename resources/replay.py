@@ -20,13 +20,14 @@ from hw.drivers.local import tail
 from hw.errors import BenchError, BenchwrightError, CapabilityError, MeasurementError
 from hw.protocols import Job
 from hw.session import Bench
+from reports.emulation import TARGET_WITNESS
 from resources.capture import capture_file, start_capture
 from resources.clock_lines import ClockLine, last_result, measure_clock_lines, serve_clocks
 from resources.jobs import READY_S, end_job
 from resources.pattern import Pattern
 from resources.plan import ReplaySettings, new_nonce, write_plan
 from resources.tai_utc import common_tai_utc_s
-from resources.witness import start_witness
+from resources.witness import start_target_witness, start_witness
 
 Progress = Callable[[str], None]
 
@@ -61,6 +62,7 @@ class _Started:
     recv: Job
     sends: dict[str, Job]
     witness: Job | None
+    target_witness: Job | None
     captures: list[Job]
 
 
@@ -238,7 +240,7 @@ class Replay:
         for interface in self.capture_interfaces:
             captures.append(start_capture(self.bench, interface, self.folder))
             stack.callback(end_job, captures[-1])
-        witness = None
+        witness = in_target = None
         if self.bench.spec.witness is not None:
             duration_ms = self.settings.total_ms + lead_ms
             emulated = self.bench.emulating_threads(self.target.node) if self.watch_emulator else {}
@@ -246,6 +248,14 @@ class Replay:
                 self.bench, self.bench.spec.witness, self.folder / "witness", duration_ms, emulated
             )
             stack.callback(end_job, witness)
+            if emulated:
+                in_target = start_target_witness(
+                    self.bench,
+                    self.target.node,
+                    self.folder / TARGET_WITNESS.removesuffix(".ndjson"),
+                    duration_ms,
+                )
+                stack.callback(end_job, in_target)
         recv = self._start_recv(consumer_plan)
         stack.callback(end_job, recv)
         recv.wait_ready(READY_S)
@@ -256,7 +266,7 @@ class Replay:
             stack.callback(end_job, sends[node_name])
         for job in sends.values():
             job.wait_ready(READY_S)
-        return _Started(start_ns, recv, sends, witness, captures)
+        return _Started(start_ns, recv, sends, witness, in_target, captures)
 
     def _start_recv(self, plan_file: Path) -> Job:
         node = self.bench.node(self.target.node)
@@ -332,6 +342,8 @@ class Replay:
             problems.append(error)
         sends = {name: attempt(job) for name, job in started.sends.items()}
         witness = attempt(started.witness) if started.witness is not None else None
+        if started.target_witness is not None:
+            attempt(started.target_witness)
         self._say_taken(witness)
         for job in started.captures:
             job.stop()
@@ -361,8 +373,7 @@ class Replay:
     def _save(self, started: _Started) -> None:
         """Keep what has been measured so far of a replay that is broken off."""
         jobs = [started.recv, *started.sends.values(), *started.captures]
-        if started.witness is not None:
-            jobs.append(started.witness)
+        jobs += [job for job in (started.witness, started.target_witness) if job is not None]
         for job in jobs:
             end_job(job)
         for job in jobs:

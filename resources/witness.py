@@ -16,6 +16,11 @@ PERIOD_US = 250
 SERIES = ".series"
 
 
+TARGET_PRIORITY = 99
+TARGET_PERIOD_US = 2000
+TARGET_THRESHOLD_US = 1000
+
+
 def start_witness(
     bench: Bench, spec: WitnessSpec, stem: Path, duration_ms: int, emulated: Mapping[str, int] | None = None
 ) -> Job:
@@ -45,5 +50,24 @@ def start_witness(
             str(stem.with_suffix(SERIES).resolve()),
         ]
     job = bench.node(spec.node).start(argv, stem)
+    job.wait_ready(READY_S)
+    return job
+
+
+def start_target_witness(bench: Bench, node_name: str, stem: Path, duration_ms: int) -> Job:
+    """Start the witness inside an emulated target, above all else there; ready when this returns.
+
+    It tells a target that is not run from one that is slow: reports/emulation.py.
+
+    Args:
+        bench: An open bench.
+        node_name: The target; it is on.
+        stem: Its answers go to `stem`.ndjson.
+        duration_ms: How long.
+    """
+    argv = [bench.tool(node_name), "witness", "--duration-ms", str(duration_ms)]
+    argv += ["--period-us", str(TARGET_PERIOD_US), "--threshold-us", str(TARGET_THRESHOLD_US)]
+    argv += ["--priority", str(TARGET_PRIORITY)]
+    job = bench.node(node_name).start(argv, stem)
     job.wait_ready(READY_S)
     return job
