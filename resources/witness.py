@@ -17,7 +17,8 @@ SERIES = ".series"
 
 
 TARGET_PRIORITY = 99
-TARGET_PERIOD_US = 2000
+TARGET_PERIOD_US = 2997
+"""Of the witness in a target; no part of any period of the pattern, so that no stream meets it each time."""
 TARGET_THRESHOLD_US = 1000
 
 
