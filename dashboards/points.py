@@ -20,10 +20,11 @@ from dashboards.errors import PointError
 from dashboards.line_protocol import Field, Point, field_text, tag_text
 from reports.answers import StreamResult
 from reports.manifest import Manifest
+from reports.outcome import RunOutcome, outcome_of
 from reports.record import Measurement, Outcome, parse_utc
 from reports.replay_evidence import ReplayEvidence, load_replay
 from reports.run_folder import EVIDENCE, Records, RunFolder
-from reports.tally import INSTRUMENT_CHECKS, effective, overall, relative_margin, worst
+from reports.tally import INSTRUMENT_CHECKS, effective, relative_margin, worst
 from reports.timed_edges import FOLDER as EDGES_FOLDER
 from reports.units import NS_PER_S
 
@@ -117,8 +118,8 @@ def run_points(folder: RunFolder, branch: str) -> RunPoints:
         points.append(_verdict_point(record, common))
         if (physical := _physical_point(record, common, replays)) is not None:
             points.append(physical)
-    outcome = overall(counting)
-    points.append(_run_point(records, counting, outcome, common, replays))
+    came_out = outcome_of(folder)
+    points.append(_run_point(records, came_out, common, replays))
     return RunPoints(
         run_id=manifest.run_id,
         time_ns=time_ns,
@@ -127,7 +128,7 @@ def run_points(folder: RunFolder, branch: str) -> RunPoints:
         branch=branch,
         commit=manifest.commit,
         simulated=common.simulated or any(m.simulated for m in counting),
-        outcome=outcome,
+        outcome=came_out.outcome,
         points=tuple(points),
         facts=facts,
     )
@@ -297,20 +298,18 @@ def _distribution(stream: StreamResult) -> dict[str, float | int | None]:
     return found
 
 
-def _run_point(
-    records: Records, counting: Sequence[Measurement], outcome: Outcome, common: _Common, replays: _Replays
-) -> Point:
+def _run_point(records: Records, came_out: RunOutcome, common: _Common, replays: _Replays) -> Point:
     m = common.manifest
     tags = {"bench": tag_text(m.bench), "profile": tag_text(m.profile), "branch": common.branch}
-    judged = [record for record in counting if record.quantity not in INSTRUMENT_CHECKS]
+    judged = came_out.judged
     fields: dict[str, Field] = {
         **common.fields(None),
-        "outcome": outcome,
-        "outcome_code": OUTCOME_CODE[outcome],
-        "simulated": common.simulated or any(r.simulated for r in counting),
+        "outcome": came_out.outcome,
+        "outcome_code": OUTCOME_CODE[came_out.outcome],
+        "simulated": common.simulated or any(r.simulated for r in (*judged, *came_out.checks)),
         "complete": m.end_utc is not None and records.torn is None,
-        **{f"count_{name}": sum(r.outcome == name for r in judged) for name in OUTCOME_CODE},
-        "checks_failed": sum(r.outcome != "pass" for r in counting if r.quantity in INSTRUMENT_CHECKS),
+        **{f"count_{name}": came_out.counts[name] for name in OUTCOME_CODE},
+        "checks_failed": sum(r.outcome != "pass" for r in came_out.checks),
         "attempts": len(records.measurements),
         "lost": sum(record.lost for record in judged),
         "tests_passed": m.tests.passed,
@@ -320,7 +319,7 @@ def _run_point(
     }
     if m.end_utc is not None:
         fields["duration_ns"] = float(unix_ns(m.end_utc) - common.time_ns)
-    poorest = worst(counting)
+    poorest = worst(judged)
     if poorest is not None:
         fields["worst_requirement"] = poorest.requirement
         _put(fields, {"worst_margin_share": relative_margin(poorest)})

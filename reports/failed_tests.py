@@ -1,17 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of Robot Framework that failed: what each says of its target where it left no record."""
+"""Tests of Robot Framework that failed: what each says of its target beside its records."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
 from reports.record import Measurement, Outcome
-from reports.tally import effective, gravest, overall
+from reports.tally import GRAVITY, gravest
 
-UNSET_MARKS = ("MEASUREMENT ERROR:", "Execution terminated by signal", "Test execution stopped")
-ERROR_MARKS = ("CONFIG ERROR:", "BENCH ERROR:", "setup failed")
+UNSET_MARKS = (
+    "MEASUREMENT ERROR:",
+    "Execution terminated by signal",
+    "Test execution stopped",
+    "Test timeout",
+    "Keyword timeout",
+)
+BAD_INPUT_MARK = "CONFIG ERROR:"
+ERROR_MARKS = (BAD_INPUT_MARK, "BENCH ERROR:")
+UNEXPECTED_MARKS = ("setup failed", "No keyword with name")
+EXCEPTION = re.compile(r"(?!AssertionError)[A-Za-z_]\w*(Error|Exception|Warning|Exit|Interrupt): ")
+"""So begins the message of an exception that nobody expected: this software is wrong, not the target."""
 MESSAGE_MAX = 400
 
 
@@ -24,6 +35,11 @@ class FailedTest:
     message: str
 
     @property
+    def is_bad_input(self) -> bool:
+        """Say whether a file or a variable was wrong that somebody gave."""
+        return BAD_INPUT_MARK in self.message
+
+    @property
     def outcome(self) -> Outcome:
         """Return what it says of the target: by the first word of its message, or by a mark in it."""
         word = self.message.partition(":")[0].lower()
@@ -32,29 +48,31 @@ class FailedTest:
                 return outcome
         if any(mark in self.message for mark in ERROR_MARKS):
             return "error"
-        return "unset" if any(mark in self.message for mark in UNSET_MARKS) else "fail"
+        if any(mark in self.message for mark in UNSET_MARKS):
+            return "unset"
+        is_ours = EXCEPTION.match(self.message) or any(mark in self.message for mark in UNEXPECTED_MARKS)
+        return "error" if is_ours else "fail"
 
 
-def without_record(
-    failed: Iterable[FailedTest], records: Iterable[Measurement], target: str = ""
-) -> tuple[FailedTest, ...]:
-    """Return those that left no record, which so would be missed by who only reads the records.
+def beyond_records(failed: Iterable[FailedTest], counting: Iterable[Measurement]) -> tuple[FailedTest, ...]:
+    """Return those that say more than their records do: who only reads the records would miss them.
+
+    A test that left a record which does not pass, and then broke off for a graver reason, is one of them.
 
     Args:
         failed: Tests that failed.
-        records: All records of the run.
-        target: Only those of this target, or of none; empty: all.
+        counting: The records that count.
     """
-    recorded = {(record.subject.target, record.test) for record in records}
-    recorded |= {("", test) for _target, test in recorded}
-    found = (each for each in failed if not target or each.target in ("", target))
-    return tuple(each for each in found if (each.target, each.name) not in recorded)
-
-
-def outcome_of(records: Sequence[Measurement], failed: Iterable[FailedTest]) -> Outcome:
-    """Return how a run came out, or a target of it: no pass where a test failed without leaving a record."""
-    left = without_record(failed, records)
-    return gravest({overall(effective(records)), *(each.outcome for each in left)})
+    recorded: dict[tuple[str, str], set[Outcome]] = {}
+    for record in counting:
+        for target in (record.subject.target, ""):
+            recorded.setdefault((target, record.test), set()).add(record.outcome)
+    return tuple(
+        each
+        for each in failed
+        if GRAVITY.index(each.outcome)
+        < GRAVITY.index(gravest(recorded.get((each.target, each.name), {"pass"})))
+    )
 
 
 def in_words(failed: Sequence[FailedTest]) -> list[str]:

@@ -189,7 +189,11 @@ class LargestPattern:
         words: list[str] = []
         if self.found is None:
             most = "" if self.high > len(self.order) else f", fewer than {self.high}"
-            return f"not found: at least {self.low}{most}"
+            shown, asked = len(self.shown), self.boundary_trials
+            so_often = (
+                f" (in {shown} of the {asked} trials that it needs)" if self.low and shown < asked else ""
+            )
+            return f"not found: at least {self.low}{so_often}{most}"
         bound = self.miss_bound
         if self.found and bound is not None:
             words.append(
@@ -297,12 +301,14 @@ def largest_pattern_measurement(
     """Judge the number against its lower limit and return the record.
 
     The number is counted, not measured: its uncertainty is 0. How sure it is, `LargestPattern.confidence`
-    says. A search that a trial without a verdict has ended has shown `low` all the same: its record has that
-    number where it satisfies the limit, and is inconclusive without a number where it does not.
+    says. A search that a trial without a verdict has ended has shown `low` all the same, where so many trials
+    of whole length have as the result needs: its record then has that number where it satisfies the limit.
+    Else it is inconclusive, without a number.
     """
     uncertainty = Uncertainty.from_parts([])
     number = found.found
-    if number is None and found.low and found.low >= (limit.lower or 0):
+    is_shown = len(found.shown) >= found.boundary_trials
+    if number is None and is_shown and found.low and found.low >= (limit.lower or 0):
         number = found.low
     sample = Sample(
         quantity=QUANTITY,

@@ -67,7 +67,7 @@ def latest_messages(
             for start, end, cpu in (*windows, *of_emulator)
             if end > scheduled_ns - AROUND_NS and start < arrived_ns + AROUND_NS
         )
-        sent_ns = length_ns - miss.received_minus_sent_ns
+        sent_ns = length_ns - (miss.received_minus_sent_ns or 0)
         budget_ns = budgets[miss.stream]
         own = (ran or {}).get((miss.stream, miss.sequence), ())
         found.append(LateMessage(miss.stream, miss.sequence, budget_ns, sent_ns, length_ns, pauses, own))

@@ -138,7 +138,7 @@ def judge_latency(stream_id: int, requirement: Requirement, replay: Replay) -> S
     """
     stream = replay.recv.stream(stream_id)
     uncertainty, unknown = stream_uncertainty(stream, replay)
-    causes = [*replay.causes(), *_stream_causes(stream, uncertainty, unknown)]
+    causes = [*replay.causes(), *_stream_causes(stream, replay, uncertainty, unknown)]
     judged = _judge_maximum(stream, requirement, uncertainty, stream.received_minus_scheduled.max_ns)
     if causes:
         outcome = "unset" if stream.received_minus_scheduled.n == 0 else "inconclusive"
@@ -147,7 +147,8 @@ def judge_latency(stream_id: int, requirement: Requirement, replay: Replay) -> S
         return StreamVerdict(judged, uncertainty, "clean")
     if stream.lost > requirement.allowed_lost:
         return StreamVerdict(judged, uncertainty, "over")
-    if judged.outcome == "unset" or not capable(requirement.limit, uncertainty):
+    has_room = judged.outcome == "fail" or capable(requirement.limit, uncertainty)
+    if judged.outcome == "unset" or not has_room:
         return StreamVerdict(judged, uncertainty, "undecided")
     if judged.margin is not None and judged.margin >= 0:
         return StreamVerdict(judged, uncertainty, "short")
@@ -169,9 +170,17 @@ def _judge_maximum(
     )
 
 
-def _stream_causes(stream: StreamResult, uncertainty: Uncertainty, unknown: str) -> list[str]:
+def _stream_causes(stream: StreamResult, replay: Replay, uncertainty: Uncertainty, unknown: str) -> list[str]:
     """Return why this stream alone may not pass."""
     causes = [unknown] if unknown else []
+    sent = [each for send in replay.sends for each in send.streams if each.id == stream.id]
+    if replay.sends and not sent:
+        causes.append("no producer says that it sent this stream")
+    causes += [
+        f"the producer scheduled {each.scheduled} messages, {stream.expected} are expected"
+        for each in sent
+        if each.scheduled != stream.expected
+    ]
     if stream.invalid_samples:
         causes.append(f"{stream.invalid_samples} invalid samples: the producer's lateness was saturated")
     missing = stream.received_minus_scheduled.n + stream.lost + stream.invalid_samples
@@ -182,6 +191,10 @@ def _stream_causes(stream: StreamResult, uncertainty: Uncertainty, unknown: str)
         shown = format_value(earliest, "ns")
         u = format_value(uncertainty.expanded, "ns")
         causes.append(f"clocks contradict U = {u}: a message arrived {shown} after it was sent")
+    first = stream.received_minus_scheduled.min_ns
+    if not unknown and first is not None and first < -uncertainty.expanded:
+        shown = format_value(-first, "ns")
+        causes.append(f"sent too early: a message arrived {shown} before it was scheduled")
     return causes
 
 
@@ -202,7 +215,8 @@ def _attribute(
     for miss in late:
         whole_ns = miss.received_minus_scheduled_ns
         own_ns = whole_ns if requirement.of_sender else miss.received_minus_sent_ns
-        rests_ns.append(own_ns - taken(miss, own_ns))
+        if own_ns is not None:
+            rests_ns.append(own_ns - taken(miss, own_ns))
         took_ns = taken(miss, whole_ns)
         if took_ns and whole_ns - took_ns <= upper_ns - band_ns:
             explained.append(took_ns)
@@ -210,7 +224,7 @@ def _attribute(
     logged_ns = max((miss.received_minus_scheduled_ns for miss in late), default=None)
     if logged_ns is None or (stream.received_minus_scheduled.max_ns or 0) > logged_ns:
         rests_ns.append(own.max_ns or 0)  # what the log does not have, nothing explains
-    worst_ns = max(rests_ns)
+    worst_ns = max(rests_ns, default=0)
     if worst_ns > upper_ns + band_ns:
         cause = _cause(stream, requirement, worst_ns, own.max_ns)
         verdict = Verdict("fail", judged.margin, f"{judged.reason} ({cause})")

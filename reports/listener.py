@@ -11,7 +11,8 @@ manifest and the page then list). A bench may be named by its file.
 Robot Framework only logs what a listener raises and keeps its own exit code, even 0. This listener
 therefore catches its errors, names them on stderr and in the manifest, and ends the process with
 EXIT_LISTENER_FAILED: at once where no run folder can be opened, at the very end otherwise. The same exit
-code says that a test has passed although the measurement that it asked for is not in the run folder.
+code says that all tests passed or were skipped although the run did not pass (reports/outcome.py): 0 is a
+pass, and nothing else is.
 """
 
 from __future__ import annotations
@@ -29,12 +30,14 @@ from robot.version import VERSION
 from reports.asked import note_asked, suite_name
 from reports.current import open_run, set_current_run
 from reports.errors import ReportError, RunFolderError
-from reports.failed_tests import MESSAGE_MAX, FailedTest, outcome_of
+from reports.failed_tests import MESSAGE_MAX, FailedTest
 from reports.manifest import EARLIER, EARLIER_SUITE, TestCounts
+from reports.outcome import outcome_of
 from reports.provenance import commit_of, host_facts
 from reports.record import Outcome
 from reports.robot_variable import robot_variable
 from reports.run_folder import RunFolder
+from reports.xunit import note_outcome
 
 _robot_api: Any = import_module("robot.api")  # no types of its own
 _robot_context: Any = import_module("robot.running.context")
@@ -72,8 +75,9 @@ class Listener:
         self._outputs: dict[str, Path] = {}
         self._status = {"PASS": 0, "FAIL": 0, "SKIP": 0}
         self._failed: list[FailedTest] = []
-        self._asked: dict[str, str] = {}
-        self._asked_any: list[str] = []
+        self._asked: dict[tuple[str, str], str] = {}
+        self._asked_any: dict[str, str] = {}
+        self._outcome: Outcome | None = None
 
     def start_suite(self, data: Any, _result: Any) -> None:
         """Open the run folder before the outermost suite starts; end robot where that is impossible."""
@@ -101,7 +105,7 @@ class Listener:
         run.update(commit=commit_of(Path.cwd()), host=host_facts(), tools={"robotframework": VERSION})
         for path in self._earlier:
             before = RunFolder.open(path)
-            run.add_attempt(EARLIER_SUITE, _outcome(before), f"{EARLIER}{before.run_id}")
+            run.add_attempt(EARLIER_SUITE, outcome_of(before).outcome, f"{EARLIER}{before.run_id}")
         return run
 
     def _name(self, variable: str) -> str:
@@ -124,9 +128,9 @@ class Listener:
         name = str(result.full_name)
         tags = [str(tag) for tag in result.tags]
         for requirement in _requirements(tags, dict(result.metadata)):
-            self._asked[requirement] = name
+            self._asked[robot_variable(TARGET), requirement] = name
         if any(tag.lower() == MEASUREMENT_TAG for tag in tags):
-            self._asked_any.append(name)
+            self._asked_any[robot_variable(TARGET)] = name
 
     def output_file(self, path: Path | None) -> None:
         """Remember Robot's output file."""
@@ -157,14 +161,18 @@ class Listener:
             self._step("collect Robot's files", lambda: self._collect(run))
             self._step("count", lambda: run.update(tests=self._counts(), failed_tests=tuple(self._failed)))
             self._step("check the measurements", lambda: self._check_asked(run))
-            if self._earlier:
-                self._step("list the attempts", lambda: self._list_own_attempt(run))
             self._step("note the problems", lambda: self._note_problems(run))
             self._step("close the manifest", run.close)
+            self._step("say how it came out", lambda: self._say_outcome(run))
             self._step("render the page", lambda: _render(run.path))
             self._step("finalise", run.finalise)
             print(f"Run:     {run.path}", file=sys.__stdout__, flush=True)
         if self._problems:
+            raise SystemExit(EXIT_LISTENER_FAILED)
+        if run is not None and self._outcome != "pass" and not self._status["FAIL"]:
+            print(
+                f"[ ERROR ] no test failed, but the run is {self._outcome}", file=sys.__stderr__, flush=True
+            )
             raise SystemExit(EXIT_LISTENER_FAILED)
 
     def _step(self, what: str, action: Callable[[], object]) -> None:
@@ -197,31 +205,42 @@ class Listener:
         records = run.records()
         if records.torn is not None:
             self._problem("check the measurements", "the last record is torn")
-        recorded = {record.requirement.upper() for record in records.measurements}
+        recorded = {
+            (target, record.requirement.upper())
+            for record in records.measurements
+            for target in (record.subject.target, "")
+        }
         missing = sorted(set(self._asked) - recorded)
         if missing:
             tests = self._asked[missing[0]]
-            shown = ", ".join(missing[:8]) + (", …" if len(missing) > 8 else "")
+            named = [
+                f"{requirement} of {target}" if target else requirement for target, requirement in missing
+            ]
+            shown = ", ".join(named[:8]) + (", …" if len(named) > 8 else "")
             self._problem(
                 "check the measurements",
                 f"no record of {shown}, though {tests!r} passed ({len(missing)} in all)",
             )
-        if self._asked_any and not records.measurements:
-            self._problem(
-                "check the measurements",
-                f"the run holds no measurement, though {self._asked_any[0]!r} passed",
-            )
+        measured = {target for target, _requirement in recorded}
+        for target, test in self._asked_any.items():
+            if target not in measured:
+                of = f" of {target}" if target else ""
+                self._problem(
+                    "check the measurements", f"the run holds no measurement{of}, though {test!r} passed"
+                )
 
-    def _list_own_attempt(self, run: RunFolder) -> None:
-        run.add_attempt(EARLIER_SUITE, _outcome(run), "this run")
+    def _say_outcome(self, run: RunFolder) -> None:
+        """Say how the run came out: to whoever reads the xUnit file, and as one of several attempts."""
+        came_out = outcome_of(run)
+        self._outcome = came_out.outcome
+        if (run.path / "xunit.xml").is_file():
+            note_outcome(run.path / "xunit.xml", came_out)
+        if self._earlier:
+            run.add_attempt(EARLIER_SUITE, came_out.outcome, "this run")
 
     def _note_problems(self, run: RunFolder) -> None:
         for problem in list(self._problems):
             run.add_problem(problem)
-
-
-def _outcome(run: RunFolder) -> Outcome:
-    return outcome_of(run.records().measurements, run.manifest.failed_tests or ())
 
 
 def _render(path: Path) -> None:

@@ -12,7 +12,7 @@ from reports.codec import from_json, omit_none, to_json
 from reports.errors import RecordError
 from reports.failed_tests import FailedTest
 from reports.record import Measurement, Outcome
-from reports.tally import effective
+from reports.tally import INSTRUMENT_CHECKS, effective
 
 MANIFEST_SCHEMA = "benchwright.run/1"
 EARLIER_SUITE, EARLIER = "run", "run "
@@ -49,7 +49,8 @@ class Manifest:
         host: Facts of the machine that ran the suites.
         target: Facts of the system under test, as read from it.
         tools: Versions of the tools that took part.
-        counts: Measurements that count, by outcome: of several attempts at the same thing one does.
+        counts: Values of targets that count, by outcome: of several attempts at the same thing one does, and
+            the bench's checks of itself are not among them.
         problems: What went wrong with the run itself, not with what it measured.
         failed_tests: Robot Framework's tests that failed; null: none did, or the run is older than this list.
     """
@@ -90,8 +91,9 @@ class Manifest:
 
 
 def count_outcomes(measurements: Iterable[Measurement]) -> dict[str, int]:
-    """Return the number of measurements of each outcome, all outcomes named; see `effective` for attempts."""
+    """Return how many values of targets that count have each outcome, all outcomes named."""
     counts: dict[str, int] = dict.fromkeys(OUTCOMES, 0)
     for measurement in effective(measurements):
-        counts[measurement.outcome] += 1
+        if measurement.quantity not in INSTRUMENT_CHECKS:
+            counts[measurement.outcome] += 1
     return counts

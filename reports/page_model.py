@@ -10,16 +10,16 @@ from pathlib import Path
 from reports.advice_section import AdviceSection, gather_advice
 from reports.clock_section import FOLDER as CLOCKS
 from reports.clock_section import ClockSection, gather_clocks
-from reports.failed_tests import FailedTest, in_words, without_record
 from reports.largest_pattern_section import LargestPatternSection, gather_largest_pattern
 from reports.manifest import Attempt, Manifest
+from reports.outcome import RunOutcome, run_outcome
 from reports.raw_data import HashRow, hash_rows, rows_of_target
 from reports.read_latency import FOLDER as READS
 from reports.read_latency_section import ReadLatencySection, gather_read_latency
 from reports.record import Measurement, Outcome
-from reports.run_folder import MEASUREMENTS, Records, RunFolder
+from reports.run_folder import Records, RunFolder
 from reports.stream_groups import STREAM_QUANTITY, StreamGroup, stream_groups
-from reports.tally import INSTRUMENT_CHECKS, effective, gravest, overall, relative_margin, worst
+from reports.tally import INSTRUMENT_CHECKS, effective, relative_margin, worst
 from reports.targets import evidence_of, targets_of
 from reports.timed_edges import FOLDER as EDGES
 from reports.timed_edges import BudgetPart
@@ -44,8 +44,7 @@ class Report:
 
     Attributes:
         target: Which of several targets it is on; empty: the run has one, or it is on all of them.
-        outcome: Verdict on the target; at best inconclusive where the bench did not pass its own checks, and
-            no pass where a test failed without leaving a record.
+        outcome: Verdict on the target, or on the run: reports/outcome.py.
         counts: Measurements of the target that count, by outcome.
         records: The same measurements.
         checks: Measurements by which the bench checked itself.
@@ -124,12 +123,14 @@ def gather_run(path: Path, added: Mapping[str, bytes] | None = None) -> RunRepor
     names = targets_of(run.path, run.manifest, found.measurements)
     hashes = hash_rows(run.path, found.measurements, added or {})
     advice = gather_advice(run.path, added or {}, run.run_id)
+    came_out = run_outcome(run.manifest, found, [row.path for row in hashes if row.changed], names)
     if len(names) <= 1:
-        return RunReport(_report(run, found, hashes, advice, next(iter(names), ""), names), ())
+        return RunReport(_report(run, found, came_out, hashes, advice, next(iter(names), ""), names), ())
     each = tuple(
         _report(
             run,
             Records(own, found.torn),
+            came_out.targets[name],
             rows_of_target(hashes, name, names, own),
             None,
             name,
@@ -138,12 +139,13 @@ def gather_run(path: Path, added: Mapping[str, bytes] | None = None) -> RunRepor
         for name in names
         for own in [tuple(record for record in found.measurements if record.subject.target == name)]
     )
-    return RunReport(_whole(run, found, hashes, advice, each), each)
+    return RunReport(_whole(run, found, came_out, hashes, advice, each), each)
 
 
 def _report(
     run: RunFolder,
     found: Records,
+    came_out: RunOutcome,
     hashes: Sequence[HashRow],
     advice: AdviceSection | None,
     target: str,
@@ -152,7 +154,7 @@ def _report(
     """Return the report of one target, from its records alone."""
     counting = effective(found.measurements)
     latencies = [m for m in counting if m.quantity == STREAM_QUANTITY and m.subject.stream is not None]
-    checks = [m for m in counting if m.quantity in INSTRUMENT_CHECKS]
+    checks = came_out.checks
     clocks = gather_clocks(run.path, counting, evidence_of(run.path, CLOCKS, target, targets))
     rows = clocks.rows if clocks else ()
     shown = {record for row in rows for record in (row.record, *row.masks)}
@@ -165,8 +167,7 @@ def _report(
     rest = [m for m in counting if m not in latencies and m not in checks and m not in shown]
     groups = stream_groups(run.path, latencies, found.measurements)
     several = len(targets) > 1
-    failed = without_record(run.manifest.failed_tests or (), found.measurements, target if several else "")
-    bare = _bare(run, found, counting, hashes, groups, failed)
+    bare = _bare(run, found, came_out, hashes, groups)
     return replace(
         bare,
         target=target if several else "",
@@ -184,37 +185,33 @@ def _report(
 def _whole(
     run: RunFolder,
     found: Records,
+    came_out: RunOutcome,
     hashes: Sequence[HashRow],
     advice: AdviceSection | None,
     each: Sequence[Report],
 ) -> Report:
     """Return the report over several targets: it passes only where each of them does."""
     groups = [group for report in each for group in report.groups]
-    failed = without_record(run.manifest.failed_tests or (), found.measurements)
-    bare = _bare(run, found, effective(found.measurements), hashes, groups, failed)
-    outcome = gravest({bare.outcome, *(report.outcome for report in each)})
-    return replace(bare, outcome=outcome, advice=advice)
+    return replace(_bare(run, found, came_out, hashes, groups), advice=advice)
 
 
 def _bare(
     run: RunFolder,
     found: Records,
-    counting: Sequence[Measurement],
+    came_out: RunOutcome,
     hashes: Sequence[HashRow],
     groups: Sequence[StreamGroup],
-    failed: Sequence[FailedTest],
 ) -> Report:
     """Return a report without its sections."""
-    judged = [m for m in counting if m.quantity not in INSTRUMENT_CHECKS]
-    poorest = worst(counting)
+    poorest = worst(came_out.judged)
     marked = any(m.simulated for m in found.measurements)
     return Report(
         folder=run.path.name,
         manifest=run.manifest,
         target="",
-        outcome=gravest({overall(counting), *(each.outcome for each in failed)}),
-        counts={o: sum(m.outcome == o for m in judged) for o in run.manifest.counts},
-        records=tuple(judged),
+        outcome=came_out.outcome,
+        counts=came_out.counts,
+        records=came_out.judged,
         worst=poorest,
         worst_share=relative_margin(poorest) if poorest else None,
         simulated=bool(run.manifest.simulated) or marked,
@@ -225,12 +222,12 @@ def _bare(
         read_latency=None,
         timed_edges=None,
         advice=None,
-        checks=tuple(m for m in counting if m.quantity in INSTRUMENT_CHECKS),
+        checks=came_out.checks,
         attempts=run.manifest.attempts,
         attempts_total=sum(m.quantity not in INSTRUMENT_CHECKS for m in found.measurements),
         parts=(),
         hashes=tuple(hashes),
-        problems=(*_problems(run.manifest, found.torn, hashes, groups), *in_words(failed)),
+        problems=(*came_out.reasons, *_problems_of_evidence(groups)),
     )
 
 
@@ -239,21 +236,13 @@ def _is_of(attempt: Attempt, target: str) -> bool:
     return attempt.suite.rpartition("/")[2] == target
 
 
-def _problems(
-    manifest: Manifest, torn: str | None, hashes: Iterable[HashRow], groups: Iterable[StreamGroup]
-) -> list[str]:
-    problems = list(manifest.problems)
-    if manifest.end_utc is None:
-        problems.append("The run did not come to its end; this page shows what was measured until then.")
-    if torn is not None:
-        problems.append(f"The last line of {MEASUREMENTS} is torn and not counted.")
-    problems += [
-        f"{row.path} is not what its measurements were judged from." for row in hashes if row.changed
+def _problems_of_evidence(groups: Iterable[StreamGroup]) -> list[str]:
+    return [
+        f"{instrument.attempt}: {problem}"
+        for group in groups
+        for instrument in group.instruments
+        for problem in instrument.evidence.problems
     ]
-    for group in groups:
-        for instrument in group.instruments:
-            problems += [f"{instrument.attempt}: {problem}" for problem in instrument.evidence.problems]
-    return problems
 
 
 def _by_quantity(records: Iterable[Measurement]) -> list[tuple[str, tuple[Measurement, ...]]]:

@@ -3,7 +3,7 @@
 
 Values are ns. U and its parts come from the trial's budget. Beside the rule of `verdict.py`:
 
-- too few delays for a budget, or no delay: unset;
+- too few delays for a budget, or no delay: unset, but for edges that are missing, more than allowed: fail;
 - a doubt (an expired calibration, lost lock) or a trial that ended early: inconclusive, never a pass or fail;
 - a reference edge without an edge beside it, or with a runt, counts as lost;
 - so many edges may lie outside the record that, lost, they would be more than allowed: inconclusive, as the
@@ -261,8 +261,11 @@ def _judged(
 ) -> Measurement:
     uncertainty = uncertainty_of(parts)
     if sample.value is None or parts is None:
-        unset = replace(sample, value=None, lost=0)
-        return build_record(requirement, unset, limit, uncertainty, _unset(_too_few(trial)), context)
+        nothing = replace(sample, value=None)
+        verdict = _unset(_too_few(trial))
+        if sample.lost > sample.allowed_lost and not _causes(trial):
+            verdict = Verdict("fail", None, f"{sample.lost} lost, {sample.allowed_lost} allowed")
+        return build_record(requirement, nothing, limit, uncertainty, verdict, context)
     verdict = judge(
         sample.value,
         limit,

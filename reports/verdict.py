@@ -5,9 +5,9 @@
 
 1. more messages lost than allowed: fail, whatever the value;
 2. no value, a value that is not a number, or no sample: unset;
-3. no value could pass on this bench, because U takes up the whole limit: inconclusive, `bench not capable`;
-4. the value lies beyond the limit by more than U: fail (of too few samples only where the statistic is an
+3. the value lies beyond the limit by more than U: fail (of too few samples only where the statistic is an
    extreme: one sample over the limit proves it, a mean of few samples proves nothing);
+4. no value could pass on this bench, because U takes up the whole limit: inconclusive, `bench not capable`;
 5. fewer samples than required: inconclusive;
 6. the value lies at or inside the limit narrowed by U: pass;
 7. otherwise inconclusive.
@@ -85,12 +85,12 @@ def judge(
         return Verdict("fail", margin, f"{lost} lost, {allowed_lost} allowed")
     if value is None or math.isnan(value) or n == 0:
         return Verdict("unset", margin, "no sample" if n == 0 else "no value")
-    if not capable(limit, uncertainty):
-        band = format_value(uncertainty.expanded, unit)
-        return Verdict("inconclusive", margin, f"{NOT_CAPABLE}: U = {band} leaves no room under the limit")
     beyond = _beyond(value, limit, uncertainty, unit)
     if beyond and (n >= n_required or statistic in EXTREMES):
         return Verdict("fail", margin, beyond)
+    if not capable(limit, uncertainty):
+        band = format_value(uncertainty.expanded, unit)
+        return Verdict("inconclusive", margin, f"{NOT_CAPABLE}: U = {band} leaves no room under the limit")
     if n < n_required:
         return Verdict("inconclusive", margin, f"too few samples: {n} of {n_required}")
     if margin is not None and margin >= 0:

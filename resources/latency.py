@@ -159,6 +159,7 @@ class LatencyEvidence:
             CapabilityError: The bench cannot say how far off the target's clock is.
             MeasurementError: A tool came to no result, or the clock did not lock.
         """
+        pattern = pattern.with_budgets(self.requirements.budgets_ns)
         with self._clock(progress) as clock:
             while True:
                 self._attempt(pattern, settings, clock, progress)

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,17 @@ class Pattern:
     def producers(self) -> tuple[int, ...]:
         """Numbers of the producers, ascending."""
         return tuple(sorted({stream.producer for stream in self.streams}))
+
+    def with_budgets(self, budgets_ns: Mapping[int, int]) -> Pattern:
+        """Return the pattern with other budgets: the consumer logs what is later than these, no more.
+
+        Args:
+            budgets_ns: By stream; the others keep theirs.
+        """
+        streams = (
+            replace(stream, budget_ns=budgets_ns.get(stream.id, stream.budget_ns)) for stream in self.streams
+        )
+        return replace(self, streams=tuple(streams))
 
     def text(self, producers: Sequence[int] = ()) -> str:
         """Return the pattern as a file's text, of these producers only where some are named."""

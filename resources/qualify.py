@@ -11,30 +11,36 @@ docs/exit-codes.md.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import signal
 import subprocess
 import sys
 import tempfile
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from hw.bench import BenchSpec, load_bench
 from hw.errors import BenchwrightError, ConfigError
+from reports.errors import ReportError
+from reports.outcome import (
+    BAD_INPUT,
+    BENCH_FAULT,
+    FAIL,
+    NO_CAPABILITY,
+    NO_VERDICT,
+    PASS,
+    RunOutcome,
+    outcome_of,
+)
+from reports.run_folder import RunFolder
 from resources.every_target import TARGETS, load_kind_suites
 from resources.keep_run import keep_run
 from resources.profiles import load_profile
 
-PASS, FAIL, BAD_INPUT, NO_CAPABILITY, NO_VERDICT, BENCH_FAULT = range(6)
-
-# Robot Framework's own exit codes (its user guide, "Return codes"), and the listener's.
+# Robot Framework's own exit codes: its user guide, "Return codes".
 ROBOT_BAD_INPUT = 252
 ROBOT_INTERRUPTED = 253
-ROBOT_FAILED_TESTS_MAX = 250
 
 _NAMES_TARGET = re.compile(r"(--variable=)?TARGET:")
 
@@ -53,19 +59,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("qualify: a virtual bench needs root: it makes network namespaces", file=sys.stderr)
         return NO_CAPABILITY
     before = _latest(options.results)
-    with tempfile.TemporaryDirectory(prefix="benchwright-") as folder:
+    with tempfile.TemporaryDirectory(prefix="benchwright-") as outputs:
         named = [f"profile={options.profile}"]
         named += [f"{name}@{spec.targets[name].provisioning}" for name in targets]
-        code = _run_robot(options, named, Path(folder))
+        code = _run_robot(options, named, Path(outputs))
     run = _latest(options.results)
     if run is None or run == before:
         print("qualify: no run folder was written", file=sys.stderr)
         return {ROBOT_BAD_INPUT: BAD_INPUT, ROBOT_INTERRUPTED: NO_VERDICT}.get(code, BENCH_FAULT)
-    result = exit_code(code, run)
+    try:
+        folder = RunFolder.open(run)
+        came_out = outcome_of(folder)
+    except ReportError as error:
+        print(f"qualify: {error}", file=sys.stderr)
+        return BENCH_FAULT
+    result = exit_code(code, came_out)
     kept = keep_run(run, options.results)
     if kept.problem:
         print(f"qualify: {kept.problem}", file=sys.stderr)
-    _summarise(run, result, kept.advice)
+    _summarise(folder, came_out, result, kept.advice)
     return result
 
 
@@ -152,47 +164,16 @@ def _run_robot(options: argparse.Namespace, targets: Sequence[str], folder: Path
     return ROBOT_INTERRUPTED if handed_on else code
 
 
-def exit_code(robot_code: int, run: Path) -> int:
-    """Return the exit code of a run: the gravest thing that happened decides.
+def exit_code(robot_code: int, came_out: RunOutcome) -> int:
+    """Return the exit code of a run.
 
     Args:
-        robot_code: Robot Framework's.
-        run: The run folder, complete.
+        robot_code: Robot Framework's: it decides only where the run passed and Robot did not end well.
+        came_out: How the run came out.
     """
-    manifest: dict[str, Any] = json.loads((run / "run.json").read_text())
-    counts: dict[str, int] = manifest["counts"]
-    messages = _failures(run / "xunit.xml")
-    if counts["fail"] or any(message.startswith("FAIL:") for message in messages):
-        return FAIL
-    if robot_code == ROBOT_BAD_INPUT or any("CONFIG ERROR:" in message for message in messages):
-        return BAD_INPUT
-    if any("BENCH ERROR:" in message for message in messages) or manifest["problems"]:
-        return BENCH_FAULT
-    if robot_code == ROBOT_INTERRUPTED or counts["inconclusive"] or counts["unset"] or counts["error"]:
-        return NO_VERDICT
-    if any("MEASUREMENT ERROR:" in message for message in messages):
-        return NO_VERDICT
-    if any("setup failed" in message for message in messages):
-        return BENCH_FAULT  # an error of our own: certainly no verdict
-    if robot_code:
-        return FAIL if robot_code <= ROBOT_FAILED_TESTS_MAX else BENCH_FAULT
-    tests: dict[str, int] = manifest["tests"]
-    if not tests["passed"]:
-        return NO_CAPABILITY if tests["skipped"] else BAD_INPUT
-    return PASS
-
-
-def _failures(path: Path) -> list[str]:
-    """Return the messages of tests that did not pass."""
-    try:
-        tree = ElementTree.parse(path)  # noqa: S314 - written by our own Robot Framework
-    except (OSError, ElementTree.ParseError):
-        return []
-    return [
-        f"{item.get('message', '')} {item.text or ''}"
-        for item in tree.iter()
-        if item.tag in ("failure", "error")
-    ]
+    if came_out.exit_code != PASS or robot_code == 0:
+        return came_out.exit_code
+    return NO_VERDICT if robot_code == ROBOT_INTERRUPTED else BENCH_FAULT
 
 
 def _latest(results: Path) -> Path | None:
@@ -200,8 +181,7 @@ def _latest(results: Path) -> Path | None:
     return link.resolve() if link.exists() else None
 
 
-def _summarise(run: Path, code: int, advice: str) -> None:
-    manifest: dict[str, Any] = json.loads((run / "run.json").read_text())
+def _summarise(run: RunFolder, came_out: RunOutcome, code: int, advice: str) -> None:
     words = {
         PASS: "PASS",
         FAIL: "FAIL",
@@ -210,12 +190,14 @@ def _summarise(run: Path, code: int, advice: str) -> None:
         NO_VERDICT: "NO VERDICT",
         BENCH_FAULT: "BENCH FAULT",
     }
-    counts = ", ".join(f"{count} {outcome}" for outcome, count in manifest["counts"].items() if count)
-    marked = " (SIMULATED)" if manifest["simulated"] else ""
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in came_out.counts.items() if count)
+    marked = " (SIMULATED)" if run.manifest.simulated else ""
     print(f"Verdict: {words[code]}{marked}: {counts or 'no measurement'}")
+    for reason in came_out.reasons:
+        print(f"         {reason}")
     if advice:
         print(f"History: {advice}")
-    print(f"Report:  {run / 'qualification.html'}")
+    print(f"Report:  {run.path / 'qualification.html'}")
 
 
 if __name__ == "__main__":

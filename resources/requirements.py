@@ -46,6 +46,11 @@ class Requirements:
     """One of `ROLES`."""
 
     @property
+    def budgets_ns(self) -> dict[int, int]:
+        """Return the limit of each stream, in ns."""
+        return {stream: requirement.upper_ns for stream, requirement in self.by_stream.items()}
+
+    @property
     def producers(self) -> tuple[int, ...]:
         """Return the producers that send; empty: all of the pattern."""
         return tuple(sorted({producer_of(stream) for stream in self.by_stream})) if self.is_partial else ()

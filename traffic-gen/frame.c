@@ -38,32 +38,49 @@ static uint64_t mix64(uint64_t x)
 	return x ^ x >> 31;
 }
 
+/* The field of the header that says a lateness. */
+static int32_t field_of(int64_t lateness_ns)
+{
+	int64_t size_ns = lateness_ns < 0 ? -lateness_ns : lateness_ns;
+
+	if (lateness_ns > FRAME_LATENESS_MAX_NS || lateness_ns < -FRAME_LATENESS_MAX_NS)
+		size_ns = FRAME_LATENESS_MAX_NS;
+	if (size_ns > FRAME_LATENESS_EXACT_NS)
+		size_ns = FRAME_LATENESS_EXACT_NS + (size_ns - FRAME_LATENESS_EXACT_NS) / FRAME_LATENESS_STEP_NS;
+	return (int32_t)(lateness_ns < 0 ? -size_ns : size_ns);
+}
+
+static int64_t lateness_of(int32_t field)
+{
+	int64_t size_ns = field < 0 ? -(int64_t)field : field;
+
+	if (size_ns > FRAME_LATENESS_EXACT_NS)
+		size_ns = FRAME_LATENESS_EXACT_NS + (size_ns - FRAME_LATENESS_EXACT_NS) * FRAME_LATENESS_STEP_NS;
+	return field < 0 ? -size_ns : size_ns;
+}
+
 static uint16_t check_value(const struct frame_header *header, uint64_t nonce, uint16_t stream_id)
 {
-	uint64_t fields = (uint64_t)header->sequence << 32 | (uint32_t)header->lateness_ns;
+	uint64_t fields = (uint64_t)header->sequence << 32 | (uint32_t)field_of(header->lateness_ns);
 	uint64_t mixed = mix64(mix64(nonce + UINT64_C(0x9e3779b97f4a7c15) * (stream_id + 1u)) ^ fields);
 
 	return (uint16_t)(mixed >> 48);
 }
 
-int32_t frame_saturate_ns(int64_t lateness_ns)
+int64_t frame_lateness_ns(int64_t lateness_ns)
 {
-	if (lateness_ns > INT32_MAX)
-		return INT32_MAX;
-	if (lateness_ns < INT32_MIN)
-		return INT32_MIN;
-	return (int32_t)lateness_ns;
+	return lateness_of(field_of(lateness_ns));
 }
 
-bool frame_lateness_valid(int32_t lateness_ns)
+bool frame_lateness_valid(int64_t lateness_ns)
 {
-	return lateness_ns != INT32_MAX && lateness_ns != INT32_MIN;
+	return lateness_ns < FRAME_LATENESS_MAX_NS && lateness_ns > -FRAME_LATENESS_MAX_NS;
 }
 
 void frame_pack(const struct frame_header *header, uint64_t nonce, uint16_t stream_id, uint8_t wire[FRAME_HEADER_BYTES])
 {
 	put_be32(wire, header->sequence);
-	put_be32(wire + 4, (uint32_t)header->lateness_ns);
+	put_be32(wire + 4, (uint32_t)field_of(header->lateness_ns));
 	put_be16(wire + 8, check_value(header, nonce, stream_id));
 }
 
@@ -71,7 +88,7 @@ int frame_parse(const uint8_t wire[FRAME_HEADER_BYTES], uint64_t nonce, uint16_t
 {
 	struct frame_header read = {
 		.sequence = get_be32(wire),
-		.lateness_ns = (int32_t)get_be32(wire + 4),
+		.lateness_ns = lateness_of((int32_t)get_be32(wire + 4)),
 	};
 
 	if (get_be16(wire + 8) != check_value(&read, nonce, stream_id))

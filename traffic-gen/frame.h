@@ -13,13 +13,18 @@
 enum {
 	FRAME_HEADER_BYTES = 10,
 	FRAME_HELLO_BYTES = 24,
-	FRAME_HELLO_VERSION = 1,
+	FRAME_HELLO_VERSION = 2,
 	FRAME_FILL_PERIOD = 256,
 };
 
+#define FRAME_LATENESS_EXACT_NS (INT64_C(1) << 30)
+#define FRAME_LATENESS_STEP_NS INT64_C(1024)
+#define FRAME_LATENESS_MAX_NS                                                                                        \
+	(FRAME_LATENESS_EXACT_NS + FRAME_LATENESS_STEP_NS * (INT32_MAX - FRAME_LATENESS_EXACT_NS)) /* 18 minutes */
+
 struct frame_header {
 	uint32_t sequence;
-	int32_t lateness_ns; /* sent - scheduled; INT32_MIN and INT32_MAX: saturated, the sample is invalid */
+	int64_t lateness_ns; /* sent - scheduled, as frame_lateness_ns returns it */
 };
 
 struct frame_hello {
@@ -28,10 +33,13 @@ struct frame_hello {
 	uint32_t size_bytes; /* of each message of the stream */
 };
 
-/** Saturate sent - scheduled to the field of the header. */
-int32_t frame_saturate_ns(int64_t lateness_ns);
-/** True when the lateness was not saturated. */
-bool frame_lateness_valid(int32_t lateness_ns);
+/**
+ * What the header's field of 32 bits can say of sent - scheduled: below 1.07 s all of it, then in steps of 1.024 us,
+ * towards 0, and from FRAME_LATENESS_MAX_NS on no more than that.
+ */
+int64_t frame_lateness_ns(int64_t lateness_ns);
+/** False when the lateness is larger than the header can say: the sample is invalid. */
+bool frame_lateness_valid(int64_t lateness_ns);
 
 /** Write a header with its check value over nonce, stream, sequence and lateness. */
 void frame_pack(const struct frame_header *header, uint64_t nonce, uint16_t stream_id,

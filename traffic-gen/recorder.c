@@ -48,7 +48,7 @@ static void write_message_head(FILE *out)
 
 static void write_message(FILE *out, const struct recorder_entry *e)
 {
-	fprintf(out, "%u,%" PRIu32 ",%" PRId64 ",%" PRId32 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "\n",
+	fprintf(out, "%u,%" PRIu32 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "\n",
 		e->stream_id, e->sequence, e->scheduled_tai_ns, e->lateness_ns, e->received_minus_scheduled_ns,
 		e->received_local_tai_ns, e->received_reference_tai_ns, e->kernel_stamp_local_tai_ns);
 }

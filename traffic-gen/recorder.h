@@ -20,7 +20,7 @@ enum { RECORDER_LANES = 2 }; /* one a receiving thread */
 struct recorder_entry {
 	uint16_t stream_id;
 	uint32_t sequence;
-	int32_t lateness_ns;                   /* sent - scheduled; saturated: not valid */
+	int64_t lateness_ns;                   /* sent - scheduled, as frame.h can say it */
 	int64_t scheduled_tai_ns;              /* producer's clock */
 	int64_t received_local_tai_ns;         /* local clock */
 	int64_t received_reference_tai_ns;     /* the same moment in the producer's clock, as corrected */

@@ -34,7 +34,7 @@ struct sender_stream {
 	bool begun;           /* the header of the oldest slot is made */
 	uint32_t position;    /* bytes of it that are written */
 	uint64_t generation;  /* of the link (reconnects) when stamps were asked for */
-	int32_t lateness_ns;  /* of it */
+	int64_t lateness_ns;  /* of it */
 	uint8_t header[FRAME_HEADER_BYTES];
 	struct counter scheduled, sent, late_slots; /* counted slots only */
 	struct histogram *sent_minus_scheduled;

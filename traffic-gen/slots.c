@@ -6,7 +6,7 @@
 #include "frame.h"
 #include "phase.h"
 
-#define NOT_ATTEMPTED INT32_MIN /* no slot is sent before its time: never a lateness here */
+#define NOT_ATTEMPTED INT64_MIN /* no slot is sent before its time: never a lateness here */
 
 static int64_t due_ns(const struct slot_queue *queue, uint32_t slot)
 {
@@ -31,9 +31,9 @@ uint32_t slots_admit(struct slot_queue *queue, int64_t now_tai_ns, bool blocked)
 	uint32_t admitted = 0;
 
 	while (slots_next_due_ns(queue) <= now_tai_ns) {
-		int32_t *lateness_ns = &queue->lateness_ns[queue->next % SLOTS_QUEUE_MAX];
+		int64_t *lateness_ns = &queue->lateness_ns[queue->next % SLOTS_QUEUE_MAX];
 
-		*lateness_ns = blocked ? frame_saturate_ns(now_tai_ns - queue->next_due_ns) : NOT_ATTEMPTED;
+		*lateness_ns = blocked ? frame_lateness_ns(now_tai_ns - queue->next_due_ns) : NOT_ATTEMPTED;
 		queue->next_due_ns = due_ns(queue, ++queue->next);
 		admitted++;
 	}
@@ -45,12 +45,12 @@ int64_t slots_next_due_ns(const struct slot_queue *queue)
 	return queue->next - queue->head < SLOTS_QUEUE_MAX ? queue->next_due_ns : INT64_MAX;
 }
 
-int32_t slots_attempt(struct slot_queue *queue, int64_t now_tai_ns)
+int64_t slots_attempt(struct slot_queue *queue, int64_t now_tai_ns)
 {
-	int32_t *lateness_ns = &queue->lateness_ns[queue->head % SLOTS_QUEUE_MAX];
+	int64_t *lateness_ns = &queue->lateness_ns[queue->head % SLOTS_QUEUE_MAX];
 
 	if (*lateness_ns == NOT_ATTEMPTED)
-		*lateness_ns = frame_saturate_ns(now_tai_ns - queue->head_due_ns);
+		*lateness_ns = frame_lateness_ns(now_tai_ns - queue->head_due_ns);
 	return *lateness_ns;
 }
 
@@ -58,11 +58,11 @@ void slots_blocked(struct slot_queue *queue, int64_t now_tai_ns)
 {
 	/* attempted slots are the oldest ones: go back to the youngest of them */
 	for (uint32_t slot = queue->next; slot != queue->head; slot--) {
-		int32_t *lateness_ns = &queue->lateness_ns[(slot - 1) % SLOTS_QUEUE_MAX];
+		int64_t *lateness_ns = &queue->lateness_ns[(slot - 1) % SLOTS_QUEUE_MAX];
 
 		if (*lateness_ns != NOT_ATTEMPTED)
 			return;
-		*lateness_ns = frame_saturate_ns(now_tai_ns - due_ns(queue, slot - 1));
+		*lateness_ns = frame_lateness_ns(now_tai_ns - due_ns(queue, slot - 1));
 	}
 }
 

@@ -30,7 +30,7 @@ struct slot_queue {
 	uint32_t next;       /* first slot that is not admitted yet; head <= next <= end */
 	int64_t head_due_ns; /* schedule of head and next in the producer's clock; of end: INT64_MAX */
 	int64_t next_due_ns;
-	int32_t lateness_ns[SLOTS_QUEUE_MAX]; /* of admitted slots: first attempt - scheduled, saturated */
+	int64_t lateness_ns[SLOTS_QUEUE_MAX]; /* of admitted slots: first attempt - scheduled, as frame.h can say it */
 };
 
 void slots_init(struct slot_queue *queue, const struct plan *plan, const struct plan_producer *producer,
@@ -53,8 +53,8 @@ static inline bool slots_waiting(const struct slot_queue *queue)
 /** When the next slot can be admitted; INT64_MAX: not before a message is written, or never. */
 int64_t slots_next_due_ns(const struct slot_queue *queue);
 
-/** Lateness of the oldest waiting slot, saturated (frame.h); this is its first attempt unless it had one. */
-int32_t slots_attempt(struct slot_queue *queue, int64_t now_tai_ns);
+/** Lateness of the oldest waiting slot, as frame.h can say it; this is its first attempt unless it had one. */
+int64_t slots_attempt(struct slot_queue *queue, int64_t now_tai_ns);
 
 /** The stream has blocked now: this is the first attempt of all waiting slots that had none. Amortised O(1) a slot. */
 void slots_blocked(struct slot_queue *queue, int64_t now_tai_ns);

@@ -12,7 +12,11 @@ from reports.dossier.waivers import Waivers
 
 
 def conclude(
-    targets: Sequence[Target], sets: Sequence[RequirementSet], absent: Mapping[str, str], waivers: Waivers
+    targets: Sequence[Target],
+    sets: Sequence[RequirementSet],
+    absent: Mapping[str, str],
+    broken: Sequence[str],
+    waivers: Waivers,
 ) -> Conclusion:
     """Return the conclusion: accepted where every requirement on every target passed on real hardware.
 
@@ -20,9 +24,10 @@ def conclude(
         targets: What came of each.
         sets: All requirements files.
         absent: Ids of earlier runs that are not part of the dossier, with the run that repeated each.
+        broken: What is wrong with runs themselves, in words.
         waivers: What persons decided.
     """
-    against: list[str] = []
+    against: list[str] = [*broken]
     if not sets:
         against.append(
             "which requirements there are is not known: no run kept a file of them, none was named"
@@ -134,9 +139,10 @@ or it was judged by less than the requirement asks (limit, loss, samples, subjec
 What was measured on a simulated bench decides nothing: the requirement is untested on hardware. A requirement
 is met where everything measured for it passed and all parts of it were measured.
 
-Accepted: every requirement on every target is met, each target in one configuration, and no later valid
-attempt failed. Accepted with waivers: the same, but for what a named person accepted or set aside. What is
-untested on hardware cannot be waived, nor can a target of which nothing passed on hardware."""
+Accepted: every requirement on every target is met, each target in one configuration, no later valid attempt
+failed, and nothing broke off in a run that no other of the dossier repeats. Accepted with waivers: the same,
+but for what a named person accepted or set aside. What is untested on hardware cannot be waived, nor can a
+target of which nothing passed on hardware."""
 """The decision rule, one paragraph each."""
 
 

@@ -40,7 +40,14 @@ from reports.dossier.model import (
     Target,
 )
 from reports.dossier.requirements import RequirementSet, merged, read_set, requirements_for
-from reports.dossier.source import Source, absent_runs, distribution_in, read_backs, read_sources
+from reports.dossier.source import (
+    Source,
+    absent_runs,
+    broken_runs,
+    distribution_in,
+    read_backs,
+    read_sources,
+)
 from reports.dossier.traceability import Tried, matrix
 from reports.dossier.waivers import NONE, Waiver, Waivers, check_waivers, read_waivers
 from reports.facts import flatten
@@ -102,7 +109,7 @@ def gather(runs: Sequence[Path], asked: Asked = NOTHING_ASKED) -> Dossier:
         id=_id(sources, asked),
         title=asked.title or f"Acceptance of {', '.join(names) or 'no target'}",
         date=date.isoformat(),
-        conclusion=conclude(targets, sets, absent, waivers),
+        conclusion=conclude(targets, sets, absent, broken_runs(sources), waivers),
         rule=rule_text(),
         simulated=any(source.simulated for source in sources)
         or any(record.simulated for source in sources for record in source.records),

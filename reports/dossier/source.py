@@ -20,8 +20,9 @@ from reports.dossier.requirements import Part, RequirementSet, sets_of_run
 from reports.dossier.traceability import requirement_doubt
 from reports.integrity import SUMS, changed_files, read_sums, sha256_file
 from reports.manifest import EARLIER, EARLIER_SUITE, Manifest
+from reports.outcome import run_outcome
 from reports.record import Measurement
-from reports.run_folder import MEASUREMENTS, RunFolder
+from reports.run_folder import MEASUREMENTS, Records, RunFolder
 from reports.tally import INSTRUMENT_CHECKS, effective, key_of
 from reports.targets import MACHINE_FACTS
 
@@ -170,6 +171,20 @@ def read_backs(sources: Iterable[Source], bench: str, target: str) -> list[ReadB
         for source in sources
         for name, facts in source.facts
         if (source.manifest.bench, name) == (bench, target)
+    ]
+
+
+def broken_runs(sources: Sequence[Source]) -> list[str]:
+    """Return what is wrong with runs themselves, apart from their values, in words.
+
+    A run that a later one of the dossier repeats counts by that one.
+    """
+    repeated = {earlier for source in sources for earlier in source.earlier_runs}
+    return [
+        f"run {source.run_id}: {reason}"
+        for source in sources
+        if source.run_id not in repeated
+        for reason in run_outcome(source.manifest, Records(source.records, None)).reasons
     ]
 
 

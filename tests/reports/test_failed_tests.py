@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from reports.failed_tests import FailedTest, in_words, without_record
+from reports.failed_tests import FailedTest, beyond_records, in_words
 from reports.page import render_pages
 from reports.page_model import gather, gather_run
 from reports.record import Outcome
@@ -30,6 +31,10 @@ BROKEN = "Parent suite setup failed: BENCH ERROR: node linux-rt is off"
         ("UNSET: nothing was judged", "unset"),
         ("pass: is no verdict of a test that failed", "fail"),
         ("a site's own keyword", "fail"),
+        ("AssertionError: of a site's own keyword", "fail"),
+        ("KeyError: 'clocks'", "error"),
+        ("No keyword with name 'Replay' found.", "error"),
+        ("Test timeout 5 minutes exceeded.", "unset"),
     ],
 )
 def test_the_message_says_the_outcome(message: str, outcome: Outcome) -> None:
@@ -48,14 +53,18 @@ def test_a_run_whose_values_pass_does_not_pass_beside_a_test_that_broke_off(tmp_
     assert "meet their limits, but not everything was measured" in text
 
 
-def test_a_test_that_left_its_record_adds_nothing(tmp_path: Path) -> None:
+def test_a_test_adds_what_its_record_does_not_say(tmp_path: Path) -> None:
     run = make_run(tmp_path, close=False)
     record = run.records().measurements[0]
-    failed = FailedTest(record.subject.target, record.test, "FAIL: it is judged already")
-    assert without_record([failed], run.records().measurements) == ()
-    run.update(failed_tests=(failed,))
+    undecided = replace(record, outcome="inconclusive")
+    told = FailedTest(record.subject.target, record.test, "INCONCLUSIVE: it is judged already")
+    broke_off = replace(told, message=BROKEN)
+    assert beyond_records([told], [undecided]) == ()
+    assert beyond_records([broke_off], [undecided]) == (broke_off,)
+    assert beyond_records([told], [record]) == (told,)
+    run.update(failed_tests=(told,))
     run.close()
-    assert gather(run.path).outcome == "pass"
+    assert gather(run.path).outcome == "inconclusive"
 
 
 def test_only_the_target_whose_test_broke_off_does_not_pass(tmp_path: Path) -> None:

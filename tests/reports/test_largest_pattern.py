@@ -156,6 +156,16 @@ def test_the_words_say_what_both_sides_of_the_boundary_have_shown() -> None:
             ("inconclusive", None, None),
         ),
         (_found(None, 0, 5, reason="no verdict on 3"), LIMIT, ("inconclusive", None, None)),
+        (
+            _found(None, 2, 4, _trial(2, "within"), boundary_trials=5, reason="no verdict on 2"),
+            LIMIT,
+            ("inconclusive", None, None),
+        ),
+        (
+            _found(None, 2, 4, *[_trial(2, "within")] * 5, boundary_trials=5, reason="no verdict on 3"),
+            LIMIT,
+            ("pass", 2, 1),
+        ),
     ],
 )
 def test_the_record_is_judged_against_its_lower_limit(
@@ -171,6 +181,8 @@ def test_a_number_that_was_not_found_is_no_guess() -> None:
     found = _found(None, 2, 4, _trial(2, "within"), reason="no verdict on 3 producers: why")
     record = _record(found, Limit(None, 3, "site"))
     assert record.reason == "not found: at least 2, fewer than 4; no verdict on 3 producers: why"
+    once = _found(None, 2, 4, _trial(2, "within"), boundary_trials=5)
+    assert once.confidence == "not found: at least 2 (in 1 of the 5 trials that it needs), fewer than 4"
 
 
 def _with_record(tmp_path: Path, found: LargestPattern) -> RunFolder:

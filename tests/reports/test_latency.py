@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 
 import pytest
 
-from reports.answers import ClockStep, RecvResult, WitnessResult
+from reports.answers import ClockStep, RecvResult, SendResult, WitnessResult, read_misses
 from reports.errors import RecordError
 from reports.histogram import Summary
 from reports.latency import Replay, StreamVerdict, judge_latency, stream_uncertainty
@@ -222,6 +223,52 @@ def test_a_message_received_before_it_was_sent_contradicts_u(quiet: Replay):
     found = with_stream(quiet, 31, received_minus_sent=early)
     assert outcomes(found) == {31: "inconclusive"}
     assert "clocks contradict" in judged(found, 31).verdict.reason
+
+
+def test_a_message_received_before_its_slot_decides_nothing(quiet: Replay):
+    """The generator did not keep the schedule: what it sent is not the pattern."""
+    early = Summary.from_json(summary([-300 * MS] + [300_000] * 599))
+    found = with_stream(quiet, 31, received_minus_scheduled=early)
+    assert outcomes(found) == {31: "inconclusive"}
+    assert (
+        "sent too early: a message arrived 300 ms before it was scheduled" in judged(found, 31).verdict.reason
+    )
+
+
+def test_messages_that_no_producer_scheduled_decide_nothing(quiet: Replay):
+    def without(send: SendResult) -> SendResult:
+        return dataclasses.replace(send, streams=tuple(s for s in send.streams if s.id != 31))
+
+    def fewer(send: SendResult) -> SendResult:
+        return dataclasses.replace(
+            send,
+            streams=tuple(dataclasses.replace(s, scheduled=590) if s.id == 31 else s for s in send.streams),
+        )
+
+    for change, words in ((without, "no producer says"), (fewer, "the producer scheduled 590 messages, 600")):
+        found = dataclasses.replace(quiet, sends=[change(send) for send in quiet.sends])
+        assert outcomes(found) == {31: "inconclusive"}
+        assert words in judged(found, 31).verdict.reason
+
+
+def test_a_sender_that_stood_still_for_seconds_loses_no_verdict(tmp_path: Path):
+    """Of a message that was sent 18 minutes late it is not known when; all others keep their verdict."""
+    replay = replay_of(tmp_path, Disturbance(generator_delay_ns={33: 15 * MS}))
+    text = (tmp_path / "misses.ndjson").read_text().splitlines()
+    first = json.loads(text[0]) | {"lateness_ns": None, "received_minus_sent_ns": None}
+    misses = read_misses([json.dumps(first), *text[1:]])
+    assert misses[0].received_minus_sent_ns is None
+    assert outcomes(dataclasses.replace(replay, misses=misses)) == {33: "inconclusive"}
+
+
+def test_a_violation_that_is_proven_fails_on_a_bench_that_is_not_capable(tmp_path: Path):
+    replay = replay_of(tmp_path, Disturbance(path_delay_ns={33: 50 * MS}))
+    part = UncertaintyPart("more", "bound", 20 * MS)
+    found = judged(dataclasses.replace(replay, extra_parts=[part]), 33)
+    assert (found.standing, found.verdict.outcome) == ("over", "fail")
+    part = UncertaintyPart("more", "bound", 50 * MS)
+    found = judged(dataclasses.replace(replay, extra_parts=[part]), 33)
+    assert (found.standing, found.verdict.outcome) == ("undecided", "inconclusive")
 
 
 def test_a_stream_without_samples_is_unset(quiet: Replay):

@@ -28,7 +28,7 @@ import reports
 from reports import *
 from reports.record import utc_now
 
-def record(value=5, requirement="REQ-1"):
+def record(value=5, requirement="REQ-1", target="linux-rt"):
     """Record a value against an upper limit of 10 ns."""
     run = reports.current_run()
     file = run.evidence_folder("listener") / "value.txt"
@@ -38,7 +38,7 @@ def record(value=5, requirement="REQ-1"):
     verdict = judge(int(value), limit, band, n=5, n_required=3, unit="ns")
     run.append(Measurement(
         SCHEMA, run.run_id, "test", requirement, "sync_offset", "max", int(value), "ns", 5, 3, 0, 0, limit,
-        band, verdict.margin, RULE, verdict.outcome, verdict.reason, Subject("virtual", "linux-rt"),
+        band, verdict.margin, RULE, verdict.outcome, verdict.reason, Subject("virtual", target),
         Conditions("ci"), True, (run.evidence(file),), utc_now()))
     if verdict.outcome != "pass":
         raise AssertionError(verdict.message)
@@ -135,7 +135,8 @@ def test_a_test_that_breaks_off_leaves_no_page_that_says_pass(robot: Robot):
 def test_the_xunit_file_names_the_tests(robot: Robot):
     robot.run("Measures\n    Record\n")
     suite = ET.parse(robot.latest().path / "xunit.xml").getroot()  # noqa: S314 - our own file
-    assert [case.get("name") for case in suite.iter("testcase")] == ["Measures"]
+    assert [case.get("name") for case in suite.iter("testcase")] == ["Measures", "Outcome of the run"]
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "0")
 
 
 def test_robots_own_exit_code_stays_where_nothing_is_wrong_with_the_folder(robot: Robot):
@@ -146,8 +147,30 @@ def test_robots_own_exit_code_stays_where_nothing_is_wrong_with_the_folder(robot
     assert changed_files(robot.latest().path) == []
 
 
-def test_skipped_tests_leave_exit_code_0_and_ask_for_nothing(robot: Robot):
-    assert robot.run("Skips\n    [Tags]    requirement:REQ-1\n    Skip    no hardware\n").returncode == 0
+def test_skipped_tests_ask_for_nothing_but_show_nothing_either(robot: Robot):
+    done = robot.run("Skips\n    [Tags]    requirement:REQ-1\n    Skip    no hardware\n")
+    assert done.returncode == EXIT_LISTENER_FAILED
+    assert "no test failed, but the run is unset" in done.stderr
+    assert robot.latest().manifest.problems == ()
+
+
+def test_a_run_whose_tests_passed_without_any_record_is_no_success(robot: Robot):
+    assert robot.run("Passes\n    No Operation\n").returncode == EXIT_LISTENER_FAILED
+    case = ET.parse(robot.latest().path / "xunit.xml").getroot().findall("testcase")[-1]  # noqa: S314 - our own
+    failure = case.find("failure")
+    assert failure is not None
+    assert failure.get("message") == "UNSET"
+
+
+@pytest.mark.parametrize("asks", ["requirement:REQ-1", "measurement"])
+def test_a_record_of_one_target_is_not_that_of_another(robot: Robot, asks: str):
+    done = robot.run(
+        f"Measures\n    [Tags]    {asks}\n    Record    target=linux-rt\n",
+        "--prerunmodifier",
+        "resources.every_target.EveryTarget:linux-rt:windows",
+    )
+    assert done.returncode == EXIT_LISTENER_FAILED
+    assert "of windows, though" in done.stderr
 
 
 @pytest.mark.parametrize("asks", ["[Tags]    requirement:REQ-1", "[Tags]    measurement"])
@@ -271,8 +294,9 @@ def test_a_repeat_lists_the_attempts_before_it(robot: Robot):
 def test_what_is_asked_of_each_of_several_targets_is_noted_and_each_has_a_page(robot: Robot):
     """A target whose suites read no requirements has its note all the same: it was to be measured."""
     requirements = ROOT / "robot" / "requirements" / "daq12.toml"
+    reads = f"IF    $TARGET == 'linux-rt'    Read    {requirements}"
     done = robot.run(
-        f"Reads\n    Record\n    IF    $TARGET == 'linux-rt'    Read    {requirements}\n",
+        f"Reads\n    Record    target=${{TARGET}}\n    {reads}\n",
         "--prerunmodifier",
         "resources.every_target.EveryTarget:linux-rt:windows",
     )

@@ -121,6 +121,16 @@ def test_missing_edges_and_runts_fail_beyond_what_is_allowed() -> None:
     assert _judge(_trial(counts=counts), DEVIATION, 100, allowed_lost=3).outcome == "pass"
 
 
+def test_a_method_of_which_every_edge_is_missing_fails() -> None:
+    counts = Counts(wanted=1000, segments=1000, missing=1000)
+    trial = _trial(delays=None, counts=counts, budgets=Budgets())
+    record = _judge(trial, MEAN, 5, allowed_lost=10)
+    assert (record.outcome, record.lost, record.reason) == ("fail", 1000, "1000 lost, 10 allowed")
+    assert _judge(trial, MEAN, 5, allowed_lost=1000).outcome == "unset"
+    ended = _judge(replace(trial, failed="*IDN?: no answer"), MEAN, 5, allowed_lost=10)
+    assert (ended.outcome, ended.lost) == ("unset", 1000)
+
+
 def test_edges_that_may_lie_outside_the_record_leave_it_undecided() -> None:
     trial = _trial(counts=Counts(pairs=2000, at_border=5, missing=1))
     found = _judge(trial, PEAK_TO_PEAK, 100, allowed_lost=5)

@@ -88,10 +88,15 @@ def test_loss_fails_whatever_the_value():
 
 @pytest.mark.parametrize("band", [1000, 1001, 10**9])
 def test_u_as_large_as_the_limit_is_a_bench_that_is_not_capable(band: int):
-    for value in (0, 999, 10**12):
+    for value in (0, 999, 1000 + band):
         judged = verdict(value, band=band)
         assert judged.outcome == "inconclusive"
         assert judged.reason.startswith("bench not capable")
+
+
+@pytest.mark.parametrize("band", [1000, 1001, 10**9])
+def test_a_violation_that_is_proven_fails_on_any_bench(band: int):
+    assert verdict(1001 + band, band=band).outcome == "fail"
 
 
 def test_capability_of_each_kind_of_limit():

@@ -83,6 +83,14 @@ def test_the_pattern_survives_its_way_through_the_plan(tmp_path: Path, daq12: Pa
     assert {stream.id for stream in load_pattern(path).streams} == {30, 31, 32, 33}
 
 
+def test_the_consumer_logs_what_is_over_the_requirements_limit(tmp_path: Path, daq12: Pattern) -> None:
+    """Not over the pattern's budget: a limit below that would have misses that no log explains."""
+    path = tmp_path / "pattern.toml"
+    path.write_text(daq12.with_budgets({23: 4_000_000, 999: 1}).text())
+    budgets = {stream.id: stream.budget_ns for stream in load_pattern(path).streams}
+    assert budgets == {stream.id: stream.budget_ns for stream in daq12.streams} | {23: 4_000_000}
+
+
 def test_a_replay_of_one_producer_names_only_his_clock(tmp_path: Path, daq12: Pattern) -> None:
     settings = ReplaySettings(pattern=DAQ12, only_producers=(12,))
     text = write_plan(SPEC, TARGET, settings, _lines(0, 0), START_TAI_NS, daq12.text([12]))

@@ -3,16 +3,29 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from xml.sax.saxutils import quoteattr
 
 import pytest
 
-from resources.qualify import BAD_INPUT, BENCH_FAULT, FAIL, NO_CAPABILITY, NO_VERDICT, PASS, exit_code
+from reports.failed_tests import FailedTest
+from reports.manifest import TestCounts as Counts
+from reports.outcome import BAD_INPUT, BENCH_FAULT, FAIL, NO_CAPABILITY, NO_VERDICT, PASS, outcome_of
+from reports.record import (
+    RULE,
+    SCHEMA,
+    Conditions,
+    Limit,
+    Measurement,
+    Outcome,
+    Subject,
+    Uncertainty,
+    utc_now,
+)
+from reports.run_folder import RunFolder
+from resources.qualify import exit_code
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -22,7 +35,7 @@ class Run:
     """What a run left behind; as it is, all is well."""
 
     robot_code: int = 0
-    outcomes: tuple[str, ...] = ("pass", "pass")
+    outcomes: tuple[Outcome, ...] = ("pass", "pass")
     messages: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     passed: int = 2
@@ -30,18 +43,28 @@ class Run:
 
     def code(self, folder: Path) -> int:
         """Write it as a run folder; return the exit code."""
-        outcomes = ("pass", "fail", "inconclusive", "unset", "error")
-        manifest = {
-            "counts": {outcome: self.outcomes.count(outcome) for outcome in outcomes},
-            "tests": {"passed": self.passed, "failed": len(self.messages), "skipped": self.skipped},
-            "problems": self.problems,
-        }
-        (folder / "run.json").write_text(json.dumps(manifest))
-        cases = "".join(
-            f'<testcase name="t"><failure message={quoteattr(text)}/></testcase>' for text in self.messages
+        run = RunFolder.create(folder, "virtual", "ci", simulated=True)
+        for number, outcome in enumerate(self.outcomes):
+            run.append(record(run.run_id, f"R-{number}", outcome))
+        run.update(
+            tests=Counts(self.passed, len(self.messages), self.skipped),
+            failed_tests=tuple(
+                FailedTest("", f"t{n}", " ".join(m.split())) for n, m in enumerate(self.messages)
+            ),
         )
-        (folder / "xunit.xml").write_text(f'<testsuite name="s">{cases}</testsuite>')
-        return exit_code(self.robot_code, folder)
+        for problem in self.problems:
+            run.add_problem(problem)
+        run.close()
+        return exit_code(self.robot_code, outcome_of(run))
+
+
+def record(run_id: str, requirement: str, outcome: Outcome) -> Measurement:
+    """Return a record with an outcome."""
+    return Measurement(
+        SCHEMA, run_id, "test", requirement, "sync_offset", "max", 5, "ns", 5, 3, 0, 0,
+        Limit(10, None, "the test"), Uncertainty.from_parts([]), 5, RULE, outcome, "",
+        Subject("virtual", "linux-rt"), Conditions("ci"), True, (), utc_now(),
+    )  # fmt: skip
 
 
 CONFIG = "Parent suite setup failed:\nCONFIG ERROR: site.toml: requirements.name: missing"
@@ -60,7 +83,7 @@ UNSET = "UNSET: DAQ-031: no sample"
         (Run(1, ("pass", "fail"), (FAILED,)), FAIL),
         (Run(1, ("pass", "inconclusive"), (INCONCLUSIVE,)), NO_VERDICT),
         (Run(1, ("pass", "unset"), (UNSET,)), NO_VERDICT),
-        (Run(1, ("pass", "error"), ("ERROR: DAQ-031",)), NO_VERDICT),
+        (Run(1, ("pass", "error"), ("ERROR: DAQ-031",)), BENCH_FAULT),
         (Run(2, (), (CONFIG, CONFIG), passed=0), BAD_INPUT),
         (Run(2, (), (BENCH, BENCH), passed=0), BENCH_FAULT),
         (Run(2, (), (MEASUREMENT, MEASUREMENT), passed=0), NO_VERDICT),
@@ -71,6 +94,7 @@ UNSET = "UNSET: DAQ-031: no sample"
         (Run(253, ("pass",)), NO_VERDICT),
         (Run(255, ("pass",)), BENCH_FAULT),
         (Run(0, (), passed=0), BAD_INPUT),
+        (Run(0, ()), NO_VERDICT),  # tests passed, but nothing was measured
         (Run(254, problems=("render: disk full",)), BENCH_FAULT),
         # The graver of two things.
         (Run(2, ("fail", "inconclusive"), (FAILED, INCONCLUSIVE)), FAIL),
@@ -91,7 +115,7 @@ def test_the_gravest_decides(tmp_path: Path, run: Run, code: int) -> None:
 @pytest.mark.parametrize("robot_code", [0, 1, 250, 251, 253, 254, 255])
 @pytest.mark.parametrize("messages", [(), (INCONCLUSIVE,), (BENCH,), (MEASUREMENT,), (CONFIG,)])
 def test_one_requirement_that_is_not_met_is_never_a_pass(
-    tmp_path: Path, bad: str, robot_code: int, messages: tuple[str, ...]
+    tmp_path: Path, bad: Outcome, robot_code: int, messages: tuple[str, ...]
 ) -> None:
     code = Run(robot_code, ("pass", bad), messages).code(tmp_path)
     assert code != PASS
@@ -101,14 +125,6 @@ def test_one_requirement_that_is_not_met_is_never_a_pass(
 @pytest.mark.parametrize("robot_code", [1, 17, 250, 251, 252, 253, 254, 255])
 def test_a_robot_that_did_not_end_well_is_never_a_pass(tmp_path: Path, robot_code: int) -> None:
     assert Run(robot_code).code(tmp_path) != PASS
-
-
-def test_a_folder_without_robots_results_is_judged_by_its_records(tmp_path: Path) -> None:
-    assert Run(255, ("pass", "inconclusive")).code(tmp_path) == NO_VERDICT
-    (tmp_path / "xunit.xml").unlink()
-    assert exit_code(255, tmp_path) == NO_VERDICT
-    (tmp_path / "xunit.xml").write_text("<testsuite")
-    assert exit_code(0, tmp_path) == NO_VERDICT
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ static void test_header_bytes(void)
 static void test_header_round_trip(void)
 {
 	static const struct frame_header headers[] = {
-		{ 0, 0 }, { UINT32_MAX, INT32_MAX }, { 1, INT32_MIN }, { 123456, 987654321 },
+		{ 0, 0 },         { UINT32_MAX, FRAME_LATENESS_MAX_NS }, { 1, -FRAME_LATENESS_MAX_NS },
+		{ 2, -2999999488 }, { 123456, 987654321 },                 { 3, FRAME_LATENESS_EXACT_NS },
 	};
 
 	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
@@ -58,20 +59,35 @@ static void test_header_damage(void)
 	CHECK_THAT(missed <= 4, "%d of 16548 foreign headers were taken for ours", missed);
 }
 
+/* A sender that was stopped for seconds has a lateness, rounded towards 0 by 1.023 us at most. */
+static void test_large_lateness(void)
+{
+	static const int64_t sizes_ns[] = { 0, 5, FRAME_LATENESS_EXACT_NS, INT64_C(2147483647), INT64_C(2600000001),
+					    INT64_C(3000000000), FRAME_LATENESS_MAX_NS - FRAME_LATENESS_STEP_NS };
+
+	for (size_t i = 0; i < sizeof(sizes_ns) / sizeof(sizes_ns[0]); i++) {
+		int64_t said_ns = frame_lateness_ns(sizes_ns[i]);
+
+		CHECK(said_ns <= sizes_ns[i] && said_ns > sizes_ns[i] - FRAME_LATENESS_STEP_NS);
+		CHECK(sizes_ns[i] > FRAME_LATENESS_EXACT_NS || said_ns == sizes_ns[i]);
+		CHECK_INT(frame_lateness_ns(-sizes_ns[i]), -said_ns);
+		CHECK_INT(frame_lateness_ns(said_ns), said_ns);
+		CHECK(frame_lateness_valid(said_ns) && frame_lateness_valid(-said_ns));
+	}
+}
+
 static void test_saturation(void)
 {
-	CHECK_INT(frame_saturate_ns(INT64_C(1) << 40), INT32_MAX);
-	CHECK_INT(frame_saturate_ns(-(INT64_C(1) << 40)), INT32_MIN);
-	CHECK_INT(frame_saturate_ns(-5), -5);
-	CHECK(!frame_lateness_valid(INT32_MAX));
-	CHECK(!frame_lateness_valid(INT32_MIN));
-	CHECK(frame_lateness_valid(INT32_MAX - 1));
+	CHECK_INT(frame_lateness_ns(INT64_C(1) << 41), FRAME_LATENESS_MAX_NS);
+	CHECK_INT(frame_lateness_ns(INT64_MIN + 1), -FRAME_LATENESS_MAX_NS);
+	CHECK(!frame_lateness_valid(FRAME_LATENESS_MAX_NS));
+	CHECK(!frame_lateness_valid(-FRAME_LATENESS_MAX_NS));
 }
 
 static void test_hello(void)
 {
 	struct frame_hello hello = { .stream_id = 31, .nonce = NONCE, .size_bytes = 1000 }, read = { 0 };
-	static const uint8_t expected[FRAME_HELLO_BYTES] = { 'B',  'W',	 'T',  '1',  0,	   1,	 0, 31, 0x01, 0x23, 0x45, 0x67,
+	static const uint8_t expected[FRAME_HELLO_BYTES] = { 'B',  'W',	 'T',  '1',  0,	   2,	 0, 31, 0x01, 0x23, 0x45, 0x67,
 							     0x89, 0xab, 0xcd, 0xef, 0,	   0,	 3, 0xe8, 0,  0,    0,	  0 };
 	uint8_t wire[FRAME_HELLO_BYTES];
 
@@ -81,9 +97,9 @@ static void test_hello(void)
 	CHECK_INT(read.stream_id, 31);
 	CHECK(read.nonce == NONCE);
 	CHECK_INT(read.size_bytes, 1000);
-	wire[5] = 2;
-	CHECK_INT(frame_hello_parse(wire, &read), -EPROTONOSUPPORT);
 	wire[5] = 1;
+	CHECK_INT(frame_hello_parse(wire, &read), -EPROTONOSUPPORT);
+	wire[5] = 2;
 	wire[23] = 1;
 	CHECK_INT(frame_hello_parse(wire, &read), -EBADMSG);
 	wire[23] = 0;
@@ -115,6 +131,7 @@ int main(void)
 	test_header_bytes();
 	test_header_round_trip();
 	test_header_damage();
+	test_large_lateness();
 	test_saturation();
 	test_hello();
 	test_fill();

@@ -68,7 +68,7 @@ def test_wrong_hellos(checked_lab: Lab, tmp_path: Path) -> None:
     good = wire.hello(NONCE, TCP.id, TCP.size_bytes)
     bad = [
         wire.hello(NONCE, TCP.id, TCP.size_bytes, magic=b"BWT2"),
-        wire.hello(NONCE, TCP.id, TCP.size_bytes, version=2),
+        wire.hello(NONCE, TCP.id, TCP.size_bytes, version=3),
         wire.hello(NONCE, TCP.id + 1, TCP.size_bytes),
         wire.hello(NONCE, TCP.id, TCP.size_bytes + 1),
         good[:-1] + b"\x01",

@@ -107,7 +107,7 @@ static void test_full_queue(void)
 	slots_init(queue, &lasting, &producer, &fast);
 	CHECK_INT(slots_admit(queue, START + 9000 * MS, true), SLOTS_QUEUE_MAX);
 	CHECK_INT(slots_next_due_ns(queue), INT64_MAX); /* nothing to wake up for */
-	CHECK_INT(slots_attempt(queue, 0), INT32_MAX);  /* 9 s late: saturated */
+	CHECK_INT(slots_attempt(queue, 0), INT64_C(8999999488)); /* 9 s late, in steps of 1.024 us */
 	slots_written(queue);
 	CHECK_INT(slots_next_due_ns(queue), START + SLOTS_QUEUE_MAX * MS);
 	CHECK_INT(slots_admit(queue, START + 9000 * MS, true), 1);

@@ -28,7 +28,7 @@ def message(nonce: int, stream_id: int, sequence: int, lateness_ns: int, size_by
     return struct.pack(">IiH", sequence, lateness_ns, check) + fill
 
 
-def hello(nonce: int, stream_id: int, size_bytes: int, version: int = 1, magic: bytes = b"BWT1") -> bytes:
+def hello(nonce: int, stream_id: int, size_bytes: int, version: int = 2, magic: bytes = b"BWT1") -> bytes:
     """Return the hello of a TCP connection."""
     return magic + struct.pack(">HHQII", version, stream_id, nonce, size_bytes, 0)
 
