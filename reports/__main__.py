@@ -23,6 +23,7 @@ from reports.overview import Overview, overview_of
 from reports.page import PAGE, render_pages
 from reports.page_model import gather, gather_run
 from reports.record import measurement_schema
+from reports.rejudge.run import rejudge
 from reports.renewal import renew
 from reports.standstill import objections
 from reports.units import format_value
@@ -43,7 +44,8 @@ def main(arguments: list[str] | None = None) -> int:
     )
     one.set_defaults(action=_render)
     check = commands.add_parser(
-        "verify", help="find any changed byte of finalised run folders, of dossiers too"
+        "verify",
+        help="find any changed byte of finalised run folders, and judge them again; of dossiers too",
     )
     check.add_argument("path", type=Path, nargs="+", help="a run folder, or a dossier")
     check.add_argument(
@@ -114,8 +116,14 @@ def _verify_run(run: Path, named: bool) -> int:
     problems = changed_files(run)
     if not problems:
         gather(run)
-        print(f"{run}: {len(read_sums(run))} files unchanged; {SUMS} is {sha256_file(run / SUMS)}")
-        return 0
+        found = rejudge(run)
+        problems = list(found.problems)
+        if not problems:
+            print(f"{run}: {len(read_sums(run))} files unchanged; {SUMS} is {sha256_file(run / SUMS)}")
+            print(
+                f"  {found.records} records are consistent; {found.worked_out} worked out again from raw data"
+            )
+            return 0
     for problem in problems:
         print(f"{run}: {problem}" if named else problem)
     return 1

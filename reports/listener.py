@@ -233,6 +233,7 @@ class Listener:
         """Say how the run came out: to whoever reads the xUnit file, and as one of several attempts."""
         came_out = outcome_of(run)
         self._outcome = came_out.outcome
+        run.update(outcome=came_out.outcome)
         if (run.path / "xunit.xml").is_file():
             note_outcome(run.path / "xunit.xml", came_out)
         if self._earlier:

@@ -52,7 +52,9 @@ class Manifest:
         counts: Values of targets that count, by outcome: of several attempts at the same thing one does, and
             the bench's checks of itself are not among them.
         problems: What went wrong with the run itself, not with what it measured.
-        failed_tests: Robot Framework's tests that failed; null: none did, or the run is older than this list.
+        failed_tests: Robot Framework's tests that failed; null: none did, or the run is older than the list.
+        outcome: As it was when the run came to its end; null: it did not, or is of the version before, whose
+            `counts` have the bench's checks of itself, too.
     """
 
     schema: str
@@ -71,6 +73,7 @@ class Manifest:
     tests: TestCounts = field(default_factory=TestCounts)
     problems: tuple[str, ...] = ()
     failed_tests: tuple[FailedTest, ...] | None = omit_none()
+    outcome: Outcome | None = omit_none()  # noqa: RUF009 - it returns a field
 
     def __post_init__(self) -> None:
         """Refuse a manifest of another schema."""

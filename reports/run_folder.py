@@ -197,6 +197,7 @@ class RunFolder:
         tools: Mapping[str, Any] | None = None,
         tests: TestCounts | None = None,
         failed_tests: tuple[FailedTest, ...] = (),
+        outcome: Outcome | None = None,
     ) -> None:
         """Add to the manifest; facts of `host`, `target` and `tools` join those that are there."""
         old = self._manifest
@@ -210,6 +211,7 @@ class RunFolder:
                 tools={**old.tools, **(tools or {})},
                 tests=tests or old.tests,
                 failed_tests=failed_tests or old.failed_tests,
+                outcome=outcome or old.outcome,
             )
         )
 

@@ -22,6 +22,7 @@ from reports.integrity import SUMS, changed_files, read_sums, sha256_file
 from reports.manifest import EARLIER, EARLIER_SUITE, Manifest
 from reports.outcome import run_outcome
 from reports.record import Measurement
+from reports.rejudge.run import rejudge
 from reports.run_folder import MEASUREMENTS, Records, RunFolder
 from reports.tally import INSTRUMENT_CHECKS, effective, key_of
 from reports.targets import MACHINE_FACTS
@@ -132,6 +133,11 @@ def read_source(path: Path) -> Source:
     records = run.records()
     if records.torn is not None:
         raise DossierError(f"{path}: the last line of {MEASUREMENTS} is torn: no dossier", INTERRUPTED)
+    if problems := list(rejudge(run.path).contradicted):
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise DossierError(
+            f"{path}: judged again, it is not the same: {problems[0]}{more}: no dossier", CHANGED
+        )
     return Source(
         path=run.path,
         manifest=run.manifest,

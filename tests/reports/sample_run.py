@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import random
+import tomllib
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,8 +45,9 @@ START_TAI_NS = 1_795_000_000_000_000_000
 DURATION_MS = 60_000
 GUEST_PRODUCER = 12
 LOW_LATENCY_TYPE = 3
-SOURCE = "DAQ paper, Table 1"
 ROOT = Path(__file__).resolve().parents[2]
+REQUIREMENTS = tomllib.loads((ROOT / "robot" / "requirements" / "daq12.toml").read_text())["requirement"]
+SOURCES: dict[str, str] = {item["id"]: item["source"] for item in REQUIREMENTS}
 CLOCKS_TOML = """[requirements]
 schema = "benchwright.clock_requirements/1"
 name = "clocks"
@@ -123,6 +125,7 @@ def _draw(stream_id: int, disturbance: Disturbance, rng: random.Random) -> _Stre
     path_ns = (disturbance.path_delay_ns or {}).get(stream_id, 0)
     late_ns = (disturbance.generator_delay_ns or {}).get(stream_id, 0)
     sent: list[int] = []
+    of_received: list[int] = []
     under_way: list[int] = []
     whole: list[int] = []
     misses: list[dict[str, Any]] = []
@@ -132,6 +135,7 @@ def _draw(stream_id: int, disturbance: Disturbance, rng: random.Random) -> _Stre
         sent.append(lateness)
         if sequence < lost:
             continue
+        of_received.append(lateness)
         under_way.append(latency)
         whole.append(latency + lateness)
         if latency + lateness > budget_ms * 1_000_000:
@@ -157,7 +161,7 @@ def _draw(stream_id: int, disturbance: Disturbance, rng: random.Random) -> _Stre
     over = sum(m["received_minus_sent_ns"] > budget_ms * 1_000_000 for m in misses)
     late = summary(sent)
     record = {**shape, **counts, "misses_sent": over, "received_minus_scheduled": summary(whole)}
-    record |= {"received_minus_sent": summary(under_way), "sent_minus_scheduled": late}
+    record |= {"received_minus_sent": summary(under_way), "sent_minus_scheduled": summary(of_received)}
     record |= {"receive_stack": summary([40_000 + v // 40 for v in under_way])}
     send = {"id": stream_id, "producer": producer, "scheduled": slots, "sent": slots, "late_slots": 0}
     send |= {"reconnects": 0, "blocked_writes": 3 if size_bytes > 100_000 else 0, "unsent": 0}
@@ -290,8 +294,9 @@ def _write_lines(path: Path, objects: list[dict[str, Any]]) -> None:
 def requirement_of(stream_id: int) -> Requirement:
     """Return the requirement of a stream of Table 1."""
     budget_ms = TABLE_1[stream_id // 10][stream_id % 10][2]
-    limit = Limit(budget_ms * 1_000_000, None, SOURCE)
-    return Requirement(f"DAQ-{stream_id:03d}", limit, required_samples(0.03))
+    name = f"DAQ-{stream_id:03d}"
+    limit = Limit(budget_ms * 1_000_000, None, SOURCES[name])
+    return Requirement(name, limit, required_samples(0.03))
 
 
 def add_attempt(

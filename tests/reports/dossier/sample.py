@@ -179,7 +179,8 @@ def small_run(
     answer.write_text('{"type":"ready"}\n')
     for each in records:
         evidence: tuple[Evidence, ...] = each.evidence or (run.evidence(answer),)
-        run.append(dataclasses.replace(each, run_id=run.run_id, evidence=evidence))
+        time_utc = run.manifest.start_utc
+        run.append(dataclasses.replace(each, run_id=run.run_id, evidence=evidence, time_utc=time_utc))
     run.close()
     run.finalise()
     return run
@@ -189,7 +190,7 @@ def requirements_text(*ids: str, upper_us: int = 50_000) -> str:
     """Return a requirements file on streams 31, 32, … with these ids."""
     tables = [
         f'[[requirement]]\nid = "{name}"\nstream = {31 + number}\nquantity = "one_way_latency"\n'
-        f'statistic = "max"\nupper_us = {upper_us}\nallowed_lost = 0\nsource = "site {number}"\n'
+        f'statistic = "max"\nupper_us = {upper_us}\nallowed_lost = 0\nsource = "site specification 7"\n'
         for number, name in enumerate(ids)
     ]
     head = '[requirements]\nschema = "benchwright.requirements/1"\nname = "site"\npattern = "site"\n\n'

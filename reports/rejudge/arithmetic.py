@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a record has to be by itself: U of its parts, margin, and the outcomes that its numbers allow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Record = Mapping[str, Any]
+
+RULE = "guard-band-U"
+SCHEMA = "benchwright.measurement/1"
+CHECKS = (
+    "known_delay_error",
+    "clock_witness_difference",
+    "clock_step",
+    "path_shift",
+    "edge_error_shift",
+    "edge_witness_en",
+)
+"""Quantities by which the bench checks itself."""
+TOLERANCE = 1e-9
+"""Relative, of floating-point sums."""
+
+
+def objections(record: Record) -> Iterator[str]:
+    """Say what of a record contradicts itself; docs/reports.md, `Measurement record`, docs/latency.md."""
+    for name, wanted in (("schema", SCHEMA), ("rule", RULE)):
+        if record[name] != wanted:
+            yield f"{name} is {record[name]!r}"
+    u = expanded(record["uncertainty"]["parts"])
+    said = record["uncertainty"]["expanded"]
+    if not _alike(said, u, slack=1 if isinstance(said, int) else 0):
+        yield f"U is {said}, of its parts {u:g}"
+    margin = margin_of(record)
+    if (margin is None) != (record["margin"] is None) or (
+        margin is not None and not _alike(record["margin"], margin)
+    ):
+        yield f"margin is {record['margin']}, limit and U leave {margin}"
+    if record["outcome"] not in allowed_outcomes(record):
+        yield f"{record['outcome']}, which value {record['value']}, n {record['n']} and loss do not allow"
+
+
+def expanded(parts: list[Record]) -> float:
+    """Return U = sum of the bounds + 2 * root of the sum of the squared standard deviations."""
+    bounds = math.fsum(part["value"] for part in parts if part["kind"] == "bound")
+    return bounds + 2 * math.sqrt(
+        math.fsum(part["value"] ** 2 for part in parts if part["kind"] == "standard")
+    )
+
+
+def margin_of(record: Record) -> float | None:
+    """Return what is left to the nearer limit after U; None without a value."""
+    value, limit, u = record["value"], record["limit"], record["uncertainty"]["expanded"]
+    if value is None:
+        return None
+    sides = [limit["upper"] - value - u] if limit["upper"] is not None else []
+    sides += [value - limit["lower"] - u] if limit["lower"] is not None else []
+    return min(sides, default=None)
+
+
+def allowed_outcomes(record: Record) -> set[str]:
+    """Return the outcomes that the numbers allow: a cause on the bench's side may always leave it open."""
+    allowed = {"inconclusive", "error"}
+    value, limit, u = record["value"], record["limit"], record["uncertainty"]["expanded"]
+    is_lossy = record["lost"] > record["allowed_lost"]
+    if is_lossy:
+        return allowed | {"fail", "unset"}
+    if value is None or record["n"] == 0:
+        allowed |= {"unset"}
+    if value is None:
+        return allowed
+    over = limit["upper"] is not None and value - limit["upper"] > u
+    under = limit["lower"] is not None and limit["lower"] - value > u
+    if over or under:
+        return allowed | {"fail"}
+    margin = margin_of(record)
+    if margin is not None and margin >= 0 and record["n"] >= record["n_required"]:
+        allowed |= {"pass"}
+    return allowed
+
+
+def _alike(said: float, found: float, slack: float = 0) -> bool:
+    return abs(said - found) <= max(slack, TOLERANCE * max(abs(said), abs(found)))

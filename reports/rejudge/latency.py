@@ -1,0 +1,362 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One-way latencies, judged again from what the tools said: docs/latency.md, from `The decision` on."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+from reports.rejudge.arithmetic import Record, expanded
+from reports.rejudge.machine import Machine, machine_of
+from reports.rejudge.summary import stream_objections, summary_objections
+
+QUANTITY = "one_way_latency"
+WITNESS_CLOCK = "host"
+REPLAYS_TO_FAIL = 3
+"""Of a simulated bench."""
+SLACK = 0.001
+"""Of the utilisation: the bench may round it up to a thousandth."""
+
+
+def read_result(path: Path) -> Mapping[str, Any] | None:
+    """Return the `result` line of a tool; None without one."""
+    lines = _lines(path, "result")
+    return lines[-1] if lines else None
+
+
+def _lines(path: Path, kind: str) -> list[Mapping[str, Any]]:
+    found: list[Mapping[str, Any]] = []
+    for line in path.read_text(errors="replace").splitlines() if path.exists() else ():
+        try:
+            data: object = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(data, dict):
+            answer = cast("dict[str, Any]", data)
+            if answer.get("type", kind) == kind:
+                found.append(answer)
+    return found
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a replay says of a stream: `standing` as docs/latency.md names it."""
+
+    value: int | None
+    n: int
+    lost: int
+    u: float
+    parts: Mapping[str, float]
+    phase: str
+    standing: str
+
+
+class ReplayFolder:
+    """The evidence of one replay."""
+
+    def __init__(self, path: Path) -> None:
+        """Read it; raises ValueError or KeyError where a file is damaged or lacks something."""
+        self.path = path
+        recv = read_result(path / "recv.ndjson")
+        if recv is None:
+            raise ValueError("recv.ndjson: no result")
+        self.recv = recv
+        self.progress = next(iter(reversed(_lines(path / "recv.ndjson", "progress"))), None)
+        self.sends = [read_result(file) for file in sorted(path.glob("send-*.ndjson"))]
+        self.misses = _lines(path / "misses.ndjson", "miss")
+        self.witness = read_result(path / "witness.ndjson")
+        self.plan = tomllib.loads((path / "plan.toml").read_text())
+        role = path / "role.json"
+        self.of_sender = role.exists()
+        self.is_taken_as_it_is = (path / "clock.json").exists()
+
+    @cached_property
+    def machines(self) -> tuple[Machine, Machine]:
+        """Return the machine, with the utilisation as measured and as it may have been rounded."""
+        emulation = self.path / "emulation.ndjson"
+        return machine_of(self.witness, emulation), machine_of(self.witness, emulation, SLACK)
+
+    def stream(self, stream_id: int) -> Mapping[str, Any]:
+        """Return what the consumer says of a stream; raises ValueError."""
+        for stream in self.recv["streams"]:
+            if stream["id"] == stream_id:
+                return dict(stream)
+        raise ValueError(f"recv.ndjson: no stream {stream_id}")
+
+    def objections(self) -> Iterator[str]:
+        """Say where the tools' answers contradict themselves or each other."""
+        dropped = self.recv["recorder"]["miss_log_dropped"]
+        for stream in self.recv["streams"]:
+            own = [miss for miss in self.misses if miss["stream"] == stream["id"]]
+            for objection in stream_objections(stream, own, dropped, self.progress):
+                yield f"stream {stream['id']}: {objection}"
+        planned = {stream["id"]: stream for stream in self.plan["stream"]}
+        run = self.plan["run"]
+        for stream in self.recv["streams"]:
+            own = planned.get(stream["id"], {})
+            for name, planned_name in (("budget_ns", "budget_us"), ("period_ns", "period_us")):
+                value = own.get(planned_name)
+                if value is not None and stream[name] != value * 1000:
+                    yield f"stream {stream['id']}: {name} is {stream[name]}, in the plan {value * 1000}"
+        for name in ("warmup_ms", "duration_ms", "phase", "nonce", "correction", "tai_utc_s"):
+            if name in run and self.recv[name] != run[name]:
+                yield f"recv.ndjson: {name} is {self.recv[name]}, in the plan {run[name]}"
+        for send in self.sends:
+            for each in send["streams"] if send else ():
+                yield from self._send_objections(each)
+
+    def _send_objections(self, sent: Mapping[str, Any]) -> Iterator[str]:
+        received = {stream["id"]: stream for stream in self.recv["streams"]}.get(sent["id"])
+        if received is None:
+            yield f"stream {sent['id']}: sent, and unknown to the consumer"
+        elif received["received"] > sent["sent"] or sent["sent"] + sent["unsent"] > sent["scheduled"]:
+            yield f"stream {sent['id']}: {received['received']} received of {sent['sent']} sent"
+        for name in ("sent_minus_scheduled", "transmit_stack"):
+            if name in sent:
+                for objection in summary_objections(sent[name]):
+                    yield f"stream {sent['id']}: producer: {name}: {objection}"
+        if (
+            received is not None
+            and received["received"] == sent["sent"]
+            and not received["invalid_samples"]
+            and received["sent_minus_scheduled"] != sent["sent_minus_scheduled"]
+        ):
+            yield f"stream {sent['id']}: sent_minus_scheduled of producer and consumer differ"
+        if sent["sent_minus_scheduled"]["n"] != sent["sent"]:
+            n = sent["sent_minus_scheduled"]["n"]
+            yield f"stream {sent['id']}: sent {sent['sent']}, sent_minus_scheduled is of {n}"
+
+    def clock_of(self, producer: int) -> Mapping[str, Any] | None:
+        """Return the consumer's clock of a producer, None where it has none."""
+        name = next((p["clock"] for p in self.plan["producer"] if p["number"] == producer), None)
+        return next((clock for clock in self.recv["clocks"] if clock["name"] == name), None)
+
+    def causes(self) -> bool:
+        """Say whether the replay as a whole decides nothing."""
+        results = [self.recv, *(send for send in self.sends if send)]
+        ended = all(result["complete"] for result in results) and all(send is not None for send in self.sends)
+        return not (self.recv["valid"] and ended) or any(result["clock_steps"] for result in results)
+
+    def found(self, stream_id: int, record: Record) -> list[Found]:
+        """Judge a stream by a record's limit, samples and loss: all that rounding allows it to stand as."""
+        stream = self.stream(stream_id)
+        whole = stream["received_minus_scheduled"]
+        clock = self.clock_of(stream["producer"])
+        parts: dict[str, float] = {}
+        if clock and clock["kept"]:
+            parts = {"clock_offset": clock["bound_ns"], "clock_residual": clock["residual_ns"]}
+        u = float(sum(parts.values()))
+        standings = dict.fromkeys(
+            self._standing(stream, record, clock, u, machine) for machine in self.machines
+        )
+        phase = str(self.recv["phase"])
+        return [
+            Found(whole["max_ns"], whole["n"], stream["lost"], u, parts, phase, each) for each in standings
+        ]
+
+    def _standing(
+        self,
+        stream: Mapping[str, Any],
+        record: Record,
+        clock: Mapping[str, Any] | None,
+        u: float,
+        machine: Machine,
+    ) -> str:
+        whole = stream["received_minus_scheduled"]
+        own = whole if self.of_sender else stream["received_minus_sent"]
+        limit = record["limit"]["upper"]
+        if self.causes() or clock is None or not clock["kept"] or self._is_doubtful(stream, u):
+            return "undecided"
+        if stream["lost"] > record["allowed_lost"]:
+            return "over"
+        if not whole["n"]:
+            return "undecided"
+        highest = whole["max_ns"]
+        if highest <= limit + u and u >= limit:
+            return "undecided"
+        if highest <= limit - u:
+            return "clean" if whole["n"] >= record["n_required"] else "short"
+        late = [
+            m
+            for m in self.misses
+            if m["stream"] == stream["id"] and m["received_minus_scheduled_ns"] > limit - u
+        ]
+        arrived = self._by_witness()
+        rests: list[float] = []
+        explained = 0
+        for miss in late:
+            length = miss["received_minus_scheduled_ns"]
+            way = length if self.of_sender else miss["received_minus_sent_ns"]
+            end = arrived(miss["received_local_tai_ns"])
+            if way is not None:
+                rests.append(
+                    way - (machine.took(int(end - way - u), int(end + u)) if end is not None else 0.0)
+                )
+            took = machine.took(int(end - length - u), int(end + u)) if end is not None else 0.0
+            explained += bool(took) and length - took <= limit - u
+        if not late or max(m["received_minus_scheduled_ns"] for m in late) < highest:
+            rests.append(own["max_ns"] or 0)
+        if max(rests, default=0) > limit + u:
+            return "over"
+        above = sum(count for low, width, count in whole["buckets"] if low + width > limit - u)
+        return "explained" if late and explained == len(late) and above <= len(late) else "marginal"
+
+    def _is_doubtful(self, stream: Mapping[str, Any], u: float) -> bool:
+        whole, way = stream["received_minus_scheduled"], stream["received_minus_sent"]
+        accounted = whole["n"] + stream["lost"] + stream["invalid_samples"]
+        scheduled = [
+            each["scheduled"]
+            for send in self.sends
+            if send
+            for each in send["streams"]
+            if each["id"] == stream["id"]
+        ]
+        return bool(
+            stream["invalid_samples"]
+            or accounted < stream["expected"]
+            or any(number != stream["expected"] for number in scheduled)
+            or (way["min_ns"] is not None and way["min_ns"] < -u)
+            or (whole["min_ns"] is not None and whole["min_ns"] < -u)
+        )
+
+    def _by_witness(self) -> Callable[[int], float | None]:
+        clock = next((clock for clock in self.recv["clocks"] if clock["name"] == WITNESS_CLOCK), None)
+        if clock is None:
+            return lambda _time: None
+        series: Sequence[Sequence[int]] = clock["series"]
+
+        def turned(time: int) -> float | None:
+            before = [point for point in series if point[0] <= time]
+            after = [point for point in series if point[0] > time]
+            if before and after:
+                (t0, o0, _), (t1, o1, _) = before[-1], after[0]
+                return time + o0 + (o1 - o0) * (time - t0) / (t1 - t0)
+            if before or after:
+                return float(time + (before[-1] if before else after[0])[1])
+            return None if clock["offset_ns"] is None else float(time + clock["offset_ns"])
+
+        return turned
+
+
+def decided(standings: Sequence[str], replays_over: int, needed: int) -> str:
+    """Return what the replays of a stream come to: `pass`, `fail` or `no verdict`.
+
+    Args:
+        standings: Of the stream, replay by replay.
+        replays_over: Replays in which some stream of the target was over.
+        needed: So many have to be, for a fail.
+    """
+    if "over" in standings and replays_over >= needed:
+        return "fail"
+    against = sum(each in ("over", "marginal", "undecided") for each in standings)
+    return "pass" if standings.count("clean") > against else "no verdict"
+
+
+def latency_objections(
+    run: Path, records: Sequence[Record], *, confirmed: bool = True
+) -> tuple[list[str], int]:
+    """Judge all latencies of a run again.
+
+    Args:
+        run: The run folder.
+        records: All its records.
+        confirmed: Whether a fail of a simulated bench had to come again; in the version before it had not.
+
+    Returns:
+        What differs, and how many records were worked out from raw data.
+    """
+    problems: list[str] = []
+    count = 0
+    by_subject: dict[str, list[Record]] = {}
+    for record in records:
+        folder = _folder_of(record)
+        if record["quantity"] == QUANTITY and folder is not None:
+            by_subject.setdefault(Path(folder).parent.as_posix(), []).append(record)
+    for own in by_subject.values():
+        places = {_folder_of(record) or "" for record in own}
+        replays: dict[str, ReplayFolder] = {}
+        for place in sorted(places, key=_number):
+            try:
+                replays[place] = ReplayFolder(run / place)
+                problems += [f"{place}: {objection}" for objection in replays[place].objections()]
+            except (KeyError, TypeError, ValueError, OSError) as error:
+                problems.append(f"{place}: {type(error).__name__}: {error}")
+        readable = {place: each for place, each in replays.items() if not each.is_taken_as_it_is}
+        if len(readable) == len(places):
+            count += len(own)
+            problems += _judged_again(own, readable, confirmed)
+    return problems, count
+
+
+def _judged_again(
+    records: Sequence[Record], replays: Mapping[str, ReplayFolder], confirmed: bool
+) -> list[str]:
+    problems: list[str] = []
+    streams = {int(record["subject"]["stream"]): record for record in records}
+    standings: dict[str, dict[int, list[Found]]] = {}
+    for place, replay in replays.items():
+        try:
+            standings[place] = {stream: replay.found(stream, record) for stream, record in streams.items()}
+        except (KeyError, TypeError, ValueError) as error:
+            problems.append(f"{place}: {type(error).__name__}: {error}")
+            return problems
+    for place in replays:
+        alike = {_setting(record) for record in records if _folder_of(record) == place}
+        if len(alike) > 1:
+            problems.append(f"{place}: its records are of {len(alike)} settings: {'; '.join(sorted(alike))}")
+    for record in records:
+        problems += _value_objections(
+            record, standings[_folder_of(record) or ""][int(record["subject"]["stream"])][0]
+        )
+    over = sum(any(found[0].standing == "over" for found in each.values()) for each in standings.values())
+    for stream, record in streams.items():
+        last = [each for each in records if each["subject"]["stream"] == record["subject"]["stream"]]
+        said = "fail" if any(each["outcome"] == "fail" for each in last) else last[-1]["outcome"]
+        needed = REPLAYS_TO_FAIL if record["simulated"] and confirmed else 1
+        wanted = {
+            decided([found[stream][place].standing for found in standings.values()], over, needed)
+            for place in (0, -1)
+        }
+        if (said if said in ("pass", "fail") else "no verdict") not in wanted:
+            problems.append(
+                f"{record['requirement']}: {said}, its replays come to {' or '.join(sorted(wanted))}"
+            )
+    return problems
+
+
+def _value_objections(record: Record, found: Found) -> Iterator[str]:
+    for name, said, worked_out in (
+        ("value", record["value"], found.value),
+        ("n", record["n"], found.n),
+        ("lost", record["lost"], found.lost),
+        ("U", expanded(record["uncertainty"]["parts"]), found.u),
+    ):
+        if said != worked_out:
+            yield f"{record['requirement']}: {name} is {said}, the evidence says {worked_out}"
+    phase = record["conditions"]["phase"]
+    if phase != found.phase:
+        yield f"{record['requirement']}: phase is {phase}, the evidence says {found.phase}"
+    parts = {part["name"]: part["value"] for part in record["uncertainty"]["parts"]}
+    if parts != found.parts:
+        yield f"{record['requirement']}: parts of U are {parts}, the evidence says {found.parts}"
+
+
+def _setting(record: Record) -> str:
+    """Return subject and conditions, which all records of a replay share, but for the stream."""
+    subject = {name: value for name, value in record["subject"].items() if name != "stream"}
+    return json.dumps({**subject, **record["conditions"]}, sort_keys=True)
+
+
+def _folder_of(record: Record) -> str | None:
+    """Return the folder of the replay that a record was judged from."""
+    paths = [Path(each["path"]) for each in record["evidence"]]
+    return next((path.parent.as_posix() for path in paths if path.name == "recv.ndjson"), None)
+
+
+def _number(folder: str) -> int:
+    return int(folder.rpartition("-")[2]) if folder.rpartition("-")[2].isdigit() else 0

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records held against the requirement files that the run kept."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from reports.rejudge.arithmetic import CHECKS, Record
+
+KEPT = Path("evidence", "requirements")
+UPPER = {"upper_us": 1000, "limit_ns": 1, "upper_facts": 1}
+LOWER = {"lower_producers": 1}
+SAMPLES = ("n_required", "reads_min")
+SUBJECTS = ("stream", "clock", "method")
+
+
+def requirement_objections(run: Path, records: Sequence[Record]) -> Iterator[str]:
+    """Say which records were judged by something else than their requirement, and which files are damaged."""
+    asked: dict[str, list[Mapping[str, Any]]] = {}
+    for file in sorted((run / KEPT).glob("*.toml")):
+        try:
+            items = tomllib.loads(file.read_text())["requirement"]
+            for item in items:
+                asked.setdefault(str(item["id"]), []).append(item)
+        except (KeyError, TypeError, ValueError) as error:
+            yield f"{KEPT / file.name}: {type(error).__name__}: {error}"
+    for record in records if asked else ():
+        if record["quantity"] in CHECKS:
+            continue
+        items = asked.get(record["requirement"], [])
+        told = [list(_differences(item, record)) for item in items if _is_of(item, record)]
+        if not items:
+            yield f"{record['requirement']}: no requirements file of the run has it"
+        elif not told and not any(_stands_beside(item, record) for item in items):
+            yield f"{record['requirement']}: asks for something else than {_what(record)}"
+        elif told and all(told):
+            yield from (f"{record['requirement']}: {difference}" for difference in told[0])
+    judged = {record["requirement"] for record in records}
+    for name in asked:
+        if name not in judged:
+            continue
+        found = {_what(record) for record in records if record["requirement"] == name}
+        for item in asked[name]:
+            wanted = f"{item.get('quantity')} {item.get('statistic')}"
+            if wanted not in found and len(asked[name]) == 1:
+                yield f"{name}: asks for {wanted}, its records are of {', '.join(sorted(found))}"
+
+
+def _what(record: Record) -> str:
+    return f"{record['quantity']} {record['statistic']}"
+
+
+def _is_of(item: Mapping[str, Any], record: Record) -> bool:
+    return item.get("quantity") == record["quantity"] and item.get("statistic") in (record["statistic"], "")
+
+
+def _stands_beside(item: Mapping[str, Any], record: Record) -> bool:
+    """Say whether a record is of the lock time or the mask that a requirement asks for besides."""
+    is_lock = "lock_within_s" in item and record["quantity"] == "lock_time"
+    return is_lock or bool(item.get("mask"))
+
+
+def _differences(item: Mapping[str, Any], record: Record) -> Iterator[str]:
+    for side, factors in (("upper", UPPER), ("lower", LOWER)):
+        for name, factor in factors.items():
+            if name in item and record["limit"][side] != item[name] * factor:
+                yield f"judged against {record['limit'][side]}, {name} is {item[name]}"
+    if "source" in item and record["limit"]["source"] != item["source"]:
+        yield f"the source of its limit is {record['limit']['source']!r}"
+    if isinstance(item.get("allowed_lost"), int) and record["allowed_lost"] != item["allowed_lost"]:
+        yield f"judged with {record['allowed_lost']} lost allowed, allowed_lost is {item['allowed_lost']}"
+    for name in SAMPLES:
+        if name in item and record["n_required"] < item[name]:
+            yield f"judged from {record['n_required']} samples, {name} is {item[name]}"
+    for name in SUBJECTS:
+        if item.get(name) and record["subject"].get(name) != str(item[name]):
+            yield f"measured of {name} {record['subject'].get(name)}, the requirement is on {item[name]}"

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A whole run judged again: records, manifest, Robot Framework's own file, raw data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, cast
+
+from reports.rejudge.arithmetic import CHECKS, Record, objections
+from reports.rejudge.latency import latency_objections
+from reports.rejudge.requirements import requirement_objections
+
+OUTCOMES = ("pass", "fail", "inconclusive", "unset", "error")
+MESSAGE_MAX = 400
+KEYWORDS = ("known-delay check",)
+"""What stands in place of a test where a record is made by a suite's setup."""
+MACHINE_FACTS = {"hostname", "kernel", "os"}
+"""Facts of a machine have one of these."""
+SAME = ("requirement", "quantity", "statistic", "subject", "conditions")
+"""What makes two records attempts at the same thing."""
+
+
+@dataclass(frozen=True)
+class Rejudged:
+    """What came of it.
+
+    Attributes:
+        problems: What differs, in words; empty: nothing.
+        contradicted: Those by which a record contradicts itself or the raw data that it was judged from.
+        worked_out: Records whose value and verdict were worked out from raw data.
+        records: All of them; of the others it was looked at whether they are consistent in themselves, with
+            their requirement and with the hashes of their evidence.
+    """
+
+    problems: tuple[str, ...]
+    contradicted: tuple[str, ...]
+    worked_out: int
+    records: int
+
+
+def rejudge(run: Path) -> Rejudged:
+    """Judge a run again; a folder of any version, finished or not."""
+    problems: list[str] = []
+    contradicted: list[str] = []
+    records: list[Record] = []
+    worked_out = 0
+    for number, line in enumerate(
+        (run / "measurements.jsonl").read_text(errors="replace").splitlines(), start=1
+    ):
+        try:
+            records.append(json.loads(line))
+        except ValueError as error:
+            problems.append(f"measurements.jsonl:{number}: {error}")
+    try:
+        manifest: dict[str, Any] = json.loads((run / "run.json").read_text())
+        for number, record in enumerate(records, start=1):
+            where = f"measurements.jsonl:{number}: {record['requirement']}"
+            contradicted += [f"{where}: {objection}" for objection in objections(record)]
+            problems += [f"{where}: {objection}" for objection in _identity(run, record, manifest)]
+        problems += requirement_objections(run, records)
+        found, worked_out = latency_objections(run, records, confirmed="outcome" in manifest)
+        contradicted += found
+        problems += _manifest_objections(run, manifest, records)
+    except (KeyError, TypeError, ValueError, OSError) as error:
+        contradicted.append(f"cannot be judged again: {type(error).__name__}: {error}")
+    return Rejudged((*contradicted, *problems), tuple(contradicted), worked_out, len(records))
+
+
+def _identity(run: Path, record: Record, manifest: Mapping[str, Any]) -> Iterator[str]:
+    if bool(record["reason"]) == (record["outcome"] == "pass"):
+        yield f"{record['outcome']} with the reason {record['reason']!r}"
+    if record["run_id"] != manifest["run_id"]:
+        yield f"is of run {record['run_id']}"
+    if (
+        record["subject"]["bench"] != manifest["bench"]
+        or record["conditions"]["profile"] != manifest["profile"]
+    ):
+        yield f"is of bench {record['subject']['bench']}, profile {record['conditions']['profile']}"
+    if manifest["simulated"] is not None and record["simulated"] != manifest["simulated"]:
+        yield f"simulated is {record['simulated']}, in the run {manifest['simulated']}"
+    named = {part for each in record["evidence"] for part in Path(each["path"]).parts}
+    known = {name for name, facts in manifest["target"].items() if MACHINE_FACTS & {*_keys(facts)}}
+    if known and record["subject"]["target"] not in known | named:
+        yield f"is of target {record['subject']['target']}, of which the run knows nothing"
+    begin, made = _time(manifest["start_utc"]), _time(record["time_utc"])
+    if made is None or begin is None or made < begin:
+        yield f"was made at {record['time_utc']}, the run began at {manifest['start_utc']}"
+    elif manifest["end_utc"] and made > (_time(manifest["end_utc"]) or made):
+        yield f"was made at {record['time_utc']}, the run ended at {manifest['end_utc']}"
+    for evidence in record["evidence"]:
+        path = run / evidence["path"]
+        if not path.is_file():
+            yield f"{evidence['path']} is missing"
+        elif hashlib.sha256(path.read_bytes()).hexdigest() != evidence["sha256"]:
+            yield f"{evidence['path']} is not what it was judged from"
+
+
+def _time(text: str) -> datetime | None:
+    """Read an RFC 3339 time in UTC; None where it is none."""
+    try:
+        return datetime.fromisoformat(text) if text.endswith("Z") else None
+    except ValueError:
+        return None
+
+
+def _keys(facts: object) -> list[str]:
+    return list(cast("dict[str, object]", facts)) if isinstance(facts, dict) else []
+
+
+def _manifest_objections(run: Path, manifest: Mapping[str, Any], records: Sequence[Record]) -> Iterator[str]:
+    if manifest["end_utc"] is None:
+        yield "run.json: the run did not come to its end"
+        return
+    counts = dict.fromkeys(OUTCOMES, 0) | Counter(
+        record["outcome"] for record in _effective(records) if record["quantity"] not in CHECKS
+    )
+    with_checks = dict.fromkeys(OUTCOMES, 0) | Counter(record["outcome"] for record in _effective(records))
+    # Without an outcome of its own it is of the version before, which counts the bench's checks of itself.
+    if manifest["counts"] != (counts if "outcome" in manifest else with_checks):
+        yield f"run.json: counts are {manifest['counts']}, the records give {counts}"
+    output = run / "output.xml"
+    if output.exists():
+        yield from _test_objections(output, manifest, records)
+
+
+def _effective(records: Sequence[Record]) -> list[Record]:
+    """Return the last record of each thing that was measured, or its first fail."""
+    chosen: dict[str, Record] = {}
+    for record in records:
+        key = json.dumps([record[name] for name in SAME], sort_keys=True)
+        if key not in chosen or chosen[key]["outcome"] != "fail":
+            chosen[key] = record
+    return list(chosen.values())
+
+
+def _test_objections(output: Path, manifest: Mapping[str, Any], records: Sequence[Record]) -> Iterator[str]:
+    """Hold the manifest's tests, and those that records name, against Robot Framework's own file."""
+    names: set[str] = set()
+    found: Counter[str] = Counter()
+    failed: list[tuple[str, str]] = []
+    for _event, item in ElementTree.iterparse(output):  # noqa: S314 - written by our own Robot Framework
+        if item.tag != "test":
+            continue
+        status = item.find("status")
+        word = status.get("status", "") if status is not None else ""
+        found[word] += 1
+        names.add(item.get("name", ""))
+        if word == "FAIL" and status is not None:
+            failed.append((item.get("name", ""), " ".join((status.text or "").split())[:MESSAGE_MAX]))
+        item.clear()
+    said = manifest["tests"]
+    for name, word in (("passed", "PASS"), ("failed", "FAIL"), ("skipped", "SKIP")):
+        if said[name] != found[word]:
+            yield f"run.json: tests.{name} is {said[name]}, output.xml has {found[word]}"
+    listed = manifest.get("failed_tests")
+    if listed is not None and [(each["name"], each["message"]) for each in listed] != failed:
+        yield "run.json: failed_tests are not those of output.xml"
+    for test in {record["test"]: None for record in records}:
+        if test not in names and test not in KEYWORDS:
+            yield f"{test!r}: a record is of it, and output.xml has no such test"

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether what the consumer says of a stream agrees with itself: its counts, its distributions, its log."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+Json = Mapping[str, Any]
+
+
+EXACT = 2048
+"""Magnitudes below have buckets of 1 ns; above, each octave has 1024 of them."""
+
+
+def summary_objections(summary: Json) -> Iterator[str]:
+    """Say where figures and buckets of a distribution differ; docs/native-tools.md, *summary*."""
+    buckets: Sequence[Sequence[int]] = summary["buckets"]
+    for low, width, _count in buckets:
+        if not _is_bucket(low, width):
+            yield f"there is no bucket {low} + {width}"
+    counted = sum(count for _, _, count in buckets) + summary["overflow"]
+    if counted != summary["n"]:
+        yield f"n is {summary['n']}, its buckets hold {counted}"
+    if any(count <= 0 for _, _, count in buckets):
+        yield "a bucket holds nothing"
+    if any(low + width > later for (low, width, _), (later, _, _) in itertools.pairwise(buckets)):
+        yield "buckets overlap"
+    if not buckets or summary["overflow"]:
+        return
+    for name, (low, width, _), is_last in (("min_ns", buckets[0], False), ("max_ns", buckets[-1], True)):
+        value = summary[name]
+        if value is None or not low <= value < low + width:
+            yield f"{name} is {value}, its {'last' if is_last else 'first'} bucket {low} + {width}"
+    lows = sum(low * count for low, _, count in buckets)
+    highs = sum((low + width) * count for low, width, count in buckets)
+    mean = summary["mean_ns"]
+    if mean is None or not lows / counted - 1 <= mean <= highs / counted + 1:
+        yield f"mean_ns is {mean}, its buckets allow {lows / counted:.0f} to {highs / counted:.0f}"
+    yield from _spread_objections(summary, buckets, counted)
+    for name, share in (("p50_ns", 0.5), ("p90_ns", 0.9), ("p99_ns", 0.99), ("p999_ns", 0.999)):
+        value = summary[name]
+        if value is None or not summary["min_ns"] <= value <= summary["max_ns"]:
+            yield f"{name} is {value}, not between minimum and maximum"
+            continue
+        below = sum(count for low, _, count in buckets if low <= value)
+        under = sum(count for low, width, count in buckets if low + width <= value)
+        if below < share * counted - 1 or under > share * counted + 1:
+            yield f"{name} is {value}: {below} of {counted} lie there or below"
+
+
+def _is_bucket(low: int, width: int) -> bool:
+    """Say whether a histogram of the tools has such a bucket; negative ones mirror positive ones."""
+    smallest = low if low >= 0 else -(low + width - 1)
+    if smallest < EXACT:
+        return width == 1
+    return width == 1 << (smallest.bit_length() - EXACT.bit_length() + 1) and smallest % width == 0
+
+
+def _spread_objections(summary: Json, buckets: Sequence[Sequence[int]], counted: int) -> Iterator[str]:
+    """The standard deviation differs from that of the buckets' middles by half of the widest at most."""
+    middles = [(low + (width - 1) / 2, count) for low, width, count in buckets]
+    mean = math.fsum(middle * count for middle, count in middles) / counted
+    squares = math.fsum(count * (middle - mean) ** 2 for middle, count in middles)
+    slack = max(width for _, width, _ in buckets) / 2 + 1
+    found, said = math.sqrt(squares / counted), summary["stddev_ns"]
+    if said is None or abs(said - found) > slack + found / counted:
+        yield f"stddev_ns is {said}, that of its buckets {found:.0f}"
+
+
+def stream_objections(
+    stream: Json, misses: Sequence[Json], dropped: int, last_progress: Json | None
+) -> Iterator[str]:
+    """Say where counts of a stream, its log of misses and what it said on the way differ."""
+    if stream["expected"] - stream["lost"] != stream["received"]:
+        yield f"expected {stream['expected']}, lost {stream['lost']}, received {stream['received']}"
+    whole = stream["received_minus_scheduled"]
+    if "receive_stack" in stream:
+        yield from (f"receive_stack: {each}" for each in summary_objections(stream["receive_stack"]))
+    for name in ("received_minus_scheduled", "received_minus_sent", "sent_minus_scheduled"):
+        yield from (f"{name}: {objection}" for objection in summary_objections(stream[name]))
+        if (
+            stream[name]["n"] + stream["invalid_samples"] != stream["received"]
+            and name != "received_minus_scheduled"
+        ):
+            yield f"{name}: n is {stream[name]['n']} of {stream['received']} received"
+    late = [miss["received_minus_scheduled_ns"] for miss in misses]
+    if len(late) + dropped < stream["misses"] or len(late) > stream["misses"]:
+        yield f"misses is {stream['misses']}, the log has {len(late)}"
+    if late and not dropped and max(late) != whole["max_ns"]:
+        yield f"max_ns is {whole['max_ns']}, the log of misses has {max(late)}"
+    if not stream["misses"] and (whole["max_ns"] or 0) > stream["budget_ns"]:
+        yield f"no misses, but max_ns {whole['max_ns']} is over the budget"
+    for miss in misses:
+        if miss["received_minus_scheduled_ns"] <= stream["budget_ns"]:
+            yield f"message {miss['sequence']} of the log is within the budget"
+        arrived = miss.get("received_reference_tai_ns", miss["received_local_tai_ns"])
+        if (
+            "scheduled_tai_ns" in miss
+            and arrived - miss["scheduled_tai_ns"] != miss["received_minus_scheduled_ns"]
+        ):
+            yield f"message {miss['sequence']} of the log: received - scheduled is not that of its times"
+        late_ns = miss.get("lateness_ns")
+        if (
+            late_ns is not None
+            and miss["received_minus_sent_ns"] + late_ns != miss["received_minus_scheduled_ns"]
+        ):
+            yield f"message {miss['sequence']} of the log: sent does not lie between"
+    if last_progress is not None:
+        yield from _progress_objections(stream, last_progress)
+
+
+def _progress_objections(stream: Json, progress: Json) -> Iterator[str]:
+    """The last progress comes before the end: its counts are no larger than those of the result."""
+    for number, received, _lost, max_ns, missed in progress["streams"]:
+        if number != stream["id"]:
+            continue
+        largest = stream["received_minus_scheduled"]["max_ns"] or 0
+        for name, before, after in (
+            ("received", received, stream["received"]),
+            ("misses", missed, stream["misses"]),
+            ("max_ns", max_ns or 0, max(0, largest)),
+        ):
+            if before > after:
+                yield f"{name} is {after}, {before} before the end"
