@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from reports.rejudge.arithmetic import CHECKS, Record, objections
+from reports.rejudge.known_delay import known_delay_objections
+from reports.rejudge.largest_pattern import largest_pattern_objections
 from reports.rejudge.latency import latency_objections
 from reports.rejudge.requirements import requirement_objections
 
@@ -67,6 +69,10 @@ def rejudge(run: Path) -> Rejudged:
         problems += requirement_objections(run, records)
         found, worked_out = latency_objections(run, records, confirmed="outcome" in manifest)
         contradicted += found
+        for judge in (known_delay_objections, largest_pattern_objections):
+            found, count = judge(run, records)
+            contradicted += found
+            worked_out += count
         problems += _manifest_objections(run, manifest, records)
     except (KeyError, TypeError, ValueError, OSError) as error:
         contradicted.append(f"cannot be judged again: {type(error).__name__}: {error}")

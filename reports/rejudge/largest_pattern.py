@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The largest pattern, worked out again from the replays of all its trials (docs/latency.md)."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from reports.rejudge.arithmetic import Record
+from reports.rejudge.latency import REPLAYS_TO_FAIL, ReplayFolder, decided
+
+QUANTITY = "largest_pattern"
+
+Json = Mapping[str, Any]
+
+
+def largest_pattern_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
+    """Judge each trial again, and the number that follows.
+
+    Args:
+        run: The run folder.
+        records: All its records.
+
+    Returns:
+        What differs, and how many records were worked out.
+    """
+    problems: list[str] = []
+    count = 0
+    for record in records:
+        paths = [run / each["path"] for each in record["evidence"]]
+        file = next((path for path in paths if path.name == "largest_pattern.json"), None)
+        if record["quantity"] != QUANTITY or file is None:
+            continue
+        count += 1
+        try:
+            found: Json = json.loads(file.read_text())
+            items = tomllib.loads((file.parent / "budgets.toml").read_text())["requirement"]
+            limits = {int(item["stream"]): item for item in items}
+            told = [
+                *_trial_objections(run, found["trials"], limits, record["simulated"]),
+                *_number_objections(record, found),
+            ]
+            problems += [f"{record['requirement']}: {each}" for each in told]
+        except (KeyError, TypeError, ValueError, OSError) as error:
+            problems.append(f"{record['requirement']}: {type(error).__name__}: {error}")
+    return problems, count
+
+
+def _trial_objections(
+    run: Path, trials: Sequence[Json], limits: Mapping[int, Json], simulated: bool
+) -> Iterator[str]:
+    for number, trial in enumerate(trials, start=1):
+        place = run / trial["place"]
+        folders = sorted((place.parent if trial["is_own"] else place).glob("attempt-*"), key=_number)
+        replays = [ReplayFolder(folder) for folder in folders]
+        if any(replay.is_taken_as_it_is for replay in replays):
+            continue
+        if len(replays) != trial["replays"]:
+            yield f"trial {number}: {trial['replays']} replays, its folder has {len(replays)}"
+        streams = [stream for stream in limits if stream // 10 in trial["producers"]]
+        asked: dict[int, Record] = {
+            stream: {
+                "limit": {"upper": limits[stream]["upper_us"] * 1000},
+                "allowed_lost": limits[stream]["allowed_lost"],
+                "n_required": trial["n_required"],
+            }
+            for stream in streams
+        }
+        outcomes = {_outcome(replays, asked, place, simulated) for place in (0, -1)}
+        if trial["outcome"] not in outcomes:
+            yield f"trial {number}: {trial['outcome']}, its replays come to {' or '.join(sorted(outcomes))}"
+
+
+def _outcome(
+    replays: Sequence[ReplayFolder], asked: Mapping[int, Record], place: int, simulated: bool
+) -> str:
+    standings = [
+        {stream: replay.found(stream, record)[place].standing for stream, record in asked.items()}
+        for replay in replays
+    ]
+    over = sum("over" in of_replay.values() for of_replay in standings)
+    needed = REPLAYS_TO_FAIL if simulated else 1
+    words = {decided([of_replay[stream] for of_replay in standings], over, needed) for stream in asked}
+    if "fail" in words:
+        return "over"
+    return "no verdict" if "no verdict" in words or not words else "within"
+
+
+def _number_objections(record: Record, found: Json) -> Iterator[str]:
+    """Say where the number does not follow from the trials."""
+    sizes = {len(trial["producers"]): trial for trial in found["trials"]}
+    for trial in found["trials"]:
+        if trial["producers"] != found["order"][: len(trial["producers"])]:
+            yield "a trial did not add producers in their order"
+    shown = [
+        trial
+        for trial in found["trials"]
+        if len(trial["producers"]) == found["low"]
+        and trial["outcome"] == "within"
+        and trial["n_required"] >= found["n_required"]
+    ]
+    number = found["low"] if len(shown) >= found["boundary_trials"] else None
+    if found["low"] == 0:
+        number = found["found"]
+    if found["found"] is not None:
+        if found["high"] != found["found"] + 1 or found["low"] != found["found"]:
+            yield f"found {found['found']} between {found['low']} and {found['high']}"
+        is_all = found["high"] == len(found["order"]) + 1
+        if not is_all and sizes.get(found["high"], {"outcome": ""})["outcome"] != "over":
+            yield f"no trial shows {found['high']} over"
+    if record["value"] is not None and record["value"] != number:
+        yield f"value is {record['value']}, its trials show {number}"
+    if record["outcome"] == "pass" and (number or 0) < (record["limit"]["lower"] or 0):
+        yield f"pass with {number}, at least {record['limit']['lower']} are asked"
+    counts: dict[int, int] = {}
+    for stream in (stream for trial in shown for stream in trial["streams"]):
+        counts[stream["id"]] = counts.get(stream["id"], 0) + stream["n"]
+    if record["n"] != min(counts.values(), default=0):
+        yield f"n is {record['n']}, the stream with fewest messages has {min(counts.values(), default=0)}"
+
+
+def _number(folder: Path) -> int:
+    return int(folder.name.rpartition("-")[2])
