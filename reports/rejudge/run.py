@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from reports.rejudge.arithmetic import CHECKS, Record, objections
+from reports.rejudge.clock_sync import clock_sync_objections
 from reports.rejudge.known_delay import known_delay_objections
 from reports.rejudge.largest_pattern import largest_pattern_objections
 from reports.rejudge.latency import latency_objections
@@ -69,7 +70,7 @@ def rejudge(run: Path) -> Rejudged:
         problems += requirement_objections(run, records)
         found, worked_out = latency_objections(run, records, confirmed="outcome" in manifest)
         contradicted += found
-        for judge in (known_delay_objections, largest_pattern_objections):
+        for judge in (known_delay_objections, largest_pattern_objections, clock_sync_objections):
             found, count = judge(run, records)
             contradicted += found
             worked_out += count

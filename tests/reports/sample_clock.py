@@ -32,7 +32,7 @@ def compare_answer(
         "type": "result", "tool": "bw-clock compare", "version": "0.1.0", "complete": True, "valid": True,
         "invalid_reasons": [], "device": {"name": "realtime", "kind": "realtime", "tai_utc_s": 37},
         "reference": {"name": "card", "kind": "card", "bound_ns": 300, "source": "grandmaster"},
-        "read": "filtered", "phc_read": None, "iterations": len(samples), "discarded": 12,
+        "read": "filtered", "phc_read": None, "iterations": len(samples) + 12, "discarded": 12,
         "elapsed_ns": seconds * SECOND_NS, "start_tai_ns": START_TAI_NS,
         "offset": summary(samples), "window": summary([900] * len(samples)),
         "series": {"interval_ns": SECOND_NS // 10, "columns": columns, "rows": rows},

@@ -98,7 +98,8 @@ def summary(samples_ns: list[int]) -> dict[str, Any]:
     counts: dict[tuple[int, int], int] = {}
     for value in ordered:
         shift = max(0, abs(value).bit_length() - 11)
-        bucket = (value >> shift << shift, 1 << shift)
+        smallest, width = abs(value) >> shift << shift, 1 << shift
+        bucket = (smallest if value >= 0 else -(smallest + width - 1), width)
         counts[bucket] = counts.get(bucket, 0) + 1
     ranks = [ordered[min(n - 1, int(q * n))] for q in (0.5, 0.9, 0.99, 0.999)]
     spread = (sum((v - mean) ** 2 for v in ordered) / n) ** 0.5
