@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.rejudge.arithmetic import Record, expanded
+from reports.rejudge.each import judge_each
 from reports.rejudge.latency import read_result
 from reports.rejudge.summary import summary_objections
 
@@ -22,41 +23,19 @@ Json = Mapping[str, Any]
 
 
 def clock_sync_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
-    """Work out the offset farthest from 0, its samples and U.
+    """Work out the offset farthest from 0, its samples and U; see `judge_each`."""
+    return judge_each(run, records, QUANTITY, "filtered.ndjson", _judge)
 
-    Args:
-        run: The run folder.
-        records: All its records.
 
-    Returns:
-        What differs, and how many records were worked out.
-    """
-    problems: list[str] = []
-    count = 0
-    for record in records:
-        paths = {Path(each["path"]).name: run / each["path"] for each in record["evidence"]}
-        if (record["quantity"], record["statistic"]) != (
-            QUANTITY,
-            STATISTIC,
-        ) or "filtered.ndjson" not in paths:
-            continue
-        folder = paths["filtered.ndjson"].parent
-        if (folder / "disturbance.json").exists():
-            continue
-        try:
-            answer = read_result(paths["filtered.ndjson"])
-            facts: Json = json.loads((folder / "trial.json").read_text())
-            if answer is None:
-                problems.append(f"{record['requirement']}: filtered.ndjson: no result")
-                continue
-            told = [*_answer_objections(answer), *_differences(record, answer, facts)]
-            problems += [
-                f"{record['requirement']}: {record['subject'].get('clock')}: {each}" for each in told
-            ]
-            count += 1
-        except (KeyError, TypeError, ValueError, OSError) as error:
-            problems.append(f"{record['requirement']}: {type(error).__name__}: {error}")
-    return problems, count
+def _judge(record: Record, file: Path) -> list[str] | None:
+    if record["statistic"] != STATISTIC or (file.parent / "disturbance.json").exists():
+        return None
+    answer = read_result(file)
+    if answer is None:
+        raise ValueError(f"{file.name}: no result")
+    facts: Json = json.loads((file.parent / "trial.json").read_text())
+    told = [*_answer_objections(answer), *_differences(record, answer, facts)]
+    return [f"{record['subject'].get('clock')}: {each}" for each in told]
 
 
 def _answer_objections(answer: Json) -> Iterator[str]:

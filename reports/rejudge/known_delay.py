@@ -11,43 +11,26 @@ from statistics import median
 from typing import Any
 
 from reports.rejudge.arithmetic import Record, expanded
+from reports.rejudge.each import judge_each
 
 QUANTITY = "known_delay_error"
 REPLAYS = ("without", "with", "again")
 
 
 def known_delay_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
-    """Work out the delays that were found; what was applied, and U, are taken from `known_delay.json`.
+    """Work out the delays that were found; see `judge_each`.
 
-    Args:
-        run: The run folder.
-        records: All its records.
-
-    Returns:
-        What differs, and how many records were worked out.
+    What was applied, and U, are taken from `known_delay.json`.
     """
-    problems: list[str] = []
-    count = 0
-    for record in records:
-        file = next(
-            (run / each["path"] for each in record["evidence"] if each["path"].endswith("known_delay.json")),
-            None,
-        )
-        if record["quantity"] != QUANTITY or file is None:
-            continue
-        folder = file.with_suffix("")
-        if not all((folder / name / "messages.csv").exists() for name in REPLAYS):
-            continue  # of the version before, with two replays
-        count += 1
-        try:
-            found: dict[str, Any] = json.loads(file.read_text())
-            latencies = {name: _under_way_ns(folder / name / "messages.csv") for name in REPLAYS}
-            problems += [
-                f"{record['requirement']}: {each}" for each in _differences(record, found, latencies)
-            ]
-        except (KeyError, TypeError, ValueError, OSError) as error:
-            problems.append(f"{record['requirement']}: {type(error).__name__}: {error}")
-    return problems, count
+    return judge_each(run, records, QUANTITY, "known_delay.json", _judge)
+
+
+def _judge(record: Record, file: Path) -> list[str] | None:
+    messages = {name: file.with_suffix("") / name / "messages.csv" for name in REPLAYS}
+    if not all(path.exists() for path in messages.values()):
+        return None  # of the version before, with two replays
+    latencies = {name: _under_way_ns(path) for name, path in messages.items()}
+    return list(_differences(record, json.loads(file.read_text()), latencies))
 
 
 def _under_way_ns(path: Path) -> list[int]:

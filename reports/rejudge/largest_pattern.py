@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.rejudge.arithmetic import Record
+from reports.rejudge.each import judge_each
 from reports.rejudge.latency import REPLAYS_TO_FAIL, ReplayFolder, decided
 
 QUANTITY = "largest_pattern"
@@ -18,35 +19,18 @@ Json = Mapping[str, Any]
 
 
 def largest_pattern_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
-    """Judge each trial again, and the number that follows.
+    """Judge each trial again, and the number that follows; see `judge_each`."""
 
-    Args:
-        run: The run folder.
-        records: All its records.
+    def judge(record: Record, file: Path) -> list[str]:
+        found: Json = json.loads(file.read_text())
+        items = tomllib.loads((file.parent / "budgets.toml").read_text())["requirement"]
+        limits = {int(item["stream"]): item for item in items}
+        return [
+            *_trial_objections(run, found["trials"], limits, record["simulated"]),
+            *_number_objections(record, found),
+        ]
 
-    Returns:
-        What differs, and how many records were worked out.
-    """
-    problems: list[str] = []
-    count = 0
-    for record in records:
-        paths = [run / each["path"] for each in record["evidence"]]
-        file = next((path for path in paths if path.name == "largest_pattern.json"), None)
-        if record["quantity"] != QUANTITY or file is None:
-            continue
-        count += 1
-        try:
-            found: Json = json.loads(file.read_text())
-            items = tomllib.loads((file.parent / "budgets.toml").read_text())["requirement"]
-            limits = {int(item["stream"]): item for item in items}
-            told = [
-                *_trial_objections(run, found["trials"], limits, record["simulated"]),
-                *_number_objections(record, found),
-            ]
-            problems += [f"{record['requirement']}: {each}" for each in told]
-        except (KeyError, TypeError, ValueError, OSError) as error:
-            problems.append(f"{record['requirement']}: {type(error).__name__}: {error}")
-    return problems, count
+    return judge_each(run, records, QUANTITY, "largest_pattern.json", judge)
 
 
 def _trial_objections(

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records of one quantity, each judged again from the file of evidence that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from reports.rejudge.arithmetic import Record
+
+
+def judge_each(
+    run: Path,
+    records: Sequence[Record],
+    quantity: str,
+    file_name: str,
+    judge: Callable[[Record, Path], Iterable[str] | None],
+) -> tuple[list[str], int]:
+    """Judge records again.
+
+    Args:
+        run: The run folder.
+        records: All its records.
+        quantity: Of those that are judged.
+        file_name: Of the evidence that they have to name.
+        judge: Says what of a record differs, by that file; None: it cannot be worked out.
+
+    Returns:
+        What differs, and how many records were worked out.
+    """
+    problems: list[str] = []
+    count = 0
+    for record in records:
+        paths = (run / each["path"] for each in record["evidence"])
+        file = next((path for path in paths if path.name == file_name), None)
+        if record["quantity"] != quantity or file is None:
+            continue
+        try:
+            told = judge(record, file)
+            if told is not None:
+                problems += [f"{record['requirement']}: {each}" for each in told]
+                count += 1
+        except (KeyError, TypeError, ValueError, OSError) as error:
+            problems.append(f"{record['requirement']}: {type(error).__name__}: {error}")
+    return problems, count
