@@ -19,6 +19,7 @@ from dashboards.bench_key import bench_facts, key_of_facts
 from dashboards.errors import PointError
 from dashboards.line_protocol import Field, Point, field_text, tag_text
 from reports.answers import StreamResult
+from reports.asked import SKIPPED, UNTESTED
 from reports.manifest import Manifest
 from reports.outcome import RunOutcome, outcome_of
 from reports.record import Measurement, Outcome, parse_utc
@@ -310,6 +311,9 @@ def _run_point(records: Records, came_out: RunOutcome, common: _Common, replays:
         "complete": m.end_utc is not None and records.torn is None,
         **{f"count_{name}": came_out.counts[name] for name in OUTCOME_CODE},
         "checks_failed": sum(r.outcome != "pass" for r in came_out.checks),
+        "requirements_skipped": came_out.states.get(SKIPPED, 0),
+        "requirements_untested": came_out.states.get(UNTESTED, 0),
+        "requirements": sum(came_out.states.values()),
         "attempts": len(records.measurements),
         "lost": sum(record.lost for record in judged),
         "tests_passed": m.tests.passed,

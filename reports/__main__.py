@@ -10,7 +10,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from reports.dossier.command import add_dossier
 from reports.dossier.errors import DossierError
@@ -150,7 +152,8 @@ def _show(options: argparse.Namespace) -> int:
     manifest = report.manifest
     simulated = "  SIMULATED" if report.simulated else ""
     print(f"{report.outcome.upper()}{simulated}  {manifest.run_id}  {manifest.bench}  {manifest.profile}")
-    print("  " + ", ".join(f"{count} {outcome}" for outcome, count in report.counts.items() if count))
+    print("  values: " + (_counted(report.counts) or "none"))
+    print("  requirements: " + (_counted(report.states) or "none"))
     if report.worst is not None:
         r = report.worst
         what = f"{r.requirement} {r.subject.stream or r.quantity}"
@@ -161,21 +164,31 @@ def _show(options: argparse.Namespace) -> int:
         if record.outcome != "pass":
             of = f"{record.subject.target}  " if found.targets else ""
             print(f"  {record.outcome:<12} {of}{record.requirement}  {record.reason}")
+    for each in found.targets or (report,):
+        for name, standing in each.unmeasured:
+            print(
+                f"  {standing.state:<12} {each.target + '  ' if each.target else ''}{name}  {standing.reason}"
+            )
     for problem in report.problems:
         print(f"  problem      {problem}")
     return 0
+
+
+def _counted(counts: Mapping[Any, int]) -> str:
+    """Return counts by state in words, without states of none."""
+    return ", ".join(f"{count} {state}" for state, count in counts.items() if count)
 
 
 def _show_targets(overview: Overview) -> None:
     """Print a line for each target: verdict, counts, worst margin."""
     for row in overview.targets:
         report = row.report
-        words = [f"{count} {outcome}" for outcome, count in report.counts.items() if count]
-        words += [f"{row.untested} untested"] if row.untested else []
+        words = [_counted(report.counts)] if report.records else []
+        words += [f"requirements: {_counted(report.states)}"] if report.states else []
         if report.worst is not None and report.worst_share is not None:
             share = f"{100 * report.worst_share:.3g} % {report.worst.requirement}"
             words.append(f"worst margin {share}")
-        said = ", ".join(words) or "nothing was measured"
+        said = "; ".join(words) or "nothing was measured"
         print(f"  {report.outcome:<12} target {report.target}: {said}")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run folder of this process: the listener opens it, keyword libraries write to it."""
+"""The run folder of this process, which the listener opens, and what its running test judges."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from reports.errors import RunFolderError
 from reports.run_folder import RunFolder
 
 _open: list[RunFolder] = []
+_judged: list[str] = []
 
 
 def current_run() -> RunFolder:
@@ -30,3 +31,15 @@ def set_current_run(run: RunFolder | None) -> None:
     _open.clear()
     if run is not None:
         _open.append(run)
+
+
+def judges(*requirements: str) -> None:
+    """Say which requirements the test that runs judges: they are skipped where it is."""
+    _judged.extend(requirements)
+
+
+def take_judged() -> tuple[str, ...]:
+    """Return what was said since the last call."""
+    found = tuple(dict.fromkeys(_judged))
+    _judged.clear()
+    return found

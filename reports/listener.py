@@ -20,15 +20,16 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from robot.version import VERSION
 
-from reports.asked import note_asked, suite_name
-from reports.current import open_run, set_current_run
+from reports.asked import SkippedTest, suite_name, with_asked, with_skipped
+from reports.current import set_current_run, take_judged
 from reports.errors import ReportError, RunFolderError
 from reports.failed_tests import MESSAGE_MAX, FailedTest
 from reports.manifest import EARLIER, EARLIER_SUITE, TestCounts
@@ -89,7 +90,8 @@ class Listener:
             self._problem("open", error)
             raise SystemExit(EXIT_LISTENER_FAILED) from error
         set_current_run(self._run)
-        self._step("note what is asked", lambda: _note_asked(data))
+        run = self._run
+        self._step("note the suites", lambda: _note_suites(run, data))
 
     def _open(self) -> RunFolder:
         if self._existing is not None:
@@ -117,12 +119,15 @@ class Listener:
             raise RunFolderError(f"${{{variable}}} is not set: robot --variable {variable}:NAME …")
         return value
 
-    def end_test(self, _data: Any, result: Any) -> None:
+    def end_test(self, data: Any, result: Any) -> None:
         """Count the test; remember which measurements it asked for if it passed, else what it says."""
+        judged = take_judged()
         self._status[str(result.status)] = self._status.get(str(result.status), 0) + 1
         if result.status == "FAIL":
             message = " ".join(str(result.message).split())[:MESSAGE_MAX]
             self._failed.append(FailedTest(robot_variable(TARGET), str(result.name), message))
+        if result.status == "SKIP":
+            self._step("note a skipped test", lambda: self._note_skipped(data, result, judged))
         if result.status != "PASS":
             return
         name = str(result.full_name)
@@ -131,6 +136,26 @@ class Listener:
             self._asked[robot_variable(TARGET), requirement] = name
         if any(tag.lower() == MEASUREMENT_TAG for tag in tags):
             self._asked_any[robot_variable(TARGET)] = name
+
+    def _note_skipped(self, data: Any, result: Any, judged: Collection[str]) -> None:
+        """Keep why a test was skipped; before it began, it would have judged what it names, else anything."""
+        run, source = self._run, data.parent.source
+        if run is None or run.finalised or source is None:
+            return
+        asked, target, suite = run.manifest.asked or (), robot_variable(TARGET), suite_name(Path(source))
+        asks = next((each for each in asked if (each.target, each.suite) == (target, suite)), None)
+        ids = asks.requirements if asks else ()
+        named = {*_requirements([str(tag) for tag in result.tags], dict(result.metadata))}
+        named |= {requirement.upper() for requirement in judged}
+        if not named and _skipped_before(result):
+            named = {requirement.upper() for requirement in ids}
+        reason = " ".join(str(result.message).split())[:MESSAGE_MAX]
+        test = SkippedTest(
+            str(result.name),
+            reason,
+            tuple(requirement for requirement in ids if requirement.upper() in named),
+        )
+        run.update(asked=with_skipped(asked, target, suite, test))
 
     def output_file(self, path: Path | None) -> None:
         """Remember Robot's output file."""
@@ -250,16 +275,33 @@ def _render(path: Path) -> None:
     page.write_page(path)
 
 
-def _note_asked(suite: Any) -> None:
-    """Note which suites each target takes part in; `resources/every_target.py` sets it in each suite."""
-    run = open_run()
-    for child in suite.suites:
-        _note_asked(child)
+def _note_suites(run: RunFolder, suite: Any) -> None:
+    """Note which suites each target takes part in; `resources/every_target.py` sets it in each suite.
+
+    What an earlier execution in the same folder has skipped is not in its `output.xml` any more.
+    """
+    asked = tuple(replace(each, skipped=()) for each in run.manifest.asked or ())
+    for target, source in _suites_of_targets(suite):
+        asked = with_asked(asked, target, suite_name(source))
+    run.update(asked=asked)
+
+
+def _suites_of_targets(suite: Any) -> Iterator[tuple[str, Path]]:
     values = [item.value for item in suite.resource.variables if item.name == f"${{{TARGET}}}" and item.value]
-    if run is not None and values and suite.tests and suite.source is not None:
-        source = Path(suite.source)
-        for place in (source.parent, source):
-            note_asked(run, str(values[-1][0]), suite_name(place))
+    if values and suite.tests and suite.source is not None:
+        yield str(values[-1][0]), Path(suite.source)
+    for child in suite.suites:
+        yield from _suites_of_targets(child)
+
+
+def _skipped_before(result: Any) -> bool:
+    """Say whether a test was skipped by the setup of a suite around it."""
+    suite = result.parent
+    while suite is not None:
+        if suite.has_setup and suite.setup.status == "SKIP":
+            return True
+        suite = suite.parent
+    return False
 
 
 def _is_dry_run() -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
+from reports.asked import AskedSuite
 from reports.codec import from_json, omit_none, to_json
 from reports.errors import RecordError
 from reports.failed_tests import FailedTest
@@ -53,6 +54,8 @@ class Manifest:
             the bench's checks of itself are not among them.
         problems: What went wrong with the run itself, not with what it measured.
         failed_tests: Robot Framework's tests that failed; null: none did, or the run is older than the list.
+        asked: What its suites ask of each target, and what of it was skipped (reports/asked.py); null: no
+            suite has said, or the run is of the version before.
         outcome: As it was when the run came to its end; null: it did not, or is of the version before, whose
             `counts` have the bench's checks of itself, too.
     """
@@ -73,6 +76,7 @@ class Manifest:
     tests: TestCounts = field(default_factory=TestCounts)
     problems: tuple[str, ...] = ()
     failed_tests: tuple[FailedTest, ...] | None = omit_none()
+    asked: tuple[AskedSuite, ...] | None = omit_none()
     outcome: Outcome | None = omit_none()  # noqa: RUF009 - it returns a field
 
     def __post_init__(self) -> None:

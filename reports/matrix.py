@@ -3,26 +3,19 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
-from reports.asked import AskedSuites, files_asked, load_asked
+from reports.asked import NOT_ASKED, STATES, Standing, State, natural
 from reports.dossier.errors import DossierError
 from reports.dossier.requirements import Requirement, RequirementSet, sets_of_run
-from reports.errors import RecordError
 from reports.latency import producer_of
 from reports.page_model import Report
-from reports.record import Measurement, Outcome
+from reports.record import Measurement
 from reports.stream_groups import STREAM_QUANTITY
-from reports.tally import gravest, relative_margin
-
-State = Outcome | Literal["untested", "not asked"]
-UNTESTED: State = "untested"
-NOT_ASKED: State = "not asked"
+from reports.tally import relative_margin
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +23,16 @@ class Cell:
     """What became of a requirement on a target.
 
     Attributes:
-        state: The gravest outcome of its values; `untested`: asked, and nothing recorded; `not asked`: no
-            suite of this kind of target asks it.
+        state: As reports/asked.py defines it.
         share: The least margin of its values, as a share of the limit; None: there is none.
         values: How many values it rests on.
+        reason: Why it was skipped; empty: it was not.
     """
 
     state: State
     share: float | None = None
     values: int = 0
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +63,12 @@ class Foot:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """The matrix; `problems`: why the run does not say what was asked."""
+    """The matrix; `problems`: why the run does not say what its requirements ask."""
 
     targets: tuple[str, ...]
     groups: tuple[MatrixGroup, ...]
     feet: tuple[Foot, ...]
     problems: tuple[str, ...]
-
-    @property
-    def untested(self) -> int:
-        """Return how many cells have nothing although it was asked."""
-        return sum(dict(foot.counts).get(UNTESTED, 0) for foot in self.feet)
 
 
 def matrix_of(run: Path, run_id: str, reports: Sequence[Report]) -> Matrix:
@@ -92,65 +81,28 @@ def matrix_of(run: Path, run_id: str, reports: Sequence[Report]) -> Matrix:
     """
     problems: list[str] = []
     sets: list[RequirementSet] = []
-    asked: tuple[AskedSuites, ...] = ()
     try:
         sets = sets_of_run(run, run_id)
-        asked = load_asked(run)
-    except (DossierError, RecordError) as error:
-        problems.append(f"What was asked of each target cannot be told: {error}")
-    names = [report.target for report in reports]
-    by_file = {Path(each.path).name: {one.id: one for one in each.requirements} for each in sets}
-    wanted = {name: _asked_of(name, asked, by_file) for name in names}
-    judged = {report.target: _by_requirement(report.records) for report in reports}
+    except DossierError as error:
+        problems.append(f"What the requirements ask cannot be told: {error}")
+    defined = {(Path(each.path).name, one.id): one for each in sets for one in each.requirements}
     producers = _producers(reports)
     grouped: dict[str, list[MatrixRow]] = {}
-    for name in sorted(_ids(wanted, judged), key=natural):
-        texts = dict.fromkeys(found[name].text for found in wanted.values() if name in found)
-        records = [record for found in judged.values() for record in found.get(name, ())]
-        known = next((found[name] for found in wanted.values() if name in found), None)
-        somewhere = any(name in found for found in by_file.values())
-        cells = tuple(
-            _cell(judged[target].get(name, ()), name in wanted[target] or not somewhere) for target in names
-        )
-        row = MatrixRow(name, " / ".join(texts) or _words(records[0]), cells)
-        grouped.setdefault(_group(known, records, producers), []).append(row)
+    for name in sorted({name for report in reports for name in report.requirements}, key=natural):
+        found = [report.requirements.get(name, Standing(NOT_ASKED)) for report in reports]
+        known = [defined[each.file, name] for each in found if (each.file, name) in defined]
+        records = [record for standing in found for record in standing.records]
+        words = " / ".join(dict.fromkeys(each.text for each in known))
+        row = MatrixRow(name, words or (_words(records[0]) if records else ""), tuple(map(_cell, found)))
+        grouped.setdefault(_group(next(iter(known), None), records, producers), []).append(row)
     groups = tuple(MatrixGroup(title, tuple(rows)) for title, rows in grouped.items())
-    return Matrix(tuple(names), groups, tuple(_foot(groups, n) for n in range(len(names))), tuple(problems))
+    feet = tuple(_foot(groups, place) for place in range(len(reports)))
+    return Matrix(tuple(report.target for report in reports), groups, feet, tuple(problems))
 
 
-def natural(text: str) -> tuple[tuple[int, str], ...]:
-    """Return a key that sorts the numbers in a text as numbers."""
-    parts = re.split(r"([0-9]+)", text)
-    return tuple((int(part), "") if number % 2 else (-1, part) for number, part in enumerate(parts))
-
-
-def _asked_of(
-    target: str, asked: Sequence[AskedSuites], by_file: Mapping[str, Mapping[str, Requirement]]
-) -> dict[str, Requirement]:
-    """Return the requirements that are asked of a target, by id."""
-    found: dict[str, Requirement] = {}
-    for name in files_asked(asked, target, by_file):
-        found = {**by_file.get(name, {}), **found}
-    return found
-
-
-def _by_requirement(records: Iterable[Measurement]) -> dict[str, list[Measurement]]:
-    found: dict[str, list[Measurement]] = {}
-    for record in records:
-        found.setdefault(record.requirement, []).append(record)
-    return found
-
-
-def _ids(*found: Mapping[str, Mapping[str, object]]) -> set[str]:
-    return {name for each in found for of_target in each.values() for name in of_target}
-
-
-def _cell(records: Sequence[Measurement], asked: bool) -> Cell:
-    if not records:
-        return Cell(UNTESTED if asked else NOT_ASKED)
-    shares = [share for record in records if (share := relative_margin(record)) is not None]
-    outcome = gravest({record.outcome for record in records})
-    return Cell(outcome, min(shares, default=None), len(records))
+def _cell(standing: Standing) -> Cell:
+    shares = [share for record in standing.records if (share := relative_margin(record)) is not None]
+    return Cell(standing.state, min(shares, default=None), len(standing.records), standing.reason)
 
 
 def _words(record: Measurement) -> str:
@@ -169,6 +121,8 @@ def _producers(reports: Sequence[Report]) -> dict[str, int]:
 def _group(known: Requirement | None, records: Sequence[Measurement], producers: Mapping[str, int]) -> str:
     """Return the title of the group that a requirement belongs to."""
     stream: str | None = None
+    if known is None and not records:
+        return "Of no requirements file that the run kept"
     if known is not None:
         quantity = known.parts[0].quantities[0]
         subject = known.parts[0].subject
@@ -186,8 +140,7 @@ def _group(known: Requirement | None, records: Sequence[Measurement], producers:
 
 def _foot(groups: Sequence[MatrixGroup], place: int) -> Foot:
     cells = [(row.id, row.cells[place]) for group in groups for row in group.rows]
-    order: tuple[State, ...] = ("pass", "fail", "inconclusive", "unset", "error", UNTESTED, NOT_ASKED)
     counts = Counter(cell.state for _id, cell in cells)
     rated = [(cell.share, name) for name, cell in cells if cell.share is not None]
     share, requirement = min(rated, key=lambda pair: pair[0], default=(None, ""))
-    return Foot(tuple((state, counts[state]) for state in order if counts[state]), share, requirement)
+    return Foot(tuple((state, counts[state]) for state in STATES if counts[state]), share, requirement)

@@ -16,8 +16,10 @@ pages and matrix, `show`, the store and all that is drawn from it, the xUnit fil
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from reports.asked import AskedSuite, Standing, State, count_states, standings
+from reports.asked_before import asked_in
 from reports.failed_tests import FailedTest, beyond_records, in_words
 from reports.manifest import Manifest, count_outcomes
 from reports.raw_data import hash_rows
@@ -39,6 +41,7 @@ class RunOutcome:
         counts: Values of targets that count, by outcome.
         judged: Those values.
         checks: Values by which the bench checked itself.
+        requirements: What became of each requirement by its id; of several targets empty: each has its own.
         failed: Tests that failed and say more than their records do.
         problems: What is wrong with the run itself, in words; empty: nothing.
         targets: The same of each of several targets, by its name; empty: the run has one at most.
@@ -49,9 +52,15 @@ class RunOutcome:
     counts: dict[str, int]
     judged: tuple[Measurement, ...]
     checks: tuple[Measurement, ...]
+    requirements: dict[str, Standing]
     failed: tuple[FailedTest, ...]
     problems: tuple[str, ...]
     targets: dict[str, RunOutcome]
+
+    @property
+    def states(self) -> dict[State, int]:
+        """Return how many requirements have each state, over all targets; states of none are left out."""
+        return count_states([self.requirements, *(each.requirements for each in self.targets.values())])
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -60,7 +69,11 @@ class RunOutcome:
 
 
 def run_outcome(
-    manifest: Manifest, found: Records, changed: Collection[str] = (), targets: Sequence[str] = ()
+    manifest: Manifest,
+    found: Records,
+    changed: Collection[str] = (),
+    targets: Sequence[str] = (),
+    asked: Sequence[AskedSuite] = (),
 ) -> RunOutcome:
     """Return how a run came out; a pure function.
 
@@ -69,10 +82,12 @@ def run_outcome(
         found: All its records.
         changed: Evidence that is missing, or not what its records were judged from; paths in the run.
         targets: All targets of the run.
+        asked: What its suites ask of them.
     """
     failed = manifest.failed_tests or ()
     if len(targets) <= 1:
-        return _scope(manifest, found, found.measurements, failed, changed)
+        whole = _scope(manifest, found, found.measurements, failed, changed)
+        return replace(whole, requirements=standings(asked, "", whole.judged))
     each = {
         name: _scope(
             manifest,
@@ -83,6 +98,8 @@ def run_outcome(
         )
         for name in targets
     }
+    for name, scope in each.items():
+        each[name] = replace(scope, requirements=standings(asked, name, scope.judged))
     return _scope(manifest, found, found.measurements, failed, changed, each)
 
 
@@ -94,7 +111,8 @@ def outcome_of(run: RunFolder) -> RunOutcome:
     """
     found = run.records()
     changed = [row.path for row in hash_rows(run.path, found.measurements, {}) if row.changed]
-    return run_outcome(run.manifest, found, changed, targets_of(run.path, run.manifest, found.measurements))
+    targets = targets_of(run.path, run.manifest, found.measurements)
+    return run_outcome(run.manifest, found, changed, targets, asked_in(run.path, run.manifest))
 
 
 def _scope(
@@ -128,6 +146,7 @@ def _scope(
         counts=count_outcomes(records),
         judged=tuple(each for each in counting if each.quantity not in INSTRUMENT_CHECKS),
         checks=tuple(each for each in counting if each.quantity in INSTRUMENT_CHECKS),
+        requirements={},
         failed=left,
         problems=(*manifest.problems, *ends, *wrong),
         targets=targets or {},

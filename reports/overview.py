@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from reports.asked import SKIPPED, UNTESTED
 from reports.histogram import Quantile, merge
 from reports.matrix import Matrix, matrix_of
 from reports.page_model import Report, RunReport
@@ -23,13 +24,11 @@ class TargetRow:
 
     Attributes:
         lateness: 99 % quantile of sent - scheduled over all messages of the replays that count, in ns.
-        untested: Requirements that were asked of it and not measured.
     """
 
     report: Report
     page: str
     lateness: Quantile | None
-    untested: int
 
     @property
     def instruments(self) -> tuple[Instrument, ...]:
@@ -54,8 +53,8 @@ class Overview:
         silent = [row.report.target for row in self.targets if not row.report.records]
         if silent:
             words.append(f"Nothing was measured of {' and '.join(silent)}.")
-        if self.matrix.untested:
-            words.append(f"{self.matrix.untested} times a requirement was asked and not measured.")
+        unmeasured = [(self.report.states.get(state, 0), state) for state in (SKIPPED, UNTESTED)]
+        words += [f"{count} times a requirement was {state}." for count, state in unmeasured if count]
         return " ".join(words)
 
 
@@ -68,10 +67,7 @@ def overview_of(run: Path, found: RunReport, pages: Mapping[str, str]) -> Overvi
         pages: Name of each target's page.
     """
     matrix = matrix_of(run, found.whole.manifest.run_id, found.targets)
-    rows = tuple(
-        TargetRow(report, pages[report.target], lateness_of(report), dict(foot.counts).get("untested", 0))
-        for report, foot in zip(found.targets, matrix.feet, strict=True)
-    )
+    rows = tuple(TargetRow(report, pages[report.target], lateness_of(report)) for report in found.targets)
     return Overview(found.whole, rows, matrix)
 
 

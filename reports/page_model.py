@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reports.advice_section import AdviceSection, gather_advice
+from reports.asked import SkippedTest, Standing, State, natural, skipped_tests
+from reports.asked_before import asked_in
 from reports.clock_section import FOLDER as CLOCKS
 from reports.clock_section import ClockSection, gather_clocks
 from reports.largest_pattern_section import LargestPatternSection, gather_largest_pattern
@@ -48,6 +50,9 @@ class Report:
         counts: Measurements of the target that count, by outcome.
         records: The same measurements.
         checks: Measurements by which the bench checked itself.
+        requirements: What became of each requirement of a target by its id.
+        states: How many requirements have each state, over all targets that it is on.
+        skipped: Tests that were skipped, each once.
         attempts: Attempts of suites, as the manifest lists them.
         attempts_total: Measurements of the target in all attempts.
     """
@@ -69,11 +74,20 @@ class Report:
     timed_edges: TimedEdgesSection | None
     advice: AdviceSection | None
     checks: tuple[Measurement, ...]
+    requirements: dict[str, Standing]
+    states: dict[State, int]
+    skipped: tuple[SkippedTest, ...]
     attempts: tuple[Attempt, ...]
     attempts_total: int
     parts: tuple[PartRow, ...]
     hashes: tuple[HashRow, ...]
     problems: tuple[str, ...]
+
+    @property
+    def unmeasured(self) -> list[tuple[str, Standing]]:
+        """Return the requirements that were asked and have no value, in natural order, and what they are."""
+        found = [(name, each) for name, each in self.requirements.items() if not each.records]
+        return sorted(found, key=lambda pair: natural(pair[0]))
 
     @property
     def lost(self) -> int:
@@ -123,7 +137,8 @@ def gather_run(path: Path, added: Mapping[str, bytes] | None = None) -> RunRepor
     names = targets_of(run.path, run.manifest, found.measurements)
     hashes = hash_rows(run.path, found.measurements, added or {})
     advice = gather_advice(run.path, added or {}, run.run_id)
-    came_out = run_outcome(run.manifest, found, [row.path for row in hashes if row.changed], names)
+    asked = asked_in(run.path, run.manifest)
+    came_out = run_outcome(run.manifest, found, [row.path for row in hashes if row.changed], names, asked)
     if len(names) <= 1:
         return RunReport(_report(run, found, came_out, hashes, advice, next(iter(names), ""), names), ())
     each = tuple(
@@ -171,6 +186,7 @@ def _report(
     return replace(
         bare,
         target=target if several else "",
+        skipped=skipped_tests(run.manifest.asked or (), target if several else ""),
         attempts=tuple(each for each in run.manifest.attempts if not several or _is_of(each, target)),
         largest_pattern=largest_pattern,
         others=tuple(_by_quantity(rest)),
@@ -223,6 +239,9 @@ def _bare(
         timed_edges=None,
         advice=None,
         checks=came_out.checks,
+        requirements=came_out.requirements,
+        states=came_out.states,
+        skipped=skipped_tests(run.manifest.asked or (), ""),
         attempts=run.manifest.attempts,
         attempts_total=sum(m.quantity not in INSTRUMENT_CHECKS for m in found.measurements),
         parts=(),

@@ -22,6 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from reports.asked import AskedSuite
 from reports.durable import append_line, replace_file, sync_directory, write_error
 from reports.errors import RecordError, RunFolderError
 from reports.failed_tests import FailedTest
@@ -197,6 +198,7 @@ class RunFolder:
         tools: Mapping[str, Any] | None = None,
         tests: TestCounts | None = None,
         failed_tests: tuple[FailedTest, ...] = (),
+        asked: tuple[AskedSuite, ...] = (),
         outcome: Outcome | None = None,
     ) -> None:
         """Add to the manifest; facts of `host`, `target` and `tools` join those that are there."""
@@ -211,6 +213,7 @@ class RunFolder:
                 tools={**old.tools, **(tools or {})},
                 tests=tests or old.tests,
                 failed_tests=failed_tests or old.failed_tests,
+                asked=asked or old.asked,
                 outcome=outcome or old.outcome,
             )
         )

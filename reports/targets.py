@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import cast
 
-from reports.asked import find_asked
+from reports.asked_before import asked_in
 from reports.manifest import Manifest
 from reports.record import Measurement
 from reports.run_folder import EVIDENCE
@@ -33,7 +33,7 @@ def targets_of(run: Path, manifest: Manifest, records: Iterable[Measurement]) ->
         for name, each in facts
         if isinstance(each, dict) and MACHINE_FACTS & cast("dict[str, object]", each).keys()
     ]
-    asked = [each.target for each in find_asked(run)]
+    asked = [each.target for each in asked_in(run, manifest) if each.target]
     return tuple(dict.fromkeys([*asked, *read_back, *(record.subject.target for record in records)]))
 
 

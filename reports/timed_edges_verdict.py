@@ -158,10 +158,11 @@ def order_measurement(
     value = None
     if better.delays is not None and worse.delays is not None:
         value = worse.delays.deviation_ns - better.delays.deviation_ns
-    sample = Sample(ORDER_QUANTITY, DEVIATION, value, n, n_required)
     if value is None or parts is None:
+        sample = Sample(ORDER_QUANTITY, DEVIATION, None, n, n_required)
         reason = "; ".join(_too_few(trial) for trial in both if trial.budgets.deviation is None)
         return build_record(requirement, sample, limit, uncertainty_of(None), _unset(reason), context)
+    sample = Sample(ORDER_QUANTITY, DEVIATION, value, n, n_required)
     uncertainty = uncertainty_of(parts)
     verdict = judge(value, limit, uncertainty, n=n, n_required=n_required, statistic=DEVIATION, unit="ns")
     causes = [cause for trial in both for cause in _causes(trial)]

@@ -94,17 +94,13 @@ class Requirements:
             )
 
 
-def load_requirements(path: Path, asked: bool = True) -> Requirements:
+def load_requirements(path: Path) -> Requirements:
     """Read and check a requirements file.
-
-    Args:
-        path: The file.
-        asked: Whether each of them is asked of the target; else they only judge what it is tried with.
 
     Raises:
         ConfigError: Names file, requirement, field and allowed range.
     """
-    head, items = read_requirements_file(path, SCHEMA, ("name", "pattern"), ("producers", "role"), asked)
+    head, items = read_requirements_file(path, SCHEMA, ("name", "pattern"), ("producers", "role"))
     for key, choices in (("producers", PRODUCERS), ("role", ROLES)):
         if head[key] not in ("", *choices):
             raise ConfigError(

@@ -70,10 +70,12 @@ def worst_margin() -> Panel:
 
 
 def counts() -> Panel:
-    """Return how many requirements had which outcome."""
+    """Return how many values had which outcome, and how many requirements have none."""
     columns = {word: f'"count_{word}"' for word in ("pass", "fail", "inconclusive", "error", "unset")}
+    columns |= {word: f'"requirements_{word}"' for word in ("skipped", "untested")}
     query = Query(select(RUN, columns, _RUN), "$col")
-    return stat("Requirements", "By outcome.", [query], unit=COUNT, width=8)
+    about = "Values by outcome; requirements that were asked and have no value."
+    return stat("Values", about, [query], unit=COUNT, width=8)
 
 
 def instrument() -> Panel:

@@ -76,6 +76,8 @@ def conclude(
 
 def row_words(row: RequirementRow) -> str:
     """Return a row's status, and why it is no pass."""
+    if row.skipped:
+        return f"{row.status}: {row.skipped}"
     if row.missing and row.status == "untested":
         return f"untested: {', '.join(row.missing)}"
     reason = next(

@@ -9,12 +9,13 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from reports.asked import files_asked, find_asked
+from reports.asked import AskedRequirement, asked_of
+from reports.asked_before import asked_in
 from reports.codec import to_json
 from reports.dossier.conclusion import conclude, effects, rule_text
 from reports.dossier.deviations import deviations_of
@@ -181,7 +182,9 @@ def _target(
     bench: str, name: str, sources: Sequence[Source], sets: Sequence[RequirementSet], waivers: Waivers
 ) -> Target:
     own = [source for source in sources if (bench, name) in source.targets()]
-    asked = requirements_for(_sets_of_target(sets, own, name), [source.run_id for source in own])
+    wanted = {source.run_id: asked_of(asked_in(source.path, source.manifest), name) for source in own}
+    asked = requirements_for(_sets_of_target(sets, wanted), list(wanted))
+    skipped = {name: each.skipped for of_run in wanted.values() for name, each in of_run.items()}
     parts = {requirement.id: requirement.parts for _file, requirement in asked}
     tried = Tried(
         [candidate for source in own for candidate in source.candidates(bench, name, parts)],
@@ -199,22 +202,37 @@ def _target(
         else all(source.simulated for source in own),
         configurations=configurations(read_backs(own, bench, name)),
         provisioning=tuple(each for each in found if each is not None),
-        requirements=matrix(asked, tried, INSTRUMENT_CHECKS),
+        requirements=matrix(asked, skipped, tried, INSTRUMENT_CHECKS),
         checks=tried.results(lambda record: record.quantity in INSTRUMENT_CHECKS),
     )
 
 
 def _sets_of_target(
-    sets: Sequence[RequirementSet], own: Sequence[Source], target: str
+    sets: Sequence[RequirementSet],
+    wanted: Mapping[str, Mapping[str, AskedRequirement]],
 ) -> list[RequirementSet]:
-    """Return the files of requirements without those that a run kept, but did not ask of a target."""
-    asked = {source.run_id: find_asked(source.path) for source in own}
+    """Return the files of requirements, of those that a run kept what it asked of a target.
+
+    Args:
+        sets: All files.
+        wanted: What each run asked of it, by run and id.
+    """
     found: list[RequirementSet] = []
     for each in sets:
+        if not each.run_ids:  # named on the command line
+            found.append(each)
+            continue
         name = Path(each.path).name
-        runs = tuple(r for r in each.run_ids if r in asked and name in files_asked(asked[r], target, [name]))
-        if runs or not each.run_ids:  # without runs: named on the command line
-            found.append(replace(each, run_ids=runs))
+        asking = {
+            run_id: {one for one, ask in wanted[run_id].items() if ask.file == name}
+            for run_id in each.run_ids
+            if run_id in wanted
+        }
+        ids = {one for of_run in asking.values() for one in of_run}
+        kept = tuple(one for one in each.requirements if one.id in ids)
+        if kept:
+            runs = tuple(run_id for run_id, of_run in asking.items() if of_run)
+            found.append(replace(each, requirements=kept, run_ids=runs))
     return found
 
 

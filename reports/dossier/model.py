@@ -18,8 +18,10 @@ from reports.record import Measurement, Number
 DOSSIER_SCHEMA = "benchwright.dossier/1"
 
 Word = Literal["accepted", "accepted with waivers", "not accepted"]
-Status = Literal["pass", "fail", "inconclusive", "untested", "untested on hardware"]
-"""Of a requirement on a target. Without a valid attempt it is inconclusive; never tried: untested."""
+Status = Literal["pass", "fail", "inconclusive", "skipped", "untested", "untested on hardware"]
+"""Of a requirement on a target. Without a valid attempt it is inconclusive; never tried: skipped or untested,
+as reports/asked.py defines them.
+"""
 
 Role = Literal["decides", "valid", "not valid", "waived"]
 """Of an attempt: the first valid one decides; later valid ones are listed; a waived one is set aside."""
@@ -130,6 +132,7 @@ class RequirementRow:
         source: Where the limit comes from.
         file: The requirements file that defines it; empty: only records know of it.
         status: The gravest of its results; `untested` also where a part of it was never measured.
+        skipped: Why it was skipped, of the run that said so last; empty where it was measured or untested.
         missing: Parts that the file asks for and nobody measured (`sync_offset max_abs`).
         waived: Id of the waiver that accepts it although it did not pass; empty: none.
         tests: Names of the tests that measured it, first ones first.
@@ -141,6 +144,7 @@ class RequirementRow:
     source: str
     file: str
     status: Status
+    skipped: str
     missing: tuple[str, ...]
     waived: str
     tests: tuple[str, ...]

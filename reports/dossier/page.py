@@ -30,6 +30,7 @@ SYMBOLS: dict[str, str] = {
     "pass": "✔",
     "fail": "✖",
     "inconclusive": "◐",
+    "skipped": "↷",
     "untested": "○",
     "untested on hardware": "◇",
     "unset": "○",

@@ -15,13 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from reports.asked import KEPT
 from reports.dossier.errors import DossierError
 from reports.mask_verdict import MASK_QUANTITIES
 from reports.record import Measurement, Number
 from reports.units import NS_PER_US, format_value
-
-KEPT = Path("evidence", "requirements")
-"""Where a run keeps the requirements files that its suites read."""
 
 _SUBJECTS = ("stream", "clock", "method")
 _SAMPLES = ("n_required", "reads_min")

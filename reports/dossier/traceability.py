@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from reports.dossier.attempts import Candidate, decide
@@ -13,7 +13,14 @@ from reports.dossier.waivers import Waivers
 from reports.record import Measurement
 from reports.tally import key_of
 
-GRAVITY: tuple[Status, ...] = ("fail", "inconclusive", "untested on hardware", "untested", "pass")
+GRAVITY: tuple[Status, ...] = (
+    "fail",
+    "inconclusive",
+    "untested on hardware",
+    "untested",
+    "skipped",
+    "pass",
+)
 """Statuses, the gravest first."""
 
 
@@ -73,12 +80,16 @@ def condition_words(record: Measurement) -> str:
 
 
 def matrix(
-    asked: Iterable[tuple[RequirementSet, Requirement]], tried: Tried, checks: frozenset[str]
+    asked: Iterable[tuple[RequirementSet, Requirement]],
+    skipped: Mapping[str, str],
+    tried: Tried,
+    checks: frozenset[str],
 ) -> tuple[RequirementRow, ...]:
     """Return the rows of a target: the requirements of the files in their order, then those of records alone.
 
     Args:
         asked: What the files ask for, each with its file.
+        skipped: Why requirements were skipped, by their ids.
         tried: What was measured.
         checks: Quantities by which the bench checks itself: no requirements on the target.
     """
@@ -89,18 +100,19 @@ def matrix(
                 record.requirement == wanted and record.quantity not in checks
             )
         )
-        rows.append(_row(requirement, file.path, results, tried.waivers))
+        reason = "" if results else skipped.get(requirement.id, "")
+        rows.append(_row(requirement, file.path, results, tried.waivers, reason))
     known = {row.id for row in rows}
     judged = [each.record for each in tried.candidates if each.record.quantity not in checks]
     for name in dict.fromkeys(record.requirement for record in judged if record.requirement not in known):
         results = tried.results(lambda record, wanted=name: record.requirement == wanted)
         limit = results[0].attempts[0].record.limit
-        rows.append(_row(Requirement(name, "", limit.source, ()), "", results, tried.waivers))
+        rows.append(_row(Requirement(name, "", limit.source, ()), "", results, tried.waivers, ""))
     return tuple(rows)
 
 
 def _row(
-    requirement: Requirement, file: str, results: tuple[Result, ...], waivers: Waivers
+    requirement: Requirement, file: str, results: tuple[Result, ...], waivers: Waivers, skipped: str
 ) -> RequirementRow:
     records = [attempt.record for result in results for attempt in result.attempts]
     missing = tuple(
@@ -108,7 +120,7 @@ def _row(
     )
     found = {result.status for result in results}
     if missing or not results:
-        found.add("untested")
+        found.add("skipped" if skipped else "untested")
     status: Status = next(each for each in GRAVITY if each in found)
     waiver = waivers.conceding(requirement.id)
     return RequirementRow(
@@ -117,6 +129,7 @@ def _row(
         source=requirement.source,
         file=file,
         status=status,
+        skipped=skipped,
         missing=missing,
         waived=waiver.id if waiver is not None and status not in ("pass", "untested on hardware") else "",
         tests=tuple(dict.fromkeys(record.test for record in records)),

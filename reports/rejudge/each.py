@@ -22,7 +22,7 @@ def judge_each(
         run: The run folder.
         records: All its records.
         quantity: Of those that are judged.
-        file_name: Of the evidence that they have to name.
+        file_name: Of the evidence that they have to name; it may be a pattern, of which the first counts.
         judge: Says what of a record differs, by that file; None: it cannot be worked out.
 
     Returns:
@@ -32,7 +32,7 @@ def judge_each(
     count = 0
     for record in records:
         paths = (run / each["path"] for each in record["evidence"])
-        file = next((path for path in paths if path.name == file_name), None)
+        file = next((path for path in paths if path.match(file_name)), None)
         if record["quantity"] != quantity or file is None:
             continue
         try:
@@ -40,6 +40,6 @@ def judge_each(
             if told is not None:
                 problems += [f"{record['requirement']}: {each}" for each in told]
                 count += 1
-        except (KeyError, TypeError, ValueError, OSError) as error:
+        except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
             problems.append(f"{record['requirement']}: {type(error).__name__}: {error}")
     return problems, count

@@ -40,8 +40,6 @@ def _trial_objections(
         place = run / trial["place"]
         folders = sorted((place.parent if trial["is_own"] else place).glob("attempt-*"), key=_number)
         replays = [ReplayFolder(folder) for folder in folders]
-        if any(replay.is_taken_as_it_is for replay in replays):
-            continue
         if len(replays) != trial["replays"]:
             yield f"trial {number}: {trial['replays']} replays, its folder has {len(replays)}"
         streams = [stream for stream in limits if stream // 10 in trial["producers"]]

@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
+from reports.rejudge.answers import read_lines, read_result
 from reports.rejudge.arithmetic import Record, expanded
 from reports.rejudge.machine import Machine, machine_of
 from reports.rejudge.summary import stream_objections, summary_objections
+from reports.rejudge.target_clock import NOTED, TargetClock
 
 QUANTITY = "one_way_latency"
 WITNESS_CLOCK = "host"
@@ -21,26 +23,6 @@ REPLAYS_TO_FAIL = 3
 """Of a simulated bench."""
 SLACK = 0.001
 """Of the utilisation: the bench may round it up to a thousandth."""
-
-
-def read_result(path: Path) -> Mapping[str, Any] | None:
-    """Return the `result` line of a tool; None without one."""
-    lines = _lines(path, "result")
-    return lines[-1] if lines else None
-
-
-def _lines(path: Path, kind: str) -> list[Mapping[str, Any]]:
-    found: list[Mapping[str, Any]] = []
-    for line in path.read_text(errors="replace").splitlines() if path.exists() else ():
-        try:
-            data: object = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(data, dict):
-            answer = cast("dict[str, Any]", data)
-            if answer.get("type", kind) == kind:
-                found.append(answer)
-    return found
 
 
 @dataclass(frozen=True)
@@ -66,14 +48,17 @@ class ReplayFolder:
         if recv is None:
             raise ValueError("recv.ndjson: no result")
         self.recv = recv
-        self.progress = next(iter(reversed(_lines(path / "recv.ndjson", "progress"))), None)
+        self.progress = next(iter(reversed(read_lines(path / "recv.ndjson", "progress"))), None)
         self.sends = [read_result(file) for file in sorted(path.glob("send-*.ndjson"))]
-        self.misses = _lines(path / "misses.ndjson", "miss")
+        self.misses = read_lines(path / "misses.ndjson", "miss")
         self.witness = read_result(path / "witness.ndjson")
         self.plan = tomllib.loads((path / "plan.toml").read_text())
         role = path / "role.json"
         self.of_sender = role.exists()
-        self.is_taken_as_it_is = (path / "clock.json").exists()
+        is_taken_as_it_is = (path / NOTED).exists()
+        self.target_clock = TargetClock(path) if is_taken_as_it_is else None
+        consumer = path / "plan-consumer.toml"
+        self.consumer_plan = tomllib.loads(consumer.read_text()) if consumer.exists() else self.plan
 
     @cached_property
     def machines(self) -> tuple[Machine, Machine]:
@@ -90,13 +75,15 @@ class ReplayFolder:
 
     def objections(self) -> Iterator[str]:
         """Say where the tools' answers contradict themselves or each other."""
+        if self.target_clock is not None:
+            yield from self.target_clock.objections()
         dropped = self.recv["recorder"]["miss_log_dropped"]
         for stream in self.recv["streams"]:
             own = [miss for miss in self.misses if miss["stream"] == stream["id"]]
             for objection in stream_objections(stream, own, dropped, self.progress):
                 yield f"stream {stream['id']}: {objection}"
-        planned = {stream["id"]: stream for stream in self.plan["stream"]}
-        run = self.plan["run"]
+        planned = {stream["id"]: stream for stream in self.consumer_plan["stream"]}
+        run = self.consumer_plan["run"]
         for stream in self.recv["streams"]:
             own = planned.get(stream["id"], {})
             for name, planned_name in (("budget_ns", "budget_us"), ("period_ns", "period_us")):
@@ -131,10 +118,15 @@ class ReplayFolder:
             n = sent["sent_minus_scheduled"]["n"]
             yield f"stream {sent['id']}: sent {sent['sent']}, sent_minus_scheduled is of {n}"
 
-    def clock_of(self, producer: int) -> Mapping[str, Any] | None:
-        """Return the consumer's clock of a producer, None where it has none."""
+    def parts(self, producer: int) -> tuple[dict[str, float], bool]:
+        """Return the parts of U of a producer's streams, ns, and whether the error of the clocks is known."""
         name = next((p["clock"] for p in self.plan["producer"] if p["number"] == producer), None)
-        return next((clock for clock in self.recv["clocks"] if clock["name"] == name), None)
+        if self.target_clock is not None:
+            return self.target_clock.parts(name)
+        clock = next((clock for clock in self.recv["clocks"] if clock["name"] == name), None)
+        if clock is None or not clock["kept"]:
+            return {}, False
+        return {"clock_offset": clock["bound_ns"], "clock_residual": clock["residual_ns"]}, True
 
     def causes(self) -> bool:
         """Say whether the replay as a whole decides nothing."""
@@ -146,13 +138,11 @@ class ReplayFolder:
         """Judge a stream by a record's limit, samples and loss: all that rounding allows it to stand as."""
         stream = self.stream(stream_id)
         whole = stream["received_minus_scheduled"]
-        clock = self.clock_of(stream["producer"])
-        parts: dict[str, float] = {}
-        if clock and clock["kept"]:
-            parts = {"clock_offset": clock["bound_ns"], "clock_residual": clock["residual_ns"]}
+        parts, is_known = self.parts(stream["producer"])
         u = float(sum(parts.values()))
         standings = dict.fromkeys(
-            self._standing(stream, record, clock, u, machine) for machine in self.machines
+            self._standing(stream, record, u, machine) if is_known else "undecided"
+            for machine in self.machines
         )
         phase = str(self.recv["phase"])
         return [
@@ -163,14 +153,13 @@ class ReplayFolder:
         self,
         stream: Mapping[str, Any],
         record: Record,
-        clock: Mapping[str, Any] | None,
         u: float,
         machine: Machine,
     ) -> str:
         whole = stream["received_minus_scheduled"]
         own = whole if self.of_sender else stream["received_minus_sent"]
         limit = record["limit"]["upper"]
-        if self.causes() or clock is None or not clock["kept"] or self._is_doubtful(stream, u):
+        if self.causes() or self._is_doubtful(stream, u):
             return "undecided"
         if stream["lost"] > record["allowed_lost"]:
             return "over"
@@ -225,6 +214,8 @@ class ReplayFolder:
         )
 
     def _by_witness(self) -> Callable[[int], float | None]:
+        if (own := self.target_clock) is not None:
+            return lambda time: own.turned(WITNESS_CLOCK, time)
         clock = next((clock for clock in self.recv["clocks"] if clock["name"] == WITNESS_CLOCK), None)
         if clock is None:
             return lambda _time: None
@@ -286,10 +277,9 @@ def latency_objections(
                 problems += [f"{place}: {objection}" for objection in replays[place].objections()]
             except (KeyError, TypeError, ValueError, OSError) as error:
                 problems.append(f"{place}: {type(error).__name__}: {error}")
-        readable = {place: each for place, each in replays.items() if not each.is_taken_as_it_is}
-        if len(readable) == len(places):
+        if len(replays) == len(places):
             count += len(own)
-            problems += _judged_again(own, readable, confirmed)
+            problems += _judged_again(own, replays, confirmed)
     return problems, count
 
 

@@ -14,10 +14,19 @@ from pathlib import Path
 from typing import Any, cast
 
 from reports.rejudge.arithmetic import CHECKS, Record, objections
+from reports.rejudge.asked import asked_objections
+from reports.rejudge.clock_step import clock_step_objections
 from reports.rejudge.clock_sync import clock_sync_objections
+from reports.rejudge.clock_witnesses import clock_witness_objections
+from reports.rejudge.edges import edge_objections
 from reports.rejudge.known_delay import known_delay_objections
 from reports.rejudge.largest_pattern import largest_pattern_objections
 from reports.rejudge.latency import latency_objections
+from reports.rejudge.lock_time import lock_time_objections
+from reports.rejudge.masks import mask_objections
+from reports.rejudge.path_shift import path_shift_objections
+from reports.rejudge.provisioning import provisioning_objections
+from reports.rejudge.read_latency import read_latency_objections
 from reports.rejudge.requirements import requirement_objections
 
 OUTCOMES = ("pass", "fail", "inconclusive", "unset", "error")
@@ -26,6 +35,8 @@ KEYWORDS = ("known-delay check",)
 """What stands in place of a test where a record is made by a suite's setup."""
 MACHINE_FACTS = {"hostname", "kernel", "os"}
 """Facts of a machine have one of these."""
+ALWAYS_REASONED = ("path_shift",)
+"""Quantities whose records say in words what was found, whatever the outcome."""
 SAME = ("requirement", "quantity", "statistic", "subject", "conditions")
 """What makes two records attempts at the same thing."""
 
@@ -68,9 +79,22 @@ def rejudge(run: Path) -> Rejudged:
             contradicted += [f"{where}: {objection}" for objection in objections(record)]
             problems += [f"{where}: {objection}" for objection in _identity(run, record, manifest)]
         problems += requirement_objections(run, records)
+        problems += asked_objections(run, manifest, records)
         found, worked_out = latency_objections(run, records, confirmed="outcome" in manifest)
         contradicted += found
-        for judge in (known_delay_objections, largest_pattern_objections, clock_sync_objections):
+        for judge in (
+            known_delay_objections,
+            largest_pattern_objections,
+            clock_sync_objections,
+            mask_objections,
+            edge_objections,
+            clock_step_objections,
+            clock_witness_objections,
+            path_shift_objections,
+            lock_time_objections,
+            read_latency_objections,
+            provisioning_objections,
+        ):
             found, count = judge(run, records)
             contradicted += found
             worked_out += count
@@ -81,7 +105,7 @@ def rejudge(run: Path) -> Rejudged:
 
 
 def _identity(run: Path, record: Record, manifest: Mapping[str, Any]) -> Iterator[str]:
-    if bool(record["reason"]) == (record["outcome"] == "pass"):
+    if bool(record["reason"]) == (record["outcome"] == "pass") and record["quantity"] not in ALWAYS_REASONED:
         yield f"{record['outcome']} with the reason {record['reason']!r}"
     if record["run_id"] != manifest["run_id"]:
         yield f"is of run {record['run_id']}"

@@ -102,9 +102,10 @@ class ClockDisturbanceLibrary:
         return self._disturber
 
     def _chosen(self, clock: str, stacks: Sequence[str]) -> ClockRequirement:
+        requirement = clock_library().requirement(clock)
         if clock not in stacks:
             raise SkipExecution(f"profile {self.disturber.lab.profile.name} does not disturb {clock} so")
-        return clock_library().requirement(clock)
+        return requirement
 
     def _judge(
         self, trial: ClockTrial, done: Disturbance, requirement: ClockRequirement, locks_required: int

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from robot.api import logger
@@ -15,14 +16,15 @@ from reports.read_latency_verdict import read_measurement, unread_measurement
 from reports.record_context import Context
 from reports.units import format_value
 from resources.clock_read_latency import measure_read_latency
+from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import bench_library, say
 from resources.keywords.robot_api import keyword, library
 from resources.profiles import load_profile
 from resources.read_latency_requirements import ReadLatencyRequirement, load_read_latency_requirements
 
 
-@library(scope="SUITE", version="1")
-class ClockReadLatencyLibrary:
+@library(scope="SUITE", version="1", listener="SELF")
+class ClockReadLatencyLibrary(AsksRequirements):
     """Measure what reading each clock of host and target costs, and judge the target's.
 
     Table I of the paper on intra-process clock synchronization: 10^6 readings of each clock, average and
@@ -40,6 +42,10 @@ class ClockReadLatencyLibrary:
         self._readings: Readings | None = None
         self._profile = ""
         self._target = ""
+
+    def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
+        """Say that the suite asks every requirement of the file."""
+        yield self._path, [each.id for each in load_read_latency_requirements(self._path)]
 
     @keyword
     def read_every_clock(self, target: str, profile: str) -> None:

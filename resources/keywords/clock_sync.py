@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,14 @@ from hw.errors import MeasurementError
 from reports import Conditions, current_run
 from reports.clock_disturbance import DISTURBANCE, load_disturbance
 from reports.clock_trial import TRIAL
+from reports.current import judges
 from reports.path_shift import SHIFT_PAIRS_MIN
 from reports.units import format_measured, format_value
 from resources.clock_networks import network_trials
 from resources.clock_requirements import ClockRequirement, ClockRequirements, load_clock_requirements
 from resources.clock_settings import AS_FOUND
 from resources.clock_sync import ClockLab
+from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.clock_judge import ClockJudge
 from resources.keywords.converters import Nanoseconds
@@ -26,8 +29,8 @@ from resources.keywords.robot_api import keyword, library
 from resources.profiles import load_profile
 
 
-@library(scope="SUITE", version="1", converters={Nanoseconds: Nanoseconds.convert})
-class ClockSyncLibrary:
+@library(scope="SUITE", version="1", listener="SELF", converters={Nanoseconds: Nanoseconds.convert})
+class ClockSyncLibrary(AsksRequirements):
     """Put clock stacks on a target by turns, and judge its clock against the timecard in it.
 
     Limits come from a requirements file, one for each stack. Offsets are target - time server.
@@ -42,6 +45,11 @@ class ClockSyncLibrary:
         self._path = requirements
         self._requirements: ClockRequirements | None = None
         self._lab: ClockLab | None = None
+
+    def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
+        """Say that the suite asks the requirements on clocks that its tests name."""
+        clocks = load_clock_requirements(self._path).by_clock
+        yield self._path, of_subjects({each.id: clock for clock, each in clocks.items()}, named)
 
     @keyword
     def start_clock_references(self, target: str, profile: str, folder: str = "") -> None:
@@ -224,15 +232,17 @@ class ClockSyncLibrary:
         self.judge.require_known_error(trial, requirement, error.value_ns)
 
     def requirement(self, clock: str) -> ClockRequirement:
-        """Return the requirement on a clock stack.
+        """Return the requirement on a clock stack, which the running test judges.
 
         Raises:
             CapabilityError: This target cannot have it.
             ConfigError: The file has none.
         """
-        self.lab.require_offered(clock)
         if self._requirements is None:
             self._requirements = load_clock_requirements(self._path)
+        if clock in self._requirements.by_clock:
+            judges(self._requirements.by_clock[clock].id)
+        self.lab.require_offered(clock)
         return self._requirements.of(clock)
 
     @property

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hw.errors import BenchwrightError, CapabilityError, ConfigError, Measuremen
 from reports import current_run
 from reports.known_delay import KnownDelay
 from reports.tally import effective
+from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import Nanoseconds
 from resources.keywords.robot_api import keyword, library
@@ -29,7 +31,7 @@ TEMPLATE_ROW = "every requirement"
 
 
 @library(scope="SUITE", version="1", listener="SELF", converters={Nanoseconds: Nanoseconds.convert})
-class DaqReplayLibrary:
+class DaqReplayLibrary(AsksRequirements):
     """Replay a data-acquisition pattern into a target, and judge the latency of each stream.
 
     The target under test consumes it (`Start Latency Evidence`), or produces the streams of one producer
@@ -39,8 +41,6 @@ class DaqReplayLibrary:
     when it starts, one test for each requirement of the requirements file: a site's own file needs no change
     of a suite.
     """
-
-    ROBOT_LISTENER_API_VERSION = 3
 
     def __init__(self, requirements: Path, pattern: Path) -> None:
         """Read the requirements.
@@ -64,8 +64,15 @@ class DaqReplayLibrary:
         """
         return self._current()
 
-    def start_suite(self, data: Any, _result: Any) -> None:
+    def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
+        """Say that the suite asks each requirement that has a test; the template row stands for all."""
+        streams = {each.id: str(each.stream) for each in self._loaded().by_stream.values()}
+        found = list(streams) if TEMPLATE_ROW in named else of_subjects(streams, named)
+        return [(self._requirements_path, found)]
+
+    def start_suite(self, data: Any, result: Any) -> None:
         """Listener: put one test for each requirement in the place of the template row."""
+        super().start_suite(data, result)
         templates = [test for test in data.tests if any(TEMPLATE_ROW in step.args for step in test.body)]
         if not templates:
             return

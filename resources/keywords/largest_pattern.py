@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
 from robot.libraries.BuiltIn import BuiltIn
 
 from reports import current_run
+from reports.current import judges
 from reports.largest_pattern import LargestPattern, largest_pattern_measurement
 from reports.units import format_value
+from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import say
 from resources.keywords.daq_replay import DaqReplayLibrary
 from resources.keywords.robot_api import keyword, library
@@ -20,9 +23,12 @@ from resources.pattern import load_pattern
 from resources.plan import ReplaySettings
 from resources.requirements import load_requirements
 
+NAMES = frozenset({"largest-pattern", "Find Largest Pattern"})
+"""A test that looks for it has this tag, or this keyword."""
 
-@library(scope="SUITE", version="1")
-class LargestPatternLibrary:
+
+@library(scope="SUITE", version="1", listener="SELF")
+class LargestPatternLibrary(AsksRequirements):
     """Find how many producers of a pattern a target takes, after `DaqReplayLibrary` has replayed it once."""
 
     def __init__(self, requirements: Path, budgets: Path) -> None:
@@ -37,6 +43,12 @@ class LargestPatternLibrary:
         self._requirements_path = requirements
         self._budgets_path = budgets
 
+    def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
+        """Say that the suite asks for a number of producers where one of its tests looks for it."""
+        if NAMES & {*named}:
+            requirement = load_largest_pattern_requirement(self._requirements_path)
+            yield self._requirements_path, [requirement.id]
+
     @keyword
     def find_largest_pattern(self, pattern: Path) -> None:
         """Find the largest number of producers that the target takes within their budgets, by bisection.
@@ -47,11 +59,12 @@ class LargestPatternLibrary:
         Args:
             pattern: Pattern file, that of the replay before.
         """
+        requirement = load_largest_pattern_requirement(self._requirements_path)
+        judges(requirement.id)
         replayed: Any = BuiltIn().get_library_instance("resources.keywords.daq_replay.DaqReplayLibrary")
         evidence = replayed.evidence if isinstance(replayed, DaqReplayLibrary) else None
         assert evidence is not None
-        requirement = load_largest_pattern_requirement(self._requirements_path)
-        budgets = load_requirements(self._budgets_path, asked=False)
+        budgets = load_requirements(self._budgets_path)
         run = current_run()
         phase = evidence.attempts[-1].judged.recv.phase if evidence.attempts else "aligned-12"
         loaded = load_pattern(pattern, phase)

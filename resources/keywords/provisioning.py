@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from random import Random
 
@@ -12,20 +13,26 @@ from robot.libraries.BuiltIn import BuiltIn
 
 from hw.errors import CapabilityError, ConfigError, MeasurementError
 from reports import Conditions, Limit, Subject, current_run
+from reports.current import judges
 from reports.provisioning_verdict import difference_measurement
 from reports.record_context import Context
+from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.robot_api import keyword, library
 from resources.profiles import load_profile
 from resources.provisioning import ProvisioningTrials, Round, differences_of
-from resources.provisioning_requirements import Event, load_provisioning_requirements
+from resources.provisioning_requirements import (
+    Event,
+    ProvisioningRequirement,
+    load_provisioning_requirements,
+)
 from resources.provisioning_settings import ProvisioningTimes
 
 FOLDER = "provisioning"
 
 
-@library(scope="SUITE", version="1")
-class ProvisioningLibrary:
+@library(scope="SUITE", version="1", listener="SELF")
+class ProvisioningLibrary(AsksRequirements):
     """Try what provisioning promises: the same result each time, and a target as it was before.
 
     Differences are counted in facts and settings; a requirements file says how many there may be.
@@ -40,7 +47,14 @@ class ProvisioningLibrary:
         self._path = requirements
         self._trials: ProvisioningTrials | None = None
         self._rounds: dict[Event, list[Round]] = {}
+        self._by_event: dict[Event, ProvisioningRequirement] = {}
         self._profile = self._target = ""
+
+    def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
+        """Say that the suite asks the requirements on events that its tests name; of none, none."""
+        if events := {event.value for event in Event} & {*named}:
+            subjects = {each.id: each.event.value for each in load_provisioning_requirements(self._path)}
+            yield self._path, of_subjects(subjects, events)
 
     @keyword
     def begin_provisioning_trials(self, target: str, profile: str) -> None:
@@ -50,7 +64,7 @@ class ProvisioningLibrary:
             target: Its name under `benchwright.targets` of the bench file.
             profile: How often it is tried.
         """
-        load_provisioning_requirements(self._path)
+        self._by_event = {each.event: each for each in load_provisioning_requirements(self._path)}
         self._profile, self._target = profile, target
         self._rounds = {}
         library = bench_library()
@@ -72,7 +86,7 @@ class ProvisioningLibrary:
 
         Skips where the target's power cannot be switched, or the profile has no power cuts.
         """
-        count = self._wanted("power_cuts", self._times.power_cuts)
+        count = self._wanted(Event.POWER_CUT, "power_cuts", self._times.power_cuts)
         random = Random(self._times.seed)  # noqa: S311 - instants, no secrets
         rounds = self._rounds.setdefault(Event.POWER_CUT, [])
         for number in range(1, count + 1):
@@ -84,7 +98,7 @@ class ProvisioningLibrary:
 
         Skips where it cannot restart, or the profile has no restarts.
         """
-        count = self._wanted("restarts", self._times.restarts)
+        count = self._wanted(Event.RESTART, "restarts", self._times.restarts)
         rounds = self._rounds.setdefault(Event.RESTART, [])
         for number in range(1, count + 1):
             rounds.append(self._begun.restart(number))
@@ -98,10 +112,7 @@ class ProvisioningLibrary:
         Args:
             event: After what: `twice`, `restore`, `power-cut`, `restart`.
         """
-        asked = {each.event: each for each in load_provisioning_requirements(self._path)}
-        if event not in asked:
-            raise ConfigError(f"{self._path}: there is no requirement with method {event.value!r}")
-        requirement = asked[event]
+        requirement = self._requirement(event)
         rounds = self._rounds.get(event, [])
         times = self._times
         needed = {Event.POWER_CUT: times.power_cuts, Event.RESTART: times.restarts}.get(event, times.repeats)
@@ -138,7 +149,15 @@ class ProvisioningLibrary:
             evidence=tuple(run.evidence(path) for path in files),
         )
 
-    def _wanted(self, name: str, count: int) -> int:
+    def _requirement(self, event: Event) -> ProvisioningRequirement:
+        """Return the requirement on an event, which the running test judges; raises ConfigError."""
+        if event not in self._by_event:
+            raise ConfigError(f"{self._path}: there is no requirement with method {event.value!r}")
+        judges(self._by_event[event].id)
+        return self._by_event[event]
+
+    def _wanted(self, event: Event, name: str, count: int) -> int:
+        self._requirement(event)
         if not count:
             raise CapabilityError(f"profile {self._profile}: provisioning.{name} is 0")
         return count

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from hw.edges import EdgeRole
 from hw.errors import MeasurementError
 from reports import Conditions, Limit, Measurement, Subject, current_run
 from reports.clock_trial import ClockTrial
+from reports.current import judges
 from reports.record_context import Context
 from reports.timed_edges import FOLDER, TRIAL, WITNESSES, EdgeTrial, write_witnesses
 from reports.timed_edges_verdict import (
@@ -32,6 +33,7 @@ from resources.clock_requirements import ClockRequirement, load_clock_requiremen
 from resources.clock_sync import ClockLab
 from resources.edge_software import pin_of
 from resources.edge_witnesses import clock_witnesses
+from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import Nanoseconds
 from resources.keywords.robot_api import keyword, library
@@ -57,10 +59,13 @@ ORDER_SOURCE = (
 SHIFT_REQUIREMENT = "BENCH-EDGE-ERROR"
 WITNESS_REQUIREMENT = "BENCH-EDGE-WITNESSES"
 PAIRS_MIN = 100
+WITNESSES_AGREE = "Three Witnesses Should Agree"
+JUDGE = frozenset({"Edges Should Keep Their Limits", "Edges Of The Clock Should Keep Its Limits"})
+"""Keywords that judge by the requirements file."""
 
 
-@library(scope="GLOBAL", version="1", converters={Nanoseconds: Nanoseconds.convert})
-class TimedEdgesLibrary:
+@library(scope="GLOBAL", version="1", listener="SELF", converters={Nanoseconds: Nanoseconds.convert})
+class TimedEdgesLibrary(AsksRequirements):
     """Make edges on a target in several ways, and judge them by the oscilloscope that sees them.
 
     A delay is edge - reference: positive, the edge is late. An offset is clock - reference: positive, the
@@ -83,6 +88,16 @@ class TimedEdgesLibrary:
         self._lab: EdgeLab | None = None
         self._runs: dict[str, EdgeRun] = {}
         self._clock_runs: dict[str, tuple[EdgeRun, ClockTrial]] = {}
+
+    def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
+        """Say that the suite asks the requirements on the methods and clocks that its tests name.
+
+        Witnesses that have to agree about a clock judge nothing by the file.
+        """
+        if WITNESSES_AGREE in named and not JUDGE & {*named}:
+            return
+        judged = load_timed_edge_requirements(self._path).all
+        yield self._path, of_subjects({each.id: each.method or each.clock for each in judged}, named)
 
     @keyword
     def start_edge_bench(self, target: str, profile: str, oscilloscope: str, folder: str) -> None:
@@ -215,6 +230,7 @@ class TimedEdgesLibrary:
                 does not name it.
         """
         lab = self.lab
+        judges(*(each.id for each in self._judged.all if each.clock == clock))
         if clock not in lab.times.clocks:
             raise SkipExecution(f"profile {lab.clocks.profile.name} watches no edges of {clock}")
         try:

@@ -70,7 +70,7 @@ def test_fields_of_a_verdict(run: RunPoints) -> None:
 
 def test_fields_of_a_run(run: RunPoints) -> None:
     text = section("### Fields of a run")
-    likewise = dict.fromkeys(re.findall(r"`(count_\w+|tests_\w+)`", text), "integer")
+    likewise = dict.fromkeys(re.findall(r"`(count_\w+|requirements_\w+|tests_\w+)`", text), "integer")
     assert documented_types("### Fields of a run") | likewise == types_of(fields_of(run, RUN))
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import tomllib
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reports.asked import note_asked
+from reports.asked import AskedFile, with_asked
 from reports.known_delay import judge_known_delay
 from reports.latency import Requirement, judge_latency, latency_measurement
 from reports.manifest import TestCounts
@@ -352,6 +353,12 @@ def add_attempt(
     return outcome
 
 
+def ask(run: RunFolder, target: str, suite: str, file: Path | None = None) -> None:
+    """Note that a suite asks all of a requirements file of a target; None: it never came so far."""
+    more = AskedFile(file.name, tuple(re.findall(r'(?m)^id = "(.*)"', file.read_text()))) if file else None
+    run.update(asked=with_asked(run.manifest.asked or (), target, suite, more))
+
+
 EMBEDDED_PRODUCERS = (1, 3)
 """Producers that the embedded target of `make_run_of_targets` is asked to take."""
 
@@ -373,10 +380,10 @@ def make_run_of_targets(results: Path, *, simulated: bool = True, close: bool = 
     (kept / "daq2.toml").write_text("[[requirement]]".join([head.replace('"daq12"', '"daq2"'), *own]))
     (kept / "clocks.toml").write_text(CLOCKS_TOML)
     for target, file in (("linux-rt", "daq12.toml"), ("windows", "daq12.toml"), ("embedded", "daq2.toml")):
-        note_asked(run, target, "daq_replay", file)
+        ask(run, target, "daq_replay", kept / file)
         run.update(target={target: {"hostname": f"{target}-host", "kernel": {"release": f"6.12-{target}"}}})
-    note_asked(run, "linux-rt", "clock_sync", "clocks.toml")
-    note_asked(run, "windows", "clock_sync")
+    ask(run, "linux-rt", "clock_sync", kept / "clocks.toml")
+    ask(run, "windows", "clock_sync")
     near = Disturbance(path_delay_ns={11: 94_000_000})
     late = Disturbance(path_delay_ns={33: 15_000_000})
     add_attempt(run, 1, near, 2, simulated=simulated, target="linux-rt")

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from reports.asked import AskedSuites, load_asked
+from reports.asked import AskedFile, AskedSuite, SkippedTest
 from reports.failed_tests import FailedTest
 from reports.integrity import changed_files
 from reports.listener import EXIT_LISTENER_FAILED
+from reports.rejudge.run import rejudge
 from reports.run_folder import RunFolder
 from tests.reports.sample_run import make_run
 
@@ -291,25 +292,78 @@ def test_a_repeat_lists_the_attempts_before_it(robot: Robot):
     assert first.run_id in (second.path / "qualification.html").read_text()
 
 
-def test_what_is_asked_of_each_of_several_targets_is_noted_and_each_has_a_page(robot: Robot):
-    """A target whose suites read no requirements has its note all the same: it was to be measured."""
+ASKING = '''
+"""A library that judges by requirements as those of the project do."""
+from pathlib import Path
+from robot.api import SkipExecution
+from reports.current import judges
+from resources.keywords.asks import AsksRequirements, of_subjects
+from resources.keywords.robot_api import keyword, library
+
+@library(scope="SUITE", listener="SELF")
+class AskingOfTest(AsksRequirements):
+    def asked(self, named):
+        yield Path("limits.toml"), of_subjects({"R-ONE": "one", "R-TWO": "two", "R-NONE": "none"}, named)
+
+    @keyword
+    def look_at(self, subject):
+        judges(f"R-{subject.upper()}")
+        if subject == "two":
+            raise SkipExecution("no second clock")
+'''
+
+SUITE_THAT_ASKS = """Judges One
+    Look At    one
+    Record    target=${TARGET}
+Judges Two
+    Look At    two
+Names Nothing
+    Skip    not today
+*** Settings ***
+Library    asking_of_test.AskingOfTest
+Suite Setup    Skip If    $TARGET == 'windows'    no bench
+"""
+
+
+def test_suites_ask_before_anything_can_break_off_and_skipped_tests_leave_their_reasons(robot: Robot):
+    """Reading is not asking; a target whose suite is skipped as a whole was asked all the same."""
+    (robot.folder / "asking_of_test.py").write_text(ASKING)
+    (robot.folder / "limits.toml").write_text("# kept as it is")
     requirements = ROOT / "robot" / "requirements" / "daq12.toml"
-    reads = f"IF    $TARGET == 'linux-rt'    Read    {requirements}"
+    reads = f"Reads\n    Read    {requirements}\n"
     done = robot.run(
-        f"Reads\n    Record    target=${{TARGET}}\n    {reads}\n",
-        "--prerunmodifier",
-        "resources.every_target.EveryTarget:linux-rt:windows",
+        reads + SUITE_THAT_ASKS, "--prerunmodifier", "resources.every_target.EveryTarget:linux-rt:windows"
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert "no test failed, but the run is unset" in done.stderr, done.stdout + done.stderr
     run = robot.latest()
-    folder = robot.folder.name
-    assert load_asked(run.path) == (
-        AskedSuites("linux-rt", folder),
-        AskedSuites("linux-rt", f"{folder}/tests.robot", ("daq12.toml",)),
-        AskedSuites("windows", folder),
-        AskedSuites("windows", f"{folder}/tests.robot"),
+    suite = f"{robot.folder.name}/tests.robot"
+    setup = "Skipped in parent suite setup: no bench"
+    two = ("R-ONE", "R-TWO")
+    asks = (AskedFile("limits.toml", two),)
+    assert run.manifest.asked == (
+        AskedSuite(
+            "linux-rt",
+            suite,
+            asks,
+            (
+                SkippedTest("Judges Two", "no second clock", ("R-TWO",)),
+                SkippedTest("Names Nothing", "not today"),
+            ),
+        ),
+        AskedSuite(
+            "windows",
+            suite,
+            asks,
+            tuple(
+                SkippedTest(name, setup, two)
+                for name in ("Reads", "Judges One", "Judges Two", "Names Nothing")
+            ),
+        ),
     )
-    assert {"qualification-linux-rt.html", "qualification-windows.html"} <= {
-        path.name for path in run.path.iterdir()
-    }
+    assert [path.name for path in (run.path / "evidence" / "requirements").iterdir()] == ["limits.toml"]
+    page = (run.path / "qualification-windows.html").read_text()
+    assert "no bench" in page
+    assert "qualification-linux-rt.html" in {path.name for path in run.path.iterdir()}
     assert changed_files(run.path) == []
+    problems = rejudge(run.path).problems
+    assert not [each for each in problems if "skipped" in each], problems

@@ -13,10 +13,11 @@ import pytest
 
 from dashboards.points import run_points
 from reports.__main__ import main
-from reports.asked import note_asked
+from reports.asked import AskedFile, SkippedTest, with_asked, with_skipped
 from reports.errors import ReportError
 from reports.failed_tests import FailedTest
 from reports.manifest import TestCounts as Counts
+from reports.matrix import matrix_of
 from reports.outcome import outcome_of
 from reports.page import PAGE, render_pages
 from reports.page_model import gather_run
@@ -74,12 +75,22 @@ class Made:
     spoilt: frozenset[str] = frozenset()
     skipped: int = 0
     touched: str = ""
+    left_out: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
+    """(target, whether its test was skipped) of requirements that are asked and have no value."""
 
     def write(self, results: Path) -> RunFolder:
         """Make the folder."""
         run = RunFolder.create(results, "virtual", "ci", simulated=True)
-        for target in self.targets if len(self.targets) > 1 else ():
-            note_asked(run, target, "suite")
+        asked = ()
+        for target in self.targets:
+            mine = [f"LEFT-{n}" for n, (of, _) in enumerate(self.left_out) if of == target]
+            own = [f"VALUE {n}" for n, (of, _) in enumerate(self.values) if of == target]
+            asked = with_asked(asked, target, "suite", AskedFile("limits.toml", (*own, *mine)))
+        for number, (target, skipped) in enumerate(self.left_out):
+            if skipped:
+                test = SkippedTest(f"left {number}", "no capability", (f"LEFT-{number}",))
+                asked = with_skipped(asked, target, "suite", test)
+        run.update(asked=asked)
         found: list[FailedTest] = []
         for number, (target, outcome) in enumerate(self.values):
             self._record(run, target, outcome, f"value {number}", "sync_offset")
@@ -118,6 +129,14 @@ class Made:
                 (run.evidence(file),), utc_now(),
             )
         )  # fmt: skip
+
+    def states(self, target: str | None = None) -> dict[str, int]:
+        """Return how many requirements have each state, worked out a second time from docs/reports.md."""
+        found = [o for t, o in self.values if target in (None, t)]
+        found += ["pass" for t, _ in self.after_record if target in (None, t)]
+        left = [skipped for t, skipped in self.left_out if target in (None, t)]
+        every: list[str] = [*found, *("skipped" if skipped else "untested" for skipped in left)]
+        return {state: every.count(state) for state in set(every)}
 
     def expected(self, target: str | None = None) -> str:
         """Return the outcome, worked out a second time from docs/reports.md."""
@@ -182,6 +201,7 @@ def draw(seed: int) -> Made:
         if rng.random() < 0.2:
             made.spoilt = frozenset({"missing"})
     made.skipped = rng.choice((0, 2))
+    made.left_out = [(rng.choice(targets), rng.random() < 0.5) for _ in range(rng.choice((0, 0, 1, 3)))]
     return made
 
 
@@ -216,11 +236,27 @@ def test_every_output_says_the_same_outcome_and_counts(
     said = capsys.readouterr().out
     assert said.startswith(f"{expected.upper()}  SIMULATED")
     assert all(f"{count} {outcome}" in said for outcome, count in counts.items() if count)
+    # requirements: asked, skipped, untested
+    states = made.states()
+    assert came_out.states == report.whole.states == states
+    assert {each.target: each.states for each in report.targets} == (
+        {target: made.states(target) for target in made.targets} if len(made.targets) > 1 else {}
+    )
+    (counted,) = [line for line in said.splitlines() if line.startswith("  requirements: ")]
+    assert all(f"{count} {state}" in counted for state, count in states.items())
+    if report.targets:
+        feet = matrix_of(run.path, run.run_id, report.targets).feet
+        assert [{s: n for s, n in foot.counts if s != "not asked"} for foot in feet] == [
+            made.states(target) for target in made.targets
+        ]
     # store, and with it trends and Grafana
     points = run_points(run, "main")
     assert points.outcome == expected
     fields = points.points[-1].fields
     assert {name: fields[f"count_{name}"] for name in ORDER} == counts
+    for state in ("skipped", "untested"):
+        assert fields[f"requirements_{state}"] == states.get(state, 0)
+    assert fields["requirements"] == sum(states.values())
     # xUnit
     xunit = tmp_path / "xunit.xml"
     xunit.write_text('<testsuite tests="1" failures="0"><testcase name="Measures"/></testsuite>')
@@ -231,9 +267,13 @@ def test_every_output_says_the_same_outcome_and_counts(
     assert (root.get("tests"), root.get("failures")) == ("2", "0" if expected == "pass" else "1")
     # the page as it is read
     if seed % 20 == 0:
-        title = re.search(r"<title>(\w+)", render_pages(run.path)[PAGE])
+        page = render_pages(run.path)[PAGE]
+        title = re.search(r"<title>(\w+)", page)
         assert title is not None
         assert title[1].lower() == expected
+        if states:
+            left = f"{states.get('skipped', 0)} skipped, {states.get('untested', 0)} untested"
+            assert f"of {sum(states.values())} asked; {left}" in page
 
 
 def test_a_manifest_of_the_version_before_counts_checks_but_nobody_asks_it(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from reports import RunFolder, judge_latency, latency_measurement
-from reports.asked import note_asked
 from reports.errors import RecordError
 from reports.matrix import matrix_of
 from reports.page import write_page
@@ -21,7 +20,13 @@ from reports.record_context import Context
 from reports.replay_evidence import load_replay
 from reports.replay_role import REPLAY_ROLE, ReplayRole
 from reports.stream_groups import StreamGroup
-from tests.reports.sample_run import Disturbance, make_run_of_targets, requirement_of, write_evidence
+from tests.reports.sample_run import (
+    Disturbance,
+    ask,
+    make_run_of_targets,
+    requirement_of,
+    write_evidence,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUIREMENTS = ROOT / "robot" / "requirements" / "daq_producer.toml"
@@ -43,7 +48,7 @@ def _add_produced(run: RunFolder) -> None:
         judged = judge_latency(stream, requirement, replay)
         run.append(latency_measurement(stream, requirement, replay, judged, context))
     (run.evidence_folder("requirements") / REQUIREMENTS.name).write_bytes(REQUIREMENTS.read_bytes())
-    note_asked(run, ROLE.target, "daq_producer", REQUIREMENTS.name)
+    ask(run, ROLE.target, "daq_producer", REQUIREMENTS)
 
 
 @pytest.fixture(scope="module")

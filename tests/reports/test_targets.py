@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which targets a run has, where their evidence lies, and what was asked of each."""
+"""Which targets a run has, and where their evidence lies."""
 
 from __future__ import annotations
 
@@ -7,20 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from reports.asked import (
-    ASKED,
-    KEPT,
-    AskedSuites,
-    files_asked,
-    find_asked,
-    load_asked,
-    note_asked,
-    suite_name,
-)
-from reports.errors import RecordError
 from reports.run_folder import RunFolder
 from reports.targets import evidence_of, page_names, target_of_file, targets_of
 from tests.dashboards.runs import record
+from tests.reports.sample_run import ask
 
 
 @pytest.fixture
@@ -30,7 +20,7 @@ def run(tmp_path: Path) -> RunFolder:
 
 def test_targets_are_those_asked_read_back_and_measured(run: RunFolder) -> None:
     run.update(target={"windows": {"hostname": "w"}, "nic": {"driver": "igc"}, "kernel": "6.12"})
-    note_asked(run, "embedded", "daq_replay")
+    ask(run, "embedded", "daq_replay")
     assert targets_of(run.path, run.manifest, [record()]) == ("embedded", "windows", "linux-rt")
 
 
@@ -76,43 +66,3 @@ def test_pages_have_names_that_are_fit_and_differ() -> None:
         "a_b": "q-a_b-2.html",
         "A_B": "q-A_B-3.html",
     }
-
-
-def test_what_is_asked_is_noted_once(run: RunFolder) -> None:
-    assert load_asked(run.path) == ()
-    note_asked(run, "linux-rt", "daq_replay")
-    note_asked(run, "windows", "daq_replay")
-    note_asked(run, "linux-rt", "daq_replay", "daq12.toml")
-    note_asked(run, "linux-rt", "daq_replay", "daq12.toml")
-    assert load_asked(run.path) == (
-        AskedSuites("linux-rt", "daq_replay", ("daq12.toml",)),
-        AskedSuites("windows", "daq_replay"),
-    )
-
-
-def test_suites_have_the_name_of_their_file_or_folder(tmp_path: Path) -> None:
-    folder = tmp_path / "timed_edges"
-    folder.mkdir()
-    assert suite_name(folder) == suite_name(folder / "__init__.robot") == "timed_edges"
-    assert suite_name(folder / "clocks.robot") == "timed_edges/clocks.robot"
-
-
-def test_the_files_of_a_target_are_those_of_its_suites() -> None:
-    asked = (
-        AskedSuites("linux-rt", "daq_replay/one.robot", ("daq12.toml",)),
-        AskedSuites("linux-rt", "clock_sync/one.robot", ("clocks.toml",)),
-        AskedSuites("windows", "daq_replay/one.robot"),
-        AskedSuites("embedded", "daq_replay/one.robot", ("daq2.toml",)),
-    )
-    kept = ("clocks.toml", "daq12.toml", "daq2.toml", "loose.toml")
-    assert set(files_asked(asked, "linux-rt", kept)) == {"daq12.toml", "clocks.toml", "loose.toml"}
-    assert set(files_asked(asked, "windows", kept)) == {"daq12.toml", "daq2.toml", "loose.toml"}
-    assert set(files_asked(asked, "embedded", kept)) == {"daq2.toml", "loose.toml"}
-    assert set(files_asked(asked, "unknown", kept)) == set(files_asked((), "windows", kept)) == set(kept)
-
-
-def test_a_damaged_note_is_an_error_or_counts_as_none(run: RunFolder) -> None:
-    (run.evidence_folder(KEPT) / ASKED).write_text('{"schema": "benchwright.asked/1"}')
-    with pytest.raises(RecordError, match=r"asked\.json"):
-        load_asked(run.path)
-    assert find_asked(run.path) == ()

@@ -204,7 +204,7 @@ def _searched(
     pattern = load_pattern(PATTERN)
     settings = ReplaySettings(PATTERN, only_producers=evidence.requirements.producers)
     evidence.replay(pattern, settings, lambda _line: None)
-    budgets = load_requirements(REQUIREMENTS / "daq12.toml", asked=False)
+    budgets = load_requirements(REQUIREMENTS / "daq12.toml")
     return replays, run, LargestPatternSearch(evidence, pattern, settings, budgets, run, lambda _line: None)
 
 

@@ -10,8 +10,10 @@ import pytest
 from robot.api import Error
 
 from hw.errors import ConfigError
+from reports.asked import KEPT
 from reports.current import set_current_run
 from reports.run_folder import RunFolder
+from resources.asking import ask
 from resources.keywords.daq_replay import DaqReplayLibrary
 from resources.pattern import Pattern, load_pattern
 from resources.requirements import load_requirements
@@ -145,23 +147,27 @@ def test_there_must_be_one(tmp_path: Path, text: str) -> None:
         load_requirements(_write(tmp_path, text))
 
 
-def test_an_open_run_keeps_every_file_that_is_read_once_with_its_bytes(tmp_path: Path) -> None:
+def test_an_open_run_keeps_every_file_that_a_suite_asks_by_once_with_its_bytes(tmp_path: Path) -> None:
     run = RunFolder.create(tmp_path / "results", "virtual", "ci")
     set_current_run(run)
-    kept = run.path / "evidence" / "requirements"
+    kept, suite = run.path / KEPT, tmp_path / "own" / "suite.robot"
     try:
         path = _write(tmp_path, GOOD)
+        load_requirements(path)
+        assert not kept.exists(), "to read is not to ask"
         for _ in range(2):
-            load_requirements(path)
+            ask(suite, path, ["A"])
         assert [file.name for file in kept.iterdir()] == [path.name]
         assert (kept / path.name).read_bytes() == path.read_bytes()
         path.write_text(GOOD.replace("50000", "40000"))
-        load_requirements(path)
-        other = {file.read_bytes() for file in kept.iterdir()}
-        assert other == {GOOD.encode(), path.read_bytes()}
+        ask(suite, path, ["A", "B"])
+        assert {file.read_bytes() for file in kept.iterdir()} == {GOOD.encode(), path.read_bytes()}
+        [asked] = list(run.manifest.asked or ())
+        assert [each.requirements for each in asked.asks or ()] == [("A",), ("A", "B")]
+        assert {each.file for each in asked.asks or ()} == {file.name for file in kept.iterdir()}
         run.close()
         run.finalise()
-        load_requirements(path)
+        ask(suite, path, ["A"])
     finally:
         set_current_run(None)
 

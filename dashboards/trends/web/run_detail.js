@@ -74,6 +74,7 @@ class RunDetail {
       ['Commit', of('commit') || 'unknown'],
       ['Duration', formatValue(of('duration_ns'), 'ns')],
       ['Values', counts.join(', ') || NO_VALUE],
+      ['Requirements', of('requirements') === null ? NO_VALUE : `${of('requirements')} asked, ${of('requirements_skipped')} skipped, ${of('requirements_untested')} untested`],
       ['Checks of the bench', of('checks_failed') === null ? NO_VALUE : of('checks_failed') ? `${of('checks_failed')} did not pass` : 'none failed'],
       ['Worst margin', `${formatPercent(data.runs.numbers('worst_margin_share')[this.run], 4)} ${of('worst_requirement') || ''}`],
       ['Generator late at most', exactValue(of('lateness_max_ns'), 'ns')],

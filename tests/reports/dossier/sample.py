@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from reports.asked import AskedSuite
 from reports.manifest import EARLIER, EARLIER_SUITE
 from reports.record import (
     RULE,
@@ -154,6 +155,7 @@ def small_run(
     requirements: str = "",
     facts: dict[str, Any] = FACTS,
     earlier: str = "",
+    asked: tuple[AskedSuite, ...] = (),
 ) -> RunFolder:
     """Make a finalised run that holds these records and one file of evidence.
 
@@ -165,11 +167,13 @@ def small_run(
         requirements: Text of the requirements file that the run kept; empty: it kept none.
         facts: What was read back from the target.
         earlier: Id of the run that it repeats; empty: none.
+        asked: What its suites asked; empty: it is of the version before, and all that it kept is asked.
     """
     run = RunFolder.create(results, "bench-1", "acceptance", simulated=simulated, commit="1" * 40)
     run.update(target={TARGET: facts}, host={"hostname": "lab-3"}, tools={"bw-traffic": "0.1.0"})
     if instruments is not None:
         run.update(host={"instruments": instruments, "wiring": WIRING})
+    run.update(asked=asked)
     if requirements:
         (run.evidence_folder("requirements") / "site.toml").write_text(requirements)
     if earlier:

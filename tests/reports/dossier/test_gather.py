@@ -11,9 +11,11 @@ from typing import Any
 import jsonschema
 import pytest
 
+from reports.asked import AskedFile, AskedSuite, SkippedTest
 from reports.dossier.errors import CHANGED, INTERRUPTED, DossierError
 from reports.dossier.gather import NOTHING_ASKED, gather, named_file
 from reports.dossier.model import Asked, Dossier, RequirementRow, dossier_schema, to_dossier_bytes
+from reports.dossier.page import dossier_page
 from reports.integrity import SUMS
 from reports.record import Conditions, Limit, Measurement, Subject, Uncertainty
 from reports.run_folder import RunFolder
@@ -171,6 +173,20 @@ def test_requirements_that_nobody_measured_are_listed(tmp_path: Path):
     assert (row(found, "DAQ-031").status, row(found, "DAQ-032").status) == ("pass", "untested")
     assert found.conclusion.word == "not accepted"
     assert "DAQ-032: untested: one_way_latency max" in said(found)
+
+
+def test_what_was_skipped_is_listed_with_its_reason_and_accepts_nothing(tmp_path: Path):
+    file = AskedFile("site.toml", ("DAQ-031", "DAQ-032"))
+    skipped = SkippedTest("Second Stream", "the bench has one producer", ("DAQ-032",))
+    asked = (AskedSuite("linux-rt", "own.robot", (file,), (skipped,)),)
+    found = gather([small_run(tmp_path, record(), requirements=TWO, asked=asked).path])
+    assert [(each.id, each.status) for each in found.targets[0].requirements] == [
+        ("DAQ-031", "pass"),
+        ("DAQ-032", "skipped"),
+    ]
+    assert found.conclusion.word == "not accepted"
+    assert "DAQ-032: skipped: the bench has one producer" in said(found)
+    assert "the bench has one producer" in dossier_page(found, ())
 
 
 def test_a_part_that_nobody_measured_leaves_the_requirement_untested(tmp_path: Path):

@@ -10,7 +10,6 @@ import pytest
 
 from reports.dossier.errors import DossierError
 from reports.dossier.requirements import KEPT, merged, read_set, requirements_for, sets_of_run
-from resources.requirements_file import KEPT as WRITTEN
 from tests.reports.dossier.sample import ROOT, requirements_text
 
 FILES = sorted((ROOT / "robot" / "requirements").glob("*.toml"))
@@ -43,7 +42,6 @@ def test_the_projects_own_files_are_read_whole(file: Path):
 
 
 def test_what_a_run_keeps_is_where_it_is_looked_for(tmp_path: Path):
-    assert Path("evidence", WRITTEN) == KEPT
     folder = tmp_path / KEPT
     folder.mkdir(parents=True)
     (folder / "site.toml").write_text(GOOD)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the manifest says was asked, held against records, requirement files and `output.xml`."""
+
+from __future__ import annotations
+
+import tomllib
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from reports.rejudge.arithmetic import CHECKS, Record
+from reports.rejudge.requirements import KEPT, OF_SUITES
+
+MESSAGE_MAX = 400
+
+
+def asked_objections(run: Path, manifest: Mapping[str, Any], records: Sequence[Record]) -> Iterator[str]:
+    """Say what the manifest's list of asked requirements leaves out or invents; older runs have none."""
+    if "asked" not in manifest:
+        return
+    known = dict(_ids(run))
+    asked: dict[str, set[str]] = {}
+    for suite in manifest["asked"]:
+        where = f"run.json: asked: {suite['suite']} of {suite['target'] or 'the target'}"
+        files = suite.get("asks", [])
+        ids = {name for file in files for name in file["requirements"]}
+        asked.setdefault(suite["target"], set()).update(ids)
+        for file in files:
+            unknown = sorted(set(file["requirements"]) - known.get(file["file"], set()))
+            yield from (f"{where}: {name}: {file['file']} does not have it" for name in unknown)
+        for test in suite["skipped"]:
+            yield from (
+                f"{where}: {name} is skipped by {test['test']!r}, and is not asked"
+                for name in test["requirements"]
+                if name not in ids
+            )
+    for target, name in {(r["subject"]["target"], r["requirement"]): None for r in records if _is_asked(r)}:
+        if name not in asked.get(target, set()) | asked.get("", set()):
+            yield f"run.json: asked: {name} was measured of {target}, and no suite asks it"
+    yield from _skipped_objections(run, manifest)
+
+
+def _is_asked(record: Record) -> bool:
+    return record["quantity"] not in (*CHECKS, *OF_SUITES)
+
+
+def _ids(run: Path) -> Iterator[tuple[str, set[str]]]:
+    for file in (run / KEPT).glob("*.toml"):
+        try:
+            yield file.name, {str(item["id"]) for item in tomllib.loads(file.read_text())["requirement"]}
+        except (KeyError, TypeError, ValueError):
+            continue  # named with the requirements
+
+
+def _skipped_objections(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Hold the tests that were skipped, and why, against Robot Framework's own file."""
+    output = run / "output.xml"
+    if manifest["end_utc"] is None or not output.exists():
+        return
+    found: list[tuple[str, str]] = []
+    for _event, item in ElementTree.iterparse(output):  # noqa: S314 - written by our own Robot Framework
+        if item.tag != "test":
+            continue
+        status = item.find("status")
+        if status is not None and status.get("status") == "SKIP":
+            found.append((item.get("name", ""), " ".join((status.text or "").split())[:MESSAGE_MAX]))
+        item.clear()
+    said = [(test["test"], test["reason"]) for suite in manifest["asked"] for test in suite["skipped"]]
+    if sorted(said) != sorted(found):
+        yield "run.json: asked: its skipped tests are not those of output.xml"

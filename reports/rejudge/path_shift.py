@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an asymmetric path does to a clock, worked out again from pairs of trials: docs/clock-sync.md."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+from reports.rejudge.arithmetic import Record
+from reports.rejudge.each import judge_each
+from reports.rejudge.rule import limit_objections, outcome_of, part_objections, value_objections
+from reports.rejudge.trial import (
+    FILTERED,
+    TRIAL,
+    comparison_objections,
+    comparison_of,
+    facts_of,
+    subject_objections,
+)
+
+QUANTITY = "path_shift"
+COVERAGE = 0.95
+PAIRS_MIN = 3
+SAYS = "its pairs say"
+PLACE = re.compile(r"pair-(\d+)-(\d+)-us")
+
+Pair = tuple[Path, Path]
+
+
+def path_shift_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
+    """Work out the shift over all pairs, and where it may lie; see `judge_each`."""
+
+    def judge(record: Record, _file: Path) -> list[str] | None:
+        places = [run / each["path"] for each in record["evidence"]]
+        folders = dict.fromkeys(path.parent for path in places if path.name == TRIAL)
+        pairs, set_us = _pairs(folders)
+        if pairs is None:
+            return None
+        told: list[str] = []
+        for folder in folders:
+            told += [f"{folder.name}: {each}" for each in comparison_objections(comparison_of(folder))]
+        told += subject_objections(record, facts_of(pairs[0][1]))
+        return [*told, *_differences(record, pairs, set_us)]
+
+    return judge_each(run, records, QUANTITY, FILTERED, judge)
+
+
+def _pairs(folders: Mapping[Path, None]) -> tuple[list[Pair] | None, int]:
+    """Return pairs of trials without and with the delay, and that in us; None: their names do not say."""
+    found: dict[int, dict[int, Path]] = {}
+    for folder in folders:
+        name = PLACE.fullmatch(folder.name)
+        if name is None:
+            return None, 0
+        found.setdefault(int(name[1]), {})[int(name[2])] = folder
+    delays_us = {delay_us for pair in found.values() for delay_us in pair} - {0}
+    if len(delays_us) != 1 or any(len(pair) != 2 for pair in found.values()):
+        return None, 0
+    delay_us = delays_us.pop()
+    return [(found[number][0], found[number][delay_us]) for number in sorted(found)], delay_us
+
+
+def _differences(record: Record, pairs: Sequence[Pair], set_us: int) -> Iterator[str]:
+    n = len(pairs)
+    if n < PAIRS_MIN:
+        yield f"{n} pairs of trials, at least {PAIRS_MIN} are needed"
+        return
+    shifts_ns = [_mean_ns(after) - _mean_ns(before) for before, after in pairs]
+    half_ns = student_t(n - 1) * stdev(shifts_ns) / math.sqrt(n)
+    expected_ns = -_asymmetry_ns(pairs, set_us * 1000) / 2
+    shift_ns = round(mean(shifts_ns))
+    if record["value"] is not None and abs(record["value"] - shift_ns) <= 1:
+        shift_ns = record["value"]  # rounded the other way
+    yield from value_objections(record, shift_ns, n, SAYS)
+    yield from part_objections(record, {}, SAYS)
+    # The interval has to hold what is expected, and not 0.
+    sign = 1 if expected_ns > 0 else -1
+    near_ns, far_ns = max(abs(expected_ns) - half_ns, half_ns), abs(expected_ns) + half_ns
+    sides = sorted((sign * near_ns, sign * far_ns))
+    yield from limit_objections(record, sides[1], sides[0], "the 95 % interval gives")
+    wanted = "pass" if outcome_of(record, shift_ns, n) == "pass" else "inconclusive"
+    if record["outcome"] != wanted:
+        yield f"{record['outcome']}, its pairs come to {wanted}"
+
+
+def _asymmetry_ns(pairs: Sequence[Pair], set_ns: float) -> float:
+    """Return the delay that captures at both ends saw, else (not of every pair) the one that was set."""
+    seen: list[float] = []
+    for pair in pairs:
+        without_ns, with_ns = (facts_of(folder).get("server_to_target_ns") for folder in pair)
+        if without_ns is None or with_ns is None:
+            return set_ns
+        seen.append(with_ns - without_ns)
+    return mean(seen)
+
+
+def _mean_ns(folder: Path) -> float:
+    answer: Mapping[str, Any] = comparison_of(folder)
+    return float(answer["offset"]["mean_ns"])
+
+
+def student_t(freedom: int) -> float:
+    """Return Student's t that holds COVERAGE on both sides; Abramowitz and Stegun, 26.7.3 and 26.7.4."""
+    low, high = 0.0, 1.0
+    while _within(high, freedom) < COVERAGE:
+        high *= 2
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _within(middle, freedom) < COVERAGE else (low, middle)
+    return (low + high) / 2
+
+
+def _within(t: float, freedom: int) -> float:
+    """Return the probability that |T| is at most t."""
+    angle = math.atan(t / math.sqrt(freedom))
+    term = total = 0.0
+    if freedom % 2:
+        term = total = math.cos(angle) if freedom > 1 else 0.0
+        for k in range(2, freedom - 2, 2):
+            term *= k / (k + 1) * math.cos(angle) ** 2
+            total += term
+        return 2 / math.pi * (angle + math.sin(angle) * total)
+    term = total = 1.0
+    for k in range(1, freedom - 2, 2):
+        term *= k / (k + 1) * math.cos(angle) ** 2
+        total += term
+    return math.sin(angle) * total

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A suite asks requirements of its target: the run notes them, and keeps the file that they are in."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from reports.asked import KEPT, AskedFile, suite_name, with_asked
+from reports.current import open_run
+from reports.durable import replace_file
+from reports.robot_variable import robot_variable
+from reports.run_folder import RunFolder
+
+
+def ask(suite: Path, file: Path, requirements: Iterable[str]) -> None:
+    """Note in the open run what a suite asks of its target; without a run nothing happens.
+
+    Args:
+        suite: File of the suite.
+        file: The requirements file.
+        requirements: Ids of those of its requirements that the suite asks.
+
+    Raises:
+        RunFolderError: The run folder cannot be written.
+        OSError: The file cannot be read.
+    """
+    run = open_run()
+    if run is None or run.finalised:
+        return
+    more = AskedFile(_keep(run, file).name, tuple(requirements))
+    target, asked = robot_variable("TARGET"), run.manifest.asked or ()
+    run.update(asked=with_asked(asked, target, suite_name(suite), more))
+
+
+def _keep(run: RunFolder, file: Path) -> Path:
+    """Copy a file into the evidence, once; one of the same name and other bytes stands beside it."""
+    data = file.read_bytes()
+    kept = run.evidence_folder(KEPT.name) / file.name
+    if kept.exists() and kept.read_bytes() != data:
+        kept = kept.with_name(f"{file.stem}-{hashlib.sha256(data).hexdigest()[:8]}{file.suffix}")
+    if not kept.exists():
+        replace_file(kept, data)
+    return kept

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What keyword libraries that judge by requirements share: their suites say at once what they ask."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from robot.api import logger
+
+from hw.errors import BenchwrightError
+from reports.errors import ReportError
+from resources.asking import ask
+
+
+class AsksRequirements:
+    """A library whose suites ask requirements of their target.
+
+    As soon as a suite starts that imports it, before anything can break off, the run notes what the suite
+    asks. Register it with `listener="SELF"`.
+    """
+
+    ROBOT_LISTENER_API_VERSION = 3
+
+    def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
+        """Return requirements files, each with the ids of what a suite asks of it.
+
+        Args:
+            named: What its tests name: their tags, a tag's value, keywords and their arguments.
+        """
+        raise NotImplementedError
+
+    def start_suite(self, data: Any, _result: Any) -> None:
+        """Listener: ask what the tests of a suite would judge.
+
+        A requirements file that is wrong is an error of the keyword that needs it.
+        """
+        if not data.tests or data.source is None:
+            return
+        try:
+            for file, requirements in self.asked(names_in(data)):
+                if requirements:
+                    ask(Path(data.source), file, requirements)
+        except (BenchwrightError, ReportError, OSError) as error:
+            logger.error(str(error))
+
+
+def names_in(suite: Any) -> frozenset[str]:
+    """Return what the tests of a suite name: tags, what stands behind a tag's colon, keywords, arguments."""
+    found: set[str] = set()
+    for test in suite.tests:
+        for tag in map(str, test.tags):
+            found |= {tag, tag.rpartition(":")[2]}
+        for step in test.body:
+            found |= {str(getattr(step, "name", "")), *map(str, getattr(step, "args", ()))}
+    return frozenset(found)
+
+
+def of_subjects(subjects: Mapping[str, str], named: Collection[str]) -> list[str]:
+    """Return the ids of requirements whose subjects are named; where none is, as by variables: all.
+
+    Args:
+        subjects: The subject of each requirement by its id, such as `chrony`.
+        named: As `names_in` returns it.
+    """
+    return [requirement for requirement, of in subjects.items() if of in named] or list(subjects)
