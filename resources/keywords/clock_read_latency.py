@@ -43,7 +43,7 @@ class ClockReadLatencyLibrary(AsksRequirements):
         self._profile = ""
         self._target = ""
 
-    def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
+    def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:  # noqa: ARG002 - all
         """Say that the suite asks every requirement of the file."""
         yield self._path, [each.id for each in load_read_latency_requirements(self._path)]
 

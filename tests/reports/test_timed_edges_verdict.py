@@ -194,6 +194,9 @@ def test_an_order_in_doubt_is_undecided_and_without_delays_unset() -> None:
     none = _trial(delays=None, counts=Counts(), budgets=Budgets())
     record = order_measurement(_scattered(1.0), none, "O", "p", 9, CONTEXT)
     assert (record.outcome, "no pair of edges" in record.reason) == ("unset", True)
+    unknown = replace(_scattered(30.0), budgets=Budgets())
+    record = order_measurement(_scattered(1.0), unknown, "O", "p", 9, CONTEXT)
+    assert (record.outcome, record.value) == ("unset", None), "nothing is known of how sure it is"
 
 
 @pytest.mark.parametrize(
