@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the project's own suites ask of each kind of target, read from the suites as they are."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from resources.every_target import EveryTarget
+from resources.keywords.asks import AsksRequirements, names_in, of_subjects
+from resources.keywords.clock_read_latency import ClockReadLatencyLibrary
+from resources.keywords.clock_sync import ClockSyncLibrary
+from resources.keywords.daq_replay import DaqReplayLibrary
+from resources.keywords.largest_pattern import LargestPatternLibrary
+from resources.keywords.provisioning import ProvisioningLibrary
+from resources.keywords.timed_edges import TimedEdgesLibrary
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = ROOT / "robot" / "requirements"
+_api: Any = import_module("robot.api")
+
+CLOCKS = ClockSyncLibrary(FILES / "clock_sync_virtual.toml")
+EDGES = TimedEdgesLibrary(FILES / "timed_edges_virtual.toml", FILES / "clock_sync_virtual.toml")
+PROVISIONING = ProvisioningLibrary(FILES / "provisioning.toml")
+DAQ = DaqReplayLibrary(FILES / "daq12.toml", ROOT / "traffic-gen" / "patterns" / "daq12.toml")
+LARGEST = LargestPatternLibrary(FILES / "largest_pattern.toml", FILES / "daq12.toml")
+READS = ClockReadLatencyLibrary(FILES / "clock_read_latency_virtual.toml")
+
+
+def suites_of(target: str) -> dict[str, Any]:
+    """Return the suites that a target takes part in, by folder and file."""
+    suite = _api.TestSuite.from_file_system(ROOT / "robot")
+    suite.visit(EveryTarget(target))
+    found: dict[str, Any] = {}
+    pending = [suite]
+    while pending:
+        each = pending.pop()
+        pending += each.suites
+        if each.tests:
+            found[f"{Path(each.source).parent.name}/{Path(each.source).stem}"] = each
+    return found
+
+
+SUITES = suites_of("linux-rt")
+
+
+def asked(library: AsksRequirements, suite: Any) -> list[str]:
+    return [name for _file, names in library.asked(names_in(suite)) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("library", "suite", "expected"),
+    [
+        (
+            CLOCKS,
+            "clock_sync/sync_error",
+            {"CLK-CHRONY", "CLK-NTP-USER", "CLK-PTP-SOFTWARE", "CLK-PHC2SYS"},
+        ),
+        (CLOCKS, "clock_sync/disturbances", {"CLK-CHRONY", "CLK-PTP-SOFTWARE"}),
+        (
+            EDGES,
+            "timed_edges/clocks",
+            {"EDGE-CHRONY", "EDGE-NTP-USER", "EDGE-PTP-SOFTWARE", "EDGE-PHC2SYS"},
+        ),
+        (EDGES, "timed_edges/witnesses", set[str]()),
+        (
+            PROVISIONING,
+            "provisioning/same_state",
+            {"PROV-TWICE", "PROV-RESTORE", "PROV-POWER-CUT", "PROV-RESTART"},
+        ),
+        (PROVISIONING, "provisioning/faults", set[str]()),
+        (READS, "clock_sync/read_latency", {"CLK-READ-REALTIME", "CLK-READ-TIMECARD"}),
+    ],
+)
+def test_a_suite_asks_what_its_tests_name(library: AsksRequirements, suite: str, expected: set[str]) -> None:
+    assert set(asked(library, SUITES[suite])) == expected
+
+
+def test_the_suite_of_methods_asks_for_methods_only() -> None:
+    found = asked(EDGES, SUITES["timed_edges/methods"])
+    assert found
+    assert not {name for name in found if name.removeprefix("EDGE-") in ("CHRONY", "NTP-USER", "PHC2SYS")}
+
+
+def test_the_template_row_asks_for_every_stream_and_a_test_for_the_largest_pattern() -> None:
+    suite = SUITES["daq_replay/latency_budgets"]
+    assert len(asked(DAQ, suite)) == 48
+    assert len(asked(LARGEST, suite)) == 1
+    assert asked(LARGEST, SUITES["clock_sync/sync_error"]) == []
+
+
+def test_a_kind_is_asked_for_its_own_clock_stacks_alone() -> None:
+    windows = ClockSyncLibrary(FILES / "clock_sync_windows_virtual.toml")
+    assert set(asked(windows, suites_of("windows")["clock_sync/sync_error"])) == {
+        "CLK-AS-FOUND",
+        "CLK-W32TIME",
+    }
+
+
+def test_where_tests_name_no_subject_all_are_asked() -> None:
+    subjects = {"A": "chrony", "B": "phc2sys"}
+    assert of_subjects(subjects, {"${CLOCK}"}) == ["A", "B"]
+    assert of_subjects(subjects, {"phc2sys", "Stay Within"}) == ["B"]
