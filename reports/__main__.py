@@ -23,10 +23,11 @@ from reports.errors import ReportError
 from reports.integrity import SUMS, changed_files, read_sums, sha256_file
 from reports.overview import Overview, overview_of
 from reports.page import PAGE, render_pages
-from reports.page_model import gather, gather_run
+from reports.page_model import gather_run
 from reports.record import measurement_schema
 from reports.rejudge.run import rejudge
 from reports.renewal import renew
+from reports.run_folder import RunFolder
 from reports.standstill import objections
 from reports.units import format_value
 
@@ -117,7 +118,7 @@ def _verify(options: argparse.Namespace) -> int:
 def _verify_run(run: Path, named: bool) -> int:
     problems = changed_files(run)
     if not problems:
-        gather(run)
+        RunFolder.open(run).records()
         found = rejudge(run)
         problems = list(found.problems)
         if not problems:
