@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The known-delay check, worked out again from every message of its three replays (docs/latency.md)."""
+"""The known-delay check, worked out again from every message of its three sections (docs/latency.md)."""
 
 from __future__ import annotations
 
 import csv
 import json
 from collections.abc import Iterator, Sequence
+from math import inf
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -14,7 +15,7 @@ from reports.rejudge.arithmetic import Record, expanded
 from reports.rejudge.each import judge_each
 
 QUANTITY = "known_delay_error"
-REPLAYS = ("without", "with", "again")
+SECTIONS = ("without", "with", "again")
 
 
 def known_delay_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
@@ -26,22 +27,29 @@ def known_delay_objections(run: Path, records: Sequence[Record]) -> tuple[list[s
 
 
 def _judge(record: Record, file: Path) -> list[str] | None:
-    messages = {name: file.with_suffix("") / name / "messages.csv" for name in REPLAYS}
-    if not all(path.exists() for path in messages.values()):
-        return None  # of the version before, with two replays
-    latencies = {name: _under_way_ns(path) for name, path in messages.items()}
+    folder = file.with_suffix("")
+    if (folder / "sections.json").exists():
+        said = json.loads((folder / "sections.json").read_text())["scheduled_tai_ns"]
+        latencies = {name: _under_way_ns(folder / "messages.csv", *said[name]) for name in SECTIONS}
+    else:  # of the version before: a replay for each section
+        messages = {name: folder / name / "messages.csv" for name in SECTIONS}
+        if not all(path.exists() for path in messages.values()):
+            return None  # of the one before that, with two replays
+        latencies = {name: _under_way_ns(path) for name, path in messages.items()}
     return list(_differences(record, json.loads(file.read_text()), latencies))
 
 
-def _under_way_ns(path: Path) -> list[int]:
+def _under_way_ns(path: Path, begin_tai_ns: float = -inf, end_tai_ns: float = inf) -> list[int]:
     with path.open(newline="") as file:
         return [
-            int(row["received_minus_scheduled_ns"]) - int(row["lateness_ns"]) for row in csv.DictReader(file)
+            int(row["received_minus_scheduled_ns"]) - int(row["lateness_ns"])
+            for row in csv.DictReader(file)
+            if begin_tai_ns <= int(row.get("scheduled_tai_ns") or 0) < end_tai_ns
         ]
 
 
 def _differences(record: Record, found: dict[str, Any], latencies: dict[str, list[int]]) -> Iterator[str]:
-    without, delayed, again = (median(latencies[name]) for name in REPLAYS)
+    without, delayed, again = (median(latencies[name]) for name in SECTIONS)
     n = min(len(each) for each in latencies.values())
     measured = round(delayed - (without + again) / 2)
     u = expanded(found["uncertainty"]["parts"])

@@ -51,9 +51,30 @@ def _trial_objections(
             }
             for stream in streams
         }
+        yield from (
+            f"trial {number}: stream {stream['id']}: {said}"
+            for stream in trial["streams"]
+            for said in _stream_objections(stream, limits[stream["id"]]["upper_us"] * 1000, replays)
+        )
         outcomes = {_outcome(replays, asked, place, simulated) for place in (0, -1)}
         if trial["outcome"] not in outcomes:
             yield f"trial {number}: {trial['outcome']}, its replays come to {' or '.join(sorted(outcomes))}"
+
+
+def _stream_objections(stream: Json, budget_ns: int, replays: Sequence[ReplayFolder]) -> Iterator[str]:
+    """Say where what a trial lists of a stream is not what one of its replays has."""
+    if "budget_ns" in stream and stream["budget_ns"] != budget_ns:
+        yield f"budget_ns is {stream['budget_ns']}, its requirement has {budget_ns}"
+    if "outcome" in stream and (stream["outcome"] == "pass") != (not stream["reason"]):
+        yield f"{stream['outcome']} with the reason {stream['reason']!r}"
+    said = {name: stream[name] for name in ("n", "lost", "over_budget", "max_ns") if name in stream}
+    found: list[Json] = []
+    for received in (replay.stream(stream["id"]) for replay in replays):
+        whole = received["received_minus_scheduled"]
+        of_replay = {"n": whole["n"], "lost": received["lost"], "over_budget": received["misses"]}
+        found.append({name: (of_replay | {"max_ns": whole["max_ns"]})[name] for name in said})
+    if said not in found:
+        yield f"{said}, which none of its replays has"
 
 
 def _outcome(

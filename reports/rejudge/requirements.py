@@ -19,20 +19,33 @@ OF_SUITES = ("edge_deviation_difference",)
 """Quantities that a suite asks for by itself: no file has them."""
 
 
-def requirement_objections(run: Path, records: Sequence[Record]) -> Iterator[str]:
-    """Say which records were judged by something else than their requirement, and which files are damaged."""
+def requirement_objections(
+    run: Path, records: Sequence[Record], manifest: Mapping[str, Any]
+) -> Iterator[str]:
+    """Say which records were judged by something else than their requirement, and which files are damaged.
+
+    Where several files have a requirement of one id, it is that of the files that the target's suites ask by.
+    """
     asked: dict[str, list[Mapping[str, Any]]] = {}
+    file_of: dict[int, str] = {}
+    files_of_target: dict[str, set[str]] = {}
+    for suite in manifest.get("asked") or ():
+        files = {each["file"] for each in suite.get("asks") or ()}
+        files_of_target.setdefault(suite["target"], set()).update(files)
     for file in sorted((run / KEPT).glob("*.toml")):
         try:
             items = tomllib.loads(file.read_text())["requirement"]
             for item in items:
                 asked.setdefault(str(item["id"]), []).append(item)
+                file_of[id(item)] = file.name
         except (KeyError, TypeError, ValueError) as error:
             yield f"{KEPT / file.name}: {type(error).__name__}: {error}"
     for record in records if asked else ():
         if record["quantity"] in (*CHECKS, *OF_SUITES):
             continue
         items = asked.get(record["requirement"], [])
+        own = files_of_target.get(record["subject"]["target"], set())
+        items = [item for item in items if file_of[id(item)] in own] or items
         told = [list(_differences(item, record)) for item in items if _is_of(item, record)]
         if not items:
             yield f"{record['requirement']}: no requirements file of the run has it"

@@ -19,6 +19,7 @@ from reports.rejudge.clock_step import clock_step_objections
 from reports.rejudge.clock_sync import clock_sync_objections
 from reports.rejudge.clock_witnesses import clock_witness_objections
 from reports.rejudge.edges import edge_objections
+from reports.rejudge.facts import fact_objections
 from reports.rejudge.known_delay import known_delay_objections
 from reports.rejudge.largest_pattern import largest_pattern_objections
 from reports.rejudge.latency import latency_objections
@@ -28,6 +29,7 @@ from reports.rejudge.path_shift import path_shift_objections
 from reports.rejudge.provisioning import provisioning_objections
 from reports.rejudge.read_latency import read_latency_objections
 from reports.rejudge.requirements import requirement_objections
+from reports.rejudge.tools import tool_objections
 
 OUTCOMES = ("pass", "fail", "inconclusive", "unset", "error")
 MESSAGE_MAX = 400
@@ -78,8 +80,10 @@ def rejudge(run: Path) -> Rejudged:
             where = f"measurements.jsonl:{number}: {record['requirement']}"
             contradicted += [f"{where}: {objection}" for objection in objections(record)]
             problems += [f"{where}: {objection}" for objection in _identity(run, record, manifest)]
-        problems += requirement_objections(run, records)
+        problems += requirement_objections(run, records, manifest)
         problems += asked_objections(run, manifest, records)
+        problems += fact_objections(run, manifest)
+        problems += tool_objections(run, manifest, records)
         found, worked_out = latency_objections(run, records, confirmed="outcome" in manifest)
         contradicted += found
         for judge in (

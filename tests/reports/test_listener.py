@@ -50,6 +50,17 @@ def read(path):
     from resources.requirements_file import read_requirements_file
     read_requirements_file(Path(path), "benchwright.requirements/1", ("name", "pattern"))
 
+def at_the_end(error=""):
+    """Ask for something when the run ends; twice, it is done once."""
+    from reports.current import at_end_of_run
+    def give_back():
+        with open("given-back.txt", "a") as file:
+            file.write("once\\n")
+        if error:
+            raise RuntimeError(error)
+    at_end_of_run(give_back)
+    at_end_of_run(give_back)
+
 def spoil(what):
     """Break the run folder in one way."""
     run = reports.current_run()
@@ -115,6 +126,16 @@ def test_a_run_that_passes_leaves_a_complete_verified_folder(robot: Robot):
     assert manifest.tools["robotframework"].startswith("7.")
     assert str(run.path) in done.stdout
     assert sorted(p.name for p in robot.folder.glob("*.*ml")) == []
+
+
+@pytest.mark.parametrize("error", ["", "the bench is stuck"])
+def test_what_is_given_back_at_the_end_is_so_once_and_its_error_counts(robot: Robot, error: str):
+    """After the last suite: a bench that cannot be given back is an error of the run, not only a line."""
+    done = robot.run(f"Measures\n    Record\n    At The End    {error}\n")
+    assert (robot.folder / "given-back.txt").read_text() == "once\n"
+    assert done.returncode == (EXIT_LISTENER_FAILED if error else 0), done.stdout + done.stderr
+    said = f"give the bench back: RuntimeError: {error}"
+    assert robot.latest().manifest.problems == ((said,) if error else ())
 
 
 def test_a_test_that_breaks_off_leaves_no_page_that_says_pass(robot: Robot):

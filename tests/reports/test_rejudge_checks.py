@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reports.rejudge.clock_sync import clock_sync_objections
-from reports.rejudge.known_delay import REPLAYS, known_delay_objections
+from reports.rejudge.known_delay import SECTIONS, known_delay_objections
 from reports.rejudge.largest_pattern import largest_pattern_objections
 from tests.reports.clock_run import add_clock_trial
 from tests.reports.sample_clock import compare_answer
@@ -29,12 +29,17 @@ LARGEST = "evidence/daq_replay/largest_pattern"
 
 def known_delay(run: Path) -> dict[str, Any]:
     """Write a check that found 5.2 ms, and return its record."""
-    for name, latency_ns in zip(REPLAYS, (MS, 6_300_000, 1_200_000), strict=True):
-        folder = run / DELAY / name
-        folder.mkdir(parents=True)
-        rows = [f"{latency_ns + 100 * number + 7_000},7000" for number in range(-20, 21)]
-        text = "\n".join(["received_minus_scheduled_ns,lateness_ns", *rows])
-        (folder / "messages.csv").write_text(f"{text}\n")
+    rows: list[str] = []
+    sections: dict[str, tuple[int, int]] = {}
+    for number, (name, latency_ns) in enumerate(zip(SECTIONS, (MS, 6_300_000, 1_200_000), strict=True)):
+        begin_ns = 1_000 * number
+        sections[name] = (begin_ns, begin_ns + 41)
+        rows += [f"{begin_ns + n},{latency_ns + 100 * (n - 20) + 7_000},7000" for n in range(41)]
+        rows.append(f"{begin_ns + 41},99000000,7000")  # while the delay changed
+    (run / DELAY).mkdir(parents=True)
+    (run / DELAY / "sections.json").write_text(json.dumps({"scheduled_tai_ns": sections}))
+    text = "\n".join(["scheduled_tai_ns,received_minus_scheduled_ns,lateness_ns", *rows])
+    (run / DELAY / "messages.csv").write_text(f"{text}\n")
     parts = [{"name": "median_with", "kind": "bound", "value": 250_000}]
     found = {
         "applied_ns": APPLIED_NS,
@@ -74,15 +79,25 @@ def test_a_changed_check_is_named(tmp_path: Path, changes: dict[str, Any], said:
 
 def test_messages_that_say_something_else_are_named(tmp_path: Path) -> None:
     record = known_delay(tmp_path)
-    path = tmp_path / DELAY / "with" / "messages.csv"
-    path.write_text(path.read_text().replace("\n63", "\n93"))
+    path = tmp_path / DELAY / "messages.csv"
+    path.write_text(path.read_text().replace(",63", ",93"))
     problems, _ = known_delay_objections(tmp_path, [record])
     assert any("the delay found is 5200000, the messages say 8200000" in problem for problem in problems)
 
 
-def test_a_check_of_the_version_before_is_left_alone(tmp_path: Path) -> None:
+def test_a_check_of_the_version_before_has_a_replay_for_each_section(tmp_path: Path) -> None:
     record = known_delay(tmp_path)
-    shutil.rmtree(tmp_path / DELAY / "again")
+    folder = tmp_path / DELAY
+    head, *rows = (folder / "messages.csv").read_text().splitlines()
+    for number, name in enumerate(SECTIONS):
+        (folder / name).mkdir()
+        own = [row for row in rows if 0 <= int(row.split(",")[0]) - 1_000 * number < 41]
+        (folder / name / "messages.csv").write_text("\n".join([head, *own]) + "\n")
+    (folder / "sections.json").unlink()
+    assert known_delay_objections(tmp_path, [record]) == ([], 1)
+    problems, _ = known_delay_objections(tmp_path, [record | {"value": 100_000}])
+    assert any("value is 100000, the messages say 200000" in problem for problem in problems)
+    shutil.rmtree(folder / "again")
     assert known_delay_objections(tmp_path, [record]) == ([], 0)
 
 

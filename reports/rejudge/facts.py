@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The manifest's facts of the targets, held against what provisioning has kept; the order of its attempts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+KEPT = ("facts-after.json", "facts-untouched.json")
+"""Of the folder of a target's provisioning: the first that is there has what the target said."""
+
+
+def fact_objections(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Say which facts of a target are not those that it said, and where attempts are out of order."""
+    for target, facts in manifest["target"].items():
+        folder = run / "evidence" / "provisioning" / target
+        kept = next((folder / name for name in KEPT if (folder / name).exists()), None)
+        if kept is None:
+            continue
+        read = json.loads(kept.read_text())
+        read.pop("type", None)
+        said, found = dict(_leaves(facts)), dict(_leaves(read))
+        for name in [name for name in {**said, **found} if said.get(name) != found.get(name)]:
+            yield (
+                f"run.json: target.{target}.{name} is {said.get(name)!r}, {kept.name} has {found.get(name)!r}"
+            )
+    yield from _attempt_objections(manifest["attempts"])
+
+
+def _attempt_objections(attempts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    numbers: dict[str, int] = {}
+    for attempt in attempts:
+        numbers[attempt["suite"]] = numbers.get(attempt["suite"], 0) + 1
+        if attempt["number"] != numbers[attempt["suite"]]:
+            yield (
+                f"run.json: attempt {attempt['number']} of {attempt['suite']} is number"
+                f" {numbers[attempt['suite']]} there"
+            )
+
+
+def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        items = list(cast("dict[str, Any]", value).items())
+    elif isinstance(value, list):
+        items = [(str(number), item) for number, item in enumerate(cast("list[Any]", value))]
+    else:
+        yield name, value
+        return
+    for key, item in items:
+        yield from _leaves(item, f"{name}.{key}" if name else key)

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of evidence that have to agree with themselves: sums with what they sum, schemas, versions."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from reports.rejudge.arithmetic import TOLERANCE, Record
+from reports.rejudge.summary import summary_objections
+
+Json = Mapping[str, Any]
+
+WITNESS_SAYS = {"windows", "windows_dropped", "cpus", "stalled_ns", "stalled_fraction", "elapsed_ns"}
+"""What a witness says since it has sums; one of the version before has fewer."""
+SUMMARY_SAYS = {"n", "buckets", "overflow", "min_ns", "max_ns", "mean_ns", "stddev_ns", "p50_ns", "p999_ns"}
+SCHEMAS = {
+    "edges.json": "benchwright.timed_edges/1",
+    "disturbance.json": "benchwright.clock_disturbance/1",
+    "trial.json": "benchwright.clock_trial/1",
+    "known_delay.json": "benchwright.known_delay/1",
+    "role.json": "benchwright.replay_role/1",
+    "readings.json": "benchwright.read_latency/1",
+    "witnesses.json": "benchwright.edge_witnesses/1",
+    "largest_pattern.json": "benchwright.largest_pattern/1",
+}
+"""What documents say that they are, by name; one of the version before may say nothing."""
+
+
+def tool_objections(run: Path, manifest: Json, records: Sequence[Record]) -> Iterator[str]:
+    """Look through the documents, the tools' answers and the misses that records were judged from."""
+    targets = {each["path"]: record["subject"]["target"] for record in records for each in record["evidence"]}
+    for path, target in targets.items():
+        name, file = Path(path).name, run / path
+        if not file.is_file():
+            continue
+        if name.endswith(".ndjson"):
+            answers = _answers(file)
+            judge = _miss_objections if name == "misses.ndjson" else lambda each: _answer(each, manifest)
+            yield from (f"{path}: {said}" for each in answers for said in judge(each))
+        elif name in SCHEMAS:
+            document = json.loads(file.read_text())
+            if document.get("schema", SCHEMAS[name]) != SCHEMAS[name]:
+                yield f"{path}: schema is {document['schema']}"
+            if name == "role.json" and document["target"] != target:
+                yield f"{path}: of target {document['target']}, its records are of {target}"
+
+
+def _answers(file: Path) -> Iterator[Json]:
+    for line in file.read_text(errors="replace").splitlines():
+        if line.startswith("{"):
+            yield json.loads(line)
+
+
+def _answer(answer: Json, manifest: Json) -> Iterator[str]:
+    """Hold the result of a tool against itself, and its version against the manifest's."""
+    if answer.get("type") != "result":
+        return
+    tool = str(answer.get("tool", "")).partition(" ")[0]
+    wanted, version = manifest["tools"].get(tool), answer.get("version")
+    if wanted is not None and version is not None and f"{tool} {version}" != wanted:
+        yield f"version is {version}, the manifest has {wanted}"
+    if WITNESS_SAYS.issubset(answer) and not answer["windows_dropped"]:
+        yield from _stall_objections(answer)
+    for place, summary in _summaries(answer):
+        yield from (f"{place}: {said}" for said in summary_objections(summary))
+
+
+def _summaries(value: Any, place: str = "") -> Iterator[tuple[str, Json]]:
+    """Yield the distributions of an answer, and where they stand in it."""
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value)
+        if members.keys() >= SUMMARY_SAYS:
+            yield place, members
+            return
+        for key, member in members.items():
+            yield from _summaries(member, f"{place}.{key}" if place else key)
+    elif isinstance(value, list):
+        for number, member in enumerate(cast("list[Any]", value)):
+            if isinstance(member, dict):
+                yield from _summaries(member, f"{place}.{number}")
+
+
+def _stall_objections(answer: Json) -> Iterator[str]:
+    """Hold each CPU's sums, and the time that any of them stood still, against the windows."""
+    windows: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for begin_ns, end_ns, cpu in answer["windows"]:
+        windows[cpu].append((begin_ns, end_ns))
+    for each in answer["cpus"]:
+        lengths = [end - begin for begin, end in windows.pop(each["cpu"], [])]
+        found = (len(lengths), sum(lengths), max(lengths, default=0))
+        said = (each["stalls"], each["stalled_ns"], each["max_ns"])
+        if lengths and said != found:
+            yield f"CPU {each['cpu']}: stalls, their sum and the longest, ns: {said}, the windows: {found}"
+    if windows:
+        yield f"windows of CPUs {sorted(windows)}, which it did not watch"
+    stood_still_ns, end_ns = 0, 0
+    for begin, end in sorted((begin, end) for begin, end, _cpu in answer["windows"]):
+        stood_still_ns += max(0, end - max(begin, end_ns))
+        end_ns = max(end_ns, end)
+    if stood_still_ns != answer["stalled_ns"]:
+        yield f"stalled_ns is {answer['stalled_ns']}, the windows give {stood_still_ns}"
+    fraction = answer["stalled_ns"] / answer["elapsed_ns"]
+    if abs(answer["stalled_fraction"] - fraction) > TOLERANCE:
+        yield f"stalled_fraction is {answer['stalled_fraction']}, the times give {fraction:.9f}"
+
+
+def _miss_objections(miss: Json) -> Iterator[str]:
+    """Hold what a miss says it took against its times."""
+    received, scheduled = miss.get("received_reference_tai_ns"), miss.get("scheduled_tai_ns")
+    if received is None or scheduled is None:
+        return
+    where = f"stream {miss['stream']}, message {miss['sequence']}"
+    late_ns = miss["received_minus_scheduled_ns"]
+    if late_ns != received - scheduled:
+        yield f"{where}: received {late_ns} ns after its slot, by its times {received - scheduled} ns"
+    sent_ns, lateness_ns = miss["received_minus_sent_ns"], miss["lateness_ns"]
+    if sent_ns is not None and lateness_ns is not None and sent_ns != late_ns - lateness_ns:
+        yield f"{where}: received {sent_ns} ns after it was sent, by its lateness {late_ns - lateness_ns} ns"

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`verify` names what of a run contradicts itself: facts of targets, order of attempts, answers of tools."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.rejudge.facts import fact_objections
+from reports.rejudge.requirements import requirement_objections
+from reports.rejudge.tools import tool_objections
+
+FACTS: dict[str, Any] = {
+    "hostname": "arm",
+    "nics": [{"name": "test0", "offloads": {"gro": "on", "tso": "off"}}],
+}
+ATTEMPTS = [
+    {"suite": "daq_replay/arm", "number": 1},
+    {"suite": "daq_replay/arm", "number": 2},
+    {"suite": "daq_replay/windows", "number": 1},
+]
+MANIFEST: dict[str, Any] = {
+    "target": {"arm": FACTS, "windows": {"hostname": "w"}},
+    "attempts": ATTEMPTS,
+    "tools": {"bw-traffic": "bw-traffic 0.1.0"},
+}
+SUMMARY = {
+    "n": 3,
+    "overflow": 0,
+    "min_ns": 5,
+    "max_ns": 7,
+    "mean_ns": 6,
+    "stddev_ns": 1,
+    "p50_ns": 6,
+    "p90_ns": 7,
+    "p99_ns": 7,
+    "p999_ns": 7,
+    "buckets": [[5, 1, 1], [6, 1, 1], [7, 1, 1]],
+}
+WITNESS: dict[str, Any] = {
+    "type": "result",
+    "tool": "bw-traffic witness",
+    "version": "0.1.0",
+    "elapsed_ns": 1000,
+    "windows_dropped": 0,
+    "windows": [[100, 140, 0], [120, 150, 1], [300, 310, 0]],
+    "cpus": [
+        {"cpu": 0, "stalls": 2, "stalled_ns": 50, "max_ns": 40},
+        {"cpu": 1, "stalls": 1, "stalled_ns": 30, "max_ns": 30},
+    ],
+    "stalled_ns": 60,
+    "stalled_fraction": 0.06,
+    "wake_ups": [{"latency": SUMMARY}],
+}
+MISS: dict[str, Any] = {
+    "type": "miss",
+    "stream": 33,
+    "sequence": 7,
+    "scheduled_tai_ns": 1_000,
+    "received_reference_tai_ns": 9_000,
+    "received_minus_scheduled_ns": 8_000,
+    "lateness_ns": 500,
+    "received_minus_sent_ns": 7_500,
+}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run with the facts of a target, a witness, a miss and the role of a target."""
+    folder = tmp_path / "evidence" / "provisioning" / "arm"
+    folder.mkdir(parents=True)
+    (folder / "facts-after.json").write_text(json.dumps({"type": "facts", **FACTS}))
+    for name, document in (("witness.ndjson", WITNESS), ("misses.ndjson", MISS)):
+        (tmp_path / name).write_text(json.dumps(document) + "\n")
+    (tmp_path / "role.json").write_text(
+        json.dumps({"schema": "benchwright.replay_role/1", "target": "arm", "producer": 11})
+    )
+    return tmp_path
+
+
+def objections(run: Path, manifest: dict[str, Any] = MANIFEST) -> list[str]:
+    evidence = [{"path": name} for name in ("witness.ndjson", "misses.ndjson", "role.json", "gone.json")]
+    record: dict[str, Any] = {"subject": {"target": "arm"}, "evidence": evidence}
+    return [*fact_objections(run, manifest), *tool_objections(run, manifest, [record])]
+
+
+def test_what_agrees_with_itself_has_no_objection(run: Path) -> None:
+    assert objections(run) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda m: m["target"]["arm"].update(hostname="x"),
+            "target.arm.hostname is 'x', facts-after.json has 'arm'",
+        ),
+        (
+            lambda m: m["target"]["arm"]["nics"][0]["offloads"].update(gro="off"),
+            "nics.0.offloads.gro is 'off'",
+        ),
+        (lambda m: m["target"]["arm"]["nics"].append({"name": "test1"}), "nics.1.name is 'test1'"),
+        (lambda m: m["target"]["arm"].pop("hostname"), "hostname is None"),
+        (lambda m: m["attempts"][1].update(number=1), "attempt 1 of daq_replay/arm is number 2 there"),
+        (
+            lambda m: m["tools"].update({"bw-traffic": "bw-traffic 0.2.0"}),
+            "version is 0.1.0, the manifest has",
+        ),
+    ],
+)
+def test_a_changed_manifest_is_named(run: Path, change: Callable[[Any], Any], said: str) -> None:
+    manifest = copy.deepcopy(MANIFEST)
+    change(manifest)
+    assert any(said in problem for problem in objections(run, manifest))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda w: w["windows"][0].__setitem__(1, 141),
+            "CPU 0: stalls, their sum and the longest, ns: (2, 50, 40)",
+        ),
+        (lambda w: w["windows"][1].__setitem__(2, 5), "windows of CPUs [5], which it did not watch"),
+        (lambda w: w["cpus"][1].update(max_ns=29), "CPU 1"),
+        (lambda w: w.update(stalled_ns=61), "stalled_ns is 61, the windows give 60"),
+        (lambda w: w.update(stalled_fraction=0.07), "stalled_fraction is 0.07"),
+        (
+            lambda w: w["wake_ups"][0]["latency"]["buckets"][0].__setitem__(2, 4),
+            "wake_ups.0.latency: n is 3, its",
+        ),
+    ],
+)
+def test_a_witness_that_contradicts_itself_is_named(
+    run: Path, change: Callable[[Any], Any], said: str
+) -> None:
+    witness = copy.deepcopy(WITNESS)
+    change(witness)
+    (run / "witness.ndjson").write_text(json.dumps(witness) + "\n")
+    assert any(said in problem for problem in objections(run))
+
+
+@pytest.mark.parametrize(
+    ("member", "said"),
+    [
+        ({"received_minus_scheduled_ns": 8_001}, "received 8001 ns after its slot, by its times 8000 ns"),
+        ({"scheduled_tai_ns": 900}, "by its times 8100 ns"),
+        ({"lateness_ns": 600}, "received 7500 ns after it was sent, by its lateness 7400 ns"),
+    ],
+)
+def test_a_miss_that_contradicts_itself_is_named(run: Path, member: dict[str, int], said: str) -> None:
+    (run / "misses.ndjson").write_text(json.dumps(MISS | member) + "\n")
+    assert any(said in problem for problem in objections(run))
+
+
+@pytest.mark.parametrize(
+    ("member", "said"),
+    [({"schema": "benchwright.replay_role/2"}, "schema is"), ({"target": "windows"}, "of target windows")],
+)
+def test_a_document_of_something_else_is_named(run: Path, member: dict[str, str], said: str) -> None:
+    document = json.loads((run / "role.json").read_text())
+    (run / "role.json").write_text(json.dumps(document | member))
+    assert any(said in problem for problem in objections(run))
+
+
+def test_a_requirement_of_two_files_is_that_of_the_file_that_the_target_asks_by(tmp_path: Path) -> None:
+    """Two targets have limits of their own under one id: each record is held against its own."""
+    folder = tmp_path / "evidence" / "requirements"
+    folder.mkdir(parents=True)
+    for name, upper_us in (("fast.toml", 10), ("slow.toml", 20)):
+        (folder / name).write_text(
+            '[[requirement]]\nid = "DAQ-1"\nquantity = "one_way_latency"\nstatistic = "max"\n'
+            f"upper_us = {upper_us}\nallowed_lost = 0\n"
+        )
+    record: dict[str, Any] = {
+        "requirement": "DAQ-1",
+        "quantity": "one_way_latency",
+        "statistic": "max",
+        "n_required": 99,
+        "allowed_lost": 0,
+        "limit": {"upper": 20_000, "lower": None, "source": ""},
+        "subject": {"target": "arm"},
+    }
+    assert list(requirement_objections(tmp_path, [record], {})) == []
+    asked = [
+        {"target": "arm", "suite": "a/b.robot", "asks": [{"file": "fast.toml", "requirements": ["DAQ-1"]}]}
+    ]
+    [problem] = requirement_objections(tmp_path, [record], {"asked": asked})
+    assert problem == "DAQ-1: judged against 20000, upper_us is 10"
