@@ -8,6 +8,8 @@
 #   SUITE          folder or file of suites
 #   EARLIER        run folders of earlier attempts at the same, which the report lists
 #   ROBOT_OPTIONS  further options, handed to Robot Framework as they are
+# of `make test`:
+#   TEST           files, folders or tests of Python (`path::name`), and options of pytest: only those are run
 # and of `make trends`:
 #   TRENDS_OPTIONS --store, --output, --bench, --target, --profile, --branch, --since
 
@@ -22,6 +24,7 @@ TARGETS ?=
 SUITE ?= robot/
 EARLIER ?=
 ROBOT_OPTIONS ?=
+TEST ?=
 TRENDS_OPTIONS ?=
 BENCHWRIGHT_CACHE ?= $(HOME)/.cache/benchwright
 
@@ -42,9 +45,9 @@ qualify: ## Qualify a target on a bench and write its report (PROFILE, BENCH, TA
 	@$(PYTHON) -m resources.qualify --profile "$(PROFILE)" --bench "$(BENCH)" --suite "$(SUITE)" --targets $(TARGETS) --earlier $(EARLIER) -- $(ROBOT_OPTIONS) || code=$$?; \
 	[[ -z "$${QUALIFY_EXIT_FILE:-}" ]] || echo "$${code:-0}" >"$$QUALIFY_EXIT_FILE"; exit "$${code:-0}"
 
-test: ## Run the unit and simulated tests: native, with sanitizers, for ARM, under Wine, Python
+test: ## Run the unit and simulated tests: native, with sanitizers, for ARM, under Wine, Python (TEST)
 	@hw/host/setup.sh --dev
-	@tests/run.sh
+	@$(if $(TEST),$(PYTHON) -m pytest $(TEST),tests/run.sh)
 
 test-influxdb2: ## Test delivery and dashboards against a real InfluxDB 2.7 (builds it, once)
 	@hw/host/setup.sh --dev

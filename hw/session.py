@@ -44,6 +44,7 @@ from hw.reservation import reserve
 from hw.tools import local_tool
 from hw.virtual import host, network
 from hw.virtual.bench_network import build_network, namespace_of, plug_in
+from hw.virtual.qemu import ThreadPlacement
 
 RUN_FOLDER = Path("/run/benchwright")
 RESTART_DEADLINE_S = 60.0
@@ -67,6 +68,7 @@ class Bench:
         self._nodes: dict[str, Node] = {}
         self._deployed: set[tuple[str, str]] = set()
         self._cut_off: set[str] = set()
+        self._gave_way: dict[str, tuple[list[int], int]] = {}
         self._oscilloscopes = Oscilloscopes(spec, self.folder)
         self.host: Node = OwnedNode("host", spec.reference_clock, 0)
         """This machine, outside of all network namespaces; its tools end with this process."""
@@ -115,6 +117,16 @@ class Bench:
             for name, node in zip(off, pool.map(self._power_on, off), strict=True):
                 self._nodes[name] = node
 
+    def are_off(self, names: Iterable[str]) -> bool:
+        """Tell whether any of the nodes is off."""
+        return any(name not in self._nodes or not self._nodes[name].powered for name in names)
+
+    def powered_guests(self) -> set[str]:
+        """Return the nodes that are on and whose power is this machine's, to be cut at will; none is real."""
+        if self.spec.virtual is None:
+            return set()
+        return {name for name in self.spec.labgrid_targets if name in self._nodes}
+
     def described_by(self, spec: BenchSpec) -> Bench:
         """Return this bench as another description has it: the same nodes, on or off for both.
 
@@ -126,9 +138,9 @@ class Bench:
         return view
 
     def give_way(self, name: str, other: str) -> None:
-        """Let a virtual machine that is off run on any CPU of this machine, but not before another one.
+        """Let a virtual machine run on any CPU of this machine, but not before another one.
 
-        For as long as the bench is open; real machines have processors of their own.
+        Until `take_back_way`; real machines have processors of their own.
         """
         if not {name, other} <= set(self.spec.labgrid_targets):
             return
@@ -136,8 +148,21 @@ class Bench:
             virtual_guest.guest_of(self._environment.get_target(each)) for each in (name, other)
         )
         if guest is not None and preferred is not None:
-            guest.vcpu_cpus = []
-            guest.vcpu_priority = max(0, preferred.vcpu_priority - 1)
+            self._gave_way.setdefault(name, (guest.vcpu_cpus, guest.vcpu_priority))
+            self._place(name, [], max(0, preferred.vcpu_priority - 1))
+
+    def take_back_way(self, name: str) -> None:
+        """Let a virtual machine run again where its bench file says; harmless where it gave no way."""
+        if name in self._gave_way:
+            self._place(name, *self._gave_way.pop(name))
+
+    def _place(self, name: str, vcpu_cpus: list[int], vcpu_priority: int) -> None:
+        target = self._environment.get_target(name)
+        guest = virtual_guest.guest_of(target)
+        guest.vcpu_cpus, guest.vcpu_priority = vcpu_cpus, vcpu_priority
+        power = power_driver(target)
+        if isinstance(power, virtual_guest.VirtualGuestDriver) and power.powered:
+            power.qemu.place_vcpus(ThreadPlacement(vcpu_priority, tuple(vcpu_cpus)))
 
     def power_off(self, name: str) -> None:
         """Cut the power of a node; harmless when it is off or has no switchable power."""
@@ -336,6 +361,18 @@ class Bench:
         log = self.folder / name / CONSOLE_LOG
         return log.read_text(errors="replace") if log.exists() else ""
 
+    def consoles(self, name: str) -> list[str]:
+        """Return what a guest or a board has said since the bench was opened: a text for each boot."""
+        logs = sorted((self.folder / name).glob(f"{CONSOLE_LOG}.*"), key=lambda log: int(log.suffix[1:]))
+        before = [log.read_text(errors="replace") for log in logs]
+        return [text for text in (*before, self.console(name)) if text]
+
+    def _put_console_aside(self, name: str) -> None:
+        """Keep what a virtual machine has said when it is powered on again: its log begins anew."""
+        log = self.folder / name / CONSOLE_LOG
+        if self.spec.virtual is not None and log.exists():
+            log.rename(log.with_name(f"{CONSOLE_LOG}.{len(list(log.parent.glob(f'{CONSOLE_LOG}.*'))) + 1}"))
+
     def accelerator(self) -> str:
         """Return what runs the guests (`kvm`, `tcg`), or `none` on a bench of real machines."""
         from hw.virtual import accel
@@ -356,6 +393,8 @@ class Bench:
         power = power_driver(target)
         self._cut_off.discard(name)
         if power is not None:
+            if not _has_power(power):
+                self._put_console_aside(name)
             switch_on(name, power)
         try:
             driver = target.get_driver("CommandProtocol")

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from reports.errors import RunFolderError
 from reports.run_folder import RunFolder
 
 _open: list[RunFolder] = []
 _judged: list[str] = []
+_at_end: list[Callable[[], None]] = []
 
 
 def current_run() -> RunFolder:
@@ -42,4 +45,20 @@ def take_judged() -> tuple[str, ...]:
     """Return what was said since the last call."""
     found = tuple(dict.fromkeys(_judged))
     _judged.clear()
+    return found
+
+
+def at_end_of_run(action: Callable[[], None]) -> None:
+    """Have the listener do something when the last suite has ended; once, however often it is said.
+
+    What it raises is an error of the run.
+    """
+    if action not in _at_end:
+        _at_end.append(action)
+
+
+def take_at_end() -> tuple[Callable[[], None], ...]:
+    """Return what is to be done at the end of the run, the latest first."""
+    found = tuple(reversed(_at_end))
+    _at_end.clear()
     return found

@@ -29,7 +29,7 @@ from typing import Any
 from robot.version import VERSION
 
 from reports.asked import SkippedTest, suite_name, with_asked, with_skipped
-from reports.current import set_current_run, take_judged
+from reports.current import set_current_run, take_at_end, take_judged
 from reports.errors import ReportError, RunFolderError
 from reports.failed_tests import MESSAGE_MAX, FailedTest
 from reports.manifest import EARLIER, EARLIER_SUITE, TestCounts
@@ -149,13 +149,22 @@ class Listener:
         named |= {requirement.upper() for requirement in judged}
         if not named and _skipped_before(result):
             named = {requirement.upper() for requirement in ids}
-        reason = " ".join(str(result.message).split())[:MESSAGE_MAX]
+        reason = " ".join(str(result.message).split()).removeprefix("SKIPPED: ")[:MESSAGE_MAX]
         test = SkippedTest(
             str(result.name),
             reason,
             tuple(requirement for requirement in ids if requirement.upper() in named),
         )
         run.update(asked=with_skipped(asked, target, suite, test))
+
+    def end_suite(self, data: Any, _result: Any) -> None:
+        """Give the bench back when the outermost suite has ended."""
+        if data.parent is None:
+            self._do_at_end()
+
+    def _do_at_end(self) -> None:
+        for action in take_at_end():
+            self._step("give the bench back", action)
 
     def output_file(self, path: Path | None) -> None:
         """Remember Robot's output file."""
@@ -179,6 +188,7 @@ class Listener:
 
     def close(self) -> None:
         """Complete the run folder; end robot with EXIT_LISTENER_FAILED where anything went wrong."""
+        self._do_at_end()
         run = self._run
         if run is not None:
             self._run = None

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -113,15 +113,37 @@ def median_transit_ns(before: Path, behind: Path) -> int:
     Raises:
         MeasurementError: Fewer than 10 packets are in both.
     """
+    [transit_ns] = median_transits_ns(before, behind, [(None, None)])
+    return transit_ns
+
+
+def median_transits_ns(
+    before: Path, behind: Path, sections_ns: Sequence[tuple[int | None, int | None]]
+) -> list[int]:
+    """Return the same for sections of time: begin and end by the capturing machine's clock, None: no bound.
+
+    Raises:
+        MeasurementError: Fewer than 10 packets of a section are in both.
+    """
     first, second = _unique_times(before), _unique_times(behind)
     transits = [
-        second[key] - time_ns for key, time_ns in first.items() if key in second and second[key] >= time_ns
+        (time_ns, second[key] - time_ns)
+        for key, time_ns in first.items()
+        if key in second and second[key] >= time_ns
     ]
-    if len(transits) < SEEN_AT_LEAST:
-        raise MeasurementError(
-            f"{before.name}, {behind.name}: only {len(transits)} packets are in both, not {SEEN_AT_LEAST}"
-        )
-    return round(median(transits))
+    medians: list[int] = []
+    for begin_ns, end_ns in sections_ns:
+        within = [
+            transit_ns
+            for time_ns, transit_ns in transits
+            if (begin_ns is None or time_ns >= begin_ns) and (end_ns is None or time_ns < end_ns)
+        ]
+        if len(within) < SEEN_AT_LEAST:
+            raise MeasurementError(
+                f"{before.name}, {behind.name}: only {len(within)} packets are in both, not {SEEN_AT_LEAST}"
+            )
+        medians.append(round(median(within)))
+    return medians
 
 
 def _unique_times(path: Path) -> dict[tuple[object, ...], int]:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The known-delay check: the bench delays one path by a known amount and must find it within its uncertainty.
 
-One producer's streams are replayed through the impairment node without a delay, with it, and without once
-more. The median of received - sent with it, less the mean of the other two, is what the instrument finds.
+One producer's streams are replayed through the impairment node: in the first section of the replay without a
+delay, then with it, and without once more. The median of received - sent with it, less the mean of the other
+two, is what the instrument finds. What passes while the delay is changed belongs to no section.
 What the delay really was is seen by an independent capture at both ends of the impairment node, on this
 machine's clock; where no such capture is possible, the delay that was set counts, with the tolerance of the
 node. Offsets of clocks cancel in the difference; what their lines wander does not. A target that becomes
@@ -13,7 +14,9 @@ those are apart enters U.
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+import json
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -24,7 +27,8 @@ from reports import Limit, Measurement, Uncertainty, UncertaintyPart, Verdict
 from reports.known_delay import KnownDelay, judge_known_delay
 from reports.record_context import Context, Sample, build_record
 from reports.sampling import quantile_ranks
-from resources.capture import median_transit_ns
+from reports.units import NS_PER_S
+from resources.capture import median_transits_ns
 from resources.pattern import Pattern
 from resources.plan import ReplaySettings
 from resources.replay import Progress, Replay, ReplayAnswers
@@ -33,15 +37,62 @@ REQUIREMENT = "BENCH-KNOWN-DELAY"
 SET_DELAY_TOLERANCE_NS = 1_000_000
 """What a delay that is only set, not seen, may be off: a timer tick of the impairment node."""
 SAMPLES_REQUIRED = 20
+SECTIONS = ("without", "with", "again")
+SECTIONS_FILE = "sections.json"
+CHANGE_S = 1.0
+"""What changing the delay takes at most; where it takes longer, the last section has fewer messages."""
+SETTLING_S = 0.5
+"""After a change: what it has lost or held back has come by then."""
+UNDER_WAY_NS = 100_000_000
+"""A message that is scheduled so long before a change has passed the impairment node by then."""
 WARMUP_MS = 3000
 """An emulated target translates its code when that first runs, and is slow at first."""
+
+
+class _Sections:
+    """The sections of a replay: who changes the delay between them notes when each began and ended."""
+
+    def __init__(self, bench: Bench, producer: int, delay_ns: int, section_ms: int) -> None:
+        self._impairment = bench.impairment()
+        self._producer = producer
+        self._delays_ns = dict(zip(SECTIONS, (0, delay_ns, 0), strict=True))
+        self._section_s = section_ms / 1000
+        self.utc_ns: dict[str, tuple[int, int]] = {}
+        """Begin and end of each by this machine's clock."""
+
+    @property
+    def counting_ms(self) -> int:
+        """How long the replay has to count for all of them."""
+        changes = (len(SECTIONS) - 1) * (CHANGE_S + SETTLING_S)
+        return round(1000 * (len(SECTIONS) * self._section_s + changes))
+
+    def begin(self) -> None:
+        """Set the first delay, before the replay."""
+        self._apply(SECTIONS[0])
+
+    def go_through(self, _counting_s: float) -> None:
+        """Wait for the end of each section and change the delay, while the replay goes on."""
+        for name in SECTIONS:
+            if name != SECTIONS[0]:
+                self._apply(name)
+                time.sleep(SETTLING_S)
+            begin_ns = time.time_ns()
+            time.sleep(self._section_s)
+            self.utc_ns[name] = (begin_ns, time.time_ns() - UNDER_WAY_NS)
+
+    def _apply(self, name: str) -> None:
+        self._impairment.apply([self._producer], self._delays_ns[name] // 1000, 0.0)
+
+    def clear(self) -> None:
+        """Take the delay away."""
+        self._impairment.clear()
 
 
 def find_known_delay(
     bench: Bench,
     target: TargetSpec,
     pattern: Pattern,
-    duration_ms: int,
+    section_ms: int,
     producer: int,
     delay_ns: int,
     folder: Path,
@@ -53,7 +104,7 @@ def find_known_delay(
         bench: An open bench with an impairment node.
         target: The consumer.
         pattern: The pattern whose streams are used.
-        duration_ms: How long each of the three replays counts.
+        section_ms: How long each of the three sections lasts.
         producer: Number of the producer whose link is delayed.
         delay_ns: The delay, a whole number of microseconds.
         folder: Evidence goes here.
@@ -63,54 +114,61 @@ def find_known_delay(
         CapabilityError: The bench cannot delay this producer.
         MeasurementError: Too few messages came through.
     """
-    impairment = bench.impairment()
+    sections = _Sections(bench, producer, delay_ns, section_ms)
     settings = ReplaySettings(
         pattern=Path(),
         phase="staggered",
         warmup_ms=WARMUP_MS,
-        duration_ms=duration_ms,
+        duration_ms=sections.counting_ms,
         grace_ms=1000,
         only_producers=(producer,),
         measures_clocks_after=False,
     )
-    latencies: dict[str, list[int]] = {}
-    transits: dict[str, int | None] = {}
-    answers: list[ReplayAnswers] = []
+    replay = Replay(bench, target, pattern, settings, folder, lambda _line: None)
+    replay.log_messages = True
+    replay.capture_interfaces = bench.capture_ends(bench.spec.producers[producer].node, target)
+    replay.during = sections.go_through
+    progress(f"known-delay check: producer {producer}, 0, {delay_ns / 1e6:g} and 0 ms")
     try:
-        for name, delay in (("without", 0), ("with", delay_ns), ("again", 0)):
-            impairment.apply([producer], delay // 1000, 0.0)
-            progress(f"known-delay check: producer {producer}, {delay / 1e6:g} ms")
-            replay = Replay(bench, target, pattern, settings, folder / name, lambda _line: None)
-            replay.log_messages = True
-            replay.capture_interfaces = bench.capture_ends(bench.spec.producers[producer].node, target)
-            result = replay.run()
-            answers.append(result)
-            latencies[name] = _received_minus_sent_ns(folder / name / "messages.csv")
-            transits[name] = _transit_ns(result.captures)
+        sections.begin()
+        answers = replay.run()
     finally:
-        impairment.clear()
-    return compare(producer, delay_ns, latencies, transits, answers)
+        sections.clear()
+    shift_ns = replay.settings.tai_utc_s * NS_PER_S
+    tai_ns = {name: (a + shift_ns, b + shift_ns) for name, (a, b) in sections.utc_ns.items()}
+    (folder / SECTIONS_FILE).write_text(json.dumps({"scheduled_tai_ns": tai_ns}, indent=1) + "\n")
+    return compare(
+        producer,
+        delay_ns,
+        _received_minus_sent_ns(folder / "messages.csv", tai_ns),
+        _transits_ns(answers.captures, sections.utc_ns),
+        answers,
+    )
 
 
-def _transit_ns(captures: Sequence[Path]) -> int | None:
-    return median_transit_ns(captures[0], captures[1]) if len(captures) == 2 else None
+def _transits_ns(
+    captures: Sequence[Path], sections_ns: Mapping[str, tuple[int, int]]
+) -> Mapping[str, int | None]:
+    if len(captures) != 2:
+        return dict.fromkeys(sections_ns)
+    return dict(zip(sections_ns, median_transits_ns(*captures, [*sections_ns.values()]), strict=True))
 
 
 def compare(
     producer: int,
     delay_ns: int,
-    latencies: dict[str, list[int]],
-    transits: dict[str, int | None],
-    answers: Sequence[ReplayAnswers],
+    latencies: Mapping[str, Sequence[int]],
+    transits: Mapping[str, int | None],
+    answers: ReplayAnswers,
 ) -> KnownDelay:
-    """Compare a replay with the delay, and one without before and `again` after it.
+    """Compare the section of a replay with the delay, and those without before and `again` after it.
 
     Args:
         producer: Number of the producer whose link was delayed.
         delay_ns: The delay that was set.
-        latencies: received - sent of each message, of the replays `without`, `with` and `again`.
+        latencies: received - sent of each message, of the sections `without`, `with` and `again`.
         transits: Time through the impairment node in each, where both its ends were seen.
-        answers: Of the replays: how well the clocks were known.
+        answers: Of the replay: how well the clocks were known.
 
     Raises:
         MeasurementError: Too few messages came through.
@@ -119,16 +177,16 @@ def compare(
     n = min(map(len, ordered.values()))
     if n < SAMPLES_REQUIRED:
         raise MeasurementError(f"known-delay check: only {n} messages came, not {SAMPLES_REQUIRED}")
-    without, with_delay, again = (median(ordered[name]) for name in ("without", "with", "again"))
+    without, with_delay, again = (median(ordered[name]) for name in SECTIONS)
     parts = [
         UncertaintyPart(
             "median_without", "bound", max(_half_interval_ns(ordered[name]) for name in ("without", "again"))
         ),
         UncertaintyPart("median_with", "bound", _half_interval_ns(ordered["with"])),
         UncertaintyPart("target_drift", "bound", round(abs(without - again) / 2)),
-        UncertaintyPart("clock_wander", "bound", 2 * max(_clock_wander_ns(answer) for answer in answers)),
+        UncertaintyPart("clock_wander", "bound", 2 * _clock_wander_ns(answers)),
     ]
-    seen_without, seen_with, seen_again = (transits[name] for name in ("without", "with", "again"))
+    seen_without, seen_with, seen_again = (transits[name] for name in SECTIONS)
     if seen_without is not None and seen_with is not None and seen_again is not None:
         known_ns = round(seen_with - (seen_without + seen_again) / 2)
     else:
@@ -150,16 +208,24 @@ def _half_interval_ns(ordered_ns: Sequence[int]) -> int:
 def _clock_wander_ns(answer: ReplayAnswers) -> int:
     """Return how far the clocks' lines may have been off: half a round trip, and what the fit left over.
 
-    Within one replay an offset's error is a constant up to its bound, and the next replay may have another.
+    They are renewed every second: one section's error may differ from the next one's.
     """
     clocks = [clock for clock in answer.recv["clocks"] if clock["bound_ns"] is not None]
     return max((int(clock["bound_ns"]) + int(clock["residual_ns"] or 0) for clock in clocks), default=0)
 
 
-def _received_minus_sent_ns(path: Path) -> list[int]:
+def _received_minus_sent_ns(
+    path: Path, sections_tai_ns: Mapping[str, tuple[int, int]]
+) -> dict[str, list[int]]:
+    """Return received - sent of the messages that were scheduled in each section."""
+    found: dict[str, list[int]] = {name: [] for name in sections_tai_ns}
     with path.open(newline="") as file:
-        rows = sorted(csv.DictReader(file), key=lambda row: int(row["received_local_tai_ns"]))
-    return [int(row["received_minus_scheduled_ns"]) - int(row["lateness_ns"]) for row in rows]
+        for row in csv.DictReader(file):
+            scheduled_tai_ns = int(row["scheduled_tai_ns"])
+            for name, (begin_ns, end_ns) in sections_tai_ns.items():
+                if begin_ns <= scheduled_tai_ns < end_ns:
+                    found[name].append(int(row["received_minus_scheduled_ns"]) - int(row["lateness_ns"]))
+    return found
 
 
 def known_delay_record(found: KnownDelay, context: Context) -> Measurement:

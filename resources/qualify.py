@@ -136,7 +136,7 @@ def _run_robot(options: argparse.Namespace, targets: Sequence[str], folder: Path
     command = [
         *("setpriv", "--pdeathsig", "KILL"),
         *(sys.executable, "-m", "robot", "--pythonpath", ".", "--console", "verbose"),
-        *("--listener", ";".join(listener)),
+        *("--listener", ";".join(listener), "--listener", f"resources.pace.Pace;{options.profile}"),
         *("--variable", f"BENCH:{options.bench}", "--variable", f"PROFILE:{options.profile}"),
         *("--prerunmodifier", ":".join(["resources.every_target.EveryTarget", *targets])),
         *("--outputdir", str(folder), "--xunit", "xunit.xml"),

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.pace import Pace
+
 # The same examples in every run, and no judgement by wall-clock time.
 settings.register_profile("benchwright", deadline=None, derandomize=True, database=None)
 settings.load_profile("benchwright")
@@ -20,9 +22,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--bench FILE`, the bench of the hardware tier, `--failed-to FILE` and `--oracle-replays N`."""
     parser.addoption("--bench", metavar="FILE", default=None, help="bench file of the tests marked hardware")
     parser.addoption("--failed-to", metavar="FILE", default=None, help="write the names of failed tests here")
+    parser.addoption("--pace-to", metavar="FILE", default=None, help="write the seconds of each file here")
     parser.addoption(
         "--oracle-replays", metavar="N", default="20000", help="random replays against the oracle"
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Watch the pace of each file; with several workers, where their reports come together."""
+    if not hasattr(config, "workerinput"):
+        kept: str | None = config.getoption("--pace-to")
+        config.pluginmanager.register(Pace(Path(kept) if kept else None), "benchwright-pace")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

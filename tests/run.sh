@@ -62,8 +62,8 @@ main() {
     # Some wait for others: one more than there are CPUs.
     workers=$(($(nproc) + 1))
     test_python -m beside -n $((workers < WORKERS_MAX ? workers : WORKERS_MAX)) --dist loadfile \
-        --no-loadscope-reorder --failed-to "$BESIDE_FAILED" "$@"
-    test_python -m "not beside and not influxdb2" "$@"
+        --no-loadscope-reorder --failed-to "$BESIDE_FAILED" --pace-to .build/log/pace-beside.json "$@"
+    test_python -m "not beside and not influxdb2" --pace-to .build/log/pace-alone.json "$@"
     # The closing line of pytest stays the last one; what failed before it is repeated on stderr.
     [[ ! -s $BESIDE_FAILED ]] || sed 's/^/failed, beside others: /' "$BESIDE_FAILED" >&2
     [[ ${#FAILED[@]} -eq 0 ]] || die 1 "tests: failed: ${FAILED[*]}"

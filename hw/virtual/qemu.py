@@ -175,6 +175,17 @@ class QemuGuest:
         for tid in threads:
             self._place(tid, self.machine.vcpu_threads if tid in vcpus else self.machine.main_loop_threads)
 
+    def place_vcpus(self, placement: ThreadPlacement) -> None:
+        """Let the threads that run the guest's CPUs go on as said; no CPUs: any of this machine.
+
+        Raises:
+            BenchError: They cannot.
+        """
+        cpus = placement.cpus or tuple(range(os.cpu_count() or 1))
+        for tid, name in self._threads().items():
+            if name.startswith("CPU "):
+                self._place(tid, ThreadPlacement(placement.priority, cpus))
+
     def _place(self, tid: int, placement: ThreadPlacement) -> None:
         try:
             if placement.cpus:

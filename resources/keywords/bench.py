@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,7 +20,8 @@ from hw.provisioning import Provisioner
 from hw.session import Bench, open_bench
 from hw.tools import tool_versions
 from reports import current_run
-from reports.current import open_run
+from reports.current import at_end_of_run, open_run
+from resources.fact_differences import differing_facts
 from resources.keywords.robot_api import keyword, library
 
 
@@ -41,15 +43,17 @@ class BenchLibrary:
 
     One bench is open at a time. `Open Bench` reserves it; a second run is refused with the name of the
     holder. What is changed is written to an undo journal first, so that the next start mends what a killed
-    run has left.
+    run has left. The suites of a run share the bench: it is closed when the run ends.
     """
 
     def __init__(self) -> None:
         """Start with no bench open."""
         self._stack = ExitStack()
         self._bench: Bench | None = None
+        self._file = Path()
+        self._left = False
         self._provisioned: dict[str, Provisioner] = {}
-        self._prepared: set[str] = set()
+        self._prepared: dict[str, dict[str, Any]] = {}
 
     @property
     def bench(self) -> Bench:
@@ -77,7 +81,7 @@ class BenchLibrary:
 
     @keyword
     def open_bench(self, bench: Path) -> None:
-        """Reserve and open a bench by its file; harmless when it is open already.
+        """Reserve and open a bench by its file; one that the suite before has left is gone on with.
 
         A virtual bench is built now: namespaces, switch, links; its guests are powered on when first needed.
 
@@ -87,6 +91,8 @@ class BenchLibrary:
         Args:
             bench: Bench file.
         """
+        if self._bench is not None and bench != self._file:
+            self.shut()
         if self._bench is None:
             self.open_with_faults(bench, {})
 
@@ -98,10 +104,11 @@ class BenchLibrary:
             faults: By node.
         """
         if self._bench is not None:
-            raise BenchError(f"bench {self._bench.spec.name} is open: call `Close Bench` first")
+            raise BenchError(f"bench {self._bench.spec.name} is open: shut it first")
         said = "".join(f", {node}: {fault}" for node, fault in faults.items())
         say(f"opening bench {bench}{said}")
         self._bench = self._stack.enter_context(open_bench(bench, faults))
+        self._file = bench
         spec = self._bench.spec
         current_run().update(
             simulated=spec.simulated,
@@ -130,19 +137,45 @@ class BenchLibrary:
                 is one of the producers'.
         """
         spec = self.target(target)
-        if spec.kind in self._prepared:
+        if spec.kind in self._prepared and not self._left:
             return
-        say(f"powering on {spec.node}")
         server, impairment = self.bench.spec.time_server, self.bench.spec.impairment
-        producers = {producer.node for producer in self.bench.spec.producers.values()}
         others = {
-            "producers": producers | ({impairment.node} if impairment is not None else set[str]()),
+            "producers": self._producers() | ({impairment.node} if impairment is not None else set[str]()),
             "time server": {server.node} if server is not None else set[str](),
             "nothing": set[str](),
         }[besides]
-        labgrid = [name for name in others if name in self.bench.spec.labgrid_targets]
-        self.bench.power_on([spec.node, *labgrid])
-        self._provision([(spec, current_run().evidence_folder("provisioning", spec.kind))], spec.kind)
+        self.power_on([spec.node, *others])
+        self.bench.take_back_way(spec.node)
+        if spec.kind not in self._prepared:
+            self._provision([(spec, current_run().evidence_folder("provisioning", spec.kind))], spec.kind)
+
+    def power_on(self, nodes: Collection[str]) -> None:
+        """Power on the nodes that a suite begins with, where they have power of their own.
+
+        Of what the suite before has left, virtual machines that are not among them lose their power, for idle
+        ones take time from those that measure, and other targets get their settings back.
+        """
+        if self._left:
+            self._left = False
+            for name in self.bench.powered_guests() - {*nodes}:
+                self._forget(name)
+                self.bench.power_off(name)
+            for kind in [kind for kind in self._prepared if self.target(kind).node not in nodes]:
+                self.restore_target(kind)
+        named = [name for name in dict.fromkeys(nodes) if name in self.bench.spec.labgrid_targets]
+        if self.bench.are_off(named):
+            say(f"powering on {' and '.join(named)}")
+        self.bench.power_on(named)
+
+    def _producers(self) -> set[str]:
+        return {producer.node for producer in self.bench.spec.producers.values()}
+
+    def _forget(self, node: str) -> None:
+        """Forget that the target of a node, which starts afresh, was provisioned."""
+        for kind in [kind for kind in self._provisioned if self.target(kind).node == node]:
+            self._prepared.pop(kind, None)
+            del self._provisioned[kind]
 
     @keyword
     def provision_target_and_consumer(self, target: str, consumer: str) -> None:
@@ -157,18 +190,17 @@ class BenchLibrary:
             consumer: That of the other.
         """
         spec, other = self.target(target), self.target(consumer)
-        say(f"powering on {spec.node} and {other.node}")
-        producers = {producer.node for producer in self.bench.spec.producers.values()}
-        labgrid = producers.intersection(self.bench.spec.labgrid_targets)
-        self.bench.power_on([other.node, *labgrid])
+        on_already = self.bench.powered_guests() & {spec.node}
+        self.power_on([other.node, *self._producers(), *on_already])
         self.bench.give_way(spec.node, other.node)  # it would starve beside others that boot
-        self.bench.power_on([spec.node])
+        self.power_on([spec.node])
         run = current_run()
         work = [
             (spec, run.evidence_folder("provisioning", spec.kind)),
             (other, run.evidence_folder("provisioning", spec.kind, "consumer")),
         ]
-        self._provision([each for each in work if each[0].kind not in self._prepared], spec.kind)
+        if missing := [each for each in work if each[0].kind not in self._prepared]:
+            self._provision(missing, spec.kind)
 
     def _provision(self, work: Sequence[tuple[TargetSpec, Path]], under_test: str) -> None:
         """Apply the settings of targets that are on, all at once; evidence goes to the folder of each.
@@ -181,7 +213,7 @@ class BenchLibrary:
         with ThreadPoolExecutor() as pool:
             reports = list(pool.map(Provisioner.prepare, begun, [folder for _, folder in work]))
         for (spec, _), report in zip(work, reports, strict=True):
-            self._prepared.add(spec.kind)
+            self._prepared[spec.kind] = report.facts
             if spec.kind == under_test:
                 current_run().update(target={spec.kind: report.facts})
             for remark in report.remarks:
@@ -194,32 +226,72 @@ class BenchLibrary:
         Args:
             target: Its name under `benchwright.targets` of the bench file.
         """
-        self._prepared.discard(target)
+        self._prepared.pop(target, None)
         provisioner = self._provisioned.pop(target, None)
         if provisioner is not None:
             provisioner.restore()
+
+    @keyword
+    def close_bench(self) -> None:
+        """Leave the bench to the suites that follow; it is closed when the run ends.
+
+        Targets stay provisioned meanwhile. Where the facts of one are not what they were when it was
+        provisioned, this is said, and it starts afresh with the next suite: a virtual one loses its power, a
+        real one gets its settings back.
+        """
+        if self._bench is None:
+            return
+        if open_run() is None:
+            self.shut()
+            return
+        at_end_of_run(self.shut)
+        self._left = True
+        current_run().update(host={"instruments": self._bench.instruments()})
+        for kind, facts in list(self._prepared.items()):
+            if changed := self._changed(kind, facts):
+                node = self.target(kind).node
+                say(f"{node}: the suite has left it changed ({', '.join(changed)}): it starts afresh")
+                if node in self._bench.powered_guests():
+                    self._forget(node)
+                    self._bench.power_off(node)
+                else:
+                    self.restore_target(kind)
+
+    def _changed(self, kind: str, facts: Mapping[str, Any]) -> Sequence[str]:
+        """Return which facts of a provisioned target are not as they were, or why they cannot be read."""
+        try:
+            return differing_facts(json.dumps(facts), json.dumps(self._provisioned[kind].facts()))
+        except BenchError as error:
+            return (str(error),)
+
+    def shut(self) -> None:
+        """Give targets their settings back, power off, undo every change of this machine, release the bench.
+
+        What machines have said on their serial consoles is kept in the run folder, a file for each boot:
+        `evidence/consoles/NODE/boot-1.log`, ….
+        """
+        with ExitStack() as last:
+            last.callback(self._stack.close)
+            last.callback(self._forget_all)
+            last.callback(self._keep_consoles)
+            virtual = self._bench.powered_guests() if self._bench is not None else set[str]()
+            for kind in [kind for kind in self._provisioned if self.target(kind).node not in virtual]:
+                last.callback(self.restore_target, kind)
+
+    def _forget_all(self) -> None:
+        self._bench = None
+        self._left = False
+        self._provisioned.clear()
+        self._prepared.clear()
 
     def _keep_consoles(self) -> None:
         run = open_run()
         if self._bench is None or run is None:
             return
+        current_run().update(host={"instruments": self._bench.instruments()})
         for name in self._bench.spec.labgrid_targets:
-            text = self._bench.console(name)
-            if text:
-                (run.evidence_folder("consoles") / f"{name}.log").write_text(text, encoding="utf-8")
-
-    @keyword
-    def close_bench(self) -> None:
-        """Power off, undo every change of this machine, and release the bench; harmless when none is open.
-
-        What machines have said on their serial consoles is kept in the run folder, `evidence/consoles`.
-        """
-        try:
-            self._keep_consoles()
-            if self._bench is not None:  # with the identities of those that were opened
-                current_run().update(host={"instruments": self._bench.instruments()})
-        finally:
-            self._bench = None
-            self._provisioned.clear()
-            self._prepared.clear()
-            self._stack.close()
+            said = self._bench.consoles(name)
+            folder = run.evidence_folder("consoles", name) if said else run.path
+            kept = len(list(folder.glob("boot-*.log")))
+            for number, text in enumerate(said, kept + 1):
+                (folder / f"boot-{number}.log").write_text(text, encoding="utf-8")

@@ -176,15 +176,15 @@ class DaqReplayLibrary(AsksRequirements):
             say("no impairment node: the known-delay check is left out")
             return
         profile = evidence.profile
-        duration_ms = profile.known_delay_ms if evidence.role is None else profile.producer_known_delay_ms
-        if not duration_ms:
+        section_ms = profile.known_delay_ms if evidence.role is None else profile.producer_known_delay_ms
+        if not section_ms:
             say(f"profile {profile.name} leaves the known-delay check to the consumer's suite")
             return
         found = find_known_delay(
             evidence.bench,
             evidence.target,
             load_pattern(self._pattern_path),
-            duration_ms,
+            section_ms,
             producer,
             delay.value_ns,
             evidence.attempt_folder / "known_delay",

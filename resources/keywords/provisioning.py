@@ -69,8 +69,8 @@ class ProvisioningLibrary(AsksRequirements):
         self._rounds = {}
         library = bench_library()
         spec = library.target(target)
-        say(f"powering on {spec.node}")
-        library.bench.power_on([spec.node])
+        library.power_on([spec.node])
+        library.restore_target(spec.kind)
         folder = current_run().evidence_folder(FOLDER, target)
         self._trials = ProvisioningTrials(library.bench, spec, folder, say)
 

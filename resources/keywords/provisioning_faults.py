@@ -59,14 +59,14 @@ class ProvisioningFaultsLibrary:
         node = spec.targets[target].node
         with_fault(spec, node, fault)  # before anything is built: it may not be possible
         library = bench_library()
-        library.close_bench()
+        library.shut()
         start_s = time.monotonic()
         try:
             library.open_with_faults(bench, {node: fault})
             error = _provoke(library, target, fault)
             _keep(library, target, fault, error, time.monotonic() - start_s)
         finally:
-            library.close_bench()
+            library.shut()
         say(f"{fault}: {error}")
         wrong = list(_objections(error, exit_code, node, cause))
         wrong += [f"left on this machine: {trace}" for trace in leftovers(spec)]

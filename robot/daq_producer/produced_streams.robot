@@ -12,7 +12,7 @@ Documentation     Does the target, as one producer of the data-acquisition patte
 Resource          ../../resources/daq_producer.resource
 
 Suite Setup       Let The Target Produce The Pattern Once
-Suite Teardown    Restore Both Targets And Close The Bench
+Suite Teardown    Close The Bench
 
 Test Tags         daq-producer    latency
 

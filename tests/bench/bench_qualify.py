@@ -3,7 +3,7 @@
 
 The first one, which may have an image to build, is run only where there is no run folder yet. Unlike the
 other benchmarks it runs once: it takes minutes, and it wants the machine for itself. Measuring is the counted
-time of the replay and of the two replays of the known-delay check: neither their warm-up nor boot,
+time of the replays, that of the known-delay check too: neither their warm-up nor boot,
 provisioning, clocks or the report.
 """
 

@@ -4,18 +4,19 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import pytest
-from robot.api import Error, SkipExecution
+from robot.api import SkipExecution
 
 from hw.bench import TargetSpec, load_bench
+from hw.errors import BenchError
 from hw.provisioning import Provisioned
-from reports.current import set_current_run
+from reports.current import current_run, set_current_run, take_at_end
 from reports.run_folder import RunFolder
 from resources.keywords import bench as keywords
 from resources.keywords.bench import BenchLibrary
@@ -36,16 +37,18 @@ def test_a_full_disk_does_not_keep_the_bench_open(monkeypatch: pytest.MonkeyPatc
     library._stack = stack
     library._bench = SimpleNamespace(
         spec=SimpleNamespace(labgrid_targets={"board": {}}),
-        console="Booting Linux {}".format,
+        consoles="Booting Linux {}".split,
         instruments=dict,
+        powered_guests=set,
     )
     run = SimpleNamespace(evidence_folder=evidence_folder, update=dict)
     monkeypatch.setattr(keywords, "open_run", lambda: run)
     monkeypatch.setattr(keywords, "current_run", lambda: run)
-    with pytest.raises(Error, match=r"BENCH ERROR: .*No space left on device"):
-        library.close_bench()
+    with pytest.raises(OSError, match="No space left on device"):
+        library.shut()
     assert closed == ["bench"]
-    library.close_bench()  # harmless
+    library.shut()  # harmless
+    library.close_bench()
 
 
 def test_the_consumer_of_a_producing_target_is_no_subject(
@@ -77,7 +80,9 @@ def test_the_consumer_of_a_producing_target_is_no_subject(
         assert powered == [{other, "producer-12"}]
         ways.append((name, other))
 
-    library._bench = SimpleNamespace(spec=SPEC, power_on=power_on, node=str, give_way=give_way)
+    library._bench = SimpleNamespace(
+        spec=SPEC, power_on=power_on, node=str, give_way=give_way, powered_guests=set, are_off=list
+    )
     monkeypatch.setattr(keywords, "Provisioner", Provisioner)
     monkeypatch.setattr(keywords, "say", len)
     run = RunFolder.create(tmp_path, "virtual", "ci")
@@ -99,3 +104,151 @@ def test_the_consumer_of_a_producing_target_is_no_subject(
     for target in ("embedded", "linux-rt"):
         library.restore_target(target)
     assert restored == ["embedded", "linux-rt"]
+
+
+class _Bench:
+    """A bench whose nodes are names."""
+
+    def __init__(self) -> None:
+        self.spec = SPEC
+        self.on: set[str] = set()
+        self.off: list[str] = []
+        self.said = ["first boot", "second boot"]
+
+    def power_on(self, names: Iterable[str]) -> None:
+        self.on |= {*names}
+
+    def power_off(self, name: str) -> None:
+        self.on.remove(name)
+        self.off.append(name)
+
+    def are_off(self, names: Iterable[str]) -> bool:
+        return not self.on.issuperset(names)
+
+    def powered_guests(self) -> set[str]:
+        return {*self.on}
+
+    def take_back_way(self, name: str) -> None:
+        assert name in self.on
+
+    def node(self, name: str) -> str:
+        return name
+
+    def instruments(self) -> dict[str, Any]:
+        return {}
+
+    def consoles(self, name: str) -> list[str]:
+        return self.said if name == "linux-rt" else []
+
+
+class _Provisioner:
+    """Facts of a target, and what was done to it."""
+
+    done: ClassVar[list[str]] = []
+    found: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, _node: object, target: TargetSpec) -> None:
+        self.kind = target.kind
+
+    def prepare(self, _folder: Path) -> Provisioned:
+        self.done.append(f"prepare {self.kind}")
+        return Provisioned({"governor": "performance"}, 1, [])
+
+    def facts(self) -> dict[str, Any]:
+        if not self.found:
+            raise BenchError(f"{self.kind} does not answer")
+        return dict(self.found)
+
+    def restore(self) -> None:
+        self.done.append(f"restore {self.kind}")
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[tuple[Any, list[_Bench]]]:
+    """A library in a run, and the benches that it opens."""
+    library: Any = BenchLibrary()
+    opened: list[_Bench] = []
+
+    def open_with_faults(file: Path, _faults: object) -> None:
+        opened.append(_Bench())
+        library._bench, library._file = opened[-1], file
+
+    _Provisioner.done.clear()
+    _Provisioner.found.update(governor="performance")
+    monkeypatch.setattr(library, "open_with_faults", open_with_faults)
+    monkeypatch.setattr(keywords, "Provisioner", _Provisioner)
+    monkeypatch.setattr(keywords, "say", len)
+    set_current_run(RunFolder.create(tmp_path, "virtual", "ci"))
+    yield library, opened
+    take_at_end()
+    set_current_run(None)
+
+
+def _suite(library: Any, target: str, besides: str, file: str = "virtual.yaml") -> None:
+    library.open_bench(Path(file))
+    library.provision_target(target, besides)
+    library.close_bench()
+
+
+def test_suites_of_a_run_share_a_bench(held: tuple[Any, list[_Bench]]) -> None:
+    """A target stays provisioned; what a suite does not need is off; the end of the run gives all back."""
+    library, opened = held
+    _suite(library, "linux-rt", "time server")
+    assert opened[0].on == {"linux-rt", "grandmaster"}
+    _suite(library, "linux-rt", "producers")
+    assert opened[0].on == {"linux-rt", "producer-12", "impair"}
+    assert _Provisioner.done == ["prepare linux-rt"]
+    _suite(library, "embedded", "nothing")
+    assert opened[0].on == {"embedded"}
+    _suite(library, "linux-rt", "nothing")
+    assert _Provisioner.done == ["prepare linux-rt", "prepare embedded", "prepare linux-rt"]
+    [shut] = take_at_end()
+    shut()
+    assert library._bench is None
+    assert len(opened) == 1
+    consoles = current_run().path / "evidence" / "consoles"
+    assert [path.read_text() for path in sorted(consoles.rglob("*.log"))] == opened[0].said
+
+
+def test_a_suite_around_keeps_what_it_has_powered_on(held: tuple[Any, list[_Bench]]) -> None:
+    library, opened = held
+    library.open_bench(Path("virtual.yaml"))
+    library.provision_target("linux-rt", "time server")
+    opened[0].power_on(["producer-12"])
+    library.provision_target("linux-rt", "time server")
+    assert opened[0].off == []
+
+
+@pytest.mark.parametrize("found", [{"governor": "powersave"}, {}])
+def test_a_target_that_a_suite_has_changed_starts_afresh(
+    held: tuple[Any, list[_Bench]], found: dict[str, str]
+) -> None:
+    library, opened = held
+    _Provisioner.found.clear()
+    _Provisioner.found.update(found)
+    _suite(library, "linux-rt", "nothing")
+    assert opened[0].off == ["linux-rt"]
+    _suite(library, "linux-rt", "nothing")
+    assert _Provisioner.done == ["prepare linux-rt"] * 2
+
+
+def test_a_real_target_gets_its_settings_back(
+    held: tuple[Any, list[_Bench]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing cuts the power of a real machine: it is given back with the next target, and at the end."""
+    library, opened = held
+    monkeypatch.setattr(_Bench, "powered_guests", lambda _self: set[str]())
+    _suite(library, "linux-rt", "nothing")
+    _suite(library, "embedded", "nothing")
+    assert _Provisioner.done[-2:] == ["restore linux-rt", "prepare embedded"]
+    library.shut()
+    assert _Provisioner.done[-1] == "restore embedded"
+    assert opened[0].off == []
+
+
+def test_another_bench_is_opened_after_the_first_is_shut(held: tuple[Any, list[_Bench]]) -> None:
+    library, opened = held
+    _suite(library, "linux-rt", "nothing")
+    _suite(library, "linux-rt", "nothing", "other.yaml")
+    assert len(opened) == 2
+    assert _Provisioner.done == ["prepare linux-rt"] * 2

@@ -41,7 +41,7 @@ def _check(
 ) -> KnownDelay:
     latencies = {"without": _latencies(MS, n, 1), "with": _latencies(MS + found_ns, n, 1)}
     latencies["again"] = latencies["without"]
-    return compare(3, DELAY_NS, latencies, transits, [answers or _answers(), _answers()])
+    return compare(3, DELAY_NS, latencies, transits, answers or _answers())
 
 
 SEEN: dict[str, int | None] = {"without": 200_000, "with": 5_350_000, "again": 200_000}
@@ -74,10 +74,10 @@ def test_an_error_beyond_u_fails_and_one_within_passes(transits: dict[str, int |
 
 
 def test_a_target_that_becomes_faster_meanwhile_is_no_error_of_the_instrument() -> None:
-    """As an emulated one does: 0.5 ms faster in the second replay than before, 0.1 ms more in the third."""
+    """As an emulated one does: 0.5 ms faster in the second section than before, 0.1 ms more in the third."""
     warm = _latencies(MS + 5_150_000, 200, 1)
     before, after = _latencies(1_500_000, 200, 1), _latencies(900_000, 200, 1)
-    answers = [_answers(), _answers()]
+    answers = _answers()
     found = compare(3, DELAY_NS, {"without": before, "with": warm, "again": after}, SEEN, answers)
     assert found.outcome == "pass"
     assert found.error_ns == -200_000
@@ -92,10 +92,10 @@ def test_u_grows_with_the_worst_clock_and_shrinks_with_samples() -> None:
     assert _check(DELAY_NS, UNSEEN, n=2000).uncertainty.expanded < good.uncertainty.expanded
 
 
-def test_a_clock_offset_that_both_replays_share_cancels() -> None:
+def test_a_clock_offset_that_all_sections_share_cancels() -> None:
     shifted = {"without": _latencies(7_000 * MS, 200, 1), "with": _latencies(7_000 * MS + DELAY_NS, 200, 1)}
     shifted["again"] = shifted["without"]
-    assert compare(3, DELAY_NS, shifted, UNSEEN, [_answers(), _answers()]).error_ns == 0
+    assert compare(3, DELAY_NS, shifted, UNSEEN, _answers()).error_ns == 0
 
 
 def test_too_few_messages_are_no_measurement() -> None:
@@ -104,7 +104,7 @@ def test_too_few_messages_are_no_measurement() -> None:
             name: _latencies(MS, n, 1) for name, n in zip(("without", "with", "again"), counts, strict=True)
         }
         with pytest.raises(MeasurementError, match=f"only {min(counts)} messages came, not 20"):
-            compare(3, DELAY_NS, latencies, UNSEEN, [_answers(), _answers()])
+            compare(3, DELAY_NS, latencies, UNSEEN, _answers())
 
 
 @pytest.mark.parametrize(("error_ns", "outcome"), [(0, "pass"), (30 * MS, "fail")])

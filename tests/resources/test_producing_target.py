@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import pytest
 
+from hw import session
 from hw.bench import BenchSpec, load_bench
 from hw.drivers import virtual_guest
 from hw.errors import CapabilityError
@@ -92,16 +93,20 @@ def test_a_virtual_target_that_produces_gives_way_to_its_consumer(
     bench: Any = Bench.__new__(Bench)
     bench.spec = SPEC
     bench._environment = SimpleNamespace(get_target=str)
+    bench._gave_way = {}
 
     def guest_of(name: str) -> SimpleNamespace | None:
         return None if name == real else guests[name]
 
     monkeypatch.setattr(virtual_guest, "guest_of", guest_of)
+    monkeypatch.setattr(session, "power_driver", len)
     bench.give_way("embedded", "linux-rt")
     bench.give_way("p11", "linux-rt")  # no machine of its own
     own = guests["embedded"]
     assert (own.vcpu_cpus, own.vcpu_priority) == (([1], 40) if real else ([], 39))
     assert guests["linux-rt"] == SimpleNamespace(vcpu_cpus=[1], vcpu_priority=40)
+    bench.take_back_way("embedded")
+    assert (own.vcpu_cpus, own.vcpu_priority) == ([1], 40)
 
 
 def _evidence(run: RunFolder, role: ReplayRole | None) -> LatencyEvidence:

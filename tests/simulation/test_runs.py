@@ -84,7 +84,7 @@ def only_run(results: Path) -> Path:
 def first_answers(run: Path) -> Path:
     """Return the file of what producer 3 says in the first replay of a run."""
     attempt = run / "evidence" / "daq_replay" / TARGET / "attempt-1"
-    return attempt / "known_delay" / "without" / "send-p03.ndjson"
+    return attempt / "known_delay" / "send-p03.ndjson"
 
 
 def test_second_run_is_refused_with_the_holder(tmp_path: Path) -> None:

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long each suite of a run takes, held against its budget: a listener of Robot Framework.
+
+    robot --listener resources.pace.Pace:ci robot/
+
+Budgets are data, `robot/budgets.toml`: seconds on a quiet machine of two cores, by profile and target. A
+suite that takes longer is named at the end; no verdict changes: replays that are made once more take time.
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from reports.asked import suite_name
+from reports.robot_variable import robot_variable
+
+BUDGETS = Path(__file__).resolve().parent.parent / "robot" / "budgets.toml"
+
+
+class Pace:
+    """Notes how long each suite of each target takes."""
+
+    ROBOT_LISTENER_API_VERSION = 3
+
+    def __init__(self, profile: str, budgets: Path = BUDGETS) -> None:
+        """Begin with no suite.
+
+        Args:
+            profile: Whose budgets count; one without any has none to break.
+            budgets: Their file.
+        """
+        table = tomllib.loads(Path(budgets).read_text(encoding="utf-8"))
+        self._budgets_s: Mapping[str, Mapping[str, float]] = table.get(profile, {})
+        self.taken_s: dict[tuple[str, str], float] = {}
+
+    def end_suite(self, data: Any, result: Any) -> None:
+        """Note a suite that has tests."""
+        if data.tests and data.source is not None:
+            name = (robot_variable("TARGET"), suite_name(Path(data.source)))
+            self.taken_s[name] = self.taken_s.get(name, 0.0) + result.elapsed_time.total_seconds()
+
+    def over_budget(self) -> Iterator[str]:
+        """Yield a line for each suite that took longer than its budget."""
+        for (target, suite), taken_s in self.taken_s.items():
+            budget_s = self._budgets_s.get(target, {}).get(suite)
+            if budget_s is not None and taken_s > budget_s:
+                yield f"{suite} of {target} took {taken_s:.0f} s, its budget is {budget_s:g} s"
+
+    def close(self) -> None:
+        """Say which suites took longer than they may."""
+        for line in self.over_budget():
+            print(f"Pace:    {line}", file=sys.__stdout__, flush=True)
