@@ -108,7 +108,7 @@ class Bench:
         """
         wanted = tuple(dict.fromkeys(names))
         for name in wanted:
-            if name in self._nodes and not self._nodes[name].powered:
+            if name in self._nodes and self.is_off(name):
                 self._forget(name)
         off = [name for name in wanted if name not in self._nodes]
         if not off:
@@ -117,9 +117,9 @@ class Bench:
             for name, node in zip(off, pool.map(self._power_on, off), strict=True):
                 self._nodes[name] = node
 
-    def are_off(self, names: Iterable[str]) -> bool:
-        """Tell whether any of the nodes is off."""
-        return any(name not in self._nodes or not self._nodes[name].powered for name in names)
+    def is_off(self, name: str) -> bool:
+        """Tell whether a node is off, or has lost its power."""
+        return name not in self._nodes or not self._nodes[name].powered
 
     def powered_guests(self) -> set[str]:
         """Return the nodes that are on and whose power is this machine's, to be cut at will; none is real."""

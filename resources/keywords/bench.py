@@ -164,8 +164,8 @@ class BenchLibrary:
             for kind in [kind for kind in self._prepared if self.target(kind).node not in nodes]:
                 self.restore_target(kind)
         named = [name for name in dict.fromkeys(nodes) if name in self.bench.spec.labgrid_targets]
-        if self.bench.are_off(named):
-            say(f"powering on {' and '.join(named)}")
+        if off := [name for name in named if self.bench.is_off(name)]:
+            say(f"powering on {' and '.join(off)}")
         self.bench.power_on(named)
 
     def _producers(self) -> set[str]:

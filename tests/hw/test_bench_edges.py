@@ -101,7 +101,7 @@ def test_a_role_is_of_an_input_or_an_output() -> None:
         find_pin(bench, "linux-rt", "latch", is_input=False)
     with pytest.raises(ConfigError, match="an input: must be one of latch, capture, found 'timed'"):
         find_pin(bench, "linux-rt", "timed", is_input=True)
-    with pytest.raises(ConfigError, match="no target 'tower'; there are: linux-rt, windows, embedded"):
+    with pytest.raises(ConfigError, match="no target 'tower'; there are: linux-rt, embedded, windows"):
         find_pin(bench, "tower", "timed", is_input=False)
 
 

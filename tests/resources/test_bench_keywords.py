@@ -81,7 +81,7 @@ def test_the_consumer_of_a_producing_target_is_no_subject(
         ways.append((name, other))
 
     library._bench = SimpleNamespace(
-        spec=SPEC, power_on=power_on, node=str, give_way=give_way, powered_guests=set, are_off=list
+        spec=SPEC, power_on=power_on, node=str, give_way=give_way, powered_guests=set, is_off=len
     )
     monkeypatch.setattr(keywords, "Provisioner", Provisioner)
     monkeypatch.setattr(keywords, "say", len)
@@ -122,8 +122,8 @@ class _Bench:
         self.on.remove(name)
         self.off.append(name)
 
-    def are_off(self, names: Iterable[str]) -> bool:
-        return not self.on.issuperset(names)
+    def is_off(self, name: str) -> bool:
+        return name not in self.on
 
     def powered_guests(self) -> set[str]:
         return {*self.on}

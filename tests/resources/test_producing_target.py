@@ -60,7 +60,7 @@ def test_a_real_impairment_node_is_not_on_the_targets_link() -> None:
     ("spec", "arguments", "told"),
     [
         (SPEC, ("linux-rt", 11, "linux-rt"), "cannot produce into itself"),
-        (SPEC, ("embedded", 11, "nobody"), "no target 'nobody'; there are: linux-rt, windows, embedded"),
+        (SPEC, ("embedded", 11, "nobody"), "no target 'nobody'; there are: linux-rt, embedded, windows"),
         (SPEC, ("nobody", 11, "linux-rt"), "no target 'nobody'"),
         (SPEC, ("embedded", 13, "linux-rt"), "no producer 13"),
         (
