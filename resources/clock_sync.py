@@ -8,9 +8,10 @@ share one oscillator, and holdover against one's own oscillator would prove noth
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import replace
+import time
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
@@ -52,6 +53,16 @@ FOLLOWED_US = 1000
 """A servo that knows its path follows so small a change; answers that suddenly take longer it rejects."""
 
 
+@dataclass(frozen=True)
+class _Kept:
+    """A stack that runs and is locked, since when by the monotonic clock, and what ends it."""
+
+    stack: ClockStack
+    lock: Lock
+    locked_s: float
+    end: ExitStack
+
+
 class ClockLab:
     """A bench on which clocks are measured: time server wandering, timecards served. Use with `with`."""
 
@@ -81,6 +92,7 @@ class ClockLab:
         self.folder = folder
         self.progress = progress
         self._stack = ExitStack()
+        self._kept: _Kept | None = None
         self._serves = False
         if target.timecard is not None:
             _time_server(bench.spec)
@@ -131,13 +143,15 @@ class ClockLab:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End what was started; logs stay in the folder."""
-        self._stack.close()
+        with self._stack:
+            self.end_kept()
 
     def as_found_trial(self, requirement: ClockRequirement) -> ClockTrial:
         """Measure the clock as the machine itself keeps it; nothing is put on it.
 
         Without a timecard it is held against the bench's reference clock.
         """
+        self.end_kept()
         self.progress(f"{requirement.clock}: measuring")
         facts = _facts(requirement.clock, "sync", self.timecard)
         settings = TrialSettings(self.times.measure_s, sequential=False)
@@ -164,14 +178,16 @@ class ClockLab:
         kind.require_offered(clock, self.bench.node(self.target.node))
 
     def locked_trial(self, requirement: ClockRequirement) -> ClockTrial:
-        """Put a stack on the target, wait for its lock, measure, take it off again.
+        """Put a stack on the target, wait for its lock, and measure; it stays until another one is put on.
 
         Raises:
             MeasurementError: It did not lock in time, or a daemon died; the text names the cause.
         """
         folder = self.folder / requirement.clock
-        with self.running(requirement.clock, folder) as stack:
+        with ExitStack() as own:
+            stack = own.enter_context(self.running(requirement.clock, folder))
             lock = stack.wait_locked(requirement.lock_within_s)
+            locked_s = time.monotonic()
             self.progress(f"{requirement.clock}: locked after {lock.after_s:.1f} s; measuring")
             facts = self.facts(stack, "sync", lock)
             settings = TrialSettings(self.times.measure_s)
@@ -179,7 +195,15 @@ class ClockLab:
                 stack.name == "phc2sys"
             ):  # it follows the PHC, of which two-way transfer with the server knows nothing
                 settings = replace(settings, two_way=False, phc_reads=PHC_READS)
-            return self.measured(stack, facts, settings, folder)
+            trial = self.measured(stack, facts, settings, folder)
+            self._kept = _Kept(stack, lock, locked_s, own.pop_all())
+            return trial
+
+    def end_kept(self) -> None:
+        """Take off the stack that `locked_trial` has left running; harmless where there is none."""
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            kept.end.close()
 
     def load_trials(self, requirement: ClockRequirement) -> list[ClockTrial]:
         """Measure one stack under each load of the profile (paper on control loops, 4.3.2.2)."""
@@ -202,6 +226,7 @@ class ClockLab:
         Returns:
             Pairs of trials, without and with it.
         """
+        self.end_kept()
         impairment = self.bench.impairment()
         folder = self.folder / f"{requirement.clock}-asymmetry"
         delays_us = (0, asymmetry_us)
@@ -264,15 +289,34 @@ class ClockLab:
     def holdover_trial(self, requirement: ClockRequirement) -> ClockTrial:
         """Synchronise for a while, cut the target off from its server, and measure (Table 2, `No sync`)."""
         folder = self.folder / f"{requirement.clock}-holdover"
-        with self.running(requirement.clock, folder) as stack:
-            lock = stack.wait_locked(requirement.lock_within_s)
+        with self._locked(requirement, folder) as (stack, lock, locked_s):
+            left_s = locked_s + self.times.synchronised_s - time.monotonic()
             self.progress(f"{requirement.clock}: locked; synchronised for {self.times.synchronised_s} s")
-            stack.keep_running(self.times.synchronised_s)
+            stack.keep_running(max(0.0, left_s))
             stack.cut_off()
             self.progress(f"{requirement.clock}: cut off; holdover for {self.times.holdover_s} s")
             facts = replace(self.facts(stack, "holdover", lock), interval_s=None)
             settings = TrialSettings(self.times.holdover_s, two_way=False)
             return self.measured(stack, facts, settings, folder)
+
+    @contextmanager
+    def _locked(
+        self, requirement: ClockRequirement, folder: Path
+    ) -> Generator[tuple[ClockStack, Lock, float]]:
+        """Go on with the stack that was left running where it is the one, else start it and wait for its lock.
+
+        Yields:
+            Stack, lock, and the monotonic time in s since which it has been locked.
+        """
+        if self._kept is not None and self._kept.stack.name == requirement.clock:
+            kept, self._kept = self._kept, None
+            kept.stack.folder = folder  # the logs of the trial before stay as they are
+            with kept.end:
+                yield kept.stack, kept.lock, kept.locked_s
+            return
+        with self.running(requirement.clock, folder) as stack:
+            lock = stack.wait_locked(requirement.lock_within_s)
+            yield stack, lock, time.monotonic()
 
     def relock(self, requirement: ClockRequirement, step_ns: int) -> Path:
         """Step the target's clock, start the stack and wait for its lock, as often as the profile says.
@@ -283,6 +327,7 @@ class ClockLab:
         Raises:
             MeasurementError: It did not lock again in time.
         """
+        self.end_kept()
         folder = self.folder / f"{requirement.clock}-relock"
         node = self.bench.node(self.target.node)
         events: list[Event] = []
@@ -303,6 +348,7 @@ class ClockLab:
         Raises:
             CapabilityError: This target cannot have it, or the bench has no time server.
         """
+        self.end_kept()
         self.require_offered(clock)
         if self.target.timecard is None and not self._serves:
             folder = self.folder / "time-server"

@@ -23,6 +23,16 @@ Chrony With Kernel Stamps Keeps The Clock Within Its Limit
     [Tags]    stack:chrony
     Clock Should Stay Within Its Limit    chrony
 
+Holdover Is Measured
+    [Documentation]    Table 2, `No sync`: synchronised for a while, then cut off. The report shows the drift.
+    [Tags]    stack:chrony
+    Measure Holdover    chrony
+
+Clock Locks Again After A Step
+    [Documentation]    Time to lock after the target's clock was put wrong by a second, to either side by turns.
+    [Tags]    stack:chrony
+    Clock Should Lock Again    chrony    step=1000 ms
+
 An NTP Client With User-Space Stamps Keeps The Clock Within Its Limit
     [Documentation]    Steady state after the servo has locked: offset farthest from 0, from filtered readings.
     [Tags]    stack:ntp-user
@@ -42,16 +52,6 @@ Sync Interval Does Not Carry The Clock Over Its Limit
     [Documentation]    Table 2 of the paper on network acceleration and time synchronization: the interval is varied.
     [Tags]    stack:chrony
     Clock Should Stay Within Its Limit At Each Interval    chrony
-
-Holdover Is Measured
-    [Documentation]    Table 2, `No sync`: synchronised for a while, then cut off. The report shows the drift.
-    [Tags]    stack:chrony
-    Measure Holdover    chrony
-
-Clock Locks Again After A Step
-    [Documentation]    Time to lock after the target's clock was put wrong by a second, to either side by turns.
-    [Tags]    stack:chrony
-    Clock Should Lock Again    chrony    step=1000 ms
 
 Clock Stays Within Its Limit Under Load
     [Documentation]    CPU, disk and network load, as the profile says (paper on control loops, 4.3.2.2); idle above.

@@ -15,9 +15,9 @@ from hw.bench import BenchSpec, load_bench
 from hw.errors import CapabilityError, ConfigError
 from hw.session import Bench
 from reports.clock_logs import ServoSeries
-from reports.clock_trial import load_trial
+from reports.clock_trial import Lock, load_trial
 from reports.two_way_reference import TWO_WAY
-from resources.clock_sync import ClockLab, servo_summary
+from resources.clock_sync import ClockLab, _facts, servo_summary
 from resources.clock_trial import reference_of, timecard_of
 from resources.competing_load import competing_load
 from resources.profiles import load_profile
@@ -120,3 +120,83 @@ def test_a_servo_that_was_silent_meanwhile(tmp_path: Path) -> None:
     write_clock_trial(tmp_path, compare_answer(seconds=10))
     servo = servo_summary(load_trial(tmp_path), _servo("tai", [-30.0, -20.0], [5, 6]))
     assert (servo.observations, servo.mean_ns, servo.max_abs_ns) == (0, None, None)
+
+
+class _Stack:
+    """A clock stack that only notes what is done with it."""
+
+    def __init__(self, name: str, folder: Path, done: list[str]) -> None:
+        self.name, self.folder, self.done = name, folder, done
+
+    def __enter__(self) -> _Stack:
+        self.done.append(f"start {self.name}")
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.done.append(f"stop {self.name}, logs to {self.folder.name}")
+
+    def wait_locked(self, _deadline_s: float) -> Lock:
+        self.done.append(f"lock {self.name}")
+        return Lock(1.0, "rule")
+
+    def keep_running(self, duration_s: float) -> None:
+        assert duration_s <= 10
+
+    def cut_off(self) -> None:
+        self.done.append(f"cut off {self.name}")
+
+
+class _NotingLab(ClockLab):
+    """A lab whose stacks note what is done with them."""
+
+    done: list[str]
+
+    def running(self, clock: str, folder: Path, *_more: object, **_options: object) -> Any:
+        self.end_kept()
+        return _Stack(clock, folder, self.done)
+
+    def facts(self, *_args: object) -> Any:
+        return _facts("chrony", "sync", self.timecard)
+
+    def measured(self, stack: Any, *_args: object, **_options: object) -> Any:
+        self.done.append(f"measure {stack.name} in {stack.folder.name}")
+
+
+def _noting_lab(spec: BenchSpec, folder: Path) -> _NotingLab:
+    lab = _NotingLab(_bench(spec), spec.targets["linux-rt"], load_profile("ci"), folder, lambda _line: None)
+    lab.done = []
+    return lab
+
+
+def _requirement(clock: str) -> Any:
+    return SimpleNamespace(clock=clock, lock_within_s=60)
+
+
+def test_holdover_goes_on_with_the_stack_that_was_measured(spec: BenchSpec, tmp_path: Path) -> None:
+    """It is locked already; its logs go to a folder of their own, those of the trial before stay."""
+    lab = _noting_lab(spec, tmp_path)
+    lab.locked_trial(_requirement("chrony"))
+    lab.holdover_trial(_requirement("chrony"))
+    lab.end_kept()
+    assert lab.done == [
+        "start chrony",
+        "lock chrony",
+        "measure chrony in chrony",
+        "cut off chrony",
+        "measure chrony in chrony-holdover",
+        "stop chrony, logs to chrony-holdover",
+    ]
+
+
+def test_a_stack_that_was_left_is_taken_off_before_another_is_put_on(spec: BenchSpec, tmp_path: Path) -> None:
+    lab = _noting_lab(spec, tmp_path)
+    lab.locked_trial(_requirement("phc2sys"))
+    lab.holdover_trial(_requirement("chrony"))
+    assert lab.done[3:6] == ["stop phc2sys, logs to phc2sys", "start chrony", "lock chrony"]
+
+
+def test_a_stack_that_was_left_ends_with_the_lab(spec: BenchSpec, tmp_path: Path) -> None:
+    lab = _noting_lab(spec, tmp_path)
+    lab.locked_trial(_requirement("chrony"))
+    lab.__exit__(None, None, None)
+    assert lab.done[-1] == "stop chrony, logs to chrony"
