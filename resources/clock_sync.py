@@ -303,7 +303,7 @@ class ClockLab:
     def _locked(
         self, requirement: ClockRequirement, folder: Path
     ) -> Generator[tuple[ClockStack, Lock, float]]:
-        """Go on with the stack that was left running where it is the one, else start it and wait for its lock.
+        """Go on with the stack that was left running where it is the one, else start it and let it lock.
 
         Yields:
             Stack, lock, and the monotonic time in s since which it has been locked.
