@@ -4,7 +4,8 @@
 Producers are added in one order, `producer_order`. That a target which is over its budgets with n producers
 is over them with more, too, is assumed and not measured. A trial on the way is short: one message beyond its
 budget shows that n is too many. What a short trial shows to be within is only a hope, and the number that is
-found in the end is shown by a trial of whole length, as the next one is shown to be over.
+found in the end is shown by a trial of whole length, as the next one is shown to be over. What an earlier run
+has found of the target is tried first.
 """
 
 from __future__ import annotations
@@ -12,11 +13,21 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from hw.errors import CapabilityError, ConfigError, MeasurementError
 from reports import Conditions, Evidence, Limit, RunFolder, Subject
 from reports.document import write_document
-from reports.largest_pattern import FILE, FOLDER, LargestPattern, Trial, TrialOutcome, judge_trial
+from reports.errors import ReportError
+from reports.largest_pattern import (
+    FILE,
+    FOLDER,
+    LargestPattern,
+    Trial,
+    TrialOutcome,
+    judge_trial,
+    read_largest_pattern,
+)
 from reports.latency import Requirement, producer_of
 from reports.record_context import Context
 from reports.sampling import required_samples
@@ -29,6 +40,9 @@ from resources.requirements import Requirements
 
 BUDGETS = "budgets.toml"
 """Copy of the requirements that trials are judged by."""
+
+LOOKED_AT = 20
+"""Runs, the newest ones, in which the last answer is looked for."""
 
 Ask = Callable[[int, bool], TrialOutcome]
 """Make a trial of n producers, of whole length or short."""
@@ -51,7 +65,11 @@ class Boundary:
 
 
 def search(
-    offered: int, ask: Ask, boundary_trials: int = 1, first: tuple[int, TrialOutcome] | None = None
+    offered: int,
+    ask: Ask,
+    boundary_trials: int = 1,
+    first: tuple[int, TrialOutcome] | None = None,
+    expected: int | None = None,
 ) -> Boundary:
     """Find the largest number of producers that is within, where the next one is over.
 
@@ -62,6 +80,7 @@ def search(
             where one of them does not, the number is over.
         first: A trial of whole length that was made before: number and outcome. Where it shows all producers
             within, no further trial is made.
+        expected: What the last search has found: this number and the next one are tried first.
     """
     low, high = 0, offered + 1
     shown: dict[int, int] = {}
@@ -76,22 +95,53 @@ def search(
             return Boundary(size, size, high)
         else:
             low, shown = size, {size: 1}
+    hints = [] if expected is None else [(expected, True), (expected + 1, False)]
     while True:
         candidate = max([low, *(size for size in hoped if size < high)])
         bisect = high - candidate > 1
+        hints = [(size, whole) for size, whole in hints if low < size < high]
         if not bisect and candidate == low and (low == 0 or shown[low] >= boundary_trials):
             return Boundary(low, low, high)
-        size = (candidate + high) // 2 if bisect else candidate
-        outcome = ask(size, not bisect)
+        size, whole = ((candidate + high) // 2, False) if bisect else (candidate, True)
+        if hints:
+            size, whole = hints.pop(0)
+        outcome = ask(size, whole)
         if outcome == "no verdict":
             return Boundary(None, low, high, size)
         if outcome == "over":
             high = size
-        elif bisect:
-            hoped.add(size)
-        else:
+        elif whole:
             shown[size] = shown.get(size, 0) + 1
+        else:
+            hoped.add(size)
         low = max((size for size in shown if size < high), default=0)
+
+
+def last_answer(results: Path, run: RunFolder, target: str, order: Sequence[int]) -> int | None:
+    """Return the number of producers that the newest earlier run of the same bench has found of a target.
+
+    Args:
+        results: Folder of run folders.
+        run: The run that asks: of the same bench and profile.
+        target: Name of the target.
+        order: Of the producers; a search in another order says nothing.
+
+    Returns:
+        None: no run of the last `LOOKED_AT` has an answer.
+    """
+    for folder in sorted(results.glob("2*"), reverse=True)[:LOOKED_AT]:
+        file = folder / "evidence" / "daq_replay" / target / FOLDER / FILE
+        if folder.name == run.path.name or not file.exists():
+            continue
+        try:
+            found = read_largest_pattern(file)
+            manifest = RunFolder.open(folder).manifest
+        except ReportError:
+            continue
+        same = (manifest.bench, manifest.profile) == (run.manifest.bench, run.manifest.profile)
+        if same and found.order == tuple(order) and found.found is not None:
+            return found.found
+    return None
 
 
 def producer_order(pattern: Pattern, own: Sequence[int], offered: Sequence[int]) -> tuple[int, ...]:
@@ -172,7 +222,11 @@ class LargestPatternSearch:
         shutil.copyfile(self._budgets.path, self._folder / BUDGETS)
         own = self._own_trial()
         boundary = search(
-            len(self._order), self._ask, self._times.boundary_trials, own and (own.size, own.outcome)
+            len(self._order),
+            self._ask,
+            self._times.boundary_trials,
+            own and (own.size, own.outcome),
+            last_answer(self._run.path.parent, self._run, self._evidence.target.kind, self._order),
         )
         found = LargestPattern(
             order=self._order,

@@ -15,12 +15,20 @@ import pytest
 from hw.bench import load_bench
 from hw.errors import CapabilityError, ConfigError, MeasurementError
 from reports import Limit, RunFolder
+from reports.document import write_document
 from reports.integrity import sha256_file
-from reports.largest_pattern import TrialOutcome, largest_pattern_measurement, read_largest_pattern
+from reports.largest_pattern import (
+    FILE,
+    FOLDER,
+    LargestPattern,
+    TrialOutcome,
+    largest_pattern_measurement,
+    read_largest_pattern,
+)
 from reports.latency import Replay
 from reports.replay_evidence import load_replay
 from reports.sync_offset import STOOD_STILL
-from resources.largest_pattern import Boundary, LargestPatternSearch, producer_order, search
+from resources.largest_pattern import Boundary, LargestPatternSearch, last_answer, producer_order, search
 from resources.largest_pattern_requirement import load_largest_pattern_requirement
 from resources.latency import LatencyEvidence, ReplayAttempt
 from resources.pattern import Pattern, load_pattern
@@ -89,6 +97,42 @@ def test_the_search_goes_on_below_a_first_trial_that_is_over() -> None:
     target = FakeTarget(4)
     assert search(12, target, 1, (10, "over")) == Boundary(4, 4, 5)
     assert max(size for size, _ in target.asked) < 10
+
+
+@pytest.mark.parametrize("expected", range(13))
+def test_the_search_begins_with_what_was_found_before(expected: int) -> None:
+    """Right, it takes two trials; wrong, the answer is the same."""
+    for capacity in range(13):
+        target = FakeTarget(capacity)
+        assert search(12, target, 1, None, expected) == Boundary(capacity, capacity, capacity + 1)
+        if expected == capacity and capacity:
+            assert target.asked == [(capacity, True), (capacity + 1, False)][: 12 - capacity + 1]
+        assert len(target.asked) <= (12).bit_length() + 3
+
+
+def test_what_was_found_before_is_that_of_the_newest_run_of_bench_profile_and_target(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path, "virtual", "ci")
+    order = (2, 1)
+
+    def earlier(
+        name: str, found: int, profile: str = "ci", target: str = "arm", broken: bool = False
+    ) -> None:
+        made = RunFolder.create(tmp_path / "made", "virtual", profile)
+        folder = made.evidence_folder("daq_replay", target, FOLDER)
+        write_document(folder / FILE, LargestPattern(order, found, found, found + 1, 59, 1, "", ()))
+        if broken:
+            (folder / FILE).write_text("{")
+        made.path.rename(tmp_path / name)
+
+    assert last_answer(tmp_path, run, "arm", order) is None
+    earlier("20250101T000000Z-virtual-ci", 1)
+    earlier("20250102T000000Z-virtual-ci", 2)
+    earlier("20250103T000000Z-virtual-soak", 0, profile="soak")
+    earlier("20250104T000000Z-virtual-ci", 0, target="windows")
+    earlier("20250105T000000Z-virtual-ci", 0, broken=True)
+    assert last_answer(tmp_path, run, "arm", order) == 2
+    assert last_answer(tmp_path, run, "arm", (1, 2)) is None
+    assert last_answer(tmp_path, run, "windows", order) == 0
 
 
 def test_nothing_at_all_is_within() -> None:
