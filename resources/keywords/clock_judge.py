@@ -9,9 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from shutil import copyfile
 
-from robot.api import logger
-from robot.libraries.BuiltIn import BuiltIn
-
 from hw.errors import MeasurementError
 from reports import Conditions, Evidence, Limit, Measurement, Subject, current_run
 from reports.clock_disturbance import lock_time_measurement, step_measurement
@@ -24,6 +21,7 @@ from reports.sync_offset import judge_sync, sync_measurement, unset_measurement,
 from reports.units import format_value
 from resources.clock_requirements import ClockRequirement
 from resources.clock_sync import ClockLab
+from resources.keywords.judged import keep, require_passed, running_test
 
 WITNESS_REQUIREMENT = "BENCH-CLOCK-WITNESSES"
 KNOWN_ERROR_SHARE = 0.5
@@ -64,8 +62,7 @@ class ClockJudge:
             if offset and requirement.mask is not None and phase in MASKED_KINDS:
                 wanted = requirement.mask.range
                 records += unset_mask_measurements(wanted, requirement.id, n_required, str(error), context)
-            for record in records:
-                current_run().append(record)
+            keep(records)
             raise
 
     def judge(
@@ -76,16 +73,10 @@ class ClockJudge:
     ) -> None:
         """Write a record for each trial, and other records; raise AssertionError unless all of them pass."""
         records = list(others)
-        self._write(records)
+        keep(records)
         for trial in trials:
             records += self._records(trial, requirement)
-        left = [record for record in records if record.outcome != "pass"]
-        if left:
-            raise AssertionError(
-                "; ".join(
-                    f"{record.outcome.upper()}: {record.requirement}: {record.reason}" for record in left
-                )
-            )
+        require_passed(records)
 
     def lock_record(
         self,
@@ -153,11 +144,6 @@ class ClockJudge:
     def _evidence(self, files: Sequence[Path]) -> tuple[Evidence, ...]:
         return tuple(current_run().evidence(file) for file in files if file.exists())
 
-    def _write(self, records: Sequence[Measurement]) -> None:
-        for record in records:
-            current_run().append(record)
-            logger.info(f"{record.requirement}: {record.outcome}: {record.reason or 'within its limit'}")
-
     def _records(self, trial: ClockTrial, requirement: ClockRequirement) -> list[Measurement]:
         files = self._evidence([trial.folder / name for name in EVIDENCE_FILES])
         context = self._context(self._subject(trial.facts.clock), self.conditions_of(trial), files)
@@ -167,7 +153,7 @@ class ClockJudge:
         if witnesses is not None:
             records.append(witnesses)
         records += self._mask_records(trial, requirement, n_required, context)
-        self._write(records)
+        keep(records)
         return records
 
     def _mask_records(
@@ -187,7 +173,7 @@ class ClockJudge:
         return limit, required_samples(self._lab.profile.excluded_miss_probability)
 
     def _context(self, subject: Subject, conditions: Conditions, evidence: tuple[Evidence, ...]) -> Context:
-        test = str(BuiltIn().get_variable_value("${TEST NAME}"))
+        test = running_test()
         simulated = self._lab.bench.spec.simulated
         return Context(current_run().run_id, test, subject, conditions, simulated, evidence)
 

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from robot.api import logger
-from robot.libraries.BuiltIn import BuiltIn
 
 from hw.errors import ConfigError, MeasurementError
 from reports import Conditions, Limit, Measurement, Subject, current_run
@@ -18,6 +17,7 @@ from reports.units import format_value
 from resources.clock_read_latency import measure_read_latency
 from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import bench_library, say
+from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
 from resources.profiles import load_profile
 from resources.read_latency_requirements import ReadLatencyRequirement, load_read_latency_requirements
@@ -89,13 +89,8 @@ class ClockReadLatencyLibrary(AsksRequirements):
         clock that could not be read leaves a record without a value.
         """
         records = [self._record(requirement) for requirement in self._requirements]
-        for record in records:
-            current_run().append(record)
-            logger.info(f"{record.requirement}: {record.outcome}: {record.reason or 'within its limit'}")
-        left = [record for record in records if record.outcome != "pass"]
-        if left or not records:
-            texts = [f"{record.outcome.upper()}: {record.requirement}: {record.reason}" for record in left]
-            raise AssertionError("; ".join(texts) or "UNSET: nothing was judged")
+        keep(records)
+        require_passed(records)
 
     def _record(self, requirement: ReadLatencyRequirement) -> Measurement:
         reading = self._reading(requirement.clock)
@@ -112,7 +107,7 @@ class ClockReadLatencyLibrary(AsksRequirements):
         names = [READINGS, reading.file] if reading.file else [READINGS]
         return Context(
             run_id=run.run_id,
-            test=str(BuiltIn().get_variable_value("${TEST NAME}")),
+            test=running_test(),
             subject=Subject(bench.name, self._found.target, clock=reading.clock),
             conditions=Conditions(self._profile, load=self._found.load),
             simulated=bench.simulated,

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from robot.api import logger
-from robot.libraries.BuiltIn import BuiltIn
 
 from hw.errors import BenchwrightError, CapabilityError, ConfigError, MeasurementError
 from reports import current_run
@@ -17,6 +16,7 @@ from reports.tally import effective
 from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import Nanoseconds
+from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
 from resources.known_delay import find_known_delay
 from resources.latency import CORRECTED, LatencyEvidence
@@ -234,16 +234,9 @@ class DaqReplayLibrary(AsksRequirements):
             self._loaded()
             raise ConfigError(f"{self._requirements_path}: the tests could not be made from this file")
         evidence = self._current()
-        run = current_run()
-        records = evidence.records(int(stream), run, str(BuiltIn().get_variable_value("${TEST NAME}")))
-        for record in records:
-            run.append(record)
-            logger.info(f"{record.outcome}: {record.reason or 'within budget'}")
-        measurement = effective(records)[0]
-        if measurement.outcome != "pass":
-            raise AssertionError(
-                f"{measurement.outcome.upper()}: {measurement.requirement}: {measurement.reason}"
-            )
+        records = evidence.records(int(stream), current_run(), running_test())
+        keep(records)
+        require_passed(effective(records)[:1])
 
     @keyword
     def judge_other_streams(self) -> None:

@@ -16,6 +16,7 @@ from reports.units import format_value
 from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import say
 from resources.keywords.daq_replay import DaqReplayLibrary
+from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
 from resources.largest_pattern import LargestPatternSearch
 from resources.largest_pattern_requirement import load_largest_pattern_requirement
@@ -72,11 +73,10 @@ class LargestPatternLibrary(AsksRequirements):
         search = LargestPatternSearch(evidence, loaded, ReplaySettings(pattern, phase), budgets, run, say)
         found = search.run()
         _say_trials(found)
-        test = str(BuiltIn().get_variable_value("${TEST NAME}"))
-        record = largest_pattern_measurement(found, requirement.id, requirement.limit, search.context(test))
-        run.append(record)
-        if record.outcome != "pass":
-            raise AssertionError(f"{record.outcome.upper()}: {record.requirement}: {record.reason}")
+        context = search.context(running_test())
+        record = largest_pattern_measurement(found, requirement.id, requirement.limit, context)
+        keep([record])
+        require_passed([record])
 
 
 def _say_trials(found: LargestPattern) -> None:

@@ -8,9 +8,6 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from random import Random
 
-from robot.api import logger
-from robot.libraries.BuiltIn import BuiltIn
-
 from hw.errors import CapabilityError, ConfigError, MeasurementError
 from reports import Conditions, Limit, Subject, current_run
 from reports.current import judges
@@ -18,6 +15,7 @@ from reports.provisioning_verdict import difference_measurement
 from reports.record_context import Context
 from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
+from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
 from resources.profiles import load_profile
 from resources.provisioning import ProvisioningTrials, Round, differences_of
@@ -120,10 +118,8 @@ class ProvisioningLibrary(AsksRequirements):
         record = difference_measurement(
             differences_of(rounds), requirement.id, limit, needed, self._context(event, rounds)
         )
-        current_run().append(record)
-        logger.info(f"{record.requirement}: {record.outcome}: {record.reason or 'nothing differs'}")
-        if record.outcome != "pass":
-            raise AssertionError(f"{record.outcome.upper()}: {record.requirement}: {record.reason}")
+        keep([record], "nothing differs")
+        require_passed([record])
 
     @keyword
     def end_provisioning_trials(self) -> None:
@@ -142,7 +138,7 @@ class ProvisioningLibrary(AsksRequirements):
         files = dict.fromkeys(path for each in rounds for path in each.evidence)
         return Context(
             run_id=run.run_id,
-            test=str(BuiltIn().get_variable_value("${TEST NAME}")),
+            test=running_test(),
             subject=Subject(bench.name, self._target, method=event.value),
             conditions=Conditions(self._profile),
             simulated=bench.simulated,

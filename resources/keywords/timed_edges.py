@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from robot.api import SkipExecution, logger
+from robot.api import SkipExecution
 from robot.libraries.BuiltIn import BuiltIn
 
 from hw.edges import EdgeRole
@@ -36,6 +36,7 @@ from resources.edge_witnesses import clock_witnesses
 from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import Nanoseconds
+from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
 from resources.profiles import load_profile
 from resources.timed_edge_requirements import (
@@ -236,7 +237,7 @@ class TimedEdgesLibrary(AsksRequirements):
         try:
             run, _compared = self._clock_runs[clock] = lab.clock_trial(self._clock(clock))
         except MeasurementError as error:
-            self._write(self._unset_clock_records(clock, str(error)))
+            keep(self._unset_clock_records(clock, str(error)))
             raise
         _say_offset(run.trial)
         self._finish(run, self._clock_records(run))
@@ -314,7 +315,7 @@ class TimedEdgesLibrary(AsksRequirements):
         files += [each.folder / each.trial.software_file for each in runs if each.trial.software_file]
         return Context(
             run_id=run.run_id,
-            test=str(BuiltIn().get_variable_value("${TEST NAME}")),
+            test=running_test(),
             subject=Subject(lab.bench.spec.name, lab.target.kind, clock=clock, method=method),
             conditions=Conditions(lab.clocks.profile.name, phase),
             simulated=lab.bench.spec.simulated,
@@ -326,28 +327,15 @@ class TimedEdgesLibrary(AsksRequirements):
 
     def _finish_all(self, runs: Sequence[EdgeRun], records: Sequence[Measurement]) -> None:
         """Write the records; an instrument that failed is an error of the bench, else they decide."""
-        self._write(records)
+        keep(records)
         for run in runs:
             if run.fault is not None:
                 raise run.fault
-        self._decide(records)
+        require_passed(records)
 
     def _judge(self, records: Sequence[Measurement]) -> None:
-        self._write(records)
-        self._decide(records)
-
-    @staticmethod
-    def _write(records: Sequence[Measurement]) -> None:
-        for record in records:
-            current_run().append(record)
-            logger.info(f"{record.requirement}: {record.outcome}: {record.reason or 'within its limit'}")
-
-    @staticmethod
-    def _decide(records: Sequence[Measurement]) -> None:
-        left = [record for record in records if record.outcome != "pass"]
-        if left or not records:
-            texts = [f"{record.outcome.upper()}: {record.requirement}: {record.reason}" for record in left]
-            raise AssertionError("; ".join(texts) or "UNSET: nothing was judged")
+        keep(records)
+        require_passed(records)
 
 
 def _suite() -> str:

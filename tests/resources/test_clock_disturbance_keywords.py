@@ -21,7 +21,7 @@ from reports.current import set_current_run
 from resources.clock_disturbance import ClockDisturber
 from resources.clock_requirements import ClockRequirement
 from resources.disturbance_settings import load_disturbances
-from resources.keywords import clock_disturbance, clock_judge
+from resources.keywords import clock_disturbance, judged
 from resources.keywords.clock_disturbance import ClockDisturbanceLibrary
 from resources.keywords.clock_judge import WITNESS_REQUIREMENT, ClockJudge
 from resources.profiles import load_profile
@@ -94,7 +94,7 @@ def _library(
         return cast(ClockDisturber, _Disturber(run, after_s, steps_ns))
 
     monkeypatch.setattr(clock_disturbance, "clock_library", library)
-    monkeypatch.setattr(clock_judge, "BuiltIn", builtin)
+    monkeypatch.setattr(judged, "BuiltIn", builtin)
     monkeypatch.setattr(ClockDisturbanceLibrary, "disturber", property(disturber))
     return ClockDisturbanceLibrary()
 

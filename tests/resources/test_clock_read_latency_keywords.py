@@ -15,7 +15,7 @@ from hw.bench import load_bench
 from reports import RunFolder
 from reports.current import set_current_run
 from reports.read_latency import FOLDER, Readings
-from resources.keywords import clock_read_latency
+from resources.keywords import clock_read_latency, judged
 from resources.keywords.clock_read_latency import ClockReadLatencyLibrary
 from tests.reports.sample_read_latency import latency_answer, write_sample_readings
 
@@ -60,7 +60,7 @@ def _library(
 
     monkeypatch.setattr(clock_read_latency, "bench_library", library)
     monkeypatch.setattr(clock_read_latency, "measure_read_latency", measure)
-    monkeypatch.setattr(clock_read_latency, "BuiltIn", builtin)
+    monkeypatch.setattr(judged, "BuiltIn", builtin)
     path = folder / "read.toml"
     path.write_text(
         HEAD + "".join(ONE.format(clock=clock, limit_ns=limit) for clock, limit in requirements.items())

@@ -25,7 +25,7 @@ from reports.timed_edges import (
     EdgeTrial,
     write_edge_trial,
 )
-from resources.keywords import timed_edges
+from resources.keywords import judged, timed_edges
 from resources.keywords.converters import Nanoseconds
 from resources.keywords.timed_edges import TimedEdgesLibrary
 from resources.profiles import load_profile
@@ -148,6 +148,7 @@ def lab(monkeypatch: pytest.MonkeyPatch, run: RunFolder) -> _Lab:
     monkeypatch.setattr(timed_edges, "ClockLab", clocks)
     monkeypatch.setattr(timed_edges, "EdgeLab", edges)
     monkeypatch.setattr(timed_edges, "BuiltIn", _Suites)
+    monkeypatch.setattr(judged, "BuiltIn", _Suites)
     return made
 
 
