@@ -44,6 +44,7 @@ from hw.reservation import reserve
 from hw.tools import local_tool
 from hw.virtual import host, network
 from hw.virtual.bench_network import build_network, namespace_of, plug_in
+from hw.virtual.console_log import earlier_logs
 from hw.virtual.qemu import ThreadPlacement
 
 RUN_FOLDER = Path("/run/benchwright")
@@ -362,16 +363,13 @@ class Bench:
         return log.read_text(errors="replace") if log.exists() else ""
 
     def consoles(self, name: str) -> list[str]:
-        """Return what a guest or a board has said since the bench was opened: a text for each boot."""
-        logs = sorted((self.folder / name).glob(f"{CONSOLE_LOG}.*"), key=lambda log: int(log.suffix[1:]))
-        before = [log.read_text(errors="replace") for log in logs]
-        return [text for text in (*before, self.console(name)) if text]
+        """Return what a guest or a board has said since the bench was opened.
 
-    def _put_console_aside(self, name: str) -> None:
-        """Keep what a virtual machine has said when it is powered on again: its log begins anew."""
+        A guest's texts are those of its boots; a board's is one, with the instants of power on and off in it.
+        """
         log = self.folder / name / CONSOLE_LOG
-        if self.spec.virtual is not None and log.exists():
-            log.rename(log.with_name(f"{CONSOLE_LOG}.{len(list(log.parent.glob(f'{CONSOLE_LOG}.*'))) + 1}"))
+        before = [each.read_text(errors="replace") for each in earlier_logs(log)]
+        return [text for text in (*before, self.console(name)) if text]
 
     def accelerator(self) -> str:
         """Return what runs the guests (`kvm`, `tcg`), or `none` on a bench of real machines."""
@@ -393,8 +391,6 @@ class Bench:
         power = power_driver(target)
         self._cut_off.discard(name)
         if power is not None:
-            if not _has_power(power):
-                self._put_console_aside(name)
             switch_on(name, power)
         try:
             driver = target.get_driver("CommandProtocol")

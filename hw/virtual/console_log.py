@@ -24,6 +24,17 @@ class SilentBootError(BenchError):
     """A machine has not said one character after it was powered on."""
 
 
+def earlier_logs(log: Path) -> list[Path]:
+    """Return the logs of the boots before, the oldest first."""
+    return sorted(log.parent.glob(f"{log.name}.*"), key=lambda each: int(each.suffix[1:]))
+
+
+def put_aside(log: Path) -> None:
+    """Keep the log of a boot under a name of its own; the next boot begins another one."""
+    if log.exists():
+        log.rename(log.with_name(f"{log.name}.{len(earlier_logs(log)) + 1}"))
+
+
 def wait_for_boot(
     name: str, log: Path, is_running: Callable[[], bool], expected: BootExpectation = EXPECTED
 ) -> None:

@@ -20,6 +20,7 @@ from typing import Any
 
 from hw.drivers.local import tail
 from hw.errors import BenchError, CapabilityError
+from hw.virtual.console_log import put_aside
 from hw.virtual.machine import ACCELERATOR, MachineType
 
 PAGE_BYTES = 32768
@@ -145,7 +146,7 @@ class QemuGuest:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "qmp.sock").unlink(missing_ok=True)
         if machine.serial is None:
-            (folder / "console.log").unlink(missing_ok=True)
+            put_aside(folder / "console.log")
         machine.page.write_bytes(bytes(PAGE_BYTES))
         with (folder / "qemu.err").open("wb") as errors:
             process = subprocess.Popen(

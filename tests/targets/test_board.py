@@ -19,7 +19,7 @@ from hw.provisioning import Provisioner
 from hw.session import Bench, open_bench
 from hw.virtual import image
 
-pytestmark = pytest.mark.simulated
+pytestmark = [pytest.mark.simulated, pytest.mark.shared_cpu]
 
 BENCH = Path(__file__).with_name("one_board.yaml")
 BOARD = "board"

@@ -30,7 +30,7 @@ from resources.clock_stack import ClockStack
 from resources.servo_watch import wait_grandmaster
 from tests.targets.clock_lab import TARGET_ERROR, TOOLS, ClockLab, clock_lab
 
-pytestmark = pytest.mark.simulated
+pytestmark = [pytest.mark.simulated, pytest.mark.shared_cpu]
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "targets" / "linux-rt" / "clock" / "config"
 LOCK_S = 90.0
