@@ -55,7 +55,7 @@ class _Sections:
     def __init__(self, bench: Bench, producer: int, delay_ns: int, section_ms: int) -> None:
         self._impairment = bench.impairment()
         self._producer = producer
-        self._delays_ns = dict(zip(SECTIONS, (0, delay_ns, 0), strict=True))
+        self._delays_ns: dict[str, int] = dict(zip(SECTIONS, (0, delay_ns, 0), strict=True))
         self._section_s = section_ms / 1000
         self.utc_ns: dict[str, tuple[int, int]] = {}
         """Begin and end of each by this machine's clock."""
@@ -151,7 +151,8 @@ def _transits_ns(
 ) -> Mapping[str, int | None]:
     if len(captures) != 2:
         return dict.fromkeys(sections_ns)
-    return dict(zip(sections_ns, median_transits_ns(*captures, [*sections_ns.values()]), strict=True))
+    before, behind = captures
+    return dict(zip(sections_ns, median_transits_ns(before, behind, [*sections_ns.values()]), strict=True))
 
 
 def compare(

@@ -34,7 +34,7 @@ class Pace:
             budgets: Their file.
         """
         table = tomllib.loads(Path(budgets).read_text(encoding="utf-8"))
-        self._budgets_s: Mapping[str, Mapping[str, float]] = table.get(profile, {})
+        self.budgets_s: Mapping[str, Mapping[str, float]] = table.get(profile, {})
         self.taken_s: dict[tuple[str, str], float] = {}
 
     def end_suite(self, data: Any, result: Any) -> None:
@@ -46,7 +46,7 @@ class Pace:
     def over_budget(self) -> Iterator[str]:
         """Yield a line for each suite that took longer than its budget."""
         for (target, suite), taken_s in self.taken_s.items():
-            budget_s = self._budgets_s.get(target, {}).get(suite)
+            budget_s = self.budgets_s.get(target, {}).get(suite)
             if budget_s is not None and taken_s > budget_s:
                 yield f"{suite} of {target} took {taken_s:.0f} s, its budget is {budget_s:g} s"
 

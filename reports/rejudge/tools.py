@@ -38,9 +38,10 @@ def tool_objections(run: Path, manifest: Json, records: Sequence[Record]) -> Ite
         if not file.is_file():
             continue
         if name.endswith(".ndjson"):
-            answers = _answers(file)
-            judge = _miss_objections if name == "misses.ndjson" else lambda each: _answer(each, manifest)
-            yield from (f"{path}: {said}" for each in answers for said in judge(each))
+            for answer in _answers(file):
+                is_miss = name == "misses.ndjson"
+                told = _miss_objections(answer) if is_miss else _answer_objections(answer, manifest)
+                yield from (f"{path}: {said}" for said in told)
         elif name in SCHEMAS:
             document = json.loads(file.read_text())
             if document.get("schema", SCHEMAS[name]) != SCHEMAS[name]:
@@ -55,7 +56,7 @@ def _answers(file: Path) -> Iterator[Json]:
             yield json.loads(line)
 
 
-def _answer(answer: Json, manifest: Json) -> Iterator[str]:
+def _answer_objections(answer: Json, manifest: Json) -> Iterator[str]:
     """Hold the result of a tool against itself, and its version against the manifest's."""
     if answer.get("type") != "result":
         return

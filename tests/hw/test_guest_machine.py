@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hw.virtual.console_log import earlier_logs, put_aside
 from hw.virtual.image_recipe import recipe_of
 from hw.virtual.qemu import GuestCard, GuestMachine, ThreadPlacement, command_line
 
@@ -69,3 +70,13 @@ def test_guests_share_a_root_that_they_cannot_write() -> None:
     argv = command_line(machine("embedded", "tcg"), Path("run"))
     assert argv[argv.index("-serial") + 1] == "file:run/console.log"
     assert "readonly=on" in argv[argv.index("-drive") + 1].split(",")
+
+
+def test_what_a_guest_said_in_a_boot_is_kept_at_the_next(tmp_path: Path) -> None:
+    log = tmp_path / "console.log"
+    put_aside(log)  # nothing was said
+    for boot in range(11):
+        log.write_text(f"boot {boot}")
+        put_aside(log)
+    assert not log.exists()
+    assert [each.read_text() for each in earlier_logs(log)] == [f"boot {boot}" for boot in range(11)]

@@ -237,7 +237,11 @@ def test_a_real_target_gets_its_settings_back(
 ) -> None:
     """Nothing cuts the power of a real machine: it is given back with the next target, and at the end."""
     library, opened = held
-    monkeypatch.setattr(_Bench, "powered_guests", lambda _self: set[str]())
+
+    def none(_bench: _Bench) -> set[str]:
+        return set()
+
+    monkeypatch.setattr(_Bench, "powered_guests", none)
     _suite(library, "linux-rt", "nothing")
     _suite(library, "embedded", "nothing")
     assert _Provisioner.done[-2:] == ["restore linux-rt", "prepare embedded"]

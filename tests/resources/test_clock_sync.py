@@ -17,7 +17,8 @@ from hw.session import Bench
 from reports.clock_logs import ServoSeries
 from reports.clock_trial import Lock, load_trial
 from reports.two_way_reference import TWO_WAY
-from resources.clock_sync import ClockLab, _facts, servo_summary
+from resources.clock_settings import ClockSettings
+from resources.clock_sync import ClockLab, servo_summary
 from resources.clock_trial import reference_of, timecard_of
 from resources.competing_load import competing_load
 from resources.profiles import load_profile
@@ -127,6 +128,7 @@ class _Stack:
 
     def __init__(self, name: str, folder: Path, done: list[str]) -> None:
         self.name, self.folder, self.done = name, folder, done
+        self.settings = ClockSettings()
 
     def __enter__(self) -> _Stack:
         self.done.append(f"start {self.name}")
@@ -154,9 +156,6 @@ class _NotingLab(ClockLab):
     def running(self, clock: str, folder: Path, *_more: object, **_options: object) -> Any:
         self.end_kept()
         return _Stack(clock, folder, self.done)
-
-    def facts(self, *_args: object) -> Any:
-        return _facts("chrony", "sync", self.timecard)
 
     def measured(self, stack: Any, *_args: object, **_options: object) -> Any:
         self.done.append(f"measure {stack.name} in {stack.folder.name}")

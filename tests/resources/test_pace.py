@@ -21,13 +21,17 @@ def budgets(tmp_path: Path) -> Path:
     return file
 
 
+def _of_arm(_name: str) -> str:
+    return "arm"
+
+
 def _ran(watch: pace.Pace, seconds: float, tests: int = 1, suite: str = "suite") -> None:
     data = SimpleNamespace(tests=[None] * tests, source=Path(f"robot/capability/{suite}.robot"))
     watch.end_suite(data, SimpleNamespace(elapsed_time=timedelta(seconds=seconds)))
 
 
 def test_a_suite_over_its_budget_is_named(budgets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pace, "robot_variable", lambda _name: "arm")
+    monkeypatch.setattr(pace, "robot_variable", _of_arm)
     watch = pace.Pace("ci", budgets)
     _ran(watch, 10.0)
     _ran(watch, 99.0, tests=0)
@@ -38,14 +42,14 @@ def test_a_suite_over_its_budget_is_named(budgets: Path, monkeypatch: pytest.Mon
 
 
 def test_a_profile_without_budgets_has_none_to_break(budgets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pace, "robot_variable", lambda _name: "arm")
+    monkeypatch.setattr(pace, "robot_variable", _of_arm)
     watch = pace.Pace("soak", budgets)
     _ran(watch, 1e6)
     assert list(watch.over_budget()) == []
 
 
 def test_every_suite_with_a_budget_is_there() -> None:
-    for target, suites in pace.Pace("ci")._budgets_s.items():
+    for target, suites in pace.Pace("ci").budgets_s.items():
         assert (TARGETS / target).is_dir()
         for suite in suites:
             assert (SUITES / suite).is_file()
