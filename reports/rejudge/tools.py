@@ -62,7 +62,7 @@ def _answer_objections(answer: Json, manifest: Json) -> Iterator[str]:
         return
     tool = str(answer.get("tool", "")).partition(" ")[0]
     wanted, version = manifest["tools"].get(tool), answer.get("version")
-    if wanted is not None and version is not None and f"{tool} {version}" != wanted:
+    if wanted is not None and version is not None and version != wanted.rpartition(" ")[2]:
         yield f"version is {version}, the manifest has {wanted}"
     if WITNESS_SAYS.issubset(answer) and not answer["windows_dropped"]:
         yield from _stall_objections(answer)
