@@ -29,6 +29,7 @@ from reports.record_context import Context, Sample, build_record
 from reports.sampling import quantile_ranks
 from reports.units import NS_PER_S
 from resources.capture import median_transits_ns
+from resources.network_stack import NetworkStack
 from resources.pattern import Pattern
 from resources.plan import ReplaySettings
 from resources.replay import Progress, Replay, ReplayAnswers
@@ -97,6 +98,7 @@ def find_known_delay(
     delay_ns: int,
     folder: Path,
     progress: Progress,
+    stack: tuple[str, NetworkStack] | None = None,
 ) -> KnownDelay:
     """Make a delay and find it.
 
@@ -109,9 +111,10 @@ def find_known_delay(
         delay_ns: The delay, a whole number of microseconds.
         folder: Evidence goes here.
         progress: Called with a line of text now and then.
+        stack: Node and network stack of the target under test, which is on.
 
     Raises:
-        CapabilityError: The bench cannot delay this producer.
+        CapabilityError: The bench cannot delay this producer, or the stack carries none of its streams.
         MeasurementError: Too few messages came through.
     """
     sections = _Sections(bench, producer, delay_ns, section_ms)
@@ -124,7 +127,10 @@ def find_known_delay(
         only_producers=(producer,),
         measures_clocks_after=False,
     )
+    if stack is not None:
+        pattern = stack[1].carried(pattern, producer)
     replay = Replay(bench, target, pattern, settings, folder, lambda _line: None)
+    replay.stack = stack
     replay.log_messages = True
     replay.capture_interfaces = bench.capture_ends(bench.spec.producers[producer].node, target)
     replay.during = sections.go_through

@@ -195,12 +195,14 @@ class LargestPatternSearch:
         if not evidence.attempts:
             raise MeasurementError("nothing has been replayed")
         self._evidence = evidence
-        self._pattern = pattern
         self._settings = settings
-        self._budgets = budgets
         self._times: LargestPatternTimes = evidence.profile.largest_pattern
         self._run = run
         self._progress = progress
+        pattern = evidence.network.carried(pattern)
+        carried = {stream.id for stream in pattern.streams}
+        budgets = replace(budgets, by_stream={n: e for n, e in budgets.by_stream.items() if n in carried})
+        self._pattern, self._budgets = pattern, budgets
         self._own = evidence.requirements.producers or pattern.producers
         with_budget = {producer_of(stream) for stream in budgets.by_stream}
         offered = [n for n in pattern.producers if n in with_budget and n in evidence.bench.spec.producers]

@@ -38,6 +38,7 @@ from reports.replay_role import REPLAY_ROLE, ReplayRole
 from reports.sampling import required_samples
 from resources.clock_settings import FREE_RUN
 from resources.known_delay import known_delay_record
+from resources.network_stack import network_stack_of
 from resources.pattern import Pattern
 from resources.plan import ReplaySettings
 from resources.profiles import Profile
@@ -112,7 +113,7 @@ class LatencyEvidence:
         Args:
             bench: An open bench.
             target: The consumer.
-            stack: Its network stack.
+            stack: Name of the network stack of the target under test; whoever asks puts it on.
             clock: One of `CORRECTED` or `SYNCHRONISED`.
             profile: How long, how sure, and how many attempts.
             requirements: One for each stream that is judged.
@@ -121,9 +122,11 @@ class LatencyEvidence:
 
         Raises:
             CapabilityError: The stack or the clock cannot be put on this target.
+            ConfigError: There is no such stack.
         """
-        if stack != "kernel":
-            raise CapabilityError(f"stack {stack!r}: must be one of kernel")
+        under_test = target if role is None else bench.spec.targets[role.target]
+        self.network = network_stack_of(under_test, stack)
+        self.stack_node = under_test.node
         if clock not in (*CORRECTED, *SYNCHRONISED):
             raise CapabilityError(f"clock {clock!r}: must be one of {', '.join((*CORRECTED, *SYNCHRONISED))}")
         self.bench = bench
@@ -135,6 +138,8 @@ class LatencyEvidence:
         self.folder = folder
         self.role = role
         self.attempts: list[ReplayAttempt] = []
+        self.not_carried: dict[int, str] = {}
+        """Streams with a requirement that the stack does not carry, and why: they are not tested."""
 
     @property
     def subject(self) -> str:
@@ -159,7 +164,10 @@ class LatencyEvidence:
             CapabilityError: The bench cannot say how far off the target's clock is.
             MeasurementError: A tool came to no result, or the clock did not lock.
         """
-        pattern = pattern.with_budgets(self.requirements.budgets_ns)
+        asked = [stream for stream in pattern.streams if stream.id in self.requirements.by_stream]
+        self.not_carried = {stream.id: why for stream in asked if (why := self.network.why_not(stream))}
+        own = None if self.role is None else self.role.producer
+        pattern = self.network.carried(pattern, own).with_budgets(self.requirements.budgets_ns)
         with self._clock(progress) as clock:
             while True:
                 self._attempt(pattern, settings, clock, progress)
@@ -215,6 +223,7 @@ class LatencyEvidence:
         judged = {
             stream: [attempt.verdict(stream, self._requirement(stream)) for attempt in self.attempts]
             for stream in self.requirements.by_stream
+            if stream not in self.not_carried
         }
         return decide_judged(judged, self.allowed)
 
@@ -240,9 +249,12 @@ class LatencyEvidence:
             The records, the one that counts last; the verdict is that of `reports.tally.effective`.
 
         Raises:
+            CapabilityError: The network stack does not carry the stream.
             MeasurementError: Nothing was replayed, or the stream has no requirement.
         """
         decided = self.decided()
+        if stream in self.not_carried:
+            raise CapabilityError(self.not_carried[stream])
         if stream not in decided:
             raise MeasurementError(f"stream {stream}: no requirement in {self.requirements.name}")
         found = decided[stream]
@@ -281,6 +293,7 @@ class LatencyEvidence:
             settings = replace(settings, correction="none", synchronised_to=clock.server_clock)
         replay = Replay(self.bench, self.target, pattern, settings, folder, progress)
         replay.watch_emulator = True
+        replay.stack = (self.stack_node, self.network)
         if clock is None:
             self.take(replay.run())
             return

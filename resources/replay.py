@@ -24,6 +24,7 @@ from reports.emulation import TARGET_WITNESS
 from resources.capture import capture_file, start_capture
 from resources.clock_lines import ClockLine, last_result, measure_clock_lines, serve_clocks
 from resources.jobs import READY_S, end_job
+from resources.network_stack import NetworkStack
 from resources.pattern import Pattern
 from resources.plan import ReplaySettings, new_nonce, write_plan
 from resources.tai_utc import common_tai_utc_s
@@ -101,6 +102,8 @@ class Replay:
         """Keep every message, not only histograms and misses."""
         self.watch_emulator = False
         """Let the witness watch what emulates the target, where something does, and write a series."""
+        self.stack: tuple[str, NetworkStack] | None = None
+        """A node, and the network stack that its programs use; None: everybody takes the system's own."""
         self.during: Callable[[float], None] | None = None
         """Called once when counting begins, with the seconds until it ends: a test may disturb the bench."""
 
@@ -283,7 +286,12 @@ class Replay:
         ]
         if self.log_messages:
             argv.append("--log")
-        return node.start(argv, self.folder / "recv")
+        return node.start(self._program(self.target.node, argv), self.folder / "recv")
+
+    def _program(self, node_name: str, argv: list[str]) -> list[str]:
+        """Return the command line of a program on a node, which may use a network stack there."""
+        node, stack = self.stack or ("", None)
+        return stack.program(argv) if stack is not None and node == node_name else argv
 
     def _start_send(self, node_name: str, numbers: Sequence[int], plan_file: Path) -> Job:
         node = self.bench.node(node_name)
@@ -291,7 +299,7 @@ class Replay:
         argv += ["--producer", ",".join(str(number) for number in numbers), "--priority", str(node.priority)]
         if cpus := self.bench.spec.nodes[node_name].cpus:
             argv += ["--cpu", ",".join(str(cpu) for cpu in cpus)]
-        return node.start(argv, self.folder / f"send-{node_name}")
+        return node.start(self._program(node_name, argv), self.folder / f"send-{node_name}")
 
     def _wait_in_silence(self, start_ns: int, nodes: Sequence[str]) -> None:
         """Wait for the end of the measurement.

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any, Literal
 
@@ -52,6 +52,7 @@ class BenchLibrary:
         self._bench: Bench | None = None
         self._file = Path()
         self._left = False
+        self._until_left = ExitStack()
         self._provisioned: dict[str, Provisioner] = {}
         self._prepared: dict[str, dict[str, Any]] = {}
 
@@ -150,6 +151,10 @@ class BenchLibrary:
         if spec.kind not in self._prepared:
             self._provision([(spec, current_run().evidence_folder("provisioning", spec.kind))], spec.kind)
 
+    def until_left(self, context: AbstractContextManager[object]) -> None:
+        """Enter a context that ends when the suite leaves the bench, before it is seen what it has left."""
+        self._until_left.enter_context(context)
+
     def power_on(self, nodes: Collection[str]) -> None:
         """Power on the nodes that a suite begins with, where they have power of their own.
 
@@ -241,6 +246,7 @@ class BenchLibrary:
         """
         if self._bench is None:
             return
+        self._until_left.close()
         if open_run() is None:
             self.shut()
             return
@@ -277,6 +283,7 @@ class BenchLibrary:
             virtual = self._bench.powered_guests() if self._bench is not None else set[str]()
             for kind in [kind for kind in self._provisioned if self.target(kind).node not in virtual]:
                 last.callback(self.restore_target, kind)
+            last.callback(self._until_left.close)
 
     def _forget_all(self) -> None:
         self._bench = None

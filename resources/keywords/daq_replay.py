@@ -11,6 +11,7 @@ from robot.api import logger
 
 from hw.errors import BenchwrightError, CapabilityError, ConfigError, MeasurementError
 from reports import current_run
+from reports.current import judges
 from reports.known_delay import KnownDelay
 from reports.tally import effective
 from resources.keywords.asks import AsksRequirements, of_subjects
@@ -20,6 +21,7 @@ from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
 from resources.known_delay import find_known_delay
 from resources.latency import CORRECTED, LatencyEvidence
+from resources.network_stack import network_stack_on
 from resources.other_streams import judge_other_streams
 from resources.pattern import load_pattern
 from resources.plan import ReplaySettings
@@ -102,7 +104,7 @@ class DaqReplayLibrary(AsksRequirements):
 
         Args:
             target: Its name under `benchwright.targets` of the bench file.
-            stack: Its network stack: `kernel`.
+            stack: Its network stack, a file of `targets/KIND/stack`; it stays on until the suite ends.
             clock: `two-way` or `free-run`: each producer's clock is corrected by two-way time transfer over
                 the control network. `chrony`, `ntp-user`, `ptp-software`, `ptp-hardware`: this stack runs on
                 the target during the replay, stamps are taken as they are, and the error of its clock,
@@ -120,6 +122,7 @@ class DaqReplayLibrary(AsksRequirements):
         self._evidence = LatencyEvidence(
             bench, bench_library().target(target), stack, clock, chosen, requirements, folder
         )
+        self._put_on(self._evidence, target)
 
     @keyword
     def start_producer_evidence(
@@ -131,7 +134,7 @@ class DaqReplayLibrary(AsksRequirements):
             target: The one under test, by its name under `benchwright.targets` of the bench file.
             producer: Number of the producer whose streams it sends; all others send, too.
             consumer: Name of the target that receives them.
-            stack: The network stack: `kernel`.
+            stack: Its network stack, a file of `targets/KIND/stack`; it stays on until the suite ends.
             clock: `two-way` or `free-run`: clocks are corrected by two-way time transfer.
             profile: How many samples are needed; the replay lasts as long as they take.
         """
@@ -156,6 +159,15 @@ class DaqReplayLibrary(AsksRequirements):
             current_run().evidence_folder(self._capability, target),
             producing.role,
         )
+        self._put_on(self._evidence, target)
+
+    @staticmethod
+    def _put_on(evidence: LatencyEvidence, target: str) -> None:
+        """Put the network stack on the target under test, until the suite leaves the bench."""
+        node = evidence.bench.node(evidence.stack_node)
+        interface = bench_library().target(target).test_interface
+        folder = evidence.folder / "stack"
+        bench_library().until_left(network_stack_on(evidence.network, node, interface, folder))
 
     @keyword
     def find_known_delay(self, producer: int, delay: Nanoseconds) -> None:
@@ -189,6 +201,7 @@ class DaqReplayLibrary(AsksRequirements):
             delay.value_ns,
             evidence.attempt_folder / "known_delay",
             say,
+            (evidence.stack_node, evidence.network),
         )
         self._record_known_delay(found, evidence)
 
@@ -234,6 +247,8 @@ class DaqReplayLibrary(AsksRequirements):
             self._loaded()
             raise ConfigError(f"{self._requirements_path}: the tests could not be made from this file")
         evidence = self._current()
+        if int(stream) in evidence.not_carried:
+            judges(self._loaded().by_stream[int(stream)].id)
         records = evidence.records(int(stream), current_run(), running_test())
         keep(records)
         require_passed(effective(records)[:1])

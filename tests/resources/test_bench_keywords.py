@@ -256,3 +256,21 @@ def test_another_bench_is_opened_after_the_first_is_shut(held: tuple[Any, list[_
     _suite(library, "linux-rt", "nothing", "other.yaml")
     assert len(opened) == 2
     assert _Provisioner.done == ["prepare linux-rt"] * 2
+
+
+def test_what_a_suite_has_put_on_ends_before_it_is_seen_what_it_has_left(
+    held: tuple[Any, list[_Bench]],
+) -> None:
+    library, opened = held
+    library.open_bench(Path("virtual.yaml"))
+    library.provision_target("linux-rt", "nothing")
+    stack = ExitStack()
+    stack.callback(_Provisioner.found.update, governor="performance")
+    library.until_left(stack)
+    _Provisioner.found.update(governor="of the stack")
+    library.close_bench()
+    assert opened[0].off == []
+    stack.callback(_Provisioner.done.append, "stack off")
+    library.until_left(stack)
+    library.shut()
+    assert _Provisioner.done[-1] == "stack off"

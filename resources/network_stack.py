@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The network stacks of a kind of target, and how one is put on: `targets/KIND/stack/NAME.toml`.
+
+    schema = "benchwright.network_stack/1"
+    transports = "udp"                         # of the streams that it carries; left out: every one
+    message_max_bytes = 1400                   # of the messages that it carries; left out: any
+    arguments = "--burst 8"                    # of bw-traffic on the target, behind its own; left out: none
+
+    [environment]                              # of bw-traffic on the target; left out: as it is there
+    LD_PRELOAD = "/run/benchwright/stack/libuser.so"
+
+    [put_on]                                   # left out: nothing has to be done
+    folder = "/run/benchwright/stack"          # on the target
+    files = "user.sh ../provision/json.sh"     # what is brought there, by its way from this file
+    tools = "bw-user"                          # native tools that are brought there, too; left out: none
+    machine = "x86_64-linux"                   # that they are built for; left out: this machine's
+    command = "sh /run/benchwright/stack/user.sh"  # `--interface NAME apply`, or `restore`, follows
+
+A name that a kind has no file of is a stack that it cannot have. `restore` comes before every `apply`: what a
+killed run has left is given back first, so the command keeps a journal of its own on the target, as
+provisioning does. Exit code 3 of `apply`, with a line on stderr: the machine cannot have the stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from hw.bench import TargetSpec
+from hw.errors import BenchError, CapabilityError, ConfigError
+from hw.fields import Fields
+from hw.protocols import Node
+from hw.provisioning import TARGETS
+from hw.toml_file import read_toml
+from hw.tools import local_tool
+from resources.pattern import Pattern, Stream
+
+SCHEMA = "benchwright.network_stack/1"
+FOLDER = "stack"
+"""Of a kind of target, with a file for each stack that it can have."""
+KERNEL = "kernel"
+FOUND = "stack.ndjson"
+"""Evidence: what `apply` said."""
+VERB_S = 60.0
+EXIT_MISSING = 3
+BYTES_MAX = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class PutOn:
+    """How a stack is put on a machine, and taken off: see the module."""
+
+    folder: str
+    files: tuple[str, ...]
+    command: tuple[str, ...]
+    tools: tuple[str, ...] = ()
+    machine: str = ""
+
+
+@dataclass(frozen=True)
+class NetworkStack:
+    """A network stack of a kind of target.
+
+    Attributes:
+        path: Its file.
+        transports: Of the streams that it carries; None: every one.
+        message_max_bytes: Of the messages that it carries; None: any.
+        arguments: Of a program that uses it.
+        environment: Of a program that uses it.
+        put_on: None: nothing has to be done.
+    """
+
+    name: str
+    path: Path
+    transports: tuple[str, ...] | None = None
+    message_max_bytes: int | None = None
+    arguments: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    put_on: PutOn | None = None
+
+    def why_not(self, stream: Stream) -> str:
+        """Return why it does not carry a stream; empty: it does."""
+        if self.transports is not None and stream.transport not in self.transports:
+            return f"network stack {self.name} carries {', '.join(self.transports)}, not {stream.transport}"
+        if self.message_max_bytes is not None and stream.size_bytes > self.message_max_bytes:
+            return (
+                f"network stack {self.name} carries messages of {self.message_max_bytes} bytes at most,"
+                f" not of {stream.size_bytes}"
+            )
+        return ""
+
+    def carried(self, pattern: Pattern, producer: int | None = None) -> Pattern:
+        """Return a pattern without the streams that it does not carry.
+
+        Args:
+            pattern: What is replayed.
+            producer: Whose streams go through the stack; None: those of all.
+
+        Raises:
+            CapabilityError: It carries none of those that go through it.
+        """
+        through = [stream for stream in pattern.streams if producer in (None, stream.producer)]
+        refused = {stream.id: why for stream in through if (why := self.why_not(stream))}
+        if through and len(refused) == len(through):
+            raise CapabilityError(f"pattern {pattern.name}: {refused[through[0].id]}")
+        return replace(pattern, streams=tuple(s for s in pattern.streams if s.id not in refused))
+
+    def program(self, argv: list[str]) -> list[str]:
+        """Return the command line of a program that uses the stack."""
+        setting = ["env", *(f"{name}={value}" for name, value in self.environment.items())]
+        return [*(setting if self.environment else []), *argv, *self.arguments]
+
+
+def stack_names(kind_folder: Path) -> tuple[str, ...]:
+    """Return the names of the network stacks that a kind of target can have."""
+    return tuple(sorted(file.stem for file in (kind_folder / FOLDER).glob("*.toml")))
+
+
+def load_network_stack(kind_folder: Path, name: str) -> NetworkStack:
+    """Read a network stack of a kind of target.
+
+    Args:
+        kind_folder: `targets/KIND`.
+        name: Of the stack.
+
+    Raises:
+        CapabilityError: Another kind has it, this one has not.
+        ConfigError: No kind has it, or its file is wrong: names file, key and what is allowed.
+    """
+    path = kind_folder / FOLDER / f"{name}.toml"
+    if name not in stack_names(kind_folder):
+        there = ", ".join(stack_names(kind_folder)) or "none"
+        elsewhere = {each for kind in kind_folder.parent.iterdir() for each in stack_names(kind)}
+        error = CapabilityError if name in elsewhere else ConfigError
+        raise error(f"{path}: no network stack {name!r} of this kind of target; there are: {there}")
+    table = Fields(read_toml(path), str(path), "")
+    table.text("schema", choices=(SCHEMA,))
+    stack = NetworkStack(
+        name=name,
+        path=path,
+        transports=tuple(table.text("transports").split()) if table.has("transports") else None,
+        message_max_bytes=(
+            table.integer("message_max_bytes", 1, BYTES_MAX) if table.has("message_max_bytes") else None
+        ),
+        arguments=tuple(table.text("arguments", "").split()),
+        environment=table.texts_of("environment"),
+        put_on=_put_on(table.child("put_on", optional=True)),
+    )
+    table.finish()
+    return stack
+
+
+def _put_on(table: Fields | None) -> PutOn | None:
+    if table is None:
+        return None
+    way = PutOn(
+        folder=table.text("folder"),
+        files=tuple(table.text("files").split()),
+        command=tuple(table.text("command").split()),
+        tools=tuple(table.text("tools", "").split()),
+        machine=table.text("machine", ""),
+    )
+    table.finish()
+    return way
+
+
+def network_stack_of(target: TargetSpec, name: str) -> NetworkStack:
+    """Return a network stack for a target; raises as `load_network_stack`."""
+    return load_network_stack(TARGETS / target.provisioning, name)
+
+
+@contextmanager
+def network_stack_on(
+    stack: NetworkStack, node: Node, interface: str, folder: Path
+) -> Generator[None, None, None]:
+    """Put a stack on a node while the context lasts.
+
+    Args:
+        stack: Of the node's kind.
+        node: It is on.
+        interface: Of the node, that the stack is put on.
+        folder: Evidence goes here.
+
+    Raises:
+        CapabilityError: The machine cannot have it; the text says why.
+        BenchError: It cannot be put on, or taken off again.
+    """
+    way = stack.put_on
+    if way is None:
+        yield
+        return
+    for file in way.files:
+        source = (stack.path.parent / file).resolve()
+        node.put(source, f"{way.folder}/{source.name}")
+    for tool in way.tools:
+        source = local_tool(tool, way.machine)
+        node.put(source, f"{way.folder}/{source.name}")
+    _call(stack, node, interface, "restore")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / FOUND).write_text(_call(stack, node, interface, "apply"))
+        yield
+    finally:
+        if node.powered:
+            _call(stack, node, interface, "restore")
+
+
+def _call(stack: NetworkStack, node: Node, interface: str, verb: str) -> str:
+    assert stack.put_on is not None
+    argv = [*stack.put_on.command, "--interface", interface, verb]
+    done = node.run(argv, timeout_s=VERB_S, check=False)
+    said = (done.stderr.strip() or done.stdout.strip())[-500:]
+    if done.exit_code == EXIT_MISSING:
+        raise CapabilityError(f"network stack {stack.name}: {node.name}: {said}")
+    if done.exit_code != 0:
+        raise BenchError(
+            f"network stack {stack.name}: {node.name}: `{verb}`: exit code {done.exit_code}: {said}"
+        )
+    return done.stdout

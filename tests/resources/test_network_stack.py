@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The seam of network stacks: the kernel's goes through it, and a made-up one shows each part of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from hw.bench import load_bench
+from hw.errors import BenchError, CapabilityError, ConfigError
+from hw.protocols import Completed
+from reports.replay_evidence import load_replay
+from resources import network_stack
+from resources.largest_pattern import LargestPatternSearch
+from resources.latency import LatencyEvidence, ReplayAttempt
+from resources.network_stack import (
+    FOUND,
+    NetworkStack,
+    load_network_stack,
+    network_stack_on,
+    stack_names,
+)
+from resources.pattern import Pattern, load_pattern
+from resources.plan import ReplaySettings
+from resources.profiles import load_profile
+from resources.replay import Replay
+from resources.requirements import load_requirements
+from tests.reports.sample_run import Disturbance, write_evidence
+
+ROOT = Path(__file__).resolve().parents[2]
+TARGETS = ROOT / "targets"
+SPEC = load_bench(ROOT / "hw" / "benches" / "virtual.yaml")
+DAQ12 = ROOT / "traffic-gen" / "patterns" / "daq12.toml"
+
+# A link setting, changed on the machine and given back through a journal that is written before.
+SCRIPT = """\
+set -eu
+here=$(dirname "$0")
+case $3 in
+restore) [ ! -e "$here/undo" ] || { cp "$here/undo" "$here/../link"; rm "$here/undo"; } ;;
+apply)
+    [ "$2" = test0 ] || { echo "no queue on $2" >&2; exit 3; }
+    [ ! -e "$here/broken" ] || { echo "it broke" >&2; exit 1; }
+    cp "$here/../link" "$here/undo"
+    echo busy-polling >"$here/../link"
+    echo '{"type":"stack","stack":"user"}' ;;
+esac
+"""
+
+
+@dataclass
+class _Machine:
+    """A node whose root is a folder of this machine."""
+
+    root: Path
+    name: str = "linux-rt"
+    clock: str = "linux-rt"
+    priority: int = 50
+    powered: bool = True
+    started: list[list[str]] = field(default_factory=list[list[str]])
+
+    @property
+    def link(self) -> str:
+        return (self.root / "link").read_text().strip()
+
+    def put(self, local: Path, remote: str) -> None:
+        place = self.root / remote.lstrip("/")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(local, place)
+
+    def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> Completed:
+        assert not check
+        here = [str(self.root / word.lstrip("/")) if word.startswith("/") else word for word in argv]
+        done = subprocess.run(here, capture_output=True, text=True, check=False, timeout=timeout_s)
+        return Completed(tuple(argv), done.returncode, done.stdout, done.stderr)
+
+    def start(self, argv: Sequence[str], _stem: Path) -> Any:
+        self.started.append([*argv])
+        return None
+
+    def get(self, remote: str, local: Path) -> None:
+        shutil.copy(self.root / remote.lstrip("/"), local)
+
+    def files(self, folder: str) -> list[str]:
+        return sorted(each.name for each in (self.root / folder.lstrip("/")).iterdir())
+
+    def bring(self, file: Path) -> str:
+        return f"/brought/{file.name}"
+
+    def fresh_folder(self, name: str) -> str:
+        return f"/fresh/{name}"
+
+
+def _silent(_line: str) -> None:
+    """Progress that nobody watches."""
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> _Machine:
+    root = tmp_path / "machine"
+    (root / "stack").mkdir(parents=True)
+    (root / "link").write_text("as found\n")
+    return _Machine(root)
+
+
+@pytest.fixture
+def targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Kinds of target: one has the kernel's stack and a made-up one, the other the kernel's alone."""
+    folder = tmp_path / "targets"
+    for kind in ("linux-rt", "windows"):
+        shutil.copytree(TARGETS / kind / "stack", folder / kind / "stack")
+    own = folder / "linux-rt" / "stack"
+    (own / "user.sh").write_text(SCRIPT)
+    (own / "user.toml").write_text(
+        'schema = "benchwright.network_stack/1"\n'
+        'transports = "tcp"\nmessage_max_bytes = 50000\narguments = "--poll 8"\n'
+        '[environment]\nUSER_STACK = "test0"\n'
+        '[put_on]\nfolder = "/stack"\nfiles = "user.sh"\ncommand = "sh /stack/user.sh"\n'
+    )
+    monkeypatch.setattr(network_stack, "TARGETS", folder)
+    return folder
+
+
+@pytest.fixture
+def user(targets: Path) -> NetworkStack:
+    return load_network_stack(targets / "linux-rt", "user")
+
+
+# -- its description
+
+
+def test_every_kind_of_target_that_is_provisioned_has_the_kernels_stack() -> None:
+    kinds = {target.provisioning for target in SPEC.targets.values()}
+    assert kinds == {"linux-rt", "windows"}
+    for kind in kinds:
+        stack = load_network_stack(TARGETS / kind, "kernel")
+        assert (stack.arguments, stack.environment, stack.transports) == ((), {}, None)
+        assert stack.program(["bw-traffic", "recv"]) == ["bw-traffic", "recv"]
+        pattern = load_pattern(DAQ12)
+        assert stack.carried(pattern) == pattern
+
+
+def test_a_stack_of_another_kind_is_skipped_and_one_of_none_is_bad_input(targets: Path) -> None:
+    assert stack_names(targets / "linux-rt") == ("kernel", "user")
+    with pytest.raises(CapabilityError, match=r"windows/stack/user\.toml: .* there are: kernel$"):
+        load_network_stack(targets / "windows", "user")
+    with pytest.raises(
+        ConfigError, match=r"rtdip\.toml: no network stack 'rtdip' .* there are: kernel, user$"
+    ):
+        load_network_stack(targets / "linux-rt", "rtdip")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("message_max_bytes = 50000", "message_max_bytes = 0", "message_max_bytes: must be"),
+        ('transports = "tcp"', 'transport = "tcp"', "transport"),
+        ('command = "sh /stack/user.sh"\n', "", r"put_on\.command"),
+        ("benchwright.network_stack/1", "benchwright.network_stack/2", "schema"),
+        ('USER_STACK = "test0"', 'USER_STACK = ""', r"environment\.USER_STACK"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_its_field(targets: Path, old: str, new: str, said: str) -> None:
+    path = targets / "linux-rt" / "stack" / "user.toml"
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(ConfigError, match=rf"user\.toml.*{said}"):
+        load_network_stack(targets / "linux-rt", "user")
+
+
+# -- put on and taken off
+
+
+def test_a_stack_is_put_on_and_given_back(user: NetworkStack, machine: _Machine, tmp_path: Path) -> None:
+    with network_stack_on(user, machine, "test0", tmp_path / "evidence"):
+        assert machine.link == "busy-polling"
+    assert machine.link == "as found"
+    assert json.loads((tmp_path / "evidence" / FOUND).read_text())["stack"] == "user"
+
+
+def test_what_a_killed_run_has_left_is_given_back_first(
+    user: NetworkStack, machine: _Machine, tmp_path: Path
+) -> None:
+    context = network_stack_on(user, machine, "test0", tmp_path)
+    context.__enter__()  # and nothing ends it
+    with network_stack_on(user, machine, "test0", tmp_path):
+        assert (machine.root / "stack" / "undo").read_text() == "as found\n"
+    assert machine.link == "as found"
+    context.gen.close()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("error", [BenchError("it lost its power"), KeyboardInterrupt()])
+def test_an_error_meanwhile_leaves_nothing(
+    user: NetworkStack, machine: _Machine, tmp_path: Path, error: BaseException
+) -> None:
+    with pytest.raises(type(error)), network_stack_on(user, machine, "test0", tmp_path):
+        raise error
+    assert machine.link == "as found"
+
+
+def test_a_machine_that_cannot_have_it_says_why(
+    user: NetworkStack, machine: _Machine, tmp_path: Path
+) -> None:
+    with (
+        pytest.raises(CapabilityError, match="network stack user: linux-rt: no queue on test9"),
+        network_stack_on(user, machine, "test9", tmp_path),
+    ):
+        pass
+    (machine.root / "stack" / "broken").touch()
+    with (
+        pytest.raises(BenchError, match="`apply`: exit code 1: it broke"),
+        network_stack_on(user, machine, "test0", tmp_path),
+    ):
+        pass
+    assert machine.link == "as found"
+
+
+def test_the_kernels_stack_says_what_it_goes_through(machine: _Machine, tmp_path: Path) -> None:
+    """On this machine's own loopback interface, for real."""
+    stack = load_network_stack(TARGETS / "linux-rt", "kernel")
+    with network_stack_on(stack, machine, "lo", tmp_path):
+        pass
+    found = json.loads((tmp_path / FOUND).read_text())
+    assert (found["stack"], found["interface"], found["qdisc"]) == ("kernel", "lo", "noqueue")
+    with (
+        pytest.raises(CapabilityError, match="network stack kernel: linux-rt: there is no interface test77"),
+        network_stack_on(stack, machine, "test77", tmp_path),
+    ):
+        pass
+
+
+# -- what it carries, and what its programs are told
+
+
+def test_what_it_does_not_carry_is_left_out_of_the_pattern(user: NetworkStack) -> None:
+    pattern = load_pattern(DAQ12)
+    carried = user.carried(pattern)
+    assert {stream.transport for stream in pattern.streams} == {"tcp", "udp"}
+    assert {stream.transport for stream in carried.streams} == {"tcp"}
+    assert max(stream.size_bytes for stream in carried.streams) <= 50_000
+    left_out = {stream.id for stream in pattern.streams} - {stream.id for stream in carried.streams}
+    of_eleven = user.carried(pattern, 11)
+    assert {s.id for s in pattern.streams} - {s.id for s in of_eleven.streams} == {
+        stream for stream in left_out if stream // 10 == 11
+    }
+    with pytest.raises(CapabilityError, match=f"pattern {pattern.name}: network stack user carries udp, not"):
+        replace(user, transports=("udp",), message_max_bytes=1).carried(pattern)
+
+
+def _evidence(folder: Path) -> LatencyEvidence:
+    bench = cast("Any", SimpleNamespace(spec=SPEC))
+    requirements = load_requirements(ROOT / "robot" / "requirements" / "daq12.toml")
+    target = SPEC.targets["linux-rt"]
+    return LatencyEvidence(bench, target, "user", "two-way", load_profile("ci"), requirements, folder)
+
+
+def test_streams_that_it_does_not_carry_are_not_tested(
+    targets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They have no verdict and a reason; the others are judged; the largest pattern is one without them."""
+    evidence = _evidence(tmp_path)
+    replayed: list[Pattern] = []
+
+    def attempt(pattern: Pattern, *_: object) -> None:
+        replayed.append(pattern)
+        write_evidence(tmp_path, Disturbance(), seed=0)
+        evidence.attempts.append(ReplayAttempt(tmp_path, load_replay(tmp_path).replay()))
+
+    monkeypatch.setattr(evidence, "_attempt", attempt)
+    pattern = load_pattern(DAQ12)
+    evidence.replay(pattern, ReplaySettings(DAQ12, "aligned-12"), _silent)
+    [sent] = replayed
+    left_out = {stream.id for stream in pattern.streams} - {stream.id for stream in sent.streams}
+    assert set(evidence.not_carried) == left_out
+    assert set(evidence.decided()) == {stream.id for stream in sent.streams}
+    with pytest.raises(CapabilityError, match="network stack user carries tcp, not udp"):
+        evidence.records(
+            next(s.id for s in pattern.streams if s.transport == "udp"), cast("Any", None), "test"
+        )
+    search = LargestPatternSearch(
+        evidence,
+        pattern,
+        ReplaySettings(DAQ12, "aligned-12"),
+        evidence.requirements,
+        cast("Any", None),
+        _silent,
+    )
+    judged = set(search._requirements(pattern.producers, True))  # pyright: ignore[reportPrivateUsage]
+    assert judged == {stream.id for stream in sent.streams}
+
+
+def test_programs_on_the_target_alone_use_it(user: NetworkStack, machine: _Machine, tmp_path: Path) -> None:
+    """A receiver on the target, or a sender where the target produces; no other command line changes."""
+    other = _Machine(machine.root, "p01")
+    nodes = {"linux-rt": machine, "p01": other}
+    bench: Any = SimpleNamespace(spec=SPEC, node=nodes.__getitem__, tool="{}/bw-traffic".format)
+    settings = ReplaySettings(DAQ12, "aligned-12")
+    replay = Replay(bench, SPEC.targets["linux-rt"], cast("Any", None), settings, tmp_path, _silent)
+    recv, send = replay._start_recv, replay._start_send  # pyright: ignore[reportPrivateUsage]
+    recv(tmp_path / "plan.toml")
+    assert machine.started.pop()[:2] == ["linux-rt/bw-traffic", "recv"]
+    replay.stack = ("linux-rt", user)
+    recv(tmp_path / "plan.toml")
+    send("p01", [1], tmp_path / "plan.toml")
+    [received], [sent] = machine.started, other.started
+    assert received[:4] == ["env", "USER_STACK=test0", "linux-rt/bw-traffic", "recv"]
+    assert received[-2:] == ["--poll", "8"]
+    assert sent[:2] == ["p01/bw-traffic", "send"]
+    assert "--poll" not in sent
