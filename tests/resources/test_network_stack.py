@@ -82,7 +82,8 @@ class _Machine:
         done = subprocess.run(here, capture_output=True, text=True, check=False, timeout=timeout_s)
         return Completed(tuple(argv), done.returncode, done.stdout, done.stderr)
 
-    def start(self, argv: Sequence[str], _stem: Path) -> Any:
+    def start(self, argv: Sequence[str], stem: Path) -> Any:
+        assert stem.name
         self.started.append([*argv])
         return None
 
