@@ -22,10 +22,11 @@ from reports.answers import StreamResult
 from reports.asked import SKIPPED, UNTESTED
 from reports.manifest import Manifest
 from reports.outcome import RunOutcome, outcome_of
+from reports.quantities import INSTRUMENT_CHECKS, QUANTITIES
 from reports.record import Measurement, Outcome, parse_utc
 from reports.replay_evidence import ReplayEvidence, load_replay
 from reports.run_folder import EVIDENCE, Records, RunFolder
-from reports.tally import INSTRUMENT_CHECKS, effective, relative_margin, worst
+from reports.tally import effective, relative_margin, worst
 from reports.timed_edges import FOLDER as EDGES_FOLDER
 from reports.units import NS_PER_S
 
@@ -33,24 +34,9 @@ LATENCY, SYNC, EDGES = "hil_latency", "hil_sync", "hil_edges"
 VERDICT, RUN, EVENT = "hil_verdict", "hil_run", "hil_event"
 MEASUREMENTS = (LATENCY, SYNC, EDGES, VERDICT, RUN, EVENT)
 
+_OF_SERIES = {"latency": LATENCY, "sync": SYNC, "edges": EDGES}
 MEASUREMENT_OF_QUANTITY = {
-    "one_way_latency": LATENCY,
-    "round_trip_time": LATENCY,
-    "schedule_lateness": LATENCY,
-    "software_latency": LATENCY,
-    "loop_delay": LATENCY,
-    "sync_offset": SYNC,
-    "lock_time": SYNC,
-    "te": SYNC,
-    "mtie": SYNC,
-    "tdev": SYNC,
-    "clock_read_latency": SYNC,
-    "clock_step": SYNC,
-    "clock_witness_difference": SYNC,
-    "path_shift": SYNC,
-    "edge_delay": EDGES,
-    "edge_deviation_difference": EDGES,
-    "edge_error_shift": EDGES,
+    name: _OF_SERIES[row.series] for name, row in QUANTITIES.items() if row.series in _OF_SERIES
 }
 """Where a quantity goes besides `hil_verdict`, which gets every record."""
 

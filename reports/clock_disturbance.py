@@ -116,7 +116,7 @@ def lock_time_measurement(
     )
     if verdict.outcome == "unset" and reason:
         verdict = Verdict("unset", None, reason)
-    sample = Sample(LOCK_QUANTITY, "max", value, len(locks), n_required, unit="s")
+    sample = Sample(LOCK_QUANTITY, "max", value, len(locks), n_required)
     return build_record(requirement, sample, deadline, uncertainty, verdict, context)
 
 

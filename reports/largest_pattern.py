@@ -316,7 +316,6 @@ def largest_pattern_measurement(
         value=number,
         n=found.fewest,
         n_required=found.n_required if number else 0,
-        unit=UNIT,
     )
     if number is None:
         verdict = Verdict("inconclusive", None, f"{found.confidence}; {found.reason}")

@@ -12,8 +12,9 @@ from reports.asked import AskedSuite
 from reports.codec import from_json, omit_none, to_json
 from reports.errors import RecordError
 from reports.failed_tests import FailedTest
+from reports.quantities import INSTRUMENT_CHECKS
 from reports.record import Measurement, Outcome
-from reports.tally import INSTRUMENT_CHECKS, effective
+from reports.tally import effective
 
 MANIFEST_SCHEMA = "benchwright.run/1"
 EARLIER_SUITE, EARLIER = "run", "run "

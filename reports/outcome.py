@@ -22,10 +22,11 @@ from reports.asked import AskedSuite, Standing, State, count_states, standings
 from reports.asked_before import asked_in
 from reports.failed_tests import FailedTest, beyond_records, in_words
 from reports.manifest import Manifest, count_outcomes
+from reports.quantities import INSTRUMENT_CHECKS
 from reports.raw_data import hash_rows
 from reports.record import Measurement, Outcome
 from reports.run_folder import MEASUREMENTS, Records, RunFolder
-from reports.tally import INSTRUMENT_CHECKS, effective, gravest, overall
+from reports.tally import effective, gravest, overall
 from reports.targets import targets_of
 
 PASS, FAIL, BAD_INPUT, NO_CAPABILITY, NO_VERDICT, BENCH_FAULT = range(6)

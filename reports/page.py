@@ -30,6 +30,7 @@ from reports.plots import (
     figure_lateness,
     figure_maxima,
 )
+from reports.quantities import PART_MEANINGS
 from reports.record import Number, Outcome
 from reports.run_folder import RunFolder
 from reports.stream_groups import StreamGroup, StreamRow
@@ -41,36 +42,6 @@ PAGE = "qualification.html"
 _PART_NS_MIN = 0.001
 
 SYMBOLS: dict[Outcome, str] = {"pass": "✔", "fail": "✖", "inconclusive": "◐", "unset": "○", "error": "⚠"}
-PART_MEANINGS = {
-    "clock_offset": "Half the shortest round trips that carry the line of the producer's clock: no exchange "
-    "can tell how a round trip divides into its two ways.",
-    "clock_residual": "Largest distance between the clock line that was used while messages arrived and the "
-    "fit over the whole run.",
-    "reference": "What the reference states of its own error: half the shortest round trip of its "
-    "calibration, and how well its line is known.",
-    "timecard_certificate": "The reference card's uncertainty against its time server, from its certificate.",
-    "bracket": "Half of the widest bracket that was kept: where in it the other clock was read is not known.",
-    "counter_pair": "What two readings of the processor's counter cost: they stand around each reading of a "
-    "clock, and are in its time.",
-    "counter_resolution": "A tick of the processor's counter, and rounding to whole nanoseconds.",
-    "scatter": "Standard deviation of the mean of all readings.",
-    "noise": "Noise of the oscilloscope that is left at the crossing, over the slew rate, of both edges.",
-    "sample_interval": "What samples do not tell of the signal between them.",
-    "clock_jitter": "Jitter of the oscilloscope's sample clock, of both edges.",
-    "jitter": "What the edges themselves scatter, over the root of their number.",
-    "trigger": "Jitter of the trigger: 0 where both edges lie in one record.",
-    "threshold": "How well the 50 % level is known, over the slew rate, of both channels.",
-    "time_base": "Largest error of the oscilloscope's time base, times the delay.",
-    "skew": "Largest delay between two channels by the data sheet, where no calibration says better.",
-    "channel_skew": "Residual of the channels' skew after calibration.",
-    "cable_delay": "Residual of a cable's delay after calibration.",
-    "pin_delay": "Residual of a pin's delay after calibration.",
-    "pin_resolution": "A tick of the counter that the pin fires by: no instant within it is told apart.",
-    "resolution": "A step of the clock that stamps the edge.",
-    "wander": "What a clock wanders between the moments at which two witnesses see it.",
-    "repeatability": "What a standard deviation of so many edges scatters by itself.",
-    "host_jitter": "Spread of the time stamps of the machine that measures.",
-}
 
 
 def render(path: Path, added: Mapping[str, bytes] | None = None) -> str:

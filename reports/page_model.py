@@ -15,13 +15,14 @@ from reports.clock_section import ClockSection, gather_clocks
 from reports.largest_pattern_section import LargestPatternSection, gather_largest_pattern
 from reports.manifest import Attempt, Manifest
 from reports.outcome import RunOutcome, run_outcome
+from reports.quantities import INSTRUMENT_CHECKS
 from reports.raw_data import HashRow, hash_rows, rows_of_target
 from reports.read_latency import FOLDER as READS
 from reports.read_latency_section import ReadLatencySection, gather_read_latency
 from reports.record import Measurement, Outcome
 from reports.run_folder import Records, RunFolder
 from reports.stream_groups import STREAM_QUANTITY, StreamGroup, stream_groups
-from reports.tally import INSTRUMENT_CHECKS, effective, relative_margin, worst
+from reports.tally import effective, relative_margin, worst
 from reports.targets import evidence_of, targets_of
 from reports.timed_edges import FOLDER as EDGES
 from reports.timed_edges import BudgetPart

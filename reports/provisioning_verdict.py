@@ -30,7 +30,7 @@ def difference_measurement(
     """
     counts = [len(names) for names in differences]
     value = max(counts, default=None)
-    sample = Sample(QUANTITY, STATISTIC, value, len(counts), n_required, unit=UNIT)
+    sample = Sample(QUANTITY, STATISTIC, value, len(counts), n_required)
     nothing = Uncertainty.from_parts([])
     verdict = judge(
         value, limit, nothing, n=len(counts), n_required=n_required, statistic=STATISTIC, unit=UNIT

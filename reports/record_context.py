@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from reports.errors import RecordError
+from reports.quantities import QUANTITIES
 from reports.record import (
     RULE,
     SCHEMA,
@@ -34,7 +36,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Sample:
-    """A value, in its unit, and how many samples and lost messages it rests on.
+    """A value, in the unit of its quantity, and how many samples and lost messages it rests on.
 
     Attributes:
         statistic: What the value is of its samples (`max`, `max_abs`, `mean`, …).
@@ -47,9 +49,19 @@ class Sample:
     value: Number | None
     n: int
     n_required: int
-    unit: str = "ns"
     lost: int = 0
     allowed_lost: int = 0
+
+    @property
+    def unit(self) -> str:
+        """Return the unit of the value.
+
+        Raises:
+            RecordError: The quantity has no row in `reports/quantities.py`.
+        """
+        if self.quantity not in QUANTITIES:
+            raise RecordError(f"quantity {self.quantity!r} has no row in reports/quantities.py")
+        return QUANTITIES[self.quantity].unit
 
 
 def build_record(

@@ -5,22 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from reports.quantities import INSTRUMENT_CHECKS
 from reports.record import Measurement, Outcome
 
 GRAVITY: tuple[Outcome, ...] = ("fail", "error", "inconclusive", "unset", "pass")
 """Outcomes, the gravest first."""
-
-INSTRUMENT_CHECKS = frozenset(
-    {
-        "known_delay_error",
-        "clock_witness_difference",
-        "clock_step",
-        "path_shift",
-        "edge_error_shift",
-        "edge_witness_en",
-    }
-)
-"""Quantities by which the bench checks itself: they cannot fail the target, only leave it undecided."""
 
 Key = tuple[object, ...]
 

@@ -124,7 +124,7 @@ def edge_measurement(
         value, n = edge_offset_ns(trial, statistic), 0 if trial.delays is None else trial.delays.count
     else:
         value, n = edge_value(trial, statistic, n_required)
-    sample = Sample(quantity, statistic, value, n, n_required, "ns", trial.counts.lost, allowed_lost)
+    sample = Sample(quantity, statistic, value, n, n_required, trial.counts.lost, allowed_lost)
     return _judged(trial, edge_parts(trial, statistic), requirement, sample, limit, context)
 
 
@@ -241,11 +241,11 @@ def witness_measurements(
         value = witness_en(one, other)
         if value is None or not math.isfinite(value):
             reason = "; ".join(f"{each.name}: {each.failed}" for each in (one, other) if each.failed)
-            sample = Sample(WITNESS_QUANTITY, "en", None, 0, n_required, unit="")
+            sample = Sample(WITNESS_QUANTITY, "en", None, 0, n_required)
             verdict = _unset(reason or f"{pair}: no uncertainty")
             records.append(build_record(requirement, sample, limit, uncertainty_of(None), verdict, where))
             continue
-        sample = Sample(WITNESS_QUANTITY, "en", value, min(one.n, other.n), n_required, unit="")
+        sample = Sample(WITNESS_QUANTITY, "en", value, min(one.n, other.n), n_required)
         causes = [f"{each.name}: {doubt}" for each in (one, other) for doubt in each.doubts]
         said = f"{one.name} and {other.name} contradict each other: E_n is"
         records.append(_check_record(requirement, sample, limit, said, causes, where))

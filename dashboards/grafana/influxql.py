@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dashboards.points import RUN_TAGS
-from reports.tally import INSTRUMENT_CHECKS
+from reports.quantities import INSTRUMENT_CHECKS
 
 SUBJECT_VARIABLES = ("bench", "target", "stack", "clock", "profile", "branch")
 """Tags with a variable of the same name on every dashboard."""

@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dashboards.regressions.changes import DEFAULTS, Change, Settings, find_changes
 from dashboards.regressions.event import Event, Kind, Level, RunValue
-
-Worse = Literal["higher", "lower", "farther from zero"]
-"""Where a series gets worse to: a latency higher, a margin lower, a signed offset farther from zero."""
+from reports.quantities import Worse
 
 
 def advise(

@@ -11,7 +11,7 @@ import numpy as np
 
 from dashboards.line_protocol import Point
 from dashboards.points import event_point
-from dashboards.regressions.adviser import Worse, event_of
+from dashboards.regressions.adviser import event_of
 from dashboards.regressions.changes import DEFAULTS, Settings, find_changes
 from dashboards.regressions.commits import add_commits, subjects_of
 from dashboards.regressions.event import Event, Level, RunValue
@@ -23,7 +23,6 @@ from dashboards.regressions.run_history import (
     stored_run,
 )
 from dashboards.regressions.stored import series_title
-from dashboards.regressions.watched import UNIT
 from dashboards.store import Store
 from reports.advice import (
     ADVICE_SCHEMA,
@@ -33,6 +32,7 @@ from reports.advice import (
     BeyondBaseline,
     SeriesChange,
 )
+from reports.quantities import Worse
 
 DRAWN_RUNS = 60
 """So many runs of a series go into the advice, to be drawn."""
@@ -112,7 +112,7 @@ def _look(
     event = None
     if own_class and found and found[-1].seen == last:
         title = series_title(history.watched.tags)
-        event = event_of(title, UNIT, runs, values, found[-1], history.watched.worse)
+        event = event_of(title, history.watched.unit, runs, values, found[-1], history.watched.worse)
     baseline = values[begin:last][-settings.baseline_max :]
     beyond = None
     if len(baseline) >= settings.baseline_min:
@@ -131,7 +131,7 @@ def _beyond(
     return BeyondBaseline(
         side="worse" if worse else "better",
         series=_short_title(history, common),
-        unit=UNIT,
+        unit=history.watched.unit,
         value=value,
         baseline=_level(level),
         lowest=lowest,

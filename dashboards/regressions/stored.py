@@ -8,11 +8,12 @@ from pathlib import Path
 
 from dashboards.line_protocol import Point
 from dashboards.points import event_point
-from dashboards.regressions.adviser import Worse, advise
+from dashboards.regressions.adviser import advise
 from dashboards.regressions.changes import DEFAULTS, Settings
 from dashboards.regressions.commits import add_commits
 from dashboards.regressions.event import Event, RunValue
 from dashboards.store import Series, Store, read_series
+from reports.quantities import Worse
 
 TITLE_TAGS = ("target", "model", "stack", "clock", "method", "stream", "quantity", "statistic", "condition")
 

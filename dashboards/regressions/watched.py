@@ -7,33 +7,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dashboards.branch import ADHOC, MAIN, RELEASE, REQUEST
-from dashboards.points import EDGES, LATENCY, SYNC
-from dashboards.regressions.adviser import Worse
+from dashboards.points import EDGES, LATENCY, SYNC, VERDICT
+from reports.quantities import QUANTITIES, Worse
 
-UNIT = "ns"
 VALUE = "value_ns"
 
 WATCHED: dict[str, tuple[str, ...]] = {
     LATENCY: (VALUE, "p50_ns", "p99_ns"),
     SYNC: (VALUE,),
     EDGES: (VALUE,),
+    VERDICT: ("value",),
 }
-"""Fields by measurement. One message decides a maximum: median and p99 of a stream say more of it."""
+"""Fields by measurement. One message decides a maximum: median and p99 of a stream say more of it.
 
-SIGNED = frozenset(
-    {
-        "sync_offset",
-        "clock_witness_difference",
-        "clock_step",
-        "path_shift",
-        "edge_delay",
-        "edge_error_shift",
-    }
-)
-"""Quantities that may be below zero and are the better the nearer to it: they get worse by magnitude."""
-
-LARGER_IS_BETTER = frozenset({"edge_deviation_difference"})
-"""Quantities that have a lower limit only."""
+Of verdicts the quantities that are no times: of the others the values would be followed twice.
+"""
 
 COMPARED_WITH = {MAIN: MAIN, RELEASE: RELEASE, REQUEST: MAIN, ADHOC: ADHOC}
 """Class of the branch of a run → class whose history it is compared with.
@@ -50,27 +38,27 @@ class Watched:
 
     Attributes:
         tags: Those of the events of this series: the statistic is that of the field.
+        unit: Of the field.
     """
 
     measurement: str
     field: str
     tags: dict[str, str]
     worse: Worse
+    unit: str
 
 
 def watched(measurement: str, tags: Mapping[str, str]) -> list[Watched]:
     """Return the fields of a series that are followed."""
+    row = QUANTITIES.get(tags.get("quantity", ""))
+    if measurement == VERDICT and (row is None or row.series != "verdict"):
+        return []
+    worse: Worse = "higher" if row is None else row.worse
     found: list[Watched] = []
     for field in WATCHED.get(measurement, ()):
         own = dict(tags)
-        if field != VALUE:
+        if field.endswith("_ns") and field != VALUE:
             own["statistic"] = field.removesuffix("_ns")
-        found.append(Watched(measurement, field, own, worse_of(tags.get("quantity", ""))))
+        unit = row.unit if row is not None and measurement == VERDICT else "ns"
+        found.append(Watched(measurement, field, own, worse, unit))
     return found
-
-
-def worse_of(quantity: str) -> Worse:
-    """Return which way a quantity gets worse."""
-    if quantity in SIGNED:
-        return "farther from zero"
-    return "lower" if quantity in LARGER_IS_BETTER else "higher"

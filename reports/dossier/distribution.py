@@ -14,6 +14,7 @@ from reports.clock_trial import FILTERED
 from reports.dossier.model import Distribution, Percentile
 from reports.errors import ReportError
 from reports.histogram import Summary
+from reports.quantities import has_distribution
 from reports.read_latency import READINGS, load_cost, load_readings
 from reports.read_latency_verdict import QUANTITY as READ_LATENCY
 from reports.record import Measurement, Number
@@ -26,8 +27,6 @@ ONE_SIDED = (0.5, 0.99, 0.999)
 """Of what is never good when large."""
 TWO_SIDED = (0.01, 0.5, 0.99)
 """Of what has a sign."""
-_SINGLE = frozenset({"one_way_latency", "sync_offset", "edge_delay", READ_LATENCY})
-"""Quantities whose record is of one set of samples; a difference of two has no distribution."""
 
 Buckets = Sequence[Sequence[Number]]
 
@@ -41,7 +40,7 @@ class Distributions:
 
     def of(self, record: Measurement) -> Distribution | None:
         """Return what the evidence of a record holds; None: nothing of the kind, or nothing readable."""
-        if record.quantity not in _SINGLE:
+        if not has_distribution(record.quantity):
             return None
         places = {PurePosixPath(each.path).name: PurePosixPath(each.path).parent for each in record.evidence}
         try:

@@ -52,8 +52,8 @@ from reports.dossier.source import (
 from reports.dossier.traceability import Tried, matrix
 from reports.dossier.waivers import NONE, Waiver, Waivers, check_waivers, read_waivers
 from reports.facts import flatten
+from reports.quantities import INSTRUMENT_CHECKS
 from reports.record import parse_utc
-from reports.tally import INSTRUMENT_CHECKS
 
 _ID_DIGITS = 12
 _KEPT_APART = ("instruments", "wiring")

@@ -21,10 +21,11 @@ from reports.dossier.traceability import requirement_doubt
 from reports.integrity import SUMS, changed_files, read_sums, sha256_file
 from reports.manifest import EARLIER, EARLIER_SUITE, Manifest
 from reports.outcome import run_outcome
+from reports.quantities import INSTRUMENT_CHECKS
 from reports.record import Measurement
 from reports.rejudge.run import rejudge
 from reports.run_folder import MEASUREMENTS, Records, RunFolder
-from reports.tally import INSTRUMENT_CHECKS, effective, key_of
+from reports.tally import effective, key_of
 from reports.targets import MACHINE_FACTS
 
 

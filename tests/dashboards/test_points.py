@@ -28,8 +28,8 @@ from dashboards.points import (
     unix_ns,
 )
 from hw.errors import ConfigError
+from reports.quantities import INSTRUMENT_CHECKS
 from reports.record import Subject, UncertaintyPart
-from reports.tally import INSTRUMENT_CHECKS
 from tests.dashboards.runs import make_run, record
 
 

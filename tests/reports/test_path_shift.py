@@ -12,9 +12,9 @@ import pytest
 from reports.clock_trial import ClockTrial, load_trial
 from reports.errors import RecordError
 from reports.path_shift import path_shift, shift_measurement
+from reports.quantities import INSTRUMENT_CHECKS
 from reports.record import Conditions, Subject
 from reports.record_context import Context
-from reports.tally import INSTRUMENT_CHECKS
 from tests.reports.sample_clock import compare_answer, write_clock_trial
 
 CONTEXT = Context(

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reports.quantities import INSTRUMENT_CHECKS
 from reports.record import Conditions, Limit, Measurement, Subject
 from reports.record_context import Context
-from reports.tally import INSTRUMENT_CHECKS, overall
+from reports.tally import overall
 from reports.timed_edges import BudgetPart, Budgets, Counts, EdgeTrial, Witness, Witnesses
 from reports.timed_edges_verdict import (
     DEVIATION,

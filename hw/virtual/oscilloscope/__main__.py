@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import signal
+import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -104,6 +105,20 @@ def read_hardware(arguments: argparse.Namespace) -> Hardware:
     )
 
 
+def _told_by_signals() -> socket.socket:
+    """Return a socket that has something to read once the program is to end.
+
+    Some libraries have begun threads of their own when they were imported, and a signal goes to any thread:
+    blocking it in this one would leave them to be killed by it.
+    """
+    ended, waker = socket.socketpair()
+    waker.setblocking(False)
+    for number in ENDING_SIGNALS:
+        signal.signal(number, lambda _number, _frame: waker.send(b"."))
+    signal.set_wakeup_fd(waker.fileno())
+    return ended
+
+
 def run(arguments: argparse.Namespace) -> None:
     """Serve until a signal comes."""
     hardware = read_hardware(arguments)
@@ -117,8 +132,7 @@ def run(arguments: argparse.Namespace) -> None:
         for _ in read_file(arguments.edges):  # a wrong line is found now, not when a record is taken
             pass
         source = ReplayedEdges(read_file(arguments.edges))
-    # Before any thread is started: a signal goes to any thread that does not block it, and would kill.
-    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
+    ended = _told_by_signals()
     if arguments.edge_port is not None:
         source = LiveEdges()
         edge_port = EdgePort(arguments.address, arguments.edge_port, source)
@@ -127,7 +141,7 @@ def run(arguments: argparse.Namespace) -> None:
     faults = {Fault(name) for name in arguments.fault}
     with Server(make(hardware, source, faults), arguments.address, arguments.port) as server:
         print(json.dumps(ready | {"port": server.port}), flush=True)
-        signal.sigwait(ENDING_SIGNALS)
+        ended.recv(1)
     if edge_port is not None:
         edge_port.close()
 

@@ -10,8 +10,9 @@ import re
 import numpy as np
 import pytest
 
-from dashboards.regressions.adviser import Worse, advise, baselines
+from dashboards.regressions.adviser import advise, baselines
 from dashboards.regressions.event import Event, Level, RunValue
+from reports.quantities import Worse
 
 NS_PER_DAY = 86_400 * 10**9
 MS = 1e6

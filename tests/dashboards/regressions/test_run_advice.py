@@ -12,7 +12,7 @@ import pytest
 
 from dashboards.errors import StoreError
 from dashboards.line_protocol import Field, Point
-from dashboards.points import EDGES, EVENT, LATENCY, SYNC, RunPoints
+from dashboards.points import EDGES, EVENT, LATENCY, SYNC, VERDICT, RunPoints
 from dashboards.regressions.run_advice import advise_run
 from dashboards.regressions.stored import keep_events
 from dashboards.store import Store, read_series
@@ -228,6 +228,31 @@ def test_offsets_get_worse_by_magnitude(
         run_id = signed_run(store, number, measurement, quantity, before if number < 30 else after)
         found += [change.kind for change in advise_run(store, run_id, tmp_path).changes]
     assert found == [kind]
+
+
+@pytest.mark.parametrize(
+    ("quantity", "before", "after", "kind", "unit"),
+    [
+        ("largest_pattern", 11, 9, "regression", "producers"),
+        ("largest_pattern", 9, 12, "improvement", "producers"),
+        ("provisioning_difference", 0, 2, "regression", "facts"),
+    ],
+)
+def test_what_is_no_time_is_followed_with_the_verdicts(
+    store: Store, tmp_path: Path, quantity: str, before: int, after: int, kind: str, unit: str
+) -> None:
+    """Of a latency the verdict's value is not followed besides its own series."""
+    found: list[tuple[str, str]] = []
+    for number in range(38):
+        points: list[Point] = []
+        for each in (quantity, "one_way_latency"):
+            tags = {"bench": "virtual", "quantity": each, "statistic": "max", "branch": "main"}
+            value = float(before if number < 30 else after)
+            fields: dict[str, Field] = {"run_id": f"main-{number:03}", "bench_key": "a", "value": value}
+            points.append(Point(VERDICT, tags, fields, number * DAY_NS))
+        run_id = add_run(store, number, points=tuple(points))
+        found += [(change.kind, change.unit) for change in advise_run(store, run_id, tmp_path).changes]
+    assert found == [(kind, unit)]
 
 
 def test_a_run_without_followed_values(store: Store, tmp_path: Path) -> None:

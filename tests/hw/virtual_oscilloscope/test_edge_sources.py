@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import signal
 import socket
@@ -163,6 +164,16 @@ def program(*arguments: str) -> Generator[tuple[subprocess.Popen[str], dict[str,
     finally:
         process.kill()
         process.communicate()
+
+
+def test_a_signal_that_a_thread_of_a_library_gets_ends_it_well() -> None:
+    """Numpy has begun threads before the program could tell them anything; the kernel may choose one of them."""
+    for place in (0, 1, -1):
+        with program("--dialect", "keysight", "--edge-port", "0") as (process, ready):
+            assert ready["type"] == "ready"
+            threads = sorted(int(name.name) for name in Path(f"/proc/{process.pid}/task").iterdir())
+            assert ctypes.CDLL(None).tgkill(process.pid, threads[place], signal.SIGTERM) == 0
+            assert process.wait(5) == 0
 
 
 @pytest.mark.parametrize(
