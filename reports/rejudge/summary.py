@@ -3,12 +3,17 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 Json = Mapping[str, Any]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 
 EXACT = 2048
@@ -17,55 +22,55 @@ EXACT = 2048
 
 def summary_objections(summary: Json) -> Iterator[str]:
     """Say where figures and buckets of a distribution differ; docs/native-tools.md, *summary*."""
-    buckets: Sequence[Sequence[int]] = summary["buckets"]
-    for low, width, _count in buckets:
-        if not _is_bucket(low, width):
-            yield f"there is no bucket {low} + {width}"
-    counted = sum(count for _, _, count in buckets) + summary["overflow"]
+    rows: Sequence[Sequence[int]] = summary["buckets"]
+    low, width, count = np.array(rows, np.int64).reshape(-1, 3).T
+    for place in np.flatnonzero(~_are_buckets(low, width)).tolist():
+        yield f"there is no bucket {low[place]} + {width[place]}"
+    counted = int(count.sum()) + summary["overflow"]
     if counted != summary["n"]:
         yield f"n is {summary['n']}, its buckets hold {counted}"
-    if any(count <= 0 for _, _, count in buckets):
+    if (count <= 0).any():
         yield "a bucket holds nothing"
-    if any(low + width > later for (low, width, _), (later, _, _) in itertools.pairwise(buckets)):
-        yield "buckets overlap"
-    if not buckets or summary["overflow"]:
         return
-    for name, (low, width, _), is_last in (("min_ns", buckets[0], False), ("max_ns", buckets[-1], True)):
+    if (low[:-1] + width[:-1] > low[1:]).any():
+        yield "buckets overlap"
+    if not rows or summary["overflow"]:
+        return
+    for name, place in (("min_ns", 0), ("max_ns", -1)):
         value = summary[name]
-        if value is None or not low <= value < low + width:
-            yield f"{name} is {value}, its {'last' if is_last else 'first'} bucket {low} + {width}"
-    lows = sum(low * count for low, _, count in buckets)
-    highs = sum((low + width) * count for low, width, count in buckets)
+        if value is None or not low[place] <= value < low[place] + width[place]:
+            which = "first" if name == "min_ns" else "last"
+            yield f"{name} is {value}, its {which} bucket {low[place]} + {width[place]}"
+    lowest, highest = float(low @ (count / counted)), float((low + width) @ (count / counted))
     mean = summary["mean_ns"]
-    if mean is None or not lows / counted - 1 <= mean <= highs / counted + 1:
-        yield f"mean_ns is {mean}, its buckets allow {lows / counted:.0f} to {highs / counted:.0f}"
-    yield from _spread_objections(summary, buckets, counted)
+    if mean is None or not lowest - 1 <= mean <= highest + 1:
+        yield f"mean_ns is {mean}, its buckets allow {lowest:.0f} to {highest:.0f}"
+    yield from _spread_objections(summary, low, width, count / counted, counted)
     for name, share in (("p50_ns", 0.5), ("p90_ns", 0.9), ("p99_ns", 0.99), ("p999_ns", 0.999)):
         value = summary[name]
         if value is None or not summary["min_ns"] <= value <= summary["max_ns"]:
             yield f"{name} is {value}, not between minimum and maximum"
             continue
-        below = sum(count for low, _, count in buckets if low <= value)
-        under = sum(count for low, width, count in buckets if low + width <= value)
+        below, under = int(count[low <= value].sum()), int(count[low + width <= value].sum())
         if below < share * counted - 1 or under > share * counted + 1:
             yield f"{name} is {value}: {below} of {counted} lie there or below"
 
 
-def _is_bucket(low: int, width: int) -> bool:
-    """Say whether a histogram of the tools has such a bucket; negative ones mirror positive ones."""
-    smallest = low if low >= 0 else -(low + width - 1)
-    if smallest < EXACT:
-        return width == 1
-    return width == 1 << (smallest.bit_length() - EXACT.bit_length() + 1) and smallest % width == 0
+def _are_buckets(low: Ints, width: Ints) -> Bools:
+    """Say which are buckets of the tools' histograms; negative ones mirror positive ones."""
+    smallest = np.where(low >= 0, low, -(low + width - 1))
+    octaves = np.frexp(smallest.astype(np.float64))[1] - EXACT.bit_length() + 1
+    wide = np.left_shift(np.int64(1), np.maximum(octaves, 0))
+    return ((smallest < EXACT) & (width == 1)) | (
+        (smallest >= EXACT) & (width == wide) & (smallest % wide == 0)
+    )
 
 
-def _spread_objections(summary: Json, buckets: Sequence[Sequence[int]], counted: int) -> Iterator[str]:
+def _spread_objections(summary: Json, low: Ints, width: Ints, share: Floats, counted: int) -> Iterator[str]:
     """The standard deviation differs from that of the buckets' middles by half of the widest at most."""
-    middles = [(low + (width - 1) / 2, count) for low, width, count in buckets]
-    mean = math.fsum(middle * count for middle, count in middles) / counted
-    squares = math.fsum(count * (middle - mean) ** 2 for middle, count in middles)
-    slack = max(width for _, width, _ in buckets) / 2 + 1
-    found, said = math.sqrt(squares / counted), summary["stddev_ns"]
+    middles = low + (width - 1) / 2
+    found = math.sqrt(float(share @ (middles - middles @ share) ** 2))
+    slack, said = int(width.max()) / 2 + 1, summary["stddev_ns"]
     if said is None or abs(said - found) > slack + found / counted:
         yield f"stddev_ns is {said}, that of its buckets {found:.0f}"
 

@@ -167,7 +167,7 @@ def program(*arguments: str) -> Generator[tuple[subprocess.Popen[str], dict[str,
 
 
 def test_a_signal_that_a_thread_of_a_library_gets_ends_it_well() -> None:
-    """Numpy has begun threads before the program could tell them anything; the kernel may choose one of them."""
+    """Numpy has begun threads before the program could tell them anything; the kernel may choose any."""
     for place in (0, 1, -1):
         with program("--dialect", "keysight", "--edge-port", "0") as (process, ready):
             assert ready["type"] == "ready"
