@@ -16,7 +16,7 @@ from __future__ import annotations
 import csv
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -71,14 +71,14 @@ class _Sections:
         """Set the first delay, before the replay."""
         self._apply(SECTIONS[0])
 
-    def go_through(self, _counting_s: float) -> None:
+    def go_through(self, sleep: Callable[[float], None]) -> None:
         """Wait for the end of each section and change the delay, while the replay goes on."""
         for name in SECTIONS:
             if name != SECTIONS[0]:
                 self._apply(name)
-                time.sleep(SETTLING_S)
+                sleep(SETTLING_S)
             begin_ns = time.time_ns()
-            time.sleep(self._section_s)
+            sleep(self._section_s)
             self.utc_ns[name] = (begin_ns, time.time_ns() - UNDER_WAY_NS)
 
     def _apply(self, name: str) -> None:
@@ -133,7 +133,7 @@ def find_known_delay(
     replay.stack = stack
     replay.log_messages = True
     replay.capture_interfaces = bench.capture_ends(bench.spec.producers[producer].node, target)
-    replay.during = sections.go_through
+    replay.during = lambda _counting_s: sections.go_through(replay.sleep)
     progress(f"known-delay check: producer {producer}, 0, {delay_ns / 1e6:g} and 0 ms")
     try:
         sections.begin()

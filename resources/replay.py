@@ -96,6 +96,7 @@ class Replay:
         self.folder = folder
         self.progress = progress
         self._recv_folder = ""
+        self._measuring: Sequence[str] = ()
         self.capture_interfaces: tuple[str, ...] = ()
         """Interfaces of the capture node whose packets are kept as evidence."""
         self.log_messages = False
@@ -143,8 +144,9 @@ class Replay:
             before = measure_clock_lines(self.bench, measured, CLOCK_MEASURING_MS, self.folder / "before")
             self._require_capable(before, own_clock)
             started = self._start_in_time(stack, before, nodes, numbers)
+            self._measuring = (self.target.node, *nodes)
             try:
-                self._wait_in_silence(started.start_ns, [self.target.node, *nodes])
+                self._wait_in_silence(started.start_ns)
             except BaseException:
                 self._save(started)
                 raise
@@ -301,7 +303,7 @@ class Replay:
             argv += ["--cpu", ",".join(str(cpu) for cpu in cpus)]
         return node.start(self._program(node_name, argv), self.folder / f"send-{node_name}")
 
-    def _wait_in_silence(self, start_ns: int, nodes: Sequence[str]) -> None:
+    def _wait_in_silence(self, start_ns: int) -> None:
         """Wait for the end of the measurement.
 
         Raises:
@@ -311,19 +313,27 @@ class Replay:
         begin_s += (start_ns - _reference_now_ns(self.settings.tai_utc_s)) / 1e9
         counting_s = self.settings.duration_ms / 1000
         self.progress(f"replaying {self.pattern.name}: warming up")
-        self._sleep_until(begin_s, nodes)
+        self._sleep_until(begin_s)
         if self.during is not None:
             self.during(counting_s)
         for passed_s in range(0, math.ceil(counting_s), 10):
             self.progress(f"replaying {self.pattern.name}: {passed_s} of {counting_s:.0f} s")
-            self._sleep_until(begin_s + min(passed_s + 10.0, counting_s), nodes)
-        self._sleep_until(begin_s + counting_s + self.settings.grace_ms / 1000, nodes)
+            self._sleep_until(begin_s + min(passed_s + 10.0, counting_s))
+        self._sleep_until(begin_s + counting_s + self.settings.grace_ms / 1000)
 
-    def _sleep_until(self, end_s: float, nodes: Sequence[str]) -> None:
+    def sleep(self, duration_s: float) -> None:
+        """Wait while the replay goes on: for who is called `during` it.
+
+        Raises:
+            BenchError: A node has lost its power.
+        """
+        self._sleep_until(time.monotonic() + duration_s)
+
+    def _sleep_until(self, end_s: float) -> None:
         """Sleep until a time of the monotonic clock; raises BenchError when a node loses its power."""
         while (left_s := end_s - time.monotonic()) > 0:
             time.sleep(min(0.5, left_s))
-            dead = [node for node in nodes if not self.bench.node(node).powered]
+            dead = [node for node in self._measuring if not self.bench.node(node).powered]
             if dead:
                 raise BenchError(f"{dead[0]} lost its power while it measured")
 

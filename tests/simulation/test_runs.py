@@ -120,7 +120,7 @@ def test_interrupted_run_saves_its_data_and_cleans_up(tmp_path: Path) -> None:
     """Ctrl-C in mid-measurement: no verdict (exit code 4), a complete run folder, a clean machine."""
     before = machine()
     with run_of_a_qualification(tmp_path) as process:
-        wait_for("known-delay check: producer 3, 0 ms", tmp_path, process)
+        wait_for("known-delay check: producer 3", tmp_path, process)
         answers = first_answers(only_run(tmp_path / "results"))
         while not (answers.exists() and '"progress"' in answers.read_text()):
             assert process.poll() is None
@@ -144,7 +144,7 @@ def test_run_whose_target_dies_is_a_bench_fault(tmp_path: Path) -> None:
     """QEMU of the target is killed in mid-measurement: exit code 5, the node named, the rest kept."""
     before = machine()
     with run_of_a_qualification(tmp_path) as process:
-        wait_for("known-delay check: producer 3, 0 ms", tmp_path, process)
+        wait_for("known-delay check: producer 3", tmp_path, process)
         answers = first_answers(only_run(tmp_path / "results"))
         while not (answers.exists() and '"progress"' in answers.read_text()):
             assert process.poll() is None
