@@ -51,6 +51,8 @@ def _trial_objections(
             }
             for stream in streams
         }
+        if not trial["is_own"]:  # the suite's own replay is looked at with the latencies
+            yield from (f"trial {number}: {said}" for replay in replays for said in replay.objections())
         yield from (
             f"trial {number}: stream {stream['id']}: {said}"
             for stream in trial["streams"]

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reports.rejudge.arithmetic import CHECKS, Record
+from reports.rejudge.arithmetic import CHECKS, KINDS, Record
 
 KEPT = Path("evidence", "requirements")
+SCHEMA = re.compile(r"benchwright\.([a-z_]+_)?requirements/1")
 UPPER = {"upper_us": 1000, "limit_ns": 1, "upper_facts": 1}
 LOWER = {"lower_producers": 1}
 SAMPLES = ("n_required", "reads_min")
@@ -34,8 +36,11 @@ def requirement_objections(
         files_of_target.setdefault(suite["target"], set()).update(files)
     for file in sorted((run / KEPT).glob("*.toml")):
         try:
-            items = tomllib.loads(file.read_text())["requirement"]
-            for item in items:
+            document = tomllib.loads(file.read_text())
+            schema = document.get("requirements", {}).get("schema")
+            if schema is not None and not SCHEMA.fullmatch(str(schema)):
+                yield f"{KEPT / file.name}: schema is {schema!r}"
+            for item in document["requirement"]:
                 asked.setdefault(str(item["id"]), []).append(item)
                 file_of[id(item)] = file.name
         except (KeyError, TypeError, ValueError) as error:
@@ -53,19 +58,24 @@ def requirement_objections(
             yield f"{record['requirement']}: asks for something else than {_what(record)}"
         elif told and all(told):
             yield from (f"{record['requirement']}: {difference}" for difference in told[0])
+    for name, item in ((name, item) for name, items in asked.items() for item in items):
+        _unit, statistics = KINDS.get(str(item.get("quantity")), ("", ()))
+        if "quantity" in item and item.get("statistic") not in statistics:
+            yield f"{file_of[id(item)]}: {name}: there is no {_what(item)}"
     judged = {record["requirement"] for record in records}
     for name in asked:
         if name not in judged:
             continue
         found = {_what(record) for record in records if record["requirement"] == name}
         for item in asked[name]:
-            wanted = f"{item.get('quantity')} {item.get('statistic')}"
+            wanted = _what(item)
             if wanted not in found and len(asked[name]) == 1:
                 yield f"{name}: asks for {wanted}, its records are of {', '.join(sorted(found))}"
 
 
 def _what(record: Record) -> str:
-    return f"{record['quantity']} {record['statistic']}"
+    """Name what a record or a requirement is of."""
+    return f"{record.get('quantity')} {record.get('statistic')}"
 
 
 def _is_of(item: Mapping[str, Any], record: Record) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from reports.rejudge.arithmetic import objections as arithmetic_objections
 from reports.rejudge.facts import fact_objections
 from reports.rejudge.requirements import requirement_objections
 from reports.rejudge.tools import tool_objections
@@ -181,3 +182,58 @@ def test_a_requirement_of_two_files_is_that_of_the_file_that_the_target_asks_by(
     ]
     [problem] = requirement_objections(tmp_path, [record], {"asked": asked})
     assert problem == "DAQ-1: judged against 20000, upper_us is 10"
+
+
+@pytest.mark.parametrize(
+    ("quantity", "unit", "statistic", "allowed_lost", "said"),
+    [
+        ("sync_offset", "ns", "max_abs", 0, ""),
+        ("sync_offset", "us", "max_abs", 0, "unit is 'us', a sync_offset is in 'ns'"),
+        ("sync_offset", "ns", "min", 0, "statistic is 'min', of a sync_offset max_abs or mean"),
+        ("known_delay_error", "ns", "median", 1, "allowed_lost is 1, a check of the bench may lose nothing"),
+        ("of_another_lab", "furlong", "mode", 0, ""),
+    ],
+)
+def test_a_record_is_of_what_its_quantity_can_be(
+    quantity: str, unit: str, statistic: str, allowed_lost: int, said: str
+) -> None:
+    record: dict[str, Any] = {
+        "schema": "benchwright.measurement/1",
+        "rule": "guard-band-U",
+        "quantity": quantity,
+        "unit": unit,
+        "statistic": statistic,
+        "value": 5,
+        "n": 9,
+        "n_required": 9,
+        "lost": 0,
+        "allowed_lost": allowed_lost,
+        "limit": {"upper": 10, "lower": None},
+        "uncertainty": {"expanded": 1, "parts": [{"name": "look", "kind": "bound", "value": 1}]},
+        "margin": 4,
+        "outcome": "pass",
+    }
+    assert list(arithmetic_objections(record)) == ([said] if said else [])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("requirements/1", "requirements/2", "fast.toml: schema is 'benchwright.requirements/2'"),
+        ('"one_way_latency"', '"two_way_latency"', "fast.toml: DAQ-1: there is no two_way_latency max"),
+        ('"max"', '"min"', "fast.toml: DAQ-1: there is no one_way_latency min"),
+    ],
+)
+def test_a_requirement_that_asks_for_what_there_is_not_is_named(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    folder = tmp_path / "evidence" / "requirements"
+    folder.mkdir(parents=True)
+    text = (
+        '[requirements]\nschema = "benchwright.requirements/1"\n'
+        '[[requirement]]\nid = "DAQ-1"\nquantity = "one_way_latency"\nstatistic = "max"\n'
+    )
+    (folder / "fast.toml").write_text(text)
+    assert list(requirement_objections(tmp_path, [], {})) == []
+    (folder / "fast.toml").write_text(text.replace(old, new))
+    assert any(said in problem for problem in requirement_objections(tmp_path, [], {}))
