@@ -22,7 +22,7 @@ from reports.answers import StreamResult
 from reports.asked import SKIPPED, UNTESTED
 from reports.manifest import Manifest
 from reports.outcome import RunOutcome, outcome_of
-from reports.quantities import INSTRUMENT_CHECKS, QUANTITIES
+from reports.quantities import INSTRUMENT_CHECKS, QUANTITIES, SERIES
 from reports.record import Measurement, Outcome, parse_utc
 from reports.replay_evidence import ReplayEvidence, load_replay
 from reports.run_folder import EVIDENCE, Records, RunFolder
@@ -30,13 +30,13 @@ from reports.tally import effective, relative_margin, worst
 from reports.timed_edges import FOLDER as EDGES_FOLDER
 from reports.units import NS_PER_S
 
-LATENCY, SYNC, EDGES = "hil_latency", "hil_sync", "hil_edges"
+PHYSICAL = {name: f"hil_{name}" for name in SERIES}
+"""Measurements of times by the names of their series."""
+LATENCY, SYNC, EDGES = PHYSICAL["latency"], PHYSICAL["sync"], PHYSICAL["edges"]
 VERDICT, RUN, EVENT = "hil_verdict", "hil_run", "hil_event"
-MEASUREMENTS = (LATENCY, SYNC, EDGES, VERDICT, RUN, EVENT)
-
-_OF_SERIES = {"latency": LATENCY, "sync": SYNC, "edges": EDGES}
+MEASUREMENTS = (*PHYSICAL.values(), VERDICT, RUN, EVENT)
 MEASUREMENT_OF_QUANTITY = {
-    name: _OF_SERIES[row.series] for name, row in QUANTITIES.items() if row.series in _OF_SERIES
+    name: PHYSICAL[row.series] for name, row in QUANTITIES.items() if row.series in PHYSICAL
 }
 """Where a quantity goes besides `hil_verdict`, which gets every record."""
 

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from reports.clock_answers import series_of
+from reports.clock_answers import read_clock_compare, series_of
 from reports.clock_logs import (
     ClockLog,
     ServoSeries,
@@ -25,7 +25,7 @@ from reports.clock_plots import (
     figure_time_error,
 )
 from reports.clock_series import ClockSeries, Stretch
-from reports.clock_trial import MASK, TRIAL, ClockTrial, load_trial
+from reports.clock_trial import FILTERED, MASK, TRIAL, ClockTrial, load_trial
 from reports.disturbance_section import DISTURBANCE_KINDS, DisturbanceRow, gather_disturbances
 from reports.errors import RecordError, ReportError
 from reports.holdover import measured_holdover
@@ -33,7 +33,7 @@ from reports.mask import load_mask
 from reports.mask_verdict import MASK_QUANTITIES
 from reports.phc_read_table import PhcReadRow, phc_read_rows
 from reports.record import Measurement
-from reports.run_folder import EVIDENCE
+from reports.section import Measured, PrintFigure, SampleReader, Samples, Shown
 from reports.spread import SpreadRatio, spread_ratio
 from reports.stability import Curve, mtie, tdev
 from reports.sync_offset import QUANTITY, sync_uncertainty, witness_difference_ns
@@ -43,6 +43,11 @@ from reports.two_way_reference import TWO_WAY
 
 FOLDER = "clock_sync"
 CURVES_MAX = 4
+_TIME_ERROR = (
+    "Time error over time of the trials in steady state, from the first sample of each. Positive: the target "
+    "is ahead. Gaps are open."
+)
+_HOLDOVER = "Extremes of the time error since the target was cut off from its server."
 LOG_READERS: dict[str, Callable[[str, int], ClockLog]] = {
     "ptp4l": lambda text, _tai_utc_s: read_ptp4l(text),
     "phc2sys": lambda text, _tai_utc_s: read_phc2sys(text),
@@ -106,7 +111,7 @@ class ClockFigures:
 
 
 @dataclass(frozen=True)
-class ClockSection:
+class ClockSection(Shown):
     """All that the page says of clocks."""
 
     rows: tuple[ClockRow, ...]
@@ -120,22 +125,34 @@ class ClockSection:
     """What the kernels of the nodes said of TAI - UTC before anything was measured."""
 
     @property
+    def records(self) -> tuple[Measurement, ...]:
+        """Return the records of all trials, and of their masks."""
+        found = [record for row in self.rows for record in (row.record, *row.masks)]
+        return tuple(record for record in found if record is not None)
+
+    @property
+    def print_figures(self) -> Iterator[PrintFigure]:
+        """Return the figures."""
+        drawn = self.figures
+        yield PrintFigure(drawn.time_error, _TIME_ERROR, "wide")
+        yield PrintFigure(drawn.mtie, "MTIE of the steady trials.", "half")
+        yield PrintFigure(drawn.tdev, "TDEV of the steady trials.", "half")
+        yield PrintFigure(drawn.holdover, _HOLDOVER, "half")
+        yield PrintFigure(
+            drawn.distribution, "All samples of the first trial, read one clock after the other.", "half"
+        )
+        for caption, svg in drawn.masks:
+            yield PrintFigure(svg, caption, "half")
+
+    @property
     def by_two_way(self) -> bool:
         """Tell whether the target has no timecard: two-way time transfer alone is the reference."""
         return bool(self.rows) and all(row.trial.facts.timecard.clock == TWO_WAY for row in self.rows)
 
 
-def gather_clocks(
-    folder: Path, records: Sequence[Measurement], evidence: Path | None = None
-) -> ClockSection | None:
-    """Read all clock trials of a run folder; None where it has none.
-
-    Args:
-        folder: The run folder.
-        records: The measurements that count.
-        evidence: Its folder of the trials, see `evidence_of`; None: `evidence/clock_sync`.
-    """
-    evidence = evidence or folder / EVIDENCE / FOLDER
+def gather_clocks(measured: Measured) -> ClockSection | None:
+    """Read all clock trials of a run folder; None where it has none."""
+    folder, records, evidence = measured.folder, measured.records, measured.evidence(FOLDER)
     rows: list[ClockRow] = []
     problems: list[str] = []
     judged = {
@@ -182,6 +199,18 @@ def gather_clocks(
         figures=_figures(rows),
         tai_utc=tai_utc,
     )
+
+
+def clock_samples(run: Path) -> SampleReader:
+    """Return the reader of the offsets of clocks."""
+
+    def read(record: Measurement) -> Samples | None:
+        place = next((run / e.path for e in record.evidence if e.path.endswith(f"/{FILTERED}")), None)
+        if record.quantity != QUANTITY or place is None:
+            return None
+        return Samples.of_summary("offset, filtered reads", read_clock_compare(place).offset, has_sign=True)
+
+    return read
 
 
 def _kernel_stamps(rows: Sequence[ClockRow]) -> SpreadRatio | None:

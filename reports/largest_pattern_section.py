@@ -3,18 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from reports.errors import RecordError
 from reports.histogram import Quantile
 from reports.largest_pattern import FILE, QUANTITY, LargestPattern, Trial, read_largest_pattern
 from reports.record import Measurement
+from reports.section import Measured, Shown
 
 
 @dataclass(frozen=True, slots=True)
-class LargestPatternSection:
+class LargestPatternSection(Shown):
     """The record, and the search that it was made from.
 
     Attributes:
@@ -24,6 +23,11 @@ class LargestPatternSection:
     record: Measurement
     found: LargestPattern | None
     problem: str
+
+    @property
+    def records(self) -> tuple[Measurement, ...]:
+        """Return the record."""
+        return (self.record,)
 
     @property
     def size(self) -> str:
@@ -52,20 +56,15 @@ def lateness_of(trial: Trial) -> Quantile | None:
     return Quantile(trial.lateness_p99_ns, trial.lateness_p99_lower_ns, trial.lateness_p99_upper_ns)
 
 
-def gather_largest_pattern(folder: Path, records: Iterable[Measurement]) -> LargestPatternSection | None:
-    """Return the section of a target; None: it was not looked for.
-
-    Args:
-        folder: The run folder.
-        records: Those of the target that count.
-    """
-    record = next((each for each in records if each.quantity == QUANTITY), None)
+def gather_largest_pattern(found: Measured) -> LargestPatternSection | None:
+    """Return the section of a target; None: it was not looked for."""
+    record = next((each for each in found.records if each.quantity == QUANTITY), None)
     if record is None:
         return None
     place = next((each.path for each in record.evidence if each.path.endswith(f"/{FILE}")), "")
     if not place:
         return LargestPatternSection(record, None, f"the record names no {FILE}")
     try:
-        return LargestPatternSection(record, read_largest_pattern(folder / place), "")
+        return LargestPatternSection(record, read_largest_pattern(found.folder / place), "")
     except RecordError as error:
         return LargestPatternSection(record, None, str(error))

@@ -18,22 +18,12 @@ from jinja2 import Environment
 
 from reports.durable import replace_file
 from reports.facts import FactGroup, fact_groups
-from reports.late_message_plots import figure_late_messages
-from reports.late_messages import latest_messages
 from reports.manifest import Manifest
 from reports.overview import overview_of
 from reports.page_model import Report, RunReport, gather_run
-from reports.plots import (
-    StreamFigures,
-    figure_clocks,
-    figure_distributions,
-    figure_lateness,
-    figure_maxima,
-)
 from reports.quantities import PART_MEANINGS
 from reports.record import Number, Outcome
 from reports.run_folder import RunFolder
-from reports.stream_groups import StreamGroup, StreamRow
 from reports.targets import page_names, targets_of
 from reports.templating import template_environment
 from reports.units import NO_VALUE, exact_value, format_bytes, format_measured, format_value
@@ -111,7 +101,6 @@ def _render_report(report: Report, facts: list[FactGroup], run_page: str) -> str
             symbols=SYMBOLS,
             meanings=PART_MEANINGS,
             headline=headline(report),
-            figures=[figures_of(group, index) for index, group in enumerate(report.groups)],
             facts=facts,
         )
     )
@@ -186,61 +175,6 @@ def headline(report: Report) -> str:
     if not parts:
         return f"All {total} measured values meet their limits, but not everything was measured."
     return f"Of {total} measured values, {', '.join(parts)} and {counts['pass']} pass."
-
-
-def figures_of(group: StreamGroup, index: int) -> dict[str, object]:
-    """Return the figures of a group of streams as SVG, those of its instruments by attempt."""
-    drawn = [_stream_figures(row) for row in group.rows]
-    streams = [stream for stream in drawn if stream is not None]
-    instruments: list[dict[str, str]] = []
-    figures: dict[str, object] = {"maxima": "", "distributions": "", "instruments": instruments}
-    if streams:
-        names = _type_names(group.rows)
-        figures["maxima"] = figure_maxima(f"maxima{index}", streams, names)
-        figures["distributions"] = figure_distributions(f"distributions{index}", streams, names)
-    for number, instrument in enumerate(group.instruments):
-        lateness = [(str(producer), summary) for producer, summary, _ in instrument.lateness]
-        clocks = instrument.evidence.recv.clocks if instrument.evidence.recv else ()
-        drawn_clocks = [clock for clock in clocks if len(clock.series) >= 3]
-        suffix = f"{index}-{number}"
-        largest = float(instrument.largest_u_ns)
-        evidence = instrument.evidence
-        late = latest_messages(evidence.replay(), evidence.emulation.around) if evidence.recv else []
-        instruments.append(
-            {
-                "lateness": figure_lateness(f"lateness{suffix}", lateness, largest) if lateness else "",
-                "clocks": figure_clocks(f"clocks{suffix}", drawn_clocks) if drawn_clocks else "",
-                "late": figure_late_messages(f"late{suffix}", late) if late else "",
-            }
-        )
-    return figures
-
-
-def _stream_figures(row: StreamRow) -> StreamFigures | None:
-    stream, upper = row.stream, row.record.limit.upper
-    if stream is None or upper is None or upper <= 0:
-        return None
-    return StreamFigures(
-        id=stream.id,
-        producer=stream.producer,
-        message_type=stream.message_type,
-        budget_ns=int(upper),
-        latency=stream.received_minus_scheduled,
-        lateness=stream.sent_minus_scheduled,
-        expanded_ns=float(row.record.uncertainty.expanded),
-        outcome=row.record.outcome,
-    )
-
-
-def _type_names(rows: tuple[StreamRow, ...]) -> list[str]:
-    """Return what the legend says of each message type: its number and its transports."""
-    names: dict[int, list[str]] = {}
-    for row in rows:
-        if row.stream is not None:
-            kinds = names.setdefault(row.stream.message_type % 4, [])
-            if row.kind not in kinds:
-                kinds.append(row.kind)
-    return [f"type {number}: {' / '.join(names.get(number, []))}" for number in range(4)]
 
 
 def format_percent(share: Number | None, digits: int = 3) -> str:

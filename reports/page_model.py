@@ -10,23 +10,18 @@ from pathlib import Path
 from reports.advice_section import AdviceSection, gather_advice
 from reports.asked import SkippedTest, Standing, State, natural, skipped_tests
 from reports.asked_before import asked_in
-from reports.clock_section import FOLDER as CLOCKS
-from reports.clock_section import ClockSection, gather_clocks
-from reports.largest_pattern_section import LargestPatternSection, gather_largest_pattern
+from reports.latency_section import LatencySection
 from reports.manifest import Attempt, Manifest
 from reports.outcome import RunOutcome, run_outcome
 from reports.quantities import INSTRUMENT_CHECKS
 from reports.raw_data import HashRow, hash_rows, rows_of_target
-from reports.read_latency import FOLDER as READS
-from reports.read_latency_section import ReadLatencySection, gather_read_latency
-from reports.record import Measurement, Outcome
+from reports.record import Measurement, Outcome, UncertaintyPart
 from reports.run_folder import Records, RunFolder
-from reports.stream_groups import STREAM_QUANTITY, StreamGroup, stream_groups
+from reports.section import Measured, Section, Shown
+from reports.sections import SECTIONS
+from reports.stream_groups import STREAM_QUANTITY, StreamGroup
 from reports.tally import effective, relative_margin, worst
-from reports.targets import evidence_of, targets_of
-from reports.timed_edges import FOLDER as EDGES
-from reports.timed_edges import BudgetPart
-from reports.timed_edges_section import TimedEdgesSection, gather_timed_edges
+from reports.targets import targets_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +45,8 @@ class Report:
         outcome: Verdict on the target, or on the run: reports/outcome.py.
         counts: Measurements of the target that count, by outcome.
         records: The same measurements.
+        sections: What its capabilities show, of each target that it is on; those that have nothing left out.
+        others: Measurements that no section shows, by quantity.
         checks: Measurements by which the bench checked itself.
         requirements: What became of each requirement of a target by its id.
         states: How many requirements have each state, over all targets that it is on.
@@ -67,12 +64,8 @@ class Report:
     worst: Measurement | None
     worst_share: float | None
     simulated: bool
-    groups: tuple[StreamGroup, ...]
-    largest_pattern: LargestPatternSection | None
+    sections: tuple[tuple[Section, tuple[Shown, ...]], ...]
     others: tuple[tuple[str, tuple[Measurement, ...]], ...]
-    clocks: ClockSection | None
-    read_latency: ReadLatencySection | None
-    timed_edges: TimedEdgesSection | None
     advice: AdviceSection | None
     checks: tuple[Measurement, ...]
     requirements: dict[str, Standing]
@@ -83,6 +76,16 @@ class Report:
     parts: tuple[PartRow, ...]
     hashes: tuple[HashRow, ...]
     problems: tuple[str, ...]
+
+    @property
+    def groups(self) -> tuple[StreamGroup, ...]:
+        """Return the groups of streams of all its targets."""
+        every = [shown for _section, found in self.sections for shown in found]
+        return tuple(group for each in every if isinstance(each, LatencySection) for group in each.groups)
+
+    def shown_in(self, name: str) -> Shown | None:
+        """Return what the section of a name shows of the one target of this report; None: nothing."""
+        return next((found[0] for section, found in self.sections if section.name == name), None)
 
     @property
     def unmeasured(self) -> list[tuple[str, Standing]]:
@@ -110,7 +113,7 @@ class RunReport:
     """The report of a run; of several targets also that of each.
 
     Attributes:
-        whole: All targets together; of several targets without the sections on clocks and edges.
+        whole: All targets together.
         targets: The report of each of several targets, in the run's order; empty: the run has one at most.
     """
 
@@ -169,33 +172,22 @@ def _report(
 ) -> Report:
     """Return the report of one target, from its records alone."""
     counting = effective(found.measurements)
-    latencies = [m for m in counting if m.quantity == STREAM_QUANTITY and m.subject.stream is not None]
     checks = came_out.checks
-    clocks = gather_clocks(run.path, counting, evidence_of(run.path, CLOCKS, target, targets))
-    rows = clocks.rows if clocks else ()
-    shown = {record for row in rows for record in (row.record, *row.masks)}
-    read_latency = gather_read_latency(run.path, counting, evidence_of(run.path, READS, target, targets))
-    shown |= set(read_latency.records) if read_latency else set()
-    timed_edges = gather_timed_edges(run.path, counting, evidence_of(run.path, EDGES, target, targets))
-    shown |= set(timed_edges.records) if timed_edges else set()
-    largest_pattern = gather_largest_pattern(run.path, counting)
-    shown |= {largest_pattern.record} if largest_pattern else set()
-    rest = [m for m in counting if m not in latencies and m not in checks and m not in shown]
-    groups = stream_groups(run.path, latencies, found.measurements)
+    measured = Measured(run.path, counting, found.measurements, target, targets)
+    each = [(section, shown) for section in SECTIONS if (shown := section.gather(measured)) is not None]
+    listed = {record for _section, shown in each for record in shown.records}
+    rest = [m for m in counting if m not in checks and m not in listed]
+    sections = tuple((section, (shown,)) for section, shown in each)
     several = len(targets) > 1
-    bare = _bare(run, found, came_out, hashes, groups)
+    bare = _bare(run, found, came_out, hashes, sections)
     return replace(
         bare,
         target=target if several else "",
         skipped=skipped_tests(run.manifest.asked or (), target if several else ""),
         attempts=tuple(each for each in run.manifest.attempts if not several or _is_of(each, target)),
-        largest_pattern=largest_pattern,
         others=tuple(_by_quantity(rest)),
-        clocks=clocks,
-        read_latency=read_latency,
-        timed_edges=timed_edges,
         advice=advice,
-        parts=tuple(_parts(counting, timed_edges.parts if timed_edges else ())),
+        parts=tuple(_parts(counting, [part for _section, shown in each for part in shown.parts])),
     )
 
 
@@ -208,8 +200,11 @@ def _whole(
     each: Sequence[Report],
 ) -> Report:
     """Return the report over several targets: it passes only where each of them does."""
-    groups = [group for report in each for group in report.groups]
-    return replace(_bare(run, found, came_out, hashes, groups), advice=advice)
+    sections: list[tuple[Section, tuple[Shown, ...]]] = []
+    for section in SECTIONS:
+        shown = tuple(own for report in each if (own := report.shown_in(section.name)) is not None)
+        sections += [(section, shown)] if shown else []
+    return replace(_bare(run, found, came_out, hashes, sections), advice=advice)
 
 
 def _bare(
@@ -217,12 +212,12 @@ def _bare(
     found: Records,
     came_out: RunOutcome,
     hashes: Sequence[HashRow],
-    groups: Sequence[StreamGroup],
+    sections: Sequence[tuple[Section, tuple[Shown, ...]]],
 ) -> Report:
-    """Return a report without its sections."""
+    """Return a report of what a run, or a target of it, has in common with any other."""
     poorest = worst(came_out.judged)
     marked = any(m.simulated for m in found.measurements)
-    return Report(
+    report = Report(
         folder=run.path.name,
         manifest=run.manifest,
         target="",
@@ -232,12 +227,8 @@ def _bare(
         worst=poorest,
         worst_share=relative_margin(poorest) if poorest else None,
         simulated=bool(run.manifest.simulated) or marked,
-        groups=tuple(groups),
-        largest_pattern=None,
+        sections=tuple(sections),
         others=(),
-        clocks=None,
-        read_latency=None,
-        timed_edges=None,
         advice=None,
         checks=came_out.checks,
         requirements=came_out.requirements,
@@ -247,8 +238,9 @@ def _bare(
         attempts_total=sum(m.quantity not in INSTRUMENT_CHECKS for m in found.measurements),
         parts=(),
         hashes=tuple(hashes),
-        problems=(*came_out.reasons, *_problems_of_evidence(groups)),
+        problems=came_out.reasons,
     )
+    return replace(report, problems=(*came_out.reasons, *_problems_of_evidence(report.groups)))
 
 
 def _is_of(attempt: Attempt, target: str) -> bool:
@@ -272,14 +264,12 @@ def _by_quantity(records: Iterable[Measurement]) -> list[tuple[str, tuple[Measur
     return [(quantity, tuple(rows)) for quantity, rows in grouped.items()]
 
 
-def _parts(records: Iterable[Measurement], edges: Iterable[BudgetPart]) -> list[PartRow]:
-    """Return the parts of the records' uncertainties, and of edges those that are not judged."""
+def _parts(records: Iterable[Measurement], others: Iterable[tuple[str, UncertaintyPart]]) -> list[PartRow]:
+    """Return the parts of the records' uncertainties, and of others, each after its unit."""
+    of_records = ((record.unit, part) for record in records for part in record.uncertainty.parts)
     values: dict[tuple[str, str, str], list[float]] = {}
-    for part in edges:
-        values.setdefault((part.name, part.kind, "ns"), []).append(part.value_ns)
-    for record in records:
-        for part in record.uncertainty.parts:
-            values.setdefault((part.name, part.kind, record.unit), []).append(part.value)
+    for unit, part in (*others, *of_records):
+        values.setdefault((part.name, part.kind, unit), []).append(part.value)
     return [
         PartRow(name, kind, min(found), max(found), unit, len(found))
         for (name, kind, unit), found in sorted(values.items())

@@ -15,7 +15,7 @@ from reports.plots import figure_exceedance
 from reports.read_latency import FOLDER, HOST, READINGS, TARGET, ReadCost, Reading, load_cost, load_readings
 from reports.read_latency_verdict import QUANTITY
 from reports.record import Measurement, Number
-from reports.run_folder import EVIDENCE
+from reports.section import Measured, PrintFigure, SampleReader, Samples, Shown
 
 TABLE = DATA / "intra-process-table1.csv"
 DRAWN = ("tsc", "realtime-coarse", "realtime", "timecard")
@@ -76,7 +76,7 @@ class ReadPlace:
 
 
 @dataclass(frozen=True)
-class ReadLatencySection:
+class ReadLatencySection(Shown):
     """All that the page says of what reading a clock costs."""
 
     load: str
@@ -98,6 +98,12 @@ class ReadLatencySection:
         """Return the records that this section shows."""
         return tuple(record for row in self.rows for record in row.records)
 
+    @property
+    def print_figures(self) -> tuple[PrintFigure, ...]:
+        """Return the distributions of host and target."""
+        words = "share of readings of a clock that take longer."
+        return tuple(PrintFigure(place.figure, f"{place.title}: {words}", "half") for place in self.places)
+
 
 def paper_reads(path: Path = TABLE) -> dict[str, PaperRead]:
     """Return the paper's rows by clock.
@@ -118,17 +124,9 @@ def _row(where: str, fields: list[str]) -> PaperRead:
     return row
 
 
-def gather_read_latency(
-    folder: Path, records: Sequence[Measurement], evidence: Path | None = None
-) -> ReadLatencySection | None:
-    """Read what a run folder has on what reading clocks costs; None where it has nothing.
-
-    Args:
-        folder: The run folder.
-        records: The measurements that count.
-        evidence: Its folder of the readings, see `evidence_of`; None: `evidence/clock_read_latency`.
-    """
-    place = evidence or folder / EVIDENCE / FOLDER
+def gather_read_latency(measured: Measured) -> ReadLatencySection | None:
+    """Read what a run folder has on what reading clocks costs; None where it has nothing."""
+    place = measured.evidence(FOLDER)
     if not (place / READINGS).exists():
         return None
     try:
@@ -143,13 +141,29 @@ def gather_read_latency(
             cost = load_cost(place, reading)
         except RecordError as error:
             cost = None
-            problems.append(f"{place.relative_to(folder).as_posix()}/{error}")
-        rows.append(ReadRow(reading, cost, _judged(reading, records), paper.get(reading.clock)))
+            problems.append(f"{place.relative_to(measured.folder).as_posix()}/{error}")
+        rows.append(ReadRow(reading, cost, _judged(reading, measured.records), paper.get(reading.clock)))
     places = tuple(
         _place(title, at, [row for row in rows if row.reading.place == at])
         for at, title in ((HOST, "Host"), (TARGET, f"Target {found.target}"))
     )
     return ReadLatencySection(found.load, places, tuple(problems))
+
+
+def read_latency_samples(run: Path) -> SampleReader:
+    """Return the reader of what readings of the target's clocks cost."""
+
+    def read(record: Measurement) -> Samples | None:
+        place = next((run / e.path for e in record.evidence if e.path.endswith(f"/{READINGS}")), None)
+        if record.quantity != QUANTITY or place is None:
+            return None
+        for reading in load_readings(place.parent).readings:
+            if reading.place == TARGET and reading.clock == record.subject.clock:
+                cost = load_cost(place.parent, reading)
+                return None if cost is None else Samples.of_summary("cost of a reading", cost.undisturbed)
+        return None
+
+    return read
 
 
 def _place(title: str, place: str, rows: Sequence[ReadRow]) -> ReadPlace:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
@@ -29,8 +29,8 @@ from reports.edge_table import (
 )
 from reports.edge_waveforms import load_waveforms
 from reports.errors import RecordError, ReportError
-from reports.record import Measurement, Number
-from reports.run_folder import EVIDENCE
+from reports.record import Measurement, Number, UncertaintyPart
+from reports.section import Measured, PrintFigure, SampleReader, Samples, Shown
 from reports.timed_edges import (
     CAPTURE,
     CLOCK_EDGE,
@@ -39,7 +39,6 @@ from reports.timed_edges import (
     OSCILLOSCOPE,
     TRIAL,
     WITNESSES,
-    BudgetPart,
     Delays,
     EdgeTrial,
     Witnesses,
@@ -162,7 +161,7 @@ class WitnessGroup:
 
 
 @dataclass(frozen=True)
-class TimedEdgesSection:
+class TimedEdgesSection(Shown):
     """All that the page says of timed edges.
 
     Attributes:
@@ -215,14 +214,27 @@ class TimedEdgesSection:
         return any(one.count != self.peak_count for one in delays)
 
     @property
-    def parts(self) -> tuple[BudgetPart, ...]:
+    def parts(self) -> Iterator[tuple[str, UncertaintyPart]]:
         """Return the parts of all uncertainties that are shown but stand in no record."""
         found = [witness.parts for group in self.witnesses for witness in group.witnesses.witnesses]
         for row in self.rows:
             judged = {record.statistic for record in row.records}
             shown = [name for name in (MEAN, DEVIATION, PEAK_TO_PEAK) if name not in judged]
             found += [edge_parts(row.trial, name) or () for name in shown]
-        return tuple(part for parts in found for part in parts)
+        for part in (part for parts in found for part in parts):
+            yield "ns", UncertaintyPart(part.name, part.kind, part.value_ns)
+
+    @property
+    def print_figures(self) -> Iterator[PrintFigure]:
+        """Return the figures."""
+        yield PrintFigure(
+            self.figure_methods, "Scatter of the edges by method, beside the paper's Table II (open).", "wide"
+        )
+        yield PrintFigure(
+            self.figure_distances, "Share of edges that lie farther from their mean than a time.", "wide"
+        )
+        for group in self.witnesses:
+            yield PrintFigure(group.figure, "Offset of the clock by each witness, with U.", "half")
 
     @property
     def oscilloscopes(self) -> tuple[str, ...]:
@@ -238,17 +250,25 @@ class TimedEdgesSection:
         return (*rows, *self.orders, *shifts, *pairs)
 
 
-def gather_timed_edges(
-    folder: Path, records: Sequence[Measurement], evidence: Path | None = None
-) -> TimedEdgesSection | None:
-    """Read what a run folder has on timed edges; None where it has nothing.
+def edge_samples(run: Path) -> SampleReader:
+    """Return the reader of the delays of edges."""
 
-    Args:
-        folder: The run folder.
-        records: The measurements that count.
-        evidence: Its folder of the trials, see `evidence_of`; None: `evidence/timed_edges`.
-    """
-    place = evidence or folder / EVIDENCE / FOLDER
+    def read(record: Measurement) -> Samples | None:
+        place = next((run / e.path for e in record.evidence if e.path.endswith(f"/{TRIAL}")), None)
+        if record.quantity not in (QUANTITY, OFFSET_QUANTITY) or place is None:
+            return None
+        d = load_edge_trial(place.parent).delays
+        if d is None:
+            return None
+        extremes = (d.minimum_ns, d.mean_ns, d.maximum_ns)
+        return Samples("edge - reference, as measured", d.count, *extremes, d.buckets, has_sign=True)
+
+    return read
+
+
+def gather_timed_edges(measured: Measured) -> TimedEdgesSection | None:
+    """Read what a run folder has on timed edges; None where it has nothing."""
+    folder, records, place = measured.folder, measured.records, measured.evidence(FOLDER)
     problems: list[str] = []
     rows = _last_attempts(_rows(folder, sorted(place.glob(f"**/{TRIAL}")), records, problems))
     groups: list[WitnessGroup] = []

@@ -28,6 +28,7 @@ from reports.page import render
 from reports.record import Conditions, Limit, Measurement, Subject
 from reports.record_context import Context
 from reports.run_folder import RunFolder
+from reports.section import Measured
 from reports.tally import overall
 from tests.reports.sample_clock import SECOND_NS, START_TAI_NS, compare_answer, write_clock_trial
 
@@ -168,7 +169,7 @@ def test_the_page_shows_each_event(tmp_path: Path) -> None:
     torn = run.evidence_folder("clock_sync", "torn")
     (torn / DISTURBANCE).write_text("{")
     run.close()
-    clocks = gather_clocks(run.path, [])
+    clocks = gather_clocks(Measured(run.path))
     assert clocks is not None
     titles = [row.title for row in clocks.disturbances]
     assert titles == ["chrony, started on a wrong clock"] * 2 + ["chrony, oscillator changed"] * 2

@@ -7,7 +7,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from reports.clock_section import gather_clocks, servo_of
+from reports.clock_section import ClockSection, gather_clocks, servo_of
 from reports.clock_trial import FILTERED, MASK, SEQUENTIAL, TRIAL, load_trial, phc_read_file, write_trial
 from reports.mask import load_mask, mask_file
 from reports.mask_verdict import MaskRange, mask_measurements
@@ -16,6 +16,7 @@ from reports.page_model import gather
 from reports.record import Conditions
 from reports.record_context import Context
 from reports.run_folder import RunFolder
+from reports.section import Measured
 from reports.sync_offset import sync_measurement
 from reports.tai_utc import TAI_UTC, NodeTaiUtc, write_tai_utc
 from reports.two_way_reference import TARGET_FILE
@@ -38,8 +39,9 @@ def test_shows_verdict_witnesses_and_figures(tmp_path: Path) -> None:
     record = add_clock_trial(run, compare_answer())
     run.close()
     report = gather(run.path)
-    assert report.clocks is not None
-    (row,) = report.clocks.rows
+    clocks = report.shown_in("clocks")
+    assert isinstance(clocks, ClockSection)
+    (row,) = clocks.rows
     assert row.record == record
     assert row.title == "chrony, steady state"
     assert report.others == ()
@@ -63,8 +65,9 @@ def test_a_target_without_timecard_has_no_three_witnesses(tmp_path: Path) -> Non
     run.append(record)
     run.close()
     report = gather(run.path)
-    assert report.clocks is not None
-    assert [row.record for row in report.clocks.rows] == [record]
+    clocks = report.shown_in("clocks")
+    assert isinstance(clocks, ClockSection)
+    assert [row.record for row in clocks.rows] == [record]
     page = render(run.path)
     assert "The target has no timecard: two-way time" in page
     assert "Three witnesses" not in page
@@ -79,7 +82,7 @@ def test_table_2_beside_intervals_and_holdover(tmp_path: Path) -> None:
         (folder / SEQUENTIAL).write_text(json.dumps(compare_answer(read="sequential")) + "\n")
         write_trial(folder, replace(load_trial(folder).facts, kind=kind, interval_s=interval_s))
     run.close()
-    clocks = gather_clocks(run.path, [])
+    clocks = gather_clocks(Measured(run.path))
     assert clocks is not None
     measured = [pair for pair in clocks.table if pair.measured is not None]
     assert [pair.measured.reading for pair in measured if pair.measured] == [
@@ -107,11 +110,12 @@ def test_masks_stand_beside_the_trial(tmp_path: Path) -> None:
         run.append(record)
     run.close()
     report = gather(run.path)
-    assert report.clocks is not None
-    (row,) = report.clocks.rows
+    clocks = report.shown_in("clocks")
+    assert isinstance(clocks, ClockSection)
+    (row,) = clocks.rows
     assert row.masks == tuple(records)
     assert report.others == ()
-    assert len(report.clocks.figures.masks) == 2
+    assert len(clocks.figures.masks) == 2
     page = render(run.path)
     for text in ("Against masks", "MTIE against the mask ITU-T G.8272 PRTC-A", "judged at", "clause"):
         assert text in page
@@ -127,7 +131,7 @@ def test_tai_is_shown_as_each_node_has_it(tmp_path: Path) -> None:
     page = render(run.path)
     assert "target 37 s, switch 37 s (its kernel does not know)" in page
     (folder / TAI_UTC).write_text('{"nodes":[')
-    clocks = gather_clocks(run.path, [])
+    clocks = gather_clocks(Measured(run.path))
     assert clocks is not None
     assert any(TAI_UTC in problem for problem in clocks.problems)
 
@@ -173,7 +177,7 @@ def test_a_damaged_trial_is_told_and_the_rest_is_shown(tmp_path: Path) -> None:
     write_clock_trial(folder, compare_answer())
     (folder / FILTERED).write_text('{"type":"result"')
     run.close()
-    clocks = gather_clocks(run.path, [])
+    clocks = gather_clocks(Measured(run.path))
     assert clocks is not None
     assert len(clocks.rows) == 1
     assert any("evidence/clock_sync/torn" in problem for problem in clocks.problems)
@@ -183,5 +187,5 @@ def test_a_damaged_trial_is_told_and_the_rest_is_shown(tmp_path: Path) -> None:
 def test_a_run_without_clocks_has_no_section(tmp_path: Path) -> None:
     run = _run(tmp_path)
     run.close()
-    assert gather_clocks(run.path, []) is None
+    assert gather_clocks(Measured(run.path)) is None
     assert "Three witnesses" not in render(run.path)

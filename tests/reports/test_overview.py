@@ -15,6 +15,7 @@ import pytest
 
 from reports.__main__ import main
 from reports.advice import ADVICE
+from reports.clock_section import ClockSection
 from reports.histogram import merge
 from reports.integrity import changed_files, read_sums
 from reports.manifest import Manifest
@@ -165,9 +166,9 @@ def test_clocks_of_a_target_stand_on_its_page_only(tmp_path: Path) -> None:
     record = add_clock_trial(run, compare_answer(), target="windows")
     assert record.subject == dataclasses.replace(SUBJECT, target="windows")
     reports = gather_run(run.path).targets
-    assert [report.clocks is None for report in reports] == [True, False, True]
-    clocks = reports[1].clocks
-    assert clocks is not None
+    assert [report.shown_in("clocks") is None for report in reports] == [True, False, True]
+    clocks = reports[1].shown_in("clocks")
+    assert isinstance(clocks, ClockSection)
     assert [row.place for row in clocks.rows] == ["evidence/clock_sync/windows/chrony"]
     assert clocks.rows[0].record == record
     page = render(run.path)

@@ -12,8 +12,9 @@ from reports.page import render
 from reports.page_model import gather
 from reports.paper_table import table_rows
 from reports.read_latency import FOLDER, READINGS
-from reports.read_latency_section import gather_read_latency, paper_reads
+from reports.read_latency_section import ReadLatencySection, gather_read_latency, paper_reads
 from reports.run_folder import RunFolder
+from reports.section import Measured
 from tests.reports.sample_read_latency import NOT_COUNTED, add_readings, latency_answer
 
 PRINTED = {
@@ -66,8 +67,8 @@ def test_shows_every_clock_with_verdict_paper_and_figures(tmp_path: Path) -> Non
     record = add_readings(run, latency_answer(slow_ns=(70_000,)))
     run.close()
     report = gather(run.path)
-    section = report.read_latency
-    assert section is not None
+    section = report.shown_in("read-latency")
+    assert isinstance(section, ReadLatencySection)
     assert [row.records for row in section.rows] == [(), (record,), (), ()]
     assert [row.paper is not None for row in section.rows] == [True, True, False, False]
     assert report.others == ()
@@ -88,7 +89,7 @@ def test_tells_how_many_were_interrupted(tmp_path: Path) -> None:
     run = _run(tmp_path)
     add_readings(run, latency_answer(slow_ns=(70_000,), counted=True))
     run.close()
-    section = gather_read_latency(run.path, [])
+    section = gather_read_latency(Measured(run.path))
     assert section is not None
     assert {place.not_told_apart for place in section.places} == {""}
     assert section.told_apart
@@ -103,7 +104,7 @@ def test_fewer_readings_than_asked_for_are_marked(tmp_path: Path) -> None:
     run = _run(tmp_path)
     add_readings(run, latency_answer(n=10))
     run.close()
-    section = gather_read_latency(run.path, [])
+    section = gather_read_latency(Measured(run.path))
     assert section is not None
     assert [row.fewer for row in section.rows] == [True, True, False, False]
     assert "of 1\u202f000</span>" in render(run.path)
@@ -125,7 +126,7 @@ def test_a_damaged_list_is_told(tmp_path: Path) -> None:
     add_readings(run, latency_answer())
     (run.path / "evidence" / FOLDER / READINGS).write_text("{")
     run.close()
-    section = gather_read_latency(run.path, [])
+    section = gather_read_latency(Measured(run.path))
     assert section is not None
     assert section.rows == ()
     assert READINGS in section.problems[0]
@@ -135,5 +136,5 @@ def test_a_damaged_list_is_told(tmp_path: Path) -> None:
 def test_a_run_without_readings_has_no_section(tmp_path: Path) -> None:
     run = _run(tmp_path)
     run.close()
-    assert gather_read_latency(run.path, []) is None
+    assert gather_read_latency(Measured(run.path)) is None
     assert "What reading a clock costs" not in render(run.path)

@@ -15,6 +15,7 @@ from reports.errors import RecordError
 from reports.page import render
 from reports.page_model import Report, gather
 from reports.run_folder import RunFolder
+from reports.section import Measured
 from reports.timed_edges import CAPTURE, FOLDER, TRIAL, WITNESSES, BudgetPart, EdgeTrial, write_edge_trial
 from reports.timed_edges_section import TimedEdgesSection, gather_timed_edges
 from reports.timed_edges_verdict import (
@@ -55,8 +56,9 @@ def whole(run: RunFolder) -> Report:
 
 
 def _edges(report: Report) -> TimedEdgesSection:
-    assert report.timed_edges is not None
-    return report.timed_edges
+    section = report.shown_in("timed-edges")
+    assert isinstance(section, TimedEdgesSection)
+    return section
 
 
 def _section(run: RunFolder) -> TimedEdgesSection:
@@ -298,7 +300,7 @@ def test_of_several_attempts_that_which_counts_is_shown(tmp_path: Path) -> None:
         folder = run.evidence_folder(FOLDER, place)
         write_edge_trial(folder, _latch(seed=seed))
     run.close()
-    section = gather_timed_edges(run.path, [])
+    section = gather_timed_edges(Measured(run.path))
     assert section is not None
     assert [row.place for row in section.methods] == [f"evidence/{FOLDER}/2"]
 
@@ -306,5 +308,5 @@ def test_of_several_attempts_that_which_counts_is_shown(tmp_path: Path) -> None:
 def test_a_run_without_edges_has_no_section(tmp_path: Path) -> None:
     run = _run(tmp_path)
     run.close()
-    assert gather_timed_edges(run.path, []) is None
+    assert gather_timed_edges(Measured(run.path)) is None
     assert 'id="timed-edges"' not in render(run.path)

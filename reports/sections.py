@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sections of the report, in their order: one row a capability.
+
+With `reports/quantities.py` it is all that a page, the dossier, the store, trends and Grafana know of one.
+"""
+
+from __future__ import annotations
+
+from reports.clock_section import clock_samples, gather_clocks
+from reports.largest_pattern_section import gather_largest_pattern
+from reports.latency_section import gather_latency, latency_samples
+from reports.read_latency_section import gather_read_latency, read_latency_samples
+from reports.section import Section
+from reports.timed_edges_section import edge_samples, gather_timed_edges
+
+SECTIONS: tuple[Section, ...] = (
+    Section(
+        (
+            ("streams", "Latency by stream"),
+            ("distributions", "Distributions"),
+            ("instrument", "Instrument"),
+        ),
+        "latency.html.j2",
+        gather_latency,
+        latency_samples,
+    ),
+    Section((("largest-pattern", "Largest pattern"),), "largest_pattern.html.j2", gather_largest_pattern),
+    Section((("clocks", "Clocks"),), "clocks.html.j2", gather_clocks, clock_samples),
+    Section(
+        (("read-latency", "Reading a clock"),),
+        "read_latency.html.j2",
+        gather_read_latency,
+        read_latency_samples,
+    ),
+    Section((("timed-edges", "Timed edges"),), "timed_edges.html.j2", gather_timed_edges, edge_samples),
+)
