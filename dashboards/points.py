@@ -18,16 +18,16 @@ from typing import Any, cast
 from dashboards.bench_key import bench_facts, key_of_facts
 from dashboards.errors import PointError
 from dashboards.line_protocol import Field, Point, field_text, tag_text
-from reports.answers import StreamResult
-from reports.asked import SKIPPED, UNTESTED
-from reports.manifest import Manifest
-from reports.outcome import RunOutcome, outcome_of
+from reports.latency.answers import StreamResult
+from reports.latency.evidence import ReplayEvidence, load_replay
 from reports.quantities import INSTRUMENT_CHECKS, QUANTITIES, SERIES
-from reports.record import Measurement, Outcome, parse_utc
-from reports.replay_evidence import ReplayEvidence, load_replay
-from reports.run_folder import EVIDENCE, Records, RunFolder
-from reports.tally import effective, relative_margin, worst
-from reports.timed_edges import FOLDER as EDGES_FOLDER
+from reports.record.measurement import Measurement, Outcome, parse_utc
+from reports.run.asked import SKIPPED, UNTESTED
+from reports.run.folder import EVIDENCE, Records, RunFolder
+from reports.run.manifest import Manifest
+from reports.run.outcome import RunOutcome, outcome_of
+from reports.run.tally import effective, relative_margin, worst
+from reports.timed_edges.trial import FOLDER as EDGES_FOLDER
 from reports.units import NS_PER_S
 
 PHYSICAL = {name: f"hil_{name}" for name in SERIES}

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from reports.histogram import Summary
-from reports.record import Measurement, Number, UncertaintyPart
-from reports.targets import evidence_of
+from reports.record.histogram import Summary
+from reports.record.measurement import Measurement, Number, UncertaintyPart
+from reports.run.targets import evidence_of
 
 Size = Literal["whole", "wide", "half"]
 """A landscape page of its own, its width, half of its width."""
@@ -106,9 +106,9 @@ class Section:
 
     Attributes:
         contents: Its entries in the page's list of contents: anchor and words. The first anchor is its name.
-        template: In reports/templates, or an absolute path. Its macro `section(shown)` draws all of it, with
+        template: From reports/, or an absolute path. Its macro `section(shown)` draws all of it, with
             its heading. It may have `tiles(every)`, list items from what it shows of each target; and
-            `over_targets(rows)`, a table on the page over several, from `reports.overview.TargetRow`s.
+            `over_targets(rows)`, a table on the page over several, from `reports.page.overview.TargetRow`s.
         gather: Reads what a run has of one target; None: nothing. What cannot be read it says itself.
         samples: From a run folder to the reader of its records' samples, for the dossier.
     """

@@ -6,12 +6,12 @@ With `reports/quantities.py` it is all that a page, the dossier, the store, tren
 
 from __future__ import annotations
 
-from reports.clock_section import clock_samples, gather_clocks
-from reports.largest_pattern_section import gather_largest_pattern
-from reports.latency_section import gather_latency, latency_samples
-from reports.read_latency_section import gather_read_latency, read_latency_samples
+from reports.clock_read.section import gather_read_latency, read_latency_samples
+from reports.clock_sync.section import clock_samples, gather_clocks
+from reports.largest_pattern.section import gather_largest_pattern
+from reports.latency.section import gather_latency, latency_samples
 from reports.section import Section
-from reports.timed_edges_section import edge_samples, gather_timed_edges
+from reports.timed_edges.section import edge_samples, gather_timed_edges
 
 SECTIONS: tuple[Section, ...] = (
     Section(
@@ -20,17 +20,21 @@ SECTIONS: tuple[Section, ...] = (
             ("distributions", "Distributions"),
             ("instrument", "Instrument"),
         ),
-        "latency.html.j2",
+        "latency/section.html.j2",
         gather_latency,
         latency_samples,
     ),
-    Section((("largest-pattern", "Largest pattern"),), "largest_pattern.html.j2", gather_largest_pattern),
-    Section((("clocks", "Clocks"),), "clocks.html.j2", gather_clocks, clock_samples),
+    Section(
+        (("largest-pattern", "Largest pattern"),), "largest_pattern/section.html.j2", gather_largest_pattern
+    ),
+    Section((("clocks", "Clocks"),), "clock_sync/section.html.j2", gather_clocks, clock_samples),
     Section(
         (("read-latency", "Reading a clock"),),
-        "read_latency.html.j2",
+        "clock_read/section.html.j2",
         gather_read_latency,
         read_latency_samples,
     ),
-    Section((("timed-edges", "Timed edges"),), "timed_edges.html.j2", gather_timed_edges, edge_samples),
+    Section(
+        (("timed-edges", "Timed edges"),), "timed_edges/section.html.j2", gather_timed_edges, edge_samples
+    ),
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 from string import Template
 
 from hw.errors import ConfigError
-from reports.tai_utc import TAI_UTC_S
+from reports.clock_sync.tai_utc import TAI_UTC_S
 from resources.clock_settings import PTP_STACKS, ClockSettings, StackSpec, Wander, log2_interval
 
 REMOTE_RUN = "/run/benchwright/clock"

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hw.errors import MeasurementError
-from reports.clock_disturbance import Disturbance, Event, write_disturbance
-from reports.clock_trial import ClockTrial, Lock
+from reports.clock_sync.disturbance import Disturbance, Event, write_disturbance
+from reports.clock_sync.trial import ClockTrial, Lock
 from resources.clock_config import STANDBY
 from resources.clock_lock import RateGoal, selected_grandmaster
 from resources.clock_requirements import ClockRequirement

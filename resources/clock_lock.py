@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from reports.clock_logs import (
+from reports.clock_sync.logs import (
     ClockLog,
     ServoSeries,
     read_chrony_tracking,
@@ -35,7 +35,7 @@ class ServoLog:
         read: Its parser.
         settled_states: States in which an observation counts.
         kept: The log that a report reads: file below the folder of the run, and its format, one of those that
-            reports/clock_section.py knows.
+            reports/clock_sync/section.py knows.
     """
 
     daemon: str

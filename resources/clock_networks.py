@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hw.errors import CapabilityError, MeasurementError
-from reports.clock_trial import ClockTrial
+from reports.clock_sync.trial import ClockTrial
 from resources.clock_requirements import ClockRequirement
 from resources.clock_settings import PHC_STACKS, PTP_STACKS, ClockSettings
 from resources.clock_stack import ClockStack

@@ -14,7 +14,7 @@ from pathlib import Path
 from hw.bench import TargetSpec
 from hw.errors import BenchError
 from hw.session import Bench
-from reports.read_latency import HOST, TARGET, Reading, Readings, write_readings
+from reports.clock_read.readings import HOST, TARGET, Reading, Readings, write_readings
 from resources.profiles import ClockTimes
 from resources.timecard import serve_timecards
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from hw.errors import ConfigError
 from hw.fields import Fields
+from reports.clock_sync.mask import CURVES, load_mask, mask_file
+from reports.clock_sync.mask_verdict import MaskRange
 from reports.errors import RecordError
-from reports.mask import CURVES, load_mask, mask_file
-from reports.mask_verdict import MaskRange
 from resources.requirements_file import read_requirements_file
 
 SCHEMA = "benchwright.clock_requirements/1"
@@ -100,7 +100,7 @@ def _requirement(table: Fields, path: Path) -> ClockRequirement:
 
 
 def _mask(table: Fields, path: Path) -> ClockMask | None:
-    """Read `mask`, the name of a mask of reports/masks or a file, and the taus that it is asked for at.
+    """Read `mask`, the name of a mask of the project or a file, and the taus that it is asked for at.
 
     A file's path counts from the requirements file.
     """

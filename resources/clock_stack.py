@@ -25,8 +25,8 @@ from hw.bench import BenchSpec, TargetSpec
 from hw.errors import BenchError, CapabilityError, MeasurementError
 from hw.protocols import Node
 from hw.provisioning import TARGETS
-from reports.clock_trial import Lock
-from reports.tai_utc import TaiUtc
+from reports.clock_sync.tai_utc import TaiUtc
+from reports.clock_sync.trial import Lock
 from reports.units import NS_PER_S
 from resources.clock_config import Place, client_files, server_files
 from resources.clock_kind import load_clock_kind

@@ -21,11 +21,11 @@ from hw.bench import BenchSpec, TargetSpec, TimeServerSpec
 from hw.errors import CapabilityError, ConfigError
 from hw.provisioning import TARGETS
 from hw.session import Bench
-from reports.clock_disturbance import Disturbance, Event, write_disturbance
-from reports.clock_logs import ServoSeries
-from reports.clock_section import servo_of
-from reports.clock_trial import PHC_READS, ClockTrial, Lock, Servo, Timecard, TrialFacts, write_trial
-from reports.phc_read_table import while_measured
+from reports.clock_sync.disturbance import Disturbance, Event, write_disturbance
+from reports.clock_sync.logs import ServoSeries
+from reports.clock_sync.phc_read_table import while_measured
+from reports.clock_sync.section import servo_of
+from reports.clock_sync.trial import PHC_READS, ClockTrial, Lock, Servo, Timecard, TrialFacts, write_trial
 from reports.units import NS_PER_S
 from resources.capture import capture_file, median_transit_ns, start_capture
 from resources.clock_kind import load_clock_kind
@@ -424,7 +424,7 @@ def with_servo(trial: ClockTrial, log: str, log_format: str) -> ClockTrial:
     Args:
         trial: As measured.
         log: The servo's log in the trial's folder; empty: none.
-        log_format: How it is read (reports/clock_section.py).
+        log_format: How it is read (reports/clock_sync/section.py).
     """
     facts = replace(trial.facts, servo_log=log, servo_format=log_format)
     trial = replace(trial, facts=facts)

@@ -17,7 +17,7 @@ from hw.bench import TargetSpec
 from hw.errors import BenchError, CapabilityError, MeasurementError
 from hw.protocols import Job
 from hw.session import Bench
-from reports.clock_trial import (
+from reports.clock_sync.trial import (
     FILTERED,
     SEQUENTIAL,
     WITNESS,
@@ -29,7 +29,7 @@ from reports.clock_trial import (
     phc_read_file,
     write_trial,
 )
-from reports.two_way_reference import TWO_WAY
+from reports.clock_sync.two_way_reference import TWO_WAY
 from resources.clock_lines import last_result, measure_clock_lines, serve_clocks
 from resources.jobs import READY_S, end_job
 from resources.two_way_trial import measure_by_two_way

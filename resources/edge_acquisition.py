@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from hw.errors import CapabilityError
 from hw.oscilloscopes import OscilloscopeSpec, SignalSpec
 from hw.protocols import Oscilloscope
-from reports.edge_waveforms import SEGMENTS_MAX
+from reports.timed_edges.waveforms import SEGMENTS_MAX
 from reports.units import format_value
 from resources.timed_edge_settings import EdgeView
 from scope.delay import Counts, DelayMeter, DelayResult

@@ -9,8 +9,8 @@ from datetime import date
 from pathlib import Path
 
 from hw.oscilloscopes import OscilloscopeSpec
-from reports.edge_waveforms import SEGMENTS_MAX, Segment, Trace, trace_of, write_waveforms
-from reports.timed_edges import BudgetPart, Budgets, Counts, Delays
+from reports.timed_edges.trial import BudgetPart, Budgets, Counts, Delays
+from reports.timed_edges.waveforms import SEGMENTS_MAX, Segment, Trace, trace_of, write_waveforms
 from resources.edge_acquisition import Watched, signals_of
 from scope import budget as scope_budget
 from scope.calibration import Correction

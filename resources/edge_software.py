@@ -12,10 +12,10 @@ from typing import Any, cast
 from hw.bench import TargetSpec
 from hw.edges import EdgeRole
 from hw.errors import CapabilityError, MeasurementError
-from reports.answers import last_result
 from reports.errors import RecordError
-from reports.histogram import Summary
-from reports.timed_edges import CLOCK_EDGE, BudgetPart, Budgets, Delays
+from reports.latency.answers import last_result
+from reports.record.histogram import Summary
+from reports.timed_edges.trial import CLOCK_EDGE, BudgetPart, Budgets, Delays
 
 SOFTWARE_METHODS = ("gettime-software", "rdtsc-software")
 """Methods that set a line themselves."""

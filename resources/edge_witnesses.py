@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from hw.edges import CapturedEdges
-from reports.clock_answers import SeriesPoint
-from reports.clock_trial import ClockTrial
-from reports.sync_offset import sync_uncertainty
-from reports.timed_edges import (
+from reports.clock_sync.answers import SeriesPoint
+from reports.clock_sync.trial import ClockTrial
+from reports.clock_sync.verdict import sync_uncertainty
+from reports.timed_edges.trial import (
     CAPTURED_EDGE,
     CROSS_TIMESTAMPS,
     OSCILLOSCOPE,

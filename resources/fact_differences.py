@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
-from reports.facts import lasting_facts
+from reports.page.facts import lasting_facts
 
 BYTES = "(the bytes alone)"
 """Named where two texts say the same in different bytes."""

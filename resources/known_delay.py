@@ -24,9 +24,9 @@ from hw.bench import TargetSpec
 from hw.errors import MeasurementError
 from hw.session import Bench
 from reports import Limit, Measurement, Uncertainty, UncertaintyPart, Verdict
-from reports.known_delay import KnownDelay, judge_known_delay
-from reports.record_context import Context, Sample, build_record
-from reports.sampling import quantile_ranks
+from reports.latency.known_delay import KnownDelay, judge_known_delay
+from reports.record.context import Context, Sample, build_record
+from reports.record.sampling import quantile_ranks
 from reports.units import NS_PER_S
 from resources.capture import median_transits_ns
 from resources.network_stack import NetworkStack

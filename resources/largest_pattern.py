@@ -17,9 +17,8 @@ from pathlib import Path
 
 from hw.errors import CapabilityError, ConfigError, MeasurementError
 from reports import Conditions, Evidence, Limit, RunFolder, Subject
-from reports.document import write_document
 from reports.errors import ReportError
-from reports.largest_pattern import (
+from reports.largest_pattern.search import (
     FILE,
     FOLDER,
     LargestPattern,
@@ -28,9 +27,10 @@ from reports.largest_pattern import (
     judge_trial,
     read_largest_pattern,
 )
-from reports.latency import Requirement, producer_of
-from reports.record_context import Context
-from reports.sampling import required_samples
+from reports.latency.verdict import Requirement, producer_of
+from reports.record.context import Context
+from reports.record.document import write_document
+from reports.record.sampling import required_samples
 from resources.latency import CORRECTED, LatencyEvidence
 from resources.pattern import Pattern
 from resources.plan import ReplaySettings

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hw.errors import ConfigError
 from reports import Limit
-from reports.largest_pattern import QUANTITY
+from reports.largest_pattern.search import QUANTITY
 from resources.requirements_file import read_requirements_file
 
 SCHEMA = "benchwright.largest_pattern_requirements/1"

@@ -2,8 +2,9 @@
 """Evidence of a latency measurement: what is known of one subject, and the records that are made from it.
 
 A simulated bench shares its machine. A stream that has no verdict yet is judged by a further replay, within
-the same run; that lasts no longer than the samples of those streams need. `reports/attempts.py` has the rule
-by which replays decide, and every one of them stays in the run. Real hardware never gets a second one.
+the same run; that lasts no longer than the samples of those streams need. `reports/latency/attempts.py` has
+the rule by which replays decide, and every one of them stays in the run. Real hardware never gets a
+second one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import reports.answers as answers
+import reports.latency.answers as answers
 from hw.bench import TargetSpec
 from hw.errors import CapabilityError, MeasurementError
 from hw.session import Bench
@@ -27,15 +28,15 @@ from reports import (
     Subject,
     latency_measurement,
 )
-from reports.attempts import DecidedStream, decide_judged
-from reports.emulation import EMULATION, TARGET_WITNESS, keep_emulation, read_emulation
-from reports.known_delay import KnownDelay
-from reports.latency import Replay as JudgedReplay
-from reports.latency import StreamVerdict, judge_latency
-from reports.record_context import Context
-from reports.replay_clock import CLOCK_ERROR, REPLAY_CLOCK, ReplayClock
-from reports.replay_role import REPLAY_ROLE, ReplayRole
-from reports.sampling import required_samples
+from reports.latency.attempts import DecidedStream, decide_judged
+from reports.latency.emulation import EMULATION, TARGET_WITNESS, keep_emulation, read_emulation
+from reports.latency.known_delay import KnownDelay
+from reports.latency.replay_clock import CLOCK_ERROR, REPLAY_CLOCK, ReplayClock
+from reports.latency.role import REPLAY_ROLE, ReplayRole
+from reports.latency.verdict import Replay as JudgedReplay
+from reports.latency.verdict import StreamVerdict, judge_latency
+from reports.record.context import Context
+from reports.record.sampling import required_samples
 from resources.clock_settings import FREE_RUN
 from resources.known_delay import known_delay_record
 from resources.network_stack import network_stack_of
@@ -246,7 +247,7 @@ class LatencyEvidence:
             test: Name of the test.
 
         Returns:
-            The records, the one that counts last; the verdict is that of `reports.tally.effective`.
+            The records, the one that counts last; the verdict is that of `reports.run.tally.effective`.
 
         Raises:
             CapabilityError: The network stack does not carry the stream.

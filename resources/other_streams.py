@@ -11,8 +11,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from reports import Limit, Requirement
-from reports.attempts import decide_streams
-from reports.latency import Replay
+from reports.latency.attempts import decide_streams
+from reports.latency.verdict import Replay
 from resources.pattern import Pattern
 
 
@@ -49,7 +49,7 @@ def judge_other_streams(
     Args:
         pattern: What was replayed.
         own: Streams that are judged by requirements.
-        replays: Of the pattern; `reports.attempts` says how they decide.
+        replays: Of the pattern; `reports.latency.attempts` says how they decide.
         allowed: Replays that there may be at most.
     """
     requirements = {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hw.bench import BenchSpec, TargetSpec
 from hw.errors import CapabilityError
-from reports.tai_utc import TAI_UTC_S
+from reports.clock_sync.tai_utc import TAI_UTC_S
 from resources.clock_lines import ClockLine
 
 BASE_PORT = 20000

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from hw.bench import BenchSpec, ProducerSpec, TargetSpec
 from hw.errors import CapabilityError
-from reports.replay_role import ReplayRole
+from reports.latency.role import ReplayRole
 
 
 @dataclass(frozen=True)

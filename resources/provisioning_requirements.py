@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from hw.errors import ConfigError
-from reports.provisioning_verdict import QUANTITY, STATISTIC
+from reports.provisioning.verdict import QUANTITY, STATISTIC
 from resources.requirements_file import read_requirements_file
 
 SCHEMA = "benchwright.provisioning_requirements/1"

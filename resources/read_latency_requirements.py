@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hw.errors import ConfigError
-from reports.read_latency_verdict import QUANTITY, STATISTICS
+from reports.clock_read.verdict import QUANTITY, STATISTICS
 from resources.clock_read_latency import CLOCKS
 from resources.requirements_file import read_requirements_file
 

@@ -20,7 +20,7 @@ from hw.drivers.local import tail
 from hw.errors import BenchError, BenchwrightError, CapabilityError, MeasurementError
 from hw.protocols import Job
 from hw.session import Bench
-from reports.emulation import TARGET_WITNESS
+from reports.latency.emulation import TARGET_WITNESS
 from resources.capture import capture_file, start_capture
 from resources.clock_lines import ClockLine, last_result, measure_clock_lines, serve_clocks
 from resources.jobs import READY_S, end_job

@@ -15,9 +15,9 @@ from pathlib import Path
 from hw.bench import TargetSpec, TimeServerSpec
 from hw.errors import CapabilityError, MeasurementError
 from hw.session import Bench
-from reports.clock_answers import read_clock_compare
-from reports.clock_trial import Lock
-from reports.replay_clock import CLOCK_ERROR, ReplayClock, ServerLine, measured_clock
+from reports.clock_sync.answers import read_clock_compare
+from reports.clock_sync.trial import Lock
+from reports.latency.replay_clock import CLOCK_ERROR, ReplayClock, ServerLine, measured_clock
 from resources.clock_lines import ClockLine
 from resources.clock_settings import PTP_STACKS, ClockSettings
 from resources.clock_stack import ClockStack

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hw.errors import ConfigError
 from hw.fields import Fields
-from reports.latency import producer_of
+from reports.latency.verdict import producer_of
 from resources.pattern import Pattern
 from resources.requirements_file import read_requirements_file
 

@@ -11,7 +11,7 @@ from typing import Protocol
 from hw.errors import BenchError
 from hw.protocols import Node
 from hw.session import Bench
-from reports.tai_utc import NodeTaiUtc, TaiUtc, write_tai_utc
+from reports.clock_sync.tai_utc import NodeTaiUtc, TaiUtc, write_tai_utc
 
 TOOL = "bw-setclock"
 """Without options it changes nothing, and prints what adjtimex says."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hw.errors import ConfigError
-from reports.timed_edges import METHODS
-from reports.timed_edges_verdict import OFFSET_QUANTITY, OFFSET_STATISTICS, QUANTITY, STATISTICS
+from reports.timed_edges.trial import METHODS
+from reports.timed_edges.verdict import OFFSET_QUANTITY, OFFSET_STATISTICS, QUANTITY, STATISTICS
 from resources.requirements_file import read_requirements_file
 
 SCHEMA = "benchwright.timed_edge_requirements/1"

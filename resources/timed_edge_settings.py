@@ -9,7 +9,7 @@ from pathlib import Path
 from hw.errors import ConfigError
 from hw.fields import Fields
 from hw.toml_file import read_toml
-from reports.timed_edges import CLOCK_EDGE, METHODS
+from reports.timed_edges.trial import CLOCK_EDGE, METHODS
 
 VIEWS_FILE = Path(__file__).with_name("timed_edges.toml")
 EDGE_CLOCKS = ("chrony", "ntp-user", "ptp-software", "ptp-hardware", "phc2sys")

@@ -21,9 +21,9 @@ from hw.errors import BenchError, BenchwrightError, CapabilityError, ConfigError
 from hw.oscilloscopes import OscilloscopeSpec
 from hw.protocols import Job, TimedOutput
 from hw.session import Bench
-from reports.clock_trial import ClockTrial
-from reports.sync_offset import sync_uncertainty
-from reports.timed_edges import (
+from reports.clock_sync.trial import ClockTrial
+from reports.clock_sync.verdict import sync_uncertainty
+from reports.timed_edges.trial import (
     CAPTURE,
     CLOCK_EDGE,
     OSCILLOSCOPE,

@@ -2,7 +2,7 @@
 """Measure a clock by two-way time transfer over the control network alone: a target that has no timecard.
 
 This machine asks the target, and at the same time the time server where the target's stack follows it. What
-comes of it, reports/two_way_reference.py says.
+comes of it, reports/clock_sync/two_way_reference.py says.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from hw.bench import TargetSpec
 from hw.errors import BenchError, CapabilityError, MeasurementError
 from hw.protocols import Job
 from hw.session import Bench
-from reports.clock_trial import WITNESS, ClockTrial, TrialFacts, load_trial, write_trial
-from reports.two_way_reference import SERVER_FILE, TARGET_FILE
+from reports.clock_sync.trial import WITNESS, ClockTrial, TrialFacts, load_trial, write_trial
+from reports.clock_sync.two_way_reference import SERVER_FILE, TARGET_FILE
 from resources.clock_lines import ask_clock, serve_clocks
 from resources.jobs import end_job
 from resources.witness import start_witness

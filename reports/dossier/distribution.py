@@ -11,8 +11,8 @@ from pathlib import Path
 from reports.dossier.model import Distribution, Percentile
 from reports.errors import ReportError
 from reports.quantities import has_distribution
-from reports.record import Measurement, Number
-from reports.sampling import RankInterval, quantile_ranks
+from reports.record.measurement import Measurement, Number
+from reports.record.sampling import RankInterval, quantile_ranks
 from reports.section import SampleReader, Samples
 from reports.sections import SECTIONS
 

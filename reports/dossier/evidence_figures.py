@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from reports.answers import StreamResult
 from reports.dossier.figure import LATENCY, printed, shown_attempt
 from reports.dossier.model import Target
 from reports.errors import ReportError
-from reports.plots import MAX_PANELS, StreamFigures, figure_distributions
-from reports.record import Measurement
-from reports.replay_evidence import ReplayEvidence, load_replay
-from reports.run_folder import EVIDENCE
+from reports.latency.answers import StreamResult
+from reports.latency.evidence import ReplayEvidence, load_replay
+from reports.latency.plots import MAX_PANELS, StreamFigures, figure_distributions
+from reports.record.measurement import Measurement
+from reports.run.folder import EVIDENCE
 from reports.section import Measured, PrintFigure, Section
 from reports.sections import SECTIONS
 

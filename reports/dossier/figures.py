@@ -14,9 +14,9 @@ from reports.dossier.evidence_figures import distributions, evidence_figures
 from reports.dossier.figure import FigureGroup, shown_attempt
 from reports.dossier.limit_figures import limit_figures
 from reports.dossier.model import Dossier, Result, Target
-from reports.record import Measurement
+from reports.record.measurement import Measurement
+from reports.run.targets import targets_of
 from reports.section import Measured
-from reports.targets import targets_of
 
 
 def draw_figures(dossier: Dossier, folders: Mapping[str, Path]) -> tuple[FigureGroup, ...]:

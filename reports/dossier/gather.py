@@ -14,9 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from reports.asked import AskedRequirement, asked_of
-from reports.asked_before import asked_in
-from reports.codec import to_json
 from reports.dossier.conclusion import conclude, effects, rule_text
 from reports.dossier.deviations import deviations_of
 from reports.dossier.environment import (
@@ -51,9 +48,12 @@ from reports.dossier.source import (
 )
 from reports.dossier.traceability import Tried, matrix
 from reports.dossier.waivers import NONE, Waiver, Waivers, check_waivers, read_waivers
-from reports.facts import flatten
+from reports.page.facts import flatten
 from reports.quantities import INSTRUMENT_CHECKS
-from reports.record import parse_utc
+from reports.record.codec import to_json
+from reports.record.measurement import parse_utc
+from reports.run.asked import AskedRequirement, asked_of
+from reports.run.asked_before import asked_in
 
 _ID_DIGITS = 12
 _KEPT_APART = ("instruments", "wiring")

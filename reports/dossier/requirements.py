@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from reports.asked import KEPT
+from reports.clock_sync.mask_verdict import MASK_QUANTITIES
 from reports.dossier.errors import DossierError
-from reports.mask_verdict import MASK_QUANTITIES
-from reports.record import Measurement, Number
+from reports.record.measurement import Measurement, Number
+from reports.run.asked import KEPT
 from reports.units import NS_PER_US, format_value
 
 _SUBJECTS = ("stream", "clock", "method")

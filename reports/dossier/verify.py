@@ -15,8 +15,8 @@ from reports.dossier.errors import DossierError
 from reports.dossier.gather import gather
 from reports.dossier.model import Dossier, from_dossier_json, to_dossier_bytes
 from reports.errors import RecordError, ReportError
-from reports.integrity import SUMS, changed_files, sha256_file
-from reports.run_folder import RunFolder
+from reports.run.folder import RunFolder
+from reports.run.integrity import SUMS, changed_files, sha256_file
 
 ATTACHMENT = "dossier.json"
 PDF_MAGIC = b"%PDF-"

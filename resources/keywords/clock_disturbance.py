@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from robot.api import SkipExecution
 
-from reports.clock_disturbance import DISTURBANCE, Disturbance
-from reports.clock_trial import TRIAL, ClockTrial
-from reports.record import Measurement
+from reports.clock_sync.disturbance import DISTURBANCE, Disturbance
+from reports.clock_sync.trial import TRIAL, ClockTrial
+from reports.record.measurement import Measurement
 from reports.units import format_measured
 from resources.clock_disturbance import ClockDisturber
 from resources.clock_requirements import ClockRequirement

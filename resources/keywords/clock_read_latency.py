@@ -10,9 +10,9 @@ from robot.api import logger
 
 from hw.errors import ConfigError, MeasurementError
 from reports import Conditions, Limit, Measurement, Subject, current_run
-from reports.read_latency import FOLDER, READINGS, TARGET, Reading, Readings, load_cost
-from reports.read_latency_verdict import read_measurement, unread_measurement
-from reports.record_context import Context
+from reports.clock_read.readings import FOLDER, READINGS, TARGET, Reading, Readings, load_cost
+from reports.clock_read.verdict import read_measurement, unread_measurement
+from reports.record.context import Context
 from reports.units import format_value
 from resources.clock_read_latency import measure_read_latency
 from resources.keywords.asks import AsksRequirements

@@ -12,10 +12,10 @@ from robot.libraries.BuiltIn import BuiltIn
 
 from hw.errors import MeasurementError
 from reports import Conditions, current_run
-from reports.clock_disturbance import DISTURBANCE, load_disturbance
-from reports.clock_trial import TRIAL
-from reports.current import judges
-from reports.path_shift import SHIFT_PAIRS_MIN
+from reports.clock_sync.disturbance import DISTURBANCE, load_disturbance
+from reports.clock_sync.path_shift import SHIFT_PAIRS_MIN
+from reports.clock_sync.trial import TRIAL
+from reports.run.current import judges
 from reports.units import format_measured, format_value
 from resources.clock_networks import network_trials
 from resources.clock_requirements import ClockRequirement, ClockRequirements, load_clock_requirements

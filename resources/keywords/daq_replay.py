@@ -11,9 +11,9 @@ from robot.api import logger
 
 from hw.errors import BenchwrightError, CapabilityError, ConfigError, MeasurementError
 from reports import current_run
-from reports.current import judges
-from reports.known_delay import KnownDelay
-from reports.tally import effective
+from reports.latency.known_delay import KnownDelay
+from reports.run.current import judges
+from reports.run.tally import effective
 from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import Nanoseconds

@@ -14,11 +14,11 @@ from robot.libraries.BuiltIn import BuiltIn
 from hw.edges import EdgeRole
 from hw.errors import MeasurementError
 from reports import Conditions, Limit, Measurement, Subject, current_run
-from reports.clock_trial import ClockTrial
-from reports.current import judges
-from reports.record_context import Context
-from reports.timed_edges import FOLDER, TRIAL, WITNESSES, EdgeTrial, write_witnesses
-from reports.timed_edges_verdict import (
+from reports.clock_sync.trial import ClockTrial
+from reports.record.context import Context
+from reports.run.current import judges
+from reports.timed_edges.trial import FOLDER, TRIAL, WITNESSES, EdgeTrial, write_witnesses
+from reports.timed_edges.verdict import (
     OFFSET_QUANTITY,
     QUANTITY,
     edge_limit,

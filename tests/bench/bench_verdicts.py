@@ -31,10 +31,10 @@ from random import Random
 from hw.errors import BenchError, BenchwrightError, MeasurementError
 from hw.provisioning import Provisioner
 from hw.session import Bench, open_bench
-from reports.latency import producer_of
-from reports.record import Outcome
-from reports.sampling import CONFIDENCE
-from reports.tally import gravest
+from reports.latency.verdict import producer_of
+from reports.record.measurement import Outcome
+from reports.record.sampling import CONFIDENCE
+from reports.run.tally import gravest
 from resources.latency import LatencyEvidence
 from resources.pattern import Pattern, load_pattern
 from resources.plan import ReplaySettings

@@ -14,8 +14,8 @@ from typing import Any, cast
 import pytest
 
 from hw.errors import MeasurementError
-from reports.clock_disturbance import load_disturbance
-from reports.clock_trial import ClockTrial, Lock, TrialFacts, load_trial, write_trial
+from reports.clock_sync.disturbance import load_disturbance
+from reports.clock_sync.trial import ClockTrial, Lock, TrialFacts, load_trial, write_trial
 from resources import clock_disturbance
 from resources.clock_config import STANDBY, Place, server_files
 from resources.clock_disturbance import ClockDisturber, EventLog

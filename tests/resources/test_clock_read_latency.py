@@ -16,7 +16,7 @@ from hw.bench import BenchSpec, load_bench
 from hw.errors import BenchError, ConfigError
 from hw.protocols import Completed
 from hw.session import Bench
-from reports.read_latency import HOST, TARGET, Reading, Readings, load_cost, load_readings
+from reports.clock_read.readings import HOST, TARGET, Reading, Readings, load_cost, load_readings
 from resources.clock_read_latency import CLOCKS, KERNEL_CLOCKS, measure_read_latency, read_commands
 from resources.profiles import ClockTimes, load_profile
 from resources.read_latency_requirements import load_read_latency_requirements

@@ -14,9 +14,9 @@ import pytest
 from hw.bench import BenchSpec, load_bench
 from hw.errors import CapabilityError, ConfigError
 from hw.session import Bench
-from reports.clock_logs import ServoSeries
-from reports.clock_trial import Lock, load_trial
-from reports.two_way_reference import TWO_WAY
+from reports.clock_sync.logs import ServoSeries
+from reports.clock_sync.trial import Lock, load_trial
+from reports.clock_sync.two_way_reference import TWO_WAY
 from resources.clock_settings import ClockSettings
 from resources.clock_sync import ClockLab, servo_summary
 from resources.clock_trial import reference_of, timecard_of

@@ -18,7 +18,7 @@ from hw.virtual.oscilloscope.faults import Fault
 from hw.virtual.oscilloscope.keysight.instrument import InfiniiVision
 from hw.virtual.oscilloscope.server import Server
 from hw.virtual.oscilloscope.tektronix.instrument import FiveSeries
-from reports.edge_waveforms import load_waveforms
+from reports.timed_edges.waveforms import load_waveforms
 from resources.edge_acquisition import Watched, oscilloscope_settings, watch_edges
 from resources.edge_evidence import budgets_of, correction_of, counts_of, delays_of, keep_waveforms
 from resources.timed_edge_settings import EdgeView

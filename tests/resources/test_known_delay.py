@@ -10,8 +10,8 @@ import pytest
 
 from hw.errors import MeasurementError
 from reports import Conditions, Subject
-from reports.known_delay import KnownDelay
-from reports.record_context import Context
+from reports.latency.known_delay import KnownDelay
+from reports.record.context import Context
 from resources.known_delay import SET_DELAY_TOLERANCE_NS, compare, known_delay_record
 from resources.replay import ReplayAnswers
 

@@ -15,9 +15,8 @@ import pytest
 from hw.bench import load_bench
 from hw.errors import CapabilityError, ConfigError, MeasurementError
 from reports import Limit, RunFolder
-from reports.document import write_document
-from reports.integrity import sha256_file
-from reports.largest_pattern import (
+from reports.clock_sync.verdict import STOOD_STILL
+from reports.largest_pattern.search import (
     FILE,
     FOLDER,
     LargestPattern,
@@ -25,9 +24,10 @@ from reports.largest_pattern import (
     largest_pattern_measurement,
     read_largest_pattern,
 )
-from reports.latency import Replay
-from reports.replay_evidence import load_replay
-from reports.sync_offset import STOOD_STILL
+from reports.latency.evidence import load_replay
+from reports.latency.verdict import Replay
+from reports.record.document import write_document
+from reports.run.integrity import sha256_file
 from resources.largest_pattern import Boundary, LargestPatternSearch, last_answer, producer_order, search
 from resources.largest_pattern_requirement import load_largest_pattern_requirement
 from resources.latency import LatencyEvidence, ReplayAttempt

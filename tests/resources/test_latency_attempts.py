@@ -13,11 +13,11 @@ import pytest
 from hw.bench import load_bench
 from hw.errors import CapabilityError, MeasurementError
 from reports import RunFolder
-from reports.attempts import EXPLAINED_MAX
-from reports.histogram import Summary
-from reports.manifest import count_outcomes
-from reports.replay_evidence import load_replay
-from reports.tally import effective
+from reports.latency.attempts import EXPLAINED_MAX
+from reports.latency.evidence import load_replay
+from reports.record.histogram import Summary
+from reports.run.manifest import count_outcomes
+from reports.run.tally import effective
 from resources.latency import LatencyEvidence, ReplayAttempt
 from resources.pattern import load_pattern
 from resources.plan import ReplaySettings

@@ -17,7 +17,7 @@ import pytest
 from hw.bench import load_bench
 from hw.errors import BenchError, CapabilityError, ConfigError
 from hw.protocols import Completed
-from reports.replay_evidence import load_replay
+from reports.latency.evidence import load_replay
 from resources import network_stack
 from resources.largest_pattern import LargestPatternSearch
 from resources.latency import LatencyEvidence, ReplayAttempt

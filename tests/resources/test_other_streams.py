@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from reports.latency import Replay
-from reports.replay_evidence import load_replay
+from reports.latency.evidence import load_replay
+from reports.latency.verdict import Replay
 from resources.other_streams import OtherStreams, judge_other_streams
 from resources.pattern import Pattern, load_pattern
 from tests.reports.sample_run import Disturbance, write_evidence

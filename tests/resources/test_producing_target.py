@@ -17,8 +17,8 @@ from hw.drivers import virtual_guest
 from hw.errors import CapabilityError
 from hw.session import Bench
 from reports import RunFolder
-from reports.replay_evidence import load_replay
-from reports.replay_role import REPLAY_ROLE, ReplayRole
+from reports.latency.evidence import load_replay
+from reports.latency.role import REPLAY_ROLE, ReplayRole
 from resources.latency import LatencyEvidence
 from resources.pattern import Pattern, load_pattern
 from resources.producing_target import producing_target

@@ -10,9 +10,9 @@ import pytest
 from robot.api import Error
 
 from hw.errors import ConfigError
-from reports.asked import KEPT
-from reports.current import set_current_run
-from reports.run_folder import RunFolder
+from reports.run.asked import KEPT
+from reports.run.current import set_current_run
+from reports.run.folder import RunFolder
 from resources.asking import ask
 from resources.keywords.daq_replay import DaqReplayLibrary
 from resources.pattern import Pattern, load_pattern

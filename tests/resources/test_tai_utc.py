@@ -12,8 +12,8 @@ import pytest
 
 from hw.errors import BenchError
 from hw.session import Bench
+from reports.clock_sync.tai_utc import TAI_UTC, load_tai_utc
 from reports.errors import RecordError
-from reports.tai_utc import TAI_UTC, load_tai_utc
 from resources.tai_utc import common_tai_utc_s, read_tai_utc
 
 

@@ -23,9 +23,9 @@ from hw.virtual.oscilloscope.edges import ReplayedEdges
 from hw.virtual.oscilloscope.faults import Fault
 from hw.virtual.oscilloscope.keysight.instrument import InfiniiVision
 from hw.virtual.oscilloscope.server import Server
-from reports.clock_trial import ClockTrial, load_trial
-from reports.timed_edges import CAPTURED_EDGE, CROSS_TIMESTAMPS, OSCILLOSCOPE, load_edge_trial
-from reports.timed_edges_verdict import witness_en
+from reports.clock_sync.trial import ClockTrial, load_trial
+from reports.timed_edges.trial import CAPTURED_EDGE, CROSS_TIMESTAMPS, OSCILLOSCOPE, load_edge_trial
+from reports.timed_edges.verdict import witness_en
 from resources.clock_sync import ClockLab
 from resources.edge_witnesses import captured_offsets_ns, clock_witnesses, wander_ns
 from resources.profiles import load_profile

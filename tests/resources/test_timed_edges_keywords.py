@@ -15,8 +15,8 @@ from robot.api import Error, SkipExecution
 from hw.bench import load_bench
 from hw.errors import BenchError, MeasurementError
 from reports import RunFolder
-from reports.current import set_current_run
-from reports.timed_edges import (
+from reports.run.current import set_current_run
+from reports.timed_edges.trial import (
     METHODS,
     BudgetPart,
     Budgets,

@@ -15,14 +15,14 @@ import pytest
 from hw.bench import BenchSpec, load_bench
 from hw.errors import CapabilityError, MeasurementError
 from hw.session import Bench
-from reports.clock_trial import ClockTrial, Timecard, TrialFacts
-from reports.two_way_reference import SERVER_FILE, TARGET_FILE, TWO_WAY
+from reports.clock_sync.trial import ClockTrial, Timecard, TrialFacts
+from reports.clock_sync.two_way_reference import SERVER_FILE, TARGET_FILE, TWO_WAY
 from resources.clock_requirements import ClockRequirement, load_clock_requirements
 from resources.clock_sync import ClockLab
 from resources.keywords.clock_judge import ClockJudge
 from resources.profiles import load_profile
 from resources.two_way_trial import measure_by_two_way
-from tests.reports.test_two_way_reference import answer, trial
+from tests.reports.clock_sync.test_two_way_reference import answer, trial
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUIREMENTS = ROOT / "robot" / "requirements" / "clock_sync_windows_virtual.toml"

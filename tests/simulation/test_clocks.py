@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from hw.session import open_bench
-from reports.clock_trial import ClockTrial
-from reports.record import Limit
-from reports.sync_offset import disturbing_stalls_ns, judge_sync, witness_difference_ns
+from reports.clock_sync.trial import ClockTrial
+from reports.clock_sync.verdict import disturbing_stalls_ns, judge_sync, witness_difference_ns
+from reports.record.measurement import Limit
 from resources.clock_requirements import load_clock_requirements
 from resources.clock_settings import ClockSettings
 from resources.clock_stack import ClockStack

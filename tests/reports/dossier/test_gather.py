@@ -11,14 +11,14 @@ from typing import Any
 import jsonschema
 import pytest
 
-from reports.asked import AskedFile, AskedSuite, SkippedTest
 from reports.dossier.errors import CHANGED, INTERRUPTED, DossierError
 from reports.dossier.gather import NOTHING_ASKED, gather, named_file
 from reports.dossier.model import Asked, Dossier, RequirementRow, dossier_schema, to_dossier_bytes
 from reports.dossier.page import dossier_page
-from reports.integrity import SUMS
-from reports.record import Conditions, Limit, Measurement, Subject, Uncertainty
-from reports.run_folder import RunFolder
+from reports.record.measurement import Conditions, Limit, Measurement, Subject, Uncertainty
+from reports.run.asked import AskedFile, AskedSuite, SkippedTest
+from reports.run.folder import RunFolder
+from reports.run.integrity import SUMS
 from tests.reports.dossier.sample import (
     FACTS,
     INSTRUMENTS,
