@@ -24,8 +24,8 @@ from reports.clock_sync.verdict import judge_sync, sync_measurement, unset_measu
 from reports.record.context import Context
 from reports.record.sampling import required_samples
 from reports.units import format_value
-from resources.clock_requirements import ClockRequirement
-from resources.clock_sync import ClockLab
+from resources.clocks.requirements import ClockRequirement
+from resources.clocks.sync import ClockLab
 from resources.keywords.judged import keep, require_passed, running_test
 
 WITNESS_REQUIREMENT = "BENCH-CLOCK-WITNESSES"

@@ -18,13 +18,13 @@ from resources.keywords.bench import bench_library, say
 from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
 from resources.profiles import load_profile
-from resources.provisioning import ProvisioningTrials, Round, differences_of
-from resources.provisioning_requirements import (
+from resources.provisioning.procedure import ProvisioningTrials, Round, differences_of
+from resources.provisioning.requirements import (
     Event,
     ProvisioningRequirement,
     load_provisioning_requirements,
 )
-from resources.provisioning_settings import ProvisioningTimes
+from resources.provisioning.settings import ProvisioningTimes
 
 FOLDER = "provisioning"
 

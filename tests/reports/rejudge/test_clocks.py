@@ -55,7 +55,7 @@ from reports.rejudge.read_latency import read_latency_objections
 from reports.rejudge.run import rejudge
 from reports.rejudge.trial import longest_pause_ns
 from reports.run.folder import MEASUREMENTS, RunFolder
-from resources.clock_lines import ClockLine
+from resources.clocks.lines import ClockLine
 from tests.reports.sample_clock import SECOND_NS, START_TAI_NS, compare_answer, write_clock_trial
 from tests.reports.sample_read_latency import latency_answer, write_sample_readings
 from tests.reports.sample_run import Disturbance as ReplayDisturbance

@@ -46,14 +46,14 @@ from reports.timed_edges.verdict import (
     unmeasured_edges,
     witness_measurements,
 )
-from resources.edge_software import (
+from resources.edges.software import (
     ART_TICK_NS,
     PHC_TICK_NS,
     latched_delays,
     sampled_budgets,
 )
-from resources.edge_witnesses import clock_witnesses
-from resources.timed_edges import PIN_TICKS, EdgeRun, with_resolution
+from resources.edges.trials import PIN_TICKS, EdgeRun, with_resolution
+from resources.edges.witnesses import clock_witnesses
 from scope.budget import (
     EdgeQuality,
     InstrumentLimits,

@@ -19,7 +19,7 @@ from reports.record.measurement import Conditions, Limit, Subject
 from reports.rejudge.provisioning import provisioning_objections
 from reports.run.folder import RunFolder
 from resources import provisioning
-from resources.provisioning import ProvisioningTrials, Round, differences_of
+from resources.provisioning.procedure import ProvisioningTrials, Round, differences_of
 
 CUT = "power-cut"
 """Of which there is one; of the others two."""
