@@ -24,8 +24,8 @@ class ClockDisturbanceLibrary:
     """Disturb a clock whose stack runs. Needs `ClockSyncLibrary`, whose references have been started.
 
     Sizes and times are in `resources/clocks/clock_disturbances.toml`. A stack runs on from one keyword to
-    the next until another is asked for. Every keyword fails unless all that it judges is `pass`; its message begins
-    with `FAIL:`, `INCONCLUSIVE:` or `UNSET:`.
+    the next until another is asked for. Every keyword fails unless all that it judges is `pass`; its message
+    begins with `FAIL:`, `INCONCLUSIVE:` or `UNSET:`.
     """
 
     def __init__(self) -> None:
