@@ -38,6 +38,7 @@ from reports.run.manifest import EARLIER, EARLIER_SUITE, TestCounts
 from reports.run.outcome import outcome_of
 from reports.run.provenance import commit_of, host_facts
 from reports.run.robot_variable import robot_variable
+from reports.run.seal import bench_key, key_file, seal
 from reports.run.xunit import note_outcome
 
 _robot_api: Any = import_module("robot.api")  # no types of its own
@@ -200,7 +201,7 @@ class Listener:
             self._step("close the manifest", run.close)
             self._step("say how it came out", lambda: self._say_outcome(run))
             self._step("render the page", lambda: _render(run.path))
-            self._step("finalise", run.finalise)
+            self._step("finalise", lambda: self._finalise(run))
             print(f"Run:     {run.path}", file=sys.__stdout__, flush=True)
         if self._problems:
             raise SystemExit(EXIT_LISTENER_FAILED)
@@ -234,6 +235,14 @@ class Listener:
 
     def _counts(self) -> TestCounts:
         return TestCounts(self._status["PASS"], self._status["FAIL"], self._status["SKIP"])
+
+    def _finalise(self, run: RunFolder) -> None:
+        """Seal the run and write its sums; without a key it stays without a seal, which `verify` says."""
+        try:
+            seal(run.path, bench_key(key_file()))
+        except RunFolderError as error:
+            print(f"[ WARN ] the run is not sealed: {error}", file=sys.__stderr__, flush=True)
+        run.finalise()
 
     def _check_asked(self, run: RunFolder) -> None:
         """Hold what the passed tests asked for against what was recorded."""
