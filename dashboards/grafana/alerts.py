@@ -7,14 +7,14 @@ watches for runs may say so; all the others stay normal.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from dashboards.delivery.deliver import SPOOL
-from dashboards.grafana import instrument_health, overview
 from dashboards.grafana.influxql import select
 from dashboards.grafana.model import SOURCE, TAG, Dashboard, JsonObject
+from dashboards.grafana.overview import LAST_RUN, OVERVIEW, VERDICTS, WORST_MARGIN
+from dashboards.grafana.subjects import INSTRUMENT, SPOOL_DEPTH
 from dashboards.points import RUN
 
 FOLDER = "Benchwright"
@@ -91,14 +91,8 @@ class Rule:
         }
 
 
-def rules(dashboards: Mapping[str, Dashboard], no_run_days: int = NO_RUN_DAYS) -> tuple[Rule, ...]:
-    """Return the rules.
-
-    Args:
-        dashboards: Those whose panels show what a rule watches, by uid.
-        no_run_days: After so many days without a run a bench is missed.
-    """
-    seen = dashboards[overview.UID]
+def rules(no_run_days: int = NO_RUN_DAYS) -> tuple[Rule, ...]:
+    """Return the rules; after so many days without a run a bench is missed."""
     last = {"value": 'last("outcome_code")'}
     margin = {"value": 'last("worst_margin_share")'}
     # Runs a day, averaged over the days that may be without one and today: 0 means that there was none.
@@ -117,8 +111,8 @@ def rules(dashboards: Mapping[str, Dashboard], no_run_days: int = NO_RUN_DAYS) -
             "critical",
             f"{_KIND_OF_RUN}: in the last run a value plus U is over its limit; "
             "margin / limit = {{ .Values.B.Value }}",
-            seen,
-            overview.WORST_MARGIN,
+            OVERVIEW,
+            WORST_MARGIN,
         ),
         Rule(
             "bw-outcome",
@@ -131,8 +125,8 @@ def rules(dashboards: Mapping[str, Dashboard], no_run_days: int = NO_RUN_DAYS) -
             "warning",
             f"{_KIND_OF_RUN}: the last run did not pass "
             "(1 unset, 2 inconclusive, 3 error, 4 fail): {{ .Values.B.Value }}",
-            seen,
-            overview.VERDICTS,
+            OVERVIEW,
+            VERDICTS,
         ),
         Rule(
             "bw-no-run",
@@ -144,8 +138,8 @@ def rules(dashboards: Mapping[str, Dashboard], no_run_days: int = NO_RUN_DAYS) -
             "Alerting",
             "warning",
             f"{{{{ .Labels.bench }}}}: no run in {no_run_days} days (no bench named: no run of any bench)",
-            seen,
-            overview.LAST_RUN,
+            OVERVIEW,
+            LAST_RUN,
         ),
         Rule(
             "bw-set-aside",
@@ -157,20 +151,20 @@ def rules(dashboards: Mapping[str, Dashboard], no_run_days: int = NO_RUN_DAYS) -
             "OK",
             "warning",
             "{{ .Labels.host }}: {{ .Values.B.Value }} rows set aside, see `python -m dashboards status`",
-            dashboards[instrument_health.UID],
-            instrument_health.SPOOL_DEPTH,
+            INSTRUMENT,
+            SPOOL_DEPTH,
         ),
     )
 
 
-def provisioning(dashboards: Mapping[str, Dashboard], no_run_days: int = NO_RUN_DAYS) -> JsonObject:
+def provisioning(no_run_days: int = NO_RUN_DAYS) -> JsonObject:
     """Return the file of alert rules for `provisioning/alerting`."""
     group = {
         "orgId": 1,
         "name": "benchwright",
         "folder": FOLDER,
         "interval": "5m",
-        "rules": [rule.json() for rule in rules(dashboards, no_run_days)],
+        "rules": [rule.json() for rule in rules(no_run_days)],
     }
     return {"apiVersion": 1, "groups": [group]}
 

@@ -8,32 +8,20 @@ from pathlib import Path
 
 import yaml
 
-from dashboards.grafana import (
-    alerts,
-    clock_sync,
-    instrument_health,
-    latency,
-    overview,
-    run_detail,
-    timed_edges,
-)
-from dashboards.grafana.model import SOURCE, Dashboard, JsonObject
+from dashboards.grafana import alerts
+from dashboards.grafana.model import SOURCE, JsonObject
+from dashboards.grafana.overview import OVERVIEW
+from dashboards.grafana.run_detail import RUN_DETAIL
+from dashboards.grafana.subjects import CLOCKS, INSTRUMENT, LATENCIES, TIMED_EDGES
 from hw.errors import ConfigError
 
 HERE = Path(__file__).resolve().parent
 JSON_FOLDER = "json"
 MOUNTED_AT = "/var/lib/grafana/benchwright"
 """Where the dashboards' provider looks for the folder of JSON files."""
+DASHBOARDS = (OVERVIEW, LATENCIES, CLOCKS, TIMED_EDGES, RUN_DETAIL, INSTRUMENT)
 URL, DATABASE = "BENCHWRIGHT_INFLUX_URL", "BENCHWRIGHT_INFLUX_DATABASE"
 USER, PASSWORD = "BENCHWRIGHT_INFLUX_USER", "BENCHWRIGHT_INFLUX_PASSWORD"
-
-
-def dashboards() -> tuple[Dashboard, ...]:
-    """Return all dashboards."""
-    return tuple(
-        module.dashboard()
-        for module in (overview, latency, clock_sync, timed_edges, run_detail, instrument_health)
-    )
 
 
 def files(no_run_days: int = alerts.NO_RUN_DAYS) -> dict[str, str]:
@@ -42,15 +30,13 @@ def files(no_run_days: int = alerts.NO_RUN_DAYS) -> dict[str, str]:
     Args:
         no_run_days: After so many days without a run the alert on missing runs fires.
     """
-    every = dashboards()
     written = {
-        f"{JSON_FOLDER}/{d.uid}.json": json.dumps(d.json(), indent=1, ensure_ascii=False) for d in every
+        f"{JSON_FOLDER}/{d.uid}.json": json.dumps(d.json(), indent=1, ensure_ascii=False) for d in DASHBOARDS
     }
-    rules = alerts.provisioning({dashboard.uid: dashboard for dashboard in every}, no_run_days)
     for place, content in (
         ("datasources", data_source()),
         ("dashboards", provider()),
-        ("alerting", rules),
+        ("alerting", alerts.provisioning(no_run_days)),
     ):
         written[f"provisioning/{place}/benchwright.yaml"] = _HEAD + yaml.dump(
             content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000

@@ -7,22 +7,93 @@ HOLT_WINTERS). A table is grouped by one tag at most: Grafana orders the columns
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from dashboards.points import RUN_TAGS
-from reports.quantities import INSTRUMENT_CHECKS
+from dashboards.points import EDGES, EVENT, LATENCY, RUN, RUN_TAGS, SYNC, VERDICT
+from reports.quantities import INSTRUMENT_CHECKS, QUANTITIES, Series
 
 SUBJECT_VARIABLES = ("bench", "target", "stack", "clock", "profile", "branch")
 """Tags with a variable of the same name on every dashboard."""
-RUN_VARIABLES = RUN_TAGS
-"""Those of them that a run as a whole has."""
-SYNC_VARIABLES = ("bench", "target", "clock", "profile", "branch")
-EDGE_VARIABLES = ("bench", "target", "profile", "branch")
-"""Those that clocks and edges have; a choice of others must not leave their panels empty."""
+VARIABLES = {
+    LATENCY: SUBJECT_VARIABLES,
+    SYNC: ("bench", "target", "clock", "profile", "branch"),
+    EDGES: ("bench", "target", "profile", "branch"),
+    VERDICT: SUBJECT_VARIABLES,
+    RUN: RUN_TAGS,
+    EVENT: SUBJECT_VARIABLES,
+}
+"""Those that the points of a measurement have: a choice of others must not leave their panels empty."""
 
 _CHECKS = f"/^({'|'.join(sorted(INSTRUMENT_CHECKS))})$/"
 OF_CHECKS, NOT_OF_CHECKS = f'"quantity" =~ {_CHECKS}', f'"quantity" !~ {_CHECKS}'
 """The bench's checks of itself, and what is not one; by a tag: a field would be read of every point."""
+_SUFFIX = re.compile(r"_(upper_ns|ns|share|code|id)$")
+_HEADINGS = {"u": "U", "p999": "p99.9"}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What a panel asks for.
+
+    Attributes:
+        measurement: Name of the measurement.
+        columns: What to select, by the name that it gets.
+        conditions: Beside the dashboard's variables and time.
+        by: Tags to group by.
+        variables: Those that count; None: all that the measurement's points have.
+        alias: Name of its series; '' where tags and columns tell them apart.
+    """
+
+    measurement: str
+    columns: Mapping[str, str]
+    conditions: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    variables: tuple[str, ...] | None = None
+    alias: str = ""
+
+    def at_once(self, end: str = "") -> str:
+        """Return the query of the whole time; `end`: what else stands at its end, such as an order."""
+        return select(self.measurement, self.columns, self._where(), group=self.by, end=end)
+
+    def over_time(self) -> str:
+        """Return the query of one value an interval, none where there was no run."""
+        tags = "".join(f', "{tag}"' for tag in self.by)
+        text = select(self.measurement, self.columns, self._where())
+        return f"{text} GROUP BY time($__interval){tags} fill(none)"
+
+    def name(self) -> str:
+        """Return the name of its series: their tags, and the column where there are several."""
+        tags = [f"$tag_{tag}" for tag in self.by]
+        column = ["$col"] if len(self.columns) > 1 else []
+        return (
+            self.alias
+            or (" / " if self.measurement == RUN else " ").join(tags + column)
+            or next(iter(self.columns))
+        )
+
+    def _where(self) -> str:
+        has = VARIABLES.get(self.measurement, ())
+        return where(*self.conditions, variables=has if self.variables is None else self.variables)
+
+
+def of(*quantities: str) -> str:
+    """Return the condition that a point is of one of some quantities."""
+    if len(quantities) == 1:
+        return f"\"quantity\" = '{quantities[0]}'"
+    return f'"quantity" =~ /^({"|".join(quantities)})$/'
+
+
+def others(series: Series, *shown: str) -> str:
+    """Return the condition that a point is of none of those quantities of a series that are shown already."""
+    return of(*(name for name, row in QUANTITIES.items() if row.series == series and name not in shown))
+
+
+def fields(*names: str) -> dict[str, str]:
+    """Return columns of fields as they are, their headings without units: `margin_share` is `margin`."""
+    plain = {name: _SUFFIX.sub("", name).replace("_", " ") for name in names}
+    return {_HEADINGS.get(heading, heading): f'"{name}"' for name, heading in plain.items()}
 
 
 def where(*conditions: str, variables: tuple[str, ...] = SUBJECT_VARIABLES) -> str:
@@ -53,14 +124,6 @@ def select(
     if group:
         text += " GROUP BY " + ", ".join(f'"{tag}"' for tag in group)
     return f"{text} {end}".rstrip()
-
-
-def over_time(
-    measurement: str, columns: Mapping[str, str], condition: str, group: tuple[str, ...] = ()
-) -> str:
-    """Return a query of one value an interval, none where there was no run."""
-    tags = "".join(f', "{tag}"' for tag in group)
-    return f"{select(measurement, columns, condition)} GROUP BY time($__interval){tags} fill(none)"
 
 
 def tag_values(measurement: str, tag: str) -> str:

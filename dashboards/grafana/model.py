@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 JsonObject = dict[str, Any]
@@ -171,9 +171,7 @@ class Dashboard:
     description: str
     panels: tuple[Panel, ...]
     variables: tuple[Variable, ...]
-    annotations: tuple[Annotation, ...] = ()
-    since: str = "now-90d"
-    links: tuple[JsonObject, ...] = field(default_factory=tuple[JsonObject, ...])
+    annotations: tuple[Annotation, ...]
 
     def json(self) -> JsonObject:
         """Return the dashboard as its file holds it."""
@@ -188,9 +186,9 @@ class Dashboard:
             "graphTooltip": 1,
             "timezone": "browser",
             "refresh": "",
-            "time": {"from": self.since, "to": "now"},
+            "time": {"from": "now-90d", "to": "now"},
             "timepicker": {},
-            "links": [_LINK_TO_OTHERS, *self.links],
+            "links": [_LINK_TO_OTHERS],
             "annotations": {"list": [_BUILT_IN, *(a.json() for a in self.annotations)]},
             "templating": {"list": [variable.json() for variable in self.variables]},
             "panels": [p.json(n, x, y) for n, (p, x, y) in enumerate(place(self.panels), start=1)],

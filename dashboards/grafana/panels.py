@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from dashboards.grafana.influxql import Selection
 from dashboards.grafana.model import JsonObject, Panel, Query
 from dashboards.points import OUTCOME_CODE
 
 NS, SHARE, COUNT = "ns", "percentunit", "short"
+_UNITS = {"_ns": NS, "_share": SHARE}
 HOUR = "1h"
 _COLOURS = {"pass": "green", "unset": "text", "inconclusive": "yellow", "error": "purple", "fail": "red"}
 _DASHED: JsonObject = {"fill": "dash", "dash": [10, 10]}
@@ -28,16 +30,28 @@ class Look:
         label: What the axis says.
         log: Whether the axis is logarithmic.
         bars: Stacked bars instead of lines.
-        limits: Draw the thresholds as lines.
+        limit: Draw a line there.
         legend: Figures beside each name.
     """
 
     label: str = ""
     log: bool = False
     bars: bool = False
-    limits: bool = False
+    limit: float | None = None
     legend: tuple[str, ...] = ("lastNotNull", "max")
     legend_right: bool = False
+
+
+MARGIN_LOOK = Look("margin / limit", limit=0, legend=("lastNotNull", "min"))
+U_LOOK = Look("U", log=True)
+OUTCOME = {"outcome": 'max("outcome_code")'}
+LEAST_MARGIN = {"margin": 'min("margin_share")'}
+LARGEST_U = {"U": 'max("u_ns")'}
+
+
+def unit_of(expression: str) -> str:
+    """Return Grafana's unit of a column, by the name of its field."""
+    return next((unit for suffix, unit in _UNITS.items() if f'{suffix}"' in expression), COUNT)
 
 
 def thresholds(steps: Steps) -> JsonObject:
@@ -57,16 +71,14 @@ def outcome_mappings() -> list[JsonObject]:
 def time_series(
     title: str,
     description: str,
-    queries: Sequence[Query],
+    values: Selection,
+    look: Look,
     *,
-    unit: str,
     size: tuple[int, int] = (12, 9),
-    look: Look | None = None,
-    steps: Steps = PLAIN,
     overrides: Iterable[JsonObject] = (),
 ) -> Panel:
     """Return lines or bars over time; a point is one interval's value."""
-    look = look or Look()
+    steps: Steps = PLAIN if look.limit is None else ((None, "transparent"), (look.limit, "red"))
     custom: JsonObject = {
         "drawStyle": "bars" if look.bars else "line",
         "lineInterpolation": "linear",
@@ -79,10 +91,10 @@ def time_series(
         "axisLabel": look.label,
         "scaleDistribution": {"type": "log", "log": 10} if look.log else {"type": "linear"},
         "stacking": {"mode": "normal" if look.bars else "none", "group": "A"},
-        "thresholdsStyle": {"mode": "dashed" if look.limits else "off"},
+        "thresholdsStyle": {"mode": "off" if look.limit is None else "dashed"},
     }
     defaults: JsonObject = {
-        "unit": unit,
+        "unit": unit_of(next(iter(values.columns.values()))),
         "color": {"mode": "palette-classic"},
         "thresholds": thresholds(steps),
         "custom": custom,
@@ -100,7 +112,7 @@ def time_series(
         title=title,
         kind="timeseries",
         description=description,
-        queries=tuple(queries),
+        queries=(Query(values.over_time(), values.name()),),
         width=size[0],
         height=size[1],
         options=options,
@@ -113,9 +125,8 @@ def time_series(
 def stat(
     title: str,
     description: str,
-    queries: Sequence[Query],
-    *,
-    unit: str,
+    *values: Selection,
+    unit: str = "",
     width: int = 4,
     steps: Steps = PLAIN,
     outcome: bool = False,
@@ -123,8 +134,11 @@ def stat(
     field_name: str = "",
 ) -> Panel:
     """Return figures: of each series the last value, or of a table the last of one field."""
+    queries = tuple(
+        Query(v.at_once(), "" if field_name else v.name(), table=bool(field_name)) for v in values
+    )
     defaults: JsonObject = {
-        "unit": unit,
+        "unit": unit or unit_of(next(iter(values[0].columns.values()))),
         "color": {"mode": "thresholds"},
         "thresholds": thresholds(steps),
         "mappings": outcome_mappings() if outcome else [],
@@ -141,11 +155,14 @@ def stat(
         "showPercentChange": False,
         "percentChangeColorMode": "standard",
     }
-    return Panel(title, "stat", description, tuple(queries), width, 4, options, defaults)
+    return Panel(title, "stat", description, queries, width, 4, options, defaults)
 
 
-def state_timeline(title: str, description: str, query: Query, *, size: tuple[int, int] = (24, 8)) -> Panel:
+def state_timeline(
+    title: str, description: str, values: Selection, *, size: tuple[int, int] = (24, 8)
+) -> Panel:
     """Return a line of states for each series of outcome codes, with their words in them."""
+    query = Query(values.over_time(), values.name())
     defaults: JsonObject = {
         "unit": "none",
         "color": {"mode": "thresholds"},
@@ -176,15 +193,16 @@ def state_timeline(title: str, description: str, query: Query, *, size: tuple[in
 def table(
     title: str,
     description: str,
-    query: Query,
+    values: Selection,
     *,
+    end: str = "",
     size: tuple[int, int] = (24, 10),
     overrides: Iterable[JsonObject] = (),
     sort: str = "",
-    descending: bool = False,
     hide_time: bool = True,
 ) -> Panel:
-    """Return rows as the query gives them, its names as headings."""
+    """Return rows as the query gives them, its names as headings; `end`: of the query, such as an order."""
+    query = Query(values.at_once(end), table=True)
     defaults: JsonObject = {
         "unit": COUNT,
         "color": {"mode": "thresholds"},
@@ -196,10 +214,11 @@ def table(
         "showHeader": True,
         "cellHeight": "sm",
         "frameIndex": 0,
-        "sortBy": [{"displayName": sort, "desc": descending}] if sort else [],
+        "sortBy": [{"displayName": sort, "desc": False}] if sort else [],
     }
+    looks = (*_columns(values.columns), *overrides)
     hidden = ({"id": "organize", "options": {"excludeByName": {"Time": True}}},) if hide_time else ()
-    return Panel(title, "table", description, (query,), *size, options, defaults, tuple(overrides), hidden)
+    return Panel(title, "table", description, (query,), *size, options, defaults, looks, hidden)
 
 
 def text(title: str, content: str, *, size: tuple[int, int] = (24, 4)) -> Panel:
@@ -214,33 +233,21 @@ def by_name(name: str, properties: Mapping[str, object]) -> JsonObject:
     return {"matcher": {"id": "byName", "options": name}, "properties": found}
 
 
-def units(unit: str, *names: str) -> list[JsonObject]:
-    """Return the unit of columns of a table."""
-    return [by_name(name, {"unit": unit}) for name in names]
-
-
-def margin_column(name: str = "margin") -> JsonObject:
-    """Return the looks of a column with margins as shares of their limits."""
-    return by_name(
-        name,
-        {
-            "unit": SHARE,
-            "thresholds": thresholds(MARGIN),
-            "custom.cellOptions": {"type": "color-text"},
-        },
-    )
-
-
-def outcome_column(name: str = "outcome") -> JsonObject:
-    """Return the looks of a column with outcome codes: their words on their colours."""
-    return by_name(
-        name,
-        {
-            "mappings": outcome_mappings(),
-            "custom.cellOptions": {"type": "color-background", "mode": "basic"},
-            "custom.width": 110,
-        },
-    )
+def _columns(columns: Mapping[str, str]) -> list[JsonObject]:
+    """Return the looks of a table's columns by their fields: times first, then margins and outcomes."""
+    looks = [by_name(name, {"unit": NS}) for name, shown in columns.items() if unit_of(shown) == NS]
+    margin = {"unit": SHARE, "thresholds": thresholds(MARGIN), "custom.cellOptions": {"type": "color-text"}}
+    outcome = {
+        "mappings": outcome_mappings(),
+        "custom.cellOptions": {"type": "color-background", "mode": "basic"},
+        "custom.width": 110,
+    }
+    for name, shown in columns.items():
+        if unit_of(shown) == SHARE:
+            looks.append(by_name(name, margin))
+        elif "outcome_code" in shown and not shown.startswith("count("):
+            looks.append(by_name(name, outcome))
+    return looks
 
 
 def dashed(name: str) -> JsonObject:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The local store: one SQLite file, both the history and the durable spool of what InfluxDB has to get."""
 
-from dashboards.store.history import Series, SeriesValue, read_point, read_series
+from dashboards.store.history import Series, SeriesValue, read_series
 from dashboards.store.store import DEFAULT_STORE, Acknowledged, Change, Status, Store, Waiting
 
 __all__ = [
@@ -13,6 +13,5 @@ __all__ = [
     "Status",
     "Store",
     "Waiting",
-    "read_point",
     "read_series",
 ]

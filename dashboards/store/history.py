@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from dashboards.line_protocol import Field, Point
+from dashboards.line_protocol import Field
 from dashboards.store.connection import guarded
 from dashboards.store.store import Store
 
@@ -66,13 +66,3 @@ def read_series(
         )
         found.setdefault(series, []).append(value)
     return [Series(name, measurement, tags_of[name], field, tuple(v)) for name, v in found.items()]
-
-
-def read_point(store: Store, series: str, run_id: str) -> Point | None:
-    """Return a run's point of a series, such as an event is made from; None where it has none."""
-    with guarded(store.path):
-        row = store.connection.execute(
-            "SELECT measurement, tags, fields, time_ns FROM point WHERE series = ? AND run_id = ?",
-            (series, run_id),
-        ).fetchone()
-    return None if row is None else Point(row[0], json.loads(row[1]), json.loads(row[2]), row[3])

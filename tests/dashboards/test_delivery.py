@@ -6,8 +6,6 @@ from __future__ import annotations
 import fcntl
 import socket
 import time
-from collections.abc import Generator
-from pathlib import Path
 
 import pytest
 
@@ -24,11 +22,10 @@ PATIENT = Pace(deadline_s=10, give_up_s=30, wait_s=0.01, wait_max_s=0.05)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Generator[Store]:
+def store(store: Store) -> Store:
     """Return a store in which 48 points wait."""
-    with Store(tmp_path / "s.sqlite") as opened:
-        fill(opened, POINTS)
-        yield opened
+    fill(store, POINTS)
+    return store
 
 
 def refusing(*marks: str, status: int = 400) -> Behaviour:

@@ -33,84 +33,78 @@ def count(server: InfluxServer) -> int:
     return int(server.value("SELECT count(serial) FROM hil_latency") or 0)
 
 
-def test_points_arrive_once_however_often_they_are_sent(tmp_path: Path, server: InfluxServer) -> None:
-    with Store(tmp_path / "s.sqlite") as store:
-        fill(store, POINTS)
-        assert deliver(store, server.endpoint()) == Delivered(POINTS, 0)
-        assert store.wait_again(delivered=True) == POINTS
-        assert deliver(store, server.endpoint()) == Delivered(POINTS, 0)
+def test_points_arrive_once_however_often_they_are_sent(store: Store, server: InfluxServer) -> None:
+    fill(store, POINTS)
+    assert deliver(store, server.endpoint()) == Delivered(POINTS, 0)
+    assert store.wait_again(delivered=True) == POINTS
+    assert deliver(store, server.endpoint()) == Delivered(POINTS, 0)
     assert count(server) == POINTS
     assert server.value("SELECT sum(serial) FROM hil_latency") == POINTS * (POINTS - 1) // 2
     assert server.value("SELECT last(waiting) FROM hil_spool") == 0
 
 
-def test_run_reads_as_it_was_written(tmp_path: Path, server: InfluxServer) -> None:
+def test_run_reads_as_it_was_written(store: Store, tmp_path: Path, server: InfluxServer) -> None:
     """Texts with every delimiter, nanoseconds in full, and the margin come back from the server unchanged."""
     odd = 'a "quoted\\" text, with = and é'
     point = Point("hil_odd", {"t": "a b,c=d é"}, {"s": odd, "v": 0.1, "n": -3, "ok": False, "run_id": "r"}, 1)
     run = run_points(make_run(tmp_path, [record()]), "main")
     other = RunPoints("r", 1, "b", "ci", "main", None, True, "pass", (point,))
-    with Store(tmp_path / "s.sqlite") as store:
-        store.add_run(run)
-        store.add_run(other)
-        assert deliver(store, server.endpoint()) == Delivered(len(run.points) + 1, 0)
+    store.add_run(run)
+    store.add_run(other)
+    assert deliver(store, server.endpoint()) == Delivered(len(run.points) + 1, 0)
     (series,) = server.query("SELECT s, v, n, ok FROM hil_odd GROUP BY t")
     assert series["tags"] == {"t": "a b,c=d é"}
     assert series["values"] == [[1, odd, 0.1, -3, False]]
     assert server.query("SELECT margin_ns FROM hil_latency")[0]["values"] == [[run.time_ns, 8_999_900]]
 
 
-def test_field_of_another_type_is_set_aside(tmp_path: Path, server: InfluxServer) -> None:
-    with Store(tmp_path / "s.sqlite") as store:
-        fill(store, POINTS)
-        (row,) = store.connection.execute("SELECT line FROM point WHERE id = 100").fetchall()
-        line = row[0].replace("value_ns=1000099.0", 'value_ns="text"')
-        assert line != row[0]
-        store.connection.execute("UPDATE point SET line = ? WHERE id = 100", (line,))
-        assert deliver(store, server.endpoint()) == Delivered(POINTS - 1, 1)
-        ((reason, number),) = store.status().reasons
+def test_field_of_another_type_is_set_aside(store: Store, server: InfluxServer) -> None:
+    fill(store, POINTS)
+    (row,) = store.connection.execute("SELECT line FROM point WHERE id = 100").fetchall()
+    line = row[0].replace("value_ns=1000099.0", 'value_ns="text"')
+    assert line != row[0]
+    store.connection.execute("UPDATE point SET line = ? WHERE id = 100", (line,))
+    assert deliver(store, server.endpoint()) == Delivered(POINTS - 1, 1)
+    ((reason, number),) = store.status().reasons
     assert number == 1
     assert "field type conflict" in reason
     assert count(server) == POINTS - 1
 
 
-def test_database_that_is_not_there(tmp_path: Path, server: InfluxServer) -> None:
-    with Store(tmp_path / "s.sqlite") as store:
-        fill(store, POINTS)
-        with pytest.raises(DeliveryError, match="404 database not found"):
-            deliver(store, server.endpoint("nobody"))
-        assert (store.status().waiting, store.status().rejected) == (POINTS, 0)
+def test_database_that_is_not_there(store: Store, server: InfluxServer) -> None:
+    fill(store, POINTS)
+    with pytest.raises(DeliveryError, match="404 database not found"):
+        deliver(store, server.endpoint("nobody"))
+    assert (store.status().waiting, store.status().rejected) == (POINTS, 0)
 
 
-def test_what_the_server_has_lost_is_sent_again(tmp_path: Path, server: InfluxServer) -> None:
+def test_what_the_server_has_lost_is_sent_again(store: Store, server: InfluxServer) -> None:
     """The server loses all of its data after it has acknowledged them: the next delivery finds it."""
-    with Store(tmp_path / "s.sqlite") as store:
-        fill(store, POINTS)
-        deliver(store, server.endpoint())
-        server.query("DELETE FROM hil_latency WHERE stream = '7'", method="POST")
-        assert count(server) == POINTS - POINTS // 48
-        assert deliver(store, server.endpoint()) == Delivered(POINTS // 48, 0, lost=POINTS // 48)
+    fill(store, POINTS)
+    deliver(store, server.endpoint())
+    server.query("DELETE FROM hil_latency WHERE stream = '7'", method="POST")
+    assert count(server) == POINTS - POINTS // 48
+    assert deliver(store, server.endpoint()) == Delivered(POINTS // 48, 0, lost=POINTS // 48)
     assert count(server) == POINTS
 
 
-def test_acknowledged_points_that_a_torn_log_loses(tmp_path: Path, server: InfluxServer) -> None:
+def test_acknowledged_points_that_a_torn_log_loses(store: Store, server: InfluxServer) -> None:
     """The defect of 1.6.7 that makes reading back necessary; without it, this test says so."""
-    with Store(tmp_path / "s.sqlite") as store:
-        fill(store, 48)
-        deliver(store, server.endpoint())
-        server.kill()
-        # The state of the spool is of today, and has a log of its own where the runs are of another week.
-        log = max((server.folder / "wal").rglob("*.wal"), key=lambda path: path.stat().st_size)
-        with log.open("ab") as file:
-            file.write(b"\x01\x00\x00\x00\x28torn")
-        server.start()
-        fill(store, POINTS)
-        deliver(store, server.endpoint())
-        assert count(server) == POINTS
-        server.kill()
-        server.start()
-        assert count(server) == 48
-        assert deliver(store, server.endpoint()).lost == POINTS - 48
+    fill(store, 48)
+    deliver(store, server.endpoint())
+    server.kill()
+    # The state of the spool is of today, and has a log of its own where the runs are of another week.
+    log = max((server.folder / "wal").rglob("*.wal"), key=lambda path: path.stat().st_size)
+    with log.open("ab") as file:
+        file.write(b"\x01\x00\x00\x00\x28torn")
+    server.start()
+    fill(store, POINTS)
+    deliver(store, server.endpoint())
+    assert count(server) == POINTS
+    server.kill()
+    server.start()
+    assert count(server) == 48
+    assert deliver(store, server.endpoint()).lost == POINTS - 48
     assert count(server) == POINTS
 
 

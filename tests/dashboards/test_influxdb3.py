@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,11 +22,10 @@ PATIENT = Pace(wait_s=0.01, wait_max_s=0.05)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Generator[Store]:
+def store(store: Store) -> Store:
     """Return a store in which 480 points wait."""
-    with Store(tmp_path / "s.sqlite") as opened:
-        fill(opened, POINTS)
-        yield opened
+    fill(store, POINTS)
+    return store
 
 
 def endpoint(server: FakeServer, folder: Path, token: str = SECRET) -> Endpoint:

@@ -15,7 +15,7 @@ import pytest
 
 from dashboards.errors import StoreError
 from dashboards.points import LATENCY, RunPoints, event_point
-from dashboards.store import Store, read_point, read_series
+from dashboards.store import Store, read_series
 from tests.dashboards.chaos import latency_point
 
 T0_NS = 1_795_000_000_000_000_000
@@ -30,74 +30,66 @@ def run_of(number: int, streams: int = 3, *, value_ns: float = 0.0, kernel: str 
     return RunPoints(run_id, time_ns, "virtual", "ci", "main", "c", True, "pass", tuple(points), facts)
 
 
-def test_run_is_stored_once(tmp_path: Path) -> None:
-    with Store(tmp_path / "s.sqlite") as store:
-        assert store.add_run(run_of(1)) == "stored"
-        assert store.add_run(run_of(1)) == "unchanged"
-        assert store.status().waiting == 3
+def test_run_is_stored_once(store: Store) -> None:
+    assert store.add_run(run_of(1)) == "stored"
+    assert store.add_run(run_of(1)) == "unchanged"
+    assert store.status().waiting == 3
 
 
-def test_changed_point_waits_again_and_an_old_series_goes(tmp_path: Path) -> None:
-    with Store(tmp_path / "s.sqlite") as store:
-        store.add_run(run_of(1))
-        store.settle(store.waiting(100, 10**6))
-        assert store.add_run(run_of(1, value_ns=5.0)) == "changed"
-        assert (store.status().waiting, store.status().delivered) == (3, 0)
-        store.settle(store.waiting(100, 10**6))
-        assert store.add_run(run_of(1, streams=2, value_ns=5.0)) == "changed"
-        assert (store.status().waiting, store.status().delivered) == (0, 2)
+def test_changed_point_waits_again_and_an_old_series_goes(store: Store) -> None:
+    store.add_run(run_of(1))
+    store.settle(store.waiting(100, 10**6))
+    assert store.add_run(run_of(1, value_ns=5.0)) == "changed"
+    assert (store.status().waiting, store.status().delivered) == (3, 0)
+    store.settle(store.waiting(100, 10**6))
+    assert store.add_run(run_of(1, streams=2, value_ns=5.0)) == "changed"
+    assert (store.status().waiting, store.status().delivered) == (0, 2)
 
 
-def test_point_that_changed_while_it_was_under_way_waits_on(tmp_path: Path) -> None:
-    with Store(tmp_path / "s.sqlite") as store:
-        store.add_run(run_of(1))
-        under_way = store.waiting(100, 10**6)
-        store.add_run(run_of(1, value_ns=5.0))
-        store.settle(under_way)
-        assert store.status().waiting == 3
+def test_point_that_changed_while_it_was_under_way_waits_on(store: Store) -> None:
+    store.add_run(run_of(1))
+    under_way = store.waiting(100, 10**6)
+    store.add_run(run_of(1, value_ns=5.0))
+    store.settle(under_way)
+    assert store.status().waiting == 3
 
 
-def test_rejected_points_keep_their_reason_and_can_be_tried_again(tmp_path: Path) -> None:
-    with Store(tmp_path / "s.sqlite") as store:
-        store.add_run(run_of(1))
-        first, *others = store.waiting(100, 10**6)
-        store.settle(others, [(first, "400 field type conflict")])
-        assert store.status().reasons == (("400 field type conflict", 1),)
-        assert store.wait_again(rejected=True) == 1
-        assert [point.id for point in store.waiting(100, 10**6)] == [first.id]
-        assert store.wait_again(delivered=True) == 2
+def test_rejected_points_keep_their_reason_and_can_be_tried_again(store: Store) -> None:
+    store.add_run(run_of(1))
+    first, *others = store.waiting(100, 10**6)
+    store.settle(others, [(first, "400 field type conflict")])
+    assert store.status().reasons == (("400 field type conflict", 1),)
+    assert store.wait_again(rejected=True) == 1
+    assert [point.id for point in store.waiting(100, 10**6)] == [first.id]
+    assert store.wait_again(delivered=True) == 2
 
 
-def test_batches_are_limited_in_lines_and_bytes(tmp_path: Path) -> None:
-    with Store(tmp_path / "s.sqlite") as store:
-        store.add_run(run_of(1, streams=10))
-        assert len(store.waiting(4, 10**6)) == 4
-        size = len(store.waiting(1, 10**6)[0].line) + 1
-        assert len(store.waiting(10, 3 * size)) == 3
-        assert len(store.waiting(10, 1)) == 1
+def test_batches_are_limited_in_lines_and_bytes(store: Store) -> None:
+    store.add_run(run_of(1, streams=10))
+    assert len(store.waiting(4, 10**6)) == 4
+    size = len(store.waiting(1, 10**6)[0].line) + 1
+    assert len(store.waiting(10, 3 * size)) == 3
+    assert len(store.waiting(10, 1)) == 1
 
 
-def test_two_runs_never_share_a_point(tmp_path: Path) -> None:
-    with Store(tmp_path / "s.sqlite") as store:
-        store.add_run(run_of(1))
-        other = dataclasses.replace(run_of(1), run_id="another")
-        with pytest.raises(StoreError, match="is of run run-0001 already"):
-            store.add_run(other)
-        assert store.status().runs == 1
+def test_two_runs_never_share_a_point(store: Store) -> None:
+    store.add_run(run_of(1))
+    other = dataclasses.replace(run_of(1), run_id="another")
+    with pytest.raises(StoreError, match="is of run run-0001 already"):
+        store.add_run(other)
+    assert store.status().runs == 1
 
 
-def test_branch_of_a_stored_run_stays(tmp_path: Path) -> None:
-    with Store(tmp_path / "s.sqlite") as store:
-        store.add_run(run_of(1))
-        with pytest.raises(StoreError, match="is stored as main, not pr"):
-            store.add_run(dataclasses.replace(run_of(1), branch="pr"))
+def test_branch_of_a_stored_run_stays(store: Store) -> None:
+    store.add_run(run_of(1))
+    with pytest.raises(StoreError, match="is stored as main, not pr"):
+        store.add_run(dataclasses.replace(run_of(1), branch="pr"))
 
 
-def test_change_of_the_bench_is_an_event(tmp_path: Path) -> None:
-    with Store(tmp_path / "s.sqlite") as store:
-        for number, kernel in enumerate(["6.12", "6.12", "6.13"]):
-            store.add_run(run_of(number, kernel=kernel))
-        rows = store.connection.execute("SELECT line FROM point WHERE measurement = 'hil_event'").fetchall()
+def test_change_of_the_bench_is_an_event(store: Store) -> None:
+    for number, kernel in enumerate(["6.12", "6.12", "6.13"]):
+        store.add_run(run_of(number, kernel=kernel))
+    rows = store.connection.execute("SELECT line FROM point WHERE measurement = 'hil_event'").fetchall()
     (row,) = rows
     assert row[0] == (
         'hil_event,bench=virtual,kind=bench-change run_before="run-0001",run_id="run-0002",'
@@ -105,29 +97,25 @@ def test_change_of_the_bench_is_an_event(tmp_path: Path) -> None:
     )
 
 
-def test_events_join_a_stored_run(tmp_path: Path) -> None:
+def test_events_join_a_stored_run(store: Store) -> None:
     run = run_of(1)
     event = event_point("regression", run.points[0], "slower", "", {"after_ns": 1})
-    with Store(tmp_path / "s.sqlite") as store:
-        with pytest.raises(StoreError, match="no run run-0001"):
-            store.add_points("run-0001", [event])
-        store.add_run(run)
-        assert store.add_points("run-0001", [event]) == 1
-        assert store.add_points("run-0001", [event]) == 0
-        assert store.add_run(run) == "unchanged"  # the event stays
+    with pytest.raises(StoreError, match="no run run-0001"):
+        store.add_points("run-0001", [event])
+    store.add_run(run)
+    assert store.add_points("run-0001", [event]) == 1
+    assert store.add_points("run-0001", [event]) == 0
+    assert store.add_run(run) == "unchanged"  # the event stays
 
 
-def test_series_are_read_in_order_of_time(tmp_path: Path) -> None:
-    with Store(tmp_path / "s.sqlite") as store:
-        for number in (3, 1, 2):
-            store.add_run(run_of(number))
-        series = read_series(store, LATENCY, "value_ns", {"stream": "2"})
-        assert [[v.value for v in one.values] for one in series] == [[1.0, 2.0, 3.0]]
-        assert [v.run_id for v in series[0].values] == ["run-0001", "run-0002", "run-0003"]
-        assert len(read_series(store, LATENCY, "value_ns")) == 3
-        assert read_series(store, LATENCY, "no_such_field") == []
-        assert read_point(store, series[0].name, "run-0002") == run_of(2).points[2]
-        assert read_point(store, series[0].name, "run-0009") is None
+def test_series_are_read_in_order_of_time(store: Store) -> None:
+    for number in (3, 1, 2):
+        store.add_run(run_of(number))
+    series = read_series(store, LATENCY, "value_ns", {"stream": "2"})
+    assert [[v.value for v in one.values] for one in series] == [[1.0, 2.0, 3.0]]
+    assert [v.run_id for v in series[0].values] == ["run-0001", "run-0002", "run-0003"]
+    assert len(read_series(store, LATENCY, "value_ns")) == 3
+    assert read_series(store, LATENCY, "no_such_field") == []
 
 
 def test_other_files_are_left_alone(tmp_path: Path) -> None:
@@ -153,16 +141,15 @@ def test_store_of_a_later_version_is_refused(tmp_path: Path) -> None:
         Store(path)
 
 
-def test_full_disk_stores_nothing_of_a_run(tmp_path: Path) -> None:
-    with Store(tmp_path / "s.sqlite") as store:
-        store.add_run(run_of(1))
-        pages = store.connection.execute("PRAGMA page_count").fetchone()[0]
-        store.connection.execute(f"PRAGMA max_page_count = {pages + 4}")
-        with pytest.raises(StoreError, match="the disk is full"):
-            store.add_run(run_of(2, streams=2000))
-        assert (store.status().runs, store.status().waiting) == (1, 3)
-        store.connection.execute("PRAGMA max_page_count = 1000000")
-        assert store.add_run(run_of(2, streams=2000)) == "stored"
+def test_full_disk_stores_nothing_of_a_run(store: Store) -> None:
+    store.add_run(run_of(1))
+    pages = store.connection.execute("PRAGMA page_count").fetchone()[0]
+    store.connection.execute(f"PRAGMA max_page_count = {pages + 4}")
+    with pytest.raises(StoreError, match="the disk is full"):
+        store.add_run(run_of(2, streams=2000))
+    assert (store.status().runs, store.status().waiting) == (1, 3)
+    store.connection.execute("PRAGMA max_page_count = 1000000")
+    assert store.add_run(run_of(2, streams=2000)) == "stored"
 
 
 @pytest.mark.simulated

@@ -14,10 +14,10 @@ import pytest
 import yaml
 
 from dashboards.__main__ import main
-from dashboards.grafana.files import HERE, MOUNTED_AT, dashboards, differences, files
+from dashboards.grafana.files import DASHBOARDS, HERE, MOUNTED_AT, differences, files
 from dashboards.grafana.influxql import SUBJECT_VARIABLES
 from dashboards.grafana.model import COLUMNS, Panel, place
-from dashboards.points import EVENT_TAGS, MEASUREMENTS, OUTCOME_CODE, RUN_TAGS
+from dashboards.points import EVENT_TAGS, MEASUREMENT_OF_QUANTITY, MEASUREMENTS, OUTCOME_CODE, RUN_TAGS
 from tests.dashboards.grafana.queries import golden_dashboards, golden_rules
 from tests.dashboards.two_years import SHARDS
 
@@ -121,6 +121,33 @@ def test_every_panel_says_its_unit_and_what_it_shows() -> None:
             assert panel["description"], (uid, panel["title"])
 
 
+def not_shown(panels: list[Json]) -> list[str]:
+    """Return the quantities of a series whose values none of the panels shows over time."""
+    queries = [str(target["query"]) for panel in panels for target in panel.get("targets", [])]
+
+    def shows(query: str, quantity: str) -> bool:
+        asked = re.search(r"\"quantity\" (?:= '(\w+)'|=~ /(\S+)/)", query)
+        return asked is None or re.fullmatch(asked[1] or asked[2], quantity) is not None
+
+    return [
+        quantity
+        for quantity, measurement in MEASUREMENT_OF_QUANTITY.items()
+        if not any(
+            shows(query, quantity)
+            for query in queries
+            if re.search(rf'"value_ns"\) AS .* FROM "{measurement}" .* time\(', query)
+        )
+    ]
+
+
+def test_every_quantity_of_a_series_is_shown() -> None:
+    """Those that no other panel names come with the others of their series, a new one too."""
+    panels = [panel for _, panel in golden_panels()]
+    assert not_shown(panels) == []
+    fewer = [panel for panel in panels if panel["title"] != "Other values of clocks"]
+    assert not_shown(fewer) == ["clock_step", "clock_witness_difference", "path_shift"]
+
+
 def test_outcomes_are_told_in_words() -> None:
     """A state that only a colour tells would be lost on many readers."""
     words = {str(code): name for name, code in OUTCOME_CODE.items()}
@@ -215,8 +242,8 @@ def test_secrets_come_from_the_environment_only() -> None:
         assert re.fullmatch(r"\$BENCHWRIGHT_INFLUX_[A-Z]+", value)
 
 
-def test_panel_functions_are_one_a_panel() -> None:
-    for dashboard in dashboards():
+def test_every_panel_of_a_dashboard_is_in_its_file() -> None:
+    for dashboard in DASHBOARDS:
         assert len(dashboard.panels) == len(golden_dashboards()[dashboard.uid]["panels"])
         with pytest.raises(ValueError, match="is not in list"):
             dashboard.panel_id("no such panel")
@@ -230,7 +257,7 @@ def test_file_too_many_is_no_golden_file(tmp_path: Path) -> None:
 
 def test_docs_list_every_panel_rule_and_variable() -> None:
     text = (HERE.parents[1] / "docs" / "grafana.md").read_text()
-    for dashboard in dashboards():
+    for dashboard in DASHBOARDS:
         (row,) = [line for line in text.splitlines() if f"`{dashboard.uid}` |" in line]
         listed = row.rstrip(" |").rpartition("| ")[2].split("; ")
         assert listed == [panel.title for panel in dashboard.panels]

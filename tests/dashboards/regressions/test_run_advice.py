@@ -75,12 +75,6 @@ def seen_with(store: Store, folder: Path, first: int, commit: str = "") -> Advic
     raise AssertionError("not seen within 6 runs")
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Any:
-    with Store(tmp_path / "s.sqlite") as opened:
-        yield opened
-
-
 def test_a_change_is_advised_with_the_run_that_shows_it(store: Store, tmp_path: Path) -> None:
     history(store, 40)
     advice = seen_with(store, tmp_path, 40)

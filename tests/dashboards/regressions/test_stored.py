@@ -33,54 +33,49 @@ def fill(store: Store, *, new_bench: bool = False) -> None:
         store.add_run(RunPoints(run_id, time_ns, "virtual", "ci", "main", "c", True, "pass", tuple(points)))
 
 
-def test_events_are_kept_once_with_the_run_after_the_change(tmp_path: Path) -> None:
-    with Store(tmp_path / "s.sqlite") as store:
-        fill(store)
-        waiting = store.status().waiting
-        (event,) = keep_events(store, LATENCY, "value_ns", "ns", tmp_path)
-        assert event.series == "linux-rt stream 1 one_way_latency max"
-        assert event.first_after.run_id == f"run-{CHANGED_RUN}"
-        assert event.commits_note == "that of the run before the change is not known"
-        assert store.status().waiting == waiting + 1
-        assert keep_events(store, LATENCY, "value_ns", "ns", tmp_path) == [event]
-        assert store.status().waiting == waiting + 1
-        (kept,) = read_series(store, EVENT, "title")
-        assert (kept.tags["kind"], kept.tags["measurement"], kept.tags["stream"]) == (
-            "regression",
-            LATENCY,
-            "1",
-        )
-        assert [(v.run_id, v.value) for v in kept.values] == [(event.first_after.run_id, event.title)]
+def test_events_are_kept_once_with_the_run_after_the_change(store: Store, tmp_path: Path) -> None:
+    fill(store)
+    waiting = store.status().waiting
+    (event,) = keep_events(store, LATENCY, "value_ns", "ns", tmp_path)
+    assert event.series == "linux-rt stream 1 one_way_latency max"
+    assert event.first_after.run_id == f"run-{CHANGED_RUN}"
+    assert event.commits_note == "that of the run before the change is not known"
+    assert store.status().waiting == waiting + 1
+    assert keep_events(store, LATENCY, "value_ns", "ns", tmp_path) == [event]
+    assert store.status().waiting == waiting + 1
+    (kept,) = read_series(store, EVENT, "title")
+    assert (kept.tags["kind"], kept.tags["measurement"], kept.tags["stream"]) == (
+        "regression",
+        LATENCY,
+        "1",
+    )
+    assert [(v.run_id, v.value) for v in kept.values] == [(event.first_after.run_id, event.title)]
 
 
-def test_a_run_asks_only_for_what_became_visible_with_it(tmp_path: Path) -> None:
-    with Store(tmp_path / "s.sqlite") as store:
-        fill(store)
-        (event,) = keep_events(store, LATENCY, "value_ns", "ns", tmp_path)
-        seen = int(event.seen.run_id.removeprefix("run-"))
-        for number in (CHANGED_RUN, seen - 1, seen, seen + 1, RUNS - 1):
-            run_id = f"run-{number:02}"
-            expected = [event] if run_id == event.seen.run_id else []
-            assert keep_events(store, LATENCY, "value_ns", "ns", tmp_path, seen_in=run_id) == expected
+def test_a_run_asks_only_for_what_became_visible_with_it(store: Store, tmp_path: Path) -> None:
+    fill(store)
+    (event,) = keep_events(store, LATENCY, "value_ns", "ns", tmp_path)
+    seen = int(event.seen.run_id.removeprefix("run-"))
+    for number in (CHANGED_RUN, seen - 1, seen, seen + 1, RUNS - 1):
+        run_id = f"run-{number:02}"
+        expected = [event] if run_id == event.seen.run_id else []
+        assert keep_events(store, LATENCY, "value_ns", "ns", tmp_path, seen_in=run_id) == expected
 
 
-def test_a_new_bench_is_no_regression(tmp_path: Path) -> None:
-    with Store(tmp_path / "s.sqlite") as store:
-        fill(store, new_bench=True)
-        assert keep_events(store, LATENCY, "value_ns", "ns", tmp_path) == []
+def test_a_new_bench_is_no_regression(store: Store, tmp_path: Path) -> None:
+    fill(store, new_bench=True)
+    assert keep_events(store, LATENCY, "value_ns", "ns", tmp_path) == []
 
 
-def test_text_is_no_value(tmp_path: Path) -> None:
-    with Store(tmp_path / "s.sqlite") as store:
-        fill(store)
-        assert keep_events(store, LATENCY, "run_id", "", tmp_path) == []
+def test_text_is_no_value(store: Store, tmp_path: Path) -> None:
+    fill(store)
+    assert keep_events(store, LATENCY, "run_id", "", tmp_path) == []
 
 
-def test_an_event_with_all_its_commits_is_whole_in_the_store(tmp_path: Path) -> None:
-    with Store(tmp_path / "s.sqlite") as store:
-        fill(store)
-        (event,) = keep_events(store, LATENCY, "value_ns", "ns", tmp_path)
-        series = next(s for s in read_series(store, LATENCY, "value_ns") if s.tags["stream"] == "1")
+def test_an_event_with_all_its_commits_is_whole_in_the_store(store: Store, tmp_path: Path) -> None:
+    fill(store)
+    (event,) = keep_events(store, LATENCY, "value_ns", "ns", tmp_path)
+    series = next(s for s in read_series(store, LATENCY, "value_ns") if s.tags["stream"] == "1")
     commits = tuple(f"{number:040x}" for number in range(24))
     point = stored_event(event.with_commits(commits, "only the newest 24 of 99"), series)
     assert str(point.fields["commits"]).split() == list(commits)
