@@ -23,11 +23,13 @@ class Series:
     Attributes:
         title: On pages.
         words: What a reader has to know of the values.
+        subject: What tells them apart: `stream`, `clock` or `method`.
         followed: Fields that the adviser follows besides the value.
     """
 
     title: str
     words: str
+    subject: str
     followed: tuple[str, ...] = ()
 
 
@@ -35,12 +37,14 @@ SERIES: dict[str, Series] = {
     "latency": Series(
         "Latency",
         "Each stream against its budget. A value passes where value + U stays under the limit.",
+        "stream",
         ("p50_ns", "p99_ns"),  # one message decides a maximum: median and p99 of a stream say more of it
     ),
-    "sync": Series("Clock sync", "Clocks against their reference; positive: ahead of it."),
+    "sync": Series("Clock sync", "Clocks against their reference; positive: ahead of it.", "clock"),
     "edges": Series(
         "Timed edges",
         "Ways to make an edge at a clock's instant, seen by an oscilloscope; positive: late.",
+        "method",
     ),
 }
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from reports import quantities
 
-quantities.SERIES["valves"] = quantities.Series("Valves", "How late a valve opens.")
+quantities.SERIES["valves"] = quantities.Series("Valves", "How late a valve opens.", "method")
 quantities.QUANTITIES["valve_delay"] = quantities.Quantity(series="valves", has_distribution=True)
 
 from reports import sections  # noqa: E402
@@ -95,7 +95,7 @@ def main(folder: Path) -> None:
     section = Section((("valves", "Valves"),), str(template), gather, samples)
     sections.SECTIONS = (*sections.SECTIONS, section)
 
-    from dashboards.grafana.files import dashboard_files
+    from dashboards.grafana.files import files
     from dashboards.points import run_points
     from dashboards.regressions.watched import watched
     from dashboards.store import Store
@@ -107,7 +107,7 @@ def main(folder: Path) -> None:
     from reports.page.render import render_pages
     from reports.run.folder import RunFolder
     from tests.dashboards.runs import record
-    from tests.reports.dossier.sample import add_bench_facts
+    from tests.reports.dossier.sample import INSTRUMENTS, add_bench_facts
     from tests.reports.sample_run import ask
 
     run = RunFolder.create(folder / "results", "virtual", "ci", simulated=True, commit="0" * 40)
@@ -122,7 +122,7 @@ def main(folder: Path) -> None:
         subject = dataclasses.replace(one.subject, target=target, stream=None, method="solenoid")
         evidence: tuple[Evidence, ...] = (run.evidence(place),)
         run.append(dataclasses.replace(one, run_id=run.run_id, subject=subject, evidence=evidence))
-    add_bench_facts(run)
+    add_bench_facts(run, INSTRUMENTS, None)
     run.close()
     for name, text in render_pages(run.path).items():
         (folder / name).write_text(text)
@@ -138,7 +138,7 @@ def main(folder: Path) -> None:
     with Store(folder / "store.sqlite") as store:
         store.add_run(points)
         (folder / "trends.html").write_text(render_trends(store, Selection()))
-    for name, text in dashboard_files().items():
+    for name, text in files().items():
         (folder / Path(name).name).write_text(text)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A capability is its own folder and two rows: everything that shows, keeps and follows values has it then."""
+"""A capability is its own folder and two rows: whatever shows, keeps or follows values has it then."""
 
 from __future__ import annotations
 
