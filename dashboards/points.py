@@ -18,7 +18,6 @@ from typing import Any, cast
 from dashboards.bench_key import bench_facts, key_of_facts
 from dashboards.errors import PointError
 from dashboards.line_protocol import Field, Point, field_text, tag_text
-from reports.latency.answers import StreamResult
 from reports.latency.evidence import ReplayEvidence, load_replay
 from reports.quantities import INSTRUMENT_CHECKS, QUANTITIES, SERIES
 from reports.record.measurement import Measurement, Outcome, parse_utc
@@ -28,6 +27,7 @@ from reports.run.manifest import Manifest
 from reports.run.outcome import RunOutcome, outcome_of
 from reports.run.tally import effective, relative_margin, worst
 from reports.timed_edges.trial import FOLDER as EDGES_FOLDER
+from reports.tools.answers import StreamResult
 from reports.units import NS_PER_S
 
 PHYSICAL = {name: f"hil_{name}" for name in SERIES}

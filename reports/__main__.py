@@ -18,19 +18,19 @@ from reports.dossier.command import add_dossier
 from reports.dossier.errors import DossierError
 from reports.dossier.sign_command import add_sign
 from reports.dossier.verify import differences, is_dossier, signatures
+from reports.durable import replace_file
 from reports.errors import ReportError, RunFolderError
 from reports.page.model import gather_run
 from reports.page.overview import Overview, overview_of
 from reports.page.render import PAGE, render_pages
 from reports.page.renewal import renew
+from reports.page.standstill import objections
 from reports.record.measurement import measurement_schema
 from reports.rejudge.run import rejudge
 from reports.rejudge.seal import SEAL, sealed_by
-from reports.run.durable import replace_file
 from reports.run.folder import RunFolder
 from reports.run.integrity import SUMS, changed_files, read_sums, sha256_file
 from reports.run.seal import bench_key, fingerprint, key_file
-from reports.run.standstill import objections
 from reports.units import format_value
 
 SCHEMA_FILE = Path(__file__).with_name("measurement.schema.json")

@@ -7,9 +7,9 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from reports.durable import replace_file
 from reports.run.asked import KEPT, AskedFile, suite_name, with_asked
 from reports.run.current import open_run
-from reports.run.durable import replace_file
 from reports.run.folder import RunFolder
 from reports.run.robot_variable import robot_variable
 

@@ -18,9 +18,9 @@ from dashboards.points import PHYSICAL
 from dashboards.store import Store
 from dashboards.trends.content import content
 from dashboards.trends.selection import Selection
+from reports.durable import replace_file
 from reports.errors import RunFolderError
 from reports.quantities import SERIES
-from reports.run.durable import replace_file
 
 DEFAULT_PAGE = Path("results/trends.html")
 SCRIPTS = (

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reports.errors import RecordError
-from reports.latency.answers import Reader, last_result
 from reports.record.document import read_document, write_document
 from reports.record.histogram import Summary
 from reports.record.measurement import Number
+from reports.tools.answers import Reader, last_result
 
 SCHEMA = "benchwright.read_latency/1"
 FOLDER = "clock_read_latency"

@@ -19,9 +19,9 @@ from reports.clock_read.readings import (
     load_readings,
 )
 from reports.clock_read.verdict import QUANTITY
+from reports.curves import figure_exceedance
 from reports.errors import RecordError, ReportError
-from reports.latency.plots import figure_exceedance
-from reports.page.paper_table import table_rows
+from reports.paper_table import table_rows
 from reports.record.histogram import Summary
 from reports.record.measurement import Measurement, Number
 from reports.section import Measured, PrintFigure, SampleReader, Samples, Shown

@@ -12,8 +12,8 @@ from typing import Any, cast
 
 from reports.clock_sync.series import ClockSeries
 from reports.errors import RecordError
-from reports.latency.answers import Reader, last_result
 from reports.record.histogram import Summary
+from reports.tools.answers import Reader, last_result
 
 SERIES_COLUMNS = ["time_tai_ns", "n", "mean_ns", "min_ns", "max_ns"]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from reports.clock_sync.logs import ServoSeries
 from reports.clock_sync.trial import PHC_READS, ClockTrial
 from reports.errors import RecordError
-from reports.page.paper_table import table_rows
+from reports.paper_table import table_rows
 from reports.record.histogram import Summary
 from reports.record.measurement import Number
 

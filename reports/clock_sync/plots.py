@@ -21,10 +21,10 @@ from reports.clock_sync.logs import ServoSeries
 from reports.clock_sync.mask import CurveQuantity, Margin, Mask, judge_curve
 from reports.clock_sync.series import ClockSeries, Stretch
 from reports.clock_sync.stability import Curve
+from reports.curves import DASHES, MARKERS
 from reports.errors import ReportError
-from reports.latency.plots import DASHES, MARKERS
-from reports.page.svg import INKS, new_figure, style, to_svg
 from reports.record.histogram import Summary
+from reports.svg import INKS, new_figure, style, to_svg
 from reports.units import NS_PER_MS, NS_PER_S, NS_PER_US, format_measured, format_value
 
 Floats: TypeAlias = NDArray[np.float64]

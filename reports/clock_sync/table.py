@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reports.errors import RecordError
-from reports.page.paper_table import table_rows
+from reports.paper_table import table_rows
 
 TABLE = Path(__file__).with_name("daq-table2.csv")
 SOURCE = "daq-usermode-stack-and-timesync, Table 2"

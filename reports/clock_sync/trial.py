@@ -17,10 +17,10 @@ from pathlib import Path
 
 from reports.clock_sync.answers import ClockCompare, read_clock_compare
 from reports.clock_sync.two_way_reference import SERVER_FILE, TARGET_FILE, TWO_WAY, read_two_way
-from reports.latency.answers import WitnessResult, last_result, witness_result
 from reports.record.codec import omit_none
 from reports.record.document import read_document, write_document
 from reports.record.measurement import Number
+from reports.tools.answers import WitnessResult, last_result, witness_result
 
 SCHEMA = "benchwright.clock_trial/1"
 TRIAL = "trial.json"

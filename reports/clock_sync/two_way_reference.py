@@ -19,8 +19,8 @@ from pathlib import Path
 
 from reports.clock_sync.answers import ClockCompare, SeriesPoint
 from reports.errors import RecordError
-from reports.latency.answers import Reader, last_result, triples
 from reports.record.histogram import Summary
+from reports.tools.answers import Reader, last_result, triples
 
 TWO_WAY = "two-way"
 """What `timecard.clock` of a trial is, where it has no timecard."""

@@ -18,10 +18,10 @@ from __future__ import annotations
 from reports.clock_sync.answers import ClockCompare
 from reports.clock_sync.trial import ClockTrial
 from reports.clock_sync.two_way_reference import TWO_WAY
-from reports.latency.taken_time import TakenTime
 from reports.record.context import Context, Sample, build_record
 from reports.record.measurement import Limit, Measurement, Uncertainty, UncertaintyPart
 from reports.record.verdict import Verdict, judge
+from reports.tools.taken_time import TakenTime
 from reports.units import format_value
 
 QUANTITY = "sync_offset"

@@ -11,7 +11,7 @@ from typing import Any
 
 from reports.dossier.gather import gather, named_file
 from reports.dossier.model import Asked, Dossier, to_dossier_bytes
-from reports.run.durable import replace_file
+from reports.durable import replace_file
 from reports.run.folder import RunFolder
 
 DATA_SUFFIX = ".json"

@@ -9,13 +9,13 @@ from pathlib import Path
 from reports.dossier.figure import LATENCY, printed, shown_attempt
 from reports.dossier.model import Target
 from reports.errors import ReportError
-from reports.latency.answers import StreamResult
 from reports.latency.evidence import ReplayEvidence, load_replay
 from reports.latency.plots import MAX_PANELS, StreamFigures, figure_distributions
 from reports.record.measurement import Measurement
 from reports.run.folder import EVIDENCE
 from reports.section import Measured, PrintFigure, Section
 from reports.sections import SECTIONS
+from reports.tools.answers import StreamResult
 
 
 def distributions(target: Target, folders: Mapping[str, Path], name: str) -> list[PrintFigure]:

@@ -24,7 +24,7 @@ _PRINT = {
     "fail": "#b0211b",
     "inconclusive": "#875400",
 }
-"""Colours of print by the names of `reports.page.svg.INKS`."""
+"""Colours of print by the names of `reports.svg.INKS`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,6 @@ from reports.dossier.model import (
     Signatory,
     Target,
 )
-from reports.dossier.requirements import RequirementSet, merged, read_set, requirements_for
 from reports.dossier.source import (
     Source,
     absent_runs,
@@ -52,6 +51,7 @@ from reports.page.facts import flatten
 from reports.quantities import INSTRUMENT_CHECKS
 from reports.record.codec import to_json
 from reports.record.measurement import parse_utc
+from reports.requirements import RequirementSet, merged, read_set, requirements_for
 from reports.run.asked import AskedRequirement, asked_of
 from reports.run.asked_before import asked_in
 

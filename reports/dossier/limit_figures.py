@@ -9,11 +9,12 @@ from typing import Any
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from reports.curves import time_axis
 from reports.dossier.figure import LATENCY, printed, shown_attempt
 from reports.dossier.model import Result, Target
-from reports.latency.plots import MAX_LABELLED_STREAMS, time_axis
-from reports.page.svg import INKS, new_figure, style, to_svg
+from reports.latency.plots import MAX_LABELLED_STREAMS
 from reports.section import PrintFigure
+from reports.svg import INKS, new_figure, style, to_svg
 from reports.units import MINUS
 
 BARS_MAX = 30

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.dossier.errors import DossierError
-from reports.run.durable import replace_file
+from reports.durable import replace_file
 
 PDF_MAGIC = b"%PDF-"
 

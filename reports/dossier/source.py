@@ -16,11 +16,11 @@ from reports.dossier.environment import ReadBack
 from reports.dossier.errors import CHANGED, INTERRUPTED, DossierError
 from reports.dossier.instruments import doubts_by, instruments_of
 from reports.dossier.model import Attempt, Distribution, Instrument
-from reports.dossier.requirements import Part, RequirementSet, sets_of_run
 from reports.dossier.traceability import requirement_doubt
 from reports.quantities import INSTRUMENT_CHECKS
 from reports.record.measurement import Measurement
 from reports.rejudge.run import rejudge
+from reports.requirements import Part, RequirementSet, sets_of_run
 from reports.run.folder import MEASUREMENTS, Records, RunFolder
 from reports.run.integrity import SUMS, changed_files, read_sums, sha256_file
 from reports.run.manifest import EARLIER, EARLIER_SUITE, Manifest

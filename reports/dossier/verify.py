@@ -66,7 +66,7 @@ def differences(path: Path, runs: Sequence[Path], trust: Sequence[Path] = ()) ->
         return found
     try:
         made = gather(runs, held.asked)
-    except DossierError as error:
+    except ReportError as error:
         return [f"it cannot be made again: {error}"]
     found = list(_differ("", json.loads(to_dossier_bytes(held)), json.loads(to_dossier_bytes(made))))
     if found:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Literal
 
 from reports.clock_sync.verdict import STOOD_STILL
-from reports.latency.answers import StreamResult
 from reports.latency.attempts import DecidedStream, decide_streams
 from reports.latency.verdict import Replay, Requirement, producer_of
 from reports.record.context import Context, Sample, build_record
@@ -23,6 +22,7 @@ from reports.record.histogram import merge
 from reports.record.measurement import Limit, Measurement, Outcome, Uncertainty
 from reports.record.sampling import miss_probability_upper_95
 from reports.record.verdict import Verdict, judge
+from reports.tools.answers import StreamResult
 
 QUANTITY = "largest_pattern"
 UNIT = "producers"

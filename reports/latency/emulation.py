@@ -29,9 +29,9 @@ from typing import Any
 import numpy as np
 
 from reports.errors import RecordError
-from reports.latency.answers import WitnessResult, last_result, witness_result
 from reports.latency.late_messages import AROUND_NS, Ran, latest_messages
 from reports.latency.verdict import Replay, witness_time
+from reports.tools.answers import WitnessResult, last_result, witness_result
 
 TARGET_WITNESS = "witness-target.ndjson"
 EMULATION = "emulation.ndjson"

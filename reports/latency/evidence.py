@@ -24,7 +24,12 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from reports.errors import RecordError
-from reports.latency.answers import (
+from reports.latency.emulation import EMULATION, Emulation, read_emulation
+from reports.latency.known_delay import KnownDelay
+from reports.latency.replay_clock import REPLAY_CLOCK, ReplayClock
+from reports.latency.role import REPLAY_ROLE, ReplayRole
+from reports.latency.verdict import Replay
+from reports.tools.answers import (
     Miss,
     RecvResult,
     SendResult,
@@ -35,11 +40,6 @@ from reports.latency.answers import (
     send_result,
     witness_result,
 )
-from reports.latency.emulation import EMULATION, Emulation, read_emulation
-from reports.latency.known_delay import KnownDelay
-from reports.latency.replay_clock import REPLAY_CLOCK, ReplayClock
-from reports.latency.role import REPLAY_ROLE, ReplayRole
-from reports.latency.verdict import Replay
 
 T = TypeVar("T")
 

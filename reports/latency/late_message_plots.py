@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 
 from reports.latency.late_messages import LateMessage
-from reports.page.svg import INKS, new_figure, style, to_svg
+from reports.svg import INKS, new_figure, style, to_svg
 from reports.units import NS_PER_MS, format_value
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of the qualification page. All times come in int64 nanoseconds; axes are logarithmic.
+"""The figures of one-way latencies. All times come in int64 nanoseconds; axes are logarithmic.
 
 A message type is told by its marker and its line as well as by its colour, an outcome by a word.
 """
@@ -12,20 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
-from reports.errors import ReportError
-from reports.latency.answers import ClockResult
-from reports.page.svg import INKS, new_figure, style, to_svg
+from reports.curves import DASHES, MARKERS, curve_of, share_axis, time_axis
 from reports.record.histogram import Summary
 from reports.record.measurement import Outcome
-from reports.units import MINUS, NS_PER_MS, NS_PER_S, NS_PER_US, format_value
+from reports.svg import INKS, new_figure, style, to_svg
+from reports.tools.answers import ClockResult
+from reports.units import MINUS, NS_PER_MS, NS_PER_S, NS_PER_US
 
-MARKERS = ("o", "s", "^", "D")
-DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (2, 1.2)), (0, (6, 1.5, 1, 1.5)))
 MAX_LABELLED_STREAMS = 96
 MAX_PANELS = 12
-_MAX_CURVE_POINTS = 90
 _SHORT: dict[Outcome, str] = {"fail": "FAIL", "inconclusive": "INC.", "unset": "UNSET", "error": "ERROR"}
 
 
@@ -45,27 +41,6 @@ class StreamFigures:
 
 def _kind(message_type: int) -> int:
     return message_type % len(MARKERS)
-
-
-def _time_label(value_ns: float, _place: object) -> str:
-    return format_value(float(f"{value_ns:.6g}"), "ns")
-
-
-def _share_label(share: float, _place: object) -> str:
-    return f"{100 * share:.4g} %"
-
-
-def time_axis(axis: Any, *, minor: bool = False) -> None:
-    """Label a logarithmic axis with times (1 ms, not 10^6) at the powers of ten."""
-    low, high = axis.get_view_interval()
-    decades = range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)
-    axis.set_major_locator(FixedLocator([10.0**decade for decade in decades]))
-    axis.set_major_formatter(FuncFormatter(_time_label))
-    ticks = [
-        step * 10.0**decade for decade in range(min(decades) - 1, max(decades) + 1) for step in range(2, 10)
-    ]
-    axis.set_minor_locator(FixedLocator(ticks) if minor else NullLocator())
-    axis.set_minor_formatter(NullFormatter())
 
 
 def _type_handles(kinds: Sequence[int], names: Sequence[str]) -> list[Any]:
@@ -173,23 +148,6 @@ def _draw_maximum(axes: Any, place: float, stream: StreamFigures) -> None:
         )
 
 
-def _curve(summary: Summary) -> tuple[list[float], list[float]]:
-    """Return a distribution as points (ns, share of samples above), thinned evenly along the curve.
-
-    The last point is the exact maximum, drawn at the share that one sample is.
-    """
-    points = [(float(ns), share) for ns, share in summary.exceedance() if ns > 0 and share > 0]
-    if len(points) > _MAX_CURVE_POINTS:
-        step = (len(points) - 1) / (_MAX_CURVE_POINTS - 1)
-        points = [points[round(i * step)] for i in range(_MAX_CURVE_POINTS)]
-    if summary.min_ns is not None and summary.min_ns > 0:
-        points.insert(0, (float(summary.min_ns), 1.0))
-    if summary.max_ns is not None and summary.max_ns > 0:
-        points.append((float(summary.max_ns), 1.0 / summary.n))
-    points.sort()
-    return [x for x, _ in points], [y for _, y in points]
-
-
 def figure_distributions(name: str, streams: Sequence[StreamFigures], type_names: Sequence[str]) -> str:
     """Draw the share of messages above a latency, one panel a producer, one curve a stream."""
     producers = _shown_producers(streams)
@@ -241,56 +199,9 @@ def _draw_panel(panel: Any, streams: Sequence[StreamFigures]) -> None:
         colour = INKS[f"type{kind}"]
         panel.axvline(stream.budget_ns, color=colour, linewidth=0.8, linestyle=DASHES[kind])
         if stream.latency.n:
-            xs, ys = _curve(stream.latency)
+            xs, ys = curve_of(stream.latency)
             panel.plot(xs, ys, color=colour, linestyle=DASHES[kind], linewidth=1.3, drawstyle="steps-post")
             panel.plot(xs[-1:], ys[-1:], color=colour, marker=MARKERS[kind], markersize=4)
-
-
-def figure_exceedance(name: str, curves: Sequence[tuple[str, Summary]], x_label: str) -> str:
-    """Draw the share of samples above a time, one curve a distribution, at most four.
-
-    Args:
-        name: Short name, unique on the page.
-        curves: Label and distribution; each has samples.
-        x_label: What the times are.
-    """
-    if not curves or len(curves) > len(MARKERS) or not all(summary.n for _, summary in curves):
-        raise ReportError(f"{name}: need 1 to {len(MARKERS)} distributions with samples")
-    with style(name):
-        figure = new_figure(5.7, 3.1)
-        axes = figure.add_subplot()
-        for kind, (label, summary) in enumerate(curves):
-            values, shares = _curve(summary)
-            axes.plot(
-                values, shares, color=INKS[f"type{kind}"], linestyle=DASHES[kind], linewidth=1.3,
-                drawstyle="steps-post", marker=MARKERS[kind], markevery=[-1], markersize=4, label=label,
-            )  # fmt: skip
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        floor = min(1.0 / summary.n for _, summary in curves)
-        axes.set_ylim(floor * 0.6, 1.4)
-        low_ns = min(max(summary.min_ns or 1, 1) for _, summary in curves)
-        high_ns = max(summary.max_ns or 1 for _, summary in curves)
-        axes.set_xlim(10.0 ** math.floor(math.log10(low_ns)), 10.0 ** (math.floor(math.log10(high_ns)) + 1))
-        axes.grid()
-        axes.set_axisbelow(True)
-        time_axis(axes.xaxis)
-        share_axis(axes.yaxis, floor)
-        axes.set_xlabel(x_label)
-        axes.set_ylabel("share of samples above it")
-        figure.legend(loc="outside upper left", ncols=4, fontsize=8.5, handlelength=3.2)
-        return to_svg(
-            figure, name, f"Distribution: {x_label}",
-            f"{', '.join(label for label, _ in curves)}: share of samples above the value on the axis.",
-        )  # fmt: skip
-
-
-def share_axis(axis: Any, floor: float) -> None:
-    """Label a logarithmic axis with shares (0.1 %) at the powers of ten, from the smallest share on."""
-    decades = range(math.floor(math.log10(floor)), 1)
-    axis.set_major_locator(FixedLocator([10.0**decade for decade in decades]))
-    axis.set_major_formatter(FuncFormatter(_share_label))
-    axis.set_minor_locator(NullLocator())
 
 
 def figure_lateness(name: str, rows: Sequence[tuple[str, Summary]], bound_ns: float) -> str:

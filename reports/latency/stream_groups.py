@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from reports.latency.answers import SendStream, StreamResult, WitnessResult
 from reports.latency.evidence import ReplayEvidence, load_replay
 from reports.latency.role import ReplayRole
 from reports.latency.verdict import Requirement, judge_latency
@@ -17,6 +16,7 @@ from reports.record.measurement import Measurement
 from reports.record.sampling import miss_probability_upper_95
 from reports.run.folder import EVIDENCE
 from reports.run.tally import key_of
+from reports.tools.answers import SendStream, StreamResult, WitnessResult
 
 STREAM_QUANTITY = "one_way_latency"
 

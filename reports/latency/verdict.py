@@ -6,7 +6,7 @@ received - sent, the part that is the target's and the network's, is over limit 
 inconclusive: `generator late`. Causes on the bench's side (a stepped clock, an invalid result) make it
 inconclusive, never a pass.
 
-What the bench's machine took from a late message is an amount of time (reports/latency/taken_time.py). It is
+What the bench's machine took from a late message is an amount of time (reports/tools/taken_time.py). It is
 taken off: what is then still over limit + U is the target's.
 
 Where the target under test is the one that sends, its lateness is its own: it fails on received - scheduled.
@@ -18,12 +18,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from reports.latency.answers import ClockResult, Miss, RecvResult, SendResult, StreamResult, WitnessResult
 from reports.latency.replay_clock import ReplayClock, ServerLine
-from reports.latency.taken_time import TakenTime
 from reports.record.context import Context, Sample, build_record
 from reports.record.measurement import Limit, Measurement, Uncertainty, UncertaintyPart
 from reports.record.verdict import Verdict, capable, judge
+from reports.tools.answers import ClockResult, Miss, RecvResult, SendResult, StreamResult, WitnessResult
+from reports.tools.taken_time import TakenTime
 from reports.units import format_value
 
 Standing = Literal["clean", "short", "explained", "marginal", "over", "undecided"]

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from reports.dossier.errors import DossierError
-from reports.dossier.requirements import Requirement, RequirementSet, sets_of_run
+from reports.errors import RequirementsError
 from reports.latency.stream_groups import STREAM_QUANTITY
 from reports.latency.verdict import producer_of
 from reports.page.model import Report
 from reports.record.measurement import Measurement
+from reports.requirements import Requirement, RequirementSet, sets_of_run
 from reports.run.asked import NOT_ASKED, STATES, Standing, State, natural
 from reports.run.tally import relative_margin
 
@@ -83,7 +83,7 @@ def matrix_of(run: Path, run_id: str, reports: Sequence[Report]) -> Matrix:
     sets: list[RequirementSet] = []
     try:
         sets = sets_of_run(run, run_id)
-    except DossierError as error:
+    except RequirementsError as error:
         problems.append(f"What the requirements ask cannot be told: {error}")
     defined = {(Path(each.path).name, one.id): one for each in sets for one in each.requirements}
     producers = _producers(reports)

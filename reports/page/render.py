@@ -16,16 +16,16 @@ from typing import Any, cast
 
 from jinja2 import Environment
 
+from reports.durable import replace_file
 from reports.page.facts import FactGroup, fact_groups
 from reports.page.model import Report, RunReport, gather_run
 from reports.page.overview import overview_of
-from reports.page.templating import template_environment
 from reports.quantities import PART_MEANINGS
 from reports.record.measurement import Number, Outcome
-from reports.run.durable import replace_file
 from reports.run.folder import RunFolder
 from reports.run.manifest import Manifest
 from reports.run.targets import page_names, targets_of
+from reports.templating import template_environment
 from reports.units import NO_VALUE, exact_value, format_bytes, format_measured, format_value
 
 PAGE = "qualification.html"

@@ -14,9 +14,9 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from reports.durable import replace_file, write_error
 from reports.errors import ReportError
 from reports.page.render import page_files, render_pages
-from reports.run.durable import replace_file, write_error
 from reports.run.folder import RunFolder
 from reports.run.integrity import SUMS, changed_files, read_sums, renew_sums, sha256_file
 

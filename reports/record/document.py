@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from reports.durable import replace_file
 from reports.errors import RecordError
 from reports.record.codec import from_json, to_json
-from reports.run.durable import replace_file
 
 
 class Document(Protocol):

@@ -22,10 +22,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from reports.durable import append_line, replace_file, sync_directory, write_error
 from reports.errors import RecordError, RunFolderError
 from reports.record.measurement import Evidence, Measurement, Outcome, utc_now
 from reports.run.asked import AskedSuite
-from reports.run.durable import append_line, replace_file, sync_directory, write_error
 from reports.run.failed_tests import FailedTest
 from reports.run.integrity import SUMS, sha256_file, write_sums
 from reports.run.manifest import MANIFEST_SCHEMA, Attempt, Manifest, TestCounts, count_outcomes

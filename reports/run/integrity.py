@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from reports.durable import replace_file
 from reports.errors import RunFolderError
-from reports.run.durable import replace_file
 
 SUMS = "SHA256SUMS"
 _LINE = re.compile(r"([0-9a-f]{64})  ([^\n\\]+)")

@@ -29,8 +29,8 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
+from reports.durable import replace_file
 from reports.errors import RunFolderError
-from reports.run.durable import replace_file
 from reports.run.integrity import list_files, sha256_file
 
 SEAL = "seal.json"

@@ -6,8 +6,8 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+from reports.durable import replace_file
 from reports.errors import ReportError
-from reports.run.durable import replace_file
 from reports.run.outcome import RunOutcome
 
 CLASS_NAME = "Run"

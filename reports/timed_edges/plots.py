@@ -18,10 +18,10 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import NDArray
 
 from reports.clock_sync.plots import plain_axes, unit_of
+from reports.curves import DASHES, MARKERS, share_axis, time_axis
 from reports.errors import ReportError
-from reports.latency.plots import DASHES, MARKERS, share_axis, time_axis
-from reports.page.svg import INKS, new_figure, style, to_svg
 from reports.record.measurement import Number
+from reports.svg import INKS, new_figure, style, to_svg
 from reports.timed_edges.trial import Delays
 from reports.timed_edges.waveforms import Segment, Trace, Waveforms
 from reports.units import format_measured, format_value

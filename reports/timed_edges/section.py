@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import cast
 
 from reports.errors import RecordError, ReportError
-from reports.latency.answers import last_result
 from reports.record.measurement import Measurement, Number, UncertaintyPart
 from reports.section import Measured, PrintFigure, SampleReader, Samples, Shown
 from reports.timed_edges.plots import (
@@ -60,6 +59,7 @@ from reports.timed_edges.verdict import (
     witness_pairs,
 )
 from reports.timed_edges.waveforms import load_waveforms
+from reports.tools.answers import last_result
 
 SOFTWARE_KEYS = ("programmed", "late", "reads", "reads_discarded")
 

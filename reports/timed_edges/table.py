@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reports.errors import RecordError
-from reports.page.paper_table import table_rows
+from reports.paper_table import table_rows
 from reports.record.measurement import Number
 from reports.timed_edges.trial import METHODS, OSCILLOSCOPE, BudgetPart, EdgeTrial
 from reports.timed_edges.verdict import uncertainty_of

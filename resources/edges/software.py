@@ -13,9 +13,9 @@ from hw.bench import TargetSpec
 from hw.edges import EdgeRole
 from hw.errors import CapabilityError, MeasurementError
 from reports.errors import RecordError
-from reports.latency.answers import last_result
 from reports.record.histogram import Summary
 from reports.timed_edges.trial import CLOCK_EDGE, BudgetPart, Budgets, Delays
+from reports.tools.answers import last_result
 
 SOFTWARE_METHODS = ("gettime-software", "rdtsc-software")
 """Methods that set a line themselves."""

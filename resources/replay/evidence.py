@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import reports.latency.answers as answers
+import reports.tools.answers as answers
 from hw.bench import TargetSpec
 from hw.errors import CapabilityError, MeasurementError
 from hw.session import Bench

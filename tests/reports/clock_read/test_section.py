@@ -11,8 +11,8 @@ from reports.clock_read.readings import FOLDER, READINGS
 from reports.clock_read.section import ReadLatencySection, gather_read_latency, paper_reads
 from reports.errors import RecordError
 from reports.page.model import gather
-from reports.page.paper_table import table_rows
 from reports.page.render import render
+from reports.paper_table import table_rows
 from reports.run.folder import RunFolder
 from reports.section import Measured
 from tests.reports.sample_read_latency import NOT_COUNTED, add_readings, latency_answer

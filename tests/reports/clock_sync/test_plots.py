@@ -27,8 +27,8 @@ from reports.clock_sync.series import ClockSeries
 from reports.clock_sync.stability import Curve, mtie
 from reports.clock_sync.time_error import distribution
 from reports.errors import ReportError
-from reports.page.svg import INKS
 from reports.record.histogram import Summary
+from reports.svg import INKS
 from reports.units import NS_PER_S
 from tests.reports.sample_run import summary as tool_summary
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from reports.clock_sync.verdict import STOOD_STILL
-from reports.dossier.requirements import Part, read_set
 from reports.errors import RecordError
 from reports.largest_pattern.search import (
     FILE,
@@ -30,6 +29,7 @@ from reports.page.render import PAGE, render_pages
 from reports.record.context import Context
 from reports.record.document import write_document
 from reports.record.measurement import Conditions, Limit, Measurement, Subject
+from reports.requirements import Part, read_set
 from reports.run.folder import RunFolder
 from tests.reports.page.test_render import Outline, squeezed
 from tests.reports.sample_run import Disturbance, make_run_of_targets, requirement_of, write_evidence

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from reports.errors import RecordError
-from reports.latency.answers import last_result, read_misses, recv_result
 from reports.latency.evidence import load_replay
 from reports.latency.known_delay import KnownDelay, judge_known_delay
 from reports.latency.verdict import judge_latency
 from reports.record.measurement import Uncertainty, UncertaintyPart
+from reports.tools.answers import last_result, read_misses, recv_result
 from tests.reports.sample_run import Disturbance, requirement_of, write_evidence
 
 

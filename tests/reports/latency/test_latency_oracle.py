@@ -2,7 +2,7 @@
 """Random replays against an oracle that was written from docs/latency.md alone, `What the machine took`.
 
 The oracle walks through time step by step in exact fractions and shares no code with
-reports/latency/taken_time.py.
+reports/tools/taken_time.py.
 Twenty thousand replays here; `pytest --oracle-replays 100000` asks for more.
 """
 
@@ -15,12 +15,12 @@ from fractions import Fraction
 
 import pytest
 
-from reports.latency.answers import Miss, RecvResult, StreamResult, WitnessCpu, WitnessResult
 from reports.latency.attempts import decide, outcome_probabilities
-from reports.latency.taken_time import TakenTime
 from reports.latency.verdict import Replay, Requirement, judge_latency
 from reports.record.histogram import Summary
 from reports.record.measurement import Limit, UncertaintyPart
+from reports.tools.answers import Miss, RecvResult, StreamResult, WitnessCpu, WitnessResult
+from reports.tools.taken_time import TakenTime
 
 US = 1000
 LIMIT_NS = 10_000 * US

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from reports.errors import RecordError
-from reports.latency.answers import ClockStep, RecvResult, SendResult, WitnessResult, read_misses
 from reports.latency.evidence import load_replay
 from reports.latency.verdict import Replay, StreamVerdict, judge_latency, stream_uncertainty
 from reports.record.histogram import Summary
 from reports.record.measurement import UncertaintyPart
+from reports.tools.answers import ClockStep, RecvResult, SendResult, WitnessResult, read_misses
 from tests.reports.sample_run import Disturbance, requirement_of, summary, write_evidence
 
 MS = 1_000_000

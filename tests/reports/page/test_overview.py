@@ -21,12 +21,12 @@ from reports.page.model import gather, gather_run
 from reports.page.overview import overview_of
 from reports.page.render import PAGE, page_files, render, render_pages, write_page
 from reports.page.renewal import renew
+from reports.page.standstill import objections
 from reports.record.histogram import merge
 from reports.record.measurement import Limit, Subject, Uncertainty, margin_of
 from reports.run.folder import RunFolder
 from reports.run.integrity import changed_files, read_sums
 from reports.run.manifest import Manifest
-from reports.run.standstill import objections
 from reports.units import MINUS
 from tests.reports.clock_run import SUBJECT, add_clock_trial
 from tests.reports.page.test_render import Outline, squeezed

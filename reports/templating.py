@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from jinja2 import ChoiceLoader, Environment, FunctionLoader, PackageLoader, StrictUndefined
 
-_REPORTS = Path(__file__).resolve().parents[1]
+_REPORTS = Path(__file__).resolve().parent
 
 
 def template_environment(package: str, filters: Mapping[str, Callable[..., Any]]) -> Environment:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from reports.__main__ import main
+from reports.page.standstill import objections
 from reports.run.manifest import TestCounts as Counts
-from reports.run.standstill import objections
 from tests.reports.clock_run import add_clock_trial
 from tests.reports.sample_clock import compare_answer
 from tests.reports.sample_run import TABLE_1, Disturbance, make_run

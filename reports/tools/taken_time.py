@@ -19,7 +19,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reports.latency.answers import WitnessResult
+from reports.tools.answers import WitnessResult
 
 UTILISATION_MAX_PERMILLE = 500
 """A bench that uses more of its machine than this gets no longer to work off what has piled up."""

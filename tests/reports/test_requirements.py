@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reports.dossier.errors import DossierError
-from reports.dossier.requirements import KEPT, merged, read_set, requirements_for, sets_of_run
+from reports.errors import RequirementsError
+from reports.requirements import KEPT, merged, read_set, requirements_for, sets_of_run
 from tests.reports.dossier.sample import ROOT, requirements_text
 
 FILES = sorted((ROOT / "robot" / "requirements").glob("*.toml"))
@@ -76,6 +76,6 @@ def test_a_target_is_asked_what_its_own_runs_kept_and_what_is_named():
 )
 def test_a_wrong_file_is_refused(old: str, new: str, said: str):
     assert old in GOOD
-    with pytest.raises(DossierError, match=said) as caught:
+    with pytest.raises(RequirementsError, match=said) as caught:
         read_set(GOOD.replace(old, new, 1 if old != "[[requirement]]" else -1).encode(), "site.toml")
     assert str(caught.value).startswith("site.toml: ")

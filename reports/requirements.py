@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import cast
 
 from reports.clock_sync.mask_verdict import MASK_QUANTITIES
-from reports.dossier.errors import DossierError
+from reports.errors import RequirementsError
 from reports.record.measurement import Measurement, Number
 from reports.run.asked import KEPT
 from reports.units import NS_PER_US, format_value
@@ -116,16 +116,16 @@ def read_set(data: bytes, shown: str) -> RequirementSet:
         shown: What a reader knows it by; stands in errors and in the dossier.
 
     Raises:
-        DossierError: Names file, requirement and field.
+        RequirementsError: Names file, requirement and field.
     """
     try:
         document = tomllib.loads(data.decode())
     except ValueError as error:
-        raise DossierError(f"{shown}: {error}") from error
+        raise RequirementsError(f"{shown}: {error}") from error
     head = document.get("requirements")
     items: object = document.get("requirement")
     if not isinstance(head, dict) or not isinstance(items, list) or not items:
-        raise DossierError(f"{shown}: need a table [requirements] and at least one [[requirement]]")
+        raise RequirementsError(f"{shown}: need a table [requirements] and at least one [[requirement]]")
     texts = {
         key: _text(cast("dict[str, object]", head), key, f"{shown}: requirements")
         for key in ("schema", "name")
@@ -138,13 +138,13 @@ def read_set(data: bytes, shown: str) -> RequirementSet:
     ids = [requirement.id for requirement in found]
     twice = sorted({each for each in ids if ids.count(each) > 1})
     if twice:
-        raise DossierError(f"{shown}: requirement.id: {twice[0]!r} stands twice")
+        raise RequirementsError(f"{shown}: requirement.id: {twice[0]!r} stands twice")
     return RequirementSet(shown, texts["name"], texts["schema"], hashlib.sha256(data).hexdigest(), found)
 
 
 def _requirement(item: object, where: str, of_sender: bool) -> Requirement:
     if not isinstance(item, dict):
-        raise DossierError(f"{where}: must be a table")
+        raise RequirementsError(f"{where}: must be a table")
     table = cast("dict[str, object]", item)
     texts = {key: _text(table, key, where) for key in ("id", "quantity", "statistic", "source")}
     subject = next(((key, str(table[key])) for key in _SUBJECTS if table.get(key)), None)
@@ -191,14 +191,14 @@ def _requirement(item: object, where: str, of_sender: bool) -> Requirement:
 def _text(table: dict[str, object], key: str, where: str) -> str:
     value = table.get(key)
     if not isinstance(value, str) or not value:
-        raise DossierError(f"{where}.{key}: must be a text that is not empty")
+        raise RequirementsError(f"{where}.{key}: must be a text that is not empty")
     return value
 
 
 def _whole(table: dict[str, object], key: str, where: str) -> int:
     value = table.get(key)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise DossierError(f"{where}.{key}: must be a whole number, found {value!r}")
+        raise RequirementsError(f"{where}.{key}: must be a whole number, found {value!r}")
     return value
 
 
@@ -230,7 +230,7 @@ def requirements_for(
     A file of the command line goes before what a run kept.
 
     Raises:
-        DossierError: Two files ask different things by one id, and the command line does not decide.
+        RequirementsError: Two files ask different things by one id, and the command line does not decide.
     """
     runs = set(run_ids)
     asked = [each for each in sets if not each.run_ids]
@@ -241,7 +241,7 @@ def requirements_for(
             known = chosen.setdefault(requirement.id, (each, requirement))
             if known[1] == requirement or (not known[0].run_ids and each.run_ids):
                 continue
-            raise DossierError(
+            raise RequirementsError(
                 f"requirement {requirement.id}: {_origin(known[0])} and {_origin(each)} differ;"
                 " name the file that holds with --requirements"
             )
