@@ -13,7 +13,7 @@ from pathlib import Path
 from hw.bench import TargetSpec
 from hw.errors import CapabilityError, ConfigError
 from hw.session import Bench
-from resources.replay.jobs import end_and_fetch
+from resources.tools.jobs import end_and_fetch
 
 IPERF_PORT = 5201
 DISK_FOLDER = "/var/tmp"  # noqa: S108 - stress-ng makes files of random names in it

@@ -26,7 +26,7 @@ from resources.clocks.servo_watch import wait_grandmaster, wait_settled
 from resources.clocks.stack import LOOK_S, ClockStack
 from resources.clocks.sync import ClockLab
 from resources.clocks.trial import TrialSettings
-from resources.replay.jobs import READY_S, end_and_fetch
+from resources.tools.jobs import READY_S, end_and_fetch
 
 CALM_S = 1.0
 """Of each trial, before the first disturbance."""

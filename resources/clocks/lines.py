@@ -12,7 +12,7 @@ from typing import Any
 from hw.errors import BenchError, MeasurementError
 from hw.protocols import Job
 from hw.session import Bench
-from resources.replay.jobs import READY_S
+from resources.tools.jobs import READY_S
 
 INTERVAL_MS = 100
 PPB = 1_000_000_000

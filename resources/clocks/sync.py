@@ -37,8 +37,8 @@ from resources.clocks.timecard import serve_timecards
 from resources.clocks.trial import TrialSettings, measure_trial, reference_of
 from resources.clocks.two_way_trial import measure_by_two_way
 from resources.profiles import ClockTimes, Profile
-from resources.replay.capture import capture_file, median_transit_ns, start_capture
-from resources.replay.jobs import READY_S, end_and_fetch, end_job
+from resources.tools.capture import capture_file, median_transit_ns, start_capture
+from resources.tools.jobs import READY_S, end_and_fetch, end_job
 
 Progress = Callable[[str], None]
 

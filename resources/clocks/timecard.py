@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hw.errors import BenchError
 from hw.session import Bench
-from resources.replay.jobs import READY_S, end_and_fetch
+from resources.tools.jobs import READY_S, end_and_fetch
 
 
 @contextmanager

@@ -32,8 +32,8 @@ from reports.clock_sync.trial import (
 from reports.clock_sync.two_way_reference import TWO_WAY
 from resources.clocks.lines import last_result, measure_clock_lines, serve_clocks
 from resources.clocks.two_way_trial import measure_by_two_way
-from resources.replay.jobs import READY_S, end_job
-from resources.replay.witness import start_witness
+from resources.tools.jobs import READY_S, end_job
+from resources.tools.witness import start_witness
 
 TWO_WAY_MS = 2500
 PAUSE_MAX_US = 1000

@@ -17,8 +17,8 @@ from hw.session import Bench
 from reports.clock_sync.trial import WITNESS, ClockTrial, TrialFacts, load_trial, write_trial
 from reports.clock_sync.two_way_reference import SERVER_FILE, TARGET_FILE
 from resources.clocks.lines import ask_clock, serve_clocks
-from resources.replay.jobs import end_job
-from resources.replay.witness import start_witness
+from resources.tools.jobs import end_job
+from resources.tools.witness import start_witness
 
 INTERVAL_MS = 50
 """Between bursts of exchanges, the shortest of which counts."""

@@ -15,7 +15,7 @@ from hw.errors import BenchError, CapabilityError, ConfigError
 from hw.protocols import Job
 from hw.session import Bench
 from hw.tools import local_tool
-from resources.replay.jobs import READY_S, end_and_fetch
+from resources.tools.jobs import READY_S, end_and_fetch
 
 SERVE_STEM = "edge-serve"
 FOLLOW_STEM = "edge-follow-phc"

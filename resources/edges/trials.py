@@ -63,7 +63,7 @@ from resources.edges.software import (
     sampled_budgets,
     software_result,
 )
-from resources.replay.jobs import READY_S, end_job
+from resources.tools.jobs import READY_S, end_job
 from scope.errors import WaveformError
 
 SOFTWARE = "software"

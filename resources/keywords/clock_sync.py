@@ -17,7 +17,6 @@ from reports.clock_sync.path_shift import SHIFT_PAIRS_MIN
 from reports.clock_sync.trial import TRIAL
 from reports.run.current import judges
 from reports.units import format_measured, format_value
-from resources.clocks.networks import network_trials
 from resources.clocks.requirements import ClockRequirement, ClockRequirements, load_clock_requirements
 from resources.clocks.settings import AS_FOUND
 from resources.clocks.sync import ClockLab
@@ -27,6 +26,7 @@ from resources.keywords.clock_judge import ClockJudge
 from resources.keywords.converters import Nanoseconds
 from resources.keywords.robot_api import keyword, library
 from resources.profiles import load_profile
+from resources.replay.clock_networks import network_trials
 
 
 @library(scope="SUITE", version="1", listener="SELF", converters={Nanoseconds: Nanoseconds.convert})

@@ -23,7 +23,7 @@ from resources.clocks.settings import PTP_STACKS, ClockSettings
 from resources.clocks.stack import ClockStack
 from resources.clocks.timecard import serve_timecards
 from resources.clocks.trial import CLOCK_PRIORITY, FILTER_NS, SERIES_INTERVAL_MS, timecard_of
-from resources.replay.jobs import READY_S, end_and_fetch
+from resources.tools.jobs import READY_S, end_and_fetch
 
 Progress = Callable[[str], None]
 

@@ -29,10 +29,10 @@ from reports.record.context import Context, Sample, build_record
 from reports.record.sampling import quantile_ranks
 from reports.units import NS_PER_S
 from resources.network_stack import NetworkStack
-from resources.replay.capture import median_transits_ns
 from resources.replay.pattern import Pattern
 from resources.replay.plan import ReplaySettings
 from resources.replay.replay import Progress, Replay, ReplayAnswers
+from resources.tools.capture import median_transits_ns
 
 REQUIREMENT = "BENCH-KNOWN-DELAY"
 SET_DELAY_TOLERANCE_NS = 1_000_000

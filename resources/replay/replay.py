@@ -24,11 +24,11 @@ from reports.latency.emulation import TARGET_WITNESS
 from resources.clocks.lines import ClockLine, last_result, measure_clock_lines, serve_clocks
 from resources.clocks.tai_utc import common_tai_utc_s
 from resources.network_stack import NetworkStack
-from resources.replay.capture import capture_file, start_capture
-from resources.replay.jobs import READY_S, end_job
 from resources.replay.pattern import Pattern
 from resources.replay.plan import ReplaySettings, new_nonce, write_plan
-from resources.replay.witness import start_target_witness, start_witness
+from resources.tools.capture import capture_file, start_capture
+from resources.tools.jobs import READY_S, end_job
+from resources.tools.witness import start_target_witness, start_witness
 
 Progress = Callable[[str], None]
 

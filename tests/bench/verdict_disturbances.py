@@ -39,7 +39,7 @@ from tests.bench.verdict_faults import (
 )
 
 WITNESS_PRIORITY = 90
-"""Of the stall witness (resources/replay/witness.py), which has to see busy loops: they run above it."""
+"""Of the stall witness (resources/tools/witness.py), which has to see busy loops: they run above it."""
 HOG_PRIORITY = 99
 STOPPER_PRIORITY = 95
 BUSY_SHARE_PERCENT = 30

@@ -12,7 +12,7 @@ import pytest
 
 from hw.bench import load_bench
 from resources.replay.replay import MUCH_TAKEN, Replay
-from resources.replay.witness import start_witness
+from resources.tools.witness import start_witness
 
 SPEC = load_bench(Path(__file__).resolve().parents[3] / "hw" / "benches" / "virtual.yaml")
 

@@ -16,7 +16,7 @@ from scapy.utils import RawPcapReader
 from hw.errors import BenchError, CapabilityError, MeasurementError
 from hw.protocols import Job
 from hw.session import Bench
-from resources.replay.jobs import READY_S, end_job
+from resources.tools.jobs import READY_S, end_job
 
 SEEN_AT_LEAST = 10
 

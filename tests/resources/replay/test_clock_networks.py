@@ -12,9 +12,9 @@ import pytest
 
 from hw.bench import BenchSpec, load_bench
 from hw.errors import CapabilityError
-from resources.clocks.networks import NETWORKS, server_address
 from resources.clocks.sync import ClockLab
 from resources.profiles import NETWORKS as WORDS
+from resources.replay.clock_networks import NETWORKS, server_address
 
 SPEC = load_bench(Path(__file__).resolve().parents[3] / "hw" / "benches" / "virtual.yaml")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from hw.bench import WitnessSpec
 from hw.protocols import Job
 from hw.session import Bench
-from resources.replay.jobs import READY_S
+from resources.tools.jobs import READY_S
 
 PRIORITY = 90
 PERIOD_US = 250

@@ -14,7 +14,7 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Raw
 
 from hw.errors import MeasurementError
-from resources.replay.capture import median_transit_ns, read_packets
+from resources.tools.capture import median_transit_ns, read_packets
 
 BEGIN_NS = 1_790_000_000_123_456_789
 MS = 1_000_000
