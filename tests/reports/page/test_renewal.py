@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from reports import renewal
 from reports.__main__ import main
 from reports.durable import replace_file
 from reports.errors import ReportError
 from reports.history.advice import ADVICE
+from reports.page import renewal
 from reports.page.render import PAGE, render, render_pages, write_page
 from reports.page.renewal import holds, renew
 from reports.run.integrity import SUMS, changed_files, read_sums

@@ -118,7 +118,8 @@ def test_a_run_without_seal_says_so(sealed: RunFolder, capsys: pytest.CaptureFix
 
 
 def test_runs_that_end_at_once_have_one_key(tmp_path: Path) -> None:
-    path, found = tmp_path / "config" / "seal.key", []
+    path = tmp_path / "config" / "seal.key"
+    found: list[str] = []
     threads = [threading.Thread(target=lambda: found.append(fingerprint(bench_key(path)))) for _ in range(8)]
     for thread in threads:
         thread.start()

@@ -16,7 +16,7 @@ import pytest
 from hw.errors import MeasurementError
 from reports.clock_sync.disturbance import load_disturbance
 from reports.clock_sync.trial import ClockTrial, Lock, TrialFacts, load_trial, write_trial
-from resources import clock_disturbance
+from resources.clocks import disturbance as clock_disturbance
 from resources.clocks.config import STANDBY, Place, server_files
 from resources.clocks.disturbance import ClockDisturber, EventLog
 from resources.clocks.disturbance_settings import DisturbanceSettings, PathImpairment

@@ -13,7 +13,7 @@ import pytest
 from hw.bench import BenchSpec, load_bench
 from hw.errors import BenchError, CapabilityError, ConfigError
 from hw.session import Bench
-from resources import edge_device
+from resources.edges import device as edge_device
 from resources.edges.device import run_edge_device
 
 VIRTUAL = Path(__file__).resolve().parents[3] / "hw" / "benches" / "virtual.yaml"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from hw.errors import BenchError, CapabilityError, MeasurementError
-from resources import provisioning
+from resources.provisioning import procedure as provisioning
 from resources.provisioning.procedure import ProvisioningTrials
 
 LOST = "target: has lost its power"
