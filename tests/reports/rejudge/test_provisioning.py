@@ -18,7 +18,7 @@ from reports.record.context import Context
 from reports.record.measurement import Conditions, Limit, Subject
 from reports.rejudge.provisioning import provisioning_objections
 from reports.run.folder import RunFolder
-from resources import provisioning
+from resources.provisioning import procedure as provisioning
 from resources.provisioning.procedure import ProvisioningTrials, Round, differences_of
 
 CUT = "power-cut"
