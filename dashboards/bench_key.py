@@ -13,7 +13,7 @@ import hashlib
 import json
 from typing import Any, cast
 
-from reports.manifest import Manifest
+from reports.run.manifest import Manifest
 
 HOST_FACTS = ("system", "kernel", "cpu_model", "cpus", "accelerator")
 TARGET_FACTS = (

@@ -18,25 +18,25 @@ from typing import Any, cast
 from dashboards.bench_key import bench_facts, key_of_facts
 from dashboards.errors import PointError
 from dashboards.line_protocol import Field, Point, field_text, tag_text
-from reports.answers import StreamResult
-from reports.asked import SKIPPED, UNTESTED
-from reports.manifest import Manifest
-from reports.outcome import RunOutcome, outcome_of
-from reports.quantities import INSTRUMENT_CHECKS, QUANTITIES
-from reports.record import Measurement, Outcome, parse_utc
-from reports.replay_evidence import ReplayEvidence, load_replay
-from reports.run_folder import EVIDENCE, Records, RunFolder
-from reports.tally import effective, relative_margin, worst
-from reports.timed_edges import FOLDER as EDGES_FOLDER
+from reports.latency.evidence import ReplayEvidence, load_replay
+from reports.quantities import INSTRUMENT_CHECKS, QUANTITIES, SERIES
+from reports.record.measurement import Measurement, Outcome, parse_utc
+from reports.run.asked import SKIPPED, UNTESTED
+from reports.run.folder import EVIDENCE, Records, RunFolder
+from reports.run.manifest import Manifest
+from reports.run.outcome import RunOutcome, outcome_of
+from reports.run.tally import effective, relative_margin, worst
+from reports.timed_edges.trial import FOLDER as EDGES_FOLDER
+from reports.tools.answers import StreamResult
 from reports.units import NS_PER_S
 
-LATENCY, SYNC, EDGES = "hil_latency", "hil_sync", "hil_edges"
+PHYSICAL = {name: f"hil_{name}" for name in SERIES}
+"""Measurements of times by the names of their series."""
+LATENCY, SYNC, EDGES = PHYSICAL["latency"], PHYSICAL["sync"], PHYSICAL["edges"]
 VERDICT, RUN, EVENT = "hil_verdict", "hil_run", "hil_event"
-MEASUREMENTS = (LATENCY, SYNC, EDGES, VERDICT, RUN, EVENT)
-
-_OF_SERIES = {"latency": LATENCY, "sync": SYNC, "edges": EDGES}
+MEASUREMENTS = (*PHYSICAL.values(), VERDICT, RUN, EVENT)
 MEASUREMENT_OF_QUANTITY = {
-    name: _OF_SERIES[row.series] for name, row in QUANTITIES.items() if row.series in _OF_SERIES
+    name: PHYSICAL[row.series] for name, row in QUANTITIES.items() if row.series in PHYSICAL
 }
 """Where a quantity goes besides `hil_verdict`, which gets every record."""
 

@@ -23,7 +23,7 @@ from typing import Any, cast
 from dashboards.line_protocol import Field, Point, tag_text
 from dashboards.points import LATENCY, RunPoints
 from hw.errors import ConfigError
-from reports.tai_utc import TAI_UTC_S
+from reports.clock_sync.tai_utc import TAI_UTC_S
 from reports.units import NS_PER_S, NS_PER_US
 
 SOURCE = "rtc-testbench"

@@ -11,8 +11,8 @@ from dashboards.rtc_testbench import import_statistics, is_statistics
 from dashboards.store import Change, Store
 from hw.errors import ConfigError
 from reports.errors import ReportError
-from reports.integrity import read_sums, sha256_file
-from reports.run_folder import MANIFEST, MEASUREMENTS, RunFolder
+from reports.run.folder import MANIFEST, MEASUREMENTS, RunFolder
+from reports.run.integrity import read_sums, sha256_file
 
 
 def read_run(path: Path, branch: str) -> RunPoints:

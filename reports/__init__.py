@@ -4,11 +4,11 @@
 `current_run()` is the run folder that the listener has opened: keyword libraries write to it.
 """
 
-from reports.current import current_run, set_current_run
 from reports.errors import RecordError, ReportError, RunFolderError
-from reports.known_delay import KnownDelay, judge_known_delay
-from reports.latency import Replay, Requirement, judge_latency, latency_measurement
-from reports.record import (
+from reports.latency.evidence import ReplayEvidence, load_replay
+from reports.latency.known_delay import KnownDelay, judge_known_delay
+from reports.latency.verdict import Replay, Requirement, judge_latency, latency_measurement
+from reports.record.measurement import (
     RULE,
     SCHEMA,
     Conditions,
@@ -19,11 +19,11 @@ from reports.record import (
     Uncertainty,
     UncertaintyPart,
 )
-from reports.replay_evidence import ReplayEvidence, load_replay
-from reports.run_folder import RunFolder
-from reports.sampling import miss_probability_upper_95, required_samples
-from reports.tally import effective, overall
-from reports.verdict import Verdict, judge
+from reports.record.sampling import miss_probability_upper_95, required_samples
+from reports.record.verdict import Verdict, judge
+from reports.run.current import current_run, set_current_run
+from reports.run.folder import RunFolder
+from reports.run.tally import effective, overall
 
 __all__ = [
     "RULE",

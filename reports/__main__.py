@@ -19,16 +19,18 @@ from reports.dossier.errors import DossierError
 from reports.dossier.sign_command import add_sign
 from reports.dossier.verify import differences, is_dossier, signatures
 from reports.durable import replace_file
-from reports.errors import ReportError
-from reports.integrity import SUMS, changed_files, read_sums, sha256_file
-from reports.overview import Overview, overview_of
-from reports.page import PAGE, render_pages
-from reports.page_model import gather_run
-from reports.record import measurement_schema
+from reports.errors import ReportError, RunFolderError
+from reports.page.model import gather_run
+from reports.page.overview import Overview, overview_of
+from reports.page.render import PAGE, render_pages
+from reports.page.renewal import renew
+from reports.page.standstill import objections
+from reports.record.measurement import measurement_schema
 from reports.rejudge.run import rejudge
-from reports.renewal import renew
-from reports.run_folder import RunFolder
-from reports.standstill import objections
+from reports.rejudge.seal import SEAL, sealed_by
+from reports.run.folder import RunFolder
+from reports.run.integrity import SUMS, changed_files, read_sums, sha256_file
+from reports.run.seal import bench_key, fingerprint, key_file
 from reports.units import format_value
 
 SCHEMA_FILE = Path(__file__).with_name("measurement.schema.json")
@@ -62,7 +64,15 @@ def main(arguments: list[str] | None = None) -> int:
         metavar="FILE",
         help="certificates, PEM: the dossiers have to be signed, by what leads to one of these",
     )
+    check.add_argument(
+        "--sealed-by",
+        default="",
+        metavar="FINGERPRINT",
+        help="the runs have to be sealed by the bench whose `key` this is",
+    )
     check.set_defaults(action=_verify)
+    key = commands.add_parser("key", help="print the fingerprint of the key by which this bench seals runs")
+    key.set_defaults(action=_key)
     for name, action, text in (
         ("show", _show, "print the verdict and what did not pass"),
         (
@@ -109,27 +119,48 @@ def _verify(options: argparse.Namespace) -> int:
     results = [
         _verify_dossier(path, options.runs, options.trust)
         if path in dossiers
-        else _verify_run(path, len(paths) > 1)
+        else _verify_run(path, len(paths) > 1, options.sealed_by.lower())
         for path in paths
     ]
     return max(results)
 
 
-def _verify_run(run: Path, named: bool) -> int:
+def _verify_run(run: Path, named: bool, wanted_key: str) -> int:
     problems = changed_files(run)
     if not problems:
         RunFolder.open(run).records()
         found = rejudge(run)
         problems = list(found.problems)
+        key = sealed_by(run)
+        if wanted_key and key != wanted_key:
+            problems.append(f"{SEAL}: sealed by {key}" if key else f"{SEAL}: missing; the run is not sealed")
         if not problems:
             print(f"{run}: {len(read_sums(run))} files unchanged; {SUMS} is {sha256_file(run / SUMS)}")
             print(
                 f"  {found.records} records are consistent; {found.worked_out} worked out again from raw data"
             )
+            print(f"  {_seal_words(key)}")
             return 0
     for problem in problems:
         print(f"{run}: {problem}" if named else problem)
     return 1
+
+
+def _key(_options: argparse.Namespace) -> int:
+    print(fingerprint(bench_key(key_file())))
+    return 0
+
+
+def _seal_words(found: str) -> str:
+    """Say who has sealed a run: this bench, or one whose fingerprint is to be compared."""
+    if not found:
+        return "not sealed: what the raw data says once could have been changed"
+    path = key_file()
+    try:
+        own = path.exists() and found == fingerprint(bench_key(path))
+    except RunFolderError:
+        own = False
+    return f"sealed by {'this bench' if own else 'another bench; compare its fingerprint'}: {found}"
 
 
 def _verify_dossier(path: Path, runs: list[Path], trust: list[Path]) -> int:

@@ -12,3 +12,7 @@ class RecordError(ReportError, ValueError):
 
 class RunFolderError(ReportError):
     """Say that a run folder cannot be made, written, read or finalised."""
+
+
+class RequirementsError(ReportError):
+    """Say that a file of requirements cannot be read, or that two of them contradict each other."""

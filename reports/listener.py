@@ -11,7 +11,7 @@ manifest and the page then list). A bench may be named by its file.
 Robot Framework only logs what a listener raises and keeps its own exit code, even 0. This listener
 therefore catches its errors, names them on stderr and in the manifest, and ends the process with
 EXIT_LISTENER_FAILED: at once where no run folder can be opened, at the very end otherwise. The same exit
-code says that all tests passed or were skipped although the run did not pass (reports/outcome.py): 0 is a
+code says that all tests passed or were skipped although the run did not pass (reports/run/outcome.py): 0 is a
 pass, and nothing else is.
 """
 
@@ -28,17 +28,18 @@ from typing import Any
 
 from robot.version import VERSION
 
-from reports.asked import SkippedTest, suite_name, with_asked, with_skipped
-from reports.current import set_current_run, take_at_end, take_judged
 from reports.errors import ReportError, RunFolderError
-from reports.failed_tests import MESSAGE_MAX, FailedTest
-from reports.manifest import EARLIER, EARLIER_SUITE, TestCounts
-from reports.outcome import outcome_of
-from reports.provenance import commit_of, host_facts
-from reports.record import Outcome
-from reports.robot_variable import robot_variable
-from reports.run_folder import RunFolder
-from reports.xunit import note_outcome
+from reports.record.measurement import Outcome
+from reports.run.asked import SkippedTest, suite_name, with_asked, with_skipped
+from reports.run.current import set_current_run, take_at_end, take_judged
+from reports.run.failed_tests import MESSAGE_MAX, FailedTest
+from reports.run.folder import RunFolder
+from reports.run.manifest import EARLIER, EARLIER_SUITE, TestCounts
+from reports.run.outcome import outcome_of
+from reports.run.provenance import commit_of, host_facts
+from reports.run.robot_variable import robot_variable
+from reports.run.seal import bench_key, key_file, seal
+from reports.run.xunit import note_outcome
 
 _robot_api: Any = import_module("robot.api")  # no types of its own
 _robot_context: Any = import_module("robot.running.context")
@@ -200,7 +201,7 @@ class Listener:
             self._step("close the manifest", run.close)
             self._step("say how it came out", lambda: self._say_outcome(run))
             self._step("render the page", lambda: _render(run.path))
-            self._step("finalise", run.finalise)
+            self._step("finalise", lambda: self._finalise(run))
             print(f"Run:     {run.path}", file=sys.__stdout__, flush=True)
         if self._problems:
             raise SystemExit(EXIT_LISTENER_FAILED)
@@ -234,6 +235,14 @@ class Listener:
 
     def _counts(self) -> TestCounts:
         return TestCounts(self._status["PASS"], self._status["FAIL"], self._status["SKIP"])
+
+    def _finalise(self, run: RunFolder) -> None:
+        """Seal the run and write its sums; without a key it stays without a seal, which `verify` says."""
+        try:
+            seal(run.path, bench_key(key_file()))
+        except RunFolderError as error:
+            print(f"[ WARN ] the run is not sealed: {error}", file=sys.__stderr__, flush=True)
+        run.finalise()
 
     def _check_asked(self, run: RunFolder) -> None:
         """Hold what the passed tests asked for against what was recorded."""
@@ -281,7 +290,7 @@ class Listener:
 
 def _render(path: Path) -> None:
     """Render the page; its packages are loaded here, so that one that is missing is an error that counts."""
-    page: Any = import_module("reports.page")
+    page: Any = import_module("reports.page.render")
     page.write_page(path)
 
 

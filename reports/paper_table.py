@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of the papers, kept as CSV files in `reports/data/` with their source: one reader of their form."""
+"""Tables of the papers: CSV files with their source beside what reads them, and the reader of their form."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import csv
 from pathlib import Path
 
 from reports.errors import RecordError
-
-DATA = Path(__file__).resolve().parent / "data"
 
 
 def table_rows(path: Path, columns: list[str]) -> list[tuple[str, list[str]]]:

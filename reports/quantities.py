@@ -7,14 +7,46 @@ measures something new adds its rows; `build_record` refuses a quantity that has
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
-Series = Literal["latency", "sync", "edges", "verdict"]
-"""Where values are followed: times, in ns, with those of their capability; others with the verdicts."""
+VERDICT = "verdict"
+"""Series of what is no time: it is followed with the verdicts."""
 Worse = Literal["higher", "lower", "farther from zero"]
 """Where values get worse to: a latency higher, a number of producers lower, an offset farther from zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Times, in ns, that the store, trends and Grafana keep together.
+
+    Attributes:
+        title: On pages.
+        words: What a reader has to know of the values.
+        subject: What tells them apart: `stream`, `clock` or `method`.
+        followed: Fields that the adviser follows besides the value.
+    """
+
+    title: str
+    words: str
+    subject: str
+    followed: tuple[str, ...] = ()
+
+
+SERIES: dict[str, Series] = {
+    "latency": Series(
+        "Latency",
+        "Each stream against its budget. A value passes where value + U stays under the limit.",
+        "stream",
+        ("p50_ns", "p99_ns"),  # one message decides a maximum: median and p99 of a stream say more of it
+    ),
+    "sync": Series("Clock sync", "Clocks against their reference; positive: ahead of it.", "clock"),
+    "edges": Series(
+        "Timed edges",
+        "Ways to make an edge at a clock's instant, seen by an oscilloscope; positive: late.",
+        "method",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +55,14 @@ class Quantity:
 
     Attributes:
         unit: Of its values.
-        series: What the adviser follows it in; None: it follows the records' verdict alone.
+        series: What the adviser follows it in, one of SERIES or VERDICT; None: the records' verdict alone.
         worse: Where its values get worse to.
         is_check: By it the bench checks itself: it cannot fail the target, only leave it undecided.
         has_distribution: A record is of one set of samples, whose distribution the evidence holds.
     """
 
     unit: str = "ns"
-    series: Series | None = None
+    series: str | None = None
     worse: Worse = "higher"
     is_check: bool = False
     has_distribution: bool = False
@@ -44,8 +76,8 @@ QUANTITIES: dict[str, Quantity] = {
     "loop_delay": Quantity(series="latency"),
     "throughput": Quantity("bytes/s", worse="lower"),
     "known_delay_error": Quantity(worse="farther from zero", is_check=True),
-    "largest_pattern": Quantity("producers", "verdict", "lower"),
-    "provisioning_difference": Quantity("facts", "verdict"),
+    "largest_pattern": Quantity("producers", VERDICT, "lower"),
+    "provisioning_difference": Quantity("facts", VERDICT),
     "sync_offset": Quantity(series="sync", worse="farther from zero", has_distribution=True),
     "lock_time": Quantity("s", "sync"),
     "te": Quantity(series="sync"),
@@ -108,5 +140,5 @@ def has_distribution(quantity: str) -> bool:
     return quantity in QUANTITIES and QUANTITIES[quantity].has_distribution
 
 
-INSTRUMENT_CHECKS: Collection[str] = frozenset(name for name, row in QUANTITIES.items() if row.is_check)
+INSTRUMENT_CHECKS: frozenset[str] = frozenset(name for name, row in QUANTITIES.items() if row.is_check)
 """Quantities by which the bench checks itself: they cannot fail the target, only leave it undecided."""

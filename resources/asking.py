@@ -7,11 +7,11 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from reports.asked import KEPT, AskedFile, suite_name, with_asked
-from reports.current import open_run
 from reports.durable import replace_file
-from reports.robot_variable import robot_variable
-from reports.run_folder import RunFolder
+from reports.run.asked import KEPT, AskedFile, suite_name, with_asked
+from reports.run.current import open_run
+from reports.run.folder import RunFolder
+from reports.run.robot_variable import robot_variable
 
 
 def ask(suite: Path, file: Path, requirements: Iterable[str]) -> None:

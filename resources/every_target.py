@@ -34,7 +34,7 @@ from typing import Any
 from hw.errors import ConfigError
 from hw.fields import Fields
 from hw.toml_file import read_toml
-from resources.clock_settings import STACKS, stack_names
+from resources.clocks.settings import STACKS, stack_names
 
 SCHEMA = "benchwright.suites/1"
 SUITES_FILE = "suites.toml"

@@ -35,7 +35,7 @@ from hw.protocols import Node
 from hw.provisioning import TARGETS
 from hw.toml_file import read_toml
 from hw.tools import local_tool
-from resources.pattern import Pattern, Stream
+from resources.replay.pattern import Pattern, Stream
 
 SCHEMA = "benchwright.network_stack/1"
 FOLDER = "stack"

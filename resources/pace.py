@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from reports.asked import suite_name
-from reports.robot_variable import robot_variable
+from reports.run.asked import suite_name
+from reports.run.robot_variable import robot_variable
 
 BUDGETS = Path(__file__).resolve().parent.parent / "robot" / "budgets.toml"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from hw.errors import ConfigError
 from hw.fields import Fields
 from hw.toml_file import read_toml
-from resources.provisioning_settings import ProvisioningTimes, provisioning_times
-from resources.timed_edge_settings import EdgeTimes, edge_times
+from resources.edges.settings import EdgeTimes, edge_times
+from resources.provisioning.settings import ProvisioningTimes, provisioning_times
 
 NETWORKS = ("same", "separate")
 LOADS = ("cpu", "disk", "network")

@@ -23,7 +23,8 @@ from pathlib import Path
 from hw.bench import BenchSpec, load_bench
 from hw.errors import BenchwrightError, ConfigError
 from reports.errors import ReportError
-from reports.outcome import (
+from reports.run.folder import RunFolder
+from reports.run.outcome import (
     BAD_INPUT,
     BENCH_FAULT,
     FAIL,
@@ -33,7 +34,6 @@ from reports.outcome import (
     RunOutcome,
     outcome_of,
 )
-from reports.run_folder import RunFolder
 from resources.every_target import TARGETS, load_kind_suites
 from resources.keep_run import keep_run
 from resources.profiles import load_profile

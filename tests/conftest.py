@@ -15,6 +15,7 @@ from tests.pace import Pace
 settings.register_profile("benchwright", deadline=None, derandomize=True, database=None)
 settings.load_profile("benchwright")
 
+ROOT = Path(__file__).resolve().parents[1]
 TIERS = ("unit", "simulated", "hardware", "influxdb2")
 
 
@@ -29,7 +30,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Watch the pace of each file; with several workers, where their reports come together."""
+    """Watch the pace of each file, where all workers' reports come together; runs get a key of the tests."""
+    os.environ.setdefault("BENCHWRIGHT_SEAL_KEY", str(ROOT / ".build" / "tests" / "seal.key"))
     if not hasattr(config, "workerinput"):
         kept: str | None = config.getoption("--pace-to")
         config.pluginmanager.register(Pace(Path(kept) if kept else None), "benchwright-pace")

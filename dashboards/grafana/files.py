@@ -12,14 +12,14 @@ from dashboards.grafana import alerts
 from dashboards.grafana.model import SOURCE, JsonObject
 from dashboards.grafana.overview import OVERVIEW
 from dashboards.grafana.run_detail import RUN_DETAIL
-from dashboards.grafana.subjects import CLOCKS, INSTRUMENT, LATENCIES, TIMED_EDGES
+from dashboards.grafana.subjects import INSTRUMENT, SUBJECTS
 from hw.errors import ConfigError
 
 HERE = Path(__file__).resolve().parent
 JSON_FOLDER = "json"
 MOUNTED_AT = "/var/lib/grafana/benchwright"
 """Where the dashboards' provider looks for the folder of JSON files."""
-DASHBOARDS = (OVERVIEW, LATENCIES, CLOCKS, TIMED_EDGES, RUN_DETAIL, INSTRUMENT)
+DASHBOARDS = (OVERVIEW, *SUBJECTS, RUN_DETAIL, INSTRUMENT)
 URL, DATABASE = "BENCHWRIGHT_INFLUX_URL", "BENCHWRIGHT_INFLUX_DATABASE"
 USER, PASSWORD = "BENCHWRIGHT_INFLUX_USER", "BENCHWRIGHT_INFLUX_PASSWORD"
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dashboards.points import EDGES, EVENT, LATENCY, RUN, RUN_TAGS, SYNC, VERDICT
-from reports.quantities import INSTRUMENT_CHECKS, QUANTITIES, Series
+from reports.quantities import INSTRUMENT_CHECKS, QUANTITIES
 
 SUBJECT_VARIABLES = ("bench", "target", "stack", "clock", "profile", "branch")
 """Tags with a variable of the same name on every dashboard."""
@@ -85,7 +85,7 @@ def of(*quantities: str) -> str:
     return f'"quantity" =~ /^({"|".join(quantities)})$/'
 
 
-def others(series: Series, *shown: str) -> str:
+def others(series: str, *shown: str) -> str:
     """Return the condition that a point is of none of those quantities of a series that are shown already."""
     return of(*(name for name, row in QUANTITIES.items() if row.series == series and name not in shown))
 

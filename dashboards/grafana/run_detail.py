@@ -9,7 +9,8 @@ from dashboards.grafana.influxql import Values, fields, select, where
 from dashboards.grafana.model import Panel, Variable
 from dashboards.grafana.panels import MARGIN, by_name, stat, table, text
 from dashboards.grafana.parts import dashboard
-from dashboards.points import EDGES, LATENCY, RUN, RUN_TAGS, SYNC, VERDICT
+from dashboards.points import LATENCY, PHYSICAL, RUN, RUN_TAGS, VERDICT
+from reports.quantities import SERIES
 
 
 def _of_run(measurement: str, columns: Mapping[str, str]) -> Values:
@@ -99,8 +100,7 @@ RUN_DETAIL = dashboard(
         size=(24, 14),
         sort="margin",
     ),
-    _values("Clocks", SYNC, "clock"),
-    _values("Timed edges", EDGES, "method"),
+    *(_values(row.title, PHYSICAL[name], row.subject) for name, row in SERIES.items() if name != "latency"),
     text(
         "Report and raw data",
         "The report, the raw data and their hashes are in the run's folder, "

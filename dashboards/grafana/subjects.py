@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Latency, clock sync, timed edges, instrument health: a dashboard each, one row a panel."""
+"""A dashboard for each series of times, and one for the instrument's health: one row a panel."""
 
 from __future__ import annotations
 
 from dashboards.delivery.deliver import SPOOL
 from dashboards.grafana.influxql import OF_CHECKS, Values, of, others, tag_values
-from dashboards.grafana.model import Variable
+from dashboards.grafana.model import Dashboard, Variable
 from dashboards.grafana.panels import (
     LARGEST_U,
     LEAST_MARGIN,
@@ -21,7 +21,8 @@ from dashboards.grafana.panels import (
     time_series,
 )
 from dashboards.grafana.parts import dashboard
-from dashboards.points import EDGES, EVENT, LATENCY, RUN, SYNC, VERDICT
+from dashboards.points import EDGES, EVENT, LATENCY, PHYSICAL, RUN, SYNC, VERDICT
+from reports.quantities import SERIES
 
 SPOOL_DEPTH = "Spool"
 _STREAMS = ('"stream" =~ /^$stream$/',)
@@ -254,6 +255,40 @@ TIMED_EDGES = dashboard(
         sort="smallest margin",
     ),
 )
+
+
+def of_series(name: str) -> Dashboard:
+    """Return the dashboard of a series that has none of its own above: values, margins, U and verdicts."""
+    measurement, row = PHYSICAL[name], SERIES[name]
+    return dashboard(
+        name,
+        row.title.lower(),
+        row.words,
+        time_series(
+            "Values",
+            f"Highest and lowest of an interval, by {row.subject}.",
+            Values(measurement, _RANGE, by=("quantity", row.subject)),
+            Look("value", legend=("lastNotNull", "min", "max"), legend_right=True),
+            size=(24, 10),
+        ),
+        time_series(
+            "Margin",
+            "Least margin as a share of the limit. Below 0: no pass.",
+            Values(measurement, LEAST_MARGIN, by=("requirement",)),
+            MARGIN_LOOK,
+        ),
+        time_series(
+            "U",
+            "Expanded uncertainty, the largest of an interval.",
+            Values(measurement, LARGEST_U, by=("requirement",)),
+            U_LOOK,
+        ),
+        state_timeline("Verdicts", _GRAVEST, Values(measurement, OUTCOME, by=("requirement",))),
+    )
+
+
+OF_SERIES = {"latency": LATENCIES, "sync": CLOCKS, "edges": TIMED_EDGES}
+SUBJECTS = tuple(OF_SERIES.get(name) or of_series(name) for name in SERIES)
 
 INSTRUMENT = dashboard(
     "instrument",

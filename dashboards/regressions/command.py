@@ -10,9 +10,9 @@ from typing import Any
 from dashboards.run_import import import_path
 from dashboards.store import Store
 from hw.errors import BenchError, ConfigError
-from reports.advice import ADVICE, Advice
 from reports.errors import RecordError, ReportError
-from reports.run_folder import RunFolder
+from reports.history.advice import ADVICE, Advice
+from reports.run.folder import RunFolder
 
 LATEST = Path("results/latest")
 
@@ -64,7 +64,7 @@ def put_advice(folder: RunFolder, advice: Advice, *, again: bool = False) -> str
     Raises:
         ReportError: Something else of the folder has changed since it was finalised, or it cannot be written.
     """
-    from reports.renewal import holds, renew  # matplotlib takes a second
+    from reports.page.renewal import holds, renew  # matplotlib takes a second
 
     if not again and holds(folder.path, ADVICE):
         return f"{folder.run_id}: has its advice already; --again asks once more"

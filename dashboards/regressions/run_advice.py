@@ -24,7 +24,7 @@ from dashboards.regressions.run_history import (
 )
 from dashboards.regressions.stored import series_title
 from dashboards.store import Store
-from reports.advice import (
+from reports.history.advice import (
     ADVICE_SCHEMA,
     Advice,
     AdvisedCommit,

@@ -13,7 +13,7 @@ from dashboards.regressions.event import RunValue
 from dashboards.regressions.watched import COMPARED_WITH, Watched, watched
 from dashboards.store import Store
 from dashboards.store.connection import guarded
-from reports.advice import BenchChange
+from reports.history.advice import BenchChange
 
 RUNS_MAX = 600
 """So many earlier runs of a series are looked at: what lies before them is in no baseline any more."""

@@ -7,18 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dashboards.branch import ADHOC, MAIN, RELEASE, REQUEST
-from dashboards.points import EDGES, LATENCY, SYNC, VERDICT
-from reports.quantities import QUANTITIES, Worse
+from dashboards.points import PHYSICAL, VERDICT
+from reports.quantities import QUANTITIES, SERIES, Worse
+from reports.quantities import VERDICT as WITH_VERDICTS
 
 VALUE = "value_ns"
 
 WATCHED: dict[str, tuple[str, ...]] = {
-    LATENCY: (VALUE, "p50_ns", "p99_ns"),
-    SYNC: (VALUE,),
-    EDGES: (VALUE,),
+    **{PHYSICAL[name]: (VALUE, *row.followed) for name, row in SERIES.items()},
     VERDICT: ("value",),
 }
-"""Fields by measurement. One message decides a maximum: median and p99 of a stream say more of it.
+"""Fields by measurement.
 
 Of verdicts the quantities that are no times: of the others the values would be followed twice.
 """
@@ -51,7 +50,7 @@ class Watched:
 def watched(measurement: str, tags: Mapping[str, str]) -> list[Watched]:
     """Return the fields of a series that are followed."""
     row = QUANTITIES.get(tags.get("quantity", ""))
-    if measurement == VERDICT and (row is None or row.series != "verdict"):
+    if measurement == VERDICT and (row is None or row.series != WITH_VERDICTS):
         return []
     worse: Worse = "higher" if row is None else row.worse
     found: list[Watched] = []

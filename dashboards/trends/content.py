@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the page shows, read from the store in one moment: runs, series, events, and how the spool stands.
 
-A series is what `hil_verdict` and one of `hil_latency`, `hil_sync`, `hil_edges` say of one subject: they have
-the same tags. What both say is kept once, in ns.
+A series is what `hil_verdict` and one of `points.PHYSICAL` say of one subject: they have the same tags. What
+both say is kept once, in ns.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ from dataclasses import asdict
 from typing import Any, cast
 
 from dashboards.errors import StoreError
-from dashboards.points import EDGES, EVENT, LATENCY, RUN, SYNC, VERDICT
+from dashboards.points import EVENT, PHYSICAL, RUN, VERDICT
 from dashboards.store import Store
 from dashboards.store.connection import guarded
 from dashboards.trends.columns import Scalar, column, spans
 from dashboards.trends.selection import OF_RUN, Selection
 
 SCHEMA = "benchwright.trends/1"
-_PHYSICAL = (LATENCY, SYNC, EDGES)
 _RUN_COLUMNS: tuple[str, ...] = (
     "run_id",
     "time_ns",
@@ -62,7 +61,7 @@ def _content(store: Store, selection: Selection) -> dict[str, Any]:
     runs = _runs(store, selection)
     places = {str(run["run_id"]): place for place, run in enumerate(runs)}
     tables: dict[str, _Table] = {}
-    for measurement in (*_PHYSICAL, VERDICT):
+    for measurement in (*PHYSICAL.values(), VERDICT):
         _read_series(store, measurement, places, tables)
     targets = {table.tags["target"] for table in tables.values() if "target" in table.tags}
     selection.check("target", targets)

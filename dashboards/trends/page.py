@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from dashboards.errors import StoreError
+from dashboards.points import PHYSICAL
 from dashboards.store import Store
 from dashboards.trends.content import content
 from dashboards.trends.selection import Selection
 from reports.durable import replace_file
 from reports.errors import RunFolderError
+from reports.quantities import SERIES
 
 DEFAULT_PAGE = Path("results/trends.html")
 SCRIPTS = (
@@ -66,6 +68,7 @@ def page_of(shown: dict[str, Any], script_text: str) -> str:
     )
     return environment.get_template("page.html.j2").render(
         data=json_in_html(shown),
+        parts=[(name, PHYSICAL[name], row) for name, row in SERIES.items()],
         script=script_text,
         script_hash=_hash(script_text),
         style=style,

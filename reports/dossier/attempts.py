@@ -27,8 +27,8 @@ from dataclasses import dataclass
 
 from reports.dossier.model import Attempt, Role, Status
 from reports.dossier.waivers import Waivers
-from reports.record import Measurement
-from reports.verdict import NOT_CAPABLE, judge
+from reports.record.measurement import Measurement
+from reports.record.verdict import NOT_CAPABLE, judge
 
 SIMULATED = "simulated"
 

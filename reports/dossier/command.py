@@ -12,7 +12,7 @@ from typing import Any
 from reports.dossier.gather import gather, named_file
 from reports.dossier.model import Asked, Dossier, to_dossier_bytes
 from reports.durable import replace_file
-from reports.run_folder import RunFolder
+from reports.run.folder import RunFolder
 
 DATA_SUFFIX = ".json"
 _REASONS_SHOWN = 8

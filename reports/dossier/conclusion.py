@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from reports.dossier.model import Conclusion, RequirementRow, Target, Waiver
-from reports.dossier.requirements import RequirementSet
 from reports.dossier.waivers import Waiver as Decided
 from reports.dossier.waivers import Waivers
+from reports.requirements import RequirementSet
 
 
 def conclude(

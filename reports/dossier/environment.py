@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any, cast
 from xml.etree import ElementTree
 
-from reports.clock_disturbance import load_disturbance
-from reports.clock_trial import SCHEMA as TRIAL_SCHEMA
-from reports.clock_trial import TRIAL, TrialFacts
-from reports.document import read_document
+from reports.clock_sync.disturbance import load_disturbance
+from reports.clock_sync.trial import SCHEMA as TRIAL_SCHEMA
+from reports.clock_sync.trial import TRIAL, TrialFacts
 from reports.dossier.errors import DossierError
 from reports.dossier.model import Configuration, FactTable, Impairment, Pair, Provisioning, Setting
 from reports.errors import ReportError
-from reports.facts import fact_groups, flatten, lasting_facts
-from reports.known_delay import KnownDelay
-from reports.record import Measurement
-from reports.run_folder import EVIDENCE
+from reports.latency.known_delay import KnownDelay
+from reports.page.facts import fact_groups, flatten, lasting_facts
+from reports.record.document import read_document
+from reports.record.measurement import Measurement
+from reports.run.folder import EVIDENCE
 from reports.units import format_value
 
 PROVISIONING = "provisioning"

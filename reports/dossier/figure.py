@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
 
 from reports.dossier.model import Attempt, Result
+from reports.section import PrintFigure
 
 LATENCY = "one_way_latency"
 """Quantity that is held against a budget of its stream."""
-Size = Literal["whole", "wide", "half"]
 _PRINT = {
     "ink": "#17212b",
     "muted": "#4a5560",
@@ -29,26 +28,11 @@ _PRINT = {
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """A drawn figure.
-
-    Attributes:
-        svg: The figure.
-        caption: What it shows and how to read it.
-        size: `whole`: a landscape page of its own; `wide`: its width; `half`: half of its width.
-    """
-
-    svg: str
-    caption: str
-    size: Size
-
-
-@dataclass(frozen=True, slots=True)
 class FigureGroup:
     """Figures that belong together under one heading."""
 
     title: str
-    figures: tuple[Figure, ...]
+    figures: tuple[PrintFigure, ...]
 
 
 def shown_attempt(result: Result) -> Attempt:

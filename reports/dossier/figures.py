@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from reports.dossier.evidence_figures import Place, distributions, evidence_figures
+from reports.dossier.evidence_figures import distributions, evidence_figures
 from reports.dossier.figure import FigureGroup, shown_attempt
 from reports.dossier.limit_figures import limit_figures
 from reports.dossier.model import Dossier, Result, Target
-from reports.record import Measurement
-from reports.targets import targets_of
+from reports.record.measurement import Measurement
+from reports.run.targets import targets_of
+from reports.section import Measured
 
 
 def draw_figures(dossier: Dossier, folders: Mapping[str, Path]) -> tuple[FigureGroup, ...]:
@@ -40,9 +41,8 @@ def draw_figures(dossier: Dossier, folders: Mapping[str, Path]) -> tuple[FigureG
         several = len(targets) > 1
         for place, target in enumerate(targets):
             own = [record for record in records if record.subject.target == target]
-            figures = evidence_figures(
-                Place(folder, target, targets), own, f"r{number}-{place}" if several else f"r{number}"
-            )
+            measured = Measured(folder, own, own, target, targets)
+            figures = evidence_figures(measured, f"r{number}-{place}" if several else f"r{number}")
             if figures:
                 of = f", target {target}" if several else ""
                 title = f"Clocks and edges: run {run.manifest.run_id}{of}"

@@ -14,9 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from reports.asked import AskedRequirement, asked_of
-from reports.asked_before import asked_in
-from reports.codec import to_json
 from reports.dossier.conclusion import conclude, effects, rule_text
 from reports.dossier.deviations import deviations_of
 from reports.dossier.environment import (
@@ -40,7 +37,6 @@ from reports.dossier.model import (
     Signatory,
     Target,
 )
-from reports.dossier.requirements import RequirementSet, merged, read_set, requirements_for
 from reports.dossier.source import (
     Source,
     absent_runs,
@@ -51,9 +47,13 @@ from reports.dossier.source import (
 )
 from reports.dossier.traceability import Tried, matrix
 from reports.dossier.waivers import NONE, Waiver, Waivers, check_waivers, read_waivers
-from reports.facts import flatten
+from reports.page.facts import flatten
 from reports.quantities import INSTRUMENT_CHECKS
-from reports.record import parse_utc
+from reports.record.codec import to_json
+from reports.record.measurement import parse_utc
+from reports.requirements import RequirementSet, merged, read_set, requirements_for
+from reports.run.asked import AskedRequirement, asked_of
+from reports.run.asked_before import asked_in
 
 _ID_DIGITS = 12
 _KEPT_APART = ("instruments", "wiring")

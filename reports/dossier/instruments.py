@@ -11,10 +11,10 @@ import datetime
 from typing import Any, cast
 
 from reports.dossier.model import Calibration, Instrument, Pair
-from reports.facts import flatten
-from reports.manifest import Manifest
-from reports.record import Measurement, parse_utc
-from reports.timed_edges import FOLDER as TIMED_EDGES
+from reports.page.facts import flatten
+from reports.record.measurement import Measurement, parse_utc
+from reports.run.manifest import Manifest
+from reports.timed_edges.trial import FOLDER as TIMED_EDGES
 
 OSCILLOSCOPE = "oscilloscope"
 

@@ -9,9 +9,11 @@ from typing import Any
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from reports.dossier.figure import LATENCY, Figure, printed, shown_attempt
+from reports.curves import time_axis
+from reports.dossier.figure import LATENCY, printed, shown_attempt
 from reports.dossier.model import Result, Target
-from reports.plots import MAX_LABELLED_STREAMS, time_axis
+from reports.latency.plots import MAX_LABELLED_STREAMS
+from reports.section import PrintFigure
 from reports.svg import INKS, new_figure, style, to_svg
 from reports.units import MINUS
 
@@ -29,7 +31,7 @@ _MARKS: dict[str, tuple[str, str]] = {
 _WORDS: dict[str, str] = {"fail": "FAIL", "inconclusive": "INC."}
 
 
-def limit_figures(target: Target, name: str) -> list[Figure]:
+def limit_figures(target: Target, name: str) -> list[PrintFigure]:
     """Draw streams against their budgets, and everything else as a share of its limit."""
     groups: dict[str, list[Result]] = {}
     others: list[tuple[str, Result]] = []
@@ -44,14 +46,14 @@ def limit_figures(target: Target, name: str) -> list[Figure]:
                 groups.setdefault(", ".join(word for word in words if word), []).append(result)
             else:
                 others.append((row.id, result))
-    figures: list[Figure] = []
+    figures: list[PrintFigure] = []
     for number, (title, results) in enumerate(groups.items()):
         results.sort(key=_stream_order)
         for part, start in enumerate(range(0, len(results), MAX_LABELLED_STREAMS)):
             some = results[start : start + MAX_LABELLED_STREAMS]
             svg = figure_budgets(f"{name}-budget{number}-{part}", some)
             figures.append(
-                Figure(
+                PrintFigure(
                     printed(svg, ""),
                     f"Largest latency (received {MINUS} scheduled) of each stream against its budget; "
                     f"{title}. Below: the share of the budget that the largest latency takes (filled) and "
@@ -63,7 +65,7 @@ def limit_figures(target: Target, name: str) -> list[Figure]:
     for part, start in enumerate(range(0, len(others), BARS_MAX)):
         svg = figure_shares(f"{name}-share{part}", others[start : start + BARS_MAX])
         figures.append(
-            Figure(
+            PrintFigure(
                 printed(svg, ""),
                 "Share of its limit that each value takes (filled) and that its uncertainty U takes besides "
                 "(open); a value passes where both end at or under 100 %. Of limits on both sides the value "

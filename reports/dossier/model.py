@@ -11,16 +11,16 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from reports.codec import from_json, json_schema, to_json
-from reports.manifest import Manifest
-from reports.record import Measurement, Number
+from reports.record.codec import from_json, json_schema, to_json
+from reports.record.measurement import Measurement, Number
+from reports.run.manifest import Manifest
 
 DOSSIER_SCHEMA = "benchwright.dossier/1"
 
 Word = Literal["accepted", "accepted with waivers", "not accepted"]
 Status = Literal["pass", "fail", "inconclusive", "skipped", "untested", "untested on hardware"]
 """Of a requirement on a target. Without a valid attempt it is inconclusive; never tried: skipped or untested,
-as reports/asked.py defines them.
+as reports/run/asked.py defines them.
 """
 
 Role = Literal["decides", "valid", "not valid", "waived"]

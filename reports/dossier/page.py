@@ -18,9 +18,9 @@ from reports.dossier.figures import draw_figures
 from reports.dossier.model import Dossier, Pair, to_dossier_bytes
 from reports.dossier.pdf import Attachment, Properties, render_pdf
 from reports.dossier.view import View
-from reports.page import format_part, format_utc
+from reports.page.render import format_part, format_utc
 from reports.quantities import PART_MEANINGS
-from reports.record import Limit
+from reports.record.measurement import Limit
 from reports.templating import template_environment
 from reports.units import exact_value, format_bytes, format_measured, format_value
 

@@ -18,7 +18,7 @@ from io import BytesIO
 from typing import Any, Literal
 
 from reports.errors import ReportError
-from reports.record import parse_utc
+from reports.record.measurement import parse_utc
 
 FONTS = ("DejaVu Sans", "DejaVu Sans Mono")
 """Families that the pages are set in, and that must be installed."""

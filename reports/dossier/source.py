@@ -16,17 +16,17 @@ from reports.dossier.environment import ReadBack
 from reports.dossier.errors import CHANGED, INTERRUPTED, DossierError
 from reports.dossier.instruments import doubts_by, instruments_of
 from reports.dossier.model import Attempt, Distribution, Instrument
-from reports.dossier.requirements import Part, RequirementSet, sets_of_run
 from reports.dossier.traceability import requirement_doubt
-from reports.integrity import SUMS, changed_files, read_sums, sha256_file
-from reports.manifest import EARLIER, EARLIER_SUITE, Manifest
-from reports.outcome import run_outcome
 from reports.quantities import INSTRUMENT_CHECKS
-from reports.record import Measurement
+from reports.record.measurement import Measurement
 from reports.rejudge.run import rejudge
-from reports.run_folder import MEASUREMENTS, Records, RunFolder
-from reports.tally import effective, key_of
-from reports.targets import MACHINE_FACTS
+from reports.requirements import Part, RequirementSet, sets_of_run
+from reports.run.folder import MEASUREMENTS, Records, RunFolder
+from reports.run.integrity import SUMS, changed_files, read_sums, sha256_file
+from reports.run.manifest import EARLIER, EARLIER_SUITE, Manifest
+from reports.run.outcome import run_outcome
+from reports.run.tally import effective, key_of
+from reports.run.targets import MACHINE_FACTS
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from reports.dossier.attempts import Candidate, decide
 from reports.dossier.model import Attempt, Distribution, RequirementRow, Result, Status
-from reports.dossier.requirements import Part, Requirement, RequirementSet
 from reports.dossier.waivers import Waivers
-from reports.record import Measurement
-from reports.tally import key_of
+from reports.record.measurement import Measurement
+from reports.requirements import Part, Requirement, RequirementSet
+from reports.run.tally import key_of
 
 GRAVITY: tuple[Status, ...] = (
     "fail",

@@ -15,8 +15,8 @@ from reports.dossier.errors import DossierError
 from reports.dossier.gather import gather
 from reports.dossier.model import Dossier, from_dossier_json, to_dossier_bytes
 from reports.errors import RecordError, ReportError
-from reports.integrity import SUMS, changed_files, sha256_file
-from reports.run_folder import RunFolder
+from reports.run.folder import RunFolder
+from reports.run.integrity import SUMS, changed_files, sha256_file
 
 ATTACHMENT = "dossier.json"
 PDF_MAGIC = b"%PDF-"
@@ -66,7 +66,7 @@ def differences(path: Path, runs: Sequence[Path], trust: Sequence[Path] = ()) ->
         return found
     try:
         made = gather(runs, held.asked)
-    except DossierError as error:
+    except ReportError as error:
         return [f"it cannot be made again: {error}"]
     found = list(_differ("", json.loads(to_dossier_bytes(held)), json.loads(to_dossier_bytes(made))))
     if found:

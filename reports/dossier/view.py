@@ -22,7 +22,7 @@ from reports.dossier.model import (
     Status,
     Target,
 )
-from reports.record import Measurement
+from reports.record.measurement import Measurement
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 _GAP = "\x00"

@@ -29,6 +29,7 @@ from reports.rejudge.path_shift import path_shift_objections
 from reports.rejudge.provisioning import provisioning_objections
 from reports.rejudge.read_latency import read_latency_objections
 from reports.rejudge.requirements import requirement_objections
+from reports.rejudge.seal import seal_objections
 from reports.rejudge.tools import tool_objections
 
 OUTCOMES = ("pass", "fail", "inconclusive", "unset", "error")
@@ -80,6 +81,7 @@ def rejudge(run: Path) -> Rejudged:
             where = f"measurements.jsonl:{number}: {record['requirement']}"
             contradicted += [f"{where}: {objection}" for objection in objections(record)]
             problems += [f"{where}: {objection}" for objection in _identity(run, record, manifest)]
+        problems += seal_objections(run)
         problems += requirement_objections(run, records, manifest)
         problems += asked_objections(run, manifest, records)
         problems += fact_objections(run, manifest)

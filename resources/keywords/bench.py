@@ -20,9 +20,9 @@ from hw.provisioning import Provisioner
 from hw.session import Bench, open_bench
 from hw.tools import tool_versions
 from reports import current_run
-from reports.current import at_end_of_run, open_run
-from resources.fact_differences import differing_facts
+from reports.run.current import at_end_of_run, open_run
 from resources.keywords.robot_api import keyword, library
+from resources.provisioning.fact_differences import differing_facts
 
 
 def say(line: str) -> None:

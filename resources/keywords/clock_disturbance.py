@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from robot.api import SkipExecution
 
-from reports.clock_disturbance import DISTURBANCE, Disturbance
-from reports.clock_trial import TRIAL, ClockTrial
-from reports.record import Measurement
+from reports.clock_sync.disturbance import DISTURBANCE, Disturbance
+from reports.clock_sync.trial import TRIAL, ClockTrial
+from reports.record.measurement import Measurement
 from reports.units import format_measured
-from resources.clock_disturbance import ClockDisturber
-from resources.clock_requirements import ClockRequirement
-from resources.disturbance_settings import load_disturbances
+from resources.clocks.disturbance import ClockDisturber
+from resources.clocks.disturbance_settings import load_disturbances
+from resources.clocks.requirements import ClockRequirement
 from resources.keywords.bench import say
 from resources.keywords.clock_sync import clock_library
 from resources.keywords.robot_api import keyword, library
@@ -23,9 +23,9 @@ from resources.keywords.robot_api import keyword, library
 class ClockDisturbanceLibrary:
     """Disturb a clock whose stack runs. Needs `ClockSyncLibrary`, whose references have been started.
 
-    Sizes and times are in `resources/clock_disturbances.toml`. A stack runs on from one keyword to the next
-    until another is asked for. Every keyword fails unless all that it judges is `pass`; its message begins
-    with `FAIL:`, `INCONCLUSIVE:` or `UNSET:`.
+    Sizes and times are in `resources/clocks/clock_disturbances.toml`. A stack runs on from one keyword to
+    the next until another is asked for. Every keyword fails unless all that it judges is `pass`; its message
+    begins with `FAIL:`, `INCONCLUSIVE:` or `UNSET:`.
     """
 
     def __init__(self) -> None:

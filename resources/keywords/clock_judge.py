@@ -11,16 +11,21 @@ from shutil import copyfile
 
 from hw.errors import MeasurementError
 from reports import Conditions, Evidence, Limit, Measurement, Subject, current_run
-from reports.clock_disturbance import lock_time_measurement, step_measurement
-from reports.clock_trial import EVIDENCE_FILES, FILTERED, MASK, TRIAL, ClockTrial, Lock
-from reports.mask_verdict import MASKED_KINDS, is_masked, mask_measurements, unset_mask_measurements
-from reports.path_shift import path_shift, shift_measurement
-from reports.record_context import Context
-from reports.sampling import required_samples
-from reports.sync_offset import judge_sync, sync_measurement, unset_measurement, witness_measurement
+from reports.clock_sync.disturbance import lock_time_measurement, step_measurement
+from reports.clock_sync.mask_verdict import (
+    MASKED_KINDS,
+    is_masked,
+    mask_measurements,
+    unset_mask_measurements,
+)
+from reports.clock_sync.path_shift import path_shift, shift_measurement
+from reports.clock_sync.trial import EVIDENCE_FILES, FILTERED, MASK, TRIAL, ClockTrial, Lock
+from reports.clock_sync.verdict import judge_sync, sync_measurement, unset_measurement, witness_measurement
+from reports.record.context import Context
+from reports.record.sampling import required_samples
 from reports.units import format_value
-from resources.clock_requirements import ClockRequirement
-from resources.clock_sync import ClockLab
+from resources.clocks.requirements import ClockRequirement
+from resources.clocks.sync import ClockLab
 from resources.keywords.judged import keep, require_passed, running_test
 
 WITNESS_REQUIREMENT = "BENCH-CLOCK-WITNESSES"

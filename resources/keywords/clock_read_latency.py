@@ -10,17 +10,17 @@ from robot.api import logger
 
 from hw.errors import ConfigError, MeasurementError
 from reports import Conditions, Limit, Measurement, Subject, current_run
-from reports.read_latency import FOLDER, READINGS, TARGET, Reading, Readings, load_cost
-from reports.read_latency_verdict import read_measurement, unread_measurement
-from reports.record_context import Context
+from reports.clock_read.readings import FOLDER, READINGS, TARGET, Reading, Readings, load_cost
+from reports.clock_read.verdict import read_measurement, unread_measurement
+from reports.record.context import Context
 from reports.units import format_value
-from resources.clock_read_latency import measure_read_latency
+from resources.clocks.read_latency import measure_read_latency
+from resources.clocks.read_latency_requirements import ReadLatencyRequirement, load_read_latency_requirements
 from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import bench_library, say
 from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
 from resources.profiles import load_profile
-from resources.read_latency_requirements import ReadLatencyRequirement, load_read_latency_requirements
 
 
 @library(scope="SUITE", version="1", listener="SELF")

@@ -12,21 +12,21 @@ from robot.libraries.BuiltIn import BuiltIn
 
 from hw.errors import MeasurementError
 from reports import Conditions, current_run
-from reports.clock_disturbance import DISTURBANCE, load_disturbance
-from reports.clock_trial import TRIAL
-from reports.current import judges
-from reports.path_shift import SHIFT_PAIRS_MIN
+from reports.clock_sync.disturbance import DISTURBANCE, load_disturbance
+from reports.clock_sync.path_shift import SHIFT_PAIRS_MIN
+from reports.clock_sync.trial import TRIAL
+from reports.run.current import judges
 from reports.units import format_measured, format_value
-from resources.clock_networks import network_trials
-from resources.clock_requirements import ClockRequirement, ClockRequirements, load_clock_requirements
-from resources.clock_settings import AS_FOUND
-from resources.clock_sync import ClockLab
+from resources.clocks.requirements import ClockRequirement, ClockRequirements, load_clock_requirements
+from resources.clocks.settings import AS_FOUND
+from resources.clocks.sync import ClockLab
 from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.clock_judge import ClockJudge
 from resources.keywords.converters import Nanoseconds
 from resources.keywords.robot_api import keyword, library
 from resources.profiles import load_profile
+from resources.replay.clock_networks import network_trials
 
 
 @library(scope="SUITE", version="1", listener="SELF", converters={Nanoseconds: Nanoseconds.convert})

@@ -11,23 +11,23 @@ from robot.api import logger
 
 from hw.errors import BenchwrightError, CapabilityError, ConfigError, MeasurementError
 from reports import current_run
-from reports.current import judges
-from reports.known_delay import KnownDelay
-from reports.tally import effective
+from reports.latency.known_delay import KnownDelay
+from reports.run.current import judges
+from reports.run.tally import effective
 from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import Nanoseconds
 from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
-from resources.known_delay import find_known_delay
-from resources.latency import CORRECTED, LatencyEvidence
 from resources.network_stack import network_stack_on
-from resources.other_streams import judge_other_streams
-from resources.pattern import load_pattern
-from resources.plan import ReplaySettings
-from resources.producing_target import producing_target
 from resources.profiles import load_profile
-from resources.requirements import Requirements, load_requirements
+from resources.replay.evidence import CORRECTED, LatencyEvidence
+from resources.replay.known_delay import find_known_delay
+from resources.replay.other_streams import judge_other_streams
+from resources.replay.pattern import load_pattern
+from resources.replay.plan import ReplaySettings
+from resources.replay.producing_target import producing_target
+from resources.replay.requirements import Requirements, load_requirements
 
 TEMPLATE_ROW = "every requirement"
 

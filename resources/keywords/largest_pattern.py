@@ -10,19 +10,19 @@ from typing import Any
 from robot.libraries.BuiltIn import BuiltIn
 
 from reports import current_run
-from reports.current import judges
-from reports.largest_pattern import LargestPattern, largest_pattern_measurement
+from reports.largest_pattern.search import LargestPattern, largest_pattern_measurement
+from reports.run.current import judges
 from reports.units import format_value
 from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import say
 from resources.keywords.daq_replay import DaqReplayLibrary
 from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
-from resources.largest_pattern import LargestPatternSearch
-from resources.largest_pattern_requirement import load_largest_pattern_requirement
-from resources.pattern import load_pattern
-from resources.plan import ReplaySettings
-from resources.requirements import load_requirements
+from resources.replay.largest_pattern import LargestPatternSearch
+from resources.replay.largest_pattern_requirement import load_largest_pattern_requirement
+from resources.replay.pattern import load_pattern
+from resources.replay.plan import ReplaySettings
+from resources.replay.requirements import load_requirements
 
 NAMES = frozenset({"largest-pattern", "Find Largest Pattern"})
 """A test that looks for it has this tag, or this keyword."""

@@ -10,21 +10,21 @@ from random import Random
 
 from hw.errors import CapabilityError, ConfigError, MeasurementError
 from reports import Conditions, Limit, Subject, current_run
-from reports.current import judges
-from reports.provisioning_verdict import difference_measurement
-from reports.record_context import Context
+from reports.provisioning.verdict import difference_measurement
+from reports.record.context import Context
+from reports.run.current import judges
 from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
 from resources.profiles import load_profile
-from resources.provisioning import ProvisioningTrials, Round, differences_of
-from resources.provisioning_requirements import (
+from resources.provisioning.procedure import ProvisioningTrials, Round, differences_of
+from resources.provisioning.requirements import (
     Event,
     ProvisioningRequirement,
     load_provisioning_requirements,
 )
-from resources.provisioning_settings import ProvisioningTimes
+from resources.provisioning.settings import ProvisioningTimes
 
 FOLDER = "provisioning"
 

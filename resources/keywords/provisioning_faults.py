@@ -15,11 +15,11 @@ from hw.faults import STRIKING_LATER, Fault, with_fault
 from hw.leftovers import leftovers
 from hw.provisioning import Provisioner
 from reports import current_run
-from resources.fact_differences import differing_facts
 from resources.keywords.bench import BenchLibrary, bench_library, say
 from resources.keywords.provisioning import FOLDER
 from resources.keywords.robot_api import keyword, library
 from resources.profiles import load_profile
+from resources.provisioning.fact_differences import differing_facts
 
 
 @library(scope="SUITE", version="1")

@@ -14,11 +14,11 @@ from robot.libraries.BuiltIn import BuiltIn
 from hw.edges import EdgeRole
 from hw.errors import MeasurementError
 from reports import Conditions, Limit, Measurement, Subject, current_run
-from reports.clock_trial import ClockTrial
-from reports.current import judges
-from reports.record_context import Context
-from reports.timed_edges import FOLDER, TRIAL, WITNESSES, EdgeTrial, write_witnesses
-from reports.timed_edges_verdict import (
+from reports.clock_sync.trial import ClockTrial
+from reports.record.context import Context
+from reports.run.current import judges
+from reports.timed_edges.trial import FOLDER, TRIAL, WITNESSES, EdgeTrial, write_witnesses
+from reports.timed_edges.verdict import (
     OFFSET_QUANTITY,
     QUANTITY,
     edge_limit,
@@ -29,22 +29,22 @@ from reports.timed_edges_verdict import (
     witness_measurements,
 )
 from reports.units import format_measured
-from resources.clock_requirements import ClockRequirement, load_clock_requirements
-from resources.clock_sync import ClockLab
-from resources.edge_software import pin_of
-from resources.edge_witnesses import clock_witnesses
+from resources.clocks.requirements import ClockRequirement, load_clock_requirements
+from resources.clocks.sync import ClockLab
+from resources.edges.requirements import (
+    TimedEdgeRequirement,
+    TimedEdgeRequirements,
+    load_timed_edge_requirements,
+)
+from resources.edges.software import pin_of
+from resources.edges.trials import DISCIPLINE, EdgeLab, EdgeRun
+from resources.edges.witnesses import clock_witnesses
 from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import Nanoseconds
 from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
 from resources.profiles import load_profile
-from resources.timed_edge_requirements import (
-    TimedEdgeRequirement,
-    TimedEdgeRequirements,
-    load_timed_edge_requirements,
-)
-from resources.timed_edges import DISCIPLINE, EdgeLab, EdgeRun
 
 ORDER = (
     ("tgpio-latch", "tgpio-filtered-read"),

@@ -35,10 +35,10 @@ from dashboards.line_protocol import Field, Point
 from dashboards.points import RunPoints
 from dashboards.run_import import read_run
 from dashboards.store import Store
-from reports.integrity import SUMS, changed_files, write_sums
-from reports.manifest import Manifest
-from reports.page import PAGE, render, write_page
-from reports.run_folder import MANIFEST, MEASUREMENTS
+from reports.page.render import PAGE, render, write_page
+from reports.run.folder import MANIFEST, MEASUREMENTS
+from reports.run.integrity import SUMS, changed_files, write_sums
+from reports.run.manifest import Manifest
 from resources.keep_run import STORE
 from tests.bench.report import RUNS_MIN, Bar, publish
 from tests.dashboards.influxd import InfluxServer

@@ -37,7 +37,7 @@ from hw.errors import BenchError, BenchwrightError
 from hw.protocols import Node
 from hw.provisioning import Provisioner
 from hw.session import open_bench
-from resources.fact_differences import differing_facts, differing_lasting_facts
+from resources.provisioning.fact_differences import differing_facts, differing_lasting_facts
 from resources.qualify import BAD_INPUT, BENCH_FAULT, NO_CAPABILITY
 from tests.bench.killed_run import Place, Run, Victim, machine_state
 from tests.bench.one_target_bench import open_standing, write_bench

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How fast are MTIE, TDEV and histogram of a long series, against allantools and numpy, with the same values?
 
-ours         reports.stability and reports.time_error: MTIE, TDEV, histogram of 10^6 samples
+ours         stability and time_error of reports.clock_sync: MTIE, TDEV, histogram of 10^6 samples
 allantools   the same with allantools.mtie, allantools.tdev and numpy.histogram
 
 allantools.mtie works off every window whole: its time doubles with each octave and would be half an hour for
@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reports.clock_series import ClockSeries
-from reports.stability import mtie, octaves, tdev
-from reports.time_error import distribution
+from reports.clock_sync.series import ClockSeries
+from reports.clock_sync.stability import mtie, octaves, tdev
+from reports.clock_sync.time_error import distribution
 from reports.units import NS_PER_MS
 from tests.bench.report import RUNS_MIN, Bar, alternate, publish
 

@@ -31,15 +31,15 @@ from random import Random
 from hw.errors import BenchError, BenchwrightError, MeasurementError
 from hw.provisioning import Provisioner
 from hw.session import Bench, open_bench
-from reports.latency import producer_of
-from reports.record import Outcome
-from reports.sampling import CONFIDENCE
-from reports.tally import gravest
-from resources.latency import LatencyEvidence
-from resources.pattern import Pattern, load_pattern
-from resources.plan import ReplaySettings
+from reports.latency.verdict import producer_of
+from reports.record.measurement import Outcome
+from reports.record.sampling import CONFIDENCE
+from reports.run.tally import gravest
 from resources.profiles import Profile, load_profile
-from resources.requirements import Requirements, load_requirements
+from resources.replay.evidence import LatencyEvidence
+from resources.replay.pattern import Pattern, load_pattern
+from resources.replay.plan import ReplaySettings
+from resources.replay.requirements import Requirements, load_requirements
 from tests.bench.report import REPOSITORY, RESULTS, publish
 from tests.bench.verdict_disturbances import DISTURBANCES, disturbances_of
 from tests.bench.verdict_faults import FAULTS, NONE, Site, Truth, build_hog, faults_of
@@ -72,7 +72,7 @@ UNTOUCHED_WEIGHT = 3
 ERRORS_MAX = 4
 """A bench that fails so often in a row is broken, not disturbed: the campaign ends."""
 COUNTING = re.compile(r"^replaying .*: 0 of \d+ s$")
-"""What a replay says when the counted time begins (resources/replay.py)."""
+"""What a replay says when the counted time begins (resources/replay/replay.py)."""
 
 
 @dataclass(frozen=True)

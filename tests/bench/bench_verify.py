@@ -5,8 +5,9 @@
     python -m tests.bench.bench_verify RUN --seed 2    # of another run, others of them
 
 One value after the other is drawn and changed in a copy of a run folder: in a record, in a file of evidence
-that records rest on, in the manifest, in a requirements file that the run keeps. A change that is not named
-is listed: nothing else in the folder says what the value was.
+that records rest on, in the manifest, in a requirements file that the run keeps; hashes are made anew, the
+seal stays. `worked_out_share`: changes that contradict something else in the folder, found without the seal.
+The others are listed: nothing else in the folder says what the value was, and the seal alone names them.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from reports.rejudge.run import rejudge
+from reports.rejudge.seal import SEAL, seal_objections
 from tests.bench.report import REPOSITORY, Bar, publish
 
 KINDS = ("record", "evidence", "manifest", "requirement")
@@ -65,10 +67,21 @@ class Changer:
         (self.copy / RECORDS).write_text("".join(f"{line}\n" for line in lines))
         return done
 
+    def is_found_without_seal(self) -> bool:
+        """Say whether the change contradicts something else in the folder."""
+        path = self.copy / SEAL
+        kept = path.read_bytes() if path.is_file() else None
+        path.unlink(missing_ok=True)
+        try:
+            return bool(rejudge(self.copy).problems)
+        finally:
+            if kept is not None:
+                path.write_bytes(kept)
+
     def restore(self, done: Change) -> None:
         """Take a change back."""
-        name = done[0].partition(":")[0]
-        shutil.copyfile(self.run / name, self.copy / name)
+        for name in (done[0].partition(":")[0], RECORDS):
+            shutil.copyfile(self.run / name, self.copy / name)
 
     def _document(self, name: str) -> Change:
         text = (self.run / name).read_text()
@@ -151,26 +164,37 @@ def main() -> int:
         print(f"bench_verify: {run}: {sound.problems[0]}", file=sys.stderr)
         return 1
     named = dict.fromkeys(KINDS, 0)
+    worked_out = dict.fromkeys(KINDS, 0)
+    once: list[Change] = []
     unnamed: list[Change] = []
     with tempfile.TemporaryDirectory(prefix="bw-verify-") as folder:
         changer = Changer(run, Path(folder), options.seed)
         for number in range(options.changes):
             kind = KINDS[number % len(KINDS)]
             done = changer.change(kind)
-            if rejudge(changer.copy).problems:
-                named[kind] += 1
+            is_sealed = not any(seal_objections(changer.copy))
+            if changer.is_found_without_seal():
+                worked_out[kind] += 1
             else:
-                unnamed.append(done)
-                print(f"not named: {done[0]}: {done[1]} was {done[2]}", file=sys.stderr, flush=True)
+                once.append(done)
+                print(f"said once: {done[0]}: {done[1]} was {done[2]}", file=sys.stderr, flush=True)
+                unnamed += [done] if is_sealed else []
+            named[kind] += done not in unnamed
             changer.restore(done)
+        if any(seal_objections(changer.copy)):
+            raise SystemExit(f"bench_verify: {run}: the seal names an unchanged copy")
     figures = {
         "changes": float(options.changes),
         "named_share": sum(named.values()) / options.changes,
+        "worked_out_share": sum(worked_out.values()) / options.changes,
         **{f"named_{kind}": float(count) for kind, count in named.items()},
+        **{f"worked_out_{kind}": float(count) for kind, count in worked_out.items()},
         "records": float(sound.records),
         "verify_s": verify_s,
     }
-    return publish("verify", figures, {"named_share": Bar(1.0, at_least=True)}, {"unnamed": unnamed})
+    return publish(
+        "verify", figures, {"named_share": Bar(1.0, at_least=True)}, {"unnamed": unnamed, "said_once": once}
+    )
 
 
 if __name__ == "__main__":

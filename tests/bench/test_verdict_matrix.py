@@ -18,8 +18,8 @@ import pytest
 
 from hw.errors import CapabilityError, MeasurementError
 from hw.toml_file import read_toml
-from reports.sampling import required_samples
-from resources.pattern import load_pattern
+from reports.record.sampling import required_samples
+from resources.replay.pattern import load_pattern
 from tests.bench.bench_verdicts import (
     COUNTED_S,
     PATTERN_FILE,

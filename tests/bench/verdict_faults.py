@@ -24,9 +24,9 @@ from hw.drivers.ssh import REMOTE_TOOLS
 from hw.errors import CapabilityError, MeasurementError
 from hw.protocols import Job
 from hw.session import Bench
-from resources.clock_lines import last_result
-from resources.jobs import READY_S, end_job
-from resources.pattern import Pattern
+from resources.clocks.lines import last_result
+from resources.replay.pattern import Pattern
+from resources.tools.jobs import READY_S, end_job
 
 HOG_SOURCE = Path(__file__).with_name("hog.c")
 LIFE_S = 900

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from reports.sampling import CONFIDENCE, binomial_cdf
+from reports.record.sampling import CONFIDENCE, binomial_cdf
 from tests.bench.report import Bar
 from tests.bench.verdict_faults import NONE, Truth
 

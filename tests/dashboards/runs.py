@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
 
-from reports.record import (
+from reports.record.measurement import (
     RULE,
     SCHEMA,
     Conditions,
@@ -20,7 +20,7 @@ from reports.record import (
     UncertaintyPart,
     margin_of,
 )
-from reports.run_folder import RunFolder
+from reports.run.folder import RunFolder
 
 SUBJECT = Subject("virtual", "linux-rt", stack="kernel", clock="two-way", stream="31")
 PARTS = (UncertaintyPart("clock", "bound", 100),)

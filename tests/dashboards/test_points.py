@@ -29,7 +29,7 @@ from dashboards.points import (
 )
 from hw.errors import ConfigError
 from reports.quantities import INSTRUMENT_CHECKS
-from reports.record import Subject, UncertaintyPart
+from reports.record.measurement import Subject, UncertaintyPart
 from tests.dashboards.runs import make_run, record
 
 

@@ -10,7 +10,7 @@ import pytest
 from dashboards.line_protocol import Point
 from dashboards.rtc_testbench import NO_MINIMUM, import_statistics, is_statistics
 from hw.errors import ConfigError
-from reports.tai_utc import TAI_UTC_S
+from reports.clock_sync.tai_utc import TAI_UTC_S
 
 T_NS = 1_795_000_000_000_000_000
 

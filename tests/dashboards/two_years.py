@@ -21,7 +21,7 @@ from dashboards.points import EVENT, LATENCY, OUTCOME_CODE, RUN, RunPoints, run_
 from dashboards.regressions.event import Event, Kind, Level, RunValue
 from dashboards.regressions.stored import stored_event
 from dashboards.store import Series, Store
-from reports.record import Outcome, Subject
+from reports.record.measurement import Outcome, Subject
 from tests.dashboards.runs import make_run, record
 from tests.reports import sample_run
 

@@ -11,7 +11,7 @@ import yaml
 from hw.bench import NodeKind, load_bench
 from hw.journal import Journal
 from hw.session import Bench
-from resources.pattern import load_pattern
+from resources.replay.pattern import load_pattern
 
 EXAMPLE = "hw/benches/example-hardware.yaml"
 

@@ -238,7 +238,7 @@ def test_reports_and_store_take_its_records(tree: Tree, repository: Path, tmp_pa
         from pathlib import Path
         sys.path.append(sys.argv[2])
         from dashboards.points import run_points
-        from reports.page import render_pages
+        from reports.page.render import render_pages
         from tests.dashboards.runs import SUBJECT, make_run, record
         kinds = ("linux-rt", "raspberry-pi")
         run = make_run(

@@ -6,11 +6,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from reports.clock_trial import FILTERED, TRIAL, WITNESS, load_trial
-from reports.record import Conditions, Limit, Measurement, Subject
-from reports.record_context import Context
-from reports.run_folder import RunFolder
-from reports.sync_offset import sync_measurement
+from reports.clock_sync.trial import FILTERED, TRIAL, WITNESS, load_trial
+from reports.clock_sync.verdict import sync_measurement
+from reports.record.context import Context
+from reports.record.measurement import Conditions, Limit, Measurement, Subject
+from reports.run.folder import RunFolder
 from tests.reports.sample_clock import write_clock_trial
 
 SUBJECT = Subject("virtual", "linux-rt", clock="chrony")

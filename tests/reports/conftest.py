@@ -10,7 +10,7 @@ from functools import wraps
 
 import pytest
 
-from reports import page
+from reports.latency import section
 
 FIGURES = ("figure_maxima", "figure_distributions", "figure_lateness", "figure_clocks")
 
@@ -35,5 +35,5 @@ def figures_drawn_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         for name in FIGURES:
-            patch.setattr(page, name, once(getattr(page, name)))
+            patch.setattr(section, name, once(getattr(section, name)))
         yield

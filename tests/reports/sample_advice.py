@@ -7,7 +7,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from reports.advice import (
+from reports.history.advice import (
     ADVICE_SCHEMA,
     Advice,
     AdvisedCommit,
@@ -17,7 +17,7 @@ from reports.advice import (
     Kind,
     SeriesChange,
 )
-from reports.run_folder import RunFolder
+from reports.run.folder import RunFolder
 
 MS = 1_000_000
 

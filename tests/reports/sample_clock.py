@@ -8,7 +8,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from reports.clock_trial import FILTERED, WITNESS, Lock, Servo, Timecard, TrialFacts, TwoWay, write_trial
+from reports.clock_sync.trial import FILTERED, WITNESS, Lock, Servo, Timecard, TrialFacts, TwoWay, write_trial
 from tests.reports.sample_run import summary
 
 START_TAI_NS = 1_795_000_000_000_000_000

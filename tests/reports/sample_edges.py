@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reports.edge_waveforms import WAVEFORMS, Segment, Trace, trace_of, write_waveforms
-from reports.record import Conditions, Measurement, Subject
-from reports.record_context import Context
-from reports.run_folder import RunFolder
-from reports.timed_edges import (
+from reports.record.context import Context
+from reports.record.measurement import Conditions, Measurement, Subject
+from reports.run.folder import RunFolder
+from reports.timed_edges.trial import (
     CAPTURE,
     CAPTURED_EDGE,
     CLOCK_EDGE,
@@ -34,7 +33,7 @@ from reports.timed_edges import (
     write_edge_trial,
     write_witnesses,
 )
-from reports.timed_edges_verdict import (
+from reports.timed_edges.verdict import (
     OFFSET_QUANTITY,
     PEAK_TO_PEAK,
     QUANTITY,
@@ -44,6 +43,7 @@ from reports.timed_edges_verdict import (
     shift_measurement,
     witness_measurements,
 )
+from reports.timed_edges.waveforms import WAVEFORMS, Segment, Trace, trace_of, write_waveforms
 from scope.budget import Budget, InstrumentLimits, deviation_budget, mean_budget, peak_to_peak_budget
 from scope.delay import DelayMeter
 from scope.jitter import DelaySummary, DelayTally

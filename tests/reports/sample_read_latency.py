@@ -7,11 +7,20 @@ import json
 from pathlib import Path
 from typing import Any
 
-from reports.read_latency import FOLDER, HOST, READINGS, TARGET, Reading, Readings, load_cost, write_readings
-from reports.read_latency_verdict import read_measurement
-from reports.record import Conditions, Limit, Measurement, Subject
-from reports.record_context import Context
-from reports.run_folder import RunFolder
+from reports.clock_read.readings import (
+    FOLDER,
+    HOST,
+    READINGS,
+    TARGET,
+    Reading,
+    Readings,
+    load_cost,
+    write_readings,
+)
+from reports.clock_read.verdict import read_measurement
+from reports.record.context import Context
+from reports.record.measurement import Conditions, Limit, Measurement, Subject
+from reports.run.folder import RunFolder
 from tests.reports.sample_run import summary
 
 NOT_COUNTED = "retired instructions are not counted on this machine: no hardware counter"

@@ -16,16 +16,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reports.asked import AskedFile, with_asked
-from reports.known_delay import judge_known_delay
-from reports.latency import Requirement, judge_latency, latency_measurement
-from reports.manifest import TestCounts
-from reports.record import Conditions, Limit, Outcome, Subject, Uncertainty, UncertaintyPart
-from reports.record_context import Context
-from reports.replay_evidence import load_replay
-from reports.run_folder import RunFolder
-from reports.sampling import required_samples
-from reports.tally import overall
+from reports.latency.evidence import load_replay
+from reports.latency.known_delay import judge_known_delay
+from reports.latency.verdict import Requirement, judge_latency, latency_measurement
+from reports.record.context import Context
+from reports.record.measurement import Conditions, Limit, Outcome, Subject, Uncertainty, UncertaintyPart
+from reports.record.sampling import required_samples
+from reports.run.asked import AskedFile, with_asked
+from reports.run.folder import RunFolder
+from reports.run.manifest import TestCounts
+from reports.run.tally import overall
 
 # Table 1 of the DAQ paper: size in bytes, period and budget in ms of message types 0..3 of producers 1..12.
 TABLE_1 = {

@@ -11,9 +11,9 @@ import pytest
 from reports import Limit, Subject
 from reports.errors import RecordError
 from reports.quantities import PART_MEANINGS, QUANTITIES
-from reports.record import Conditions, Uncertainty
-from reports.record_context import Context, Sample, build_record
-from reports.verdict import Verdict
+from reports.record.context import Context, Sample, build_record
+from reports.record.measurement import Conditions, Uncertainty
+from reports.record.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [file for folder in ("reports", "resources", "scope") for file in (ROOT / folder).rglob("*.py")]

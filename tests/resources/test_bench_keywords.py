@@ -16,8 +16,8 @@ from robot.api import SkipExecution
 from hw.bench import TargetSpec, load_bench
 from hw.errors import BenchError
 from hw.provisioning import Provisioned
-from reports.current import current_run, set_current_run, take_at_end
-from reports.run_folder import RunFolder
+from reports.run.current import current_run, set_current_run, take_at_end
+from reports.run.folder import RunFolder
 from resources.keywords import bench as keywords
 from resources.keywords.bench import BenchLibrary
 

@@ -15,12 +15,12 @@ from robot.api import SkipExecution
 from hw.bench import load_bench
 from hw.errors import MeasurementError
 from reports import RunFolder
-from reports.clock_disturbance import Disturbance, Event, write_disturbance
-from reports.clock_trial import ClockTrial, Lock, load_trial, write_trial
-from reports.current import set_current_run
-from resources.clock_disturbance import ClockDisturber
-from resources.clock_requirements import ClockRequirement
-from resources.disturbance_settings import load_disturbances
+from reports.clock_sync.disturbance import Disturbance, Event, write_disturbance
+from reports.clock_sync.trial import ClockTrial, Lock, load_trial, write_trial
+from reports.run.current import set_current_run
+from resources.clocks.disturbance import ClockDisturber
+from resources.clocks.disturbance_settings import load_disturbances
+from resources.clocks.requirements import ClockRequirement
 from resources.keywords import clock_disturbance, judged
 from resources.keywords.clock_disturbance import ClockDisturbanceLibrary
 from resources.keywords.clock_judge import WITNESS_REQUIREMENT, ClockJudge

@@ -13,8 +13,8 @@ from robot.api import Error
 
 from hw.bench import load_bench
 from reports import RunFolder
-from reports.current import set_current_run
-from reports.read_latency import FOLDER, Readings
+from reports.clock_read.readings import FOLDER, Readings
+from reports.run.current import set_current_run
 from resources.keywords import clock_read_latency, judged
 from resources.keywords.clock_read_latency import ClockReadLatencyLibrary
 from tests.reports.sample_read_latency import latency_answer, write_sample_readings

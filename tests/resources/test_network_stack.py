@@ -17,10 +17,8 @@ import pytest
 from hw.bench import load_bench
 from hw.errors import BenchError, CapabilityError, ConfigError
 from hw.protocols import Completed
-from reports.replay_evidence import load_replay
+from reports.latency.evidence import load_replay
 from resources import network_stack
-from resources.largest_pattern import LargestPatternSearch
-from resources.latency import LatencyEvidence, ReplayAttempt
 from resources.network_stack import (
     FOUND,
     NetworkStack,
@@ -28,11 +26,13 @@ from resources.network_stack import (
     network_stack_on,
     stack_names,
 )
-from resources.pattern import Pattern, load_pattern
-from resources.plan import ReplaySettings
 from resources.profiles import load_profile
-from resources.replay import Replay
-from resources.requirements import load_requirements
+from resources.replay.evidence import LatencyEvidence, ReplayAttempt
+from resources.replay.largest_pattern import LargestPatternSearch
+from resources.replay.pattern import Pattern, load_pattern
+from resources.replay.plan import ReplaySettings
+from resources.replay.replay import Replay
+from resources.replay.requirements import load_requirements
 from tests.reports.sample_run import Disturbance, write_evidence
 
 ROOT = Path(__file__).resolve().parents[2]

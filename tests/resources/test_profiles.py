@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hw.errors import ConfigError
-from reports.sampling import required_samples
+from reports.record.sampling import required_samples
 from resources.profiles import load_profile
 
 GOOD = """

@@ -10,10 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.failed_tests import FailedTest
-from reports.manifest import TestCounts as Counts
-from reports.outcome import BAD_INPUT, BENCH_FAULT, FAIL, NO_CAPABILITY, NO_VERDICT, PASS, outcome_of
-from reports.record import (
+from reports.record.measurement import (
     RULE,
     SCHEMA,
     Conditions,
@@ -24,7 +21,10 @@ from reports.record import (
     Uncertainty,
     utc_now,
 )
-from reports.run_folder import RunFolder
+from reports.run.failed_tests import FailedTest
+from reports.run.folder import RunFolder
+from reports.run.manifest import TestCounts as Counts
+from reports.run.outcome import BAD_INPUT, BENCH_FAULT, FAIL, NO_CAPABILITY, NO_VERDICT, PASS, outcome_of
 from resources.qualify import exit_code
 
 ROOT = Path(__file__).resolve().parents[2]

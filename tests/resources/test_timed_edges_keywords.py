@@ -15,8 +15,8 @@ from robot.api import Error, SkipExecution
 from hw.bench import load_bench
 from hw.errors import BenchError, MeasurementError
 from reports import RunFolder
-from reports.current import set_current_run
-from reports.timed_edges import (
+from reports.run.current import set_current_run
+from reports.timed_edges.trial import (
     METHODS,
     BudgetPart,
     Budgets,
@@ -25,12 +25,12 @@ from reports.timed_edges import (
     EdgeTrial,
     write_edge_trial,
 )
+from resources.edges.requirements import load_timed_edge_requirements
+from resources.edges.trials import EdgePlan, EdgeRun
 from resources.keywords import judged, timed_edges
 from resources.keywords.converters import Nanoseconds
 from resources.keywords.timed_edges import TimedEdgesLibrary
 from resources.profiles import load_profile
-from resources.timed_edge_requirements import load_timed_edge_requirements
-from resources.timed_edges import EdgePlan, EdgeRun
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUIREMENTS = ROOT / "robot" / "requirements" / "timed_edges_virtual.toml"

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from resources.replay import Replay
+from resources.replay.replay import Replay
 from tests.simulation.trial import Lab, Trial
 
 pytestmark = pytest.mark.simulated

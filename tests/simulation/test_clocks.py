@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from hw.session import open_bench
-from reports.clock_trial import ClockTrial
-from reports.record import Limit
-from reports.sync_offset import disturbing_stalls_ns, judge_sync, witness_difference_ns
-from resources.clock_requirements import load_clock_requirements
-from resources.clock_settings import ClockSettings
-from resources.clock_stack import ClockStack
-from resources.clock_sync import ClockLab
-from resources.clock_trial import TrialSettings, measure_trial
+from reports.clock_sync.trial import ClockTrial
+from reports.clock_sync.verdict import disturbing_stalls_ns, judge_sync, witness_difference_ns
+from reports.record.measurement import Limit
+from resources.clocks.requirements import load_clock_requirements
+from resources.clocks.settings import ClockSettings
+from resources.clocks.stack import ClockStack
+from resources.clocks.sync import ClockLab
+from resources.clocks.trial import TrialSettings, measure_trial
 from resources.profiles import load_profile
 from tests.simulation.trial import ROOT, TARGET, VIRTUAL_BENCH
 

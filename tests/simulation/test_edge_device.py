@@ -14,8 +14,8 @@ import pytest
 from hw.edges import EdgeRole
 from hw.errors import BenchError
 from hw.session import Bench, open_bench
-from resources.edge_device import FOLLOW_STEM, SERVE_STEM, run_edge_device
-from resources.timecard import serve_timecards
+from resources.clocks.timecard import serve_timecards
+from resources.edges.device import FOLLOW_STEM, SERVE_STEM, run_edge_device
 from scope.edges import EdgeSettings, find_edges, settle_fit
 from scope.levels import estimate_levels
 from scope.settings import OscilloscopeSettings, TimebaseSettings, TriggerSettings

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hw.errors import MeasurementError
-from resources.replay import Replay
+from resources.replay.replay import Replay
 from tests.simulation.trial import TARGET, Lab, Trial
 
 pytestmark = pytest.mark.simulated

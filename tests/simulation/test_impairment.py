@@ -15,8 +15,8 @@ from collections.abc import Generator
 import pytest
 
 from hw.protocols import Impairment
-from resources.capture import read_packets
-from resources.replay import Replay
+from resources.replay.replay import Replay
+from resources.tools.capture import read_packets
 from tests.simulation.trial import TARGET, Lab, Trial, when_quiet
 
 pytestmark = pytest.mark.simulated

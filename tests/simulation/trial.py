@@ -10,12 +10,12 @@ from typing import TypeVar
 
 from hw.session import Bench
 from reports import Measurement, RunFolder
-from resources.latency import LatencyEvidence
-from resources.pattern import Pattern, load_pattern
-from resources.plan import ReplaySettings
 from resources.profiles import Profile
-from resources.replay import Replay, ReplayAnswers
-from resources.requirements import load_requirements
+from resources.replay.evidence import LatencyEvidence
+from resources.replay.pattern import Pattern, load_pattern
+from resources.replay.plan import ReplaySettings
+from resources.replay.replay import Replay, ReplayAnswers
+from resources.replay.requirements import load_requirements
 from tests.simulation.arrivals import Arrivals, arrivals
 
 ROOT = Path(__file__).resolve().parent.parent.parent

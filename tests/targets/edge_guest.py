@@ -11,8 +11,8 @@ from pathlib import Path
 from hw.protocols import Job, Node
 from hw.session import Bench, open_bench
 from hw.tools import local_tool
-from resources.jobs import READY_S, end_and_fetch
-from resources.timecard import serve_timecards
+from resources.clocks.timecard import serve_timecards
+from resources.tools.jobs import READY_S, end_and_fetch
 from tests.traffic_gen.edge_lab import ListeningScope
 
 BENCH = Path(__file__).with_name("one_guest.yaml")

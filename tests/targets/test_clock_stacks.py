@@ -22,12 +22,12 @@ import pytest
 from hw.bench import TargetSpec
 from hw.errors import BenchError, MeasurementError
 from hw.provisioning import Provisioner
-from resources.clock_config import REMOTE_RUN, STANDBY, Place, client_files
-from resources.clock_lock import SERVO_LOGS, failed_chrony_tests, is_locked, selected_grandmaster
-from resources.clock_role import ClockRole
-from resources.clock_settings import ClockSettings, Wander, load_stack
-from resources.clock_stack import ClockStack
-from resources.servo_watch import wait_grandmaster
+from resources.clocks.config import REMOTE_RUN, STANDBY, Place, client_files
+from resources.clocks.lock import SERVO_LOGS, failed_chrony_tests, is_locked, selected_grandmaster
+from resources.clocks.role import ClockRole
+from resources.clocks.servo_watch import wait_grandmaster
+from resources.clocks.settings import ClockSettings, Wander, load_stack
+from resources.clocks.stack import ClockStack
 from tests.targets.clock_lab import TARGET_ERROR, TOOLS, ClockLab, clock_lab
 
 pytestmark = [pytest.mark.simulated, pytest.mark.shared_cpu]

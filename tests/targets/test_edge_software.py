@@ -15,7 +15,7 @@ from itertools import pairwise
 import pytest
 
 from hw.session import Bench
-from resources.jobs import READY_S, end_and_fetch
+from resources.tools.jobs import READY_S, end_and_fetch
 from tests.targets.edge_guest import GUEST, PHC, edge_guest
 from tests.traffic_gen.edge_lab import OTHER, REFERENCE, Json, ListeningScope, Seen
 

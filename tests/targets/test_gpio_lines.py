@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hw.session import Bench, open_bench
-from resources.jobs import READY_S, end_and_fetch
+from resources.tools.jobs import READY_S, end_and_fetch
 from tests.traffic_gen.edge_lab import Json
 
 pytestmark = pytest.mark.simulated

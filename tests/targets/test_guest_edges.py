@@ -16,7 +16,7 @@ import pytest
 from hw.protocols import Job
 from hw.session import Bench
 from hw.tools import BUILD
-from resources.jobs import READY_S
+from resources.tools.jobs import READY_S
 from tests.targets.edge_guest import GUEST, PHC, edge_guest
 from tests.traffic_gen.edge_lab import ART_HZ, CALIBRATION, OTHER, REFERENCE, SDP_HZ, Json, ListeningScope
 

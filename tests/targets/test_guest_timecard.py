@@ -14,8 +14,8 @@ import pytest
 
 from hw.session import Bench, open_bench
 from hw.virtual import accel, image
-from resources.jobs import READY_S, end_and_fetch
-from resources.timecard import serve_timecards
+from resources.clocks.timecard import serve_timecards
+from resources.tools.jobs import READY_S, end_and_fetch
 from tests.targets.emulator_clock import offset_candidates, process_of
 
 pytestmark = pytest.mark.simulated

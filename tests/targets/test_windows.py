@@ -18,13 +18,13 @@ from hw.provisioning import TARGETS, Provisioner
 from hw.session import Bench, open_bench
 from hw.tools import local_tool
 from hw.virtual import network
-from resources.clock_config import Place, client_files
-from resources.clock_kind import load_clock_kind
-from resources.clock_role import ClockRole
-from resources.clock_settings import STACKS, ClockSettings, load_stack
-from resources.pattern import load_pattern
-from resources.plan import ReplaySettings
-from resources.replay import Replay, ReplayAnswers
+from resources.clocks.config import Place, client_files
+from resources.clocks.kind import load_clock_kind
+from resources.clocks.role import ClockRole
+from resources.clocks.settings import STACKS, ClockSettings, load_stack
+from resources.replay.pattern import load_pattern
+from resources.replay.plan import ReplaySettings
+from resources.replay.replay import Replay, ReplayAnswers
 from tests.hw.test_hardware_bench import PATTERN
 
 BENCH_FILE = Path(__file__).parent / "one_windows.yaml"

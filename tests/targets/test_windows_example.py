@@ -13,7 +13,7 @@ from hw.errors import ConfigError
 from hw.journal import Journal
 from hw.provisioning import Way, load_way
 from hw.session import Bench
-from resources.pattern import load_pattern
+from resources.replay.pattern import load_pattern
 
 EXAMPLE = "hw/benches/example-windows.yaml"
 VIRTUAL = "hw/benches/virtual.yaml"

@@ -78,7 +78,7 @@ class Series {
     return -1;
   }
 
-  /** Return the margin as a share of the nearer limit, as reports/tally.py does; NaN where there is none. */
+  /** Return the margin as a share of the nearer limit, as reports/run/tally.py does; NaN where there is none. */
   get marginShare() {
     if (!this._share) {
       this._share = this.table.has('margin_share') ? this.table.numbers('margin_share') : this._shares();

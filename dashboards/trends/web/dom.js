@@ -16,6 +16,15 @@ function byId(id) {
   return document.getElementById(id);
 }
 
+/** Return the parts of the page that show times: `{ id, measurement, title }`. */
+function partsOfPage() {
+  return [...document.querySelectorAll('section[data-measurement]')].map((node) => ({
+    id: node.id,
+    measurement: node.getAttribute('data-measurement'),
+    title: node.querySelector('h2').textContent,
+  }));
+}
+
 /** Return an outcome as symbol and word. */
 function chip(outcome) {
   return h('span', { class: `chip ${outcome}` }, h('span', { 'aria-hidden': 'true' }, SYMBOLS[outcome] || '?'), ` ${outcome}`);

@@ -15,9 +15,7 @@ class App {
     this.overview = new Overview(this);
     const of = (measurement) => (series) => series.measurement === measurement && !series.check;
     this.sections = [
-      new SeriesSection(this, 'latency', of('hil_latency')),
-      new SeriesSection(this, 'sync', of('hil_sync')),
-      new SeriesSection(this, 'edges', of('hil_edges')),
+      ...partsOfPage().map(({ id, measurement }) => new SeriesSection(this, id, of(measurement))),
       new SeriesSection(this, 'checks', (series) => series.check, 'linear'),
       new SeriesSection(this, 'others', of('hil_verdict'), 'linear'),
     ];

@@ -2,12 +2,6 @@
 // Run detail: all figures of one run, each beside what the runs before it had.
 
 const BEFORE_RUNS = 20;
-const PARTS = [
-  ['hil_latency', 'Latency'],
-  ['hil_sync', 'Clock sync'],
-  ['hil_edges', 'Timed edges'],
-  ['hil_verdict', 'Other values'],
-];
 
 class RunDetail {
   constructor(app) {
@@ -59,7 +53,8 @@ class RunDetail {
       h('p', { class: 'run-verdict' }, chip(of('outcome')), of('simulated') ? h('span', { class: 'stamp' }, 'SIMULATED') : '', of('complete') === false ? ' It did not come to its end.' : ''),
       this._facts(),
       ...describeEvents(data.events, run),
-      ...PARTS.map(([measurement, title]) => this._values(measurement, title)),
+      ...partsOfPage().map(({ measurement, title }) => this._values(measurement, title)),
+      this._values('hil_verdict', 'Other values'),
       this._bench(),
     );
   }

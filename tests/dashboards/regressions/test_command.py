@@ -14,9 +14,9 @@ from dashboards.regressions.run_history import run_histories, stored_run
 from dashboards.run_import import read_run
 from dashboards.store import Store
 from reports import RunFolder
-from reports.advice import ADVICE, Advice, find_advice
-from reports.integrity import SUMS, changed_files
-from reports.page import write_page
+from reports.history.advice import ADVICE, Advice, find_advice
+from reports.page.render import write_page
+from reports.run.integrity import SUMS, changed_files
 from resources.keep_run import keep_run
 from tests.dashboards.runs import make_run, record
 

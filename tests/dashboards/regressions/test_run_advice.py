@@ -16,7 +16,7 @@ from dashboards.points import EDGES, EVENT, LATENCY, SYNC, VERDICT, RunPoints
 from dashboards.regressions.run_advice import advise_run
 from dashboards.regressions.stored import keep_events
 from dashboards.store import Store, read_series
-from reports.advice import Advice, parse_advice
+from reports.history.advice import Advice, parse_advice
 
 DAY_NS = 86_400 * 10**9
 STREAMS = 3

@@ -14,7 +14,7 @@ import pytest
 
 from reports.dossier.gather import gather
 from reports.dossier.model import Dossier, to_dossier_bytes
-from reports.run_folder import RunFolder
+from reports.run.folder import RunFolder
 from tests.reports.dossier.sample import finished_run
 from tests.reports.sample_run import Disturbance
 

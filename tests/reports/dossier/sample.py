@@ -9,9 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from reports.asked import AskedSuite
-from reports.manifest import EARLIER, EARLIER_SUITE
-from reports.record import (
+from reports.record.measurement import (
     RULE,
     SCHEMA,
     Conditions,
@@ -24,7 +22,9 @@ from reports.record import (
     UncertaintyPart,
     margin_of,
 )
-from reports.run_folder import RunFolder
+from reports.run.asked import AskedSuite
+from reports.run.folder import RunFolder
+from reports.run.manifest import EARLIER, EARLIER_SUITE
 from tests.reports.sample_run import Disturbance, make_run
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -9,8 +9,8 @@ import pytest
 
 from reports.dossier.attempts import Candidate, Decision, decide, in_guard_band, objection
 from reports.dossier.waivers import NONE, Waiver, Waivers
-from reports.record import Limit, Measurement, Uncertainty
-from reports.verdict import judge
+from reports.record.measurement import Limit, Measurement, Uncertainty
+from reports.record.verdict import judge
 from tests.reports.dossier.sample import record
 
 GUARD_BAND = "49.5 ms lies within U = 1 ms of the limit 50 ms"

@@ -11,14 +11,15 @@ from typing import Any
 import jsonschema
 import pytest
 
-from reports.asked import AskedFile, AskedSuite, SkippedTest
 from reports.dossier.errors import CHANGED, INTERRUPTED, DossierError
 from reports.dossier.gather import NOTHING_ASKED, gather, named_file
 from reports.dossier.model import Asked, Dossier, RequirementRow, dossier_schema, to_dossier_bytes
 from reports.dossier.page import dossier_page
-from reports.integrity import SUMS
-from reports.record import Conditions, Limit, Measurement, Subject, Uncertainty
-from reports.run_folder import RunFolder
+from reports.errors import RequirementsError
+from reports.record.measurement import Conditions, Limit, Measurement, Subject, Uncertainty
+from reports.run.asked import AskedFile, AskedSuite, SkippedTest
+from reports.run.folder import RunFolder
+from reports.run.integrity import SUMS
 from tests.reports.dossier.sample import (
     FACTS,
     INSTRUMENTS,
@@ -259,7 +260,7 @@ def test_a_pass_from_fewer_samples_than_the_requirement_asks_is_none(tmp_path: P
 def test_runs_that_kept_different_requirements_need_a_decision(tmp_path: Path):
     one = small_run(tmp_path / "1", record(), requirements=ONE)
     two = small_run(tmp_path / "2", record(), requirements=requirements_text("DAQ-031", upper_us=60_000))
-    with pytest.raises(DossierError, match=r"requirement DAQ-031: .* differ; name the file that holds"):
+    with pytest.raises(RequirementsError, match=r"requirement DAQ-031: .* differ; name the file that holds"):
         gather([one.path, two.path])
 
 

@@ -15,7 +15,7 @@ from reports.dossier.figures import draw_figures
 from reports.dossier.model import to_dossier_bytes
 from reports.dossier.page import ATTACHMENT, dossier_page, format_limit, sections
 from reports.dossier.pdf import Attachment, PdfError, Properties, extract_attachment, render_pdf
-from reports.record import Limit
+from reports.record.measurement import Limit
 from tests.reports.dossier.conftest import Written
 
 PROPERTIES = Properties("BD-1", "Title (x)", "Subject", "", ("a", "b"), "2026-11-22T00:00:00Z")

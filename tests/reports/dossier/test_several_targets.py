@@ -11,7 +11,7 @@ from reports.dossier.figure import FigureGroup
 from reports.dossier.figures import draw_figures
 from reports.dossier.gather import gather
 from reports.dossier.model import Dossier
-from reports.run_folder import RunFolder
+from reports.run.folder import RunFolder
 from tests.reports.clock_run import add_clock_trial
 from tests.reports.sample_clock import compare_answer
 from tests.reports.sample_run import make_run_of_targets

@@ -13,8 +13,8 @@ import pytest
 from reports.__main__ import main
 from reports.dossier.verify import differences
 from reports.errors import ReportError, RunFolderError
-from reports.integrity import SUMS, changed_files, list_files, write_sums
-from reports.run_folder import RunFolder
+from reports.run.folder import RunFolder
+from reports.run.integrity import SUMS, changed_files, list_files, write_sums
 from tests.reports.dossier.sample import DAQ12, finished_run, record, requirements_text, small_run
 from tests.reports.sample_run import Disturbance
 

@@ -1,0 +1,452 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Logs of clock daemons as series: ptp4l, phc2sys, chrony's log files, our own client bw-ntp-user.
+
+All become the same form with the same signs, whatever the program writes. A line that belongs to the format
+but is damaged is counted and left out, never guessed; so is a last line without its end. Formats: linuxptp
+3.1 and 4, chrony 4.3 (chrony.conf(5), `log`), docs/clock-analysis.md for the signs and how they were checked.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any, Literal, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reports.clock_sync.series import ClockSeries
+from reports.units import NS_PER_MS, NS_PER_S
+
+TimeBase: TypeAlias = Literal["tai", "monotonic"]
+
+PPB_PER_PPM = 1000
+PPB_PER_ONE = 1_000_000_000
+_INT64_MAX = 2**63 - 1
+_NAMED_LINES_MAX = 20
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ServoSeries:
+    """What a program said of one clock against one source. All arrays have the same length, at least 1.
+
+    Attributes:
+        program: ptp4l, phc2sys, chrony-measurements, chrony-statistics, chrony-tracking, bw-ntp-user or
+            w32tm.
+        source: What the clock is compared with, as the program names it.
+        clock: Clock of `time_ns`: tai, or monotonic (CLOCK_MONOTONIC of the target: linuxptp stamps with it).
+        time_ns: When, ns of `clock`.
+        offset_ns: Positive: the target is ahead.
+        freq_ppb: Frequency error that the servo takes out; positive: the target's oscillator is fast. NaN
+            where the program does not say. chrony-statistics: what is left of it after the correction.
+        path_delay_ns: One way; round trips of NTP are halved. phc2sys: time that reading the clock took.
+            NaN where the program does not say.
+        state: linuxptp's s0, s1, s2; chrony's leap state, or mode and sources of time stamps.
+    """
+
+    program: str
+    source: str
+    clock: TimeBase
+    time_ns: NDArray[np.int64]
+    offset_ns: NDArray[np.int64]
+    freq_ppb: NDArray[np.float64]
+    path_delay_ns: NDArray[np.float64]
+    state: tuple[str, ...]
+
+    def clock_series(self) -> ClockSeries:
+        """Return the offsets for statistics, cut at the gaps."""
+        return ClockSeries.from_samples(self.time_ns, self.offset_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class PortChange:
+    """A change of state of a PTP port; time in ns of CLOCK_MONOTONIC."""
+
+    time_ns: int
+    port: int
+    before: str
+    after: str
+    event: str
+
+
+@dataclass(frozen=True, slots=True)
+class RmsSummary:
+    """A summary line of linuxptp. Its offsets have no sign: root mean square and largest size, in ns."""
+
+    time_ns: int
+    source: str
+    rms_ns: int
+    max_abs_ns: int
+    freq_ppb: float
+    freq_stddev_ppb: float
+    path_delay_ns: float
+    path_delay_stddev_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class ClockLog:
+    """What a log holds.
+
+    Attributes:
+        series: One for each source, in the order in which they appear.
+        port_changes: Changes of state of PTP ports.
+        summaries: Summary lines of linuxptp.
+        damaged: Lines that could not be read.
+        damaged_lines: Numbers of the first 20 of them, from 1.
+        other: Sound lines that hold no measurement: banners, messages.
+    """
+
+    series: tuple[ServoSeries, ...]
+    port_changes: tuple[PortChange, ...]
+    summaries: tuple[RmsSummary, ...]
+    damaged: int
+    damaged_lines: tuple[int, ...]
+    other: int
+
+
+@dataclass(slots=True)
+class _Sample:
+    time_ns: int
+    source: str
+    offset_ns: int
+    freq_ppb: float
+    path_delay_ns: float
+    state: str
+
+
+_Found: TypeAlias = _Sample | PortChange | RmsSummary | None
+
+
+class _DamagedLineError(Exception):
+    """Say that a line belongs to the format but cannot be read."""
+
+
+@dataclass(slots=True)
+class _Collector:
+    """Gathers what the lines of a log hold."""
+
+    samples: dict[str, list[_Sample]] = field(default_factory=dict[str, list[_Sample]])
+    changes: list[PortChange] = field(default_factory=list[PortChange])
+    summaries: list[RmsSummary] = field(default_factory=list[RmsSummary])
+    damaged: list[int] = field(default_factory=list[int])
+    other: int = 0
+
+    def add(self, found: _Found) -> None:
+        if isinstance(found, _Sample):
+            self.samples.setdefault(found.source, []).append(found)
+        elif isinstance(found, PortChange):
+            self.changes.append(found)
+        elif isinstance(found, RmsSummary):
+            self.summaries.append(found)
+        else:
+            self.other += 1
+
+    def log(self, program: str, clock: TimeBase) -> ClockLog:
+        return ClockLog(
+            tuple(_series(program, clock, samples) for samples in self.samples.values()),
+            tuple(self.changes),
+            tuple(self.summaries),
+            len(self.damaged),
+            tuple(self.damaged[:_NAMED_LINES_MAX]),
+            self.other,
+        )
+
+
+def _series(program: str, clock: TimeBase, samples: list[_Sample]) -> ServoSeries:
+    return ServoSeries(
+        program,
+        samples[0].source,
+        clock,
+        np.array([sample.time_ns for sample in samples], np.int64),
+        np.array([sample.offset_ns for sample in samples], np.int64),
+        np.array([sample.freq_ppb for sample in samples], np.float64),
+        np.array([sample.path_delay_ns for sample in samples], np.float64),
+        tuple(sample.state for sample in samples),
+    )
+
+
+def _read(text: str, program: str, clock: TimeBase, read_line: Callable[[str], _Found]) -> ClockLog:
+    collector = _Collector()
+    for number, line, whole in _lines(text):
+        try:
+            if not whole:
+                raise _DamagedLineError
+            collector.add(read_line(line))
+        except _DamagedLineError:
+            collector.damaged.append(number)
+    return collector.log(program, clock)
+
+
+def _lines(text: str) -> Iterator[tuple[int, str, bool]]:
+    """Yield number, text and whether it is whole of each line that is not empty."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield number, line.rstrip("\r "), number < len(lines)
+
+
+def read_ptp4l(text: str) -> ClockLog:
+    """Read the messages of ptp4l, from its standard output (-m) or from syslog.
+
+    Positive offsets already mean: client ahead; a positive freq: client fast (it is slowed down by so much).
+    """
+    return _read(text, "ptp4l", "monotonic", lambda line: _linuxptp_line(line, "ptp4l", _MASTER_OFFSET))
+
+
+def read_phc2sys(text: str) -> ClockLog:
+    """Read the messages of phc2sys, with or without the delay of the readings.
+
+    Offsets are target - source; `CLOCK_REALTIME phc` as source means: the system's clock against a PHC.
+    """
+    return _read(text, "phc2sys", "monotonic", lambda line: _linuxptp_line(line, "phc2sys", _PHC_OFFSET))
+
+
+_LINUXPTP_PREFIX = re.compile(
+    r"(?:(?:(?!(?:ptp4l|phc2sys)\[).)+\s)?(?P<program>ptp4l|phc2sys)\["
+    r"(?:(?P<s>\d{1,9})\.(?P<ms>\d{3})\]:|\d+\]: \[(?P<s2>\d{1,9})\.(?P<ms2>\d{3})\])"
+    r" (?:\[(?P<tag>[^\]]*)\] )?(?P<message>.*)"
+)
+_SERVO = r" offset +(?P<offset>-?\d{1,18}) (?P<state>s\d) freq +(?P<freq>[+-]\d{1,12})"
+_MASTER_OFFSET = re.compile(rf"(?P<source>master){_SERVO} path delay +(?P<delay>-?\d{{1,18}})")
+_PHC_OFFSET = re.compile(rf"(?P<source>\S+ (?:phc|sys)){_SERVO}(?: delay +(?P<delay>-?\d{{1,18}}))?")
+_RMS = re.compile(
+    r"(?:(?P<source>\S+) )?rms +(?P<rms>\d{1,18}) max +(?P<max>\d{1,18})"
+    r" freq +(?P<freq>[+-]\d{1,12}) \+/- +(?P<freq_sd>\d{1,12})"
+    r"(?: delay +(?P<delay>-?\d{1,18}) \+/- +(?P<delay_sd>\d{1,18}))?"
+)
+_PORT = re.compile(
+    r"port (?P<port>\d{1,5})(?: \([^)]*\))?: (?P<before>[A-Z_]+) to (?P<after>[A-Z_]+) on (?P<event>[A-Z_]+)"
+)
+_LOOKS_LIKE_OURS = re.compile(r"(?:\S+ )?rms\b|.*\boffset +[-+\d]|port \d+[^:]*: [A-Z_]+ to\b")
+
+
+def _linuxptp_line(line: str, program: str, offset_form: re.Pattern[str]) -> _Found:
+    prefix = _LINUXPTP_PREFIX.fullmatch(line)
+    if prefix is None:
+        raise _DamagedLineError
+    if prefix["program"] != program:
+        return None
+    time_ns = int(prefix["s"] or prefix["s2"]) * NS_PER_S + int(prefix["ms"] or prefix["ms2"]) * NS_PER_MS
+    message, tag = prefix["message"], prefix["tag"] or ""
+    if found := offset_form.fullmatch(message):
+        source = " ".join(part for part in (tag, found["source"]) if part)
+        delay = float(found["delay"] or math.nan)
+        return _Sample(time_ns, source, int(found["offset"]), float(found["freq"]), delay, found["state"])
+    if found := _RMS.fullmatch(message):
+        return RmsSummary(
+            time_ns,
+            " ".join(part for part in (tag, found["source"]) if part),
+            int(found["rms"]),
+            int(found["max"]),
+            float(found["freq"]),
+            float(found["freq_sd"]),
+            float(found["delay"] or math.nan),
+            float(found["delay_sd"] or math.nan),
+        )
+    if found := _PORT.fullmatch(message):
+        return PortChange(time_ns, int(found["port"]), found["before"], found["after"], found["event"])
+    if _LOOKS_LIKE_OURS.match(message):
+        raise _DamagedLineError
+    return None
+
+
+_DATE = r"(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)"
+_REAL = r"[-+]?\d{1,12}(?:\.\d{1,9})?(?:e[-+]\d\d)?"
+_MEASUREMENT = re.compile(
+    rf"{_DATE} +(?P<source>\S+) +[N+?-] +\d+ +[01]{{3}} +[01]{{3}} +[01]{{4}} +-?\d+ +-?\d+ +{_REAL}"
+    rf" +(?P<offset>{_REAL}) +(?P<delay>{_REAL}) +{_REAL} +{_REAL} +{_REAL} +[0-9A-F]{{8}}"
+    r" +(?P<state>\d[BI] [DKH] [DKH])"
+)
+_STATISTIC = re.compile(
+    rf"{_DATE} +(?P<source>\S+) +{_REAL} +(?P<offset>{_REAL}) +{_REAL} +(?P<freq>{_REAL}) +{_REAL} +{_REAL}"
+    rf" +\d+ +\d+ +\d+ +{_REAL}"
+)
+_TRACKING = re.compile(
+    rf"{_DATE} +(?P<source>\S+) +\d+ +(?P<freq>{_REAL}) +{_REAL} +(?P<offset>{_REAL}) +(?P<state>[N+?-])"
+    rf" +\d+ +{_REAL} +{_REAL} +(?P<delay>{_REAL}) +{_REAL} +{_REAL}"
+)
+_CHRONY_BANNER = re.compile(r"=+| +Date \(UTC\) Time .*")
+_UNSYNCHRONISED = "?"
+
+
+def read_chrony_measurements(text: str, tai_utc_s: int) -> ClockLog:
+    """Read chrony's measurements.log (or rawmeasurements): one offset for each answer of a server.
+
+    chrony's sign there is + = client behind: it is turned. Times have whole seconds of UTC.
+    """
+
+    def line_of(line: str) -> _Found:
+        found = _chrony_line(line, _MEASUREMENT)
+        if found is None:
+            return None
+        return _Sample(
+            _tai_ns(found["time"], tai_utc_s),
+            found["source"],
+            -_scaled(found["offset"], NS_PER_S),
+            math.nan,
+            _scaled(found["delay"], NS_PER_S) / 2,
+            found["state"],
+        )
+
+    return _read(text, "chrony-measurements", "tai", line_of)
+
+
+def read_chrony_statistics(text: str, tai_utc_s: int) -> ClockLog:
+    """Read chrony's statistics.log: the regression over a server's last measurements; + = client ahead."""
+
+    def line_of(line: str) -> _Found:
+        found = _chrony_line(line, _STATISTIC)
+        if found is None:
+            return None
+        return _Sample(
+            _tai_ns(found["time"], tai_utc_s),
+            found["source"],
+            _scaled(found["offset"], NS_PER_S),
+            float(found["freq"]) * PPB_PER_ONE,
+            math.nan,
+            "",
+        )
+
+    return _read(text, "chrony-statistics", "tai", line_of)
+
+
+def read_chrony_tracking(text: str, tai_utc_s: int) -> ClockLog:
+    """Read chrony's tracking.log: what it corrects the clock by.
+
+    Offset + = client ahead, frequency + = client fast. Lines of a clock that is not synchronised (leap
+    state ?) hold no offset and count as other lines.
+    """
+
+    def line_of(line: str) -> _Found:
+        found = _chrony_line(line, _TRACKING)
+        if found is None or found["state"] == _UNSYNCHRONISED:
+            return None
+        return _Sample(
+            _tai_ns(found["time"], tai_utc_s),
+            found["source"],
+            _scaled(found["offset"], NS_PER_S),
+            float(found["freq"]) * PPB_PER_PPM,
+            _scaled(found["delay"], NS_PER_S) / 2,
+            found["state"],
+        )
+
+    return _read(text, "chrony-tracking", "tai", line_of)
+
+
+def _chrony_line(line: str, form: re.Pattern[str]) -> re.Match[str] | None:
+    """Return the match of a line, None of a banner."""
+    if _CHRONY_BANNER.fullmatch(line):
+        return None
+    found = form.fullmatch(line)
+    if found is None:
+        raise _DamagedLineError
+    return found
+
+
+def _tai_ns(utc: str, tai_utc_s: int) -> int:
+    try:
+        moment = datetime.strptime(utc, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
+    except ValueError as error:
+        raise _DamagedLineError from error
+    return (int(moment.timestamp()) + tai_utc_s) * NS_PER_S
+
+
+def _scaled(text: str, factor: int) -> int:
+    """Return a decimal number times a factor, as a whole number."""
+    try:
+        value = int((Decimal(text) * factor).to_integral_value())
+    except InvalidOperation as error:
+        raise _DamagedLineError from error
+    if abs(value) > _INT64_MAX:
+        raise _DamagedLineError
+    return value
+
+
+def read_ntp_user(text: str) -> ClockLog:
+    """Read the log of bw-ntp-user: one JSON object a line, of which those of type `poll` are measurements.
+
+    Its offset is + = client ahead, its delay the round trip of NTP (RFC 5905). Its freq_ppb is the correction
+    in force (adjtimex: + = the clock is made faster than its oscillator), so its sign is turned here.
+    """
+    return _read(text, "bw-ntp-user", "tai", _ntp_user_line)
+
+
+def _ntp_user_line(line: str) -> _Found:
+    try:
+        found: object = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise _DamagedLineError from error
+    if not isinstance(found, dict):
+        raise _DamagedLineError
+    answer = cast("dict[str, Any]", found)
+    kind = answer.get("type")
+    if not isinstance(kind, str):
+        raise _DamagedLineError
+    if kind != "poll":
+        return None
+    state, source = answer.get("state"), answer.get("server", "server")
+    if not isinstance(state, str) or not isinstance(source, str):
+        raise _DamagedLineError
+    return _Sample(
+        _whole(answer, "time_tai_ns"),
+        source,
+        _whole(answer, "offset_ns"),
+        -_real_or_nan(answer, "freq_ppb"),
+        _real_or_nan(answer, "delay_ns") / 2,
+        state,
+    )
+
+
+def _whole(answer: dict[str, Any], key: str) -> int:
+    value = answer.get(key)
+    if not isinstance(value, int) or isinstance(value, bool) or abs(value) > _INT64_MAX:
+        raise _DamagedLineError
+    return value
+
+
+def _real_or_nan(answer: dict[str, Any], key: str) -> float:
+    """Return a finite number; NaN where the client wrote null. A key that is not there is damage."""
+    value = answer.get(key, "")
+    if value is None:
+        return math.nan
+    if not isinstance(value, int | float) or isinstance(value, bool) or abs(value) > _INT64_MAX:
+        raise _DamagedLineError
+    if not math.isfinite(value):
+        raise _DamagedLineError
+    return float(value)
+
+
+_STRIPCHART = re.compile(
+    r"(?P<hours>\d{1,2}):(?P<minutes>\d{2}):(?P<seconds>\d{2}), "
+    r"(?:(?P<sign>[+-])(?P<s>\d{1,9})[.,](?P<fraction>\d{1,9})s|error: (?P<error>\S+))"
+)
+_S_A_DAY = 86_400
+
+
+def read_stripchart(text: str) -> ClockLog:
+    """Read the output of `w32tm /stripchart /dataonly` on Windows: its clock against an NTP server's.
+
+    w32tm prints server - target, as NTP has it; here the sign is turned. It names the time of day alone:
+    times are those since the first observation, of the target's own clock.
+    """
+    first_s: list[int] = []
+
+    def read_line(line: str) -> _Found:
+        found = _STRIPCHART.fullmatch(line)
+        if found is None:
+            return None
+        if found["error"]:
+            raise _DamagedLineError
+        seconds = 3600 * int(found["hours"]) + 60 * int(found["minutes"]) + int(found["seconds"])
+        first_s[:] = first_s or [seconds]
+        size_ns = int(found["s"]) * NS_PER_S + int(found["fraction"].ljust(9, "0"))
+        offset_ns = -size_ns if found["sign"] == "+" else size_ns
+        elapsed_s = (seconds - first_s[0]) % _S_A_DAY
+        return _Sample(elapsed_s * NS_PER_S, "server", offset_ns, math.nan, math.nan, "measured")
+
+    return _read(text, "w32tm", "monotonic", read_line)

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict on a target's clock by a mask: one record for each quantity that the mask limits.
+
+Single values come from all samples of a trial; curves (MTIE, TDEV) from the means of its series, so through
+an average of one interval, and never across a gap or a step. Of a curve that tau is recorded at which least
+is left to the mask: U is the same at every tau, so all others have kept theirs where this one has.
+
+U comes from the bound B of one offset (reports/clock_sync/verdict.py). Offsets that are each off by at most
+B move a mean, an extreme and what a low-pass makes of them by B, a peak to peak by 2 B, and TDEV, the root
+mean square of (x3 - 2 x2 + x1) / sqrt(6), by 4 B / sqrt(6) (Minkowski's inequality).
+
+A mask asks for a range of tau. Where a series is too short for it, nothing passes: what was judged is said.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from reports.clock_sync.answers import series_of
+from reports.clock_sync.mask import VALUES, Mask, Quantity
+from reports.clock_sync.series import ClockSeries
+from reports.clock_sync.stability import TERMS_MIN, Curve, mtie, tdev
+from reports.clock_sync.time_error import CTE_WINDOW_NS, TimeError, low_passed, separable, time_error
+from reports.clock_sync.trial import ClockTrial
+from reports.clock_sync.verdict import sync_uncertainty, tempered
+from reports.record.context import Context, Sample, build_record
+from reports.record.measurement import Limit, Measurement, Number, Uncertainty, UncertaintyPart
+from reports.record.verdict import Verdict, judge
+from reports.units import NS_PER_S
+
+RECORDED: dict[Quantity, tuple[str, str]] = {
+    "max_abs_te": ("te", "max_abs"),
+    "max_abs_tel": ("te_l", "max_abs"),
+    "cte": ("cte", "mean"),
+    "mtie": ("mtie", "max"),
+    "tdev": ("tdev", "deviation"),
+    "dte_l_mtie": ("dte_l_mtie", "max"),
+    "dte_l_tdev": ("dte_l_tdev", "deviation"),
+}
+"""Quantity and statistic of the record, by the quantity of the mask."""
+MASK_QUANTITIES = frozenset(quantity for quantity, _statistic in RECORDED.values())
+MASKED_KINDS = frozenset({"sync", "interval", "load"})
+"""Kinds of trials that masks are for: a clock that is locked to a server whose packets nothing impairs."""
+TDEV_PERIODS_MIN = 12
+"""TDEV at tau needs a series of 12 tau (ITU-T O.172; from memory, its text was not at hand)."""
+TAU_TOLERANCE = 1.01
+"""The interval of a series is what it was: 0.1 s may be 0.1002 s."""
+_TDEV_GAIN = 4 / math.sqrt(6)
+
+
+@dataclass(frozen=True)
+class MaskRange:
+    """A mask, and the taus that it must be judged at; None: those at which the mask begins and ends."""
+
+    mask: Mask
+    from_tau_s: float | None = None
+    to_tau_s: float | None = None
+
+    def wanted_s(self, quantity: Quantity) -> tuple[float, float]:
+        """Return the least and largest tau; of a mask without end, that from which on it does not change."""
+        segments = self.mask.of(quantity)
+        first, last = segments[0], segments[-1]
+        end_s = last.tau_above_s if math.isinf(last.tau_to_s) else last.tau_to_s
+        low_s = first.tau_above_s if self.from_tau_s is None else self.from_tau_s
+        return low_s, end_s if self.to_tau_s is None else self.to_tau_s
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a trial gives for one quantity: value and limit where least is left, and what is missing."""
+
+    value: Number | None
+    limit_ns: float
+    n: int
+    n_required: int
+    where: str
+    missing: str
+
+
+def is_masked(trial: ClockTrial) -> bool:
+    """Say whether a mask applies to a trial."""
+    return trial.facts.kind in MASKED_KINDS and trial.facts.impairment == "none"
+
+
+def mask_measurements(
+    trial: ClockTrial, wanted: MaskRange, requirement: str, n_required: int, context: Context
+) -> list[Measurement]:
+    """Judge a trial by everything that a mask limits, in the order of the file.
+
+    Args:
+        trial: Its evidence.
+        wanted: The mask, and from which tau to which.
+        requirement: Id of the requirement that names the mask.
+        n_required: Samples that the profile asks for; curves need two windows instead.
+        context: Of which run, test and subject.
+    """
+    series = series_of(trial.filtered)
+    return [
+        _measurement(trial, series, wanted, quantity, requirement, n_required, context)
+        for quantity in wanted.mask.quantities
+    ]
+
+
+def unset_mask_measurements(
+    wanted: MaskRange, requirement: str, n_required: int, reason: str, context: Context
+) -> list[Measurement]:
+    """Return the records of a clock that could not be measured."""
+    nothing = Uncertainty.from_parts([])
+    verdict = Verdict("unset", None, reason)
+    records: list[Measurement] = []
+    for quantity in wanted.mask.quantities:
+        name, statistic = RECORDED[quantity]
+        sample = Sample(name, statistic, None, 0, n_required if quantity in VALUES else TERMS_MIN)
+        limit = _limit(wanted.mask, quantity, _first_limit_ns(wanted.mask, quantity), "")
+        records.append(build_record(requirement, sample, limit, nothing, verdict, context))
+    return records
+
+
+def _measurement(
+    trial: ClockTrial,
+    series: ClockSeries | None,
+    wanted: MaskRange,
+    quantity: Quantity,
+    requirement: str,
+    n_required: int,
+    context: Context,
+) -> Measurement:
+    name, statistic = RECORDED[quantity]
+    if quantity in VALUES:
+        found = _value(trial, series, wanted, quantity, n_required)
+    else:
+        found = _worst_of_curve(series, wanted, quantity)
+    limit = _limit(wanted.mask, quantity, found.limit_ns, found.where)
+    uncertainty = _uncertainty(trial, quantity)
+    sample = Sample(name, statistic, found.value, found.n, found.n_required)
+    if found.value is None:
+        verdict = Verdict("unset" if not trial.filtered.offset.n else "inconclusive", None, found.missing)
+        return build_record(requirement, sample, limit, uncertainty, verdict, context)
+    verdict = judge(
+        found.value,
+        limit,
+        uncertainty,
+        n=found.n,
+        n_required=found.n_required,
+        statistic=statistic,
+        unit="ns",
+    )
+    if found.missing and verdict.outcome in ("pass", "inconclusive"):
+        reasons = [text for text in (verdict.reason, found.missing) if text]
+        verdict = replace(verdict, outcome="inconclusive", reason="; ".join(reasons))
+    return build_record(
+        requirement, sample, limit, uncertainty, tempered(verdict, trial, uncertainty), context
+    )
+
+
+def _value(
+    trial: ClockTrial, series: ClockSeries | None, wanted: MaskRange, quantity: Quantity, n_required: int
+) -> _Found:
+    """Return a single value: max|TE| of all samples with its sign, max|TE_L| or cTE of the series."""
+    limit_ns = _first_limit_ns(wanted.mask, quantity)
+    n = trial.filtered.offset.n
+    if quantity == "max_abs_te":
+        missing = "" if n else "no sample"
+        return _Found(trial.filtered.extreme_ns, limit_ns, n, n_required, "", missing)
+    figures = time_error(series) if series is not None else None
+    if figures is None or series is None:
+        return _Found(None, limit_ns, n, n_required, "", "no series of offsets")
+    if quantity == "max_abs_tel":
+        value = figures.max_abs_tel_ns
+        return _Found(value, limit_ns, n, n_required, "", "" if value is not None else _unfiltered(figures))
+    return _constant(figures, series, wanted, limit_ns, n_required)
+
+
+def _constant(
+    figures: TimeError, series: ClockSeries, wanted: MaskRange, limit_ns: float, n_required: int
+) -> _Found:
+    """Return cTE: the largest mean of a window of 1000 s; of a shorter series its mean, which lacks time."""
+    worst_ns = figures.max_abs_cte_window_ns
+    if worst_ns is not None:
+        return _Found(worst_ns, limit_ns, figures.n, n_required, "worst window of 1000 s", "")
+    measured_s = series.n * series.tau0_ns / NS_PER_S
+    wanted_s = wanted.to_tau_s if wanted.to_tau_s is not None else CTE_WINDOW_NS / NS_PER_S
+    missing = f"averaged over {measured_s:.3g} s; the mask asks for {wanted_s:.4g} s"
+    where = f"mean over {measured_s:.3g} s"
+    return _Found(
+        figures.cte_ns, limit_ns, figures.n, n_required, where, missing if measured_s < wanted_s else ""
+    )
+
+
+def _worst_of_curve(series: ClockSeries | None, wanted: MaskRange, quantity: Quantity) -> _Found:
+    """Return a curve's value at the tau at which least is left to the mask, and which taus are missing."""
+    nothing = _first_limit_ns(wanted.mask, quantity)
+    if series is None or not series.n:
+        return _Found(None, nothing, 0, TERMS_MIN, "", "no series of offsets")
+    if quantity.startswith("dte_l_"):
+        if not separable(series):
+            return _Found(None, nothing, 0, TERMS_MIN, "", "too few samples a second for the low-pass")
+        series = low_passed(series)
+    points = _points(series, wanted.mask, quantity)
+    low_s, high_s = wanted.wanted_s(quantity)
+    asked = f"the mask asks for {low_s:.4g} s to {high_s:.4g} s"
+    measured = f"{series.n * series.tau0_ns / NS_PER_S:.3g} s, every {series.tau0_ns / NS_PER_S:.3g} s"
+    if not points:
+        return _Found(None, nothing, 0, TERMS_MIN, "", f"no tau can be judged from {measured}; {asked}")
+    first_s, last_s = points[0][0], points[-1][0]
+    judged = f"judged at {len(points)} octaves of tau from {first_s:.3g} s to {last_s:.3g} s"
+    missing = ""
+    too_late = low_s > 0 and first_s / 2 > low_s * TAU_TOLERANCE
+    if too_late or last_s * 2 <= high_s:
+        missing = f"{judged}, from {measured}; {asked}"
+    tau_s, value_ns, limit_ns, windows = min(points, key=lambda point: point[2] - point[1])
+    return _Found(value_ns, limit_ns, windows, TERMS_MIN, f"tau = {tau_s:.3g} s, {judged}", missing)
+
+
+def _points(series: ClockSeries, mask: Mask, quantity: Quantity) -> list[tuple[float, float, float, int]]:
+    """Return (tau in s, value, limit, windows) of each octave that series and mask share."""
+    is_mtie = quantity in ("mtie", "dte_l_mtie")
+    curve: Curve | None = mtie(series) if is_mtie else tdev(series)
+    if curve is None:
+        return []
+    longest_ns = max(len(stretch) for stretch in series.stretches) * series.tau0_ns
+    points: list[tuple[float, float, float, int]] = []
+    for tau_ns, value, windows in zip(
+        curve.tau_ns.tolist(), curve.value.tolist(), curve.n.tolist(), strict=True
+    ):
+        limit_ns = mask.limit_at(quantity, tau_ns / NS_PER_S)  # type: ignore[arg-type]
+        if limit_ns is not None and (is_mtie or TDEV_PERIODS_MIN * tau_ns <= longest_ns):
+            points.append((tau_ns / NS_PER_S, float(value), limit_ns, int(windows)))
+    return points
+
+
+def _uncertainty(trial: ClockTrial, quantity: Quantity) -> Uncertainty:
+    """Return U of a quantity in ns; see the module."""
+    gain: float = 1
+    if quantity in ("mtie", "dte_l_mtie"):
+        gain = 2
+    elif quantity in ("tdev", "dte_l_tdev"):
+        gain = _TDEV_GAIN
+    return Uncertainty.from_parts(
+        UncertaintyPart(part.name, part.kind, part.value * gain) for part in sync_uncertainty(trial).parts
+    )
+
+
+def _limit(mask: Mask, quantity: Quantity, limit_ns: float, where: str) -> Limit:
+    """Return the limit in ns with its source: mask, quantity, tau and the standard or paper."""
+    upper: Number = int(limit_ns) if limit_ns == int(limit_ns) else limit_ns
+    lower = -upper if quantity in VALUES else None
+    place = f", {where}" if where else ""
+    return Limit(upper, lower, f"mask {mask.name}, {quantity}{place}: {mask.source}")
+
+
+def _first_limit_ns(mask: Mask, quantity: Quantity) -> float:
+    """Return the limit of a single value; of a curve that of its first row's end, for want of a tau."""
+    segment = mask.of(quantity)[0]
+    if quantity in VALUES:
+        return segment.limit_ns
+    end_s = segment.tau_to_s if math.isfinite(segment.tau_to_s) else segment.tau_above_s
+    return segment.limit_ns + segment.slope_ns_per_s * end_s
+
+
+def _unfiltered(figures: TimeError) -> str:
+    return figures.unfiltered_reason or "no figures of the filtered offsets"

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The section of the page on one-way latency: streams, distributions, the instrument's own errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from reports.latency.evidence import ReplayEvidence, load_replay
+from reports.latency.late_message_plots import figure_late_messages
+from reports.latency.late_messages import latest_messages
+from reports.latency.plots import (
+    StreamFigures,
+    figure_clocks,
+    figure_distributions,
+    figure_lateness,
+    figure_maxima,
+)
+from reports.latency.stream_groups import (
+    STREAM_QUANTITY,
+    StreamGroup,
+    StreamRow,
+    replay_folder,
+    stream_groups,
+)
+from reports.record.measurement import Measurement
+from reports.section import Measured, SampleReader, Samples, Shown
+
+
+@dataclass(frozen=True, slots=True)
+class LatencySection(Shown):
+    """The streams of a target, grouped by subject and conditions, with the instruments of their replays."""
+
+    groups: tuple[StreamGroup, ...]
+
+    @property
+    def records(self) -> tuple[Measurement, ...]:
+        """Return the records of all streams."""
+        return tuple(row.record for group in self.groups for row in group.rows)
+
+    @property
+    def figures(self) -> list[dict[str, object]]:
+        """Draw the figures of each group as SVG, those of its instruments by attempt."""
+        return [_figures_of(group, index) for index, group in enumerate(self.groups)]
+
+
+def gather_latency(found: Measured) -> LatencySection | None:
+    """Return the section of a target; None: no stream was measured."""
+    streams = [m for m in found.records if m.quantity == STREAM_QUANTITY and m.subject.stream is not None]
+    groups = stream_groups(found.folder, streams, found.attempts)
+    return LatencySection(tuple(groups)) if groups else None
+
+
+def latency_samples(run: Path) -> SampleReader:
+    """Return the reader of the latencies of single streams; each replay is read once."""
+    replays: dict[Path, ReplayEvidence] = {}
+
+    def read(record: Measurement) -> Samples | None:
+        place = replay_folder(run, record) if record.quantity == STREAM_QUANTITY else None
+        if place is None:
+            return None
+        if place not in replays:
+            replays[place] = load_replay(place)
+        recv = replays[place].recv
+        streams = recv.streams if recv else ()
+        latency = next(
+            (s.received_minus_scheduled for s in streams if str(s.id) == record.subject.stream), None
+        )
+        return None if latency is None else Samples.of_summary("received - scheduled", latency)
+
+    return read
+
+
+def _figures_of(group: StreamGroup, index: int) -> dict[str, object]:
+    """Return the figures of a group of streams as SVG, those of its instruments by attempt."""
+    drawn = [_stream_figures(row) for row in group.rows]
+    streams = [stream for stream in drawn if stream is not None]
+    instruments: list[dict[str, str]] = []
+    figures: dict[str, object] = {"maxima": "", "distributions": "", "instruments": instruments}
+    if streams:
+        names = _type_names(group.rows)
+        figures["maxima"] = figure_maxima(f"maxima{index}", streams, names)
+        figures["distributions"] = figure_distributions(f"distributions{index}", streams, names)
+    for number, instrument in enumerate(group.instruments):
+        lateness = [(str(producer), summary) for producer, summary, _ in instrument.lateness]
+        clocks = instrument.evidence.recv.clocks if instrument.evidence.recv else ()
+        drawn_clocks = [clock for clock in clocks if len(clock.series) >= 3]
+        suffix = f"{index}-{number}"
+        largest = float(instrument.largest_u_ns)
+        evidence = instrument.evidence
+        late = latest_messages(evidence.replay(), evidence.emulation.around) if evidence.recv else []
+        instruments.append(
+            {
+                "lateness": figure_lateness(f"lateness{suffix}", lateness, largest) if lateness else "",
+                "clocks": figure_clocks(f"clocks{suffix}", drawn_clocks) if drawn_clocks else "",
+                "late": figure_late_messages(f"late{suffix}", late) if late else "",
+            }
+        )
+    return figures
+
+
+def _stream_figures(row: StreamRow) -> StreamFigures | None:
+    stream, upper = row.stream, row.record.limit.upper
+    if stream is None or upper is None or upper <= 0:
+        return None
+    return StreamFigures(
+        id=stream.id,
+        producer=stream.producer,
+        message_type=stream.message_type,
+        budget_ns=int(upper),
+        latency=stream.received_minus_scheduled,
+        lateness=stream.sent_minus_scheduled,
+        expanded_ns=float(row.record.uncertainty.expanded),
+        outcome=row.record.outcome,
+    )
+
+
+def _type_names(rows: tuple[StreamRow, ...]) -> list[str]:
+    """Return what the legend says of each message type: its number and its transports."""
+    names: dict[int, list[str]] = {}
+    for row in rows:
+        if row.stream is not None:
+            kinds = names.setdefault(row.stream.message_type % 4, [])
+            if row.kind not in kinds:
+                kinds.append(row.kind)
+    return [f"type {number}: {' / '.join(names.get(number, []))}" for number in range(4)]

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The streams of a run with what the evidence of their replays says beside their records."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from reports.latency.evidence import ReplayEvidence, load_replay
+from reports.latency.role import ReplayRole
+from reports.latency.verdict import Requirement, judge_latency
+from reports.record.histogram import Quantile, Summary, merge
+from reports.record.measurement import Measurement
+from reports.record.sampling import miss_probability_upper_95
+from reports.run.folder import EVIDENCE
+from reports.run.tally import key_of
+from reports.tools.answers import SendStream, StreamResult, WitnessResult
+
+STREAM_QUANTITY = "one_way_latency"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRow:
+    """One stream: its record, and what the evidence says beside it."""
+
+    record: Measurement
+    stream: StreamResult | None
+    low_latency: bool
+    attempts: int
+
+    @property
+    def p999(self) -> Quantile | None:
+        """Return the 99.9 % quantile of received - scheduled, in ns."""
+        return self.stream.received_minus_scheduled.quantile(0.999) if self.stream else None
+
+    @property
+    def budget_share(self) -> float | None:
+        """Return the value as a share of the upper limit."""
+        upper = self.record.limit.upper
+        return self.record.value / upper if self.record.value is not None and upper else None
+
+    @property
+    def miss_bound(self) -> float | None:
+        """Return the 95 % upper bound of the probability of a miss, lost messages counted as misses."""
+        if self.stream is None:
+            return None
+        total = self.record.n + self.record.lost
+        return miss_probability_upper_95(min(total, self.stream.misses + self.record.lost), total)
+
+    @property
+    def kind(self) -> str:
+        """Return the transport in words."""
+        if self.stream is None:
+            return ""
+        name = self.stream.transport.upper()
+        return f"low-latency {name}" if self.low_latency else name
+
+
+@dataclass(frozen=True, slots=True)
+class Instrument:
+    """What the bench says about itself during one replay; rows: the streams that it decides."""
+
+    attempt: str
+    evidence: ReplayEvidence
+    lateness: tuple[tuple[int, Summary, tuple[SendStream, ...]], ...]
+    largest_u_ns: float
+    misses_explained: dict[int, int]
+    rows: tuple[StreamRow, ...]
+
+    @property
+    def witness(self) -> WitnessResult | None:
+        """Return what the stall witness saw."""
+        return self.evidence.witness
+
+    @property
+    def worst_lateness_ns(self) -> int | None:
+        """Return the largest lateness of the generator in ns."""
+        return max((s.max_ns for _, s, _ in self.lateness if s.max_ns is not None), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamGroup:
+    """The streams of one subject under one set of conditions, with the instruments of their replays.
+
+    Attributes:
+        role: The target's part where it produced; None: it consumed.
+    """
+
+    title: str
+    rows: tuple[StreamRow, ...]
+    instruments: tuple[Instrument, ...]
+    role: ReplayRole | None = None
+
+    @property
+    def heading(self) -> str:
+        """Return the target's part in words."""
+        if self.role is None:
+            return "Received by the target"
+        return f"Sent by the target in the place of producer {self.role.producer}, into {self.role.consumer}"
+
+
+def replay_folder(folder: Path, record: Measurement) -> Path | None:
+    """Return the folder of the replay that a record was judged from."""
+    for evidence in record.evidence:
+        if evidence.path.endswith("/recv.ndjson"):
+            return (folder / evidence.path).parent
+    return None
+
+
+def stream_groups(
+    folder: Path, latencies: Sequence[Measurement], everything: Sequence[Measurement]
+) -> list[StreamGroup]:
+    """Return latency records in groups of one subject and conditions, with the evidence of their replays.
+
+    Args:
+        folder: The run folder.
+        latencies: Records of streams that count.
+        everything: Records of all attempts.
+    """
+    replays: dict[Path, ReplayEvidence] = {}
+    grouped: dict[str, list[StreamRow]] = {}
+    used: dict[str, list[Path]] = {}
+    roles: dict[str, ReplayRole | None] = {}
+    tries = Counter(key_of(record) for record in everything)
+    for record in latencies:
+        place = replay_folder(folder, record)
+        if place is not None and place not in replays:
+            replays[place] = load_replay(place)
+        role = replays[place].role if place is not None else None
+        title = _group_title(record, role)
+        roles[title] = role
+        stream = None
+        low_latency = False
+        if place is not None:
+            stream, low_latency = _stream_of(replays[place], record)
+            if place not in used.setdefault(title, []):
+                used[title].append(place)
+        attempts = tries[key_of(record)]
+        grouped.setdefault(title, []).append(StreamRow(record, stream, low_latency, attempts))
+    groups: list[StreamGroup] = []
+    for title, rows in grouped.items():
+        places = used.get(title, [])
+        instruments = [_instrument(folder, place, replays[place], rows) for place in places]
+        rows.sort(key=lambda row: _natural(row.record.subject.stream or ""))
+        groups.append(StreamGroup(title, tuple(rows), tuple(instruments), roles[title]))
+    return groups
+
+
+def _natural(text: str) -> tuple[int, str]:
+    return (int(text), "") if text.isdigit() else (1 << 31, text)
+
+
+def _group_title(record: Measurement, role: ReplayRole | None) -> str:
+    s, c = record.subject, record.conditions
+    words = [
+        str(role) if role else f"target {s.target}",
+        f"stack {s.stack or '-'}",
+        f"clock {s.clock or '-'}",
+    ]
+    words += [f"phase {c.phase or '-'}", f"load {c.load}", f"impairment {c.impairment}"]
+    return " · ".join(words)
+
+
+def _stream_of(evidence: ReplayEvidence, record: Measurement) -> tuple[StreamResult | None, bool]:
+    """Return the consumer's result of a record's stream, and whether the plan calls it low-latency."""
+    if evidence.recv is None:
+        return None, False
+    for stream in evidence.recv.streams:
+        if str(stream.id) == record.subject.stream:
+            return stream, stream.message_type in evidence.low_latency_types
+    return None, False
+
+
+def _instrument(folder: Path, place: Path, evidence: ReplayEvidence, rows: Sequence[StreamRow]) -> Instrument:
+    recv = evidence.recv
+    sent = [stream for send in evidence.sends for stream in send.streams]
+    producers = sorted({stream.producer for stream in recv.streams}) if recv else []
+    lateness = [
+        (
+            number,
+            merge([s.sent_minus_scheduled for s in recv.streams if s.producer == number] if recv else []),
+            tuple(s for s in sent if s.producer == number),
+        )
+        for number in producers
+    ]
+    mine = [row for row in rows if replay_folder(folder, row.record) == place]
+    return Instrument(
+        attempt=place.relative_to(folder / EVIDENCE).as_posix(),
+        evidence=evidence,
+        lateness=tuple(lateness),
+        largest_u_ns=max((row.record.uncertainty.expanded for row in mine), default=0),
+        misses_explained=_misses_explained(evidence, mine),
+        rows=tuple(mine),
+    )
+
+
+def _misses_explained(evidence: ReplayEvidence, rows: Iterable[StreamRow]) -> dict[int, int]:
+    """Return, by stream, how many misses the machine explains by the time that it took."""
+    if evidence.recv is None:
+        return {}
+    counts: dict[int, int] = {}
+    replay = evidence.replay()
+    for row in rows:
+        if row.stream is not None:
+            judged = judge_latency(row.stream.id, requirement_of(row.record, evidence), replay)
+            if judged.misses_explained:
+                counts[row.stream.id] = judged.misses_explained
+    return counts
+
+
+def requirement_of(record: Measurement, evidence: ReplayEvidence) -> Requirement:
+    """Return what a record's stream was held against."""
+    of_sender = evidence.role is not None
+    return Requirement(record.requirement, record.limit, record.n_required, record.allowed_lost, of_sender)

@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict on the one-way latency of a stream, from the consumer's answer.
+
+A stream passes on received - scheduled, so that a generator that is late hides nothing. It fails only when
+received - sent, the part that is the target's and the network's, is over limit + U. Between the two it is
+inconclusive: `generator late`. Causes on the bench's side (a stepped clock, an invalid result) make it
+inconclusive, never a pass.
+
+What the bench's machine took from a late message is an amount of time (reports/tools/taken_time.py). It is
+taken off: what is then still over limit + U is the target's.
+
+Where the target under test is the one that sends, its lateness is its own: it fails on received - scheduled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from reports.latency.replay_clock import ReplayClock, ServerLine
+from reports.record.context import Context, Sample, build_record
+from reports.record.measurement import Limit, Measurement, Uncertainty, UncertaintyPart
+from reports.record.verdict import Verdict, capable, judge
+from reports.tools.answers import ClockResult, Miss, RecvResult, SendResult, StreamResult, WitnessResult
+from reports.tools.taken_time import TakenTime
+from reports.units import format_value
+
+Standing = Literal["clean", "short", "explained", "marginal", "over", "undecided"]
+"""What a replay says of a stream: `clean` it passes; `short` it would, with the samples required; `explained`
+it would, had the machine not taken the time that it is known to have taken; `over` a miss, or a loss, that
+nothing explains; `marginal` none of these, the value alone leaves it open; `undecided` the replay or the
+stream cannot be judged at all."""
+
+
+def producer_of(stream: int) -> int:
+    """Return the producer that sends a stream: an id is its number, then a digit for the message type."""
+    return stream // 10
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """What is asked of a stream: an upper limit in ns, samples, and messages that may be lost.
+
+    Attributes:
+        of_sender: Whether the target under test sends the stream; else it receives it.
+    """
+
+    id: str
+    limit: Limit
+    n_required: int
+    allowed_lost: int = 0
+    of_sender: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Everything that one replay left behind and that its verdicts rest on.
+
+    Attributes:
+        recv: The consumer's result.
+        clock_of_producer: Name of the clock that each producer stamps with, by producer number.
+        sends: The producers' results.
+        witness: What the stall witness saw; None where the bench has none.
+        witness_clock: Name of the clock that the witness stamps with; `local` is the consumer's own.
+        misses: The consumer's list of misses.
+        faults: Further causes, found by the caller, for which nothing of this replay may pass.
+        extra_parts: Parts of U that the caller knows of, for every stream, in ns.
+        clock: The target's clock, where its stamps are taken as they are; None: they are corrected.
+        emulator_pauses: (start, end) of times in which the emulator did not run the target though it had to,
+            by the witness's clock, ns (reports/latency/emulation.py).
+    """
+
+    recv: RecvResult
+    clock_of_producer: Mapping[int, str]
+    sends: Sequence[SendResult] = ()
+    witness: WitnessResult | None = None
+    witness_clock: str = "host"
+    misses: Sequence[Miss] = ()
+    faults: Sequence[str] = ()
+    extra_parts: Sequence[UncertaintyPart] = ()
+    clock: ReplayClock | None = None
+    emulator_pauses: Sequence[tuple[int, int]] = ()
+
+    def causes(self) -> list[str]:
+        """Return why no stream of this replay may pass, the gravest cause first; empty: none."""
+        causes = [f"invalid result: {reason}" for reason in self.recv.invalid_reasons]
+        if not self.recv.valid and not causes:
+            causes.append("invalid result")
+        if not self.recv.complete:
+            causes.append("incomplete: the consumer ended early")
+        if any(not send.complete for send in self.sends):
+            causes.append("incomplete: a producer ended early")
+        steps = [*self.recv.clock_steps, *(step for send in self.sends for step in send.clock_steps)]
+        causes += [f"clock {s.clock} stepped by {format_value(s.step_ns, 'ns')}" for s in steps]
+        return [*causes, *self.faults]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamVerdict:
+    """The verdict of one replay on a stream, its uncertainty, and how many misses the machine explains."""
+
+    verdict: Verdict
+    uncertainty: Uncertainty
+    standing: Standing
+    misses_explained: int = 0
+
+
+def stream_uncertainty(stream: StreamResult, replay: Replay) -> tuple[Uncertainty, str]:
+    """Return U of a stream's latency in ns, and why it is not known ('' where it is).
+
+    The offset of the producer's clock enters with half the round trip of the exchanges that carry its
+    line; what the line used differs from the fit over the whole run enters as `clock_residual`. Where stamps
+    are taken as they are, the measured error of the target's clock enters beside them.
+    """
+    parts = list(replay.extra_parts)
+    if replay.clock is not None:
+        own, unknown = replay.clock.parts(replay.clock_of_producer.get(stream.producer))
+        return Uncertainty.from_parts([*parts, *own]), unknown
+    if replay.recv.correction == "none":
+        missing = "" if parts else "clock error unknown: no correction and no stated bound"
+        return Uncertainty.from_parts(parts), missing
+    name = replay.clock_of_producer.get(stream.producer)
+    clock = replay.recv.clock(name) if name is not None else None
+    if clock is None or not clock.kept or clock.bound_ns is None or clock.residual_ns is None:
+        known = f"clock {name}" if name else f"the clock of producer {stream.producer}"
+        return Uncertainty.from_parts(parts), f"clock error unknown: no line for {known}"
+    parts.append(UncertaintyPart("clock_offset", "bound", clock.bound_ns))
+    parts.append(UncertaintyPart("clock_residual", "bound", clock.residual_ns))
+    return Uncertainty.from_parts(parts), ""
+
+
+def judge_latency(stream_id: int, requirement: Requirement, replay: Replay) -> StreamVerdict:
+    """Judge the largest latency of one stream in one replay; see the module for the rule.
+
+    Raises:
+        RecordError: The consumer did not report the stream.
+    """
+    stream = replay.recv.stream(stream_id)
+    uncertainty, unknown = stream_uncertainty(stream, replay)
+    causes = [*replay.causes(), *_stream_causes(stream, replay, uncertainty, unknown)]
+    judged = _judge_maximum(stream, requirement, uncertainty, stream.received_minus_scheduled.max_ns)
+    if causes:
+        outcome = "unset" if stream.received_minus_scheduled.n == 0 else "inconclusive"
+        return StreamVerdict(Verdict(outcome, judged.margin, "; ".join(causes)), uncertainty, "undecided")
+    if judged.outcome == "pass":
+        return StreamVerdict(judged, uncertainty, "clean")
+    if stream.lost > requirement.allowed_lost:
+        return StreamVerdict(judged, uncertainty, "over")
+    has_room = judged.outcome == "fail" or capable(requirement.limit, uncertainty)
+    if judged.outcome == "unset" or not has_room:
+        return StreamVerdict(judged, uncertainty, "undecided")
+    if judged.margin is not None and judged.margin >= 0:
+        return StreamVerdict(judged, uncertainty, "short")
+    return _attribute(stream, requirement, replay, uncertainty, judged)
+
+
+def _judge_maximum(
+    stream: StreamResult, requirement: Requirement, uncertainty: Uncertainty, maximum_ns: int | None
+) -> Verdict:
+    return judge(
+        maximum_ns,
+        requirement.limit,
+        uncertainty,
+        n=stream.received_minus_scheduled.n,
+        n_required=requirement.n_required,
+        lost=stream.lost,
+        allowed_lost=requirement.allowed_lost,
+        unit="ns",
+    )
+
+
+def _stream_causes(stream: StreamResult, replay: Replay, uncertainty: Uncertainty, unknown: str) -> list[str]:
+    """Return why this stream alone may not pass."""
+    causes = [unknown] if unknown else []
+    sent = [each for send in replay.sends for each in send.streams if each.id == stream.id]
+    if replay.sends and not sent:
+        causes.append("no producer says that it sent this stream")
+    causes += [
+        f"the producer scheduled {each.scheduled} messages, {stream.expected} are expected"
+        for each in sent
+        if each.scheduled != stream.expected
+    ]
+    if stream.invalid_samples:
+        causes.append(f"{stream.invalid_samples} invalid samples: the producer's lateness was saturated")
+    missing = stream.received_minus_scheduled.n + stream.lost + stream.invalid_samples
+    if missing < stream.expected:
+        causes.append(f"{stream.expected - missing} of {stream.expected} messages are not accounted for")
+    earliest = stream.received_minus_sent.min_ns
+    if not unknown and earliest is not None and earliest < -uncertainty.expanded:
+        shown = format_value(earliest, "ns")
+        u = format_value(uncertainty.expanded, "ns")
+        causes.append(f"clocks contradict U = {u}: a message arrived {shown} after it was sent")
+    first = stream.received_minus_scheduled.min_ns
+    if not unknown and first is not None and first < -uncertainty.expanded:
+        shown = format_value(-first, "ns")
+        causes.append(f"sent too early: a message arrived {shown} before it was scheduled")
+    return causes
+
+
+def _attribute(
+    stream: StreamResult, requirement: Requirement, replay: Replay, uncertainty: Uncertainty, judged: Verdict
+) -> StreamVerdict:
+    """Judge a maximum that does not pass: message by message, without what the machine took from each."""
+    band_ns = int(uncertainty.expanded)
+    upper_ns = int(requirement.limit.upper or 0)
+    taken = _taken_from(replay, band_ns)
+    late = [
+        miss
+        for miss in replay.misses
+        if miss.stream == stream.id and miss.received_minus_scheduled_ns > upper_ns - band_ns
+    ]
+    rests_ns: list[int] = []
+    explained: list[int] = []
+    for miss in late:
+        whole_ns = miss.received_minus_scheduled_ns
+        own_ns = whole_ns if requirement.of_sender else miss.received_minus_sent_ns
+        if own_ns is not None:
+            rests_ns.append(own_ns - taken(miss, own_ns))
+        took_ns = taken(miss, whole_ns)
+        if took_ns and whole_ns - took_ns <= upper_ns - band_ns:
+            explained.append(took_ns)
+    own = stream.received_minus_scheduled if requirement.of_sender else stream.received_minus_sent
+    logged_ns = max((miss.received_minus_scheduled_ns for miss in late), default=None)
+    if logged_ns is None or (stream.received_minus_scheduled.max_ns or 0) > logged_ns:
+        rests_ns.append(own.max_ns or 0)  # what the log does not have, nothing explains
+    worst_ns = max(rests_ns, default=0)
+    if worst_ns > upper_ns + band_ns:
+        cause = _cause(stream, requirement, worst_ns, own.max_ns)
+        verdict = Verdict("fail", judged.margin, f"{judged.reason} ({cause})")
+        return StreamVerdict(verdict, uncertainty, "over", len(explained))
+    unlogged = stream.received_minus_scheduled.count_above(upper_ns - band_ns) - len(late)
+    if explained and len(explained) == len(late) and unlogged <= 0:
+        took = format_value(max(explained), "ns")
+        reason = f"{judged.reason}; the machine took up to {took} from each of {len(late)} late messages"
+        return StreamVerdict(
+            Verdict("inconclusive", judged.margin, reason), uncertainty, "explained", len(explained)
+        )
+    reason = judged.reason
+    if judged.outcome == "fail":
+        sent = format_value(stream.received_minus_sent.max_ns, "ns")
+        late_ns = format_value(stream.sent_minus_scheduled.max_ns, "ns")
+        reason = f"generator late: sent up to {late_ns} late, then {sent} under way"
+        if (stream.received_minus_sent.max_ns or 0) > upper_ns + band_ns:
+            reason = f"{judged.reason}; the machine explains {len(explained)} of {len(late)} late messages"
+    verdict = Verdict("inconclusive", judged.margin, reason)
+    return StreamVerdict(verdict, uncertainty, "marginal", len(explained))
+
+
+def _cause(stream: StreamResult, requirement: Requirement, worst_ns: int, own_ns: int | None) -> str:
+    """Return whose a miss is that nothing explains, in words."""
+    if requirement.of_sender:
+        late = format_value(stream.sent_minus_scheduled.max_ns, "ns")
+        sent = format_value(stream.received_minus_sent.max_ns, "ns")
+        return f"sent up to {late} late, then up to {sent} under way"
+    without = "" if worst_ns == own_ns else ", without what the machine took"
+    return f"received - sent{without}: {format_value(worst_ns, 'ns')}"
+
+
+def _taken_from(replay: Replay, slack_ns: int) -> Callable[[Miss, int], int]:
+    """Return what tells the most that the machine took from a message during its last so many ns.
+
+    The message's way is widened by U of the stream at both ends, because the two clocks are known no better.
+    """
+    by_witness = witness_time(replay)
+    if replay.witness is None or by_witness is None:
+        return lambda _miss, _length_ns: 0
+    machine = TakenTime.of(replay.witness, replay.emulator_pauses)
+
+    def most_ns(miss: Miss, length_ns: int) -> int:
+        received_ns = by_witness(miss.received_local_tai_ns)
+        if received_ns is None:
+            return 0
+        return machine.most_ns(received_ns - length_ns - slack_ns, received_ns + slack_ns)
+
+    return most_ns
+
+
+def witness_time(replay: Replay) -> Callable[[int], int | None] | None:
+    """Return what turns TAI of the consumer's clock into that of the witness's, ns; None: it is not known."""
+    clock: ClockResult | ServerLine | None = replay.recv.clock(replay.witness_clock)
+    if replay.clock is not None:
+        clock = replay.clock.line(replay.witness_clock)
+    elif clock is None and (replay.recv.correction == "none" or replay.witness_clock == "local"):
+        return lambda local_tai_ns: local_tai_ns
+    if clock is None:
+        return None
+    known = clock
+
+    def by_witness(local_tai_ns: int) -> int | None:
+        offset_ns = known.offset_at(local_tai_ns)
+        return None if offset_ns is None else local_tai_ns + offset_ns
+
+    return by_witness
+
+
+def latency_measurement(
+    stream_id: int, requirement: Requirement, replay: Replay, judged: StreamVerdict, context: Context
+) -> Measurement:
+    """Return the record of a stream that was judged: the maximum of received - scheduled, in ns."""
+    stream = replay.recv.stream(stream_id)
+    latency = stream.received_minus_scheduled
+    sample = Sample(
+        quantity="one_way_latency",
+        statistic="max",
+        value=latency.max_ns,
+        n=latency.n,
+        n_required=requirement.n_required,
+        lost=stream.lost,
+        allowed_lost=requirement.allowed_lost,
+    )
+    return build_record(
+        requirement.id, sample, requirement.limit, judged.uncertainty, judged.verdict, context
+    )

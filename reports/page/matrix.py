@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requirements x targets: what became of each requirement on each target of a run, and by what margin."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from reports.errors import RequirementsError
+from reports.latency.stream_groups import STREAM_QUANTITY
+from reports.latency.verdict import producer_of
+from reports.page.model import Report
+from reports.record.measurement import Measurement
+from reports.requirements import Requirement, RequirementSet, sets_of_run
+from reports.run.asked import NOT_ASKED, STATES, Standing, State, natural
+from reports.run.tally import relative_margin
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What became of a requirement on a target.
+
+    Attributes:
+        state: As reports/run/asked.py defines it.
+        share: The least margin of its values, as a share of the limit; None: there is none.
+        values: How many values it rests on.
+        reason: Why it was skipped; empty: it was not.
+    """
+
+    state: State
+    share: float | None = None
+    values: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixRow:
+    """A requirement, what it asks in words, and a cell for each target."""
+
+    id: str
+    text: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixGroup:
+    """Requirements that belong together: on one quantity, of streams on one producer."""
+
+    title: str
+    rows: tuple[MatrixRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Foot:
+    """The end of a target's column: cells by state, the least margin and whose it is."""
+
+    counts: tuple[tuple[State, int], ...]
+    share: float | None
+    requirement: str
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """The matrix; `problems`: why the run does not say what its requirements ask."""
+
+    targets: tuple[str, ...]
+    groups: tuple[MatrixGroup, ...]
+    feet: tuple[Foot, ...]
+    problems: tuple[str, ...]
+
+
+def matrix_of(run: Path, run_id: str, reports: Sequence[Report]) -> Matrix:
+    """Return the matrix of a run with several targets.
+
+    Args:
+        run: The run folder.
+        run_id: Its id.
+        reports: The report of each target.
+    """
+    problems: list[str] = []
+    sets: list[RequirementSet] = []
+    try:
+        sets = sets_of_run(run, run_id)
+    except RequirementsError as error:
+        problems.append(f"What the requirements ask cannot be told: {error}")
+    defined = {(Path(each.path).name, one.id): one for each in sets for one in each.requirements}
+    producers = _producers(reports)
+    grouped: dict[str, list[MatrixRow]] = {}
+    for name in sorted({name for report in reports for name in report.requirements}, key=natural):
+        found = [report.requirements.get(name, Standing(NOT_ASKED)) for report in reports]
+        known = [defined[each.file, name] for each in found if (each.file, name) in defined]
+        records = [record for standing in found for record in standing.records]
+        words = " / ".join(dict.fromkeys(each.text for each in known))
+        row = MatrixRow(name, words or (_words(records[0]) if records else ""), tuple(map(_cell, found)))
+        grouped.setdefault(_group(next(iter(known), None), records, producers), []).append(row)
+    groups = tuple(MatrixGroup(title, tuple(rows)) for title, rows in grouped.items())
+    feet = tuple(_foot(groups, place) for place in range(len(reports)))
+    return Matrix(tuple(report.target for report in reports), groups, feet, tuple(problems))
+
+
+def _cell(standing: Standing) -> Cell:
+    shares = [share for record in standing.records if (share := relative_margin(record)) is not None]
+    return Cell(standing.state, min(shares, default=None), len(standing.records), standing.reason)
+
+
+def _words(record: Measurement) -> str:
+    subject = record.subject
+    of = [text for text in (subject.clock, subject.method) if text]
+    of = [f"stream {subject.stream}"] if subject.stream else of
+    return ", ".join([record.quantity.replace("_", " "), record.statistic.replace("_", " "), *of])
+
+
+def _producers(reports: Sequence[Report]) -> dict[str, int]:
+    """Return the producer of each stream, as the evidence has it."""
+    rows = [row for report in reports for group in report.groups for row in group.rows]
+    return {str(row.stream.id): row.stream.producer for row in rows if row.stream is not None}
+
+
+def _group(known: Requirement | None, records: Sequence[Measurement], producers: Mapping[str, int]) -> str:
+    """Return the title of the group that a requirement belongs to."""
+    stream: str | None = None
+    if known is None and not records:
+        return "Of no requirements file that the run kept"
+    if known is not None:
+        quantity = known.parts[0].quantities[0]
+        subject = known.parts[0].subject
+        stream = subject[1] if subject is not None and subject[0] == "stream" else None
+    else:
+        quantity, stream = records[0].quantity, records[0].subject.stream
+    if quantity != STREAM_QUANTITY:
+        return quantity.replace("_", " ").capitalize()
+    number = producers.get(stream or "")
+    if number is None and stream is not None and stream.isdigit():
+        number = producer_of(int(stream))
+    title = f"Latency: producer {number}" if number is not None else "Latency"
+    return f"{title}, the target in its place" if known is not None and known.of_sender else title
+
+
+def _foot(groups: Sequence[MatrixGroup], place: int) -> Foot:
+    cells = [(row.id, row.cells[place]) for group in groups for row in group.rows]
+    counts = Counter(cell.state for _id, cell in cells)
+    rated = [(cell.share, name) for name, cell in cells if cell.share is not None]
+    share, requirement = min(rated, key=lambda pair: pair[0], default=(None, ""))
+    return Foot(tuple((state, counts[state]) for state in STATES if counts[state]), share, requirement)

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the qualification page shows, gathered from a run folder and from nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from reports.history.section import AdviceSection, gather_advice
+from reports.latency.section import LatencySection
+from reports.latency.stream_groups import STREAM_QUANTITY, StreamGroup
+from reports.quantities import INSTRUMENT_CHECKS
+from reports.record.measurement import Measurement, Outcome, UncertaintyPart
+from reports.run.asked import SkippedTest, Standing, State, natural, skipped_tests
+from reports.run.asked_before import asked_in
+from reports.run.folder import Records, RunFolder
+from reports.run.manifest import Attempt, Manifest
+from reports.run.outcome import RunOutcome, run_outcome
+from reports.run.raw_data import HashRow, hash_rows, rows_of_target
+from reports.run.tally import effective, relative_margin, worst
+from reports.run.targets import targets_of
+from reports.section import Measured, Section, Shown
+from reports.sections import SECTIONS
+
+
+@dataclass(frozen=True, slots=True)
+class PartRow:
+    """One uncertainty part over all measurements: its largest and smallest value."""
+
+    name: str
+    kind: str
+    low: float
+    high: float
+    unit: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything on the page.
+
+    Attributes:
+        target: Which of several targets it is on; empty: the run has one, or it is on all of them.
+        outcome: Verdict on the target, or on the run: reports/run/outcome.py.
+        counts: Measurements of the target that count, by outcome.
+        records: The same measurements.
+        sections: What its capabilities show, of each target that it is on; those that have nothing left out.
+        others: Measurements that no section shows, by quantity.
+        checks: Measurements by which the bench checked itself.
+        requirements: What became of each requirement of a target by its id.
+        states: How many requirements have each state, over all targets that it is on.
+        skipped: Tests that were skipped, each once.
+        attempts: Attempts of suites, as the manifest lists them.
+        attempts_total: Measurements of the target in all attempts.
+    """
+
+    folder: str
+    manifest: Manifest
+    target: str
+    outcome: Outcome
+    counts: dict[str, int]
+    records: tuple[Measurement, ...]
+    worst: Measurement | None
+    worst_share: float | None
+    simulated: bool
+    sections: tuple[tuple[Section, tuple[Shown, ...]], ...]
+    others: tuple[tuple[str, tuple[Measurement, ...]], ...]
+    advice: AdviceSection | None
+    checks: tuple[Measurement, ...]
+    requirements: dict[str, Standing]
+    states: dict[State, int]
+    skipped: tuple[SkippedTest, ...]
+    attempts: tuple[Attempt, ...]
+    attempts_total: int
+    parts: tuple[PartRow, ...]
+    hashes: tuple[HashRow, ...]
+    problems: tuple[str, ...]
+
+    @property
+    def groups(self) -> tuple[StreamGroup, ...]:
+        """Return the groups of streams of all its targets."""
+        every = [shown for _section, found in self.sections for shown in found]
+        return tuple(group for each in every if isinstance(each, LatencySection) for group in each.groups)
+
+    def shown_in(self, name: str) -> Shown | None:
+        """Return what the section of a name shows of the one target of this report; None: nothing."""
+        return next((found[0] for section, found in self.sections if section.name == name), None)
+
+    @property
+    def unmeasured(self) -> list[tuple[str, Standing]]:
+        """Return the requirements that were asked and have no value, in natural order, and what they are."""
+        found = [(name, each) for name, each in self.requirements.items() if not each.records]
+        return sorted(found, key=lambda pair: natural(pair[0]))
+
+    @property
+    def lost(self) -> int:
+        """Return how many messages were lost in all."""
+        return sum(record.lost for record in self._streams)
+
+    @property
+    def messages(self) -> int:
+        """Return how many messages were received in all."""
+        return sum(record.n for record in self._streams)
+
+    @property
+    def _streams(self) -> list[Measurement]:
+        return [record for record in self.records if record.quantity == STREAM_QUANTITY]
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """The report of a run; of several targets also that of each.
+
+    Attributes:
+        whole: All targets together.
+        targets: The report of each of several targets, in the run's order; empty: the run has one at most.
+    """
+
+    whole: Report
+    targets: tuple[Report, ...]
+
+
+def gather(path: Path, added: Mapping[str, bytes] | None = None) -> Report:
+    """Gather the report of a run folder over all its targets.
+
+    Args:
+        path: The run folder.
+        added: Files that are about to be added to it, by their name.
+
+    Raises:
+        RunFolderError: The folder is none, or a whole line of its measurements is no record.
+    """
+    return gather_run(path, added).whole
+
+
+def gather_run(path: Path, added: Mapping[str, bytes] | None = None) -> RunReport:
+    """Gather the report of a run folder, and that of each of several targets; see `gather`."""
+    run = RunFolder.open(path)
+    found = run.records()
+    names = targets_of(run.path, run.manifest, found.measurements)
+    hashes = hash_rows(run.path, found.measurements, added or {})
+    advice = gather_advice(run.path, added or {}, run.run_id)
+    asked = asked_in(run.path, run.manifest)
+    came_out = run_outcome(run.manifest, found, [row.path for row in hashes if row.changed], names, asked)
+    if len(names) <= 1:
+        return RunReport(_report(run, found, came_out, hashes, advice, next(iter(names), ""), names), ())
+    each = tuple(
+        _report(
+            run,
+            Records(own, found.torn),
+            came_out.targets[name],
+            rows_of_target(hashes, name, names, own),
+            None,
+            name,
+            names,
+        )
+        for name in names
+        for own in [tuple(record for record in found.measurements if record.subject.target == name)]
+    )
+    return RunReport(_whole(run, found, came_out, hashes, advice, each), each)
+
+
+def _report(
+    run: RunFolder,
+    found: Records,
+    came_out: RunOutcome,
+    hashes: Sequence[HashRow],
+    advice: AdviceSection | None,
+    target: str,
+    targets: Sequence[str],
+) -> Report:
+    """Return the report of one target, from its records alone."""
+    counting = effective(found.measurements)
+    checks = came_out.checks
+    measured = Measured(run.path, counting, found.measurements, target, targets)
+    each = [(section, shown) for section in SECTIONS if (shown := section.gather(measured)) is not None]
+    listed = {record for _section, shown in each for record in shown.records}
+    rest = [m for m in counting if m not in checks and m not in listed]
+    sections = tuple((section, (shown,)) for section, shown in each)
+    several = len(targets) > 1
+    bare = _bare(run, found, came_out, hashes, sections)
+    return replace(
+        bare,
+        target=target if several else "",
+        skipped=skipped_tests(run.manifest.asked or (), target if several else ""),
+        attempts=tuple(each for each in run.manifest.attempts if not several or _is_of(each, target)),
+        others=tuple(_by_quantity(rest)),
+        advice=advice,
+        parts=tuple(_parts(counting, [part for _section, shown in each for part in shown.parts])),
+    )
+
+
+def _whole(
+    run: RunFolder,
+    found: Records,
+    came_out: RunOutcome,
+    hashes: Sequence[HashRow],
+    advice: AdviceSection | None,
+    each: Sequence[Report],
+) -> Report:
+    """Return the report over several targets: it passes only where each of them does."""
+    sections: list[tuple[Section, tuple[Shown, ...]]] = []
+    for section in SECTIONS:
+        shown = tuple(own for report in each if (own := report.shown_in(section.name)) is not None)
+        sections += [(section, shown)] if shown else []
+    return replace(_bare(run, found, came_out, hashes, sections), advice=advice)
+
+
+def _bare(
+    run: RunFolder,
+    found: Records,
+    came_out: RunOutcome,
+    hashes: Sequence[HashRow],
+    sections: Sequence[tuple[Section, tuple[Shown, ...]]],
+) -> Report:
+    """Return a report of what a run, or a target of it, has in common with any other."""
+    poorest = worst(came_out.judged)
+    marked = any(m.simulated for m in found.measurements)
+    report = Report(
+        folder=run.path.name,
+        manifest=run.manifest,
+        target="",
+        outcome=came_out.outcome,
+        counts=came_out.counts,
+        records=came_out.judged,
+        worst=poorest,
+        worst_share=relative_margin(poorest) if poorest else None,
+        simulated=bool(run.manifest.simulated) or marked,
+        sections=tuple(sections),
+        others=(),
+        advice=None,
+        checks=came_out.checks,
+        requirements=came_out.requirements,
+        states=came_out.states,
+        skipped=skipped_tests(run.manifest.asked or (), ""),
+        attempts=run.manifest.attempts,
+        attempts_total=sum(m.quantity not in INSTRUMENT_CHECKS for m in found.measurements),
+        parts=(),
+        hashes=tuple(hashes),
+        problems=came_out.reasons,
+    )
+    return replace(report, problems=(*came_out.reasons, *_problems_of_evidence(report.groups)))
+
+
+def _is_of(attempt: Attempt, target: str) -> bool:
+    """Say whether an attempt is of a target: its suite is then called `SUITE/TARGET`."""
+    return attempt.suite.rpartition("/")[2] == target
+
+
+def _problems_of_evidence(groups: Iterable[StreamGroup]) -> list[str]:
+    return [
+        f"{instrument.attempt}: {problem}"
+        for group in groups
+        for instrument in group.instruments
+        for problem in instrument.evidence.problems
+    ]
+
+
+def _by_quantity(records: Iterable[Measurement]) -> list[tuple[str, tuple[Measurement, ...]]]:
+    grouped: dict[str, list[Measurement]] = {}
+    for record in records:
+        grouped.setdefault(record.quantity, []).append(record)
+    return [(quantity, tuple(rows)) for quantity, rows in grouped.items()]
+
+
+def _parts(records: Iterable[Measurement], others: Iterable[tuple[str, UncertaintyPart]]) -> list[PartRow]:
+    """Return the parts of the records' uncertainties, and of others, each after its unit."""
+    of_records = ((record.unit, part) for record in records for part in record.uncertainty.parts)
+    values: dict[tuple[str, str, str], list[float]] = {}
+    for unit, part in (*others, *of_records):
+        values.setdefault((part.name, part.kind, unit), []).append(part.value)
+    return [
+        PartRow(name, kind, min(found), max(found), unit, len(found))
+        for (name, kind, unit), found in sorted(values.items())
+    ]

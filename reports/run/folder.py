@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The run folder: everything that a run leaves behind, safe against a kill at any moment.
+
+results/<UTC time>-<bench>-<profile>/
+    run.json             manifest, replaced as a whole
+    measurements.jsonl   one record a line, each on the disk before `append` returns
+    evidence/            raw data
+    SHA256SUMS           over every other file, written last
+results/latest           link to the run that was finalised last
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from reports.durable import append_line, replace_file, sync_directory, write_error
+from reports.errors import RecordError, RunFolderError
+from reports.record.measurement import Evidence, Measurement, Outcome, utc_now
+from reports.run.asked import AskedSuite
+from reports.run.failed_tests import FailedTest
+from reports.run.integrity import SUMS, sha256_file, write_sums
+from reports.run.manifest import MANIFEST_SCHEMA, Attempt, Manifest, TestCounts, count_outcomes
+
+MANIFEST = "run.json"
+MEASUREMENTS = "measurements.jsonl"
+EVIDENCE = "evidence"
+LATEST = "latest"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Records:
+    """The measurements of a run, and a torn last line where one was found."""
+
+    measurements: tuple[Measurement, ...]
+    torn: str | None
+
+
+class RunFolder:
+    """A run folder that is being written, or read again."""
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        """Hold a folder that exists; use `create` or `open`."""
+        self.path = path
+        self._manifest = manifest
+
+    @property
+    def manifest(self) -> Manifest:
+        """Return the manifest as it was last written."""
+        return self._manifest
+
+    @property
+    def run_id(self) -> str:
+        """Return the id of the run, unique over all benches."""
+        return self._manifest.run_id
+
+    @classmethod
+    def create(
+        cls,
+        results: Path,
+        bench: str,
+        profile: str,
+        *,
+        simulated: bool | None = None,
+        commit: str | None = None,
+    ) -> RunFolder:
+        """Make `<results>/<UTC time>-<bench>-<profile>/` with its manifest, all at once.
+
+        The folder is made under another name and renamed, so that it is never seen without a manifest.
+
+        Raises:
+            RunFolderError: A name is not fit for a path, or the folder cannot be written.
+        """
+        for what, name in (("bench", bench), ("profile", profile)):
+            if not _NAME.fullmatch(name):
+                raise RunFolderError(f"{what} {name!r}: only letters, digits, '_', '.' and '-' are allowed")
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+        run_id = f"{stamp}-{secrets.token_hex(4)}"
+        manifest = Manifest(
+            schema=MANIFEST_SCHEMA,
+            run_id=run_id,
+            bench=bench,
+            profile=profile,
+            simulated=simulated,
+            start_utc=utc_now(),
+            end_utc=None,
+            commit=commit,
+            host={},
+            target={},
+            tools={},
+            counts=count_outcomes(()),
+        )
+        draft = results / f".{run_id}.new"
+        try:
+            (draft / EVIDENCE).mkdir(parents=True)
+            replace_file(draft / MANIFEST, manifest.to_text().encode())
+            append_empty(draft / MEASUREMENTS)
+            path = _rename_free(draft, results / f"{stamp}-{bench}-{profile}")
+        except (OSError, RunFolderError) as error:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise write_error(results, error) if isinstance(error, OSError) else error from error
+        return cls(path, manifest)
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """Open a run folder that exists; raises RunFolderError where it is none."""
+        try:
+            text = (path / MANIFEST).read_text(encoding="utf-8")
+        except OSError as error:
+            raise RunFolderError(f"{path}: no run folder: {MANIFEST}: {error.strerror}") from error
+        try:
+            return cls(path.resolve(), Manifest.from_text(text))
+        except RecordError as error:
+            raise RunFolderError(f"{path}: {error}") from error
+
+    @property
+    def finalised(self) -> bool:
+        """Say whether the folder has its sums and must not change any more."""
+        return (self.path / SUMS).exists()
+
+    def append(self, measurement: Measurement) -> None:
+        """Add one record and wait until it is on the disk.
+
+        Raises:
+            RunFolderError: The record is of another run, the run is over, or the disk does not take it.
+        """
+        if measurement.run_id != self.run_id:
+            raise RunFolderError(f"record of run {measurement.run_id} in the folder of {self.run_id}")
+        self._check_open()
+        append_line(self.path / MEASUREMENTS, measurement.to_line())
+
+    def records(self) -> Records:
+        """Read the measurements; a last line that a kill has torn is reported apart.
+
+        Raises:
+            RunFolderError: A whole line is not a record; the message says which and why.
+        """
+        lines = (self.path / MEASUREMENTS).read_bytes().decode(errors="replace").split("\n")
+        torn = lines.pop() or None
+        found: list[Measurement] = []
+        for number, line in enumerate(lines, start=1):
+            try:
+                found.append(Measurement.from_line(line))
+            except RecordError as error:
+                raise RunFolderError(f"{MEASUREMENTS}:{number}: {error}") from error
+        return Records(tuple(found), torn)
+
+    def mend(self) -> str | None:
+        """Set a torn last line aside into the evidence, so that records can be appended; return it."""
+        self._check_open()
+        path = self.path / MEASUREMENTS
+        data = path.read_bytes()
+        torn = data[data.rfind(b"\n") + 1 :]
+        if not torn:
+            return None
+        kept = self.path / EVIDENCE / f"torn-record-{len(data)}.txt"
+        replace_file(kept, torn)
+        os.truncate(path, len(data) - len(torn))
+        return torn.decode(errors="replace")
+
+    def evidence_folder(self, *names: str) -> Path:
+        """Make and return a folder below `evidence/`; raises RunFolderError."""
+        self._check_open()
+        folder = self.path.joinpath(EVIDENCE, *names)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise write_error(folder, error) from error
+        return folder
+
+    def evidence(self, file: Path) -> Evidence:
+        """Return the reference to a file of this folder, with its hash; raises RunFolderError."""
+        try:
+            relative = file.resolve().relative_to(self.path.resolve()).as_posix()
+            return Evidence(relative, sha256_file(file))
+        except ValueError as error:
+            raise RunFolderError(f"{file}: not inside the run folder") from error
+        except OSError as error:
+            raise RunFolderError(f"{file}: {error.strerror}") from error
+
+    def update(
+        self,
+        *,
+        simulated: bool | None = None,
+        commit: str | None = None,
+        host: Mapping[str, Any] | None = None,
+        target: Mapping[str, Any] | None = None,
+        tools: Mapping[str, Any] | None = None,
+        tests: TestCounts | None = None,
+        failed_tests: tuple[FailedTest, ...] = (),
+        asked: tuple[AskedSuite, ...] = (),
+        outcome: Outcome | None = None,
+    ) -> None:
+        """Add to the manifest; facts of `host`, `target` and `tools` join those that are there."""
+        old = self._manifest
+        self._write(
+            dataclasses.replace(
+                old,
+                simulated=old.simulated if simulated is None else simulated,
+                commit=commit or old.commit,
+                host={**old.host, **(host or {})},
+                target={**old.target, **(target or {})},
+                tools={**old.tools, **(tools or {})},
+                tests=tests or old.tests,
+                failed_tests=failed_tests or old.failed_tests,
+                asked=asked or old.asked,
+                outcome=outcome or old.outcome,
+            )
+        )
+
+    def add_attempt(self, suite: str, outcome: Outcome, reason: str = "") -> int:
+        """Record that an attempt of a suite is over; return its number, 1 for the first."""
+        number = 1 + sum(attempt.suite == suite for attempt in self._manifest.attempts)
+        attempts = (*self._manifest.attempts, Attempt(suite, number, outcome, reason))
+        self._write(dataclasses.replace(self._manifest, attempts=attempts))
+        return number
+
+    def add_problem(self, problem: str) -> None:
+        """Record that something went wrong with the run itself."""
+        self._write(dataclasses.replace(self._manifest, problems=(*self._manifest.problems, problem)))
+
+    def close(self) -> None:
+        """Write the counts and the end into the manifest; pages may be rendered after it."""
+        records = self.records().measurements
+        simulated = self._manifest.simulated
+        if records:
+            simulated = bool(simulated) or any(record.simulated for record in records)
+        self._write(
+            dataclasses.replace(
+                self._manifest, simulated=simulated, end_utc=utc_now(), counts=count_outcomes(records)
+            )
+        )
+
+    def finalise(self) -> None:
+        """Write the sums over every file and point `latest` here; nothing changes after it.
+
+        Raises:
+            RunFolderError: A file cannot be summed, or the disk does not take the sums.
+        """
+        self._check_open()
+        write_sums(self.path)
+        switch_link(self.path.parent / LATEST, self.path.name)
+
+    def _check_open(self) -> None:
+        if self.finalised:
+            raise RunFolderError(f"{self.path}: the run is finalised; it must not change")
+
+    def _write(self, manifest: Manifest) -> None:
+        self._check_open()
+        replace_file(self.path / MANIFEST, manifest.to_text().encode())
+        self._manifest = manifest
+
+
+def append_empty(path: Path) -> None:
+    """Make an empty file; raises RunFolderError."""
+    try:
+        path.touch(exist_ok=False)
+    except OSError as error:
+        raise write_error(path, error) from error
+
+
+def _rename_free(draft: Path, wanted: Path) -> Path:
+    """Rename a folder to a name that is free: the wanted one, or the same with a number behind it."""
+    number = 1
+    while True:
+        path = wanted if number == 1 else wanted.with_name(f"{wanted.name}-{number}")
+        try:
+            draft.rename(path)
+        except OSError:
+            if not path.exists():
+                raise
+            number += 1
+            continue
+        sync_directory(path.parent)
+        return path
+
+
+def switch_link(link: Path, destination: str) -> None:
+    """Point a symbolic link elsewhere in one step: a reader sees the old place or the new one.
+
+    Raises:
+        RunFolderError: The link's name is taken by something that is no link, or cannot be written.
+    """
+    draft = link.with_name(f".{link.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    try:
+        if link.exists() and not link.is_symlink():
+            raise RunFolderError(f"{link}: exists and is not a link; remove it")
+        draft.symlink_to(destination)
+        draft.replace(link)
+        sync_directory(link.parent)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise write_error(link, error) from error

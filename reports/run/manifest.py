@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The manifest of a run, `run.json`: what was run, when, where, with what, and how it came out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+from reports.errors import RecordError
+from reports.quantities import INSTRUMENT_CHECKS
+from reports.record.codec import from_json, omit_none, to_json
+from reports.record.measurement import Measurement, Outcome
+from reports.run.asked import AskedSuite
+from reports.run.failed_tests import FailedTest
+from reports.run.tally import effective
+
+MANIFEST_SCHEMA = "benchwright.run/1"
+EARLIER_SUITE, EARLIER = "run", "run "
+"""An earlier run that is repeated is listed as an attempt of this suite, its id behind that word."""
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt of a suite: its number (1 is the first), how it came out, and why it was repeated."""
+
+    suite: str
+    number: int
+    outcome: Outcome
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TestCounts:
+    """How Robot Framework's tests came out."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The manifest of a run; `end_utc` null: the run did not end by itself.
+
+    Attributes:
+        simulated: Whether the bench is simulated; null until a keyword or a record has said so.
+        commit: Commit of the suite that ran, `-dirty` behind it where files were changed; null: unknown.
+        host: Facts of the machine that ran the suites.
+        target: Facts of the system under test, as read from it.
+        tools: Versions of the tools that took part.
+        counts: Values of targets that count, by outcome: of several attempts at the same thing one does, and
+            the bench's checks of itself are not among them.
+        problems: What went wrong with the run itself, not with what it measured.
+        failed_tests: Robot Framework's tests that failed; null: none did, or the run is older than the list.
+        asked: What its suites ask of each target, and what of it was skipped (reports/run/asked.py); null: no
+            suite has said, or the run is of the version before.
+        outcome: As it was when the run came to its end; null: it did not, or is of the version before, whose
+            `counts` have the bench's checks of itself, too.
+    """
+
+    schema: str
+    run_id: str
+    bench: str
+    profile: str
+    simulated: bool | None
+    start_utc: str
+    end_utc: str | None
+    commit: str | None
+    host: dict[str, Any]
+    target: dict[str, Any]
+    tools: dict[str, Any]
+    counts: dict[str, int]
+    attempts: tuple[Attempt, ...] = ()
+    tests: TestCounts = field(default_factory=TestCounts)
+    problems: tuple[str, ...] = ()
+    failed_tests: tuple[FailedTest, ...] | None = omit_none()
+    asked: tuple[AskedSuite, ...] | None = omit_none()
+    outcome: Outcome | None = omit_none()  # noqa: RUF009 - it returns a field
+
+    def __post_init__(self) -> None:
+        """Refuse a manifest of another schema."""
+        if self.schema != MANIFEST_SCHEMA:
+            raise RecordError(f"run.json: schema {self.schema!r} is not {MANIFEST_SCHEMA!r}")
+
+    @classmethod
+    def from_text(cls, text: str) -> Manifest:
+        """Read `run.json`; raises RecordError, which names the key."""
+        try:
+            return from_json(cls, json.loads(text), "run.json")
+        except json.JSONDecodeError as error:
+            raise RecordError(f"run.json: {error}") from error
+
+    def to_text(self) -> str:
+        """Return the manifest as the text of `run.json`."""
+        return json.dumps(to_json(self), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def count_outcomes(measurements: Iterable[Measurement]) -> dict[str, int]:
+    """Return how many values of targets that count have each outcome, all outcomes named."""
+    counts: dict[str, int] = dict.fromkeys(OUTCOMES, 0)
+    for measurement in effective(measurements):
+        if measurement.quantity not in INSTRUMENT_CHECKS:
+            counts[measurement.outcome] += 1
+    return counts

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The clock stacks of a kind of target, and how they are put on: `targets/KIND/clock/clock.toml`.
+
+    schema = "benchwright.clock_kind/1"
+    folder = "/run/benchwright/clock"          # on the target: scripts, configuration, logs
+    client = "sh /run/…/script/client.sh"      # what is called there; a verb follows
+    server = "sh /run/…/script/server.sh"      # the same on a time server; left out: it can be none
+    transfer = "archive"                       # or "files": without `tar` and `sh` there, one by one
+    scripts_besides = "../provision/json.sh"   # files that go to the scripts, too; left out: none
+    tools = "bw-provision bw-job"              # native tools that go to the scripts; left out: none
+    machine = "x86_64-windows"                 # that they are built for
+
+    [needs.NAME]                               # of a stack: what the machine itself has to have
+    command = "sc query W32Time"               # ends with exit code 0 where it is there
+    without = "there is no Windows Time service"
+
+The stacks themselves are those of `stacks.toml` beside it (resources/clocks/settings.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hw.errors import CapabilityError
+from hw.fields import Fields
+from hw.protocols import Node
+from hw.toml_file import read_toml
+from resources.clocks.settings import STACKS, stack_names
+
+SCHEMA = "benchwright.clock_kind/1"
+KIND_FILE = "clock/clock.toml"
+ARCHIVE, FILES = "archive", "files"
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a machine has to have for a stack, and what is said where it is not there."""
+
+    command: tuple[str, ...]
+    without: str
+
+
+@dataclass(frozen=True)
+class ClockKind:
+    """What `clock.toml` of a kind says; `path` is its folder below `targets/`."""
+
+    path: Path
+    stacks: tuple[str, ...]
+    folder: str
+    client: tuple[str, ...]
+    server: tuple[str, ...]
+    transfer: str
+    scripts_besides: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    machine: str = ""
+    needs: dict[str, Need] = field(default_factory=dict[str, Need])
+
+    @property
+    def scripts(self) -> str:
+        """Return the folder of the scripts on the target."""
+        return f"{self.folder}/script"
+
+    def require_offered(self, stack: str, node: Node | None = None) -> None:
+        """Check that targets of this kind, and this machine, can have a stack.
+
+        Args:
+            stack: Its name.
+            node: Where it is to run; None: the kind alone is asked.
+
+        Raises:
+            CapabilityError: The kind does not offer it, or the machine lacks what it needs.
+        """
+        if stack not in self.stacks:
+            raise CapabilityError(
+                f"targets/{self.path.name}/{STACKS}: this kind of target has no clock stack {stack!r};"
+                f" there are: {', '.join(self.stacks)}"
+            )
+        need = self.needs.get(stack)
+        if need is not None and node is not None and node.run(need.command, check=False).exit_code != 0:
+            raise CapabilityError(f"clock stack {stack}: {node.name}: {need.without}")
+
+
+def load_clock_kind(folder: Path) -> ClockKind:
+    """Read which clock stacks a kind of target has.
+
+    Args:
+        folder: `targets/KIND`.
+
+    Raises:
+        CapabilityError: It has none.
+        ConfigError: The file is wrong; names it, key and what is allowed.
+    """
+    path = folder / KIND_FILE
+    if not path.exists():
+        raise CapabilityError(f"no {path}: this kind of target has no clock stacks")
+    table = Fields(read_toml(path), str(path), "")
+    table.text("schema", choices=(SCHEMA,))
+    kind = ClockKind(
+        path=folder,
+        stacks=stack_names(folder / STACKS),
+        folder=table.text("folder"),
+        client=tuple(table.text("client").split()),
+        server=tuple(table.text("server", "").split()),
+        transfer=table.text("transfer", choices=(ARCHIVE, FILES)),
+        scripts_besides=tuple(table.text("scripts_besides", "").split()),
+        tools=tuple(table.text("tools", "").split()),
+        machine=table.text("machine", ""),
+        needs={name: _need(each) for name, each in table.table_of("needs", optional=True).items()},
+    )
+    table.finish()
+    return kind
+
+
+def _need(table: Fields) -> Need:
+    need = Need(tuple(table.text("command").split()), table.text("without"))
+    table.finish()
+    return need

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lines of offset and rate between the clocks of a bench, by two-way time transfer on the control network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hw.errors import BenchError, MeasurementError
+from hw.protocols import Job
+from hw.session import Bench
+from resources.tools.jobs import READY_S
+
+INTERVAL_MS = 100
+PPB = 1_000_000_000
+"""Parts per billion in one."""
+
+
+@dataclass(frozen=True)
+class ClockLine:
+    """Where a clock stands against the reference clock of the bench; positive: it is ahead.
+
+    offset_ns holds at at_reference_tai_ns; bound_ns bounds its error there.
+    """
+
+    name: str
+    at_reference_tai_ns: int
+    offset_ns: int
+    rate_ppb: int
+    bound_ns: int
+
+    def local_ns(self, reference_tai_ns: int) -> int:
+        """Return what this clock shows when the reference shows the given time."""
+        elapsed_ns = reference_tai_ns - self.at_reference_tai_ns
+        return reference_tai_ns + self.offset_ns + _divide(elapsed_ns * self.rate_ppb, PPB)
+
+    def reference_ns(self, local_tai_ns: int) -> int:
+        """Return what the reference shows when this clock shows the given time."""
+        elapsed_local_ns = local_tai_ns - self.offset_ns - self.at_reference_tai_ns
+        return self.at_reference_tai_ns + _divide(elapsed_local_ns * PPB, PPB + self.rate_ppb)
+
+
+def _divide(numerator: int, denominator: int) -> int:
+    """Return the nearest integer; a float would lose nanoseconds of a time since 1970."""
+    return (2 * numerator + denominator) // (2 * denominator)
+
+
+def serve_clocks(bench: Bench, names: Iterable[str], duration_ms: int, folder: Path) -> list[Job]:
+    """Start the responders of clocks; each ends by itself after `duration_ms`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    jobs: list[Job] = []
+    for name in names:
+        clock = bench.spec.clocks[name]
+        node = bench.node(clock.node)
+        argv = [bench.tool(clock.node), "offset", "--serve", f"{clock.address}:{clock.port}"]
+        argv += ["--duration-ms", str(duration_ms), "--priority", str(node.priority)]
+        jobs.append(node.start(argv, folder / f"offset-serve-{name}"))
+    for job in jobs:
+        job.wait_ready(READY_S)
+    return jobs
+
+
+def ask_clock(bench: Bench, name: str, duration_ms: int, interval_ms: int, stem: Path) -> Job:
+    """Start asking a clock of another node, from the node of the reference clock.
+
+    Args:
+        bench: An open bench.
+        name: Clock of the bench whose responder runs.
+        duration_ms: How long.
+        interval_ms: Between bursts of exchanges, the shortest of which counts.
+        stem: Where the answers go, without the ending.
+    """
+    clock = bench.spec.clocks[name]
+    client = bench.node(bench.spec.clocks[bench.spec.reference_clock].node)
+    argv = [bench.tool(client.name), "offset", "--peer", f"{clock.address}:{clock.port}"]
+    argv += ["--duration-ms", str(duration_ms), "--interval-ms", str(interval_ms)]
+    return client.start([*argv, "--priority", str(client.priority)], stem)
+
+
+def measure_clock_lines(
+    bench: Bench, names: Iterable[str], duration_ms: int, folder: Path
+) -> dict[str, ClockLine]:
+    """Measure clocks against the reference clock, all at once.
+
+    Args:
+        bench: An open bench.
+        names: Clocks whose responders run; the reference itself needs none.
+        duration_ms: How long; longer gives a better rate.
+        folder: Where the raw answers go.
+
+    Returns:
+        A line for each clock, the reference included (zero by definition).
+
+    Raises:
+        BenchError: A clock did not answer.
+        MeasurementError: A clock stepped, or the answers contradict each other.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    reference = bench.spec.clocks[bench.spec.reference_clock]
+    lines = {reference.name: ClockLine(reference.name, 0, 0, 0, 0)}
+    jobs: dict[str, Job] = {}
+    for name in names:
+        if name == reference.name:
+            continue
+        jobs[name] = ask_clock(bench, name, duration_ms, INTERVAL_MS, folder / f"offset-{name}")
+    for name, job in jobs.items():
+        code = job.wait(duration_ms / 1000 + 20.0)
+        result = last_result(job.fetch())
+        if code == 4:
+            raise MeasurementError(f"clock {name}: {result.get('invalid_reasons')}")
+        if code != 0:
+            raise BenchError(f"clock {name}: {job.name} ended with exit code {code}")
+        lines[name] = ClockLine(
+            name=name,
+            at_reference_tai_ns=int(result["at_local_tai_ns"]),
+            offset_ns=int(result["offset_ns"]),
+            rate_ppb=int(result["rate_ppb"]),
+            bound_ns=int(result["bound_ns"]),
+        )
+    return lines
+
+
+def last_result(path: Path) -> dict[str, Any]:
+    """Return the `result` object of a native tool's answers.
+
+    Raises:
+        MeasurementError: There is none: the tool did not come to its end.
+    """
+    lines = [line for line in path.read_text().splitlines() if line.strip()]
+    for line in reversed(lines):
+        try:
+            answer: dict[str, Any] = json.loads(line)
+        except ValueError:
+            continue  # a torn line of a tool that was killed
+        if answer.get("type") == "result":
+            return answer
+    raise MeasurementError(f"{path.name}: no result: the tool did not come to its end")

@@ -1,0 +1,451 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clocks on a target, measured against their time server: stacks by turns, intervals, holdover, lock times.
+
+The time server's clock is wrong and wanders, unknown to the target (`bw-wander`): under emulation all guests
+share one oscillator, and holdover against one's own oscillator would prove nothing.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from hw.bench import BenchSpec, TargetSpec, TimeServerSpec
+from hw.errors import CapabilityError, ConfigError
+from hw.provisioning import TARGETS
+from hw.session import Bench
+from reports.clock_sync.disturbance import Disturbance, Event, write_disturbance
+from reports.clock_sync.logs import ServoSeries
+from reports.clock_sync.phc_read_table import while_measured
+from reports.clock_sync.section import servo_of
+from reports.clock_sync.trial import PHC_READS, ClockTrial, Lock, Servo, Timecard, TrialFacts, write_trial
+from reports.units import NS_PER_S
+from resources.clocks.competing_load import competing_load
+from resources.clocks.kind import load_clock_kind
+from resources.clocks.requirements import ClockRequirement
+from resources.clocks.settings import BASE_PPB_MAX, WALK_PPB_PER_SQRT_S, ClockSettings
+from resources.clocks.stack import ClockStack
+from resources.clocks.tai_utc import common_tai_utc_s
+from resources.clocks.timecard import serve_timecards
+from resources.clocks.trial import TrialSettings, measure_trial, reference_of
+from resources.clocks.two_way_trial import measure_by_two_way
+from resources.profiles import ClockTimes, Profile
+from resources.tools.capture import capture_file, median_transit_ns, start_capture
+from resources.tools.jobs import READY_S, end_and_fetch, end_job
+
+Progress = Callable[[str], None]
+
+ASYMMETRY_INTERVAL_S = 0.125
+"""Between synchronisations over an asymmetric path: often, so that noise does not hide half of 50 us.
+
+chrony only does so where a round trip takes less than 10 ms (chrony.conf(5), minpoll).
+"""
+ASYMMETRY_SETTLING_S = 10
+WRONG_CLOCK_S = 3
+FOLLOWED_US = 1000
+"""A servo that knows its path follows so small a change; answers that suddenly take longer it rejects."""
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A stack that runs and is locked, since when by the monotonic clock, and what ends it."""
+
+    stack: ClockStack
+    lock: Lock
+    locked_s: float
+    end: ExitStack
+
+
+class ClockLab:
+    """A bench on which clocks are measured: time server wandering, timecards served. Use with `with`."""
+
+    def __init__(
+        self, bench: Bench, target: TargetSpec, profile: Profile, folder: Path, progress: Progress
+    ) -> None:
+        """Prepare; nothing is started.
+
+        Args:
+            bench: An open bench.
+            target: Whose clock is measured.
+            profile: Says how long.
+            folder: Evidence goes here.
+            progress: Called with a line of text now and then.
+
+        Raises:
+            CapabilityError: The target has a timecard, and the bench no time server that it could follow.
+            ConfigError: The profile does not say how long clocks are measured.
+        """
+        if profile.clocks is None:
+            raise ConfigError(f"profile {profile.name}: no table {profile.name}.clocks")
+        self.bench = bench
+        self.target = target
+        self.profile = profile
+        self.times: ClockTimes = profile.clocks
+        self.timecard = reference_of(target)
+        self.folder = folder
+        self.progress = progress
+        self._stack = ExitStack()
+        self._kept: _Kept | None = None
+        self._serves = False
+        if target.timecard is not None:
+            _time_server(bench.spec)
+
+    @property
+    def server(self) -> TimeServerSpec:
+        """Return what targets synchronise with.
+
+        Raises:
+            CapabilityError: The bench has none.
+        """
+        return _time_server(self.bench.spec)
+
+    def __enter__(self) -> ClockLab:
+        """Power on what is needed from the start.
+
+        For a timecard that is the time server, made to wander where it is a guest, and what serves
+        timecards. A target without one needs a time server as soon as a stack follows it.
+        """
+        if self.target.timecard is None:
+            self.bench.power_on([self.target.node])
+            common_tai_utc_s(self.bench, [self.target.node], self.folder)
+            return self
+        folder = self.folder / "time-server"
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self._serve_time(folder)
+            self._stack.enter_context(
+                serve_timecards(self.bench, [self.target.node], self.server.node, folder)
+            )
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def _serve_time(self, folder: Path) -> None:
+        """Power the time server on and make its clock wander where it is a guest."""
+        self.bench.power_on([self.target.node, self.server.node])
+        common_tai_utc_s(self.bench, [self.target.node, self.server.node], self.folder)
+        if self.bench.timecard_page(self.server.node) is not None:
+            argv = [self.bench.tool(self.server.node, "bw-wander"), "--base-ppb-max", str(BASE_PPB_MAX)]
+            argv += ["--walk-ppb-per-sqrt-s", str(WALK_PPB_PER_SQRT_S)]
+            wander = self.bench.node(self.server.node).start(argv, folder / "wander")
+            self._stack.callback(end_and_fetch, wander)
+            wander.wait_ready(READY_S)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End what was started; logs stay in the folder."""
+        with self._stack:
+            self.end_kept()
+
+    def as_found_trial(self, requirement: ClockRequirement) -> ClockTrial:
+        """Measure the clock as the machine itself keeps it; nothing is put on it.
+
+        Without a timecard it is held against the bench's reference clock.
+        """
+        self.end_kept()
+        self.progress(f"{requirement.clock}: measuring")
+        facts = _facts(requirement.clock, "sync", self.timecard)
+        settings = TrialSettings(self.times.measure_s, sequential=False)
+        return measure_trial(self.bench, self.target, facts, settings, self.folder / requirement.clock)
+
+    def wrong_clock_trial(self, node: str) -> ClockTrial:
+        """Measure another node's clock, known to be wrong, as that of a target without timecard.
+
+        Raises:
+            CapabilityError: The bench has no such node.
+        """
+        spec = self.bench.spec
+        if node not in spec.nodes:
+            raise CapabilityError(f"bench {spec.name}: no node {node!r}, whose clock would be wrong")
+        self.bench.power_on([node])
+        other = replace(self.target, node=node, timecard=None)
+        facts = _facts(spec.nodes[node].clock, "known error", reference_of(other))
+        folder = self.folder / "known-error"
+        return measure_by_two_way(self.bench, other, facts, WRONG_CLOCK_S, folder, witness=False)
+
+    def require_offered(self, clock: str) -> None:
+        """Check that this target can have a clock stack; raises CapabilityError: says why not."""
+        kind = load_clock_kind(TARGETS / self.target.provisioning)
+        kind.require_offered(clock, self.bench.node(self.target.node))
+
+    def locked_trial(self, requirement: ClockRequirement) -> ClockTrial:
+        """Put a stack on the target, wait for its lock, and measure; it stays until another one is put on.
+
+        Raises:
+            MeasurementError: It did not lock in time, or a daemon died; the text names the cause.
+        """
+        folder = self.folder / requirement.clock
+        with ExitStack() as own:
+            stack = own.enter_context(self.running(requirement.clock, folder))
+            lock = stack.wait_locked(requirement.lock_within_s)
+            locked_s = time.monotonic()
+            self.progress(f"{requirement.clock}: locked after {lock.after_s:.1f} s; measuring")
+            facts = self.facts(stack, "sync", lock)
+            settings = TrialSettings(self.times.measure_s)
+            if (
+                stack.name == "phc2sys"
+            ):  # it follows the PHC, of which two-way transfer with the server knows nothing
+                settings = replace(settings, two_way=False, phc_reads=PHC_READS)
+            trial = self.measured(stack, facts, settings, folder)
+            self._kept = _Kept(stack, lock, locked_s, own.pop_all())
+            return trial
+
+    def end_kept(self) -> None:
+        """Take off the stack that `locked_trial` has left running; harmless where there is none."""
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            kept.end.close()
+
+    def load_trials(self, requirement: ClockRequirement) -> list[ClockTrial]:
+        """Measure one stack under each load of the profile (paper on control loops, 4.3.2.2)."""
+        trials: list[ClockTrial] = []
+        for load in self.times.loads:
+            folder = self.folder / f"{requirement.clock}-under-{load}-load"
+            with self.running(requirement.clock, folder) as stack:
+                lock = stack.wait_locked(requirement.lock_within_s)
+                with competing_load(self.bench, self.target, load, self.times.measure_s + 60, folder):
+                    self.progress(f"{requirement.clock}: locked; measuring under {load} load")
+                    facts = replace(self.facts(stack, "load", lock), load=load)
+                    trials.append(self.measured(stack, facts, TrialSettings(self.times.measure_s), folder))
+        return trials
+
+    def asymmetry_trials(
+        self, requirement: ClockRequirement, asymmetry_us: int
+    ) -> list[tuple[ClockTrial, ClockTrial]]:
+        """Measure by turns without and with a delay on the way from the time server alone.
+
+        Returns:
+            Pairs of trials, without and with it.
+        """
+        self.end_kept()
+        impairment = self.bench.impairment()
+        folder = self.folder / f"{requirement.clock}-asymmetry"
+        delays_us = (0, asymmetry_us)
+        trials: dict[tuple[int, int], ClockTrial] = {}
+        turns = [(number, delay_us) for number in range(self.times.alternations) for delay_us in delays_us]
+        try:
+            if asymmetry_us > FOLLOWED_US:
+                for number, delay_us in turns:
+                    impairment.apply_to_time_server(delay_us)
+                    place = folder / f"pair-{number + 1}-{delay_us}-us"
+                    with self.running(requirement.clock, place, ASYMMETRY_INTERVAL_S) as stack:
+                        lock = stack.wait_locked(requirement.lock_within_s)
+                        trials[number, delay_us] = self._asymmetric(stack, lock, delay_us, place)
+            else:
+                impairment.apply_to_time_server(0)
+                with self.running(requirement.clock, folder, ASYMMETRY_INTERVAL_S) as stack:
+                    lock = stack.wait_locked(requirement.lock_within_s)
+                    stack.keep_running(ASYMMETRY_SETTLING_S)
+                    for number, delay_us in turns:
+                        impairment.apply_to_time_server(delay_us)
+                        stack.keep_running(ASYMMETRY_SETTLING_S)
+                        place = folder / f"pair-{number + 1}-{delay_us}-us"
+                        trials[number, delay_us] = self._asymmetric(stack, lock, delay_us, place)
+        finally:
+            impairment.clear()
+        return [(trials[n, 0], trials[n, asymmetry_us]) for n in range(self.times.alternations)]
+
+    def _asymmetric(self, stack: ClockStack, lock: Lock, delay_us: int, place: Path) -> ClockTrial:
+        """Measure one turn; see what the delay really is, where both ends of the impairment node are seen."""
+        self.progress(f"{stack.name}: path asymmetric by {delay_us} us; measuring")
+        place.mkdir(parents=True, exist_ok=True)
+        facts = replace(self.facts(stack, "asymmetry", lock), impairment=f"{delay_us} us one way")
+        settings = TrialSettings(self.times.measure_s, sequential=False)
+        ends = self.bench.capture_ends(self.server.node, self.target)
+        with ExitStack() as captures:
+            for interface in ends:
+                captures.callback(end_job, start_capture(self.bench, interface, place))
+            trial = self.measured(stack, facts, settings, place)
+        if not ends:
+            return trial
+        transit_ns = median_transit_ns(*(capture_file(place, interface) for interface in ends))
+        facts = replace(trial.facts, server_to_target_ns=transit_ns)
+        write_trial(trial.folder, facts)
+        return replace(trial, facts=facts)
+
+    def interval_trials(self, requirement: ClockRequirement) -> list[ClockTrial]:
+        """Measure one stack at each synchronisation interval of the profile (DAQ paper, Table 2)."""
+        trials: list[ClockTrial] = []
+        for interval_s in self.times.intervals_s:
+            folder = self.folder / f"{requirement.clock}-every-{interval_s}-s"
+            with self.running(requirement.clock, folder, interval_s) as stack:
+                lock = stack.wait_locked(requirement.lock_within_s + 4 * interval_s)
+                real_s = stack.settings.sync_interval_s
+                self.progress(f"{requirement.clock}: locked, synchronising every {real_s:g} s; measuring")
+                facts = self.facts(stack, "interval", lock)
+                settings = TrialSettings(self.times.interval_measure_s, two_way=False)
+                trials.append(self.measured(stack, facts, settings, folder))
+        return trials
+
+    def holdover_trial(self, requirement: ClockRequirement) -> ClockTrial:
+        """Synchronise for a while, cut the target off from its server, and measure (Table 2, `No sync`)."""
+        folder = self.folder / f"{requirement.clock}-holdover"
+        with self._locked(requirement, folder) as (stack, lock, locked_s):
+            left_s = locked_s + self.times.synchronised_s - time.monotonic()
+            self.progress(f"{requirement.clock}: locked; synchronised for {self.times.synchronised_s} s")
+            stack.keep_running(max(0.0, left_s))
+            stack.cut_off()
+            self.progress(f"{requirement.clock}: cut off; holdover for {self.times.holdover_s} s")
+            facts = replace(self.facts(stack, "holdover", lock), interval_s=None)
+            settings = TrialSettings(self.times.holdover_s, two_way=False)
+            return self.measured(stack, facts, settings, folder)
+
+    @contextmanager
+    def _locked(
+        self, requirement: ClockRequirement, folder: Path
+    ) -> Generator[tuple[ClockStack, Lock, float]]:
+        """Go on with the stack that was left running where it is the one, else start it and let it lock.
+
+        Yields:
+            Stack, lock, and the monotonic time in s since which it has been locked.
+        """
+        if self._kept is not None and self._kept.stack.name == requirement.clock:
+            kept, self._kept = self._kept, None
+            kept.stack.folder = folder  # the logs of the trial before stay as they are
+            with kept.end:
+                yield kept.stack, kept.lock, kept.locked_s
+            return
+        with self.running(requirement.clock, folder) as stack:
+            lock = stack.wait_locked(requirement.lock_within_s)
+            yield stack, lock, time.monotonic()
+
+    def relock(self, requirement: ClockRequirement, step_ns: int) -> Path:
+        """Step the target's clock, start the stack and wait for its lock, as often as the profile says.
+
+        Returns:
+            The folder with the times to lock (`disturbance.json`).
+
+        Raises:
+            MeasurementError: It did not lock again in time.
+        """
+        self.end_kept()
+        folder = self.folder / f"{requirement.clock}-relock"
+        node = self.bench.node(self.target.node)
+        events: list[Event] = []
+        for number in range(self.times.relocks):
+            size_ns = step_ns if number % 2 else -step_ns
+            node.run(["bw-setclock", "--step-ns", str(size_ns)])
+            with self.running(requirement.clock, folder) as stack:
+                lock = stack.wait_locked(requirement.lock_within_s)
+            events.append(Event(f"clock put off by {size_ns / NS_PER_S:+g} s, stack started", 0, lock, ""))
+        write_disturbance(folder, Disturbance(requirement.clock, "relock", tuple(events)))
+        return folder
+
+    def running(
+        self, clock: str, folder: Path, interval_s: float | None = None, *, standby: bool = False
+    ) -> ClockStack:
+        """Return a clock stack for the target, to be entered with `with`; its logs go to the folder.
+
+        Raises:
+            CapabilityError: This target cannot have it, or the bench has no time server.
+        """
+        self.end_kept()
+        self.require_offered(clock)
+        if self.target.timecard is None and not self._serves:
+            folder = self.folder / "time-server"
+            folder.mkdir(parents=True, exist_ok=True)
+            self._serve_time(folder)
+            self._serves = True
+        self.progress(f"{clock}: starting on {self.target.node}")
+        settings = ClockSettings(sync_interval_s=interval_s, standby=standby)
+        return ClockStack(self.bench, self.target, clock, settings, folder, self.progress)
+
+    def facts(self, stack: ClockStack, kind: str, lock: Lock | None) -> TrialFacts:
+        """Return what is known of a trial before it is measured."""
+        timecard = self.timecard
+        if stack.name == "phc2sys":
+            timecard = Timecard(f"phc:{self.target.ptp_clock}", 0, "the PHC itself, the source of phc2sys")
+        facts = _facts(stack.name, kind, timecard)
+        return replace(facts, interval_s=stack.settings.sync_interval_s, lock=lock)
+
+    def measured(
+        self,
+        stack: ClockStack,
+        facts: TrialFacts,
+        settings: TrialSettings,
+        folder: Path,
+        during: Callable[[], None] | None = None,
+    ) -> ClockTrial:
+        """Measure, make sure that the daemons lived through it, and add what the servo said meanwhile.
+
+        Args:
+            stack: What runs on the target.
+            facts: What is known of the trial beforehand.
+            settings: How it is measured.
+            folder: Evidence goes here.
+            during: Called while it is measured: what disturbs the clock.
+        """
+        trial = measure_trial(self.bench, self.target, facts, settings, folder, during)
+        stack.require_running()
+        stack.fetch_logs()
+        name, log_format = stack.servo_log
+        if name and trial.folder != stack.folder:
+            shutil.copy2(stack.folder / name, trial.folder / Path(name).name)
+            name = Path(name).name
+        return with_servo(trial, name, log_format)
+
+
+def _facts(clock: str, kind: str, timecard: Timecard) -> TrialFacts:
+    """Return what is known of a trial of an idle target over an undisturbed path."""
+    return TrialFacts(
+        clock=clock,
+        kind=kind,
+        interval_s=None,
+        load="idle",
+        impairment="none",
+        lock=None,
+        two_way=None,
+        servo=None,
+        timecard=timecard,
+    )
+
+
+def _time_server(spec: BenchSpec) -> TimeServerSpec:
+    """Return the time server of a bench; raises CapabilityError where it has none."""
+    if spec.time_server is None:
+        raise CapabilityError(
+            f"bench {spec.name}: no time server; add benchwright.time_server to {spec.path}"
+        )
+    return spec.time_server
+
+
+def with_servo(trial: ClockTrial, log: str, log_format: str) -> ClockTrial:
+    """Add to a trial what the servo said of itself while it was measured, and write it anew.
+
+    Args:
+        trial: As measured.
+        log: The servo's log in the trial's folder; empty: none.
+        log_format: How it is read (reports/clock_sync/section.py).
+    """
+    facts = replace(trial.facts, servo_log=log, servo_format=log_format)
+    trial = replace(trial, facts=facts)
+    series = servo_of(trial)
+    if series is not None:
+        trial = replace(trial, facts=replace(facts, servo=servo_summary(trial, series)))
+    write_trial(trial.folder, trial.facts)
+    return trial
+
+
+def servo_summary(trial: ClockTrial, series: ServoSeries) -> Servo:
+    """Return what a servo said while a trial was measured; of a log in monotonic time, at its end."""
+    kept = while_measured(trial, series)
+    offsets = series.offset_ns[kept]
+    delays = series.path_delay_ns[kept]
+    delays = delays[np.isfinite(delays)]
+    if not len(offsets):
+        return Servo(0, None, None, None)
+    return Servo(
+        observations=len(offsets),
+        mean_ns=float(offsets.mean()),
+        max_abs_ns=int(abs(offsets).max()),
+        mean_path_delay_ns=float(delays.mean()) if len(delays) else None,
+    )

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reference in a target: on a virtual bench the timecard that this machine serves to its guests.
+
+On real machines the card is hardware that follows the time server by itself, and nothing has to be started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from hw.errors import BenchError
+from hw.session import Bench
+from resources.tools.jobs import READY_S, end_and_fetch
+
+
+@contextmanager
+def serve_timecards(
+    bench: Bench, guests: Sequence[str], source: str | None, folder: Path
+) -> Generator[None, None, None]:
+    """Serve virtual timecards until the context ends; does nothing for real machines.
+
+    Args:
+        bench: An open bench, its guests powered on.
+        guests: Nodes whose timecards are served.
+        source: Node whose clock the timecards show: the time server; it has to be a guest too. None: this
+            machine's own clock, where it matters not what time the timecards show.
+        folder: Where the tools' answers go.
+    """
+    publishers = [] if source is None else [source]
+    pages = {name: bench.timecard_page(name) for name in dict.fromkeys([*guests, *publishers])}
+    if all(page is None for page in pages.values()):
+        yield
+        return
+    real = [name for name, page in pages.items() if page is None]
+    if real:
+        raise BenchError(f"timecard: {real[0]} is off, or no guest: it shares no page with this machine")
+    folder.mkdir(parents=True, exist_ok=True)
+    host = bench.node("switch")
+    argv = [bench.tool("switch", "bw-clock"), "card", "serve", "--source", source or "host"]
+    for name, page in pages.items():
+        argv += ["--page", f"{name}={page}"]
+    with ExitStack() as stack:
+        server = host.start(argv, folder / "card-serve")
+        stack.callback(end_and_fetch, server)
+        server.wait_ready(READY_S)
+        for name in publishers:
+            publish = [bench.tool(name, "bw-clock"), "card", "publish"]
+            publisher = bench.node(name).start(publish, folder / "card-publish")
+            stack.callback(end_and_fetch, publisher)
+            publisher.wait_ready(READY_S)
+        yield

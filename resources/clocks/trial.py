@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One trial of a clock on a target: measure it against the timecard while two other witnesses watch.
+
+The servo says what it believes, the timecard in the target says what is true, two-way time transfer over the
+control network says so independently with a wider bound (DAQ paper, section 5; paper on distributed control
+loops, 4.1.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hw.bench import TargetSpec
+from hw.errors import BenchError, CapabilityError, MeasurementError
+from hw.protocols import Job
+from hw.session import Bench
+from reports.clock_sync.trial import (
+    FILTERED,
+    SEQUENTIAL,
+    WITNESS,
+    ClockTrial,
+    Timecard,
+    TrialFacts,
+    TwoWay,
+    load_trial,
+    phc_read_file,
+    write_trial,
+)
+from reports.clock_sync.two_way_reference import TWO_WAY
+from resources.clocks.lines import last_result, measure_clock_lines, serve_clocks
+from resources.clocks.two_way_trial import measure_by_two_way
+from resources.tools.jobs import READY_S, end_job
+from resources.tools.witness import start_witness
+
+TWO_WAY_MS = 2500
+PAUSE_MAX_US = 1000
+"""The random pause between samples, as in the paper's program: samples fall on no period of the clock."""
+FILTER_NS = 20_000
+"""Brackets wider than this are of a program that was interrupted."""
+SERIES_INTERVAL_MS = 100
+PHC_READ_MS = 5000
+NO_CAPABILITY = 3
+CLOCK_PRIORITY = 10
+"""Of the comparing program on the target: above ordinary work, below everything that serves packets."""
+
+
+@dataclass(frozen=True)
+class TrialSettings:
+    """How a trial is measured."""
+
+    duration_s: int
+    sequential: bool = True
+    """Measure with the paper's sequential reading too."""
+    two_way: bool = True
+    phc_reads: tuple[str, ...] = ()
+    """Of a PHC as reference: the ways in which it is read besides, in this order."""
+
+
+def reference_of(target: TargetSpec) -> Timecard:
+    """Return what a target's clock is held against: its timecard, or else two-way time transfer."""
+    if target.timecard is None:
+        return Timecard(TWO_WAY, 0, "the control network, by two-way transfer")
+    return timecard_of(target)
+
+
+def timecard_of(target: TargetSpec) -> Timecard:
+    """Return the timecard in a target.
+
+    Raises:
+        CapabilityError: It has none.
+    """
+    if target.timecard is None:
+        raise CapabilityError(
+            f"target {target.kind}: no timecard: its clock cannot be measured; add benchwright.targets."
+            f"{target.kind}.timecard to the bench file"
+        )
+    card = target.timecard
+    return Timecard(card.clock, card.bound_ns, card.synchronised_over)
+
+
+def measure_trial(
+    bench: Bench,
+    target: TargetSpec,
+    facts: TrialFacts,
+    settings: TrialSettings,
+    folder: Path,
+    during: Callable[[], None] | None = None,
+) -> ClockTrial:
+    """Measure a target's clock against its timecard, or by two-way transfer alone, and write the evidence.
+
+    Args:
+        bench: An open bench whose timecards are served.
+        target: Whose clock is measured.
+        facts: What is known of the trial beforehand; two-way transfer is filled in.
+        settings: How long, and what else.
+        folder: Evidence goes here.
+        during: Called while it is measured: what disturbs the clock. It may take longer than the measurement.
+
+    Raises:
+        BenchError: A tool did not start or end.
+        MeasurementError: A tool came to no result.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if facts.timecard.clock == TWO_WAY:
+        return measure_by_two_way(bench, target, facts, settings.duration_s, folder)
+    node = bench.node(target.node)
+    tool = bench.tool(target.node, "bw-clock")
+    reads = {FILTERED: ["--read", "filtered", "--filter-ns", str(FILTER_NS)]}
+    if settings.sequential:
+        reads[SEQUENTIAL] = ["--read", "sequential"]
+    jobs: dict[str, Job] = {}
+    with ExitStack() as stack:
+        witness = None
+        if bench.spec.witness is not None:
+            stem = folder / Path(WITNESS).stem
+            witness = start_witness(bench, bench.spec.witness, stem, settings.duration_s * 1000)
+            stack.callback(end_job, witness)
+        for file, options in reads.items():
+            argv = [tool, "compare", "--device", "realtime", "--reference", facts.timecard.clock, *options]
+            argv += ["--duration-ms", str(settings.duration_s * 1000)]
+            argv += ["--pause-max-us", str(PAUSE_MAX_US), "--series-interval-ms", str(SERIES_INTERVAL_MS)]
+            argv += ["--priority", str(CLOCK_PRIORITY)]
+            jobs[file] = node.start(argv, folder / Path(file).stem)
+            stack.callback(end_job, jobs[file])
+        for job in jobs.values():
+            job.wait_ready(READY_S)
+        if settings.two_way:
+            try:
+                facts = replace(facts, two_way=_two_way(bench, target, folder))
+            except MeasurementError as error:
+                # The other two witnesses do not need the third; that it is missing is said.
+                facts = replace(facts, remarks=(*facts.remarks, f"two-way transfer: {error}"))
+        if during is not None:
+            during()
+        for job in jobs.values():
+            code = job.wait(settings.duration_s + 30.0)
+            job.fetch()
+            if code not in (0, 4):
+                raise MeasurementError(f"{job.name} ended with exit code {code}: {_said(job)}")
+        if witness:
+            witness.wait(30.0)
+    for way in settings.phc_reads:
+        _read_phc(bench, target, facts, way, folder)
+    write_trial(folder, facts)
+    return load_trial(folder)
+
+
+def _read_phc(bench: Bench, target: TargetSpec, facts: TrialFacts, way: str, folder: Path) -> None:
+    """Compare with a PHC that is read in one way; a way that it does not offer leaves no answer."""
+    argv = [bench.tool(target.node, "bw-clock"), "compare", "--device", "realtime"]
+    argv += ["--reference", facts.timecard.clock, "--phc-read", way, "--read", "bracketed"]
+    argv += ["--duration-ms", str(PHC_READ_MS), "--pause-max-us", str(PAUSE_MAX_US)]
+    argv += ["--priority", str(CLOCK_PRIORITY)]
+    stem = folder / phc_read_file(way).removesuffix(".ndjson")
+    job = bench.node(target.node).start(argv, stem)
+    code = job.wait(PHC_READ_MS / 1000 + 30.0)
+    job.fetch()
+    if code == NO_CAPABILITY:
+        stem.with_suffix(".ndjson").unlink()
+    elif code not in (0, 4):
+        raise MeasurementError(f"{job.name} ended with exit code {code}: {_said(job)}")
+
+
+def _two_way(bench: Bench, target: TargetSpec, folder: Path) -> TwoWay | None:
+    """Return the target's offset to the time server by two-way transfer; None where a clock cannot be asked.
+
+    Both are measured against the bench's reference clock at the same time; their difference counts.
+    """
+    spec = bench.spec
+    if spec.time_server is None:
+        return None
+    own, server = spec.nodes[target.node].clock, spec.nodes[spec.time_server.node].clock
+    if own not in spec.clocks or server not in spec.clocks:
+        return None
+    names = [own, server]
+    with ExitStack() as stack:
+        life_ms = TWO_WAY_MS + 60_000
+        for job in serve_clocks(bench, names, life_ms, folder / "two-way"):
+            stack.callback(end_job, job)
+        lines = measure_clock_lines(bench, names, TWO_WAY_MS, folder / "two-way")
+    mine, theirs = lines[own], lines[server]
+    end_ns = max(mine.at_reference_tai_ns, theirs.at_reference_tai_ns)
+    begin_ns = end_ns - TWO_WAY_MS * 1_000_000
+    middle_ns = (begin_ns + end_ns) // 2
+    offset_ns = mine.local_ns(middle_ns) - theirs.local_ns(middle_ns)
+    return TwoWay(
+        offset_ns=offset_ns,
+        bound_ns=mine.bound_ns + theirs.bound_ns,
+        from_tai_ns=theirs.local_ns(begin_ns),
+        to_tai_ns=theirs.local_ns(end_ns),
+    )
+
+
+def _said(job: Job) -> str:
+    try:
+        result = last_result(job.fetch())
+    except (BenchError, MeasurementError):
+        return "no result"
+    return "; ".join(result.get("invalid_reasons", [])) or "no reason"

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Targets provisioned again and again, and what differs then."""

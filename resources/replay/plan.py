@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plan files: the pattern, the bench and one agreed instant, in the words of docs/native-tools.md."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hw.bench import BenchSpec, TargetSpec
+from hw.errors import CapabilityError
+from reports.clock_sync.tai_utc import TAI_UTC_S
+from resources.clocks.lines import ClockLine
+
+BASE_PORT = 20000
+
+
+@dataclass(frozen=True)
+class ReplaySettings:
+    """What is replayed, and how long; times in milliseconds."""
+
+    pattern: Path
+    phase: str = "aligned-12"
+    warmup_ms: int = 6000
+    duration_ms: int = 60000
+    grace_ms: int = 2000
+    spin_us: int = 0
+    correction: str = "two-way"
+    tai_utc_s: int = TAI_UTC_S
+    only_producers: tuple[int, ...] = ()
+    """Producers that take part; empty: all of the pattern."""
+    synchronised_to: str = ""
+    """With correction `none`: the clock whose time the target has; empty: each producer's own."""
+    measures_clocks_after: bool = True
+    """Once more after the replay; what is corrected by two-way transfer is judged without."""
+
+    @property
+    def total_ms(self) -> int:
+        """Time from slot 0 to the end of what the consumer waits for."""
+        return self.warmup_ms + self.duration_ms + self.grace_ms
+
+    def shortened(self, warmup_ms: int, duration_ms: int) -> ReplaySettings:
+        """Return the same replay over other times."""
+        return replace(self, warmup_ms=warmup_ms, duration_ms=duration_ms)
+
+
+def new_nonce() -> str:
+    """Return 16 hex digits that tell the frames of this run from those of any other."""
+    return secrets.token_hex(8)
+
+
+def write_plan(
+    spec: BenchSpec,
+    target: TargetSpec,
+    settings: ReplaySettings,
+    lines: Mapping[str, ClockLine],
+    start_reference_tai_ns: int,
+    pattern_text: str,
+    nonce: str = "",
+    scale: ClockLine | None = None,
+) -> str:
+    """Return the text of a plan.
+
+    Args:
+        spec: The bench.
+        target: The consumer.
+        settings: What is replayed.
+        lines: A line for each clock that a producer stamps with.
+        start_reference_tai_ns: Instant of slot 0 on the reference clock.
+        pattern_text: Text of the pattern file.
+        nonce: The same in all plans of a replay; empty: a new one.
+        scale: The clock on which all slots are given; None: each on its producer's own.
+
+    Raises:
+        CapabilityError: The bench lacks a producer.
+    """
+    numbers = settings.only_producers or tuple(sorted(spec.producers))
+    missing = [number for number in numbers if number not in spec.producers]
+    if missing:
+        raise CapabilityError(
+            f"bench {spec.name}: no producer {missing[0]}; add it under benchwright.producers"
+        )
+    clocks = sorted({spec.nodes[spec.producers[number].node].clock for number in numbers})
+    parts = [
+        "[run]",
+        'schema = "benchwright.plan/1"',
+        f'nonce = "{nonce or new_nonce()}"',
+        f'phase = "{settings.phase}"',
+        "scale = 1",
+        f"base_port = {BASE_PORT}",
+        f"warmup_ms = {settings.warmup_ms}",
+        f"duration_ms = {settings.duration_ms}",
+        f"grace_ms = {settings.grace_ms}",
+        f"spin_us = {settings.spin_us}",
+        f'correction = "{settings.correction}"',
+        f"tai_utc_s = {settings.tai_utc_s}",
+        "capture_stamps = true",
+        "",
+        "[consumer]",
+        f'address = "{target.test_address}"',
+    ]
+    for name in clocks:
+        clock = spec.clocks[name]
+        parts += ["", "[[clock]]", f'name = "{name}"', f'address = "{clock.address}"', f"port = {clock.port}"]
+    for number in numbers:
+        producer = spec.producers[number]
+        clock = spec.nodes[producer.node].clock
+        line = scale or lines[clock]
+        parts += [
+            "",
+            "[[producer]]",
+            f"number = {number}",
+            f'address = "{producer.address}"',
+            f'clock = "{clock}"',
+            f"start_tai_ns = {line.local_ns(start_reference_tai_ns)}",
+            f"rate_ppb = {line.rate_ppb}",
+        ]
+    return "\n".join(parts) + "\n\n" + pattern_text

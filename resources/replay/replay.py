@@ -1,0 +1,438 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One replay of a pattern into a target: agree on an instant, start all nodes, wait in silence, collect.
+
+Nothing travels over SSH to a node between the last `ready` and the end of the measurement.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from hw.bench import TargetSpec
+from hw.drivers.local import tail
+from hw.errors import BenchError, BenchwrightError, CapabilityError, MeasurementError
+from hw.protocols import Job
+from hw.session import Bench
+from reports.latency.emulation import TARGET_WITNESS
+from resources.clocks.lines import ClockLine, last_result, measure_clock_lines, serve_clocks
+from resources.clocks.tai_utc import common_tai_utc_s
+from resources.network_stack import NetworkStack
+from resources.replay.pattern import Pattern
+from resources.replay.plan import ReplaySettings, new_nonce, write_plan
+from resources.tools.capture import capture_file, start_capture
+from resources.tools.jobs import READY_S, end_job
+from resources.tools.witness import start_target_witness, start_witness
+
+Progress = Callable[[str], None]
+
+CLOCK_MEASURING_MS = 2500
+LEADS_S = (3.0, 6.0, 12.0)
+"""From making the plan to slot 0: when a tool is not ready by then, all start again with the next one."""
+MUCH_TAKEN = 0.01
+"""Share of the time above which it is said that the machine is not quiet."""
+HIGHEST_SIGNAL = 64
+"""Of Linux; a crash of a Windows program has a code far from it."""
+DISK_FULL_BYTES = 16_384
+"""With less than this the answer of a tool does not fit."""
+
+
+@dataclass(frozen=True)
+class ReplayAnswers:
+    """What a replay left behind. All files are in `folder`."""
+
+    folder: Path
+    recv: dict[str, Any]
+    sends: dict[str, dict[str, Any]]
+    witness: dict[str, Any] | None
+    lines_before: dict[str, ClockLine]
+    lines_after: dict[str, ClockLine]
+    captures: list[Path]
+    faults: list[str] = field(default_factory=list[str])
+
+
+@dataclass(frozen=True)
+class _Started:
+    start_ns: int
+    recv: Job
+    sends: dict[str, Job]
+    witness: Job | None
+    target_witness: Job | None
+    captures: list[Job]
+
+
+class Replay:
+    """A replay in the making; `run` does it all."""
+
+    def __init__(
+        self,
+        bench: Bench,
+        target: TargetSpec,
+        pattern: Pattern,
+        settings: ReplaySettings,
+        folder: Path,
+        progress: Progress,
+    ) -> None:
+        """Prepare a replay.
+
+        Args:
+            bench: An open bench; the nodes of target and producers are powered on by `run`.
+            target: The consumer.
+            pattern: What is replayed.
+            settings: How, and how long.
+            folder: Evidence goes here.
+            progress: Called with one line of text now and then.
+        """
+        self.bench = bench
+        self.target = target
+        self.pattern = pattern
+        self.settings = settings
+        self.folder = folder
+        self.progress = progress
+        self._recv_folder = ""
+        self._measuring: Sequence[str] = ()
+        self.capture_interfaces: tuple[str, ...] = ()
+        """Interfaces of the capture node whose packets are kept as evidence."""
+        self.log_messages = False
+        """Keep every message, not only histograms and misses."""
+        self.watch_emulator = False
+        """Let the witness watch what emulates the target, where something does, and write a series."""
+        self.stack: tuple[str, NetworkStack] | None = None
+        """A node, and the network stack that its programs use; None: everybody takes the system's own."""
+        self.during: Callable[[float], None] | None = None
+        """Called once when counting begins, with the seconds until it ends: a test may disturb the bench."""
+
+    def run(self) -> ReplayAnswers:
+        """Replay the pattern once.
+
+        Raises:
+            BenchError: A node died, a tool did not start or end, or this machine's disk is full.
+            MeasurementError: A tool came to no result.
+        """
+        try:
+            return self._run()
+        except BenchwrightError as error:
+            if shutil.disk_usage(self.folder).free < DISK_FULL_BYTES:
+                raise BenchError(f"{self.folder}: No space left on device; {error}") from error
+            raise
+
+    def _run(self) -> ReplayAnswers:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        spec = self.bench.spec
+        numbers = self.settings.only_producers or self.pattern.producers
+        nodes = sorted({spec.producers[number].node for number in numbers if number in spec.producers})
+        self.bench.power_on([self.target.node, *nodes])
+        agreed_s = common_tai_utc_s(self.bench, [self.target.node, *nodes], self.folder)
+        self.settings = replace(self.settings, tai_utc_s=agreed_s)
+        clocks = sorted({spec.nodes[node].clock for node in nodes})
+        own_clock = spec.nodes[self.target.node].clock
+        wanted = {*clocks, own_clock, self.settings.synchronised_to}
+        measured: list[str] = sorted(wanted.intersection(spec.clocks))
+        with ExitStack() as stack:
+            life_ms = self.settings.total_ms + 2 * CLOCK_MEASURING_MS + 60_000
+            for job in serve_clocks(
+                self.bench, dict.fromkeys([*measured, spec.reference_clock]), life_ms, self.folder
+            ):
+                stack.callback(end_job, job)
+            self.progress(f"measuring {len(measured)} clocks by two-way time transfer")
+            before = measure_clock_lines(self.bench, measured, CLOCK_MEASURING_MS, self.folder / "before")
+            self._require_capable(before, own_clock)
+            started = self._start_in_time(stack, before, nodes, numbers)
+            self._measuring = (self.target.node, *nodes)
+            try:
+                self._wait_in_silence(started.start_ns)
+            except BaseException:
+                self._save(started)
+                raise
+            answers = self._collect(started, before)
+            if not self.settings.measures_clocks_after:
+                return answers
+            after = measure_clock_lines(self.bench, measured, CLOCK_MEASURING_MS, self.folder / "after")
+        return replace(answers, lines_after=after)
+
+    def _require_capable(self, lines: Mapping[str, ClockLine], own_clock: str) -> None:
+        """Refuse to measure what could not pass: a clock error as large as a budget leaves no value to pass.
+
+        Raises:
+            CapabilityError: Names the stream whose budget is the smallest, and both times.
+        """
+        if self.settings.correction == "none":
+            return
+        own_ns = lines[own_clock].bound_ns if own_clock in lines else 0
+        numbers = self.settings.only_producers or self.pattern.producers
+        for stream in sorted(self.pattern.streams, key=lambda stream: stream.budget_ns):
+            if stream.producer not in numbers:
+                continue
+            line = lines[self.bench.spec.nodes[self.bench.spec.producers[stream.producer].node].clock]
+            if line.bound_ns + own_ns >= stream.budget_ns:
+                raise CapabilityError(
+                    f"bench not capable: the clocks of producer {stream.producer} and the target are known to"
+                    f" {(line.bound_ns + own_ns) / 1e6:.3f} ms, stream {stream.id} has a budget of"
+                    f" {stream.budget_ns / 1e6:g} ms"
+                )
+
+    def _start_in_time(
+        self, stack: ExitStack, lines: Mapping[str, ClockLine], nodes: Sequence[str], numbers: Sequence[int]
+    ) -> _Started:
+        """Start all tools before slot 0; what `stack` holds ends them.
+
+        Where they are ready too late, or one of them found slot 0 past and ended, they start once more with a
+        longer lead.
+
+        Raises:
+            BenchError: This machine is too slow for the longest lead, too; or a tool failed before slot 0.
+        """
+        late = ""
+        for lead_s in LEADS_S:
+            start_ns = _reference_now_ns(self.settings.tai_utc_s) + round(lead_s * 1e9)
+            plans = self._plans(lines, numbers, start_ns)
+            with ExitStack() as attempt:
+                try:
+                    started = self._start(attempt, plans, nodes, numbers, start_ns)
+                except BenchError as error:
+                    if self._late_ms(start_ns) <= 0:
+                        raise
+                    late = f"slot 0 was past before all tools were ready: {error}"
+                else:
+                    late_ms = self._late_ms(start_ns)
+                    if late_ms <= 0:
+                        stack.enter_context(attempt.pop_all())
+                        return started
+                    late = f"the tools were ready {late_ms:.0f} ms after slot 0"
+            self.progress(f"{late}: starting them once more")
+        raise BenchError(f"{late}: the bench is too slow")
+
+    def _late_ms(self, start_ns: int) -> float:
+        """Return by how much slot 0 is past; negative: it is still to come."""
+        return (_reference_now_ns(self.settings.tai_utc_s) - start_ns) / 1e6
+
+    def _plans(
+        self, lines: Mapping[str, ClockLine], numbers: Sequence[int], start_ns: int
+    ) -> tuple[Path, Path]:
+        """Write the plans of producers and consumer: one file, unless the consumer's clock is not corrected.
+
+        A target that is synchronised has the slots on the clock that it is synchronised to.
+        """
+        text, nonce = self.pattern.text(numbers), new_nonce()
+        plan = self.folder / "plan.toml"
+        plan.write_text(write_plan(self.bench.spec, self.target, self.settings, lines, start_ns, text, nonce))
+        if not self.settings.synchronised_to:
+            return plan, plan
+        consumer = self.folder / "plan-consumer.toml"
+        scale = lines[self.settings.synchronised_to]
+        consumer.write_text(
+            write_plan(self.bench.spec, self.target, self.settings, lines, start_ns, text, nonce, scale)
+        )
+        return plan, consumer
+
+    def _start(
+        self,
+        stack: ExitStack,
+        plans: tuple[Path, Path],
+        nodes: Sequence[str],
+        numbers: Sequence[int],
+        start_ns: int,
+    ) -> _Started:
+        plan_file, consumer_plan = plans
+        lead_ms = (start_ns - _reference_now_ns(self.settings.tai_utc_s)) // 1_000_000
+        captures: list[Job] = []
+        for interface in self.capture_interfaces:
+            captures.append(start_capture(self.bench, interface, self.folder))
+            stack.callback(end_job, captures[-1])
+        witness = in_target = None
+        if self.bench.spec.witness is not None:
+            duration_ms = self.settings.total_ms + lead_ms
+            emulated = self.bench.emulating_threads(self.target.node) if self.watch_emulator else {}
+            witness = start_witness(
+                self.bench, self.bench.spec.witness, self.folder / "witness", duration_ms, emulated
+            )
+            stack.callback(end_job, witness)
+            if emulated:
+                in_target = start_target_witness(
+                    self.bench,
+                    self.target.node,
+                    self.folder / TARGET_WITNESS.removesuffix(".ndjson"),
+                    duration_ms,
+                )
+                stack.callback(end_job, in_target)
+        recv = self._start_recv(consumer_plan)
+        stack.callback(end_job, recv)
+        recv.wait_ready(READY_S)
+        sends: dict[str, Job] = {}
+        for node_name in nodes:
+            own = [number for number in numbers if self.bench.spec.producers[number].node == node_name]
+            sends[node_name] = self._start_send(node_name, own, plan_file)
+            stack.callback(end_job, sends[node_name])
+        for job in sends.values():
+            job.wait_ready(READY_S)
+        return _Started(start_ns, recv, sends, witness, in_target, captures)
+
+    def _start_recv(self, plan_file: Path) -> Job:
+        node = self.bench.node(self.target.node)
+        remote = node.bring(plan_file)
+        self._recv_folder = out = node.fresh_folder("recv")
+        argv = [
+            self.bench.tool(self.target.node),
+            "recv",
+            remote,
+            "--out",
+            out,
+            "--priority",
+            str(node.priority),
+        ]
+        if self.log_messages:
+            argv.append("--log")
+        return node.start(self._program(self.target.node, argv), self.folder / "recv")
+
+    def _program(self, node_name: str, argv: list[str]) -> list[str]:
+        """Return the command line of a program on a node, which may use a network stack there."""
+        node, stack = self.stack or ("", None)
+        return stack.program(argv) if stack is not None and node == node_name else argv
+
+    def _start_send(self, node_name: str, numbers: Sequence[int], plan_file: Path) -> Job:
+        node = self.bench.node(node_name)
+        argv = [self.bench.tool(node_name), "send", node.bring(plan_file)]
+        argv += ["--producer", ",".join(str(number) for number in numbers), "--priority", str(node.priority)]
+        if cpus := self.bench.spec.nodes[node_name].cpus:
+            argv += ["--cpu", ",".join(str(cpu) for cpu in cpus)]
+        return node.start(self._program(node_name, argv), self.folder / f"send-{node_name}")
+
+    def _wait_in_silence(self, start_ns: int) -> None:
+        """Wait for the end of the measurement.
+
+        Raises:
+            BenchError: A node has lost its power.
+        """
+        begin_s = time.monotonic() + self.settings.warmup_ms / 1000
+        begin_s += (start_ns - _reference_now_ns(self.settings.tai_utc_s)) / 1e9
+        counting_s = self.settings.duration_ms / 1000
+        self.progress(f"replaying {self.pattern.name}: warming up")
+        self._sleep_until(begin_s)
+        if self.during is not None:
+            self.during(counting_s)
+        for passed_s in range(0, math.ceil(counting_s), 10):
+            self.progress(f"replaying {self.pattern.name}: {passed_s} of {counting_s:.0f} s")
+            self._sleep_until(begin_s + min(passed_s + 10.0, counting_s))
+        self._sleep_until(begin_s + counting_s + self.settings.grace_ms / 1000)
+
+    def sleep(self, duration_s: float) -> None:
+        """Wait while the replay goes on: for who is called `during` it.
+
+        Raises:
+            BenchError: A node has lost its power.
+        """
+        self._sleep_until(time.monotonic() + duration_s)
+
+    def _sleep_until(self, end_s: float) -> None:
+        """Sleep until a time of the monotonic clock; raises BenchError when a node loses its power."""
+        while (left_s := end_s - time.monotonic()) > 0:
+            time.sleep(min(0.5, left_s))
+            dead = [node for node in self._measuring if not self.bench.node(node).powered]
+            if dead:
+                raise BenchError(f"{dead[0]} lost its power while it measured")
+
+    def _collect(self, started: _Started, before: dict[str, ClockLine]) -> ReplayAnswers:
+        """Save all raw data first; complain afterwards."""
+        problems: list[BenchwrightError] = []
+        faults: list[str] = []
+
+        def attempt(job: Job) -> dict[str, Any] | None:
+            try:
+                code = job.wait(15.0)
+                result = _result_of(job, code)
+            except (BenchError, MeasurementError) as error:
+                problems.append(error)
+                return None
+            if code not in (0, 4):
+                faults.append(f"{job.name} ended with exit code {code}")
+            return result
+
+        recv = attempt(started.recv)
+        try:
+            self._fetch_recv_files()
+        except BenchError as error:
+            problems.append(error)
+        sends = {name: attempt(job) for name, job in started.sends.items()}
+        witness = attempt(started.witness) if started.witness is not None else None
+        if started.target_witness is not None:
+            attempt(started.target_witness)
+        self._say_taken(witness)
+        for job in started.captures:
+            job.stop()
+            job.wait(10.0)
+        planned_s = self.settings.tai_utc_s
+        for where, result in (("the target", recv), *sends.items()):
+            if result is not None and result["tai_utc_s"] != planned_s:
+                faults.append(
+                    f"TAI - UTC is {result['tai_utc_s']} s on {where} and {planned_s} s in the plan"
+                )
+        if recv is None or any(result is None for result in sends.values()):
+            text = "; ".join(dict.fromkeys(str(problem) for problem in problems))
+            if any(isinstance(problem, BenchError) for problem in problems):
+                raise BenchError(text)
+            raise MeasurementError(text)
+        return ReplayAnswers(
+            folder=self.folder,
+            recv=recv,
+            sends={name: result for name, result in sends.items() if result is not None},
+            witness=witness,
+            lines_before=before,
+            lines_after={},
+            captures=[capture_file(self.folder, interface) for interface in self.capture_interfaces],
+            faults=[*faults, *(str(problem) for problem in problems)],
+        )
+
+    def _save(self, started: _Started) -> None:
+        """Keep what has been measured so far of a replay that is broken off."""
+        jobs = [started.recv, *started.sends.values(), *started.captures]
+        jobs += [job for job in (started.witness, started.target_witness) if job is not None]
+        for job in jobs:
+            end_job(job)
+        for job in jobs:
+            with suppress(BenchError):
+                job.fetch()
+        with suppress(BenchError):
+            self._fetch_recv_files()
+
+    def _say_taken(self, witness: dict[str, Any] | None) -> None:
+        """Say so where the machine took much time from the bench, and what that means."""
+        share = witness["stalled_fraction"] if witness is not None else 0.0
+        if share <= MUCH_TAKEN:
+            return
+        so = "what it took is taken off each late message; streams without a verdict are replayed once more"
+        if not self.bench.spec.simulated:
+            so = "late messages that this explains have no verdict; find what else runs there"
+        self.progress(f"the machine was away from the bench for {100 * share:.2g} % of the time: {so}")
+
+    def _fetch_recv_files(self) -> None:
+        node = self.bench.node(self.target.node)
+        for name in node.files(self._recv_folder):
+            node.get(f"{self._recv_folder}/{name}", self.folder / name)
+
+
+def _result_of(job: Job, code: int) -> dict[str, Any]:
+    """Return the result of a tool that has ended.
+
+    Raises:
+        MeasurementError: It left none; the text says how it ended.
+    """
+    output = job.fetch()
+    try:
+        return last_result(output)
+    except MeasurementError as error:
+        number = code - 128 if code > 128 else -code  # a shell's way to say it, and Python's
+        killed = 0 < number <= HIGHEST_SIGNAL
+        how = f"was killed by signal {number}" if killed else f"ended with exit code {code}"
+        said = tail(output.with_suffix(".err"))
+        raise MeasurementError(f"{job.name} {how} and left no result ({said})") from error
+
+
+def _reference_now_ns(tai_utc_s: int) -> int:
+    """Return TAI now, on the clock of this machine (the reference of every bench that it drives)."""
+    return time.time_ns() + tai_utc_s * 1_000_000_000

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packet captures as an independent witness: what was on a link, and when, by this machine's clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from scapy.layers.inet import IP, TCP, UDP
+from scapy.layers.l2 import Ether
+from scapy.utils import RawPcapReader
+
+from hw.errors import BenchError, CapabilityError, MeasurementError
+from hw.protocols import Job
+from hw.session import Bench
+from resources.tools.jobs import READY_S, end_job
+
+SEEN_AT_LEAST = 10
+
+
+def start_capture(bench: Bench, interface: str, folder: Path) -> Job:
+    """Capture data packets on an interface of the capture node; returns when it has begun.
+
+    The kernel fills 64 MB of buffers with zeros at the beginning, which holds a processor up for a tenth of a
+    second: what measures is started after it.
+
+    Raises:
+        CapabilityError: The bench has no capture node.
+        BenchError: It does not begin.
+    """
+    spec = bench.spec.capture
+    if spec is None:
+        raise CapabilityError(
+            f"bench {bench.spec.name}: no capture node; add benchwright.capture to its file"
+        )
+    argv = ["tcpdump", "-i", interface, "-s", "128", "-B", "65536", "--time-stamp-precision=nano", "-n"]
+    file = capture_file(folder, interface)
+    file.unlink(missing_ok=True)
+    argv += ["-w", str(file), "tcp or udp"]
+    job = bench.node(spec.node).start(argv, folder / f"capture-{interface}")
+    deadline = time.monotonic() + READY_S
+    while not file.exists():  # tcpdump makes it when the interface is open
+        if time.monotonic() > deadline:
+            end_job(job)
+            raise BenchError(f"{job.name}: no capture on {interface} after {READY_S:g} s")
+        time.sleep(0.01)
+    return job
+
+
+def capture_file(folder: Path, interface: str) -> Path:
+    """Return the file of a capture."""
+    return folder / f"{interface}.pcap"
+
+
+@dataclass(frozen=True)
+class Packet:
+    """A captured TCP or UDP packet over IPv4; time_ns is that of the capturing machine."""
+
+    time_ns: int
+    key: tuple[object, ...]
+    """Tells this packet from all others, on any link: addresses, ports, sequence number, length, IP id."""
+    source: str
+    destination_port: int
+    payload_bytes: int
+    payload: bytes
+    """As much of it as the capture kept."""
+
+
+def read_packets(path: Path) -> Iterator[Packet]:
+    """Read a capture file with nanosecond stamps.
+
+    Raises:
+        MeasurementError: It is not a capture file.
+    """
+    try:
+        with RawPcapReader(str(path)) as reader:
+            for data, meta in reader:
+                if len(data) < meta.caplen:
+                    return  # the capture broke off within this packet
+                time_ns = meta.sec * 1_000_000_000 + meta.usec * (1 if reader.nano else 1000)
+                packet = _packet(data, time_ns)
+                if packet is not None:
+                    yield packet
+    except Exception as error:
+        raise MeasurementError(f"{path.name}: not a packet capture: {error}") from error
+
+
+def _packet(data: bytes, time_ns: int) -> Packet | None:
+    frame = Ether(data)
+    if IP not in frame:
+        return None
+    ip = frame[IP]
+    if TCP in ip:
+        tcp = ip[TCP]
+        length = ip.len - ip.ihl * 4 - tcp.dataofs * 4
+        key = ("tcp", ip.src, ip.dst, tcp.sport, tcp.dport, tcp.seq, tcp.ack, length, int(tcp.flags))
+        return Packet(time_ns, key, str(ip.src), int(tcp.dport), int(length), bytes(tcp.payload))
+    if UDP in ip and ip.frag == 0:
+        udp = ip[UDP]
+        key = ("udp", ip.src, ip.dst, udp.sport, udp.dport, ip.id)
+        return Packet(time_ns, key, str(ip.src), int(udp.dport), int(udp.len) - 8, bytes(udp.payload))
+    return None
+
+
+def median_transit_ns(before: Path, behind: Path) -> int:
+    """Return the median time that data packets took from one link to the next.
+
+    Packets are matched by their headers; one that stands twice in a capture (a retransmission) is left out.
+
+    Raises:
+        MeasurementError: Fewer than 10 packets are in both.
+    """
+    [transit_ns] = median_transits_ns(before, behind, [(None, None)])
+    return transit_ns
+
+
+def median_transits_ns(
+    before: Path, behind: Path, sections_ns: Sequence[tuple[int | None, int | None]]
+) -> list[int]:
+    """Return the same for sections of time: begin and end by the capturing machine's clock, None: no bound.
+
+    Raises:
+        MeasurementError: Fewer than 10 packets of a section are in both.
+    """
+    first, second = _unique_times(before), _unique_times(behind)
+    transits = [
+        (time_ns, second[key] - time_ns)
+        for key, time_ns in first.items()
+        if key in second and second[key] >= time_ns
+    ]
+    medians: list[int] = []
+    for begin_ns, end_ns in sections_ns:
+        within = [
+            transit_ns
+            for time_ns, transit_ns in transits
+            if (begin_ns is None or time_ns >= begin_ns) and (end_ns is None or time_ns < end_ns)
+        ]
+        if len(within) < SEEN_AT_LEAST:
+            raise MeasurementError(
+                f"{before.name}, {behind.name}: only {len(within)} packets are in both, not {SEEN_AT_LEAST}"
+            )
+        medians.append(round(median(within)))
+    return medians
+
+
+def _unique_times(path: Path) -> dict[tuple[object, ...], int]:
+    times: dict[tuple[object, ...], int] = {}
+    twice: set[tuple[object, ...]] = set()
+    for packet in read_packets(path):
+        if packet.payload_bytes <= 0:
+            continue
+        if packet.key in times:
+            twice.add(packet.key)
+        times[packet.key] = packet.time_ns
+    return {key: time_ns for key, time_ns in times.items() if key not in twice}

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The witness of the machine: it records how much time that took from the bench, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from hw.bench import WitnessSpec
+from hw.protocols import Job
+from hw.session import Bench
+from resources.tools.jobs import READY_S
+
+PRIORITY = 90
+PERIOD_US = 250
+SERIES = ".series"
+
+
+TARGET_PRIORITY = 99
+TARGET_PERIOD_US = 2997
+"""Of the witness in a target; no part of any period of the pattern, so that no stream meets it each time."""
+TARGET_THRESHOLD_US = 1000
+
+
+def start_witness(
+    bench: Bench, spec: WitnessSpec, stem: Path, duration_ms: int, emulated: Mapping[str, int] | None = None
+) -> Job:
+    """Start the witness; it is ready when this returns.
+
+    On a virtual bench it keeps the processors awake besides: one that has nothing to do is given back to the
+    hypervisor, and comes back up to ten milliseconds late without any counter that says so.
+
+    Args:
+        bench: An open bench.
+        spec: Where it runs.
+        stem: Its answers go to `stem`.ndjson.
+        duration_ms: How long.
+        emulated: Threads of this machine that emulate a guest, whose CPU time it reads as well; all that it
+            saw goes to `stem`.series then.
+    """
+    argv = [bench.tool(spec.node), "witness", "--cpu", ",".join(str(cpu) for cpu in spec.cpus)]
+    argv += ["--duration-ms", str(duration_ms), "--period-us", str(PERIOD_US)]
+    argv += ["--threshold-us", str(spec.threshold_us), "--priority", str(PRIORITY)]
+    if bench.spec.virtual is not None:
+        argv.append("--awake")
+    if emulated:
+        argv += [
+            "--thread",
+            ",".join(map(str, emulated.values())),
+            "--series",
+            str(stem.with_suffix(SERIES).resolve()),
+        ]
+    job = bench.node(spec.node).start(argv, stem)
+    job.wait_ready(READY_S)
+    return job
+
+
+def start_target_witness(bench: Bench, node_name: str, stem: Path, duration_ms: int) -> Job:
+    """Start the witness inside an emulated target, above all else there; ready when this returns.
+
+    It tells a target that is not run from one that is slow: reports/latency/emulation.py.
+
+    Args:
+        bench: An open bench.
+        node_name: The target; it is on.
+        stem: Its answers go to `stem`.ndjson.
+        duration_ms: How long.
+    """
+    argv = [bench.tool(node_name), "witness", "--duration-ms", str(duration_ms)]
+    argv += ["--period-us", str(TARGET_PERIOD_US), "--threshold-us", str(TARGET_THRESHOLD_US)]
+    argv += ["--priority", str(TARGET_PRIORITY)]
+    job = bench.node(node_name).start(argv, stem)
+    job.wait_ready(READY_S)
+    return job

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Logs of clock daemons: real ones (tests/reports/golden), signs against known truths, damaged lines.
+
+The logs in golden/ were written by ptp4l 3.1.1 and chronyd 4.3 between two network namespaces, with nobody
+allowed to set the clock. chronyd's server ran 20 ppm slow and stood 50 us behind at the first answer, so the
+client was 50 us ahead and 20 ppm fast (plain NTP queries beside it said the same). ptp4l's client took its
+receive stamps 60 us too early (ingressLatency), so it saw itself 30 us behind. The lines of phc2sys follow
+its format strings (phc2sys.c, 3.1.1): no PHC was at hand.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reports.clock_sync.logs import (
+    ClockLog,
+    ServoSeries,
+    read_chrony_measurements,
+    read_chrony_statistics,
+    read_chrony_tracking,
+    read_ntp_user,
+    read_phc2sys,
+    read_ptp4l,
+    read_stripchart,
+)
+from reports.units import NS_PER_MS, NS_PER_S
+
+ntpstats_parsers: Any = import_module("ntpstats.parsers")  # its types are incomplete
+
+GOLDEN = Path(__file__).resolve().parent / "golden"
+TAI_UTC_S = 37
+READERS: dict[str, Callable[[str], ClockLog]] = {
+    "ptp4l.log": read_ptp4l,
+    "ptp4l-rms.log": read_ptp4l,
+    "chrony-measurements.log": lambda text: read_chrony_measurements(text, TAI_UTC_S),
+    "chrony-statistics.log": lambda text: read_chrony_statistics(text, TAI_UTC_S),
+    "chrony-tracking.log": lambda text: read_chrony_tracking(text, TAI_UTC_S),
+}
+
+
+def golden(name: str) -> str:
+    return (GOLDEN / name).read_text()
+
+
+def only(log: ClockLog) -> ServoSeries:
+    assert len(log.series) == 1
+    return log.series[0]
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_no_line_of_a_real_log_is_damaged(name: str) -> None:
+    found = READERS[name](golden(name))
+    assert (found.damaged, found.damaged_lines) == (0, ())
+    held = sum(len(one.time_ns) for one in found.series) + len(found.port_changes) + len(found.summaries)
+    assert held + found.other == len(golden(name).splitlines())
+
+
+def test_ptp4l_against_a_client_that_is_behind() -> None:
+    log = read_ptp4l(golden("ptp4l.log"))
+    servo = only(log)
+    assert (servo.program, servo.source, servo.clock) == ("ptp4l", "master", "monotonic")
+    assert np.all(np.abs(servo.offset_ns + 30_000) < 2000)
+    assert servo.state[0] == "s0"
+    assert servo.state[16:18] == ("s1", "s2")
+    assert servo.freq_ppb[-1] < -3000  # a clock that is behind is taken for slow
+    assert servo.path_delay_ns[0] == -27647
+    assert servo.time_ns[0] == 26753 * NS_PER_S + 272 * NS_PER_MS
+    assert servo.clock_series().tau0_ns == pytest.approx(NS_PER_S, rel=1e-3)
+    last = log.port_changes[-1]
+    assert (last.before, last.after, last.event) == ("SLAVE", "LISTENING", "ANNOUNCE_RECEIPT_TIMEOUT_EXPIRES")
+    assert [change.after for change in log.port_changes[-3:]] == ["UNCALIBRATED", "SLAVE", "LISTENING"]
+
+
+def test_summary_lines_have_no_sign_and_give_no_offsets() -> None:
+    log = read_ptp4l(golden("ptp4l-rms.log"))
+    assert log.series == ()
+    first, third = log.summaries[0], log.summaries[2]
+    assert (first.rms_ns, first.max_abs_ns, first.freq_ppb, first.path_delay_ns) == (362, 511, 0, 2436)
+    assert math.isnan(third.path_delay_ns)
+
+
+def test_chrony_measurements_of_a_client_that_is_ahead() -> None:
+    """The file says -5.554e-05: negative there means ahead."""
+    servo = only(READERS["chrony-measurements.log"](golden("chrony-measurements.log")))
+    assert (servo.program, servo.source, servo.clock) == ("chrony-measurements", "10.77.0.1", "tai")
+    assert servo.offset_ns[0] == 55_540
+    assert servo.path_delay_ns[0] == 26_190 / 2
+    assert servo.state[0] == "4B K K"
+    assert servo.state[2] == "4I K K"
+    assert servo.time_ns[0] == (1_795_284_062 + TAI_UTC_S) * NS_PER_S
+    assert np.isnan(servo.freq_ppb).all()
+
+
+def test_chrony_statistics_and_tracking_of_a_client_that_is_ahead_and_fast() -> None:
+    statistics = only(READERS["chrony-statistics.log"](golden("chrony-statistics.log")))
+    assert statistics.offset_ns[0] == 49_020
+    assert statistics.freq_ppb[1] == pytest.approx(14_290)
+    tracking = only(READERS["chrony-tracking.log"](golden("chrony-tracking.log")))
+    assert tracking.offset_ns[0] == 45_620
+    assert tracking.freq_ppb[-1] == pytest.approx(20_000, abs=100)
+    assert tracking.state[0] == "N"
+    assert tracking.source == "10.77.0.1"  # not 0.0.0.0, the line before there was a source
+
+
+@pytest.mark.parametrize("name", [name for name in READERS if name != "ptp4l-rms.log"])
+def test_signs_and_values_agree_with_ntpstats(name: str) -> None:
+    """The second library wants reference - local: ours, negated. It keeps one sample of a time."""
+    servo = only(READERS[name](golden(name)))
+    (theirs,) = ntpstats_parsers.load(str(GOLDEN / name))
+    offsets = set((-servo.offset_ns).tolist())
+    found = [round(float(value) * NS_PER_S) for value in theirs.offset]
+    assert len(found) > 20
+    assert sum(value not in offsets for value in found) <= 1  # tracking: the line without a source
+
+
+PHC2SYS = """\
+phc2sys[100.250]: reconfiguring after port state change
+phc2sys[101.250]: CLOCK_REALTIME phc offset      -412 s0 freq      +0 delay    512
+phc2sys[102.250]: CLOCK_REALTIME phc offset       721 s2 freq   -1034 delay    498
+phc2sys[103.250]: CLOCK_REALTIME phc offset        44 s2 freq   -1001
+phc2sys[103.300]: /dev/ptp0 sys offset       -17 s2 freq      +3 delay   1203
+phc2sys[104.250]: CLOCK_REALTIME rms   19 max   44 freq  -1010 +/-  12 delay   500 +/-   4
+"""
+
+
+def test_phc2sys_in_both_forms() -> None:
+    log = read_phc2sys(PHC2SYS)
+    system, card = log.series
+    assert (system.source, card.source) == ("CLOCK_REALTIME phc", "/dev/ptp0 sys")
+    assert system.offset_ns.tolist() == [-412, 721, 44]
+    assert system.freq_ppb.tolist() == [0, -1034, -1001]
+    assert system.path_delay_ns[:2].tolist() == [512, 498]
+    assert math.isnan(system.path_delay_ns[2])
+    assert card.offset_ns.tolist() == [-17]
+    assert (log.summaries[0].source, log.summaries[0].rms_ns) == ("CLOCK_REALTIME", 19)
+    assert (log.damaged, log.other) == (0, 1)
+
+
+def test_lines_from_syslog_and_of_tagged_or_other_programs() -> None:
+    text = (
+        "Nov 21 18:05:53 box ptp4l[812]: [26753.272] [gm] master offset     -29912 s2 freq +5 path delay 77\n"
+        "Nov 21 18:05:53 box phc2sys[813]: [26753.280] CLOCK_REALTIME phc offset  5 s2 freq  +5 delay  77\n"
+        "ptp4l[5.001]: port 1 (eth0): LISTENING to SLAVE on MASTER_CLOCK_SELECTED\n"
+    )
+    log = read_ptp4l(text)
+    assert only(log).source == "gm master"
+    assert (only(log).time_ns[0], only(log).offset_ns[0]) == (26_753_272_000_000, -29912)
+    assert (log.port_changes[0].port, log.other, log.damaged) == (1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ptp4l[26753.272]: master offset     -29912 s0 freq      +0 path del",
+        "ptp4l[26753.272]: master offset -29912 s0 freq +0 path delay -27647ptp4l[26754.272]: master",
+        "ptp4l[26753.272]: master off ptp4l[26754.272]: master offset -29912 s0 freq +0 path delay -27647",
+        "ptp4l[26753.272]: master offset     -2x912 s0 freq      +0 path delay    -27647",
+        "ptp4l[26753.272]: master offset -99999999999999999999 s0 freq +0 path delay 1",
+        "53.272]: master offset     -29912 s0 freq      +0 path delay    -27647",
+        "ptp4l[26753.272]: rms  362 max  511 freq     +0 +/-",
+        "ptp4l[26753.272]: port 1: LISTENING to SLA",
+        "\x00\x00\x00\x00",
+    ],
+)
+def test_a_damaged_line_of_ptp4l_is_counted(line: str) -> None:
+    log = read_ptp4l(f"ptp4l[1.000]: selected local clock\n{line}\n{golden('ptp4l.log')}")
+    assert (log.damaged, log.damaged_lines) == (1, (2,))
+    assert len(only(log).time_ns) == 35
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_log_that_breaks_off_loses_its_last_line_only(name: str) -> None:
+    text = golden(name)
+    whole, cut = READERS[name](text), READERS[name](text[:-1])
+    assert cut.damaged == 1
+    assert cut.damaged_lines == (len(text.splitlines()),)
+
+    def held(log: ClockLog) -> int:
+        return (
+            sum(len(one.time_ns) for one in log.series)
+            + len(log.summaries)
+            + len(log.port_changes)
+            + log.other
+        )
+
+    assert held(whole) - held(cut) == 1
+
+
+@pytest.mark.parametrize("name", [name for name in READERS if name.startswith("chrony")])
+@pytest.mark.parametrize("damage", ["cut", "joined", "month", "exponent", "words"])
+def test_a_damaged_line_of_chrony_is_counted(name: str, damage: str) -> None:
+    lines = golden(name).splitlines()
+    sound = len(only(READERS[name]("\n".join(lines) + "\n")).time_ns)
+    line = lines[10]
+    lines[10] = {
+        "cut": line[:60],
+        "joined": line + lines[11],
+        "month": line.replace("2026-11", "2026-13"),
+        "exponent": line.replace("e-", "e--", 1),
+        "words": "chronyd exiting",
+    }[damage]
+    found = READERS[name]("\n".join(lines) + "\n")
+    assert (found.damaged, found.damaged_lines) == (1, (11,))
+    assert len(only(found).time_ns) == sound - 1
+
+
+def test_each_server_is_a_series() -> None:
+    text = golden("chrony-measurements.log")
+    second = text.replace("10.77.0.1  ", "192.0.2.33 ")
+    found = READERS["chrony-measurements.log"](text + second)
+    assert [one.source for one in found.series] == ["10.77.0.1", "192.0.2.33"]
+
+
+def poll(**changed: Any) -> str:
+    line: dict[str, Any] = {
+        "type": "poll", "time_tai_ns": 1_795_284_099_000_000_000, "offset_ns": 1500, "delay_ns": 240_001,
+        "freq_ppb": -12.5, "state": "locked",
+    }  # fmt: skip
+    return json.dumps({**line, **changed}) + "\n"
+
+
+def test_ntp_user() -> None:
+    """A correction of -12.5 ppb slows the clock down: its oscillator is taken for 12.5 ppb fast."""
+    log = read_ntp_user(
+        '{"type":"start","server":"10.0.0.1"}\n' + poll() + poll(delay_ns=None, freq_ppb=None)
+    )
+    servo = only(log)
+    assert (servo.program, servo.clock, log.other, log.damaged) == ("bw-ntp-user", "tai", 1, 0)
+    assert servo.offset_ns.tolist() == [1500, 1500]
+    assert (servo.path_delay_ns[0], servo.freq_ppb[0], servo.state[0]) == (120_000.5, 12.5, "locked")
+    assert math.isnan(servo.path_delay_ns[1])
+    assert math.isnan(servo.freq_ppb[1])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"type":"poll","time_tai_ns":179528409',
+        "[]\n",
+        "7\n",
+        "{}\n",
+        '{"type":7}\n',
+        poll(offset_ns=1.5),
+        poll(offset_ns=True),
+        poll(offset_ns="5"),
+        poll(offset_ns=None),
+        poll(offset_ns=2**63),
+        poll(time_tai_ns=None),
+        poll(freq_ppb=math.nan),
+        poll(freq_ppb=math.inf),
+        poll(delay_ns="x"),
+        poll(state=None),
+        "[" * 100_000 + "\n",
+    ],
+)
+def test_a_damaged_line_of_ntp_user_is_counted(line: str) -> None:
+    log = read_ntp_user(poll() + line)
+    assert (log.damaged, log.damaged_lines) == (1, (2,))
+    assert len(only(log).time_ns) == 1
+
+
+def test_empty_logs() -> None:
+    for reader in (*READERS.values(), read_phc2sys, read_ntp_user):
+        assert reader("") == ClockLog((), (), (), 0, (), 0)
+        assert reader("\n\n  \n").damaged == 0
+
+
+@given(st.text(max_size=200), st.sampled_from(sorted(READERS)))
+def test_no_text_breaks_a_reader(text: str, name: str) -> None:
+    lines = golden(name).splitlines(keepends=True)
+    READERS[name]("".join(lines[:12]) + text)
+    read_phc2sys(text)
+    read_ntp_user(text)
+
+
+STRIPCHART = """Tracking 10.77.0.50 [10.77.0.50:123].
+The current time is 11/22/2026 11:59:58 PM.
+23:59:58, +00.0012345s
+00:00:00, -00.0000120s
+00:00:02, error: 0x800705B4
+00:00:04, +00,0000007s
+00:00:06, +00.00
+"""
+
+
+def test_the_chart_of_windows_has_its_sign_turned_and_counts_over_midnight() -> None:
+    """w32tm prints server - target; some languages have a decimal comma; a failed look is no observation."""
+    log = read_stripchart(STRIPCHART.replace("\n", "\r\n"))
+    series = only(log)
+    assert series.offset_ns.tolist() == [-1_234_500, 12_000, -700]
+    assert (series.time_ns // NS_PER_S).tolist() == [0, 2, 6]
+    assert series.state == ("measured",) * 3
+    assert (log.damaged, log.damaged_lines) == (1, (5,))

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A target that produces has a heading of its own on its page, and a group of its own in the matrix."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reports import RunFolder, judge_latency, latency_measurement
+from reports.errors import RecordError
+from reports.latency.evidence import load_replay
+from reports.latency.role import REPLAY_ROLE, ReplayRole
+from reports.latency.stream_groups import StreamGroup
+from reports.page.matrix import matrix_of
+from reports.page.model import gather_run
+from reports.page.render import write_page
+from reports.record.context import Context
+from reports.record.measurement import Conditions, Subject
+from tests.reports.sample_run import (
+    Disturbance,
+    ask,
+    make_run_of_targets,
+    requirement_of,
+    write_evidence,
+)
+
+ROOT = Path(__file__).resolve().parents[3]
+REQUIREMENTS = ROOT / "robot" / "requirements" / "daq_producer.toml"
+STREAMS = (110, 111, 112, 113)
+ROLE = ReplayRole("embedded", 11, "linux-rt")
+
+
+def _add_produced(run: RunFolder) -> None:
+    """Add a replay in which the embedded target produced, judged and recorded."""
+    folder = run.evidence_folder("daq_producer", ROLE.target, "attempt-1")
+    write_evidence(folder, Disturbance(), seed=9)
+    ROLE.write(folder)
+    files = tuple(run.evidence(folder / name) for name in ("recv.ndjson", REPLAY_ROLE))
+    for stream in STREAMS:
+        requirement = replace(requirement_of(stream), id=f"DAQ-P{stream}", of_sender=True)
+        subject = Subject("virtual", ROLE.target, "kernel", "two-way", str(stream))
+        context = Context(run.run_id, "a test", subject, Conditions("ci", "aligned-12"), True, files)
+        replay = load_replay(folder).replay()
+        judged = judge_latency(stream, requirement, replay)
+        run.append(latency_measurement(stream, requirement, replay, judged, context))
+    (run.evidence_folder("requirements") / REQUIREMENTS.name).write_bytes(REQUIREMENTS.read_bytes())
+    ask(run, ROLE.target, "daq_producer", REQUIREMENTS)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """A run with three targets, one of which also produced."""
+    made = make_run_of_targets(tmp_path_factory.mktemp("results"), close=False)
+    _add_produced(made)
+    made.close()
+    return made
+
+
+def _streams(group: StreamGroup) -> Sequence[str | None]:
+    return [row.record.subject.stream for row in group.rows]
+
+
+def test_produced_streams_are_a_group_of_their_own(run: RunFolder) -> None:
+    linux, _windows, embedded = gather_run(run.path).targets
+    assert [group.role for group in linux.groups] == [None]
+    received, sent = embedded.groups
+    assert (received.role, sent.role) == (None, ROLE)
+    assert sent.title.startswith("target embedded as producer 11 into linux-rt · stack kernel")
+    assert _streams(sent) == [str(stream) for stream in STREAMS]
+    assert set(_streams(received)) == {"10", "11", "12", "13"}
+    [instrument] = sent.instruments
+    assert [number for number, _, _ in instrument.lateness] == list(range(1, 13))
+    assert embedded.problems == ()
+
+
+def test_the_page_says_which_part_the_target_had(run: RunFolder) -> None:
+    write_page(run.path)
+    text = (run.path / "qualification-embedded.html").read_text()
+    headings = re.findall(r"<h3>((?:Sent|Received) by the target.*?)</h3>", text)
+    assert headings == [
+        "Received by the target",
+        "Sent by the target in the place of producer 11, into linux-rt",
+    ]
+    assert text.count('<th scope="row">11, the target</th>') == 1
+    assert "by the target" not in (run.path / "qualification-linux-rt.html").read_text()
+
+
+def test_the_matrix_tells_both_roles_apart(run: RunFolder) -> None:
+    matrix = matrix_of(run.path, run.run_id, gather_run(run.path).targets)
+    groups = {group.title: group for group in matrix.groups}
+    assert [row.id for row in groups["Latency: producer 11"].rows] == [f"DAQ-{stream}" for stream in STREAMS]
+    produced = groups["Latency: producer 11, the target in its place"]
+    for row, stream in zip(produced.rows, STREAMS, strict=True):
+        assert row.id == f"DAQ-P{stream}"
+        assert row.text.startswith(f"one way latency, max, of stream {stream}, sent by the target: at most")
+        assert [cell.state for cell in row.cells] == ["not asked", "not asked", "pass"]
+
+
+def test_a_damaged_role_lets_nothing_pass(tmp_path: Path) -> None:
+    write_evidence(tmp_path, Disturbance(), seed=9)
+    path = ROLE.write(tmp_path)
+    assert ReplayRole.read(path) == ROLE
+    path.write_text('{"schema": "benchwright.replay_role/1", "target": "embedded"}')
+    with pytest.raises(RecordError, match=r"role\.json"):
+        ReplayRole.read(path)
+    assert any("role.json" in cause for cause in load_replay(tmp_path).replay().causes())

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict on a stream: what is the target's, what is the bench's, and that nothing slips through."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from reports.errors import RecordError
+from reports.latency.evidence import load_replay
+from reports.latency.verdict import Replay, StreamVerdict, judge_latency, stream_uncertainty
+from reports.record.histogram import Summary
+from reports.record.measurement import UncertaintyPart
+from reports.tools.answers import ClockStep, RecvResult, SendResult, WitnessResult, read_misses
+from tests.reports.sample_run import Disturbance, requirement_of, summary, write_evidence
+
+MS = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def quiet(tmp_path_factory: pytest.TempPathFactory) -> Replay:
+    return replay_of(tmp_path_factory.mktemp("quiet"), Disturbance())
+
+
+def replay_of(folder: Path, disturbance: Disturbance) -> Replay:
+    write_evidence(folder, disturbance, seed=3)
+    return load_replay(folder).replay()
+
+
+def judged(replay: Replay, stream: int) -> StreamVerdict:
+    return judge_latency(stream, requirement_of(stream), replay)
+
+
+def outcomes(replay: Replay) -> dict[int, str]:
+    found = {stream.id: judged(replay, stream.id).verdict.outcome for stream in replay.recv.streams}
+    return {stream: outcome for stream, outcome in found.items() if outcome != "pass"}
+
+
+def changed_recv(replay: Replay, **fields: object) -> Replay:
+    recv: RecvResult = dataclasses.replace(replay.recv, **fields)  # type: ignore[arg-type]
+    return dataclasses.replace(replay, recv=recv)
+
+
+def test_all_48_streams_of_a_quiet_run_pass(quiet: Replay):
+    assert len(quiet.recv.streams) == 48
+    assert outcomes(quiet) == {}
+
+
+def test_a_slow_path_fails_exactly_its_stream(tmp_path: Path):
+    replay = replay_of(tmp_path, Disturbance(path_delay_ns={33: 15 * MS}))
+    assert outcomes(replay) == {33: "fail"}
+    assert "received - sent" in judged(replay, 33).verdict.reason
+
+
+def test_a_late_generator_is_inconclusive_never_a_pass_never_a_fail(tmp_path: Path):
+    replay = replay_of(tmp_path, Disturbance(generator_delay_ns={33: 15 * MS}))
+    assert outcomes(replay) == {33: "inconclusive"}
+    assert judged(replay, 33).verdict.reason.startswith("generator late")
+
+
+def test_a_value_in_the_guard_band_is_inconclusive(tmp_path: Path):
+    replay = replay_of(tmp_path, Disturbance(path_delay_ns={33: 9 * MS}))
+    maximum = replay.recv.stream(33).received_minus_scheduled.max_ns
+    assert maximum is not None
+    part = UncertaintyPart("more", "bound", abs(10 * MS - maximum))
+    assert judged(dataclasses.replace(replay, extra_parts=[part]), 33).verdict.outcome == "inconclusive"
+
+
+def test_loss_fails_the_stream(tmp_path: Path):
+    replay = replay_of(tmp_path, Disturbance(lost={12: 6}))
+    assert outcomes(replay) == {12: "fail"}
+    assert judged(replay, 12).verdict.reason == "6 lost, 0 allowed"
+
+
+def test_misses_that_the_machine_explains_in_full_are_inconclusive_and_counted(tmp_path: Path):
+    replay = replay_of(tmp_path, Disturbance(path_delay_ns={33: 15 * MS}, stalled=True))
+    assert outcomes(replay) == {33: "inconclusive"}
+    found = judged(replay, 33)
+    assert found.standing == "explained"
+    assert found.misses_explained == replay.recv.stream(33).misses > 1
+    assert "the machine took up to" in found.verdict.reason
+
+
+def test_a_stall_that_does_not_explain_the_whole_excuses_nothing(tmp_path: Path):
+    """One stall of 1.1 ms does not excuse a message that is 5 s late."""
+    for late_ns, stall_ns in ((15 * MS, 1_100_000), (5_000 * MS, 1_100_000), (30 * MS, 8 * MS)):
+        folder = tmp_path / f"{late_ns}-{stall_ns}"
+        folder.mkdir()
+        disturbance = Disturbance(path_delay_ns={33: late_ns}, stalled=True, stall_ns=stall_ns)
+        found = judged(replay_of(folder, disturbance), 33)
+        assert (found.standing, found.verdict.outcome) == ("over", "fail")
+        assert "without what the machine took" in found.verdict.reason
+
+
+def test_between_explained_and_over_there_is_no_verdict(tmp_path: Path):
+    """What is left after the machine's time lies within U of the limit."""
+    replay = replay_of(tmp_path, Disturbance(path_delay_ns={33: 15 * MS}, stalled=True))
+    part = UncertaintyPart("more", "bound", 6 * MS)
+    found = judged(dataclasses.replace(replay, extra_parts=[part]), 33)
+    assert (found.standing, found.verdict.outcome) == ("marginal", "inconclusive")
+
+
+def test_one_miss_that_nothing_explains_still_fails_the_stream(tmp_path: Path):
+    replay = replay_of(tmp_path, Disturbance(path_delay_ns={33: 15 * MS}, stalled=True))
+    assert replay.witness is not None
+    witness: WitnessResult = dataclasses.replace(replay.witness, windows=replay.witness.windows[1:])
+    found = judged(dataclasses.replace(replay, witness=witness), 33)
+    assert found.verdict.outcome == "fail"
+    assert found.misses_explained == replay.recv.stream(33).misses - 1
+
+
+def test_a_loss_is_not_excused_by_a_bench_that_was_not_quiet(tmp_path: Path):
+    """1.01 % of standstill, and 590 of 600 messages of a stream lost."""
+    replay = replay_of(tmp_path, Disturbance(lost={33: 590}, stalled_fraction=0.0101))
+    assert outcomes(replay) == {33: "fail"}
+
+
+def test_a_target_that_spins_behind_a_short_stall_fails(tmp_path: Path):
+    """Every message 900 ms late, behind one stall of a millisecond."""
+    replay = replay_of(tmp_path, Disturbance(path_delay_ns={33: 900 * MS}, stalled=True, stall_ns=MS))
+    assert replay.witness is not None
+    witness = dataclasses.replace(replay.witness, windows=replay.witness.windows[:1])
+    found = judged(dataclasses.replace(replay, witness=witness), 33)
+    assert (found.verdict.outcome, found.misses_explained) == ("fail", 0)
+
+
+def test_a_maximum_that_the_log_of_misses_lacks_is_not_excused(tmp_path: Path):
+    replay = replay_of(tmp_path, Disturbance(path_delay_ns={33: 15 * MS}, stalled=True))
+    worst = max(replay.misses, key=lambda miss: miss.received_minus_scheduled_ns)
+    kept = [miss for miss in replay.misses if miss is not worst]
+    assert judged(dataclasses.replace(replay, misses=kept), 33).verdict.outcome == "fail"
+
+
+def test_stalls_in_another_clock_are_found_by_its_offset(tmp_path: Path):
+    replay = replay_of(tmp_path, Disturbance(path_delay_ns={33: 15 * MS}, stalled=True))
+    assert judged(dataclasses.replace(replay, witness_clock="guest"), 33).verdict.outcome == "fail"
+    unknown = dataclasses.replace(replay, witness_clock="nobody's")
+    assert judged(unknown, 33).misses_explained == 0
+
+
+def test_a_bench_that_was_not_quiet_is_judged_message_by_message(tmp_path: Path):
+    replay = replay_of(tmp_path, Disturbance(path_delay_ns={33: 15 * MS}, stalled_fraction=0.5))
+    assert outcomes(replay) == {33: "fail"}
+
+
+@pytest.mark.parametrize("delay_ns", [0, 15 * MS])
+def test_a_stepped_clock_decides_nothing(tmp_path: Path, delay_ns: int):
+    replay = replay_of(tmp_path, Disturbance(path_delay_ns={33: delay_ns}, clock_step_ns=3 * MS))
+    assert len(outcomes(replay)) == 48
+    assert judged(replay, 33).verdict.reason == "clock local stepped by 3 ms"
+
+
+def test_a_stepped_clock_of_a_producer_decides_nothing(quiet: Replay):
+    step = ClockStep("guest", 0, -5 * MS)
+    sends = [dataclasses.replace(quiet.sends[0], clock_steps=(step,)), *quiet.sends[1:]]
+    assert len(outcomes(dataclasses.replace(quiet, sends=sends))) == 48
+
+
+def test_an_invalid_or_incomplete_result_decides_nothing(quiet: Replay, tmp_path: Path):
+    for fields in ({"valid": False}, {"complete": False}, {"invalid_reasons": ("no clock",)}):
+        assert set(outcomes(changed_recv(quiet, **fields)).values()) == {"inconclusive"}
+    assert len(outcomes(replay_of(tmp_path, Disturbance(complete=False)))) == 48
+
+
+def test_a_producer_that_ended_early_decides_nothing(quiet: Replay):
+    sends = [dataclasses.replace(quiet.sends[0], complete=False), *quiet.sends[1:]]
+    assert len(outcomes(dataclasses.replace(quiet, sends=sends))) == 48
+
+
+def test_a_fault_that_the_caller_found_decides_nothing(quiet: Replay):
+    replay = dataclasses.replace(quiet, faults=["the known delay was not found"])
+    assert judged(replay, 10).verdict.message == "INCONCLUSIVE: the known delay was not found"
+
+
+def test_u_is_made_from_the_bounds_of_the_producers_clock(quiet: Replay):
+    band, unknown = stream_uncertainty(quiet.recv.stream(120), quiet)
+    assert unknown == ""
+    assert [(part.name, part.kind) for part in band.parts] == [
+        ("clock_offset", "bound"),
+        ("clock_residual", "bound"),
+    ]
+    clock = quiet.recv.clock("guest")
+    assert clock is not None
+    assert clock.bound_ns is not None
+    assert clock.residual_ns is not None
+    assert band.expanded == clock.bound_ns + clock.residual_ns
+
+
+@pytest.mark.parametrize(
+    "broken", [{"kept": 0}, {"bound_ns": None}, {"residual_ns": None}, {"name": "other"}]
+)
+def test_without_a_clock_line_only_its_producers_are_undecided(quiet: Replay, broken: dict[str, object]):
+    clocks = [dataclasses.replace(c, **broken) if c.name == "guest" else c for c in quiet.recv.clocks]  # type: ignore[arg-type]
+    found = outcomes(changed_recv(quiet, clocks=tuple(clocks)))
+    assert found == dict.fromkeys((120, 121, 122, 123), "inconclusive")
+
+
+def test_uncorrected_clocks_need_a_stated_bound(quiet: Replay):
+    replay = changed_recv(quiet, correction="none")
+    assert len(outcomes(replay)) == 48
+    stated = dataclasses.replace(replay, extra_parts=[UncertaintyPart("shared_clock", "bound", 0)])
+    assert outcomes(stated) == {}
+
+
+def with_stream(replay: Replay, stream_id: int, **fields: object) -> Replay:
+    streams = [dataclasses.replace(s, **fields) if s.id == stream_id else s for s in replay.recv.streams]  # type: ignore[arg-type]
+    return changed_recv(replay, streams=tuple(streams))
+
+
+def test_saturated_samples_decide_nothing_for_their_stream(quiet: Replay):
+    assert outcomes(with_stream(quiet, 31, invalid_samples=1, received=599)) == {31: "inconclusive"}
+
+
+def test_messages_that_nobody_accounts_for_decide_nothing(quiet: Replay):
+    assert outcomes(with_stream(quiet, 31, expected=601)) == {31: "inconclusive"}
+
+
+def test_a_message_received_before_it_was_sent_contradicts_u(quiet: Replay):
+    early = Summary.from_json(summary([-200_000] + [300_000] * 599))
+    found = with_stream(quiet, 31, received_minus_sent=early)
+    assert outcomes(found) == {31: "inconclusive"}
+    assert "clocks contradict" in judged(found, 31).verdict.reason
+
+
+def test_a_message_received_before_its_slot_decides_nothing(quiet: Replay):
+    """The generator did not keep the schedule: what it sent is not the pattern."""
+    early = Summary.from_json(summary([-300 * MS] + [300_000] * 599))
+    found = with_stream(quiet, 31, received_minus_scheduled=early)
+    assert outcomes(found) == {31: "inconclusive"}
+    assert (
+        "sent too early: a message arrived 300 ms before it was scheduled" in judged(found, 31).verdict.reason
+    )
+
+
+def test_messages_that_no_producer_scheduled_decide_nothing(quiet: Replay):
+    def without(send: SendResult) -> SendResult:
+        return dataclasses.replace(send, streams=tuple(s for s in send.streams if s.id != 31))
+
+    def fewer(send: SendResult) -> SendResult:
+        return dataclasses.replace(
+            send,
+            streams=tuple(dataclasses.replace(s, scheduled=590) if s.id == 31 else s for s in send.streams),
+        )
+
+    for change, words in ((without, "no producer says"), (fewer, "the producer scheduled 590 messages, 600")):
+        found = dataclasses.replace(quiet, sends=[change(send) for send in quiet.sends])
+        assert outcomes(found) == {31: "inconclusive"}
+        assert words in judged(found, 31).verdict.reason
+
+
+def test_a_sender_that_stood_still_for_seconds_loses_no_verdict(tmp_path: Path):
+    """Of a message that was sent 18 minutes late it is not known when; all others keep their verdict."""
+    replay = replay_of(tmp_path, Disturbance(generator_delay_ns={33: 15 * MS}))
+    text = (tmp_path / "misses.ndjson").read_text().splitlines()
+    first = json.loads(text[0]) | {"lateness_ns": None, "received_minus_sent_ns": None}
+    misses = read_misses([json.dumps(first), *text[1:]])
+    assert misses[0].received_minus_sent_ns is None
+    assert outcomes(dataclasses.replace(replay, misses=misses)) == {33: "inconclusive"}
+
+
+def test_a_violation_that_is_proven_fails_on_a_bench_that_is_not_capable(tmp_path: Path):
+    replay = replay_of(tmp_path, Disturbance(path_delay_ns={33: 50 * MS}))
+    part = UncertaintyPart("more", "bound", 20 * MS)
+    found = judged(dataclasses.replace(replay, extra_parts=[part]), 33)
+    assert (found.standing, found.verdict.outcome) == ("over", "fail")
+    part = UncertaintyPart("more", "bound", 50 * MS)
+    found = judged(dataclasses.replace(replay, extra_parts=[part]), 33)
+    assert (found.standing, found.verdict.outcome) == ("undecided", "inconclusive")
+
+
+def test_a_stream_without_samples_is_unset(quiet: Replay):
+    nothing = Summary.from_json(summary([]))
+    found = with_stream(
+        quiet, 31, received_minus_scheduled=nothing, received_minus_sent=nothing, expected=0, received=0
+    )
+    assert outcomes(found) == {31: "unset"}
+
+
+def test_too_few_samples_are_inconclusive(quiet: Replay):
+    short = Summary.from_json(summary([MS] * 98))
+    found = with_stream(quiet, 31, received_minus_scheduled=short, expected=98, received=98)
+    assert outcomes(found) == {31: "inconclusive"}
+
+
+def test_a_stream_that_was_not_reported_is_an_error(quiet: Replay):
+    with pytest.raises(RecordError, match="stream 999"):
+        judge_latency(999, requirement_of(10), quiet)

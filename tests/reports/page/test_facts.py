@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Facts on the page: nothing is dropped, long lists are folded, plain facts stand together."""
+
+from __future__ import annotations
+
+from reports.page.facts import MANY_FACTS, fact_groups
+
+FACTS = {
+    "hostname": "bench-1",
+    "kernel": {"release": "6.12", "preempt_rt": True},
+    "settings": {f"setting {number}": number for number in range(MANY_FACTS + 1)},
+    "nics": [{"name": "test0", "driver": {"driver": "igb"}}, {"name": "test1", "mtu": None}],
+}
+
+
+def test_plain_facts_come_first_and_together() -> None:
+    first = fact_groups("Target", FACTS)[0]
+    assert first.title == "Target"
+    assert first.rows == (("hostname", "bench-1"), ("kernel.release", "6.12"), ("kernel.preempt_rt", "yes"))
+
+
+def test_a_large_table_has_its_own_group() -> None:
+    group = fact_groups("Target", FACTS)[1]
+    assert (group.title, len(group.rows), group.folded) == ("Target: settings", MANY_FACTS + 1, False)
+
+
+def test_a_list_is_folded_and_says_which_item_a_fact_is_of() -> None:
+    group = fact_groups("Target", FACTS)[2]
+    assert group.folded
+    assert ("test0: driver.driver", "igb") in group.rows
+    assert ("test1: mtu", "unknown") in group.rows
+
+
+def test_no_fact_is_dropped() -> None:
+    rows = sum(len(group.rows) for group in fact_groups("Target", FACTS))
+    assert rows == 1 + 2 + (MANY_FACTS + 1) + 4

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages of a run with several targets: one over all of them, one for each, with links both ways."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reports.__main__ import main
+from reports.clock_sync.section import ClockSection
+from reports.history.advice import ADVICE
+from reports.latency.evidence import load_replay
+from reports.page.model import gather, gather_run
+from reports.page.overview import overview_of
+from reports.page.render import PAGE, page_files, render, render_pages, write_page
+from reports.page.renewal import renew
+from reports.page.standstill import objections
+from reports.record.histogram import merge
+from reports.record.measurement import Limit, Subject, Uncertainty, margin_of
+from reports.run.folder import RunFolder
+from reports.run.integrity import changed_files, read_sums
+from reports.run.manifest import Manifest
+from reports.units import MINUS
+from tests.reports.clock_run import SUBJECT, add_clock_trial
+from tests.reports.page.test_render import Outline, squeezed
+from tests.reports.sample_advice import advice_of
+from tests.reports.sample_clock import compare_answer
+from tests.reports.sample_run import make_run_of_targets
+
+ROOT = Path(__file__).resolve().parents[3]
+TARGETS = ("linux-rt", "windows", "embedded")
+NAMES = (PAGE, *(f"qualification-{target}.html" for target in TARGETS))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    return make_run_of_targets(tmp_path_factory.mktemp("results"))
+
+
+@pytest.fixture(scope="module")
+def pages(run: RunFolder) -> dict[str, str]:
+    return render_pages(run.path)
+
+
+@pytest.fixture(scope="module")
+def finalised(run: RunFolder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = RunFolder.open(shutil.copytree(run.path, tmp_path_factory.mktemp("finalised") / run.path.name))
+    write_page(folder.path)
+    folder.finalise()
+    return folder.path
+
+
+def test_a_page_for_the_run_and_one_for_each_target(run: RunFolder, pages: dict[str, str]) -> None:
+    assert tuple(pages) == NAMES == page_files(run.path)
+    assert render(run.path) == pages[PAGE]
+
+
+def test_the_same_folder_gives_the_same_bytes_in_any_process_and_names_after_the_output(
+    run: RunFolder, pages: dict[str, str], tmp_path: Path
+) -> None:
+    environment = {**os.environ, "TZ": "Asia/Tokyo", "PYTHONHASHSEED": "12345", "LC_ALL": "C"}
+    output = tmp_path / "mine.html"
+    command = [sys.executable, "-m", "reports", "render", str(run.path), "--output", str(output)]
+    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
+        name.replace("qualification", "mine"): page.replace('href="qualification', 'href="mine')
+        for name, page in pages.items()
+    }
+
+
+def test_pages_nest_and_link_only_to_each_other(pages: dict[str, str]) -> None:
+    outlines = {name: Outline(page) for name, page in pages.items()}
+    for name, found in outlines.items():
+        assert len(found.ids) == len(set(found.ids))
+        for address in found.addresses:
+            page, _, anchor = address.partition("#")
+            assert not anchor or anchor in outlines[page or name].ids, address
+            assert not page or page in pages
+        assert not found.tags & {"script", "link", "img", "iframe", "object"}
+        others = set(NAMES[1:]) if name == PAGE else {PAGE}
+        assert others <= {address.partition("#")[0] for address in found.addresses}
+
+
+def test_the_verdict_over_all_is_the_gravest(run: RunFolder, pages: dict[str, str]) -> None:
+    found = gather_run(run.path)
+    assert found.whole.outcome == "fail"
+    assert [report.outcome for report in found.targets] == ["pass", "fail", "pass"]
+    text = squeezed(Outline(pages[PAGE]).text)
+    assert "3 targets: 1 fail, 2 pass. 10 times a requirement was untested." in text
+    assert "Of 96 measured values, 1 fail" in text
+
+
+def test_counts_of_run_and_targets_agree_with_the_manifest(run: RunFolder) -> None:
+    found = gather_run(run.path)
+    assert found.whole.counts == run.manifest.counts
+    for outcome, count in run.manifest.counts.items():
+        assert sum(report.counts[outcome] for report in found.targets) == count
+
+
+def test_a_target_of_which_nothing_was_measured_leaves_no_pass(tmp_path: Path) -> None:
+    run = make_run_of_targets(tmp_path, close=False)
+    path = run.path / "measurements.jsonl"
+    path.write_text("".join(line for line in path.open() if '"target":"linux-rt"' in line))
+    run.close()
+    report = gather(run.path)
+    assert report.counts["pass"] == len(report.records) == 48
+    assert report.outcome == "unset"
+    text = squeezed(Outline(render(run.path)).text)
+    assert "Nothing was measured of windows and embedded." in text
+    assert "but not everything was measured" in text
+    assert [report.outcome for report in gather_run(run.path).targets] == ["pass", "unset", "unset"]
+
+
+def test_every_cell_says_its_state_in_a_symbol_and_a_word(pages: dict[str, str]) -> None:
+    table = pages[PAGE].split('<table class="matrix">')[1].split("</table>")[0]
+    body, last = table.split('<tr class="last">')
+    cells = re.findall(r"<td><span class=\"state\">(.*?)</td>", body)
+    assert len(cells) == 3 * 49
+    for cell in cells:
+        text = squeezed(re.sub(r"<[^>]+>", "", cell)).strip()
+        assert re.fullmatch(rf"([✔✖] (pass|fail)\s*{MINUS}?[0-9.]+ %)|▢ untested|· not asked", text), text
+    assert "43 ✔ pass" in squeezed(re.sub(r"<[^>]+>", "", last))
+    assert table.count("<thead>") == 1
+    assert "✖" in body
+
+
+def test_the_row_of_a_target_has_the_lateness_of_its_own_replay(
+    run: RunFolder, pages: dict[str, str]
+) -> None:
+    found = gather_run(run.path)
+    overview = overview_of(run.path, found, dict.fromkeys(TARGETS, ""))
+    for row in overview.targets:
+        evidence = load_replay(run.path / "evidence" / "daq_replay" / row.report.target / "attempt-1")
+        assert evidence.recv is not None
+        late = merge([stream.sent_minus_scheduled for stream in evidence.recv.streams])
+        assert row.lateness == late.quantile(0.99)
+    assert len({row.lateness for row in overview.targets}) == 3
+    assert [row.report.states.get("untested", 0) for row in overview.targets] == [1, 5, 4]
+    assert "largest pattern" not in pages[PAGE].lower()
+
+
+def test_a_targets_page_has_only_its_own(run: RunFolder, pages: dict[str, str]) -> None:
+    for target in TARGETS:
+        page = pages[f"qualification-{target}.html"]
+        files = set(re.findall(r"evidence/[\w./-]+", page))
+        assert files
+        assert all(f"/{target}/" in file for file in files), files
+        assert f"6.12-{target}" in page
+        assert f"{target}-host" in page
+        for other in set(TARGETS) - {target}:
+            assert f"{other}-host" not in page
+            assert f"daq_replay/{other}" not in page
+        assert f"daq_replay/{target}" in page
+        assert ("DAQ-120" in page) == (target != "embedded"), "windows was asked it, and has no value"
+
+
+def test_clocks_of_a_target_stand_on_its_page_only(tmp_path: Path) -> None:
+    run = make_run_of_targets(tmp_path, close=False)
+    record = add_clock_trial(run, compare_answer(), target="windows")
+    assert record.subject == dataclasses.replace(SUBJECT, target="windows")
+    reports = gather_run(run.path).targets
+    assert [report.shown_in("clocks") is None for report in reports] == [True, False, True]
+    clocks = reports[1].shown_in("clocks")
+    assert isinstance(clocks, ClockSection)
+    assert [row.place for row in clocks.rows] == ["evidence/clock_sync/windows/chrony"]
+    assert clocks.rows[0].record == record
+    page = render(run.path)
+    assert 'id="clocks"' not in page
+    assert "CLK-CHRONY" in page
+
+
+def test_a_check_of_the_bench_spoils_only_the_target_it_is_of(tmp_path: Path) -> None:
+    run = make_run_of_targets(tmp_path)
+    limit, band = Limit(100, -100, "U of the difference"), Uncertainty.from_parts([])
+    check = dataclasses.replace(
+        run.records().measurements[0],
+        requirement="BENCH", quantity="clock_step", statistic="max", value=150, limit=limit, reason="stepped",
+        uncertainty=band, margin=margin_of(150, limit, band), outcome="fail",
+        subject=Subject("virtual", "embedded"),
+    )  # fmt: skip
+    run.append(check)
+    found = gather_run(run.path)
+    assert [report.outcome for report in found.targets] == ["pass", "fail", "inconclusive"]
+    text = squeezed(Outline(render(run.path)).text)
+    assert "Checks of the bench by itself" in text
+    assert "BENCH embedded" in text
+
+
+def test_what_comes_from_outside_cannot_become_markup(tmp_path: Path) -> None:
+    run = make_run_of_targets(tmp_path)
+    evil = '"><script>alert(1)</script>'
+    first = run.records().measurements[0]
+    run.append(dataclasses.replace(first, subject=Subject("virtual", evil), requirement=evil))
+    names = page_files(run.path)
+    assert len(names) == 5
+    assert all(re.fullmatch(r"[A-Za-z0-9_.-]+", name) for name in names)
+    found = Outline(render(run.path))
+    assert "script" not in found.tags
+    assert "alert(1)" in found.text
+
+
+def test_render_and_verify_cover_all_pages(finalised: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(finalised, tmp_path / finalised.name)
+    assert set(NAMES) <= read_sums(run).keys()
+    before = {name: (run / name).read_bytes() for name in NAMES}
+    for name in NAMES:
+        (run / name).unlink()
+    assert main(["render", str(run)]) == 0
+    assert main(["verify", str(run)]) == 0
+    assert {name: (run / name).read_bytes() for name in NAMES} == before
+    (run / NAMES[2]).write_bytes(before[NAMES[2]] + b" ")
+    assert changed_files(run) == [f"{NAMES[2]}: changed"]
+
+
+def test_advice_renews_the_page_of_the_run_and_leaves_those_of_the_targets(
+    finalised: Path, tmp_path: Path
+) -> None:
+    run = shutil.copytree(finalised, tmp_path / finalised.name)
+    before = read_sums(run)
+    assert renew(run, {ADVICE: advice_of(run).to_bytes()})
+    after = read_sums(run)
+    assert changed_files(run) == []
+    assert {name for name in after if before.get(name) != after[name]} == {PAGE, ADVICE}
+    assert 'id="history"' in (run / PAGE).read_text()
+
+
+def test_show_prints_a_line_a_target(run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", str(run.path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("FAIL  SIMULATED")
+    shown = [line for line in lines if "  target " not in line and "  " in line]
+    own = [line.split() for line in lines if " target " in line]
+    assert [(words[0], words[2].rstrip(":")) for words in own] == [
+        ("pass", "linux-rt"),
+        ("fail", "windows"),
+        ("pass", "embedded"),
+    ]
+    assert any(
+        "43 pass, 1 fail; requirements: 43 pass, 1 fail, 5 untested; worst margin" in line for line in lines
+    )
+    assert "  untested     windows  DAQ-120  " in lines
+    assert any(line.startswith("  fail") and "windows  DAQ-033" in line for line in shown)
+
+
+def test_a_standstill_is_looked_for_in_the_replays_of_all_targets(run: RunFolder) -> None:
+    found = objections(run.path)
+    assert any(line.startswith("DAQ-033: fail") for line in found)
+    titles = [group.title for group in gather(run.path).groups]
+    assert [title.split(" · ")[0] for title in titles] == [f"target {target}" for target in TARGETS]
+
+
+def test_a_run_of_one_target_has_one_page(tmp_path: Path) -> None:
+    run = make_run_of_targets(tmp_path, close=False)
+    path = run.path / "measurements.jsonl"
+    path.write_text("".join(line for line in path.open() if '"target":"linux-rt"' in line))
+    data = run.manifest.to_text()
+    manifest = dataclasses.replace(Manifest.from_text(data), asked=None)
+    kept = {name: facts for name, facts in manifest.target.items() if name == "linux-rt"}
+    (run.path / "run.json").write_text(dataclasses.replace(manifest, target=kept).to_text())
+    pages = render_pages(run.path)
+    assert tuple(pages) == (PAGE,)
+    assert "table.matrix" not in pages[PAGE]
+    assert "All targets" not in pages[PAGE]

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The known delay, clocks and the largest pattern, judged a second time."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.rejudge.clock_sync import clock_sync_objections
+from reports.rejudge.known_delay import SECTIONS, known_delay_objections
+from reports.rejudge.largest_pattern import largest_pattern_objections
+from tests.reports.clock_run import add_clock_trial
+from tests.reports.sample_clock import compare_answer
+from tests.reports.sample_run import Disturbance, make_run
+
+ROOT = Path(__file__).resolve().parents[3]
+MS = 1_000_000
+APPLIED_NS = 5 * MS
+DELAY = "evidence/daq_replay/attempt-1/known_delay"
+LARGEST = "evidence/daq_replay/largest_pattern"
+
+
+# -- the known delay
+
+
+def known_delay(run: Path) -> dict[str, Any]:
+    """Write a check that found 5.2 ms, and return its record."""
+    rows: list[str] = []
+    sections: dict[str, tuple[int, int]] = {}
+    for number, (name, latency_ns) in enumerate(zip(SECTIONS, (MS, 6_300_000, 1_200_000), strict=True)):
+        begin_ns = 1_000 * number
+        sections[name] = (begin_ns, begin_ns + 41)
+        rows += [f"{begin_ns + n},{latency_ns + 100 * (n - 20) + 7_000},7000" for n in range(41)]
+        rows.append(f"{begin_ns + 41},99000000,7000")  # while the delay changed
+    (run / DELAY).mkdir(parents=True)
+    (run / DELAY / "sections.json").write_text(json.dumps({"scheduled_tai_ns": sections}))
+    text = "\n".join(["scheduled_tai_ns,received_minus_scheduled_ns,lateness_ns", *rows])
+    (run / DELAY / "messages.csv").write_text(f"{text}\n")
+    parts = [{"name": "median_with", "kind": "bound", "value": 250_000}]
+    found = {
+        "applied_ns": APPLIED_NS,
+        "measured_ns": 5_200_000,
+        "uncertainty": {"expanded": 250_000, "parts": parts},
+    }
+    (run / f"{DELAY}.json").write_text(json.dumps(found))
+    return {
+        "requirement": "BENCH-KNOWN-DELAY",
+        "quantity": "known_delay_error",
+        "value": 200_000,
+        "n": 41,
+        "limit": {"upper": 250_000, "lower": -250_000},
+        "outcome": "pass",
+        "evidence": [{"path": f"{DELAY}.json"}],
+    }
+
+
+def test_a_delay_that_was_found_is_found_again(tmp_path: Path) -> None:
+    assert known_delay_objections(tmp_path, [known_delay(tmp_path)]) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"value": 100_000}, "value is 100000, the messages say 200000"),
+        ({"n": 40}, "n is 40, the messages say 41"),
+        ({"limit": {"upper": 300_000, "lower": -250_000}}, "limit is 300000"),
+        ({"outcome": "fail"}, "fail, an error of 200000 with U = 250000"),
+    ],
+)
+def test_a_changed_check_is_named(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+    problems, count = known_delay_objections(tmp_path, [known_delay(tmp_path) | changes])
+    assert count == 1
+    assert any(said in problem for problem in problems)
+
+
+def test_messages_that_say_something_else_are_named(tmp_path: Path) -> None:
+    record = known_delay(tmp_path)
+    path = tmp_path / DELAY / "messages.csv"
+    path.write_text(path.read_text().replace(",63", ",93"))
+    problems, _ = known_delay_objections(tmp_path, [record])
+    assert any("the delay found is 5200000, the messages say 8200000" in problem for problem in problems)
+
+
+def test_a_check_of_the_version_before_has_a_replay_for_each_section(tmp_path: Path) -> None:
+    record = known_delay(tmp_path)
+    folder = tmp_path / DELAY
+    head, *rows = (folder / "messages.csv").read_text().splitlines()
+    for number, name in enumerate(SECTIONS):
+        (folder / name).mkdir()
+        own = [row for row in rows if 0 <= int(row.split(",")[0]) - 1_000 * number < 41]
+        (folder / name / "messages.csv").write_text("\n".join([head, *own]) + "\n")
+    (folder / "sections.json").unlink()
+    assert known_delay_objections(tmp_path, [record]) == ([], 1)
+    problems, _ = known_delay_objections(tmp_path, [record | {"value": 100_000}])
+    assert any("value is 100000, the messages say 200000" in problem for problem in problems)
+    shutil.rmtree(folder / "again")
+    assert known_delay_objections(tmp_path, [record]) == ([], 0)
+
+
+# -- the offset of a clock
+
+
+def test_a_clock_is_worked_out_again(tmp_path: Path) -> None:
+    for name, mean_ns, outcome in (("good", 3_000, "pass"), ("bad", -90_000, "fail")):
+        run = make_run(tmp_path / name, close=False)
+        record = add_clock_trial(run, compare_answer(mean_ns=mean_ns))
+        assert record.outcome == outcome
+        assert clock_sync_objections(run.path, records_of(run.path)) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"value": 1_000}, "value is 1000, the comparison says"),
+        ({"n": 1_000}, "n is 1000, the comparison says 2000"),
+        ({"uncertainty": {"expanded": 1, "parts": []}}, "parts of U are {}, the comparison says"),
+    ],
+)
+def test_a_changed_record_of_a_clock_is_named(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+    run = make_run(tmp_path, close=False)
+    add_clock_trial(run, compare_answer())
+    record = next(each for each in records_of(run.path) if each["quantity"] == "sync_offset")
+    problems, _ = clock_sync_objections(run.path, [record | changes])
+    assert any(said in problem for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("member", "said"),
+    [
+        ({"discarded": 11}, "2012 iterations, 11 discarded, 2000 kept"),
+        ({"reference_bound_ns": 7}, "parts of U are"),
+        ({"valid": False}, "pass, though the comparison is not valid"),
+        ({"steps": [{"time_tai_ns": 1, "step_ns": 5}]}, "the clock stepped"),
+    ],
+)
+def test_a_comparison_that_was_changed_is_named(tmp_path: Path, member: dict[str, Any], said: str) -> None:
+    run = make_run(tmp_path, close=False)
+    add_clock_trial(run, compare_answer())
+    path = run.path / "evidence" / "clock_sync" / "chrony" / "filtered.ndjson"
+    answer = json.loads(path.read_text().splitlines()[-1])
+    path.write_text(json.dumps(answer | member) + "\n")
+    problems, _ = clock_sync_objections(run.path, records_of(run.path))
+    assert any(said in problem for problem in problems)
+
+
+def records_of(run: Path) -> list[dict[str, Any]]:
+    """Return the records of a run as they lie there."""
+    return [json.loads(line) for line in (run / "measurements.jsonl").read_text().splitlines()]
+
+
+# -- the largest pattern
+
+
+def largest(run: Path, outcome: str = "within", **changes: Any) -> dict[str, Any]:
+    """Write a search that the suite's own replay has ended, and return its record."""
+    folder = run / LARGEST
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(ROOT / "robot" / "requirements" / "daq12.toml", folder / "budgets.toml")
+    order = list(range(1, 13))
+    trial = {
+        "producers": order,
+        "outcome": outcome,
+        "place": "evidence/daq_replay/attempt-1",
+        "is_own": True,
+        "n_required": 99,
+        "replays": 1,
+        "streams": [{"id": 10, "n": 300}, {"id": 31, "n": 600}],
+    }
+    found = {"order": order, "found": 12, "low": 12, "high": 13, "n_required": 59, "boundary_trials": 1}
+    (folder / "largest_pattern.json").write_text(json.dumps(found | {"trials": [trial]} | changes))
+    return {
+        "requirement": "DAQ-LARGEST",
+        "quantity": "largest_pattern",
+        "value": 12,
+        "n": 300,
+        "limit": {"upper": None, "lower": 1},
+        "outcome": "pass",
+        "simulated": True,
+        "evidence": [{"path": f"{LARGEST}/largest_pattern.json"}],
+    }
+
+
+def test_a_search_is_made_out_again(tmp_path: Path) -> None:
+    run = make_run(tmp_path).path
+    assert largest_pattern_objections(run, [largest(run)]) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        ({"value": 11}, "value is 11, its trials show 12"),
+        ({"n": 600}, "n is 600, the stream with fewest messages has 300"),
+        ({"limit": {"upper": None, "lower": 13}}, "pass with 12, at least 13 are asked"),
+    ],
+)
+def test_a_changed_number_is_named(tmp_path: Path, record: dict[str, Any], said: str) -> None:
+    run = make_run(tmp_path).path
+    problems, _ = largest_pattern_objections(run, [largest(run) | record])
+    assert problems == [f"DAQ-LARGEST: {said}"]
+
+
+def test_a_trial_that_its_replays_contradict_is_named(tmp_path: Path) -> None:
+    run = make_run(tmp_path, Disturbance(path_delay_ns={33: 15 * MS})).path
+    problems, _ = largest_pattern_objections(run, [largest(run)])
+    assert problems == ["DAQ-LARGEST: trial 1: within, its replays come to no verdict"]
+
+
+def test_one_trial_is_not_the_five_that_were_asked(tmp_path: Path) -> None:
+    run = make_run(tmp_path).path
+    problems, _ = largest_pattern_objections(run, [largest(run, boundary_trials=5)])
+    assert problems == [
+        "DAQ-LARGEST: value is 12, its trials show None",
+        "DAQ-LARGEST: pass with None, at least 1 are asked",
+    ]

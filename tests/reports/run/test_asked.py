@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked of a target, what was skipped and what was left untested: one definition."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from reports.record.measurement import Outcome
+from reports.run.asked import (
+    KEPT,
+    AskedFile,
+    AskedSuite,
+    SkippedTest,
+    asked_of,
+    count_states,
+    natural,
+    skipped_tests,
+    standings,
+    suite_name,
+    with_asked,
+    with_skipped,
+)
+from reports.run.asked_before import asked_in
+from reports.run.folder import RunFolder
+from reports.run.manifest import Manifest
+from tests.dashboards.runs import record
+
+CLOCKS = "clock_sync/sync_error.robot"
+EDGES = "timed_edges/clocks.robot"
+
+
+def of(*requirements: str) -> tuple[AskedFile]:
+    return (AskedFile("limits.toml", requirements),)
+
+
+def test_a_suite_is_noted_once_and_says_what_it_asks_bit_by_bit() -> None:
+    asked = with_asked((), "linux-rt", CLOCKS)
+    asked = with_asked(asked, "windows", CLOCKS)
+    asked = with_asked(asked, "linux-rt", CLOCKS, AskedFile("a.toml", ("A", "B")))
+    asked = with_asked(asked, "linux-rt", CLOCKS, AskedFile("c.toml", ("C",)))
+    asked = with_asked(asked, "linux-rt", CLOCKS, AskedFile("c.toml", ("C", "B")))
+    assert with_asked(asked, "linux-rt", CLOCKS) == asked
+    files = (AskedFile("a.toml", ("A", "B")), AskedFile("c.toml", ("C", "B")))
+    assert asked == (AskedSuite("linux-rt", CLOCKS, files), AskedSuite("windows", CLOCKS))
+    assert asked[0].requirements == ("A", "B", "C")
+    assert asked_of(asked, "linux-rt")["B"].file == "a.toml"
+
+
+def test_a_suite_has_the_name_of_its_file() -> None:
+    assert suite_name(Path("/anywhere/timed_edges/clocks.robot")) == EDGES
+
+
+def test_a_suite_that_never_came_so_far_asks_what_it_asks_of_others() -> None:
+    asked = (
+        AskedSuite("linux-rt", CLOCKS, of("A", "B")),
+        AskedSuite("windows", CLOCKS),
+        AskedSuite("windows", EDGES, ()),
+        AskedSuite("linux-rt", EDGES, of("E")),
+        AskedSuite("embedded", "daq_replay/latency_budgets.robot"),
+    )
+    assert set(asked_of(asked, "windows")) == {"A", "B"}, "the edges' suite asks nothing of it, and said so"
+    assert set(asked_of(asked, "linux-rt")) == {"A", "B", "E"}
+    assert asked_of(asked, "embedded") == {}
+    assert set(asked_of(asked, "")) == {"A", "B", "E"}
+
+
+def test_a_skipped_test_leaves_its_reason() -> None:
+    test = SkippedTest("Edges", "no oscilloscope", ("E",))
+    asked = with_skipped(with_asked((), "linux-rt", EDGES, *of("E", "F")), "linux-rt", EDGES, test)
+    assert {name: each.skipped for name, each in asked_of(asked, "linux-rt").items()} == {
+        "E": "no oscilloscope",
+        "F": "",
+    }
+    assert asked_of(asked, "windows") == {}
+    assert skipped_tests(asked, "linux-rt") == skipped_tests(asked, "") == (test,)
+    assert skipped_tests(asked, "windows") == ()
+    assert with_asked(asked, "linux-rt", EDGES, *of("E"))[0].skipped == (), "the suite runs again"
+    assert with_skipped((), "", "own/own.robot", test) == (AskedSuite("", "own/own.robot", None, (test,)),)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "asks", "skips", "state"),
+    [
+        (["pass"], True, False, "pass"),
+        (["pass", "inconclusive"], True, False, "inconclusive"),
+        (["pass"], True, True, "pass"),
+        (["unset"], True, True, "unset"),
+        ([], True, True, "skipped"),
+        ([], True, False, "untested"),
+        (["fail"], False, False, "fail"),
+    ],
+)
+def test_states(outcomes: list[Outcome], asks: bool, skips: bool, state: str) -> None:
+    asked = with_asked((), "linux-rt", CLOCKS, *of(*(["R"] if asks else [])))
+    if skips:
+        asked = with_skipped(asked, "linux-rt", CLOCKS, SkippedTest("T", "why", ("R",)))
+    records = [dataclasses.replace(record(), requirement="R", outcome=outcome) for outcome in outcomes]
+    found = standings(asked, "linux-rt", records)
+    assert (found["R"].state, found["R"].records) == (state, tuple(records))
+    assert found["R"].reason == ("why" if state == "skipped" else "")
+    assert count_states([found, found]) == {state: 2}
+    assert "R" not in standings(asked, "windows", [])
+
+
+def test_natural_order() -> None:
+    assert sorted(["A-10", "A-9", "A", "B-1"], key=natural) == ["A", "A-9", "A-10", "B-1"]
+
+
+def test_the_manifest_keeps_it(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path, "virtual", "ci")
+    assert run.manifest.asked is None
+    skipped = (SkippedTest("T", "why", ("A",)),)
+    asked = (AskedSuite("linux-rt", CLOCKS, of("A"), skipped), AskedSuite("w", EDGES))
+    run.update(asked=asked)
+    assert RunFolder.open(run.path).manifest.asked == asked
+    assert asked_in(run.path, run.manifest) == asked
+    run.update(commit="0" * 40)
+    assert run.manifest.asked == asked
+
+
+@pytest.fixture
+def older(tmp_path: Path) -> RunFolder:
+    """A run of the version before: files, and a note of who has read them."""
+    run = RunFolder.create(tmp_path, "virtual", "ci")
+    kept = run.evidence_folder(KEPT.name)
+    for name, ids in (("daq.toml", ("D1", "D2")), ("clocks.toml", ("C",)), ("loose.toml", ("L",))):
+        (kept / name).write_text("".join(f'[[requirement]]\nid = "{each}"\n' for each in ids))
+    (kept / "damaged.toml").write_text("[")
+    noted: list[dict[str, object]] = [
+        {"target": "linux-rt", "suites": "daq_replay", "files": ["daq.toml"]},
+        {"target": "linux-rt", "suites": "clock_sync", "files": ["clocks.toml"]},
+        {"target": "windows", "suites": "daq_replay", "files": []},
+    ]
+    (kept / "asked.json").write_text(json.dumps({"asked": noted, "schema": "benchwright.asked/1"}))
+    return run
+
+
+def test_a_run_of_the_version_before_asks_the_files_that_its_suites_read(older: RunFolder) -> None:
+    asked = asked_in(older.path, older.manifest)
+    assert set(asked_of(asked, "linux-rt")) == {"D1", "D2", "C", "L"}
+    assert set(asked_of(asked, "windows")) == {"D1", "D2", "L"}, "its suite broke off; no suite read the last"
+
+
+@pytest.mark.parametrize("damage", [None, "{"])
+def test_where_nothing_says_what_was_asked_all_was(older: RunFolder, damage: str | None) -> None:
+    note = older.path / KEPT / "asked.json"
+    note.unlink()
+    if damage is not None:
+        note.write_text(damage)
+    asked = asked_in(older.path, older.manifest)
+    assert set(asked_of(asked, "windows")) == {"D1", "D2", "C", "L"}
+    text = older.manifest.to_text()
+    assert Manifest.from_text(text).asked is None

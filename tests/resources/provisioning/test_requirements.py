@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requirements on provisioning and a profile's table are read, and what is wrong in them is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hw.errors import ConfigError
+from hw.faults import Fault
+from hw.fields import Fields
+from resources.profiles import load_profile
+from resources.provisioning.requirements import Event, load_provisioning_requirements
+from resources.provisioning.settings import provisioning_times
+
+FILE = "robot/requirements/provisioning.toml"
+
+
+def test_every_event_has_a_requirement_that_allows_nothing(repository: Path) -> None:
+    found = load_provisioning_requirements(repository / FILE)
+    assert {each.event for each in found} == set(Event)
+    assert {each.upper_facts for each in found} == {0}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('id = "PROV-RESTORE"', 'id = "PROV-TWICE"', r"requirement\[2\].id: 'PROV-TWICE' stands twice"),
+        (
+            'method = "restore"',
+            'method = "twice"',
+            r"requirement\[2\].method: twice has a requirement already",
+        ),
+        ('method = "restore"', 'method = "again"', r"method: must be one of .*power-cut"),
+        ("upper_facts = 0", "upper_facts = -1", r"requirement\[1\].upper_facts: must be an integer in 0"),
+        ("upper_facts = 0", "limit_ns = 0", r"requirement\[1\].upper_facts"),
+    ],
+)
+def test_what_is_wrong_is_named(repository: Path, tmp_path: Path, old: str, new: str, message: str) -> None:
+    text = (repository / FILE).read_text()
+    assert old in text
+    file = tmp_path / "provisioning.toml"
+    file.write_text(text.replace(old, new, 1))
+    with pytest.raises(ConfigError, match=message):
+        load_provisioning_requirements(file)
+
+
+def test_ci_cuts_the_power_once_and_the_longer_profiles_give_every_fault() -> None:
+    short = load_profile("ci").provisioning
+    assert short is not None
+    assert (short.repeats, short.power_cuts, short.restarts, short.faults) == (1, 1, 0, ())
+    for name in ("nightly", "acceptance", "soak"):
+        times = load_profile(name).provisioning
+        assert times is not None
+        assert set(times.faults) == set(Fault)
+        assert min(times.repeats, times.power_cuts, times.restarts) >= 1
+
+
+def test_an_unknown_fault_of_a_profile_is_refused() -> None:
+    table = {"repeats": 1, "power_cuts": 0, "restarts": 0, "faults": ["on-fire"], "seed": 1}
+    with pytest.raises(ConfigError, match=r"faults.*wrong-image"):
+        provisioning_times(Fields(table, "profiles.toml", "x.provisioning"))
+    assert provisioning_times(None) is None

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams that the target does not send: within their budgets, or named with the reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reports.latency.evidence import load_replay
+from reports.latency.verdict import Replay
+from resources.replay.other_streams import OtherStreams, judge_other_streams
+from resources.replay.pattern import Pattern, load_pattern
+from tests.reports.sample_run import Disturbance, write_evidence
+
+ROOT = Path(__file__).resolve().parents[3]
+MS = 1_000_000
+OWN = (110, 111, 112, 113)
+LATE = Disturbance(path_delay_ns={33: 15 * MS})
+STOOD_STILL = Disturbance(path_delay_ns={33: 15 * MS}, stalled=True)
+
+
+@pytest.fixture(scope="module")
+def pattern() -> Pattern:
+    return load_pattern(ROOT / "traffic-gen" / "patterns" / "daq12.toml")
+
+
+def _judged(folder: Path, pattern: Pattern, *disturbances: Disturbance) -> OtherStreams:
+    attempts: list[Replay] = []
+    for number, disturbance in enumerate(disturbances):
+        place = folder / str(number)
+        place.mkdir()
+        write_evidence(place, disturbance, seed=number)
+        attempts.append(load_replay(place).replay())
+    return judge_other_streams(pattern, OWN, attempts, allowed=3)
+
+
+def test_all_others_of_a_quiet_replay_are_within_their_budgets(tmp_path: Path, pattern: Pattern) -> None:
+    found = _judged(tmp_path, pattern, Disturbance())
+    assert (found.failed, found.disturbed, found.undecided) == ({}, {}, {})
+    assert set(found.within) == {stream.id for stream in pattern.streams} - set(OWN)
+    assert str(found) == "44 of 44 other streams within their budgets"
+
+
+def test_what_happens_to_the_targets_own_streams_is_judged_elsewhere(
+    tmp_path: Path, pattern: Pattern
+) -> None:
+    found = _judged(tmp_path, pattern, Disturbance(path_delay_ns={113: 15 * MS}, lost={110: 3}))
+    assert len(found.within) == 44
+
+
+@pytest.mark.parametrize(
+    ("disturbances", "kind", "stream"),
+    [
+        ([LATE, LATE, LATE], "failed", 33),
+        ([Disturbance(lost={43: 1})] * 3, "failed", 43),
+        ([LATE, LATE], "undecided", 33),
+        ([STOOD_STILL], "disturbed", 33),
+        ([Disturbance(), LATE], "undecided", 33),
+        ([Disturbance(generator_delay_ns={33: 15 * MS})], "undecided", 33),
+    ],
+)
+def test_a_stream_that_was_not_within_its_budget_is_named(
+    tmp_path: Path, pattern: Pattern, disturbances: list[Disturbance], kind: str, stream: int
+) -> None:
+    found = _judged(tmp_path, pattern, *disturbances)
+    named = {"failed": found.failed, "disturbed": found.disturbed, "undecided": found.undecided}
+    assert {name: list(streams) for name, streams in named.items() if streams} == {kind: [stream]}
+    assert len(found.within) == 43
+    assert f"stream {stream}: " in str(found)
+
+
+def test_a_replay_that_the_machine_explains_counts_neither_way(tmp_path: Path, pattern: Pattern) -> None:
+    assert len(_judged(tmp_path, pattern, STOOD_STILL, Disturbance()).within) == 44

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A capability is its own folder and two rows: whatever shows, keeps or follows values has it then."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder with all that was made of a run that has the capability."""
+    folder = tmp_path_factory.mktemp("capability")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.made_up_capability", str(folder)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def text_of(page: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page))
+
+
+def test_the_pages_show_it(made: Path) -> None:
+    page = (made / "qualification-windows.html").read_text()
+    assert '<a href="#valves">Valves</a>' in page
+    assert '<h2 id="valves">' in page
+    assert "VALVE-1: 31" in text_of(page)
+    assert "<li>Valves: 1</li>" in page
+    assert 'id="others"' not in page, "a section shows it, and no list of other values"
+
+
+def test_the_page_over_targets_shows_it(made: Path) -> None:
+    page = (made / "qualification.html").read_text()
+    assert "<h3>Valves of 2 targets</h3>" in page
+    assert "<li>Valves: 2</li>" in page
+    assert "Valve delay" in text_of(page), "a group of the matrix"
+
+
+def test_the_dossier_has_its_figure_and_its_distribution(made: Path) -> None:
+    page = (made / "dossier.html").read_text()
+    assert page.count("How late the valve opened.") == 2
+    assert "opened - told to" in page
+    assert re.search(r"99\.9 %.*19\.9", text_of(page))
+
+
+def test_it_is_stored_and_followed(made: Path) -> None:
+    followed = json.loads((made / "followed.json").read_text())
+    assert followed == [["hil_valves", "value_ns", "valve_delay"]] * 2
+
+
+def test_the_page_of_trends_has_a_part_of_it(made: Path) -> None:
+    page = (made / "trends.html").read_text()
+    assert '<a href="#valves">Valves</a>' in page
+    assert '<section id="valves" data-measurement="hil_valves"' in page
+    assert '"hil_valves"' in page
+
+
+def test_grafana_has_a_dashboard_of_it(made: Path) -> None:
+    dashboard = json.loads((made / "bw-valves.json").read_text())
+    assert dashboard["title"].endswith("valves")
+    assert "hil_valves" in json.dumps(dashboard["panels"])
+    assert "hil_valves" in (made / "bw-run.json").read_text()
