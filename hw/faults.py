@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 from hw.bench import BenchSpec
 from hw.drivers.labgrid_api import resource_class
-from hw.errors import CapabilityError, ConfigError
+from hw.errors import CapabilityError
 from hw.protocols import Node
 
 
@@ -57,18 +57,6 @@ class Faulty(Protocol):
             BenchError: The fault cannot be made.
         """
         ...
-
-
-def fault_of(name: str) -> Fault:
-    """Return a fault by its name.
-
-    Raises:
-        ConfigError: There is none of that name.
-    """
-    try:
-        return Fault(name)
-    except ValueError:
-        raise ConfigError(f"fault {name!r}: must be one of {', '.join(Fault)}") from None
 
 
 def with_fault(spec: BenchSpec, node: str, fault: Fault) -> BenchSpec:

@@ -40,7 +40,6 @@ from resources.replay.pattern import Pattern, Stream
 SCHEMA = "benchwright.network_stack/1"
 FOLDER = "stack"
 """Of a kind of target, with a file for each stack that it can have."""
-KERNEL = "kernel"
 FOUND = "stack.ndjson"
 """Evidence: what `apply` said."""
 VERB_S = 60.0

@@ -34,8 +34,8 @@ _HEADINGS = {"u": "U", "p999": "p99.9"}
 
 
 @dataclass(frozen=True)
-class Selection:
-    """What a panel asks for.
+class Values:
+    """The values that a panel shows.
 
     Attributes:
         measurement: Name of the measurement.

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dashboards.grafana.influxql import NOT_OF_CHECKS, Selection, fields
+from dashboards.grafana.influxql import NOT_OF_CHECKS, Values, fields
 from dashboards.grafana.panels import (
     LEAST_MARGIN,
     MARGIN,
@@ -33,7 +33,7 @@ OVERVIEW = dashboard(
     stat(
         LAST_RUN,
         f"How long ago the last run of the chosen time began. {_OF_RUNS}",
-        Selection(RUN, _LAST_OUTCOME),
+        Values(RUN, _LAST_OUTCOME),
         unit="dateTimeFromNow",
         field_name="/^Time$/",
         none="no run",
@@ -41,7 +41,7 @@ OVERVIEW = dashboard(
     stat(
         "Outcome of the last run",
         f"By bench. {_OF_RUNS}",
-        Selection(RUN, _LAST_OUTCOME, by=("bench",)),
+        Values(RUN, _LAST_OUTCOME, by=("bench",)),
         unit="none",
         width=6,
         outcome=True,
@@ -49,21 +49,21 @@ OVERVIEW = dashboard(
     stat(
         "Worst margin of the last run",
         f"(limit - value - U) / limit of the requirement that came nearest. Below 0: no pass. {_OF_RUNS}",
-        Selection(RUN, {"margin": 'last("worst_margin_share")'}, by=("bench",)),
+        Values(RUN, {"margin": 'last("worst_margin_share")'}, by=("bench",)),
         width=5,
         steps=MARGIN,
     ),
     stat(
         "Runs",
         f"In the chosen time. {_OF_RUNS}",
-        Selection(RUN, {"runs": 'count("outcome_code")'}),
-        Selection(RUN, {"passed": 'count("outcome_code")'}, ("\"outcome\" = 'pass'",)),
+        Values(RUN, {"runs": 'count("outcome_code")'}),
+        Values(RUN, {"passed": 'count("outcome_code")'}, ("\"outcome\" = 'pass'",)),
         none="0",
     ),
     stat(
         "Requirements not passed",
         "How often a requirement did not pass in the chosen time.",
-        Selection(
+        Values(
             VERDICT,
             {"not passed": 'count("outcome_code")'},
             ('"outcome_code" > 0', NOT_OF_CHECKS),
@@ -76,7 +76,7 @@ OVERVIEW = dashboard(
     stat(
         "Regressions",
         "Changes for the worse that the adviser has seen. It advises; it decides nothing.",
-        Selection(EVENT, {"regressions": 'count("z")'}, ("\"kind\" = 'regression'",), alias="events"),
+        Values(EVENT, {"regressions": 'count("z")'}, ("\"kind\" = 'regression'",), alias="events"),
         width=2,
         steps=NONE_EXPECTED,
         none="0",
@@ -84,18 +84,18 @@ OVERVIEW = dashboard(
     state_timeline(
         VERDICTS,
         f"The gravest outcome of each interval, until the next one. {_OF_RUNS}",
-        Selection(RUN, OUTCOME, by=RUN_TAGS),
+        Values(RUN, OUTCOME, by=RUN_TAGS),
     ),
     time_series(
         WORST_MARGIN,
         f"(limit - value - U) / limit, the least of all requirements. Below 0: no pass. {_OF_RUNS}",
-        Selection(RUN, {"margin": 'min("worst_margin_share")'}, by=("bench", "profile")),
+        Values(RUN, {"margin": 'min("worst_margin_share")'}, by=("bench", "profile")),
         MARGIN_LOOK,
     ),
     table(
         "Requirements, the nearest to their limits first",
         "Over the chosen time.",
-        Selection(
+        Values(
             VERDICT,
             {
                 "smallest margin": 'min("margin_share")',
@@ -111,7 +111,7 @@ OVERVIEW = dashboard(
     time_series(
         "Requirements by outcome",
         f"Sums of the runs of an interval. {_OF_RUNS}",
-        Selection(
+        Values(
             RUN,
             {word: f'sum("count_{word}")' for word in ("pass", "unset", "inconclusive", "error", "fail")},
         ),
@@ -120,13 +120,13 @@ OVERVIEW = dashboard(
     time_series(
         "Margin of the worst stream",
         "(budget - latency - U) / budget of the stream that came nearest to its budget, by target.",
-        Selection(LATENCY, LEAST_MARGIN, by=("target",)),
+        Values(LATENCY, LEAST_MARGIN, by=("target",)),
         Look("margin / budget", limit=0, legend=("lastNotNull", "min")),
     ),
     table(
         "Events",
         "Regressions and improvements that the adviser has seen, and changes of the bench; the newest first.",
-        Selection(
+        Values(
             EVENT,
             fields("kind") | {"what": '"title"'} | fields("bench", "run_id", "text"),
             variables=("bench",),
@@ -139,7 +139,7 @@ OVERVIEW = dashboard(
     table(
         "Last runs",
         f"The newest first. {_OF_RUNS}",
-        Selection(
+        Values(
             RUN,
             {
                 **fields("run_id", "outcome_code", "worst_margin_share"),

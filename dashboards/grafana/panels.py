@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from dashboards.grafana.influxql import Selection
+from dashboards.grafana.influxql import Values
 from dashboards.grafana.model import JsonObject, Panel, Query
 from dashboards.points import OUTCOME_CODE
 
@@ -71,7 +71,7 @@ def outcome_mappings() -> list[JsonObject]:
 def time_series(
     title: str,
     description: str,
-    values: Selection,
+    values: Values,
     look: Look,
     *,
     size: tuple[int, int] = (12, 9),
@@ -125,7 +125,7 @@ def time_series(
 def stat(
     title: str,
     description: str,
-    *values: Selection,
+    *values: Values,
     unit: str = "",
     width: int = 4,
     steps: Steps = PLAIN,
@@ -158,9 +158,7 @@ def stat(
     return Panel(title, "stat", description, queries, width, 4, options, defaults)
 
 
-def state_timeline(
-    title: str, description: str, values: Selection, *, size: tuple[int, int] = (24, 8)
-) -> Panel:
+def state_timeline(title: str, description: str, values: Values, *, size: tuple[int, int] = (24, 8)) -> Panel:
     """Return a line of states for each series of outcome codes, with their words in them."""
     query = Query(values.over_time(), values.name())
     defaults: JsonObject = {
@@ -193,7 +191,7 @@ def state_timeline(
 def table(
     title: str,
     description: str,
-    values: Selection,
+    values: Values,
     *,
     end: str = "",
     size: tuple[int, int] = (24, 10),
@@ -221,10 +219,10 @@ def table(
     return Panel(title, "table", description, (query,), *size, options, defaults, looks, hidden)
 
 
-def text(title: str, content: str, *, size: tuple[int, int] = (24, 4)) -> Panel:
+def text(title: str, content: str) -> Panel:
     """Return a panel of Markdown."""
     options: JsonObject = {"mode": "markdown", "content": content}
-    return Panel(title, "text", "", (), *size, options, {})
+    return Panel(title, "text", "", (), 24, 4, options, {})
 
 
 def by_name(name: str, properties: Mapping[str, object]) -> JsonObject:

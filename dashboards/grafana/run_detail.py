@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dashboards.grafana.influxql import Selection, fields, select, where
+from dashboards.grafana.influxql import Values, fields, select, where
 from dashboards.grafana.model import Panel, Variable
 from dashboards.grafana.panels import MARGIN, by_name, stat, table, text
 from dashboards.grafana.parts import dashboard
@@ -13,8 +13,8 @@ from dashboards.points import LATENCY, PHYSICAL, RUN, RUN_TAGS, VERDICT
 from reports.quantities import SERIES
 
 
-def _of_run(measurement: str, columns: Mapping[str, str]) -> Selection:
-    return Selection(measurement, columns, ("\"run_id\" = '$run'",), variables=())
+def _of_run(measurement: str, columns: Mapping[str, str]) -> Values:
+    return Values(measurement, columns, ("\"run_id\" = '$run'",), variables=())
 
 
 def _values(title: str, measurement: str, subject: str) -> Panel:

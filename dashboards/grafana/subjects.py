@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dashboards.delivery.deliver import SPOOL
-from dashboards.grafana.influxql import OF_CHECKS, Selection, of, others, tag_values
+from dashboards.grafana.influxql import OF_CHECKS, Values, of, others, tag_values
 from dashboards.grafana.model import Dashboard, Variable
 from dashboards.grafana.panels import (
     LARGEST_U,
@@ -44,14 +44,14 @@ LATENCIES = dashboard(
     time_series(
         "Share of its budget that each stream uses",
         "(largest latency + U) / budget: streams of different budgets can be compared. Above 100 %: no pass.",
-        Selection(LATENCY, {"used": '1 - min("margin_share")'}, _ONE_WAY, ("stream",), alias=_BY_STREAM),
+        Values(LATENCY, {"used": '1 - min("margin_share")'}, _ONE_WAY, ("stream",), alias=_BY_STREAM),
         Look("(latency + U) / budget", limit=1, legend_right=True),
         size=(24, 11),
     ),
     time_series(
         "Distribution",
         "Quantiles of one stream's latency, chosen at the top; the worst of an interval.",
-        Selection(
+        Values(
             LATENCY,
             {name: f'max("{name}_ns")' for name in ("p50", "p90", "p99", "p999")}
             | {"max": 'max("value_ns")', "budget": 'min("limit_upper_ns")'},
@@ -63,19 +63,19 @@ LATENCIES = dashboard(
     time_series(
         "Largest latency",
         "By stream.",
-        Selection(LATENCY, {"latency": 'max("value_ns")'}, _ONE_WAY, ("stream",), alias=_BY_STREAM),
+        Values(LATENCY, {"latency": 'max("value_ns")'}, _ONE_WAY, ("stream",), alias=_BY_STREAM),
         Look("latency", log=True, legend_right=True),
     ),
     time_series(
         "Margin",
         "budget - largest latency - U, by stream. Below 0: no pass.",
-        Selection(LATENCY, {"margin": 'min("margin_ns")'}, _ONE_WAY, ("stream",), alias=_BY_STREAM),
+        Values(LATENCY, {"margin": 'min("margin_ns")'}, _ONE_WAY, ("stream",), alias=_BY_STREAM),
         Look("margin", limit=0, legend=("lastNotNull", "min"), legend_right=True),
     ),
     time_series(
         "Messages lost, and over their budget",
         "Over: received - scheduled; as sent: received - sent, so without the generator's own lateness.",
-        Selection(
+        Values(
             LATENCY,
             {
                 "lost": 'sum("lost")',
@@ -89,7 +89,7 @@ LATENCIES = dashboard(
     table(
         "Streams, the nearest to their budgets first",
         "Over the chosen time.",
-        Selection(
+        Values(
             LATENCY,
             {
                 "largest latency": 'max("value_ns")',
@@ -104,12 +104,12 @@ LATENCIES = dashboard(
         sort="smallest margin",
     ),
     state_timeline(
-        "Verdict of each stream", _GRAVEST, Selection(LATENCY, OUTCOME, _ONE_WAY, ("stream",)), size=(24, 22)
+        "Verdict of each stream", _GRAVEST, Values(LATENCY, OUTCOME, _ONE_WAY, ("stream",)), size=(24, 22)
     ),
     time_series(
         "All latencies by quantity",
         "Round trips, loop delays, one-way latencies, and what was imported from RTC-Testbench.",
-        Selection(LATENCY, {"latency": 'max("value_ns")'}, _STREAMS, ("quantity", "statistic")),
+        Values(LATENCY, {"latency": 'max("value_ns")'}, _STREAMS, ("quantity", "statistic")),
         Look("latency", log=True),
         size=(24, 8),
     ),
@@ -127,20 +127,20 @@ CLOCKS = dashboard(
         "Offset",
         "The offset farthest from zero of each trial: highest and lowest of an interval, by clock. "
         "Positive: the target is ahead.",
-        Selection(SYNC, _RANGE, _OFFSET, ("clock",)),
+        Values(SYNC, _RANGE, _OFFSET, ("clock",)),
         Look("offset", legend=("lastNotNull", "min", "max"), legend_right=True),
         size=(24, 10),
     ),
     time_series(
         "Margin",
         "Least margin of a clock's requirements as a share of the limit. Below 0: no pass.",
-        Selection(SYNC, LEAST_MARGIN, by=("clock",)),
+        Values(SYNC, LEAST_MARGIN, by=("clock",)),
         MARGIN_LOOK,
     ),
     time_series(
         "Time to lock",
         "From the start of the clock stack until the offset stays within its window; the longest, by clock.",
-        Selection(
+        Values(
             SYNC,
             {"lock time": 'max("value_ns")', "limit": 'min("limit_upper_ns")'},
             (of("lock_time"),),
@@ -151,26 +151,26 @@ CLOCKS = dashboard(
     time_series(
         "Time error, MTIE, TDEV",
         "The largest of an interval, by clock.",
-        Selection(SYNC, _LARGEST, (of(*_STABILITY),), ("clock", "quantity")),
+        Values(SYNC, _LARGEST, (of(*_STABILITY),), ("clock", "quantity")),
         Look("time error"),
     ),
     time_series(
         "U of offsets",
         "Expanded uncertainty, the largest of an interval: what the bench itself cannot tell.",
-        Selection(SYNC, LARGEST_U, _OFFSET, ("clock",)),
+        Values(SYNC, LARGEST_U, _OFFSET, ("clock",)),
         U_LOOK,
     ),
     time_series(
         "Time to read a clock",
         "By clock and statistic.",
-        Selection(SYNC, {"latency": 'max("value_ns")'}, (of("clock_read_latency"),), ("clock", "statistic")),
+        Values(SYNC, {"latency": 'max("value_ns")'}, (of("clock_read_latency"),), ("clock", "statistic")),
         Look("time"),
     ),
-    state_timeline("Verdicts", _GRAVEST, Selection(SYNC, OUTCOME, by=("requirement",)), size=(12, 9)),
+    state_timeline("Verdicts", _GRAVEST, Values(SYNC, OUTCOME, by=("requirement",)), size=(12, 9)),
     table(
         "Offsets by requirement, the nearest to their limits first",
         "Over the chosen time.",
-        Selection(
+        Values(
             SYNC,
             {
                 "highest value": 'max("value_ns")',
@@ -190,7 +190,7 @@ CLOCKS = dashboard(
         "Other values of clocks",
         "Steps, differences between witnesses, and what else no panel above shows: highest and lowest of an "
         "interval, by clock.",
-        Selection(SYNC, _RANGE, (_OTHERS_OF_SYNC,), ("quantity", "clock")),
+        Values(SYNC, _RANGE, (_OTHERS_OF_SYNC,), ("quantity", "clock")),
         Look("value", legend=("lastNotNull", "min", "max"), legend_right=True),
         size=(24, 8),
     ),
@@ -203,42 +203,40 @@ TIMED_EDGES = dashboard(
     time_series(
         "Delay of an edge",
         "By method and statistic. The standard deviation is what tells methods apart.",
-        Selection(EDGES, {"delay": 'max("value_ns")'}, _DELAY, ("method", "statistic")),
+        Values(EDGES, {"delay": 'max("value_ns")'}, _DELAY, ("method", "statistic")),
         Look("delay", log=True, legend_right=True),
         size=(24, 10),
     ),
     time_series(
         "Margin",
         "Least margin of a method's requirements as a share of the limit. Below 0: no pass.",
-        Selection(EDGES, LEAST_MARGIN, _DELAY, ("method",)),
+        Values(EDGES, LEAST_MARGIN, _DELAY, ("method",)),
         MARGIN_LOOK,
     ),
     time_series(
         "U",
         "Expanded uncertainty, the largest of an interval.",
-        Selection(EDGES, LARGEST_U, _DELAY, ("method",)),
+        Values(EDGES, LARGEST_U, _DELAY, ("method",)),
         U_LOOK,
     ),
     time_series(
         "Order of the methods, and the shift of a mistake",
         "Differences of two methods' standard deviations (above 0: in the expected order), and how far the "
         "mean moved otherwise than an error that was put in should have moved it.",
-        Selection(
-            EDGES, {"value": 'min("value_ns")'}, (others("edges", "edge_delay"),), ("quantity", "method")
-        ),
+        Values(EDGES, {"value": 'min("value_ns")'}, (others("edges", "edge_delay"),), ("quantity", "method")),
         Look("time", legend=("lastNotNull", "min")),
     ),
     time_series(
         "Edges missing",
         "By method, sums of an interval.",
-        Selection(EDGES, {"missing": 'sum("lost")'}, _DELAY, ("method",)),
+        Values(EDGES, {"missing": 'sum("lost")'}, _DELAY, ("method",)),
         Look("edges", bars=True, legend=("sum",)),
     ),
-    state_timeline("Verdicts", _GRAVEST, Selection(EDGES, OUTCOME, by=("requirement",))),
+    state_timeline("Verdicts", _GRAVEST, Values(EDGES, OUTCOME, by=("requirement",))),
     table(
         "Delays by requirement, the nearest to their limits first",
         "Over the chosen time.",
-        Selection(
+        Values(
             EDGES,
             {
                 "largest value": 'max("value_ns")',
@@ -269,23 +267,23 @@ def of_series(name: str) -> Dashboard:
         time_series(
             "Values",
             f"Highest and lowest of an interval, by {row.subject}.",
-            Selection(measurement, _RANGE, by=("quantity", row.subject)),
+            Values(measurement, _RANGE, by=("quantity", row.subject)),
             Look("value", legend=("lastNotNull", "min", "max"), legend_right=True),
             size=(24, 10),
         ),
         time_series(
             "Margin",
             "Least margin as a share of the limit. Below 0: no pass.",
-            Selection(measurement, LEAST_MARGIN, by=("requirement",)),
+            Values(measurement, LEAST_MARGIN, by=("requirement",)),
             MARGIN_LOOK,
         ),
         time_series(
             "U",
             "Expanded uncertainty, the largest of an interval.",
-            Selection(measurement, LARGEST_U, by=("requirement",)),
+            Values(measurement, LARGEST_U, by=("requirement",)),
             U_LOOK,
         ),
-        state_timeline("Verdicts", _GRAVEST, Selection(measurement, OUTCOME, by=("requirement",))),
+        state_timeline("Verdicts", _GRAVEST, Values(measurement, OUTCOME, by=("requirement",))),
     )
 
 
@@ -299,7 +297,7 @@ INSTRUMENT = dashboard(
     time_series(
         "Generator's lateness",
         "sent - scheduled: the largest, and the 99 % quantile of the worst stream.",
-        Selection(
+        Values(
             LATENCY, {"largest": 'max("lateness_max_ns")', "p99": 'max("lateness_p99_ns")'}, by=("bench",)
         ),
         Look("lateness", log=True),
@@ -307,50 +305,50 @@ INSTRUMENT = dashboard(
     time_series(
         "Largest U of a latency",
         "Expanded uncertainty; most of it is the bound of the producers' clocks.",
-        Selection(RUN, {"U": 'max("u_max_ns")'}, by=("bench", "profile")),
+        Values(RUN, {"U": 'max("u_max_ns")'}, by=("bench", "profile")),
         U_LOOK,
     ),
     time_series(
         "U of the clocks' offsets",
         "Bounds of the comparisons with the reference, by bench and clock.",
-        Selection(SYNC, LARGEST_U, _OFFSET, ("bench", "clock")),
+        Values(SYNC, LARGEST_U, _OFFSET, ("bench", "clock")),
         U_LOOK,
     ),
     time_series(
         "Checks failed, and problems of the runs",
         "The bench's checks of itself (known delay, witnesses), and what went wrong with runs.",
-        Selection(RUN, {"checks failed": 'sum("checks_failed")', "problems": 'sum("problems")'}),
+        Values(RUN, {"checks failed": 'sum("checks_failed")', "problems": 'sum("problems")'}),
         Look("number", bars=True, legend=("sum",)),
     ),
     time_series(
         "Margin of the bench's checks",
         "Below 0: the bench does not find what it has put in itself; its verdicts are worth nothing.",
-        Selection(VERDICT, LEAST_MARGIN, (OF_CHECKS,), ("requirement",)),
+        Values(VERDICT, LEAST_MARGIN, (OF_CHECKS,), ("requirement",)),
         MARGIN_LOOK,
     ),
     time_series(
         "Duration of a run",
         "From start to end, the longest of an interval.",
-        Selection(RUN, {"duration": 'max("duration_ns")'}, by=("bench", "profile")),
+        Values(RUN, {"duration": 'max("duration_ns")'}, by=("bench", "profile")),
         Look("duration"),
     ),
     stat(
         SPOOL_DEPTH,
         "Points that wait, and rows that the server has refused, at the last delivery of each host.",
-        Selection(SPOOL, {"waiting": 'last("waiting")', "set aside": 'last("rejected")'}, by=("host",)),
+        Values(SPOOL, {"waiting": 'last("waiting")', "set aside": 'last("rejected")'}, by=("host",)),
         width=6,
     ),
     time_series(
         "Spool of each host",
         "The largest of an interval, as each delivery tells it: a server that is down shows afterwards.",
-        Selection(SPOOL, {"waiting": 'max("waiting")', "set aside": 'max("rejected")'}, by=("host",)),
+        Values(SPOOL, {"waiting": 'max("waiting")', "set aside": 'max("rejected")'}, by=("host",)),
         Look("points"),
         size=(18, 8),
     ),
     table(
         "Changes of the bench",
         "Kernels, processors, instruments: a change starts a new baseline instead of an alarm.",
-        Selection(
+        Values(
             EVENT,
             {"bench": '"bench"', "what": '"text"', "first run": '"run_id"', "run before": '"run_before"'},
             ("\"kind\" = 'bench-change'",),

@@ -48,9 +48,9 @@ def symlink(path: str, target: str) -> Entry:
     return Entry(path, stat.S_IFLNK | 0o777, target.encode())
 
 
-def character_device(path: str, major: int, minor: int, permissions: int = 0o600) -> Entry:
+def character_device(path: str, major: int, minor: int) -> Entry:
     """Return a character device node."""
-    return Entry(path, stat.S_IFCHR | permissions, device=(major, minor))
+    return Entry(path, stat.S_IFCHR | 0o600, device=(major, minor))
 
 
 def archive(entries: Iterable[Entry]) -> bytes:

@@ -44,11 +44,6 @@ class HoldoverEnvelope:
     rate_ppb: tuple[float | None, ...]
     gaps: int
 
-    def time_to_ns(self, limit_ns: float) -> int | None:
-        """Return when |TE| was first seen above a limit, since the loss; None: never while it was watched."""
-        beyond = np.flatnonzero(np.maximum(-self.low_ns, self.high_ns) > limit_ns)
-        return int(self.elapsed_ns[beyond[0]]) if len(beyond) else None
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class HoldoverPrediction:

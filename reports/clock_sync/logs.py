@@ -58,9 +58,9 @@ class ServoSeries:
     path_delay_ns: NDArray[np.float64]
     state: tuple[str, ...]
 
-    def clock_series(self, tau0_ns: int | None = None) -> ClockSeries:
+    def clock_series(self) -> ClockSeries:
         """Return the offsets for statistics, cut at the gaps."""
-        return ClockSeries.from_samples(self.time_ns, self.offset_ns, tau0_ns)
+        return ClockSeries.from_samples(self.time_ns, self.offset_ns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 """Limits of standards and papers on clock error: the files in `masks/`, and the margin left to them.
 
 A file is CSV with `# name:` and `# source:` lines above the header. Each row limits one quantity, to
-limit_ns + slope_ns_per_s x tau for tau_above_s < tau <= tau_to_s; single values have no tau. Values are
-judged as they are, without an interval of confidence; the uncertainty of a measurement is the verdict's.
+limit_ns + slope_ns_per_s x tau for tau_above_s < tau <= tau_to_s; single values have no tau. Curves are
+compared as they are, without an interval of confidence; the uncertainty of a measurement is the verdict's.
 """
 
 from __future__ import annotations
@@ -17,9 +17,7 @@ from typing import Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
-from reports.clock_sync.series import ClockSeries
-from reports.clock_sync.stability import Curve, mtie, tdev
-from reports.clock_sync.time_error import low_passed, separable, time_error
+from reports.clock_sync.stability import Curve
 from reports.errors import RecordError
 from reports.units import NS_PER_S
 
@@ -79,11 +77,11 @@ class Mask:
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """How a quantity stands to its limit, at the tau where it comes closest to it.
+    """How a curve stands to its limit, at the tau where it comes closest to it.
 
     Attributes:
         quantity: What was judged.
-        tau_ns: The worst tau; None of single values.
+        tau_ns: The worst tau; None together with a value that is None.
         value_ns: The value there; None where the series cannot give one.
         limit_ns: The limit there; None together with a value that is None.
         margin_ns: limit - value.
@@ -107,37 +105,18 @@ class Margin:
         return self.value_ns <= self.limit_ns
 
 
-def judge_value(mask: Mask, quantity: ValueQuantity, value_ns: float | None, reason: str = "") -> Margin:
-    """Compare the size of a single value with its limit.
-
-    Args:
-        mask: Must limit the quantity.
-        quantity: What the value is.
-        value_ns: The value, with its sign or without; None where there is none.
-        reason: Why there is none.
-    """
-    segments = mask.of(quantity)
-    if not segments:
-        raise RecordError(f"mask {mask.name}: no limit of {quantity}")
-    if value_ns is None:
-        return Margin(quantity, None, None, None, None, 0, reason or "not measured")
-    limit = segments[0].limit_ns
-    return Margin(quantity, None, abs(value_ns), limit, limit - abs(value_ns), 0, "")
-
-
-def judge_curve(mask: Mask, quantity: CurveQuantity, curve: Curve | None, reason: str = "") -> Margin:
+def judge_curve(mask: Mask, quantity: CurveQuantity, curve: Curve | None) -> Margin:
     """Compare a curve with its mask at every tau that both have; the worst is that of the largest ratio.
 
     Args:
         mask: Must limit the quantity.
         quantity: What the curve is.
         curve: MTIE or TDEV in ns; None where there is none.
-        reason: Why there is none.
     """
     if not mask.of(quantity):
         raise RecordError(f"mask {mask.name}: no limit of {quantity}")
     if curve is None:
-        return Margin(quantity, None, None, None, None, 0, reason or "too few samples")
+        return Margin(quantity, None, None, None, None, 0, "too few samples")
     if curve.statistic != quantity.removeprefix("dte_l_"):
         raise RecordError(f"mask {mask.name}: a curve of {curve.statistic} is not one of {quantity}")
     limits = [mask.limit_at(quantity, tau / NS_PER_S) for tau in curve.tau_ns.tolist()]
@@ -149,36 +128,6 @@ def judge_curve(mask: Mask, quantity: CurveQuantity, curve: Curve | None, reason
     worst = int(np.argmax(values / bounds))
     value, limit = float(values[worst]), float(bounds[worst])
     return Margin(quantity, int(curve.tau_ns[shared[worst]]), value, limit, limit - value, len(shared), "")
-
-
-def judge_series(mask: Mask, series: ClockSeries) -> tuple[Margin, ...]:
-    """Compare a series with everything that a mask limits, in the order of the file."""
-    figures = time_error(series)
-    values: dict[str, float | None] = {}
-    curves: dict[str, Curve | None] = {"mtie": mtie(series), "tdev": tdev(series)}
-    reason = "no sample" if figures is None else figures.unfiltered_reason
-    if figures is not None:
-        worst_mean = figures.max_abs_cte_window_ns
-        values = {
-            "max_abs_te": figures.max_abs_ns,
-            "max_abs_tel": figures.max_abs_tel_ns,
-            "cte": figures.cte_ns if worst_mean is None else worst_mean,
-        }
-    if (
-        figures is not None
-        and separable(series)
-        and any(name.startswith("dte_l") for name in mask.quantities)
-    ):
-        filtered = low_passed(series)
-        curves |= {"dte_l_mtie": mtie(filtered), "dte_l_tdev": tdev(filtered)}
-    margins: list[Margin] = []
-    for name in mask.quantities:
-        why = reason if name in ("max_abs_tel", "dte_l_mtie", "dte_l_tdev") or figures is None else ""
-        if name in VALUES:
-            margins.append(judge_value(mask, cast(ValueQuantity, name), values.get(name), why))
-        else:
-            margins.append(judge_curve(mask, cast(CurveQuantity, name), curves.get(name), why))
-    return tuple(margins)
 
 
 def mask_names() -> tuple[str, ...]:

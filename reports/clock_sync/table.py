@@ -15,7 +15,6 @@ from reports.errors import RecordError
 from reports.paper_table import table_rows
 
 TABLE = Path(__file__).with_name("daq-table2.csv")
-SOURCE = "daq-usermode-stack-and-timesync, Table 2"
 
 _COLUMNS = ["interval_s", "n", "min_ns", "max_ns", "mean_ns"]
 
@@ -40,11 +39,6 @@ class SyncRow:
     max_ns: int
     mean_ns: float
 
-    @property
-    def width_ns(self) -> int:
-        """Peak to peak of the offsets, ns."""
-        return self.max_ns - self.min_ns
-
 
 @dataclass(frozen=True, slots=True)
 class SyncComparison:
@@ -52,13 +46,6 @@ class SyncComparison:
 
     paper: SyncRow | None
     measured: SyncRow | None
-
-    @property
-    def width_ratio(self) -> float | None:
-        """Measured peak to peak over the paper's; None where one is missing or the paper's is 0."""
-        if self.paper is None or self.measured is None or not self.paper.width_ns:
-            return None
-        return self.measured.width_ns / self.paper.width_ns
 
 
 def paper_rows(path: Path = TABLE) -> tuple[SyncRow, ...]:

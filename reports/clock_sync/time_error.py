@@ -62,14 +62,14 @@ class TimeError:
     unfiltered_reason: str
 
 
-def time_error(series: ClockSeries, low_pass_hz: float = LOW_PASS_HZ) -> TimeError | None:
+def time_error(series: ClockSeries) -> TimeError | None:
     """Return the figures of a series; None when it has no sample."""
     offsets = series.offsets()
     if not len(offsets):
         return None
     low, high = float(offsets.min()), float(offsets.max())
     deviation = float(np.std(offsets - offsets[0], ddof=1)) if len(offsets) > 1 else None
-    filtered, reason = _filtered_figures(series, low_pass_hz)
+    filtered, reason = _filtered_figures(series)
     return TimeError(
         n=len(offsets),
         gaps=len(series.gaps),
@@ -87,12 +87,12 @@ def time_error(series: ClockSeries, low_pass_hz: float = LOW_PASS_HZ) -> TimeErr
 
 
 def _filtered_figures(
-    series: ClockSeries, low_pass_hz: float
+    series: ClockSeries,
 ) -> tuple[tuple[float | None, float | None, float | None], str]:
     """Return max|TE_L|, peak to peak of dTE_L and of dTE_H in ns, and why there are none."""
-    if not separable(series, low_pass_hz):
+    if not separable(series):
         return (None, None, None), "too few samples a second for the filter"
-    filtered = low_passed(series, low_pass_hz)
+    filtered = low_passed(series)
     if not filtered.n:
         return (None, None, None), "no stretch is longer than the filter needs to settle"
     tel = filtered.offsets()
@@ -123,12 +123,12 @@ def _largest_window_mean_ns(series: ClockSeries) -> float | None:
     return float(np.abs(sums[full] / counts[full] + first).max())
 
 
-def separable(series: ClockSeries, low_pass_hz: float = LOW_PASS_HZ) -> bool:
+def separable(series: ClockSeries) -> bool:
     """Say whether the samples are close enough (Nyquist) for the filter to part dTE_L from dTE_H."""
-    return 2.0 * low_pass_hz * series.tau0_ns <= NS_PER_S
+    return 2.0 * LOW_PASS_HZ * series.tau0_ns <= NS_PER_S
 
 
-def low_passed(series: ClockSeries, low_pass_hz: float = LOW_PASS_HZ) -> ClockSeries:
+def low_passed(series: ClockSeries) -> ClockSeries:
     """Return TE_L: each stretch filtered by itself, without the first five time constants (8 s at 0.1 Hz).
 
     Stretches that are no longer than that vanish. MTIE and TDEV of TE_L are those of dTE_L: both ignore
@@ -137,14 +137,14 @@ def low_passed(series: ClockSeries, low_pass_hz: float = LOW_PASS_HZ) -> ClockSe
     Raises:
         ReportError: The samples are too far apart for the filter.
     """
-    if not separable(series, low_pass_hz):
+    if not separable(series):
         raise ReportError(
-            f"samples every {series.tau0_ns} ns are too far apart for a filter of {low_pass_hz} Hz"
+            f"samples every {series.tau0_ns} ns are too far apart for a filter of {LOW_PASS_HZ} Hz"
         )
     kept: list[Stretch] = []
     for stretch in series.stretches:
         apart = (stretch.offset_ns - stretch.offset_ns[0]).astype(np.float64)
-        filtered = lowpass(apart, series.tau0_ns / NS_PER_S, low_pass_hz, settle=SETTLE)
+        filtered = lowpass(apart, series.tau0_ns / NS_PER_S, LOW_PASS_HZ, settle=SETTLE)
         settled = np.isfinite(filtered)
         if settled.any():
             kept.append(Stretch(stretch.time_ns[settled], filtered[settled] + stretch.offset_ns[0]))

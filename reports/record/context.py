@@ -71,7 +71,6 @@ def build_record(
     uncertainty: Uncertainty,
     verdict: Verdict,
     context: Context,
-    time_utc: str | None = None,
 ) -> Measurement:
     """Return the record of a sample that was judged.
 
@@ -82,7 +81,6 @@ def build_record(
         uncertainty: U, in the sample's unit.
         verdict: What came of it.
         context: Of which run, test and subject.
-        time_utc: When; None: now.
 
     Raises:
         RecordError: The record would contradict itself; above all a pass that is none.
@@ -110,5 +108,5 @@ def build_record(
         conditions=context.conditions,
         simulated=context.simulated,
         evidence=context.evidence,
-        time_utc=time_utc or utc_now(),
+        time_utc=utc_now(),
     )

@@ -21,7 +21,6 @@ from reports.rejudge.latency import read_result
 from reports.rejudge.rounding import alike, slack_of
 
 TRIAL = "edges.json"
-WAVEFORMS = "waveforms.json"
 BUDGETS = {"mean": "mean", "standard_deviation": "deviation", "peak_to_peak": "peak_to_peak"}
 """Name of the budget of a statistic."""
 AVERAGED = ("noise", "clock_jitter", "jitter")

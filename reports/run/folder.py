@@ -72,7 +72,6 @@ class RunFolder:
         *,
         simulated: bool | None = None,
         commit: str | None = None,
-        host: Mapping[str, Any] | None = None,
     ) -> RunFolder:
         """Make `<results>/<UTC time>-<bench>-<profile>/` with its manifest, all at once.
 
@@ -95,7 +94,7 @@ class RunFolder:
             start_utc=utc_now(),
             end_utc=None,
             commit=commit,
-            host=dict(host or {}),
+            host={},
             target={},
             tools={},
             counts=count_outcomes(()),

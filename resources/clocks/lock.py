@@ -196,7 +196,6 @@ def rejected_answers(text: str) -> str:
 
 
 _RAW_MEASUREMENT = re.compile(r"^\S+ \S+ +(?P<source>\S+) +\S +\d+ +(?P<tests>[01]{3} [01]{3} [01]{4}) ")
-_PASSED = "111 111 1111"
 CHRONY_TESTS = (
     "duplicates",
     "the origin stamp",

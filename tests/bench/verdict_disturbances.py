@@ -38,8 +38,6 @@ from tests.bench.verdict_faults import (
     hog_result,
 )
 
-WITNESS_PRIORITY = 90
-"""Of the stall witness (resources/tools/witness.py), which has to see busy loops: they run above it."""
 HOG_PRIORITY = 99
 STOPPER_PRIORITY = 95
 BUSY_SHARE_PERCENT = 30

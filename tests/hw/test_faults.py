@@ -11,8 +11,8 @@ import pytest
 from hw import leftovers as module
 from hw.bench import load_bench
 from hw.drivers.labgrid_api import register_all
-from hw.errors import BenchError, CapabilityError, ConfigError
-from hw.faults import Fault, fault_of, with_fault
+from hw.errors import BenchError, CapabilityError
+from hw.faults import Fault, with_fault
 from hw.leftovers import leftovers
 from hw.virtual.console_log import wait_for_boot
 from hw.virtual.guest_faults import with_boot_fault
@@ -43,12 +43,6 @@ def test_a_real_machine_has_no_faults_to_be_given(repository: Path) -> None:
     [target] = spec.targets.values()
     with pytest.raises(CapabilityError, match="only a virtual machine can be given a fault"):
         with_fault(spec, target.node, Fault.FULL_DISK)
-
-
-def test_an_unknown_fault_is_refused() -> None:
-    assert fault_of("full-disk") is Fault.FULL_DISK
-    with pytest.raises(ConfigError, match="fault 'on-fire': must be one of wrong-image, damaged-image"):
-        fault_of("on-fire")
 
 
 def test_what_faults_make_of_a_guest(tmp_path: Path) -> None:

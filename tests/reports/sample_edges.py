@@ -54,7 +54,6 @@ Floats = NDArray[np.float64]
 FRONT = FrontEnd(noise_v=0.02, rise_s=2e-9)
 LIMITS = InstrumentLimits(time_base_error=2e-6, clock_jitter_s=1e-12, skew_s=100e-12)
 IDENTITY = "KEYSIGHT TECHNOLOGIES,MSO-X 4104A,VIRTUAL0001,07.50"
-SUBJECT = Subject("virtual", "linux-rt", method="tgpio-latch")
 
 
 def delays_of(summary: DelaySummary) -> Delays:

@@ -22,7 +22,6 @@ from scope.waveform import Frame
 from tests.scope.driver_bench import SETTINGS, SINGLE, oscilloscope, transcript
 
 DIALECTS = ["keysight", "tektronix"]
-FRAMES = {"keysight": "keysight-segments", "tektronix": "tektronix-frames"}
 
 
 def _volts(frame: Frame) -> list[float]:

@@ -26,7 +26,6 @@ EDGES = 400
 ERROR_NS = 20_000
 """A mistake far above what a busy machine adds to TGPIO's edges."""
 SETTLED_S = 10.0
-PER_SECOND = ("--periodic", "--period-ns", "1000000000")
 CHANCES = 3
 """Runs of which one has to go well: on a shared machine any one may meet a standstill."""
 LATCH, FILTERED, RDTSC, CLOCK = "tgpio-latch", "tgpio-filtered-read", "rdtsc-software", "clock-edge"

@@ -20,7 +20,6 @@ from hw.tools import local_tool
 from tests.targets.lying_server import HONEST, answer, lying_server
 
 POLLS = ["--interval-ms", "20", "--timeout-ms", "500", "--no-discipline"]
-NS_PER_MS = 1_000_000
 
 
 def run(port: int, *arguments: str) -> tuple[int, list[dict[str, Any]], str]:

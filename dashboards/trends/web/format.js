@@ -49,10 +49,6 @@ function formatTime(timeMs) {
   return `${new Date(timeMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-function formatDay(timeMs) {
-  return new Date(timeMs).toISOString().slice(0, 10);
-}
-
 function formatMinute(timeMs) {
   return new Date(timeMs).toISOString().slice(0, 16).replace('T', ' ');
 }

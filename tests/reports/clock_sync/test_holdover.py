@@ -19,8 +19,6 @@ def test_a_drift_of_100_ppb_is_found_with_its_sign() -> None:
     assert found is not None
     assert found.rate_ppb[0] == pytest.approx(-100)
     assert (found.low_ns[-1], found.high_ns[-1]) == (-99_900, 0)
-    assert found.time_to_ns(50_000) == 501 * NS_PER_S
-    assert found.time_to_ns(99_900) is None
     assert found.elapsed_ns[0] == 0
 
 

@@ -20,12 +20,12 @@ from reports.clock_sync.mask_verdict import (
     mask_measurements,
     unset_mask_measurements,
 )
-from reports.clock_sync.series import ClockSeries
 from reports.clock_sync.stability import mtie, tdev
 from reports.clock_sync.trial import ClockTrial, load_trial
 from reports.clock_sync.verdict import sync_uncertainty
 from reports.record.context import Context
 from reports.record.measurement import Conditions, Measurement, Subject
+from reports.units import NS_PER_S
 from tests.reports.sample_clock import START_TAI_NS, compare_answer, write_clock_trial
 from tests.reports.sample_run import summary
 
@@ -70,6 +70,9 @@ MASKS = {
     "max_abs_te": "max_abs_te,,,40000,0\n",
     "mtie": "mtie,0.1,6.4,40000,0\n",
     "tdev": "tdev,0.1,1.6,40000,0\n",
+    "max_abs_tel": "max_abs_tel,,,40000,0\n",
+    "dte_l_mtie": "dte_l_mtie,0.1,6.4,40000,0\n",
+    "dte_l_tdev": "dte_l_tdev,0.1,1.6,40000,0\n",
 }
 
 
@@ -87,6 +90,23 @@ def test_fault_of_a_share_of_the_limit(tmp_path: Path, quantity: str, share: flo
     assert abs(record.value or 0) == pytest.approx(share * 40_000, rel=1e-3)
     assert (record.requirement, record.unit, record.limit.upper) == ("CLK-1", "ns", 40_000)
     assert (record.quantity, record.statistic) == RECORDED[quantity]  # type: ignore[index]
+
+
+@pytest.mark.parametrize(("share", "outcome"), [(0.5, "pass"), (1.5, "fail")])
+def test_constant_error_of_a_share_of_the_limit(tmp_path: Path, share: float, outcome: str) -> None:
+    trial = _trial(tmp_path / "trial", [round(-share * 40_000)] * 300)
+    record = _judged(trial, _mask(tmp_path, "cte,,,40000,0\n", to_tau_s=30.0))
+    assert (record.outcome, record.value) == (outcome, -share * 40_000)
+
+
+def test_the_filter_wants_samples_close_to_each_other(tmp_path: Path) -> None:
+    answer = _answer([0] * 300)
+    for i, row in enumerate(answer["series"]["rows"]):
+        row[0] = START_TAI_NS + i * 60 * NS_PER_S
+    write_clock_trial(tmp_path / "trial", answer)
+    record = _judged(load_trial(tmp_path / "trial"), _mask(tmp_path, MASKS["dte_l_mtie"]))
+    assert (record.outcome, record.value) == ("inconclusive", None)
+    assert "too few samples a second" in record.reason
 
 
 def test_the_recorded_tau_is_that_at_which_least_is_left(tmp_path: Path) -> None:

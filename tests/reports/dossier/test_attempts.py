@@ -13,7 +13,6 @@ from reports.record.measurement import Limit, Measurement, Uncertainty
 from reports.record.verdict import judge
 from tests.reports.dossier.sample import record
 
-BETWEEN = record("inconclusive")
 GUARD_BAND = "49.5 ms lies within U = 1 ms of the limit 50 ms"
 STALLED = (
     "60 ms is over 50 ms by more than U = 1 ms; 1 of 1 misses were under way while the bench stood still"

@@ -32,7 +32,6 @@ SKEW_S = 100e-9
 OFFSET_V = 40.0
 PROBE = (0.001, 10_000.0)
 HOLDOFF_S = (40e-9, 10.0)
-_SOURCE_DIGIT = "CHANnel"
 
 
 def words(names: Iterable[str]) -> dict[str, Word]:
