@@ -110,7 +110,7 @@ def _render_report(report: Report, facts: list[FactGroup], run_page: str) -> str
 def _environment() -> Environment:
     """Return the templates' environment: each is compiled once in a process."""
     return template_environment(
-        "reports.page",
+        "reports.page.render",
         {
             "value": format_value,
             "measured": format_measured,

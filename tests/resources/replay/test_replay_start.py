@@ -11,8 +11,7 @@ from typing import Any, cast
 import pytest
 
 from hw.errors import BenchError
-from resources.replay import replay
-from resources.replay.replay import LEADS_S, Replay
+from resources.replay.replay import LEADS_S, Replay, replay
 
 MS = 1_000_000
 
