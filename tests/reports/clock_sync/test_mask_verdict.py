@@ -20,6 +20,7 @@ from reports.clock_sync.mask_verdict import (
     mask_measurements,
     unset_mask_measurements,
 )
+from reports.clock_sync.series import ClockSeries
 from reports.clock_sync.stability import mtie, tdev
 from reports.clock_sync.trial import ClockTrial, load_trial
 from reports.clock_sync.verdict import sync_uncertainty
