@@ -23,8 +23,8 @@ from reports.errors import ReportError, RunFolderError
 from reports.page.model import gather_run
 from reports.page.overview import Overview, overview_of
 from reports.page.render import PAGE, render_pages
-from reports.page.render.standstill import objections
 from reports.page.renewal import renew
+from reports.page.standstill import objections
 from reports.record.measurement import measurement_schema
 from reports.rejudge.run import rejudge
 from reports.rejudge.seal import SEAL, sealed_by

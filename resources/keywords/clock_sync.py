@@ -26,7 +26,7 @@ from resources.keywords.clock_judge import ClockJudge
 from resources.keywords.converters import Nanoseconds
 from resources.keywords.robot_api import keyword, library
 from resources.profiles import load_profile
-from resources.replay.replay.clock_networks import network_trials
+from resources.replay.clock_networks import network_trials
 
 
 @library(scope="SUITE", version="1", listener="SELF", converters={Nanoseconds: Nanoseconds.convert})

@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from reports.page.render.standstill import objections
 
 from reports.__main__ import main
 from reports.clock_sync.section import ClockSection
@@ -22,6 +21,7 @@ from reports.page.model import gather, gather_run
 from reports.page.overview import overview_of
 from reports.page.render import PAGE, page_files, render, render_pages, write_page
 from reports.page.renewal import renew
+from reports.page.standstill import objections
 from reports.record.histogram import merge
 from reports.record.measurement import Limit, Subject, Uncertainty, margin_of
 from reports.run.folder import RunFolder

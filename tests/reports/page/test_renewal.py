@@ -13,7 +13,8 @@ from reports.__main__ import main
 from reports.durable import replace_file
 from reports.errors import ReportError
 from reports.history.advice import ADVICE
-from reports.page.render import PAGE, render, render_pages, renewal, write_page
+from reports.page import renewal
+from reports.page.render import PAGE, render, render_pages, write_page
 from reports.page.renewal import holds, renew
 from reports.run.integrity import SUMS, changed_files, read_sums
 from tests.dashboards.runs import make_run, record

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from reports.page.render.standstill import objections
 
 from reports.__main__ import main
+from reports.page.standstill import objections
 from reports.run.manifest import TestCounts as Counts
 from tests.reports.clock_run import add_clock_trial
 from tests.reports.sample_clock import compare_answer

@@ -18,8 +18,8 @@ from reports.record.context import Context
 from reports.record.measurement import Conditions, Limit, Subject
 from reports.rejudge.provisioning import provisioning_objections
 from reports.run.folder import RunFolder
+from resources.provisioning import procedure as provisioning
 from resources.provisioning.procedure import ProvisioningTrials, Round, differences_of
-from resources.provisioning.procedure import procedure as provisioning
 
 CUT = "power-cut"
 """Of which there is one; of the others two."""

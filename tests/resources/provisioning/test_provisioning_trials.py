@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from hw.errors import BenchError, CapabilityError, MeasurementError
+from resources.provisioning import procedure as provisioning
 from resources.provisioning.procedure import ProvisioningTrials
-from resources.provisioning.procedure import procedure as provisioning
 
 LOST = "target: has lost its power"
 

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from resources.replay.replay.clock_networks import NETWORKS, server_address
 
 from hw.bench import BenchSpec, load_bench
 from hw.errors import CapabilityError
 from resources.clocks.sync import ClockLab
 from resources.profiles import NETWORKS as WORDS
+from resources.replay.clock_networks import NETWORKS, server_address
 
 SPEC = load_bench(Path(__file__).resolve().parents[3] / "hw" / "benches" / "virtual.yaml")
 

@@ -11,7 +11,8 @@ from typing import Any, cast
 import pytest
 
 from hw.errors import BenchError
-from resources.replay.replay import LEADS_S, Replay, replay
+from resources.replay import replay
+from resources.replay.replay import LEADS_S, Replay
 
 MS = 1_000_000
 
