@@ -13,7 +13,6 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 
@@ -139,9 +138,7 @@ class ClockLab:
             self._stack.callback(end_and_fetch, wander)
             wander.wait_ready(READY_S)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End what was started; logs stay in the folder."""
         with self._stack:
             self.end_kept()

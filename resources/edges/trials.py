@@ -14,7 +14,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 
 from hw.edges import CapturedEdges, EdgeRole
 from hw.errors import BenchError, BenchwrightError, CapabilityError, ConfigError, MeasurementError
@@ -165,9 +164,7 @@ class EdgeLab:
         self._device = self._stack.enter_context(device)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End what was started; logs stay in the folder."""
         self._stack.close()
 

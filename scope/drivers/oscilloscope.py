@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from types import TracebackType
 
 from scope.drivers.clipping import check_samples
 from scope.drivers.commands import Commands
@@ -58,9 +57,7 @@ class ScpiOscilloscope:
         self._ready()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property

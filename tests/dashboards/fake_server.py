@@ -7,7 +7,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
 
 from dashboards.delivery import Endpoint
 
@@ -29,9 +28,7 @@ class FakeServer:
     def __enter__(self) -> FakeServer:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self._thread.join(10)

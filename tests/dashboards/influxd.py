@@ -12,7 +12,6 @@ import time
 import urllib.parse
 import urllib.request
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, cast
 
 import pytest
@@ -62,9 +61,7 @@ class InfluxServer:
         self.set_up()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.kill()
 
     @property

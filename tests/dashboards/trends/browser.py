@@ -12,7 +12,6 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import pytest
@@ -65,9 +64,7 @@ class Browser:
             self.call(f"{domain}.enable")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.wait()
         os.close(self._read)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import socket
 from collections.abc import Iterator
-from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,9 +66,7 @@ class Controller:
     def __enter__(self) -> Controller:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
         self.socket.close()
 
