@@ -41,14 +41,14 @@ class Rule:
     uid: str
     title: str
     query: str
-    range_s: int
-    bound: float
-    below: bool
-    no_data: Literal["Alerting", "OK"]
-    severity: Literal["critical", "warning"]
     summary: str
-    dashboard: Dashboard
     panel: str
+    dashboard: Dashboard = OVERVIEW
+    range_s: int = 30 * _DAY_S
+    bound: float = 0
+    below: bool = False
+    no_data: Literal["Alerting", "OK"] = "OK"
+    severity: Literal["critical", "warning"] = "warning"
 
     def json(self) -> JsonObject:
         """Return the rule: query A, its last value B, the condition C."""
@@ -98,61 +98,43 @@ def rules(no_run_days: int = NO_RUN_DAYS) -> tuple[Rule, ...]:
     # Runs a day, averaged over the days that may be without one and today: 0 means that there was none.
     daily = {"value": f'moving_average(count("outcome_code"), {no_run_days + 1})'}
     end = 'GROUP BY time(1d), "bench" fill(0)'
-    month_s = 30 * _DAY_S
     return (
         Rule(
             "bw-margin",
             "Margin below zero",
             select(RUN, margin, f"{_JUDGED} AND $timeFilter", group=("bench", "profile", "branch")),
-            month_s,
-            0,
-            True,
-            "OK",
-            "critical",
             f"{_KIND_OF_RUN}: in the last run a value plus U is over its limit; "
             "margin / limit = {{ .Values.B.Value }}",
-            OVERVIEW,
             WORST_MARGIN,
+            below=True,
+            severity="critical",
         ),
         Rule(
             "bw-outcome",
             "Last run did not pass",
             select(RUN, last, f"{_JUDGED} AND $timeFilter", group=("bench", "profile", "branch")),
-            month_s,
-            0,
-            False,
-            "OK",
-            "warning",
             f"{_KIND_OF_RUN}: the last run did not pass "
             "(1 unset, 2 inconclusive, 3 error, 4 fail): {{ .Values.B.Value }}",
-            OVERVIEW,
             VERDICTS,
         ),
         Rule(
             "bw-no-run",
             f"No run in {no_run_days} days",
             f"{select(RUN, daily, '$timeFilter')} {end}",
-            (no_run_days + 90) * _DAY_S,
-            1e-9,
-            True,
-            "Alerting",
-            "warning",
             f"{{{{ .Labels.bench }}}}: no run in {no_run_days} days (no bench named: no run of any bench)",
-            OVERVIEW,
             LAST_RUN,
+            range_s=(no_run_days + 90) * _DAY_S,
+            bound=1e-9,
+            below=True,
+            no_data="Alerting",
         ),
         Rule(
             "bw-set-aside",
             "InfluxDB refuses rows",
             select(SPOOL, {"value": 'last("rejected")'}, "$timeFilter", group=("host",)),
-            month_s,
-            0,
-            False,
-            "OK",
-            "warning",
             "{{ .Labels.host }}: {{ .Values.B.Value }} rows set aside, see `python -m dashboards status`",
-            INSTRUMENT,
             SPOOL_DEPTH,
+            INSTRUMENT,
         ),
     )
 
