@@ -28,7 +28,7 @@ TEST ?=
 TRENDS_OPTIONS ?=
 BENCHWRIGHT_CACHE ?= $(HOME)/.cache/benchwright
 
-# pabot and the keyword libraries look for `robot` and the tools in PATH.
+# The keyword libraries look for `robot` and the tools in PATH.
 export PATH := $(CURDIR)/.build/venv/bin:$(PATH)
 export BENCHWRIGHT_CACHE
 PYTHON := .build/venv/bin/python
