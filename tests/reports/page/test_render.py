@@ -26,6 +26,7 @@ from reports.record.measurement import (
     margin_of,
 )
 from reports.run.folder import RunFolder
+from reports.svg import INKS
 from reports.units import MINUS
 from tests.reports.sample_run import Disturbance, make_run
 
@@ -121,6 +122,14 @@ def test_nothing_is_loaded_from_elsewhere(run: RunFolder):
     assert "@import" not in text
     assert re.findall(r"url\((?!#)", text) == []
     assert re.findall(r"https?://", text) == []
+
+
+def test_every_colour_that_page_and_figures_name_is_there_in_light_and_in_dark(run: RunFolder):
+    page = render(run.path)
+    light, dark = re.findall(r":root \{([^}]*)\}", page)
+    wanted = set(re.findall(r"var\((--[\w-]+)\)", page)) | {f"--{name}" for name in INKS}
+    for scheme in (light, dark):
+        assert wanted <= set(re.findall(r"(--[\w-]+):", scheme))
 
 
 def test_the_verdict_stands_on_top_in_words(page: Outline):
