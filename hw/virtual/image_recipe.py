@@ -53,7 +53,7 @@ PROGRAMS = {
     ),
 }
 """Programs that are compiled into the image, and their sources in `SOURCE_FOLDER`."""
-SHARED_SOURCES = ("address.c", "json.c", "options.c")
+SHARED_SOURCES = ("base/address.c", "base/json.c", "config/options.c")
 """Sources in `SHARED_FOLDER` that any of them may use."""
 _BUILDER_FILES = (
     "apt_sources.py",

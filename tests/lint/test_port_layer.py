@@ -97,7 +97,7 @@ def test_accepts_c99_and_own_functions(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "traffic-gen/port_linux_net.c",
+        "traffic-gen/port/linux/port_linux_net.c",
         "targets/kind/src/port_time.c",
         "traffic-gen/clock/a_plugin.c",
         "tests/a.c",

@@ -42,9 +42,9 @@ def test_asks_no_licence_of_formats_without_comments(tmp_path: Path, name: str) 
 )
 def test_finds_an_os_condition_outside_the_port_layer(tmp_path: Path, condition: str) -> None:
     text = f"/* {SPDX_LINE} */\n{condition}\n#endif\n"
-    assert [finding.line for finding in findings_of(tmp_path, "traffic-gen/send.c", text)] == [2]
-    assert findings_of(tmp_path, "traffic-gen/port.h", text) == []
-    assert findings_of(tmp_path, "traffic-gen/port_win32.c", text) == []
+    assert [finding.line for finding in findings_of(tmp_path, "traffic-gen/traffic/send/send.c", text)] == [2]
+    assert findings_of(tmp_path, "traffic-gen/port/port.h", text) == []
+    assert findings_of(tmp_path, "traffic-gen/port/windows/port_win32.c", text) == []
 
 
 def test_leaves_other_conditions_alone(tmp_path: Path) -> None:

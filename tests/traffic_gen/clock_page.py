@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The virtual timecard's page as traffic-gen/clock/page.h lays it out, and bw-clock around it."""
+"""The virtual timecard's page as traffic-gen/clock/card/page.h lays it out, and bw-clock around it."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pin.h"
-#include "port.h"
-#include "port_clock.h"
+#include "edge/pins/pin.h"
+#include "port/port.h"
+#include "port/port_clock.h"
 
 static const char *page;
 

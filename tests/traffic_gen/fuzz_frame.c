@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frame.h"
-#include "twoway.h"
+#include "traffic/frame.h"
+#include "time/twoway.h"
 
 #define NONCE UINT64_C(0x0123456789abcdef)
 

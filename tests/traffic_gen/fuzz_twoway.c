@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "twoway.h"
+#include "time/twoway.h"
 
 /* Of the default rate of 500 ppm in half of the longest exchange, 2^40 ns. */
 #define DRIFT_MAX_NS INT64_C(274877908)

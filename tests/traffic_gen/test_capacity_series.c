@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** The witness's series: its bytes as the document states them, room that ends, numbers that do not fit. */
-#include "capacity_series.h"
+#include "traffic/witness/capacity_series.h"
 
 #include <errno.h>
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "port_clock.h"
+#include "port/port_clock.h"
 
 static char told[1024];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps and gaps: what is one is found with its size and place, what is none is not. */
 #include "check.h"
-#include "jumps.h"
+#include "clock/compare/jumps.h"
 #include "random.h"
 
 #define START_NS INT64_C(1800000000000000000)

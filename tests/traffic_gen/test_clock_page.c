@@ -4,11 +4,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "calibration.h"
+#include "clock/card/calibration.h"
 #include "check.h"
-#include "page.h"
+#include "clock/card/page.h"
 #include "random.h"
-#include "sampler.h"
+#include "clock/card/sampler.h"
 
 #define TAI_NS INT64_C(1800000000000000000)
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The decimated series and the random pauses of bw-clock, against sums over all samples. */
 #include "check.h"
-#include "pause.h"
+#include "clock/pause.h"
 #include "random.h"
-#include "series.h"
+#include "clock/compare/series.h"
 
 #define START_NS INT64_C(1800000000000000000)
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counter and clock: exact arithmetic, rate and steps. Then which readings pass the filter. */
 #include "check.h"
-#include "correlate.h"
+#include "edge/method/correlate.h"
 #include "random.h"
-#include "read_filter.h"
+#include "edge/method/read_filter.h"
 
 #define HZ UINT64_C(2800000123)
 #define NS_PER_S INT64_C(1000000000)

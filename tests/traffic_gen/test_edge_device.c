@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "device.h"
+#include "edge/device/device.h"
 #include "random.h"
 
 #define HZ UINT64_C(2299998753)

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "check.h"
-#include "phc_fit.h"
+#include "edge/device/phc_fit.h"
 #include "random.h"
 
 #define NS_PER_TICK 0.4347828

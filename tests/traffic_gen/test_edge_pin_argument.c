@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "check.h"
-#include "pin_argument.h"
+#include "edge/pins/pin_argument.h"
 
 static const char *const words[] = { "rising", "both", NULL };
 

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "port_edge.h"
-#include "port_linux_device.h"
+#include "port/port_edge.h"
+#include "port/linux/port_linux_device.h"
 
 enum { DEVICE = 40, LINE = 41, CALLS_MAX = 16 };
 

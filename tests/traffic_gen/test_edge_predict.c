@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "check.h"
-#include "predict.h"
+#include "edge/method/predict.h"
 #include "random.h"
 
 #define PERIOD_TICKS INT64_C(5600000)

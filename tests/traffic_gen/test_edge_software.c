@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How early software is awake for an edge: longer after each late wake-up, and never for more than a quarter of the period. */
 #include "check.h"
-#include "software_edge.h"
+#include "edge/method/software_edge.h"
 
 static int64_t longest_lead_ns(int64_t period_ns)
 {

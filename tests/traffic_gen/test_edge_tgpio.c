@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "check.h"
-#include "pin.h"
-#include "port_clock.h"
-#include "ticks.h"
+#include "edge/pins/pin.h"
+#include "port/port_clock.h"
+#include "clock/card/ticks.h"
 
 #define HZ UINT64_C(2000000000)
 #define EPOCH_NS INT64_C(700000000000000) /* the device's time long after its start */

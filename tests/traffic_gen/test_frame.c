@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "check.h"
-#include "frame.h"
+#include "traffic/frame.h"
 
 #define NONCE UINT64_C(0x0123456789abcdef)
 

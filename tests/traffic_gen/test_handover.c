@@ -4,9 +4,9 @@
 #include <stdatomic.h>
 
 #include "check.h"
-#include "clockline.h"
-#include "port.h"
-#include "ring.h"
+#include "time/clockline.h"
+#include "port/port.h"
+#include "base/ring.h"
 
 enum { CAPACITY = 64, ENTRIES = 200000, PUBLICATIONS = 200000, READS = 200000 };
 

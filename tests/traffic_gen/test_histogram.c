@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** The histogram against sorting: random values of many magnitudes and both signs. */
-#include "histogram.h"
+#include "base/histogram.h"
 
 #include <errno.h>
 #include <math.h>

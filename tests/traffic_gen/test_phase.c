@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** Phases, scale, and the schedule against a multiplication bit by bit. Argument: patterns/daq12.toml. */
-#include "phase.h"
+#include "plan/phase.h"
 
 #include <errno.h>
 #include <stdlib.h>

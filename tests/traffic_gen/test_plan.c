@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** Patterns and plans: what is read, and the exact words in which the rest is refused. Argument: patterns/daq12.toml. */
-#include "plan.h"
+#include "plan/plan.h"
 
 #include <errno.h>
 #include <stdlib.h>

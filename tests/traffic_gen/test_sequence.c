@@ -4,7 +4,7 @@
 
 #include "check.h"
 #include "random.h"
-#include "sequence.h"
+#include "traffic/receive/sequence.h"
 
 static void test_classes(void)
 {

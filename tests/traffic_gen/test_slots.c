@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "frame.h"
-#include "slots.h"
+#include "traffic/frame.h"
+#include "traffic/send/slots.h"
 
 #define MS INT64_C(1000000)
 #define START INT64_C(1000000000000)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** Bookkeeping of stalls: thresholds, deadlines that passed, and the time that windows cover together. */
-#include "stall.h"
+#include "traffic/witness/stall.h"
 
 #include "check.h"
 #include "random.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps of the real clock would harm the machine: here the way in which TAI is read jumps, which is the same to the watch. */
 #include "check.h"
-#include "stepwatch.h"
+#include "time/stepwatch.h"
 
 enum { READINGS = 20000 };
 

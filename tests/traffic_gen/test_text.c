@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "address.h"
+#include "base/address.h"
 #include "check.h"
-#include "json.h"
-#include "options.h"
+#include "base/json.h"
+#include "config/options.h"
 
 static void test_addresses(void)
 {

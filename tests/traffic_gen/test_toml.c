@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** The TOML reader: what it reads, and where and why it refuses the rest. */
-#include "toml.h"
+#include "config/toml.h"
 
 #include <errno.h>
 

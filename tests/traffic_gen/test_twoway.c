@@ -9,7 +9,7 @@
 
 #include "check.h"
 #include "random.h"
-#include "twoway.h"
+#include "time/twoway.h"
 
 #define SEEDS 1000
 #define NS_PER_S INT64_C(1000000000)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** The set of lines through intervals, against the corners of its polygon found one by one. */
-#include "twoway_fit.h"
+#include "time/twoway_fit.h"
 
 #include <math.h>
 #include <stdbool.h>

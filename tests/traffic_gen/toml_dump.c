@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "json.h"
-#include "toml.h"
+#include "base/json.h"
+#include "config/toml.h"
 
 #define TEXT_MAX_BYTES (1 << 20)
 

@@ -9,7 +9,7 @@
  * Arguments, separated by commas: offset_ns=N (its time less this machine's), step_ns=N and step_after=N (after so many
  * readings it steps by so much), fail_after=N (after so many readings it is gone), bound_ns=N (what it says of itself).
  */
-#include "bw_clock_plugin.h"
+#include "clock/bw_clock_plugin.h"
 
 #include <errno.h>
 #include <stdint.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stddef.h>
 
-#include "clock_verbs.h"
-#include "port.h"
-#include "verb_table.h"
+#include "clock/clock_verbs.h"
+#include "port/port.h"
+#include "config/verb_table.h"
 
 static const struct verb verbs[] = {
 	{ "compare", verb_compare, "measure one clock against another" },

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "source.h"
+#include "clock/source.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "options.h"
-#include "ticks.h"
+#include "config/options.h"
+#include "clock/card/ticks.h"
 
 #define NS_PER_S INT64_C(1000000000)
 

@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "card.h"
-#include "json.h"
-#include "port.h"
-#include "port_clock.h"
+#include "clock/card/card.h"
+#include "base/json.h"
+#include "port/port.h"
+#include "port/port_clock.h"
 
 enum { SOURCE_ERROR_BYTES = 256 };
 

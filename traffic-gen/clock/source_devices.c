@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bw_clock_plugin.h"
-#include "source.h"
+#include "clock/bw_clock_plugin.h"
+#include "clock/source.h"
 
 enum { PLUGIN_PATH_BYTES = 1024 };
 

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "edge_verbs.h"
-#include "json.h"
-#include "options.h"
-#include "pin.h"
-#include "port.h"
+#include "edge/edge_verbs.h"
+#include "base/json.h"
+#include "config/options.h"
+#include "edge/pins/pin.h"
+#include "port/port.h"
 #include "version.h"
 
 #define TOOL "bw-edge capture"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stddef.h>
 
-#include "edge_verbs.h"
-#include "port.h"
-#include "verb_table.h"
+#include "edge/edge_verbs.h"
+#include "port/port.h"
+#include "config/verb_table.h"
 
 static const struct verb verbs[] = {
 	{ "serve", verb_serve, "on the virtual bench's host: make the edges of guests" },

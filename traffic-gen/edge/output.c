@@ -4,15 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "edge_verbs.h"
-#include "json.h"
-#include "options.h"
-#include "pin.h"
-#include "port.h"
-#include "port_clock.h"
-#include "read_filter.h"
-#include "software_edge.h"
-#include "ticks.h"
+#include "edge/edge_verbs.h"
+#include "base/json.h"
+#include "config/options.h"
+#include "edge/pins/pin.h"
+#include "port/port.h"
+#include "port/port_clock.h"
+#include "edge/method/read_filter.h"
+#include "edge/method/software_edge.h"
+#include "clock/card/ticks.h"
 #include "version.h"
 
 #define TOOL "bw-edge output"

@@ -11,11 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "address.h"
-#include "json.h"
+#include "base/address.h"
+#include "base/json.h"
 #include "ntp_client.h"
 #include "ntp_servo.h"
-#include "options.h"
+#include "config/options.h"
 #include "port_frequency.h"
 #include "port_wait.h"
 

@@ -16,8 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "json.h"
-#include "options.h"
+#include "base/json.h"
+#include "config/options.h"
 #include "port_frequency.h"
 #include "port_time.h"
 #include "port_wait.h"

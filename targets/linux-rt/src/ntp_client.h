@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "address.h"
+#include "base/address.h"
 #include "ntp_log.h"
 #include "ntp_servo.h"
 #include "port_frequency.h"

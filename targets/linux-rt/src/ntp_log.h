@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "address.h"
-#include "json.h"
+#include "base/address.h"
+#include "base/json.h"
 #include "ntp_packet.h"
 
 #define NTP_TOOL "bw-ntp-user"

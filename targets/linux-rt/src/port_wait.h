@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "address.h"
+#include "base/address.h"
 
 enum { DATAGRAM_BYTES = 192 };
 

@@ -10,7 +10,7 @@
  * OpenSSH for Windows ends what a session has started when the session ends, unless it leaves the session's job object, which
  * it may (CREATE_BREAKAWAY_FROM_JOB; openssh-portable, pull request 267). So `start` leaves a supervisor behind, outside of
  * that job, without a console and without the session's pipes: sshd waits for whoever holds them. It writes FOLDER\pid when the
- * tool runs and FOLDER\rc, the exit code, when it has ended. `stop` sets the event that traffic-gen/port_win32.c waits for;
+ * tool runs and FOLDER\rc, the exit code, when it has ended. `stop` sets the event that traffic-gen/port/windows/port_win32.c waits for;
  * a program that waits for none is ended.
  *
  * Exit codes: 0 done, 2 bad argument, 3 refused by the system.
@@ -29,7 +29,7 @@ enum exit_code { EXIT_DONE = 0, EXIT_BAD_INPUT = 2, EXIT_REFUSED = 3 };
 
 enum { COMMAND_BYTES = 32768, LOOK_EVERY_MS = 20, STOP_TRIES = 100, SUPERVISOR_ENDS_MS = 100, ENDED_CODE = 1 };
 
-#define STOP_EVENT "Global\\benchwright-stop-%lu" /* as in traffic-gen/port_win32.c */
+#define STOP_EVENT "Global\\benchwright-stop-%lu" /* as in traffic-gen/port/windows/port_win32.c */
 #define SUPERVISE "supervise"
 
 /* Say on stderr what failed. @return EXIT_REFUSED */

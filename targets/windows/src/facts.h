@@ -3,7 +3,7 @@
 #ifndef BW_WINDOWS_FACTS_H
 #define BW_WINDOWS_FACTS_H
 
-#include "json.h"
+#include "base/json.h"
 #include "port_machine.h"
 
 /**

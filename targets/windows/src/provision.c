@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "facts.h"
-#include "json.h"
+#include "base/json.h"
 #include "port_machine.h"
 #include "port_process.h"
 #include "settings.h"

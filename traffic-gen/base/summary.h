@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Objects that several results have in common (docs/native-tools.md, "Answers"). */
+#ifndef BW_SUMMARY_H
+#define BW_SUMMARY_H
+
+#include "base/histogram.h"
+#include "base/json.h"
+#include "port/port.h"
+#include "time/stepwatch.h"
+
+/** Write a SUMMARY of a histogram; NULL is written as an empty one. */
+void summary_histogram(struct json *json, const char *key, const struct histogram *histogram);
+/** Write the elements of "clock_steps" that a watch of the local clock has recorded, into an open array. */
+void summary_steps(struct json *json, const struct stepwatch *watch);
+/** Write the "scheduling" object. */
+void summary_scheduling(struct json *json, const struct port_scheduling *scheduling);
+/** Add what was refused, and the errno it was refused with, to the note; what does not fit is cut off. */
+void summary_add_note(struct port_scheduling *scheduling, const char *what, int err);
+
+#endif

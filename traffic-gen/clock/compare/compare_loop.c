@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The measuring loop of a comparison: no allocation, no output; memory is constant however long it runs. */
+#include "clock/compare/compare.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "port/port_clock.h"
+
+#define SPIN_MAX_NS INT64_C(50000) /* a sleep takes longer than that to wake up from */
+
+enum { LOOK_EVERY = 64 }; /* iterations between looks at the clock that ends the run, where there is no pause */
+
+static int fail(struct compare *compare, int err, bool of_device)
+{
+	compare->read_error = err;
+	compare->device_failed = of_device;
+	return err;
+}
+
+/* The paper's program: the device, then the reference. */
+static int take_sequential(struct compare *compare, struct sample *sample)
+{
+	int64_t device_ns;
+	int err = source_read(&compare->device, &device_ns);
+
+	if (err)
+		return fail(compare, err, true);
+	err = source_read(&compare->reference, &sample->time_ns);
+	if (err)
+		return fail(compare, err, false);
+	sample->offset_ns = device_ns - sample->time_ns;
+	sample->window_ns = 0;
+	return 0;
+}
+
+/* Virtual now: the device was read half-way between two readings of the reference. */
+static int take_bracketed(struct compare *compare, struct sample *sample)
+{
+	int64_t before_ns, device_ns, after_ns;
+	int err = source_read(&compare->reference, &before_ns);
+
+	if (err)
+		return fail(compare, err, false);
+	err = source_read(&compare->device, &device_ns);
+	if (err)
+		return fail(compare, err, true);
+	err = source_read(&compare->reference, &after_ns);
+	if (err)
+		return fail(compare, err, false);
+	sample->window_ns = after_ns - before_ns;
+	sample->time_ns = before_ns + sample->window_ns / 2;
+	sample->offset_ns = device_ns - sample->time_ns;
+	return 0;
+}
+
+/* The kernel's cross stamps: always the system's clock around the PHC, whichever of them is the device. */
+static int take_cross(struct compare *compare, struct sample *sample)
+{
+	struct port_phc *phc = compare->device_is_phc ? compare->device.phc : compare->reference.phc;
+	struct port_phc_cross cross;
+	int64_t system_ns;
+	int err = port_phc_cross(phc, compare->phc_read, &cross);
+
+	if (err)
+		return fail(compare, err, compare->device_is_phc);
+	sample->window_ns = cross.after_realtime_ns - cross.before_realtime_ns;
+	system_ns = cross.before_realtime_ns + sample->window_ns / 2 + compare->realtime_add_ns;
+	sample->time_ns = compare->device_is_phc ? system_ns : cross.phc_ns;
+	sample->offset_ns = compare->device_is_phc ? cross.phc_ns - system_ns : system_ns - cross.phc_ns;
+	return 0;
+}
+
+static void flush(struct compare *compare)
+{
+	histogram_record_all(compare->offset, compare->offsets, compare->batched);
+	if (compare->options.read != COMPARE_SEQUENTIAL || compare->phc == COMPARE_PHC_CROSS)
+		histogram_record_all(compare->window, compare->windows, compare->batched);
+	compare->batched = 0;
+}
+
+/*
+ * After a pause caches, and under emulation translated code, are cold, and the first of two readings would take longer than
+ * the second: read once for nothing. Not of the sequential reading, which is the paper's program as it stands.
+ */
+static void warm_up(struct compare *compare)
+{
+	struct sample sample;
+
+	if (compare->phc == COMPARE_PHC_CROSS)
+		return; /* the kernel's part is short */
+	if (take_bracketed(compare, &sample))
+		compare->read_error = 0; /* the reading that counts will fail too */
+}
+
+static void record(struct compare *compare, const struct sample *sample)
+{
+	compare->offsets[compare->batched] = sample->offset_ns;
+	compare->windows[compare->batched] = sample->window_ns;
+	if (++compare->batched == COMPARE_BATCH)
+		flush(compare);
+	series_add(&compare->series, sample->time_ns, sample->offset_ns);
+	jumps_take(&compare->jumps, sample->time_ns, sample->offset_ns, sample->window_ns / 2);
+}
+
+static void make_pause(struct compare *compare)
+{
+	int64_t length_ns = pause_next_ns(&compare->pauses, compare->options.pause_max_ns);
+	int64_t end_ns;
+
+	if (length_ns > SPIN_MAX_NS) {
+		port_sleep_ns(length_ns);
+		return;
+	}
+	end_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + length_ns;
+	while (port_clock_now_ns(PORT_CLOCK_MONOTONIC) < end_ns)
+		port_counter_pause();
+}
+
+/* True when time or patience are over. */
+static bool is_over(struct compare *compare, int64_t begin_ns, uint64_t iterations)
+{
+	int64_t now_ns;
+
+	if (port_stop_requested())
+		return true;
+	if (compare->options.pause_max_ns == 0 && iterations % LOOK_EVERY)
+		return false;
+	now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	if (compare->options.duration_ns && now_ns - begin_ns >= compare->options.duration_ns) {
+		compare->complete = true;
+		return true;
+	}
+	return false;
+}
+
+void compare_run(struct compare *compare)
+{
+	const struct compare_options *options = &compare->options;
+	int (*take)(struct compare *, struct sample *) = compare->phc == COMPARE_PHC_CROSS     ? take_cross :
+							 options->read == COMPARE_SEQUENTIAL ? take_sequential :
+											       take_bracketed;
+	int64_t begin_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	uint64_t iterations = 0;
+	struct sample sample;
+
+	while (!is_over(compare, begin_ns, iterations)) {
+		if (take(compare, &sample))
+			break;
+		if (iterations == 0)
+			compare->start_tai_ns = sample.time_ns;
+		iterations++;
+		counter_add(&compare->iterations, 1);
+		if (options->read == COMPARE_FILTERED && sample.window_ns > options->filter_ns)
+			compare->discarded++;
+		else
+			record(compare, &sample);
+		if (options->iterations && iterations >= (uint64_t)options->iterations) {
+			compare->complete = true;
+			break;
+		}
+		if (options->pause_max_ns) {
+			make_pause(compare);
+			if (options->read != COMPARE_SEQUENTIAL)
+				warm_up(compare);
+		}
+	}
+	flush(compare);
+	compare->elapsed_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) - begin_ns;
+	counter_add(&compare->finished, 1);
+}
+
+void compare_invalid(struct compare *compare, const char *reason)
+{
+	if (compare->reason_count < COMPARE_REASONS_MAX)
+		snprintf(compare->reasons[compare->reason_count++], SOURCE_ERROR_BYTES, "%s", reason);
+}

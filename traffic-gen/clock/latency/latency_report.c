@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The answer of the verb latency. */
+#include "clock/latency/latency.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "port/port_clock.h"
+#include "base/summary.h"
+#include "version.h"
+
+static void print_subject(struct json *json, const struct latency *latency, const struct latency_subject *subject,
+			  bool counted)
+{
+	json_object_open(json, NULL);
+	json_string(json, "name", subject->text);
+	if (subject->source.phc)
+		json_string(json, "phc_read", latency->phc_read);
+	else
+		json_null(json, "phc_read");
+	json_uint(json, "n", histogram_count(subject->latency));
+	summary_histogram(json, "latency", subject->latency);
+	summary_histogram(json, "net", subject->net);
+	if (counted && subject->kept) {
+		summary_histogram(json, "kept", subject->kept);
+		json_uint(json, "interrupted", subject->interrupted);
+	} else {
+		json_null(json, "kept");
+		json_null(json, "interrupted");
+	}
+	json_object_close(json);
+}
+
+int latency_report(struct json *json, const struct latency *latency, const struct port_scheduling *scheduling)
+{
+	bool counted = latency->no_instructions[0] == '\0';
+	char clocksource[64];
+
+	port_clocksource(clocksource, sizeof(clocksource));
+	json_object_open(json, NULL);
+	json_string(json, "type", "result");
+	json_string(json, "tool", LATENCY_TOOL);
+	json_string(json, "version", BW_VERSION);
+	json_bool(json, "complete", latency->complete);
+	json_bool(json, "valid", latency->read_error == 0);
+	json_array_open(json, "invalid_reasons");
+	if (latency->read_error)
+		json_string(json, NULL, strerror(-latency->read_error));
+	json_array_close(json);
+	json_array_open(json, "clocks");
+	for (size_t i = 0; i < latency->count; i++)
+		print_subject(json, latency, &latency->subjects[i], counted);
+	json_array_close(json);
+	if (counted)
+		json_null(json, "interrupted_reason");
+	else
+		json_string(json, "interrupted_reason", latency->no_instructions);
+	json_string(json, "clocksource", clocksource);
+	json_uint(json, "tsc_hz", latency->hz);
+	json_double(json, "pair_cost_ns", (double)latency->pair_ticks * 1e9 / (double)latency->hz);
+	summary_scheduling(json, scheduling);
+	json_object_close(json);
+	return json_line_end(json);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "edge/device/edge_server.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NS_PER_MS INT64_C(1000000)
+#define NS_PER_S INT64_C(1000000000)
+#define NAP_NS NS_PER_MS
+#define ACTIVE_NS (30 * NS_PER_MS)     /* after an edge, progress is told with every look */
+#define QUIET_UNTIL_NS (50 * NS_PER_MS)
+#define SLICES_PER_S 100               /* a slice holds less than EDGE_BATCH edges of honest guests */
+
+static void take_event(void *sink, const struct edge_event *event)
+{
+	const struct edge_served *served = sink;
+	struct edge_server *server = served->server;
+
+	if (server->batch_count == EDGE_BATCH) {
+		server->batch_lost++;
+		return;
+	}
+	server->batch[server->batch_count++] = (struct edge_timed){
+		.host_counter = event->counter + served->offset,
+		.channel = event->line == EDGE_LINE_REFERENCE ? 1 : 2,
+		.rising = event->rising,
+	};
+}
+
+void edge_server_prepare(struct edge_server *server, struct edge_served *served)
+{
+	struct edge_registers *registers = served->registers;
+
+	served->server = server;
+	atomic_store(&registers->magic, 0);
+	device_init(&served->device, registers, server->hz, take_event, served);
+	atomic_store(&registers->counter_hz, server->hz);
+	atomic_store(&registers->horizon, 0);
+	atomic_store(&registers->served, atomic_load(&registers->served) + 1);
+	atomic_store(&registers->magic, EDGE_MAGIC);
+}
+
+static struct scope_time scope_time(const struct edge_server *server, uint64_t host_counter)
+{
+	uint64_t seconds = host_counter / server->hz, rest = host_counter % server->hz * NS_PER_S;
+
+	return (struct scope_time){
+		.ns = (int64_t)(seconds * NS_PER_S + rest / server->hz),
+		.ps = (int)(rest % server->hz * 1000 / server->hz),
+	};
+}
+
+static int compare_times(const void *a, const void *b)
+{
+	const struct edge_timed *left = a, *right = b;
+
+	if (left->host_counter != right->host_counter)
+		return left->host_counter < right->host_counter ? -1 : 1;
+	return left->channel - right->channel;
+}
+
+static void tell_batch(struct edge_server *server, int64_t now_ns)
+{
+	if (server->page_count > 1)
+		qsort(server->batch, server->batch_count, sizeof(server->batch[0]), compare_times);
+	for (size_t i = 0; i < server->batch_count; i++) {
+		const struct edge_timed *edge = &server->batch[i];
+
+		scope_sender_edge(&server->scope, edge->channel, scope_time(server, edge->host_counter), edge->rising);
+	}
+	if (server->batch_count)
+		server->last_edge_ns = now_ns;
+	server->batch_count = 0;
+}
+
+/* ---- one page ------------------------------------------------------------------------------------------------------ */
+
+/* Take the calibration of a page; a device begins with its first one. */
+static void renew_calibration(struct edge_served *served, uint64_t now)
+{
+	uint64_t offset, bound;
+
+	if (edge_calibration_read(&served->registers->calibration, &offset, &bound) != 0 ||
+	    bound > served->device.counter_hz)
+		return;
+	served->offset = offset;
+	served->bound = bound;
+	if (!served->active)
+		device_begin(&served->device, now - offset);
+	served->active = true;
+}
+
+/*
+ * Tell whether a command is announced that counts. The host's counter was read before: what is announced later has a
+ * later tick.
+ */
+static bool command_pending(struct edge_served *served, int64_t now_ns)
+{
+	bool pending = false;
+
+	for (int id = 0; id < EDGE_OUTPUTS; id++) {
+		if (!edge_command_pending(&served->registers->outputs[id])) {
+			served->pending_ns[id] = 0;
+			continue;
+		}
+		if (!served->pending_ns[id])
+			served->pending_ns[id] = now_ns;
+		if (served->pending_ns[id] < 0)
+			continue; /* dead */
+		if (now_ns - served->pending_ns[id] < EDGE_BEGUN_MAX_NS) {
+			pending = true;
+		} else {
+			served->pending_ns[id] = -1;
+			served->dead_writers++;
+		}
+	}
+	return pending;
+}
+
+static void follow_clock(struct edge_served *served, enum edge_clock clock, const struct card_latch *latch,
+			 uint64_t offset, uint64_t now)
+{
+	struct device *device = &served->device;
+	struct card_line line;
+	bool good = card_latch_read(latch, &line) == 0 && line.unit == CARD_UNIT_TSC;
+
+	if (good) {
+		line.counter -= offset;
+		good = card_line_at(&line, now, NULL, NULL) == 0;
+	}
+	if (!good && device->known[clock])
+		device_set_line(device, clock, NULL);
+	if (good && (!device->known[clock] || device->lines[clock].counter != line.counter ||
+		     device->lines[clock].published != line.published))
+		device_set_line(device, clock, &line);
+}
+
+/* ---- all pages ----------------------------------------------------------------------------------------------------- */
+
+/* Find up to which tick of the host's counter everything can be decided. */
+static uint64_t decidable(struct edge_server *server, int64_t now_ns)
+{
+	uint64_t now = port_counter_read(), common = now;
+
+	for (size_t i = 0; i < server->page_count; i++) {
+		struct edge_served *served = &server->pages[i];
+		uint64_t horizon;
+
+		renew_calibration(served, now);
+		if (!served->active)
+			continue;
+		horizon = command_pending(served, now_ns) ? server->horizon : now - served->bound;
+		if (horizon < common)
+			common = horizon;
+	}
+	return common;
+}
+
+static void decide(struct edge_server *server, uint64_t common, int64_t now_ns)
+{
+	uint64_t slice = server->hz / SLICES_PER_S;
+
+	for (size_t i = 0; i < server->page_count; i++) {
+		struct edge_served *served = &server->pages[i];
+
+		if (!served->active)
+			continue;
+		follow_clock(served, EDGE_CLOCK_PHC, &served->registers->phc_line, 0, common - served->offset);
+		follow_clock(served, EDGE_CLOCK_CARD, &served->page->host_line, served->offset, common - served->offset);
+	}
+	if (!server->horizon)
+		server->horizon = common;
+	while (server->horizon < common) {
+		server->horizon = common - server->horizon > slice ? server->horizon + slice : common;
+		for (size_t i = 0; i < server->page_count; i++) {
+			struct edge_served *served = &server->pages[i];
+
+			if (served->active)
+				device_advance(&served->device, server->horizon - served->offset);
+		}
+		tell_batch(server, now_ns);
+	}
+	for (size_t i = 0; i < server->page_count; i++) {
+		if (server->pages[i].active)
+			atomic_store_explicit(&server->pages[i].registers->horizon, server->pages[i].device.horizon,
+					      memory_order_release);
+	}
+}
+
+static void look(struct edge_server *server, int64_t now_ns)
+{
+	uint64_t common = decidable(server, now_ns);
+	bool up;
+
+	if (common > server->horizon) {
+		decide(server, common, now_ns);
+		if (now_ns - server->last_edge_ns < ACTIVE_NS || now_ns - server->last_until_ns >= QUIET_UNTIL_NS) {
+			scope_sender_until(&server->scope, scope_time(server, server->horizon).ns);
+			server->last_until_ns = now_ns;
+		}
+	}
+	scope_sender_work(&server->scope, now_ns);
+	up = server->scope.state == SCOPE_UP;
+	if (up != server->scope_was_up) {
+		server->scope_was_up = up;
+		server->on_scope(server);
+	}
+	server->looks++;
+}
+
+void edge_server_run(void *argument)
+{
+	struct edge_server *server = argument;
+	int64_t next_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+
+	while (!port_stop_requested()) {
+		int64_t now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+
+		if (now_ns - next_ns > server->late_max_ns)
+			server->late_max_ns = now_ns - next_ns;
+		look(server, now_ns);
+		next_ns += NAP_NS;
+		if (next_ns < now_ns)
+			next_ns = now_ns;
+		port_clock_sleep_until_ns(PORT_CLOCK_MONOTONIC, next_ns);
+	}
+	look(server, port_clock_now_ns(PORT_CLOCK_MONOTONIC)); /* what was commanded before the end happens */
+}

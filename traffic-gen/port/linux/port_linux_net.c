@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Port layer for Linux: sockets, kernel stamps and epoll. */
+#define _GNU_SOURCE
+#include "port/port.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/errqueue.h>
+#include <linux/net_tstamp.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S INT64_C(1000000000)
+
+enum { CONTROL_BYTES = 256 };
+
+/* Control buffers hold headers that must be aligned. */
+union control {
+	struct cmsghdr header;
+	unsigned char bytes[CONTROL_BYTES];
+};
+
+static struct sockaddr_in to_sockaddr(const struct address *address)
+{
+	return (struct sockaddr_in){
+		.sin_family = AF_INET,
+		.sin_port = htons(address->port),
+		.sin_addr.s_addr = htonl(address->ipv4),
+	};
+}
+
+static struct address from_sockaddr(const struct sockaddr_in *sockaddr)
+{
+	return (struct address){ .ipv4 = ntohl(sockaddr->sin_addr.s_addr), .port = ntohs(sockaddr->sin_port) };
+}
+
+static int set_option(port_socket sock, int level, int name, int value)
+{
+	return setsockopt((int)sock, level, name, &value, sizeof(value)) ? -errno : 0;
+}
+
+/* Open a non-blocking socket and bind it. */
+static int open_bound(int type, const struct address *local, bool reuse, int *fd_out)
+{
+	struct sockaddr_in sockaddr = to_sockaddr(local);
+	int fd = socket(AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = reuse ? set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1) : 0;
+	if (!err && bind(fd, (const struct sockaddr *)&sockaddr, sizeof(sockaddr)))
+		err = -errno;
+	if (err) {
+		close(fd);
+		return err;
+	}
+	*fd_out = fd;
+	return 0;
+}
+
+int port_udp_open(const struct address *local, port_socket *socket_out)
+{
+	int fd, err = open_bound(SOCK_DGRAM, local, false, &fd);
+
+	if (!err)
+		*socket_out = fd;
+	return err;
+}
+
+int port_udp_connect(port_socket sock, const struct address *peer)
+{
+	struct sockaddr_in sockaddr = to_sockaddr(peer);
+
+	return connect((int)sock, (const struct sockaddr *)&sockaddr, sizeof(sockaddr)) ? -errno : 0;
+}
+
+int port_tcp_listen(const struct address *local, int backlog, port_socket *socket_out)
+{
+	int fd, err = open_bound(SOCK_STREAM, local, true, &fd);
+
+	if (err)
+		return err;
+	if (listen(fd, backlog)) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	*socket_out = fd;
+	return 0;
+}
+
+int port_tcp_accept(port_socket listener, port_socket *socket_out, struct address *source)
+{
+	struct sockaddr_in sockaddr = { 0 };
+	socklen_t length = sizeof(sockaddr);
+	int fd = accept4((int)listener, (struct sockaddr *)&sockaddr, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return errno == EWOULDBLOCK || errno == ECONNABORTED ? -EAGAIN : -errno;
+	*source = from_sockaddr(&sockaddr);
+	*socket_out = fd;
+	return 0;
+}
+
+int port_tcp_connect(const struct address *local, const struct address *peer, port_socket *socket_out)
+{
+	struct sockaddr_in sockaddr = to_sockaddr(peer);
+	int fd, err = open_bound(SOCK_STREAM, local, true, &fd);
+
+	if (err)
+		return err;
+	if (connect(fd, (const struct sockaddr *)&sockaddr, sizeof(sockaddr))) {
+		err = -errno;
+		if (err != -EINPROGRESS) {
+			close(fd);
+			return err;
+		}
+	}
+	*socket_out = fd;
+	return err;
+}
+
+int port_tcp_connect_result(port_socket sock)
+{
+	int err = 0;
+	socklen_t length = sizeof(err);
+
+	if (getsockopt((int)sock, SOL_SOCKET, SO_ERROR, &err, &length))
+		return -errno;
+	return -err;
+}
+
+void port_tcp_shutdown_input(port_socket sock)
+{
+	shutdown((int)sock, SHUT_RD);
+}
+
+void port_socket_close(port_socket sock)
+{
+	close((int)sock);
+}
+
+void port_socket_abort(port_socket sock)
+{
+	struct linger linger = { .l_onoff = 1, .l_linger = 0 };
+
+	setsockopt((int)sock, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	close((int)sock);
+}
+
+int port_socket_local(port_socket sock, struct address *local)
+{
+	struct sockaddr_in sockaddr = { 0 };
+	socklen_t length = sizeof(sockaddr);
+
+	if (getsockname((int)sock, (struct sockaddr *)&sockaddr, &length))
+		return -errno;
+	*local = from_sockaddr(&sockaddr);
+	return 0;
+}
+
+int port_socket_set_nodelay(port_socket sock)
+{
+	return set_option(sock, IPPROTO_TCP, TCP_NODELAY, 1);
+}
+
+int port_socket_set_dscp(port_socket sock, unsigned int dscp)
+{
+	return set_option(sock, IPPROTO_IP, IP_TOS, (int)(dscp << 2));
+}
+
+int port_socket_set_receive_buffer(port_socket sock, int size_bytes)
+{
+	if (set_option(sock, SOL_SOCKET, SO_RCVBUFFORCE, size_bytes) == 0) /* privileged: past the system's limit */
+		return 0;
+	return set_option(sock, SOL_SOCKET, SO_RCVBUF, size_bytes);
+}
+
+int port_socket_stamp_receive(port_socket sock)
+{
+	int flags = SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
+
+	return set_option(sock, SOL_SOCKET, SO_TIMESTAMPING, flags) ? -ENOTSUP : 0;
+}
+
+int port_socket_stamp_transmit(port_socket sock)
+{
+	int flags = SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_OPT_ID | SOF_TIMESTAMPING_OPT_TSONLY;
+
+	return set_option(sock, SOL_SOCKET, SO_TIMESTAMPING, flags) ? -ENOTSUP : 0;
+}
+
+/* Ask for a transmit stamp of this write alone. */
+static void add_transmit_request(struct msghdr *message, union control *control)
+{
+	uint32_t flags = SOF_TIMESTAMPING_TX_SOFTWARE;
+	struct cmsghdr *header;
+
+	message->msg_control = control->bytes;
+	message->msg_controllen = CMSG_SPACE(sizeof(flags));
+	header = CMSG_FIRSTHDR(message);
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SO_TIMESTAMPING;
+	header->cmsg_len = CMSG_LEN(sizeof(flags));
+	memcpy(CMSG_DATA(header), &flags, sizeof(flags));
+}
+
+int64_t port_send(port_socket sock, const struct port_slice *slices, int count, bool want_transmit)
+{
+	struct iovec vector[PORT_SLICES_MAX];
+	struct msghdr message = { .msg_iov = vector, .msg_iovlen = (size_t)count };
+	union control control;
+	ssize_t written;
+
+	for (int i = 0; i < count; i++) {
+		vector[i].iov_base = (void *)(uintptr_t)slices[i].data; /* only read: sendmsg shares its type with recvmsg */
+		vector[i].iov_len = slices[i].size_bytes;
+	}
+	if (want_transmit)
+		add_transmit_request(&message, &control);
+	do
+		written = sendmsg((int)sock, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (written < 0 && errno == EINTR);
+	return written < 0 ? -errno : written;
+}
+
+int64_t port_send_to(port_socket sock, const void *data, size_t size_bytes, const struct address *peer)
+{
+	struct sockaddr_in sockaddr = to_sockaddr(peer);
+	ssize_t written = sendto((int)sock, data, size_bytes, MSG_DONTWAIT | MSG_NOSIGNAL,
+				 (const struct sockaddr *)&sockaddr, sizeof(sockaddr));
+
+	return written < 0 ? -errno : written;
+}
+
+/* Software stamp among the control messages, CLOCK_REALTIME; 0: none. */
+static int64_t find_stamp_ns(struct msghdr *message)
+{
+	for (struct cmsghdr *h = CMSG_FIRSTHDR(message); h; h = CMSG_NXTHDR(message, h)) {
+		struct scm_timestamping stamps;
+
+		if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SO_TIMESTAMPING)
+			continue;
+		memcpy(&stamps, CMSG_DATA(h), sizeof(stamps));
+		return stamps.ts[0].tv_sec * NS_PER_S + stamps.ts[0].tv_nsec;
+	}
+	return 0;
+}
+
+int64_t port_recv(port_socket sock, void *data, size_t size_bytes, struct port_received *received)
+{
+	struct iovec vector = { .iov_base = data, .iov_len = size_bytes };
+	struct sockaddr_in source = { 0 };
+	union control control;
+	struct msghdr message = {
+		.msg_iov = &vector, .msg_iovlen = 1, .msg_name = &source, .msg_namelen = sizeof(source),
+		.msg_control = control.bytes, .msg_controllen = sizeof(control.bytes),
+	};
+	ssize_t length;
+
+	if (!received) {
+		do
+			length = recv((int)sock, data, size_bytes, MSG_DONTWAIT);
+		while (length < 0 && errno == EINTR);
+		return length < 0 ? -errno : length;
+	}
+	do
+		length = recvmsg((int)sock, &message, MSG_DONTWAIT);
+	while (length < 0 && errno == EINTR);
+	if (length < 0)
+		return -errno;
+	received->source = from_sockaddr(&source);
+	received->truncated = (message.msg_flags & MSG_TRUNC) != 0;
+	received->stamp_realtime_ns = find_stamp_ns(&message);
+	return length;
+}
+
+int port_socket_wait_readable(port_socket sock, int64_t timeout_ns)
+{
+	struct timespec timeout = { .tv_sec = timeout_ns / NS_PER_S, .tv_nsec = timeout_ns % NS_PER_S };
+	struct pollfd poll_fd = { .fd = (int)sock, .events = POLLIN };
+	int count = ppoll(&poll_fd, 1, &timeout, NULL);
+
+	if (count < 0)
+		return -errno;
+	return count ? 0 : -ETIMEDOUT;
+}
+
+int port_recv_transmitted(port_socket sock, struct port_transmitted *transmitted)
+{
+	union control control;
+	struct msghdr message = { .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes) };
+	bool has_key = false;
+
+	if (recvmsg((int)sock, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+		return -errno;
+	transmitted->stamp_realtime_ns = find_stamp_ns(&message);
+	for (struct cmsghdr *h = CMSG_FIRSTHDR(&message); h; h = CMSG_NXTHDR(&message, h)) {
+		struct sock_extended_err extended;
+
+		if (h->cmsg_level != SOL_IP || h->cmsg_type != IP_RECVERR)
+			continue;
+		memcpy(&extended, CMSG_DATA(h), sizeof(extended));
+		if (extended.ee_origin == SO_EE_ORIGIN_TIMESTAMPING && extended.ee_info == SCM_TSTAMP_SND) {
+			transmitted->key = extended.ee_data;
+			has_key = true;
+		}
+	}
+	return has_key && transmitted->stamp_realtime_ns ? 0 : -EBADMSG;
+}
+
+struct port_poller {
+	int epoll_fd;
+	int capacity;
+	struct epoll_event *events;
+};
+
+int port_poller_create(int capacity, struct port_poller **poller_out)
+{
+	struct port_poller *poller = calloc(1, sizeof(*poller));
+	int err;
+
+	if (!poller)
+		return -ENOMEM;
+	poller->capacity = capacity;
+	poller->events = calloc((size_t)capacity, sizeof(*poller->events));
+	if (!poller->events) {
+		free(poller);
+		return -ENOMEM;
+	}
+	poller->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (poller->epoll_fd < 0) {
+		err = -errno;
+		free(poller->events);
+		free(poller);
+		return err;
+	}
+	*poller_out = poller;
+	return 0;
+}
+
+void port_poller_destroy(struct port_poller *poller)
+{
+	if (!poller)
+		return;
+	close(poller->epoll_fd);
+	free(poller->events);
+	free(poller);
+}
+
+static int poller_control(struct port_poller *poller, int operation, port_socket sock, unsigned int events, void *user)
+{
+	struct epoll_event event = { .data.ptr = user };
+
+	if (events & PORT_POLL_IN)
+		event.events |= EPOLLIN;
+	if (events & PORT_POLL_OUT)
+		event.events |= EPOLLOUT;
+	return epoll_ctl(poller->epoll_fd, operation, (int)sock, &event) ? -errno : 0;
+}
+
+int port_poller_add(struct port_poller *poller, port_socket sock, unsigned int events, void *user)
+{
+	return poller_control(poller, EPOLL_CTL_ADD, sock, events, user);
+}
+
+int port_poller_modify(struct port_poller *poller, port_socket sock, unsigned int events, void *user)
+{
+	return poller_control(poller, EPOLL_CTL_MOD, sock, events, user);
+}
+
+int port_poller_remove(struct port_poller *poller, port_socket sock)
+{
+	return poller_control(poller, EPOLL_CTL_DEL, sock, 0, NULL);
+}
+
+static int wait_ns(struct port_poller *poller, int capacity, int64_t timeout_ns)
+{
+	struct timespec timeout = { .tv_sec = timeout_ns / NS_PER_S, .tv_nsec = timeout_ns % NS_PER_S };
+	int count = epoll_pwait2(poller->epoll_fd, poller->events, capacity, timeout_ns < 0 ? NULL : &timeout, NULL);
+
+	if (count < 0 && errno == ENOSYS) { /* before Linux 5.11: milliseconds, rounded up */
+		int64_t timeout_ms = timeout_ns < 0 ? -1 : (timeout_ns + 999999) / 1000000;
+
+		count = epoll_wait(poller->epoll_fd, poller->events, capacity, (int)timeout_ms);
+	}
+	return count;
+}
+
+int port_poller_wait(struct port_poller *poller, struct port_event *events, int capacity, int64_t timeout_ns)
+{
+	int count = wait_ns(poller, capacity < poller->capacity ? capacity : poller->capacity, timeout_ns);
+
+	if (count < 0)
+		return errno == EINTR ? 0 : -errno;
+	for (int i = 0; i < count; i++) {
+		uint32_t bits = poller->events[i].events;
+
+		events[i].user = poller->events[i].data.ptr;
+		events[i].events = (bits & EPOLLIN ? PORT_POLL_IN : 0u) | (bits & EPOLLOUT ? PORT_POLL_OUT : 0u) |
+				   (bits & (EPOLLERR | EPOLLHUP) ? PORT_POLL_ERROR : 0u);
+	}
+	return count;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "traffic/frame.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { FILL_STEP = 151, FILL_START = 73 }; /* odd step: all 256 values occur in each period */
+
+static const uint8_t hello_magic[4] = { 'B', 'W', 'T', '1' };
+
+static void put_be16(uint8_t *p, uint16_t value)
+{
+	p[0] = (uint8_t)(value >> 8);
+	p[1] = (uint8_t)value;
+}
+
+static void put_be32(uint8_t *p, uint32_t value)
+{
+	put_be16(p, (uint16_t)(value >> 16));
+	put_be16(p + 2, (uint16_t)value);
+}
+
+static uint16_t get_be16(const uint8_t *p)
+{
+	return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static uint32_t get_be32(const uint8_t *p)
+{
+	return (uint32_t)get_be16(p) << 16 | get_be16(p + 2);
+}
+
+/* Mix 64 bits so that each input bit changes half of the output bits (the finaliser of SplitMix64). */
+static uint64_t mix64(uint64_t x)
+{
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+	return x ^ x >> 31;
+}
+
+/* The field of the header that says a lateness. */
+static int32_t field_of(int64_t lateness_ns)
+{
+	int64_t size_ns = lateness_ns < 0 ? -lateness_ns : lateness_ns;
+
+	if (lateness_ns > FRAME_LATENESS_MAX_NS || lateness_ns < -FRAME_LATENESS_MAX_NS)
+		size_ns = FRAME_LATENESS_MAX_NS;
+	if (size_ns > FRAME_LATENESS_EXACT_NS)
+		size_ns = FRAME_LATENESS_EXACT_NS + (size_ns - FRAME_LATENESS_EXACT_NS) / FRAME_LATENESS_STEP_NS;
+	return (int32_t)(lateness_ns < 0 ? -size_ns : size_ns);
+}
+
+static int64_t lateness_of(int32_t field)
+{
+	int64_t size_ns = field < 0 ? -(int64_t)field : field;
+
+	if (size_ns > FRAME_LATENESS_EXACT_NS)
+		size_ns = FRAME_LATENESS_EXACT_NS + (size_ns - FRAME_LATENESS_EXACT_NS) * FRAME_LATENESS_STEP_NS;
+	return field < 0 ? -size_ns : size_ns;
+}
+
+static uint16_t check_value(const struct frame_header *header, uint64_t nonce, uint16_t stream_id)
+{
+	uint64_t fields = (uint64_t)header->sequence << 32 | (uint32_t)field_of(header->lateness_ns);
+	uint64_t mixed = mix64(mix64(nonce + UINT64_C(0x9e3779b97f4a7c15) * (stream_id + 1u)) ^ fields);
+
+	return (uint16_t)(mixed >> 48);
+}
+
+int64_t frame_lateness_ns(int64_t lateness_ns)
+{
+	return lateness_of(field_of(lateness_ns));
+}
+
+bool frame_lateness_valid(int64_t lateness_ns)
+{
+	return lateness_ns < FRAME_LATENESS_MAX_NS && lateness_ns > -FRAME_LATENESS_MAX_NS;
+}
+
+void frame_pack(const struct frame_header *header, uint64_t nonce, uint16_t stream_id, uint8_t wire[FRAME_HEADER_BYTES])
+{
+	put_be32(wire, header->sequence);
+	put_be32(wire + 4, (uint32_t)field_of(header->lateness_ns));
+	put_be16(wire + 8, check_value(header, nonce, stream_id));
+}
+
+int frame_parse(const uint8_t wire[FRAME_HEADER_BYTES], uint64_t nonce, uint16_t stream_id, struct frame_header *header)
+{
+	struct frame_header read = {
+		.sequence = get_be32(wire),
+		.lateness_ns = lateness_of((int32_t)get_be32(wire + 4)),
+	};
+
+	if (get_be16(wire + 8) != check_value(&read, nonce, stream_id))
+		return -EBADMSG;
+	*header = read;
+	return 0;
+}
+
+void frame_hello_pack(const struct frame_hello *hello, uint8_t wire[FRAME_HELLO_BYTES])
+{
+	memcpy(wire, hello_magic, sizeof(hello_magic));
+	put_be16(wire + 4, FRAME_HELLO_VERSION);
+	put_be16(wire + 6, hello->stream_id);
+	put_be32(wire + 8, (uint32_t)(hello->nonce >> 32));
+	put_be32(wire + 12, (uint32_t)hello->nonce);
+	put_be32(wire + 16, hello->size_bytes);
+	put_be32(wire + 20, 0);
+}
+
+int frame_hello_parse(const uint8_t wire[FRAME_HELLO_BYTES], struct frame_hello *hello)
+{
+	if (memcmp(wire, hello_magic, sizeof(hello_magic)) != 0 || get_be32(wire + 20) != 0)
+		return -EBADMSG;
+	if (get_be16(wire + 4) != FRAME_HELLO_VERSION)
+		return -EPROTONOSUPPORT;
+	hello->stream_id = get_be16(wire + 6);
+	hello->nonce = (uint64_t)get_be32(wire + 8) << 32 | get_be32(wire + 12);
+	hello->size_bytes = get_be32(wire + 16);
+	return 0;
+}
+
+uint8_t frame_fill_byte(size_t position)
+{
+	return (uint8_t)(position * FILL_STEP + FILL_START);
+}
+
+void frame_fill(uint8_t *buffer, size_t size_bytes)
+{
+	for (size_t i = 0; i < size_bytes; i++)
+		buffer[i] = frame_fill_byte(i);
+}
+
+bool frame_fill_matches(const uint8_t *bytes, size_t size_bytes, size_t position)
+{
+	for (size_t i = 0; i < size_bytes; i++) {
+		if (bytes[i] != frame_fill_byte(position + i))
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stddef.h>
+
+#include "port/port.h"
+#include "config/verb_table.h"
+#include "traffic/verbs.h"
+
+static const struct verb verbs[] = {
+	{ "check", verb_check, "validate a pattern and print its streams" },
+	{ "send", verb_send, "play the streams of producers" },
+	{ "recv", verb_recv, "receive all streams; count, time and judge each message" },
+	{ "offset", verb_offset, "measure, or serve, the offset between two clocks" },
+	{ "witness", verb_witness, "record when this machine stood still" },
+	{ NULL, NULL, NULL },
+};
+
+int main(int argc, char **argv)
+{
+	static const struct verb_table table = { .name = "bw-traffic", .verbs = verbs, .begin = port_init };
+
+	return verb_table_run(&table, argc, argv);
+}

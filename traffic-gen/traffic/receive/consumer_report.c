@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "traffic/receive/consumer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "plan/phase.h"
+#include "base/summary.h"
+#include "version.h"
+
+void consumer_invalidate(struct consumer *consumer, const char *format, ...)
+{
+	va_list arguments;
+
+	if (consumer->reason_count == CONSUMER_REASONS_MAX)
+		return;
+	va_start(arguments, format);
+	vsnprintf(consumer->reasons[consumer->reason_count++], CONSUMER_REASON_BYTES, format, arguments);
+	va_end(arguments);
+}
+
+/* The same moment in the local clock. */
+static int64_t to_local_ns(const struct consumer *consumer, const struct plan_producer *producer, int64_t peer_tai_ns)
+{
+	struct twoway_line line;
+
+	if (consumer->plan->correction == CORRECTION_NONE)
+		return peer_tai_ns;
+	line = clockline_read(&consumer->clocks.clocks[producer->clock].line);
+	if (!line.valid)
+		return peer_tai_ns;
+	/* the line is one of local time: its value at the result of a first step is exact to rate squared */
+	return peer_tai_ns - twoway_line_offset_ns(&line, peer_tai_ns - line.offset_ns);
+}
+
+void consumer_interval(const struct consumer *consumer, int64_t *start_tai_ns, int64_t *end_tai_ns)
+{
+	const struct plan *plan = consumer->plan;
+	struct stream counted = { .period_ns = plan->duration_ns, .phase_ns = plan->warmup_ns };
+
+	*start_tai_ns = INT64_MAX;
+	*end_tai_ns = INT64_MIN;
+	for (size_t i = 0; i < plan->producer_count; i++) {
+		const struct plan_producer *producer = &plan->producers[i];
+		int64_t start_ns = to_local_ns(consumer, producer, phase_scheduled_ns(producer, &counted, 0));
+		int64_t end_ns = to_local_ns(consumer, producer, phase_scheduled_ns(producer, &counted, 1));
+
+		if (start_ns < *start_tai_ns)
+			*start_tai_ns = start_ns;
+		if (end_ns > *end_tai_ns)
+			*end_tai_ns = end_ns;
+	}
+}
+
+static void begin_line(struct json *json, const char *type)
+{
+	json_object_open(json, NULL);
+	json_string(json, "type", type);
+	json_string(json, "tool", CONSUMER_TOOL);
+}
+
+static int end_line(struct json *json)
+{
+	json_object_close(json);
+	return json_line_end(json);
+}
+
+int consumer_print_ready(struct consumer *consumer)
+{
+	struct json *json = &consumer->json;
+
+	begin_line(json, "ready");
+	json_uint(json, "streams", consumer->plan->pattern->stream_count);
+	json_int(json, "tai_utc_s", consumer->tai.tai_utc_s);
+	json_int(json, "local_tai_ns", port_tai_now_ns(&consumer->tai));
+	return end_line(json);
+}
+
+int consumer_print_progress(struct consumer *consumer, int64_t elapsed_ns, const char *phase)
+{
+	struct json *json = &consumer->json;
+
+	begin_line(json, "progress");
+	json_int(json, "elapsed_ms", elapsed_ns / 1000000);
+	json_string(json, "phase", phase);
+	json_array_open(json, "streams");
+	for (size_t i = 0; i < consumer->plan->pattern->stream_count; i++) {
+		const struct account *account = &consumer->incoming[i].account;
+
+		json_array_open(json, NULL);
+		json_uint(json, NULL, account->stream->id);
+		json_uint(json, NULL, counter_get(&account->received));
+		json_uint(json, NULL, account_missing_so_far(account));
+		json_uint(json, NULL, counter_get(&account->max_ns));
+		json_uint(json, NULL, counter_get(&account->misses));
+		json_array_close(json);
+	}
+	json_array_close(json);
+	return end_line(json);
+}
+
+static void print_stream(struct json *json, const struct account *account)
+{
+	const struct stream *stream = account->stream;
+
+	json_object_open(json, NULL);
+	json_uint(json, "id", stream->id);
+	json_uint(json, "producer", stream->producer);
+	json_uint(json, "message_type", stream->message_type);
+	json_string(json, "transport", transport_name(stream->transport));
+	json_uint(json, "size_bytes", stream->size_bytes);
+	json_int(json, "period_ns", stream->period_ns);
+	json_int(json, "budget_ns", stream->budget_ns);
+	json_uint(json, "expected", account_expected(account));
+	json_uint(json, "received", counter_get(&account->received));
+	json_uint(json, "lost", account_expected(account) - counter_get(&account->received));
+	json_uint(json, "duplicates", counter_get(&account->duplicates));
+	json_uint(json, "reordered", counter_get(&account->reordered));
+	json_uint(json, "invalid_samples", counter_get(&account->invalid_samples));
+	json_uint(json, "connections", counter_get(&account->connections));
+	json_uint(json, "misses", counter_get(&account->misses));
+	json_uint(json, "misses_sent", counter_get(&account->misses_sent));
+	summary_histogram(json, "received_minus_scheduled", account->received_minus_scheduled);
+	summary_histogram(json, "received_minus_sent", account->received_minus_sent);
+	summary_histogram(json, "sent_minus_scheduled", account->sent_minus_scheduled);
+	summary_histogram(json, "receive_stack", account->receive_stack);
+	json_object_close(json);
+}
+
+static void print_series(struct json *json, const struct twoway *twoway)
+{
+	const struct twoway_sample *samples;
+	size_t count = twoway_series(twoway, &samples);
+
+	json_array_open(json, "series");
+	for (size_t i = 0; i < count; i++) {
+		json_array_open(json, NULL);
+		json_int(json, NULL, samples[i].local_ns);
+		json_int(json, NULL, samples[i].offset_ns);
+		json_int(json, NULL, samples[i].bound_ns);
+		json_array_close(json);
+	}
+	json_array_close(json);
+}
+
+static void print_clock(const struct consumer *consumer, struct json *json, const struct peer_clock *clock)
+{
+	struct twoway_summary summary;
+
+	twoway_summarise(clock->twoway, consumer->start_tai_ns, consumer->end_tai_ns, &summary);
+	json_object_open(json, NULL);
+	json_string(json, "name", clock->plan->name);
+	json_uint(json, "exchanges", summary.exchanges);
+	json_uint(json, "kept", summary.kept);
+	if (summary.kept) {
+		json_int(json, "offset_ns", summary.offset_ns);
+		json_int(json, "rate_ppb", summary.rate_ppb);
+		json_int(json, "bound_ns", summary.bound_ns);
+		json_int(json, "residual_ns", summary.residual_ns);
+		json_int(json, "rtt_min_ns", summary.rtt_min_ns);
+		json_int(json, "rtt_p50_ns", summary.rtt_p50_ns);
+	} else {
+		json_null(json, "offset_ns");
+		json_null(json, "rate_ppb");
+		json_null(json, "bound_ns");
+		json_null(json, "residual_ns");
+		json_null(json, "rtt_min_ns");
+		json_null(json, "rtt_p50_ns");
+	}
+	print_series(json, clock->twoway);
+	json_object_close(json);
+}
+
+static void print_clocks(const struct consumer *consumer, struct json *json)
+{
+	json_array_open(json, "clocks");
+	for (size_t i = 0; i < consumer->clocks.count; i++)
+		print_clock(consumer, json, &consumer->clocks.clocks[i]);
+	json_array_close(json);
+	json_array_open(json, "clock_steps");
+	summary_steps(json, &consumer->watch);
+	for (size_t i = 0; i < consumer->clocks.count; i++) {
+		const struct peer_clock *clock = &consumer->clocks.clocks[i];
+
+		for (uint64_t k = 0; k < clock->step_count && k < STEPWATCH_STEPS_MAX; k++) {
+			json_object_open(json, NULL);
+			json_string(json, "clock", clock->plan->name);
+			json_int(json, "time_tai_ns", clock->steps[k].time_tai_ns);
+			json_int(json, "step_ns", clock->steps[k].step_ns);
+			json_object_close(json);
+		}
+	}
+	json_array_close(json);
+}
+
+/* One figure of "hostile": the sum over the threads. */
+static void print_hostile_figure(const struct consumer *consumer, struct json *json, const char *key, size_t offset)
+{
+	const struct hostile *threads[] = {
+		&consumer->receivers[CONSUMER_BULK].hostile,
+		&consumer->receivers[CONSUMER_LOW_LATENCY].hostile,
+		&consumer->acceptor.hostile,
+	};
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < sizeof(threads) / sizeof(threads[0]); i++)
+		sum += counter_get((const struct counter *)((const char *)threads[i] + offset));
+	json_uint(json, key, sum);
+}
+
+static void print_hostile(const struct consumer *consumer, struct json *json)
+{
+	json_object_open(json, "hostile");
+	print_hostile_figure(consumer, json, "foreign_connections", offsetof(struct hostile, foreign_connections));
+	print_hostile_figure(consumer, json, "bad_hello", offsetof(struct hostile, bad_hello));
+	print_hostile_figure(consumer, json, "bad_check", offsetof(struct hostile, bad_check));
+	print_hostile_figure(consumer, json, "truncated", offsetof(struct hostile, truncated));
+	print_hostile_figure(consumer, json, "oversized", offsetof(struct hostile, oversized));
+	print_hostile_figure(consumer, json, "stale", offsetof(struct hostile, stale));
+	json_object_close(json);
+}
+
+static void print_head(const struct consumer *consumer, struct json *json, bool complete)
+{
+	const struct plan *plan = consumer->plan;
+
+	begin_line(json, "result");
+	json_string(json, "version", BW_VERSION);
+	json_bool(json, "complete", complete);
+	json_bool(json, "valid", consumer->reason_count == 0);
+	json_array_open(json, "invalid_reasons");
+	for (int i = 0; i < consumer->reason_count; i++)
+		json_string(json, NULL, consumer->reasons[i]);
+	json_array_close(json);
+	json_hex64(json, "nonce", plan->nonce);
+	json_string(json, "phase", phase_name(plan->phase));
+	json_uint(json, "scale", plan->scale);
+	json_int(json, "warmup_ms", plan->warmup_ns / 1000000);
+	json_int(json, "duration_ms", plan->duration_ns / 1000000);
+	json_string(json, "correction", correction_name(plan->correction));
+	json_int(json, "start_tai_ns", consumer->start_tai_ns);
+	json_int(json, "end_tai_ns", consumer->end_tai_ns);
+	json_int(json, "tai_utc_s", consumer->tai.tai_utc_s);
+}
+
+int consumer_print_result(struct consumer *consumer, bool complete)
+{
+	struct json *json = &consumer->json;
+
+	print_head(consumer, json, complete);
+	json_array_open(json, "streams");
+	for (size_t i = 0; i < consumer->plan->pattern->stream_count; i++)
+		print_stream(json, &consumer->incoming[i].account);
+	json_array_close(json);
+	print_clocks(consumer, json);
+	print_hostile(consumer, json);
+	json_object_open(json, "recorder");
+	json_uint(json, "miss_log_dropped", recorder_misses_dropped(&consumer->recorder));
+	json_uint(json, "message_log_dropped", recorder_messages_dropped(&consumer->recorder));
+	json_object_close(json);
+	json_object_open(json, "memory");
+	json_uint(json, "rss_start_bytes", consumer->rss_start_bytes);
+	json_uint(json, "rss_end_bytes", port_rss_bytes());
+	json_object_close(json);
+	summary_scheduling(json, &consumer->scheduling);
+	return end_line(json);
+}

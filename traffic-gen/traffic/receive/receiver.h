@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A receiving thread of the consumer: reads datagrams and TCP messages of its streams and enters them into their
+ * accounts. One read gives data and kernel stamp; the arrival of a message is the clock right after the read that
+ * had its last byte. No allocation, logging or lock; other threads only hand connections over (receiver_adopt).
+ */
+#ifndef BW_RECEIVER_H
+#define BW_RECEIVER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "traffic/receive/account.h"
+#include "traffic/frame.h"
+#include "plan/plan.h"
+#include "port/port.h"
+#include "time/stepwatch.h"
+
+enum {
+	RECEIVER_CONNECTIONS_MAX = 4,      /* of one stream at a time: the current one and broken ones that still drain */
+	RECEIVER_SCRATCH_BYTES = 256 * 1024, /* most that is read at a time */
+};
+
+enum endpoint_state {
+	ENDPOINT_FREE,   /* may be claimed by the acceptor */
+	ENDPOINT_ACTIVE, /* belongs to the receiving thread */
+};
+
+/* One open socket of a stream. */
+struct endpoint {
+	struct incoming *incoming;
+	atomic_int state;
+	port_socket sock;
+	bool fresh;        /* nothing was read yet */
+	uint32_t position; /* TCP: bytes of the current message that were read */
+	uint8_t header[FRAME_HEADER_BYTES];
+};
+
+/* What a receiving thread keeps of one stream. */
+struct incoming {
+	struct account account;
+	struct receiver *receiver;
+	uint16_t port;
+	struct endpoint endpoints[RECEIVER_CONNECTIONS_MAX]; /* UDP: the first one alone */
+};
+
+struct receiver {
+	const struct plan *plan;
+	const struct port_tai *tai;
+	bool check_fill;            /* compare what follows the header with the fill: a damaged message is bad_check */
+	struct port_poller *poller;
+	struct port_thread *thread;
+	uint8_t *scratch;
+	struct stepwatch watch;
+	struct hostile hostile;
+	struct counter clock_steps; /* = watch.count, for other threads */
+	atomic_bool *stop;
+};
+
+/**
+ * Prepare a thread.
+ *
+ * @param sockets_max  endpoints that it may have to watch
+ * @return 0 (receiver_close frees it), or -errno
+ */
+int receiver_open(struct receiver *receiver, const struct plan *plan, const struct port_tai *tai, int sockets_max,
+		  atomic_bool *stop);
+void receiver_close(struct receiver *receiver);
+
+/** Open the socket of a UDP stream. Before the thread runs. @return 0 or -errno */
+int receiver_open_udp(struct incoming *incoming);
+
+/**
+ * Hand an accepted connection, whose hello is read, to its thread.
+ *
+ * @return 0 (the socket is the thread's now), or -EBUSY when the stream has too many connections, or -errno
+ */
+int receiver_adopt(struct incoming *incoming, port_socket sock);
+
+/** Close all sockets of a stream. After the thread has ended. */
+void receiver_close_incoming(struct incoming *incoming);
+
+/** Body of the thread. */
+void receiver_run(void *receiver);
+
+#endif

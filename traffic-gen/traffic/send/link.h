@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The way of one stream to the consumer: a connected UDP socket, or a TCP connection that opens with a hello and
+ * comes back after it breaks. Driven by the producer's thread; never blocks.
+ */
+#ifndef BW_LINK_H
+#define BW_LINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "traffic/frame.h"
+#include "plan/plan.h"
+#include "port/port.h"
+
+enum link_state {
+	LINK_DOWN,       /* try again at retry_at_ns */
+	LINK_CONNECTING, /* until the poller says writable, or retry_at_ns */
+	LINK_UP,
+};
+
+struct link {
+	struct address local, peer;
+	const struct stream *stream;
+	struct port_poller *poller;
+	void *poller_user;    /* handed back by the poller for this link */
+	bool stamps;          /* ask for kernel transmit stamps */
+	enum link_state state;
+	port_socket sock;
+	bool watched;         /* in the poller */
+	bool blocked;         /* the last write did not fit; the poller says when to go on */
+	bool was_up;
+	int64_t retry_at_ns;  /* CLOCK_MONOTONIC */
+	int64_t backoff_ns;
+	uint8_t hello[FRAME_HELLO_BYTES];
+	unsigned int hello_left_bytes;
+	uint32_t written;     /* bytes of this connection, or datagrams: the key of the next transmit stamp, modulo 2^32 */
+	uint64_t reconnects;
+	uint64_t blocked_writes;
+	int last_error;       /* errno of the last failure; 0: none */
+};
+
+/** Prepare a link; it opens with the first link_advance(). */
+void link_init(struct link *link, const struct plan *plan, const struct plan_producer *producer,
+	       const struct stream *stream, struct port_poller *poller, void *poller_user);
+
+/** Open, or try again, if it is time. @param now_ns  CLOCK_MONOTONIC */
+void link_advance(struct link *link, int64_t now_ns);
+/** The poller has reported this link. */
+void link_on_event(struct link *link, unsigned int events, int64_t now_ns);
+/** When link_advance() has something to do, CLOCK_MONOTONIC; INT64_MAX: never. */
+int64_t link_deadline_ns(const struct link *link);
+
+/** True when bytes can be written now. */
+static inline bool link_ready(const struct link *link)
+{
+	return link->state == LINK_UP && !link->blocked;
+}
+
+/** True when the link is up and its hello, if any, is written. */
+static inline bool link_established(const struct link *link)
+{
+	return link->state == LINK_UP && link->hello_left_bytes == 0;
+}
+
+/** Write what is left of the hello. Call when link_ready(). */
+void link_write_hello(struct link *link, int64_t now_ns);
+
+/**
+ * Write one piece of a message (of a datagram: all of it).
+ *
+ * @param last  the last byte of the message is among it: stamp it
+ * @return bytes written (fewer than asked, also 0: blocked), or -errno: the link is down, the message begins anew later
+ */
+int64_t link_write(struct link *link, const struct port_slice *slices, int count, bool last, int64_t now_ns);
+
+void link_close(struct link *link);
+
+#endif

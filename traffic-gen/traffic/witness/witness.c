@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The verb witness: one pinned real-time thread a CPU wakes up at fixed intervals; where it wakes up late, that CPU stood
+ * still, or something of a higher priority held it. What the hypervisor says that it stole stands beside it. If asked to, it
+ * keeps the CPUs awake and tells what nobody wanted of them, what other threads ran, and each single wake-up.
+ */
+#include "traffic/witness/witness.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/summary.h"
+#include "traffic/verbs.h"
+
+#define NS_PER_MS INT64_C(1000000)
+#define TICK_NS INT64_C(50000000)
+#define SERIES_BYTES_MAX (INT64_C(256) << 20) /* of all CPUs together: it is locked memory */
+
+enum { PRIORITY_DEFAULT = 90, THRESHOLD_DEFAULT_US = 2000, PERIOD_DEFAULT_US = 500, TAI_UTC_DEFAULT_S = 37 };
+
+/*
+ * First deadline of a watcher. One that reads threads comes a quarter of a period after the others: what those have
+ * interrupted is counted by then.
+ */
+static int64_t first_deadline_ns(const struct watcher *watcher)
+{
+	const struct witness *witness = watcher->witness;
+	int64_t begin_ns = witness->begin_monotonic_ns + (watcher->times ? witness->period_ns / 4 : 0);
+
+	return stall_next_deadline_ns(begin_ns, witness->period_ns, port_clock_now_ns(PORT_CLOCK_MONOTONIC));
+}
+
+/* Take what others ran until a wake-up, and the wake-up itself, where that is asked for. */
+static void note_series(struct watcher *watcher, int64_t wake_tai_ns, int64_t late_ns)
+{
+	int64_t ran_ns[THREAD_TIMES_MAX];
+
+	if (watcher->times)
+		thread_times_read(watcher->times, ran_ns);
+	if (watcher->series)
+		capacity_series_take(watcher->series, wake_tai_ns, late_ns, watcher->times ? ran_ns : NULL);
+}
+
+static void watch(void *argument)
+{
+	struct watcher *watcher = argument;
+	const struct witness *witness = watcher->witness;
+	int64_t deadline_ns;
+
+	/* Called once for nothing: the first call of a function of a library takes longer. */
+	port_tai_now_ns(&witness->tai);
+	port_clock_sleep_until_ns(PORT_CLOCK_MONOTONIC, witness->begin_monotonic_ns);
+	deadline_ns = first_deadline_ns(watcher);
+	while (deadline_ns < witness->end_monotonic_ns && !atomic_load(&witness->stop) && !port_stop_requested()) {
+		int64_t now_ns, wake_tai_ns;
+
+		/* A signal may end the sleep: then there is no late wake-up to be told. */
+		if (port_clock_sleep_until_ns(PORT_CLOCK_MONOTONIC, deadline_ns))
+			continue;
+		now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+		wake_tai_ns = port_tai_now_ns(&witness->tai);
+		stall_log_take(&watcher->log, now_ns - deadline_ns, wake_tai_ns);
+		note_series(watcher, wake_tai_ns, now_ns - deadline_ns);
+		deadline_ns = stall_next_deadline_ns(deadline_ns, witness->period_ns, now_ns);
+	}
+}
+
+/* Take the room for what the watchers will see: the time's, or what there may be. */
+static int create_series(struct witness *witness)
+{
+	int thread_count = witness->options->threads.count;
+	size_t records = capacity_series_records(witness->options->duration_ms * NS_PER_MS, witness->period_ns);
+	size_t room = (size_t)SERIES_BYTES_MAX / (size_t)witness->watcher_count / capacity_record_bytes(thread_count);
+	int err = 0;
+
+	witness->series = calloc((size_t)witness->watcher_count, sizeof(*witness->series));
+	if (!witness->series)
+		return -ENOMEM;
+	for (int i = 0; i < witness->watcher_count && !err; i++) {
+		struct watcher *watcher = &witness->watchers[i];
+
+		watcher->series = &witness->series[i];
+		err = capacity_series_init(watcher->series, watcher->log.cpu, thread_count, records < room ? records : room);
+	}
+	return err;
+}
+
+static int create_watchers(struct witness *witness)
+{
+	const struct option_list *cpus = &witness->options->cpus;
+	int count = cpus->count ? cpus->count : port_cpu_count();
+
+	witness->watchers = calloc((size_t)count, sizeof(*witness->watchers));
+	if (!witness->watchers)
+		return -ENOMEM;
+	for (int i = 0; i < count; i++) {
+		struct watcher *watcher = &witness->watchers[i];
+		int cpu = cpus->count ? cpus->values[i] : port_cpu_at(i);
+		int err = stall_log_init(&watcher->log, cpu, witness->options->threshold_us * 1000,
+					 (size_t)(WITNESS_WINDOWS_MAX / count));
+
+		if (err)
+			return err;
+		watcher->witness = witness;
+		witness->watcher_count++;
+	}
+	if (witness->options->threads.count)
+		witness->watchers[0].times = &witness->times;
+	return witness->series_file ? create_series(witness) : 0;
+}
+
+/* Start a watcher on its CPU. Return 0, -ENODEV when it cannot be pinned there, or -errno. */
+static int start_watcher(const struct witness *witness, struct watcher *watcher)
+{
+	char name[16];
+	int err;
+
+	snprintf(name, sizeof(name), "witness-%d", watcher->log.cpu);
+	watcher->steal_known = port_cpu_steal_ns(watcher->log.cpu, &watcher->steal_before_ns) == 0;
+	err = port_thread_start(name, (int)witness->options->priority, watcher->log.cpu, watch, watcher, &watcher->thread);
+	if (!err && port_thread_scheduling(watcher->thread)->cpu != watcher->log.cpu)
+		err = -ENODEV;
+	if (err)
+		fprintf(stderr, WITNESS_TOOL ": CPU %d cannot be watched: %s\n", watcher->log.cpu, strerror(-err));
+	return err;
+}
+
+static int start_awake(struct witness *witness, struct watcher *watcher)
+{
+	int err = awake_start(&watcher->awake, watcher->log.cpu, &witness->awake_over);
+
+	if (err)
+		fprintf(stderr, WITNESS_TOOL ": CPU %d cannot be kept awake: %s\n", watcher->log.cpu, strerror(-err));
+	return err;
+}
+
+/* Start all threads and wait for the end of the time. Return 0 or -errno. */
+static int run_watchers(struct witness *witness)
+{
+	int64_t now_ns = witness->begin_monotonic_ns;
+	int err = 0;
+
+	for (int i = 0; i < witness->watcher_count && !err; i++)
+		err = start_watcher(witness, &witness->watchers[i]);
+	/* After all watchers: where their class is the whole process's, there is no idle priority in it. */
+	for (int i = 0; i < witness->watcher_count && !err && witness->options->awake; i++)
+		err = start_awake(witness, &witness->watchers[i]);
+	if (err)
+		atomic_store(&witness->stop, true);
+	while (!err && !port_stop_requested() && now_ns < witness->end_monotonic_ns) {
+		int64_t left_ns = witness->end_monotonic_ns - now_ns;
+
+		port_sleep_ns(left_ns < TICK_NS ? left_ns : TICK_NS);
+		now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	}
+	witness->complete = witness->end_monotonic_ns == INT64_MAX || !port_stop_requested();
+	return err;
+}
+
+/* What the threads were given; the first one that was refused something speaks for all. */
+static struct port_scheduling join_watchers(struct witness *witness)
+{
+	struct port_scheduling worst = { .cpu = PORT_CPU_ANY };
+
+	for (int i = 0; i < witness->watcher_count; i++) {
+		struct port_thread *thread = witness->watchers[i].thread;
+
+		if (!thread)
+			continue;
+		if (i == 0 || (!worst.note[0] && port_thread_scheduling(thread)->note[0]))
+			worst = *port_thread_scheduling(thread);
+		port_thread_join(thread);
+	}
+	worst.cpu = PORT_CPU_ANY; /* each its own: see cpus */
+	if (witness->lock_error)
+		summary_add_note(&worst, "memory is not locked", witness->lock_error);
+	return worst;
+}
+
+/* Let the CPUs sleep again. The first refusal is added to what the watchers were refused. */
+static void join_awake(struct witness *witness, struct port_scheduling *scheduling)
+{
+	char refused[PORT_NOTE_BYTES] = "";
+	size_t used = strlen(scheduling->note);
+
+	atomic_store(&witness->awake_over, true);
+	for (int i = 0; i < witness->watcher_count; i++) {
+		struct watcher *watcher = &witness->watchers[i];
+
+		if (!watcher->awake.thread)
+			continue;
+		if (!refused[0])
+			memcpy(refused, port_thread_scheduling(watcher->awake.thread)->note, sizeof(refused));
+		watcher->awake_known = awake_join(&watcher->awake);
+	}
+	if (refused[0])
+		snprintf(scheduling->note + used, sizeof(scheduling->note) - used, "%s%s", used ? "; " : "", refused);
+}
+
+/* Write what all watchers saw. Return 0 or -errno, with a line on stderr. */
+static int write_series(const struct witness *witness)
+{
+	int err = capacity_series_write(witness->series_file, witness->period_ns, witness->series, witness->watcher_count,
+					witness->options->threads.values);
+
+	if (err)
+		fprintf(stderr, WITNESS_TOOL ": %s: %s\n", witness->options->series, strerror(-err));
+	return err;
+}
+
+static void release(struct witness *witness)
+{
+	for (int i = 0; i < witness->watcher_count; i++) {
+		stall_log_release(&witness->watchers[i].log);
+		if (witness->series)
+			capacity_series_release(&witness->series[i]);
+	}
+	free(witness->series);
+	free(witness->watchers);
+	if (witness->series_file)
+		fclose(witness->series_file);
+	thread_times_close(&witness->times);
+}
+
+/* Take all room and touch it. Return 0 or -errno, with a line on stderr. */
+static int prepare(struct witness *witness)
+{
+	const struct option_list *threads = &witness->options->threads;
+	int err = create_watchers(witness);
+
+	if (err) {
+		fprintf(stderr, WITNESS_TOOL ": %s\n", strerror(-err));
+		return err;
+	}
+	witness->lock_error = -port_memory_lock();
+	err = thread_times_open(&witness->times, threads->values, threads->count);
+	if (err)
+		fprintf(stderr, WITNESS_TOOL ": --thread: the CPU time of other processes' threads cannot be read: %s\n",
+			strerror(-err));
+	return err;
+}
+
+static int run_witness(struct witness *witness)
+{
+	int64_t duration_ms = witness->options->duration_ms;
+	struct port_scheduling scheduling;
+	struct json json;
+	int err = prepare(witness);
+
+	if (err)
+		goto out;
+	json_init(&json, stdout);
+	witness_print_ready(&json, witness);
+	witness->begin_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	witness->end_monotonic_ns = duration_ms ? witness->begin_monotonic_ns + duration_ms * NS_PER_MS : INT64_MAX;
+	err = run_watchers(witness);
+	scheduling = join_watchers(witness);
+	witness->elapsed_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) - witness->begin_monotonic_ns;
+	join_awake(witness, &scheduling);
+	if (!err && witness->series)
+		err = write_series(witness);
+	if (!err)
+		err = witness_print_result(&json, witness, &scheduling);
+out:
+	release(witness);
+	if (err)
+		return EXIT_CAPABILITY;
+	return witness->complete ? EXIT_DONE : EXIT_INVALID;
+}
+
+/* Check what a single option cannot, and open the series. Return 0 or -EINVAL, with a line on stderr. */
+static int check_options(struct witness *witness)
+{
+	const struct witness_options *options = witness->options;
+
+	if (options->threads.count > THREAD_TIMES_MAX) {
+		fprintf(stderr, WITNESS_TOOL ": --thread: %d threads; allowed: %d at most\n", options->threads.count,
+			THREAD_TIMES_MAX);
+		return -EINVAL;
+	}
+	if (!options->series)
+		return 0;
+	if (!options->duration_ms) {
+		fprintf(stderr, WITNESS_TOOL ": --series needs --duration-ms: its room is taken before the measurement\n");
+		return -EINVAL;
+	}
+	witness->series_file = fopen(options->series, "wb");
+	if (!witness->series_file) {
+		fprintf(stderr, WITNESS_TOOL ": %s: %s\n", options->series, strerror(errno));
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int verb_witness(int argc, char **argv)
+{
+	struct witness_options chosen = { .priority = PRIORITY_DEFAULT, .period_us = PERIOD_DEFAULT_US,
+					  .threshold_us = THRESHOLD_DEFAULT_US, .tai_utc_s = TAI_UTC_DEFAULT_S };
+	struct witness witness = { .options = &chosen };
+	const struct option options[] = {
+		{ .name = "cpu", .kind = OPTION_LIST, .target = &chosen.cpus, .min = 0, .max = 1023, .argument = "N[,N...]",
+		  .help = "CPUs to watch (default: all)" },
+		{ .name = "duration-ms", .kind = OPTION_INT, .target = &chosen.duration_ms, .min = 0, .max = INT64_C(604800000),
+		  .argument = "N", .help = "how long (default 0: until SIGTERM)" },
+		{ .name = "threshold-us", .kind = OPTION_INT, .target = &chosen.threshold_us, .min = 1, .max = 10000000,
+		  .argument = "N", .help = "a wake-up later than this is a stall (default 2000)" },
+		{ .name = "period-us", .kind = OPTION_INT, .target = &chosen.period_us, .min = 50, .max = 1000000,
+		  .argument = "N", .help = "time between wake-ups (default 500)" },
+		{ .name = "priority", .kind = OPTION_INT, .target = &chosen.priority, .min = 0, .max = 99,
+		  .argument = "N", .help = "SCHED_FIFO priority (default 90); 0: do not ask" },
+		{ .name = "tai-utc-s", .kind = OPTION_INT, .target = &chosen.tai_utc_s, .min = 0, .max = 1000,
+		  .argument = "N", .help = "TAI - UTC where the kernel does not know it (default 37)" },
+		{ .name = "awake", .kind = OPTION_FLAG, .target = &chosen.awake,
+		  .help = "keep the CPUs from halting: idle threads spin there" },
+		{ .name = "thread", .kind = OPTION_LIST, .target = &chosen.threads, .min = 1, .max = INT32_MAX,
+		  .argument = "TID[,TID...]", .help = "threads of other processes whose CPU time is read, 16 at most" },
+		{ .name = "series", .kind = OPTION_TEXT, .target = &chosen.series, .argument = "FILE",
+		  .help = "write each wake-up there at the end; needs --duration-ms" },
+		{ .name = NULL },
+	};
+	const struct command command = {
+		.name = WITNESS_TOOL,
+		.usage = "[--cpu N[,N...]] [--duration-ms N] [--threshold-us N] [options]",
+		.about = "Record when this machine stood still: one real-time thread a CPU wakes up at fixed intervals.\n",
+		.options = options,
+	};
+	int parsed = options_parse(&command, argc, argv, NULL);
+
+	if (parsed < 0)
+		return options_exit_code(parsed);
+	witness.period_ns = chosen.period_us * 1000;
+	if (check_options(&witness) != 0)
+		return EXIT_BAD_INPUT;
+	port_tai_init(&witness.tai, (int)chosen.tai_utc_s);
+	port_stop_install();
+	return run_witness(&witness);
+}
