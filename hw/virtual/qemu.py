@@ -24,7 +24,7 @@ from hw.virtual.console_log import put_aside
 from hw.virtual.machine import ACCELERATOR, MachineType
 
 PAGE_BYTES = 32768
-"""Of what guest and host share: the timecard's page, then the edge device (traffic-gen/edge/device/registers.h)."""
+"""Of what guest and host share: the timecard's page, then the edge device (`registers.h` of bw-edge)."""
 KILLED_DEADLINE_S = 30.0
 """The kernel may need long to free gigabytes of locked memory."""
 

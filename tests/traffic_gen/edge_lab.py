@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The edge device's page as traffic-gen/edge/device/registers.h has it, and an oscilloscope that only listens."""
+"""The page of the edge device (`registers.h` of bw-edge), and an oscilloscope that only listens."""
 
 from __future__ import annotations
 
