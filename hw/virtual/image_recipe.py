@@ -36,12 +36,11 @@ _TABLES_WITH_LISTS = {
     "initramfs": {"busybox_package", "applets", "modules"},
     "modules": {"keep"},
 }
-_CLOCK_PORT = ("port_frequency.c", "port_time.c", "port_wait.c")
 # Code that decides what an image contains is part of its name, as the recipe is.
 PROGRAMS = {
     "bw-init": ("bw-init.c",),
     "bw-setclock": ("bw-setclock.c",),
-    "bw-wander": ("bw-wander.c", "walk.c", *_CLOCK_PORT),
+    "bw-wander": ("bw-wander.c", "walk.c"),
     "bw-ntp-user": (
         "bw-ntp-user.c",
         "ntp_client.c",
@@ -49,12 +48,26 @@ PROGRAMS = {
         "ntp_log.c",
         "ntp_packet.c",
         "ntp_servo.c",
-        *_CLOCK_PORT,
     ),
 }
 """Programs that are compiled into the image, and their sources in `SOURCE_FOLDER`."""
-SHARED_SOURCES = ("base/address.c", "base/json.c", "config/options.c")
+SHARED_SOURCES = (
+    "base/address.c",
+    "base/json.c",
+    "config/options.c",
+    "port/linux/port_linux.c",
+    "port/linux/port_linux_frequency.c",
+    "port/linux/port_linux_wait.c",
+)
 """Sources in `SHARED_FOLDER` that any of them may use."""
+SHARED_HEADERS = (
+    "base/address.h",
+    "base/json.h",
+    "config/options.h",
+    "port/port.h",
+    "port/port_frequency.h",
+    "port/port_wait.h",
+)
 _BUILDER_FILES = (
     "apt_sources.py",
     "cpio.py",
@@ -189,8 +202,7 @@ def digest(kind: str = DEFAULT_KIND) -> str:
     files = [RECIPES[kind]]
     for folder in (SCRIPT_FOLDER, SOURCE_FOLDER):
         files += [p for p in sorted(folder.iterdir()) if p.is_file() and p.name != RECIPE_FILE]
-    shared = [SHARED_FOLDER / source for source in SHARED_SOURCES]
-    files += [file.with_suffix(suffix) for file in shared for suffix in (".c", ".h")]
+    files += [SHARED_FOLDER / name for name in (*SHARED_SOURCES, *SHARED_HEADERS)]
     files += [Path(__file__).with_name(name) for name in _BUILDER_FILES]
     total = hashlib.sha256()
     for file in files:

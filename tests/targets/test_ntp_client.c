@@ -10,7 +10,7 @@
 #include "../traffic_gen/check.h"
 #include "ntp_client.h"
 #include "ntp_packet.h"
-#include "port_time.h"
+#include "port/port.h"
 
 #define NS_PER_S INT64_C(1000000000)
 #define NS_PER_MS INT64_C(1000000)
@@ -37,19 +37,15 @@ static struct {
 
 static const struct address SERVER = { 0x0a4d0032, 123 };
 
-int64_t time_monotonic_ns(void)
+int64_t port_clock_now_ns(enum port_clock clock)
 {
-	return world.now_ns;
+	return clock == PORT_CLOCK_MONOTONIC ? world.now_ns : REALTIME_NS + world.now_ns;
 }
 
-int64_t time_realtime_ns(void)
+void port_tai_init(struct port_tai *tai, int fallback_tai_utc_s)
 {
-	return REALTIME_NS + world.now_ns;
-}
-
-int time_tai_utc_s(void)
-{
-	return TAI_UTC_S;
+	(void)fallback_tai_utc_s;
+	*tai = (struct port_tai){ .tai_utc_s = TAI_UTC_S };
 }
 
 int waiter_send(const struct waiter *waiter, const struct address *peer, const void *data, size_t size_bytes)
@@ -80,7 +76,7 @@ static void put_64(uint8_t *at, uint64_t value)
 /* An answer to the last request, that took ONE_WAY_NS either way. */
 static void answer(enum come come, struct datagram *datagram)
 {
-	int64_t server_ns = time_realtime_ns() + ONE_WAY_NS + world.ahead_ns;
+	int64_t server_ns = port_clock_now_ns(PORT_CLOCK_REALTIME) + ONE_WAY_NS + world.ahead_ns;
 
 	memset(datagram, 0, sizeof(*datagram));
 	datagram->source = SERVER;
@@ -94,7 +90,7 @@ static void answer(enum come come, struct datagram *datagram)
 	put_64(datagram->bytes + 32, ntp_from_realtime_ns(server_ns));
 	put_64(datagram->bytes + 40, ntp_from_realtime_ns(server_ns));
 	world.now_ns += INT64_C(2) * ONE_WAY_NS;
-	datagram->received_ns = time_realtime_ns();
+	datagram->received_ns = port_clock_now_ns(PORT_CLOCK_REALTIME);
 }
 
 int waiter_wait(struct waiter *waiter, int64_t deadline_ns, struct datagram *datagram)

@@ -24,7 +24,7 @@
 #define SOFTWARE_PERIOD_MIN_NS INT64_C(500000)
 #define FAR_NS (100 * NS_PER_S)
 
-enum { TAI_UTC_DEFAULT_S = 37, BRACKETS = 16, AT_NONE = -1 };
+enum { BRACKETS = 16, AT_NONE = -1 };
 
 struct output {
 	struct edge_pin pin;

@@ -22,6 +22,8 @@ enum port_clock {
 	PORT_CLOCK_MONOTONIC, /* never stepped; on Linux slewed together with REALTIME; epoch undefined */
 };
 
+enum { TAI_UTC_DEFAULT_S = 37 }; /* TAI - UTC since 2017 */
+
 /* How this process reads TAI: the kernel's CLOCK_TAI, or UTC + a constant where the kernel's TAI - UTC is 0. */
 struct port_tai {
 	int kernel_tai_utc_s; /* what the kernel says; 0: not set, or a system without TAI */
@@ -45,6 +47,8 @@ int64_t port_tai_from_realtime_ns(const struct port_tai *tai, int64_t realtime_n
  */
 int port_tai_sleep_until_ns(const struct port_tai *tai, int64_t deadline_tai_ns);
 int port_clock_sleep_until_ns(enum port_clock clock, int64_t deadline_ns);
+/** Draw a seed of 63 random bits. @return 0 or -errno */
+int port_seed_draw(int64_t *seed);
 /** Sleep for a while. @return 0 or -EINTR */
 int port_sleep_ns(int64_t duration_ns);
 

@@ -16,8 +16,8 @@
 #include "ntp_client.h"
 #include "ntp_servo.h"
 #include "config/options.h"
-#include "port_frequency.h"
-#include "port_wait.h"
+#include "port/port_frequency.h"
+#include "port/port_wait.h"
 
 #define TIME_STEP_NS INT64_C(128000000)
 #define TIME_STEPOUT_MS INT64_C(300000)

@@ -18,9 +18,9 @@
 
 #include "base/json.h"
 #include "config/options.h"
-#include "port_frequency.h"
-#include "port_time.h"
-#include "port_wait.h"
+#include "port/port_frequency.h"
+#include "port/port.h"
+#include "port/port_wait.h"
 #include "walk.h"
 
 #define TOOL "bw-wander"
@@ -69,13 +69,15 @@ static int log_ready(struct wander *wander)
 static int log_setting(struct wander *wander, bool simulated)
 {
 	struct json *json = &wander->json;
+	struct port_tai tai;
 
 	json_object_open(json, NULL);
 	json_string(json, "type", "setting");
 	if (!simulated) {
 		/* TAI as this machine's own clock, which may be the one that wanders, has it. */
-		json_int(json, "time_tai_ns", time_realtime_ns() + time_tai_utc_s() * NS_PER_S);
-		json_int(json, "monotonic_ns", time_monotonic_ns());
+		port_tai_init(&tai, TAI_UTC_DEFAULT_S);
+		json_int(json, "time_tai_ns", port_tai_now_ns(&tai));
+		json_int(json, "monotonic_ns", port_clock_now_ns(PORT_CLOCK_MONOTONIC));
 	}
 	json_int(json, "number", wander->settings);
 	json_double(json, "error_ppb", wander->walk.error_ppb);
@@ -107,7 +109,7 @@ static int log_result(struct wander *wander, bool complete)
 /* Step the clock by what it has to have gained since the last step. Returns 0 or -errno. */
 static int step_make(struct wander *wander)
 {
-	int64_t now_ns = time_monotonic_ns();
+	int64_t now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	double gain_ns = wander->left_ns + wander->walk.error_ppb * (double)(now_ns - wander->stepped_at_ns) / 1e9;
 	int64_t step_ns = (int64_t)gain_ns;
 
@@ -176,7 +178,7 @@ static int setting_keep(struct wander *wander, struct waiter *waiter, int64_t un
 /* Make settings until the end. Returns 0 or -errno; *complete: the duration has passed, no signal came. */
 static int settings_run(struct wander *wander, struct waiter *waiter, bool *complete)
 {
-	int64_t begin_ns = time_monotonic_ns();
+	int64_t begin_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 
 	for (int64_t number = 1;; number++) {
 		int64_t elapsed_ms = number * wander->interval_ms;
@@ -224,7 +226,7 @@ static int wander_run(struct wander *wander)
 		err = frequency_get(&wander->clock, &wander->former_ppb);
 	if (!err) {
 		walk_begin(wander);
-		wander->stepped_at_ns = time_monotonic_ns();
+		wander->stepped_at_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 		err = log_ready(wander);
 	}
 	if (!err)
@@ -267,7 +269,7 @@ int main(int argc, char **argv)
 
 	if (parsed < 0)
 		return options_exit_code(parsed);
-	err = wander.seed < 0 ? time_seed_draw(&wander.seed) : 0;
+	err = wander.seed < 0 ? port_seed_draw(&wander.seed) : 0;
 	if (err) {
 		fprintf(stderr, TOOL ": no random seed: %s\n", strerror(-err));
 		return EXIT_CAPABILITY;

@@ -7,7 +7,7 @@
 
 #include "ntp_discipline.h"
 #include "ntp_packet.h"
-#include "port_time.h"
+#include "port/port.h"
 
 #define NS_PER_MS INT64_C(1000000)
 #define LONG_MS INT64_C(1000000000)
@@ -49,7 +49,7 @@ static int sample_use(struct ntp_client *client, const struct ntp_sample *sample
 
 	client->missed = 0;
 	if (!client->settings.measure_only)
-		answer = ntp_servo_take(&client->servo, sample, time_monotonic_ns());
+		answer = ntp_servo_take(&client->servo, sample, port_clock_now_ns(PORT_CLOCK_MONOTONIC));
 	if (answer.action == NTP_SPIKE || answer.action == NTP_PANIC) {
 		snprintf(client->end_detail, sizeof(client->end_detail), "%lld ns", (long long)sample->offset_ns);
 		err = log_rejected(client, answer.action == NTP_PANIC ? "panic" : "spike", client->end_detail);
@@ -121,7 +121,7 @@ static int request_send(const struct ntp_client *client, uint64_t *sent)
 {
 	uint8_t packet[NTP_PACKET_BYTES];
 
-	*sent = ntp_from_realtime_ns(time_realtime_ns());
+	*sent = ntp_from_realtime_ns(port_clock_now_ns(PORT_CLOCK_REALTIME));
 	ntp_request_pack(packet, *sent);
 	return waiter_send(client->waiter, &client->settings.server, packet, sizeof(packet));
 }
@@ -129,7 +129,7 @@ static int request_send(const struct ntp_client *client, uint64_t *sent)
 /* Ask once. Returns 0, NTP_END_… or -errno. */
 static int poll_once(struct ntp_client *client)
 {
-	int64_t deadline_ns = time_monotonic_ns() + client->settings.timeout_ms * NS_PER_MS;
+	int64_t deadline_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + client->settings.timeout_ms * NS_PER_MS;
 	struct datagram datagram;
 	bool done = false;
 	uint64_t sent;
@@ -175,7 +175,7 @@ static int next_poll_wait(struct ntp_client *client, int64_t *next_ns)
 {
 	while (!client->ended) {
 		bool was_held = client->held;
-		int64_t until_ns = was_held ? time_monotonic_ns() + LONG_MS * NS_PER_MS : *next_ns;
+		int64_t until_ns = was_held ? port_clock_now_ns(PORT_CLOCK_MONOTONIC) + LONG_MS * NS_PER_MS : *next_ns;
 		int event = waiter_wait(client->waiter, until_ns, NULL), err = 0;
 
 		if (event < 0)
@@ -187,14 +187,14 @@ static int next_poll_wait(struct ntp_client *client, int64_t *next_ns)
 		if (err)
 			return err;
 		if (was_held && !client->held)
-			*next_ns = time_monotonic_ns();
+			*next_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	}
 	return 0;
 }
 
 static int polls_run(struct ntp_client *client)
 {
-	int64_t next_ns = time_monotonic_ns(), polls_max = client->settings.polls_max;
+	int64_t next_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC), polls_max = client->settings.polls_max;
 
 	for (int64_t polls = 0; !client->ended && (!polls_max || polls < polls_max); polls++) {
 		int err = poll_once(client);
@@ -219,9 +219,11 @@ void ntp_client_init(struct ntp_client *client, const struct ntp_client_settings
 		.init_polls = (int)settings->init_polls,
 		.filter = (int)settings->filter,
 	};
+	struct port_tai tai;
 
+	port_tai_init(&tai, TAI_UTC_DEFAULT_S);
 	*client = (struct ntp_client){ .settings = *settings, .waiter = waiter, .clock = clock };
-	client->log = (struct ntp_log){ .json = json, .tai_utc_s = time_tai_utc_s() };
+	client->log = (struct ntp_log){ .json = json, .tai_utc_s = tai.tai_utc_s };
 	ntp_servo_init(&client->servo, &servo);
 	if (settings->constant == NTP_CONSTANT_AUTO)
 		client->settings.constant = ntp_time_constant(settings->interval_ms);

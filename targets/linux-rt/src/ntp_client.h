@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An NTP client that stamps in user space: it asks a server at intervals, checks each answer, and lets the servo and the kernel's
- * loop act on it. Times come through port_time.h, datagrams and signals through port_wait.h, a steered clock through
+ * loop act on it. Times come through port.h, datagrams and signals through port_wait.h, a steered clock through
  * port_frequency.h.
  */
 #ifndef BW_NTP_CLIENT_H
@@ -13,8 +13,8 @@
 #include "base/address.h"
 #include "ntp_log.h"
 #include "ntp_servo.h"
-#include "port_frequency.h"
-#include "port_wait.h"
+#include "port/port_frequency.h"
+#include "port/port_wait.h"
 
 enum { NTP_CONSTANT_AUTO = -1, NTP_CONSTANT_MAX = 10 };
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "ntp_servo.h"
-#include "port_frequency.h"
+#include "port/port_frequency.h"
 
 /**
  * Correct a clock.

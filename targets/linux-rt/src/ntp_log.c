@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ntp_log.h"
 
-#include "port_time.h"
+#include "port/port.h"
 
 #define NS_PER_S INT64_C(1000000000)
 
@@ -10,7 +10,7 @@ static void line_begin(struct ntp_log *log, const char *type, int64_t realtime_n
 	json_object_open(log->json, NULL);
 	json_string(log->json, "type", type);
 	json_int(log->json, "time_tai_ns", realtime_ns + log->tai_utc_s * NS_PER_S);
-	json_int(log->json, "monotonic_ns", time_monotonic_ns());
+	json_int(log->json, "monotonic_ns", port_clock_now_ns(PORT_CLOCK_MONOTONIC));
 }
 
 static int line_end(struct ntp_log *log, const char *state)
@@ -25,7 +25,7 @@ int ntp_log_ready(struct ntp_log *log, const char *state, const struct address *
 {
 	char text[ADDRESS_TEXT_BYTES];
 
-	line_begin(log, "ready", time_realtime_ns());
+	line_begin(log, "ready", port_clock_now_ns(PORT_CLOCK_REALTIME));
 	json_string(log->json, "tool", NTP_TOOL);
 	json_string(log->json, "server", address_format(server, text));
 	json_int(log->json, "interval_ms", interval_ms);
@@ -36,13 +36,13 @@ int ntp_log_ready(struct ntp_log *log, const char *state, const struct address *
 
 int ntp_log_state(struct ntp_log *log, const char *state)
 {
-	line_begin(log, "state", time_realtime_ns());
+	line_begin(log, "state", port_clock_now_ns(PORT_CLOCK_REALTIME));
 	return line_end(log, state);
 }
 
 int ntp_log_rejected(struct ntp_log *log, const char *state, const char *reason, const char *detail)
 {
-	line_begin(log, "rejected", time_realtime_ns());
+	line_begin(log, "rejected", port_clock_now_ns(PORT_CLOCK_REALTIME));
 	json_string(log->json, "reason", reason);
 	if (detail)
 		json_string(log->json, "detail", detail);

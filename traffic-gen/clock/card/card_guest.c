@@ -23,7 +23,7 @@
 #define CHECK_NS INT64_C(10000000000) /* between checks of the calibration */
 #define CHECK_TRIAL_NS (5 * NS_PER_MS)
 
-enum { BURST = 5, TAI_UTC_DEFAULT_S = 37, TRIALS_MAX = 100000 };
+enum { BURST = 5, TRIALS_MAX = 100000 };
 
 static int open_page(const char *tool, struct card *card, const char *path)
 {

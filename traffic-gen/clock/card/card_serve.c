@@ -17,7 +17,6 @@
 #define TOOL "bw-clock card serve"
 #define NS_PER_MS INT64_C(1000000)
 
-enum { TAI_UTC_DEFAULT_S = 37 };
 
 static int find_source(struct server *server, const char *name)
 {

@@ -21,7 +21,7 @@
 #define WINDOW_HIGHEST_NS ((INT64_C(1) << 36) - 1)
 #define OFFSET_HIGHEST_NS ((INT64_C(1) << 36) - 1) /* 68 s: the difference of TAI and UTC is inside */
 
-enum { TAI_UTC_DEFAULT_S = 37, FILTER_DEFAULT_NS = 1000 };
+enum { FILTER_DEFAULT_NS = 1000 };
 
 static const char *const read_names[] = { "sequential", "bracketed", "filtered" };
 static const char *const phc_names[] = { "precise", "extended", "basic", "auto", "gettime" };

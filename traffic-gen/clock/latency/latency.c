@@ -16,7 +16,6 @@
 
 #define NS_PER_MS INT64_C(1000000)
 
-enum { TAI_UTC_DEFAULT_S = 37 };
 
 static const char *const phc_names[] = {
 	[PORT_PHC_PRECISE] = "precise", [PORT_PHC_EXTENDED] = "extended", [PORT_PHC_BASIC] = "basic", "gettime",

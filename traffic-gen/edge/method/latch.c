@@ -22,7 +22,7 @@
 #define NS_PER_S INT64_C(1000000000)
 #define TICK_NS INT64_C(50000000)
 
-enum { TAI_UTC_DEFAULT_S = 37, FILTER_DEFAULT_PERCENT = 25, REASON_BYTES = 160 };
+enum { FILTER_DEFAULT_PERCENT = 25, REASON_BYTES = 160 };
 
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
 

@@ -20,7 +20,7 @@
 #define TICK_NS INT64_C(50000000)
 #define PERIOD_MIN_NS INT64_C(500000) /* awake before, a pulse after, and time for others between */
 
-enum { TAI_UTC_DEFAULT_S = 37, FILTER_DEFAULT_PERCENT = 25, REASON_BYTES = 160 };
+enum { FILTER_DEFAULT_PERCENT = 25, REASON_BYTES = 160 };
 
 struct arguments {
 	const char *method, *output, *reference, *latch, *phc, *clock;

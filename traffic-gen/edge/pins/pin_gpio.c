@@ -14,7 +14,7 @@
 #include "port/port_clock.h"
 #include "port/port_edge.h"
 
-enum { LINE_MAX = 65535, LINE_NONE = -1, TAI_UTC_DEFAULT_S = 37 };
+enum { LINE_MAX = 65535, LINE_NONE = -1 };
 
 struct gpio_pin {
 	struct port_gpio_line *port;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/timex.h>
 #include <time.h>
@@ -65,6 +66,16 @@ void port_tai_init(struct port_tai *tai, int fallback_tai_utc_s)
 	tai->kernel_tai_utc_s = adjtimex(&timex) >= 0 ? timex.tai : 0;
 	tai->tai_utc_s = tai->kernel_tai_utc_s ? tai->kernel_tai_utc_s : fallback_tai_utc_s;
 	tai->add_ns = (tai->tai_utc_s - tai->kernel_tai_utc_s) * NS_PER_S;
+}
+
+int port_seed_draw(int64_t *seed)
+{
+	uint64_t bits;
+
+	if (getrandom(&bits, sizeof(bits), 0) != (ssize_t)sizeof(bits))
+		return -errno;
+	*seed = (int64_t)(bits >> 1);
+	return 0;
 }
 
 int64_t port_tai_now_ns(const struct port_tai *tai)

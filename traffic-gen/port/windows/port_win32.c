@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Port layer for Windows 10 and later: clocks and the process. TAI is UTC + a constant; there is no kernel stamp. */
+#define _CRT_RAND_S /* rand_s */
 #include "port/port.h"
 
 #include <winsock2.h>
@@ -10,6 +11,7 @@
 #include <io.h>
 #include <psapi.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <timeapi.h>
 
@@ -52,6 +54,16 @@ void port_tai_init(struct port_tai *tai, int fallback_tai_utc_s)
 	tai->kernel_tai_utc_s = 0;
 	tai->tai_utc_s = fallback_tai_utc_s;
 	tai->add_ns = fallback_tai_utc_s * NS_PER_S;
+}
+
+int port_seed_draw(int64_t *seed)
+{
+	unsigned int high, low;
+
+	if (rand_s(&high) || rand_s(&low))
+		return -EIO;
+	*seed = (int64_t)(((uint64_t)high << 32 | low) >> 1);
+	return 0;
 }
 
 int64_t port_tai_now_ns(const struct port_tai *tai)

@@ -16,7 +16,7 @@
 #define TOOL "bw-traffic offset"
 #define NS_PER_MS INT64_C(1000000)
 
-enum { TAI_UTC_DEFAULT_S = 37, PRIORITY_DEFAULT = 50 };
+enum { PRIORITY_DEFAULT = 50 };
 
 struct offset_options {
 	const char *serve, *peer;

@@ -18,7 +18,7 @@
 #define TICK_NS INT64_C(50000000)
 #define SERIES_BYTES_MAX (INT64_C(256) << 20) /* of all CPUs together: it is locked memory */
 
-enum { PRIORITY_DEFAULT = 90, THRESHOLD_DEFAULT_US = 2000, PERIOD_DEFAULT_US = 500, TAI_UTC_DEFAULT_S = 37 };
+enum { PRIORITY_DEFAULT = 90, THRESHOLD_DEFAULT_US = 2000, PERIOD_DEFAULT_US = 500 };
 
 /*
  * First deadline of a watcher. One that reads threads comes a quarter of a period after the others: what those have

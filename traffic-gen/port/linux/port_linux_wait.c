@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Port layer for Linux: signals by signalfd, datagrams, ppoll. */
 #define _GNU_SOURCE /* ppoll */
-#include "port_wait.h"
+#include "port/port_wait.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "port_time.h"
+#include "port/port.h"
 
 #define NS_PER_S INT64_C(1000000000)
 
@@ -87,7 +87,7 @@ static bool datagram_take(const struct waiter *waiter, struct datagram *datagram
 	ssize_t size = recvfrom(waiter->sock, datagram->bytes, sizeof(datagram->bytes), MSG_DONTWAIT,
 				(struct sockaddr *)&source, &length);
 
-	datagram->received_ns = time_realtime_ns();
+	datagram->received_ns = port_clock_now_ns(PORT_CLOCK_REALTIME);
 	if (size < 0)
 		return false;
 	datagram->size_bytes = (size_t)size;
@@ -100,7 +100,7 @@ int waiter_wait(struct waiter *waiter, int64_t deadline_ns, struct datagram *dat
 	struct pollfd fds[2] = { { .fd = waiter->signals, .events = POLLIN }, { .fd = waiter->sock, .events = POLLIN } };
 
 	for (;;) {
-		int64_t left_ns = deadline_ns - time_monotonic_ns();
+		int64_t left_ns = deadline_ns - port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 		struct timespec left = { 0 };
 		int ready;
 

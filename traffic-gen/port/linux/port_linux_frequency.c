@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Port layer for Linux: clocks that are steered. */
 #define _GNU_SOURCE /* clock_adjtime */
-#include "port_frequency.h"
+#include "port/port_frequency.h"
 
 #include <errno.h>
 #include <fcntl.h>
