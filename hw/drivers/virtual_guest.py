@@ -27,7 +27,7 @@ from hw.errors import BenchError
 from hw.faults import Fault
 from hw.protocols import Node
 from hw.virtual import accel, image
-from hw.virtual.console_log import SilentBootError, wait_for_boot
+from hw.virtual.console_log import EmulatorCrashError, SilentBootError, wait_for_boot
 from hw.virtual.guest_config import GuestBridge, GuestClock, GuestConfig, GuestInterface, write_run_config
 from hw.virtual.guest_faults import cut_control_link, with_boot_fault
 from hw.virtual.image_recipe import DEFAULT_KIND, RECIPES
@@ -35,7 +35,8 @@ from hw.virtual.qemu import GuestCard, GuestMachine, QemuGuest, ThreadPlacement
 
 PAGE_FILE = "timecard.page"
 STARTS_MAX = 2
-"""A guest that stays silent, as one in hundreds does under emulation, is started once more."""
+"""A guest that stays silent, as one in hundreds does under emulation, is started once more; likewise one
+whose emulator crashes: QEMU's translator has races between the processors of a guest that maps devices."""
 
 # Fills the file system of provisioning's undo file; a reboot, or a power cut, ends it.
 _FILL_DISK = """
@@ -128,7 +129,7 @@ class VirtualGuestDriver(Driver, PowerProtocol):
             try:
                 self._start()
                 return
-            except SilentBootError as error:
+            except (SilentBootError, EmulatorCrashError) as error:
                 if not left:
                     raise
                 print(f"noticed: {error}; starting it once more", file=sys.stderr, flush=True)
@@ -140,8 +141,11 @@ class VirtualGuestDriver(Driver, PowerProtocol):
         guest = self._running
         try:
             wait_for_boot(f"guest {target_name(self)}", folder / "console.log", lambda: guest.running)
-        except BenchError:
+        except BenchError as error:
+            crash = guest.crash()
             self.off()
+            if crash:
+                raise EmulatorCrashError(f"guest {target_name(self)}: QEMU crashed: {crash}") from error
             raise
 
     @check_active

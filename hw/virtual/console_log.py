@@ -24,6 +24,10 @@ class SilentBootError(BenchError):
     """A machine has not said one character after it was powered on."""
 
 
+class EmulatorCrashError(BenchError):
+    """What emulates a machine has ended by a fault of its own while the machine booted."""
+
+
 def earlier_logs(log: Path) -> list[Path]:
     """Return the logs of the boots before, the oldest first."""
     return sorted(log.parent.glob(f"{log.name}.*"), key=lambda each: int(each.suffix[1:]))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -23,6 +24,8 @@ from hw.errors import BenchError, CapabilityError
 from hw.virtual.console_log import put_aside
 from hw.virtual.machine import ACCELERATOR, MachineType
 
+CRASHES = frozenset({-signal.SIGABRT, -signal.SIGSEGV})
+"""How QEMU ends by a fault of its own, such as a failed assertion. Nothing in a guest can make it."""
 PAGE_BYTES = 32768
 """Of what guest and host share: the timecard's page, then the edge device (`registers.h` of bw-edge)."""
 KILLED_DEADLINE_S = 30.0
@@ -223,6 +226,12 @@ class QemuGuest:
     def running(self) -> bool:
         """Tell whether QEMU still runs."""
         return self._process.poll() is None
+
+    def crash(self) -> str:
+        """Return QEMU's last words where it has ended by a fault of its own; empty: it has not."""
+        if self._process.poll() not in CRASHES:
+            return ""
+        return tail(self.folder / "qemu.err") or f"signal {-self._process.returncode}"
 
     def command(self, name: str, arguments: Mapping[str, Any] | None = None, timeout_s: float = 5.0) -> Any:
         """Send one command to QEMU's monitor (QMP) and return its answer.

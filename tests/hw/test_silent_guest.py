@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A guest that says nothing after power-on is started once more; any other failure stands."""
+"""A guest that says nothing, or whose emulator crashes, is started once more; any other failure stands."""
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +17,8 @@ from hw.drivers.virtual_guest import STARTS_MAX, VirtualGuestDriver
 from hw.errors import BenchError
 from hw.faults import Fault
 from hw.virtual.console_log import SilentBootError
+from hw.virtual.qemu import QemuGuest
+from tests.targets.scratch_guest import ScratchGuest
 
 _binding: Any = import_module("labgrid.binding")  # no types of its own
 
@@ -24,6 +27,10 @@ class _Guest:
     """What the driver sees of QEMU."""
 
     running = True
+    words = ""
+
+    def crash(self) -> str:
+        return self.words
 
     def power_off(self) -> None:
         self.running = False
@@ -42,6 +49,7 @@ def power_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., l
 
         def wait(_name: str, _log: Path, _is_running: object) -> None:
             if (end := ends[len(started) - 1]) is not None:
+                started[-1].words = str(end) if str(end).startswith("Assertion") else ""
                 raise end
 
         class Driver(VirtualGuestDriver):
@@ -76,9 +84,51 @@ def test_silence_once_is_started_again(
     assert capsys.readouterr().err == "noticed: guest x: never boots; starting it once more\n"
 
 
+def test_a_crash_of_the_emulator_is_started_again(
+    power_on: Callable[..., list[_Guest]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    started = power_on([BenchError("Assertion failed"), None])
+    assert [guest.running for guest in started] == [False, True]
+    said = "noticed: guest guest: QEMU crashed: Assertion failed; starting it once more\n"
+    assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize(
+    ("end", "is_crash"), [("kill -ABRT $$", True), ("kill -SEGV $$", True), ("exit 1", False)]
+)
+def test_only_what_ends_by_its_own_fault_has_crashed(tmp_path: Path, end: str, is_crash: bool) -> None:
+    process = subprocess.Popen(["sh", "-c", f"echo an assertion >{tmp_path}/qemu.err; {end}"])
+    process.wait()
+    machine: Any = None
+    assert QemuGuest(machine, tmp_path, process).crash() == ("an assertion" if is_crash else "")
+
+
+@pytest.mark.parametrize("crashes", [1, 2])
+def test_a_scratch_guest_may_crash_once(tmp_path: Path, crashes: int) -> None:
+    console, count = tmp_path / "console.log", iter(range(9))
+
+    def start() -> subprocess.Popen[bytes]:
+        end = "kill -ABRT $$" if next(count) < crashes else f"echo ready >{console}; sleep 60"
+        return subprocess.Popen(["sh", "-c", end])
+
+    image: Any = None
+    guest = ScratchGuest(tmp_path, "none", image, start, start())
+    try:
+        if crashes == 1:
+            assert guest.wait_console("ready") == "ready"
+        else:
+            with pytest.raises(AssertionError, match="console says none"):
+                guest.wait_console("ready")
+    finally:
+        guest.process.kill()
+        guest.process.wait()
+
+
 @pytest.mark.parametrize(
     ("ends", "fault", "starts"),
     [
+        ([BenchError("Assertion")] * STARTS_MAX, "", STARTS_MAX),
+        ([BenchError("Assertion")], Fault.NEVER_BOOTS, 1),
         ([SilentBootError("silent")] * STARTS_MAX, "", STARTS_MAX),
         ([SilentBootError("silent")], Fault.NEVER_BOOTS, 1),
         ([BenchError("panic")], "", 1),

@@ -8,13 +8,15 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hw.virtual.console_log import put_aside
 from hw.virtual.guest_config import GuestConfig, GuestInterface, write_run_config
 from hw.virtual.image import ImageSet, build_or_get
+from hw.virtual.qemu import CRASHES
 
 HOST_ADDRESS = "10.78.0.254"
 GUEST_ADDRESS = "10.78.0.1"
@@ -23,7 +25,7 @@ _BOOT_DEADLINE_S = 90.0
 _POLL_S = 0.05
 
 
-@dataclass(frozen=True)
+@dataclass
 class ScratchGuest:
     """A guest that runs; made by `boot`.
 
@@ -31,13 +33,16 @@ class ScratchGuest:
         folder: Keys, console log and QMP socket.
         namespace: Namespace of QEMU and of the taps `tap0`, `tap1`, … (one an interface, in their order).
         image: What it was booted from.
+        start: Starts QEMU.
         process: QEMU.
     """
 
     folder: Path
     namespace: str
     image: ImageSet
+    start: Callable[[], subprocess.Popen[bytes]]
     process: subprocess.Popen[bytes]
+    has_crashed: bool = False
 
     def console(self) -> str:
         """Return what the guest has said on its console so far."""
@@ -45,7 +50,7 @@ class ScratchGuest:
         return log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
 
     def wait_console(self, *texts: str) -> str:
-        """Return the first of the texts that the console says.
+        """Return the first of the texts that the console says; QEMU may crash once until then.
 
         Raises:
             AssertionError: QEMU ended or the deadline passed without any of them.
@@ -57,6 +62,13 @@ class ScratchGuest:
             for text in texts:
                 if text in said:
                     return text
+            if ended and not self.has_crashed and self.process.returncode in CRASHES:
+                self.has_crashed = True
+                print(f"noticed: QEMU crashed ({self.process.returncode}); starting it once more")
+                put_aside(self.folder / "console.log")
+                self.process = self.start()
+                deadline_s = time.monotonic() + _BOOT_DEADLINE_S
+                continue
             if ended:
                 break
             time.sleep(_POLL_S)
@@ -140,15 +152,17 @@ def boot(
             _run("ip", "-n", namespace, "tuntap", "add", f"tap{number}", "mode", "tap")
             _run("ip", "-n", namespace, "link", "set", f"tap{number}", "up")
         _run("ip", "-n", namespace, "address", "add", f"{HOST_ADDRESS}/24", "dev", "tap0")
-        process = subprocess.Popen(
-            ["ip", "netns", "exec", namespace, *_qemu(image, initrd, folder, cards), *extra],
-            stdin=subprocess.DEVNULL,
-        )
+        argv = ["ip", "netns", "exec", namespace, *_qemu(image, initrd, folder, cards), *extra]
+
+        def start() -> subprocess.Popen[bytes]:
+            return subprocess.Popen(argv, stdin=subprocess.DEVNULL)
+
+        guest = ScratchGuest(folder, namespace, image, start, start())
         try:
-            yield ScratchGuest(folder, namespace, image, process)
+            yield guest
         finally:
-            process.kill()
-            process.wait()
+            guest.process.kill()
+            guest.process.wait()
     finally:
         _run("ip", "netns", "delete", namespace)
 
