@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 from pathlib import Path
 
 from reports.errors import RunFolderError
@@ -16,7 +17,7 @@ def replace_file(path: Path, data: bytes) -> None:
     Raises:
         RunFolderError: The file cannot be written; the old one is left as it was.
     """
-    draft = path.with_name(f".{path.name}.{os.getpid()}.new")
+    draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.new")
     try:
         with draft.open("wb") as file:
             file.write(data)

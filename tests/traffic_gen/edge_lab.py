@@ -105,20 +105,21 @@ class ListeningScope:
 class Page:
     """A page whose guest is this machine: the counters are the same, and the line of the PHC is made up."""
 
-    def __init__(self, path: Path, offset: int = 0) -> None:
-        """Make the file."""
+    def __init__(self, path: Path, offset: int = 0, bound: int = 0) -> None:
+        """Make the file; offset and bound are those of the counters, in ticks."""
         self.path = path
         path.write_bytes(bytes(MAPPING_BYTES))
         with path.open("r+b") as file:
             self.memory = mmap.mmap(file.fileno(), MAPPING_BYTES)
         self.offset = offset
+        self.bound = bound
         self.published = 0
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
     def calibrate(self) -> None:
         """Store the offset of the counters."""
-        struct.pack_into("<QQ", self.memory, CALIBRATION + 8, self.offset & 2**64 - 1, 0)
+        struct.pack_into("<QQ", self.memory, CALIBRATION + 8, self.offset & 2**64 - 1, self.bound)
         struct.pack_into("<I", self.memory, CALIBRATION, 2)
 
     def horizon(self) -> int:
@@ -135,12 +136,12 @@ class Page:
         struct.pack_into("<I", self.memory, PHC_LINE, sequence + 2 & 2**32 - 1)
 
     def keep_publishing(self, origin: int, origin_ns: int, ns_per_tick: float) -> None:
-        """Publish the same straight line again and again, from where the device stands."""
+        """Publish the same straight line again and again, from where the device stands or `bound` later."""
 
         def publish() -> None:
             while not self._stop.is_set():
                 # The line holds at every tick: a whole number of ticks and of nanoseconds from its origin.
-                ticks = max(self.horizon() - origin, 0)
+                ticks = max(self.horizon() + self.bound - origin, 0)
                 steps = int(ticks * ns_per_tick) // 1000
                 self.publish(
                     origin + round(steps * 1000 / ns_per_tick), origin_ns + steps * 1000, ns_per_tick

@@ -70,9 +70,11 @@ class Device:
 
 
 @contextlib.contextmanager
-def run_device(bw_edge: Path, pins: Path, folder: Path, offset: int = 0) -> Generator[Device]:
+def run_device(
+    bw_edge: Path, pins: Path, folder: Path, offset: int = 0, bound: int = 0
+) -> Generator[Device]:
     """Serve a device until the context ends."""
-    page, scope = Page(folder / "page", offset), ListeningScope()
+    page, scope = Page(folder / "page", offset, bound), ListeningScope()
     try:
         with started(bw_edge, "serve", "--page", f"guest={page.path}", "--scope", scope.address) as server:
             page.calibrate()
@@ -124,6 +126,16 @@ def test_reference_edges_are_at_their_instants(device: Device) -> None:
     assert outputs(result, "sdp-out")["fired"] == len(both) // 2
     assert result["scope"]["edges"] == len(both)
     assert result["scope"]["lost"] == 0
+
+
+def test_line_younger_than_what_is_decided_interrupts_nothing(
+    bw_edge: Path, edge_pins: Path, tmp_path: Path
+) -> None:
+    """The guest renews its line while the server, held up, still decides about the milliseconds before."""
+    with run_device(bw_edge, edge_pins, tmp_path, bound=20_000_000) as device:  # 5 to 20 ms
+        device.work("periodic", "sdp-out", PHC_NS, PERIOD_NS, 1500)
+        assert finish(device.server)[0] == 0
+        assert_reference(device, 500)
 
 
 def test_command_of_a_tick_that_is_decided_comes_too_late(

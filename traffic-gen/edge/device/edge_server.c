@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "edge/device/edge_server.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,16 +118,22 @@ static bool command_pending(struct edge_served *served, int64_t now_ns)
 	return pending;
 }
 
-static void follow_clock(struct edge_served *served, enum edge_clock clock, const struct card_latch *latch,
-			 uint64_t offset, uint64_t now)
+/*
+ * Take a clock's newest line. It may be younger than what is decided next: that was read before, and this process may have
+ * been held up since. The line is held against the present.
+ */
+static void follow_clock(struct edge_served *served, enum edge_clock clock, const struct card_latch *latch, uint64_t offset)
 {
 	struct device *device = &served->device;
 	struct card_line line;
-	bool good = card_latch_read(latch, &line) == 0 && line.unit == CARD_UNIT_TSC;
+	int err = card_latch_read(latch, &line);
+	bool good = err == 0 && line.unit == CARD_UNIT_TSC;
 
+	if (err == -EAGAIN && device->known[clock])
+		return; /* it is being renewed; the next look will have it */
 	if (good) {
 		line.counter -= offset;
-		good = card_line_at(&line, now, NULL, NULL) == 0;
+		good = card_line_at(&line, port_counter_read() - served->offset, NULL, NULL) == 0;
 	}
 	if (!good && device->known[clock])
 		device_set_line(device, clock, NULL);
@@ -165,8 +172,8 @@ static void decide(struct edge_server *server, uint64_t common, int64_t now_ns)
 
 		if (!served->active)
 			continue;
-		follow_clock(served, EDGE_CLOCK_PHC, &served->registers->phc_line, 0, common - served->offset);
-		follow_clock(served, EDGE_CLOCK_CARD, &served->page->host_line, served->offset, common - served->offset);
+		follow_clock(served, EDGE_CLOCK_PHC, &served->registers->phc_line, 0);
+		follow_clock(served, EDGE_CLOCK_CARD, &served->page->host_line, served->offset);
 	}
 	if (!server->horizon)
 		server->horizon = common;
