@@ -18,6 +18,7 @@ from hw.errors import BenchError
 from hw.faults import Fault
 from hw.virtual.console_log import SilentBootError
 from hw.virtual.qemu import QemuGuest
+from tests.targets import scratch_guest
 from tests.targets.scratch_guest import ScratchGuest
 
 _binding: Any = import_module("labgrid.binding")  # no types of its own
@@ -103,18 +104,22 @@ def test_only_what_ends_by_its_own_fault_has_crashed(tmp_path: Path, end: str, i
     assert QemuGuest(machine, tmp_path, process).crash() == ("an assertion" if is_crash else "")
 
 
-@pytest.mark.parametrize("crashes", [1, 2])
-def test_a_scratch_guest_may_crash_once(tmp_path: Path, crashes: int) -> None:
+@pytest.mark.parametrize("end", ["kill -ABRT $$", 'echo "kthread timer wakeup didn\'t happen" >$0; sleep 60'])
+@pytest.mark.parametrize("failures", [1, 2])
+def test_the_emulator_of_a_scratch_guest_may_fail_once(
+    tmp_path: Path, failures: int, end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     console, count = tmp_path / "console.log", iter(range(9))
 
     def start() -> subprocess.Popen[bytes]:
-        end = "kill -ABRT $$" if next(count) < crashes else f"echo ready >{console}; sleep 60"
-        return subprocess.Popen(["sh", "-c", end])
+        script = end if next(count) < failures else "echo ready >$0; sleep 60"
+        return subprocess.Popen(["sh", "-c", script, str(console)])
 
+    monkeypatch.setattr(scratch_guest, "_BOOT_DEADLINE_S", 2.0)
     image: Any = None
     guest = ScratchGuest(tmp_path, "none", image, start, start())
     try:
-        if crashes == 1:
+        if failures == 1:
             assert guest.wait_console("ready") == "ready"
         else:
             with pytest.raises(AssertionError, match="console says none"):

@@ -30,7 +30,7 @@ def machine(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Gener
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
         tar.add(repository / "targets" / "linux-rt" / "provision", arcname=".")
-    with boot(tmp_path_factory.mktemp("provision"), "target", plain_config(TEST_CARD)) as guest:
+    with boot(tmp_path_factory.mktemp("provision"), "target", plain_config(TEST_CARD), cpus=2) as guest:
         guest.wait_console("benchwright: ready")
         copied = guest.run(f"mkdir {FOLDER} && tar -xC {FOLDER}", stdin=archive.getvalue())
         assert copied.returncode == 0

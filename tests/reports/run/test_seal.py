@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 import stat
 import threading
 from pathlib import Path
@@ -20,14 +21,22 @@ from reports.run.seal import KEY_VARIABLE, bench_key, canonical, fingerprint, ke
 from tests.reports.sample_run import make_run
 
 
-@pytest.fixture
-def sealed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
-    """Return a run folder that this bench has sealed."""
-    monkeypatch.setenv(KEY_VARIABLE, str(tmp_path / "config" / "seal.key"))
-    run = make_run(tmp_path / "results")
-    seal(run.path, bench_key(key_file()))
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return a run folder that a key has sealed, and the key's file."""
+    folder = tmp_path_factory.mktemp("sealed")
+    run, key = make_run(folder / "results"), folder / "seal.key"
+    seal(run.path, bench_key(key))
     run.finalise()
-    return run
+    return run.path, key
+
+
+@pytest.fixture
+def sealed(tmp_path: Path, made: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> RunFolder:
+    """Return a copy of the run, on the bench that has sealed it."""
+    monkeypatch.setenv(KEY_VARIABLE, str(made[1]))
+    shutil.copytree(made[0], tmp_path / "run")
+    return RunFolder.open(tmp_path / "run")
 
 
 def hash_anew(run: RunFolder) -> None:

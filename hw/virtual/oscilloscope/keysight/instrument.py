@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections import deque
 
-from hw.virtual.oscilloscope.dialect import Dialect, LinkGoneError, Raw, Word
+from hw.virtual.oscilloscope.dialect import LinkGoneError, Raw, Word
 from hw.virtual.oscilloscope.edges import EdgeSource
 from hw.virtual.oscilloscope.faults import Fault
 from hw.virtual.oscilloscope.front_end import Hardware
 from hw.virtual.oscilloscope.keysight import measure, setup, waveform
+from hw.virtual.oscilloscope.keysight.front_panel import FrontPanel
 from hw.virtual.oscilloscope.keysight.settings import after_reset, record_setup
 from hw.virtual.oscilloscope.scpi_errors import TEXTS, ScpiError
 from hw.virtual.oscilloscope.scpi_message import Parameters, short_form
@@ -19,12 +20,10 @@ ERRORS_KEPT = 29
 RUN_BIT = 8
 
 
-class InfiniiVision(Dialect):
+class InfiniiVision(FrontPanel):
     """A simulated InfiniiVision.
 
     Attributes:
-        settings: What the front panel shows.
-        segment_index: Selected segment, from 1.
         meter: Measurements installed, and their statistics.
     """
 
@@ -40,19 +39,16 @@ class InfiniiVision(Dialect):
             skew_sign: What :CHANnel<n>:PROBe:SKEW does, which the guides do not say: 1: a positive skew shows
                 the channel earlier, -1: later.
         """
-        channels = len(hardware.signals)
-        super().__init__(hardware, source, faults, {"CHANnel<n>": channels})
-        self.settings = after_reset(channels)
-        self.segment_index = 1
+        super().__init__(hardware, source, faults)
         self.meter = measure.DelayMeter(self)
         self._skew_sign = skew_sign
         self._errors: deque[tuple[int, str]] = deque()
         self._trigger_seen = False
         self.add_query("SYSTem:ERRor", lambda _: self._next_error())
         self._add_run_control()
-        setup.add_commands(self)
+        setup.add_commands(self, self.meter.measure_all)
         waveform.add_commands(self)
-        measure.add_commands(self)
+        measure.add_commands(self, self.meter)
 
     def identity(self) -> str:
         """Return maker, model (its second-last character is the number of channels), serial, firmware."""
@@ -115,12 +111,6 @@ class InfiniiVision(Dialect):
             record_setup(self.settings, self.hardware, channels, self._skew_sign), continuous
         )
 
-    def displayed_channels(self) -> list[int]:
-        """Return the channels on the screen; all, when there is none."""
-        everything = range(1, len(self.settings.channels) + 1)
-        shown = [number for number in everything if self.settings.channels[number - 1].displayed]
-        return shown or list(everything)
-
     def _add_run_control(self) -> None:
         self.add_action("RUN", lambda: self.start(self.displayed_channels(), continuous=True))
         self.add_action("STOP", self.acquisition.stop)
@@ -149,7 +139,3 @@ class InfiniiVision(Dialect):
         seen = self.acquisition.triggered
         self.acquisition.triggered = False
         return seen
-
-    def channel_words(self) -> dict[str, int]:
-        """Return the sources that there are: `CHANnel1` → 1."""
-        return {f"CHANnel{number}": number for number in range(1, len(self.settings.channels) + 1)}

@@ -5,18 +5,15 @@ from __future__ import annotations
 
 import math
 import threading
-from typing import TYPE_CHECKING
 
 from hw.virtual.oscilloscope.delay_meter import ScreenEdge, Statistics, nearest, numbered, screen_edges
 from hw.virtual.oscilloscope.dialect import Raw, Word
+from hw.virtual.oscilloscope.keysight.front_panel import FrontPanel
 from hw.virtual.oscilloscope.keysight.waveform import number
 from hw.virtual.oscilloscope.recorder import Segment
 from hw.virtual.oscilloscope.scpi_errors import ScpiError
 from hw.virtual.oscilloscope.scpi_message import Parameters, short_form
 from hw.virtual.oscilloscope.scpi_tree import Suffixes
-
-if TYPE_CHECKING:
-    from hw.virtual.oscilloscope.keysight.instrument import InfiniiVision
 
 MEASUREMENTS_MAX = 8
 EDGES_MAX = 1000
@@ -29,7 +26,7 @@ Delay = tuple[bool, int, int]
 class DelayMeter:
     """The measurements on the screen. Installed by commands, fed by acquisitions."""
 
-    def __init__(self, scope: InfiniiVision) -> None:
+    def __init__(self, scope: FrontPanel) -> None:
         self._scope = scope
         self._lock = threading.Lock()
         self._statistics: list[Statistics] = []
@@ -124,7 +121,7 @@ def written(value: float) -> str:
     return NOT_MEASURABLE if math.isnan(value) else number(value)
 
 
-def add_commands(scope: InfiniiVision) -> None:
+def add_commands(scope: FrontPanel, meter: DelayMeter) -> None:
     """Add the commands of the subsystem."""
     settings = lambda: scope.settings  # noqa: E731 - *RST replaces the settings
 
@@ -163,15 +160,15 @@ def add_commands(scope: InfiniiVision) -> None:
     # PG4 p. 580: without a mode, the command means AUTO and the query MANual.
     scope.commands.add(
         "MEASure:DELay",
-        setter=lambda _, p: scope.meter.install(parse(p, automatic=True)),
-        getter=lambda _, p: scope.meter.measure(parse(p, automatic=False)),
+        setter=lambda _, p: meter.install(parse(p, automatic=True)),
+        getter=lambda _, p: meter.measure(parse(p, automatic=False)),
     )
     scope.commands.add("MEASure:DEFine", setter=define, getter=definition)
     scope.commands.add("MEASure:SOURce", setter=set_sources, getter=lambda _, p: Raw(_source_names(scope, p)))
     scope.add_setting("MEASure:STATistics", lambda _: settings().statistics, set_statistics)
-    scope.add_action("MEASure:STATistics:RESet", scope.meter.reset)
-    scope.add_action("MEASure:CLEar", scope.meter.clear)
-    scope.add_query("MEASure:RESults", lambda _: Raw(scope.meter.results()))
+    scope.add_action("MEASure:STATistics:RESet", meter.reset)
+    scope.add_action("MEASure:CLEar", meter.clear)
+    scope.add_query("MEASure:RESults", lambda _: Raw(meter.results()))
     scope.add_query("MEASure", lambda _: Raw(_dump(scope)))
 
 
@@ -183,11 +180,11 @@ def _edge(p: Parameters, index: int) -> int:
     return value
 
 
-def _source_names(scope: InfiniiVision, parameters: Parameters) -> str:
+def _source_names(scope: FrontPanel, parameters: Parameters) -> str:
     parameters.expect(0)
     return ",".join(f"CHAN{number}" for number in scope.settings.measure_sources)
 
 
-def _dump(scope: InfiniiVision) -> str:
+def _dump(scope: FrontPanel) -> str:
     first, second = scope.settings.measure_sources
     return f":MEAS:SOUR CHAN{first},CHAN{second};STAT {short_form(scope.settings.statistics)}"

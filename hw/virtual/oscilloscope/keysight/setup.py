@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
 from hw.virtual.oscilloscope.dialect import Word
+from hw.virtual.oscilloscope.keysight.front_panel import FrontPanel
 from hw.virtual.oscilloscope.keysight.settings import (
     HORIZONTAL_DIVISIONS,
     REFERENCE_SHARE,
@@ -22,9 +22,6 @@ from hw.virtual.oscilloscope.scpi_errors import ScpiError
 from hw.virtual.oscilloscope.scpi_message import Parameters
 from hw.virtual.oscilloscope.scpi_tree import Suffixes
 
-if TYPE_CHECKING:
-    from hw.virtual.oscilloscope.keysight.instrument import InfiniiVision
-
 SCALE_V = (1e-3, 10.0)
 TIMEBASE_S = (1e-9, 50.0)
 POSITION_S = 500.0
@@ -39,15 +36,15 @@ def words(names: Iterable[str]) -> dict[str, Word]:
     return {name: Word(name) for name in names}
 
 
-def add_commands(scope: InfiniiVision) -> None:
-    """Add the commands of these subsystems."""
+def add_commands(scope: FrontPanel, measure_all: Callable[[], None]) -> None:
+    """Add the commands of these subsystems; `measure_all`: measures all segments."""
     _add_channel(scope)
     _add_timebase(scope)
     _add_trigger(scope)
-    _add_acquire(scope)
+    _add_acquire(scope, measure_all)
 
 
-def _add_channel(scope: InfiniiVision) -> None:
+def _add_channel(scope: FrontPanel) -> None:
     def of(suffixes: Suffixes) -> Channel:
         return scope.settings.channels[suffixes[0] - 1]
 
@@ -109,7 +106,7 @@ def _only(parameters: Parameters, word: str, *others: str) -> None:
         raise ScpiError(221, f"only {word} is simulated")
 
 
-def _add_timebase(scope: InfiniiVision) -> None:
+def _add_timebase(scope: FrontPanel) -> None:
     def put(name: str, value: object) -> None:
         setattr(scope.settings, name, value)
 
@@ -139,7 +136,7 @@ def _add_timebase(scope: InfiniiVision) -> None:
     )
 
 
-def _add_trigger(scope: InfiniiVision) -> None:
+def _add_trigger(scope: FrontPanel) -> None:
     settings = lambda: scope.settings  # noqa: E731 - *RST replaces the settings
 
     def put(name: str, value: object) -> None:
@@ -186,7 +183,7 @@ def _add_trigger(scope: InfiniiVision) -> None:
     scope.commands.add("TRIGger:EDGE:LEVel", setter=set_level, getter=get_level)
 
 
-def _add_acquire(scope: InfiniiVision) -> None:
+def _add_acquire(scope: FrontPanel, measure_all: Callable[[], None]) -> None:
     def set_mode(_: Suffixes, p: Parameters) -> None:
         scope.settings.segmented = p.choice({"RTIMe": False, "SEGMented": True})
 
@@ -209,13 +206,13 @@ def _add_acquire(scope: InfiniiVision) -> None:
     )
     scope.add_setting("ACQuire:SEGMented:COUNt", lambda _: scope.settings.segment_count, set_count)
     scope.add_setting("ACQuire:SEGMented:INDex", lambda _: scope.segment_index, set_index)
-    scope.add_action("ACQuire:SEGMented:ANALyze", lambda: _analyze(scope))
+    scope.add_action("ACQuire:SEGMented:ANALyze", lambda: _analyze(scope, measure_all))
     scope.add_query("ACQuire:SRATe", lambda _: sample_rate_hz(scope.settings, scope.hardware))
     scope.add_query("ACQuire:POINts", lambda _: points())
 
 
-def _analyze(scope: InfiniiVision) -> None:
+def _analyze(scope: FrontPanel, measure_all: Callable[[], None]) -> None:
     """Measure all segments, as the key Analyze Segments does: stopped, and in segmented mode only."""
     if scope.acquisition.running or not scope.settings.segmented:
         raise ScpiError(221)
-    scope.meter.measure_all()
+    measure_all()

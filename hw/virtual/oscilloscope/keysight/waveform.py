@@ -4,20 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hw.virtual.oscilloscope.dialect import Block, Raw, Word
 from hw.virtual.oscilloscope.front_end import PS_PER_S
+from hw.virtual.oscilloscope.keysight.front_panel import FrontPanel
 from hw.virtual.oscilloscope.recorder import Segment
 from hw.virtual.oscilloscope.scpi_errors import ScpiError
 from hw.virtual.oscilloscope.scpi_message import Parameters, short_form
 from hw.virtual.oscilloscope.scpi_tree import Suffixes
-
-if TYPE_CHECKING:
-    from hw.virtual.oscilloscope.keysight.instrument import InfiniiVision
 
 MEASUREMENT_RECORD_POINTS = 62_500
 POINTS_MIN = 100
@@ -54,7 +51,7 @@ def wire_codes(codes: NDArray[np.int16], adc_bits: int, word: bool) -> NDArray[n
 class WaveformReader:
     """What the waveform queries answer, from the settings and the segments acquired."""
 
-    def __init__(self, scope: InfiniiVision) -> None:
+    def __init__(self, scope: FrontPanel) -> None:
         self._scope = scope
 
     def segments(self) -> Sequence[Segment]:
@@ -162,7 +159,7 @@ class WaveformReader:
         return ",".join(map(number, values))
 
 
-def add_commands(scope: InfiniiVision) -> None:
+def add_commands(scope: FrontPanel) -> None:
     """Add the commands of the subsystem."""
     reader = WaveformReader(scope)
     settings = lambda: scope.settings  # noqa: E731 - *RST replaces the settings
@@ -213,7 +210,7 @@ def add_commands(scope: InfiniiVision) -> None:
     _add_queries(scope, reader)
 
 
-def _add_queries(scope: InfiniiVision, reader: WaveformReader) -> None:
+def _add_queries(scope: FrontPanel, reader: WaveformReader) -> None:
     def times(_: Suffixes, p: Parameters) -> object:
         p.expect(1)
         kind = p.choice({name: name for name in ("RELXorigin", "ABSXorigin", "TTAG")})
@@ -239,7 +236,7 @@ def _add_queries(scope: InfiniiVision, reader: WaveformReader) -> None:
     scope.add_query("WAVeform", lambda _: Raw(_dump(scope)))
 
 
-def _dump(scope: InfiniiVision) -> str:
+def _dump(scope: FrontPanel) -> str:
     """Return the subsystem's settings: the one kind of reply with headers."""
     settings = scope.settings
     points = settings.points or 0

@@ -4,17 +4,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 from hw.virtual.oscilloscope.recorder import Segment
 from hw.virtual.oscilloscope.scpi_errors import ScpiError
 from hw.virtual.oscilloscope.scpi_message import Parameters
 from hw.virtual.oscilloscope.scpi_tree import Suffixes
+from hw.virtual.oscilloscope.tektronix.front_panel import FrontPanel
 from hw.virtual.oscilloscope.tektronix.replies import Quoted, engineering
 from hw.virtual.oscilloscope.tektronix.settings import frames_max
-
-if TYPE_CHECKING:
-    from hw.virtual.oscilloscope.tektronix.instrument import FiveSeries
 
 PS_PER_SECOND = 10**12
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -31,7 +28,7 @@ def time_stamp(segment: Segment) -> str:
     return f"{_EPOCH + timedelta(seconds=seconds):%d.%m.%Y %H:%M:%S}.{fraction_ps:012d}"
 
 
-def add_commands(scope: FiveSeries) -> None:
+def add_commands(scope: FrontPanel) -> None:
     """Add the commands of HORizontal:FASTframe."""
     settings = lambda: scope.settings  # noqa: E731 - *RST replaces the settings
 

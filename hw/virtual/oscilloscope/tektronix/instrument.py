@@ -3,30 +3,26 @@
 
 from __future__ import annotations
 
-from hw.virtual.oscilloscope.dialect import Block, Dialect, Raw, Word
+from hw.virtual.oscilloscope.dialect import Block, Raw, Word
 from hw.virtual.oscilloscope.edges import EdgeSource
 from hw.virtual.oscilloscope.faults import Fault
 from hw.virtual.oscilloscope.front_end import Hardware
-from hw.virtual.oscilloscope.scpi_errors import TEXTS, ScpiError, event_bit
+from hw.virtual.oscilloscope.scpi_errors import TEXTS, ScpiError
 from hw.virtual.oscilloscope.scpi_message import Parameters
 from hw.virtual.oscilloscope.scpi_tree import Command, Suffixes
 from hw.virtual.oscilloscope.tektronix import fast_frame, measure, setup, waveform
-from hw.virtual.oscilloscope.tektronix.events import EventQueue
-from hw.virtual.oscilloscope.tektronix.replies import Fields, Quoted, group_text, header, value_text
-from hw.virtual.oscilloscope.tektronix.settings import Transfer, after_reset, record_setup
+from hw.virtual.oscilloscope.tektronix.front_panel import FrontPanel
+from hw.virtual.oscilloscope.tektronix.replies import Fields, group_text, header, value_text
+from hw.virtual.oscilloscope.tektronix.settings import after_reset, record_setup
 
-MEASUREMENTS_MAX = 50
 POWER_ON_EVENT = (401, "Power on; ")
 
 
-class FiveSeries(Dialect):
+class FiveSeries(FrontPanel):
     """A simulated 5 Series MSO. It is stopped when switched on.
 
     Attributes:
-        settings: What *RST sets.
-        transfer: What *RST leaves alone; one for all connections.
         meter: Measurements and their statistics.
-        quoted_lists: Whether lists of frames come in quotes, which the manuals leave open.
     """
 
     def __init__(
@@ -40,20 +36,15 @@ class FiveSeries(Dialect):
             faults: Defects.
             quoted_lists: Whether lists of frames come in quotes.
         """
-        channels = len(hardware.signals)
-        super().__init__(hardware, source, faults, {"CH<n>": channels, "MEAS<n>": MEASUREMENTS_MAX})
-        self.quoted_lists = quoted_lists
-        self.settings = after_reset(channels)
-        self.transfer = Transfer()
+        super().__init__(hardware, source, faults, quoted_lists)
         self.meter = measure.DelayMeter()
-        self._events = EventQueue()
-        self._events.add(*POWER_ON_EVENT)
+        self.events.add(*POWER_ON_EVENT)
         self._add_events()
         self._add_run_control()
         setup.add_commands(self)
         fast_frame.add_commands(self)
         waveform.add_commands(self)
-        measure.add_commands(self)
+        measure.add_commands(self, self.meter)
 
     @property
     def keeps_replies(self) -> bool:
@@ -72,21 +63,16 @@ class FiveSeries(Dialect):
 
     def clear(self) -> None:
         """Empty the event queue."""
-        self._events.clear()
+        self.events.clear()
 
     def report(self, error: ScpiError) -> None:
         """Queue an event, with what it was about."""
         detail = f"Command not found; {error.detail}" if error.number == 113 else error.detail
-        self._events.add(error.number, f"{TEXTS[error.number]}; {detail}".replace('"', "'"))
-
-    def warn(self, number: int, detail: str) -> None:
-        """Queue an event for something that was done, but not as asked."""
-        self.status |= event_bit(number)
-        self._events.add(number, f"{TEXTS[number]}; {detail}")
+        self.events.add(error.number, f"{TEXTS[error.number]}; {detail}".replace('"', "'"))
 
     def read_status(self) -> int:
         """Return and clear the status register; let its events out."""
-        self._events.release()
+        self.events.release()
         return super().read_status()
 
     def render(self, command: Command, suffixes: Suffixes, value: object) -> bytes:
@@ -113,25 +99,21 @@ class FiveSeries(Dialect):
         if self.operations_pending():
             self.wait_for_acquisition()
 
-    def channel_words(self) -> dict[str, int]:
-        """Return the channels that there are: `CH1` → 1."""
-        return {f"CH{number}": number for number in range(1, len(self.settings.channels) + 1)}
-
     def _add_events(self) -> None:
         def one(with_text: bool) -> object:
-            number, text = self._events.next()
+            number, text = self.events.next()
             return Raw(f'{number},"{text}"') if with_text else number
 
         def put(name: str, value: bool) -> None:
             setattr(self.transfer, name, value)
 
         def everything() -> Raw:
-            return Raw(",".join(f'{number},"{text}"' for number, text in self._events.take_all()))
+            return Raw(",".join(f'{number},"{text}"' for number, text in self.events.take_all()))
 
         self.add_query("ALLEv", lambda _: everything())
         self.add_query("EVENT", lambda _: one(with_text=False))
         self.add_query("EVMsg", lambda _: one(with_text=True))
-        self.add_query("EVQty", lambda _: self._events.readable())
+        self.add_query("EVQty", lambda _: self.events.readable())
         self.add_setting("HEADer", lambda _: self.transfer.header, lambda _, p: put("header", p.boolean()))
         self.add_setting("VERBose", lambda _: self.transfer.verbose, lambda _, p: put("verbose", p.boolean()))
 
@@ -167,7 +149,3 @@ class FiveSeries(Dialect):
         self.add_query("ACQuire:NUMFRAMESACQuired", lambda _: frames())
         self.add_query("BUSY", lambda _: self.operations_pending())
         self.add_query("TRIGger:STATE", lambda _: Word("READY" if self.acquisition.running else "SAVe"))
-
-    def listing(self, text: str) -> object:
-        """Return a list of frames in quotes or not."""
-        return Quoted(text) if self.quoted_lists else Raw(text)

@@ -7,7 +7,6 @@ import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from hw.virtual.oscilloscope.delay_meter import Statistics, screen_edges
 from hw.virtual.oscilloscope.dialect import Raw, Word
@@ -15,10 +14,8 @@ from hw.virtual.oscilloscope.recorder import Segment
 from hw.virtual.oscilloscope.scpi_errors import ScpiError
 from hw.virtual.oscilloscope.scpi_message import Parameters
 from hw.virtual.oscilloscope.scpi_tree import Suffixes
+from hw.virtual.oscilloscope.tektronix.front_panel import FrontPanel
 from hw.virtual.oscilloscope.tektronix.replies import Statistic
-
-if TYPE_CHECKING:
-    from hw.virtual.oscilloscope.tektronix.instrument import FiveSeries
 
 TYPES = ("DELAY", "PERIOD", "FREQUENCY", "AMPLITUDE", "PHASE")
 MID_PERCENT = 50.0
@@ -100,9 +97,8 @@ class DelayMeter:
                         measurement.all.add(value_s)
 
 
-def add_commands(scope: FiveSeries) -> None:
+def add_commands(scope: FrontPanel, meter: DelayMeter) -> None:
     """Add the commands of the group MEASUrement."""
-    meter = scope.meter
     kinds = {name: Word(name) for name in TYPES}
 
     def of(suffixes: Suffixes) -> Measurement:
@@ -144,13 +140,13 @@ def add_commands(scope: FiveSeries) -> None:
         lambda s, p: put("forward", s, p.choice({"FORWard": True, "BACKWard": False})),
     )
     for span, name in (("CURRentacq", "current"), ("ALLAcqs", "all")):
-        _add_results(scope, f"{one}:RESUlts:{span}", name)
+        _add_results(scope, meter, f"{one}:RESUlts:{span}", name)
     _add_levels(scope)
 
 
-def _add_results(scope: FiveSeries, group: str, name: str) -> None:
+def _add_results(scope: FrontPanel, meter: DelayMeter, group: str, name: str) -> None:
     def of(suffixes: Suffixes) -> Statistics:
-        return getattr(scope.meter.get(suffixes[0]), name)
+        return getattr(meter.get(suffixes[0]), name)
 
     scope.add_query(f"{group}:MEAN", lambda s: Statistic(of(s).mean))
     scope.add_query(f"{group}:MAXimum", lambda s: Statistic(of(s).maximum))
@@ -160,7 +156,7 @@ def _add_results(scope: FiveSeries, group: str, name: str) -> None:
     scope.add_query(f"{group}:POPUlation", lambda s: of(s).count)
 
 
-def _add_levels(scope: FiveSeries) -> None:
+def _add_levels(scope: FrontPanel) -> None:
     """Add the reference levels, of which only the middle in percent is simulated."""
 
     def set_method(_: Suffixes, p: Parameters) -> None:

@@ -5,17 +5,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from hw.virtual.oscilloscope.dialect import Word
 from hw.virtual.oscilloscope.scpi_errors import ScpiError
 from hw.virtual.oscilloscope.scpi_message import Parameters
 from hw.virtual.oscilloscope.scpi_tree import Suffixes
 from hw.virtual.oscilloscope.tektronix import settings as tektronix
+from hw.virtual.oscilloscope.tektronix.front_panel import FrontPanel
 from hw.virtual.oscilloscope.tektronix.settings import HORIZONTAL_DIVISIONS, POINTS_MIN, SLOPES, Channel
-
-if TYPE_CHECKING:
-    from hw.virtual.oscilloscope.tektronix.instrument import FiveSeries
 
 SCALE_V = (500e-6, 10.0)
 POSITION = 10.0
@@ -35,14 +32,14 @@ def words(names: Iterable[str]) -> dict[str, Word]:
     return {name: Word(name) for name in names}
 
 
-def add_commands(scope: FiveSeries) -> None:
+def add_commands(scope: FrontPanel) -> None:
     """Add the commands of these groups."""
     _add_channels(scope)
     _add_horizontal(scope)
     _add_trigger(scope)
 
 
-def _clipped(scope: FiveSeries, parameters: Parameters, low: float, high: float) -> float:
+def _clipped(scope: FrontPanel, parameters: Parameters, low: float, high: float) -> float:
     """Return a number, brought into its range with a warning, as this family does."""
     value = parameters.number()
     if not low <= value <= high:
@@ -50,7 +47,7 @@ def _clipped(scope: FiveSeries, parameters: Parameters, low: float, high: float)
     return min(max(value, low), high)
 
 
-def _add_channels(scope: FiveSeries) -> None:
+def _add_channels(scope: FrontPanel) -> None:
     def of(suffixes: Suffixes) -> Channel:
         return scope.settings.channels[suffixes[0] - 1]
 
@@ -102,7 +99,7 @@ def _add_channels(scope: FiveSeries) -> None:
         scope.add_setting(pattern, lambda s: of(s).displayed, lambda s, p: put("displayed", s, p.boolean()))
 
 
-def _add_horizontal(scope: FiveSeries) -> None:
+def _add_horizontal(scope: FrontPanel) -> None:
     def put(name: str, value: object) -> None:
         setattr(scope.settings, name, value)
 
@@ -169,7 +166,7 @@ def _add_horizontal(scope: FiveSeries) -> None:
     )
 
 
-def _add_trigger(scope: FiveSeries) -> None:
+def _add_trigger(scope: FrontPanel) -> None:
     settings = lambda: scope.settings  # noqa: E731 - *RST replaces the settings
 
     def put(name: str, value: object) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +15,8 @@ from hw.virtual.oscilloscope.scpi_errors import ScpiError
 from hw.virtual.oscilloscope.scpi_message import Parameters
 from hw.virtual.oscilloscope.scpi_tree import Suffixes
 from hw.virtual.oscilloscope.tektronix.fast_frame import sub_sample_s
+from hw.virtual.oscilloscope.tektronix.front_panel import FrontPanel
 from hw.virtual.oscilloscope.tektronix.replies import Fields, Quoted
-
-if TYPE_CHECKING:
-    from hw.virtual.oscilloscope.tektronix.instrument import FiveSeries
 
 POINTS_MAX = 1_000_000_000
 FRAMES_MAX = 1_000_000
@@ -54,7 +51,7 @@ def wire_codes(codes: NDArray[np.int16], adc_bits: int, width: int) -> NDArray[n
 class WaveformReader:
     """What the queries on waveforms answer."""
 
-    def __init__(self, scope: FiveSeries) -> None:
+    def __init__(self, scope: FrontPanel) -> None:
         self._scope = scope
 
     def segments(self) -> Sequence[Segment]:
@@ -161,7 +158,7 @@ class WaveformReader:
         )
 
 
-def add_commands(scope: FiveSeries) -> None:
+def add_commands(scope: FrontPanel) -> None:
     """Add the commands of the groups DATa and WFMOutpre, and CURVe."""
     reader = WaveformReader(scope)
     transfer = scope.transfer
@@ -206,7 +203,7 @@ def add_commands(scope: FiveSeries) -> None:
     scope.add_query("CURVe", lambda _: reader.curve())
 
 
-def _available(scope: FiveSeries) -> str:
+def _available(scope: FrontPanel) -> str:
     return ",".join(
         name
         for name, number in scope.channel_words().items()
@@ -214,7 +211,7 @@ def _available(scope: FiveSeries) -> str:
     )
 
 
-def _data_settings(scope: FiveSeries) -> Fields:
+def _data_settings(scope: FrontPanel) -> Fields:
     transfer = scope.transfer
     return Fields(
         [
