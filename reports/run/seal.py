@@ -16,7 +16,7 @@ import base64
 import hashlib
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Mapping
 from fnmatch import fnmatch
 from pathlib import Path
@@ -66,15 +66,15 @@ def bench_key(path: Path) -> Ed25519PrivateKey:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             made = Ed25519PrivateKey.generate()
             pem = made.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-            descriptor, draft = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)  # for its owner alone
+            draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
             try:
-                with open(descriptor, "wb") as file:
-                    file.write(pem)
+                draft.touch(mode=0o600, exist_ok=False)
+                draft.write_bytes(pem)
                 os.link(draft, path)  # two runs that end at once have one key
             except FileExistsError:
                 pass
             finally:
-                os.unlink(draft)
+                draft.unlink(missing_ok=True)
         found = load_pem_private_key(path.read_bytes(), None)
     except (OSError, ValueError, TypeError) as error:
         raise RunFolderError(f"{path}: {error}; {KEY_VARIABLE} names another file") from error

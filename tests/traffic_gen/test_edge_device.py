@@ -70,9 +70,7 @@ class Device:
 
 
 @contextlib.contextmanager
-def run_device(
-    bw_edge: Path, pins: Path, folder: Path, offset: int = 0, bound: int = 0
-) -> Generator[Device]:
+def run_device(bw_edge: Path, pins: Path, folder: Path, offset: int = 0, bound: int = 0) -> Generator[Device]:
     """Serve a device until the context ends."""
     page, scope = Page(folder / "page", offset, bound), ListeningScope()
     try:
