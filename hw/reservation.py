@@ -19,6 +19,16 @@ from hw.errors import BenchError
 LOCK_FOLDER = Path("/run/benchwright")
 DYING_S = 3.0
 """How long a holder that was killed may take to let go."""
+_held: list[int] = []
+
+
+def locks() -> tuple[int, ...]:
+    """Return the descriptors by which this process holds benches.
+
+    A command that builds a bench inherits them: where its run is killed, the bench stays held until that command
+    has ended, too, and nothing is made any more behind the back of whoever undoes what the run has left.
+    """
+    return tuple(_held)
 
 
 @contextmanager
@@ -41,7 +51,11 @@ def reserve(bench_name: str, folder: Path = LOCK_FOLDER) -> Generator[None, None
         if not _lock(descriptor, time.monotonic() + DYING_S):
             raise BenchError(f"bench {bench_name!r} is held by {_holder(path)}")
         _write_holder(descriptor)
-        yield
+        _held.append(descriptor)
+        try:
+            yield
+        finally:
+            _held.remove(descriptor)
         os.ftruncate(descriptor, 0)
     finally:
         os.close(descriptor)

@@ -14,7 +14,7 @@ import shutil
 import time
 from collections.abc import Generator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +53,6 @@ RESTART_DEADLINE_S = 60.0
 UNDO_ACTIONS = {
     "folder": host.remove_folder,
     "namespace": network.delete_namespace,
-    "sysctl": host.restore_sysctl,
-    "scheduler": host.restore_scheduler,
 }
 
 
@@ -453,7 +451,7 @@ def open_bench(path: Path, faults: Mapping[str, Fault] | None = None) -> Generat
     spec = load_bench(path)
     for name, fault in (faults or {}).items():
         spec = with_fault(spec, name, fault)
-    with reserve(spec.name):
+    with reserve(spec.name), _settings(spec):
         journal = Journal(spec.name, UNDO_ACTIONS)
         journal.undo()
         bench: Bench | None = None
@@ -466,6 +464,13 @@ def open_bench(path: Path, faults: Mapping[str, Fault] | None = None) -> Generat
                 bench.close()
             else:
                 journal.undo()
+
+
+def _settings(spec: BenchSpec) -> AbstractContextManager[None]:
+    """Return the context in which this machine is as the bench needs it."""
+    if spec.virtual is None:
+        return nullcontext()
+    return host.machine_settings(network.PRODUCER_SYSCTLS["net.ipv4.tcp_congestion_control"])
 
 
 def clean(path: Path) -> int:
@@ -482,6 +487,6 @@ def clean(path: Path) -> int:
     """
     spec = load_bench(path)
     with reserve(spec.name):
-        undone = Journal(spec.name, UNDO_ACTIONS).undo()
+        undone = Journal(spec.name, UNDO_ACTIONS).undo() + host.undo_machine_settings()
         shutil.rmtree(RUN_FOLDER / spec.name, ignore_errors=True)
         return undone

@@ -7,7 +7,7 @@ from typing import Any
 
 from hw.bench import BenchSpec, NodeKind
 from hw.journal import Journal
-from hw.virtual import host, network
+from hw.virtual import network
 
 SWITCH = "switch"
 
@@ -28,9 +28,6 @@ def build_network(spec: BenchSpec, journal: Journal) -> None:
         BenchError: Something cannot be built.
     """
     assert spec.virtual is not None
-    host.keep_real_time_running(journal)
-    host.forward_packets_first(journal)
-    host.allow_congestion_control(journal, network.PRODUCER_SYSCTLS["net.ipv4.tcp_congestion_control"])
     namespaces = [node.name for node in spec.nodes.values() if node.kind is NodeKind.NAMESPACE]
     for node_name in namespaces:
         namespace = namespace_of(spec.name, node_name)

@@ -1,15 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of this machine that the virtual bench changes while it is open, each through the undo journal."""
+"""Settings of this machine that virtual benches need while they are open.
+
+Several benches may be open at once, in one process or in several. The first one changes the settings, the
+last one gives them back. Each holds a lock meanwhile, which the kernel drops when the holder dies: what is
+then left in the journal is undone by whoever opens or cleans a bench while no other is open.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hw.journal import Journal
+from hw.journal import JOURNAL_FOLDER, Journal
+from hw.reservation import LOCK_FOLDER
+
+SETTINGS = "machine_settings"
+"""Name of the journal, and of the two locks; no bench can have it."""
 
 REAL_TIME_RUNTIME = Path("/proc/sys/kernel/sched_rt_runtime_us")
 
@@ -19,7 +30,82 @@ SOFTIRQ_PRIORITY = 70
 """Above guests and producers, which would otherwise starve their links; below the stall witness."""
 
 
-def keep_real_time_running(journal: Journal) -> None:
+@contextmanager
+def machine_settings(congestion_control: str) -> Generator[None, None, None]:
+    """Keep the settings of this machine as virtual benches need them for the length of the context.
+
+    Args:
+        congestion_control: That the namespaces of a bench may choose.
+
+    Raises:
+        BenchError: A setting could not be given back; it stays in the journal.
+    """
+    journal = _journal()
+    with _held() as holders:
+        with _decided():
+            if _is_alone(holders):
+                journal.undo()
+            _keep_real_time_running(journal)
+            _forward_packets_first(journal)
+            _allow_congestion_control(journal, congestion_control)
+            fcntl.flock(holders, fcntl.LOCK_SH)
+        try:
+            yield
+        finally:
+            with _decided():
+                if _is_alone(holders):
+                    journal.undo()
+
+
+def undo_machine_settings() -> int:
+    """Give back what killed runs have left changed, unless a bench is open.
+
+    Returns:
+        How many settings were given back.
+
+    Raises:
+        BenchError: One could not be given back; it stays in the journal.
+    """
+    with _held() as holders, _decided():
+        return _journal().undo() if _is_alone(holders) else 0
+
+
+def _journal() -> Journal:
+    return Journal(SETTINGS, {"sysctl": _restore_sysctl, "scheduler": _restore_scheduler}, JOURNAL_FOLDER)
+
+
+@contextmanager
+def _held() -> Generator[int, None, None]:
+    """Open the lock that every open bench holds."""
+    LOCK_FOLDER.mkdir(parents=True, exist_ok=True)
+    lock = os.open(LOCK_FOLDER / f"{SETTINGS}.holders", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        yield lock
+    finally:
+        os.close(lock)
+
+
+@contextmanager
+def _decided() -> Generator[None, None, None]:
+    """Hold the lock under which settings are changed and given back: for milliseconds."""
+    lock = os.open(LOCK_FOLDER / f"{SETTINGS}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _is_alone(holders: int) -> bool:
+    """Tell whether no other bench holds the lock; it is then ours alone."""
+    try:
+        fcntl.flock(holders, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _keep_real_time_running(journal: Journal) -> None:
     """Switch off the throttling of real-time threads: it would stop an emulated CPU 50 ms in each second."""
     found = REAL_TIME_RUNTIME.read_text().strip()
     if found != "-1":
@@ -27,22 +113,22 @@ def keep_real_time_running(journal: Journal) -> None:
         REAL_TIME_RUNTIME.write_text("-1\n")
 
 
-def allow_congestion_control(journal: Journal, name: str) -> None:
-    """Let the bench's namespaces choose a congestion control: the kernel asks the host's list."""
+def _allow_congestion_control(journal: Journal, name: str) -> None:
+    """Let namespaces choose a congestion control: the kernel asks the host's list."""
     found = ALLOWED_CONGESTION_CONTROL.read_text().strip()
     if name not in found.split():
         journal.record("sysctl", path=str(ALLOWED_CONGESTION_CONTROL), value=found)
         ALLOWED_CONGESTION_CONTROL.write_text(f"{found} {name}\n")
 
 
-def restore_sysctl(change: Mapping[str, Any]) -> None:
+def _restore_sysctl(change: Mapping[str, Any]) -> None:
     """Undo action: write an old value back."""
     path = Path(str(change["path"]))
     if path.read_text().strip() != change["value"]:
         path.write_text(f"{change['value']}\n")
 
 
-def forward_packets_first(journal: Journal) -> None:
+def _forward_packets_first(journal: Journal) -> None:
     """Run the kernel's deferred packet work in real time.
 
     What does not fit into an interrupt is left to the threads `ksoftirqd`, of ordinary priority: on a CPU
@@ -55,7 +141,7 @@ def forward_packets_first(journal: Journal) -> None:
             os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(SOFTIRQ_PRIORITY))
 
 
-def restore_scheduler(change: Mapping[str, Any]) -> None:
+def _restore_scheduler(change: Mapping[str, Any]) -> None:
     """Undo action: give a softirq thread its policy back; harmless where there is none with this id."""
     pid = int(change["pid"])
     if pid in _softirq_threads():

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from hw import reservation
 from hw.bench import VirtualSpec
 from hw.errors import BenchError
 
@@ -44,7 +45,9 @@ def run(*argv: str, stdin: str = "") -> str:
     Raises:
         BenchError: The command failed; the text quotes its message.
     """
-    done = subprocess.run(argv, input=stdin, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        argv, input=stdin, capture_output=True, text=True, check=False, pass_fds=reservation.locks()
+    )
     if done.returncode != 0:
         raise BenchError(f"{' '.join(argv)}: {(done.stderr or done.stdout).strip()[-400:]}")
     return done.stdout

@@ -6,6 +6,7 @@ from __future__ import annotations
 import getpass
 import subprocess
 import sys
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -99,3 +100,22 @@ def test_a_holder_that_has_not_written_its_name_is_a_holder(repository: Path, tm
         (tmp_path / "lab.lock").write_text('{"user": ')
         with pytest.raises(BenchError, match="another process that has not written its name yet"):
             _hold(tmp_path)
+
+
+def test_a_bench_is_held_until_the_last_command_of_a_killed_run_has_ended(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise it would make a namespace or a link behind the back of whoever undoes what the run has left."""
+    monkeypatch.setattr(reservation, "DYING_S", 30.0)
+    begun, done = tmp_path / "begun", tmp_path / "done"
+    script = (
+        "import sys; from pathlib import Path; from hw.reservation import reserve; from hw.virtual import network\n"
+        f"with reserve('lab', Path(sys.argv[1])): network.run('sh', '-c', 'touch {begun}; sleep 1; touch {done}')"
+    )
+    with subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], cwd=repository) as process:
+        while not begun.exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.kill()
+    with reserve("lab", tmp_path):
+        assert done.exists()

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of this machine, which several benches share: the first changes them, the last gives them back."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from hw.errors import BenchError
+from hw.virtual import host
+from hw.virtual.host import machine_settings, undo_machine_settings
+
+FOUND = ("950000", "reno bbr")
+NEEDED = ("-1", "reno bbr cubic")
+
+
+@dataclass
+class Machine:
+    """What stands for this machine's settings."""
+
+    paths: tuple[Path, Path]
+
+    def settings(self) -> tuple[str, ...]:
+        """Return them as they are."""
+        return tuple(path.read_text().strip() for path in self.paths)
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """Give settings that no bench of this machine shares."""
+    paths = tmp_path / "runtime", tmp_path / "allowed"
+    for path, text, name in zip(
+        paths, FOUND, ("REAL_TIME_RUNTIME", "ALLOWED_CONGESTION_CONTROL"), strict=True
+    ):
+        path.write_text(f"{text}\n")
+        monkeypatch.setattr(host, name, path)
+    for name in ("LOCK_FOLDER", "JOURNAL_FOLDER"):
+        monkeypatch.setattr(host, name, tmp_path / name)
+    monkeypatch.setattr(host, "_softirq_threads", list)
+    return Machine(paths)
+
+
+def needed() -> AbstractContextManager[None]:
+    """Return what an open bench holds."""
+    return machine_settings("cubic")
+
+
+def open_and_be_killed() -> None:
+    """Hold them in a process that ends without any clean-up."""
+    child = os.fork()
+    if child == 0:
+        held = needed()
+        held.__enter__()
+        os._exit(9)
+    os.waitpid(child, 0)
+
+
+def test_one_bench_changes_them_and_gives_them_back(machine: Machine) -> None:
+    with needed():
+        assert machine.settings() == NEEDED
+    assert machine.settings() == FOUND
+
+
+def test_the_last_of_two_benches_gives_them_back(machine: Machine) -> None:
+    first, second = needed(), needed()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert machine.settings() == NEEDED
+    second.__exit__(None, None, None)
+    assert machine.settings() == FOUND
+
+
+def test_what_a_killed_run_left_is_given_back_by_the_next(machine: Machine) -> None:
+    open_and_be_killed()
+    assert machine.settings() == NEEDED
+    with needed():
+        assert machine.settings() == NEEDED
+    assert machine.settings() == FOUND
+
+
+def test_a_killed_run_takes_nothing_from_a_bench_that_is_open(machine: Machine) -> None:
+    with needed():
+        open_and_be_killed()
+        with needed():
+            pass
+        assert undo_machine_settings() == 0
+        assert machine.settings() == NEEDED
+    assert machine.settings() == FOUND
+
+
+def test_clean_gives_them_back(machine: Machine) -> None:
+    open_and_be_killed()
+    assert undo_machine_settings() == len(FOUND)
+    assert machine.settings() == FOUND
+    assert undo_machine_settings() == 0
+
+
+def test_what_cannot_be_given_back_is_said_and_kept(machine: Machine) -> None:
+    held = needed()
+    held.__enter__()
+    machine.paths[1].unlink()
+    machine.paths[1].mkdir()
+    with pytest.raises(BenchError, match="could not undo"):
+        held.__exit__(None, None, None)
+    machine.paths[1].rmdir()
+    machine.paths[1].write_text(NEEDED[1])
+    assert undo_machine_settings() == 1
+    assert machine.settings() == FOUND
