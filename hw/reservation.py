@@ -25,8 +25,8 @@ _held: list[int] = []
 def locks() -> tuple[int, ...]:
     """Return the descriptors by which this process holds benches.
 
-    A command that builds a bench inherits them: where its run is killed, the bench stays held until that command
-    has ended, too, and nothing is made any more behind the back of whoever undoes what the run has left.
+    A command that builds a bench inherits them: where its run is killed, the bench stays held until that
+    command has ended, too, and nothing is made behind the back of whoever undoes what the run has left.
     """
     return tuple(_held)
 

@@ -27,6 +27,16 @@ with reserve("lab", Path(sys.argv[1])):
     sys.stdin.read()
 """
 
+BUILDER = """
+import sys
+from pathlib import Path
+from hw.reservation import reserve
+from hw.virtual import network
+
+with reserve("lab", Path(sys.argv[1])):
+    network.run("sh", "-c", "{command}")
+"""
+
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,13 +115,10 @@ def test_a_holder_that_has_not_written_its_name_is_a_holder(repository: Path, tm
 def test_a_bench_is_held_until_the_last_command_of_a_killed_run_has_ended(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise it would make a namespace or a link behind the back of whoever undoes what the run has left."""
+    """Otherwise it would make a namespace behind the back of whoever undoes what the run has left."""
     monkeypatch.setattr(reservation, "DYING_S", 30.0)
     begun, done = tmp_path / "begun", tmp_path / "done"
-    script = (
-        "import sys; from pathlib import Path; from hw.reservation import reserve; from hw.virtual import network\n"
-        f"with reserve('lab', Path(sys.argv[1])): network.run('sh', '-c', 'touch {begun}; sleep 1; touch {done}')"
-    )
+    script = BUILDER.format(command=f"touch {begun}; sleep 1; touch {done}")
     with subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], cwd=repository) as process:
         while not begun.exists():
             assert process.poll() is None
