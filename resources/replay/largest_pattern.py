@@ -5,7 +5,7 @@ Producers are added in one order, `producer_order`. That a target which is over 
 is over them with more, too, is assumed and not measured. A trial on the way is short: one message beyond its
 budget shows that n is too many. What a short trial shows to be within is only a hope, and the number that is
 found in the end is shown by a trial of whole length, as the next one is shown to be over. What an earlier run
-has found of the target is tried first.
+has found of the target is tried first; else all producers are.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ def search(
             where one of them does not, the number is over.
         first: A trial of whole length that was made before: number and outcome. Where it shows all producers
             within, no further trial is made.
-        expected: What the last search has found: this number and the next one are tried first.
+        expected: What the last search has found: this number and the next one are tried first. Where there
+            was none, all producers are: most targets take them.
     """
     low, high = 0, offered + 1
     shown: dict[int, int] = {}
@@ -95,7 +96,7 @@ def search(
             return Boundary(size, size, high)
         else:
             low, shown = size, {size: 1}
-    hints = [] if expected is None else [(expected, True), (expected + 1, False)]
+    hints = [(offered, False)] if expected is None else [(expected, True), (expected + 1, False)]
     while True:
         candidate = max([low, *(size for size in hoped if size < high)])
         bisect = high - candidate > 1
@@ -103,9 +104,12 @@ def search(
         if not bisect and candidate == low and (low == 0 or shown[low] >= boundary_trials):
             return Boundary(low, low, high)
         size, whole = ((candidate + high) // 2, False) if bisect else (candidate, True)
-        if hints:
+        hinted = bool(hints)
+        if hinted:
             size, whole = hints.pop(0)
         outcome = ask(size, whole)
+        if outcome == "no verdict" and hinted and bisect:
+            continue  # it was a guess; the answer may lie elsewhere
         if outcome == "no verdict":
             return Boundary(None, low, high, size)
         if outcome == "over":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The virtual bench, open for the tests of a module."""
+"""The virtual bench, open for all tests of this package."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from hw.session import Bench, open_bench
 from tests.simulation.trial import TARGET, VIRTUAL_BENCH, Lab
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def opened() -> Generator[Bench]:
-    """Open the bench; all targets that a module asks for are on it, one after the other."""
+    """Open the bench; all targets that the tests ask for are on it, one after the other."""
     with open_bench(VIRTUAL_BENCH) as bench:
         yield bench
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package", params=[TARGET])
 def lab(
     opened: Bench, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Generator[Lab]:
@@ -27,7 +27,7 @@ def lab(
 
     Afterwards its power is cut: targets share a processor of this machine.
     """
-    kind: str = getattr(request, "param", TARGET)
+    kind: str = request.param
     folder = tmp_path_factory.mktemp("lab")
     target = opened.spec.targets[kind]
     opened.power_on([target.node, "producer-12"])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hw.session import open_bench
+from hw.session import Bench
 from reports.clock_sync.trial import ClockTrial
 from reports.clock_sync.verdict import disturbing_stalls_ns, judge_sync, witness_difference_ns
 from reports.record.measurement import Limit
@@ -19,7 +19,7 @@ from resources.clocks.stack import ClockStack
 from resources.clocks.sync import ClockLab
 from resources.clocks.trial import TrialSettings, measure_trial
 from resources.profiles import load_profile
-from tests.simulation.trial import ROOT, TARGET, VIRTUAL_BENCH
+from tests.simulation.trial import ROOT, TARGET
 
 REQUIREMENTS = ROOT / "robot" / "requirements" / "clock_sync_virtual.toml"
 CHRONY = load_clock_requirements(REQUIREMENTS).of("chrony")
@@ -32,17 +32,15 @@ pytestmark = pytest.mark.simulated
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Generator[ClockLab, None, None]:
-    """Open the virtual bench with its time server wandering and its timecards served."""
+def clock_lab(opened: Bench, tmp_path_factory: pytest.TempPathFactory) -> Generator[ClockLab]:
+    """Let the bench's time server wander, and serve timecards."""
     folder = tmp_path_factory.mktemp("clocks")
     profile = load_profile("ci")
     assert profile.clocks is not None
     short = replace(profile, clocks=replace(profile.clocks, measure_s=8, alternations=1))
-    with (
-        open_bench(VIRTUAL_BENCH) as bench,
-        ClockLab(bench, bench.spec.targets[TARGET], short, folder, print) as opened,
-    ):
-        yield opened
+    with ClockLab(opened, opened.spec.targets[TARGET], short, folder, print) as lab:
+        yield lab
+    opened.power_off(lab.server.node)
 
 
 def _measured(lab: ClockLab, folder: Path, two_way: bool = False) -> ClockTrial:
@@ -51,17 +49,19 @@ def _measured(lab: ClockLab, folder: Path, two_way: bool = False) -> ClockTrial:
     return measure_trial(lab.bench, lab.target, lab.facts(stack, "sync", None), settings, folder)
 
 
-def test_faults_of_known_size(lab: ClockLab, tmp_path: Path) -> None:
+def test_faults_of_known_size(clock_lab: ClockLab, tmp_path: Path) -> None:
     """A clock that is off by half the limit passes, by one and a half it never does; the size is found."""
-    node = lab.bench.node(TARGET)
-    with ClockStack(lab.bench, lab.target, "chrony", ClockSettings(), tmp_path / "chrony", print) as stack:
+    node = clock_lab.bench.node(TARGET)
+    with ClockStack(
+        clock_lab.bench, clock_lab.target, "chrony", ClockSettings(), tmp_path / "chrony", print
+    ) as stack:
         stack.wait_locked(CHRONY.lock_within_s)
         stack.cut_off()
-        before = _measured(lab, tmp_path / "before", two_way=True)
+        before = _measured(clock_lab, tmp_path / "before", two_way=True)
         verdicts: dict[float, str] = {}
         for share, step in ((0.5, 0.5), (1.5, 1.0)):
             node.run(["bw-setclock", "--step-ns", str(round(step * CHRONY.limit_ns))])
-            trial = _measured(lab, tmp_path / f"{share}")
+            trial = _measured(clock_lab, tmp_path / f"{share}")
             verdict, uncertainty = judge_sync(trial, LIMIT, 99)
             verdicts[share] = verdict.outcome
             shift_ns = (trial.filtered.offset.mean_ns or 0) - (before.filtered.offset.mean_ns or 0)
@@ -75,9 +75,9 @@ def test_faults_of_known_size(lab: ClockLab, tmp_path: Path) -> None:
     assert abs(found[0]) <= found[2].expanded
 
 
-def test_servo_is_blind_to_an_asymmetric_path(lab: ClockLab) -> None:
+def test_servo_is_blind_to_an_asymmetric_path(clock_lab: ClockLab) -> None:
     """The servo looks as good as before, the reference shows half of the asymmetry, with its sign."""
-    ((before, after),) = lab.asymmetry_trials(CHRONY, ASYMMETRY_US)
+    ((before, after),) = clock_lab.asymmetry_trials(CHRONY, ASYMMETRY_US)
     shift_ns = (after.filtered.offset.mean_ns or 0) - (before.filtered.offset.mean_ns or 0)
     expected_ns = -ASYMMETRY_US * 1000 / 2
     assert abs(shift_ns - expected_ns) < abs(expected_ns) / 4

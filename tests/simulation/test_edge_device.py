@@ -13,13 +13,13 @@ import pytest
 
 from hw.edges import EdgeRole
 from hw.errors import BenchError
-from hw.session import Bench, open_bench
+from hw.session import Bench
 from resources.clocks.timecard import serve_timecards
 from resources.edges.device import FOLLOW_STEM, SERVE_STEM, run_edge_device
 from scope.edges import EdgeSettings, find_edges, settle_fit
 from scope.levels import estimate_levels
 from scope.settings import OscilloscopeSettings, TimebaseSettings, TriggerSettings
-from tests.simulation.trial import TARGET, VIRTUAL_BENCH
+from tests.simulation.trial import TARGET
 
 PERIOD_NS = 2_000_000
 SEGMENTS = 100
@@ -32,12 +32,11 @@ pytestmark = pytest.mark.simulated
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Generator[Bench]:
-    """Open the virtual bench with its target on and its timecard served."""
-    with open_bench(VIRTUAL_BENCH) as opened:
-        opened.power_on([TARGET])
-        with serve_timecards(opened, [TARGET], None, tmp_path_factory.mktemp("cards")):
-            yield opened
+def bench(opened: Bench, tmp_path_factory: pytest.TempPathFactory) -> Generator[Bench]:
+    """Give the virtual bench with its target on and its timecard served."""
+    opened.power_on([TARGET])
+    with serve_timecards(opened, [TARGET], None, tmp_path_factory.mktemp("cards")):
+        yield opened
 
 
 def _in_s(bench: Bench, seconds: float) -> int:

@@ -79,7 +79,16 @@ def test_every_capacity_is_found_and_both_sides_of_it_were_seen(offered: int, bo
         shown = [size for size, whole in target.asked if whole and size <= capacity]
         assert shown == ([capacity] * boundary_trials if capacity else [])
         assert capacity == offered or (capacity + 1) in {size for size, _ in target.asked}
-        assert len(target.asked) <= offered.bit_length() + boundary_trials
+        assert len(target.asked) <= 1 + offered.bit_length() + boundary_trials
+
+
+def test_all_are_tried_first() -> None:
+    """A target that takes them is done after two trials; one without a verdict there is searched further."""
+    target = FakeTarget(12)
+    search(12, target)
+    assert target.asked == [(12, False), (12, True)]
+    target = FakeTarget(9, {(12, False): ["no verdict"]})
+    assert search(12, target) == Boundary(9, 9, 10)
 
 
 def test_all_in_the_first_trial_needs_no_further_one() -> None:
@@ -96,7 +105,7 @@ def test_the_search_goes_on_above_a_first_trial_that_is_within() -> None:
         assert (10, True) not in target.asked
     target = FakeTarget(10)
     search(12, target, 3, (10, "within"))
-    assert target.asked == [(11, False), (10, True), (10, True)]
+    assert target.asked == [(12, False), (11, False), (10, True), (10, True)]
 
 
 def test_the_search_goes_on_below_a_first_trial_that_is_over() -> None:
@@ -291,15 +300,15 @@ def test_a_target_that_is_asked_for_some_is_tried_with_more(
     assert (found.found, found.low, found.high) == (11, 11, 12)
     assert [(trial.size, trial.outcome, trial.is_own) for trial in found.trials] == [
         (10, "within", True),
-        (11, "within", False),
         (12, "over", False),
+        (11, "within", False),
         (11, "within", False),
     ]
     # An over has to come again in three replays; the last two last as long as the stream that missed needs.
-    assert [ms for _, ms in replays.made] == [60_000, 10_000, 10_000, 15_000, 15_000, 30_000]
+    assert [ms for _, ms in replays.made] == [60_000, 10_000, 15_000, 15_000, 10_000, 30_000]
     assert all(set(producers) == set(LIGHTEST_FIRST[: len(producers)]) for producers, _ in replays.made)
-    assert found.trials[2].failed == (23,)
-    assert found.beyond is found.trials[2]
+    assert found.trials[1].failed == (23,)
+    assert found.beyond is found.trials[1]
     assert found.shown == (found.trials[3],)
     assert found.worst is not None
     assert "12: " in found.confidence
@@ -317,14 +326,14 @@ def test_a_trial_that_the_bench_disturbed_is_made_again(
     _, _, made = _searched(tmp_path, monkeypatch, plan, LIGHTEST_FIRST[:10])
     found = made.run()
     assert found.found == 11
-    assert [trial.replays for trial in found.trials] == [1, 2, 3, 1]
+    assert [trial.replays for trial in found.trials] == [1, 3, 2, 1]
 
 
 @pytest.mark.parametrize(("simulated", "replays"), [(True, 5), (False, 1)])
 def test_a_bench_that_never_stands_quiet_leaves_the_number_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, simulated: bool, replays: int
 ) -> None:
-    plan = {11: [STALLED]}
+    plan = {11: [STALLED], 12: [STALLED]}
     _, _, made = _searched(tmp_path, monkeypatch, plan, LIGHTEST_FIRST[:10], simulated)
     found = made.run()
     assert found.found is None
