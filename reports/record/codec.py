@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import types
+from functools import cache
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from reports.errors import RecordError
@@ -43,6 +44,12 @@ def to_json(value: object) -> Any:
     return value
 
 
+@cache
+def _hints(kind: type[Any]) -> dict[str, Any]:
+    """Return the types of a dataclass's fields; a run folder has thousands of the same."""
+    return get_type_hints(kind)
+
+
 def from_json(kind: type[T], data: object, where: str = "") -> T:
     """Build `kind`, a dataclass, from a JSON object.
 
@@ -57,7 +64,7 @@ def from_json(kind: type[T], data: object, where: str = "") -> T:
     if not isinstance(data, dict):
         raise RecordError(f"{where or kind.__name__}: expected an object, found {_shown(data)}")
     found = cast("dict[str, object]", data)
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     fields = dataclasses.fields(cast(Any, kind))
     prefix = f"{where}." if where else ""
     unknown = sorted(set(found) - {field.name for field in fields})
@@ -145,7 +152,7 @@ def json_schema(kind: type[Any], constants: dict[str, str]) -> dict[str, Any]:
 
 
 def _object_schema(kind: type[Any]) -> dict[str, Any]:
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     fields = dataclasses.fields(kind)
     return {
         "title": kind.__name__,
