@@ -3,39 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
-from hw.bench import BenchSpec, ImpairmentSpec
+from hw.bench import ImpairmentSpec
 from hw.errors import CapabilityError, ConfigError
-from hw.protocols import Node
+from hw.open_bench import OpenBench
 from hw.virtual import network
 
 # Packets that netem may hold: an explicit limit, for the default of 1000 loses packets of the larger bursts.
 QUEUE_PACKETS = 100_000
 DELAY_MAX_US = 10_000_000
-
-
-class OpenBench(Protocol):
-    """What an impairment needs of the bench that it is of."""
-
-    spec: BenchSpec
-
-    def node(self, name: str) -> Node:
-        """Return a node that is on; raises BenchError where it is off."""
-        ...
-
-    def namespace(self, node_name: str) -> str:
-        """Return the network namespace of a node of a virtual bench."""
-        ...
-
-    def power_on(self, names: Iterable[str]) -> None:
-        """Power up nodes; return when each answers."""
-        ...
-
-    def power_off(self, name: str) -> None:
-        """Cut the power of a node."""
-        ...
 
 
 class NetemImpairment:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from hw.errors import BenchError, MeasurementError
+from hw.open_bench import OpenBench
 from hw.protocols import Job
-from hw.session import Bench
 from resources.tools.jobs import READY_S
 
 INTERVAL_MS = 100
@@ -48,7 +48,7 @@ def _divide(numerator: int, denominator: int) -> int:
     return (2 * numerator + denominator) // (2 * denominator)
 
 
-def serve_clocks(bench: Bench, names: Iterable[str], duration_ms: int, folder: Path) -> list[Job]:
+def serve_clocks(bench: OpenBench, names: Iterable[str], duration_ms: int, folder: Path) -> list[Job]:
     """Start the responders of clocks; each ends by itself after `duration_ms`."""
     folder.mkdir(parents=True, exist_ok=True)
     jobs: list[Job] = []
@@ -63,7 +63,7 @@ def serve_clocks(bench: Bench, names: Iterable[str], duration_ms: int, folder: P
     return jobs
 
 
-def ask_clock(bench: Bench, name: str, duration_ms: int, interval_ms: int, stem: Path) -> Job:
+def ask_clock(bench: OpenBench, name: str, duration_ms: int, interval_ms: int, stem: Path) -> Job:
     """Start asking a clock of another node, from the node of the reference clock.
 
     Args:
@@ -81,7 +81,7 @@ def ask_clock(bench: Bench, name: str, duration_ms: int, interval_ms: int, stem:
 
 
 def measure_clock_lines(
-    bench: Bench, names: Iterable[str], duration_ms: int, folder: Path
+    bench: OpenBench, names: Iterable[str], duration_ms: int, folder: Path
 ) -> dict[str, ClockLine]:
     """Measure clocks against the reference clock, all at once.
 

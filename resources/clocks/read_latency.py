@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hw.bench import TargetSpec
 from hw.errors import BenchError
-from hw.session import Bench
+from hw.open_bench import OpenBench
 from reports.clock_read.readings import HOST, TARGET, Reading, Readings, write_readings
 from resources.clocks.timecard import serve_timecards
 from resources.profiles import ClockTimes
@@ -55,7 +55,7 @@ def read_commands(target: TargetSpec) -> list[ReadCommand]:
 
 
 def measure_read_latency(
-    bench: Bench, target: TargetSpec, times: ClockTimes, folder: Path, progress: Progress
+    bench: OpenBench, target: TargetSpec, times: ClockTimes, folder: Path, progress: Progress
 ) -> Readings:
     """Read every clock so often as the profile says, one after the other, and write the evidence.
 
@@ -87,7 +87,7 @@ def measure_read_latency(
 
 
 def _read(
-    bench: Bench, node: str, command: ReadCommand, reading: Reading, max_s: int, folder: Path
+    bench: OpenBench, node: str, command: ReadCommand, reading: Reading, max_s: int, folder: Path
 ) -> Reading:
     argv = [bench.tool(node, "bw-clock"), "latency", "--clock", command.device, *command.options]
     argv += ["--reads", str(reading.reads), "--duration-ms", str(max_s * 1000), "--priority", str(PRIORITY)]

@@ -18,8 +18,8 @@ import numpy as np
 
 from hw.bench import BenchSpec, TargetSpec, TimeServerSpec
 from hw.errors import CapabilityError, ConfigError
+from hw.open_bench import OpenBench
 from hw.provisioning import TARGETS
-from hw.session import Bench
 from reports.clock_sync.disturbance import Disturbance, Event, write_disturbance
 from reports.clock_sync.logs import ServoSeries
 from reports.clock_sync.phc_read_table import while_measured
@@ -66,7 +66,7 @@ class ClockLab:
     """A bench on which clocks are measured: time server wandering, timecards served. Use with `with`."""
 
     def __init__(
-        self, bench: Bench, target: TargetSpec, profile: Profile, folder: Path, progress: Progress
+        self, bench: OpenBench, target: TargetSpec, profile: Profile, folder: Path, progress: Progress
     ) -> None:
         """Prepare; nothing is started.
 

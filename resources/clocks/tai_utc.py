@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 from hw.errors import BenchError
+from hw.open_bench import OpenBench
 from hw.protocols import Node
-from hw.session import Bench
 from reports.clock_sync.tai_utc import NodeTaiUtc, TaiUtc, write_tai_utc
 
 TOOL = "bw-setclock"
@@ -29,7 +29,7 @@ class Tools(Protocol):
         ...
 
 
-def common_tai_utc_s(bench: Bench, nodes: Iterable[str], folder: Path) -> int:
+def common_tai_utc_s(bench: OpenBench, nodes: Iterable[str], folder: Path) -> int:
     """Read TAI - UTC on nodes, write it to the evidence, and return the value that all of them use.
 
     Args:

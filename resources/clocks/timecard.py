@@ -11,13 +11,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from hw.errors import BenchError
-from hw.session import Bench
+from hw.open_bench import OpenBench
 from resources.tools.jobs import READY_S, end_and_fetch
 
 
 @contextmanager
 def serve_timecards(
-    bench: Bench, guests: Sequence[str], source: str | None, folder: Path
+    bench: OpenBench, guests: Sequence[str], source: str | None, folder: Path
 ) -> Generator[None, None, None]:
     """Serve virtual timecards until the context ends; does nothing for real machines.
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from hw.bench import TargetSpec
 from hw.errors import BenchError, CapabilityError, MeasurementError
+from hw.open_bench import OpenBench
 from hw.protocols import Job
-from hw.session import Bench
 from reports.clock_sync.trial import (
     FILTERED,
     SEQUENTIAL,
@@ -82,7 +82,7 @@ def timecard_of(target: TargetSpec) -> Timecard:
 
 
 def measure_trial(
-    bench: Bench,
+    bench: OpenBench,
     target: TargetSpec,
     facts: TrialFacts,
     settings: TrialSettings,
@@ -148,7 +148,7 @@ def measure_trial(
     return load_trial(folder)
 
 
-def _read_phc(bench: Bench, target: TargetSpec, facts: TrialFacts, way: str, folder: Path) -> None:
+def _read_phc(bench: OpenBench, target: TargetSpec, facts: TrialFacts, way: str, folder: Path) -> None:
     """Compare with a PHC that is read in one way; a way that it does not offer leaves no answer."""
     argv = [bench.tool(target.node, "bw-clock"), "compare", "--device", "realtime"]
     argv += ["--reference", facts.timecard.clock, "--phc-read", way, "--read", "bracketed"]
@@ -164,7 +164,7 @@ def _read_phc(bench: Bench, target: TargetSpec, facts: TrialFacts, way: str, fol
         raise MeasurementError(f"{job.name} ended with exit code {code}: {_said(job)}")
 
 
-def _two_way(bench: Bench, target: TargetSpec, folder: Path) -> TwoWay | None:
+def _two_way(bench: OpenBench, target: TargetSpec, folder: Path) -> TwoWay | None:
     """Return the target's offset to the time server by two-way transfer; None where a clock cannot be asked.
 
     Both are measured against the bench's reference clock at the same time; their difference counts.

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from hw.bench import TargetSpec
 from hw.errors import BenchError, CapabilityError, MeasurementError
+from hw.open_bench import OpenBench
 from hw.protocols import Job
-from hw.session import Bench
 from reports.clock_sync.trial import WITNESS, ClockTrial, TrialFacts, load_trial, write_trial
 from reports.clock_sync.two_way_reference import SERVER_FILE, TARGET_FILE
 from resources.clocks.lines import ask_clock, serve_clocks
@@ -27,7 +27,7 @@ INVALID = 4
 
 
 def measure_by_two_way(
-    bench: Bench,
+    bench: OpenBench,
     target: TargetSpec,
     facts: TrialFacts,
     duration_s: int,
@@ -66,7 +66,7 @@ def measure_by_two_way(
     return load_trial(folder)
 
 
-def ask_clocks(bench: Bench, asked: dict[str, str], duration_s: int, folder: Path) -> None:
+def ask_clocks(bench: OpenBench, asked: dict[str, str], duration_s: int, folder: Path) -> None:
     """Ask clocks of other nodes by two-way transfer, all at once, from the node of the reference clock.
 
     Args:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hw.errors import BenchError, CapabilityError, ConfigError
+from hw.open_bench import OpenBench
 from hw.protocols import Job
-from hw.session import Bench
 from hw.tools import local_tool
 from resources.tools.jobs import READY_S, end_and_fetch
 
@@ -39,7 +39,7 @@ class EdgeDevice:
 
 @contextmanager
 def run_edge_device(
-    bench: Bench, target: str, scope_name: str, folder: Path
+    bench: OpenBench, target: str, scope_name: str, folder: Path
 ) -> Generator[EdgeDevice, None, None]:
     """Run the edge device of a virtual target until the context ends; does nothing for a real machine.
 

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from hw.edges import CapturedEdges, EdgeRole
 from hw.errors import BenchError, BenchwrightError, CapabilityError, ConfigError, MeasurementError
+from hw.open_bench import OpenBench
 from hw.oscilloscopes import OscilloscopeSpec
 from hw.protocols import Job, TimedOutput
-from hw.session import Bench
 from reports.clock_sync.trial import ClockTrial
 from reports.clock_sync.verdict import sync_uncertainty
 from reports.timed_edges.trial import (
@@ -148,7 +148,7 @@ class EdgeLab:
             ConfigError: The profile does not say how many edges.
         """
         self.clocks = clocks
-        self.bench: Bench = clocks.bench
+        self.bench: OpenBench = clocks.bench
         self.target = clocks.target
         self.folder = clocks.folder
         if clocks.profile.edges is None:
@@ -408,7 +408,7 @@ def with_resolution(budgets: Budgets, ticks: float) -> Budgets:
     return replace(budgets, mean=(*budgets.mean, part))
 
 
-def _scope_spec(bench: Bench, name: str) -> OscilloscopeSpec:
+def _scope_spec(bench: OpenBench, name: str) -> OscilloscopeSpec:
     specs = bench.spec.oscilloscopes
     spec = specs.get(name) if name else next(iter(specs.values()), None)
     if spec is None:

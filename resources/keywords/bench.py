@@ -16,8 +16,9 @@ from robot.libraries.BuiltIn import BuiltIn
 from hw.bench import TargetSpec
 from hw.errors import BenchError, CapabilityError
 from hw.faults import Fault
+from hw.open_bench import OpenBench
 from hw.provisioning import Provisioner
-from hw.session import Bench, open_bench
+from hw.session import open_bench
 from hw.tools import tool_versions
 from reports import current_run
 from reports.run.current import at_end_of_run, open_run
@@ -49,7 +50,7 @@ class BenchLibrary:
     def __init__(self) -> None:
         """Start with no bench open."""
         self._stack = ExitStack()
-        self._bench: Bench | None = None
+        self._bench: OpenBench | None = None
         self._file = Path()
         self._left = False
         self._until_left = ExitStack()
@@ -57,7 +58,7 @@ class BenchLibrary:
         self._prepared: dict[str, dict[str, Any]] = {}
 
     @property
-    def bench(self) -> Bench:
+    def bench(self) -> OpenBench:
         """The open bench.
 
         Raises:

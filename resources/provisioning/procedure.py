@@ -16,9 +16,9 @@ from random import Random
 
 from hw.bench import TargetSpec
 from hw.errors import BenchError, CapabilityError, MeasurementError
+from hw.open_bench import OpenBench
 from hw.protocols import Job
 from hw.provisioning import Provisioner
-from hw.session import Bench
 from resources.provisioning.fact_differences import differing_facts, differing_lasting_facts
 
 NOTICED_S = 30.0
@@ -44,7 +44,7 @@ class Round:
 class ProvisioningTrials:
     """Trials of one target on an open bench; its node is on."""
 
-    def __init__(self, bench: Bench, target: TargetSpec, folder: Path, progress: Progress) -> None:
+    def __init__(self, bench: OpenBench, target: TargetSpec, folder: Path, progress: Progress) -> None:
         """Undo what a killed run has left, and read the target's facts as they are then.
 
         Args:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from hw.bench import TargetSpec, TimeServerSpec
 from hw.errors import CapabilityError, MeasurementError
-from hw.session import Bench
+from hw.open_bench import OpenBench
 from reports.clock_sync.answers import read_clock_compare
 from reports.clock_sync.trial import Lock
 from reports.latency.replay_clock import CLOCK_ERROR, ReplayClock, ServerLine, measured_clock
@@ -38,7 +38,7 @@ class ClockOfReplay:
     """A clock stack that runs on a target; see `clock_of_replay`."""
 
     def __init__(
-        self, bench: Bench, target: TargetSpec, server: TimeServerSpec, stack: ClockStack, lock: Lock
+        self, bench: OpenBench, target: TargetSpec, server: TimeServerSpec, stack: ClockStack, lock: Lock
     ) -> None:
         """Take a stack that has locked."""
         self.bench = bench
@@ -94,7 +94,7 @@ class ClockOfReplay:
 
 @contextmanager
 def clock_of_replay(
-    bench: Bench, target: TargetSpec, clock: str, folder: Path, progress: Progress
+    bench: OpenBench, target: TargetSpec, clock: str, folder: Path, progress: Progress
 ) -> Generator[ClockOfReplay, None, None]:
     """Put a clock stack on a target, and wait for its lock; take it off again when the context ends.
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import reports.tools.answers as answers
 from hw.bench import TargetSpec
 from hw.errors import CapabilityError, MeasurementError
-from hw.session import Bench
+from hw.open_bench import OpenBench
 from reports import (
     Conditions,
     Evidence,
@@ -100,7 +100,7 @@ class LatencyEvidence:
 
     def __init__(
         self,
-        bench: Bench,
+        bench: OpenBench,
         target: TargetSpec,
         stack: str,
         clock: str,

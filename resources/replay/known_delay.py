@@ -22,7 +22,7 @@ from statistics import median
 
 from hw.bench import TargetSpec
 from hw.errors import MeasurementError
-from hw.session import Bench
+from hw.open_bench import OpenBench
 from reports import Limit, Measurement, Uncertainty, UncertaintyPart, Verdict
 from reports.latency.known_delay import KnownDelay, judge_known_delay
 from reports.record.context import Context, Sample, build_record
@@ -53,7 +53,7 @@ WARMUP_MS = 3000
 class _Sections:
     """The sections of a replay: who changes the delay between them notes when each began and ended."""
 
-    def __init__(self, bench: Bench, producer: int, delay_ns: int, section_ms: int) -> None:
+    def __init__(self, bench: OpenBench, producer: int, delay_ns: int, section_ms: int) -> None:
         self._impairment = bench.impairment()
         self._producer = producer
         self._delays_ns: dict[str, int] = dict(zip(SECTIONS, (0, delay_ns, 0), strict=True))
@@ -90,7 +90,7 @@ class _Sections:
 
 
 def find_known_delay(
-    bench: Bench,
+    bench: OpenBench,
     target: TargetSpec,
     pattern: Pattern,
     section_ms: int,

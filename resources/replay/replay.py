@@ -18,8 +18,8 @@ from typing import Any
 from hw.bench import TargetSpec
 from hw.drivers.local import tail
 from hw.errors import BenchError, BenchwrightError, CapabilityError, MeasurementError
+from hw.open_bench import OpenBench
 from hw.protocols import Job
-from hw.session import Bench
 from reports.latency.emulation import TARGET_WITNESS
 from resources.clocks.lines import ClockLine, last_result, measure_clock_lines, serve_clocks
 from resources.clocks.tai_utc import common_tai_utc_s
@@ -72,7 +72,7 @@ class Replay:
 
     def __init__(
         self,
-        bench: Bench,
+        bench: OpenBench,
         target: TargetSpec,
         pattern: Pattern,
         settings: ReplaySettings,

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hw.bench import WitnessSpec
+from hw.open_bench import OpenBench
 from hw.protocols import Job
-from hw.session import Bench
 from resources.tools.jobs import READY_S
 
 PRIORITY = 90
@@ -23,7 +23,11 @@ TARGET_THRESHOLD_US = 1000
 
 
 def start_witness(
-    bench: Bench, spec: WitnessSpec, stem: Path, duration_ms: int, emulated: Mapping[str, int] | None = None
+    bench: OpenBench,
+    spec: WitnessSpec,
+    stem: Path,
+    duration_ms: int,
+    emulated: Mapping[str, int] | None = None,
 ) -> Job:
     """Start the witness; it is ready when this returns.
 
@@ -55,7 +59,7 @@ def start_witness(
     return job
 
 
-def start_target_witness(bench: Bench, node_name: str, stem: Path, duration_ms: int) -> Job:
+def start_target_witness(bench: OpenBench, node_name: str, stem: Path, duration_ms: int) -> Job:
     """Start the witness inside an emulated target, above all else there; ready when this returns.
 
     It tells a target that is not run from one that is slow: reports/latency/emulation.py.

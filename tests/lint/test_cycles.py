@@ -79,6 +79,12 @@ def test_no_folder_of_a_package_imports_itself_by_way_of_others(
     assert cycle_in(graph) == []
 
 
+def test_what_measures_on_a_bench_knows_none_of_its_own(modules: dict[str, set[str]]) -> None:
+    """One module opens it; all others take what hw/open_bench.py says of an open one."""
+    users = {name for name, names in modules.items() if "hw.session" in names and not name.startswith("hw.")}
+    assert users == {"resources.keywords.bench"}
+
+
 def test_a_cycle_under_type_checking_is_one(tmp_path: Path) -> None:
     (tmp_path / "hw").mkdir()
     (tmp_path / "hw" / "one.py").write_text(
