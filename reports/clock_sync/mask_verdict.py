@@ -178,7 +178,9 @@ def _constant(
     """Return cTE: the largest mean of a window of 1000 s; of a shorter series its mean, which lacks time."""
     worst_ns = figures.max_abs_cte_window_ns
     if worst_ns is not None:
-        return _Found(worst_ns, limit_ns, figures.n, n_required, "worst window of 1000 s", "")
+        outside = figures.outside_windows
+        missing = f"{outside} of {figures.n} samples lie in no whole window of 1000 s" if outside else ""
+        return _Found(worst_ns, limit_ns, figures.n, n_required, "worst window of 1000 s", missing)
     measured_s = series.n * series.tau0_ns / NS_PER_S
     wanted_s = wanted.to_tau_s if wanted.to_tau_s is not None else CTE_WINDOW_NS / NS_PER_S
     missing = f"averaged over {measured_s:.3g} s; the mask asks for {wanted_s:.4g} s"

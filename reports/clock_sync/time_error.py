@@ -39,8 +39,9 @@ class TimeError:
         max_ns: Largest.
         max_abs_ns: max|TE|.
         cte_ns: cTE, the mean over all samples.
-        max_abs_cte_window_ns: Largest mean, without its sign, of a window of 1000 s (G.8273.2, clause 7.1);
-            None where no window has nine tenths of its samples.
+        max_abs_cte_window_ns: Largest mean, without its sign, of a window of 1000 s (G.8273.2, clause 7.1),
+            wherever it lies in the series; None where no window has nine tenths of its samples.
+        outside_windows: Samples that lie in no such window.
         stddev_ns: Standard deviation (n - 1); None of one sample.
         max_abs_tel_ns: max|TE_L|.
         dte_l_pp_ns: Peak to peak of dTE_L.
@@ -55,6 +56,7 @@ class TimeError:
     max_abs_ns: float
     cte_ns: float
     max_abs_cte_window_ns: float | None
+    outside_windows: int
     stddev_ns: float | None
     max_abs_tel_ns: float | None
     dte_l_pp_ns: float | None
@@ -70,6 +72,7 @@ def time_error(series: ClockSeries) -> TimeError | None:
     low, high = float(offsets.min()), float(offsets.max())
     deviation = float(np.std(offsets - offsets[0], ddof=1)) if len(offsets) > 1 else None
     filtered, reason = _filtered_figures(series)
+    worst_ns, outside = _window_means(series)
     return TimeError(
         n=len(offsets),
         gaps=len(series.gaps),
@@ -77,7 +80,8 @@ def time_error(series: ClockSeries) -> TimeError | None:
         max_ns=high,
         max_abs_ns=max(abs(low), abs(high)),
         cte_ns=mean_ns(offsets),
-        max_abs_cte_window_ns=_largest_window_mean_ns(series),
+        max_abs_cte_window_ns=worst_ns,
+        outside_windows=outside,
         stddev_ns=deviation,
         max_abs_tel_ns=filtered[0],
         dte_l_pp_ns=filtered[1],
@@ -106,21 +110,32 @@ def mean_ns(offsets: Offsets) -> float:
     return float(offsets[0]) + float(apart.mean())
 
 
-def _largest_window_mean_ns(series: ClockSeries) -> float | None:
-    """Return the largest |mean| of the windows that follow each other from the first sample on."""
-    times, apart = series.times(), series.offsets()
-    if not len(times) or times[-1] - times[0] + series.tau0_ns < CTE_WINDOW_NS:
-        return None
-    first = apart[0]
-    windows = (times - times[0]) // CTE_WINDOW_NS
-    if windows.min() < 0:
-        return None
-    counts = np.bincount(windows)
-    sums = np.bincount(windows, weights=apart - first)
-    full = counts >= _WINDOW_SHARE_MIN * CTE_WINDOW_NS / series.tau0_ns
-    if not full.any():
-        return None
-    return float(np.abs(sums[full] / counts[full] + first).max())
+def _window_means(series: ClockSeries) -> tuple[float | None, int]:
+    """Average over every window of 1000 s.
+
+    A window begins or ends at each sample, so that they slide and none of the series is left out; one counts
+    that has nine tenths of its samples.
+
+    Returns:
+        The largest |mean| in ns, None where no window counts; and the number of samples that lie in none.
+    """
+    times, offsets = series.times(), series.offsets()
+    span_ns = CTE_WINDOW_NS - series.tau0_ns
+    if not len(times) or times[-1] - times[0] < span_ns or (np.diff(times) < 0).any():
+        return None, len(times)
+    begin = np.arange(len(times))
+    first = np.concatenate([begin, np.searchsorted(times, times - span_ns, "left")])
+    behind = np.concatenate([np.searchsorted(times, times + span_ns, "right"), begin + 1])
+    is_whole = np.concatenate([times + span_ns <= times[-1], times - span_ns >= times[0]])
+    counts = behind - first
+    counted = is_whole & (counts >= _WINDOW_SHARE_MIN * CTE_WINDOW_NS / series.tau0_ns)
+    if not counted.any():
+        return None, len(times)
+    first, behind, counts = first[counted], behind[counted], counts[counted]
+    sums = np.concatenate([[0], np.cumsum(offsets - offsets[0])])
+    means = (sums[behind] - sums[first]) / counts + offsets[0]
+    edges = np.bincount(first, minlength=len(times) + 1) - np.bincount(behind, minlength=len(times) + 1)
+    return float(np.abs(means).max()), int((np.cumsum(edges)[:-1] == 0).sum())
 
 
 def separable(series: ClockSeries) -> bool:

@@ -176,8 +176,8 @@ def _found(record: Record, answer: Json, rows: Sequence[Row], asked: Range | Non
 
 
 def _constant(series: Series, rows: Sequence[Row], asked: Range | None) -> Found:
-    value, is_window = constant_error(series)
-    is_whole: bool | None = True
+    value, is_window, outside = constant_error(series)
+    is_whole: bool | None = outside == 0
     if not is_window:
         to_s = None if asked is None else asked[1]
         wanted_s = WINDOW_NS / NS_PER_S if to_s is None else to_s

@@ -10,6 +10,7 @@ Offsets are device - reference. Nothing bridges a gap: every window lies inside 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -171,17 +172,34 @@ def _filtered(stretch: Sequence[Sample], share: float) -> tuple[Sample, ...]:
     return tuple(found)
 
 
-def constant_error(series: Series) -> tuple[float, bool]:
-    """Return cTE in ns, and whether it is the worst of whole windows; else it is the mean of all.
+def constant_error(series: Series) -> tuple[float, bool, int]:
+    """Return cTE in ns, whether it is the worst of whole windows or else the mean, and the samples in none.
 
-    Windows follow each other from the first sample on; one counts that has nine tenths of its samples.
+    A window of 1000 s may begin or end at any sample; one counts that has nine tenths of its samples.
     """
-    samples = series.samples
-    begin = samples[0][0]
-    windows: dict[int, list[float]] = {}
-    for time, offset in samples:
-        windows.setdefault((time - begin) // WINDOW_NS, []).append(offset)
-    full = [each for each in windows.values() if len(each) >= FULL_SHARE * WINDOW_NS / series.tau0_ns]
-    if samples[-1][0] - begin + series.tau0_ns >= WINDOW_NS and min(windows) >= 0 and full:
-        return max(abs(math.fsum(each) / len(each)) for each in full), True
-    return math.fsum(offset for _, offset in samples) / len(samples), False
+    times = [time for time, _ in series.samples]
+    offsets = [offset for _, offset in series.samples]
+    sums = list(accumulate((offset - offsets[0] for offset in offsets), initial=0))
+    reach = WINDOW_NS - series.tau0_ns
+    worst, inside = None, [False] * len(times)
+    reached = 0
+    windows = [
+        (at, bisect_right(times, time + reach)) for at, time in enumerate(times) if time + reach <= times[-1]
+    ]
+    windows += [
+        (bisect_left(times, time - reach), at + 1)
+        for at, time in enumerate(times)
+        if time - reach >= times[0]
+    ]
+    for first, behind in sorted(windows) if times == sorted(times) else []:
+        count = behind - first
+        if count < FULL_SHARE * WINDOW_NS / series.tau0_ns:
+            continue
+        mean = abs((sums[behind] - sums[first]) / count + offsets[0])
+        worst = mean if worst is None else max(worst, mean)
+        for at in range(max(first, reached), behind):
+            inside[at] = True
+        reached = max(reached, behind)
+    if worst is None:
+        return math.fsum(offsets) / len(offsets), False, len(times)
+    return worst, True, inside.count(False)

@@ -78,15 +78,31 @@ def test_no_figures_where_the_filter_cannot_work() -> None:
     assert "settle" in short.unfiltered_reason
 
 
-def test_the_worst_window_of_1000_s_counts() -> None:
+def test_the_worst_window_of_1000_s_counts_wherever_it_lies() -> None:
     """+80 in the first 1000 s and -80 in the second: the whole mean of 0 hides both."""
     offsets = np.concatenate([np.full(1000, 80), np.full(1000, -80), np.full(500, 900)])
     found = time_error(ClockSeries.regular(NS_PER_S, offsets[:2000]))
     assert found is not None
-    assert (found.cte_ns, found.max_abs_cte_window_ns) == (0, 80)
+    assert (found.cte_ns, found.max_abs_cte_window_ns, found.outside_windows) == (0, 80, 0)
     found = time_error(ClockSeries.regular(NS_PER_S, offsets))
     assert found is not None
-    assert found.max_abs_cte_window_ns == 80  # the third window is not full
+    assert found.max_abs_cte_window_ns == (500 * -80 + 500 * 900) / 1000  # the last 1000 s
+    assert found.outside_windows == 0
+
+
+def test_a_clock_that_wanders_off_after_the_first_1000_s_is_seen() -> None:
+    """-5 ns + 0.02 ns/s over 1890 s: the last 1000 s are off by 22.8 ns, over class B's 20."""
+    found = time_error(ClockSeries.regular(NS_PER_S, -5 + 0.02 * np.arange(1890)))
+    assert found is not None
+    assert found.max_abs_cte_window_ns == pytest.approx(22.79, abs=0.02)
+
+
+def test_samples_between_gaps_that_no_window_holds_are_counted() -> None:
+    times = np.concatenate([np.arange(1200), 5000 + np.arange(300), 9000 + np.arange(1000)]) * NS_PER_S
+    offsets = np.concatenate([np.full(1200, 10), np.full(300, 900), np.full(1000, 20)])
+    found = time_error(ClockSeries.from_samples(times, offsets, NS_PER_S))
+    assert found is not None
+    assert (found.max_abs_cte_window_ns, found.outside_windows) == (20, 300)
 
 
 def test_nothing_gives_nothing() -> None:
