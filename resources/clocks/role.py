@@ -22,6 +22,7 @@ from hw.errors import BenchError, CapabilityError, MeasurementError
 from hw.protocols import Completed, Node
 from hw.tools import local_tool
 from resources.clocks.kind import ARCHIVE, load_clock_kind
+from resources.tools.fetched import plain_names
 
 VERB_S = 60.0
 ARCHIVE_FILE = "clock.tar"
@@ -160,13 +161,17 @@ class ClockRole:
         return copies
 
     def _logs(self) -> list[str]:
-        """Return logs and configuration of the run, below its folder."""
+        """Return logs and configuration of the run, below its folder; names that lead elsewhere are none."""
         run = self._kind.folder
         if self._kind.transfer == ARCHIVE:
             patterns = "*.log *.err *.exit chrony/*.log config/*"
             script = f"cd {run} 2>/dev/null && ls -d {patterns} 2>/dev/null"
-            return self.node.run(["sh", "-c", script], check=False).stdout.split()
-        return [f"{part}/{name}" for part in ("log", "config") for name in self.node.files(f"{run}/{part}")]
+            return plain_names(self.node.run(["sh", "-c", script], check=False).stdout.split(), folders=1)
+        return [
+            f"{part}/{name}"
+            for part in ("log", "config")
+            for name in plain_names(self.node.files(f"{run}/{part}"))
+        ]
 
     def _bring(self, files: Mapping[str, str]) -> None:
         """Bring scripts and tools, and in the place of an earlier configuration this one."""

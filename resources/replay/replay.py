@@ -27,6 +27,7 @@ from resources.network_stack import NetworkStack
 from resources.replay.pattern import Pattern
 from resources.replay.plan import ReplaySettings, new_nonce, write_plan
 from resources.tools.capture import capture_file, start_capture
+from resources.tools.fetched import fetch_known
 from resources.tools.jobs import READY_S, end_job
 from resources.tools.witness import start_target_witness, start_witness
 
@@ -37,6 +38,8 @@ LEADS_S = (3.0, 6.0, 12.0)
 """From making the plan to slot 0: when a tool is not ready by then, all start again with the next one."""
 MUCH_TAKEN = 0.01
 """Share of the time above which it is said that the machine is not quiet."""
+RECV_FILES = ("misses.ndjson", "messages.csv")
+"""What `bw-traffic recv` leaves in its folder."""
 HIGHEST_SIGNAL = 64
 """Of Linux; a crash of a Windows program has a code far from it."""
 DISK_FULL_BYTES = 16_384
@@ -411,9 +414,7 @@ class Replay:
         self.progress(f"the machine was away from the bench for {100 * share:.2g} % of the time: {so}")
 
     def _fetch_recv_files(self) -> None:
-        node = self.bench.node(self.target.node)
-        for name in node.files(self._recv_folder):
-            node.get(f"{self._recv_folder}/{name}", self.folder / name)
+        fetch_known(self.bench.node(self.target.node), self._recv_folder, RECV_FILES, self.folder)
 
 
 def _result_of(job: Job, code: int) -> dict[str, Any]:

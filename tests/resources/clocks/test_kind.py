@@ -165,6 +165,18 @@ def test_logs_are_fetched_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert [file.name for file in role.fetch_logs(tmp_path)] == ["log-out", "config-server"]
 
 
+def test_a_node_cannot_name_files_of_this_machine(tmp_path: Path) -> None:
+    """What its `ls` says is the target's word, and it may lie."""
+    lies = ["../../../etc/passwd", "/etc/passwd", "..", "chrony/../../x", "a/b/c", "-rf", ".hidden"]
+    node = _Node(stdout="\n".join(["out.log", *lies, "chrony/tracking.log"]))
+    for name in (*lies, "out.log", "chrony/tracking.log"):
+        node.there[f"/run/benchwright/clock/{name}"] = b"x"
+    role = ClockRole(_as_node(node), "client", LINUX)
+    copies = role.fetch_logs(tmp_path / "inside")
+    assert [file.name for file in copies] == ["out.log", "chrony-tracking.log"]
+    assert sorted(tmp_path.rglob("*")) == sorted([tmp_path / "inside", *copies])
+
+
 @pytest.mark.parametrize(("exit_code", "kind"), [(3, MeasurementError), (4, MeasurementError)])
 def test_what_a_script_lacks_is_named(exit_code: int, kind: type[Exception]) -> None:
     node = _Node(exit_code, "", "client.cmd: there is no Windows Time service W32Time")
