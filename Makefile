@@ -26,12 +26,23 @@ EARLIER ?=
 ROBOT_OPTIONS ?=
 TEST ?=
 TRENDS_OPTIONS ?=
-BENCHWRIGHT_CACHE ?= $(HOME)/.cache/benchwright
+ifeq ($(origin BENCHWRIGHT_CACHE),undefined)
+BENCHWRIGHT_CACHE := $(HOME)/.cache/benchwright
+else
+override BENCHWRIGHT_CACHE := $(value BENCHWRIGHT_CACHE)
+endif
 
 # The keyword libraries look for `robot` and the tools in PATH.
 export PATH := $(CURDIR)/.build/venv/bin:$(PATH)
 export BENCHWRIGHT_CACHE
 PYTHON := .build/venv/bin/python
+
+# What a caller gives is text: neither make nor the shell runs anything that stands in it. Recipes see it as G_NAME.
+GIVEN := PROFILE BENCH TARGETS SUITE EARLIER ROBOT_OPTIONS TEST TRENDS_OPTIONS
+unexport $(GIVEN)
+$(foreach name,$(GIVEN),$(eval export G_$(name) := $$(value $(name))))
+# Split a variable into the array `words`, with quotes as a shell understands them.
+split = readarray -d '' -t words < <(xargs -r printf '%s\0' <<<"$$G_$(1)")
 
 .PHONY: help qualify test test-influxdb2 test-pdfa lint trends bench doctor setup lock clean distclean
 
@@ -42,12 +53,14 @@ help: ## List the commands
 # A caller that must tell exit codes apart names a file: make itself answers 2 for all of them.
 qualify: ## Qualify a target on a bench and write its report (PROFILE, BENCH, TARGETS, SUITE, ROBOT_OPTIONS)
 	@hw/host/setup.sh
-	@$(PYTHON) -m resources.qualify --profile "$(PROFILE)" --bench "$(BENCH)" --suite "$(SUITE)" --targets $(TARGETS) --earlier $(EARLIER) -- $(ROBOT_OPTIONS) || code=$$?; \
+	@$(call split,TARGETS); targets=("$${words[@]}"); $(call split,EARLIER); earlier=("$${words[@]}"); $(call split,ROBOT_OPTIONS); \
+	$(PYTHON) -m resources.qualify --profile "$$G_PROFILE" --bench "$$G_BENCH" --suite "$$G_SUITE" --targets "$${targets[@]}" \
+		--earlier "$${earlier[@]}" -- "$${words[@]}" || code=$$?; \
 	[[ -z "$${QUALIFY_EXIT_FILE:-}" ]] || echo "$${code:-0}" >"$$QUALIFY_EXIT_FILE"; exit "$${code:-0}"
 
 test: ## Run the unit and simulated tests: native, with sanitizers, for ARM, under Wine, Python (TEST)
 	@hw/host/setup.sh --dev
-	@$(if $(TEST),$(PYTHON) -m pytest $(TEST),tests/run.sh)
+	@$(call split,TEST); if [[ $${#words[@]} -gt 0 ]]; then $(PYTHON) -m pytest "$${words[@]}"; else tests/run.sh; fi
 
 test-influxdb2: ## Test delivery and dashboards against a real InfluxDB 2.7 (builds it, once)
 	@hw/host/setup.sh --dev
@@ -64,7 +77,7 @@ lint: ## Check style, types, suites, compilers' warnings and the project's own r
 
 trends: ## Make results/trends.html, the page of all stored runs (TRENDS_OPTIONS)
 	@hw/host/setup.sh
-	@$(PYTHON) -m dashboards trends $(TRENDS_OPTIONS)
+	@$(call split,TRENDS_OPTIONS); $(PYTHON) -m dashboards trends "$${words[@]}"
 
 bench: ## Run every benchmark
 	@hw/host/setup.sh --dev
@@ -73,12 +86,13 @@ bench: ## Run every benchmark
 		name=$${file##*/bench_}; $(PYTHON) -m "tests.bench.bench_$${name%.py}" || [[ $$? -eq 3 ]]; \
 	done
 
+bench-%: export G_NAME = $*
 bench-%: ## Run one benchmark, tests/bench/bench_%.py
 	@hw/host/setup.sh --dev
-	@name="$*"; $(PYTHON) -m "tests.bench.bench_$${name//-/_}"
+	@name=$$G_NAME; $(PYTHON) -m "tests.bench.bench_$${name//-/_}"
 
 doctor: ## List what this machine and the bench BENCH can measure, and how to mend the rest
-	@python=$(PYTHON); [[ -x $$python ]] || python=/usr/bin/python3; $$python -m hw doctor "$(BENCH)"
+	@python=$(PYTHON); [[ -x $$python ]] || python=/usr/bin/python3; $$python -m hw doctor "$$G_BENCH"
 
 setup: ## Install and build everything now; the other commands do it by themselves
 	@hw/host/setup.sh --dev
@@ -91,7 +105,7 @@ clean: ## Remove what was built here; results/ and the cache of guest images sta
 	rm -rf .build
 
 distclean: clean ## Remove the cache of guest images too
-	@case "$(notdir $(BENCHWRIGHT_CACHE))" in \
-	*benchwright*) rm -rf "$(BENCHWRIGHT_CACHE)" ;; \
-	*) echo "distclean: BENCHWRIGHT_CACHE=$(BENCHWRIGHT_CACHE) is not named benchwright: remove it by hand" >&2; exit 2 ;; \
+	@case "$${BENCHWRIGHT_CACHE##*/}" in \
+	*benchwright*) rm -rf "$$BENCHWRIGHT_CACHE" ;; \
+	*) echo "distclean: BENCHWRIGHT_CACHE=$$BENCHWRIGHT_CACHE is not named benchwright: remove it by hand" >&2; exit 2 ;; \
 	esac
