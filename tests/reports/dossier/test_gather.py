@@ -192,8 +192,8 @@ def test_what_was_skipped_is_listed_with_its_reason_and_accepts_nothing(tmp_path
 
 def test_a_part_that_nobody_measured_leaves_the_requirement_untested(tmp_path: Path):
     text = (
-        '[requirements]\nschema = "benchwright.clock_requirements/1"\nname = "c"\n[[requirement]]\nid = "C"\n'
-        'clock = "chrony"\nquantity = "sync_offset"\nstatistic = "max_abs"\nlimit_ns = 2000000\n'
+        '[requirements]\nschema = "benchwright.requirements/2"\nname = "c"\n[[requirement]]\nid = "C"\n'
+        'clock = "chrony"\nquantity = "sync_offset"\nstatistic = "max_abs"\nupper_ns = 2000000\n'
         'lock_within_s = 90\nsource = "x"\nmask = "paper-40us"\n'
     )
     limit = Limit(2_000_000, -2_000_000, "x")

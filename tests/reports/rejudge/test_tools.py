@@ -219,7 +219,7 @@ def test_a_record_is_of_what_its_quantity_can_be(
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("requirements/1", "requirements/2", "fast.toml: schema is 'benchwright.requirements/2'"),
+        ("requirements/2", "requirements/3", "fast.toml: schema is 'benchwright.requirements/3'"),
         ('"one_way_latency"', '"two_way_latency"', "fast.toml: DAQ-1: there is no two_way_latency max"),
         ('"max"', '"min"', "fast.toml: DAQ-1: there is no one_way_latency min"),
     ],
@@ -230,7 +230,7 @@ def test_a_requirement_that_asks_for_what_there_is_not_is_named(
     folder = tmp_path / "evidence" / "requirements"
     folder.mkdir(parents=True)
     text = (
-        '[requirements]\nschema = "benchwright.requirements/1"\n'
+        '[requirements]\nschema = "benchwright.requirements/2"\n'
         '[[requirement]]\nid = "DAQ-1"\nquantity = "one_way_latency"\nstatistic = "max"\n'
     )
     (folder / "fast.toml").write_text(text)
