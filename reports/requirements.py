@@ -89,6 +89,7 @@ def _time(low_ns: int, high_ns: int) -> _Keys:
     return _optional(upper_us=us, upper_ns=_whole(low_ns, high_ns))
 
 
+_NAME = _Key("a text or a whole number", lambda value: type(value) in (str, int) and value != "")
 _COUNT = _whole(0, 1_000_000_000)
 _EDGES = _whole(4, 1_000_000_000)
 _LOST_PERCENT = _optional(lost_percent=_number(0, 100))
@@ -130,7 +131,7 @@ TAKEN: dict[str, tuple[_Keys, ...]] = {
 """What a quantity takes besides `_COMMON`; of several forms that which lacks least."""
 _ANY: _Keys = (
     {"statistic": _text()}
-    | _optional(stream=_COUNT, clock=_text(), method=_text(), samples=_COUNT, lost=_COUNT)
+    | _optional(stream=_NAME, clock=_NAME, method=_NAME, samples=_COUNT, lost=_COUNT)
     | _optional(lock_within_s=_COUNT, **dict.fromkeys(_LIMITS, _whole(0, 10**18)))
     | _LOST_PERCENT
     | _MASK

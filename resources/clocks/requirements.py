@@ -23,34 +23,15 @@ class ClockMask:
 
 
 @dataclass(frozen=True)
-class ClockRequirement:
-    """A limit on the error of one clock stack.
-
-    Attributes:
-        clock: Name of the stack, such as `chrony`.
-        limit_ns: Largest offset to either side.
-        lock_within_s: Deadline for its lock.
-        source: Where the limit comes from.
-        mask: A mask besides the limit; None: none.
-    """
-
-    id: str
-    clock: str
-    limit_ns: int
-    lock_within_s: int
-    source: str
-    mask: ClockMask | None = None
-
-
-@dataclass(frozen=True)
 class ClockRequirements:
     """All requirements of a file, by clock stack."""
 
     path: Path
-    name: str
-    by_clock: dict[str, ClockRequirement]
+    by_clock: dict[str, Requirement]
+    masks: dict[str, ClockMask]
+    """By the ids of the requirements that have one."""
 
-    def of(self, clock: str) -> ClockRequirement:
+    def of(self, clock: str) -> Requirement:
         """Return the requirement on a clock stack.
 
         Raises:
@@ -64,30 +45,18 @@ class ClockRequirements:
 
 
 def load_clock_requirements(path: Path) -> ClockRequirements:
-    """Read and check a requirements file on clocks.
-
-    Raises:
-        ConfigError: Names file, requirement, field and allowed range.
-    """
-    found = load_requirements_file(path, "sync_offset", needs="lock_within_s")
-    by_clock = {
-        each.of: ClockRequirement(
-            each.id,
-            each.of,
-            each.upper_ns,
-            each.lock_within_s,
-            each.limit.source,
-            _mask(each, path, f"{path}: requirement[{number}]"),
-        )
-        for number, each in enumerate(found.requirements, start=1)
+    """Read a requirements file on clocks with its masks; raises ConfigError."""
+    found = load_requirements_file(path, "sync_offset", needs="lock_within_s").requirements
+    masks = {
+        each.id: _mask(each, path, f"{path}: requirement[{number}]")
+        for number, each in enumerate(found, start=1)
+        if each.mask
     }
-    return ClockRequirements(path, found.name, by_clock)
+    return ClockRequirements(path, {each.of: each for each in found}, masks)
 
 
-def _mask(requirement: Requirement, path: Path, where: str) -> ClockMask | None:
+def _mask(requirement: Requirement, path: Path, where: str) -> ClockMask:
     """Load the mask of a requirement: one of the project, or a file, its path counted from this one."""
-    if not requirement.mask:
-        return None
     from_s, to_s = requirement.mask_from_tau_s, requirement.mask_to_tau_s
     try:
         file = mask_file(requirement.mask, path.parent)

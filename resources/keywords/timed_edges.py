@@ -30,7 +30,7 @@ from reports.timed_edges.verdict import (
     witness_measurements,
 )
 from reports.units import format_measured
-from resources.clocks.requirements import ClockRequirement, load_clock_requirements
+from resources.clocks.requirements import load_clock_requirements
 from resources.clocks.sync import ClockLab
 from resources.edges.requirements import TimedEdgeRequirements, load_timed_edge_requirements
 from resources.edges.software import pin_of
@@ -278,7 +278,7 @@ class TimedEdgesLibrary(AsksRequirements):
             raise MeasurementError("no requirements: call `Start Edge Bench` first")
         return self._requirements
 
-    def _clock(self, clock: str) -> ClockRequirement:
+    def _clock(self, clock: str) -> Requirement:
         return load_clock_requirements(self._clock_path).of(clock)
 
     def _run(self, method: str) -> EdgeRun:
