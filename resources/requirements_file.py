@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hw.errors import ConfigError
 from reports.errors import RequirementsError
-from reports.requirements import Requirement, RequirementSet, read_set
+from reports.requirements import RequirementSet, read_set
 
 
 def load_requirements_file(path: Path, quantity: str, *more: str, needs: str = "") -> RequirementSet:
@@ -38,11 +38,3 @@ def load_requirements_file(path: Path, quantity: str, *more: str, needs: str = "
         if needs and not getattr(each, needs):
             raise ConfigError(f"{where}.{needs}: missing")
     return found
-
-
-def load_only_requirement(path: Path, quantity: str) -> Requirement:
-    """Read a requirements file that has one requirement; raises as `load_requirements_file`."""
-    found = load_requirements_file(path, quantity).requirements
-    if len(found) != 1:
-        raise ConfigError(f"{path}: requirement: must be one, found {len(found)}")
-    return found[0]

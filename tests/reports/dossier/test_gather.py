@@ -252,8 +252,14 @@ def test_a_pass_by_less_than_the_requirement_asks_is_none(
 
 
 def test_a_pass_from_fewer_samples_than_the_requirement_asks_is_none(tmp_path: Path):
-    text = ONE.replace("allowed_lost = 0", "n_required = 1000")
-    found = gather([small_run(tmp_path, record(), requirements=text).path])
+    text = (
+        '[requirements]\nschema = "benchwright.requirements/2"\nname = "c"\n[[requirement]]\nid = "C"\n'
+        'clock = "chrony"\nquantity = "sync_offset"\nstatistic = "max_abs"\nupper_us = 50000\n'
+        'samples = 1000\nsource = "x"\n'
+    )
+    of = {"requirement": "C", "quantity": "sync_offset", "statistic": "max_abs"}
+    clock = record(**of, subject=Subject("bench-1", "linux-rt", clock="chrony"))
+    found = gather([small_run(tmp_path, clock, requirements=text).path])
     assert "judged from 99 samples, the requirement is 1000" in said(found)
 
 
