@@ -257,7 +257,7 @@ def test_a_pass_from_fewer_samples_than_the_requirement_asks_is_none(tmp_path: P
         'clock = "chrony"\nquantity = "sync_offset"\nstatistic = "max_abs"\nupper_us = 50000\n'
         'samples = 1000\nsource = "x"\n'
     )
-    of = {"requirement": "C", "quantity": "sync_offset", "statistic": "max_abs"}
+    of: dict[str, Any] = {"requirement": "C", "quantity": "sync_offset", "statistic": "max_abs"}
     clock = record(**of, subject=Subject("bench-1", "linux-rt", clock="chrony"))
     found = gather([small_run(tmp_path, clock, requirements=text).path])
     assert "judged from 99 samples, the requirement is 1000" in said(found)
