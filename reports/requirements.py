@@ -1,32 +1,142 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which requirements there are: read from the files that the runs kept, or that the command line names.
+"""Requirements are data: an id, what is to be measured of what, a limit, and where the limit comes from.
 
-A run keeps every requirements file that its suites read as `evidence/requirements/NAME.toml`. The five forms
-of these files (docs/latency.md, docs/clock-sync.md, docs/timed-edges.md) are read by what they share: an id,
-a quantity, a statistic, what it is of, a limit, its source.
+Suites and the dossier read files of one form (docs/requirements.md). What a quantity takes is a table here.
+A run keeps every file that its suites ask by as `evidence/requirements/NAME.toml`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import tomllib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
+from reports.clock_read import verdict as clock_read
+from reports.clock_read.readings import CLOCKS
 from reports.clock_sync.mask_verdict import MASK_QUANTITIES
 from reports.errors import RequirementsError
-from reports.record.measurement import Measurement, Number
+from reports.largest_pattern import search as largest_pattern
+from reports.latency.stream_groups import STREAM_QUANTITY
+from reports.provisioning import verdict as provisioning
+from reports.record.measurement import Limit, Measurement, Number
 from reports.run.asked import KEPT
-from reports.units import NS_PER_US, format_value
+from reports.timed_edges import verdict as timed_edges
+from reports.timed_edges.trial import METHODS
+from reports.units import NS_PER_S, NS_PER_US, format_value
 
-_SUBJECTS = ("stream", "clock", "method")
-_SAMPLES = ("n_required", "reads_min")
-_LIMITS_NS = {"upper_us": NS_PER_US, "limit_ns": 1}
-_UPPER = "upper_facts"
-_LOWER = "lower_producers"
+SCHEMA = "benchwright.requirements/2"
+ROLES = ("consumer", "producer")
+"""Whether the target receives the streams, or sends them in the place of a producer."""
 LOCK_TIME = "lock_time"
+
+_BEFORE = "requirements/1"
+"""How the schemas of older files end, one for each capability."""
+_RENAMED = {
+    "limit_ns": "upper_ns",
+    "allowed_lost": "lost",
+    "n_required": "samples",
+    "reads_min": "samples",
+    "lost_percent_max": "lost_percent",
+}
+"""Keys of older files."""
+_SUBJECTS = ("stream", "clock", "method")
+_LIMITS = {
+    "upper_us": ("ns", NS_PER_US),
+    "upper_ns": ("ns", 1),
+    "upper_facts": ("facts", 1),
+    "lower_producers": ("producers", 1),
+}
+"""Unit of the record that a limit is for, and how many of them one is."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """What a key may hold, in words and as a check, and whether it has to be there."""
+
+    wanted: str
+    fits: Callable[[Any], bool]
+    is_required: bool = True
+
+
+_Keys = dict[str, _Key]
+
+
+def _text(*choices: str) -> _Key:
+    if choices:
+        return _Key(f"one of {', '.join(choices)}", lambda value: value in choices)
+    return _Key("a text that is not empty", lambda value: isinstance(value, str) and bool(value))
+
+
+def _whole(low: int, high: int) -> _Key:
+    return _Key(f"a whole number in {low}..{high}", lambda value: type(value) is int and low <= value <= high)
+
+
+def _number(low: float, high: float) -> _Key:
+    return _Key(
+        f"a number in {low:g}..{high:g}", lambda value: type(value) in (int, float) and low <= value <= high
+    )
+
+
+def _optional(**keys: _Key) -> _Keys:
+    return {name: replace(key, is_required=False) for name, key in keys.items()}
+
+
+def _time(low_ns: int, high_ns: int) -> _Keys:
+    us = _whole(max(1, low_ns // NS_PER_US), high_ns // NS_PER_US)
+    return _optional(upper_us=us, upper_ns=_whole(low_ns, high_ns))
+
+
+_NAME = _Key("a text or a whole number", lambda value: type(value) in (str, int) and value != "")
+_COUNT = _whole(0, 1_000_000_000)
+_EDGES = _whole(4, 1_000_000_000)
+_LOST_PERCENT = _optional(lost_percent=_number(0, 100))
+_MASK = _optional(mask=_text(), mask_from_tau_s=_number(0, 1e6), mask_to_tau_s=_number(0, 1e6))
+_TO_A_SECOND = _time(1, NS_PER_S)
+_HEAD = {"schema": _text(), "name": _text()}
+_HEAD_OF_STREAMS = {"pattern": _text()} | _optional(producers=_text("all", "required"), role=_text(*ROLES))
+_COMMON = {key: _text() for key in ("id", "quantity", "source")}
+
+TAKEN: dict[str, tuple[_Keys, ...]] = {
+    STREAM_QUANTITY: (
+        {"stream": _whole(10, 6559), "statistic": _text("max"), "lost": _COUNT}
+        | _time(NS_PER_US, 3600 * NS_PER_S),
+    ),
+    largest_pattern.QUANTITY: ({"statistic": _text("max"), "lower_producers": _whole(0, 655)},),
+    "sync_offset": (
+        {"clock": _text(), "statistic": _text("max_abs"), "lock_within_s": _whole(1, 86_400)}
+        | _TO_A_SECOND
+        | _MASK,
+        {"clock": _text(), "statistic": _text(*timed_edges.OFFSET_STATISTICS), "samples": _EDGES}
+        | _TO_A_SECOND
+        | _LOST_PERCENT,
+    ),
+    clock_read.QUANTITY: (
+        {"clock": _text(*CLOCKS), "statistic": _text(*clock_read.STATISTICS)}
+        | {"samples": _whole(1, 10_000_000_000)}
+        | _TO_A_SECOND,
+    ),
+    timed_edges.QUANTITY: (
+        {"method": _text(*METHODS), "statistic": _text(*timed_edges.STATISTICS), "samples": _EDGES}
+        | _TO_A_SECOND
+        | _LOST_PERCENT,
+    ),
+    provisioning.QUANTITY: (
+        {"method": _text(*provisioning.Event), "statistic": _text(provisioning.STATISTIC)}
+        | {"upper_facts": _whole(0, 1_000_000)},
+    ),
+}
+"""What a quantity takes besides `_COMMON`; of several forms that which lacks least."""
+_ANY: _Keys = (
+    {"statistic": _text()}
+    | _optional(stream=_NAME, clock=_NAME, method=_NAME, samples=_COUNT, lost=_COUNT)
+    | _optional(lock_within_s=_COUNT, **dict.fromkeys(_LIMITS, _whole(0, 10**18)))
+    | _LOST_PERCENT
+    | _MASK
+)
+"""What a quantity takes that is not in the table: one of a site, or of a capability to come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +148,8 @@ class Part:
         statistic: Empty: any.
         upper: Upper limit in the unit of the record; None: it is not in the file.
         lower: Likewise a lower limit.
-        allowed_lost: What may be lost at most; None: it is not in the file, or not as a number.
-        n_required: Samples that are needed; None: the profile says so.
+        lost: What may be lost at most; None: it is not in the file, or not as a number.
+        samples: That are needed; 0: the profile says so.
         subject: What it is of: `stream`, `clock` or `method`, and which; None: the target as such.
     """
 
@@ -48,8 +158,8 @@ class Part:
     statistic: str
     upper: Number | None
     lower: Number | None = None
-    allowed_lost: int | None = None
-    n_required: int | None = None
+    lost: int | None = None
+    samples: int = 0
     subject: tuple[str, str] | None = None
 
     def covers(self, record: Measurement) -> bool:
@@ -64,10 +174,10 @@ class Part:
         least = record.limit.lower
         if self.lower is not None and (least is None or least < self.lower):
             return f"judged against {least} {record.unit} at least, the requirement is {self.lower}"
-        if self.allowed_lost is not None and record.allowed_lost > self.allowed_lost:
-            return f"judged with {record.allowed_lost} lost allowed, the requirement is {self.allowed_lost}"
-        if self.n_required is not None and record.n_required < self.n_required:
-            return f"judged from {record.n_required} samples, the requirement is {self.n_required}"
+        if self.lost is not None and record.allowed_lost > self.lost:
+            return f"judged with {record.allowed_lost} lost allowed, the requirement is {self.lost}"
+        if record.n_required < self.samples:
+            return f"judged from {record.n_required} samples, the requirement is {self.samples}"
         if self.subject is not None:
             name, wanted = self.subject
             found = getattr(record.subject, name)
@@ -81,14 +191,76 @@ class Requirement:
     """A requirement as its file has it.
 
     Attributes:
+        limit: In the unit of the record; of what may lie to either side, such as an offset, the upper one.
+        unit: Of the limit.
+        subject: What it is on: `stream`, `clock` or `method`, and which; None: the target as such.
+        samples: That it has to rest on; 0: the profile says how many.
+        lost: What may be lost at most; None: the file does not say.
+        lost_percent: Likewise, as a share of what was asked for.
+        lock_within_s: Deadline for a lock; 0: none.
+        mask: A mask besides the limit: a name or a file, its path counted from this file; empty: none.
+        mask_from_tau_s: From where on the mask is asked for; None: from its begin.
+        mask_to_tau_s: Up to where; None: to its end.
         of_sender: Whether it is asked of a target that sends: the file's role is `producer`.
     """
 
     id: str
-    text: str
-    source: str
-    parts: tuple[Part, ...]
+    quantity: str
+    statistic: str
+    limit: Limit
+    unit: str = "ns"
+    subject: tuple[str, str] | None = None
+    samples: int = 0
+    lost: int | None = None
+    lost_percent: float | None = None
+    lock_within_s: int = 0
+    mask: str = ""
+    mask_from_tau_s: float | None = None
+    mask_to_tau_s: float | None = None
     of_sender: bool = False
+
+    @property
+    def of(self) -> str:
+        """Return which stream, clock or method it is on; empty: it is on the target as such."""
+        return self.subject[1] if self.subject else ""
+
+    @property
+    def upper_ns(self) -> int:
+        """Return the limit of a time."""
+        assert self.unit == "ns"
+        assert self.limit.upper is not None
+        return int(self.limit.upper)
+
+    def lost_of(self, wanted: int) -> int:
+        """Return how many of so many that were asked for may be lost."""
+        return int(wanted * (self.lost_percent or 0) / 100)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Return all that it asks to be measured."""
+        name, limit, subject = f"{self.quantity} {self.statistic}", self.limit, self.subject
+        what = (name, (self.quantity,), self.statistic, limit.upper, limit.lower)
+        parts = [Part(*what, self.lost, self.samples, subject)]
+        if self.lock_within_s:
+            parts.append(Part(LOCK_TIME, (LOCK_TIME,), "", self.lock_within_s, subject=subject))
+        if self.mask:
+            parts.append(Part(f"mask {self.mask}", tuple(sorted(MASK_QUANTITIES)), "", None, subject=subject))
+        return tuple(parts)
+
+    @property
+    def text(self) -> str:
+        """Return it in words."""
+        spoken = f"{self.quantity}, {self.statistic}".replace("_", " ")
+        of = f"of {' '.join(self.subject) if self.subject else 'the target'}"
+        upper, lower = self.limit.upper, self.limit.lower
+        words = [f"at most {format_value(upper, self.unit)}"] if upper is not None else []
+        words += [f"at least {format_value(lower, self.unit)}"] if lower is not None else []
+        words += [f"at most {self.lost} lost" if self.lost else "none lost"] if self.lost is not None else []
+        words += [f"from {self.samples} samples"] if self.samples else []
+        words += [f"at most {self.lost_percent:g} % lost"] if self.lost_percent is not None else []
+        words += [f"locked within {self.lock_within_s} s"] if self.lock_within_s else []
+        words += [f"mask {self.mask}"] if self.mask else []
+        return f"{spoken}, {of}{', sent by the target' if self.of_sender else ''}: {', '.join(words)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +269,9 @@ class RequirementSet:
 
     Attributes:
         path: As a reader knows it: in the run folder, or as named on the command line.
+        pattern: Name of the pattern that its streams are of; empty: it asks nothing of streams.
+        is_partial: Only producers whose streams have a requirement send: for a target that cannot take all.
+        role: One of `ROLES`.
         run_ids: Runs that kept it; empty: it was named on the command line.
     """
 
@@ -105,6 +280,9 @@ class RequirementSet:
     schema: str
     sha256: str
     requirements: tuple[Requirement, ...]
+    pattern: str = ""
+    is_partial: bool = False
+    role: str = ROLES[0]
     run_ids: tuple[str, ...] = ()
 
 
@@ -116,109 +294,137 @@ def read_set(data: bytes, shown: str) -> RequirementSet:
         shown: What a reader knows it by; stands in errors and in the dossier.
 
     Raises:
-        RequirementsError: Names file, requirement and field.
+        RequirementsError: Names file, requirement, field and what is allowed there.
     """
     try:
         document = tomllib.loads(data.decode())
     except ValueError as error:
         raise RequirementsError(f"{shown}: {error}") from error
-    head = document.get("requirements")
-    items: object = document.get("requirement")
-    if not isinstance(head, dict) or not isinstance(items, list) or not items:
-        raise RequirementsError(f"{shown}: need a table [requirements] and at least one [[requirement]]")
-    texts = {
-        key: _text(cast("dict[str, object]", head), key, f"{shown}: requirements")
-        for key in ("schema", "name")
-    }
-    of_sender = cast("dict[str, object]", head).get("role") == "producer"
-    found = tuple(
-        _requirement(item, f"{shown}: requirement[{number}]", of_sender)
-        for number, item in enumerate(cast("list[object]", items), start=1)
-    )
-    ids = [requirement.id for requirement in found]
-    twice = sorted({each for each in ids if ids.count(each) > 1})
-    if twice:
-        raise RequirementsError(f"{shown}: requirement.id: {twice[0]!r} stands twice")
-    return RequirementSet(shown, texts["name"], texts["schema"], hashlib.sha256(data).hexdigest(), found)
-
-
-def _requirement(item: object, where: str, of_sender: bool) -> Requirement:
-    if not isinstance(item, dict):
-        raise RequirementsError(f"{where}: must be a table")
-    table = cast("dict[str, object]", item)
-    texts = {key: _text(table, key, where) for key in ("id", "quantity", "statistic", "source")}
-    subject = next(((key, str(table[key])) for key in _SUBJECTS if table.get(key)), None)
-    limits = [_whole(table, key, where) * factor for key, factor in _LIMITS_NS.items() if key in table]
-    counted = _whole(table, _UPPER, where) if _UPPER in table else None
-    upper = limits[0] if limits else counted
-    lower = _whole(table, _LOWER, where) if _LOWER in table else None
-    lost = _whole(table, "allowed_lost", where) if "allowed_lost" in table else None
-    needed = [_whole(table, key, where) for key in _SAMPLES if key in table]
-    name = f"{texts['quantity']} {texts['statistic']}"
-    parts = [
-        Part(
-            name=name,
-            quantities=(texts["quantity"],),
-            statistic=texts["statistic"],
-            upper=upper,
-            lower=lower,
-            allowed_lost=lost,
-            n_required=needed[0] if needed else None,
-            subject=subject,
+    if unknown := sorted(set(document) - {"requirements", "requirement"}):
+        raise RequirementsError(
+            f"{shown}: {unknown[0]}: unknown table; known here: requirements, requirement"
         )
-    ]
-    spoken = f"{texts['quantity']}, {texts['statistic']}".replace("_", " ")
-    of = f"of {' '.join(subject) if subject else 'the target'}"
-    words = [f"{spoken}, {of}{', sent by the target' if of_sender else ''}"]
-    words += [f"at most {format_value(limits[0], 'ns')}"] if limits else []
-    words += [f"at most {counted} {_UPPER.partition('_')[2]}"] if counted is not None else []
-    words += [f"at least {lower} {_LOWER.partition('_')[2]}"] if lower is not None else []
-    words += [f"at most {lost} lost" if lost else "none lost"] if lost is not None else []
-    words += [f"from {needed[0]} samples"] if needed else []
-    percent = table.get("lost_percent_max")
-    words += [f"at most {percent:g} % lost"] if isinstance(percent, int | float) else []
-    if "lock_within_s" in table:
-        lock_s = _whole(table, "lock_within_s", where)
-        parts.append(Part(LOCK_TIME, (LOCK_TIME,), "", lock_s, subject=subject))
-        words.append(f"locked within {lock_s} s")
-    if table.get("mask"):
-        parts.append(Part(f"mask {table['mask']}", tuple(sorted(MASK_QUANTITIES)), "", None, subject=subject))
-        words.append(f"mask {table['mask']}")
-    text = f"{words[0]}: {', '.join(words[1:])}"
-    return Requirement(texts["id"], text, texts["source"], tuple(parts), of_sender)
+    where = f"{shown}: requirements"
+    head = _table(document.get("requirements"), where)
+    schema = str(head.get("schema"))
+    is_old = schema.startswith("benchwright.") and schema.endswith(_BEFORE)
+    if schema != SCHEMA and not is_old:
+        raise RequirementsError(f"{where}.schema: must be {SCHEMA}, found {schema!r}")
+    tables: object = document.get("requirement")
+    if not isinstance(tables, list) or not tables:
+        raise RequirementsError(f"{shown}: requirement: there must be at least one, [[requirement]]")
+    found: list[Requirement] = []
+    for number, each in enumerate(cast("list[object]", tables), start=1):
+        place = f"{shown}: requirement[{number}]"
+        table = _table(each, place)
+        one = _requirement(_renamed(table, place) if is_old else table, place)
+        _refuse_double(one, found, place)
+        found.append(replace(one, of_sender=head.get("role") == "producer"))
+    is_of_streams = any(each.quantity == STREAM_QUANTITY for each in found)
+    _check(head, _HEAD | (_HEAD_OF_STREAMS if is_of_streams else {}), where)
+    return RequirementSet(
+        path=shown,
+        name=head["name"],
+        schema=schema,
+        sha256=hashlib.sha256(data).hexdigest(),
+        requirements=tuple(found),
+        pattern=head.get("pattern", ""),
+        is_partial=head.get("producers") == "required",
+        role=head.get("role", ROLES[0]),
+    )
 
 
-def _text(table: dict[str, object], key: str, where: str) -> str:
-    value = table.get(key)
-    if not isinstance(value, str) or not value:
-        raise RequirementsError(f"{where}.{key}: must be a text that is not empty")
-    return value
+def _table(found: object, where: str) -> dict[str, Any]:
+    if not isinstance(found, dict):
+        raise RequirementsError(f"{where}: must be a table")
+    return cast("dict[str, Any]", found)
 
 
-def _whole(table: dict[str, object], key: str, where: str) -> int:
-    value = table.get(key)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise RequirementsError(f"{where}.{key}: must be a whole number, found {value!r}")
-    return value
+def _renamed(table: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return a requirement of an older file by the names of now."""
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        name = _RENAMED.get(key, key)
+        if name in found:
+            raise RequirementsError(f"{where}.{key}: {name} stands twice, by two names")
+        found[name] = value
+    return found
+
+
+def _check(table: Mapping[str, Any], keys: _Keys, where: str) -> None:
+    """Refuse what is missing, wrong or unknown."""
+    for name, key in keys.items():
+        if name not in table:
+            if key.is_required:
+                raise RequirementsError(f"{where}.{name}: missing")
+        elif not key.fits(table[name]):
+            raise RequirementsError(f"{where}.{name}: must be {key.wanted}, found {table[name]!r}")
+    if unknown := sorted(set(table) - set(keys)):
+        raise RequirementsError(f"{where}.{unknown[0]}: unknown key; known here: {', '.join(sorted(keys))}")
+
+
+def _requirement(table: Mapping[str, Any], where: str) -> Requirement:
+    forms = TAKEN.get(str(table.get("quantity")), (_ANY,))
+    keys = _COMMON | min(
+        forms, key=lambda form: sum(key.is_required and name not in table for name, key in form.items())
+    )
+    _check(table, keys, where)
+    limits = [name for name in _LIMITS if name in table]
+    if not limits:
+        known = " or ".join(name for name in _LIMITS if name in keys)
+        raise RequirementsError(f"{where}.{known}: missing")
+    subjects = [(name, str(table[name])) for name in _SUBJECTS if name in table]
+    for several in (limits, [name for name, _value in subjects]):
+        if len(several) > 1:
+            raise RequirementsError(f"{where}.{several[1]}: cannot stand beside {several[0]}")
+    [limit] = limits
+    unit, factor = _LIMITS[limit]
+    bound, source = table[limit] * factor, table["source"]
+    rest = ("samples", "lost", "lost_percent", "lock_within_s", *_MASK)
+    one = Requirement(
+        id=table["id"],
+        quantity=table["quantity"],
+        statistic=table["statistic"],
+        limit=Limit(None, bound, source) if limit.startswith("lower") else Limit(bound, None, source),
+        unit=unit,
+        subject=subjects[0] if subjects else None,
+        **{name: table[name] for name in rest if name in table},
+    )
+    from_s, to_s = one.mask_from_tau_s, one.mask_to_tau_s
+    if not one.mask and (from_s, to_s) != (None, None):
+        raise RequirementsError(f"{where}.mask: missing; mask_from_tau_s and mask_to_tau_s are of a mask")
+    if from_s is not None and to_s is not None and from_s >= to_s:
+        raise RequirementsError(
+            f"{where}.mask_to_tau_s: must be above mask_from_tau_s = {from_s:g}, found {to_s:g}"
+        )
+    return one
+
+
+def _refuse_double(one: Requirement, others: Iterable[Requirement], where: str) -> None:
+    """Refuse an id, or what a quantity of the table is asked for, that stands twice."""
+    for other in others:
+        if one.id == other.id:
+            raise RequirementsError(f"{where}.id: {one.id!r} stands twice")
+        same = (one.quantity, one.statistic, one.subject)
+        if one.quantity in TAKEN and same == (other.quantity, other.statistic, other.subject):
+            key = one.subject[0] if one.subject else "quantity"
+            asked = f"{one.statistic} of {one.of or one.quantity}"
+            raise RequirementsError(f"{where}.{key}: {asked} has a requirement already, {other.id}")
 
 
 def sets_of_run(folder: Path, run_id: str) -> list[RequirementSet]:
     """Return the requirements files that a run kept, by name."""
     files = sorted((folder / KEPT).glob("*.toml"))
     found = [read_set(file.read_bytes(), (KEPT / file.name).as_posix()) for file in files]
-    return [RequirementSet(s.path, s.name, s.schema, s.sha256, s.requirements, (run_id,)) for s in found]
+    return [replace(each, run_ids=(run_id,)) for each in found]
 
 
 def merged(sets: Iterable[RequirementSet]) -> list[RequirementSet]:
     """Return files of equal bytes and path as one, with all runs that kept it."""
     by_content: dict[tuple[str, str], RequirementSet] = {}
     for each in sets:
-        key = (each.path, each.sha256)
-        known = by_content.get(key)
-        runs = (*known.run_ids, *each.run_ids) if known else each.run_ids
-        by_content[key] = RequirementSet(
-            each.path, each.name, each.schema, each.sha256, each.requirements, runs
-        )
+        known = by_content.setdefault((each.path, each.sha256), replace(each, run_ids=()))
+        by_content[each.path, each.sha256] = replace(known, run_ids=(*known.run_ids, *each.run_ids))
     return list(by_content.values())
 
 

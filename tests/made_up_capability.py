@@ -37,7 +37,7 @@ TEMPLATE = """
 """
 REQUIREMENTS = """
 [requirements]
-schema = "benchwright.valve_requirements/1"
+schema = "benchwright.requirements/2"
 name = "valves"
 
 [[requirement]]
@@ -45,7 +45,7 @@ id = "VALVE-1"
 quantity = "valve_delay"
 statistic = "max"
 method = "solenoid"
-limit_ns = 50000
+upper_ns = 50000
 source = "nobody"
 """
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reports.dossier.attempts import Candidate, decide
 from reports.dossier.model import Attempt, Distribution, RequirementRow, Result, Status
@@ -106,8 +106,9 @@ def matrix(
     judged = [each.record for each in tried.candidates if each.record.quantity not in checks]
     for name in dict.fromkeys(record.requirement for record in judged if record.requirement not in known):
         results = tried.results(lambda record, wanted=name: record.requirement == wanted)
-        limit = results[0].attempts[0].record.limit
-        rows.append(_row(Requirement(name, "", limit.source, ()), "", results, tried.waivers, ""))
+        record = results[0].attempts[0].record
+        alone = Requirement(name, record.quantity, record.statistic, record.limit, record.unit)
+        rows.append(replace(_row(alone, "", results, tried.waivers, ""), text=""))
     return tuple(rows)
 
 
@@ -126,7 +127,7 @@ def _row(
     return RequirementRow(
         id=requirement.id,
         text=requirement.text,
-        source=requirement.source,
+        source=requirement.limit.source,
         file=file,
         status=status,
         skipped=skipped,

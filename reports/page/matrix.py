@@ -124,9 +124,7 @@ def _group(known: Requirement | None, records: Sequence[Measurement], producers:
     if known is None and not records:
         return "Of no requirements file that the run kept"
     if known is not None:
-        quantity = known.parts[0].quantities[0]
-        subject = known.parts[0].subject
-        stream = subject[1] if subject is not None and subject[0] == "stream" else None
+        quantity, stream = known.quantity, known.of
     else:
         quantity, stream = records[0].quantity, records[0].subject.stream
     if quantity != STREAM_QUANTITY:

@@ -106,7 +106,8 @@ def _statistic_objections(
     )
     yield from _part_objections(record, parts)
     segments = trial.counts["segments"]
-    shares = [each["lost_percent_max"] for each in wanted if "lost_percent_max" in each]
+    names = ("lost_percent", "lost_percent_max")
+    shares = [each[name] for each in wanted for name in names if name in each]
     allowed = {int(segments * share / 100) for share in shares}
     if shares and record["allowed_lost"] not in allowed:
         yield f"{record['allowed_lost']} may be lost, its requirement allows {allowed} of {segments}"

@@ -12,10 +12,11 @@ from typing import Any
 from reports.rejudge.arithmetic import CHECKS, KINDS, Record
 
 KEPT = Path("evidence", "requirements")
-SCHEMA = re.compile(r"benchwright\.([a-z_]+_)?requirements/1")
-UPPER = {"upper_us": 1000, "limit_ns": 1, "upper_facts": 1}
+SCHEMA = re.compile(r"benchwright\.(requirements/2|([a-z_]+_)?requirements/1)")
+UPPER = {"upper_us": 1000, "upper_ns": 1, "limit_ns": 1, "upper_facts": 1}
 LOWER = {"lower_producers": 1}
-SAMPLES = ("n_required", "reads_min")
+SAMPLES = ("samples", "n_required", "reads_min")
+LOST = ("lost", "allowed_lost")
 SUBJECTS = ("stream", "clock", "method")
 OF_SUITES = ("edge_deviation_difference",)
 """Quantities that a suite asks for by itself: no file has them."""
@@ -95,8 +96,9 @@ def _differences(item: Mapping[str, Any], record: Record) -> Iterator[str]:
                 yield f"judged against {record['limit'][side]}, {name} is {item[name]}"
     if "source" in item and record["limit"]["source"] != item["source"]:
         yield f"the source of its limit is {record['limit']['source']!r}"
-    if isinstance(item.get("allowed_lost"), int) and record["allowed_lost"] != item["allowed_lost"]:
-        yield f"judged with {record['allowed_lost']} lost allowed, allowed_lost is {item['allowed_lost']}"
+    for name in LOST:
+        if isinstance(item.get(name), int) and record["allowed_lost"] != item[name]:
+            yield f"judged with {record['allowed_lost']} lost allowed, {name} is {item[name]}"
     for name in SAMPLES:
         if name in item and record["n_required"] < item[name]:
             yield f"judged from {record['n_required']} samples, {name} is {item[name]}"

@@ -18,10 +18,10 @@ from pathlib import Path
 from hw.errors import MeasurementError
 from reports.clock_sync.disturbance import Disturbance, Event, write_disturbance
 from reports.clock_sync.trial import ClockTrial, Lock
+from reports.requirements import Requirement
 from resources.clocks.config import STANDBY
 from resources.clocks.disturbance_settings import DisturbanceSettings
 from resources.clocks.lock import RateGoal, selected_grandmaster
-from resources.clocks.requirements import ClockRequirement
 from resources.clocks.servo_watch import wait_grandmaster, wait_settled
 from resources.clocks.stack import LOOK_S, ClockStack
 from resources.clocks.sync import ClockLab
@@ -86,7 +86,7 @@ class ClockDisturber:
         if stack is not None:
             stack.__exit__(None, None, None)
 
-    def oscillator_trial(self, requirement: ClockRequirement) -> tuple[ClockTrial, Disturbance]:
+    def oscillator_trial(self, requirement: Requirement) -> tuple[ClockTrial, Disturbance]:
         """Change the frequency of the target's oscillator and back, as often as the profile says.
 
         Locked again means: the servo's frequency has moved by the change, and its offsets meet the rule.
@@ -116,7 +116,7 @@ class ClockDisturber:
 
             return self._disturbed(stack, lock, "oscillator", self.settings.oscillator_s, folder, disturb)
 
-    def step_trial(self, requirement: ClockRequirement) -> tuple[ClockTrial, Disturbance, int]:
+    def step_trial(self, requirement: Requirement) -> tuple[ClockTrial, Disturbance, int]:
         """Step the target's clock ahead while it is measured.
 
         Returns:
@@ -125,7 +125,7 @@ class ClockDisturber:
         Raises:
             MeasurementError: The servo did not lock again in time.
         """
-        step_ns = round(self.settings.step_share * requirement.limit_ns)
+        step_ns = round(self.settings.step_share * requirement.upper_ns)
         node = self.lab.bench.node(self.lab.target.node)
         with self._running(requirement) as (stack, lock):
 
@@ -140,7 +140,7 @@ class ClockDisturber:
             trial, disturbance = self._disturbed(stack, lock, "step", STEP_TRIAL_S, folder, disturb)
             return trial, disturbance, step_ns
 
-    def grandmaster_trial(self, requirement: ClockRequirement) -> tuple[ClockTrial, Disturbance]:
+    def grandmaster_trial(self, requirement: Requirement) -> tuple[ClockTrial, Disturbance]:
         """Let the grandmaster vanish and come back; a standby of worse priority serves the same clock.
 
         Raises:
@@ -175,7 +175,7 @@ class ClockDisturber:
             folder = self._folder(requirement, "grandmaster")
             return self._disturbed(stack, lock, "grandmaster", self.settings.grandmaster_s, folder, disturb)
 
-    def impaired_trial(self, requirement: ClockRequirement) -> tuple[ClockTrial, Disturbance]:
+    def impaired_trial(self, requirement: Requirement) -> tuple[ClockTrial, Disturbance]:
         """Measure over a path that delays, scatters and loses what the time server sends; then mend it.
 
         Raises:
@@ -197,19 +197,19 @@ class ClockDisturber:
                 impairment.clear()
         return trial, _written(trial, [Event(path.text(), 0, lock, "")])
 
-    def _folder(self, requirement: ClockRequirement, kind: str) -> Path:
-        return self.lab.folder / f"{requirement.clock}-{kind}"
+    def _folder(self, requirement: Requirement, kind: str) -> Path:
+        return self.lab.folder / f"{requirement.of}-{kind}"
 
     @contextmanager
     def _running(
-        self, requirement: ClockRequirement, *, standby: bool = False
+        self, requirement: Requirement, *, standby: bool = False
     ) -> Generator[tuple[ClockStack, Lock], None, None]:
         """Give the stack, locked: the one that runs, or a new one; after an error it is taken off."""
         stack = self._stack
-        if stack is None or (stack.name, stack.settings.standby) != (requirement.clock, standby):
+        if stack is None or (stack.name, stack.settings.standby) != (requirement.of, standby):
             self.close()
             folder = self._folder(requirement, "stack")
-            stack = self.lab.running(requirement.clock, folder, standby=standby).__enter__()
+            stack = self.lab.running(requirement.of, folder, standby=standby).__enter__()
             self._stack, self._lock = stack, None
         try:
             lock, self._lock = self._lock or stack.wait_locked(requirement.lock_within_s), None

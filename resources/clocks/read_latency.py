@@ -14,14 +14,19 @@ from pathlib import Path
 from hw.bench import TargetSpec
 from hw.errors import BenchError
 from hw.open_bench import OpenBench
-from reports.clock_read.readings import HOST, TARGET, Reading, Readings, write_readings
+from reports.clock_read.readings import (
+    HOST,
+    KERNEL_CLOCKS,
+    PHC_WAYS,
+    TARGET,
+    TIMECARD,
+    Reading,
+    Readings,
+    write_readings,
+)
 from resources.clocks.timecard import serve_timecards
 from resources.profiles import ClockTimes
 
-KERNEL_CLOCKS = ("realtime", "realtime-coarse", "tai", "monotonic-raw", "tsc")
-PHC_WAYS = ("gettime", "basic", "extended", "precise")
-TIMECARD = "timecard"
-CLOCKS = (*KERNEL_CLOCKS, *(f"phc-{way}" for way in PHC_WAYS), TIMECARD)
 PRIORITY = 10
 """Above ordinary work, which would interrupt the readings; below all that serves packets."""
 NO_CAPABILITY, INVALID = 3, 4

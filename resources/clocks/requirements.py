@@ -7,16 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hw.errors import ConfigError
-from hw.fields import Fields
 from reports.clock_sync.mask import CURVES, load_mask, mask_file
 from reports.clock_sync.mask_verdict import MaskRange
 from reports.errors import RecordError
-from resources.requirements_file import read_requirements_file
-
-SCHEMA = "benchwright.clock_requirements/1"
-
-
-TAU_S_MAX = 1_000_000.0
+from reports.requirements import Requirement
+from resources.requirements_file import load_requirements_file
 
 
 @dataclass(frozen=True)
@@ -28,34 +23,15 @@ class ClockMask:
 
 
 @dataclass(frozen=True)
-class ClockRequirement:
-    """A limit on the error of one clock stack.
-
-    Attributes:
-        clock: Name of the stack, such as `chrony`.
-        limit_ns: Largest offset to either side.
-        lock_within_s: Deadline for its lock.
-        source: Where the limit comes from.
-        mask: A mask besides the limit; None: none.
-    """
-
-    id: str
-    clock: str
-    limit_ns: int
-    lock_within_s: int
-    source: str
-    mask: ClockMask | None = None
-
-
-@dataclass(frozen=True)
 class ClockRequirements:
     """All requirements of a file, by clock stack."""
 
     path: Path
-    name: str
-    by_clock: dict[str, ClockRequirement]
+    by_clock: dict[str, Requirement]
+    masks: dict[str, ClockMask]
+    """By the ids of the requirements that have one."""
 
-    def of(self, clock: str) -> ClockRequirement:
+    def of(self, clock: str) -> Requirement:
         """Return the requirement on a clock stack.
 
         Raises:
@@ -69,60 +45,26 @@ class ClockRequirements:
 
 
 def load_clock_requirements(path: Path) -> ClockRequirements:
-    """Read and check a requirements file on clocks.
-
-    Raises:
-        ConfigError: Names file, requirement, field and allowed range.
-    """
-    head, items = read_requirements_file(path, SCHEMA, ("name",))
-    by_clock: dict[str, ClockRequirement] = {}
-    for number, item in enumerate(items, start=1):
-        requirement = _requirement(item, path)
-        if requirement.clock in by_clock:
-            raise ConfigError(f"{path}: requirement[{number}].clock: {requirement.clock!r} stands twice")
-        by_clock[requirement.clock] = requirement
-    return ClockRequirements(path, head["name"], by_clock)
+    """Read a requirements file on clocks with its masks; raises ConfigError."""
+    found = load_requirements_file(path, "sync_offset", needs="lock_within_s").requirements
+    masks = {
+        each.id: _mask(each, path, f"{path}: requirement[{number}]")
+        for number, each in enumerate(found, start=1)
+        if each.mask
+    }
+    return ClockRequirements(path, {each.of: each for each in found}, masks)
 
 
-def _requirement(table: Fields, path: Path) -> ClockRequirement:
-    table.text("quantity", choices=("sync_offset",))
-    table.text("statistic", choices=("max_abs",))
-    requirement = ClockRequirement(
-        id=table.text("id"),
-        clock=table.text("clock"),
-        limit_ns=table.integer("limit_ns", 1, 1_000_000_000),
-        lock_within_s=table.integer("lock_within_s", 1, 86_400),
-        source=table.text("source"),
-        mask=_mask(table, path),
-    )
-    table.finish()
-    return requirement
-
-
-def _mask(table: Fields, path: Path) -> ClockMask | None:
-    """Read `mask`, the name of a mask of the project or a file, and the taus that it is asked for at.
-
-    A file's path counts from the requirements file.
-    """
-    name = table.text("mask", default="")
-    from_s = table.number("mask_from_tau_s", 0.0, TAU_S_MAX) if table.has("mask_from_tau_s") else None
-    to_s = table.number("mask_to_tau_s", 0.0, TAU_S_MAX) if table.has("mask_to_tau_s") else None
-    where = f"{path}: {table.table}"
-    if not name:
-        if from_s is not None or to_s is not None or table.has("mask"):
-            raise ConfigError(
-                f"{where}.mask: mask_from_tau_s and mask_to_tau_s need the mask that they are of"
-            )
-        return None
+def _mask(requirement: Requirement, path: Path, where: str) -> ClockMask:
+    """Load the mask of a requirement: one of the project, or a file, its path counted from this one."""
+    from_s, to_s = requirement.mask_from_tau_s, requirement.mask_to_tau_s
     try:
-        file = mask_file(name, path.parent)
+        file = mask_file(requirement.mask, path.parent)
         mask = load_mask(file)
     except RecordError as error:
         raise ConfigError(f"{where}.mask: {error}") from error
     if (from_s is not None or to_s is not None) and not {*mask.quantities} & {*CURVES, "cte"}:
-        raise ConfigError(f"{where}.mask_to_tau_s: mask {name} limits nothing over tau; leave it out")
-    if from_s is not None and to_s is not None and from_s >= to_s:
         raise ConfigError(
-            f"{where}.mask_to_tau_s: must be above mask_from_tau_s = {from_s:g}, found {to_s:g}"
+            f"{where}.mask_to_tau_s: mask {requirement.mask} limits nothing over tau; leave it out"
         )
     return ClockMask(file, MaskRange(mask, from_s, to_s))

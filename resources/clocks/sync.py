@@ -25,10 +25,10 @@ from reports.clock_sync.logs import ServoSeries
 from reports.clock_sync.phc_read_table import while_measured
 from reports.clock_sync.section import servo_of
 from reports.clock_sync.trial import PHC_READS, ClockTrial, Lock, Servo, Timecard, TrialFacts, write_trial
+from reports.requirements import Requirement
 from reports.units import NS_PER_S
 from resources.clocks.competing_load import competing_load
 from resources.clocks.kind import load_clock_kind
-from resources.clocks.requirements import ClockRequirement
 from resources.clocks.settings import BASE_PPB_MAX, WALK_PPB_PER_SQRT_S, ClockSettings
 from resources.clocks.stack import ClockStack
 from resources.clocks.tai_utc import common_tai_utc_s
@@ -143,16 +143,16 @@ class ClockLab:
         with self._stack:
             self.end_kept()
 
-    def as_found_trial(self, requirement: ClockRequirement) -> ClockTrial:
+    def as_found_trial(self, requirement: Requirement) -> ClockTrial:
         """Measure the clock as the machine itself keeps it; nothing is put on it.
 
         Without a timecard it is held against the bench's reference clock.
         """
         self.end_kept()
-        self.progress(f"{requirement.clock}: measuring")
-        facts = _facts(requirement.clock, "sync", self.timecard)
+        self.progress(f"{requirement.of}: measuring")
+        facts = _facts(requirement.of, "sync", self.timecard)
         settings = TrialSettings(self.times.measure_s, sequential=False)
-        return measure_trial(self.bench, self.target, facts, settings, self.folder / requirement.clock)
+        return measure_trial(self.bench, self.target, facts, settings, self.folder / requirement.of)
 
     def wrong_clock_trial(self, node: str) -> ClockTrial:
         """Measure another node's clock, known to be wrong, as that of a target without timecard.
@@ -174,18 +174,18 @@ class ClockLab:
         kind = load_clock_kind(TARGETS / self.target.provisioning)
         kind.require_offered(clock, self.bench.node(self.target.node))
 
-    def locked_trial(self, requirement: ClockRequirement) -> ClockTrial:
+    def locked_trial(self, requirement: Requirement) -> ClockTrial:
         """Put a stack on the target, wait for its lock, and measure; it stays until another one is put on.
 
         Raises:
             MeasurementError: It did not lock in time, or a daemon died; the text names the cause.
         """
-        folder = self.folder / requirement.clock
+        folder = self.folder / requirement.of
         with ExitStack() as own:
-            stack = own.enter_context(self.running(requirement.clock, folder))
+            stack = own.enter_context(self.running(requirement.of, folder))
             lock = stack.wait_locked(requirement.lock_within_s)
             locked_s = time.monotonic()
-            self.progress(f"{requirement.clock}: locked after {lock.after_s:.1f} s; measuring")
+            self.progress(f"{requirement.of}: locked after {lock.after_s:.1f} s; measuring")
             facts = self.facts(stack, "sync", lock)
             settings = TrialSettings(self.times.measure_s)
             if (
@@ -202,21 +202,21 @@ class ClockLab:
         if kept is not None:
             kept.end.close()
 
-    def load_trials(self, requirement: ClockRequirement) -> list[ClockTrial]:
+    def load_trials(self, requirement: Requirement) -> list[ClockTrial]:
         """Measure one stack under each load of the profile (paper on control loops, 4.3.2.2)."""
         trials: list[ClockTrial] = []
         for load in self.times.loads:
-            folder = self.folder / f"{requirement.clock}-under-{load}-load"
-            with self.running(requirement.clock, folder) as stack:
+            folder = self.folder / f"{requirement.of}-under-{load}-load"
+            with self.running(requirement.of, folder) as stack:
                 lock = stack.wait_locked(requirement.lock_within_s)
                 with competing_load(self.bench, self.target, load, self.times.measure_s + 60, folder):
-                    self.progress(f"{requirement.clock}: locked; measuring under {load} load")
+                    self.progress(f"{requirement.of}: locked; measuring under {load} load")
                     facts = replace(self.facts(stack, "load", lock), load=load)
                     trials.append(self.measured(stack, facts, TrialSettings(self.times.measure_s), folder))
         return trials
 
     def asymmetry_trials(
-        self, requirement: ClockRequirement, asymmetry_us: int
+        self, requirement: Requirement, asymmetry_us: int
     ) -> list[tuple[ClockTrial, ClockTrial]]:
         """Measure by turns without and with a delay on the way from the time server alone.
 
@@ -225,7 +225,7 @@ class ClockLab:
         """
         self.end_kept()
         impairment = self.bench.impairment()
-        folder = self.folder / f"{requirement.clock}-asymmetry"
+        folder = self.folder / f"{requirement.of}-asymmetry"
         delays_us = (0, asymmetry_us)
         trials: dict[tuple[int, int], ClockTrial] = {}
         turns = [(number, delay_us) for number in range(self.times.alternations) for delay_us in delays_us]
@@ -234,12 +234,12 @@ class ClockLab:
                 for number, delay_us in turns:
                     impairment.apply_to_time_server(delay_us)
                     place = folder / f"pair-{number + 1}-{delay_us}-us"
-                    with self.running(requirement.clock, place, ASYMMETRY_INTERVAL_S) as stack:
+                    with self.running(requirement.of, place, ASYMMETRY_INTERVAL_S) as stack:
                         lock = stack.wait_locked(requirement.lock_within_s)
                         trials[number, delay_us] = self._asymmetric(stack, lock, delay_us, place)
             else:
                 impairment.apply_to_time_server(0)
-                with self.running(requirement.clock, folder, ASYMMETRY_INTERVAL_S) as stack:
+                with self.running(requirement.of, folder, ASYMMETRY_INTERVAL_S) as stack:
                     lock = stack.wait_locked(requirement.lock_within_s)
                     stack.keep_running(ASYMMETRY_SETTLING_S)
                     for number, delay_us in turns:
@@ -269,53 +269,51 @@ class ClockLab:
         write_trial(trial.folder, facts)
         return replace(trial, facts=facts)
 
-    def interval_trials(self, requirement: ClockRequirement) -> list[ClockTrial]:
+    def interval_trials(self, requirement: Requirement) -> list[ClockTrial]:
         """Measure one stack at each synchronisation interval of the profile (DAQ paper, Table 2)."""
         trials: list[ClockTrial] = []
         for interval_s in self.times.intervals_s:
-            folder = self.folder / f"{requirement.clock}-every-{interval_s}-s"
-            with self.running(requirement.clock, folder, interval_s) as stack:
+            folder = self.folder / f"{requirement.of}-every-{interval_s}-s"
+            with self.running(requirement.of, folder, interval_s) as stack:
                 lock = stack.wait_locked(requirement.lock_within_s + 4 * interval_s)
                 real_s = stack.settings.sync_interval_s
-                self.progress(f"{requirement.clock}: locked, synchronising every {real_s:g} s; measuring")
+                self.progress(f"{requirement.of}: locked, synchronising every {real_s:g} s; measuring")
                 facts = self.facts(stack, "interval", lock)
                 settings = TrialSettings(self.times.interval_measure_s, two_way=False)
                 trials.append(self.measured(stack, facts, settings, folder))
         return trials
 
-    def holdover_trial(self, requirement: ClockRequirement) -> ClockTrial:
+    def holdover_trial(self, requirement: Requirement) -> ClockTrial:
         """Synchronise for a while, cut the target off from its server, and measure (Table 2, `No sync`)."""
-        folder = self.folder / f"{requirement.clock}-holdover"
+        folder = self.folder / f"{requirement.of}-holdover"
         with self._locked(requirement, folder) as (stack, lock, locked_s):
             left_s = locked_s + self.times.synchronised_s - time.monotonic()
-            self.progress(f"{requirement.clock}: locked; synchronised for {self.times.synchronised_s} s")
+            self.progress(f"{requirement.of}: locked; synchronised for {self.times.synchronised_s} s")
             stack.keep_running(max(0.0, left_s))
             stack.cut_off()
-            self.progress(f"{requirement.clock}: cut off; holdover for {self.times.holdover_s} s")
+            self.progress(f"{requirement.of}: cut off; holdover for {self.times.holdover_s} s")
             facts = replace(self.facts(stack, "holdover", lock), interval_s=None)
             settings = TrialSettings(self.times.holdover_s, two_way=False)
             return self.measured(stack, facts, settings, folder)
 
     @contextmanager
-    def _locked(
-        self, requirement: ClockRequirement, folder: Path
-    ) -> Generator[tuple[ClockStack, Lock, float]]:
+    def _locked(self, requirement: Requirement, folder: Path) -> Generator[tuple[ClockStack, Lock, float]]:
         """Go on with the stack that was left running where it is the one, else start it and let it lock.
 
         Yields:
             Stack, lock, and the monotonic time in s since which it has been locked.
         """
-        if self._kept is not None and self._kept.stack.name == requirement.clock:
+        if self._kept is not None and self._kept.stack.name == requirement.of:
             kept, self._kept = self._kept, None
             kept.stack.folder = folder  # the logs of the trial before stay as they are
             with kept.end:
                 yield kept.stack, kept.lock, kept.locked_s
             return
-        with self.running(requirement.clock, folder) as stack:
+        with self.running(requirement.of, folder) as stack:
             lock = stack.wait_locked(requirement.lock_within_s)
             yield stack, lock, time.monotonic()
 
-    def relock(self, requirement: ClockRequirement, step_ns: int) -> Path:
+    def relock(self, requirement: Requirement, step_ns: int) -> Path:
         """Step the target's clock, start the stack and wait for its lock, as often as the profile says.
 
         Returns:
@@ -325,16 +323,16 @@ class ClockLab:
             MeasurementError: It did not lock again in time.
         """
         self.end_kept()
-        folder = self.folder / f"{requirement.clock}-relock"
+        folder = self.folder / f"{requirement.of}-relock"
         node = self.bench.node(self.target.node)
         events: list[Event] = []
         for number in range(self.times.relocks):
             size_ns = step_ns if number % 2 else -step_ns
             node.run(["bw-setclock", "--step-ns", str(size_ns)])
-            with self.running(requirement.clock, folder) as stack:
+            with self.running(requirement.of, folder) as stack:
                 lock = stack.wait_locked(requirement.lock_within_s)
             events.append(Event(f"clock put off by {size_ns / NS_PER_S:+g} s, stack started", 0, lock, ""))
-        write_disturbance(folder, Disturbance(requirement.clock, "relock", tuple(events)))
+        write_disturbance(folder, Disturbance(requirement.of, "relock", tuple(events)))
         return folder
 
     def running(

@@ -22,6 +22,7 @@ from hw.oscilloscopes import OscilloscopeSpec
 from hw.protocols import Job, TimedOutput
 from reports.clock_sync.trial import ClockTrial
 from reports.clock_sync.verdict import sync_uncertainty
+from reports.requirements import Requirement
 from reports.timed_edges.trial import (
     CAPTURE,
     CLOCK_EDGE,
@@ -34,7 +35,6 @@ from reports.timed_edges.trial import (
     write_edge_trial,
 )
 from reports.units import NS_PER_S
-from resources.clocks.requirements import ClockRequirement
 from resources.clocks.settings import PHC_STACKS, ClockSettings
 from resources.clocks.stack import ClockStack
 from resources.clocks.sync import ClockLab
@@ -169,7 +169,7 @@ class EdgeLab:
         self._stack.close()
 
     @contextmanager
-    def disciplined(self, requirement: ClockRequirement, folder: Path) -> Generator[ClockStack, None, None]:
+    def disciplined(self, requirement: Requirement, folder: Path) -> Generator[ClockStack, None, None]:
         """Run a clock stack on the target and wait for its lock.
 
         The PHC is left as it is: to make it wander, as measurements of phc2sys do, would move the reference
@@ -178,12 +178,12 @@ class EdgeLab:
         Raises:
             MeasurementError: It did not lock in time, or a daemon died.
         """
-        self.clocks.progress(f"{requirement.clock}: starting on {self.target.node}")
+        self.clocks.progress(f"{requirement.of}: starting on {self.target.node}")
         settings = ClockSettings(phc_wander=None)
-        stack = ClockStack(self.bench, self.target, requirement.clock, settings, folder, self.clocks.progress)
+        stack = ClockStack(self.bench, self.target, requirement.of, settings, folder, self.clocks.progress)
         with stack:
             lock = stack.wait_locked(requirement.lock_within_s)
-            self.clocks.progress(f"{requirement.clock}: locked after {lock.after_s:.1f} s")
+            self.clocks.progress(f"{requirement.of}: locked after {lock.after_s:.1f} s")
             yield stack
             stack.require_running()
 
@@ -307,14 +307,14 @@ class EdgeLab:
         write_edge_trial(folder, trial)
         return EdgeRun(trial, folder)
 
-    def clock_trial(self, requirement: ClockRequirement) -> tuple[EdgeRun, ClockTrial]:
+    def clock_trial(self, requirement: Requirement) -> tuple[EdgeRun, ClockTrial]:
         """Put a clock stack on the target and watch the clock's own edges, beside `bw-clock compare`.
 
         Raises:
             MeasurementError: It did not lock in time, or a tool came to no result.
             BenchError: Something of the bench did not start or end.
         """
-        plan = self.clock_plan(requirement.clock)
+        plan = self.clock_plan(requirement.of)
         folder = self.folder / plan.name
         runs: list[EdgeRun] = []
         began_s: list[float] = []

@@ -10,10 +10,10 @@ from robot.api import SkipExecution
 from reports.clock_sync.disturbance import DISTURBANCE, Disturbance
 from reports.clock_sync.trial import TRIAL, ClockTrial
 from reports.record.measurement import Measurement
+from reports.requirements import Requirement
 from reports.units import format_measured
 from resources.clocks.disturbance import ClockDisturber
 from resources.clocks.disturbance_settings import load_disturbances
-from resources.clocks.requirements import ClockRequirement
 from resources.keywords.bench import say
 from resources.keywords.clock_sync import clock_library
 from resources.keywords.robot_api import keyword, library
@@ -101,29 +101,26 @@ class ClockDisturbanceLibrary:
             self._disturber = ClockDisturber(lab, settings)
         return self._disturber
 
-    def _chosen(self, clock: str, stacks: Sequence[str]) -> ClockRequirement:
+    def _chosen(self, clock: str, stacks: Sequence[str]) -> Requirement:
         requirement = clock_library().requirement(clock)
         if clock not in stacks:
             raise SkipExecution(f"profile {self.disturber.lab.profile.name} does not disturb {clock} so")
         return requirement
 
     def _judge(
-        self, trial: ClockTrial, done: Disturbance, requirement: ClockRequirement, locks_required: int
+        self, trial: ClockTrial, done: Disturbance, requirement: Requirement, locks_required: int
     ) -> None:
         locks = self._lock_record(trial, done, requirement, locks_required)
         clock_library().judge.judge([trial], requirement, [locks])
 
     def _lock_record(
-        self, trial: ClockTrial, done: Disturbance, requirement: ClockRequirement, required: int
+        self, trial: ClockTrial, done: Disturbance, requirement: Requirement, required: int
     ) -> Measurement:
         for event in done.events:
             again = "" if event.lock is None else f"locked again after {event.lock.after_s:.1f} s"
-            say(
-                f"{requirement.clock}: "
-                + "; ".join(text for text in (event.what, again, event.found) if text)
-            )
+            say(f"{requirement.of}: " + "; ".join(text for text in (event.what, again, event.found) if text))
         farthest = trial.filtered.extreme_ns
-        say(f"{requirement.clock}: at most {format_measured(farthest, 'ns')} off meanwhile")
+        say(f"{requirement.of}: at most {format_measured(farthest, 'ns')} off meanwhile")
         judge = clock_library().judge
         files = [trial.folder / name for name in (TRIAL, DISTURBANCE)]
         return judge.lock_record(done.locks, requirement, required, judge.conditions_of(trial), files)

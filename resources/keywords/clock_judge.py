@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,8 +23,9 @@ from reports.clock_sync.trial import EVIDENCE_FILES, FILTERED, MASK, TRIAL, Cloc
 from reports.clock_sync.verdict import judge_sync, sync_measurement, unset_measurement, witness_measurement
 from reports.record.context import Context
 from reports.record.sampling import required_samples
+from reports.requirements import Requirement
 from reports.units import format_value
-from resources.clocks.requirements import ClockRequirement
+from resources.clocks.requirements import ClockMask
 from resources.clocks.sync import ClockLab
 from resources.keywords.judged import keep, require_passed, running_test
 
@@ -36,13 +37,14 @@ KNOWN_ERROR_SHARE = 0.5
 class ClockJudge:
     """Judges trials by their requirements and writes the records of the test that runs."""
 
-    def __init__(self, lab: ClockLab) -> None:
-        """Take the lab in which the trials are measured."""
+    def __init__(self, lab: ClockLab, masks: Mapping[str, ClockMask] | None = None) -> None:
+        """Take the lab in which the trials are measured, and the masks of requirements by their ids."""
         self._lab = lab
+        self._masks = masks or {}
 
     @contextmanager
     def unset_on_error(
-        self, requirement: ClockRequirement, phase: str, *, offset: bool = True, locks: bool = False
+        self, requirement: Requirement, phase: str, *, offset: bool = True, locks: bool = False
     ) -> Generator[None, None, None]:
         """Leave records of a clock that could not be measured: what has no value is not forgotten.
 
@@ -56,7 +58,7 @@ class ClockJudge:
             yield
         except MeasurementError as error:
             conditions = Conditions(self._lab.profile.name, phase)
-            context = self._context(self._subject(requirement.clock), conditions, ())
+            context = self._context(self._subject(requirement.of), conditions, ())
             limit, n_required = self._limit(requirement)
             records: list[Measurement] = []
             if offset:
@@ -64,8 +66,8 @@ class ClockJudge:
             if locks:
                 deadline = _deadline(requirement)
                 records.append(lock_time_measurement([], requirement.id, deadline, 1, context, str(error)))
-            if offset and requirement.mask is not None and phase in MASKED_KINDS:
-                wanted = requirement.mask.range
+            if offset and requirement.id in self._masks and phase in MASKED_KINDS:
+                wanted = self._masks[requirement.id].range
                 records += unset_mask_measurements(wanted, requirement.id, n_required, str(error), context)
             keep(records)
             raise
@@ -73,7 +75,7 @@ class ClockJudge:
     def judge(
         self,
         trials: Sequence[ClockTrial],
-        requirement: ClockRequirement,
+        requirement: Requirement,
         others: Sequence[Measurement] = (),
     ) -> None:
         """Write a record for each trial, and other records; raise AssertionError unless all of them pass."""
@@ -86,7 +88,7 @@ class ClockJudge:
     def lock_record(
         self,
         locks: Sequence[Lock],
-        requirement: ClockRequirement,
+        requirement: Requirement,
         n_required: int,
         conditions: Conditions,
         files: Sequence[Path],
@@ -100,19 +102,19 @@ class ClockJudge:
             conditions: See `conditions_of`.
             files: What they were read from.
         """
-        context = self._context(self._subject(requirement.clock), conditions, self._evidence(files))
+        context = self._context(self._subject(requirement.of), conditions, self._evidence(files))
         return lock_time_measurement(locks, requirement.id, _deadline(requirement), n_required, context)
 
-    def step_record(self, trial: ClockTrial, step_ns: int, requirement: ClockRequirement) -> Measurement:
+    def step_record(self, trial: ClockTrial, step_ns: int, requirement: Requirement) -> Measurement:
         """Return the record of the check that a step of this size is seen, and lets nothing pass."""
         files = [trial.folder / name for name in (TRIAL, FILTERED)]
         context = self._context(
-            self._subject(requirement.clock), self.conditions_of(trial), self._evidence(files)
+            self._subject(requirement.of), self.conditions_of(trial), self._evidence(files)
         )
         limit, n_required = self._limit(requirement)
         return step_measurement(trial, step_ns, limit, n_required, context)
 
-    def require_known_error(self, trial: ClockTrial, requirement: ClockRequirement, error_ns: int) -> None:
+    def require_known_error(self, trial: ClockTrial, requirement: Requirement, error_ns: int) -> None:
         """Check that a clock of a known error fails its limit, by that error.
 
         Raises:
@@ -128,13 +130,13 @@ class ClockJudge:
             raise MeasurementError(f"{clock} was found {format_value(found_ns, 'ns')} off")
 
     def shift_record(
-        self, pairs: Sequence[tuple[ClockTrial, ClockTrial]], set_ns: int, requirement: ClockRequirement
+        self, pairs: Sequence[tuple[ClockTrial, ClockTrial]], set_ns: int, requirement: Requirement
     ) -> Measurement:
         """Return the record of the check that the reference shows what an asymmetric path does."""
         disturbed = [trial for _without, trial in pairs]
         files = [trial.folder / name for pair in pairs for trial in pair for name in (TRIAL, FILTERED)]
         conditions = self.conditions_of(disturbed[0])
-        context = self._context(self._subject(requirement.clock), conditions, self._evidence(files))
+        context = self._context(self._subject(requirement.of), conditions, self._evidence(files))
         return shift_measurement(path_shift(pairs), set_ns, context)
 
     def conditions_of(self, trial: ClockTrial) -> Conditions:
@@ -149,7 +151,7 @@ class ClockJudge:
     def _evidence(self, files: Sequence[Path]) -> tuple[Evidence, ...]:
         return tuple(current_run().evidence(file) for file in files if file.exists())
 
-    def _records(self, trial: ClockTrial, requirement: ClockRequirement) -> list[Measurement]:
+    def _records(self, trial: ClockTrial, requirement: Requirement) -> list[Measurement]:
         files = self._evidence([trial.folder / name for name in EVIDENCE_FILES])
         context = self._context(self._subject(trial.facts.clock), self.conditions_of(trial), files)
         limit, n_required = self._limit(requirement)
@@ -162,10 +164,10 @@ class ClockJudge:
         return records
 
     def _mask_records(
-        self, trial: ClockTrial, requirement: ClockRequirement, n_required: int, context: Context
+        self, trial: ClockTrial, requirement: Requirement, n_required: int, context: Context
     ) -> list[Measurement]:
         """Judge by the stack's mask, where it has one; a copy of the mask stays with the trial."""
-        mask = requirement.mask
+        mask = self._masks.get(requirement.id)
         if mask is None or not is_masked(trial):
             return []
         copyfile(mask.path, trial.folder / MASK)
@@ -173,8 +175,8 @@ class ClockJudge:
         context = replace(context, evidence=evidence)
         return mask_measurements(trial, mask.range, requirement.id, n_required, context)
 
-    def _limit(self, requirement: ClockRequirement) -> tuple[Limit, int]:
-        limit = Limit(requirement.limit_ns, -requirement.limit_ns, requirement.source)
+    def _limit(self, requirement: Requirement) -> tuple[Limit, int]:
+        limit = Limit(requirement.upper_ns, -requirement.upper_ns, requirement.limit.source)
         return limit, required_samples(self._lab.profile.excluded_miss_probability)
 
     def _context(self, subject: Subject, conditions: Conditions, evidence: tuple[Evidence, ...]) -> Context:
@@ -183,5 +185,5 @@ class ClockJudge:
         return Context(current_run().run_id, test, subject, conditions, simulated, evidence)
 
 
-def _deadline(requirement: ClockRequirement) -> Limit:
+def _deadline(requirement: Requirement) -> Limit:
     return Limit(requirement.lock_within_s, None, f"lock_within_s of {requirement.id}")

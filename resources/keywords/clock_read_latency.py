@@ -9,18 +9,19 @@ from pathlib import Path
 from robot.api import logger
 
 from hw.errors import ConfigError, MeasurementError
-from reports import Conditions, Limit, Measurement, Subject, current_run
+from reports import Conditions, Measurement, Subject, current_run
 from reports.clock_read.readings import FOLDER, READINGS, TARGET, Reading, Readings, load_cost
-from reports.clock_read.verdict import read_measurement, unread_measurement
+from reports.clock_read.verdict import QUANTITY, read_measurement, unread_measurement
 from reports.record.context import Context
+from reports.requirements import Requirement
 from reports.units import format_value
 from resources.clocks.read_latency import measure_read_latency
-from resources.clocks.read_latency_requirements import ReadLatencyRequirement, load_read_latency_requirements
 from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import bench_library, say
 from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
 from resources.profiles import load_profile
+from resources.requirements_file import load_requirements_file
 
 
 @library(scope="SUITE", version="1", listener="SELF")
@@ -38,14 +39,14 @@ class ClockReadLatencyLibrary(AsksRequirements):
             requirements: File such as `robot/requirements/clock_read_latency_virtual.toml`.
         """
         self._path = requirements
-        self._requirements: tuple[ReadLatencyRequirement, ...] = ()
+        self._requirements: tuple[Requirement, ...] = ()
         self._readings: Readings | None = None
         self._profile = ""
         self._target = ""
 
     def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:  # noqa: ARG002 - all
         """Say that the suite asks every requirement of the file."""
-        yield self._path, [each.id for each in load_read_latency_requirements(self._path)]
+        yield self._path, [each.id for each in load_requirements_file(self._path, QUANTITY).requirements]
 
     @keyword
     def read_every_clock(self, target: str, profile: str) -> None:
@@ -55,7 +56,7 @@ class ClockReadLatencyLibrary(AsksRequirements):
             target: Name of the target under `benchwright.targets` of the bench file.
             profile: `ci`, `acceptance` or `soak`: how many readings, and how long at most.
         """
-        self._requirements = load_read_latency_requirements(self._path)
+        self._requirements = load_requirements_file(self._path, QUANTITY).requirements
         self._profile, self._target = profile, target
         times = load_profile(profile).clocks
         if times is None:
@@ -92,12 +93,11 @@ class ClockReadLatencyLibrary(AsksRequirements):
         keep(records)
         require_passed(records)
 
-    def _record(self, requirement: ReadLatencyRequirement) -> Measurement:
-        reading = self._reading(requirement.clock)
-        limit = Limit(requirement.limit_ns, None, requirement.source)
+    def _record(self, requirement: Requirement) -> Measurement:
+        reading = self._reading(requirement.of)
         cost = load_cost(self._folder, reading)
         context = self._context(reading)
-        wanted = (requirement.statistic, requirement.id, limit, requirement.reads_min, context)
+        wanted = (requirement.statistic, requirement.id, requirement.limit, requirement.samples, context)
         if cost is None:
             return unread_measurement(reading.not_offered or reading.failed, *wanted)
         return read_measurement(cost, *wanted)

@@ -15,9 +15,10 @@ from reports import Conditions, current_run
 from reports.clock_sync.disturbance import DISTURBANCE, load_disturbance
 from reports.clock_sync.path_shift import SHIFT_PAIRS_MIN
 from reports.clock_sync.trial import TRIAL
+from reports.requirements import Requirement
 from reports.run.current import judges
 from reports.units import format_measured, format_value
-from resources.clocks.requirements import ClockRequirement, ClockRequirements, load_clock_requirements
+from resources.clocks.requirements import ClockRequirements, load_clock_requirements
 from resources.clocks.settings import AS_FOUND
 from resources.clocks.sync import ClockLab
 from resources.keywords.asks import AsksRequirements, of_subjects
@@ -231,24 +232,28 @@ class ClockSyncLibrary(AsksRequirements):
         say(f"{node}: {format_measured(trial.filtered.extreme_ns, 'ns')} off")
         self.judge.require_known_error(trial, requirement, error.value_ns)
 
-    def requirement(self, clock: str) -> ClockRequirement:
+    def requirement(self, clock: str) -> Requirement:
         """Return the requirement on a clock stack, which the running test judges.
 
         Raises:
             CapabilityError: This target cannot have it.
             ConfigError: The file has none.
         """
+        if clock in self._loaded.by_clock:
+            judges(self._loaded.by_clock[clock].id)
+        self.lab.require_offered(clock)
+        return self._loaded.of(clock)
+
+    @property
+    def _loaded(self) -> ClockRequirements:
         if self._requirements is None:
             self._requirements = load_clock_requirements(self._path)
-        if clock in self._requirements.by_clock:
-            judges(self._requirements.by_clock[clock].id)
-        self.lab.require_offered(clock)
-        return self._requirements.of(clock)
+        return self._requirements
 
     @property
     def judge(self) -> ClockJudge:
         """Return who judges the trials of this lab."""
-        return ClockJudge(self.lab)
+        return ClockJudge(self.lab, self._loaded.masks)
 
     @property
     def lab(self) -> ClockLab:

@@ -68,7 +68,7 @@ class DaqReplayLibrary(AsksRequirements):
 
     def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
         """Say that the suite asks each requirement that has a test; the template row stands for all."""
-        streams = {each.id: str(each.stream) for each in self._loaded().by_stream.values()}
+        streams = {each.id: each.of for each in self._loaded().by_stream.values()}
         found = list(streams) if TEMPLATE_ROW in named else of_subjects(streams, named)
         return [(self._requirements_path, found)]
 
@@ -90,7 +90,7 @@ class DaqReplayLibrary(AsksRequirements):
                 test = data.tests.create(
                     name=f"{requirement.id} Stream {stream} Arrives Within {requirement.upper_ns / 1e6:g} ms",
                     tags=template.tags,
-                    doc=requirement.source,
+                    doc=requirement.limit.source,
                     template=template.template,
                     lineno=template.lineno,
                 )

@@ -10,7 +10,7 @@ from typing import Any
 from robot.libraries.BuiltIn import BuiltIn
 
 from reports import current_run
-from reports.largest_pattern.search import LargestPattern, largest_pattern_measurement
+from reports.largest_pattern.search import QUANTITY, LargestPattern, largest_pattern_measurement
 from reports.run.current import judges
 from reports.units import format_value
 from resources.keywords.asks import AsksRequirements
@@ -19,10 +19,10 @@ from resources.keywords.daq_replay import DaqReplayLibrary
 from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
 from resources.replay.largest_pattern import LargestPatternSearch
-from resources.replay.largest_pattern_requirement import load_largest_pattern_requirement
 from resources.replay.pattern import load_pattern
 from resources.replay.plan import ReplaySettings
 from resources.replay.requirements import load_requirements
+from resources.requirements_file import load_requirements_file
 
 NAMES = frozenset({"largest-pattern", "Find Largest Pattern"})
 """A test that looks for it has this tag, or this keyword."""
@@ -47,7 +47,7 @@ class LargestPatternLibrary(AsksRequirements):
     def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
         """Say that the suite asks for a number of producers where one of its tests looks for it."""
         if NAMES & {*named}:
-            requirement = load_largest_pattern_requirement(self._requirements_path)
+            [requirement] = load_requirements_file(self._requirements_path, QUANTITY).requirements
             yield self._requirements_path, [requirement.id]
 
     @keyword
@@ -60,7 +60,7 @@ class LargestPatternLibrary(AsksRequirements):
         Args:
             pattern: Pattern file, that of the replay before.
         """
-        requirement = load_largest_pattern_requirement(self._requirements_path)
+        [requirement] = load_requirements_file(self._requirements_path, QUANTITY).requirements
         judges(requirement.id)
         replayed: Any = BuiltIn().get_library_instance("resources.keywords.daq_replay.DaqReplayLibrary")
         evidence = replayed.evidence if isinstance(replayed, DaqReplayLibrary) else None

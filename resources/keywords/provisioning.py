@@ -9,9 +9,10 @@ from pathlib import Path
 from random import Random
 
 from hw.errors import CapabilityError, ConfigError, MeasurementError
-from reports import Conditions, Limit, Subject, current_run
-from reports.provisioning.verdict import difference_measurement
+from reports import Conditions, Subject, current_run
+from reports.provisioning.verdict import QUANTITY, Event, difference_measurement
 from reports.record.context import Context
+from reports.requirements import Requirement
 from reports.run.current import judges
 from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
@@ -19,12 +20,8 @@ from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
 from resources.profiles import load_profile
 from resources.provisioning.procedure import ProvisioningTrials, Round, differences_of
-from resources.provisioning.requirements import (
-    Event,
-    ProvisioningRequirement,
-    load_provisioning_requirements,
-)
 from resources.provisioning.settings import ProvisioningTimes
+from resources.requirements_file import load_requirements_file
 
 FOLDER = "provisioning"
 
@@ -45,13 +42,13 @@ class ProvisioningLibrary(AsksRequirements):
         self._path = requirements
         self._trials: ProvisioningTrials | None = None
         self._rounds: dict[Event, list[Round]] = {}
-        self._by_event: dict[Event, ProvisioningRequirement] = {}
+        self._by_event: dict[Event, Requirement] = {}
         self._profile = self._target = ""
 
     def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
         """Say that the suite asks the requirements on events that its tests name; of none, none."""
         if events := {event.value for event in Event} & {*named}:
-            subjects = {each.id: each.event.value for each in load_provisioning_requirements(self._path)}
+            subjects = {each.id: event.value for event, each in self._loaded().items()}
             yield self._path, of_subjects(subjects, events)
 
     @keyword
@@ -62,7 +59,7 @@ class ProvisioningLibrary(AsksRequirements):
             target: Its name under `benchwright.targets` of the bench file.
             profile: How often it is tried.
         """
-        self._by_event = {each.event: each for each in load_provisioning_requirements(self._path)}
+        self._by_event = self._loaded()
         self._profile, self._target = profile, target
         self._rounds = {}
         library = bench_library()
@@ -114,9 +111,8 @@ class ProvisioningLibrary(AsksRequirements):
         rounds = self._rounds.get(event, [])
         times = self._times
         needed = {Event.POWER_CUT: times.power_cuts, Event.RESTART: times.restarts}.get(event, times.repeats)
-        limit = Limit(requirement.upper_facts, None, requirement.source)
         record = difference_measurement(
-            differences_of(rounds), requirement.id, limit, needed, self._context(event, rounds)
+            differences_of(rounds), requirement.id, requirement.limit, needed, self._context(event, rounds)
         )
         keep([record], "nothing differs")
         require_passed([record])
@@ -145,7 +141,11 @@ class ProvisioningLibrary(AsksRequirements):
             evidence=tuple(run.evidence(path) for path in files),
         )
 
-    def _requirement(self, event: Event) -> ProvisioningRequirement:
+    def _loaded(self) -> dict[Event, Requirement]:
+        found = load_requirements_file(self._path, QUANTITY).requirements
+        return {Event(each.of): each for each in found}
+
+    def _requirement(self, event: Event) -> Requirement:
         """Return the requirement on an event, which the running test judges; raises ConfigError."""
         if event not in self._by_event:
             raise ConfigError(f"{self._path}: there is no requirement with method {event.value!r}")

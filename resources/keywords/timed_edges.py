@@ -16,6 +16,7 @@ from hw.errors import MeasurementError
 from reports import Conditions, Limit, Measurement, Subject, current_run
 from reports.clock_sync.trial import ClockTrial
 from reports.record.context import Context
+from reports.requirements import Requirement
 from reports.run.current import judges
 from reports.timed_edges.trial import FOLDER, TRIAL, WITNESSES, EdgeTrial, write_witnesses
 from reports.timed_edges.verdict import (
@@ -29,13 +30,9 @@ from reports.timed_edges.verdict import (
     witness_measurements,
 )
 from reports.units import format_measured
-from resources.clocks.requirements import ClockRequirement, load_clock_requirements
+from resources.clocks.requirements import load_clock_requirements
 from resources.clocks.sync import ClockLab
-from resources.edges.requirements import (
-    TimedEdgeRequirement,
-    TimedEdgeRequirements,
-    load_timed_edge_requirements,
-)
+from resources.edges.requirements import TimedEdgeRequirements, load_timed_edge_requirements
 from resources.edges.software import pin_of
 from resources.edges.trials import DISCIPLINE, EdgeLab, EdgeRun
 from resources.edges.witnesses import clock_witnesses
@@ -98,7 +95,7 @@ class TimedEdgesLibrary(AsksRequirements):
         if WITNESSES_AGREE in named and not JUDGE & {*named}:
             return
         judged = load_timed_edge_requirements(self._path).all
-        yield self._path, of_subjects({each.id: each.method or each.clock for each in judged}, named)
+        yield self._path, of_subjects({each.id: each.of for each in judged}, named)
 
     @keyword
     def start_edge_bench(self, target: str, profile: str, oscilloscope: str, folder: str) -> None:
@@ -231,7 +228,7 @@ class TimedEdgesLibrary(AsksRequirements):
                 does not name it.
         """
         lab = self.lab
-        judges(*(each.id for each in self._judged.all if each.clock == clock))
+        judges(*(each.id for each in self._judged.all if each.subject == ("clock", clock)))
         if clock not in lab.times.clocks:
             raise SkipExecution(f"profile {lab.clocks.profile.name} watches no edges of {clock}")
         try:
@@ -281,7 +278,7 @@ class TimedEdgesLibrary(AsksRequirements):
             raise MeasurementError("no requirements: call `Start Edge Bench` first")
         return self._requirements
 
-    def _clock(self, clock: str) -> ClockRequirement:
+    def _clock(self, clock: str) -> Requirement:
         return load_clock_requirements(self._clock_path).of(clock)
 
     def _run(self, method: str) -> EdgeRun:
@@ -302,7 +299,7 @@ class TimedEdgesLibrary(AsksRequirements):
         context = self._context([], clock=clock, phase="edges")
         return [
             unmeasured_edges(
-                reason, OFFSET_QUANTITY, one.statistic, one.id, _limit(one), one.n_required, context
+                reason, OFFSET_QUANTITY, one.statistic, one.id, _limit(one), one.samples, context
             )
             for one in self._judged.of_clock(clock)
         ]
@@ -344,7 +341,7 @@ def _suite() -> str:
 
 
 def _measure(
-    quantity: str, trial: EdgeTrial, requirements: Sequence[TimedEdgeRequirement], context: Context
+    quantity: str, trial: EdgeTrial, requirements: Sequence[Requirement], context: Context
 ) -> list[Measurement]:
     return [
         edge_measurement(
@@ -353,16 +350,16 @@ def _measure(
             one.statistic,
             one.id,
             _limit(one),
-            one.n_required,
+            one.samples,
             context,
-            allowed_lost=one.allowed_lost(trial.counts.segments),
+            allowed_lost=one.lost_of(trial.counts.segments),
         )
         for one in requirements
     ]
 
 
-def _limit(requirement: TimedEdgeRequirement) -> Limit:
-    return edge_limit(requirement.statistic, requirement.limit_ns, requirement.source)
+def _limit(requirement: Requirement) -> Limit:
+    return edge_limit(requirement.statistic, requirement.upper_ns, requirement.limit.source)
 
 
 def _should_have_delays(trial: EdgeTrial) -> None:

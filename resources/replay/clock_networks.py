@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hw.errors import CapabilityError, MeasurementError
 from reports.clock_sync.trial import ClockTrial
-from resources.clocks.requirements import ClockRequirement
+from reports.requirements import Requirement
 from resources.clocks.settings import PHC_STACKS, PTP_STACKS, ClockSettings
 from resources.clocks.stack import ClockStack
 from resources.clocks.sync import ClockLab
@@ -30,9 +30,7 @@ BESIDE_MS = 15_000
 """The pattern lasts so much longer than the trial: its tools have to start and end."""
 
 
-def network_trials(
-    lab: ClockLab, requirement: ClockRequirement, pattern: Path, phase: str
-) -> list[ClockTrial]:
+def network_trials(lab: ClockLab, requirement: Requirement, pattern: Path, phase: str) -> list[ClockTrial]:
     """Measure one stack under the pattern on each network of the profile.
 
     Args:
@@ -50,8 +48,8 @@ def network_trials(
     )
     trials: list[ClockTrial] = []
     for network in lab.times.networks:
-        lab.progress(f"{requirement.clock}: {NETWORKS[network]}")
-        folder = lab.folder / f"{requirement.clock}-pattern-{network}-network"
+        lab.progress(f"{requirement.of}: {NETWORKS[network]}")
+        folder = lab.folder / f"{requirement.of}-pattern-{network}-network"
         replay = Replay(
             lab.bench, lab.target, load_pattern(pattern, phase), settings, folder / "replay", _say_nothing
         )
@@ -60,11 +58,11 @@ def network_trials(
 
 
 def _trial_beside(
-    lab: ClockLab, requirement: ClockRequirement, network: str, replay: Replay, folder: Path
+    lab: ClockLab, requirement: Requirement, network: str, replay: Replay, folder: Path
 ) -> ClockTrial:
     """Measure while a replay counts; it has the responders of two-way transfer for itself meanwhile."""
-    settings = ClockSettings(server_address=server_address(lab, requirement.clock, network))
-    with ClockStack(lab.bench, lab.target, requirement.clock, settings, folder, lab.progress) as stack:
+    settings = ClockSettings(server_address=server_address(lab, requirement.of, network))
+    with ClockStack(lab.bench, lab.target, requirement.of, settings, folder, lab.progress) as stack:
         lock = stack.wait_locked(requirement.lock_within_s)
         facts = replace(lab.facts(stack, "pattern", lock), load=NETWORKS[network])
         trials: list[ClockTrial] = []
@@ -76,7 +74,7 @@ def _trial_beside(
         replay.during = measure
         replay.run()
     if not trials:
-        raise MeasurementError(f"{requirement.clock}: nothing was measured beside the pattern")
+        raise MeasurementError(f"{requirement.of}: nothing was measured beside the pattern")
     return trials[0]
 
 

@@ -21,7 +21,6 @@ from hw.open_bench import OpenBench
 from reports import (
     Conditions,
     Evidence,
-    Limit,
     Measurement,
     Requirement,
     RunFolder,
@@ -313,9 +312,9 @@ class LatencyEvidence:
         requirement = self.requirements.by_stream[stream]
         return Requirement(
             requirement.id,
-            Limit(requirement.upper_ns, None, requirement.source),
+            requirement.limit,
             required_samples(self.profile.excluded_miss_probability),
-            requirement.allowed_lost,
+            requirement.lost or 0,
             of_sender=self.role is not None,
         )
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hw.errors import CapabilityError, ConfigError, MeasurementError
-from reports import Conditions, Evidence, Limit, RunFolder, Subject
+from reports import Conditions, Evidence, RunFolder, Subject
 from reports.errors import ReportError
 from reports.largest_pattern.search import (
     FILE,
@@ -311,9 +311,9 @@ class LargestPatternSearch:
         return {
             stream: Requirement(
                 requirement.id,
-                Limit(requirement.upper_ns, None, requirement.source),
+                requirement.limit,
                 required_samples(self._probability(whole)),
-                requirement.allowed_lost,
+                requirement.lost or 0,
             )
             for stream, requirement in self._budgets.by_stream.items()
             if producer_of(stream) in producers

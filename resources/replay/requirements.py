@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requirements are data: an identifier, a limit, where it comes from, and what may be lost."""
+"""Requirements on streams: those of a file by stream, for one pattern and one role of the target."""
 
 from __future__ import annotations
 
@@ -7,29 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hw.errors import ConfigError
-from hw.fields import Fields
+from reports.latency.stream_groups import STREAM_QUANTITY
 from reports.latency.verdict import producer_of
+from reports.requirements import Requirement
 from resources.replay.pattern import Pattern
-from resources.requirements_file import read_requirements_file
-
-SCHEMA = "benchwright.requirements/1"
-PRODUCERS = ("all", "required")
-"""Who sends: all producers of the pattern, or only those whose streams have a requirement."""
-ROLES = ("consumer", "producer")
-"""Whether the target receives the streams, or sends them in the place of a producer."""
-
-
-@dataclass(frozen=True)
-class Requirement:
-    """A limit on one statistic of one stream."""
-
-    id: str
-    stream: int
-    quantity: str
-    statistic: str
-    upper_ns: int
-    allowed_lost: int
-    source: str
+from resources.requirements_file import load_requirements_file
 
 
 @dataclass(frozen=True)
@@ -43,7 +25,7 @@ class Requirements:
     is_partial: bool = False
     """Only producers whose streams have a requirement here send: for a target that cannot take all."""
     role: str = "consumer"
-    """One of `ROLES`."""
+    """One of `reports.requirements.ROLES`."""
 
     @property
     def budgets_ns(self) -> dict[int, int]:
@@ -59,7 +41,7 @@ class Requirements:
         """Refuse a role of the target that these requirements are not for.
 
         Args:
-            role: One of `ROLES`.
+            role: `consumer` or `producer`.
             producer: In whose place it produces: all streams have to be of this producer; 0: in none's.
 
         Raises:
@@ -67,11 +49,11 @@ class Requirements:
         """
         if self.role != role:
             raise ConfigError(f"{self.path}: requirements.role: must be {role!r}, found {self.role!r}")
-        for requirement in self.by_stream.values():
-            if producer and producer_of(requirement.stream) != producer:
+        for stream, requirement in self.by_stream.items():
+            if producer and producer_of(stream) != producer:
                 raise ConfigError(
                     f"{self.path}: {requirement.id}.stream: must be a stream of producer {producer},"
-                    f" found {requirement.stream}"
+                    f" found {stream}"
                 )
 
     def check_pattern(self, pattern: Pattern) -> None:
@@ -87,10 +69,9 @@ class Requirements:
             )
         absent = sorted(set(self.by_stream) - {stream.id for stream in pattern.streams})
         if absent:
-            requirement = self.by_stream[absent[0]]
             raise ConfigError(
-                f"{self.path}: {requirement.id}.stream: must be a stream of pattern {pattern.name!r},"
-                f" found {requirement.stream}"
+                f"{self.path}: {self.by_stream[absent[0]].id}.stream: must be a stream of pattern"
+                f" {pattern.name!r}, found {absent[0]}"
             )
 
 
@@ -100,37 +81,6 @@ def load_requirements(path: Path) -> Requirements:
     Raises:
         ConfigError: Names file, requirement, field and allowed range.
     """
-    head, items = read_requirements_file(path, SCHEMA, ("name", "pattern"), ("producers", "role"))
-    for key, choices in (("producers", PRODUCERS), ("role", ROLES)):
-        if head[key] not in ("", *choices):
-            raise ConfigError(
-                f"{path}: requirements.{key}: must be one of {', '.join(choices)}, found {head[key]!r}"
-            )
-    by_stream: dict[int, Requirement] = {}
-    for number, item in enumerate(items, start=1):
-        requirement = _requirement(item)
-        if requirement.stream in by_stream:
-            raise ConfigError(f"{path}: requirement[{number}].stream: {requirement.stream} stands twice")
-        by_stream[requirement.stream] = requirement
-    return Requirements(
-        path=path,
-        name=head["name"],
-        pattern=head["pattern"],
-        by_stream=by_stream,
-        is_partial=head["producers"] == "required",
-        role=head["role"] or ROLES[0],
-    )
-
-
-def _requirement(table: Fields) -> Requirement:
-    requirement = Requirement(
-        id=table.text("id"),
-        stream=table.integer("stream", 10, 6559),
-        quantity=table.text("quantity", choices=("one_way_latency",)),
-        statistic=table.text("statistic", choices=("max",)),
-        upper_ns=table.integer("upper_us", 1, 3_600_000_000) * 1000,
-        allowed_lost=table.integer("allowed_lost", 0, 1_000_000_000),
-        source=table.text("source"),
-    )
-    table.finish()
-    return requirement
+    found = load_requirements_file(path, STREAM_QUANTITY)
+    by_stream = {int(each.of): each for each in found.requirements}
+    return Requirements(path, found.name, found.pattern, by_stream, found.is_partial, found.role)

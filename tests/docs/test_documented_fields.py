@@ -22,6 +22,7 @@ from hw.errors import ConfigError
 from hw.oscilloscopes import VIRTUAL_OPTIONS
 from hw.tools import local_tool
 from hw.virtual.oscilloscope.__main__ import make_parser
+from reports.requirements import TAKEN, read_set
 from resources.profiles import load_profile
 from resources.replay.pattern import load_pattern
 from resources.replay.requirements import load_requirements
@@ -30,6 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 BENCH_FILES = ROOT / "docs" / "bench-files.md"
 EMBEDDED = ROOT / "docs" / "embedded.md"
 WINDOWS = ROOT / "docs" / "windows.md"
+REQUIREMENTS = ROOT / "docs" / "requirements.md"
 LATENCY = ROOT / "docs" / "latency.md"
 NATIVE_TOOLS = ROOT / "docs" / "native-tools.md"
 UNKNOWN = "nobody_asks_for_this"
@@ -168,6 +170,12 @@ def test_requirement_fields(tmp_path: Path) -> None:
         load_requirements(file)
     known = set(str(caught.value).partition("known here: ")[2].split(", "))
     assert documented(LATENCY, "## Patterns and requirements of your own") == known
+
+
+def test_quantities_of_requirements() -> None:
+    text = example(REQUIREMENTS, "[requirements]")
+    assert read_set(text.encode(), "site.toml").requirements
+    assert documented(REQUIREMENTS, "# Requirements files") == set(TAKEN)
 
 
 def test_profiles() -> None:

@@ -50,7 +50,7 @@ ROOT = Path(__file__).resolve().parents[2]
 REQUIREMENTS = tomllib.loads((ROOT / "robot" / "requirements" / "daq12.toml").read_text())["requirement"]
 SOURCES: dict[str, str] = {item["id"]: item["source"] for item in REQUIREMENTS}
 CLOCKS_TOML = """[requirements]
-schema = "benchwright.clock_requirements/1"
+schema = "benchwright.requirements/2"
 name = "clocks"
 
 [[requirement]]
@@ -58,7 +58,8 @@ id = "CLK-CHRONY"
 clock = "chrony"
 quantity = "sync_offset"
 statistic = "max_abs"
-limit_ns = 100000
+upper_ns = 100000
+lock_within_s = 90
 source = "paper on control loops, 4.5.1"
 """
 

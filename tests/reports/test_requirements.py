@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requirements files: the project's own are read whole; wrong ones are refused by file and field."""
+"""Requirements files: the project's own and older ones are read whole; wrong ones are refused by field."""
 
 from __future__ import annotations
 
@@ -9,36 +9,112 @@ from pathlib import Path
 import pytest
 
 from reports.errors import RequirementsError
-from reports.requirements import KEPT, merged, read_set, requirements_for, sets_of_run
+from reports.record.measurement import Limit
+from reports.requirements import KEPT, SCHEMA, RequirementSet, merged, read_set, requirements_for, sets_of_run
 from tests.reports.dossier.sample import ROOT, requirements_text
 
 FILES = sorted((ROOT / "robot" / "requirements").glob("*.toml"))
 GOOD = requirements_text("DAQ-031", "DAQ-032")
+LIMITS = {"upper_us": 1000, "upper_ns": 1, "upper_facts": 1, "lower_producers": 1}
+LATENCY = "one_way_latency max stream=31 upper_us=50_000 lost=2"
+LARGEST = "largest_pattern max lower_producers=4"
+CLOCK = "sync_offset max_abs clock='chrony' upper_ns=40_000 lock_within_s=60"
+MASKED = f"{CLOCK} mask='g8272-prtc-a' mask_from_tau_s=1 mask_to_tau_s=100"
+EDGES_OF_CLOCK = "sync_offset mean clock='chrony' upper_ns=40_000 samples=500"
+EDGES = "edge_delay standard_deviation method='tgpio-latch' upper_ns=50 samples=1000 lost_percent=0.5"
+READS = "clock_read_latency max clock='realtime' upper_ns=4440 samples=1_000_000"
+PROVISIONED = "provisioning_difference max method='restore' upper_facts=0"
+OF_A_SITE = "beauty p99 method='brush' lower_producers=0 lost=1"
+
+
+def text_of(*requirements: str, schema: str = SCHEMA) -> str:
+    """Return a file with requirements A, B, …, each `quantity statistic key=value …`."""
+    lines = ["[requirements]", f'schema = "{schema}"', 'name = "site"']
+    lines += ['pattern = "daq12"'] if any("one_way" in each for each in requirements) else []
+    for name, each in zip("ABC", requirements, strict=False):
+        quantity, statistic, *keys = each.split()
+        lines += [
+            "[[requirement]]",
+            f'id = "{name}"',
+            f'quantity = "{quantity}"',
+            f'statistic = "{statistic}"',
+        ]
+        lines += ['source = "a source"', *keys]
+    return "\n".join(lines) + "\n"
+
+
+def read(text: str) -> RequirementSet:
+    return read_set(text.encode(), "site.toml")
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_the_projects_own_files_are_read_whole(file: Path):
     found = read_set(file.read_bytes(), file.name)
-    tables = tomllib.loads(file.read_text())["requirement"]
-    assert [each.id for each in found.requirements] == [table["id"] for table in tables]
-    for requirement, table in zip(found.requirements, tables, strict=True):
-        part = requirement.parts[0]
-        assert part.lower == table.get("lower_producers")
-        if part.lower is not None:
-            assert (part.upper, part.subject) == (None, None)
-            continue
-        limits = [
-            table[key] * factor
-            for key, factor in (("upper_us", 1000), ("limit_ns", 1), ("upper_facts", 1))
-            if key in table
-        ]
-        assert [part.upper] == limits
+    document = tomllib.loads(file.read_text())
+    assert (found.schema, found.name) == (SCHEMA, document["requirements"]["name"])
+    for requirement, table in zip(found.requirements, document["requirement"], strict=True):
+        for key in ("id", "quantity", "statistic"):
+            assert getattr(requirement, key) == table[key]
+        [limit] = [table[key] * factor for key, factor in LIMITS.items() if key in table]
+        upper_lower = (None, limit) if "lower_producers" in table else (limit, None)
+        assert requirement.limit == Limit(*upper_lower, table["source"])
+        assert (requirement.parts[0].upper, requirement.parts[0].lower) == upper_lower
         assert ("at most 0 facts" in requirement.text) == ("upper_facts" in table)
-        assert part.subject is not None
-        assert part.subject[1] in map(str, table.values())
+        subjects = [(key, str(table[key])) for key in ("stream", "clock", "method") if key in table]
+        assert [requirement.subject or ()] == (subjects or [()])
+        for key in ("samples", "lost", "lost_percent", "lock_within_s", "mask"):
+            assert getattr(requirement, key) == table.get(key, getattr(requirement, key))
         names = {name for each in requirement.parts for name in each.quantities}
         assert ("lock_time" in names) == ("lock_within_s" in table)
         assert ("mtie" in names) == ("mask" in table)
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "renamed"),
+    [
+        ("requirements/1", LATENCY, {"lost": "allowed_lost"}),
+        ("largest_pattern_requirements/1", LARGEST, {}),
+        ("clock_requirements/1", MASKED, {"upper_ns": "limit_ns"}),
+        ("read_latency_requirements/1", READS, {"upper_ns": "limit_ns", "samples": "reads_min"}),
+        (
+            "timed_edge_requirements/1",
+            EDGES,
+            {"upper_ns": "limit_ns", "samples": "n_required", "lost_percent": "lost_percent_max"},
+        ),
+        ("provisioning_requirements/1", PROVISIONED, {}),
+    ],
+)
+def test_an_older_file_asks_the_same(schema: str, text: str, renamed: dict[str, str]):
+    old = text
+    for name, before in renamed.items():
+        old = old.replace(f"{name}=", f"{before}=")
+    found = read(text_of(old, schema=f"benchwright.{schema}"))
+    assert found.requirements == read(text_of(text)).requirements
+    for name, before in renamed.items():
+        with pytest.raises(RequirementsError, match=rf"requirement\[1\]\.(\w+: missing|{before}: unknown)"):
+            read(text_of(old))
+        both = f"{text} {before}=1"
+        with pytest.raises(RequirementsError, match=rf"{before}: {name} stands twice, by two names"):
+            read(text_of(both, schema=f"benchwright.{schema}"))
+
+
+@pytest.mark.parametrize(
+    ("text", "spoken"),
+    [
+        (LATENCY, "one way latency, max, of stream 31: at most 50 ms, at most 2 lost"),
+        (CLOCK, "sync offset, max abs, of clock chrony: at most 40 µs, locked within 60 s"),
+        (EDGES_OF_CLOCK, "sync offset, mean, of clock chrony: at most 40 µs, from 500 samples"),
+        (OF_A_SITE, "beauty, p99, of method brush: at least 0 producers, at most 1 lost"),
+    ],
+)
+def test_a_requirement_in_words(text: str, spoken: str):
+    assert read(text_of(text)).requirements[0].text == spoken
+
+
+def test_a_share_that_may_be_lost():
+    [edges] = read(text_of(EDGES)).requirements
+    [of_clock] = read(text_of(EDGES_OF_CLOCK)).requirements
+    assert [one.lost_of(1999) for one in (edges, of_clock)] == [9, 0]
 
 
 def test_what_a_run_keeps_is_where_it_is_looked_for(tmp_path: Path):
@@ -52,30 +128,97 @@ def test_what_a_run_keeps_is_where_it_is_looked_for(tmp_path: Path):
 
 
 def test_a_target_is_asked_what_its_own_runs_kept_and_what_is_named():
-    data = GOOD.encode()
-    kept = merged([read_set(data, "site.toml")])
+    kept = merged([read(GOOD)])
     assert [each.id for _file, each in requirements_for(kept, [])] == ["DAQ-031", "DAQ-032"]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ("[requirements]", "[other]", r"need a table \[requirements\]"),
-        (
-            "[[requirement]]",
-            "[[other]]",
-            r"need a table \[requirements\] and at least one \[\[requirement\]\]",
-        ),
-        ('name = "site"', "name = 1", "requirements.name: must be a text"),
-        ('id = "DAQ-031"', 'id = ""', r"requirement\[1\].id: must be a text"),
-        ('"DAQ-032"', '"DAQ-031"', "requirement.id: 'DAQ-031' stands twice"),
-        ("upper_us = 50000", 'upper_us = "50"', r"requirement\[1\].upper_us: must be a whole number"),
-        ("allowed_lost = 0", "allowed_lost = true", r"requirement\[1\].allowed_lost: must be a whole number"),
-        ("stream = 31", "stream = = 31", "site.toml: "),
-    ],
-)
+HEADS = [
+    ("[requirements]", "[other]", "other: unknown table; known here: requirements, requirement"),
+    ("[[requirement]]", "[[other]]", "other: unknown table"),
+    (GOOD[GOOD.index("[[") :], "", "requirement: there must be at least one, [[requirement]]"),
+    (GOOD[GOOD.index("[[") :], "[requirement]", "requirement: there must be at least one, [[requirement]]"),
+    ('name = "site"', "name = 1", "requirements.name: must be a text that is not empty, found 1"),
+    ('name = "site"', "", "requirements.name: missing"),
+    ('pattern = "site"', "", "requirements.pattern: missing"),
+    ('pattern = "site"', 'patter = "site"', "requirements.pattern: missing"),
+    ("pattern =", 'role = "both"\npattern =', "requirements.role: must be one of consumer, producer, found"),
+    ("pattern =", 'producers = "some"\npattern =', "requirements.producers: must be one of all, required"),
+    ("requirements/2", "requirements/3", "requirements.schema: must be benchwright.requirements/2, found"),
+    ("stream = 31", "stream = = 31", ""),
+    ('id = "DAQ-031"', 'id = ""', "requirement[1].id: must be a text that is not empty, found ''"),
+    ('"DAQ-032"', '"DAQ-031"', "requirement[2].id: 'DAQ-031' stands twice"),
+    ("stream = 32", "stream = 31", "requirement[2].stream: max of 31 has a requirement already, DAQ-031"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "said"), HEADS)
 def test_a_wrong_file_is_refused(old: str, new: str, said: str):
     assert old in GOOD
-    with pytest.raises(RequirementsError, match=said) as caught:
-        read_set(GOOD.replace(old, new, 1 if old != "[[requirement]]" else -1).encode(), "site.toml")
-    assert str(caught.value).startswith("site.toml: ")
+    with pytest.raises(RequirementsError) as caught:
+        read(GOOD.replace(old, new, 1 if "[[" not in old else -1))
+    assert str(caught.value).startswith(f"site.toml: {said}")
+
+
+@pytest.mark.parametrize(
+    ("good", "old", "new", "said"),
+    [
+        (LATENCY, "=31", "=9", "stream: must be a whole number in 10..6559, found 9"),
+        (LATENCY, "=31", "='33'", "stream: must be a whole number in 10..6559, found '33'"),
+        (LATENCY, "50_000", "0", "upper_us: must be a whole number in 1..3600000000, found 0"),
+        (LATENCY, "us=50_000", "ns=999", "upper_ns: must be a whole number in 1000..3600000000000"),
+        (LATENCY, "upper_us", "upper_ms", "upper_ms: unknown key; known here: id, lost, "),
+        (LATENCY, "upper_us=50_000", "", "upper_us or upper_ns: missing"),
+        (LATENCY, " lost", " upper_ns=5000 lost", "upper_ns: cannot stand beside upper_us"),
+        (LATENCY, " lost=2", "", "lost: missing"),
+        (LATENCY, "lost=2", "lost=-1", "lost: must be a whole number in 0..1000000000, found -1"),
+        (LATENCY, "lost=2", "lost=true", "lost: must be a whole number in 0.."),
+        (LATENCY, " max ", " p99 ", "statistic: must be one of max, found 'p99'"),
+        (LARGEST, "=4", "=656", "lower_producers: must be a whole number in 0..655, found 656"),
+        (LARGEST, "lower_producers=4", "", "lower_producers: missing"),
+        (LARGEST, "max", "mean", "statistic: must be one of max, found 'mean'"),
+        (CLOCK, "40_000", "0", "upper_ns: must be a whole number in 1..1000000000, found 0"),
+        (CLOCK, "upper_ns=40_000", "", "upper_us or upper_ns: missing"),
+        (CLOCK, "lock_within_s=60", "", "lock_within_s: missing"),
+        (CLOCK, "=60", "=86_401", "lock_within_s: must be a whole number in 1..86400, found 86401"),
+        (CLOCK, "max_abs", "mean", "statistic: must be one of max_abs, found 'mean'"),
+        (CLOCK, "=60", "=60 mask=40", "mask: must be a text that is not empty, found 40"),
+        (CLOCK, "=60", "=60 mask=''", "mask: must be a text that is not empty, found ''"),
+        (CLOCK, "=60", "=60 mask_to_tau_s=4", "mask: missing; mask_from_tau_s and mask_to_tau_s are of"),
+        (MASKED, "=100", "=-1", "mask_to_tau_s: must be a number in 0..1e+06, found -1"),
+        (MASKED, "=100", "=0.5", "mask_to_tau_s: must be above mask_from_tau_s = 1, found 0.5"),
+        (EDGES_OF_CLOCK, "mean", "peak_to_peak", "statistic: must be one of mean, max_abs, found"),
+        (EDGES, "tgpio-latch", "sundial", "method: must be one of gettime-software, "),
+        (EDGES, "standard_deviation", "max_abs", "statistic: must be one of mean, standard_deviation, "),
+        (EDGES, "samples", "clock='chrony' samples", "clock: unknown key; known here: "),
+        (EDGES, "=1000", "=3", "samples: must be a whole number in 4..1000000000, found 3"),
+        (EDGES, "=0.5", "=101", "lost_percent: must be a number in 0..100, found 101"),
+        (EDGES, "=0.5", "=nan", "lost_percent: must be a number in 0..100, found nan"),
+        (READS, "realtime", "sundial", "clock: must be one of realtime, "),
+        (READS, " max ", " p99 ", "statistic: must be one of mean, max, found 'p99'"),
+        (READS, "samples=1_000_000", "", "samples: missing"),
+        (PROVISIONED, "restore", "again", "method: must be one of twice, restore, power-cut, restart, "),
+        (PROVISIONED, "=0", "=-1", "upper_facts: must be a whole number in 0..1000000, found -1"),
+        (PROVISIONED, "upper_facts", "upper_ns", "upper_facts: missing"),
+        (OF_A_SITE, "lost", "clock='c' lost", "method: cannot stand beside clock"),
+        (OF_A_SITE, "lower_producers=0", "", "upper_us or upper_ns or upper_facts or lower_producers: miss"),
+        (OF_A_SITE, "lost", "loss", "loss: unknown key; known here: clock, id, "),
+    ],
+)
+def test_a_wrong_requirement_is_refused_by_field_and_range(good: str, old: str, new: str, said: str):
+    assert old in good
+    read(text_of(good))
+    with pytest.raises(RequirementsError) as caught:
+        read(text_of(LARGEST if "largest" not in good else OF_A_SITE, good.replace(old, new, 1)))
+    assert str(caught.value).startswith(f"site.toml: requirement[2].{said}")
+
+
+def test_nothing_is_asked_twice_but_of_what_the_table_does_not_know():
+    assert len(read(text_of(OF_A_SITE, OF_A_SITE)).requirements) == 2
+    assert len(read(text_of(EDGES, EDGES.replace("standard_deviation", "mean"))).requirements) == 2
+    for twice, said in (
+        (CLOCK, "requirement[2].clock: max_abs of chrony has a requirement already, A"),
+        (LARGEST, "requirement[2].quantity: max of largest_pattern has a requirement already, A"),
+    ):
+        with pytest.raises(RequirementsError) as caught:
+            read(text_of(twice, twice))
+        assert str(caught.value) == f"site.toml: {said}"

@@ -17,10 +17,11 @@ from hw.errors import MeasurementError
 from reports import RunFolder
 from reports.clock_sync.disturbance import Disturbance, Event, write_disturbance
 from reports.clock_sync.trial import ClockTrial, Lock, load_trial, write_trial
+from reports.record.measurement import Limit
+from reports.requirements import Requirement
 from reports.run.current import set_current_run
 from resources.clocks.disturbance import ClockDisturber
 from resources.clocks.disturbance_settings import load_disturbances
-from resources.clocks.requirements import ClockRequirement
 from resources.keywords import clock_disturbance, judged
 from resources.keywords.clock_disturbance import ClockDisturbanceLibrary
 from resources.keywords.clock_judge import WITNESS_REQUIREMENT, ClockJudge
@@ -28,7 +29,14 @@ from resources.profiles import load_profile
 from tests.reports.sample_clock import START_TAI_NS, compare_answer, write_clock_trial
 
 ROOT = Path(__file__).resolve().parents[2]
-REQUIREMENT = ClockRequirement("CLK-CHRONY", "chrony", 2_000_000, 90, "test")
+REQUIREMENT = Requirement(
+    "CLK-CHRONY",
+    "sync_offset",
+    "max_abs",
+    Limit(2_000_000, None, "test"),
+    subject=("clock", "chrony"),
+    lock_within_s=90,
+)
 STEP_NS = 1_000_000
 
 
@@ -81,8 +89,8 @@ def _library(
     bench, target = SimpleNamespace(spec=spec), spec.targets["linux-rt"]
     lab: Any = SimpleNamespace(bench=bench, target=target, profile=load_profile("ci"))
 
-    def requirement(clock: str) -> ClockRequirement:
-        return replace(REQUIREMENT, clock=clock)
+    def requirement(clock: str) -> Requirement:
+        return replace(REQUIREMENT, subject=("clock", clock))
 
     def library() -> Any:
         return SimpleNamespace(judge=ClockJudge(lab), requirement=requirement)

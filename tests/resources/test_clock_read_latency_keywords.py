@@ -20,15 +20,15 @@ from resources.keywords.clock_read_latency import ClockReadLatencyLibrary
 from tests.reports.sample_read_latency import latency_answer, write_sample_readings
 
 ROOT = Path(__file__).resolve().parents[2]
-HEAD = '[requirements]\nschema = "benchwright.read_latency_requirements/1"\nname = "site"\n'
+HEAD = '[requirements]\nschema = "benchwright.requirements/2"\nname = "site"\n'
 ONE = """
 [[requirement]]
 id = "CLK-{clock}"
 clock = "{clock}"
 quantity = "clock_read_latency"
 statistic = "mean"
-limit_ns = {limit_ns}
-reads_min = 1000
+upper_ns = {limit_ns}
+samples = 1000
 source = "a test"
 """
 

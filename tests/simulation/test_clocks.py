@@ -23,7 +23,7 @@ from tests.simulation.trial import ROOT, TARGET
 
 REQUIREMENTS = ROOT / "robot" / "requirements" / "clock_sync_virtual.toml"
 CHRONY = load_clock_requirements(REQUIREMENTS).of("chrony")
-LIMIT = Limit(CHRONY.limit_ns, -CHRONY.limit_ns, CHRONY.source)
+LIMIT = Limit(CHRONY.upper_ns, -CHRONY.upper_ns, CHRONY.limit.source)
 MEASURE_S = 4
 ASYMMETRY_US = 5000
 """With it a round trip takes under 10 ms: over a longer path chrony polls no more than once a second."""
@@ -60,13 +60,13 @@ def test_faults_of_known_size(clock_lab: ClockLab, tmp_path: Path) -> None:
         before = _measured(clock_lab, tmp_path / "before", two_way=True)
         verdicts: dict[float, str] = {}
         for share, step in ((0.5, 0.5), (1.5, 1.0)):
-            node.run(["bw-setclock", "--step-ns", str(round(step * CHRONY.limit_ns))])
+            node.run(["bw-setclock", "--step-ns", str(round(step * CHRONY.upper_ns))])
             trial = _measured(clock_lab, tmp_path / f"{share}")
             verdict, uncertainty = judge_sync(trial, LIMIT, 99)
             verdicts[share] = verdict.outcome
             shift_ns = (trial.filtered.offset.mean_ns or 0) - (before.filtered.offset.mean_ns or 0)
             wander_ns = 50_000 * (MEASURE_S + 10)  # 50 ppm between the trials, should chrony not know them
-            assert abs(shift_ns - share * CHRONY.limit_ns) <= wander_ns + uncertainty.expanded, verdict.reason
+            assert abs(shift_ns - share * CHRONY.upper_ns) <= wander_ns + uncertainty.expanded, verdict.reason
             excused = "inconclusive" if disturbing_stalls_ns(trial) else "fail"
     assert verdicts[0.5] == "pass"
     assert verdicts[1.5] in ("fail", excused)

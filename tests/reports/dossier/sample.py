@@ -194,8 +194,8 @@ def requirements_text(*ids: str, upper_us: int = 50_000) -> str:
     """Return a requirements file on streams 31, 32, … with these ids."""
     tables = [
         f'[[requirement]]\nid = "{name}"\nstream = {31 + number}\nquantity = "one_way_latency"\n'
-        f'statistic = "max"\nupper_us = {upper_us}\nallowed_lost = 0\nsource = "site specification 7"\n'
+        f'statistic = "max"\nupper_us = {upper_us}\nlost = 0\nsource = "site specification 7"\n'
         for number, name in enumerate(ids)
     ]
-    head = '[requirements]\nschema = "benchwright.requirements/1"\nname = "site"\npattern = "site"\n\n'
+    head = '[requirements]\nschema = "benchwright.requirements/2"\nname = "site"\npattern = "site"\n\n'
     return head + "\n".join(tables)

@@ -192,8 +192,8 @@ def test_what_was_skipped_is_listed_with_its_reason_and_accepts_nothing(tmp_path
 
 def test_a_part_that_nobody_measured_leaves_the_requirement_untested(tmp_path: Path):
     text = (
-        '[requirements]\nschema = "benchwright.clock_requirements/1"\nname = "c"\n[[requirement]]\nid = "C"\n'
-        'clock = "chrony"\nquantity = "sync_offset"\nstatistic = "max_abs"\nlimit_ns = 2000000\n'
+        '[requirements]\nschema = "benchwright.requirements/2"\nname = "c"\n[[requirement]]\nid = "C"\n'
+        'clock = "chrony"\nquantity = "sync_offset"\nstatistic = "max_abs"\nupper_ns = 2000000\n'
         'lock_within_s = 90\nsource = "x"\nmask = "paper-40us"\n'
     )
     limit = Limit(2_000_000, -2_000_000, "x")
@@ -252,8 +252,14 @@ def test_a_pass_by_less_than_the_requirement_asks_is_none(
 
 
 def test_a_pass_from_fewer_samples_than_the_requirement_asks_is_none(tmp_path: Path):
-    text = ONE.replace("allowed_lost = 0", "n_required = 1000")
-    found = gather([small_run(tmp_path, record(), requirements=text).path])
+    text = (
+        '[requirements]\nschema = "benchwright.requirements/2"\nname = "c"\n[[requirement]]\nid = "C"\n'
+        'clock = "chrony"\nquantity = "sync_offset"\nstatistic = "max_abs"\nupper_us = 50000\n'
+        'samples = 1000\nsource = "x"\n'
+    )
+    of: dict[str, Any] = {"requirement": "C", "quantity": "sync_offset", "statistic": "max_abs"}
+    clock = record(**of, subject=Subject("bench-1", "linux-rt", clock="chrony"))
+    found = gather([small_run(tmp_path, clock, requirements=text).path])
     assert "judged from 99 samples, the requirement is 1000" in said(found)
 
 

@@ -402,12 +402,13 @@ def test_waveforms_that_show_other_delays_are_named(run: Judged) -> None:
 def test_more_loss_than_its_requirement_allows_is_named(run: Judged) -> None:
     kept = run.path / "evidence" / "requirements"
     kept.mkdir()
-    item = '[[requirement]]\nid = "E-mean"\nlost_percent_max = {}\n'
-    (kept / "edges.toml").write_text(item.format(1.0))
-    assert run.objections() == ([], 3)
-    (kept / "edges.toml").write_text(item.format(0.5))
-    problems, _ = run.objections()
-    assert problems == ["E-mean: 4 may be lost, its requirement allows {2} of 400"]
+    for key in ("lost_percent", "lost_percent_max"):
+        item = f'[[requirement]]\nid = "E-mean"\n{key} = '
+        (kept / "edges.toml").write_text(f"{item}1.0\n")
+        assert run.objections() == ([], 3)
+        (kept / "edges.toml").write_text(f"{item}0.5\n")
+        problems, _ = run.objections()
+        assert problems == ["E-mean: 4 may be lost, its requirement allows {2} of 400"]
 
 
 # -- two trials

@@ -121,7 +121,7 @@ def change_in_lines(path: Path, key: str, rng: random.Random, *, any_line: bool)
 
 def change_requirement(path: Path, rng: random.Random) -> None:
     lines = path.read_text().splitlines()
-    keys = ("id =", "upper_us", "allowed_lost", "statistic", "quantity", "stream =", "source")
+    keys = ("id =", "upper_us", "lost", "statistic", "quantity", "stream =", "source")
     place = rng.choice([n for n, line in enumerate(lines) if line.startswith(keys)])
     key, _, value = lines[place].partition("=")
     lines[place] = f"{key}= {int(value) + 7}" if value.strip().isdigit() else f'{key}= "another"'

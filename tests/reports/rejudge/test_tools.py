@@ -158,6 +158,17 @@ def test_a_document_of_something_else_is_named(run: Path, member: dict[str, str]
     assert any(said in problem for problem in objections(run))
 
 
+RECORD: dict[str, Any] = {
+    "requirement": "DAQ-1",
+    "quantity": "one_way_latency",
+    "statistic": "max",
+    "n_required": 99,
+    "allowed_lost": 0,
+    "limit": {"upper": 20_000, "lower": None, "source": ""},
+    "subject": {"target": "arm"},
+}
+
+
 def test_a_requirement_of_two_files_is_that_of_the_file_that_the_target_asks_by(tmp_path: Path) -> None:
     """Two targets have limits of their own under one id: each record is held against its own."""
     folder = tmp_path / "evidence" / "requirements"
@@ -167,21 +178,36 @@ def test_a_requirement_of_two_files_is_that_of_the_file_that_the_target_asks_by(
             '[[requirement]]\nid = "DAQ-1"\nquantity = "one_way_latency"\nstatistic = "max"\n'
             f"upper_us = {upper_us}\nallowed_lost = 0\n"
         )
-    record: dict[str, Any] = {
-        "requirement": "DAQ-1",
-        "quantity": "one_way_latency",
-        "statistic": "max",
-        "n_required": 99,
-        "allowed_lost": 0,
-        "limit": {"upper": 20_000, "lower": None, "source": ""},
-        "subject": {"target": "arm"},
-    }
-    assert list(requirement_objections(tmp_path, [record], {})) == []
+    assert list(requirement_objections(tmp_path, [RECORD], {})) == []
     asked = [
         {"target": "arm", "suite": "a/b.robot", "asks": [{"file": "fast.toml", "requirements": ["DAQ-1"]}]}
     ]
-    [problem] = requirement_objections(tmp_path, [record], {"asked": asked})
+    [problem] = requirement_objections(tmp_path, [RECORD], {"asked": asked})
     assert problem == "DAQ-1: judged against 20000, upper_us is 10"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("upper_us", 20, "judged against 20000, upper_us is 21"),
+        ("upper_ns", 20_000, "judged against 20000, upper_ns is 20001"),
+        ("limit_ns", 20_000, "judged against 20000, limit_ns is 20001"),
+        ("lost", 0, "judged with 0 lost allowed, lost is 1"),
+        ("allowed_lost", 0, "judged with 0 lost allowed, allowed_lost is 1"),
+        ("samples", 99, "judged from 99 samples, samples is 100"),
+        ("n_required", 99, "judged from 99 samples, n_required is 100"),
+        ("reads_min", 99, "judged from 99 samples, reads_min is 100"),
+    ],
+)
+def test_a_limit_is_known_by_its_names_of_now_and_before(
+    tmp_path: Path, key: str, value: int, said: str
+) -> None:
+    folder = tmp_path / "evidence" / "requirements"
+    folder.mkdir(parents=True)
+    text = '[[requirement]]\nid = "DAQ-1"\nquantity = "one_way_latency"\nstatistic = "max"\n'
+    for asked, expected in ((value, []), (value + 1, [f"DAQ-1: {said}"])):
+        (folder / "site.toml").write_text(f"{text}{key} = {asked}\n")
+        assert list(requirement_objections(tmp_path, [RECORD], {})) == expected
 
 
 @pytest.mark.parametrize(
@@ -219,7 +245,7 @@ def test_a_record_is_of_what_its_quantity_can_be(
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("requirements/1", "requirements/2", "fast.toml: schema is 'benchwright.requirements/2'"),
+        ("requirements/2", "requirements/3", "fast.toml: schema is 'benchwright.requirements/3'"),
         ('"one_way_latency"', '"two_way_latency"', "fast.toml: DAQ-1: there is no two_way_latency max"),
         ('"max"', '"min"', "fast.toml: DAQ-1: there is no one_way_latency min"),
     ],
@@ -230,7 +256,7 @@ def test_a_requirement_that_asks_for_what_there_is_not_is_named(
     folder = tmp_path / "evidence" / "requirements"
     folder.mkdir(parents=True)
     text = (
-        '[requirements]\nschema = "benchwright.requirements/1"\n'
+        '[requirements]\nschema = "benchwright.requirements/2"\n'
         '[[requirement]]\nid = "DAQ-1"\nquantity = "one_way_latency"\nstatistic = "max"\n'
     )
     (folder / "fast.toml").write_text(text)

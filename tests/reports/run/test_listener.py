@@ -47,8 +47,8 @@ def record(value=5, requirement="REQ-1", target="linux-rt"):
 def read(path):
     """Read a requirements file as the suites do."""
     from pathlib import Path
-    from resources.requirements_file import read_requirements_file
-    read_requirements_file(Path(path), "benchwright.requirements/1", ("name", "pattern"))
+    from resources.requirements_file import load_requirements_file
+    load_requirements_file(Path(path), "one_way_latency")
 
 def at_the_end(error=""):
     """Ask for something when the run ends; twice, it is done once."""

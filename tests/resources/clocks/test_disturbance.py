@@ -16,20 +16,35 @@ import pytest
 from hw.errors import MeasurementError
 from reports.clock_sync.disturbance import load_disturbance
 from reports.clock_sync.trial import ClockTrial, Lock, TrialFacts, load_trial, write_trial
+from reports.record.measurement import Limit
+from reports.requirements import Requirement
 from resources.clocks import disturbance as clock_disturbance
 from resources.clocks.config import STANDBY, Place, server_files
 from resources.clocks.disturbance import ClockDisturber, EventLog
 from resources.clocks.disturbance_settings import DisturbanceSettings, PathImpairment
 from resources.clocks.lock import RateGoal
-from resources.clocks.requirements import ClockRequirement
 from resources.clocks.settings import ClockSettings, load_stack
 from resources.clocks.sync import ClockLab
 from tests.reports.sample_clock import compare_answer, write_clock_trial
 
 LEADER = "525415.fffe.bf1175"
 TEMPLATES = Path(__file__).resolve().parents[3] / "targets" / "linux-rt" / "clock" / "config"
-CHRONY = ClockRequirement("CLK-CHRONY", "chrony", 2_000_000, 90, "test")
-PTP = ClockRequirement("CLK-PTP", "ptp-software", 2_000_000, 120, "test")
+CHRONY = Requirement(
+    "CLK-CHRONY",
+    "sync_offset",
+    "max_abs",
+    Limit(2_000_000, None, "test"),
+    subject=("clock", "chrony"),
+    lock_within_s=90,
+)
+PTP = Requirement(
+    "CLK-PTP",
+    "sync_offset",
+    "max_abs",
+    Limit(2_000_000, None, "test"),
+    subject=("clock", "ptp-software"),
+    lock_within_s=120,
+)
 SETTINGS = DisturbanceSettings(
     oscillator_ppb=100_000,
     step_share=0.5,
@@ -219,7 +234,7 @@ def test_oscillator_changes_to_both_sides_and_back(lab: _Lab) -> None:
     assert load_disturbance(trial.folder) == done
 
 
-CHRONY_AS_PTP = replace(CHRONY, clock="ptp-software")
+CHRONY_AS_PTP = replace(CHRONY, subject=("clock", "ptp-software"))
 """The fake's log is one of ptp4l."""
 
 
@@ -236,8 +251,8 @@ def test_step_is_a_share_of_the_limit_and_the_stack_runs_on(lab: _Lab) -> None:
         _trial, done, step_ns = disturber.step_trial(CHRONY)
         disturber.step_trial(CHRONY)
         assert lab.did.count("chrony start") == 1
-        disturber.step_trial(replace(CHRONY, clock="ptp-software"))
-    assert step_ns == CHRONY.limit_ns // 2
+        disturber.step_trial(replace(CHRONY, subject=("clock", "ptp-software")))
+    assert step_ns == CHRONY.upper_ns // 2
     assert "bw-setclock --step-ns 1000000" in lab.did
     assert [event.what for event in done.events] == ["clock put ahead by 1000 us"]
     assert [what for what in lab.did if what.endswith(("start", "stop"))] == [

@@ -13,32 +13,28 @@ from typing import Any, cast
 import pytest
 
 from hw.bench import BenchSpec, load_bench
-from hw.errors import BenchError, ConfigError
+from hw.errors import BenchError
 from hw.protocols import Completed
 from hw.session import Bench
-from reports.clock_read.readings import HOST, TARGET, Reading, Readings, load_cost, load_readings
-from resources.clocks.read_latency import CLOCKS, KERNEL_CLOCKS, measure_read_latency, read_commands
-from resources.clocks.read_latency_requirements import load_read_latency_requirements
+from reports.clock_read.readings import (
+    CLOCKS,
+    HOST,
+    KERNEL_CLOCKS,
+    TARGET,
+    Reading,
+    Readings,
+    load_cost,
+    load_readings,
+)
+from reports.clock_read.verdict import QUANTITY
+from resources.clocks.read_latency import measure_read_latency, read_commands
 from resources.profiles import ClockTimes, load_profile
+from resources.requirements_file import load_requirements_file
 from tests.reports.sample_read_latency import latency_answer
 
 ROOT = Path(__file__).resolve().parents[3]
 REQUIREMENTS = ROOT / "robot" / "requirements" / "clock_read_latency_virtual.toml"
 ANSWER = json.dumps(latency_answer()) + "\n"
-GOOD = """
-[requirements]
-schema = "benchwright.read_latency_requirements/1"
-name = "site"
-
-[[requirement]]
-id = "CLK-READ-1"
-clock = "realtime"
-quantity = "clock_read_latency"
-statistic = "max"
-limit_ns = 4440
-reads_min = 1000000
-source = "paper on intra-process clock synchronization, Table I"
-"""
 
 
 @pytest.fixture(scope="module")
@@ -156,45 +152,6 @@ def test_a_tool_that_does_not_work_is_a_fault_of_the_bench(
 
 
 def test_the_projects_requirements_name_sources() -> None:
-    requirements = load_read_latency_requirements(REQUIREMENTS)
-    assert {"realtime", "timecard"} <= {one.clock for one in requirements}
-    assert all(len(one.source) > 40 and one.reads_min >= 100_000 for one in requirements)
-
-
-def test_reads_a_sites_own(tmp_path: Path) -> None:
-    path = tmp_path / "read.toml"
-    path.write_text(GOOD)
-    (found,) = load_read_latency_requirements(path)
-    assert (found.id, found.clock, found.statistic) == ("CLK-READ-1", "realtime", "max")
-    assert (found.limit_ns, found.reads_min) == (4440, 1_000_000)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ('"realtime"', '"sundial"', "requirement[1].clock: must be one of realtime, "),
-        ('"max"', '"p99"', "requirement[1].statistic: must be one of mean, max"),
-        ("limit_ns = 4440", "limit_ns = 0", "requirement[1].limit_ns: must be an integer in 1..1000000000"),
-        ("reads_min = 1000000", "", "requirement[1].reads_min: missing"),
-        ("source =", "sauce =", "requirement[1].s"),
-        ("requirements/1", "requirements/2", "requirements.schema: must be one of"),
-    ],
-)
-def test_a_wrong_one_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
-    path = tmp_path / "read.toml"
-    path.write_text(GOOD.replace(old, new, 1))
-    with pytest.raises(ConfigError) as refused:
-        load_read_latency_requirements(path)
-    assert str(refused.value).startswith(f"{path}: ")
-    assert message in str(refused.value)
-
-
-def test_twice_the_same(tmp_path: Path) -> None:
-    path = tmp_path / "read.toml"
-    second = GOOD[GOOD.index("[[requirement]]") :]
-    path.write_text(GOOD + second.replace('"max"', '"mean"'))
-    with pytest.raises(ConfigError, match=r"requirement\[2\]\.id: 'CLK-READ-1' stands twice"):
-        load_read_latency_requirements(path)
-    path.write_text(GOOD + second.replace("READ-1", "READ-2"))
-    with pytest.raises(ConfigError, match=r"requirement\[2\]\.clock: realtime max has a requirement already"):
-        load_read_latency_requirements(path)
+    requirements = load_requirements_file(REQUIREMENTS, QUANTITY).requirements
+    assert {"realtime", "timecard"} <= {one.of for one in requirements}
+    assert all(len(one.limit.source) > 40 and one.samples >= 100_000 for one in requirements)

@@ -168,7 +168,7 @@ def _noting_lab(spec: BenchSpec, folder: Path) -> _NotingLab:
 
 
 def _requirement(clock: str) -> Any:
-    return SimpleNamespace(clock=clock, lock_within_s=60)
+    return SimpleNamespace(of=clock, lock_within_s=60)
 
 
 def test_holdover_goes_on_with_the_stack_that_was_measured(spec: BenchSpec, tmp_path: Path) -> None:

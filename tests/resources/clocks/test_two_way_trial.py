@@ -17,7 +17,9 @@ from hw.errors import CapabilityError, MeasurementError
 from hw.session import Bench
 from reports.clock_sync.trial import ClockTrial, Timecard, TrialFacts
 from reports.clock_sync.two_way_reference import SERVER_FILE, TARGET_FILE, TWO_WAY
-from resources.clocks.requirements import ClockRequirement, load_clock_requirements
+from reports.record.measurement import Limit
+from reports.requirements import Requirement
+from resources.clocks.requirements import load_clock_requirements
 from resources.clocks.sync import ClockLab
 from resources.clocks.two_way_trial import measure_by_two_way
 from resources.keywords.clock_judge import ClockJudge
@@ -26,7 +28,14 @@ from tests.reports.clock_sync.test_two_way_reference import answer, trial
 
 ROOT = Path(__file__).resolve().parents[3]
 REQUIREMENTS = ROOT / "robot" / "requirements" / "clock_sync_windows_virtual.toml"
-REQUIREMENT = ClockRequirement("CLK-AS-FOUND", "as-found", 500_000, 1, "test")
+REQUIREMENT = Requirement(
+    "CLK-AS-FOUND",
+    "sync_offset",
+    "max_abs",
+    Limit(500_000, None, "test"),
+    subject=("clock", "as-found"),
+    lock_within_s=1,
+)
 ERROR_NS = 3_000_000_000
 
 
@@ -151,4 +160,4 @@ def test_a_bench_that_does_not_see_a_wrong_clock_is_told(
 def test_each_stack_of_the_windows_bench_has_its_limit_with_a_source() -> None:
     requirements = load_clock_requirements(REQUIREMENTS)
     assert set(requirements.by_clock) == {"as-found", "w32time"}
-    assert all(requirement.source for requirement in requirements.by_clock.values())
+    assert all(requirement.limit.source for requirement in requirements.by_clock.values())

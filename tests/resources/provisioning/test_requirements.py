@@ -10,40 +10,18 @@ import pytest
 from hw.errors import ConfigError
 from hw.faults import Fault
 from hw.fields import Fields
+from reports.provisioning.verdict import QUANTITY, Event
 from resources.profiles import load_profile
-from resources.provisioning.requirements import Event, load_provisioning_requirements
 from resources.provisioning.settings import provisioning_times
+from resources.requirements_file import load_requirements_file
 
 FILE = "robot/requirements/provisioning.toml"
 
 
 def test_every_event_has_a_requirement_that_allows_nothing(repository: Path) -> None:
-    found = load_provisioning_requirements(repository / FILE)
-    assert {each.event for each in found} == set(Event)
-    assert {each.upper_facts for each in found} == {0}
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ('id = "PROV-RESTORE"', 'id = "PROV-TWICE"', r"requirement\[2\].id: 'PROV-TWICE' stands twice"),
-        (
-            'method = "restore"',
-            'method = "twice"',
-            r"requirement\[2\].method: twice has a requirement already",
-        ),
-        ('method = "restore"', 'method = "again"', r"method: must be one of .*power-cut"),
-        ("upper_facts = 0", "upper_facts = -1", r"requirement\[1\].upper_facts: must be an integer in 0"),
-        ("upper_facts = 0", "limit_ns = 0", r"requirement\[1\].upper_facts"),
-    ],
-)
-def test_what_is_wrong_is_named(repository: Path, tmp_path: Path, old: str, new: str, message: str) -> None:
-    text = (repository / FILE).read_text()
-    assert old in text
-    file = tmp_path / "provisioning.toml"
-    file.write_text(text.replace(old, new, 1))
-    with pytest.raises(ConfigError, match=message):
-        load_provisioning_requirements(file)
+    found = load_requirements_file(repository / FILE, QUANTITY).requirements
+    assert {each.of for each in found} == set(Event)
+    assert {each.limit.upper for each in found} == {0}
 
 
 def test_ci_cuts_the_power_once_and_the_longer_profiles_give_every_fault() -> None:

@@ -19,6 +19,7 @@ from reports.clock_sync.verdict import STOOD_STILL
 from reports.largest_pattern.search import (
     FILE,
     FOLDER,
+    QUANTITY,
     LargestPattern,
     TrialOutcome,
     largest_pattern_measurement,
@@ -37,10 +38,10 @@ from resources.replay.largest_pattern import (
     producer_order,
     search,
 )
-from resources.replay.largest_pattern_requirement import load_largest_pattern_requirement
 from resources.replay.pattern import Pattern, load_pattern
 from resources.replay.plan import ReplaySettings
 from resources.replay.requirements import load_requirements
+from resources.requirements_file import load_requirements_file
 from tests.reports.sample_run import TABLE_1, Disturbance, write_evidence
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -283,7 +284,7 @@ def test_the_suites_own_replay_of_all_producers_is_enough(
     assert "misses of more than 2.5 % excluded with 95 %; all that the bench has" in found.confidence
     folder = run.path / "evidence" / "daq_replay" / "linux-rt" / "largest_pattern"
     assert read_largest_pattern(folder / "largest_pattern.json") == found
-    requirement = load_largest_pattern_requirement(REQUIREMENTS / "largest_pattern.toml")
+    [requirement] = load_requirements_file(REQUIREMENTS / "largest_pattern.toml", QUANTITY).requirements
     record = largest_pattern_measurement(found, requirement.id, requirement.limit, made.context("a test"))
     assert (record.outcome, record.value, record.unit, record.margin) == ("pass", 12, "producers", 11)
     assert (record.n, record.n_required, record.subject.target) == (120, 59, "linux-rt")
@@ -339,7 +340,7 @@ def test_a_bench_that_never_stands_quiet_leaves_the_number_open(
     assert found.found is None
     assert found.trials[-1].outcome == "no verdict"
     assert found.trials[-1].replays == replays
-    requirement = load_largest_pattern_requirement(REQUIREMENTS / "largest_pattern.toml")
+    [requirement] = load_requirements_file(REQUIREMENTS / "largest_pattern.toml", QUANTITY).requirements
     record = largest_pattern_measurement(found, requirement.id, requirement.limit, made.context("a test"))
     assert (record.outcome, record.value, record.margin) == ("pass", 10, 9), "ten were shown before"
     limit = Limit(None, 11, "a site")
@@ -374,7 +375,7 @@ def test_it_is_looked_for_after_the_streams_were_judged(monkeypatch: pytest.Monk
 
 
 GOOD = """[requirements]
-schema = "benchwright.largest_pattern_requirements/1"
+schema = "benchwright.requirements/2"
 name = "site"
 
 [[requirement]]
@@ -384,23 +385,25 @@ statistic = "max"
 lower_producers = 4
 source = "site specification 9"
 """
+TABLE = GOOD[GOOD.index("[[") :]
 
 
 def test_a_sites_own_requirement(tmp_path: Path) -> None:
     path = tmp_path / "site.toml"
     path.write_text(GOOD)
-    found = load_largest_pattern_requirement(path)
+    [found] = load_requirements_file(path, QUANTITY).requirements
     assert (found.id, found.limit.lower, found.limit.source) == ("SITE-1", 4, "site specification 9")
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("requirements/1", "requirements/2", "requirements.schema: must be one of"),
-        ("lower_producers = 4", "lower_producers = 656", "lower_producers: must be an integer in 0..655"),
-        ("lower_producers = 4", "", "requirement[1].lower_producers: missing"),
-        ('"max"', '"mean"', "requirement[1].statistic: must be one of max"),
-        ("[[req", '[[requirement]]\nid = "SITE-0"\n[[req', "requirement: must be one, found 2"),
+        ('"largest_pattern"', '"beauty"', "requirement[1].quantity: must be one of largest_pattern"),
+        (
+            TABLE,
+            TABLE + TABLE.replace("SITE-1", "SITE-2"),
+            "requirement[2].quantity: max of ",
+        ),
     ],
 )
 def test_a_wrong_one_is_refused_by_file_field_and_range(
@@ -409,6 +412,6 @@ def test_a_wrong_one_is_refused_by_file_field_and_range(
     path = tmp_path / "site.toml"
     path.write_text(GOOD.replace(old, new))
     with pytest.raises(ConfigError) as refused:
-        load_largest_pattern_requirement(path)
+        load_requirements_file(path, QUANTITY)
     assert str(refused.value).startswith(f"{path}: ")
     assert message in str(refused.value)
