@@ -12,6 +12,7 @@ from typing import Any
 from reports.rejudge.arithmetic import Record
 from reports.rejudge.each import judge_each
 from reports.rejudge.latency import REPLAYS_TO_FAIL, ReplayFolder, decided
+from reports.rejudge.requirements import LOST, UPPER
 
 QUANTITY = "largest_pattern"
 
@@ -24,7 +25,7 @@ def largest_pattern_objections(run: Path, records: Sequence[Record]) -> tuple[li
     def judge(record: Record, file: Path) -> list[str]:
         found: Json = json.loads(file.read_text())
         items = tomllib.loads((file.parent / "budgets.toml").read_text())["requirement"]
-        limits = {int(item["stream"]): item for item in items}
+        limits = {int(item["stream"]): _limit(item) for item in items}
         return [
             *_trial_objections(run, found["trials"], limits, record["simulated"]),
             *_number_objections(record, found),
@@ -33,8 +34,14 @@ def largest_pattern_objections(run: Path, records: Sequence[Record]) -> tuple[li
     return judge_each(run, records, QUANTITY, "largest_pattern.json", judge)
 
 
+def _limit(item: Json) -> tuple[int, int]:
+    """Return a stream's limit in ns and what it may lose, of a file of the form of today or of before."""
+    limits = [item[name] * factor for name, factor in UPPER.items() if name in item]
+    return limits[0], next(item[name] for name in LOST if name in item)
+
+
 def _trial_objections(
-    run: Path, trials: Sequence[Json], limits: Mapping[int, Json], simulated: bool
+    run: Path, trials: Sequence[Json], limits: Mapping[int, tuple[int, int]], simulated: bool
 ) -> Iterator[str]:
     for number, trial in enumerate(trials, start=1):
         place = run / trial["place"]
@@ -45,8 +52,8 @@ def _trial_objections(
         streams = [stream for stream in limits if stream // 10 in trial["producers"]]
         asked: dict[int, Record] = {
             stream: {
-                "limit": {"upper": limits[stream]["upper_us"] * 1000},
-                "allowed_lost": limits[stream]["allowed_lost"],
+                "limit": {"upper": limits[stream][0]},
+                "allowed_lost": limits[stream][1],
                 "n_required": trial["n_required"],
             }
             for stream in streams
@@ -56,7 +63,7 @@ def _trial_objections(
         yield from (
             f"trial {number}: stream {stream['id']}: {said}"
             for stream in trial["streams"]
-            for said in _stream_objections(stream, limits[stream["id"]]["upper_us"] * 1000, replays)
+            for said in _stream_objections(stream, limits[stream["id"]][0], replays)
         )
         outcomes = {_outcome(replays, asked, place, simulated) for place in (0, -1)}
         if trial["outcome"] not in outcomes:
