@@ -11,13 +11,18 @@ from pathlib import Path
 from reports.errors import RunFolderError
 
 
+def draft_of(path: Path) -> Path:
+    """Return a name beside a file, for what is to take its place; no other thread or process has it."""
+    return path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.new")
+
+
 def replace_file(path: Path, data: bytes) -> None:
     """Write a whole file so that a reader sees the old one or the new one, never a part.
 
     Raises:
         RunFolderError: The file cannot be written; the old one is left as it was.
     """
-    draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.new")
+    draft = draft_of(path)
     try:
         with draft.open("wb") as file:
             file.write(data)

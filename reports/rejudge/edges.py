@@ -16,6 +16,7 @@ from reports.rejudge.each import judge_each
 from reports.rejudge.edge_trial import TRIAL, EdgeTrial, Part
 from reports.rejudge.edge_witnesses import WITNESSES, witness_objections
 from reports.rejudge.kept import is_before, kept_requirements
+from reports.rejudge.requirements import LOST_PERCENT
 from reports.rejudge.rounding import alike, slack_of
 from reports.rejudge.rule import outcome_of
 
@@ -106,8 +107,7 @@ def _statistic_objections(
     )
     yield from _part_objections(record, parts)
     segments = trial.counts["segments"]
-    names = ("lost_percent", "lost_percent_max")
-    shares = [each[name] for each in wanted for name in names if name in each]
+    shares = [each[name] for each in wanted for name in LOST_PERCENT if name in each]
     allowed = {int(segments * share / 100) for share in shares}
     if shares and record["allowed_lost"] not in allowed:
         yield f"{record['allowed_lost']} may be lost, its requirement allows {allowed} of {segments}"

@@ -7,7 +7,6 @@ Times are those of the bench's own clock: no raw data hold them twice.
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 
 from reports.rejudge.arithmetic import Record
 from reports.rejudge.each import judge_each
-from reports.rejudge.requirements import KEPT
+from reports.rejudge.kept import kept_requirements
 from reports.rejudge.rule import outcome_of, part_objections, value_objections
 from reports.rejudge.trial import TRIAL, facts_of, subject_objections
 
@@ -80,13 +79,7 @@ def _disturbance_objections(record: Record, done: Json) -> Iterator[str]:
 
 def _deadline_objections(run: Path, record: Record) -> Iterator[str]:
     """Hold the limit against the requirement files that the run kept; damaged ones are named with them."""
-    asked: list[float] = []
-    for file in sorted((run / KEPT).glob("*.toml")):
-        try:
-            items = tomllib.loads(file.read_text())["requirement"]
-            own = [item for item in items if item["id"] == record["requirement"]]
-            asked += [float(item["lock_within_s"]) for item in own if "lock_within_s" in item]
-        except (KeyError, TypeError, ValueError):
-            continue
+    own = kept_requirements(run).get(record["requirement"], [])
+    asked = [each["lock_within_s"] for each in own if "lock_within_s" in each]
     if asked and record["limit"]["upper"] not in asked:
-        yield f"judged against {record['limit']['upper']} s, lock_within_s is {asked[0]:g}"
+        yield f"judged against {record['limit']['upper']} s, lock_within_s is {asked[0]}"

@@ -17,6 +17,7 @@ UPPER = {"upper_us": 1000, "upper_ns": 1, "limit_ns": 1, "upper_facts": 1}
 LOWER = {"lower_producers": 1}
 SAMPLES = ("samples", "n_required", "reads_min")
 LOST = ("lost", "allowed_lost")
+LOST_PERCENT = ("lost_percent", "lost_percent_max")
 SUBJECTS = ("stream", "clock", "method")
 OF_SUITES = ("edge_deviation_difference",)
 """Quantities that a suite asks for by itself: no file has them."""

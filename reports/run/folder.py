@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from reports.durable import append_line, replace_file, sync_directory, write_error
+from reports.durable import append_line, draft_of, replace_file, sync_directory, write_error
 from reports.errors import RecordError, RunFolderError
 from reports.record.measurement import Evidence, Measurement, Outcome, utc_now
 from reports.run.asked import AskedSuite
@@ -290,7 +290,7 @@ def switch_link(link: Path, destination: str) -> None:
     Raises:
         RunFolderError: The link's name is taken by something that is no link, or cannot be written.
     """
-    draft = link.with_name(f".{link.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    draft = draft_of(link)
     try:
         if link.exists() and not link.is_symlink():
             raise RunFolderError(f"{link}: exists and is not a link; remove it")

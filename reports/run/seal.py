@@ -16,7 +16,6 @@ import base64
 import hashlib
 import json
 import os
-import secrets
 from collections.abc import Mapping
 from fnmatch import fnmatch
 from pathlib import Path
@@ -30,7 +29,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from reports.durable import replace_file
+from reports.durable import draft_of, replace_file
 from reports.errors import RunFolderError
 from reports.run.integrity import list_files, sha256_file
 
@@ -66,7 +65,7 @@ def bench_key(path: Path) -> Ed25519PrivateKey:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             made = Ed25519PrivateKey.generate()
             pem = made.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-            draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+            draft = draft_of(path)
             try:
                 draft.touch(mode=0o600, exist_ok=False)
                 draft.write_bytes(pem)

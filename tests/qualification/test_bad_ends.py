@@ -81,10 +81,15 @@ def only_run(results: Path) -> Path:
     return runs[0]
 
 
-def first_answers(run: Path) -> Path:
-    """Return the file of what producer 3 says in the first replay of a run."""
-    attempt = run / "evidence" / "daq_replay" / TARGET / "attempt-1"
-    return attempt / "known_delay" / "send-p03.ndjson"
+def wait_for_first_answers(folder: Path, process: subprocess.Popen[str]) -> Path:
+    """Wait until producer 3 says that it sends, in the first replay of a run; return what it says."""
+    wait_for("known-delay check: producer 3", folder, process)
+    attempt = only_run(folder / "results") / "evidence" / "daq_replay" / TARGET / "attempt-1"
+    answers = attempt / "known_delay" / "send-p03.ndjson"
+    while not (answers.exists() and '"progress"' in answers.read_text()):
+        assert process.poll() is None
+        time.sleep(0.1)
+    return answers
 
 
 def test_second_run_is_refused_with_the_holder(tmp_path: Path) -> None:
@@ -120,11 +125,7 @@ def test_interrupted_run_saves_its_data_and_cleans_up(tmp_path: Path) -> None:
     """Ctrl-C in mid-measurement: no verdict (exit code 4), a complete run folder, a clean machine."""
     before = machine()
     with run_of_a_qualification(tmp_path) as process:
-        wait_for("known-delay check: producer 3", tmp_path, process)
-        answers = first_answers(only_run(tmp_path / "results"))
-        while not (answers.exists() and '"progress"' in answers.read_text()):
-            assert process.poll() is None
-            time.sleep(0.1)
+        answers = wait_for_first_answers(tmp_path, process)
         process.send_signal(signal.SIGINT)
         code = process.wait(DEADLINE_S)
     said = (tmp_path / "log").read_text()
@@ -144,11 +145,7 @@ def test_run_whose_target_dies_is_a_bench_fault(tmp_path: Path) -> None:
     """QEMU of the target is killed in mid-measurement: exit code 5, the node named, the rest kept."""
     before = machine()
     with run_of_a_qualification(tmp_path) as process:
-        wait_for("known-delay check: producer 3", tmp_path, process)
-        answers = first_answers(only_run(tmp_path / "results"))
-        while not (answers.exists() and '"progress"' in answers.read_text()):
-            assert process.poll() is None
-            time.sleep(0.1)
+        answers = wait_for_first_answers(tmp_path, process)
         os.kill(qemu_of(TARGET), signal.SIGKILL)
         code = process.wait(DEADLINE_S)
     said = " ".join((tmp_path / "log").read_text().split())

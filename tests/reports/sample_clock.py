@@ -9,10 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from reports.clock_sync.trial import FILTERED, WITNESS, Lock, Servo, Timecard, TrialFacts, TwoWay, write_trial
+from reports.record.measurement import Limit
+from reports.requirements import Requirement
 from tests.reports.sample_run import summary
 
 START_TAI_NS = 1_795_000_000_000_000_000
 SECOND_NS = 1_000_000_000
+
+
+def offset_requirement(name: str, clock: str, limit_ns: int, lock_within_s: int) -> Requirement:
+    """Return a requirement on a clock's largest offset."""
+    return Requirement(
+        name,
+        "sync_offset",
+        "max_abs",
+        Limit(limit_ns, None, "test"),
+        subject=("clock", clock),
+        lock_within_s=lock_within_s,
+    )
 
 
 def compare_answer(

@@ -17,7 +17,6 @@ from hw.errors import MeasurementError
 from reports import RunFolder
 from reports.clock_sync.disturbance import Disturbance, Event, write_disturbance
 from reports.clock_sync.trial import ClockTrial, Lock, load_trial, write_trial
-from reports.record.measurement import Limit
 from reports.requirements import Requirement
 from reports.run.current import set_current_run
 from resources.clocks.disturbance import ClockDisturber
@@ -26,17 +25,10 @@ from resources.keywords import clock_disturbance, judged
 from resources.keywords.clock_disturbance import ClockDisturbanceLibrary
 from resources.keywords.clock_judge import WITNESS_REQUIREMENT, ClockJudge
 from resources.profiles import load_profile
-from tests.reports.sample_clock import START_TAI_NS, compare_answer, write_clock_trial
+from tests.reports.sample_clock import START_TAI_NS, compare_answer, offset_requirement, write_clock_trial
 
 ROOT = Path(__file__).resolve().parents[2]
-REQUIREMENT = Requirement(
-    "CLK-CHRONY",
-    "sync_offset",
-    "max_abs",
-    Limit(2_000_000, None, "test"),
-    subject=("clock", "chrony"),
-    lock_within_s=90,
-)
+REQUIREMENT = offset_requirement("CLK-CHRONY", "chrony", limit_ns=2_000_000, lock_within_s=90)
 STEP_NS = 1_000_000
 
 

@@ -169,15 +169,18 @@ RECORD: dict[str, Any] = {
 }
 
 
+def keep_requirement(run: Path, name: str, limits: str) -> None:
+    """Write a file that a run kept, of requirement DAQ-1 with some limits."""
+    folder = run / "evidence" / "requirements"
+    folder.mkdir(parents=True, exist_ok=True)
+    text = '[[requirement]]\nid = "DAQ-1"\nquantity = "one_way_latency"\nstatistic = "max"'
+    (folder / name).write_text(f"{text}\n{limits}\n")
+
+
 def test_a_requirement_of_two_files_is_that_of_the_file_that_the_target_asks_by(tmp_path: Path) -> None:
     """Two targets have limits of their own under one id: each record is held against its own."""
-    folder = tmp_path / "evidence" / "requirements"
-    folder.mkdir(parents=True)
-    for name, upper_us in (("fast.toml", 10), ("slow.toml", 20)):
-        (folder / name).write_text(
-            '[[requirement]]\nid = "DAQ-1"\nquantity = "one_way_latency"\nstatistic = "max"\n'
-            f"upper_us = {upper_us}\nallowed_lost = 0\n"
-        )
+    keep_requirement(tmp_path, "fast.toml", "upper_us = 10\nallowed_lost = 0")
+    keep_requirement(tmp_path, "slow.toml", "upper_us = 20\nallowed_lost = 0")
     assert list(requirement_objections(tmp_path, [RECORD], {})) == []
     asked = [
         {"target": "arm", "suite": "a/b.robot", "asks": [{"file": "fast.toml", "requirements": ["DAQ-1"]}]}
@@ -202,11 +205,8 @@ def test_a_requirement_of_two_files_is_that_of_the_file_that_the_target_asks_by(
 def test_a_limit_is_known_by_its_names_of_now_and_before(
     tmp_path: Path, key: str, value: int, said: str
 ) -> None:
-    folder = tmp_path / "evidence" / "requirements"
-    folder.mkdir(parents=True)
-    text = '[[requirement]]\nid = "DAQ-1"\nquantity = "one_way_latency"\nstatistic = "max"\n'
     for asked, expected in ((value, []), (value + 1, [f"DAQ-1: {said}"])):
-        (folder / "site.toml").write_text(f"{text}{key} = {asked}\n")
+        keep_requirement(tmp_path, "site.toml", f"{key} = {asked}")
         assert list(requirement_objections(tmp_path, [RECORD], {})) == expected
 
 

@@ -16,8 +16,6 @@ import pytest
 from hw.errors import MeasurementError
 from reports.clock_sync.disturbance import load_disturbance
 from reports.clock_sync.trial import ClockTrial, Lock, TrialFacts, load_trial, write_trial
-from reports.record.measurement import Limit
-from reports.requirements import Requirement
 from resources.clocks import disturbance as clock_disturbance
 from resources.clocks.config import STANDBY, Place, server_files
 from resources.clocks.disturbance import ClockDisturber, EventLog
@@ -25,26 +23,12 @@ from resources.clocks.disturbance_settings import DisturbanceSettings, PathImpai
 from resources.clocks.lock import RateGoal
 from resources.clocks.settings import ClockSettings, load_stack
 from resources.clocks.sync import ClockLab
-from tests.reports.sample_clock import compare_answer, write_clock_trial
+from tests.reports.sample_clock import compare_answer, offset_requirement, write_clock_trial
 
 LEADER = "525415.fffe.bf1175"
 TEMPLATES = Path(__file__).resolve().parents[3] / "targets" / "linux-rt" / "clock" / "config"
-CHRONY = Requirement(
-    "CLK-CHRONY",
-    "sync_offset",
-    "max_abs",
-    Limit(2_000_000, None, "test"),
-    subject=("clock", "chrony"),
-    lock_within_s=90,
-)
-PTP = Requirement(
-    "CLK-PTP",
-    "sync_offset",
-    "max_abs",
-    Limit(2_000_000, None, "test"),
-    subject=("clock", "ptp-software"),
-    lock_within_s=120,
-)
+CHRONY = offset_requirement("CLK-CHRONY", "chrony", limit_ns=2_000_000, lock_within_s=90)
+PTP = offset_requirement("CLK-PTP", "ptp-software", limit_ns=2_000_000, lock_within_s=120)
 SETTINGS = DisturbanceSettings(
     oscillator_ppb=100_000,
     step_share=0.5,

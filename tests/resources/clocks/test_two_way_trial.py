@@ -17,25 +17,17 @@ from hw.errors import CapabilityError, MeasurementError
 from hw.session import Bench
 from reports.clock_sync.trial import ClockTrial, Timecard, TrialFacts
 from reports.clock_sync.two_way_reference import SERVER_FILE, TARGET_FILE, TWO_WAY
-from reports.record.measurement import Limit
-from reports.requirements import Requirement
 from resources.clocks.requirements import load_clock_requirements
 from resources.clocks.sync import ClockLab
 from resources.clocks.two_way_trial import measure_by_two_way
 from resources.keywords.clock_judge import ClockJudge
 from resources.profiles import load_profile
 from tests.reports.clock_sync.test_two_way_reference import answer, trial
+from tests.reports.sample_clock import offset_requirement
 
 ROOT = Path(__file__).resolve().parents[3]
 REQUIREMENTS = ROOT / "robot" / "requirements" / "clock_sync_windows_virtual.toml"
-REQUIREMENT = Requirement(
-    "CLK-AS-FOUND",
-    "sync_offset",
-    "max_abs",
-    Limit(500_000, None, "test"),
-    subject=("clock", "as-found"),
-    lock_within_s=1,
-)
+REQUIREMENT = offset_requirement("CLK-AS-FOUND", "as-found", limit_ns=500_000, lock_within_s=1)
 ERROR_NS = 3_000_000_000
 
 
