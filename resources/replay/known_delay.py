@@ -125,7 +125,6 @@ def find_known_delay(
         duration_ms=sections.counting_ms,
         grace_ms=1000,
         only_producers=(producer,),
-        measures_clocks_after=False,
     )
     if stack is not None:
         pattern = stack[1].carried(pattern, producer)

@@ -32,7 +32,7 @@ from reports.record.context import Context
 from reports.record.document import write_document
 from reports.record.sampling import required_samples
 from resources.profiles import LargestPatternTimes
-from resources.replay.evidence import CORRECTED, LatencyEvidence
+from resources.replay.evidence import LatencyEvidence
 from resources.replay.pattern import Pattern
 from resources.replay.plan import ReplaySettings
 from resources.replay.replay import Progress
@@ -333,5 +333,4 @@ class LargestPatternSearch:
         messages = required_samples(self._probability(whole)) + 1
         duration_ms = -(-messages * max(stream.period_ns for stream in judged) // 1_000_000)
         settings = self._settings.shortened(self._times.warmup_ms, duration_ms)
-        corrected = self._evidence.clock in CORRECTED
-        return replace(settings, only_producers=tuple(sorted(producers)), measures_clocks_after=not corrected)
+        return replace(settings, only_producers=tuple(sorted(producers)))

@@ -32,8 +32,6 @@ class ReplaySettings:
     """Producers that take part; empty: all of the pattern."""
     synchronised_to: str = ""
     """With correction `none`: the clock whose time the target has; empty: each producer's own."""
-    measures_clocks_after: bool = True
-    """Once more after the replay; what is corrected by two-way transfer is judged without."""
 
     @property
     def total_ms(self) -> int:

@@ -56,6 +56,7 @@ class ReplayAnswers:
     witness: dict[str, Any] | None
     lines_before: dict[str, ClockLine]
     lines_after: dict[str, ClockLine]
+    """Once more after the replay, where its stamps are not corrected; else empty."""
     captures: list[Path]
     faults: list[str] = field(default_factory=list[str])
 
@@ -154,8 +155,8 @@ class Replay:
                 self._save(started)
                 raise
             answers = self._collect(started, before)
-            if not self.settings.measures_clocks_after:
-                return answers
+            if self.settings.correction != "none":
+                return answers  # the consumer followed the clocks all the time
             after = measure_clock_lines(self.bench, measured, CLOCK_MEASURING_MS, self.folder / "after")
         return replace(answers, lines_after=after)
 

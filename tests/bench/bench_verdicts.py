@@ -257,7 +257,6 @@ class Campaign:
             warmup_ms=WARMUP_MS,
             duration_ms=self.profile.duration_ms,
             only_producers=producers,
-            measures_clocks_after=False,
         )
         with FAULTS[case.fault].inject(site, case.drawn["fault"]) as injection:
             with DISTURBANCES[case.disturbance].disturb(site, case.drawn["disturbance"]) as disturbed:

@@ -201,7 +201,7 @@ def test_replay_in_silence(lab: SshLab, bench_file: Path, tmp_path: Path) -> Non
             assert answers.faults == []
             assert answers.recv["valid"], answers.recv["invalid_reasons"]
             assert answers.witness is not None
-            assert set(answers.lines_after) == {"host", "producer"}
+            assert set(answers.lines_before) == {"host", "producer"}
             with ThreadPoolExecutor(1) as pool:
                 capture = pool.submit(packets_of_ssh, 2.0)
                 bench.node("target").run(["sleep", "1"])
