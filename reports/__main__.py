@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m reports`: render, verify and show run folders, and make dossiers of them.
 
-Exit codes: 0 done; 1 `verify` found a difference, `standstill` another reason, a run of a dossier has
-changed; 2 bad input (one line on stderr); 4 a run of a dossier did not come to its end.
+Exit codes: 0 done; 1 `verify` found a difference, `standstill` another reason, `clock-log` no offset, a
+run of a dossier has changed; 2 bad input (one line on stderr); 4 a run of a dossier did not come to its end.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from reports.clock_sync.log_command import add_clock_log
 from reports.dossier.command import add_dossier
 from reports.dossier.errors import DossierError
 from reports.dossier.sign_command import add_sign
@@ -86,6 +87,7 @@ def main(arguments: list[str] | None = None) -> int:
         command.set_defaults(action=action)
     add_dossier(commands)
     add_sign(commands)
+    add_clock_log(commands)
     schema = commands.add_parser("schema", help="write measurement.schema.json from the dataclasses")
     schema.set_defaults(action=_schema)
     options = parser.parse_args(arguments)

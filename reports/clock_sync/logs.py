@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -41,7 +42,7 @@ class ServoSeries:
         source: What the clock is compared with, as the program names it.
         clock: Clock of `time_ns`: tai, or monotonic (CLOCK_MONOTONIC of the target: linuxptp stamps with it).
         time_ns: When, ns of `clock`.
-        offset_ns: Positive: the target is ahead.
+        offset_ns: Positive: the target is ahead. chrony-tracking: with what chronyd is still slewing away.
         freq_ppb: Frequency error that the servo takes out; positive: the target's oscillator is fast. NaN
             where the program does not say. chrony-statistics: what is left of it after the correction.
         path_delay_ns: One way; round trips of NTP are halved. phc2sys: time that reading the clock took.
@@ -99,6 +100,7 @@ class ClockLog:
         damaged: Lines that could not be read.
         damaged_lines: Numbers of the first 20 of them, from 1.
         other: Sound lines that hold no measurement: banners, messages.
+        foreign: Lines of other programs, as a system's log has them.
     """
 
     series: tuple[ServoSeries, ...]
@@ -107,6 +109,20 @@ class ClockLog:
     damaged: int
     damaged_lines: tuple[int, ...]
     other: int
+    foreign: int = 0
+
+    def left_out(self) -> str:
+        """Return, in words, what of the log is in no series; empty: nothing but banners and messages."""
+        said: list[str] = []
+        if self.damaged:
+            more = ", ..." if self.damaged > len(self.damaged_lines) else ""
+            numbers = ", ".join(str(number) for number in self.damaged_lines)
+            said.append(f"{self.damaged} damaged (line {numbers}{more})")
+        if self.foreign:
+            said.append(f"{self.foreign} of other programs")
+        if self.summaries:
+            said.append(f"{len(self.summaries)} summary lines, which have no sign")
+        return f"lines left out: {'; '.join(said)}" if said else ""
 
 
 @dataclass(slots=True)
@@ -117,6 +133,9 @@ class _Sample:
     freq_ppb: float
     path_delay_ns: float
     state: str
+    column: str = ""
+    """The last number of its line with the spaces before it, where it tells whether the line was cut."""
+    line: int = 0
 
 
 _Found: TypeAlias = _Sample | PortChange | RmsSummary | None
@@ -124,6 +143,10 @@ _Found: TypeAlias = _Sample | PortChange | RmsSummary | None
 
 class _DamagedLineError(Exception):
     """Say that a line belongs to the format but cannot be read."""
+
+
+class _ForeignLineError(Exception):
+    """Say that another program wrote a line."""
 
 
 @dataclass(slots=True)
@@ -135,9 +158,11 @@ class _Collector:
     summaries: list[RmsSummary] = field(default_factory=list[RmsSummary])
     damaged: list[int] = field(default_factory=list[int])
     other: int = 0
+    foreign: int = 0
 
-    def add(self, found: _Found) -> None:
+    def add(self, number: int, found: _Found) -> None:
         if isinstance(found, _Sample):
+            found.line = number
             self.samples.setdefault(found.source, []).append(found)
         elif isinstance(found, PortChange):
             self.changes.append(found)
@@ -146,7 +171,24 @@ class _Collector:
         else:
             self.other += 1
 
+    def leave_out_cut(self) -> None:
+        """Count lines as damaged that end within their last number: it is narrower than its column."""
+        columns = Counter(
+            len(each.column) for one in self.samples.values() for each in one if each.column.startswith("  ")
+        )
+        if not columns:
+            return
+        [(width, _lines)] = columns.most_common(1)
+        for source, found in list(self.samples.items()):
+            whole = [each for each in found if not each.column or len(each.column) >= width]
+            self.damaged += [each.line for each in found if each.column and len(each.column) < width]
+            self.samples[source] = whole
+            if not whole:
+                del self.samples[source]
+        self.damaged.sort()
+
     def log(self, program: str, clock: TimeBase) -> ClockLog:
+        self.leave_out_cut()
         return ClockLog(
             tuple(_series(program, clock, samples) for samples in self.samples.values()),
             tuple(self.changes),
@@ -154,6 +196,7 @@ class _Collector:
             len(self.damaged),
             tuple(self.damaged[:_NAMED_LINES_MAX]),
             self.other,
+            self.foreign,
         )
 
 
@@ -176,7 +219,9 @@ def _read(text: str, program: str, clock: TimeBase, read_line: Callable[[str], _
         try:
             if not whole:
                 raise _DamagedLineError
-            collector.add(read_line(line))
+            collector.add(number, read_line(line))
+        except _ForeignLineError:
+            collector.foreign += 1
         except _DamagedLineError:
             collector.damaged.append(number)
     return collector.log(program, clock)
@@ -206,41 +251,57 @@ def read_phc2sys(text: str) -> ClockLog:
     return _read(text, "phc2sys", "monotonic", lambda line: _linuxptp_line(line, "phc2sys", _PHC_OFFSET))
 
 
+_LINUXPTP = r"(?:ptp4l|phc2sys)(?:\[|: \[)"
 _LINUXPTP_PREFIX = re.compile(
-    r"(?:(?:(?!(?:ptp4l|phc2sys)\[).)+\s)?(?P<program>ptp4l|phc2sys)\["
-    r"(?:(?P<s>\d{1,9})\.(?P<ms>\d{3})\]:|\d+\]: \[(?P<s2>\d{1,9})\.(?P<ms2>\d{3})\])"
-    r" (?:\[(?P<tag>[^\]]*)\] )?(?P<message>.*)"
+    rf"(?:(?:(?!{_LINUXPTP}).)+\s)?(?P<program>ptp4l|phc2sys)"
+    r"(?:\[(?P<s>\d{1,9})\.(?P<ms>\d{3})\]:|(?:\[\d+\])?: \[(?P<s2>\d{1,9})\.(?P<ms2>\d{3})\])"
+    r" (?P<message>.*)"
 )
+_FOREIGN = re.compile(
+    r"(?:[A-Z][a-z]{2} [ \d]\d [\d:]{8}|\d{4}-\d\d-\d\dT\S+) \S+ [^\s:\[]+(?:\[\d+\])?: .*"
+    r"|[a-z]\w+\[\d{1,9}\.\d{3}\]: .*"
+)
+"""Another program in a system's log, or another of linuxptp's (ts2phc, timemaster)."""
+_TAG = r"(?:(?P<tag>\[[^\]]*\]|\S+) )?"
+"""linuxptp's message_tag: before its messages as it is; some put brackets around it (print.c)."""
 _SERVO = r" offset +(?P<offset>-?\d{1,18}) (?P<state>s\d) freq +(?P<freq>[+-]\d{1,12})"
-_MASTER_OFFSET = re.compile(rf"(?P<source>master){_SERVO} path delay +(?P<delay>-?\d{{1,18}})")
-_PHC_OFFSET = re.compile(rf"(?P<source>\S+ (?:phc|sys)){_SERVO}(?: delay +(?P<delay>-?\d{{1,18}}))?")
+_MASTER_OFFSET = re.compile(
+    rf"{_TAG}(?P<source>master){_SERVO} path delay(?P<last> +(?P<delay>-?\d{{1,18}}))"
+)
+_PHC_OFFSET = re.compile(
+    rf"{_TAG}(?P<source>\S+ (?:phc|sys|pps)){_SERVO}(?: delay(?P<last> +(?P<delay>-?\d{{1,18}})))?"
+)
 _RMS = re.compile(
-    r"(?:(?P<source>\S+) )?rms +(?P<rms>\d{1,18}) max +(?P<max>\d{1,18})"
+    rf"{_TAG}(?:(?P<source>\S+) )?rms +(?P<rms>\d{{1,18}}) max +(?P<max>\d{{1,18}})"
     r" freq +(?P<freq>[+-]\d{1,12}) \+/- +(?P<freq_sd>\d{1,12})"
     r"(?: delay +(?P<delay>-?\d{1,18}) \+/- +(?P<delay_sd>\d{1,18}))?"
 )
 _PORT = re.compile(
-    r"port (?P<port>\d{1,5})(?: \([^)]*\))?: (?P<before>[A-Z_]+) to (?P<after>[A-Z_]+) on (?P<event>[A-Z_]+)"
+    rf"{_TAG}port (?P<port>\d{{1,5}})(?: \([^)]*\))?: (?P<before>[A-Z_]+) to (?P<after>[A-Z_]+)"
+    r" on (?P<event>[A-Z_]+)"
 )
-_LOOKS_LIKE_OURS = re.compile(r"(?:\S+ )?rms\b|.*\boffset +[-+\d]|port \d+[^:]*: [A-Z_]+ to\b")
+_LOOKS_LIKE_OURS = re.compile(
+    r"(?:\S+ ){0,2}rms\b|.*\b(?:offset|delay) +[-+\d]|(?:\S+ )?port \d+[^:]*: [A-Z_]+ to\b"
+)
 
 
 def _linuxptp_line(line: str, program: str, offset_form: re.Pattern[str]) -> _Found:
     prefix = _LINUXPTP_PREFIX.fullmatch(line)
     if prefix is None:
-        raise _DamagedLineError
+        raise _ForeignLineError if _FOREIGN.fullmatch(line) else _DamagedLineError
     if prefix["program"] != program:
-        return None
+        raise _ForeignLineError
     time_ns = int(prefix["s"] or prefix["s2"]) * NS_PER_S + int(prefix["ms"] or prefix["ms2"]) * NS_PER_MS
-    message, tag = prefix["message"], prefix["tag"] or ""
+    message = prefix["message"]
     if found := offset_form.fullmatch(message):
-        source = " ".join(part for part in (tag, found["source"]) if part)
         delay = float(found["delay"] or math.nan)
-        return _Sample(time_ns, source, int(found["offset"]), float(found["freq"]), delay, found["state"])
+        offset_ns, freq_ppb = int(found["offset"]), float(found["freq"])
+        column = found["last"] or ""
+        return _Sample(time_ns, _source(found), offset_ns, freq_ppb, delay, found["state"], column)
     if found := _RMS.fullmatch(message):
         return RmsSummary(
             time_ns,
-            " ".join(part for part in (tag, found["source"]) if part),
+            _source(found),
             int(found["rms"]),
             int(found["max"]),
             float(found["freq"]),
@@ -255,6 +316,12 @@ def _linuxptp_line(line: str, program: str, offset_form: re.Pattern[str]) -> _Fo
     return None
 
 
+def _source(found: re.Match[str]) -> str:
+    """Return tag and source of a line, as far as it has them."""
+    tag = (found["tag"] or "").removeprefix("[").removesuffix("]")
+    return " ".join(part for part in (tag, found["source"]) if part)
+
+
 _DATE = r"(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)"
 _REAL = r"[-+]?\d{1,12}(?:\.\d{1,9})?(?:e[-+]\d\d)?"
 _MEASUREMENT = re.compile(
@@ -264,11 +331,11 @@ _MEASUREMENT = re.compile(
 )
 _STATISTIC = re.compile(
     rf"{_DATE} +(?P<source>\S+) +{_REAL} +(?P<offset>{_REAL}) +{_REAL} +(?P<freq>{_REAL}) +{_REAL} +{_REAL}"
-    rf" +\d+ +\d+ +\d+ +{_REAL}"
+    rf" +\d+ +\d+ +\d+ +-?\d{{1,3}}\.\d\d"
 )
 _TRACKING = re.compile(
     rf"{_DATE} +(?P<source>\S+) +\d+ +(?P<freq>{_REAL}) +{_REAL} +(?P<offset>{_REAL}) +(?P<state>[N+?-])"
-    rf" +\d+ +{_REAL} +{_REAL} +(?P<delay>{_REAL}) +{_REAL} +{_REAL}"
+    rf" +\d+ +{_REAL} +(?P<remaining>{_REAL}) +(?P<delay>{_REAL}) +{_REAL} +\d\.\d{{3}}e[-+]\d\d"
 )
 _CHRONY_BANNER = re.compile(r"=+| +Date \(UTC\) Time .*")
 _UNSYNCHRONISED = "?"
@@ -316,10 +383,12 @@ def read_chrony_statistics(text: str, tai_utc_s: int) -> ClockLog:
 
 
 def read_chrony_tracking(text: str, tai_utc_s: int) -> ClockLog:
-    """Read chrony's tracking.log: what it corrects the clock by.
+    """Read chrony's tracking.log: how far the clock is off when chronyd has worked out a new offset.
 
-    Offset + = client ahead, frequency + = client fast. Lines of a clock that is not synchronised (leap
-    state ?) hold no offset and count as other lines.
+    Offset + = client ahead, frequency + = client fast. chronyd reckons its offset from where the clock will
+    be once all that was found before is slewed away; what remains of that (`Rem. corr.`, + = client behind)
+    is subtracted, so that a clock which still moves shows how far it is off. Lines of a clock that is not
+    synchronised (leap state ?) hold no offset and count as other lines.
     """
 
     def line_of(line: str) -> _Found:
@@ -329,7 +398,7 @@ def read_chrony_tracking(text: str, tai_utc_s: int) -> ClockLog:
         return _Sample(
             _tai_ns(found["time"], tai_utc_s),
             found["source"],
-            _scaled(found["offset"], NS_PER_S),
+            _scaled(found["offset"], NS_PER_S) - _scaled(found["remaining"], NS_PER_S),
             float(found["freq"]) * PPB_PER_PPM,
             _scaled(found["delay"], NS_PER_S) / 2,
             found["state"],

@@ -123,6 +123,8 @@ class ClockSection(Shown):
     figures: ClockFigures
     tai_utc: TaiUtc | None
     """What the kernels of the nodes said of TAI - UTC before anything was measured."""
+    logs: tuple[tuple[str, str], ...] = ()
+    """Trials whose servo's log has lines that are in no figure: title, and which."""
 
     @property
     def records(self) -> tuple[Measurement, ...]:
@@ -198,6 +200,7 @@ def gather_clocks(measured: Measured) -> ClockSection | None:
         problems=tuple(problems),
         figures=_figures(rows),
         tai_utc=tai_utc,
+        logs=tuple(_left_out(rows)),
     )
 
 
@@ -244,15 +247,28 @@ def _table(rows: Sequence[ClockRow]) -> tuple[SyncComparison, ...]:
     return side_by_side(measured, paper_rows()) if measured else ()
 
 
-def servo_of(trial: ClockTrial) -> ServoSeries | None:
-    """Return what the servo said of itself; None without a log that can be read."""
+def log_of(trial: ClockTrial) -> ClockLog | None:
+    """Return the log of the servo; None without one."""
     facts = trial.facts
     path = trial.folder / facts.servo_log
     if not facts.servo_log or facts.servo_format not in LOG_READERS or not path.is_file():
         return None
     text = path.read_text(encoding="utf-8", errors="replace")
-    found = LOG_READERS[facts.servo_format](text, trial.tai_utc_s).series
-    return max(found, key=lambda series: len(series.time_ns), default=None)
+    return LOG_READERS[facts.servo_format](text, trial.tai_utc_s)
+
+
+def servo_of(trial: ClockTrial) -> ServoSeries | None:
+    """Return what the servo said of itself; None without a log that can be read."""
+    log = log_of(trial)
+    return max(log.series, key=lambda series: len(series.time_ns), default=None) if log else None
+
+
+def _left_out(rows: Sequence[ClockRow]) -> Iterator[tuple[str, str]]:
+    """Yield what of the servos' logs is in no figure."""
+    for row in rows:
+        log = log_of(row.trial)
+        if log is not None and (left_out := log.left_out()):
+            yield row.title, f"{row.trial.facts.servo_log}: {left_out}"
 
 
 def _figures(rows: Sequence[ClockRow]) -> ClockFigures:

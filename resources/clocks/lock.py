@@ -160,6 +160,8 @@ def why_not_locked(text: str, log: ServoLog, rule: LockRule) -> str:
             f"{log.daemon}: {len(series.time_ns)} observations, the last {series.offset_ns[-1] / 1000:+.1f}"
             f" us in state {series.state[-1]}, wanted {rule.text()}"
         )
+    if left_out := found.left_out():
+        reasons.append(left_out)
     if found.port_changes:
         change = found.port_changes[-1]
         reasons.append(f"port {change.port} went from {change.before} to {change.after} on {change.event}")

@@ -107,6 +107,9 @@ def test_chrony_statistics_and_tracking_of_a_client_that_is_ahead_and_fast() -> 
     assert statistics.freq_ppb[1] == pytest.approx(14_290)
     tracking = only(READERS["chrony-tracking.log"](golden("chrony-tracking.log")))
     assert tracking.offset_ns[0] == 45_620
+    # Nobody sets the clock: its error grows by 20 us a second, and chronyd says so of what it cannot slew.
+    grown_ns = np.diff(tracking.offset_ns[[0, -1]]) / (tracking.time_ns[-1] - tracking.time_ns[0]) * NS_PER_S
+    assert grown_ns == pytest.approx(20_000, rel=0.05)
     assert tracking.freq_ppb[-1] == pytest.approx(20_000, abs=100)
     assert tracking.state[0] == "N"
     assert tracking.source == "10.77.0.1"  # not 0.0.0.0, the line before there was a source
@@ -118,6 +121,11 @@ def test_signs_and_values_agree_with_ntpstats(name: str) -> None:
     servo = only(READERS[name](golden(name)))
     (theirs,) = ntpstats_parsers.load(str(GOLDEN / name))
     offsets = set((-servo.offset_ns).tolist())
+    if name == "chrony-tracking.log":  # theirs leaves out what is still being slewed away
+        rows = [line.split() for line in golden(name).splitlines() if line.startswith("2026")]
+        offsets = {round(-float(row[6]) * NS_PER_S) for row in rows}
+        still = {round((float(row[6]) - float(row[10])) * NS_PER_S) for row in rows}
+        assert set(servo.offset_ns.tolist()) <= still
     found = [round(float(value) * NS_PER_S) for value in theirs.offset]
     assert len(found) > 20
     assert sum(value not in offsets for value in found) <= 1  # tracking: the line without a source
@@ -155,7 +163,70 @@ def test_lines_from_syslog_and_of_tagged_or_other_programs() -> None:
     log = read_ptp4l(text)
     assert only(log).source == "gm master"
     assert (only(log).time_ns[0], only(log).offset_ns[0]) == (26_753_272_000_000, -29912)
-    assert (log.port_changes[0].port, log.other, log.damaged) == (1, 1, 0)
+    assert (log.port_changes[0].port, log.other, log.foreign, log.damaged) == (1, 0, 1, 0)
+
+
+@pytest.mark.parametrize("tag", ["lab7 ", "[lab7] ", "lab7.0.config ", ""])
+def test_message_tag_stands_before_a_message_as_it_is(tag: str) -> None:
+    """The tag is printed bare; brackets that some put around it are part of it."""
+    lines = golden("ptp4l.log").replace("]: ", f"]: {tag}")
+    log, plain = read_ptp4l(lines), read_ptp4l(golden("ptp4l.log"))
+    assert only(log).source == " ".join([*tag.strip(" []").split(), "master"])
+    assert only(log).offset_ns.tolist() == only(plain).offset_ns.tolist()
+    assert (log.port_changes, log.damaged) == (plain.port_changes, 0)
+    summaries = read_ptp4l(golden("ptp4l-rms.log").replace("]: ", f"]: {tag}")).summaries
+    assert len(summaries) == len(read_ptp4l(golden("ptp4l-rms.log")).summaries)
+    tagged = read_phc2sys(PHC2SYS.replace("]: ", f"]: {tag}"))
+    assert [one.source.rpartition(" ")[2] for one in tagged.series] == ["phc", "sys"]
+    assert (len(tagged.summaries), tagged.damaged) == (1, 0)
+
+
+def test_lines_of_syslog_without_a_process_id_and_of_other_programs() -> None:
+    text = (
+        "Nov  1 18:05:53 box ptp4l: [26753.272] master offset     -29912 s2 freq      +5"
+        " path delay       77\n"
+        "2026-11-21T18:05:53.123+01:00 box ptp4l: [26754.272] rms  362 max  511 freq     +0 +/-   0\n"
+        "Nov  1 18:05:54 box sshd[71]: Accepted publickey for root\n"
+        "Nov  1 18:05:54 box kernel: igb 0000:01:00.0 eth0: Link is up\n"
+        "ts2phc[26754.300]: /dev/ptp0 offset          3 s2 freq      +7\n"
+    )
+    log = read_ptp4l(text)
+    assert only(log).offset_ns.tolist() == [-29912]
+    assert (len(log.summaries), log.foreign, log.other, log.damaged) == (1, 3, 0, 0)
+    assert log.left_out() == "lines left out: 3 of other programs; 1 summary lines, which have no sign"
+
+
+def test_phc2sys_of_a_pulse_a_second() -> None:
+    """A PPS has no delay (phc2sys.c, do_pps_loop)."""
+    log = read_phc2sys("phc2sys[7.100]: CLOCK_REALTIME pps offset       -51 s2 freq    +612\n")
+    assert (only(log).source, only(log).offset_ns.tolist()) == ("CLOCK_REALTIME pps", [-51])
+
+
+@pytest.mark.parametrize("missing", [1, 3, 5])
+def test_a_line_that_ends_within_its_last_number_is_damaged(missing: int) -> None:
+    """-27647 that lost digits is a delay of -27: its column is too narrow."""
+    lines = golden("ptp4l.log").splitlines()
+    number = next(place for place, line in enumerate(lines) if "master offset" in line)
+    lines[number] = lines[number][:-missing]
+    log = read_ptp4l("\n".join(lines) + "\n")
+    assert (log.damaged, log.damaged_lines) == (1, (number + 1,))
+    assert len(only(log).time_ns) == 34
+
+
+@pytest.mark.parametrize("name", ["chrony-statistics.log", "chrony-tracking.log"])
+def test_a_line_of_chrony_that_ends_within_its_last_number_is_damaged(name: str) -> None:
+    lines = golden(name).splitlines()
+    lines[10] = lines[10][:-1]
+    assert READERS[name]("\n".join(lines) + "\n").damaged_lines == (11,)
+
+
+def test_what_chronyd_still_slews_away_is_in_the_offset_of_tracking() -> None:
+    """It reckons from where the clock will be: 2 us there, while 3.7 ms are still to come."""
+    line = (
+        "2026-11-22 18:14:00 10.77.0.50       2     44.211      0.120  2.000e-06 N  1  1.958e-05"
+        " -3.700e-03  1.038e-03  9.775e-04  3.650e-03\n"
+    )
+    assert only(read_chrony_tracking(line, TAI_UTC_S)).offset_ns.tolist() == [3_702_000]
 
 
 @pytest.mark.parametrize(

@@ -153,6 +153,18 @@ def test_the_servos_log_is_read_with_the_targets_tai(tmp_path: Path) -> None:
     assert times[1] - times[0] == NS_PER_S
 
 
+def test_lines_that_are_in_no_figure_are_counted_on_the_page(tmp_path: Path) -> None:
+    run = _run(tmp_path)
+    folder = run.evidence_folder("clock_sync", "ptp-software")
+    write_clock_trial(folder, compare_answer())
+    log = (GOLDEN / "ptp4l.log").read_text()
+    (folder / "ptp4l.log").write_text(f"Nov  1 18:05:54 box sshd[71]: Accepted\n{log[:-4]}")
+    write_trial(folder, replace(load_trial(folder).facts, servo_log="ptp4l.log", servo_format="ptp4l"))
+    run.close()
+    damaged = log.count("\n") + 1
+    assert f"lines left out: 1 damaged (line {damaged}); 1 of other programs" in render(run.path)
+
+
 def test_a_phc_by_each_way_of_reading_it(tmp_path: Path) -> None:
     run = _run(tmp_path)
     folder = run.evidence_folder("clock_sync", "phc2sys")

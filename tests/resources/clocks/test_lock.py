@@ -39,7 +39,7 @@ def phc2sys(offsets: list[int], state: str = "s2") -> str:
 def tracking(offsets: list[int], leap: str = "N") -> str:
     return "".join(
         f"2026-11-21 18:{14 + number // 60}:{number % 60:02d} 10.77.0.50       2     44.211    610.120"
-        f" {offset / 1e9:10.3e} {leap}  1  1.958e-04  1.571e-06  1.038e-03  9.775e-04  3.650e-03\n"
+        f" {offset / 1e9:10.3e} {leap}  1  1.958e-04  0.000e+00  1.038e-03  9.775e-04  3.650e-03\n"
         for number, offset in enumerate(offsets)
     )
 

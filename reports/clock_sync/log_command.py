@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line `python -m reports clock-log`: what the log of a clock's daemon comes to.
+
+For a log that somebody brings, from a machine that no bench has ever seen.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from reports.clock_sync.logs import (
+    ClockLog,
+    ServoSeries,
+    read_chrony_measurements,
+    read_chrony_statistics,
+    read_chrony_tracking,
+    read_ntp_user,
+    read_phc2sys,
+    read_ptp4l,
+    read_stripchart,
+)
+from reports.clock_sync.stability import Curve, mtie, tdev
+from reports.clock_sync.tai_utc import TAI_UTC_S
+from reports.clock_sync.time_error import time_error
+from reports.errors import ReportError
+from reports.units import NS_PER_S, format_value
+
+FORMATS: dict[str, Callable[[str], ClockLog]] = {
+    "ptp4l": read_ptp4l,
+    "phc2sys": read_phc2sys,
+    "chrony-measurements": lambda text: read_chrony_measurements(text, TAI_UTC_S),
+    "chrony-statistics": lambda text: read_chrony_statistics(text, TAI_UTC_S),
+    "chrony-tracking": lambda text: read_chrony_tracking(text, TAI_UTC_S),
+    "bw-ntp-user": read_ntp_user,
+    "w32tm": read_stripchart,
+}
+"""Readers by the name of the format; the times of a log stand in no line of what is said here."""
+
+
+def add_clock_log(commands: Any) -> None:
+    """Add the command."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "clock-log",
+        help="print time error, MTIE and TDEV of a daemon's log (exit 1: no offset in it)",
+        description="Offsets are target - source, whatever the log has: positive, the target is ahead.",
+    )
+    parser.add_argument("log", type=Path, help="a log of ptp4l, phc2sys, chronyd, bw-ntp-user or w32tm")
+    parser.add_argument(
+        "--format", choices=tuple(FORMATS), help="else that by which the most of its lines can be read"
+    )
+    parser.set_defaults(action=_say)
+
+
+def _say(options: argparse.Namespace) -> int:
+    path: Path = options.log
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise ReportError(f"{path}: {error.strerror}") from error
+    form, log = (options.format, FORMATS[options.format](text)) if options.format else _recognised(text)
+    print(f"{path}: {form}" if log.series or log.summaries else f"{path}: no offset in it")
+    for line in said(log):
+        print(f"  {line}")
+    return 0 if log.series else 1
+
+
+def _recognised(text: str) -> tuple[str, ClockLog]:
+    """Return the format by which the most lines hold an offset, and the log."""
+    found = {name: read(text) for name, read in FORMATS.items()}
+    name = max(found, key=lambda each: _held(found[each]))
+    return name, found[name]
+
+
+def _held(log: ClockLog) -> tuple[int, int]:
+    """Return how many lines were of use, and, negative, how many were damaged."""
+    return sum(len(one.time_ns) for one in log.series) + len(log.summaries), -log.damaged
+
+
+def said(log: ClockLog) -> Iterator[str]:
+    """Yield what a log comes to, a line each."""
+    for series in log.series:
+        yield from _of_series(series)
+    for change in log.port_changes:
+        yield (
+            f"{change.time_ns / NS_PER_S:.3f} s: port {change.port} from {change.before} to {change.after}"
+            f" on {change.event}"
+        )
+    if log.summaries:
+        farthest = max(log.summaries, key=lambda each: each.max_abs_ns)
+        yield f"summaries: {len(log.summaries)}, the largest |offset| {_ns(farthest.max_abs_ns)}"
+    if left_out := log.left_out():
+        yield left_out
+
+
+def _of_series(series: ServoSeries) -> Iterator[str]:
+    clock = series.clock_series()
+    found = time_error(clock)
+    assert found is not None, "a series has at least one observation"
+    length_s = (series.time_ns[-1] - series.time_ns[0]) / NS_PER_S
+    gaps = f", {found.gaps} gaps" if found.gaps else ""
+    states = {state: series.state.count(state) for state in dict.fromkeys(series.state) if state}
+    shown = ", ".join(f"{state} {count}" for state, count in states.items())
+    told = f"; states: {shown}" if shown else ""
+    yield f"{series.source}: {found.n} offsets in {length_s:.0f} s{gaps}{told}"
+    sigma = "" if found.stddev_ns is None else f", standard deviation {_ns(found.stddev_ns)}"
+    yield (
+        f"  offset {_ns(found.min_ns)} to {_ns(found.max_ns)}, mean {_ns(found.cte_ns)}{sigma};"
+        f" max|TE| {_ns(found.max_abs_ns)}"
+    )
+    for name, curve in (("MTIE", mtie(clock)), ("TDEV", tdev(clock))):
+        if curve is not None:
+            yield f"  {name}: {_points(curve)}"
+
+
+def _points(curve: Curve) -> str:
+    return ", ".join(
+        f"{_ns(value)} at {tau / NS_PER_S:.3g} s"
+        for tau, value in zip(curve.tau_ns.tolist(), curve.value.tolist(), strict=True)
+    )
+
+
+def _ns(value: float) -> str:
+    return format_value(round(value, 1), "ns")
