@@ -177,6 +177,8 @@ def _verify_dossier(path: Path, runs: list[Path], trust: list[Path]) -> int:
                 "its certificate is trusted" if one.trusted else "whose certificate it is was not looked at"
             )
             print(f"  signed by {one.signer}, {one.time}; {known}: SHA-256 {one.certificate_sha256}")
+            for remark in one.remarks:
+                print(f"    {remark}")
     return 1 if problems else 0
 
 

@@ -17,7 +17,7 @@ PDF_MAGIC = b"%PDF-"
 def add_sign(commands: Any) -> None:
     """Add the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
-        "sign", help="sign a dossier with a key of yours (PAdES B-B; the pass phrase is never an argument)"
+        "sign", help="sign a dossier with a key of yours (PAdES; the pass phrase is never an argument)"
     )
     parser.add_argument("dossier", type=Path, help="PDF of a dossier; signatures that it has stay valid")
     parser.add_argument("--key", type=Path, required=True, metavar="FILE", help="PKCS#12, or a key in PEM")
@@ -31,6 +31,12 @@ def add_sign(commands: Any) -> None:
         help="its first line is the key's pass phrase; else BENCHWRIGHT_KEY_PASSPHRASE is",
     )
     parser.add_argument("--reason", default="", help="such as: approved")
+    parser.add_argument(
+        "--stamp-server",
+        default="",
+        metavar="URL",
+        help="time stamp server of the site (RFC 3161): proves when it was signed, after the key's end too",
+    )
     parser.add_argument("--output", type=Path, metavar="FILE", help="else the dossier itself")
     parser.set_defaults(action=sign_dossier)
 
@@ -50,7 +56,7 @@ def sign_dossier(options: argparse.Namespace) -> int:
         raise DossierError(f"{path}: an earlier signature does not hold: {spoilt[0]}")
     phrase = signature.passphrase(options.passphrase_file)
     signer = signature.load_signer(options.key, options.certificate, phrase)
-    signed = signature.sign(pdf, signer, options.reason)
+    signed = signature.sign(pdf, signer, options.reason, options.stamp_server)
     output: Path = options.output or path
     replace_file(output, signed)
     print(output)

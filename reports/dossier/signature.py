@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Digital signatures on a dossier: PAdES at level B-B, with the user's own key.
 
-Without a time stamp server the time of a signature is what the signer's machine said, and no proof. A
-signature is added behind the bytes of the PDF, which stay as they are: the dossier can still be made again
-and compared. Several persons may sign, one after the other.
+With a time stamp server (RFC 3161) it is level B-T; without one the time of a signature is what the signer's
+machine said, and no proof. A signature is added behind the bytes of the PDF, which stay as they are: the
+dossier can still be made again and compared. Several persons may sign, one after the other.
+
+A signature is a field of a form, and a field may be seen: what is laid over a page would be signed with it.
+So fields other than signatures, and signatures that take room on a page, are refused.
 """
 
 from __future__ import annotations
@@ -18,10 +21,13 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from reports.dossier.certificate import judge, no_signer
 from reports.dossier.pdf import PdfError
 
 PASSPHRASE = "BENCHWRIGHT_KEY_PASSPHRASE"  # noqa: S105 - the variable's name
 FIELD = "Signature"
+STAMP_S = 20.0
+"""How long a time stamp server may take."""
 
 _keys: Any = import_module("pyhanko.keys")
 _signers: Any = import_module("pyhanko.sign.signers")
@@ -31,6 +37,7 @@ _diff: Any = import_module("pyhanko.sign.diff_analysis")
 _reader: Any = import_module("pyhanko.pdf_utils.reader")
 _writer: Any = import_module("pyhanko.pdf_utils.incremental_writer")
 _certvalidator: Any = import_module("pyhanko_certvalidator")
+_stamps: Any = import_module("pyhanko.sign.timestamps.requests_client")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +47,11 @@ class Signature:
     Attributes:
         signer: Subject of the certificate.
         certificate_sha256: Its fingerprint, to compare with what the signer has handed over.
-        time: When it was made, as the signer's machine said; empty: it does not say.
-        trusted: Whether it leads to a certificate that is trusted; None: not asked.
+        time: When it was made, as a time stamp that is trusted says, else the signer's machine; empty: nobody
+            says.
+        trusted: Whether it leads to a certificate that is trusted, as of that time; None: not asked.
         problems: What speaks against it; empty: nothing.
+        remarks: What a reader has to know of it, though it holds.
     """
 
     signer: str
@@ -50,6 +59,7 @@ class Signature:
     time: str
     trusted: bool | None
     problems: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
 
 
 def passphrase(file: Path | None, environment: Mapping[str, str] = os.environ) -> bytes | None:
@@ -97,11 +107,25 @@ def load_signer(key: Path, certificate: Path | None, phrase: bytes | None) -> An
     return _signers.SimpleSigner(signing_cert=chain[0], signing_key=private, cert_registry=store)
 
 
-def sign(pdf: bytes, signer: Any, reason: str) -> bytes:
-    """Return a dossier with one more signature behind its bytes; raises PdfError."""
+def sign(pdf: bytes, signer: Any, reason: str, stamp_server: str = "") -> bytes:
+    """Return a dossier with one more signature behind its bytes.
+
+    Args:
+        pdf: The dossier.
+        signer: Of `load_signer`.
+        reason: Such as `approved`.
+        stamp_server: URL of a time stamp server (RFC 3161); empty: the signer's machine says when it was.
+
+    Raises:
+        PdfError: The certificate may not sign, something was added to the file, or the server gave no stamp.
+    """
+    if refused := no_signer(signer.signing_cert):
+        raise PdfError(f"the dossier cannot be signed: {refused}")
+    stamper = _stamps.RequestsHTTPTimeStamper(stamp_server, timeout=STAMP_S) if stamp_server else None
     with _silent():
         try:
             reader = _reader.PdfFileReader(BytesIO(pdf))
+            added = _additions(reader)
             number = len(reader.embedded_signatures) + 1
             settings = _signers.PdfSignatureMetadata(
                 field_name=f"{FIELD}{number}",
@@ -111,10 +135,12 @@ def sign(pdf: bytes, signer: Any, reason: str) -> bytes:
                 name=signer.subject_name,
             )
             signed: bytes = _signers.sign_pdf(
-                _writer.IncrementalPdfFileWriter(BytesIO(pdf)), settings, signer=signer
+                _writer.IncrementalPdfFileWriter(BytesIO(pdf)), settings, signer=signer, timestamper=stamper
             ).getvalue()
         except Exception as error:  # of the PDF, of the key, of the certificate: pyHanko has no common one
             raise PdfError(f"the dossier cannot be signed: {error}") from error
+    if added:
+        raise PdfError(f"the dossier cannot be signed: {added[0]}")
     if not signed.startswith(pdf):
         raise PdfError("the dossier cannot be signed: its bytes would change")
     return signed
@@ -123,8 +149,9 @@ def sign(pdf: bytes, signer: Any, reason: str) -> bytes:
 def check_signatures(pdf: bytes, trust: Sequence[Path] = ()) -> tuple[Signature, ...]:
     """Return all signatures of a dossier, in their order.
 
-    The last one has to cover the whole file, and nothing but signatures may have been added to the PDF as it
-    was written: bytes behind a signature leave it intact and would show something else.
+    The last one has to cover the whole file, and nothing but signatures that take no room on a page may have
+    been added to the PDF as it was written: bytes behind a signature leave it intact and would show something
+    else.
 
     Args:
         pdf: The file.
@@ -142,18 +169,42 @@ def check_signatures(pdf: bytes, trust: Sequence[Path] = ()) -> tuple[Signature,
                 return ()
             review = _diff.DEFAULT_DIFF_POLICY.review_file(reader, 0)
             added = getattr(review, "modification_level", None)
-            only_signatures = added is not None and added <= _diff.ModificationLevel.FORM_FILLING
-            context = _certvalidator.ValidationContext(trust_roots=roots, allow_fetching=False)
-            return tuple(
-                _signature(one, context, one is embedded[-1], only_signatures, bool(roots))
-                for one in embedded
-            )
+            spoilt = _additions(reader)
+            if added is None or added > _diff.ModificationLevel.FORM_FILLING:
+                spoilt.append("the file was changed otherwise than by signatures since it was written")
+            return tuple(_signature(one, roots, one is embedded[-1], spoilt) for one in embedded)
         except Exception as error:  # whatever a damaged file makes the reader stumble over
             raise PdfError(f"the signatures cannot be read: {error}") from error
 
 
-def _signature(one: Any, context: Any, last: bool, only_signatures: bool, asked: bool) -> Signature:
-    status: Any = _validation.validate_pdf_signature(one, context)
+def _additions(reader: Any) -> list[str]:
+    """Return what was added to a PDF besides signatures that cannot be seen."""
+    found: list[str] = []
+    signatures, revisions = len(reader.embedded_signatures), reader.xrefs.total_revisions
+    if revisions > 1 + signatures:
+        found.append(f"{revisions - 1 - signatures} changes of the file are without a signature")
+    fields = list(_entry(_entry(reader.root, "/AcroForm", {}), "/Fields", ()))
+    while fields:
+        field: Any = fields.pop().get_object()
+        fields += _entry(field, "/Kids", ())
+        name = _entry(field, "/T", "?")
+        left, bottom, right, top = (float(each) for each in _entry(field, "/Rect", (0, 0, 0, 0)))
+        if _entry(field, "/FT", "") != "/Sig" or "/V" not in field:
+            found.append(f"field {name} of its form is no signature")
+        elif left != right and bottom != top:
+            found.append(f"field {name} of its form can be seen, over what the page says")
+    return found
+
+
+def _entry(found: Any, key: str, default: Any) -> Any:
+    """Return an entry of a PDF's dictionary; its `get` does not follow references."""
+    return found[key] if key in found else default  # noqa: SIM401
+
+
+def _signature(one: Any, roots: Sequence[Any], last: bool, spoilt: Sequence[str]) -> Signature:
+    found = judge(one, roots)
+    status = found.status
+    certificate: Any = one.signer_cert
     problems: list[str] = []
     if not status.intact:
         problems.append("what it covers was changed")
@@ -161,18 +212,19 @@ def _signature(one: Any, context: Any, last: bool, only_signatures: bool, asked:
         problems.append("it was not made with the key of its certificate")
     if last and status.coverage != _validation.SignatureCoverageLevel.ENTIRE_FILE:
         problems.append("it does not cover the whole file")
-    if not only_signatures:
-        problems.append("the file was changed otherwise than by signatures since it was written")
-    if asked and not status.trusted:
+    problems += spoilt
+    if refused := no_signer(certificate):
+        problems.append(refused)
+    if roots and not found.trusted:
         problems.append("its certificate does not lead to one that is trusted")
-    certificate: Any = one.signer_cert
-    time = one.self_reported_timestamp
+    by = " (time stamp)" if found.is_proven else ""
     return Signature(
         signer=str(certificate.subject.human_friendly),
         certificate_sha256=str(certificate.sha256.hex()),
-        time=time.isoformat(timespec="seconds") if time is not None else "",
-        trusted=bool(status.trusted) if asked else None,
+        time=f"{found.time.isoformat(timespec='seconds')}{by}" if found.time is not None else "",
+        trusted=found.trusted if roots else None,
         problems=tuple(problems),
+        remarks=found.remarks,
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -33,12 +33,29 @@ class Person:
     issuer: Path
 
 
-def make_person(folder: Path, name: str, phrase: bytes) -> Person:
-    """Make a signer with a key of her own, whose certificate an authority of her own has issued."""
+def make_person(
+    folder: Path,
+    name: str,
+    phrase: bytes,
+    purpose: x509.ObjectIdentifier | None = None,
+    end: datetime.datetime = END,
+    is_rsa: bool = False,
+) -> Person:
+    """Make a signer with a key of her own, whose certificate an authority of her own has issued.
+
+    Args:
+        folder: Made for the files.
+        name: Of the signer.
+        phrase: Pass phrase of the PKCS#12.
+        purpose: What the certificate is for; None: it does not say.
+        end: Until when it holds.
+        is_rsa: Whether the key is RSA's, else of an elliptic curve.
+    """
     folder.mkdir()
-    authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    authority_key = ec.generate_private_key(ec.SECP256R1())
+    key = rsa.generate_private_key(65537, 2048) if is_rsa else ec.generate_private_key(ec.SECP256R1())
     authority = _certificate(f"Authority of {name}", authority_key, None, authority_key)
-    certificate = _certificate(name, key, authority, authority_key)
+    certificate = _certificate(name, key, authority, authority_key, purpose, end)
     files = Person(*(folder / file for file in ("key.p12", "key.pem", "certificate.pem", "issuer.pem")))
     locked = BestAvailableEncryption(phrase)
     files.p12.write_bytes(
@@ -52,21 +69,23 @@ def make_person(folder: Path, name: str, phrase: bytes) -> Person:
 
 def _certificate(
     name: str,
-    key: ec.EllipticCurvePrivateKey,
+    key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey,
     issuer: x509.Certificate | None,
     issuer_key: ec.EllipticCurvePrivateKey,
+    purpose: x509.ObjectIdentifier | None = None,
+    end: datetime.datetime = END,
 ) -> x509.Certificate:
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     other = ("key_encipherment", "data_encipherment", "key_agreement")
     usage = dict.fromkeys((*other, "crl_sign", "encipher_only", "decipher_only"), False)
-    return (
+    builder = (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer.subject if issuer else subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(BEGIN)
-        .not_valid_after(END)
+        .not_valid_after(end)
         .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), critical=True)
         .add_extension(
             x509.KeyUsage(
@@ -74,5 +93,7 @@ def _certificate(
             ),
             critical=True,
         )
-        .sign(issuer_key, hashes.SHA256())
     )
+    if purpose is not None:
+        builder = builder.add_extension(x509.ExtendedKeyUsage([purpose]), critical=True)
+    return builder.sign(issuer_key, hashes.SHA256())

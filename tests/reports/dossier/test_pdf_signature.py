@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from reports.__main__ import main
 from reports.dossier.pdf import Attachment, PdfError, Properties, extract_attachment, render_pdf
 from reports.dossier.signature import PASSPHRASE, check_signatures, load_signer, passphrase, sign
 from tests.reports.dossier.keys import Person, make_person
+
+_fields: Any = import_module("pyhanko.sign.fields")
+_signers: Any = import_module("pyhanko.sign.signers")
 
 PHRASE = b"not in any log"
 PROPERTIES = Properties("BD-1", "Title", "Subject", "", (), "2026-11-22T00:00:00Z")
@@ -98,8 +102,61 @@ def test_a_change_between_two_signatures_or_before_the_first_is_found(
 ):
     signer = load_signer(people[1].p12, None, PHRASE)
     text = "the file was changed otherwise than by signatures since it was written"
-    assert text in problems(sign(updated(plain), signer, ""))
-    assert text in problems(sign(updated(signed), signer, ""))
+    for pdf in (updated(plain), updated(signed)):
+        assert text in problems(seen_by(pdf, signer))
+        with pytest.raises(PdfError, match="without a signature"):
+            sign(pdf, signer, "")
+
+
+def with_field(pdf: bytes, visible: bool, kind: str = "/Sig") -> bytes:
+    """Return a PDF with one more field, empty, over the upper half of its first page."""
+    writer: Any = IncrementalPdfFileWriter(BytesIO(pdf))
+    _fields.append_signature_field(
+        writer, _fields.SigFieldSpec("Cover", box=(0, 400, 600, 800) if visible else None)
+    )
+    if kind != "/Sig":
+        (field,) = [
+            each for each in writer.root["/AcroForm"]["/Fields"] if each.get_object()["/T"] == "Cover"
+        ]
+        field.get_object()["/FT"] = generic.NameObject(kind)
+    out = BytesIO()
+    writer.write(out)
+    return out.getvalue()
+
+
+def seen_by(pdf: bytes, signer: Any) -> bytes:
+    """Sign a PDF as pyHanko does, whatever stands on it."""
+    settings = _signers.PdfSignatureMetadata(
+        field_name="Signature9", subfilter=_fields.SigSeedSubFilter.PADES
+    )
+    writer: Any = IncrementalPdfFileWriter(BytesIO(pdf))
+    signed: bytes = _signers.sign_pdf(writer, settings, signer=signer).getvalue()
+    return signed
+
+
+def test_a_field_that_is_laid_over_the_cover_is_found(plain: bytes, people: tuple[Person, Person]):
+    """ACCEPTED over a refusal, as a field that nobody has signed, or as the place of a signature."""
+    signer = load_signer(people[0].p12, None, PHRASE)
+    for visible, kind in ((True, "/Sig"), (False, "/Sig"), (True, "/Tx"), (True, "/Btn")):
+        spoilt = with_field(plain, visible, kind)
+        with pytest.raises(PdfError, match="without a signature"):
+            sign(spoilt, signer, "")
+        assert any(
+            "field Cover of its form is no signature" in each for each in problems(seen_by(spoilt, signer))
+        )
+    writer: Any = IncrementalPdfFileWriter(BytesIO(plain))
+    _fields.append_signature_field(writer, _fields.SigFieldSpec("Cover", box=(0, 400, 600, 800)))
+    settings = _signers.PdfSignatureMetadata(field_name="Cover", subfilter=_fields.SigSeedSubFilter.PADES)
+    shown: bytes = _signers.sign_pdf(writer, settings, signer=signer).getvalue()
+    assert problems(shown) == ["field Cover of its form can be seen, over what the page says"]
+
+
+def test_what_was_appended_without_a_signature_is_found(plain: bytes, people: tuple[Person, Person]):
+    """Also between two signatures, where the second one covers it."""
+    signer = load_signer(people[0].p12, None, PHRASE)
+    once = sign(plain, signer, "")
+    twice = seen_by(with_field(once, visible=False), signer)
+    assert "1 changes of the file are without a signature" in problems(twice)
 
 
 def test_the_pass_phrase_comes_from_a_file_or_the_environment(tmp_path: Path):
