@@ -44,10 +44,8 @@ def reserve(bench_name: str, folder: Path = LOCK_FOLDER) -> Generator[None, None
     Raises:
         BenchError: Somebody else holds the bench; the text says who, since when and with which command.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{bench_name}.lock"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
+    with lock_file(path) as descriptor:
         if not _lock(descriptor, time.monotonic() + DYING_S):
             raise BenchError(f"bench {bench_name!r} is held by {_holder(path)}")
         _write_holder(descriptor)
@@ -57,6 +55,23 @@ def reserve(bench_name: str, folder: Path = LOCK_FOLDER) -> Generator[None, None
         finally:
             _held.remove(descriptor)
         os.ftruncate(descriptor, 0)
+
+
+@contextmanager
+def lock_file(path: Path) -> Generator[int, None, None]:
+    """Open a lock file that nobody else can open: who can read a file can hold its lock, for ever.
+
+    Raises:
+        BenchError: It belongs to somebody else, or its folder cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise BenchError(f"{path}: cannot be locked: {error.strerror}") from error
+    try:
+        os.fchmod(descriptor, 0o600)
+        yield descriptor
     finally:
         os.close(descriptor)
 

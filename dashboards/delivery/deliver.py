@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import os
 import random
 import socket
 import time
@@ -110,6 +111,7 @@ def _sole_delivery(store: Path) -> Generator[None]:
     """Hold the lock of the one process that delivers; the kernel frees it however the process ends."""
     try:
         with lock_path(store).open("w") as file:
+            os.fchmod(file.fileno(), 0o600)  # who can open it can hold its lock, for ever
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:

@@ -61,6 +61,8 @@ class VirtualWindows(Resource):
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
         self._own_namespace = ""
+        self.disk = Path()
+        """What it writes to its disk lies here; of `attach`."""
         self.running: subprocess.Popen[bytes] | None = None
         """What lives as long as the machine is on; of its power driver."""
 
@@ -73,7 +75,8 @@ class VirtualWindows(Resource):
         """Make the machine's namespace and links; see `hw.drivers.attachable`."""
         if self._own_namespace:
             return
-        journal.record("folder", path=str(windows.disk_of(own_namespace)))
+        self.disk = windows.new_disk(own_namespace)
+        journal.record("folder", path=str(self.disk))
         journal.record("namespace", name=own_namespace)
         network.create_namespace(own_namespace)
         addresses = (self.test_address, self.control_address)
@@ -87,7 +90,7 @@ class VirtualWindows(Resource):
         elif self.fault == Fault.FULL_DISK:
             if self.running is None:
                 raise BenchError(f"{node.name}: is off")
-            windows.fill_disk(self.running, self.own_namespace)
+            windows.fill_disk(self.running, self.disk)
 
 
 @register_driver
@@ -125,6 +128,7 @@ class VirtualWindowsDriver(Driver, PowerProtocol):
                 name=target_name(self),
                 namespace=resource.own_namespace,
                 folder=Path(resource.folder),
+                disk=resource.disk,
                 control_address=resource.control_address,
                 priority=resource.priority,
                 cpus=tuple(resource.cpus),

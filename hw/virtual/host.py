@@ -12,12 +12,12 @@ import fcntl
 import os
 import shutil
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 from hw.journal import JOURNAL_FOLDER, Journal
-from hw.reservation import LOCK_FOLDER
+from hw.reservation import LOCK_FOLDER, lock_file
 
 SETTINGS = "machine_settings"
 """Name of the journal, and of the two locks; no bench can have it."""
@@ -74,26 +74,17 @@ def _journal() -> Journal:
     return Journal(SETTINGS, {"sysctl": _restore_sysctl, "scheduler": _restore_scheduler}, JOURNAL_FOLDER)
 
 
-@contextmanager
-def _held() -> Generator[int, None, None]:
+def _held() -> AbstractContextManager[int]:
     """Open the lock that every open bench holds."""
-    LOCK_FOLDER.mkdir(parents=True, exist_ok=True)
-    lock = os.open(LOCK_FOLDER / f"{SETTINGS}.holders", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        yield lock
-    finally:
-        os.close(lock)
+    return lock_file(LOCK_FOLDER / f"{SETTINGS}.holders")
 
 
 @contextmanager
 def _decided() -> Generator[None, None, None]:
     """Hold the lock under which settings are changed and given back: for milliseconds."""
-    lock = os.open(LOCK_FOLDER / f"{SETTINGS}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
+    with lock_file(LOCK_FOLDER / f"{SETTINGS}.lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(lock)
 
 
 def _is_alone(holders: int) -> bool:

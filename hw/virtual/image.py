@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hw.errors import BenchError, BenchwrightError, ConfigError
+from hw.reservation import lock_file
 from hw.virtual import image_build, image_recipe
 from hw.virtual.image_build import BuildTree, Progress
 from hw.virtual.image_recipe import DEFAULT_KIND
@@ -196,7 +197,7 @@ def _build(role: str, kind: str, cache: Path, say: Progress) -> ImageSet:
 
 @contextmanager
 def _build_lock(cache: Path, say: Progress) -> Generator[None]:
-    with (cache / _LOCK_FILE).open("a", encoding="utf-8") as lock:
+    with lock_file(cache / _LOCK_FILE) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -7,8 +7,8 @@ Its login behaves like OpenSSH for Windows: every command line goes to cmd.exe a
 
 from __future__ import annotations
 
+import secrets
 import shlex
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ from hw.virtual.windows_prefix import WINE_FOLDER, prefix_or_make, wine_environm
 
 LOGIN_TOOL = "bw-login"
 LOG = "console.log"
-MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of root's own in it, by the machine's name
+MEMORY = Path("/dev/shm")  # noqa: S108 - anyone may write here: see `new_disk`
 
 # Windows tunes the receive window of each connection, up to 16 MB; this machine's kernel plays its part.
 WINDOWS_SYSCTLS = {"net.ipv4.tcp_rmem": "4096 2097152 16777216"}
@@ -105,6 +105,8 @@ class WindowsMachine:
     name: str
     namespace: str
     folder: Path
+    disk: Path
+    """Of `new_disk`: what it has written to its disk since its first power-on."""
     control_address: str
     priority: int
     """SCHED_FIFO priority of all that runs in it; 0: none."""
@@ -134,9 +136,13 @@ def attach(namespace: str, switch: str, name: str, addresses: tuple[str, str], s
     network.set_sysctls(namespace, WINDOWS_SYSCTLS)
 
 
-def disk_of(namespace: str) -> Path:
-    """Return the folder, in memory, of what a machine has written to its disk since its first power-on."""
-    return MEMORY / namespace
+def new_disk(namespace: str) -> Path:
+    """Return a folder, in memory, for what a machine writes to its disk; `boot` makes it.
+
+    Nobody can foresee its name: where everyone may make folders and links, one that stood there already would
+    be filled by root.
+    """
+    return MEMORY / f"{namespace}-{secrets.token_hex(8)}"
 
 
 def boot(machine: WindowsMachine, *, first: bool) -> subprocess.Popen[bytes]:
@@ -150,11 +156,10 @@ def boot(machine: WindowsMachine, *, first: bool) -> subprocess.Popen[bytes]:
         BenchError: It does not come up; the text quotes its log.
         CapabilityError: Wine is not installed.
     """
-    folder, disk = machine.folder, disk_of(machine.namespace)
-    if first:
-        shutil.rmtree(disk, ignore_errors=True)
+    folder, disk = machine.folder, machine.disk
     folder.mkdir(parents=True, exist_ok=True)
-    disk.mkdir(parents=True, exist_ok=True)
+    if first:
+        disk.mkdir(mode=0o700)
     login_tool = local_tool(LOGIN_TOOL, "x86_64-windows")
     fields = {
         "folder": folder,
@@ -196,17 +201,17 @@ def power_off(namespace: str) -> None:
     network.end_processes(namespace)
 
 
-def fill_disk(machine: subprocess.Popen[bytes], namespace: str) -> None:
+def fill_disk(machine: subprocess.Popen[bytes], disk: Path) -> None:
     """Let nothing more be written where provisioning keeps its undo file.
 
     Args:
         machine: What `boot` has returned.
-        namespace: Of the machine.
+        disk: Of the machine.
 
     Raises:
         BenchError: It cannot be done.
     """
-    state = disk_of(namespace) / "prefix" / _STATE
+    state = disk / "prefix" / _STATE
     argv = ["nsenter", "--mount", "--target", str(machine.pid), "sh", "-c", _FILL_DISK.format(state=state)]
     network.run(*argv)
 
@@ -233,7 +238,7 @@ def _write_login(machine: WindowsMachine, login: str) -> None:
         _make_key(folder / known)
     host_key = (folder / f"{known}.pub").read_text().strip()
     (folder / "known_hosts").write_text(f"{machine.control_address} {host_key}\n")
-    wine = wine_environment(disk_of(machine.namespace) / "prefix")
+    wine = wine_environment(machine.disk / "prefix")
     # With a level, bash does not take the session for a login: no start-up files of this machine.
     environment = {key: value for key, value in wine.items() if key.startswith("WINE")} | {"SHLVL": "1"}
     settings = {

@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 from hw.errors import BenchError, CapabilityError
+from hw.reservation import lock_file
 from hw.virtual import image
 
 WINE_FOLDER = Path("/usr/lib/wine")
@@ -76,9 +77,8 @@ def prefix_or_make() -> Path:
     """
     digest = hashlib.sha256(f"{wine_version()} {RECIPE} {SETTINGS}".encode()).hexdigest()[:12]
     cache = image.cache_folder().parent / "windows"
-    cache.mkdir(parents=True, exist_ok=True)
     prefix = cache / digest
-    with (cache / "lock").open("a") as lock:
+    with lock_file(cache / "lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not prefix.exists():
             start_s = time.monotonic()

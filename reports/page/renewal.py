@@ -10,15 +10,19 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from reports.durable import replace_file, write_error
-from reports.errors import ReportError
+from reports.errors import ReportError, RunFolderError
 from reports.page.render import page_files, render_pages
 from reports.run.folder import RunFolder
 from reports.run.integrity import SUMS, changed_files, read_sums, renew_sums, sha256_file
+
+OTHERS_S = 120.0
+"""How long another process may render the same folder, at most."""
 
 
 def renew(run: Path, added: Mapping[str, bytes] | None = None) -> bool:
@@ -69,10 +73,23 @@ def _alone(run: Path) -> Generator[None, None, None]:
         RunFolder.open(run)  # says what is wrong with it
         raise
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        end_s = time.monotonic() + OTHERS_S
+        while not _is_locked(handle):
+            if time.monotonic() > end_s:
+                raise RunFolderError(f"{run}: another process has held it for {OTHERS_S:g} s")
+            time.sleep(0.1)
         yield
     finally:
         os.close(handle)
+
+
+def _is_locked(handle: int) -> bool:
+    """Try to take the lock of a folder, which all who can read it can hold; return whether it is ours."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _remove_drafts(run: Path, names: set[str]) -> None:

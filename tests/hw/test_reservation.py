@@ -126,3 +126,21 @@ def test_a_bench_is_held_until_the_last_command_of_a_killed_run_has_ended(
         process.kill()
     with reserve("lab", tmp_path):
         assert done.exists()
+
+
+def test_nobody_else_can_hold_a_bench(tmp_path: Path) -> None:
+    """Who can read a lock file can hold its lock: also those that an earlier version made."""
+    lock = tmp_path / "test.lock"
+    lock.touch(mode=0o644)
+    with reserve("test", tmp_path):
+        assert lock.stat().st_mode & 0o077 == 0
+
+
+def test_a_link_in_the_place_of_a_lock_is_refused(tmp_path: Path) -> None:
+    """It would lock, and empty, what it points to."""
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    (tmp_path / "test.lock").symlink_to(precious)
+    with pytest.raises(BenchError, match=r"test\.lock: cannot be locked"), reserve("test", tmp_path):
+        pass
+    assert precious.read_text() == "mine"

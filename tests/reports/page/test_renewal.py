@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 from pathlib import Path
@@ -167,3 +168,17 @@ def test_render_keeps_the_page_of_an_advised_run(run: Path, capsys: pytest.Captu
 def test_no_run_folder(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match="no run folder"):
         renew(tmp_path / "missing", {})
+
+
+def test_a_folder_that_somebody_holds_is_not_waited_for_without_end(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everybody who can read it can hold its lock."""
+    monkeypatch.setattr(renewal, "OTHERS_S", 0.2)
+    handle = os.open(run, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        with pytest.raises(ReportError, match=r"another process has held it for 0\.2 s"):
+            renew(run)
+    finally:
+        os.close(handle)
