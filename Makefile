@@ -8,6 +8,8 @@
 #   SUITE          folder or file of suites
 #   EARLIER        run folders of earlier attempts at the same, which the report lists
 #   ROBOT_OPTIONS  further options, handed to Robot Framework as they are
+# of `make show`, `make verify`, `make dossier`:
+#   RUN            run folder, or its name below results/ (latest); of the last two several
 # of `make test`:
 #   TEST           files, folders or tests of Python (`path::name`), and options of pytest: only those are run
 # and of `make trends`:
@@ -24,6 +26,7 @@ TARGETS ?=
 SUITE ?= robot/
 EARLIER ?=
 ROBOT_OPTIONS ?=
+RUN ?= latest
 TEST ?=
 TRENDS_OPTIONS ?=
 ifeq ($(origin BENCHWRIGHT_CACHE),undefined)
@@ -38,13 +41,13 @@ export BENCHWRIGHT_CACHE
 PYTHON := .build/venv/bin/python
 
 # What a caller gives is text: neither make nor the shell runs anything that stands in it. Recipes see it as G_NAME.
-GIVEN := PROFILE BENCH TARGETS SUITE EARLIER ROBOT_OPTIONS TEST TRENDS_OPTIONS
+GIVEN := PROFILE BENCH TARGETS SUITE EARLIER ROBOT_OPTIONS RUN TEST TRENDS_OPTIONS
 unexport $(GIVEN)
 $(foreach name,$(GIVEN),$(eval export G_$(name) := $$(value $(name))))
 # Split a variable into the array `words`, with quotes as a shell understands them.
 split = readarray -d '' -t words < <(xargs -r printf '%s\0' <<<"$$G_$(1)")
 
-.PHONY: help qualify test test-influxdb2 test-pdfa lint trends bench doctor setup lock clean distclean
+.PHONY: help qualify show verify dossier test test-influxdb2 test-pdfa lint trends bench doctor setup lock clean distclean
 
 help: ## List the commands
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9%-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -57,6 +60,18 @@ qualify: ## Qualify a target on a bench and write its report (PROFILE, BENCH, TA
 	$(PYTHON) -m resources.qualify --profile "$$G_PROFILE" --bench "$$G_BENCH" --suite "$$G_SUITE" --targets "$${targets[@]}" \
 		--earlier "$${earlier[@]}" -- "$${words[@]}" || code=$$?; \
 	[[ -z "$${QUALIFY_EXIT_FILE:-}" ]] || echo "$${code:-0}" >"$$QUALIFY_EXIT_FILE"; exit "$${code:-0}"
+
+show: ## Print the verdict of a run, and what did not pass (RUN: a folder, or its name below results/)
+	@hw/host/setup.sh
+	@$(PYTHON) -m reports show "$$G_RUN"
+
+verify: ## Find any changed byte of runs, and judge them again (RUN)
+	@hw/host/setup.sh
+	@$(call split,RUN); $(PYTHON) -m reports verify "$${words[@]}"
+
+dossier: ## Write the acceptance dossier of runs as PDF (RUN)
+	@hw/host/setup.sh
+	@$(call split,RUN); $(PYTHON) -m reports dossier "$${words[@]}"
 
 test: ## Run the unit and simulated tests: native, with sanitizers, for ARM, under Wine, Python (TEST)
 	@hw/host/setup.sh --dev

@@ -29,7 +29,7 @@ from reports.page.standstill import objections
 from reports.record.measurement import measurement_schema
 from reports.rejudge.run import rejudge
 from reports.rejudge.seal import SEAL, sealed_by
-from reports.run.folder import RunFolder
+from reports.run.folder import RunFolder, named_run
 from reports.run.integrity import SUMS, changed_files, read_sums, sha256_file
 from reports.run.seal import bench_key, fingerprint, key_file
 from reports.units import format_value
@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m reports", description="Reports made from run folders.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     one = commands.add_parser("render", help="write the report from the run folder alone")
-    one.add_argument("run", type=Path)
+    one.add_argument("run", type=named_run)
     one.add_argument(
         "--output",
         type=Path,
@@ -53,9 +53,9 @@ def main(arguments: list[str] | None = None) -> int:
         "verify",
         help="find any changed byte of finalised run folders, and judge them again; of dossiers too",
     )
-    check.add_argument("path", type=Path, nargs="+", help="a run folder, or a dossier")
+    check.add_argument("path", type=named_run, nargs="+", help="a run folder, or a dossier")
     check.add_argument(
-        "--runs", type=Path, nargs="+", default=[], metavar="RUN", help="run folders of the dossiers"
+        "--runs", type=named_run, nargs="+", default=[], metavar="RUN", help="run folders of the dossiers"
     )
     check.add_argument(
         "--trust",
@@ -83,7 +83,7 @@ def main(arguments: list[str] | None = None) -> int:
         ),
     ):
         command = commands.add_parser(name, help=text)
-        command.add_argument("run", type=Path)
+        command.add_argument("run", type=named_run)
         command.set_defaults(action=action)
     add_dossier(commands)
     add_sign(commands)

@@ -22,8 +22,9 @@ from pathlib import Path
 
 from hw.bench import BenchSpec, load_bench
 from hw.errors import BenchwrightError, ConfigError
+from hw.reservation import reserve
 from reports.errors import ReportError
-from reports.run.folder import RunFolder
+from reports.run.folder import RESULTS, RunFolder
 from reports.run.outcome import (
     BAD_INPUT,
     BENCH_FAULT,
@@ -52,6 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         spec = load_bench(options.bench)
         load_profile(options.profile)
         targets = chosen_targets(spec, options.targets, options.robot)
+        require_suite(options.suite)
+        require_free(spec)
     except BenchwrightError as error:
         print(f"qualify: {error}", file=sys.stderr)
         return error.exit_code
@@ -83,7 +86,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m resources.qualify", description=(__doc__ or "").split("\n")[0]
+        prog="python -m resources.qualify",
+        description=(__doc__ or "").split("\n")[0],
+        allow_abbrev=False,
     )
     parser.add_argument("--bench", type=Path, default=Path("hw/benches/virtual.yaml"), help="bench file")
     parser.add_argument("--profile", default="ci", help="ci (minutes), acceptance (hours) or soak (a day)")
@@ -95,7 +100,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="targets of the bench file, one after the other; else all of them",
     )
-    parser.add_argument("--results", type=Path, default=Path("results"), help="where run folders go")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where run folders go")
     parser.add_argument(
         "--earlier",
         type=Path,
@@ -126,6 +131,28 @@ def chosen_targets(spec: BenchSpec, names: Sequence[str], robot: Sequence[str] =
     for name in chosen:
         load_kind_suites(TARGETS / name)
     return chosen
+
+
+def require_suite(suite: Path) -> None:
+    """Refuse a suite that is not there, before anything is started.
+
+    Raises:
+        ConfigError: It is no `.robot` file, and no folder with one.
+    """
+    if suite.suffix == ".robot" and suite.is_file():
+        return
+    if not any(suite.rglob("*.robot")):
+        raise ConfigError(f"--suite {suite}: must be a .robot file, or a folder with some")
+
+
+def require_free(spec: BenchSpec) -> None:
+    """Say that a bench is held, once, instead of in every suite.
+
+    Raises:
+        BenchError: Who holds it.
+    """
+    with reserve(spec.name):
+        pass
 
 
 def _run_robot(options: argparse.Namespace, targets: Sequence[str], folder: Path) -> int:

@@ -12,9 +12,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-GIVEN = ("PROFILE", "BENCH", "TARGETS", "SUITE", "EARLIER", "ROBOT_OPTIONS", "TEST", "TRENDS_OPTIONS")
+GIVEN = ("PROFILE", "BENCH", "TARGETS", "SUITE", "EARLIER", "ROBOT_OPTIONS", "RUN", "TEST", "TRENDS_OPTIONS")
 COMMANDS = {
     "qualify": ("PROFILE", "BENCH", "TARGETS", "SUITE", "EARLIER", "ROBOT_OPTIONS"),
+    "show": ("RUN",),
+    "verify": ("RUN",),
+    "dossier": ("RUN",),
     "test": ("TEST",),
     "trends": ("TRENDS_OPTIONS",),
     "doctor": ("BENCH",),

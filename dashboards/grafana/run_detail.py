@@ -105,8 +105,8 @@ RUN_DETAIL = dashboard(
         "Report and raw data",
         "The report, the raw data and their hashes are in the run's folder, "
         "`results/<start>-<bench>-<profile>/qualification.html`, on the machine that measured. "
-        "`python -m reports show FOLDER` prints the verdict, "
-        "`python -m reports verify FOLDER` finds any changed byte.",
+        "`make show RUN=FOLDER` prints the verdict, "
+        "`make verify RUN=FOLDER` finds any changed byte.",
     ),
     variables=(
         Variable(

@@ -6,11 +6,13 @@ from __future__ import annotations
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hw.bench import BenchSpec, load_bench
 from hw.capability import Capability, State
 from hw.errors import ConfigError
+from hw.labgrid_file import open_labgrid
 from hw.oscilloscopes import OscilloscopeSpec
 
 REACH_TIMEOUT_S = 2.0
@@ -26,6 +28,8 @@ def bench(path: Path) -> tuple[list[Capability], bool]:
     """
     try:
         spec = load_bench(path)
+        with TemporaryDirectory() as folder:
+            open_labgrid(spec, Path(folder))  # opens nothing of the bench; refuses what labgrid does not know
     except ConfigError as error:
         broken = [Capability("bench", State.MISSING, str(error), "correct the bench file")]
         parts = [

@@ -12,7 +12,7 @@ from typing import Any
 from reports.dossier.gather import gather, named_file
 from reports.dossier.model import Asked, Dossier, to_dossier_bytes
 from reports.durable import replace_file
-from reports.run.folder import RunFolder
+from reports.run.folder import RunFolder, named_run
 
 DATA_SUFFIX = ".json"
 _REASONS_SHOWN = 8
@@ -24,7 +24,7 @@ def add_dossier(commands: Any) -> argparse.ArgumentParser:
         "dossier",
         help="write the acceptance dossier of runs as PDF (exit 1: a run changed, 4: it did not end)",
     )
-    parser.add_argument("run", type=Path, nargs="+", help="a finalised run folder")
+    parser.add_argument("run", type=named_run, nargs="+", help="a finalised run folder")
     parser.add_argument("--waivers", type=Path, metavar="FILE", help="decisions of persons, TOML")
     parser.add_argument(
         "--requirements",

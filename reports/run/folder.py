@@ -34,6 +34,8 @@ MANIFEST = "run.json"
 MEASUREMENTS = "measurements.jsonl"
 EVIDENCE = "evidence"
 LATEST = "latest"
+RESULTS = Path("results")
+"""Where a qualification puts its runs, unless it is told otherwise."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -282,6 +284,12 @@ def _rename_free(draft: Path, wanted: Path) -> Path:
             continue
         sync_directory(path.parent)
         return path
+
+
+def named_run(text: str) -> Path:
+    """Return the folder of a run that a command line names: its path, or its name below `results`."""
+    path, kept = Path(text), RESULTS / text
+    return kept if not path.exists() and kept.exists() else path
 
 
 def switch_link(link: Path, destination: str) -> None:

@@ -219,6 +219,26 @@ def test_broken_bench_file_is_named(tmp_path: Path) -> None:
     assert "b.yaml" in capabilities[0].found
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("keyfile:", "keyfil:"),
+        ("SSHDriver:", "SHSDriver:"),
+        ("connection_timeout: 180.0", "connection_timeout: soon"),
+    ],
+)
+def test_typing_errors_in_labgrids_part_are_named(
+    repository: Path, tmp_path: Path, right: str, wrong: str
+) -> None:
+    text = (repository / "hw" / "benches" / "example-hardware.yaml").read_text()
+    assert right in text
+    file = tmp_path / "bench.yaml"
+    file.write_text(text.replace(right, wrong, 1))
+    (found, *_), _virtual = bench.bench(file)
+    assert found.state is State.MISSING
+    assert f"{file}: targets: " in found.found
+
+
 @pytest.mark.simulated
 def test_every_need_of_a_measurement_is_probed(repository: Path) -> None:
     capabilities, _virtual = bench.bench(repository / "hw" / "benches" / "virtual.yaml")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from hw.errors import BenchError
 from reports.record.measurement import (
     RULE,
     SCHEMA,
@@ -25,6 +26,7 @@ from reports.run.failed_tests import FailedTest
 from reports.run.folder import RunFolder
 from reports.run.manifest import TestCounts as Counts
 from reports.run.outcome import BAD_INPUT, BENCH_FAULT, FAIL, NO_CAPABILITY, NO_VERDICT, PASS, outcome_of
+from resources import qualify
 from resources.qualify import exit_code
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -132,6 +134,9 @@ def test_a_robot_that_did_not_end_well_is_never_a_pass(tmp_path: Path, robot_cod
     [
         (["--bench", "absent.yaml"], "absent.yaml: No such file or directory"),
         (["--profile", "hasty"], "no profile 'hasty'; there are: ci, nightly, acceptance, soak"),
+        (["--suite", "robot/absent"], "--suite robot/absent: must be a .robot file, or a folder with some"),
+        (["--suite", "docs"], "--suite docs: must be a .robot file"),
+        (["--prof", "ci"], "unrecognized arguments: --prof"),
     ],
 )
 def test_bad_arguments_are_refused_before_anything_runs(
@@ -143,4 +148,17 @@ def test_bad_arguments_are_refused_before_anything_runs(
     )  # fmt: skip
     assert done.returncode == BAD_INPUT
     assert message in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bench_that_is_held_is_said_once_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def held(name: str) -> None:
+        raise BenchError(f"bench {name!r} is held by root (process 7)")
+
+    monkeypatch.setattr(qualify, "reserve", held)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    assert qualify.main(["--results", str(tmp_path)]) == BENCH_FAULT
+    assert capsys.readouterr().err == "qualify: bench 'virtual' is held by root (process 7)\n"
     assert list(tmp_path.iterdir()) == []

@@ -16,7 +16,7 @@ import pytest
 
 from reports.errors import RunFolderError
 from reports.record.measurement import Measurement
-from reports.run.folder import RunFolder
+from reports.run.folder import RESULTS, RunFolder, named_run
 from reports.run.integrity import changed_files
 from reports.run.manifest import Manifest
 from tests.reports.sample_run import Disturbance, make_run
@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[3]
 WRITER = """
 import dataclasses, sys
 from pathlib import Path
-from reports.run.folder import RunFolder
+from reports.run.folder import RESULTS, RunFolder, named_run
 run = RunFolder.open(Path(sys.argv[1]))
 record = run.records().measurements[0]
 for number in range(int(sys.argv[2])):
@@ -232,3 +232,14 @@ def test_a_results_folder_that_cannot_be_written_is_named(tmp_path: Path):
     (tmp_path / "results").write_text("a file")
     with pytest.raises(RunFolderError, match="results"):
         RunFolder.create(tmp_path / "results", "virtual", "ci")
+
+
+def test_a_run_is_named_by_its_path_or_its_name_below_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (RESULTS / "20261124T000000Z-virtual-ci").mkdir(parents=True)
+    (tmp_path / "elsewhere").mkdir()
+    assert named_run("20261124T000000Z-virtual-ci") == RESULTS / "20261124T000000Z-virtual-ci"
+    assert named_run("elsewhere") == Path("elsewhere")
+    assert named_run("none") == Path("none")
