@@ -10,6 +10,10 @@ import yaml
 
 from hw.errors import ConfigError
 
+BYTES_MAX = 1 << 20
+NODES_MAX = 100_000
+"""With every `*alias` written out: a few of them can stand for more than a memory holds."""
+
 
 class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
@@ -23,14 +27,38 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+def _size(node: Any, known: dict[int, int], path: Path) -> int:
+    """Return how many values a node stands for, all aliases written out; raises ConfigError."""
+    line = 1 if node is None else node.start_mark.line + 1
+    if id(node) not in known:
+        known[id(node)] = NODES_MAX  # while it is counted: it must not be in itself
+        parts: list[Any] = []
+        if isinstance(node, yaml.MappingNode):
+            parts = [part for pair in node.value for part in pair]
+        elif isinstance(node, yaml.SequenceNode):
+            parts = node.value
+        known[id(node)] = 1 + sum(_size(part, known, path) for part in parts)
+    if known[id(node)] >= NODES_MAX:
+        raise ConfigError(f"{path}:{line}: must stand for {NODES_MAX} values at most, aliases written out")
+    return known[id(node)]
+
+
 def read_yaml(path: Path) -> dict[str, Any]:
     """Read a file whose top is a table.
 
     Raises:
-        ConfigError: It cannot be read, is not YAML, or has a key twice; the text names file and line.
+        ConfigError: It cannot be read, is not YAML, is larger than a bench can be, or has a key twice; names
+            file and line.
     """
     try:
-        document: object = yaml.load(path.read_text(), _Loader)  # noqa: S506 - a safe loader
+        if path.stat().st_size > BYTES_MAX:
+            raise ConfigError(f"{path}: must have {BYTES_MAX} bytes at most")
+        loader = _Loader(path.read_text())
+        node: Any = loader.get_single_node()
+        _size(node, {}, path)
+        document: object = None if node is None else loader.construct_document(node)
+    except RecursionError as error:
+        raise ConfigError(f"{path}: nested too deep") from error
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
     except yaml.MarkedYAMLError as error:

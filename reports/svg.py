@@ -36,6 +36,7 @@ INKS = {
 _FONT_SIZE = 9
 _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
+    "text.parse_math": False,
     "font.family": "sans-serif",
     "font.size": _FONT_SIZE,
     "axes.edgecolor": INKS["muted"],

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import base64
 import ipaddress
+import re
 import stat
 import tomllib
 from collections.abc import Mapping
@@ -47,6 +48,8 @@ _KEYS = {
 }
 _REQUIRED = ("api", "url", "database")
 _CREDENTIALS = ("token", "user", "password")
+_HOST = re.compile(r"[A-Za-z0-9._-]{1,253}|[0-9A-Fa-f:.]{2,45}")
+_PATH = re.compile(r"[A-Za-z0-9/._~%-]*")
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,16 @@ class Endpoint:
         """Return what messages call it, without anything secret."""
         return f"{'https' if self.secure else 'http'}://{self.host}:{self.port}"
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Return what must never be shown, the longest first."""
+        kind, _, secret = self.authorization.partition(" ")
+        found = [secret]
+        if kind == "Basic":
+            pair = base64.b64decode(secret).decode()
+            found += [pair, pair.partition(":")[2]]
+        return tuple(each for each in found if each)
+
 
 def load_endpoint(path: Path, environment: Mapping[str, str]) -> Endpoint:
     """Read an endpoint file.
@@ -90,13 +103,15 @@ def load_endpoint(path: Path, environment: Mapping[str, str]) -> Endpoint:
             raise ConfigError(f"{path}: influxdb.{key}: only with api = {apis[0]}")
     if api == 2 and not section.get("organisation"):
         raise ConfigError(f"{path}: influxdb.organisation: missing; api = 2 needs it")
-    url = urlsplit(str(section["url"]))
     try:
+        url = urlsplit(str(section["url"]))
         port = url.port
     except ValueError as error:
         raise ConfigError(f"{path}: influxdb.url: {error}") from error
-    if url.scheme not in ("http", "https") or not url.hostname:
+    if url.scheme not in ("http", "https") or not _HOST.fullmatch(url.hostname or ""):
         raise ConfigError(f"{path}: influxdb.url: need http://HOST:PORT or https://HOST[:PORT]")
+    if not _PATH.fullmatch(url.path):
+        raise ConfigError(f"{path}: influxdb.url: its path must be of letters, digits and /-._~%")
     if url.username is not None or url.password is not None or url.query or url.fragment:
         raise ConfigError(f"{path}: influxdb.url: no credentials and no query in here; see docs/store.md")
     secure = url.scheme == "https"

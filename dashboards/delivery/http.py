@@ -22,6 +22,8 @@ from dashboards.line_protocol import field_text
 ANSWER_BYTES_MAX = 65536
 QUERY_BYTES_MAX = 1 << 26
 CONTENT_TYPE = "text/plain; charset=utf-8"
+_BROKEN_OFF_S = 1.0
+"""What breaking a connection off takes at most."""
 
 
 class NoAnswerError(Exception):
@@ -49,7 +51,7 @@ class Answer:
 def post(endpoint: Endpoint, body: bytes, deadline_s: float) -> Answer:
     """Write lines, each with its end, and return the answer; raises as `exchange`."""
     status, found, retry_after_s = exchange(endpoint, "POST", endpoint.path, body, deadline_s)
-    return Answer(status, reason_of(found), retry_after_s)
+    return Answer(status, reason_of(endpoint, found), retry_after_s)
 
 
 def ask(endpoint: Endpoint, statement: str, deadline_s: float) -> tuple[int, bytes]:
@@ -70,6 +72,8 @@ def exchange(
 ) -> tuple[int, bytes, float]:
     """Send one request; return status, body, and for how many seconds the server asks for a pause.
 
+    An answer that comes before all of the request is sent counts: a server says so that a body is too large.
+
     Args:
         endpoint: Where to.
         method: Of the request.
@@ -82,6 +86,28 @@ def exchange(
         SlowAnswerError: It took longer.
         NoAnswerError: There is nobody, or the connection broke.
     """
+    found: list[tuple[int, bytes, float] | NoAnswerError] = []
+
+    def work() -> None:
+        try:
+            found.append(_exchange(endpoint, method, path, body, deadline_s, bytes_max))
+        except NoAnswerError as error:
+            found.append(error)
+
+    # Looking up a name has no time-out of its own, and cannot be broken off.
+    worker = threading.Thread(target=work, daemon=True)
+    worker.start()
+    worker.join(deadline_s + _BROKEN_OFF_S)
+    if not found:
+        raise SlowAnswerError(f"{endpoint.name}: no answer within {deadline_s:g} s")
+    if isinstance(found[0], NoAnswerError):
+        raise found[0]
+    return found[0]
+
+
+def _exchange(
+    endpoint: Endpoint, method: str, path: str, body: bytes | None, deadline_s: float, bytes_max: int
+) -> tuple[int, bytes, float]:
     kind = http.client.HTTPSConnection if endpoint.secure else http.client.HTTPConnection
     connection = kind(endpoint.host, endpoint.port, timeout=deadline_s)
     expired = threading.Event()
@@ -101,7 +127,8 @@ def exchange(
         headers["Authorization"] = endpoint.authorization
     timer.start()
     try:
-        connection.request(method, path, body, headers)
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may have answered already
+            connection.request(method, path, body, headers)
         response = connection.getresponse()
         text = response.read(bytes_max)
         if expired.is_set():
@@ -117,12 +144,16 @@ def exchange(
         connection.close()
 
 
-def reason_of(text: bytes) -> str:
-    """Return the server's own words of an answer: the messages in its JSON, else its text, on one line."""
+def reason_of(endpoint: Endpoint, text: bytes) -> str:
+    """Return the server's own words of an answer: the messages in its JSON, else its text, on one line.
+
+    They go to terminals, logs and the store: without what would steer a terminal, and without credentials,
+    which a proxy may send back with the rest of a request.
+    """
     found = text.decode(errors="replace")
     try:
         data: object = json.loads(found)
-    except ValueError:
+    except (ValueError, RecursionError):
         data = None
     if isinstance(data, dict):
         known = cast("dict[str, object]", data)
@@ -131,7 +162,9 @@ def reason_of(text: bytes) -> str:
         found_rows = _objects(cast("list[object]", rows) if isinstance(rows, list) else [rows])
         words += [str(row["error_message"]) for row in found_rows if "error_message" in row]
         found = ": ".join(words) or found
-    return field_text(found, 300)
+    for secret in endpoint.secrets:
+        found = found.replace(secret, "***")
+    return field_text("".join(each if each.isprintable() else " " for each in found), 300)
 
 
 def _objects(items: list[object]) -> list[dict[str, object]]:

@@ -61,15 +61,17 @@ def missing(endpoint: Endpoint, points: Sequence[Acknowledged], deadline_s: floa
 def _points_there(endpoint: Endpoint, measurement: str, statement: str, deadline_s: float) -> set[_Key]:
     status, text = ask(endpoint, statement, deadline_s)
     if status >= 500 or status in (408, 429):
-        raise ServerFaultError(f"{endpoint.name}: {status} {reason_of(text)}", busy=status != _FAULT)
+        raise ServerFaultError(
+            f"{endpoint.name}: {status} {reason_of(endpoint, text)}", busy=status != _FAULT
+        )
     if status != _OK:
-        raise NotReadableError(f"{endpoint.name}: {status} {reason_of(text)}")
+        raise NotReadableError(f"{endpoint.name}: {status} {reason_of(endpoint, text)}")
     try:
         result = cast("dict[str, Any]", json.loads(text)["results"][0])
         if "error" in result or result.get("partial"):
             raise NotReadableError(f"{endpoint.name}: {result.get('error', 'answers in parts')}")
         return {key for series in result.get("series", []) for key in _keys(measurement, series)}
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
         raise NotReadableError(f"{endpoint.name}: its answer is no InfluxQL result: {error!r}") from error
 
 

@@ -8,7 +8,6 @@ but is damaged is counted and left out, never guessed; so is a last line without
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reports.clock_sync.series import ClockSeries
+from reports.record.json_text import load_json
 from reports.units import NS_PER_MS, NS_PER_S
 
 TimeBase: TypeAlias = Literal["tai", "monotonic"]
@@ -447,7 +447,7 @@ def read_ntp_user(text: str) -> ClockLog:
 
 def _ntp_user_line(line: str) -> _Found:
     try:
-        found: object = json.loads(line)
+        found: object = load_json(line)
     except (ValueError, RecursionError) as error:
         raise _DamagedLineError from error
     if not isinstance(found, dict):

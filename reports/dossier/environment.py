@@ -20,6 +20,7 @@ from reports.errors import ReportError
 from reports.latency.known_delay import KnownDelay
 from reports.page.facts import fact_groups, flatten, lasting_facts
 from reports.record.document import read_document
+from reports.record.json_text import load_json
 from reports.record.measurement import Measurement
 from reports.run.folder import EVIDENCE
 from reports.units import format_value
@@ -145,7 +146,7 @@ def provisioning_of(run: Path, run_id: str, target: str) -> Provisioning | None:
     if not applied.is_file():
         return None
     try:
-        lines = [json.loads(line) for line in applied.read_text(encoding="utf-8").splitlines() if line]
+        lines = [load_json(line) for line in applied.read_text(encoding="utf-8").splitlines() if line]
         before, after = (_facts(folder / f"facts-{when}.json") for when in ("before", "after"))
     except (OSError, ValueError) as error:
         raise DossierError(f"{run.name}: {EVIDENCE}/{PROVISIONING}/{target}: {error}") from error
@@ -171,7 +172,7 @@ def provisioning_of(run: Path, run_id: str, target: str) -> Provisioning | None:
 def _facts(file: Path) -> dict[str, Any]:
     if not file.is_file():
         return {}
-    found: object = json.loads(file.read_text(encoding="utf-8"))
+    found: object = load_json(file.read_text(encoding="utf-8"))
     return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
 
 

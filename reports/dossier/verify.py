@@ -15,6 +15,7 @@ from reports.dossier.errors import DossierError
 from reports.dossier.gather import gather
 from reports.dossier.model import Dossier, from_dossier_json, to_dossier_bytes
 from reports.errors import RecordError, ReportError
+from reports.record.json_text import load_json
 from reports.run.folder import RunFolder
 from reports.run.integrity import SUMS, changed_files, sha256_file
 
@@ -41,7 +42,7 @@ def embedded(path: Path, data: bytes) -> Dossier:
         pdf: Any = import_module("reports.dossier.pdf")
         data = pdf.extract_attachment(data, ATTACHMENT)
     try:
-        return from_dossier_json(json.loads(data))
+        return from_dossier_json(load_json(data))
     except ValueError as error:  # RecordError is one
         raise RecordError(f"{path}: {ATTACHMENT}: {error}") from error
 

@@ -15,6 +15,7 @@ from typing import Literal
 
 from reports.errors import RecordError
 from reports.record.codec import from_json, to_json
+from reports.record.json_text import load_json
 from reports.record.measurement import Number
 
 ADVICE = "evidence/history/advice.json"
@@ -166,7 +167,7 @@ def parse_advice(data: bytes) -> Advice:
     """Read the file of a run folder; raises RecordError, which names the key."""
     name = Path(ADVICE).name
     try:
-        decoded: object = json.loads(data)
+        decoded: object = load_json(data)
     except ValueError as error:
         raise RecordError(f"{name}: {error}") from error
     found = from_json(Advice, decoded, name)

@@ -31,6 +31,7 @@ import numpy as np
 from reports.errors import RecordError
 from reports.latency.late_messages import AROUND_NS, Ran, latest_messages
 from reports.latency.verdict import Replay, witness_time
+from reports.record.json_text import load_json
 from reports.tools.answers import WitnessResult, last_result, witness_result
 
 TARGET_WITNESS = "witness-target.ndjson"
@@ -185,7 +186,7 @@ def read_emulation(path: Path) -> Emulation:
     pauses: list[tuple[int, int]] = []
     try:
         for line in path.read_text(encoding="utf-8").splitlines():
-            data: dict[str, Any] = json.loads(line)
+            data: dict[str, Any] = load_json(line)
             rows = tuple((int(time_ns), int(ran_ns)) for time_ns, ran_ns in data["vcpu_ran_ns"])
             if "stream" in data:
                 around[int(data["stream"]), int(data["sequence"])] = rows

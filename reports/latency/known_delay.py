@@ -12,6 +12,7 @@ from pathlib import Path
 
 from reports.errors import RecordError
 from reports.record.codec import from_json, to_json
+from reports.record.json_text import load_json
 from reports.record.measurement import Outcome, Uncertainty
 
 KNOWN_DELAY_SCHEMA = "benchwright.known_delay/1"
@@ -55,7 +56,7 @@ class KnownDelay:
     def read(cls, path: Path) -> KnownDelay:
         """Read `known_delay.json`; raises RecordError, which names the key."""
         try:
-            return from_json(cls, json.loads(path.read_text(encoding="utf-8")), path.name)
+            return from_json(cls, load_json(path.read_text(encoding="utf-8")), path.name)
         except json.JSONDecodeError as error:
             raise RecordError(f"{path.name}: {error}") from error
 

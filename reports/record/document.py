@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 from reports.durable import replace_file
 from reports.errors import RecordError
 from reports.record.codec import from_json, to_json
+from reports.record.json_text import load_json
 
 
 class Document(Protocol):
@@ -37,7 +38,7 @@ def read_document(kind: type[D], path: Path, schema: str) -> D:
         RecordError: It is missing, damaged, or of another schema; names the file and the key.
     """
     try:
-        data: object = json.loads(path.read_text(encoding="utf-8"))
+        data: object = load_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise RecordError(f"{path.name}: {error}") from error
     found = from_json(kind, data, path.name)

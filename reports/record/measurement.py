@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from reports.errors import RecordError
 from reports.record.codec import from_json, json_schema, omit_none, to_json
+from reports.record.json_text import load_json
 
 SCHEMA = "benchwright.measurement/1"
 RULE = "guard-band-U"
@@ -209,7 +210,7 @@ class Measurement:
     def from_line(cls, line: str) -> Measurement:
         """Build a record from one line of `measurements.jsonl`; raises RecordError."""
         try:
-            return cls.from_json(json.loads(line))
+            return cls.from_json(load_json(line))
         except json.JSONDecodeError as error:
             raise RecordError(f"not JSON: {error}") from error
 

@@ -11,6 +11,7 @@ from typing import Any, get_args
 from reports.errors import RecordError
 from reports.quantities import INSTRUMENT_CHECKS
 from reports.record.codec import from_json, omit_none, to_json
+from reports.record.json_text import load_json
 from reports.record.measurement import Measurement, Outcome
 from reports.run.asked import AskedSuite
 from reports.run.failed_tests import FailedTest
@@ -89,7 +90,7 @@ class Manifest:
     def from_text(cls, text: str) -> Manifest:
         """Read `run.json`; raises RecordError, which names the key."""
         try:
-            return from_json(cls, json.loads(text), "run.json")
+            return from_json(cls, load_json(text), "run.json")
         except json.JSONDecodeError as error:
             raise RecordError(f"run.json: {error}") from error
 

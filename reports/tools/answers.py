@@ -17,6 +17,7 @@ from typing import Any, TypeVar, cast
 
 from reports.errors import RecordError
 from reports.record.histogram import Summary
+from reports.record.json_text import load_json
 
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -345,7 +346,7 @@ def read_misses(lines: Iterable[str]) -> list[Miss]:
     misses: list[Miss] = []
     for number, line in enumerate(kept, start=1):
         try:
-            data: object = json.loads(line)
+            data: object = load_json(line)
         except json.JSONDecodeError as error:
             if number == len(kept):
                 break
@@ -367,7 +368,7 @@ def last_result(path: Path) -> object:
             if '"result"' not in line:
                 continue
             try:
-                data: object = json.loads(line)
+                data: object = load_json(line)
             except json.JSONDecodeError:
                 continue
             if isinstance(data, dict) and cast(Json, data).get("type") == "result":

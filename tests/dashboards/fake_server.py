@@ -37,6 +37,10 @@ class FakeServer:
         """Return its write interface."""
         return Endpoint(1, False, "127.0.0.1", self.port, "/write?db=hil&precision=ns", authorization)
 
+    def read(self, connection: socket.socket) -> bytes:
+        """Return a request, whole."""
+        return _read_request(connection)
+
     def _serve(self) -> None:
         while True:
             try:
@@ -46,7 +50,7 @@ class FakeServer:
             with connection:
                 connection.settimeout(10)
                 try:
-                    self.requests.append(_read_request(connection))
+                    self.requests.append(self.read(connection))
                     self._behave(connection, self.requests[-1])
                 except OSError:
                     continue

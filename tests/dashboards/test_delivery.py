@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import fcntl
 import socket
+import threading
 import time
 
 import pytest
 
 from dashboards.delivery import Delivered, Endpoint, Pace, deliver
+from dashboards.delivery.http import SlowAnswerError, post
 from dashboards.errors import DeliveryError
 from dashboards.store import Store
 from dashboards.store.connection import lock_path
@@ -176,6 +178,61 @@ def test_credentials_are_in_the_header_and_nowhere_else(store: Store) -> None:
         deliver(store, server.endpoint("Token s3cret"), HASTY, said.append)
     assert b"\r\nAuthorization: Token s3cret\r\n" in server.requests[0]
     assert "s3cret" not in "".join(said) + str(caught.value)
+
+
+@pytest.mark.parametrize("authorization", ["Token s3cret", "Bearer s3cret", "Basic bWU6czNjcmV0"])
+def test_a_server_that_echoes_the_request_reveals_nothing(store: Store, authorization: str) -> None:
+    """Nor does what it says steer a terminal: it is printed, and kept with the rows that it refuses."""
+
+    def echo(connection: socket.socket, request: bytes) -> None:
+        head = request.partition(b"\r\n\r\n")[0].decode()
+        send_answer(connection, 403, f"\x1b[2J\x9b31m\u202e{head} me:s3cret")
+
+    with FakeServer(echo) as server, pytest.raises(DeliveryError) as caught:
+        deliver(store, server.endpoint(authorization), HASTY)
+    assert "s3cret" not in str(caught.value)
+    assert "bWU6" not in str(caught.value)
+    assert "Authorization: " in str(caught.value)
+    assert str(caught.value).isprintable()
+
+
+def test_an_answer_that_comes_before_the_body_is_read(store: Store) -> None:
+    """A server says that a body is too large, and hangs up: smaller ones go through."""
+
+    class Impatient(FakeServer):
+        def read(self, connection: socket.socket) -> bytes:
+            head = b""
+            while b"\r\n\r\n" not in head:
+                head += connection.recv(1)
+            length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+            if length > 4000:
+                send_answer(connection, 413, "too large")
+                raise OSError
+            body = b""
+            while len(body) < length:
+                body += connection.recv(65536)
+            return head + body
+
+    with Impatient(answer(204)) as server:
+        fill(store, 4000)
+        assert deliver(store, server.endpoint(), PATIENT).rejected == 0
+    assert store.status().waiting == 0
+
+
+def test_a_name_that_is_looked_up_for_ever_does_not_hold_delivery_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hang(*_words: object, **_more: object) -> None:
+        threading.Event().wait(60)
+
+    monkeypatch.setattr(socket, "getaddrinfo", hang)
+    begin_s = time.monotonic()
+    with pytest.raises(SlowAnswerError, match=r"no answer within 0\.2 s"):
+        post(Endpoint(1, False, "influx.example", 80, "/write"), b"x", 0.2)
+    assert time.monotonic() - begin_s < 30
+
+
+def test_an_answer_nested_without_end_is_no_answer(store: Store) -> None:
+    with FakeServer(answer(403, "[" * 60_000)) as server, pytest.raises(DeliveryError, match="403"):
+        deliver(store, server.endpoint(), HASTY)
 
 
 def test_only_one_process_delivers(store: Store) -> None:

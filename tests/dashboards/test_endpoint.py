@@ -88,6 +88,11 @@ def test_credentials_do_not_travel_in_the_clear(tmp_path: Path) -> None:
         (ONE.replace("http://127.0.0.1:8086", "127.0.0.1:8086"), "influxdb.url"),
         (ONE.replace("8086", "99999"), "influxdb.url"),
         ("api = [", "Invalid"),
+        (ONE.replace("127.0.0.1:8086", "[::1"), "influxdb.url"),
+        (ONE.replace("127.0.0.1:8086", "a b:8086"), "influxdb.url"),
+        (ONE.replace("127.0.0.1:8086", "h\u00f6st:8086"), "influxdb.url"),
+        (ONE.replace("8086", "8086/w\u00f6rk"), "influxdb.url: its path"),
+        (ONE.replace("8086", "8086/a b"), "influxdb.url: its path"),
     ],
 )
 def test_wrong_files(tmp_path: Path, text: str, message: str) -> None:

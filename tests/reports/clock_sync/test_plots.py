@@ -92,6 +92,11 @@ def paths(text: str, colour: str = "--type0") -> list[str]:
     return [d for d, style in re.findall(r'<path d="([^"]+)"[^>]*style="([^"]*)"', text) if colour in style]
 
 
+def test_a_name_with_dollars_is_a_name() -> None:
+    """It is no formula, and no broken one ends the page."""
+    assert "$x_{$ gm" in figure_time_error("a", [("$x_{$ gm", series())])
+
+
 def test_a_gap_stays_open() -> None:
     whole = ClockSeries.regular(NS_PER_S, series().offsets())
     assert len(paths(figure_time_error("a", [("x", whole)]))) < len(
