@@ -53,7 +53,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > BYTES_MAX:
             raise ConfigError(f"{path}: must have {BYTES_MAX} bytes at most")
-        loader = _Loader(path.read_text())
+        loader: Any = _Loader(path.read_text())
         node: Any = loader.get_single_node()
         _size(node, {}, path)
         document: object = None if node is None else loader.construct_document(node)

@@ -105,10 +105,10 @@ def load_endpoint(path: Path, environment: Mapping[str, str]) -> Endpoint:
         raise ConfigError(f"{path}: influxdb.organisation: missing; api = 2 needs it")
     try:
         url = urlsplit(str(section["url"]))
-        port = url.port
+        host, port = url.hostname or "", url.port
     except ValueError as error:
         raise ConfigError(f"{path}: influxdb.url: {error}") from error
-    if url.scheme not in ("http", "https") or not _HOST.fullmatch(url.hostname or ""):
+    if url.scheme not in ("http", "https") or not _HOST.fullmatch(host):
         raise ConfigError(f"{path}: influxdb.url: need http://HOST:PORT or https://HOST[:PORT]")
     if not _PATH.fullmatch(url.path):
         raise ConfigError(f"{path}: influxdb.url: its path must be of letters, digits and /-._~%")
@@ -117,15 +117,15 @@ def load_endpoint(path: Path, environment: Mapping[str, str]) -> Endpoint:
     secure = url.scheme == "https"
     authorization = _authorization(api, _credentials(path, section, environment), path)
     plain = section.get("allow_plain_http", False)
-    if authorization and not secure and not plain and not _is_loopback(url.hostname):
+    if authorization and not secure and not plain and not _is_loopback(host):
         raise ConfigError(
-            f"{path}: credentials would go unencrypted to {url.hostname}: use https,"
+            f"{path}: credentials would go unencrypted to {host}: use https,"
             " or allow_plain_http = true"
         )
     return Endpoint(
         api=api,
         secure=secure,
-        host=url.hostname,
+        host=host,
         port=port or (443 if secure else 80),
         path=url.path.rstrip("/") + _request(api, section),
         authorization=authorization,
