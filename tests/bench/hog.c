@@ -122,9 +122,9 @@ static int64_t draw(uint64_t *state, int64_t min, int64_t max)
 	return min + (int64_t)((z ^ (z >> 31)) % (uint64_t)(max - min + 1));
 }
 
-static void sleep_until(int64_t end_ns)
+static void sleep_until(int64_t end_monotonic_ns)
 {
-	struct timespec end = { .tv_sec = end_ns / NS_PER_S, .tv_nsec = end_ns % NS_PER_S };
+	struct timespec end = { .tv_sec = end_monotonic_ns / NS_PER_S, .tv_nsec = end_monotonic_ns % NS_PER_S };
 
 	while (!asked_to_end && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL) == EINTR)
 		;
@@ -132,19 +132,19 @@ static void sleep_until(int64_t end_ns)
 
 static void burst_run(struct taken *taken, int64_t length_ns)
 {
-	int64_t begin_ns = monotonic_ns(), now_ns = begin_ns;
+	int64_t begin_monotonic_ns = monotonic_ns(), now_monotonic_ns = begin_monotonic_ns;
 
-	while (now_ns - begin_ns < length_ns && !asked_to_end)
-		now_ns = monotonic_ns();
+	while (now_monotonic_ns - begin_monotonic_ns < length_ns && !asked_to_end)
+		now_monotonic_ns = monotonic_ns();
 	taken->bursts++;
-	taken->busy_ns += now_ns - begin_ns;
-	if (now_ns - begin_ns > taken->longest_ns)
-		taken->longest_ns = now_ns - begin_ns;
+	taken->busy_ns += now_monotonic_ns - begin_monotonic_ns;
+	if (now_monotonic_ns - begin_monotonic_ns > taken->longest_ns)
+		taken->longest_ns = now_monotonic_ns - begin_monotonic_ns;
 }
 
 int main(int argc, char **argv)
 {
-	int64_t values[ARGUMENTS], end_ns;
+	int64_t values[ARGUMENTS], end_monotonic_ns;
 	struct sigaction action = { .sa_handler = ask_to_end };
 	struct taken taken = { 0 };
 	struct timespec used;
@@ -164,8 +164,8 @@ int main(int argc, char **argv)
 	printf("{\"type\":\"ready\",\"tool\":\"hog\"}\n");
 	fflush(stdout);
 	state = (uint64_t)values[SEED];
-	end_ns = monotonic_ns() + values[DURATION_S] * NS_PER_S;
-	while (!asked_to_end && monotonic_ns() < end_ns) {
+	end_monotonic_ns = monotonic_ns() + values[DURATION_S] * NS_PER_S;
+	while (!asked_to_end && monotonic_ns() < end_monotonic_ns) {
 		sleep_until(monotonic_ns() + draw(&state, values[PAUSE_MIN_US], values[PAUSE_MAX_US]) * NS_PER_US);
 		if (!asked_to_end)
 			burst_run(&taken, draw(&state, values[BURST_MIN_US], values[BURST_MAX_US]) * NS_PER_US);

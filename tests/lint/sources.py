@@ -31,6 +31,20 @@ OS_CONDITION = re.compile(
     r"__linux__|__linux|linux|__gnu_linux__|__unix__|__unix|__APPLE__|__FreeBSD__)\b"
 )
 
+# Instants by their last word, with any prefix. Not functions: their clock may be an argument.
+INSTANT_WITHOUT_SCALE = re.compile(
+    r"\b((?:[a-z0-9]+_)*(?:now|next|start|end|until|deadline|at|begin|time|due|since)_ns)\b(?!\s*\()"
+)
+C_TEXT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
+CLOCK_IS_ARGUMENT = frozenset(
+    {
+        "traffic-gen/port/port.h",
+        "traffic-gen/port/linux/port_linux.c",
+        "traffic-gen/port/windows/port_win32.c",
+    }
+)
+"""Files whose functions take an instant of whichever clock is their argument (port_clock_sleep_until_ns)."""
+
 # Spelt in pieces, so that this file does not find itself.
 FORBIDDEN = {
     "a home directory": re.compile(
@@ -103,10 +117,29 @@ def forbidden_text(path: PurePosixPath, lines: list[str]) -> Iterator[Finding]:
                 yield Finding(path, number, f'{what}: "{match.group(0)}"')
 
 
+def instant_scale(path: PurePosixPath, lines: list[str]) -> Iterator[Finding]:
+    """Report C code in which an instant does not name its time scale: `now_ns` for `now_tai_ns`."""
+    if path.suffix not in {".c", ".h"} or str(path) in CLOCK_IS_ARGUMENT:
+        return
+    for number, line in enumerate(_without_text("\n".join(lines)).split("\n"), start=1):
+        for name in INSTANT_WITHOUT_SCALE.findall(line):
+            yield Finding(
+                path,
+                number,
+                f'"{name}": an instant names its time scale (_tai_ns, _monotonic_ns, _realtime_ns …)',
+            )
+
+
+def _without_text(code: str) -> str:
+    """Blank comments and string literals of C; lines stay where they are."""
+    return C_TEXT.sub(lambda found: "\n" * found.group(0).count("\n") or " ", code)
+
+
 RULES: tuple[Callable[[PurePosixPath, list[str]], Iterator[Finding]], ...] = (
     spdx_missing,
     os_condition,
     os_include,
+    instant_scale,
     forbidden_text,
 )
 

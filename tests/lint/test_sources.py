@@ -53,6 +53,37 @@ def test_leaves_other_conditions_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "code",
+    [
+        "int64_t now_ns = port_tai_now_ns(tai);",
+        "int64_t left_ns, deadline_ns;",
+        "int64_t *next_ns;",
+        "volatile int64_t until_ns[4];",
+        "void wait(int64_t begin_ns, int64_t period_ns);",
+        "link->retry_at_ns = 0; /* never */",
+        "int64_t last_time_ns;",
+    ],
+)
+def test_finds_an_instant_without_its_scale(tmp_path: Path, code: str) -> None:
+    text = f"/* {SPDX_LINE} */\n/*\n * Two lines.\n */\n{code}\n"
+    assert [finding.line for finding in findings_of(tmp_path, "traffic-gen/send.c", text)] == [5]
+    assert findings_of(tmp_path, "hw/send.py", SPDX + "now_ns = 1\n") == []
+
+
+def test_leaves_scales_durations_text_and_clocks_by_argument_alone(tmp_path: Path) -> None:
+    code = (
+        f"/* {SPDX_LINE} */\n"
+        "int64_t now_tai_ns, end_monotonic_ns, timeout_ns, offset_ns;\n"
+        'json_int(json, "start_ns", start_phc_ns); /* the key is "start_ns",\n * not now_ns */\n'
+        "int64_t port_clock_now_ns(enum port_clock clock);\n"
+    )
+    assert findings_of(tmp_path, "traffic-gen/send.c", code) == []
+    sleep = f"/* {SPDX_LINE} */\nint port_clock_sleep_until_ns(enum port_clock clock, int64_t deadline_ns);\n"
+    assert findings_of(tmp_path, "traffic-gen/port/port.h", sleep) == []
+    assert [finding.line for finding in findings_of(tmp_path, "traffic-gen/port/port_wait.h", sleep)] == [2]
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "/" + "home/alice/bench",

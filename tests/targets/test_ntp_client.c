@@ -24,11 +24,11 @@ enum come { NOTHING, ANSWER, STRANGER, SHORT, OLD, DENY, RATE, SIGNAL_END, SIGNA
 static struct {
 	enum come script[SCRIPT_MAX];
 	int length, next;
-	int64_t now_ns;   /* CLOCK_MONOTONIC; CLOCK_REALTIME is REALTIME_NS later */
-	int64_t ahead_ns; /* of the server */
+	int64_t now_monotonic_ns; /* CLOCK_MONOTONIC; CLOCK_REALTIME is REALTIME_NS later */
+	int64_t ahead_ns;         /* of the server */
 	int send_error;
 	int requests;
-	int64_t requested_ns[SCRIPT_MAX];
+	int64_t requested_monotonic_ns[SCRIPT_MAX];
 	uint64_t sent;
 	int64_t stepped_ns, slewed_ns;
 	int steps, slews;
@@ -39,7 +39,7 @@ static const struct address SERVER = { 0x0a4d0032, 123 };
 
 int64_t port_clock_now_ns(enum port_clock clock)
 {
-	return clock == PORT_CLOCK_MONOTONIC ? world.now_ns : REALTIME_NS + world.now_ns;
+	return clock == PORT_CLOCK_MONOTONIC ? world.now_monotonic_ns : REALTIME_NS + world.now_monotonic_ns;
 }
 
 void port_tai_init(struct port_tai *tai, int fallback_tai_utc_s)
@@ -62,7 +62,7 @@ int waiter_send(const struct waiter *waiter, const struct address *peer, const v
 	for (int i = 40; i < 48; i++)
 		world.sent = world.sent << 8 | packet[i];
 	if (world.requests < SCRIPT_MAX)
-		world.requested_ns[world.requests] = world.now_ns;
+		world.requested_monotonic_ns[world.requests] = world.now_monotonic_ns;
 	world.requests++;
 	return 0;
 }
@@ -76,7 +76,7 @@ static void put_64(uint8_t *at, uint64_t value)
 /* An answer to the last request, that took ONE_WAY_NS either way. */
 static void answer(enum come come, struct datagram *datagram)
 {
-	int64_t server_ns = port_clock_now_ns(PORT_CLOCK_REALTIME) + ONE_WAY_NS + world.ahead_ns;
+	int64_t server_realtime_ns = port_clock_now_ns(PORT_CLOCK_REALTIME) + ONE_WAY_NS + world.ahead_ns;
 
 	memset(datagram, 0, sizeof(*datagram));
 	datagram->source = SERVER;
@@ -87,13 +87,13 @@ static void answer(enum come come, struct datagram *datagram)
 	datagram->bytes[1] = come == DENY || come == RATE ? 0 : 1;
 	memcpy(datagram->bytes + 12, come == DENY ? "DENY" : come == RATE ? "RATE" : "GPS", 4);
 	put_64(datagram->bytes + 24, come == OLD ? world.sent - 1 : world.sent);
-	put_64(datagram->bytes + 32, ntp_from_realtime_ns(server_ns));
-	put_64(datagram->bytes + 40, ntp_from_realtime_ns(server_ns));
-	world.now_ns += INT64_C(2) * ONE_WAY_NS;
-	datagram->received_ns = port_clock_now_ns(PORT_CLOCK_REALTIME);
+	put_64(datagram->bytes + 32, ntp_from_realtime_ns(server_realtime_ns));
+	put_64(datagram->bytes + 40, ntp_from_realtime_ns(server_realtime_ns));
+	world.now_monotonic_ns += INT64_C(2) * ONE_WAY_NS;
+	datagram->received_realtime_ns = port_clock_now_ns(PORT_CLOCK_REALTIME);
 }
 
-int waiter_wait(struct waiter *waiter, int64_t deadline_ns, struct datagram *datagram)
+int waiter_wait(struct waiter *waiter, int64_t deadline_monotonic_ns, struct datagram *datagram)
 {
 	enum come come = world.next < world.length ? world.script[world.next] : SIGNAL_END;
 
@@ -105,8 +105,8 @@ int waiter_wait(struct waiter *waiter, int64_t deadline_ns, struct datagram *dat
 	/* Between polls datagrams are left where they are. */
 	if (!datagram || come == NOTHING) {
 		world.next += datagram != NULL;
-		if (deadline_ns > world.now_ns)
-			world.now_ns = deadline_ns;
+		if (deadline_monotonic_ns > world.now_monotonic_ns)
+			world.now_monotonic_ns = deadline_monotonic_ns;
 		return WAIT_TIME;
 	}
 	world.next++;
@@ -205,7 +205,7 @@ static int64_t said_last(const char *key)
 static void begin(void)
 {
 	memset(&world, 0, sizeof(world));
-	world.now_ns = 50 * NS_PER_S;
+	world.now_monotonic_ns = 50 * NS_PER_S;
 }
 
 #define RUN(settings, client, ...)                                                                                    \
@@ -227,7 +227,7 @@ static void test_measures_and_touches_nothing(void)
 	CHECK_ABOUT(said_last("\"offset_ns\":"), -3 * NS_PER_S);
 	CHECK_ABOUT(said_last("\"delay_ns\":"), 2 * NS_PER_MS);
 	CHECK_INT(world.steps + world.slews, 0);
-	CHECK_INT(world.requested_ns[1] - world.requested_ns[0], NS_PER_S);
+	CHECK_INT(world.requested_monotonic_ns[1] - world.requested_monotonic_ns[0], NS_PER_S);
 }
 
 static void test_steps_then_measures_the_frequency_then_slews(void)
@@ -271,7 +271,8 @@ static void test_kiss_of_death(void)
 	CHECK_INT(RUN(&settings, &client, RATE, ANSWER, DENY, ANSWER), NTP_END_REFUSED);
 	CHECK_TEXT(client.end_detail, "DENY");
 	CHECK_INT(world.requests, 3);
-	CHECK_INT(world.requested_ns[2] - world.requested_ns[1], 2 * NS_PER_S); /* asked half as often since RATE */
+	/* asked half as often since RATE */
+	CHECK_INT(world.requested_monotonic_ns[2] - world.requested_monotonic_ns[1], 2 * NS_PER_S);
 }
 
 static void test_strangers_and_old_answers_do_not_end_a_poll(void)

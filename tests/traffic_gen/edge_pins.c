@@ -65,13 +65,13 @@ static void close_counted(struct edge_pin *pin)
 static void periodic(char **argv)
 {
 	struct edge_pin pin;
-	int64_t end_ns;
+	int64_t end_monotonic_ns;
 
 	open_pin(&pin, argv[0]);
 	must(pin.kind->periodic(&pin, atoll(argv[1]), atoll(argv[2])), "periodic");
 	ready();
-	end_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + atoll(argv[3]) * 1000000;
-	while (!port_stop_requested() && port_clock_now_ns(PORT_CLOCK_MONOTONIC) < end_ns)
+	end_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + atoll(argv[3]) * 1000000;
+	while (!port_stop_requested() && port_clock_now_ns(PORT_CLOCK_MONOTONIC) < end_monotonic_ns)
 		port_sleep_ns(1000000);
 	printf("{\"type\":\"result\",\"done\":[");
 	close_counted(&pin);

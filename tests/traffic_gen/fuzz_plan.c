@@ -50,7 +50,7 @@ static void check_plan(const struct plan *plan)
 		promise(producer && producer->clock < plan->clock_count);
 		promise(range.warmup_end <= range.end);
 		if (range.end)
-			promise(phase_scheduled_ns(producer, stream, range.end - 1) > 0);
+			promise(phase_scheduled_tai_ns(producer, stream, range.end - 1) > 0);
 	}
 }
 

@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		memcpy(&exchange, data, sizeof(exchange));
 		twoway_add(twoway, &exchange);
-		if ((exchange.t4_ns & 3) && twoway_end_burst(twoway, &step_ns) != TWOWAY_NOTHING)
+		if ((exchange.t4_local_ns & 3) && twoway_end_burst(twoway, &step_ns) != TWOWAY_NOTHING)
 			check_line(twoway);
 	}
 	twoway_summarise(twoway, 0, INT64_C(1) << 62, &summary);

@@ -20,14 +20,14 @@ static void run(int64_t drift_ppb, int64_t step_ns, int64_t outlier_ns)
 
 	jumps_init(&jumps, THRESHOLD_NS, GAP_NS);
 	for (int i = 0; i < SAMPLES; i++) {
-		int64_t time_ns = START_NS + i * SPACING_NS;
+		int64_t time_tai_ns = START_NS + i * SPACING_NS;
 		int64_t offset_ns = random_between(&random, -20000, 20000) + i * SPACING_NS * drift_ppb / 1000000000;
 
 		if (i >= SAMPLES / 2)
 			offset_ns += step_ns;
 		if (i % 50 == 10)
 			offset_ns += outlier_ns;
-		jumps_take(&jumps, time_ns, offset_ns, 0);
+		jumps_take(&jumps, time_tai_ns, offset_ns, 0);
 	}
 }
 
@@ -48,7 +48,7 @@ static void test_step(int64_t step_ns, int64_t drift_ppb, int64_t outlier_ns)
 	CHECK_INT(jumps.step_count, 1);
 	CHECK_THAT(jumps.steps[0].step_ns > step_ns - 40000 && jumps.steps[0].step_ns < step_ns + 40000,
 		   "a step of %" PRId64 " was taken for %" PRId64, step_ns, jumps.steps[0].step_ns);
-	CHECK_INT(jumps.steps[0].time_ns, START_NS + SAMPLES / 2 * SPACING_NS);
+	CHECK_INT(jumps.steps[0].time_tai_ns, START_NS + SAMPLES / 2 * SPACING_NS);
 }
 
 /* Two interrupted readings in a row agree by chance: not yet a step. */
@@ -99,8 +99,8 @@ static void test_gaps(void)
 	CHECK_INT(jumps.gap_count, 0);
 	jumps_take(&jumps, START_NS + 2 * GAP_NS + 1, 0, 0);
 	CHECK_INT(jumps.gap_count, 1);
-	CHECK_INT(jumps.gaps[0].from_ns, START_NS + GAP_NS);
-	CHECK_INT(jumps.gaps[0].to_ns, START_NS + 2 * GAP_NS + 1);
+	CHECK_INT(jumps.gaps[0].from_tai_ns, START_NS + GAP_NS);
+	CHECK_INT(jumps.gaps[0].to_tai_ns, START_NS + 2 * GAP_NS + 1);
 }
 
 static void test_full_tables(void)

@@ -22,16 +22,16 @@ static uint64_t total(void)
 static void test_rows_are_exact(int64_t samples, int64_t spacing_ns)
 {
 	struct random random = { 7 };
-	int64_t time_ns = START_NS;
+	int64_t time_tai_ns = START_NS;
 
 	series_init(&series, 1000);
 	for (int64_t i = 0; i < samples; i++) {
-		series_add(&series, time_ns, i);
-		time_ns += random_between(&random, 1, 2 * spacing_ns);
+		series_add(&series, time_tai_ns, i);
+		time_tai_ns += random_between(&random, 1, 2 * spacing_ns);
 	}
 	CHECK(series.count <= SERIES_ROWS_MAX);
 	CHECK_INT(total(), samples);
-	CHECK_INT(series.start_ns, START_NS);
+	CHECK_INT(series.start_tai_ns, START_NS);
 	/* The values count up: rows hold runs of them. */
 	int64_t next = 0;
 
@@ -67,9 +67,9 @@ static void test_gap_has_no_row(void)
 	series_add(&series, START_NS + 99, -60);
 	series_add(&series, START_NS + 1000, 7);
 	CHECK_INT(series.count, 2);
-	CHECK_INT(series_row_time_ns(&series, &series.rows[0]), START_NS);
+	CHECK_INT(series_row_time_tai_ns(&series, &series.rows[0]), START_NS);
 	CHECK_INT(series_row_mean_ns(&series, &series.rows[0]), -50);
-	CHECK_INT(series_row_time_ns(&series, &series.rows[1]), START_NS + 1000);
+	CHECK_INT(series_row_time_tai_ns(&series, &series.rows[1]), START_NS + 1000);
 	CHECK_INT(series.rows[1].index, 10);
 	/* A clock that went back: the sample is kept, in the last row. */
 	series_add(&series, START_NS + 50, 9);

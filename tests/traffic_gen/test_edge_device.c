@@ -32,9 +32,9 @@ static uint64_t ticks(int64_t ns)
 	return (uint64_t)((double)ns * (double)HZ / 1e9);
 }
 
-static struct card_line line_at(uint64_t counter, int64_t ns, double ppm)
+static struct card_line line_at(uint64_t counter, int64_t clock_ns, double ppm)
 {
-	return (struct card_line){ .unit = CARD_UNIT_TSC, .counter = counter, .tai_ns = ns,
+	return (struct card_line){ .unit = CARD_UNIT_TSC, .counter = counter, .tai_ns = clock_ns,
 				   .ns_per_unit = 1e9 / (double)HZ * (1 + ppm * 1e-6), .published = 1, .source = "phc" };
 }
 
@@ -46,9 +46,9 @@ static void begin(void)
 	device_begin(&device, BEGIN);
 }
 
-static void set_phc(uint64_t counter, int64_t ns)
+static void set_phc(uint64_t counter, int64_t phc_ns)
 {
-	struct card_line line = line_at(counter, ns, 0);
+	struct card_line line = line_at(counter, phc_ns, 0);
 
 	device_set_line(&device, EDGE_CLOCK_PHC, &line);
 }
@@ -126,16 +126,16 @@ static void test_ring(void)
 static void check_pulses(int64_t period_ns, int pulses)
 {
 	int64_t width_ns = period_ns / 2 < EDGE_PULSE_NS ? period_ns / 2 : EDGE_PULSE_NS;
-	int64_t start_ns = PHC_NS + 1000003;
+	int64_t start_phc_ns = PHC_NS + 1000003;
 
 	begin();
 	set_phc(BEGIN, PHC_NS);
-	command(EDGE_SDP_OUT, BEGIN + 1000, EDGE_PERIODIC, start_ns, period_ns);
+	command(EDGE_SDP_OUT, BEGIN + 1000, EDGE_PERIODIC, start_phc_ns, period_ns);
 	device_advance(&device, BEGIN + ticks(1000003 + (pulses - 1) * period_ns + width_ns + 5000));
 	CHECK_INT(event_count, 2 * pulses);
 	for (int i = 0; i < event_count && i < EVENTS_MAX; i += 2) {
-		int64_t instant_ns = 1000003 + (int64_t)(i / 2) * period_ns;
-		double late_ns = phc_of(events[i].counter) - (double)instant_ns;
+		int64_t due_after_ns = 1000003 + (int64_t)(i / 2) * period_ns;
+		double late_ns = phc_of(events[i].counter) - (double)due_after_ns;
 
 		CHECK(events[i].rising && !events[i + 1].rising && events[i].line == EDGE_LINE_REFERENCE);
 		CHECK_THAT(late_ns >= -0.01 && late_ns < 8.5, "pulse %d is %f ns late", i / 2, late_ns);

@@ -30,12 +30,12 @@ static int burst(struct card_line *line)
 
 	for (int i = 0; i < BURST; i++) {
 		uint64_t before = counter;
-		int64_t read_ns;
+		int64_t read_phc_ns;
 
 		pass(2000 + (uint64_t)random_exponential(&noise, 1500));
-		read_ns = PHC_NS + (int64_t)floor(phc_ns);
+		read_phc_ns = PHC_NS + (int64_t)floor(phc_ns);
 		pass(2000 + (uint64_t)random_exponential(&noise, 1500));
-		CHECK_INT(phc_fit_take(&fit, before, read_ns, counter), 0);
+		CHECK_INT(phc_fit_take(&fit, before, read_phc_ns, counter), 0);
 	}
 	CHECK_INT(phc_fit_take(&fit, counter, PHC_NS, counter - 1), -EINVAL);
 	pass(PERIOD_TICKS - (counter - begin));

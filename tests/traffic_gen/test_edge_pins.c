@@ -246,7 +246,7 @@ static void test_ptp_capture(void)
 		{ .t = { .sec = 7, .nsec = 999999999 }, .index = 1 },
 	};
 	struct port_ptp_pin *pin;
-	int64_t clock_ns;
+	int64_t phc_ns;
 
 	reset();
 	pin = open_ptp(3);
@@ -255,16 +255,16 @@ static void test_ptp_capture(void)
 	check_request(PTP_EXTTS_REQUEST2);
 	CHECK_INT(seen.stamp.index, 1);
 	CHECK_INT(seen.stamp.flags, PTP_ENABLE_FEATURE | PTP_RISING_EDGE | PTP_STRICT_FLAGS);
-	CHECK_INT(port_ptp_pin_captured(pin, &clock_ns, 0), -ETIMEDOUT);
+	CHECK_INT(port_ptp_pin_captured(pin, &phc_ns, 0), -ETIMEDOUT);
 	seen.events = events;
 	seen.events_bytes = sizeof(events);
-	CHECK_INT(port_ptp_pin_captured(pin, &clock_ns, 0), 0);
-	CHECK_INT(clock_ns, 5000000016);
-	CHECK_INT(port_ptp_pin_captured(pin, &clock_ns, 0), 0);
-	CHECK_INT(clock_ns, 7999999999);
-	CHECK_INT(port_ptp_pin_captured(pin, &clock_ns, 0), -ETIMEDOUT);
+	CHECK_INT(port_ptp_pin_captured(pin, &phc_ns, 0), 0);
+	CHECK_INT(phc_ns, 5000000016);
+	CHECK_INT(port_ptp_pin_captured(pin, &phc_ns, 0), 0);
+	CHECK_INT(phc_ns, 7999999999);
+	CHECK_INT(port_ptp_pin_captured(pin, &phc_ns, 0), -ETIMEDOUT);
 	seen.events_bytes = sizeof(events[0]) - 1;
-	CHECK_INT(port_ptp_pin_captured(pin, &clock_ns, 0), -EIO);
+	CHECK_INT(port_ptp_pin_captured(pin, &phc_ns, 0), -EIO);
 	CHECK_INT(port_ptp_pin_capture(pin, PORT_PTP_BOTH), 0);
 	CHECK_INT(seen.stamp.flags, PTP_ENABLE_FEATURE | PTP_EXTTS_EDGES | PTP_STRICT_FLAGS);
 	CHECK_INT(port_ptp_pin_capture_end(pin), 0);

@@ -17,7 +17,7 @@
 static uint64_t first_ticks;
 static double rate = 3e-6; /* by which the device's clock is fast */
 static struct {
-	int64_t fired_ns, captured_ns;
+	int64_t fired_phc_ns, captured_phc_ns;
 	int opened, clocks;
 	int open_error, read_error;
 } device;
@@ -74,7 +74,7 @@ static void close_device(struct edge_pin *pin)
 static int fire_device(struct edge_pin *pin, int64_t instant)
 {
 	(void)pin;
-	device.fired_ns = instant;
+	device.fired_phc_ns = instant;
 	return 0;
 }
 
@@ -88,10 +88,10 @@ static int captured(struct edge_pin *pin, uint64_t *sequence, int64_t *instant, 
 {
 	(void)pin;
 	(void)timeout_ns;
-	if (!device.captured_ns)
+	if (!device.captured_phc_ns)
 		return -ETIMEDOUT;
 	*sequence = 5;
-	*instant = device.captured_ns;
+	*instant = device.captured_phc_ns;
 	return 0;
 }
 
@@ -125,12 +125,12 @@ static void test_ticks_become_device_time(void)
 	CHECK(pin.counter_hz == HZ);
 	soon = port_counter_read() + HZ / 100;
 	CHECK_INT(pin.kind->fire_at(&pin, (int64_t)soon), 0);
-	CHECK(fabs((double)(device.fired_ns - time_at(soon))) < NEAR_NS);
-	device.captured_ns = time_at(soon);
+	CHECK(fabs((double)(device.fired_phc_ns - time_at(soon))) < NEAR_NS);
+	device.captured_phc_ns = time_at(soon);
 	CHECK_INT(pin.kind->capture_next(&pin, &sequence, &instant, 0), 0);
 	CHECK_INT((int)sequence, 5);
 	CHECK(fabs((double)(instant - (int64_t)soon)) < NEAR_NS * (double)HZ / 1e9);
-	device.captured_ns = 0;
+	device.captured_phc_ns = 0;
 	CHECK_INT(pin.kind->capture_next(&pin, &sequence, &instant, 0), -ETIMEDOUT);
 	pin.kind->close(&pin);
 	CHECK_INT(device.opened, 0);

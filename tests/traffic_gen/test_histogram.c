@@ -57,14 +57,14 @@ static void check_buckets(const struct histogram *histogram, const int64_t *sort
 {
 	struct histogram_cursor cursor = { 0 };
 	struct histogram_bucket bucket;
-	int64_t end_ns = INT64_MIN;
+	int64_t above_ns = INT64_MIN;
 	size_t seen = 0;
 
 	while (histogram_next(histogram, &cursor, &bucket)) {
-		CHECK(bucket.count > 0 && bucket.low_ns >= end_ns);
-		end_ns = bucket.low_ns + bucket.width_ns;
+		CHECK(bucket.count > 0 && bucket.low_ns >= above_ns);
+		above_ns = bucket.low_ns + bucket.width_ns;
 		for (uint32_t i = 0; i < bucket.count && seen < count; i++, seen++)
-			CHECK_THAT(sorted[seen] >= bucket.low_ns && sorted[seen] < end_ns &&
+			CHECK_THAT(sorted[seen] >= bucket.low_ns && sorted[seen] < above_ns &&
 				   (bucket.width_ns == 1 || bucket.width_ns * 1000 < llabs(sorted[seen])),
 				   "%" PRId64 " in a bucket at %" PRId64 " of width %" PRId64, sorted[seen], bucket.low_ns,
 				   bucket.width_ns);

@@ -11,7 +11,7 @@
 #define PPB 1000000000
 
 /* round(time * rate / 10^9), halves away from zero; time >= 0. Exact, and without integers that 32-bit targets lack. */
-static int64_t scaled(int64_t time_ns, int64_t rate_ppb)
+static int64_t scaled(int64_t nominal_ns, int64_t rate_ppb)
 {
 	uint64_t rate = (uint64_t)(rate_ppb < 0 ? -rate_ppb : rate_ppb), whole = 0, rest = 0;
 
@@ -19,8 +19,8 @@ static int64_t scaled(int64_t time_ns, int64_t rate_ppb)
 		whole *= 2;
 		rest *= 2;
 		if (rate >> bit & 1) {
-			whole += (uint64_t)time_ns / PPB;
-			rest += (uint64_t)time_ns % PPB;
+			whole += (uint64_t)nominal_ns / PPB;
+			rest += (uint64_t)nominal_ns % PPB;
 		}
 		whole += rest / PPB;
 		rest %= PPB;
@@ -45,7 +45,7 @@ static void check_schedule(void)
 		nominal_ns = stream.phase_ns + (int64_t)slot * stream.period_ns;
 		expected_ns = producer.start_tai_ns + nominal_ns + scaled(nominal_ns, producer.rate_ppb);
 		CHECK_INT(phase_slot_ns(&stream, slot), nominal_ns);
-		CHECK_INT(phase_scheduled_ns(&producer, &stream, slot), expected_ns);
+		CHECK_INT(phase_scheduled_tai_ns(&producer, &stream, slot), expected_ns);
 	}
 }
 
@@ -55,11 +55,11 @@ static void check_rounding(void)
 	const struct stream stream = { .period_ns = 500000000 };
 	struct plan_producer producer = { .start_tai_ns = 1000, .rate_ppb = 1 };
 
-	CHECK_INT(phase_scheduled_ns(&producer, &stream, 1), 1000 + 500000001);
-	CHECK_INT(phase_scheduled_ns(&producer, &stream, 2), 1000 + 1000000001);
+	CHECK_INT(phase_scheduled_tai_ns(&producer, &stream, 1), 1000 + 500000001);
+	CHECK_INT(phase_scheduled_tai_ns(&producer, &stream, 2), 1000 + 1000000001);
 	producer.rate_ppb = -1;
-	CHECK_INT(phase_scheduled_ns(&producer, &stream, 1), 1000 + 499999999);
-	CHECK_INT(phase_scheduled_ns(&producer, &stream, 3), 1000 + 1499999998);
+	CHECK_INT(phase_scheduled_tai_ns(&producer, &stream, 1), 1000 + 499999999);
+	CHECK_INT(phase_scheduled_tai_ns(&producer, &stream, 3), 1000 + 1499999998);
 }
 
 static void check_slots(void)

@@ -33,7 +33,7 @@ static void test_in_time(void)
 	CHECK(!slots_waiting(queue));
 	CHECK_INT(slots_admit(queue, START, false), 1);
 	CHECK(slots_waiting(queue));
-	CHECK_INT(slots_next_due_ns(queue), START + 10 * MS);
+	CHECK_INT(slots_next_due_tai_ns(queue), START + 10 * MS);
 	CHECK_INT(slots_attempt(queue, START + 700), 700);
 	slots_written(queue);
 	CHECK(!slots_waiting(queue));
@@ -52,7 +52,7 @@ static void test_late(void)
 		slots_written(queue);
 	}
 	CHECK_INT(slots_admit(queue, START + 1000 * MS, false), 8);
-	CHECK_INT(slots_next_due_ns(queue), INT64_MAX);
+	CHECK_INT(slots_next_due_tai_ns(queue), INT64_MAX);
 	free(queue);
 }
 
@@ -106,10 +106,10 @@ static void test_full_queue(void)
 	fast.period_ns = MS;
 	slots_init(queue, &lasting, &producer, &fast);
 	CHECK_INT(slots_admit(queue, START + 9000 * MS, true), SLOTS_QUEUE_MAX);
-	CHECK_INT(slots_next_due_ns(queue), INT64_MAX); /* nothing to wake up for */
+	CHECK_INT(slots_next_due_tai_ns(queue), INT64_MAX); /* nothing to wake up for */
 	CHECK_INT(slots_attempt(queue, 0), INT64_C(8999999488)); /* 9 s late, in steps of 1.024 us */
 	slots_written(queue);
-	CHECK_INT(slots_next_due_ns(queue), START + SLOTS_QUEUE_MAX * MS);
+	CHECK_INT(slots_next_due_tai_ns(queue), START + SLOTS_QUEUE_MAX * MS);
 	CHECK_INT(slots_admit(queue, START + 9000 * MS, true), 1);
 	free(queue);
 }

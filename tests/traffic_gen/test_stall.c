@@ -30,11 +30,11 @@ static void check_log(void)
 
 static void check_deadlines(void)
 {
-	CHECK_INT(stall_next_deadline_ns(1000, 500, 1000), 1500);
-	CHECK_INT(stall_next_deadline_ns(1000, 500, 900), 1500);
-	CHECK_INT(stall_next_deadline_ns(1000, 500, 1499), 1500);
-	CHECK_INT(stall_next_deadline_ns(1000, 500, 1500), 2000);
-	CHECK_INT(stall_next_deadline_ns(1000, 500, 9999), 10000);
+	CHECK_INT(stall_next_deadline_monotonic_ns(1000, 500, 1000), 1500);
+	CHECK_INT(stall_next_deadline_monotonic_ns(1000, 500, 900), 1500);
+	CHECK_INT(stall_next_deadline_monotonic_ns(1000, 500, 1499), 1500);
+	CHECK_INT(stall_next_deadline_monotonic_ns(1000, 500, 1500), 2000);
+	CHECK_INT(stall_next_deadline_monotonic_ns(1000, 500, 9999), 10000);
 }
 
 /* The union against a line of marks. */

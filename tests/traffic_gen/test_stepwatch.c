@@ -13,7 +13,7 @@ static void test_no_false_alarm(void)
 	port_tai_init(&tai, 37);
 	stepwatch_init(&watch, &tai);
 	for (int i = 0; i < READINGS; i++)
-		stepwatch_now_ns(&watch, &tai);
+		stepwatch_tai_now_ns(&watch, &tai);
 	CHECK_INT(watch.count, 0);
 }
 
@@ -25,10 +25,10 @@ static void test_step(int64_t step_ns)
 
 	port_tai_init(&tai, 37);
 	stepwatch_init(&watch, &tai);
-	stepwatch_now_ns(&watch, &tai);
+	stepwatch_tai_now_ns(&watch, &tai);
 	tai.add_ns += step_ns;
-	stepwatch_now_ns(&watch, &tai);
-	stepwatch_now_ns(&watch, &tai);
+	stepwatch_tai_now_ns(&watch, &tai);
+	stepwatch_tai_now_ns(&watch, &tai);
 	CHECK_INT(watch.count, 1);
 	error_ns = watch.steps[0].step_ns - step_ns;
 	CHECK_THAT(error_ns <= watch.floor_ns && error_ns >= -watch.floor_ns, "a step of %" PRId64 " ns was taken for %" PRId64,
@@ -44,7 +44,7 @@ static void test_many_steps(void)
 	stepwatch_init(&watch, &tai);
 	for (int i = 0; i < 2 * STEPWATCH_STEPS_MAX; i++) {
 		tai.add_ns += 50000000;
-		stepwatch_now_ns(&watch, &tai);
+		stepwatch_tai_now_ns(&watch, &tai);
 	}
 	CHECK_INT(watch.count, 2 * STEPWATCH_STEPS_MAX);
 }

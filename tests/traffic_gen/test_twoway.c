@@ -141,10 +141,11 @@ static enum twoway_outcome burst(struct simulation *simulation, struct twoway *t
 /* Error of a line at a local time less its bound there: positive means that the bound lied. */
 static double beyond_bound_ns(const struct simulation *simulation, const struct twoway_line *line, double local_s)
 {
-	int64_t at_ns = local_ns(local_s);
-	double error_ns = fabs((double)twoway_line_offset_ns(line, at_ns) - truth_offset_ns(&simulation->truth, local_s));
+	int64_t at_local_ns = local_ns(local_s);
+	double error_ns = fabs((double)twoway_line_offset_ns(line, at_local_ns) -
+			       truth_offset_ns(&simulation->truth, local_s));
 
-	return error_ns - (double)twoway_line_bound_ns(line, at_ns);
+	return error_ns - (double)twoway_line_bound_ns(line, at_local_ns);
 }
 
 static int compare_doubles(const void *left, const void *right)
@@ -334,9 +335,10 @@ static void check_series(void)
 	size_t count;
 
 	for (int64_t i = 0; i < bursts; i++) {
-		int64_t t1_ns = START_NS + i * NS_PER_S, there_ns = random_between(&random, 50000, 90000);
-		struct twoway_exchange found = { t1_ns, t1_ns + there_ns, t1_ns + there_ns + 1000,
-						 t1_ns + there_ns + 1000 + random_between(&random, 50000, 90000) };
+		int64_t t1_local_ns = START_NS + i * NS_PER_S, there_ns = random_between(&random, 50000, 90000);
+		struct twoway_exchange found = { t1_local_ns, t1_local_ns + there_ns, t1_local_ns + there_ns + 1000,
+						 t1_local_ns + there_ns + 1000 +
+							 random_between(&random, 50000, 90000) };
 
 		CHECK_INT(twoway_add(twoway, &found), 0);
 		CHECK_INT(twoway_end_burst(twoway, NULL), TWOWAY_UPDATED);
@@ -389,7 +391,7 @@ static void check_wire(void)
 	CHECK(memcmp(wire + 40, "\1\2\3\4\5\6\7\10", 8) == 0);
 	CHECK_INT(twoway_parse(wire, TWOWAY_PACKET_BYTES, &got), 0);
 	CHECK(got.kind == sent.kind && got.sequence == sent.sequence && got.cookie == sent.cookie &&
-	      got.t1_ns == 1 && got.t2_ns == -2 && got.t3_ns == sent.t3_ns);
+	      got.t1_local_ns == 1 && got.t2_peer_ns == -2 && got.t3_peer_ns == sent.t3_peer_ns);
 	CHECK_INT(twoway_parse(wire, TWOWAY_PACKET_BYTES - 1, &got), -EMSGSIZE);
 	CHECK_INT(twoway_parse(wire, TWOWAY_PACKET_BYTES + 1, &got), -EMSGSIZE);
 	/* Any other byte in magic, version, kind (3 is none) or the reserved word is refused. */

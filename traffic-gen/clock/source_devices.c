@@ -36,11 +36,11 @@ static const char *phc_failure(int err)
 
 static int phc_open(struct source *source, const char *argument, char *error, size_t error_bytes)
 {
-	int64_t now_ns;
+	int64_t phc_ns;
 	int err = port_phc_open(argument, &source->phc);
 
 	if (!err)
-		err = port_phc_now_ns(source->phc, &now_ns);
+		err = port_phc_now_ns(source->phc, &phc_ns);
 	if (!err)
 		return 0;
 	snprintf(error, error_bytes, "%s", phc_failure(err));
@@ -112,12 +112,12 @@ static const struct source_kind phc_kinds[] = {
 
 int source_phc_read(struct source *source, enum port_phc_read read)
 {
-	int64_t now_ns;
+	int64_t tai_ns;
 	int err;
 
 	if (!source->phc)
 		return -EINVAL;
-	err = phc_cross(source, read, &now_ns);
+	err = phc_cross(source, read, &tai_ns);
 	if (!err)
 		source->kind = &phc_kinds[read];
 	return err;

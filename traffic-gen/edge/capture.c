@@ -104,10 +104,11 @@ static int print_result(struct json *json, const struct capture *capture, const 
 static void capture_all(struct capture *capture, struct json *json)
 {
 	const struct edge_pin_kind *kind = capture->pin.kind;
-	int64_t begin_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC), next_ns = begin_ns + NS_PER_S;
+	int64_t begin_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	int64_t next_monotonic_ns = begin_monotonic_ns + NS_PER_S;
 
 	for (;;) {
-		int64_t now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC), left_ns = TICK_NS, instant;
+		int64_t now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC), left_ns = TICK_NS, instant;
 		uint64_t sequence;
 		int err;
 
@@ -115,16 +116,16 @@ static void capture_all(struct capture *capture, struct json *json)
 			capture->complete = !capture->count && !capture->duration_ns;
 			return;
 		}
-		if (capture->duration_ns && now_ns - begin_ns >= capture->duration_ns) {
+		if (capture->duration_ns && now_monotonic_ns - begin_monotonic_ns >= capture->duration_ns) {
 			capture->complete = true;
 			return;
 		}
-		if (now_ns >= next_ns) {
+		if (now_monotonic_ns >= next_monotonic_ns) {
 			print_progress(json, capture);
-			next_ns += NS_PER_S;
+			next_monotonic_ns += NS_PER_S;
 		}
-		if (capture->duration_ns && capture->duration_ns - (now_ns - begin_ns) < left_ns)
-			left_ns = capture->duration_ns - (now_ns - begin_ns);
+		if (capture->duration_ns && capture->duration_ns - (now_monotonic_ns - begin_monotonic_ns) < left_ns)
+			left_ns = capture->duration_ns - (now_monotonic_ns - begin_monotonic_ns);
 		err = kind->capture_next(&capture->pin, &sequence, &instant, left_ns);
 		if (!err) {
 			take(capture, sequence, instant);

@@ -29,7 +29,8 @@ enum { BRACKETS = 16, AT_NONE = -1 };
 struct output {
 	struct edge_pin pin;
 	struct port_tai tai;
-	int64_t at_ns, start_ns, period_ns, duration_ns; /* at_ns: AT_NONE: periodic */
+	int64_t at_clock_ns, start_clock_ns; /* of the pin's clock, of TAI where it counts ticks; AT_NONE: periodic */
+	int64_t period_ns, duration_ns;
 	uint64_t hz;
 	bool by_software;
 	uint64_t made, late; /* by software */
@@ -43,39 +44,39 @@ struct output {
 static uint64_t ticks_at(const struct output *output, int64_t tai_ns)
 {
 	uint64_t shortest = UINT64_MAX, middle = 0;
-	int64_t seen_ns = 0;
+	int64_t seen_tai_ns = 0;
 
 	for (int i = 0; i < BRACKETS; i++) {
 		uint64_t before, after;
-		int64_t now_ns = ticks_bracket(&output->tai, &before, &after);
+		int64_t now_tai_ns = ticks_bracket(&output->tai, &before, &after);
 
 		if (after - before < shortest) {
 			shortest = after - before;
 			middle = read_filter_middle(before, after);
-			seen_ns = now_ns;
+			seen_tai_ns = now_tai_ns;
 		}
 	}
-	return middle + (uint64_t)(int64_t)((double)(tai_ns - seen_ns) * (double)output->hz * 1e-9);
+	return middle + (uint64_t)(int64_t)((double)(tai_ns - seen_tai_ns) * (double)output->hz * 1e-9);
 }
 
-static int64_t until_ns(const struct output *output)
+static int64_t until_pulse_ns(const struct output *output)
 {
-	return output->at_ns - port_tai_now_ns(&output->tai);
+	return output->at_clock_ns - port_tai_now_ns(&output->tai);
 }
 
 /* Wait until the pulse has been made. What counts its pulses says so; for all else its instant has to pass. */
 static void await_pulse(struct output *output)
 {
 	struct edge_pin_counts counts;
-	int64_t end_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + COUNT_TIMEOUT_NS;
-	int64_t left_ns = until_ns(output);
+	int64_t end_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + COUNT_TIMEOUT_NS;
+	int64_t left_ns = until_pulse_ns(output);
 
 	if (left_ns > 0 && left_ns < FAR_NS)
-		end_ns += left_ns;
-	while (!port_stop_requested() && port_clock_now_ns(PORT_CLOCK_MONOTONIC) < end_ns) {
+		end_monotonic_ns += left_ns;
+	while (!port_stop_requested() && port_clock_now_ns(PORT_CLOCK_MONOTONIC) < end_monotonic_ns) {
 		port_sleep_ns(TICK_NS);
 		if (!output->pin.kind->counts) {
-			if (until_ns(output) < -TICK_NS) {
+			if (until_pulse_ns(output) < -TICK_NS) {
 				output->complete = true;
 				return;
 			}
@@ -97,8 +98,8 @@ static int make_pulse_by_software(struct output *output)
 	if (err)
 		return err;
 	output->by_software = true;
-	err = software_edge_make(&output->pin, &output->tai, output->hz, output->at_ns, SOFTWARE_EDGE_PULSE_NS * 4,
-				 SOFTWARE_EDGE_LEAD_MAX_NS);
+	err = software_edge_make(&output->pin, &output->tai, output->hz, output->at_clock_ns,
+				 SOFTWARE_EDGE_PULSE_NS * 4, SOFTWARE_EDGE_LEAD_MAX_NS);
 	if (err && err != -ETIME && err != -EINTR)
 		return err;
 	if (err == -ETIME)
@@ -113,7 +114,8 @@ static int make_pulse_by_software(struct output *output)
 
 static int make_pulse(struct output *output)
 {
-	int64_t instant = output->pin.axis == EDGE_AXIS_COUNTER ? (int64_t)ticks_at(output, output->at_ns) : output->at_ns;
+	int64_t instant = output->pin.axis == EDGE_AXIS_COUNTER ? (int64_t)ticks_at(output, output->at_clock_ns) :
+								  output->at_clock_ns;
 	int err = output->pin.kind->fire_at ? output->pin.kind->fire_at(&output->pin, instant) : -ENOTSUP;
 
 	if (err == -ENOTSUP)
@@ -125,9 +127,9 @@ static int make_pulse(struct output *output)
 
 /* ---- periodic pulses --------------------------------------------------------------------------------------------- */
 
-static bool is_over(struct output *output, int64_t end_ns)
+static bool is_over(struct output *output, int64_t end_monotonic_ns)
 {
-	if (output->duration_ns && port_clock_now_ns(PORT_CLOCK_MONOTONIC) >= end_ns)
+	if (output->duration_ns && port_clock_now_ns(PORT_CLOCK_MONOTONIC) >= end_monotonic_ns)
 		output->complete = true;
 	else if (port_stop_requested())
 		output->complete = !output->duration_ns;
@@ -137,16 +139,16 @@ static bool is_over(struct output *output, int64_t end_ns)
 }
 
 /* By software, of TAI. Where wake-ups come too late, it is awake earlier from then on: some machines know no others. */
-static int make_periodic(struct output *output, int64_t end_ns)
+static int make_periodic(struct output *output, int64_t end_monotonic_ns)
 {
-	int64_t now_ns = port_tai_now_ns(&output->tai) + NS_PER_MS, at_ns = output->start_ns;
+	int64_t now_tai_ns = port_tai_now_ns(&output->tai) + NS_PER_MS, at_tai_ns = output->start_clock_ns;
 	int64_t lead_ns = software_edge_lead_ns(output->period_ns);
 	int err = 0;
 
-	if (at_ns < now_ns)
-		at_ns += (now_ns - at_ns + output->period_ns - 1) / output->period_ns * output->period_ns;
-	while (!err && !is_over(output, end_ns)) {
-		err = software_edge_make(&output->pin, &output->tai, output->hz, at_ns, output->period_ns, lead_ns);
+	if (at_tai_ns < now_tai_ns)
+		at_tai_ns += (now_tai_ns - at_tai_ns + output->period_ns - 1) / output->period_ns * output->period_ns;
+	while (!err && !is_over(output, end_monotonic_ns)) {
+		err = software_edge_make(&output->pin, &output->tai, output->hz, at_tai_ns, output->period_ns, lead_ns);
 		if (err == -ETIME) {
 			output->late++;
 			lead_ns = software_edge_longer_lead_ns(lead_ns, output->period_ns);
@@ -155,7 +157,7 @@ static int make_periodic(struct output *output, int64_t end_ns)
 		}
 		if (err == -ETIME || err == -EINTR)
 			err = 0;
-		at_ns += output->period_ns;
+		at_tai_ns += output->period_ns;
 	}
 	return err;
 }
@@ -164,7 +166,7 @@ static int make_periodic(struct output *output, int64_t end_ns)
 static int begin_periodic(struct output *output)
 {
 	const struct edge_pin_kind *kind = output->pin.kind;
-	int err = kind->periodic ? kind->periodic(&output->pin, output->start_ns, output->period_ns) : -ENOTSUP;
+	int err = kind->periodic ? kind->periodic(&output->pin, output->start_clock_ns, output->period_ns) : -ENOTSUP;
 
 	if (err != -ENOTSUP || !kind->set)
 		return err;
@@ -174,11 +176,11 @@ static int begin_periodic(struct output *output)
 
 static int run_periodic(struct output *output)
 {
-	int64_t end_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + output->duration_ns;
+	int64_t end_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + output->duration_ns;
 
 	if (output->by_software)
-		return make_periodic(output, end_ns);
-	while (!is_over(output, end_ns))
+		return make_periodic(output, end_monotonic_ns);
+	while (!is_over(output, end_monotonic_ns))
 		port_sleep_ns(TICK_NS);
 	return 0;
 }
@@ -191,11 +193,11 @@ static void print_ready(struct json *json, const struct output *output)
 	json_string(json, "type", "ready");
 	json_string(json, "tool", TOOL);
 	json_string(json, "pin", output->pin.text);
-	if (output->at_ns == AT_NONE) {
-		json_int(json, "start_ns", output->start_ns);
+	if (output->at_clock_ns == AT_NONE) {
+		json_int(json, "start_ns", output->start_clock_ns);
 		json_int(json, "period_ns", output->period_ns);
 	} else {
-		json_int(json, "at_ns", output->at_ns);
+		json_int(json, "at_ns", output->at_clock_ns);
 	}
 	json_object_close(json);
 	json_line_end(json);
@@ -250,7 +252,7 @@ static const char *failure(int err)
 static int run(struct output *output)
 {
 	const struct edge_pin_kind *kind = output->pin.kind;
-	bool is_periodic = output->at_ns == AT_NONE;
+	bool is_periodic = output->at_clock_ns == AT_NONE;
 	struct json json;
 	int err = 0;
 
@@ -279,7 +281,7 @@ static int check(struct output *output, const char *pin, bool periodic, const ch
 	char error[2 * EDGE_PIN_ERROR_BYTES];
 	int err;
 
-	if (!pin || periodic == (output->at_ns != AT_NONE)) {
+	if (!pin || periodic == (output->at_clock_ns != AT_NONE)) {
 		fputs(pin ? TOOL ": either --periodic or --at-ns (see --help)\n" : TOOL ": --pin is missing (see --help)\n", stderr);
 		return EXIT_BAD_INPUT;
 	}
@@ -287,8 +289,9 @@ static int check(struct output *output, const char *pin, bool periodic, const ch
 		fputs(TOOL ": --period-ns is missing (see --help)\n", stderr);
 		return EXIT_BAD_INPUT;
 	}
-	output->start_ns = output->period_ns; /* next: the full periods of the pin's clock, of which the past ones are left out */
-	if (strcmp(start, "next") != 0 && option_parse_int(start, 0, INT64_MAX / 2, &output->start_ns)) {
+	/* next: the full periods of the pin's clock, of which the past ones are left out */
+	output->start_clock_ns = output->period_ns;
+	if (strcmp(start, "next") != 0 && option_parse_int(start, 0, INT64_MAX / 2, &output->start_clock_ns)) {
 		fprintf(stderr, TOOL ": --start-ns: must be next or a number of ns, found \"%s\"\n", start);
 		return EXIT_BAD_INPUT;
 	}
@@ -303,13 +306,14 @@ static int check(struct output *output, const char *pin, bool periodic, const ch
 
 int verb_output(int argc, char **argv)
 {
-	struct output output = { .at_ns = AT_NONE };
+	struct output output = { .at_clock_ns = AT_NONE };
 	const char *pin = NULL, *start = "next";
 	int64_t duration_ms = 0, tai_utc_s = TAI_UTC_DEFAULT_S;
 	bool periodic = false;
 	const struct option options[] = {
 		{ .name = "pin", .kind = OPTION_TEXT, .target = &pin, .argument = "PIN", .help = "the output" },
-		{ .name = "at-ns", .kind = OPTION_INT, .target = &output.at_ns, .min = 0, .max = INT64_MAX / 2, .argument = "N",
+		{ .name = "at-ns", .kind = OPTION_INT, .target = &output.at_clock_ns, .min = 0,
+		  .max = INT64_MAX / 2, .argument = "N",
 		  .help = "one pulse at this instant of the pin's clock; of TAI where the pin counts ticks" },
 		{ .name = "periodic", .kind = OPTION_FLAG, .target = &periodic, .help = "pulses until SIGTERM" },
 		{ .name = "start-ns", .kind = OPTION_TEXT, .target = &start, .argument = "N|next",

@@ -157,18 +157,18 @@ static int64_t rate_correction_ns(int64_t nominal_ns, int64_t rate_ppb)
 	return whole_s * rate_ppb + rest / PPB;
 }
 
-int64_t phase_scheduled_ns(const struct plan_producer *producer, const struct stream *stream, uint32_t slot)
+int64_t phase_scheduled_tai_ns(const struct plan_producer *producer, const struct stream *stream, uint32_t slot)
 {
 	int64_t nominal_ns = phase_slot_ns(stream, slot);
 
 	return producer->start_tai_ns + nominal_ns + rate_correction_ns(nominal_ns, producer->rate_ppb);
 }
 
-uint64_t phase_slots_before(const struct stream *stream, int64_t until_ns)
+uint64_t phase_slots_before(const struct stream *stream, int64_t span_ns)
 {
-	if (until_ns <= stream->phase_ns)
+	if (span_ns <= stream->phase_ns)
 		return 0;
-	return (uint64_t)(until_ns - stream->phase_ns - 1) / (uint64_t)stream->period_ns + 1;
+	return (uint64_t)(span_ns - stream->phase_ns - 1) / (uint64_t)stream->period_ns + 1;
 }
 
 struct slot_range phase_slot_range(const struct plan *plan, const struct stream *stream)

@@ -51,10 +51,10 @@ int64_t phase_slot_ns(const struct stream *stream, uint32_t slot);
  * Scheduled time of slot k in the producer's own CLOCK_TAI, in ns:
  * start_tai_ns + t + round(t * rate_ppb / 10^9), t = phase_slot_ns(); halves are rounded away from zero.
  */
-int64_t phase_scheduled_ns(const struct plan_producer *producer, const struct stream *stream, uint32_t slot);
+int64_t phase_scheduled_tai_ns(const struct plan_producer *producer, const struct stream *stream, uint32_t slot);
 
-/** Number of slots of a stream with phase_slot_ns() < until_ns. */
-uint64_t phase_slots_before(const struct stream *stream, int64_t until_ns);
+/** Number of slots of a stream in the first span_ns of its schedule: those with phase_slot_ns() < span_ns. */
+uint64_t phase_slots_before(const struct stream *stream, int64_t span_ns);
 
 /** Warm-up and counted slots of a stream. plan_load() has checked that they fit 32 bits. */
 struct slot_range phase_slot_range(const struct plan *plan, const struct stream *stream);

@@ -26,17 +26,17 @@ enum port_ptp_edges { PORT_PTP_RISING, PORT_PTP_BOTH };
 int port_ptp_pin_open(const char *path, int pin, int channel, struct port_ptp_pin **pin_out);
 void port_ptp_pin_close(struct port_ptp_pin *pin);
 /** Time of the clock. */
-int port_ptp_pin_now_ns(const struct port_ptp_pin *pin, int64_t *clock_ns);
+int port_ptp_pin_now_ns(const struct port_ptp_pin *pin, int64_t *phc_ns);
 /** Pulses at start, start + period, ...; start is in the future. @return 0, -ENXIO (no such channel), -ENOTSUP, or -errno */
-int port_ptp_pin_periodic(struct port_ptp_pin *pin, int64_t start_ns, int64_t period_ns);
+int port_ptp_pin_periodic(struct port_ptp_pin *pin, int64_t start_phc_ns, int64_t period_ns);
 /** One pulse at an instant in the future. @return 0, -ENOTSUP: the driver makes none */
-int port_ptp_pin_one_shot(struct port_ptp_pin *pin, int64_t at_ns);
+int port_ptp_pin_one_shot(struct port_ptp_pin *pin, int64_t at_phc_ns);
 /** Make no more pulses. */
 int port_ptp_pin_stop(struct port_ptp_pin *pin);
 /** Begin to capture. @return 0, -ENXIO (no such channel), -ENOTSUP: these edges cannot be told apart, or -errno */
 int port_ptp_pin_capture(struct port_ptp_pin *pin, enum port_ptp_edges edges);
 /** Wait for a captured edge of this channel. @return 0, -ETIMEDOUT, -EINTR, or -errno */
-int port_ptp_pin_captured(struct port_ptp_pin *pin, int64_t *clock_ns, int64_t timeout_ns);
+int port_ptp_pin_captured(struct port_ptp_pin *pin, int64_t *phc_ns, int64_t timeout_ns);
 int port_ptp_pin_capture_end(struct port_ptp_pin *pin);
 
 /* ---- lines of a GPIO chip ----------------------------------------------------------------------------------------------- */

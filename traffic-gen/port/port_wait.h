@@ -15,7 +15,7 @@ struct datagram {
 	uint8_t bytes[DATAGRAM_BYTES]; /* what is longer is cut off */
 	size_t size_bytes;
 	struct address source;
-	int64_t received_ns; /* CLOCK_REALTIME, read in user space just after it was received */
+	int64_t received_realtime_ns; /* read in user space just after it was received */
 };
 
 struct waiter {
@@ -50,6 +50,6 @@ int waiter_send(const struct waiter *waiter, const struct address *peer, const v
  * @param datagram  receives what came; NULL: datagrams are left where they are
  * @return what came first, or -errno
  */
-int waiter_wait(struct waiter *waiter, int64_t deadline_ns, struct datagram *datagram);
+int waiter_wait(struct waiter *waiter, int64_t deadline_monotonic_ns, struct datagram *datagram);
 
 #endif

@@ -32,7 +32,7 @@ void exchange_close(struct exchange_peer *peer)
 }
 
 /* Read datagrams until one answers the last request. @return 0, -EAGAIN, or -errno */
-static int take_reply(struct exchange_peer *peer, const struct port_tai *tai, int64_t t1_ns,
+static int take_reply(struct exchange_peer *peer, const struct port_tai *tai, int64_t t1_local_ns,
 		      struct twoway_exchange *exchange)
 {
 	uint8_t wire[TWOWAY_PACKET_BYTES + 1];
@@ -41,22 +41,23 @@ static int take_reply(struct exchange_peer *peer, const struct port_tai *tai, in
 		struct port_received received = { 0 };
 		struct twoway_packet packet;
 		int64_t length = port_recv(peer->sock, wire, sizeof(wire), &received);
-		int64_t now_ns = port_tai_now_ns(tai);
+		int64_t now_tai_ns = port_tai_now_ns(tai);
 
 		if (length < 0)
 			return (int)length;
 		if (twoway_parse(wire, (size_t)length, &packet) != 0 || packet.kind != TWOWAY_REPLY ||
-		    packet.sequence != peer->sequence || packet.cookie != peer->cookie || packet.t1_ns != t1_ns)
+		    packet.sequence != peer->sequence || packet.cookie != peer->cookie ||
+		    packet.t1_local_ns != t1_local_ns)
 			continue;
-		exchange->t1_ns = t1_ns;
-		exchange->t2_ns = packet.t2_ns;
-		exchange->t3_ns = packet.t3_ns;
-		exchange->t4_ns = now_ns;
+		exchange->t1_local_ns = t1_local_ns;
+		exchange->t2_peer_ns = packet.t2_peer_ns;
+		exchange->t3_peer_ns = packet.t3_peer_ns;
+		exchange->t4_local_ns = now_tai_ns;
 		if (received.stamp_realtime_ns) {
-			int64_t stamp_ns = port_tai_from_realtime_ns(tai, received.stamp_realtime_ns);
+			int64_t stamp_tai_ns = port_tai_from_realtime_ns(tai, received.stamp_realtime_ns);
 
-			if (stamp_ns >= t1_ns && stamp_ns < now_ns)
-				exchange->t4_ns = stamp_ns;
+			if (stamp_tai_ns >= t1_local_ns && stamp_tai_ns < now_tai_ns)
+				exchange->t4_local_ns = stamp_tai_ns;
 		}
 		return 0;
 	}
@@ -68,20 +69,20 @@ static int probe(struct exchange_peer *peer, const struct port_tai *tai, int64_t
 		 struct twoway_exchange *exchange)
 {
 	struct twoway_packet request = { .kind = TWOWAY_REQUEST, .cookie = peer->cookie };
-	int64_t deadline_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + timeout_ns;
+	int64_t deadline_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + timeout_ns;
 	uint8_t wire[TWOWAY_PACKET_BYTES];
 	struct port_slice slice = { wire, sizeof(wire) };
 	int64_t sent;
 
 	request.sequence = ++peer->sequence;
-	request.t1_ns = port_tai_now_ns(tai);
+	request.t1_local_ns = port_tai_now_ns(tai);
 	twoway_pack(&request, wire);
 	sent = port_send(peer->sock, &slice, 1, false);
 	if (sent < 0)
 		return (int)sent; /* for example: nobody listens there yet */
 	peer->requests++;
 	for (;;) {
-		int64_t left_ns = deadline_ns - port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+		int64_t left_ns = deadline_monotonic_ns - port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 		int err;
 
 		if (left_ns <= 0)
@@ -89,7 +90,7 @@ static int probe(struct exchange_peer *peer, const struct port_tai *tai, int64_t
 		err = port_socket_wait_readable(peer->sock, left_ns);
 		if (err)
 			return err;
-		err = take_reply(peer, tai, request.t1_ns, exchange);
+		err = take_reply(peer, tai, request.t1_local_ns, exchange);
 		if (err != -EAGAIN)
 			return err;
 	}

@@ -14,13 +14,13 @@ static int64_t measure_ns(const struct port_tai *tai, int64_t *error_ns)
 	int64_t best_width_ns = INT64_MAX, difference_ns = 0;
 
 	for (int i = 0; i < READINGS; i++) {
-		int64_t before_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+		int64_t before_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 		int64_t tai_ns = port_tai_now_ns(tai);
-		int64_t width_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) - before_ns;
+		int64_t width_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) - before_monotonic_ns;
 
 		if (width_ns < best_width_ns) {
 			best_width_ns = width_ns;
-			difference_ns = tai_ns - before_ns - width_ns / 2;
+			difference_ns = tai_ns - before_monotonic_ns - width_ns / 2;
 		}
 	}
 	*error_ns = best_width_ns / 2;

@@ -28,20 +28,20 @@ struct stepwatch {
 
 void stepwatch_init(struct stepwatch *watch, const struct port_tai *tai);
 
-/** Part of stepwatch_now_ns: measure with care, record a step if there was one. */
+/** Part of stepwatch_tai_now_ns: measure with care, record a step if there was one. */
 void stepwatch_examine(struct stepwatch *watch, const struct port_tai *tai);
 
 /** Read TAI and check it for steps since the last reading. Real-time safe. */
-static inline int64_t stepwatch_now_ns(struct stepwatch *watch, const struct port_tai *tai)
+static inline int64_t stepwatch_tai_now_ns(struct stepwatch *watch, const struct port_tai *tai)
 {
-	int64_t now_ns = port_tai_now_ns(tai);
-	int64_t difference_ns = now_ns - port_clock_now_ns(PORT_CLOCK_MONOTONIC) - watch->base_ns;
+	int64_t now_tai_ns = port_tai_now_ns(tai);
+	int64_t difference_ns = now_tai_ns - port_clock_now_ns(PORT_CLOCK_MONOTONIC) - watch->base_ns;
 
 	if (difference_ns > watch->floor_ns || difference_ns < -watch->floor_ns)
 		stepwatch_examine(watch, tai);
 	else if (watch->follow)
 		watch->base_ns += difference_ns / STEPWATCH_FOLLOW;
-	return now_ns;
+	return now_tai_ns;
 }
 
 #endif

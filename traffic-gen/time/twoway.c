@@ -26,8 +26,8 @@ struct certain {
 /* What belongs to a sample of the series and is not published. */
 struct sample_origin {
 	struct certain certain;
-	int64_t published_ns; /* local time of the end of its burst */
-	uint32_t segment;     /* counts the steps before it */
+	int64_t published_local_ns; /* local time of the end of its burst */
+	uint32_t segment;           /* counts the steps before it */
 };
 
 struct twoway {
@@ -35,7 +35,7 @@ struct twoway {
 	struct twoway_line line;
 	bool burst_open;
 	struct twoway_exchange shortest; /* of the open burst */
-	int64_t burst_end_ns;
+	int64_t burst_end_local_ns;
 	uint64_t exchanges, kept, invalid, steps;
 	struct histogram *rtt;
 	size_t window_count;
@@ -98,8 +98,8 @@ int twoway_add(struct twoway *twoway, const struct twoway_exchange *exchange)
 	twoway->exchanges++;
 	if (!twoway->burst_open || rtt_ns < twoway_rtt_ns(&twoway->shortest))
 		twoway->shortest = *exchange;
-	if (!twoway->burst_open || exchange->t4_ns > twoway->burst_end_ns)
-		twoway->burst_end_ns = exchange->t4_ns;
+	if (!twoway->burst_open || exchange->t4_local_ns > twoway->burst_end_local_ns)
+		twoway->burst_end_local_ns = exchange->t4_local_ns;
 	twoway->burst_open = true;
 	return 0;
 }
@@ -110,13 +110,13 @@ int twoway_add(struct twoway *twoway, const struct twoway_exchange *exchange)
  */
 static struct certain certain_of(const struct twoway *twoway, const struct twoway_exchange *exchange)
 {
-	int64_t span_ns = exchange->t4_ns - exchange->t1_ns;
+	int64_t span_ns = exchange->t4_local_ns - exchange->t1_local_ns;
 	int64_t drift_ns = (int64_t)ceil((double)span_ns / 2 * (double)twoway->config.rate_limit_ppb / NS_PER_S);
 
 	return (struct certain){
-		.local_ns = exchange->t1_ns + span_ns / 2,
-		.low_ns = exchange->t3_ns - exchange->t4_ns - drift_ns,
-		.high_ns = exchange->t2_ns - exchange->t1_ns + drift_ns,
+		.local_ns = exchange->t1_local_ns + span_ns / 2,
+		.low_ns = exchange->t3_peer_ns - exchange->t4_local_ns - drift_ns,
+		.high_ns = exchange->t2_peer_ns - exchange->t1_local_ns + drift_ns,
 	};
 }
 
@@ -219,7 +219,7 @@ static void series_append(struct twoway *twoway, const struct certain *certain)
 	};
 	twoway->origins[twoway->series_count++] = (struct sample_origin){
 		.certain = *certain,
-		.published_ns = twoway->burst_end_ns,
+		.published_local_ns = twoway->burst_end_local_ns,
 		.segment = (uint32_t)twoway->steps,
 	};
 }
@@ -305,8 +305,9 @@ static int64_t larger(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-/* Compare the lines that were in use in [from_ns, to_ns] with the fit. Return the index of the last one. */
-static size_t compare_lines(const struct twoway *twoway, int64_t from_ns, int64_t to_ns, struct twoway_summary *summary)
+/* Compare the lines that were in use in [from_local_ns, to_local_ns] with the fit. Return the index of the last one. */
+static size_t compare_lines(const struct twoway *twoway, int64_t from_local_ns, int64_t to_local_ns,
+			    struct twoway_summary *summary)
 {
 	struct twoway_line fit = { 0 }, next_fit = fit_around(twoway, 0);
 	size_t last = 0;
@@ -314,27 +315,30 @@ static size_t compare_lines(const struct twoway *twoway, int64_t from_ns, int64_
 	for (size_t i = 0; i < twoway->series_count; i++) {
 		const struct twoway_line *line = &twoway->series[i].line;
 		bool ends = i + 1 < twoway->series_count;
-		int64_t use_from_ns = twoway->origins[i].published_ns;
-		int64_t use_to_ns = ends ? twoway->origins[i + 1].published_ns : larger(to_ns, use_from_ns);
+		int64_t use_from_local_ns = twoway->origins[i].published_local_ns;
+		int64_t use_to_local_ns = ends ? twoway->origins[i + 1].published_local_ns :
+						 larger(to_local_ns, use_from_local_ns);
 
-		if (use_from_ns > to_ns && i > 0)
+		if (use_from_local_ns > to_local_ns && i > 0)
 			break;
 		last = i;
 		fit = next_fit;
 		if (ends)
 			next_fit = fit_around(twoway, i + 1);
-		if (use_to_ns < from_ns)
+		if (use_to_local_ns < from_local_ns)
 			continue;
 		summary->residual_ns = larger(summary->residual_ns, distance_ns(line, &fit));
 		if (ends && twoway->origins[i + 1].segment == twoway->origins[i].segment)
 			summary->residual_ns = larger(summary->residual_ns, distance_ns(line, &next_fit));
 		summary->bound_ns = larger(summary->bound_ns,
-					   twoway_line_bound_ns(line, use_to_ns < to_ns ? use_to_ns : to_ns));
+					   twoway_line_bound_ns(line, use_to_local_ns < to_local_ns ? use_to_local_ns :
+												      to_local_ns));
 	}
 	return last;
 }
 
-void twoway_summarise(const struct twoway *twoway, int64_t from_ns, int64_t to_ns, struct twoway_summary *summary)
+void twoway_summarise(const struct twoway *twoway, int64_t from_local_ns, int64_t to_local_ns,
+		      struct twoway_summary *summary)
 {
 	struct twoway_line fit;
 
@@ -343,12 +347,12 @@ void twoway_summarise(const struct twoway *twoway, int64_t from_ns, int64_t to_n
 		.kept = twoway->kept,
 		.invalid = twoway->invalid,
 		.steps = twoway->steps,
-		.at_local_ns = to_ns,
+		.at_local_ns = to_local_ns,
 	};
 	if (twoway->kept == 0)
 		return;
-	fit = fit_around(twoway, compare_lines(twoway, from_ns, to_ns, summary));
-	summary->offset_ns = twoway_line_offset_ns(&fit, to_ns);
+	fit = fit_around(twoway, compare_lines(twoway, from_local_ns, to_local_ns, summary));
+	summary->offset_ns = twoway_line_offset_ns(&fit, to_local_ns);
 	summary->rate_ppb = fit.rate_ppb;
 	summary->rtt_min_ns = histogram_min_ns(twoway->rtt);
 	histogram_percentile(twoway->rtt, 500000, &summary->rtt_p50_ns);

@@ -3,7 +3,8 @@
  * Two-way time transfer: wire format, and an estimator of a peer's clock as a pure function of exchanges.
  *
  * An exchange has four stamps: t1 local send, t2 peer receive, t3 peer send, t4 local receive, each CLOCK_TAI ns of the
- * clock of its machine. A stamp of sending is taken before, one of receiving after the event, and no delay is negative;
+ * clock of its machine (in bw-clock's sampler local is a counter in ns, and the peer TAI): names end in _local_ns or
+ * _peer_ns. A stamp of sending is taken before, one of receiving after the event, and no delay is negative;
  * so the offset of the peer (peer - local; positive: the peer is ahead) lies in the interval [t3 - t4, t2 - t1] whatever the
  * two paths take: its middle is the usual estimate, half its width, which is half the round trip, the hard bound of it.
  *
@@ -35,16 +36,16 @@ struct twoway_packet {
 	enum twoway_kind kind;
 	uint32_t sequence;
 	uint64_t cookie;
-	int64_t t1_ns;
-	int64_t t2_ns;
-	int64_t t3_ns;
+	int64_t t1_local_ns;
+	int64_t t2_peer_ns;
+	int64_t t3_peer_ns;
 };
 
 struct twoway_exchange {
-	int64_t t1_ns;
-	int64_t t2_ns;
-	int64_t t3_ns;
-	int64_t t4_ns;
+	int64_t t1_local_ns;
+	int64_t t2_peer_ns;
+	int64_t t3_peer_ns;
+	int64_t t4_local_ns;
 };
 
 /** Offset of the peer as a straight line of local time. Plain data: copy it as you like. */
@@ -138,9 +139,11 @@ struct twoway_line twoway_current(const struct twoway *twoway);
 
 /**
  * Fit the whole run, from before and after each moment, and compare the lines that were used in the local time
- * [from_ns, to_ns] with it. A line is in use from its own burst to the next one. May be called repeatedly.
+ * [from_local_ns, to_local_ns] with it. A line is in use from its own burst to the next one. May be called
+ * repeatedly.
  */
-void twoway_summarise(const struct twoway *twoway, int64_t from_ns, int64_t to_ns, struct twoway_summary *summary);
+void twoway_summarise(const struct twoway *twoway, int64_t from_local_ns, int64_t to_local_ns,
+		      struct twoway_summary *summary);
 
 /**
  * The kept exchanges in order of time, at most TWOWAY_SERIES_MAX: when the store is full, of each two neighbours the

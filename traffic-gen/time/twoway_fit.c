@@ -38,8 +38,8 @@ static double offset_limit(const struct fit_interval *intervals, size_t count, i
 	double limit_ns = DBL_MAX;
 
 	for (size_t i = 0; i < count; i++) {
-		double end_ns = sign > 0 ? intervals[i].high_ns : intervals[i].low_ns;
-		double a_ns = sign * (end_ns - rate_ppb * intervals[i].x_s);
+		double bound_ns = sign > 0 ? intervals[i].high_ns : intervals[i].low_ns;
+		double a_ns = sign * (bound_ns - rate_ppb * intervals[i].x_s);
 
 		if (a_ns < limit_ns) {
 			limit_ns = a_ns;
@@ -52,7 +52,7 @@ static double offset_limit(const struct fit_interval *intervals, size_t count, i
 /* sign * offset_limit() is concave in the rate: bisect on its slope. */
 static double extreme_offset(const struct fit_interval *intervals, size_t count, int sign, const struct fit_set *set)
 {
-	double low_ppb = set->rate_low_ppb, high_ppb = set->rate_high_ppb, slope_s = 0, best_ns, at_end_ns;
+	double low_ppb = set->rate_low_ppb, high_ppb = set->rate_high_ppb, slope_s = 0, best_ns, at_high_ns;
 
 	for (int i = 0; i < BISECTIONS; i++) {
 		double middle_ppb = (low_ppb + high_ppb) / 2;
@@ -65,8 +65,8 @@ static double extreme_offset(const struct fit_interval *intervals, size_t count,
 	}
 	/* The maximum lies between the two; a concave function is no higher there than rounding makes of the better end. */
 	best_ns = offset_limit(intervals, count, sign, low_ppb, &slope_s);
-	at_end_ns = offset_limit(intervals, count, sign, high_ppb, &slope_s);
-	return sign * at_end_ns > sign * best_ns ? at_end_ns : best_ns;
+	at_high_ns = offset_limit(intervals, count, sign, high_ppb, &slope_s);
+	return sign * at_high_ns > sign * best_ns ? at_high_ns : best_ns;
 }
 
 bool fit_lines(const struct fit_interval *intervals, size_t count, double rate_limit_ppb, struct fit_set *set)

@@ -38,9 +38,9 @@ void twoway_pack(const struct twoway_packet *packet, uint8_t wire[TWOWAY_PACKET_
 	put(wire + AT_SEQUENCE, 4, packet->sequence);
 	put(wire + AT_RESERVED, 4, 0);
 	put(wire + AT_COOKIE, 8, packet->cookie);
-	put(wire + AT_T1, 8, (uint64_t)packet->t1_ns);
-	put(wire + AT_T2, 8, (uint64_t)packet->t2_ns);
-	put(wire + AT_T3, 8, (uint64_t)packet->t3_ns);
+	put(wire + AT_T1, 8, (uint64_t)packet->t1_local_ns);
+	put(wire + AT_T2, 8, (uint64_t)packet->t2_peer_ns);
+	put(wire + AT_T3, 8, (uint64_t)packet->t3_peer_ns);
 }
 
 int twoway_parse(const void *data, size_t length, struct twoway_packet *packet)
@@ -61,9 +61,9 @@ int twoway_parse(const void *data, size_t length, struct twoway_packet *packet)
 		.kind = (enum twoway_kind)kind,
 		.sequence = (uint32_t)get(wire + AT_SEQUENCE, 4),
 		.cookie = get(wire + AT_COOKIE, 8),
-		.t1_ns = (int64_t)get(wire + AT_T1, 8),
-		.t2_ns = (int64_t)get(wire + AT_T2, 8),
-		.t3_ns = (int64_t)get(wire + AT_T3, 8),
+		.t1_local_ns = (int64_t)get(wire + AT_T1, 8),
+		.t2_peer_ns = (int64_t)get(wire + AT_T2, 8),
+		.t3_peer_ns = (int64_t)get(wire + AT_T3, 8),
 	};
 	return 0;
 }
@@ -76,23 +76,25 @@ static bool differ_by_less(int64_t a_ns, int64_t b_ns, int64_t limit_ns)
 
 bool twoway_exchange_valid(const struct twoway_exchange *exchange)
 {
-	if (exchange->t1_ns <= 0 || exchange->t2_ns <= 0 || exchange->t3_ns <= 0 || exchange->t4_ns <= 0)
+	if (exchange->t1_local_ns <= 0 || exchange->t2_peer_ns <= 0 || exchange->t3_peer_ns <= 0 ||
+	    exchange->t4_local_ns <= 0)
 		return false;
-	if (exchange->t1_ns > exchange->t4_ns || exchange->t2_ns > exchange->t3_ns || twoway_rtt_ns(exchange) < 0)
+	if (exchange->t1_local_ns > exchange->t4_local_ns || exchange->t2_peer_ns > exchange->t3_peer_ns ||
+	    twoway_rtt_ns(exchange) < 0)
 		return false;
-	return differ_by_less(exchange->t4_ns, exchange->t1_ns, SPAN_LIMIT_NS) &&
-	       differ_by_less(exchange->t2_ns, exchange->t1_ns, OFFSET_LIMIT_NS) &&
-	       differ_by_less(exchange->t3_ns, exchange->t4_ns, OFFSET_LIMIT_NS);
+	return differ_by_less(exchange->t4_local_ns, exchange->t1_local_ns, SPAN_LIMIT_NS) &&
+	       differ_by_less(exchange->t2_peer_ns, exchange->t1_local_ns, OFFSET_LIMIT_NS) &&
+	       differ_by_less(exchange->t3_peer_ns, exchange->t4_local_ns, OFFSET_LIMIT_NS);
 }
 
 int64_t twoway_rtt_ns(const struct twoway_exchange *exchange)
 {
-	return (exchange->t4_ns - exchange->t1_ns) - (exchange->t3_ns - exchange->t2_ns);
+	return (exchange->t4_local_ns - exchange->t1_local_ns) - (exchange->t3_peer_ns - exchange->t2_peer_ns);
 }
 
 int64_t twoway_offset_ns(const struct twoway_exchange *exchange)
 {
-	int64_t low_ns = exchange->t3_ns - exchange->t4_ns;
+	int64_t low_ns = exchange->t3_peer_ns - exchange->t4_local_ns;
 
-	return low_ns + (exchange->t2_ns - exchange->t1_ns - low_ns) / 2;
+	return low_ns + (exchange->t2_peer_ns - exchange->t1_local_ns - low_ns) / 2;
 }

@@ -38,8 +38,8 @@ struct wander {
 	struct walk walk;
 	struct json json;
 	int64_t settings;
-	int64_t stepped_at_ns; /* --steps-ms: CLOCK_MONOTONIC of the last step */
-	double left_ns;        /* and what was less than a nanosecond then */
+	int64_t stepped_at_monotonic_ns; /* --steps-ms: of the last step */
+	double left_ns;                  /* and what was less than a nanosecond then */
 };
 
 static const char *clock_name(const struct wander *wander)
@@ -109,11 +109,12 @@ static int log_result(struct wander *wander, bool complete)
 /* Step the clock by what it has to have gained since the last step. Returns 0 or -errno. */
 static int step_make(struct wander *wander)
 {
-	int64_t now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
-	double gain_ns = wander->left_ns + wander->walk.error_ppb * (double)(now_ns - wander->stepped_at_ns) / 1e9;
+	int64_t now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	double passed_ns = (double)(now_monotonic_ns - wander->stepped_at_monotonic_ns);
+	double gain_ns = wander->left_ns + wander->walk.error_ppb * passed_ns / 1e9;
 	int64_t step_ns = (int64_t)gain_ns;
 
-	wander->stepped_at_ns = now_ns;
+	wander->stepped_at_monotonic_ns = now_monotonic_ns;
 	wander->left_ns = gain_ns - (double)step_ns;
 	return step_ns ? frequency_clock_step(&wander->clock, step_ns) : 0;
 }
@@ -159,18 +160,21 @@ static int simulate(struct wander *wander)
 }
 
 /* Let the setting work until a time of CLOCK_MONOTONIC. Returns 0 or -errno; *ended: a signal to end came first. */
-static int setting_keep(struct wander *wander, struct waiter *waiter, int64_t until_ns, bool *ended)
+static int setting_keep(struct wander *wander, struct waiter *waiter, int64_t end_monotonic_ns, bool *ended)
 {
 	for (;;) {
-		int64_t next_ns = wander->steps_ms ? wander->stepped_at_ns + wander->steps_ms * NS_PER_MS : until_ns;
-		int event = waiter_wait(waiter, next_ns < until_ns ? next_ns : until_ns, NULL), err = 0;
+		int64_t next_monotonic_ns =
+			wander->steps_ms ? wander->stepped_at_monotonic_ns + wander->steps_ms * NS_PER_MS :
+					   end_monotonic_ns;
+		int64_t wake_monotonic_ns = next_monotonic_ns < end_monotonic_ns ? next_monotonic_ns : end_monotonic_ns;
+		int event = waiter_wait(waiter, wake_monotonic_ns, NULL), err = 0;
 
 		if (event < 0)
 			return event;
 		*ended = event == WAIT_END;
 		if (wander->steps_ms)
 			err = step_make(wander);
-		if (err || *ended || next_ns >= until_ns)
+		if (err || *ended || next_monotonic_ns >= end_monotonic_ns)
 			return err;
 	}
 }
@@ -178,13 +182,13 @@ static int setting_keep(struct wander *wander, struct waiter *waiter, int64_t un
 /* Make settings until the end. Returns 0 or -errno; *complete: the duration has passed, no signal came. */
 static int settings_run(struct wander *wander, struct waiter *waiter, bool *complete)
 {
-	int64_t begin_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	int64_t begin_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 
 	for (int64_t number = 1;; number++) {
 		int64_t elapsed_ms = number * wander->interval_ms;
 		bool last = wander->duration_ms && elapsed_ms >= wander->duration_ms, ended;
-		int64_t until_ns = begin_ns + (last ? wander->duration_ms : elapsed_ms) * NS_PER_MS;
-		int err = setting_keep(wander, waiter, until_ns, &ended);
+		int64_t until_monotonic_ns = begin_monotonic_ns + (last ? wander->duration_ms : elapsed_ms) * NS_PER_MS;
+		int err = setting_keep(wander, waiter, until_monotonic_ns, &ended);
 
 		if (err || ended)
 			return err;
@@ -226,7 +230,7 @@ static int wander_run(struct wander *wander)
 		err = frequency_get(&wander->clock, &wander->former_ppb);
 	if (!err) {
 		walk_begin(wander);
-		wander->stepped_at_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+		wander->stepped_at_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 		err = log_ready(wander);
 	}
 	if (!err)

@@ -29,7 +29,7 @@ static int log_rejected(struct ntp_client *client, const char *reason, const cha
 /* ---- one answer ------------------------------------------------------------------------------------------------ */
 
 /* Log a good answer, before its correction: the step is part of the line. */
-static int log_poll(struct ntp_client *client, const struct ntp_sample *sample, int64_t received_ns,
+static int log_poll(struct ntp_client *client, const struct ntp_sample *sample, int64_t received_realtime_ns,
 		    const struct ntp_servo_answer *answer)
 {
 	double ppb = 0.0;
@@ -37,12 +37,12 @@ static int log_poll(struct ntp_client *client, const struct ntp_sample *sample, 
 
 	if (err)
 		return err;
-	return ntp_log_poll(&client->log, state_name(client), sample, received_ns, ppb,
+	return ntp_log_poll(&client->log, state_name(client), sample, received_realtime_ns, ppb,
 			    answer->action == NTP_STEP ? answer->correction_ns : 0);
 }
 
 /* Take a good answer: the servo, the clock, the log. Returns 0, NTP_END_PANIC or -errno. */
-static int sample_use(struct ntp_client *client, const struct ntp_sample *sample, int64_t received_ns)
+static int sample_use(struct ntp_client *client, const struct ntp_sample *sample, int64_t received_realtime_ns)
 {
 	struct ntp_servo_answer answer = { .action = NTP_WAIT };
 	int err;
@@ -55,7 +55,7 @@ static int sample_use(struct ntp_client *client, const struct ntp_sample *sample
 		err = log_rejected(client, answer.action == NTP_PANIC ? "panic" : "spike", client->end_detail);
 		return err || answer.action == NTP_SPIKE ? err : NTP_END_PANIC;
 	}
-	err = log_poll(client, sample, received_ns, &answer);
+	err = log_poll(client, sample, received_realtime_ns, &answer);
 	return err ? err : ntp_discipline(client->clock, &answer, client->settings.constant);
 }
 
@@ -94,9 +94,9 @@ static int datagram_take(struct ntp_client *client, const struct datagram *datag
 	reject = ntp_reply_check(&reply, sent);
 	*done = reject == NTP_GOOD || reject >= NTP_KISS_OF_DEATH;
 	if (reject == NTP_GOOD)
-		reject = ntp_sample_take(&reply, sent, ntp_from_realtime_ns(datagram->received_ns), &sample);
+		reject = ntp_sample_take(&reply, sent, ntp_from_realtime_ns(datagram->received_realtime_ns), &sample);
 	if (reject == NTP_GOOD)
-		return sample_use(client, &sample, datagram->received_ns);
+		return sample_use(client, &sample, datagram->received_realtime_ns);
 	if (*done)
 		client->missed++;
 	err = log_rejected(client, ntp_reject_name(reject),
@@ -129,7 +129,8 @@ static int request_send(const struct ntp_client *client, uint64_t *sent)
 /* Ask once. Returns 0, NTP_END_… or -errno. */
 static int poll_once(struct ntp_client *client)
 {
-	int64_t deadline_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + client->settings.timeout_ms * NS_PER_MS;
+	int64_t deadline_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) +
+					client->settings.timeout_ms * NS_PER_MS;
 	struct datagram datagram;
 	bool done = false;
 	uint64_t sent;
@@ -141,7 +142,8 @@ static int poll_once(struct ntp_client *client)
 		return log_rejected(client, "not-sent", strerror(-err));
 	}
 	for (int taken = 0; !err && !done && !client->ended && !client->held;) {
-		int event = taken == REJECTED_MAX ? WAIT_TIME : waiter_wait(client->waiter, deadline_ns, &datagram);
+		int event = taken == REJECTED_MAX ? WAIT_TIME :
+						    waiter_wait(client->waiter, deadline_monotonic_ns, &datagram);
 
 		if (event < 0)
 			return event;
@@ -171,12 +173,13 @@ static int64_t interval_ns(const struct ntp_client *client)
 }
 
 /* Wait for the next poll; one that is held waits until it is told to listen again. Returns 0 or -errno. */
-static int next_poll_wait(struct ntp_client *client, int64_t *next_ns)
+static int next_poll_wait(struct ntp_client *client, int64_t *next_monotonic_ns)
 {
 	while (!client->ended) {
 		bool was_held = client->held;
-		int64_t until_ns = was_held ? port_clock_now_ns(PORT_CLOCK_MONOTONIC) + LONG_MS * NS_PER_MS : *next_ns;
-		int event = waiter_wait(client->waiter, until_ns, NULL), err = 0;
+		int64_t until_monotonic_ns = was_held ? port_clock_now_ns(PORT_CLOCK_MONOTONIC) + LONG_MS * NS_PER_MS :
+							*next_monotonic_ns;
+		int event = waiter_wait(client->waiter, until_monotonic_ns, NULL), err = 0;
 
 		if (event < 0)
 			return event;
@@ -187,21 +190,21 @@ static int next_poll_wait(struct ntp_client *client, int64_t *next_ns)
 		if (err)
 			return err;
 		if (was_held && !client->held)
-			*next_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+			*next_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	}
 	return 0;
 }
 
 static int polls_run(struct ntp_client *client)
 {
-	int64_t next_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC), polls_max = client->settings.polls_max;
+	int64_t next_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC), polls_max = client->settings.polls_max;
 
 	for (int64_t polls = 0; !client->ended && (!polls_max || polls < polls_max); polls++) {
 		int err = poll_once(client);
 
 		if (!err) {
-			next_ns += interval_ns(client);
-			err = next_poll_wait(client, &next_ns);
+			next_monotonic_ns += interval_ns(client);
+			err = next_poll_wait(client, &next_monotonic_ns);
 		}
 		if (err)
 			return err;

@@ -49,10 +49,10 @@ int ntp_log_rejected(struct ntp_log *log, const char *state, const char *reason,
 	return line_end(log, state);
 }
 
-int ntp_log_poll(struct ntp_log *log, const char *state, const struct ntp_sample *sample, int64_t received_ns,
+int ntp_log_poll(struct ntp_log *log, const char *state, const struct ntp_sample *sample, int64_t received_realtime_ns,
 		 double frequency_ppb, int64_t step_ns)
 {
-	line_begin(log, "poll", received_ns);
+	line_begin(log, "poll", received_realtime_ns);
 	json_int(log->json, "offset_ns", sample->offset_ns);
 	json_int(log->json, "delay_ns", sample->delay_ns);
 	json_double(log->json, "freq_ppb", frequency_ppb);

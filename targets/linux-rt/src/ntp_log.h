@@ -24,11 +24,11 @@ int ntp_log_state(struct ntp_log *log, const char *state);
 /** @param detail  NULL: none */
 int ntp_log_rejected(struct ntp_log *log, const char *state, const char *reason, const char *detail);
 /**
- * @param received_ns    CLOCK_REALTIME of the answer
- * @param frequency_ppb  the correction in force; ptp4l and chronyd log what it corrects, with the other sign
- * @param step_ns        by which the clock is stepped because of this answer; 0: it is not
+ * @param received_realtime_ns  when the answer came
+ * @param frequency_ppb         the correction in force; ptp4l and chronyd log what it corrects, with the other sign
+ * @param step_ns               by which the clock is stepped because of this answer; 0: it is not
  */
-int ntp_log_poll(struct ntp_log *log, const char *state, const struct ntp_sample *sample, int64_t received_ns,
+int ntp_log_poll(struct ntp_log *log, const char *state, const struct ntp_sample *sample, int64_t received_realtime_ns,
 		 double frequency_ppb, int64_t step_ns);
 
 #endif

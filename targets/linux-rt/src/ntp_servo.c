@@ -12,7 +12,7 @@ enum { TIME_CONSTANT_MAX = 10, TIME_CONSTANT_SHIFT = 4 };
 static void forget(struct ntp_servo *servo)
 {
 	servo->sample_count = 0;
-	servo->spike_since_ns = -1;
+	servo->spike_since_monotonic_ns = -1;
 	servo->init_count = 0;
 }
 
@@ -20,7 +20,7 @@ void ntp_servo_init(struct ntp_servo *servo, const struct ntp_servo_settings *se
 {
 	memset(servo, 0, sizeof(*servo));
 	servo->settings = *settings;
-	servo->used_ns = INT64_MIN;
+	servo->used_monotonic_ns = INT64_MIN;
 	forget(servo);
 }
 
@@ -53,12 +53,13 @@ static int64_t init_delay_median(const struct ntp_servo *servo)
  */
 static struct ntp_servo_answer init_fit(const struct ntp_servo *servo)
 {
-	int64_t longest_ns = init_delay_median(servo), last_ns = servo->init_times_ns[servo->init_count - 1];
+	int64_t longest_ns = init_delay_median(servo);
+	int64_t last_monotonic_ns = servo->init_times_monotonic_ns[servo->init_count - 1];
 	double n = 0.0, sum_t = 0.0, sum_x = 0.0, sum_tt = 0.0, sum_tx = 0.0, spread, slope, offset_now;
 
 	for (int i = 0; i < servo->init_count; i++) {
 		/* Seconds before the last sample, so that the line's value there is its constant. */
-		double t = (double)(servo->init_times_ns[i] - last_ns) * SECONDS_PER_NS;
+		double t = (double)(servo->init_times_monotonic_ns[i] - last_monotonic_ns) * SECONDS_PER_NS;
 		double x = (double)servo->init_samples[i].offset_ns;
 
 		if (servo->init_samples[i].delay_ns > longest_ns)
@@ -76,44 +77,47 @@ static struct ntp_servo_answer init_fit(const struct ntp_servo *servo)
 }
 
 /* Collect samples for the first measurement; when there are enough, say what the frequency has to be corrected by. */
-static struct ntp_servo_answer measure_frequency(struct ntp_servo *servo, const struct ntp_sample *sample, int64_t now_ns)
+static struct ntp_servo_answer measure_frequency(struct ntp_servo *servo, const struct ntp_sample *sample,
+						 int64_t now_monotonic_ns)
 {
 	servo->init_samples[servo->init_count] = *sample;
-	servo->init_times_ns[servo->init_count++] = now_ns;
+	servo->init_times_monotonic_ns[servo->init_count++] = now_monotonic_ns;
 	if (servo->init_count < servo->settings.init_polls)
 		return (struct ntp_servo_answer){ .action = NTP_WAIT };
 	servo->state = NTP_LOCKED;
-	servo->used_ns = now_ns;
+	servo->used_monotonic_ns = now_monotonic_ns;
 	return init_fit(servo);
 }
 
-static void filter_put(struct ntp_servo *servo, const struct ntp_sample *sample, int64_t now_ns)
+static void filter_put(struct ntp_servo *servo, const struct ntp_sample *sample, int64_t now_monotonic_ns)
 {
 	int kept = servo->sample_count < servo->settings.filter ? servo->sample_count : servo->settings.filter - 1;
 
 	memmove(servo->samples + 1, servo->samples, (size_t)kept * sizeof(servo->samples[0]));
-	memmove(servo->times_ns + 1, servo->times_ns, (size_t)kept * sizeof(servo->times_ns[0]));
+	memmove(servo->times_monotonic_ns + 1, servo->times_monotonic_ns,
+		(size_t)kept * sizeof(servo->times_monotonic_ns[0]));
 	servo->samples[0] = *sample;
-	servo->times_ns[0] = now_ns;
+	servo->times_monotonic_ns[0] = now_monotonic_ns;
 	servo->sample_count = kept + 1;
 }
 
 /* The sample of the shortest round trip is the best of them; it is used once, and none that is older (RFC 5905, section 10). */
-static struct ntp_servo_answer slew(struct ntp_servo *servo, const struct ntp_sample *sample, int64_t now_ns)
+static struct ntp_servo_answer slew(struct ntp_servo *servo, const struct ntp_sample *sample, int64_t now_monotonic_ns)
 {
 	int best = 0;
 
-	filter_put(servo, sample, now_ns);
+	filter_put(servo, sample, now_monotonic_ns);
 	for (int i = 1; i < servo->sample_count; i++)
 		if (servo->samples[i].delay_ns < servo->samples[best].delay_ns)
 			best = i;
-	if (servo->times_ns[best] <= servo->used_ns)
+	if (servo->times_monotonic_ns[best] <= servo->used_monotonic_ns)
 		return (struct ntp_servo_answer){ .action = NTP_WAIT };
-	servo->used_ns = servo->times_ns[best];
+	servo->used_monotonic_ns = servo->times_monotonic_ns[best];
 	return (struct ntp_servo_answer){ .action = NTP_SLEW, .correction_ns = -servo->samples[best].offset_ns };
 }
 
-struct ntp_servo_answer ntp_servo_take(struct ntp_servo *servo, const struct ntp_sample *sample, int64_t now_ns)
+struct ntp_servo_answer ntp_servo_take(struct ntp_servo *servo, const struct ntp_sample *sample,
+				       int64_t now_monotonic_ns)
 {
 	const struct ntp_servo_settings *settings = &servo->settings;
 	int64_t size_ns = llabs(sample->offset_ns);
@@ -125,16 +129,16 @@ struct ntp_servo_answer ntp_servo_take(struct ntp_servo *servo, const struct ntp
 
 		if (first)
 			return step(servo, sample->offset_ns);
-		if (servo->spike_since_ns < 0)
-			servo->spike_since_ns = now_ns;
-		if (settings->stepout_ns && now_ns - servo->spike_since_ns >= settings->stepout_ns)
+		if (servo->spike_since_monotonic_ns < 0)
+			servo->spike_since_monotonic_ns = now_monotonic_ns;
+		if (settings->stepout_ns && now_monotonic_ns - servo->spike_since_monotonic_ns >= settings->stepout_ns)
 			return step(servo, sample->offset_ns);
 		return (struct ntp_servo_answer){ .action = NTP_SPIKE };
 	}
-	servo->spike_since_ns = -1;
+	servo->spike_since_monotonic_ns = -1;
 	if (servo->state == NTP_INIT)
-		return measure_frequency(servo, sample, now_ns);
-	return slew(servo, sample, now_ns);
+		return measure_frequency(servo, sample, now_monotonic_ns);
+	return slew(servo, sample, now_monotonic_ns);
 }
 
 int ntp_time_constant(int64_t interval_ms)

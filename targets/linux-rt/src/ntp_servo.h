@@ -47,13 +47,13 @@ struct ntp_servo {
 	struct ntp_servo_settings settings;
 	enum ntp_servo_state state;
 	struct ntp_sample samples[NTP_FILTER_MAX]; /* of the filter, the newest first */
-	int64_t times_ns[NTP_FILTER_MAX];
+	int64_t times_monotonic_ns[NTP_FILTER_MAX];
 	int sample_count;
-	int64_t used_ns;       /* time of the newest sample that was used */
-	int64_t spike_since_ns; /* -1: none */
+	int64_t used_monotonic_ns;        /* time of the newest sample that was used */
+	int64_t spike_since_monotonic_ns; /* -1: none */
 	/* First measurement of the frequency. */
 	struct ntp_sample init_samples[NTP_INIT_POLLS_MAX];
-	int64_t init_times_ns[NTP_INIT_POLLS_MAX];
+	int64_t init_times_monotonic_ns[NTP_INIT_POLLS_MAX];
 	int init_count;
 };
 
@@ -62,9 +62,10 @@ void ntp_servo_init(struct ntp_servo *servo, const struct ntp_servo_settings *se
 /**
  * Take a sample.
  *
- * @param now_ns  CLOCK_MONOTONIC when it was taken; grows from call to call
+ * @param now_monotonic_ns  when it was taken; grows from call to call
  */
-struct ntp_servo_answer ntp_servo_take(struct ntp_servo *servo, const struct ntp_sample *sample, int64_t now_ns);
+struct ntp_servo_answer ntp_servo_take(struct ntp_servo *servo, const struct ntp_sample *sample,
+				       int64_t now_monotonic_ns);
 
 /** Time constant of the kernel's loop for a poll interval: log2 of it less 4, as ntpd sets it; 0..10. */
 int ntp_time_constant(int64_t interval_ms);

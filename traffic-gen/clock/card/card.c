@@ -105,7 +105,7 @@ static uint64_t units_now(const struct card *card)
 /* Wait for the answer to the current request. Return 0 or -ETIMEDOUT. */
 static int wait_answer(const struct card *card)
 {
-	int64_t begin_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	int64_t begin_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 
 	for (;;) {
 		int64_t waited_ns;
@@ -115,7 +115,7 @@ static int wait_answer(const struct card *card)
 			if (atomic_load_explicit(&card->page->reply.number, memory_order_acquire) == card->request)
 				return 0;
 		}
-		waited_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) - begin_ns;
+		waited_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) - begin_monotonic_ns;
 		if (waited_ns > ANSWER_TIMEOUT_NS)
 			return -ETIMEDOUT;
 		if (waited_ns > SPIN_NS)
@@ -147,16 +147,16 @@ static int exchange(struct card *card, struct calibration *calibration)
 
 int card_calibrate(struct card *card, int64_t trial_ns, struct calibration *calibration)
 {
-	int64_t end_ns;
+	int64_t end_monotonic_ns;
 	int err = port_page_lock(&card->mapping, CARD_LOCK_CALIBRATE, LOCK_TIMEOUT_NS);
 
 	if (err)
 		return err;
 	memset(calibration, 0, sizeof(*calibration));
-	end_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + trial_ns;
+	end_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + trial_ns;
 	do {
 		err = exchange(card, calibration);
-	} while (!err && port_clock_now_ns(PORT_CLOCK_MONOTONIC) < end_ns);
+	} while (!err && port_clock_now_ns(PORT_CLOCK_MONOTONIC) < end_monotonic_ns);
 	port_page_unlock(&card->mapping, CARD_LOCK_CALIBRATE);
 	if (calibration->exchanges)
 		return 0;
@@ -165,12 +165,12 @@ int card_calibrate(struct card *card, int64_t trial_ns, struct calibration *cali
 
 int card_calibrate_well(struct card *card, struct calibration *calibration)
 {
-	int64_t deadline_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + GOAL_TIMEOUT_NS;
+	int64_t deadline_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + GOAL_TIMEOUT_NS;
 	double ns_per_unit = counter_scale_ns_per_unit(&card->scale);
 	int err = card_calibrate(card, CARD_TRIAL_NS, calibration);
 
 	while (!err && (double)calibration->bound * ns_per_unit > GOAL_NS &&
-	       port_clock_now_ns(PORT_CLOCK_MONOTONIC) < deadline_ns) {
+	       port_clock_now_ns(PORT_CLOCK_MONOTONIC) < deadline_monotonic_ns) {
 		struct calibration again;
 
 		port_sleep_ns(BREAK_NS);
@@ -191,17 +191,18 @@ static bool line_is_settled(const struct card *card)
 
 int card_begin(struct card *card)
 {
-	int64_t deadline_ns, tai_ns;
+	int64_t deadline_monotonic_ns, tai_ns;
 	int err = card_calibrate_well(card, &card->calibration);
 
 	if (err)
 		return err;
 	/* The server turns to our units with our first request. */
-	deadline_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + LINE_TIMEOUT_NS;
+	deadline_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + LINE_TIMEOUT_NS;
 	for (;;) {
 		card->line_read = false;
 		err = card_read(card, &tai_ns);
-		if ((!err && line_is_settled(card)) || port_clock_now_ns(PORT_CLOCK_MONOTONIC) > deadline_ns ||
+		if ((!err && line_is_settled(card)) ||
+		    port_clock_now_ns(PORT_CLOCK_MONOTONIC) > deadline_monotonic_ns ||
 		    port_stop_requested())
 			break;
 		port_sleep_ns(NAP_NS);

@@ -100,24 +100,24 @@ static bool calibration_holds(struct publisher *publisher)
 }
 
 /* Publish until the end. A server that is away for a while is waited for: its readers see a stale line meanwhile. */
-static void publish_all(struct publisher *publisher, int64_t end_ns)
+static void publish_all(struct publisher *publisher, int64_t end_monotonic_ns)
 {
-	int64_t now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
-	int64_t next_ns = now_ns, check_ns = now_ns + CHECK_NS;
+	int64_t now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	int64_t next_monotonic_ns = now_monotonic_ns, check_monotonic_ns = now_monotonic_ns + CHECK_NS;
 
-	while (!port_stop_requested() && now_ns < end_ns) {
+	while (!port_stop_requested() && now_monotonic_ns < end_monotonic_ns) {
 		publish_once(publisher);
-		if (now_ns >= check_ns) {
+		if (now_monotonic_ns >= check_monotonic_ns) {
 			if (!calibration_holds(publisher))
 				return;
-			check_ns = now_ns + CHECK_NS;
+			check_monotonic_ns = now_monotonic_ns + CHECK_NS;
 		}
-		next_ns += PERIOD_NS;
-		now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
-		if (next_ns < now_ns)
-			next_ns = now_ns; /* this machine stood still */
-		port_clock_sleep_until_ns(PORT_CLOCK_MONOTONIC, next_ns);
-		now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+		next_monotonic_ns += PERIOD_NS;
+		now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+		if (next_monotonic_ns < now_monotonic_ns)
+			next_monotonic_ns = now_monotonic_ns; /* this machine stood still */
+		port_clock_sleep_until_ns(PORT_CLOCK_MONOTONIC, next_monotonic_ns);
+		now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	}
 }
 
@@ -145,7 +145,7 @@ static int print_published(struct json *json, const struct publisher *publisher,
 static int run_publisher(struct publisher *publisher, int64_t duration_ms)
 {
 	struct card *card = &publisher->card;
-	int64_t end_ns = INT64_MAX;
+	int64_t end_monotonic_ns = INT64_MAX;
 	bool complete;
 	struct json json;
 
@@ -165,8 +165,8 @@ static int run_publisher(struct publisher *publisher, int64_t duration_ms)
 	}
 	print_ready(&json, PUBLISH_TOOL, card);
 	if (duration_ms)
-		end_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + duration_ms * NS_PER_MS;
-	publish_all(publisher, end_ns);
+		end_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + duration_ms * NS_PER_MS;
+	publish_all(publisher, end_monotonic_ns);
 	complete = !publisher->reason && (duration_ms == 0 || !port_stop_requested());
 	if (print_published(&json, publisher, complete))
 		return EXIT_CAPABILITY;

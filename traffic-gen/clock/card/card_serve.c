@@ -130,7 +130,8 @@ static int run(struct server *server, int64_t duration_ms)
 
 		json_init(&json, stdout);
 		print_ready(&json, server);
-		server->end_ns = bounded ? port_clock_now_ns(PORT_CLOCK_MONOTONIC) + duration_ms * NS_PER_MS : INT64_MAX;
+		server->end_monotonic_ns = bounded ? port_clock_now_ns(PORT_CLOCK_MONOTONIC) + duration_ms * NS_PER_MS :
+						     INT64_MAX;
 		err = serve_in_thread(server);
 		bounded = bounded && port_stop_requested();
 		if (!err)

@@ -40,7 +40,7 @@ static int64_t local_ns(const struct sampler *sampler, uint64_t units, bool up)
 
 int sampler_take(struct sampler *sampler, uint64_t before, int64_t tai_ns, uint64_t after, int64_t clock_bound_ns)
 {
-	struct twoway_exchange exchange = { .t2_ns = tai_ns, .t3_ns = tai_ns };
+	struct twoway_exchange exchange = { .t2_peer_ns = tai_ns, .t3_peer_ns = tai_ns };
 
 	if (clock_bound_ns < 0 || clock_bound_ns > CLOCK_BOUND_MAX_NS)
 		return -EINVAL;
@@ -48,8 +48,8 @@ int sampler_take(struct sampler *sampler, uint64_t before, int64_t tai_ns, uint6
 		sampler->started = true;
 		sampler->first_units = before;
 	}
-	exchange.t1_ns = local_ns(sampler, before, false) - clock_bound_ns;
-	exchange.t4_ns = local_ns(sampler, after, true) + clock_bound_ns;
+	exchange.t1_local_ns = local_ns(sampler, before, false) - clock_bound_ns;
+	exchange.t4_local_ns = local_ns(sampler, after, true) + clock_bound_ns;
 	return twoway_add(sampler->twoway, &exchange);
 }
 

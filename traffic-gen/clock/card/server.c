@@ -134,23 +134,23 @@ static void publish(struct server *server)
 void server_run(void *argument)
 {
 	struct server *server = argument;
-	int64_t next_ns = 0;
+	int64_t next_monotonic_ns = 0;
 
 	spin_init(&server->spin, server->cpu == PORT_CPU_ANY);
 	while (!port_stop_requested()) {
 		uint64_t answers = 0;
-		int64_t now_ns;
+		int64_t now_monotonic_ns;
 
 		for (int look = 0; look < LOOKS; look++)
 			answers += answer(server);
-		now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
-		if (now_ns >= server->end_ns)
+		now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+		if (now_monotonic_ns >= server->end_monotonic_ns)
 			break;
-		if (now_ns >= next_ns) {
+		if (now_monotonic_ns >= next_monotonic_ns) {
 			publish(server);
-			next_ns = now_ns + PUBLISH_NS;
+			next_monotonic_ns = now_monotonic_ns + PUBLISH_NS;
 		}
-		if (!spin_on(&server->spin, now_ns, answers))
+		if (!spin_on(&server->spin, now_monotonic_ns, answers))
 			port_sleep_ns(NAP_NS);
 	}
 }

@@ -35,12 +35,16 @@ struct server {
 	uint64_t source_missing; /* publications without a fresh line of the source */
 	uint64_t source_refused; /* of them, lines that cannot be */
 	struct spin spin;
-	int64_t end_ns;
+	int64_t end_monotonic_ns;
 	int cpu;
 	struct port_scheduling scheduling;
 };
 
-/** Serve until end_ns or until the process is to end; the body of a thread. @param argument  struct server, filled in */
+/**
+ * Serve until end_monotonic_ns or until the process is to end; the body of a thread.
+ *
+ * @param argument  struct server, filled in
+ */
 void server_run(void *argument);
 
 #endif

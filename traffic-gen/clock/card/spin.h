@@ -18,10 +18,10 @@ struct spin {
 	bool may_move;
 	int preferred;           /* index of the CPU to calibrate on */
 	bool pinned;
-	int64_t until_ns;        /* look all the time up to then */
-	int64_t last_ns;
-	int64_t second_ns, spun_ns;
-	int64_t window_ns;       /* begin of the time in which answers are counted */
+	int64_t until_monotonic_ns;  /* look all the time up to then */
+	int64_t last_monotonic_ns;
+	int64_t second_monotonic_ns, spun_ns;
+	int64_t window_monotonic_ns; /* begin of the time in which answers are counted */
 	uint64_t window_answers;
 	uint64_t moves;
 };
@@ -34,6 +34,6 @@ void spin_init(struct spin *spin, bool may_move);
  * @param answers  given by this look
  * @return true: look again at once; false: sleep (about 1 ms)
  */
-bool spin_on(struct spin *spin, int64_t now_ns, uint64_t answers);
+bool spin_on(struct spin *spin, int64_t now_monotonic_ns, uint64_t answers);
 
 #endif

@@ -12,41 +12,42 @@ enum { BRACKETS = 16 };
 static int64_t measure_point(uint64_t *ticks)
 {
 	uint64_t shortest = UINT64_MAX;
-	int64_t point_ns = 0;
+	int64_t point_monotonic_raw_ns = 0;
 
 	for (int i = 0; i < BRACKETS; i++) {
 		uint64_t before = port_counter_before();
-		int64_t now_ns = port_kernel_clock_now_ns(PORT_KERNEL_MONOTONIC_RAW);
+		int64_t now_monotonic_raw_ns = port_kernel_clock_now_ns(PORT_KERNEL_MONOTONIC_RAW);
 		uint64_t after = port_counter_after();
 
 		if (after - before < shortest) {
 			shortest = after - before;
 			*ticks = before + shortest / 2;
-			point_ns = now_ns;
+			point_monotonic_raw_ns = now_monotonic_raw_ns;
 		}
 	}
-	return point_ns;
+	return point_monotonic_raw_ns;
 }
 
 uint64_t ticks_hz(void)
 {
 	uint64_t hz = port_counter_stated_hz(), first, last;
-	int64_t first_ns, last_ns;
+	int64_t first_monotonic_raw_ns, last_monotonic_raw_ns;
 
 	if (hz || port_counter_kind() == PORT_COUNTER_NONE)
 		return hz;
-	first_ns = measure_point(&first);
+	first_monotonic_raw_ns = measure_point(&first);
 	port_sleep_ns(MEASURE_NS);
-	last_ns = measure_point(&last);
-	return (uint64_t)((double)(last - first) * 1e9 / (double)(last_ns - first_ns) + 0.5);
+	last_monotonic_raw_ns = measure_point(&last);
+	return (uint64_t)((double)(last - first) * 1e9 /
+			  (double)(last_monotonic_raw_ns - first_monotonic_raw_ns) + 0.5);
 }
 
 int64_t ticks_bracket(const struct port_tai *tai, uint64_t *before, uint64_t *after)
 {
-	int64_t now_ns;
+	int64_t now_tai_ns;
 
 	*before = port_counter_before();
-	now_ns = port_tai_now_ns(tai);
+	now_tai_ns = port_tai_now_ns(tai);
 	*after = port_counter_after();
-	return now_ns;
+	return now_tai_ns;
 }

@@ -168,7 +168,8 @@ static void run_loop(void *argument)
 static int measure(struct json *json, struct compare *compare, const struct arguments *arguments,
 		   struct port_scheduling *scheduling)
 {
-	int64_t begin_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC), next_ns = begin_ns + NS_PER_S;
+	int64_t begin_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	int64_t next_monotonic_ns = begin_monotonic_ns + NS_PER_S;
 	struct port_thread *thread;
 	int err = port_thread_start("compare", (int)arguments->priority, (int)arguments->cpu, run_loop, compare, &thread);
 
@@ -177,11 +178,11 @@ static int measure(struct json *json, struct compare *compare, const struct argu
 		return err;
 	}
 	while (!counter_get(&compare->finished)) {
-		int64_t now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+		int64_t now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 
-		if (now_ns >= next_ns) {
-			print_progress(json, compare, now_ns - begin_ns);
-			next_ns = now_ns + NS_PER_S;
+		if (now_monotonic_ns >= next_monotonic_ns) {
+			print_progress(json, compare, now_monotonic_ns - begin_monotonic_ns);
+			next_monotonic_ns = now_monotonic_ns + NS_PER_S;
 		}
 		port_sleep_ns(TICK_NS);
 	}

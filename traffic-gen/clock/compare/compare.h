@@ -33,7 +33,7 @@ struct compare_options {
 };
 
 struct sample {
-	int64_t time_ns; /* TAI of the reference */
+	int64_t time_tai_ns; /* of the reference */
 	int64_t offset_ns, window_ns;
 };
 

@@ -21,15 +21,15 @@ static int fail(struct compare *compare, int err, bool of_device)
 /* The paper's program: the device, then the reference. */
 static int take_sequential(struct compare *compare, struct sample *sample)
 {
-	int64_t device_ns;
-	int err = source_read(&compare->device, &device_ns);
+	int64_t device_tai_ns;
+	int err = source_read(&compare->device, &device_tai_ns);
 
 	if (err)
 		return fail(compare, err, true);
-	err = source_read(&compare->reference, &sample->time_ns);
+	err = source_read(&compare->reference, &sample->time_tai_ns);
 	if (err)
 		return fail(compare, err, false);
-	sample->offset_ns = device_ns - sample->time_ns;
+	sample->offset_ns = device_tai_ns - sample->time_tai_ns;
 	sample->window_ns = 0;
 	return 0;
 }
@@ -37,20 +37,20 @@ static int take_sequential(struct compare *compare, struct sample *sample)
 /* Virtual now: the device was read half-way between two readings of the reference. */
 static int take_bracketed(struct compare *compare, struct sample *sample)
 {
-	int64_t before_ns, device_ns, after_ns;
-	int err = source_read(&compare->reference, &before_ns);
+	int64_t before_tai_ns, device_tai_ns, after_tai_ns;
+	int err = source_read(&compare->reference, &before_tai_ns);
 
 	if (err)
 		return fail(compare, err, false);
-	err = source_read(&compare->device, &device_ns);
+	err = source_read(&compare->device, &device_tai_ns);
 	if (err)
 		return fail(compare, err, true);
-	err = source_read(&compare->reference, &after_ns);
+	err = source_read(&compare->reference, &after_tai_ns);
 	if (err)
 		return fail(compare, err, false);
-	sample->window_ns = after_ns - before_ns;
-	sample->time_ns = before_ns + sample->window_ns / 2;
-	sample->offset_ns = device_ns - sample->time_ns;
+	sample->window_ns = after_tai_ns - before_tai_ns;
+	sample->time_tai_ns = before_tai_ns + sample->window_ns / 2;
+	sample->offset_ns = device_tai_ns - sample->time_tai_ns;
 	return 0;
 }
 
@@ -59,15 +59,15 @@ static int take_cross(struct compare *compare, struct sample *sample)
 {
 	struct port_phc *phc = compare->device_is_phc ? compare->device.phc : compare->reference.phc;
 	struct port_phc_cross cross;
-	int64_t system_ns;
+	int64_t system_tai_ns;
 	int err = port_phc_cross(phc, compare->phc_read, &cross);
 
 	if (err)
 		return fail(compare, err, compare->device_is_phc);
 	sample->window_ns = cross.after_realtime_ns - cross.before_realtime_ns;
-	system_ns = cross.before_realtime_ns + sample->window_ns / 2 + compare->realtime_add_ns;
-	sample->time_ns = compare->device_is_phc ? system_ns : cross.phc_ns;
-	sample->offset_ns = compare->device_is_phc ? cross.phc_ns - system_ns : system_ns - cross.phc_ns;
+	system_tai_ns = cross.before_realtime_ns + sample->window_ns / 2 + compare->realtime_add_ns;
+	sample->time_tai_ns = compare->device_is_phc ? system_tai_ns : cross.phc_ns;
+	sample->offset_ns = compare->device_is_phc ? cross.phc_ns - system_tai_ns : system_tai_ns - cross.phc_ns;
 	return 0;
 }
 
@@ -99,35 +99,35 @@ static void record(struct compare *compare, const struct sample *sample)
 	compare->windows[compare->batched] = sample->window_ns;
 	if (++compare->batched == COMPARE_BATCH)
 		flush(compare);
-	series_add(&compare->series, sample->time_ns, sample->offset_ns);
-	jumps_take(&compare->jumps, sample->time_ns, sample->offset_ns, sample->window_ns / 2);
+	series_add(&compare->series, sample->time_tai_ns, sample->offset_ns);
+	jumps_take(&compare->jumps, sample->time_tai_ns, sample->offset_ns, sample->window_ns / 2);
 }
 
 static void make_pause(struct compare *compare)
 {
 	int64_t length_ns = pause_next_ns(&compare->pauses, compare->options.pause_max_ns);
-	int64_t end_ns;
+	int64_t end_monotonic_ns;
 
 	if (length_ns > SPIN_MAX_NS) {
 		port_sleep_ns(length_ns);
 		return;
 	}
-	end_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + length_ns;
-	while (port_clock_now_ns(PORT_CLOCK_MONOTONIC) < end_ns)
+	end_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + length_ns;
+	while (port_clock_now_ns(PORT_CLOCK_MONOTONIC) < end_monotonic_ns)
 		port_counter_pause();
 }
 
 /* True when time or patience are over. */
-static bool is_over(struct compare *compare, int64_t begin_ns, uint64_t iterations)
+static bool is_over(struct compare *compare, int64_t begin_monotonic_ns, uint64_t iterations)
 {
-	int64_t now_ns;
+	int64_t now_monotonic_ns;
 
 	if (port_stop_requested())
 		return true;
 	if (compare->options.pause_max_ns == 0 && iterations % LOOK_EVERY)
 		return false;
-	now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
-	if (compare->options.duration_ns && now_ns - begin_ns >= compare->options.duration_ns) {
+	now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	if (compare->options.duration_ns && now_monotonic_ns - begin_monotonic_ns >= compare->options.duration_ns) {
 		compare->complete = true;
 		return true;
 	}
@@ -140,15 +140,15 @@ void compare_run(struct compare *compare)
 	int (*take)(struct compare *, struct sample *) = compare->phc == COMPARE_PHC_CROSS     ? take_cross :
 							 options->read == COMPARE_SEQUENTIAL ? take_sequential :
 											       take_bracketed;
-	int64_t begin_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	int64_t begin_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	uint64_t iterations = 0;
 	struct sample sample;
 
-	while (!is_over(compare, begin_ns, iterations)) {
+	while (!is_over(compare, begin_monotonic_ns, iterations)) {
 		if (take(compare, &sample))
 			break;
 		if (iterations == 0)
-			compare->start_tai_ns = sample.time_ns;
+			compare->start_tai_ns = sample.time_tai_ns;
 		iterations++;
 		counter_add(&compare->iterations, 1);
 		if (options->read == COMPARE_FILTERED && sample.window_ns > options->filter_ns)
@@ -166,7 +166,7 @@ void compare_run(struct compare *compare)
 		}
 	}
 	flush(compare);
-	compare->elapsed_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) - begin_ns;
+	compare->elapsed_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) - begin_monotonic_ns;
 	counter_add(&compare->finished, 1);
 }
 

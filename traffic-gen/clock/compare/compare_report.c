@@ -21,7 +21,7 @@ static void print_series(struct json *json, const struct series *series)
 		const struct series_row *row = &series->rows[i];
 
 		json_array_open(json, NULL);
-		json_int(json, NULL, series_row_time_ns(series, row));
+		json_int(json, NULL, series_row_time_tai_ns(series, row));
 		json_uint(json, NULL, row->count);
 		json_int(json, NULL, series_row_mean_ns(series, row));
 		json_int(json, NULL, row->min_ns);
@@ -40,7 +40,7 @@ static void print_jumps(struct json *json, const struct jumps *jumps)
 	json_array_open(json, "steps");
 	for (uint64_t i = 0; i < jumps->step_count - steps_dropped; i++) {
 		json_object_open(json, NULL);
-		json_int(json, "time_tai_ns", jumps->steps[i].time_ns);
+		json_int(json, "time_tai_ns", jumps->steps[i].time_tai_ns);
 		json_int(json, "step_ns", jumps->steps[i].step_ns);
 		json_object_close(json);
 	}
@@ -49,8 +49,8 @@ static void print_jumps(struct json *json, const struct jumps *jumps)
 	json_array_open(json, "gaps");
 	for (uint64_t i = 0; i < jumps->gap_count - gaps_dropped; i++) {
 		json_object_open(json, NULL);
-		json_int(json, "from_tai_ns", jumps->gaps[i].from_ns);
-		json_int(json, "to_tai_ns", jumps->gaps[i].to_ns);
+		json_int(json, "from_tai_ns", jumps->gaps[i].from_tai_ns);
+		json_int(json, "to_tai_ns", jumps->gaps[i].to_tai_ns);
 		json_object_close(json);
 	}
 	json_array_close(json);

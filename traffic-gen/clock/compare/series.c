@@ -6,9 +6,9 @@
 void series_init(struct series *series, int64_t interval_ns)
 {
 	series->interval_ns = interval_ns;
-	series->start_ns = 0;
+	series->start_tai_ns = 0;
 	series->base_ns = 0;
-	series->row_end_ns = 0;
+	series->row_end_tai_ns = 0;
 	series->count = 0;
 }
 
@@ -26,7 +26,7 @@ static void set_row_end(struct series *series)
 {
 	const struct series_row *last = &series->rows[series->count - 1];
 
-	series->row_end_ns = series->start_ns + (last->index + 1) * series->interval_ns;
+	series->row_end_tai_ns = series->start_tai_ns + (last->index + 1) * series->interval_ns;
 }
 
 static void halve(struct series *series)
@@ -47,17 +47,17 @@ static void halve(struct series *series)
 	set_row_end(series);
 }
 
-static void append(struct series *series, int64_t time_ns, int64_t value_ns)
+static void append(struct series *series, int64_t time_tai_ns, int64_t value_ns)
 {
 	if (series->count == 0) {
-		series->start_ns = time_ns;
+		series->start_tai_ns = time_tai_ns;
 		series->base_ns = value_ns;
 	}
 	/* Rows without a gap between are halved to one half; with gaps it may take several times. */
 	while (series->count == SERIES_ROWS_MAX)
 		halve(series);
 	series->rows[series->count++] = (struct series_row){
-		.index = (time_ns - series->start_ns) / series->interval_ns,
+		.index = (time_tai_ns - series->start_tai_ns) / series->interval_ns,
 		.count = 1,
 		.sum_ns = (double)(value_ns - series->base_ns),
 		.min_ns = value_ns,
@@ -66,14 +66,14 @@ static void append(struct series *series, int64_t time_ns, int64_t value_ns)
 	set_row_end(series);
 }
 
-void series_add(struct series *series, int64_t time_ns, int64_t value_ns)
+void series_add(struct series *series, int64_t time_tai_ns, int64_t value_ns)
 {
 	struct series_row *last;
 
-	if (series->count && time_ns >= series->row_end_ns && series->count == SERIES_ROWS_MAX)
+	if (series->count && time_tai_ns >= series->row_end_tai_ns && series->count == SERIES_ROWS_MAX)
 		halve(series); /* then it may belong to the last row */
-	if (series->count == 0 || time_ns >= series->row_end_ns) {
-		append(series, time_ns, value_ns);
+	if (series->count == 0 || time_tai_ns >= series->row_end_tai_ns) {
+		append(series, time_tai_ns, value_ns);
 		return;
 	}
 	last = &series->rows[series->count - 1];
@@ -85,9 +85,9 @@ void series_add(struct series *series, int64_t time_ns, int64_t value_ns)
 		last->max_ns = value_ns;
 }
 
-int64_t series_row_time_ns(const struct series *series, const struct series_row *row)
+int64_t series_row_time_tai_ns(const struct series *series, const struct series_row *row)
 {
-	return series->start_ns + row->index * series->interval_ns;
+	return series->start_tai_ns + row->index * series->interval_ns;
 }
 
 int64_t series_row_mean_ns(const struct series *series, const struct series_row *row)

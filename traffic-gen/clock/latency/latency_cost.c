@@ -35,9 +35,9 @@ static uint64_t recorded_block(struct source *source, struct histogram *histogra
 	for (int i = 0; i < BLOCK_READS / BATCH; i++) {
 		for (int k = 0; k < BATCH; k++) {
 			uint64_t before = port_counter_before(), after;
-			int64_t now_ns;
+			int64_t now_tai_ns;
 
-			source_read(source, &now_ns);
+			source_read(source, &now_tai_ns);
 			after = port_counter_after();
 			ticks[k] = (int64_t)(after - before);
 		}

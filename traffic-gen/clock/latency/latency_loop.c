@@ -70,11 +70,11 @@ static void measure_pair(struct latency *latency)
 static int read_counted(struct latency *latency, struct source *source, int64_t *ticks, int64_t *instructions)
 {
 	uint64_t first = port_instructions_read(latency->instructions), before, after;
-	int64_t now_ns;
+	int64_t now_tai_ns;
 	int err;
 
 	before = port_counter_before();
-	err = source_read(source, &now_ns);
+	err = source_read(source, &now_tai_ns);
 	after = port_counter_after();
 	*instructions = (int64_t)(port_instructions_read(latency->instructions) - first);
 	*ticks = (int64_t)(after - before);
@@ -98,12 +98,12 @@ static int64_t expected_instructions(struct latency *latency, struct source *sou
 }
 
 /* Record a batch that is full. True when the time is over. */
-static bool is_over(struct latency *latency, struct latency_subject *subject, int64_t end_ns)
+static bool is_over(struct latency *latency, struct latency_subject *subject, int64_t end_monotonic_ns)
 {
 	if (latency->batched < LATENCY_BATCH)
 		return false;
 	flush(latency, subject);
-	return end_ns && port_clock_now_ns(PORT_CLOCK_MONOTONIC) >= end_ns;
+	return end_monotonic_ns && port_clock_now_ns(PORT_CLOCK_MONOTONIC) >= end_monotonic_ns;
 }
 
 static int64_t end_of(const struct latency *latency)
@@ -113,11 +113,11 @@ static int64_t end_of(const struct latency *latency)
 
 static int measure_counted(struct latency *latency, struct latency_subject *subject)
 {
-	int64_t expected = expected_instructions(latency, &subject->source), end_ns;
+	int64_t expected = expected_instructions(latency, &subject->source), end_monotonic_ns;
 
 	if (expected < 0)
 		return (int)expected;
-	end_ns = end_of(latency);
+	end_monotonic_ns = end_of(latency);
 	for (int64_t i = 0; i < latency->reads && !port_stop_requested(); i++) {
 		int64_t ticks, instructions;
 		int err = read_counted(latency, &subject->source, &ticks, &instructions);
@@ -129,7 +129,7 @@ static int measure_counted(struct latency *latency, struct latency_subject *subj
 			subject->interrupted++;
 		else
 			latency->kept_ticks[latency->kept_batched++] = ticks;
-		if (is_over(latency, subject, end_ns))
+		if (is_over(latency, subject, end_monotonic_ns))
 			break;
 	}
 	return 0;
@@ -137,27 +137,27 @@ static int measure_counted(struct latency *latency, struct latency_subject *subj
 
 static int measure_plain(struct latency *latency, struct latency_subject *subject)
 {
-	int64_t end_ns, now_ns;
+	int64_t end_monotonic_ns, now_tai_ns;
 
 	/* The first readings are slow: pages are touched, under emulation code is translated. */
 	for (int i = 0; i < WARM_UP; i++) {
-		int err = source_read(&subject->source, &now_ns);
+		int err = source_read(&subject->source, &now_tai_ns);
 
 		if (err)
 			return err;
 	}
-	end_ns = end_of(latency);
+	end_monotonic_ns = end_of(latency);
 	for (int64_t i = 0; i < latency->reads && !port_stop_requested(); i++) {
 		uint64_t before, after;
 		int err;
 
 		before = port_counter_before();
-		err = source_read(&subject->source, &now_ns);
+		err = source_read(&subject->source, &now_tai_ns);
 		after = port_counter_after();
 		if (err)
 			return err;
 		latency->ticks[latency->batched++] = (int64_t)(after - before);
-		if (is_over(latency, subject, end_ns))
+		if (is_over(latency, subject, end_monotonic_ns))
 			break;
 	}
 	return 0;

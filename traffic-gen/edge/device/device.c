@@ -36,12 +36,12 @@ static int64_t clock_at_ns(const struct card_line *line, uint64_t counter)
 }
 
 /* First cycle of the network card at or after an instant of a clock: it compares at its cycles only. */
-static uint64_t cycle_of(const struct device *device, const struct card_line *line, int64_t instant_ns)
+static uint64_t cycle_of(const struct device *device, const struct card_line *line, int64_t instant_clock_ns)
 {
 	int64_t distance_ns;
 	uint64_t tick;
 
-	if (__builtin_sub_overflow(instant_ns, line->tai_ns, &distance_ns) || distance_ns > REACH_NS ||
+	if (__builtin_sub_overflow(instant_clock_ns, line->tai_ns, &distance_ns) || distance_ns > REACH_NS ||
 	    distance_ns < -REACH_NS)
 		return EDGE_NEVER;
 	tick = line->counter + (uint64_t)(int64_t)ceil((double)distance_ns / line->ns_per_unit);
@@ -63,23 +63,26 @@ static uint64_t pulse_ticks(const struct device *device, int64_t period_ns)
 static void plan_pulse(const struct device *device, enum edge_output_id id, struct device_output *output)
 {
 	const struct card_line *line = &device->lines[wiring[id].clock];
-	int64_t now_ns, away_ns, tolerance_ns = output->period_ns / 4 < TOLERANCE_NS ? output->period_ns / 4 : TOLERANCE_NS;
+	int64_t tolerance_ns = output->period_ns / 4 < TOLERANCE_NS ? output->period_ns / 4 : TOLERANCE_NS;
+	int64_t now_clock_ns, away_ns;
 
 	output->rise_at = EDGE_NEVER;
 	if (!output->period_ns || !device->known[wiring[id].clock])
 		return;
-	now_ns = clock_at_ns(line, device->horizon);
-	if (output->start_ns >= now_ns) {
+	now_clock_ns = clock_at_ns(line, device->horizon);
+	if (output->start_clock_ns >= now_clock_ns) {
 		/* Not begun; or begun, and the clock was set back by little. */
-		if (output->next_ns > output->start_ns + output->period_ns || output->next_ns < output->start_ns)
-			output->next_ns = output->start_ns;
+		if (output->next_clock_ns > output->start_clock_ns + output->period_ns ||
+		    output->next_clock_ns < output->start_clock_ns)
+			output->next_clock_ns = output->start_clock_ns;
 	} else {
-		away_ns = output->next_ns - now_ns; /* both lie in 0..2^61 */
+		away_ns = output->next_clock_ns - now_clock_ns; /* both lie in 0..2^61 */
 		if (away_ns < -tolerance_ns || away_ns > output->period_ns + tolerance_ns)
-			output->next_ns = output->start_ns + (now_ns - output->start_ns + output->period_ns - 1) /
-								     output->period_ns * output->period_ns;
+			output->next_clock_ns = output->start_clock_ns +
+						(now_clock_ns - output->start_clock_ns + output->period_ns - 1) /
+							output->period_ns * output->period_ns;
 	}
-	output->rise_at = cycle_of(device, line, output->next_ns);
+	output->rise_at = cycle_of(device, line, output->next_clock_ns);
 }
 
 static void start_periodic(struct device *device, enum edge_output_id id, const struct edge_command *command)
@@ -91,14 +94,15 @@ static void start_periodic(struct device *device, enum edge_output_id id, const 
 		output->refused++;
 		return;
 	}
-	output->start_ns = output->next_ns = command->first;
+	output->start_clock_ns = output->next_clock_ns = command->first;
 	output->period_ns = command->second;
 	/* Passed is what lies before the command, not before the horizon; both are the same tick here. */
 	if (device->known[wiring[id].clock]) {
-		int64_t now_ns = clock_at_ns(&device->lines[wiring[id].clock], command->at);
+		int64_t now_clock_ns = clock_at_ns(&device->lines[wiring[id].clock], command->at);
 
-		if (now_ns > output->start_ns)
-			output->next_ns += (now_ns - output->start_ns + output->period_ns) / output->period_ns * output->period_ns;
+		if (now_clock_ns > output->start_clock_ns)
+			output->next_clock_ns += (now_clock_ns - output->start_clock_ns + output->period_ns) /
+						 output->period_ns * output->period_ns;
 	}
 	plan_pulse(device, id, output);
 }
@@ -183,8 +187,8 @@ static void rise(struct device *device, enum edge_output_id id)
 	output->fall_at = counter + pulse_ticks(device, output->period_ns);
 	output->rise_at = EDGE_NEVER;
 	if (output->period_ns) {
-		output->next_ns += output->period_ns;
-		output->rise_at = cycle_of(device, &device->lines[wiring[id].clock], output->next_ns);
+		output->next_clock_ns += output->period_ns;
+		output->rise_at = cycle_of(device, &device->lines[wiring[id].clock], output->next_clock_ns);
 	}
 }
 

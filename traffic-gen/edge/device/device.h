@@ -34,10 +34,10 @@ struct device_output {
 	bool command_held;            /* the next command was taken from the ring */
 	struct edge_command command;
 	bool high;
-	uint64_t fall_at;             /* EDGE_NEVER: software decides */
-	uint64_t rise_at;             /* EDGE_NEVER: none is coming, or its clock is not known */
-	int64_t start_ns, period_ns;  /* period 0: not periodic */
-	int64_t next_ns;              /* instant of the next pulse in ns of its clock; of rise_at */
+	uint64_t fall_at;                  /* EDGE_NEVER: software decides */
+	uint64_t rise_at;                  /* EDGE_NEVER: none is coming, or its clock is not known */
+	int64_t start_clock_ns, period_ns; /* of its own clock, a PHC or the card; period 0: not periodic */
+	int64_t next_clock_ns;             /* of the same: instant of the next pulse; of rise_at */
 	uint64_t fired, not_fired, replaced;
 	uint64_t refused;             /* commands that cannot be, or came too late */
 };

@@ -46,7 +46,7 @@ static struct scope_time scope_time(const struct edge_server *server, uint64_t h
 	uint64_t seconds = host_counter / server->hz, rest = host_counter % server->hz * NS_PER_S;
 
 	return (struct scope_time){
-		.ns = (int64_t)(seconds * NS_PER_S + rest / server->hz),
+		.counter_ns = (int64_t)(seconds * NS_PER_S + rest / server->hz),
 		.ps = (int)(rest % server->hz * 1000 / server->hz),
 	};
 }
@@ -60,7 +60,7 @@ static int compare_times(const void *a, const void *b)
 	return left->channel - right->channel;
 }
 
-static void tell_batch(struct edge_server *server, int64_t now_ns)
+static void tell_batch(struct edge_server *server, int64_t now_monotonic_ns)
 {
 	if (server->page_count > 1)
 		qsort(server->batch, server->batch_count, sizeof(server->batch[0]), compare_times);
@@ -70,7 +70,7 @@ static void tell_batch(struct edge_server *server, int64_t now_ns)
 		scope_sender_edge(&server->scope, edge->channel, scope_time(server, edge->host_counter), edge->rising);
 	}
 	if (server->batch_count)
-		server->last_edge_ns = now_ns;
+		server->last_edge_monotonic_ns = now_monotonic_ns;
 	server->batch_count = 0;
 }
 
@@ -95,23 +95,23 @@ static void renew_calibration(struct edge_served *served, uint64_t now)
  * Tell whether a command is announced that counts. The host's counter was read before: what is announced later has a
  * later tick.
  */
-static bool command_pending(struct edge_served *served, int64_t now_ns)
+static bool command_pending(struct edge_served *served, int64_t now_monotonic_ns)
 {
 	bool pending = false;
 
 	for (int id = 0; id < EDGE_OUTPUTS; id++) {
 		if (!edge_command_pending(&served->registers->outputs[id])) {
-			served->pending_ns[id] = 0;
+			served->pending_monotonic_ns[id] = 0;
 			continue;
 		}
-		if (!served->pending_ns[id])
-			served->pending_ns[id] = now_ns;
-		if (served->pending_ns[id] < 0)
+		if (!served->pending_monotonic_ns[id])
+			served->pending_monotonic_ns[id] = now_monotonic_ns;
+		if (served->pending_monotonic_ns[id] < 0)
 			continue; /* dead */
-		if (now_ns - served->pending_ns[id] < EDGE_BEGUN_MAX_NS) {
+		if (now_monotonic_ns - served->pending_monotonic_ns[id] < EDGE_BEGUN_MAX_NS) {
 			pending = true;
 		} else {
-			served->pending_ns[id] = -1;
+			served->pending_monotonic_ns[id] = -1;
 			served->dead_writers++;
 		}
 	}
@@ -145,7 +145,7 @@ static void follow_clock(struct edge_served *served, enum edge_clock clock, cons
 /* ---- all pages ----------------------------------------------------------------------------------------------------- */
 
 /* Find up to which tick of the host's counter everything can be decided. */
-static uint64_t decidable(struct edge_server *server, int64_t now_ns)
+static uint64_t decidable(struct edge_server *server, int64_t now_monotonic_ns)
 {
 	uint64_t now = port_counter_read(), common = now;
 
@@ -156,14 +156,14 @@ static uint64_t decidable(struct edge_server *server, int64_t now_ns)
 		renew_calibration(served, now);
 		if (!served->active)
 			continue;
-		horizon = command_pending(served, now_ns) ? server->horizon : now - served->bound;
+		horizon = command_pending(served, now_monotonic_ns) ? server->horizon : now - served->bound;
 		if (horizon < common)
 			common = horizon;
 	}
 	return common;
 }
 
-static void decide(struct edge_server *server, uint64_t common, int64_t now_ns)
+static void decide(struct edge_server *server, uint64_t common, int64_t now_monotonic_ns)
 {
 	uint64_t slice = server->hz / SLICES_PER_S;
 
@@ -185,7 +185,7 @@ static void decide(struct edge_server *server, uint64_t common, int64_t now_ns)
 			if (served->active)
 				device_advance(&served->device, server->horizon - served->offset);
 		}
-		tell_batch(server, now_ns);
+		tell_batch(server, now_monotonic_ns);
 	}
 	for (size_t i = 0; i < server->page_count; i++) {
 		if (server->pages[i].active)
@@ -194,19 +194,20 @@ static void decide(struct edge_server *server, uint64_t common, int64_t now_ns)
 	}
 }
 
-static void look(struct edge_server *server, int64_t now_ns)
+static void look(struct edge_server *server, int64_t now_monotonic_ns)
 {
-	uint64_t common = decidable(server, now_ns);
+	uint64_t common = decidable(server, now_monotonic_ns);
 	bool up;
 
 	if (common > server->horizon) {
-		decide(server, common, now_ns);
-		if (now_ns - server->last_edge_ns < ACTIVE_NS || now_ns - server->last_until_ns >= QUIET_UNTIL_NS) {
-			scope_sender_until(&server->scope, scope_time(server, server->horizon).ns);
-			server->last_until_ns = now_ns;
+		decide(server, common, now_monotonic_ns);
+		if (now_monotonic_ns - server->last_edge_monotonic_ns < ACTIVE_NS ||
+		    now_monotonic_ns - server->last_until_monotonic_ns >= QUIET_UNTIL_NS) {
+			scope_sender_until(&server->scope, scope_time(server, server->horizon).counter_ns);
+			server->last_until_monotonic_ns = now_monotonic_ns;
 		}
 	}
-	scope_sender_work(&server->scope, now_ns);
+	scope_sender_work(&server->scope, now_monotonic_ns);
 	up = server->scope.state == SCOPE_UP;
 	if (up != server->scope_was_up) {
 		server->scope_was_up = up;
@@ -218,18 +219,18 @@ static void look(struct edge_server *server, int64_t now_ns)
 void edge_server_run(void *argument)
 {
 	struct edge_server *server = argument;
-	int64_t next_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	int64_t next_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 
 	while (!port_stop_requested()) {
-		int64_t now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+		int64_t now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 
-		if (now_ns - next_ns > server->late_max_ns)
-			server->late_max_ns = now_ns - next_ns;
-		look(server, now_ns);
-		next_ns += NAP_NS;
-		if (next_ns < now_ns)
-			next_ns = now_ns;
-		port_clock_sleep_until_ns(PORT_CLOCK_MONOTONIC, next_ns);
+		if (now_monotonic_ns - next_monotonic_ns > server->late_max_ns)
+			server->late_max_ns = now_monotonic_ns - next_monotonic_ns;
+		look(server, now_monotonic_ns);
+		next_monotonic_ns += NAP_NS;
+		if (next_monotonic_ns < now_monotonic_ns)
+			next_monotonic_ns = now_monotonic_ns;
+		port_clock_sleep_until_ns(PORT_CLOCK_MONOTONIC, next_monotonic_ns);
 	}
 	look(server, port_clock_now_ns(PORT_CLOCK_MONOTONIC)); /* what was commanded before the end happens */
 }

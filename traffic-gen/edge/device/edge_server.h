@@ -29,7 +29,7 @@ struct edge_served {
 	struct device device;
 	bool active;            /* calibrated */
 	uint64_t offset, bound; /* of its calibration */
-	int64_t pending_ns[EDGE_OUTPUTS]; /* since when a command is announced, monotonic; 0: none is */
+	int64_t pending_monotonic_ns[EDGE_OUTPUTS]; /* since when a command is announced; 0: none is */
 	uint64_t dead_writers;
 	struct edge_server *server;
 };
@@ -50,7 +50,7 @@ struct edge_server {
 	uint64_t batch_lost; /* edges that did not fit */
 	struct scope_sender scope;
 	bool scope_was_up;
-	int64_t last_edge_ns, last_until_ns; /* monotonic */
+	int64_t last_edge_monotonic_ns, last_until_monotonic_ns;
 	uint64_t looks;
 	int64_t late_max_ns; /* of a look; edges are not moved by it */
 	struct port_scheduling scheduling;

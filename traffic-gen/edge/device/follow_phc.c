@@ -130,8 +130,8 @@ static void print_ready(struct json *json, const struct follower *follower)
 
 static void follow(struct follower *follower, struct json *json)
 {
-	int64_t now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC), next_ns = now_ns;
-	int64_t deadline_ns = now_ns + READY_TIMEOUT_NS;
+	int64_t now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC), next_monotonic_ns = now_monotonic_ns;
+	int64_t deadline_monotonic_ns = now_monotonic_ns + READY_TIMEOUT_NS;
 	uint64_t served = atomic_load(&follower->mapping.registers->served);
 
 	while (!port_stop_requested()) {
@@ -144,8 +144,8 @@ static void follow(struct follower *follower, struct json *json)
 				print_ready(json, follower);
 			follower->ready = true;
 		}
-		now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
-		if (!follower->ready && now_ns > deadline_ns) {
+		now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+		if (!follower->ready && now_monotonic_ns > deadline_monotonic_ns) {
 			follower->reason = "the PHC shows no straight line";
 			return;
 		}
@@ -153,10 +153,10 @@ static void follow(struct follower *follower, struct json *json)
 			follower->reason = "the edge device was started anew";
 			return;
 		}
-		next_ns += PERIOD_NS;
-		if (next_ns < now_ns)
-			next_ns = now_ns; /* this machine stood still */
-		port_clock_sleep_until_ns(PORT_CLOCK_MONOTONIC, next_ns);
+		next_monotonic_ns += PERIOD_NS;
+		if (next_monotonic_ns < now_monotonic_ns)
+			next_monotonic_ns = now_monotonic_ns; /* this machine stood still */
+		port_clock_sleep_until_ns(PORT_CLOCK_MONOTONIC, next_monotonic_ns);
 	}
 }
 

@@ -32,7 +32,7 @@ int phc_fit_take(struct phc_fit *fit, uint64_t before, int64_t phc_ns, uint64_t 
 /* PHC less line, in ns. */
 static double residual_ns(const struct phc_fit *fit, const struct phc_point *point)
 {
-	return (double)(point->phc_ns - fit->origin_ns) - fit->offset_ns -
+	return (double)(point->phc_ns - fit->origin_phc_ns) - fit->offset_ns -
 	       fit->rate * (double)(int64_t)(point->counter - fit->origin);
 }
 
@@ -62,12 +62,12 @@ static void fit_line(struct phc_fit *fit)
 	double n = 0, sum_x = 0, sum_y = 0, sum_xx = 0, sum_xy = 0, sum_square = 0, mean_x, mean_y, spread;
 
 	fit->origin = last->counter;
-	fit->origin_ns = last->phc_ns;
+	fit->origin_phc_ns = last->phc_ns;
 	/* y: what the PHC has beyond the nominal rate, so that the sums lose nothing. */
 	for (int i = 0; i < fit->count; i++) {
 		const struct phc_point *point = &fit->points[i];
 		double x = (double)(int64_t)(point->counter - fit->origin);
-		double y = (double)(point->phc_ns - fit->origin_ns) - x * fit->ns_per_tick;
+		double y = (double)(point->phc_ns - fit->origin_phc_ns) - x * fit->ns_per_tick;
 
 		if (point->width > width)
 			continue;
@@ -119,7 +119,7 @@ static void check(struct phc_fit *fit, const struct phc_point *point)
 int phc_fit_line(struct phc_fit *fit, struct card_line *line)
 {
 	double from_origin;
-	int64_t ns;
+	int64_t phc_ns;
 
 	if (!fit->burst)
 		return -ENODATA;
@@ -138,12 +138,12 @@ int phc_fit_line(struct phc_fit *fit, struct card_line *line)
 	if (fit->count < PHC_FIT_SETTLED)
 		return -EAGAIN;
 	/* A whole nanosecond, and the tick that is nearest to it. */
-	ns = fit->origin_ns + llround(fit->offset_ns);
-	from_origin = ((double)(ns - fit->origin_ns) - fit->offset_ns) / fit->rate;
+	phc_ns = fit->origin_phc_ns + llround(fit->offset_ns);
+	from_origin = ((double)(phc_ns - fit->origin_phc_ns) - fit->offset_ns) / fit->rate;
 	*line = (struct card_line){
 		.unit = CARD_UNIT_TSC,
 		.counter = fit->origin + (uint64_t)(int64_t)llround(from_origin),
-		.tai_ns = ns,
+		.tai_ns = phc_ns,
 		.ns_per_unit = fit->rate,
 		.bound_ns = (int64_t)ceil(2 * fit->deviation_ns),
 		.published = ++fit->published,

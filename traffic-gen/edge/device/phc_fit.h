@@ -33,8 +33,8 @@ struct phc_fit {
 	/* The current line, around a point of its own. */
 	bool fitted;
 	uint64_t origin;
-	int64_t origin_ns;
-	double offset_ns, rate;    /* PHC = origin_ns + offset_ns + rate * (counter - origin) */
+	int64_t origin_phc_ns;
+	double offset_ns, rate;    /* PHC = origin_phc_ns + offset_ns + rate * (counter - origin) */
 	double deviation_ns;       /* of the points used, about the line */
 	uint64_t taken, restarts, published;
 	struct histogram *residuals; /* of the points used, against the line before them; NULL: not kept */

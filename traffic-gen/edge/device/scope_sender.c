@@ -49,7 +49,7 @@ static void drop_buffer(struct scope_sender *sender)
 	sender->broken_line = false;
 }
 
-static void hang_up(struct scope_sender *sender, int64_t now_ns)
+static void hang_up(struct scope_sender *sender, int64_t now_monotonic_ns)
 {
 	if (sender->sock != PORT_SOCKET_NONE) {
 		port_poller_remove(sender->poller, sender->sock);
@@ -57,11 +57,11 @@ static void hang_up(struct scope_sender *sender, int64_t now_ns)
 	}
 	sender->sock = PORT_SOCKET_NONE;
 	sender->state = SCOPE_AWAY;
-	sender->retry_ns = now_ns + RETRY_NS;
+	sender->retry_at_monotonic_ns = now_monotonic_ns + RETRY_NS;
 	drop_buffer(sender);
 }
 
-static void flush(struct scope_sender *sender, int64_t now_ns)
+static void flush(struct scope_sender *sender, int64_t now_monotonic_ns)
 {
 	while (sender->used_bytes) {
 		const struct port_slice slice = { sender->buffer, sender->used_bytes };
@@ -70,7 +70,7 @@ static void flush(struct scope_sender *sender, int64_t now_ns)
 		if (sent == -EAGAIN)
 			return;
 		if (sent < 0) {
-			hang_up(sender, now_ns);
+			hang_up(sender, now_monotonic_ns);
 			return;
 		}
 		sender->broken_line = sender->buffer[sent - 1] != '\n';
@@ -105,22 +105,22 @@ void scope_sender_edge(struct scope_sender *sender, int channel, struct scope_ti
 {
 	char line[SCOPE_LINE_BYTES];
 	int length = snprintf(line, sizeof(line),
-			      "{\"channel\":%d,\"time_ns\":%" PRId64 ",\"fraction_ps\":%d,\"rising\":%s}\n", channel, time.ns,
-			      time.ps, rising ? "true" : "false");
+			      "{\"channel\":%d,\"time_ns\":%" PRId64 ",\"fraction_ps\":%d,\"rising\":%s}\n", channel,
+			      time.counter_ns, time.ps, rising ? "true" : "false");
 
 	sender->edges++;
 	if (!add_line(sender, line, length))
 		sender->lost++;
 }
 
-void scope_sender_until(struct scope_sender *sender, int64_t ns)
+void scope_sender_until(struct scope_sender *sender, int64_t counter_ns)
 {
 	char line[SCOPE_LINE_BYTES];
 
-	add_line(sender, line, snprintf(line, sizeof(line), "{\"until_ns\":%" PRId64 "}\n", ns));
+	add_line(sender, line, snprintf(line, sizeof(line), "{\"until_ns\":%" PRId64 "}\n", counter_ns));
 }
 
-static void begin_connection(struct scope_sender *sender, int64_t now_ns)
+static void begin_connection(struct scope_sender *sender, int64_t now_monotonic_ns)
 {
 	const struct address any = { .ipv4 = 0 };
 	int err = port_tcp_connect(&any, &sender->peer, &sender->sock);
@@ -132,52 +132,52 @@ static void begin_connection(struct scope_sender *sender, int64_t now_ns)
 		if (sender->sock != PORT_SOCKET_NONE)
 			port_socket_close(sender->sock);
 		sender->sock = PORT_SOCKET_NONE;
-		sender->retry_ns = now_ns + RETRY_NS;
+		sender->retry_at_monotonic_ns = now_monotonic_ns + RETRY_NS;
 		return;
 	}
 	sender->state = SCOPE_CONNECTING;
-	sender->retry_ns = now_ns + CONNECT_TIMEOUT_NS;
+	sender->retry_at_monotonic_ns = now_monotonic_ns + CONNECT_TIMEOUT_NS;
 }
 
-static void finish_connection(struct scope_sender *sender, int64_t now_ns)
+static void finish_connection(struct scope_sender *sender, int64_t now_monotonic_ns)
 {
 	struct port_event event;
 
 	if (port_poller_wait(sender->poller, &event, 1, 0) < 1) {
-		if (now_ns >= sender->retry_ns)
-			hang_up(sender, now_ns);
+		if (now_monotonic_ns >= sender->retry_at_monotonic_ns)
+			hang_up(sender, now_monotonic_ns);
 		return;
 	}
 	if (port_tcp_connect_result(sender->sock) != 0) {
-		hang_up(sender, now_ns);
+		hang_up(sender, now_monotonic_ns);
 		return;
 	}
 	port_socket_set_nodelay(sender->sock);
 	sender->state = SCOPE_UP;
 	sender->connections++;
-	sender->look_ns = now_ns;
+	sender->look_at_monotonic_ns = now_monotonic_ns;
 }
 
 /* The oscilloscope never says anything: what can be read is the end. */
-static void look(struct scope_sender *sender, int64_t now_ns)
+static void look(struct scope_sender *sender, int64_t now_monotonic_ns)
 {
 	char byte;
 
-	if (now_ns < sender->look_ns)
+	if (now_monotonic_ns < sender->look_at_monotonic_ns)
 		return;
-	sender->look_ns = now_ns + LOOK_NS;
+	sender->look_at_monotonic_ns = now_monotonic_ns + LOOK_NS;
 	if (port_recv(sender->sock, &byte, sizeof(byte), NULL) != -EAGAIN)
-		hang_up(sender, now_ns);
+		hang_up(sender, now_monotonic_ns);
 }
 
-void scope_sender_work(struct scope_sender *sender, int64_t now_ns)
+void scope_sender_work(struct scope_sender *sender, int64_t now_monotonic_ns)
 {
-	if (sender->state == SCOPE_AWAY && now_ns >= sender->retry_ns)
-		begin_connection(sender, now_ns);
+	if (sender->state == SCOPE_AWAY && now_monotonic_ns >= sender->retry_at_monotonic_ns)
+		begin_connection(sender, now_monotonic_ns);
 	if (sender->state == SCOPE_CONNECTING)
-		finish_connection(sender, now_ns);
+		finish_connection(sender, now_monotonic_ns);
 	if (sender->state == SCOPE_UP)
-		look(sender, now_ns);
+		look(sender, now_monotonic_ns);
 	if (sender->state == SCOPE_UP)
-		flush(sender, now_ns);
+		flush(sender, now_monotonic_ns);
 }

@@ -15,9 +15,9 @@
 
 enum { SCOPE_BUFFER_BYTES = 1 << 20, SCOPE_LINE_BYTES = 128 };
 
-/* On the oscilloscope's time axis. */
+/* On the oscilloscope's time axis: the host's counter in nanoseconds. */
 struct scope_time {
-	int64_t ns;
+	int64_t counter_ns;
 	int ps; /* 0..999 */
 };
 
@@ -28,8 +28,8 @@ struct scope_sender {
 	enum scope_state state;
 	port_socket sock;
 	struct port_poller *poller;
-	int64_t retry_ns; /* when to try again, or to give a try up */
-	int64_t look_ns;  /* when to look whether the oscilloscope has hung up */
+	int64_t retry_at_monotonic_ns; /* when to try again, or to give a try up */
+	int64_t look_at_monotonic_ns;  /* when to look whether the oscilloscope has hung up */
 	char *buffer;
 	size_t used_bytes;
 	bool broken_line;    /* the buffer begins within a line */
@@ -45,8 +45,8 @@ void scope_sender_release(struct scope_sender *sender);
 /** Add an edge; times must not go backwards. @param channel  1..8 */
 void scope_sender_edge(struct scope_sender *sender, int channel, struct scope_time time, bool rising);
 /** Promise that no earlier edge comes any more. */
-void scope_sender_until(struct scope_sender *sender, int64_t ns);
-/** Connect, send, notice the end of a connection. Call each millisecond or so. @param now_ns  monotonic */
-void scope_sender_work(struct scope_sender *sender, int64_t now_ns);
+void scope_sender_until(struct scope_sender *sender, int64_t counter_ns);
+/** Connect, send, notice the end of a connection. Call each millisecond or so. */
+void scope_sender_work(struct scope_sender *sender, int64_t now_monotonic_ns);
 
 #endif

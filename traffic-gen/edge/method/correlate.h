@@ -2,6 +2,7 @@
 /*
  * Which count of the processor's counter belongs to which time of a clock: the newest bracketed reading is the point, the
  * readings of the last moments give the rate. Exact integers; the rate is a ratio of two differences. Pure.
+ * Callers pass the times of one clock as clock_ns: a PHC, or the system's TAI.
  */
 #ifndef BW_EDGE_CORRELATE_H
 #define BW_EDGE_CORRELATE_H

@@ -52,8 +52,8 @@ int filtered_clock_read(struct filtered_clock *clock, uint64_t *ticks, int64_t *
 
 	for (int i = 0; i < FILTERED_READS_MAX; i++) {
 		uint64_t before, after;
-		int64_t read_ns;
-		int err = read_once(clock, &before, &after, &read_ns);
+		int64_t read_clock_ns;
+		int err = read_once(clock, &before, &after, &read_clock_ns);
 
 		if (err)
 			return err;
@@ -62,7 +62,7 @@ int filtered_clock_read(struct filtered_clock *clock, uint64_t *ticks, int64_t *
 		if (after - before < shortest) {
 			shortest = after - before;
 			*ticks = read_filter_middle(before, after);
-			*clock_ns = read_ns;
+			*clock_ns = read_clock_ns;
 		}
 		if (shortest <= clock->threshold) {
 			clock->discarded += (uint64_t)i;

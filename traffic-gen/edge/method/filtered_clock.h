@@ -35,7 +35,7 @@ int filtered_clock_warm_up(struct filtered_clock *clock, int64_t percent);
  * Read the clock. Real-time safe, FILTERED_READS_MAX readings at most.
  *
  * @param ticks     middle of the bracket
- * @param clock_ns  what the clock showed
+ * @param clock_ns  what the clock showed: ns of the PHC, or of TAI
  * @return 0 or -errno
  */
 int filtered_clock_read(struct filtered_clock *clock, uint64_t *ticks, int64_t *clock_ns);

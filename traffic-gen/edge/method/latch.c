@@ -97,7 +97,7 @@ static int print_result(struct json *json, const struct latch *latch, const stru
 static int measure(struct latch *latch, int priority, int cpu)
 {
 	struct port_scheduling scheduling;
-	int64_t next_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + NS_PER_S;
+	int64_t next_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + NS_PER_S;
 	struct port_thread *thread;
 	struct json json;
 	int err;
@@ -110,9 +110,9 @@ static int measure(struct latch *latch, int priority, int cpu)
 		return EXIT_CAPABILITY;
 	}
 	while (!atomic_load(&latch->finished)) {
-		if (port_clock_now_ns(PORT_CLOCK_MONOTONIC) >= next_ns) {
+		if (port_clock_now_ns(PORT_CLOCK_MONOTONIC) >= next_monotonic_ns) {
 			print_line(&json, latch, "progress");
-			next_ns += NS_PER_S;
+			next_monotonic_ns += NS_PER_S;
 		}
 		port_sleep_ns(TICK_NS);
 	}

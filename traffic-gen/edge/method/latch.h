@@ -30,7 +30,7 @@ struct latch {
 	struct filtered_clock clock;
 	struct correlation correlation;
 	struct histogram *delay;
-	int64_t now_ns[LATCH_BATCH];        /* virtual now of the batch's edges */
+	int64_t now_clock_ns[LATCH_BATCH]; /* virtual now of the batch's edges: of the PHC if by_counter, else of TAI */
 	struct latch_peak peaks[LATCH_PEAKS_MAX]; /* at 100, 1000, 10000 ... */
 	size_t peak_count;
 	uint64_t batches_lost;

@@ -35,30 +35,30 @@ static int renew(struct latch *latch)
 }
 
 /* Listing 1, fenced: reading the counter is, and so is the pin's own change, which lies between the two. */
-static int make_edge(struct latch *latch, int64_t *now_ns)
+static int make_edge(struct latch *latch, int64_t *now_clock_ns)
 {
 	const struct edge_pin_kind *kind = latch->output.kind;
-	int64_t before_ns = 0, after_ns = 0;
+	int64_t before_clock_ns = 0, after_clock_ns = 0;
 	uint64_t before, after;
 	int err;
 
 	atomic_thread_fence(memory_order_seq_cst);
 	before = port_counter_read();
 	if (!latch->by_counter)
-		before_ns = port_tai_now_ns(&latch->tai);
+		before_clock_ns = port_tai_now_ns(&latch->tai);
 	err = kind->set(&latch->output, true, NULL, NULL);
 	if (!latch->by_counter)
-		after_ns = port_tai_now_ns(&latch->tai);
+		after_clock_ns = port_tai_now_ns(&latch->tai);
 	after = port_counter_read();
 	if (err)
 		return err;
 	if (latch->by_counter) {
-		before_ns = correlation_ns_at(&latch->correlation, before);
-		after_ns = correlation_ns_at(&latch->correlation, after);
+		before_clock_ns = correlation_ns_at(&latch->correlation, before);
+		after_clock_ns = correlation_ns_at(&latch->correlation, after);
 	}
-	if (after_ns - before_ns > latch->window_max_ns)
-		latch->window_max_ns = after_ns - before_ns;
-	*now_ns = before_ns + (after_ns - before_ns) / 2;
+	if (after_clock_ns - before_clock_ns > latch->window_max_ns)
+		latch->window_max_ns = after_clock_ns - before_clock_ns;
+	*now_clock_ns = before_clock_ns + (after_clock_ns - before_clock_ns) / 2;
 	port_sleep_ns(PULSE_NS);
 	return kind->set(&latch->output, false, NULL, NULL);
 }
@@ -79,15 +79,16 @@ static void record(struct latch *latch, int64_t delay_ns)
 }
 
 /* Take what was captured of a batch. Return how many, or -errno. */
-static int take_captures(struct latch *latch, int64_t *captured_ns, int count)
+static int take_captures(struct latch *latch, int64_t *captured_clock_ns, int count)
 {
-	int64_t end_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + BATCH_TIMEOUT_NS;
+	int64_t end_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + BATCH_TIMEOUT_NS;
 	int taken = 0;
 
 	while (taken < count) {
-		int64_t left_ns = end_ns - port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+		int64_t left_ns = end_monotonic_ns - port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 		int err = left_ns <= 0 ? -ETIMEDOUT :
-					 latch->capture.kind->capture_next(&latch->capture, NULL, &captured_ns[taken], left_ns);
+					 latch->capture.kind->capture_next(&latch->capture, NULL,
+									   &captured_clock_ns[taken], left_ns);
 
 		if (err == -ETIMEDOUT)
 			return taken;
@@ -101,27 +102,27 @@ static int take_captures(struct latch *latch, int64_t *captured_ns, int count)
 /* Stragglers of a batch that was given up must not be taken for edges of the next. */
 static int drop_captures(struct latch *latch)
 {
-	int64_t instant_ns;
+	int64_t instant_clock_ns;
 	int err;
 
 	do {
-		err = latch->capture.kind->capture_next(&latch->capture, NULL, &instant_ns, QUIET_NS);
+		err = latch->capture.kind->capture_next(&latch->capture, NULL, &instant_clock_ns, QUIET_NS);
 	} while (!err);
 	return err == -ETIMEDOUT ? 0 : err;
 }
 
 static int run_batch(struct latch *latch, int count)
 {
-	int64_t captured_ns[LATCH_BATCH];
+	int64_t captured_clock_ns[LATCH_BATCH];
 	int err = renew(latch), taken;
 
 	for (int i = 0; i < count && !err; i++) {
 		port_sleep_ns(PAUSE_NS);
-		err = make_edge(latch, &latch->now_ns[i]);
+		err = make_edge(latch, &latch->now_clock_ns[i]);
 	}
 	if (err)
 		return err;
-	taken = take_captures(latch, captured_ns, count);
+	taken = take_captures(latch, captured_clock_ns, count);
 	if (taken < 0)
 		return taken;
 	if (taken < count) {
@@ -129,7 +130,7 @@ static int run_batch(struct latch *latch, int count)
 		return drop_captures(latch);
 	}
 	for (int i = 0; i < count; i++)
-		record(latch, latch->now_ns[i] - captured_ns[i]);
+		record(latch, latch->now_clock_ns[i] - captured_clock_ns[i]);
 	return 0;
 }
 

@@ -35,17 +35,17 @@ static int64_t ns_of(const struct edge_run *run, int64_t ticks)
 	return correlation_scale(ticks, NS_PER_S, (int64_t)run->clock.hz);
 }
 
-static int64_t edge_ns(const struct edge_run *run, int64_t k)
+static int64_t edge_clock_ns(const struct edge_run *run, int64_t k)
 {
-	return run->start_ns + k * run->period_ns;
+	return run->start_clock_ns + k * run->period_ns;
 }
 
 /* The first instant of the grid that is not before a moment. */
-static int64_t on_grid(const struct edge_run *run, int64_t ns)
+static int64_t on_grid(const struct edge_run *run, int64_t clock_ns)
 {
-	int64_t off = (ns - run->grid_ns) % run->period_ns;
+	int64_t off = (clock_ns - run->grid_clock_ns) % run->period_ns;
 
-	return off == 0 ? ns : off < 0 ? ns - off : ns + run->period_ns - off;
+	return off == 0 ? clock_ns : off < 0 ? clock_ns - off : clock_ns + run->period_ns - off;
 }
 
 static bool has_passed(uint64_t ticks)
@@ -82,9 +82,9 @@ static int correlate(struct edge_run *run, int64_t age_ns)
 	return err;
 }
 
-static void start_soon(struct edge_run *run, int64_t now_ns)
+static void start_soon(struct edge_run *run, int64_t now_clock_ns)
 {
-	run->start_ns = on_grid(run, now_ns + FIRST_EDGE_NS);
+	run->start_clock_ns = on_grid(run, now_clock_ns + FIRST_EDGE_NS);
 }
 
 static int prepare_correlated(struct edge_run *run, int64_t age_ns, const char **what)
@@ -109,11 +109,11 @@ static void sleep_until(const struct edge_run *run, uint64_t ticks)
 }
 
 /* Sleep until so long before an edge, and renew the correlation meanwhile where that takes long. */
-static int wait_correlated(struct edge_run *run, int64_t at_ns, int64_t lead_ns)
+static int wait_correlated(struct edge_run *run, int64_t at_clock_ns, int64_t lead_ns)
 {
 	while (!port_stop_requested()) {
 		uint64_t now = port_counter_read();
-		uint64_t wake = correlation_ticks_at(&run->correlation, at_ns - lead_ns);
+		uint64_t wake = correlation_ticks_at(&run->correlation, at_clock_ns - lead_ns);
 		int64_t left_ns = ns_of(run, (int64_t)(wake - now));
 		int err;
 
@@ -147,8 +147,9 @@ static int prepare_gettime(struct edge_run *run, const char **what)
 
 static int make_gettime(struct edge_run *run, int64_t k)
 {
-	return software_edge_make(run->output, &run->tai, run->clock.hz, edge_ns(run, k) + run->correlation_error_ns,
-				  run->period_ns, software_edge_lead_ns(run->period_ns));
+	return software_edge_make(run->output, &run->tai, run->clock.hz,
+				  edge_clock_ns(run, k) + run->correlation_error_ns, run->period_ns,
+				  software_edge_lead_ns(run->period_ns));
 }
 
 static int prepare_rdtsc(struct edge_run *run, const char **what)
@@ -162,11 +163,11 @@ static int prepare_rdtsc(struct edge_run *run, const char **what)
 static int make_rdtsc(struct edge_run *run, int64_t k)
 {
 	uint64_t at;
-	int err = wait_correlated(run, edge_ns(run, k), software_edge_lead_ns(run->period_ns));
+	int err = wait_correlated(run, edge_clock_ns(run, k), software_edge_lead_ns(run->period_ns));
 
 	if (err)
 		return err;
-	at = correlation_ticks_at(&run->correlation, edge_ns(run, k)) + (uint64_t)run->error_ticks;
+	at = correlation_ticks_at(&run->correlation, edge_clock_ns(run, k)) + (uint64_t)run->error_ticks;
 	if (has_passed(at))
 		return -ETIME;
 	while (!has_passed(at)) /* software_edge_lead_ns() at most: the counter does not go back */
@@ -207,14 +208,14 @@ static int prepare_clock(struct edge_run *run, const char **what)
 
 static int make_filtered(struct edge_run *run, int64_t k)
 {
-	int err = wait_correlated(run, edge_ns(run, k), program_lead_ns(run));
+	int err = wait_correlated(run, edge_clock_ns(run, k), program_lead_ns(run));
 
 	if (err)
 		return err;
-	if (has_passed(correlation_ticks_at(&run->correlation, edge_ns(run, k))))
+	if (has_passed(correlation_ticks_at(&run->correlation, edge_clock_ns(run, k))))
 		return -ETIME;
 	err = renew(run);
-	return err ? err : program(run, correlation_ticks_at(&run->correlation, edge_ns(run, k)));
+	return err ? err : program(run, correlation_ticks_at(&run->correlation, edge_clock_ns(run, k)));
 }
 
 /* Take the latches that are there, or wait for one. */
@@ -239,14 +240,14 @@ static int take_latches(struct edge_run *run, int64_t timeout_ns)
 static void number_latches(struct edge_run *run)
 {
 	int64_t edge = predictor_newest_edge(&run->predictor);
-	int64_t seen_ns = correlation_ns_at(&run->correlation, predictor_ticks_at(&run->predictor, edge));
+	int64_t seen_clock_ns = correlation_ns_at(&run->correlation, predictor_ticks_at(&run->predictor, edge));
 
-	run->latched_edge_ns = on_grid(run, seen_ns - run->period_ns / 2) - edge * run->period_ns;
+	run->latched_edge_clock_ns = on_grid(run, seen_clock_ns - run->period_ns / 2) - edge * run->period_ns;
 }
 
 static int prepare_latch(struct edge_run *run, const char **what)
 {
-	int64_t room = PREDICT_SPAN_NS / run->period_ns, begin_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	int64_t room = PREDICT_SPAN_NS / run->period_ns, begin_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	int err = correlate(run, AGE_PHC_NS);
 
 	*what = "reading the PHC";
@@ -258,7 +259,7 @@ static int prepare_latch(struct edge_run *run, const char **what)
 	err = run->latch->kind->capture_begin(run->latch);
 	while (!err && run->latches < LATCHES_MIN && !port_stop_requested()) {
 		err = take_latches(run, RENEW_NS);
-		if (!err && port_clock_now_ns(PORT_CLOCK_MONOTONIC) - begin_ns >
+		if (!err && port_clock_now_ns(PORT_CLOCK_MONOTONIC) - begin_monotonic_ns >
 				    LATCH_TIMEOUT_NS + INT64_C(2) * LATCHES_MIN * run->period_ns)
 			err = -ENODATA;
 	}
@@ -274,7 +275,7 @@ static int prepare_latch(struct edge_run *run, const char **what)
 
 static int make_latched(struct edge_run *run, int64_t k)
 {
-	int64_t edge = (edge_ns(run, k) - run->latched_edge_ns) / run->period_ns;
+	int64_t edge = (edge_clock_ns(run, k) - run->latched_edge_clock_ns) / run->period_ns;
 
 	while (!port_stop_requested()) {
 		uint64_t at;

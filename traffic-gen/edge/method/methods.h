@@ -30,7 +30,7 @@ struct edge_method {
 	bool software;  /* sets a line; else programs one in counter ticks */
 	bool latches;   /* needs the latch pin */
 	bool reads_phc, reads_system;
-	/* Make ready in the measuring thread; sets start_ns. 0 or -errno; *what names what failed. */
+	/* Make ready in the measuring thread; sets start_clock_ns. 0 or -errno; *what names what failed. */
 	int (*prepare)(struct edge_run *run, const char **what);
 	/* Make edge k. 0; -ETIME: it was too late for it; or -errno, which ends the run. */
 	int (*make)(struct edge_run *run, int64_t k);
@@ -41,7 +41,7 @@ struct edge_run {
 	const struct edge_method *method;
 	int64_t count;                /* 0: until the process is to end */
 	int64_t period_ns;
-	int64_t grid_ns;              /* instant of some edge */
+	int64_t grid_clock_ns;        /* instant of some edge; *_clock_ns: of the clock that is followed, PHC or TAI */
 	int64_t correlation_error_ns; /* deliberate: positive, the edges come so much later */
 	int64_t filter_percent;
 	struct edge_pin *output, *latch, *reference; /* NULL where there is none */
@@ -50,10 +50,10 @@ struct edge_run {
 	struct filtered_clock clock;
 	struct correlation correlation;
 	struct predictor predictor;
-	int64_t latched_edge_ns;      /* time of the predictor's edge 0 */
+	int64_t latched_edge_clock_ns; /* time of the predictor's edge 0 */
 	int64_t error_ticks, output_shift_ticks;
 	/* found */
-	int64_t start_ns;             /* of edge 0 */
+	int64_t start_clock_ns;       /* of edge 0 */
 	struct counter programmed, late;
 	atomic_bool prepared, finished; /* set by the measuring thread: what it found before is to be seen */
 	uint64_t latches;

@@ -87,11 +87,11 @@ static int open_pins(struct edge_run *run, struct pins *pins, const struct argum
 
 static int open_phc(struct edge_run *run, const char *path)
 {
-	int64_t now_ns;
+	int64_t phc_ns;
 	int err = port_phc_open(path, &run->clock.phc);
 
 	if (!err)
-		err = port_phc_now_ns(run->clock.phc, &now_ns);
+		err = port_phc_now_ns(run->clock.phc, &phc_ns);
 	if (!err)
 		return 0;
 	fprintf(stderr, TOOL ": --phc: %s: %s\n", path,
@@ -151,7 +151,7 @@ static void print_ready(struct json *json, const struct edge_run *run)
 	json_string(json, "type", "ready");
 	json_string(json, "tool", TOOL);
 	json_string(json, "method", run->method->name);
-	json_int(json, "start_phc_ns", run->start_ns);
+	json_int(json, "start_phc_ns", run->start_clock_ns);
 	json_int(json, "period_ns", run->period_ns);
 	json_object_close(json);
 	json_line_end(json);
@@ -207,7 +207,7 @@ static int print_result(struct json *json, const struct edge_run *run, const str
 	json_string(json, "method", run->method->name);
 	json_string(json, "output", run->output->text);
 	json_int(json, "count", run->count);
-	json_int(json, "start_phc_ns", run->start_ns);
+	json_int(json, "start_phc_ns", run->start_clock_ns);
 	json_int(json, "period_ns", run->period_ns);
 	json_int(json, "correlation_error_ns", run->correlation_error_ns);
 	json_uint(json, "programmed", counter_get(&run->programmed));
@@ -245,7 +245,8 @@ static int start_reference(const struct edge_run *run)
 
 	if (!run->reference)
 		return 0;
-	err = run->reference->kind->periodic(run->reference, run->grid_ns ? run->grid_ns : run->period_ns, run->period_ns);
+	err = run->reference->kind->periodic(run->reference, run->grid_clock_ns ? run->grid_clock_ns : run->period_ns,
+					     run->period_ns);
 	if (err)
 		fprintf(stderr, TOOL ": --reference: %s\n", err == -ENOTSUP ? "this pin makes no periodic edges" : strerror(-err));
 	return err;
@@ -255,7 +256,7 @@ static int measure(struct edge_run *run, const struct arguments *arguments)
 {
 	struct port_scheduling scheduling;
 	struct port_thread *thread;
-	int64_t next_ns = 0;
+	int64_t next_monotonic_ns = 0;
 	struct json json;
 	int err = start_reference(run);
 
@@ -268,14 +269,14 @@ static int measure(struct edge_run *run, const struct arguments *arguments)
 		return EXIT_CAPABILITY;
 	}
 	while (!atomic_load(&run->finished)) {
-		int64_t now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+		int64_t now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 
-		if (atomic_load(&run->prepared) && now_ns >= next_ns) {
-			if (next_ns)
+		if (atomic_load(&run->prepared) && now_monotonic_ns >= next_monotonic_ns) {
+			if (next_monotonic_ns)
 				print_progress(&json, run);
 			else
 				print_ready(&json, run);
-			next_ns = now_ns + NS_PER_S;
+			next_monotonic_ns = now_monotonic_ns + NS_PER_S;
 		}
 		port_sleep_ns(TICK_NS);
 	}
@@ -313,8 +314,9 @@ int verb_run(int argc, char **argv)
 		  .argument = "N", .help = "edges (default 1000; 0: until SIGTERM)" },
 		{ .name = "period-ns", .kind = OPTION_INT, .target = &options_of->period_ns, .min = PERIOD_MIN_NS,
 		  .max = 10 * NS_PER_S, .argument = "N", .help = "from edge to edge (default 2000000)" },
-		{ .name = "start-phc-ns", .kind = OPTION_INT, .target = &options_of->grid_ns, .min = 0, .max = INT64_MAX / 2,
-		  .argument = "N", .help = "instant of some reference edge, of now or of the past (default 0: full periods)" },
+		{ .name = "start-phc-ns", .kind = OPTION_INT, .target = &options_of->grid_clock_ns, .min = 0,
+		  .max = INT64_MAX / 2, .argument = "N",
+		  .help = "instant of some reference edge, of now or of the past (default 0: full periods)" },
 		{ .name = "read-filter-percent", .kind = OPTION_INT, .target = &options_of->filter_percent, .min = 1, .max = 100,
 		  .argument = "N", .help = "share of the readings that are short enough (default 25)" },
 		{ .name = "correlation-error-ns", .kind = OPTION_INT, .target = &options_of->correlation_error_ns,

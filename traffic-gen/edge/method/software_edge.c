@@ -13,18 +13,18 @@ int software_edge_end(struct edge_pin *output, int64_t period_ns)
 	return output->kind->set(output, false, NULL, NULL);
 }
 
-int software_edge_make(struct edge_pin *output, const struct port_tai *tai, uint64_t hz, int64_t at_ns, int64_t period_ns,
-		       int64_t lead_ns)
+int software_edge_make(struct edge_pin *output, const struct port_tai *tai, uint64_t hz, int64_t at_tai_ns,
+		       int64_t period_ns, int64_t lead_ns)
 {
 	uint64_t begin;
-	int err = port_tai_sleep_until_ns(tai, at_ns - lead_ns);
+	int err = port_tai_sleep_until_ns(tai, at_tai_ns - lead_ns);
 
 	if (err)
 		return err;
-	if (port_tai_now_ns(tai) >= at_ns)
+	if (port_tai_now_ns(tai) >= at_tai_ns)
 		return -ETIME;
 	begin = port_counter_read();
-	while (port_tai_now_ns(tai) < at_ns) {
+	while (port_tai_now_ns(tai) < at_tai_ns) {
 		if (port_counter_before() - begin > hz / SPIN_MAX_PER_S)
 			return -ETIME;
 	}

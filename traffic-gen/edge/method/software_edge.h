@@ -34,8 +34,8 @@ static inline int64_t software_edge_longer_lead_ns(int64_t lead_ns, int64_t peri
  * @param lead_ns    awake so long before: SOFTWARE_EDGE_LEAD_MAX_NS at most
  * @return 0; -ETIME: the instant had passed; -EINTR; or -errno of the pin
  */
-int software_edge_make(struct edge_pin *output, const struct port_tai *tai, uint64_t hz, int64_t at_ns, int64_t period_ns,
-		       int64_t lead_ns);
+int software_edge_make(struct edge_pin *output, const struct port_tai *tai, uint64_t hz, int64_t at_tai_ns,
+		       int64_t period_ns, int64_t lead_ns);
 /** The line has just been set: hold it, then set it low. */
 int software_edge_end(struct edge_pin *output, int64_t period_ns);
 

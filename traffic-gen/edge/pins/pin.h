@@ -54,8 +54,13 @@ struct edge_pin_kind {
 	 * @return 0; -EAGAIN: the device is behind, nothing was programmed; -EINVAL: no instant of this axis
 	 */
 	int (*fire_at)(struct edge_pin *pin, int64_t instant);
-	/** Pulses at start, start + period, ...; those that have passed are left out. @return 0, -EAGAIN, -EINVAL (period) */
-	int (*periodic)(struct edge_pin *pin, int64_t start_ns, int64_t period_ns);
+	/**
+	 * Pulses at start, start + period, ...; those that have passed are left out.
+	 *
+	 * @param start_clock_ns  ns of the clock of the pin
+	 * @return 0, -EAGAIN, -EINVAL (period)
+	 */
+	int (*periodic)(struct edge_pin *pin, int64_t start_clock_ns, int64_t period_ns);
 	/** Output low, nothing pending. */
 	int (*stop)(struct edge_pin *pin);
 	/** Capture rising edges from now on; earlier ones are not delivered. */

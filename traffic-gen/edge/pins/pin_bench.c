@@ -169,14 +169,15 @@ static int bench_fire_at(struct edge_pin *pin, int64_t instant)
 	return give(bench, &command);
 }
 
-static int bench_periodic(struct edge_pin *pin, int64_t start_ns, int64_t period_ns)
+static int bench_periodic(struct edge_pin *pin, int64_t start_clock_ns, int64_t period_ns)
 {
 	const struct bench_pin *bench = state_of(pin);
-	struct edge_command command = { .kind = EDGE_PERIODIC, .first = start_ns, .second = period_ns };
+	struct edge_command command = { .kind = EDGE_PERIODIC, .first = start_clock_ns, .second = period_ns };
 
 	if (!is_output(bench, EDGE_SDP_OUT) && !is_output(bench, EDGE_CARD_PPS))
 		return -ENOTSUP;
-	if (start_ns < 0 || start_ns > INT64_MAX / 4 || period_ns < EDGE_PERIOD_MIN_NS || period_ns > EDGE_PERIOD_MAX_NS)
+	if (start_clock_ns < 0 || start_clock_ns > INT64_MAX / 4 || period_ns < EDGE_PERIOD_MIN_NS ||
+	    period_ns > EDGE_PERIOD_MAX_NS)
 		return -EINVAL;
 	return give(bench, &command);
 }
@@ -223,26 +224,27 @@ static int bench_capture_next(struct edge_pin *pin, uint64_t *sequence, int64_t 
 {
 	const struct bench_pin *bench = state_of(pin);
 	const struct edge_registers *registers = bench->mapping.registers;
-	int64_t begin_ns, moved_ns, now_ns;
+	int64_t begin_monotonic_ns, moved_monotonic_ns, now_monotonic_ns;
 	uint64_t horizon;
 
 	if (!bench->capture)
 		return -ENOTSUP;
 	if (take(bench, sequence, instant) == 0)
 		return 0;
-	begin_ns = moved_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	begin_monotonic_ns = moved_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	horizon = atomic_load_explicit(&registers->horizon, memory_order_relaxed);
 	for (;;) {
 		uint64_t moved = atomic_load_explicit(&registers->horizon, memory_order_relaxed);
 
-		now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+		now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 		if (moved != horizon) {
 			horizon = moved;
-			moved_ns = now_ns;
+			moved_monotonic_ns = now_monotonic_ns;
 		}
-		if (now_ns - moved_ns > DEAD_NS || atomic_load_explicit(&registers->served, memory_order_relaxed) != bench->served)
+		if (now_monotonic_ns - moved_monotonic_ns > DEAD_NS ||
+		    atomic_load_explicit(&registers->served, memory_order_relaxed) != bench->served)
 			return -ENODEV;
-		if (now_ns - begin_ns >= timeout_ns)
+		if (now_monotonic_ns - begin_monotonic_ns >= timeout_ns)
 			return -ETIMEDOUT;
 		if (port_stop_requested())
 			return -EINTR;

@@ -65,12 +65,12 @@ static void close_pin(struct edge_pin *pin)
 }
 
 /* TAI and UTC are full seconds apart: the seconds of both begin together. */
-static int periodic(struct edge_pin *pin, int64_t start_ns, int64_t period_ns)
+static int periodic(struct edge_pin *pin, int64_t start_tai_ns, int64_t period_ns)
 {
 	struct pps_pin *opened = pin->state;
 	int err;
 
-	if (period_ns != NS_PER_S || start_ns % NS_PER_S)
+	if (period_ns != NS_PER_S || start_tai_ns % NS_PER_S)
 		return -EINVAL;
 	err = port_pps_enable(opened->folder, true);
 	opened->on = err == 0;

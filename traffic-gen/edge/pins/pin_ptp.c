@@ -81,21 +81,21 @@ static void close_pin(struct edge_pin *pin)
 	free(opened);
 }
 
-static int periodic(struct edge_pin *pin, int64_t start_ns, int64_t period_ns)
+static int periodic(struct edge_pin *pin, int64_t start_phc_ns, int64_t period_ns)
 {
 	struct ptp_pin *opened = pin->state;
-	int64_t now_ns;
+	int64_t now_phc_ns;
 	int err;
 
-	if (period_ns < 1 || period_ns > PERIOD_MAX_NS || start_ns < 0)
+	if (period_ns < 1 || period_ns > PERIOD_MAX_NS || start_phc_ns < 0)
 		return -EINVAL;
-	err = port_ptp_pin_now_ns(opened->port, &now_ns);
+	err = port_ptp_pin_now_ns(opened->port, &now_phc_ns);
 	if (err)
 		return err;
 	/* Drivers differ in what they do with a start in the past: give them none. */
-	if (start_ns < now_ns + LEAD_NS)
-		start_ns += (now_ns + LEAD_NS - start_ns + period_ns - 1) / period_ns * period_ns;
-	return port_ptp_pin_periodic(opened->port, start_ns, period_ns);
+	if (start_phc_ns < now_phc_ns + LEAD_NS)
+		start_phc_ns += (now_phc_ns + LEAD_NS - start_phc_ns + period_ns - 1) / period_ns * period_ns;
+	return port_ptp_pin_periodic(opened->port, start_phc_ns, period_ns);
 }
 
 static int fire_at(struct edge_pin *pin, int64_t instant)

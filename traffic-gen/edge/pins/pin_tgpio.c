@@ -29,16 +29,16 @@ struct tgpio_pin {
 	struct card_line line;
 };
 
-static int64_t device_ns(const struct tgpio_pin *opened, int64_t ticks)
+static int64_t device_phc_ns(const struct tgpio_pin *opened, int64_t ticks)
 {
 	int64_t since = (int64_t)((uint64_t)ticks - opened->line.counter);
 
 	return opened->line.tai_ns + (int64_t)llround((double)since * opened->line.ns_per_unit);
 }
 
-static int64_t counter_ticks(const struct tgpio_pin *opened, int64_t ns)
+static int64_t counter_ticks(const struct tgpio_pin *opened, int64_t phc_ns)
 {
-	int64_t since = (int64_t)llround((double)(ns - opened->line.tai_ns) / opened->line.ns_per_unit);
+	int64_t since = (int64_t)llround((double)(phc_ns - opened->line.tai_ns) / opened->line.ns_per_unit);
 
 	return (int64_t)(opened->line.counter + (uint64_t)since);
 }
@@ -49,12 +49,12 @@ static int read_clock(struct tgpio_pin *opened)
 	int err = 0;
 
 	for (int i = 0; i < BURST && !err; i++) {
-		int64_t now_ns = 0;
+		int64_t now_phc_ns = 0;
 		uint64_t before = port_counter_read();
 
-		err = port_phc_now_ns(opened->clock, &now_ns);
+		err = port_phc_now_ns(opened->clock, &now_phc_ns);
 		if (!err)
-			err = phc_fit_take(&opened->fit, before, now_ns, port_counter_read());
+			err = phc_fit_take(&opened->fit, before, now_phc_ns, port_counter_read());
 	}
 	return err ? err : phc_fit_line(&opened->fit, &opened->line);
 }
@@ -134,7 +134,7 @@ static int fire_at(struct edge_pin *pin, int64_t instant)
 	struct tgpio_pin *opened = pin->state;
 	int err = renew(opened);
 
-	return err ? err : edge_pin_ptp.fire_at(&opened->device, device_ns(opened, instant));
+	return err ? err : edge_pin_ptp.fire_at(&opened->device, device_phc_ns(opened, instant));
 }
 
 static int stop(struct edge_pin *pin)
@@ -154,13 +154,13 @@ static int capture_begin(struct edge_pin *pin)
 static int capture_next(struct edge_pin *pin, uint64_t *sequence, int64_t *instant, int64_t timeout_ns)
 {
 	struct tgpio_pin *opened = pin->state;
-	int64_t ns;
-	int err = edge_pin_ptp.capture_next(&opened->device, sequence, &ns, timeout_ns);
+	int64_t phc_ns;
+	int err = edge_pin_ptp.capture_next(&opened->device, sequence, &phc_ns, timeout_ns);
 
 	if (!err)
 		err = renew(opened);
 	if (!err)
-		*instant = counter_ticks(opened, ns);
+		*instant = counter_ticks(opened, phc_ns);
 	return err;
 }
 

@@ -242,7 +242,7 @@ int64_t port_send_to(port_socket sock, const void *data, size_t size_bytes, cons
 }
 
 /* Software stamp among the control messages, CLOCK_REALTIME; 0: none. */
-static int64_t find_stamp_ns(struct msghdr *message)
+static int64_t find_stamp_realtime_ns(struct msghdr *message)
 {
 	for (struct cmsghdr *h = CMSG_FIRSTHDR(message); h; h = CMSG_NXTHDR(message, h)) {
 		struct scm_timestamping stamps;
@@ -279,7 +279,7 @@ int64_t port_recv(port_socket sock, void *data, size_t size_bytes, struct port_r
 		return -errno;
 	received->source = from_sockaddr(&source);
 	received->truncated = (message.msg_flags & MSG_TRUNC) != 0;
-	received->stamp_realtime_ns = find_stamp_ns(&message);
+	received->stamp_realtime_ns = find_stamp_realtime_ns(&message);
 	return length;
 }
 
@@ -302,7 +302,7 @@ int port_recv_transmitted(port_socket sock, struct port_transmitted *transmitted
 
 	if (recvmsg((int)sock, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
 		return -errno;
-	transmitted->stamp_realtime_ns = find_stamp_ns(&message);
+	transmitted->stamp_realtime_ns = find_stamp_realtime_ns(&message);
 	for (struct cmsghdr *h = CMSG_FIRSTHDR(&message); h; h = CMSG_NXTHDR(&message, h)) {
 		struct sock_extended_err extended;
 

@@ -121,14 +121,14 @@ static int lock_byte(const struct port_page *page, int number, short type)
 
 int port_page_lock(const struct port_page *page, int number, int64_t timeout_ns)
 {
-	int64_t deadline_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + timeout_ns;
+	int64_t deadline_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + timeout_ns;
 
 	for (;;) {
 		int err = lock_byte(page, number, F_WRLCK);
 
 		if (err != -EAGAIN && err != -EACCES)
 			return err;
-		if (port_clock_now_ns(PORT_CLOCK_MONOTONIC) >= deadline_ns)
+		if (port_clock_now_ns(PORT_CLOCK_MONOTONIC) >= deadline_monotonic_ns)
 			return -EBUSY;
 		port_sleep_ns(LOCK_RETRY_NS);
 	}

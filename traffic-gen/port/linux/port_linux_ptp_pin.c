@@ -29,9 +29,9 @@ struct port_ptp_pin {
 	size_t next, count;
 };
 
-static struct ptp_clock_time clock_time(int64_t ns)
+static struct ptp_clock_time clock_time(int64_t phc_ns)
 {
-	return (struct ptp_clock_time){ .sec = ns / NS_PER_S, .nsec = (uint32_t)(ns % NS_PER_S) };
+	return (struct ptp_clock_time){ .sec = phc_ns / NS_PER_S, .nsec = (uint32_t)(phc_ns % NS_PER_S) };
 }
 
 int ptp_pin_open_with(const struct device_calls *calls, const char *path, int pin, int channel, struct port_ptp_pin **pin_out)
@@ -79,14 +79,14 @@ void port_ptp_pin_close(struct port_ptp_pin *pin)
 	free(pin);
 }
 
-int port_ptp_pin_now_ns(const struct port_ptp_pin *pin, int64_t *clock_ns)
+int port_ptp_pin_now_ns(const struct port_ptp_pin *pin, int64_t *phc_ns)
 {
 	clockid_t clock = (clockid_t)((~(unsigned int)pin->file << 3) | 3); /* FD_TO_CLOCKID of the kernel's documentation */
 	struct timespec ts;
 
 	if (clock_gettime(clock, &ts))
 		return -errno;
-	*clock_ns = ts.tv_sec * NS_PER_S + ts.tv_nsec;
+	*phc_ns = ts.tv_sec * NS_PER_S + ts.tv_nsec;
 	return 0;
 }
 
@@ -109,7 +109,7 @@ static int meaning(int err)
 	return err == -EOPNOTSUPP || err == -ENOTTY ? -ENOTSUP : err;
 }
 
-static int request_output(struct port_ptp_pin *pin, int64_t start_ns, int64_t period_ns, unsigned int flags)
+static int request_output(struct port_ptp_pin *pin, int64_t start_phc_ns, int64_t period_ns, unsigned int flags)
 {
 	struct ptp_perout_request request;
 	int err = pin->channel < pin->outputs ? choose_function(pin, PTP_PF_PEROUT) : -ENXIO;
@@ -117,21 +117,21 @@ static int request_output(struct port_ptp_pin *pin, int64_t start_ns, int64_t pe
 	if (err)
 		return meaning(err);
 	memset(&request, 0, sizeof(request));
-	request.start = clock_time(start_ns);
+	request.start = clock_time(start_phc_ns);
 	request.period = clock_time(period_ns);
 	request.index = (unsigned int)pin->channel;
 	request.flags = flags;
 	return meaning(pin->calls->control(pin->file, PTP_PEROUT_REQUEST2, &request));
 }
 
-int port_ptp_pin_periodic(struct port_ptp_pin *pin, int64_t start_ns, int64_t period_ns)
+int port_ptp_pin_periodic(struct port_ptp_pin *pin, int64_t start_phc_ns, int64_t period_ns)
 {
-	return request_output(pin, start_ns, period_ns, 0);
+	return request_output(pin, start_phc_ns, period_ns, 0);
 }
 
-int port_ptp_pin_one_shot(struct port_ptp_pin *pin, int64_t at_ns)
+int port_ptp_pin_one_shot(struct port_ptp_pin *pin, int64_t at_phc_ns)
 {
-	return request_output(pin, at_ns, ONE_SHOT_PERIOD_NS, PTP_PEROUT_ONE_SHOT);
+	return request_output(pin, at_phc_ns, ONE_SHOT_PERIOD_NS, PTP_PEROUT_ONE_SHOT);
 }
 
 int port_ptp_pin_stop(struct port_ptp_pin *pin)
@@ -175,14 +175,14 @@ static int read_events(struct port_ptp_pin *pin, int64_t timeout_ns)
 	return 0;
 }
 
-int port_ptp_pin_captured(struct port_ptp_pin *pin, int64_t *clock_ns, int64_t timeout_ns)
+int port_ptp_pin_captured(struct port_ptp_pin *pin, int64_t *phc_ns, int64_t timeout_ns)
 {
 	for (;;) {
 		while (pin->next < pin->count) {
 			const struct ptp_extts_event *event = &pin->events[pin->next++];
 
 			if (event->index == (unsigned int)pin->channel) {
-				*clock_ns = event->t.sec * NS_PER_S + event->t.nsec;
+				*phc_ns = event->t.sec * NS_PER_S + event->t.nsec;
 				return 0;
 			}
 		}

@@ -87,7 +87,7 @@ static bool datagram_take(const struct waiter *waiter, struct datagram *datagram
 	ssize_t size = recvfrom(waiter->sock, datagram->bytes, sizeof(datagram->bytes), MSG_DONTWAIT,
 				(struct sockaddr *)&source, &length);
 
-	datagram->received_ns = port_clock_now_ns(PORT_CLOCK_REALTIME);
+	datagram->received_realtime_ns = port_clock_now_ns(PORT_CLOCK_REALTIME);
 	if (size < 0)
 		return false;
 	datagram->size_bytes = (size_t)size;
@@ -95,12 +95,12 @@ static bool datagram_take(const struct waiter *waiter, struct datagram *datagram
 	return true;
 }
 
-int waiter_wait(struct waiter *waiter, int64_t deadline_ns, struct datagram *datagram)
+int waiter_wait(struct waiter *waiter, int64_t deadline_monotonic_ns, struct datagram *datagram)
 {
 	struct pollfd fds[2] = { { .fd = waiter->signals, .events = POLLIN }, { .fd = waiter->sock, .events = POLLIN } };
 
 	for (;;) {
-		int64_t left_ns = deadline_ns - port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+		int64_t left_ns = deadline_monotonic_ns - port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 		struct timespec left = { 0 };
 		int ready;
 

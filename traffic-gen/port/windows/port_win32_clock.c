@@ -24,7 +24,7 @@ int port_kernel_clock_check(enum port_kernel_clock clock)
 	return 0; /* TAI is UTC here: struct port_tai has what is to be added */
 }
 
-static int64_t coarse_ns(void)
+static int64_t coarse_realtime_ns(void)
 {
 	FILETIME time;
 
@@ -39,7 +39,7 @@ int64_t port_kernel_clock_now_ns(enum port_kernel_clock clock)
 	case PORT_KERNEL_TAI:
 		return port_clock_now_ns(PORT_CLOCK_REALTIME);
 	case PORT_KERNEL_REALTIME_COARSE:
-		return coarse_ns();
+		return coarse_realtime_ns();
 	case PORT_KERNEL_MONOTONIC:
 	case PORT_KERNEL_MONOTONIC_RAW: /* the performance counter is never slewed */
 		break;
@@ -49,9 +49,9 @@ int64_t port_kernel_clock_now_ns(enum port_kernel_clock clock)
 
 void port_kernel_clock_touch(enum port_kernel_clock clock)
 {
-	volatile int64_t now_ns = port_kernel_clock_now_ns(clock);
+	volatile int64_t reading_ns = port_kernel_clock_now_ns(clock);
 
-	(void)now_ns;
+	(void)reading_ns;
 }
 
 int port_phc_open(const char *path, struct port_phc **phc_out)

@@ -19,25 +19,25 @@ void port_ptp_pin_close(struct port_ptp_pin *pin)
 	(void)pin;
 }
 
-int port_ptp_pin_now_ns(const struct port_ptp_pin *pin, int64_t *clock_ns)
+int port_ptp_pin_now_ns(const struct port_ptp_pin *pin, int64_t *phc_ns)
 {
 	(void)pin;
-	(void)clock_ns;
+	(void)phc_ns;
 	return -ENOTSUP;
 }
 
-int port_ptp_pin_periodic(struct port_ptp_pin *pin, int64_t start_ns, int64_t period_ns)
+int port_ptp_pin_periodic(struct port_ptp_pin *pin, int64_t start_phc_ns, int64_t period_ns)
 {
 	(void)pin;
-	(void)start_ns;
+	(void)start_phc_ns;
 	(void)period_ns;
 	return -ENOTSUP;
 }
 
-int port_ptp_pin_one_shot(struct port_ptp_pin *pin, int64_t at_ns)
+int port_ptp_pin_one_shot(struct port_ptp_pin *pin, int64_t at_phc_ns)
 {
 	(void)pin;
-	(void)at_ns;
+	(void)at_phc_ns;
 	return -ENOTSUP;
 }
 
@@ -54,10 +54,10 @@ int port_ptp_pin_capture(struct port_ptp_pin *pin, enum port_ptp_edges edges)
 	return -ENOTSUP;
 }
 
-int port_ptp_pin_captured(struct port_ptp_pin *pin, int64_t *clock_ns, int64_t timeout_ns)
+int port_ptp_pin_captured(struct port_ptp_pin *pin, int64_t *phc_ns, int64_t timeout_ns)
 {
 	(void)pin;
-	(void)clock_ns;
+	(void)phc_ns;
 	(void)timeout_ns;
 	return -ENOTSUP;
 }

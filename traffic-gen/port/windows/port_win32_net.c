@@ -455,11 +455,11 @@ static int collect(const struct port_poller *poller, int count, struct port_even
 
 int port_poller_wait(struct port_poller *poller, struct port_event *events, int capacity, int64_t timeout_ns)
 {
-	int64_t deadline_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + timeout_ns;
+	int64_t deadline_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + timeout_ns;
 
 	for (;;) {
 		int64_t left_ns = timeout_ns < 0 ? WAIT_SLICE_MS * NS_PER_MS
-						 : deadline_ns - port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+						 : deadline_monotonic_ns - port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 		int count = copy_entries(poller);
 		int ready = poll_slice(poller, count, left_ns > 0 ? left_ns : 0);
 

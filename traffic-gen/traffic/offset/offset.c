@@ -160,25 +160,25 @@ static void figure(struct json *json, const char *key, bool known, int64_t value
 static void print_clock(struct json *json, const struct offset_client *client)
 {
 	struct twoway_line line = twoway_current(client->twoway);
-	int64_t at_ns = client->last_local_ns;
-	int64_t half_ns = client->first_local_ns + (at_ns - client->first_local_ns) / 2;
+	int64_t at_local_ns = client->last_local_ns;
+	int64_t half_local_ns = client->first_local_ns + (at_local_ns - client->first_local_ns) / 2;
 	const struct twoway_sample *samples;
 	struct twoway_summary summary;
 	size_t count = twoway_series(client->twoway, &samples);
 
-	twoway_summarise(client->twoway, half_ns, at_ns, &summary);
+	twoway_summarise(client->twoway, half_local_ns, at_local_ns, &summary);
 	json_uint(json, "exchanges", summary.exchanges);
 	json_uint(json, "kept", summary.kept);
 	json_uint(json, "invalid", summary.invalid);
 	json_uint(json, "lost", client->peer.requests - client->peer.replies);
-	figure(json, "offset_ns", line.valid, line.valid ? twoway_line_offset_ns(&line, at_ns) : 0);
+	figure(json, "offset_ns", line.valid, line.valid ? twoway_line_offset_ns(&line, at_local_ns) : 0);
 	figure(json, "rate_ppb", line.valid, line.rate_ppb);
-	figure(json, "bound_ns", line.valid, line.valid ? twoway_line_bound_ns(&line, at_ns) : 0);
+	figure(json, "bound_ns", line.valid, line.valid ? twoway_line_bound_ns(&line, at_local_ns) : 0);
 	figure(json, "bound_growth_ppb", line.valid, line.bound_growth_ppb);
 	figure(json, "residual_ns", line.valid, summary.residual_ns);
 	figure(json, "rtt_min_ns", line.valid, summary.rtt_min_ns);
 	figure(json, "rtt_p50_ns", line.valid, summary.rtt_p50_ns);
-	json_int(json, "at_local_tai_ns", at_ns);
+	json_int(json, "at_local_tai_ns", at_local_ns);
 	json_int(json, "tai_utc_s", client->tai.tai_utc_s);
 	json_array_open(json, "series");
 	for (size_t i = 0; i < count; i++) {

@@ -24,14 +24,15 @@ void offset_server_close(struct offset_server *server)
 }
 
 /* The moment of receiving: the kernel's stamp unless it makes no sense, as after a step of the clock. */
-static int64_t receive_stamp_ns(const struct offset_server *server, const struct port_received *received, int64_t now_ns)
+static int64_t receive_stamp_tai_ns(const struct offset_server *server, const struct port_received *received,
+				    int64_t now_tai_ns)
 {
-	int64_t stamp_ns;
+	int64_t stamp_tai_ns;
 
 	if (!received->stamp_realtime_ns)
-		return now_ns;
-	stamp_ns = port_tai_from_realtime_ns(&server->tai, received->stamp_realtime_ns);
-	return stamp_ns < now_ns ? stamp_ns : now_ns;
+		return now_tai_ns;
+	stamp_tai_ns = port_tai_from_realtime_ns(&server->tai, received->stamp_realtime_ns);
+	return stamp_tai_ns < now_tai_ns ? stamp_tai_ns : now_tai_ns;
 }
 
 /* Answer one datagram. Return 0, or -errno of receiving. */
@@ -41,7 +42,7 @@ static int answer(struct offset_server *server)
 	struct port_received received = { 0 };
 	struct twoway_packet packet;
 	int64_t length = port_recv(server->sock, wire, sizeof(wire), &received);
-	int64_t now_ns = port_tai_now_ns(&server->tai);
+	int64_t now_tai_ns = port_tai_now_ns(&server->tai);
 
 	if (length < 0)
 		return (int)length;
@@ -50,8 +51,8 @@ static int answer(struct offset_server *server)
 		return 0;
 	}
 	packet.kind = TWOWAY_REPLY;
-	packet.t2_ns = receive_stamp_ns(server, &received, now_ns);
-	packet.t3_ns = port_tai_now_ns(&server->tai);
+	packet.t2_peer_ns = receive_stamp_tai_ns(server, &received, now_tai_ns);
+	packet.t3_peer_ns = port_tai_now_ns(&server->tai);
 	twoway_pack(&packet, wire);
 	if (port_send_to(server->sock, wire, TWOWAY_PACKET_BYTES, &received.source) < 0)
 		atomic_fetch_add_explicit(&server->unsent, 1, memory_order_relaxed);

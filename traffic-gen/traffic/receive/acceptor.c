@@ -89,7 +89,7 @@ static struct unknown *make_room(struct acceptor *acceptor, struct listener *lis
 
 		if (unknown->door.sock == PORT_SOCKET_NONE)
 			return unknown;
-		if (unknown->deadline_ns < oldest->deadline_ns)
+		if (unknown->deadline_monotonic_ns < oldest->deadline_monotonic_ns)
 			oldest = unknown;
 	}
 	refuse(acceptor, oldest, &acceptor->hostile.bad_hello);
@@ -111,7 +111,7 @@ static void accept_one(struct acceptor *acceptor, struct listener *listener)
 	}
 	unknown = make_room(acceptor, listener);
 	unknown->door.sock = sock;
-	unknown->deadline_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + HELLO_TIMEOUT_NS;
+	unknown->deadline_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + HELLO_TIMEOUT_NS;
 	unknown->length_bytes = 0;
 	if (port_poller_add(acceptor->poller, sock, PORT_POLL_IN, &unknown->door) != 0) {
 		unknown->door.sock = PORT_SOCKET_NONE;
@@ -167,13 +167,13 @@ static void read_hello(struct acceptor *acceptor, struct unknown *unknown)
 
 static void refuse_overdue(struct acceptor *acceptor)
 {
-	int64_t now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	int64_t now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 
 	for (int i = 0; i < acceptor->listener_count; i++) {
 		for (int k = 0; k < ACCEPTOR_UNKNOWN_MAX; k++) {
 			struct unknown *unknown = &acceptor->listeners[i].unknown[k];
 
-			if (unknown->door.sock != PORT_SOCKET_NONE && now_ns > unknown->deadline_ns)
+			if (unknown->door.sock != PORT_SOCKET_NONE && now_monotonic_ns > unknown->deadline_monotonic_ns)
 				refuse(acceptor, unknown, &acceptor->hostile.bad_hello);
 		}
 	}

@@ -24,7 +24,7 @@ struct door {
 /* A connection that has not said hello yet. */
 struct unknown {
 	struct door door;
-	int64_t deadline_ns; /* CLOCK_MONOTONIC */
+	int64_t deadline_monotonic_ns;
 	unsigned int length_bytes;
 	uint8_t hello[FRAME_HELLO_BYTES];
 };

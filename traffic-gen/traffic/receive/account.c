@@ -132,7 +132,7 @@ void account_take(struct account *account, const struct frame_header *header, co
 		counter_add(&hostile->stale, 1);
 		return;
 	}
-	entry.scheduled_tai_ns = phase_scheduled_ns(account->producer, account->stream, header->sequence);
+	entry.scheduled_tai_ns = phase_scheduled_tai_ns(account->producer, account->stream, header->sequence);
 	if (account->clock) {
 		struct twoway_line line = clockline_read(account->clock);
 

@@ -80,17 +80,18 @@ bool clocks_all_seen(const struct clocks *clocks)
 static void run(void *argument)
 {
 	struct clocks *clocks = argument;
-	int64_t next_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	int64_t next_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	bool last = false;
 	int bursts = 0;
 
 	while (!last) {
 		last = atomic_load(&clocks->stop); /* seen before the burst: a last one is made after the stop */
-		if (last || port_clock_now_ns(PORT_CLOCK_MONOTONIC) >= next_ns) {
+		if (last || port_clock_now_ns(PORT_CLOCK_MONOTONIC) >= next_monotonic_ns) {
 			for (size_t i = 0; i < clocks->count; i++)
 				exchange_with(clocks, &clocks->clocks[i]);
-			next_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) +
-				  (++bursts > FIRST_BURSTS && clocks_all_seen(clocks) ? PERIOD_NS : PERIOD_FIRST_NS);
+			next_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) +
+					    (++bursts > FIRST_BURSTS && clocks_all_seen(clocks) ? PERIOD_NS :
+												  PERIOD_FIRST_NS);
 		}
 		if (!last)
 			port_sleep_ns(STOP_CHECK_NS);

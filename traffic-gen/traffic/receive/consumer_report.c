@@ -20,7 +20,8 @@ void consumer_invalidate(struct consumer *consumer, const char *format, ...)
 }
 
 /* The same moment in the local clock. */
-static int64_t to_local_ns(const struct consumer *consumer, const struct plan_producer *producer, int64_t peer_tai_ns)
+static int64_t to_local_tai_ns(const struct consumer *consumer, const struct plan_producer *producer,
+			       int64_t peer_tai_ns)
 {
 	struct twoway_line line;
 
@@ -42,13 +43,15 @@ void consumer_interval(const struct consumer *consumer, int64_t *start_tai_ns, i
 	*end_tai_ns = INT64_MIN;
 	for (size_t i = 0; i < plan->producer_count; i++) {
 		const struct plan_producer *producer = &plan->producers[i];
-		int64_t start_ns = to_local_ns(consumer, producer, phase_scheduled_ns(producer, &counted, 0));
-		int64_t end_ns = to_local_ns(consumer, producer, phase_scheduled_ns(producer, &counted, 1));
+		int64_t start_local_tai_ns =
+			to_local_tai_ns(consumer, producer, phase_scheduled_tai_ns(producer, &counted, 0));
+		int64_t end_local_tai_ns =
+			to_local_tai_ns(consumer, producer, phase_scheduled_tai_ns(producer, &counted, 1));
 
-		if (start_ns < *start_tai_ns)
-			*start_tai_ns = start_ns;
-		if (end_ns > *end_tai_ns)
-			*end_tai_ns = end_ns;
+		if (start_local_tai_ns < *start_tai_ns)
+			*start_tai_ns = start_local_tai_ns;
+		if (end_local_tai_ns > *end_tai_ns)
+			*end_tai_ns = end_local_tai_ns;
 	}
 }
 

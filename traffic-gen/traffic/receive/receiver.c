@@ -186,7 +186,7 @@ static int take_bytes(struct endpoint *endpoint, const uint8_t *bytes, uint32_t 
 
 static struct arrival arrival_now(struct receiver *receiver, const struct port_received *received)
 {
-	struct arrival arrival = { .now_tai_ns = stepwatch_now_ns(&receiver->watch, receiver->tai) };
+	struct arrival arrival = { .now_tai_ns = stepwatch_tai_now_ns(&receiver->watch, receiver->tai) };
 
 	if (received->stamp_realtime_ns)
 		arrival.stamp_tai_ns = port_tai_from_realtime_ns(receiver->tai, received->stamp_realtime_ns);
@@ -273,7 +273,7 @@ void receiver_run(void *argument)
 			else
 				read_tcp(receiver, endpoint);
 		}
-		stepwatch_now_ns(&receiver->watch, receiver->tai);
+		stepwatch_tai_now_ns(&receiver->watch, receiver->tai);
 		counter_raise(&receiver->clock_steps, receiver->watch.count);
 	}
 }

@@ -156,55 +156,55 @@ static void stop_threads(struct consumer *consumer)
  */
 static void wait_clocks(struct consumer *consumer)
 {
-	int64_t deadline_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + CLOCKS_TIMEOUT_NS;
+	int64_t deadline_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + CLOCKS_TIMEOUT_NS;
 
 	while (consumer->plan->correction == CORRECTION_TWO_WAY && !clocks_all_seen(&consumer->clocks) &&
-	       !port_stop_requested() && port_clock_now_ns(PORT_CLOCK_MONOTONIC) < deadline_ns)
+	       !port_stop_requested() && port_clock_now_ns(PORT_CLOCK_MONOTONIC) < deadline_monotonic_ns)
 		port_sleep_ns(TICK_NS);
 }
 
 /* Where the run stands; ends are instants of CLOCK_MONOTONIC, so that a step of the local clock does not move them. */
 struct course {
-	int64_t begin_ns, next_progress_ns;
-	int64_t counting_ns, grace_ns, end_ns;
+	int64_t begin_monotonic_ns, next_progress_monotonic_ns;
+	int64_t counting_monotonic_ns, grace_monotonic_ns, end_monotonic_ns;
 };
 
 static void plan_course(struct consumer *consumer, struct course *course)
 {
-	int64_t now_tai_ns = stepwatch_now_ns(&consumer->watch, &consumer->tai);
-	int64_t now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	int64_t now_tai_ns = stepwatch_tai_now_ns(&consumer->watch, &consumer->tai);
+	int64_t now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 
 	if (consumer->watch.count)
 		return; /* after a step TAI no longer tells when the producers end */
 	consumer_interval(consumer, &consumer->start_tai_ns, &consumer->end_tai_ns);
-	course->counting_ns = now_ns + consumer->start_tai_ns - now_tai_ns;
-	course->grace_ns = now_ns + consumer->end_tai_ns - now_tai_ns;
-	course->end_ns = course->grace_ns + consumer->plan->grace_ns;
+	course->counting_monotonic_ns = now_monotonic_ns + consumer->start_tai_ns - now_tai_ns;
+	course->grace_monotonic_ns = now_monotonic_ns + consumer->end_tai_ns - now_tai_ns;
+	course->end_monotonic_ns = course->grace_monotonic_ns + consumer->plan->grace_ns;
 }
 
 /* Print progress until the end of the grace time. @return true unless it was stopped */
 static bool follow(struct consumer *consumer)
 {
-	struct course course = { .begin_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) };
+	struct course course = { .begin_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) };
 
-	course.next_progress_ns = course.begin_ns + PROGRESS_NS;
+	course.next_progress_monotonic_ns = course.begin_monotonic_ns + PROGRESS_NS;
 	plan_course(consumer, &course);
-	if (course.counting_ns < course.begin_ns)
+	if (course.counting_monotonic_ns < course.begin_monotonic_ns)
 		consumer_invalidate(consumer, "ready %lld ms after counting began",
-				    (long long)((course.begin_ns - course.counting_ns) / 1000000));
+				    (long long)((course.begin_monotonic_ns - course.counting_monotonic_ns) / 1000000));
 	for (;;) {
-		int64_t now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+		int64_t now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 
-		stepwatch_now_ns(&consumer->watch, &consumer->tai);
+		stepwatch_tai_now_ns(&consumer->watch, &consumer->tai);
 		if (port_stop_requested())
 			return false;
-		if (now_ns >= course.end_ns)
+		if (now_monotonic_ns >= course.end_monotonic_ns)
 			return true;
-		if (now_ns >= course.next_progress_ns) {
-			consumer_print_progress(consumer, now_ns - course.begin_ns,
-						now_ns < course.counting_ns ? "warmup" :
-						now_ns < course.grace_ns    ? "counting" : "grace");
-			course.next_progress_ns += PROGRESS_NS;
+		if (now_monotonic_ns >= course.next_progress_monotonic_ns) {
+			consumer_print_progress(consumer, now_monotonic_ns - course.begin_monotonic_ns,
+						now_monotonic_ns < course.counting_monotonic_ns ? "warmup" :
+						now_monotonic_ns < course.grace_monotonic_ns    ? "counting" : "grace");
+			course.next_progress_monotonic_ns += PROGRESS_NS;
 			plan_course(consumer, &course);
 		}
 		port_sleep_ns(TICK_NS);

@@ -52,12 +52,12 @@ static void drop_socket(struct link *link)
 }
 
 /* The connection failed: close it and try again later. */
-static void fail(struct link *link, int err, int64_t now_ns)
+static void fail(struct link *link, int err, int64_t now_monotonic_ns)
 {
 	drop_socket(link);
 	link->state = LINK_DOWN;
 	link->last_error = -err;
-	link->retry_at_ns = now_ns + link->backoff_ns;
+	link->retry_at_monotonic_ns = now_monotonic_ns + link->backoff_ns;
 	if (link->backoff_ns < BACKOFF_LAST_NS)
 		link->backoff_ns *= 2;
 }
@@ -74,23 +74,23 @@ static void prepare_socket(struct link *link)
 		link->stamps = false;
 }
 
-static void open_tcp(struct link *link, int64_t now_ns)
+static void open_tcp(struct link *link, int64_t now_monotonic_ns)
 {
 	int err = port_tcp_connect(&link->local, &link->peer, &link->sock);
 
 	if (err && err != -EINPROGRESS) {
 		link->sock = PORT_SOCKET_NONE;
-		fail(link, err, now_ns);
+		fail(link, err, now_monotonic_ns);
 		return;
 	}
 	link->state = LINK_CONNECTING;
-	link->retry_at_ns = now_ns + CONNECT_TIMEOUT_NS;
+	link->retry_at_monotonic_ns = now_monotonic_ns + CONNECT_TIMEOUT_NS;
 	watch(link);
 	if (!link->watched)
-		fail(link, -ENOSPC, now_ns);
+		fail(link, -ENOSPC, now_monotonic_ns);
 }
 
-static void open_udp(struct link *link, int64_t now_ns)
+static void open_udp(struct link *link, int64_t now_monotonic_ns)
 {
 	int err = 0;
 
@@ -101,7 +101,7 @@ static void open_udp(struct link *link, int64_t now_ns)
 		else
 			err = port_udp_connect(link->sock, &link->peer);
 		if (err) {
-			fail(link, err, now_ns);
+			fail(link, err, now_monotonic_ns);
 			return;
 		}
 		prepare_socket(link);
@@ -110,29 +110,29 @@ static void open_udp(struct link *link, int64_t now_ns)
 	link->was_up = true;
 }
 
-void link_advance(struct link *link, int64_t now_ns)
+void link_advance(struct link *link, int64_t now_monotonic_ns)
 {
-	if (link->state == LINK_UP || now_ns < link->retry_at_ns)
+	if (link->state == LINK_UP || now_monotonic_ns < link->retry_at_monotonic_ns)
 		return;
 	if (link->state == LINK_CONNECTING)
-		fail(link, -ETIMEDOUT, now_ns);
+		fail(link, -ETIMEDOUT, now_monotonic_ns);
 	else if (link->stream->transport == TRANSPORT_UDP)
-		open_udp(link, now_ns);
+		open_udp(link, now_monotonic_ns);
 	else
-		open_tcp(link, now_ns);
+		open_tcp(link, now_monotonic_ns);
 }
 
-int64_t link_deadline_ns(const struct link *link)
+int64_t link_deadline_monotonic_ns(const struct link *link)
 {
-	return link->state == LINK_UP ? INT64_MAX : link->retry_at_ns;
+	return link->state == LINK_UP ? INT64_MAX : link->retry_at_monotonic_ns;
 }
 
-static void connected(struct link *link, int64_t now_ns)
+static void connected(struct link *link, int64_t now_monotonic_ns)
 {
 	int err = port_tcp_connect_result(link->sock);
 
 	if (err) {
-		fail(link, err, now_ns);
+		fail(link, err, now_monotonic_ns);
 		return;
 	}
 	prepare_socket(link);
@@ -144,25 +144,25 @@ static void connected(struct link *link, int64_t now_ns)
 	link->was_up = true;
 }
 
-void link_on_event(struct link *link, unsigned int events, int64_t now_ns)
+void link_on_event(struct link *link, unsigned int events, int64_t now_monotonic_ns)
 {
 	if (!(events & (PORT_POLL_OUT | PORT_POLL_ERROR)) || link->sock == PORT_SOCKET_NONE)
 		return;
 	unwatch(link);
 	link->blocked = false; /* errors too: the next write says which */
 	if (link->state == LINK_CONNECTING)
-		connected(link, now_ns);
+		connected(link, now_monotonic_ns);
 }
 
 /* A datagram could not be sent for a reason that no event ends: hold the stream for a moment. */
-static void hold(struct link *link, int err, int64_t now_ns)
+static void hold(struct link *link, int err, int64_t now_monotonic_ns)
 {
 	link->state = LINK_DOWN;
 	link->last_error = -err;
-	link->retry_at_ns = now_ns + UDP_HOLD_NS;
+	link->retry_at_monotonic_ns = now_monotonic_ns + UDP_HOLD_NS;
 }
 
-int64_t link_write(struct link *link, const struct port_slice *slices, int count, bool last, int64_t now_ns)
+int64_t link_write(struct link *link, const struct port_slice *slices, int count, bool last, int64_t now_monotonic_ns)
 {
 	bool datagram = link->stream->transport == TRANSPORT_UDP;
 	bool stamp = last && link->stamps;
@@ -176,9 +176,9 @@ int64_t link_write(struct link *link, const struct port_slice *slices, int count
 	if (written < 0 && written != -EAGAIN) {
 		if (datagram) {
 			link->blocked_writes++;
-			hold(link, (int)written, now_ns);
+			hold(link, (int)written, now_monotonic_ns);
 		} else {
-			fail(link, (int)written, now_ns);
+			fail(link, (int)written, now_monotonic_ns);
 		}
 		return written;
 	}
@@ -193,13 +193,13 @@ int64_t link_write(struct link *link, const struct port_slice *slices, int count
 	return written;
 }
 
-void link_write_hello(struct link *link, int64_t now_ns)
+void link_write_hello(struct link *link, int64_t now_monotonic_ns)
 {
 	struct port_slice slice = {
 		link->hello + FRAME_HELLO_BYTES - link->hello_left_bytes,
 		link->hello_left_bytes,
 	};
-	int64_t written = link_write(link, &slice, 1, false, now_ns);
+	int64_t written = link_write(link, &slice, 1, false, now_monotonic_ns);
 
 	if (written > 0)
 		link->hello_left_bytes -= (unsigned int)written;
@@ -209,5 +209,5 @@ void link_close(struct link *link)
 {
 	drop_socket(link);
 	link->state = LINK_DOWN;
-	link->retry_at_ns = INT64_MAX;
+	link->retry_at_monotonic_ns = INT64_MAX;
 }

@@ -14,8 +14,8 @@
 #include "port/port.h"
 
 enum link_state {
-	LINK_DOWN,       /* try again at retry_at_ns */
-	LINK_CONNECTING, /* until the poller says writable, or retry_at_ns */
+	LINK_DOWN,       /* try again at retry_at_monotonic_ns */
+	LINK_CONNECTING, /* until the poller says writable, or retry_at_monotonic_ns */
 	LINK_UP,
 };
 
@@ -30,7 +30,7 @@ struct link {
 	bool watched;         /* in the poller */
 	bool blocked;         /* the last write did not fit; the poller says when to go on */
 	bool was_up;
-	int64_t retry_at_ns;  /* CLOCK_MONOTONIC */
+	int64_t retry_at_monotonic_ns;
 	int64_t backoff_ns;
 	uint8_t hello[FRAME_HELLO_BYTES];
 	unsigned int hello_left_bytes;
@@ -44,12 +44,12 @@ struct link {
 void link_init(struct link *link, const struct plan *plan, const struct plan_producer *producer,
 	       const struct stream *stream, struct port_poller *poller, void *poller_user);
 
-/** Open, or try again, if it is time. @param now_ns  CLOCK_MONOTONIC */
-void link_advance(struct link *link, int64_t now_ns);
+/** Open, or try again, if it is time. */
+void link_advance(struct link *link, int64_t now_monotonic_ns);
 /** The poller has reported this link. */
-void link_on_event(struct link *link, unsigned int events, int64_t now_ns);
+void link_on_event(struct link *link, unsigned int events, int64_t now_monotonic_ns);
 /** When link_advance() has something to do, CLOCK_MONOTONIC; INT64_MAX: never. */
-int64_t link_deadline_ns(const struct link *link);
+int64_t link_deadline_monotonic_ns(const struct link *link);
 
 /** True when bytes can be written now. */
 static inline bool link_ready(const struct link *link)
@@ -64,7 +64,7 @@ static inline bool link_established(const struct link *link)
 }
 
 /** Write what is left of the hello. Call when link_ready(). */
-void link_write_hello(struct link *link, int64_t now_ns);
+void link_write_hello(struct link *link, int64_t now_monotonic_ns);
 
 /**
  * Write one piece of a message (of a datagram: all of it).
@@ -72,7 +72,7 @@ void link_write_hello(struct link *link, int64_t now_ns);
  * @param last  the last byte of the message is among it: stamp it
  * @return bytes written (fewer than asked, also 0: blocked), or -errno: the link is down, the message begins anew later
  */
-int64_t link_write(struct link *link, const struct port_slice *slices, int count, bool last, int64_t now_ns);
+int64_t link_write(struct link *link, const struct port_slice *slices, int count, bool last, int64_t now_monotonic_ns);
 
 void link_close(struct link *link);
 

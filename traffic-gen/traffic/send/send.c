@@ -125,13 +125,13 @@ static void end_line(struct json *json)
 
 static int64_t first_start_tai_ns(const struct send_run *run)
 {
-	int64_t first_ns = INT64_MAX;
+	int64_t first_tai_ns = INT64_MAX;
 
 	for (int i = 0; i < run->sender_count; i++) {
-		if (run->senders[i]->producer->start_tai_ns < first_ns)
-			first_ns = run->senders[i]->producer->start_tai_ns;
+		if (run->senders[i]->producer->start_tai_ns < first_tai_ns)
+			first_tai_ns = run->senders[i]->producer->start_tai_ns;
 	}
-	return first_ns;
+	return first_tai_ns;
 }
 
 /* Find a link that is not up and say why. */
@@ -221,17 +221,17 @@ static bool all_finished(const struct send_run *run)
 /* Print progress until all producers are done. @return true unless it was stopped */
 static bool wait_finished(struct send_run *run)
 {
-	int64_t begin_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
-	int64_t next_ns = begin_ns + PROGRESS_NS;
+	int64_t begin_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	int64_t next_monotonic_ns = begin_monotonic_ns + PROGRESS_NS;
 
 	while (!all_finished(run)) {
-		int64_t now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+		int64_t now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 
 		if (port_stop_requested())
 			return false;
-		if (now_ns >= next_ns) {
-			print_progress(run, now_ns - begin_ns);
-			next_ns += PROGRESS_NS;
+		if (now_monotonic_ns >= next_monotonic_ns) {
+			print_progress(run, now_monotonic_ns - begin_monotonic_ns);
+			next_monotonic_ns += PROGRESS_NS;
 		}
 		port_sleep_ns(TICK_NS);
 	}

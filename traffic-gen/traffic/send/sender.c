@@ -31,7 +31,7 @@ static int64_t end_tai_ns(const struct plan *plan, const struct plan_producer *p
 {
 	struct stream run = { .period_ns = plan->warmup_ns + plan->duration_ns };
 
-	return phase_scheduled_ns(producer, &run, 1);
+	return phase_scheduled_tai_ns(producer, &run, 1);
 }
 
 int sender_create(const struct plan *plan, const struct plan_producer *producer, const struct port_tai *tai,
@@ -86,7 +86,7 @@ static bool counted(const struct sender_stream *s)
 }
 
 /* Admit due slots and advance links. Returns how many links are established now. */
-static int admit(struct sender *sender, int64_t now_tai_ns, int64_t now_ns)
+static int admit(struct sender *sender, int64_t now_tai_ns, int64_t now_monotonic_ns)
 {
 	int established = 0;
 
@@ -95,9 +95,9 @@ static int admit(struct sender *sender, int64_t now_tai_ns, int64_t now_ns)
 		uint32_t before, first_counted;
 
 		if (s->link.state != LINK_UP)
-			link_advance(&s->link, now_ns);
+			link_advance(&s->link, now_monotonic_ns);
 		established += link_established(&s->link);
-		if (s->slots.next_due_ns > now_tai_ns)
+		if (s->slots.next_due_tai_ns > now_tai_ns)
 			continue;
 		before = s->slots.next;
 		slots_admit(&s->slots, now_tai_ns, !link_ready(&s->link));
@@ -122,8 +122,8 @@ static bool precedes(const struct sender_stream *a, const struct sender_stream *
 
 	if (rank_a != rank_b)
 		return rank_a < rank_b;
-	if (a->slots.head_due_ns != b->slots.head_due_ns)
-		return a->slots.head_due_ns < b->slots.head_due_ns;
+	if (a->slots.head_due_tai_ns != b->slots.head_due_tai_ns)
+		return a->slots.head_due_tai_ns < b->slots.head_due_tai_ns;
 	return a->slots.stream->size_bytes < b->slots.stream->size_bytes;
 }
 
@@ -159,7 +159,7 @@ static void finish_message(struct sender_stream *s)
 		if (s->generation != s->link.reconnects)
 			txstamps_reset(&s->stamps);
 		s->generation = s->link.reconnects;
-		txstamps_ask(&s->stamps, s->link.written - 1, s->slots.head_due_ns + s->lateness_ns);
+		txstamps_ask(&s->stamps, s->link.written - 1, s->slots.head_due_tai_ns + s->lateness_ns);
 	}
 	if (counted(s)) {
 		counter_add(&s->sent, 1);
@@ -173,7 +173,7 @@ static void finish_message(struct sender_stream *s)
 }
 
 /* Write one piece of the oldest waiting slot of a stream. */
-static void write_piece(struct sender *sender, struct sender_stream *s, int64_t now_tai_ns, int64_t now_ns)
+static void write_piece(struct sender *sender, struct sender_stream *s, int64_t now_tai_ns, int64_t now_monotonic_ns)
 {
 	uint32_t size_bytes = s->slots.stream->size_bytes;
 	uint32_t piece_bytes, header_left_bytes, fill_position;
@@ -193,7 +193,7 @@ static void write_piece(struct sender *sender, struct sender_stream *s, int64_t 
 	if (piece_bytes > header_left_bytes)
 		slices[count++] = (struct port_slice){ sender->fill + fill_position % FRAME_FILL_PERIOD,
 						       piece_bytes - header_left_bytes };
-	written = link_write(&s->link, slices, count, s->position + piece_bytes == size_bytes, now_ns);
+	written = link_write(&s->link, slices, count, s->position + piece_bytes == size_bytes, now_monotonic_ns);
 	if (!link_ready(&s->link))
 		slots_blocked(&s->slots, now_tai_ns);
 	if (written < 0) {
@@ -231,7 +231,7 @@ static void wait_events(struct sender *sender, int64_t timeout_ns)
 {
 	struct port_event events[EVENTS_MAX];
 	int count = port_poller_wait(sender->poller, events, EVENTS_MAX, timeout_ns > 0 ? timeout_ns : 0);
-	int64_t now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	int64_t now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 
 	for (int i = 0; i < count; i++) {
 		struct sender_stream *s = events[i].user;
@@ -240,33 +240,33 @@ static void wait_events(struct sender *sender, int64_t timeout_ns)
 		if ((events[i].events & PORT_POLL_ERROR) && read_stamps(sender, s) &&
 		    !(events[i].events & PORT_POLL_OUT))
 			continue;
-		link_on_event(&s->link, events[i].events, now_ns);
+		link_on_event(&s->link, events[i].events, now_monotonic_ns);
 	}
 }
 
 /* Nothing can be written: sleep until the next slot is due, a socket is ready, or a link has something to do. */
 static void wait_next(struct sender *sender)
 {
-	int64_t now_tai_ns = stepwatch_now_ns(&sender->watch, sender->tai);
-	int64_t now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	int64_t now_tai_ns = stepwatch_tai_now_ns(&sender->watch, sender->tai);
+	int64_t now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	int64_t due_tai_ns = now_tai_ns + SLEEP_MAX_NS;
-	int64_t wake_tai_ns, link_ns = INT64_MAX;
+	int64_t wake_tai_ns, link_monotonic_ns = INT64_MAX;
 	bool watched = false, is_slot = false;
 
 	for (int i = 0; i < sender->stream_count; i++) {
 		const struct sender_stream *s = &sender->streams[i];
-		int64_t next_ns = slots_next_due_ns(&s->slots);
+		int64_t next_tai_ns = slots_next_due_tai_ns(&s->slots);
 
 		watched |= s->link.watched;
-		if (link_deadline_ns(&s->link) < link_ns)
-			link_ns = link_deadline_ns(&s->link);
-		if (next_ns < due_tai_ns) {
-			due_tai_ns = next_ns;
+		if (link_deadline_monotonic_ns(&s->link) < link_monotonic_ns)
+			link_monotonic_ns = link_deadline_monotonic_ns(&s->link);
+		if (next_tai_ns < due_tai_ns) {
+			due_tai_ns = next_tai_ns;
 			is_slot = true;
 		}
 	}
-	if (link_ns < now_ns + (due_tai_ns - now_tai_ns)) {
-		due_tai_ns = now_tai_ns + link_ns - now_ns;
+	if (link_monotonic_ns < now_monotonic_ns + (due_tai_ns - now_tai_ns)) {
+		due_tai_ns = now_tai_ns + link_monotonic_ns - now_monotonic_ns;
 		is_slot = false;
 	}
 	if (due_tai_ns - now_tai_ns > IDLE_ENOUGH_NS)
@@ -299,9 +299,9 @@ void sender_run(void *argument)
 
 	stepwatch_init(&sender->watch, sender->tai);
 	while (!atomic_load_explicit(sender->stop, memory_order_relaxed)) {
-		int64_t now_tai_ns = stepwatch_now_ns(&sender->watch, sender->tai);
-		int64_t now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
-		int established = admit(sender, now_tai_ns, now_ns);
+		int64_t now_tai_ns = stepwatch_tai_now_ns(&sender->watch, sender->tai);
+		int64_t now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+		int established = admit(sender, now_tai_ns, now_monotonic_ns);
 		struct sender_stream *s = choose(sender);
 
 		if (!up && established > atomic_load_explicit(&sender->established, memory_order_relaxed)) {
@@ -309,13 +309,13 @@ void sender_run(void *argument)
 			up = established == sender->stream_count;
 		}
 		if (!s) {
-			if (now_ns > sender->end_monotonic_ns || all_written(sender))
+			if (now_monotonic_ns > sender->end_monotonic_ns || all_written(sender))
 				break;
 			wait_next(sender);
 		} else if (s->link.hello_left_bytes) {
-			link_write_hello(&s->link, now_ns);
+			link_write_hello(&s->link, now_monotonic_ns);
 		} else {
-			write_piece(sender, s, now_tai_ns, now_ns);
+			write_piece(sender, s, now_tai_ns, now_monotonic_ns);
 			if (s->position)
 				port_thread_yield();
 		}

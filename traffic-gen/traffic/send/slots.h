@@ -24,12 +24,12 @@ enum { SLOTS_QUEUE_MAX = 4096 };
 struct slot_queue {
 	const struct plan_producer *producer;
 	const struct stream *stream;
-	uint32_t warmup_end; /* slots before it are not counted */
-	uint32_t end;        /* number of slots in all */
-	uint32_t head;       /* oldest slot that is not written yet */
-	uint32_t next;       /* first slot that is not admitted yet; head <= next <= end */
-	int64_t head_due_ns; /* schedule of head and next in the producer's clock; of end: INT64_MAX */
-	int64_t next_due_ns;
+	uint32_t warmup_end;     /* slots before it are not counted */
+	uint32_t end;            /* number of slots in all */
+	uint32_t head;           /* oldest slot that is not written yet */
+	uint32_t next;           /* first slot that is not admitted yet; head <= next <= end */
+	int64_t head_due_tai_ns; /* schedule of head and next in the producer's clock; of end: INT64_MAX */
+	int64_t next_due_tai_ns;
 	int64_t lateness_ns[SLOTS_QUEUE_MAX]; /* of admitted slots: first attempt - scheduled, as frame.h can say it */
 };
 
@@ -51,7 +51,7 @@ static inline bool slots_waiting(const struct slot_queue *queue)
 }
 
 /** When the next slot can be admitted; INT64_MAX: not before a message is written, or never. */
-int64_t slots_next_due_ns(const struct slot_queue *queue);
+int64_t slots_next_due_tai_ns(const struct slot_queue *queue);
 
 /** Lateness of the oldest waiting slot, as frame.h can say it; this is its first attempt unless it had one. */
 int64_t slots_attempt(struct slot_queue *queue, int64_t now_tai_ns);

@@ -43,11 +43,13 @@ void stall_log_take(struct stall_log *log, int64_t late_ns, int64_t now_tai_ns)
 	};
 }
 
-int64_t stall_next_deadline_ns(int64_t deadline_ns, int64_t period_ns, int64_t now_ns)
+int64_t stall_next_deadline_monotonic_ns(int64_t deadline_monotonic_ns, int64_t period_ns, int64_t now_monotonic_ns)
 {
-	int64_t passed = now_ns > deadline_ns ? (now_ns - deadline_ns) / period_ns : 0;
+	int64_t passed = now_monotonic_ns > deadline_monotonic_ns ?
+				 (now_monotonic_ns - deadline_monotonic_ns) / period_ns :
+				 0;
 
-	return deadline_ns + (passed + 1) * period_ns;
+	return deadline_monotonic_ns + (passed + 1) * period_ns;
 }
 
 static int compare_windows(const void *left, const void *right)
@@ -61,16 +63,17 @@ static int compare_windows(const void *left, const void *right)
 
 int64_t stall_union_ns(struct stall_window *windows, size_t count)
 {
-	int64_t open_ns = 0, covered_to_ns = INT64_MIN;
+	int64_t open_ns = 0, covered_to_tai_ns = INT64_MIN;
 
 	qsort(windows, count, sizeof(*windows), compare_windows);
 	for (size_t i = 0; i < count; i++) {
-		int64_t from_ns = windows[i].start_tai_ns > covered_to_ns ? windows[i].start_tai_ns : covered_to_ns;
+		int64_t from_tai_ns = windows[i].start_tai_ns > covered_to_tai_ns ? windows[i].start_tai_ns :
+										    covered_to_tai_ns;
 
-		if (windows[i].end_tai_ns <= from_ns)
+		if (windows[i].end_tai_ns <= from_tai_ns)
 			continue;
-		open_ns += windows[i].end_tai_ns - from_ns;
-		covered_to_ns = windows[i].end_tai_ns;
+		open_ns += windows[i].end_tai_ns - from_tai_ns;
+		covered_to_tai_ns = windows[i].end_tai_ns;
 	}
 	return open_ns;
 }

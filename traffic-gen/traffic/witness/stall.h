@@ -38,7 +38,7 @@ void stall_log_release(struct stall_log *log);
 void stall_log_take(struct stall_log *log, int64_t late_ns, int64_t now_tai_ns);
 
 /** Next deadline of a period after now: deadlines that have passed are skipped, their wait belongs to one stall. */
-int64_t stall_next_deadline_ns(int64_t deadline_ns, int64_t period_ns, int64_t now_ns);
+int64_t stall_next_deadline_monotonic_ns(int64_t deadline_monotonic_ns, int64_t period_ns, int64_t now_monotonic_ns);
 
 /**
  * Bring windows into order of time and return how long at least one of them was open, in ns. A time in which several CPUs

@@ -24,12 +24,13 @@ enum { PRIORITY_DEFAULT = 90, THRESHOLD_DEFAULT_US = 2000, PERIOD_DEFAULT_US = 5
  * First deadline of a watcher. One that reads threads comes a quarter of a period after the others: what those have
  * interrupted is counted by then.
  */
-static int64_t first_deadline_ns(const struct watcher *watcher)
+static int64_t first_deadline_monotonic_ns(const struct watcher *watcher)
 {
 	const struct witness *witness = watcher->witness;
-	int64_t begin_ns = witness->begin_monotonic_ns + (watcher->times ? witness->period_ns / 4 : 0);
+	int64_t begin_monotonic_ns = witness->begin_monotonic_ns + (watcher->times ? witness->period_ns / 4 : 0);
 
-	return stall_next_deadline_ns(begin_ns, witness->period_ns, port_clock_now_ns(PORT_CLOCK_MONOTONIC));
+	return stall_next_deadline_monotonic_ns(begin_monotonic_ns, witness->period_ns,
+						port_clock_now_ns(PORT_CLOCK_MONOTONIC));
 }
 
 /* Take what others ran until a wake-up, and the wake-up itself, where that is asked for. */
@@ -47,23 +48,25 @@ static void watch(void *argument)
 {
 	struct watcher *watcher = argument;
 	const struct witness *witness = watcher->witness;
-	int64_t deadline_ns;
+	int64_t deadline_monotonic_ns;
 
 	/* Called once for nothing: the first call of a function of a library takes longer. */
 	port_tai_now_ns(&witness->tai);
 	port_clock_sleep_until_ns(PORT_CLOCK_MONOTONIC, witness->begin_monotonic_ns);
-	deadline_ns = first_deadline_ns(watcher);
-	while (deadline_ns < witness->end_monotonic_ns && !atomic_load(&witness->stop) && !port_stop_requested()) {
-		int64_t now_ns, wake_tai_ns;
+	deadline_monotonic_ns = first_deadline_monotonic_ns(watcher);
+	while (deadline_monotonic_ns < witness->end_monotonic_ns && !atomic_load(&witness->stop) &&
+	       !port_stop_requested()) {
+		int64_t now_monotonic_ns, wake_tai_ns;
 
 		/* A signal may end the sleep: then there is no late wake-up to be told. */
-		if (port_clock_sleep_until_ns(PORT_CLOCK_MONOTONIC, deadline_ns))
+		if (port_clock_sleep_until_ns(PORT_CLOCK_MONOTONIC, deadline_monotonic_ns))
 			continue;
-		now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+		now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 		wake_tai_ns = port_tai_now_ns(&witness->tai);
-		stall_log_take(&watcher->log, now_ns - deadline_ns, wake_tai_ns);
-		note_series(watcher, wake_tai_ns, now_ns - deadline_ns);
-		deadline_ns = stall_next_deadline_ns(deadline_ns, witness->period_ns, now_ns);
+		stall_log_take(&watcher->log, now_monotonic_ns - deadline_monotonic_ns, wake_tai_ns);
+		note_series(watcher, wake_tai_ns, now_monotonic_ns - deadline_monotonic_ns);
+		deadline_monotonic_ns =
+			stall_next_deadline_monotonic_ns(deadline_monotonic_ns, witness->period_ns, now_monotonic_ns);
 	}
 }
 
@@ -139,7 +142,7 @@ static int start_awake(struct witness *witness, struct watcher *watcher)
 /* Start all threads and wait for the end of the time. Return 0 or -errno. */
 static int run_watchers(struct witness *witness)
 {
-	int64_t now_ns = witness->begin_monotonic_ns;
+	int64_t now_monotonic_ns = witness->begin_monotonic_ns;
 	int err = 0;
 
 	for (int i = 0; i < witness->watcher_count && !err; i++)
@@ -149,11 +152,11 @@ static int run_watchers(struct witness *witness)
 		err = start_awake(witness, &witness->watchers[i]);
 	if (err)
 		atomic_store(&witness->stop, true);
-	while (!err && !port_stop_requested() && now_ns < witness->end_monotonic_ns) {
-		int64_t left_ns = witness->end_monotonic_ns - now_ns;
+	while (!err && !port_stop_requested() && now_monotonic_ns < witness->end_monotonic_ns) {
+		int64_t left_ns = witness->end_monotonic_ns - now_monotonic_ns;
 
 		port_sleep_ns(left_ns < TICK_NS ? left_ns : TICK_NS);
-		now_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+		now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	}
 	witness->complete = witness->end_monotonic_ns == INT64_MAX || !port_stop_requested();
 	return err;
