@@ -119,8 +119,7 @@ def load_endpoint(path: Path, environment: Mapping[str, str]) -> Endpoint:
     plain = section.get("allow_plain_http", False)
     if authorization and not secure and not plain and not _is_loopback(host):
         raise ConfigError(
-            f"{path}: credentials would go unencrypted to {host}: use https,"
-            " or allow_plain_http = true"
+            f"{path}: credentials would go unencrypted to {host}: use https, or allow_plain_http = true"
         )
     return Endpoint(
         api=api,

@@ -10,8 +10,10 @@ import math
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -265,17 +267,14 @@ class Replay:
                     duration_ms,
                 )
                 stack.callback(end_job, in_target)
-        recv = self._start_recv(consumer_plan)
-        stack.callback(end_job, recv)
-        recv.wait_ready(READY_S)
-        sends: dict[str, Job] = {}
-        for node_name in nodes:
-            own = [number for number in numbers if self.bench.spec.producers[number].node == node_name]
-            sends[node_name] = self._start_send(node_name, own, plan_file)
-            stack.callback(end_job, sends[node_name])
-        for job in sends.values():
-            job.wait_ready(READY_S)
-        return _Started(start_ns, recv, sends, witness, in_target, captures)
+        recv, *sends = _started_at_once(
+            stack,
+            [
+                lambda: self._start_recv(consumer_plan),
+                *(partial(self._start_send, node_name, numbers, plan_file) for node_name in nodes),
+            ],
+        )
+        return _Started(start_ns, recv, dict(zip(nodes, sends, strict=True)), witness, in_target, captures)
 
     def _start_recv(self, plan_file: Path) -> Job:
         node = self.bench.node(self.target.node)
@@ -301,6 +300,7 @@ class Replay:
 
     def _start_send(self, node_name: str, numbers: Sequence[int], plan_file: Path) -> Job:
         node = self.bench.node(node_name)
+        numbers = [number for number in numbers if self.bench.spec.producers[number].node == node_name]
         argv = [self.bench.tool(node_name), "send", node.bring(plan_file)]
         argv += ["--producer", ",".join(str(number) for number in numbers), "--priority", str(node.priority)]
         if cpus := self.bench.spec.nodes[node_name].cpus:
@@ -416,6 +416,27 @@ class Replay:
 
     def _fetch_recv_files(self) -> None:
         fetch_known(self.bench.node(self.target.node), self._recv_folder, RECV_FILES, self.folder)
+
+
+def _started_at_once(stack: ExitStack, starts: Sequence[Callable[[], Job]]) -> list[Job]:
+    """Start jobs of different nodes, each of which takes its time; return when all are ready.
+
+    Args:
+        stack: Ends each job that has started, also where another has not.
+        starts: What starts each.
+
+    Raises:
+        BenchError: One did not start, or is not ready.
+    """
+    with ThreadPoolExecutor(len(starts)) as pool:
+        starting = [pool.submit(start) for start in starts]
+    for each in starting:
+        if each.exception() is None:
+            stack.callback(end_job, each.result())
+    jobs = [each.result() for each in starting]
+    for job in jobs:
+        job.wait_ready(READY_S)
+    return jobs
 
 
 def _result_of(job: Job, code: int) -> dict[str, Any]:
