@@ -11,6 +11,7 @@ from reports.dossier.figure import FigureGroup
 from reports.dossier.figures import draw_figures
 from reports.dossier.gather import gather
 from reports.dossier.model import Dossier
+from reports.page.model import gather_run
 from reports.run.folder import RunFolder
 from tests.reports.clock_run import add_clock_trial
 from tests.reports.sample_clock import compare_answer
@@ -44,6 +45,14 @@ def test_each_target_has_the_requirements_of_its_own_files(dossier: Dossier) -> 
     rows = {target.name: [row.id for row in target.requirements] for target in dossier.targets}
     assert len(rows["linux-rt"]) == len(rows["windows"]) == 49
     assert rows["embedded"] == [f"DAQ-0{number}" for number in (10, 11, 12, 13, 30, 31, 32, 33)]
+
+
+def test_the_dossier_asks_of_each_target_what_its_report_does(dossier: Dossier, run: RunFolder) -> None:
+    """A kind that takes no part in a suite is not asked its requirements, here as there."""
+    for target, report in zip(dossier.targets, gather_run(run.path).targets, strict=True):
+        assert {row.id for row in target.requirements} == report.requirements.keys()
+        unmeasured = [name for name, _standing in report.unmeasured]
+        assert sorted(row.id for row in target.requirements if not row.results) == sorted(unmeasured)
 
 
 def test_each_target_has_its_own_figures(groups: tuple[FigureGroup, ...], run: RunFolder) -> None:
