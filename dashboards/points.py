@@ -19,7 +19,9 @@ from dashboards.bench_key import bench_facts, key_of_facts
 from dashboards.errors import PointError
 from dashboards.line_protocol import Field, Point, field_text, tag_text
 from reports.latency.evidence import ReplayEvidence, load_replay
+from reports.latency.stream_groups import replay_folder
 from reports.quantities import INSTRUMENT_CHECKS, QUANTITIES, SERIES
+from reports.record.histogram import Summary
 from reports.record.measurement import Measurement, Outcome, parse_utc
 from reports.run.asked import SKIPPED, UNTESTED
 from reports.run.folder import EVIDENCE, Records, RunFolder
@@ -199,15 +201,24 @@ class _Replays:
 
     def stream_of(self, record: Measurement) -> StreamResult | None:
         """Return what the consumer saw of a record's stream; None where no evidence says it."""
-        for evidence in record.evidence:
-            if evidence.path.endswith("/recv.ndjson"):
-                place = (self._folder / evidence.path).parent
-                if place not in self._read:
-                    self._read[place] = load_replay(place)
-                recv = self._read[place].recv
-                streams = recv.streams if recv else ()
-                return next((s for s in streams if str(s.id) == record.subject.stream), None)
-        return None
+        replay = self._replay_of(record)
+        streams = replay.recv.streams if replay and replay.recv else ()
+        return next((s for s in streams if str(s.id) == record.subject.stream), None)
+
+    def lateness_of(self, record: Measurement) -> Summary | None:
+        """Return how late the generator sent a record's stream; None where the target itself sent it."""
+        replay, stream = self._replay_of(record), self.stream_of(record)
+        if replay is None or stream is None or (replay.role and replay.role.producer == stream.producer):
+            return None
+        return stream.sent_minus_scheduled
+
+    def _replay_of(self, record: Measurement) -> ReplayEvidence | None:
+        place = replay_folder(self._folder, record)
+        if place is None:
+            return None
+        if place not in self._read:
+            self._read[place] = load_replay(place)
+        return self._read[place]
 
 
 def _tags(record: Measurement, common: _Common) -> dict[str, str]:
@@ -267,20 +278,21 @@ def _physical_point(record: Measurement, common: _Common, replays: _Replays) -> 
     _put(fields, {"margin_share": relative_margin(record)})
     stream = replays.stream_of(record) if record.quantity == "one_way_latency" else None
     if stream is not None:
-        _put(fields, _distribution(stream))
+        _put(fields, _distribution(stream, replays.lateness_of(record)))
         fields |= {"misses": stream.misses, "misses_sent": stream.misses_sent}
     return Point(measurement, _tags(record, common), fields, common.time_ns)
 
 
-def _distribution(stream: StreamResult) -> dict[str, float | int | None]:
+def _distribution(stream: StreamResult, lateness: Summary | None) -> dict[str, float | int | None]:
     """Return the quantiles of received - scheduled, and of the generator's own lateness."""
-    latency, lateness = stream.received_minus_scheduled, stream.sent_minus_scheduled
+    latency = stream.received_minus_scheduled
     quantiles = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99, "p999_ns": 0.999}
-    found: dict[str, float | int | None] = {"mean_ns": latency.mean_ns, "lateness_max_ns": lateness.max_ns}
+    found: dict[str, float | int | None] = {"mean_ns": latency.mean_ns}
     for name, share in quantiles.items():
         quantile = latency.quantile(share)
         found[name] = quantile.value_ns if quantile else None
-    late = lateness.quantile(0.99)
+    late = lateness.quantile(0.99) if lateness else None
+    found["lateness_max_ns"] = lateness.max_ns if lateness else None
     found["lateness_p99_ns"] = late.value_ns if late else None
     return found
 
@@ -320,7 +332,7 @@ def _run_point(records: Records, came_out: RunOutcome, common: _Common, replays:
 def _instrument(judged: Iterable[Measurement], replays: _Replays) -> dict[str, float | int | None]:
     """Return what the bench says of itself: the generator's worst lateness, the largest U of a latency."""
     latencies = [record for record in judged if record.quantity == "one_way_latency"]
-    late = [s.sent_minus_scheduled.max_ns for r in latencies if (s := replays.stream_of(r)) is not None]
+    late = [s.max_ns for r in latencies if (s := replays.lateness_of(r)) is not None]
     return {
         "lateness_max_ns": max((value for value in late if value is not None), default=None),
         "u_max_ns": max((record.uncertainty.expanded for record in latencies), default=None),

@@ -29,6 +29,15 @@ def instrument_facts(spec: BenchSpec, identities: Mapping[str, str]) -> dict[str
     return found
 
 
+def with_known(
+    now: Mapping[str, dict[str, Any]], before: Mapping[str, dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """Return instruments as they are now; one that has said nothing since is who it said it was before."""
+    said = {name: facts for name, facts in before.items() if facts["identity"]}
+    silent = {name for name, facts in now.items() if not facts["identity"]}
+    return {**before, **now, **{name: said[name] for name in said.keys() & silent}}
+
+
 def _instrument(
     kind: str, identity: str | None, calibration: dict[str, str] | None, limits: dict[str, Any]
 ) -> dict[str, Any]:

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from reports.dossier.figure import LATENCY, printed, shown_attempt
-from reports.dossier.model import Target
+from reports.dossier.figure import LATENCY, UPRIGHT_IN, printed, shown_attempt
+from reports.dossier.model import Attempt, Target
 from reports.errors import ReportError
 from reports.latency.evidence import ReplayEvidence, load_replay
 from reports.latency.plots import MAX_PANELS, StreamFigures, figure_distributions
+from reports.latency.stream_groups import replay_folder
 from reports.record.measurement import Measurement
 from reports.run.folder import EVIDENCE
 from reports.section import Measured, PrintFigure, Section
@@ -27,7 +28,7 @@ def distributions(target: Target, folders: Mapping[str, Path], name: str) -> lis
         for result in row.results:
             attempt = shown_attempt(result)
             record = attempt.record
-            place = _replay_folder(folders[attempt.run_id], record)
+            place = replay_folder(folders[attempt.run_id], record)
             if result.quantity != LATENCY or place is None or not record.limit.upper:
                 continue
             if place not in replays:
@@ -43,11 +44,31 @@ def distributions(target: Target, folders: Mapping[str, Path], name: str) -> lis
     figures: list[PrintFigure] = []
     for number, (key, streams) in enumerate(groups.items()):
         names = [f"type {n}: {' / '.join(sorted(kinds[key].get(n, ())))}" for n in range(4)]
-        svg = figure_distributions(f"{name}-latencies{number}", streams, names)
+        svg = figure_distributions(f"{name}-latencies{number}", streams, names, UPRIGHT_IN)
         more = " Of the producers those nearest to a budget." if _producers(streams) > MAX_PANELS else ""
         caption = f"Distribution of the latencies, {key[1]} of run {key[0]}: share of messages above a time."
         figures.append(PrintFigure(printed(svg, ""), caption + more, "whole"))
     return figures
+
+
+def late_messages(folders: Mapping[str, Path]) -> Callable[[Attempt], int | None]:
+    """Return what counts the messages of an attempt that came later than their budget.
+
+    Args:
+        folders: Run folders by run id.
+    """
+    replays: dict[Path, ReplayEvidence] = {}
+
+    def count(attempt: Attempt) -> int | None:
+        place = replay_folder(folders[attempt.run_id], attempt.record)
+        if place is None:
+            return None
+        if place not in replays:
+            replays[place] = load_replay(place)
+        stream = _stream_of(replays[place], attempt.record)
+        return stream.misses if stream else None
+
+    return count
 
 
 def _producers(streams: Sequence[StreamFigures]) -> int:
@@ -66,13 +87,6 @@ def _stream_figure(stream: StreamResult, record: Measurement) -> StreamFigures:
         expanded_ns=float(record.uncertainty.expanded),
         outcome=record.outcome,
     )
-
-
-def _replay_folder(folder: Path, record: Measurement) -> Path | None:
-    for evidence in record.evidence:
-        if evidence.path.endswith("/recv.ndjson"):
-            return (folder / evidence.path).parent
-    return None
 
 
 def _stream_of(evidence: ReplayEvidence, record: Measurement) -> StreamResult | None:

@@ -11,6 +11,8 @@ from reports.section import PrintFigure
 
 LATENCY = "one_way_latency"
 """Quantity that is held against a budget of its stream."""
+UPRIGHT_IN = 8.4
+"""Width at which figures are drawn for an upright page."""
 _PRINT = {
     "ink": "#17212b",
     "muted": "#4a5560",
@@ -29,10 +31,11 @@ _PRINT = {
 
 @dataclass(frozen=True, slots=True)
 class FigureGroup:
-    """Figures that belong together under one heading."""
+    """Figures that belong together under one heading; upright: on pages of that format, several a page."""
 
     title: str
     figures: tuple[PrintFigure, ...]
+    upright: bool = False
 
 
 def shown_attempt(result: Result) -> Attempt:

@@ -31,7 +31,9 @@ def draw_figures(dossier: Dossier, folders: Mapping[str, Path]) -> tuple[FigureG
         figures = [*limit_figures(target, f"t{number}"), *distributions(target, folders, f"t{number}")]
         if figures:
             groups.append(
-                FigureGroup(f"Limits and latencies: {target.name} on {target.bench}", tuple(figures))
+                FigureGroup(
+                    f"Limits and latencies: {target.name} on {target.bench}", tuple(figures), upright=True
+                )
             )
     shown = list(_shown_records(dossier))
     for number, run in enumerate(dossier.runs):

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from reports.curves import time_axis
-from reports.dossier.figure import LATENCY, printed, shown_attempt
+from reports.dossier.figure import LATENCY, UPRIGHT_IN, printed, shown_attempt
 from reports.dossier.model import Result, Target
 from reports.latency.plots import MAX_LABELLED_STREAMS
 from reports.section import PrintFigure
@@ -19,7 +19,6 @@ from reports.units import MINUS
 
 BARS_MAX = 30
 _SHARE_MAX = 1.6
-_WIDE_IN = 10.6
 
 _MARKS: dict[str, tuple[str, str]] = {
     "pass": ("o", "type0"),
@@ -84,7 +83,7 @@ def _stream_order(result: Result) -> tuple[int, str]:
 def figure_budgets(name: str, results: Sequence[Result]) -> str:
     """Draw the largest latency of each stream with its budget, and below both value and U as its shares."""
     with style(name):
-        figure = new_figure(_WIDE_IN, 5.5)
+        figure = new_figure(UPRIGHT_IN, 4.6)
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
         lows: list[float] = []
         highs: list[float] = []
@@ -123,7 +122,7 @@ def figure_budgets(name: str, results: Sequence[Result]) -> str:
         streams = [shown_attempt(result).record.subject.stream for result in results]
         lower.set_xlim(-1, len(results))
         lower.set_xticks(range(len(results)), streams)
-        lower.tick_params(axis="x", labelrotation=90, labelsize=7.5, length=2)
+        lower.tick_params(axis="x", labelrotation=90, labelsize=7, length=2)
         lower.set_xlabel("stream (producer number, then message type)")
         figure.legend(handles=_budget_handles(results), loc="outside upper left", ncols=6, fontsize=8.5)
         return to_svg(figure, name, "Largest latency of each stream against its budget", _said(results))
@@ -174,7 +173,7 @@ def _budget_handles(results: Sequence[Result]) -> list[Any]:
 def figure_shares(name: str, results: Sequence[tuple[str, Result]]) -> str:
     """Draw values and their U as shares of their limits, one line each; requirement and result."""
     with style(name):
-        figure = new_figure(_WIDE_IN, 0.95 + 0.205 * len(results))
+        figure = new_figure(UPRIGHT_IN, 0.95 + 0.185 * len(results))
         axes = figure.add_subplot()
         for place, (_, result) in enumerate(results):
             record = shown_attempt(result).record

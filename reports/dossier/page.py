@@ -13,11 +13,12 @@ from pathlib import Path
 
 from jinja2 import Environment
 
+from reports.dossier.evidence_figures import late_messages
 from reports.dossier.figure import FigureGroup
 from reports.dossier.figures import draw_figures
-from reports.dossier.model import Dossier, Pair, to_dossier_bytes
+from reports.dossier.model import Dossier, to_dossier_bytes
 from reports.dossier.pdf import Attachment, Properties, render_pdf
-from reports.dossier.view import View
+from reports.dossier.view import Late, View, unknown
 from reports.page.render import format_part, format_utc
 from reports.quantities import PART_MEANINGS
 from reports.record.measurement import Limit
@@ -26,7 +27,6 @@ from reports.units import exact_value, format_bytes, format_measured, format_val
 
 ATTACHMENT = "dossier.json"
 NOT_RECORDED = "not recorded"
-_SHORT_FACT = 26
 SYMBOLS: dict[str, str] = {
     "pass": "✔",
     "fail": "✖",
@@ -68,7 +68,7 @@ _ANNEXES = (
     ("configuration", "Configuration of the targets, as read back"),
     ("provisioning", "What provisioning did"),
     ("hosts", "Hosts and tools"),
-    ("files", "Files of requirements and raw data, with hashes"),
+    ("files", "Files of requirements and raw data"),
     ("data", "The data in this file"),
 )
 
@@ -92,7 +92,7 @@ def write_dossier(dossier: Dossier, folders: Mapping[str, Path]) -> bytes:
         ReportError: The pages cannot be made; the message says why.
     """
     return render_pdf(
-        dossier_page(dossier, draw_figures(dossier, folders)),
+        dossier_page(dossier, draw_figures(dossier, folders), late_messages(folders)),
         Properties(
             identifier=dossier.id,
             title=f"{dossier.title} ({dossier.id})",
@@ -113,8 +113,8 @@ def write_dossier(dossier: Dossier, folders: Mapping[str, Path]) -> bytes:
     )
 
 
-def dossier_page(dossier: Dossier, figures: Sequence[FigureGroup]) -> str:
-    """Return the dossier as one HTML document for print."""
+def dossier_page(dossier: Dossier, figures: Sequence[FigureGroup], late: Late = unknown) -> str:
+    """Return the dossier as one HTML document for print; `late` as `View` takes it."""
     template = _environment().get_template("dossier.html.j2")
     every = sections()
     return template.render(
@@ -124,7 +124,7 @@ def dossier_page(dossier: Dossier, figures: Sequence[FigureGroup]) -> str:
         symbols=SYMBOLS,
         meanings=PART_MEANINGS,
         figures=figures,
-        view=View(dossier),
+        view=View(dossier, late),
         attachment=ATTACHMENT,
     )
 
@@ -145,7 +145,6 @@ def _environment() -> Environment:
             "words": in_words,
             "recorded": recorded,
             "breakable": breakable,
-            "fact_lines": fact_lines,
         },
     )
 
@@ -176,15 +175,3 @@ def breakable(text: str) -> str:
     for mark in "/.":
         text = text.replace(mark, f"{mark}\u200b")
     return text.replace("_", "_\u200b")
-
-
-def fact_lines(rows: Sequence[Pair]) -> list[tuple[Pair, ...]]:
-    """Return facts in lines of two; one that is long has a line of its own."""
-    lines: list[tuple[Pair, ...]] = []
-    for row in rows:
-        short = len(row.value or "") <= _SHORT_FACT
-        if short and lines and len(lines[-1]) == 1 and len(lines[-1][0].value or "") <= _SHORT_FACT:
-            lines[-1] = (*lines[-1], row)
-        else:
-            lines.append((row,))
-    return lines

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar, get_args
 
-from reports.dossier.figure import shown_attempt
+from reports.dossier.figure import LATENCY, shown_attempt
 from reports.dossier.model import (
     Attempt,
     Dossier,
@@ -22,12 +22,29 @@ from reports.dossier.model import (
     Status,
     Target,
 )
-from reports.record.measurement import Measurement
+from reports.dossier.tables import (
+    PartsTable,
+    ResultTable,
+    checks_of,
+    id_ranges,
+    parts_tables,
+    result_tables,
+    results_of,
+)
+from reports.units import NO_VALUE
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 _GAP = "\x00"
+_OF_TESTS = ("test skipped", "test failed")
+_FOLDER_DEPTH = 3
 
 T = TypeVar("T")
+Late = Callable[[Attempt], int | None]
+
+
+def unknown(_attempt: Attempt) -> int | None:
+    """Return that nothing is known of an attempt's messages."""
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,30 +80,22 @@ class UsedFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class PartsRow:
-    """One result with the record that is shown of it."""
+class Notes:
+    """A test that was skipped or failed: on which targets, in which runs, and what was said."""
 
-    requirement: str
-    result: Result
-    record: Measurement
-
-
-@dataclass(frozen=True, slots=True)
-class PartsTable:
-    """The uncertainties of results that are made of the same parts; names with their kinds."""
-
-    quantity: str
-    parts: tuple[tuple[str, str], ...]
-    rows: tuple[PartsRow, ...]
+    test: str
+    targets: str
+    runs: str
+    text: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
-    """Distributions of one quantity: the quantiles that they have; requirement and result of each line."""
+class FolderRow:
+    """A folder of a run, with how many files of how many bytes lie in and below it."""
 
-    what: str
-    shares: tuple[float, ...]
-    rows: tuple[tuple[str, Result], ...]
+    path: str
+    files: int
+    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +111,17 @@ class AttemptRow:
 class View:
     """What the templates ask of a dossier."""
 
-    def __init__(self, dossier: Dossier) -> None:
-        """Number the runs in their order: R1, R2 and so on."""
+    def __init__(self, dossier: Dossier, late: Late = unknown) -> None:
+        """Number the runs in their order: R1, R2 and so on.
+
+        Args:
+            dossier: The dossier.
+            late: How many messages of an attempt were over budget; None: not known.
+        """
         self._dossier = dossier
+        self._late = late
         self._numbers = {run.manifest.run_id: f"R{n}" for n, run in enumerate(dossier.runs, start=1)}
+        self._sources = self.sources()
         self._ids = {row.id for target in dossier.targets for row in target.requirements}
 
     def run(self, run_id: str) -> str:
@@ -203,9 +219,13 @@ class View:
         ]
 
     def deviations(self) -> list[tuple[str, str, str]]:
-        """Return runs, kind and text of what did not go as planned; what holds of many in one line."""
+        """Return runs, kind and text of what did not go as planned; what holds of many in one line.
+
+        Tests that were skipped or failed are left out: `notes` has them.
+        """
         found: dict[tuple[str, str], list[str]] = {}
-        for kind in dict.fromkeys(deviation.kind for deviation in self._dossier.deviations):
+        kinds = dict.fromkeys(deviation.kind for deviation in self._dossier.deviations)
+        for kind in (kind for kind in kinds if kind not in _OF_TESTS):
             some = [(each.text, each.run_id) for each in self._dossier.deviations if each.kind == kind]
             for text, run_id in self._gathered(some):
                 runs = found.setdefault((kind, text), [])
@@ -222,7 +242,47 @@ class View:
             named = next((word for word in _words(text) if word in self._ids), "")
             key = (text.replace(named, _GAP, 1) if named else text, run_id)
             found.setdefault(key, []).append(named)
-        return [(text.replace(_GAP, ", ".join(names)), run_id) for (text, run_id), names in found.items()]
+        return [
+            (text.replace(_GAP, self._ids_in(text, names)), run_id) for (text, run_id), names in found.items()
+        ]
+
+    def _ids_in(self, text: str, names: list[str]) -> str:
+        """Return ids in words, in the order of the target that a text is on."""
+        on = (target for target in self._dossier.targets if f"{target.name} on {target.bench}" in text)
+        rows = next((target.requirements for target in on), ())
+        return id_ranges(names, [row.id for row in rows])
+
+    def notes(self, name: str) -> list[Notes]:
+        """Return the tests of all runs that were skipped or failed; the same on several targets in one line.
+
+        Args:
+            name: `tests_skipped` or `tests_failed`.
+        """
+        targets = dict.fromkeys(target.name for target in self._dossier.targets)
+        found: dict[tuple[str, str | None], tuple[dict[str, None], dict[str, None]]] = {}
+        for run in self._dossier.runs:
+            pairs: tuple[Pair, ...] = getattr(run, name)
+            for pair in pairs:
+                own = next((each for each in targets if f".{each}." in pair.name), "")
+                test = pair.name.replace(f".{own}.", ".", 1) if own else pair.name
+                on, runs = found.setdefault((test, pair.value), ({}, {}))
+                on[own] = None
+                runs[run.manifest.run_id] = None
+        return [
+            Notes(test, ", ".join(each for each in on if each), self.run_names(runs), text)
+            for (test, text), (on, runs) in found.items()
+        ]
+
+    def sources(self) -> dict[tuple[str, str], str]:
+        """Return short names of the sources of limits, S1 and so on, by source and requirements file."""
+        rows = [row for target in self._dossier.targets for row in target.requirements]
+        every = dict.fromkeys((_divided(row.source)[0], row.file) for row in rows)
+        return {each: f"S{number}" for number, each in enumerate(every, start=1)}
+
+    def source(self, row: RequirementRow) -> str:
+        """Return the source of a limit by its short name, with the place in it."""
+        head, place = _divided(row.source)
+        return f"{self._sources[head, row.file]}{': ' if place else ''}{place}"
 
     def provisioning(self, target: Target) -> list[tuple[Provisioning, str]]:
         """Return what provisioning did to a target, what it did alike once, with the runs."""
@@ -230,18 +290,6 @@ class View:
         for done in target.provisioning:
             found.setdefault(replace(done, run_id=""), []).append(done.run_id)
         return [(done, self.run_names(runs)) for done, runs in found.items()]
-
-    def spreads(self, target: Target) -> list[Spread]:
-        """Return the results that have a distribution; a table for each quantity."""
-        rows: dict[str, list[tuple[str, Result]]] = {}
-        shares: dict[str, set[float]] = {}
-        for row in target.requirements:
-            for result in row.results:
-                found = result.distribution
-                if found is not None:
-                    rows.setdefault(found.what, []).append((row.id, result))
-                    shares.setdefault(found.what, set()).update(one.share for one in found.percentiles)
-        return [Spread(what, tuple(sorted(shares[what])), tuple(some)) for what, some in rows.items()]
 
     def hosts(self) -> list[UsedFacts]:
         """Return the facts of hosts and the tools' versions, the same ones once."""
@@ -251,31 +299,61 @@ class View:
             found.setdefault(tables, []).append(run.manifest.run_id)
         return [UsedFacts(tables, self.run_names(runs)) for tables, runs in found.items()]
 
-    def parts_tables(self, target: Target) -> list[PartsTable]:
-        """Return U of every result that is shown, by its parts; a table for each set of parts."""
-        groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[PartsRow]] = {}
-        for row in target.requirements:
-            for result in row.results:
-                record = shown_attempt(result).record
-                names = tuple((part.name, part.kind) for part in record.uncertainty.parts)
-                groups.setdefault((result.quantity, names), []).append(PartsRow(row.id, result, record))
-        return [
-            PartsTable(quantity, names, tuple(some)) for (quantity, names), some in groups.items() if names
-        ]
+    def results(self, target: Target) -> list[ResultTable]:
+        """Return what was measured of a target."""
+        return result_tables(results_of(target))
 
-    def part_names(self, target: Target) -> list[str]:
+    def checks(self, target: Target) -> list[ResultTable]:
+        """Return the bench's checks of itself while a target was measured."""
+        return result_tables(checks_of(target))
+
+    def parts(self, target: Target) -> list[PartsTable]:
+        """Return U of what was measured of a target, by its parts."""
+        return parts_tables(target)
+
+    def part_names(self) -> list[str]:
         """Return the names of all parts of uncertainties, each once."""
-        return list(dict.fromkeys(name for table in self.parts_tables(target) for name, _ in table.parts))
+        tables = (table for target in self._dossier.targets for table in parts_tables(target))
+        return list(dict.fromkeys(name for table in tables for name, _ in table.parts))
+
+    def is_latency(self, table: ResultTable) -> bool:
+        """Say whether a table is of latencies, whose messages have budgets."""
+        return table.what[0] == LATENCY
+
+    def over_budget(self, attempt: Attempt) -> str:
+        """Return how many of the messages of an attempt came later than their budget, in words."""
+        record = attempt.record
+        if record.value is None or record.limit.upper is None:
+            return NO_VALUE
+        late = 0 if record.value <= record.limit.upper else self._late(attempt)
+        return NO_VALUE if late is None else f"{late} of {record.n}"
+
+    def ids(self, rows: Iterable[RequirementRow], target: Target) -> str:
+        """Return the ids of some requirements of a target, in words."""
+        return id_ranges([row.id for row in rows], [row.id for row in target.requirements])
 
     def attempts(self, target: Target) -> list[AttemptRow]:
-        """Return every attempt of a target, by requirement; those of the bench's checks last."""
-        results = [(row.id, result) for row in target.requirements for result in row.results]
-        results += [(shown_attempt(result).record.requirement, result) for result in target.checks]
+        """Return the attempts at what was tried again or waived, by requirement; those of checks last."""
         return [
             AttemptRow(requirement, result, attempt, attempt is result.attempts[0])
-            for requirement, result in results
+            for requirement, result in (*results_of(target), *checks_of(target))
+            if len(result.attempts) > 1 or result.attempts[0].role == "waived"
             for attempt in result.attempts
         ]
+
+    def files(self, run: Run) -> list[FolderRow]:
+        """Return what a run folder holds, by folders two levels deep."""
+        found: dict[str, list[int]] = {}
+        for file in run.files:
+            parts = file.path.split("/")[:-1][:_FOLDER_DEPTH]
+            found.setdefault("/".join(parts), []).append(file.size_bytes)
+        return [FolderRow(path, len(sizes), sum(sizes)) for path, sizes in sorted(found.items())]
+
+
+def _divided(source: str) -> tuple[str, str]:
+    """Return a source, and the place in it that stands behind its first colon."""
+    head, _, place = source.partition(": ")
+    return head, place
 
 
 def _words(text: str) -> list[str]:

@@ -148,13 +148,15 @@ def _draw_maximum(axes: Any, place: float, stream: StreamFigures) -> None:
         )
 
 
-def figure_distributions(name: str, streams: Sequence[StreamFigures], type_names: Sequence[str]) -> str:
+def figure_distributions(
+    name: str, streams: Sequence[StreamFigures], type_names: Sequence[str], width_in: float = 11.6
+) -> str:
     """Draw the share of messages above a latency, one panel a producer, one curve a stream."""
     producers = _shown_producers(streams)
     with style(name):
         columns = min(4, len(producers))
         rows = math.ceil(len(producers) / columns)
-        figure = new_figure(11.6, 2.05 * rows + 0.5)
+        figure = new_figure(width_in, width_in * 0.177 * rows + 0.5)
         panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
         flat = [panel for row in panels for panel in row]
         low, high = _range([s for s in streams if s.producer in producers])

@@ -82,7 +82,10 @@ def _figures_of(group: StreamGroup, index: int) -> dict[str, object]:
         figures["maxima"] = figure_maxima(f"maxima{index}", streams, names)
         figures["distributions"] = figure_distributions(f"distributions{index}", streams, names)
     for number, instrument in enumerate(group.instruments):
-        lateness = [(str(producer), summary) for producer, summary, _ in instrument.lateness]
+        lateness = [
+            (f"{producer}\ntarget" if producer == instrument.target_producer else str(producer), summary)
+            for producer, summary, _ in instrument.lateness
+        ]
         clocks = instrument.evidence.recv.clocks if instrument.evidence.recv else ()
         drawn_clocks = [clock for clock in clocks if len(clock.series) >= 3]
         suffix = f"{index}-{number}"

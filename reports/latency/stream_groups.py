@@ -75,9 +75,24 @@ class Instrument:
         return self.evidence.witness
 
     @property
+    def target_producer(self) -> int | None:
+        """Return the producer in whose place the target sent; None: it received."""
+        return self.evidence.role.producer if self.evidence.role else None
+
+    @property
+    def generator_lateness(self) -> list[Summary]:
+        """Return sent - scheduled of each producer but the target: what it sends late is its own."""
+        return [summary for number, summary, _ in self.lateness if number != self.target_producer]
+
+    @property
     def worst_lateness_ns(self) -> int | None:
         """Return the largest lateness of the generator in ns."""
-        return max((s.max_ns for _, s, _ in self.lateness if s.max_ns is not None), default=None)
+        return max((s.max_ns for s in self.generator_lateness if s.max_ns is not None), default=None)
+
+    @property
+    def target_lateness_ns(self) -> int | None:
+        """Return the largest lateness of a target that sent, in ns; None: it received."""
+        return next((s.max_ns for number, s, _ in self.lateness if number == self.target_producer), None)
 
 
 @dataclass(frozen=True, slots=True)

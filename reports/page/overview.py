@@ -23,7 +23,8 @@ class TargetRow:
     """A target: its report, the name of its page, and how it came out.
 
     Attributes:
-        lateness: 99 % quantile of sent - scheduled over all messages of the replays that count, in ns.
+        lateness: 99 % quantile of sent - scheduled over all messages of the replays that count, but for
+            those that the target itself sent, in ns.
     """
 
     report: Report
@@ -79,5 +80,5 @@ def instruments_of(report: Report) -> tuple[Instrument, ...]:
 
 def lateness_of(report: Report) -> Quantile | None:
     """Return the 99 % quantile of the generator's lateness; None without a replay."""
-    summaries = [each for instrument in instruments_of(report) for _, each, _ in instrument.lateness]
+    summaries = [each for instrument in instruments_of(report) for each in instrument.generator_lateness]
     return merge(summaries).quantile(LATENESS_QUANTILE) if summaries else None

@@ -16,6 +16,7 @@ from robot.libraries.BuiltIn import BuiltIn
 from hw.bench import TargetSpec
 from hw.errors import BenchError, CapabilityError
 from hw.faults import Fault
+from hw.instrument_facts import with_known
 from hw.open_bench import OpenBench
 from hw.provisioning import Provisioner
 from hw.session import open_bench
@@ -118,11 +119,17 @@ class BenchLibrary:
                 "bench_file": str(spec.path),
                 "environment": spec.environment,
                 "accelerator": self._bench.accelerator(),
-                "instruments": self._bench.instruments(),
                 "wiring": spec.wiring,
             },
             tools=tool_versions(),
         )
+        self._note_instruments()
+
+    def _note_instruments(self) -> None:
+        """Note in the manifest the instruments, and what they have said of themselves so far in the run."""
+        run = current_run()
+        known = run.manifest.host.get("instruments", {})
+        run.update(host={"instruments": with_known(self.bench.instruments(), known)})
 
     @keyword
     def provision_target(
@@ -253,7 +260,7 @@ class BenchLibrary:
             return
         at_end_of_run(self.shut)
         self._left = True
-        current_run().update(host={"instruments": self._bench.instruments()})
+        self._note_instruments()
         for kind, facts in list(self._prepared.items()):
             if changed := self._changed(kind, facts):
                 node = self.target(kind).node
@@ -296,7 +303,7 @@ class BenchLibrary:
         run = open_run()
         if self._bench is None or run is None:
             return
-        current_run().update(host={"instruments": self._bench.instruments()})
+        self._note_instruments()
         for name in self._bench.spec.labgrid_targets:
             said = self._bench.consoles(name)
             folder = run.evidence_folder("consoles", name) if said else run.path

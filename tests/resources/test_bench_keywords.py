@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar, NoReturn
@@ -15,6 +15,7 @@ from robot.api import SkipExecution
 
 from hw.bench import TargetSpec, load_bench
 from hw.errors import BenchError
+from hw.instrument_facts import instrument_facts
 from hw.provisioning import Provisioned
 from reports.run.current import current_run, set_current_run, take_at_end
 from reports.run.folder import RunFolder
@@ -41,7 +42,8 @@ def test_a_full_disk_does_not_keep_the_bench_open(monkeypatch: pytest.MonkeyPatc
         instruments=dict,
         powered_guests=set,
     )
-    run = SimpleNamespace(evidence_folder=evidence_folder, update=dict)
+    manifest = SimpleNamespace(host={})
+    run = SimpleNamespace(evidence_folder=evidence_folder, update=dict, manifest=manifest)
     monkeypatch.setattr(keywords, "open_run", lambda: run)
     monkeypatch.setattr(keywords, "current_run", lambda: run)
     with pytest.raises(OSError, match="No space left on device"):
@@ -274,3 +276,43 @@ def test_what_a_suite_has_put_on_ends_before_it_is_seen_what_it_has_left(
     library.until_left(stack)
     library.shut()
     assert _Provisioner.done[-1] == "stack off"
+
+
+def test_what_an_instrument_said_of_itself_stays_when_the_bench_is_opened_anew(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The oscilloscope answers in the first suite alone; the manifest goes on saying which one it was."""
+    name = next(iter(SPEC.oscilloscopes))
+    replies = iter([{name: "KEYSIGHT,MSO-X 3104T,MY1,07.50"}, {}])
+
+    def consoles(_name: str) -> list[str]:
+        return []
+
+    def open_bench(_file: Path, _faults: object) -> Any:
+        identities: dict[str, str] = {}
+        bench = SimpleNamespace(
+            spec=SPEC,
+            accelerator=str,
+            instruments=lambda: instrument_facts(SPEC, identities),
+            answer=lambda: identities.update(next(replies)),
+            powered_guests=set,
+            consoles=consoles,
+        )
+        return nullcontext(bench)
+
+    monkeypatch.setattr(keywords, "open_bench", open_bench)
+    monkeypatch.setattr(keywords, "tool_versions", dict)
+    monkeypatch.setattr(keywords, "say", len)
+    run = RunFolder.create(tmp_path, "virtual", "ci")
+    set_current_run(run)
+    library: Any = BenchLibrary()
+    try:
+        for _suite_of_the_run in range(2):
+            library.open_bench(Path("virtual.yaml"))
+            library._bench.answer()
+            library.shut()
+    finally:
+        set_current_run(None)
+    found = run.manifest.host["instruments"]
+    assert found[name] == instrument_facts(SPEC, {name: "KEYSIGHT,MSO-X 3104T,MY1,07.50"})[name]
+    assert found.keys() == instrument_facts(SPEC, {}).keys()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dashboards.points import run_points
 from reports import RunFolder, judge_latency, latency_measurement
 from reports.errors import RecordError
 from reports.latency.evidence import load_replay
@@ -17,7 +18,8 @@ from reports.latency.role import REPLAY_ROLE, ReplayRole
 from reports.latency.stream_groups import StreamGroup
 from reports.page.matrix import matrix_of
 from reports.page.model import gather_run
-from reports.page.render import write_page
+from reports.page.overview import lateness_of
+from reports.page.render import PAGE, render_pages, write_page
 from reports.record.context import Context
 from reports.record.measurement import Conditions, Subject
 from tests.reports.sample_run import (
@@ -32,12 +34,14 @@ ROOT = Path(__file__).resolve().parents[3]
 REQUIREMENTS = ROOT / "robot" / "requirements" / "daq_producer.toml"
 STREAMS = (110, 111, 112, 113)
 ROLE = ReplayRole("embedded", 11, "linux-rt")
+TARGET_LATE_NS = 14_400_000
+"""So much later than the others the target sends one of its streams."""
 
 
 def _add_produced(run: RunFolder) -> None:
     """Add a replay in which the embedded target produced, judged and recorded."""
     folder = run.evidence_folder("daq_producer", ROLE.target, "attempt-1")
-    write_evidence(folder, Disturbance(), seed=9)
+    write_evidence(folder, Disturbance(generator_delay_ns={110: TARGET_LATE_NS}), seed=9)
     ROLE.write(folder)
     files = tuple(run.evidence(folder / name) for name in ("recv.ndjson", REPLAY_ROLE))
     for stream in STREAMS:
@@ -87,6 +91,33 @@ def test_the_page_says_which_part_the_target_had(run: RunFolder) -> None:
     ]
     assert text.count('<th scope="row">11, the target</th>') == 1
     assert "by the target" not in (run.path / "qualification-linux-rt.html").read_text()
+
+
+def test_what_the_target_sends_late_is_not_the_generators(run: RunFolder) -> None:
+    embedded = gather_run(run.path).targets[2]
+    received, sent = embedded.groups
+    [replay], [produced] = received.instruments, sent.instruments
+    assert produced.target_lateness_ns is not None
+    assert produced.target_lateness_ns > TARGET_LATE_NS
+    assert replay.target_lateness_ns is None
+    for each in (replay, produced):
+        assert each.worst_lateness_ns is not None
+        assert each.worst_lateness_ns < TARGET_LATE_NS / 2
+    lateness = lateness_of(embedded)
+    assert lateness is not None
+    assert lateness.value_ns < TARGET_LATE_NS / 2
+    points = run_points(run, "main").points
+    [late] = [point.fields["lateness_max_ns"] for point in points if point.measurement == "hil_run"]
+    assert isinstance(late, float)
+    assert late < TARGET_LATE_NS / 2
+    sent_by_target = [point for point in points if point.tags.get("requirement") == "DAQ-P110"]
+    assert sent_by_target
+    assert not any("lateness_max_ns" in point.fields for point in sent_by_target)
+    pages = render_pages(run.path)
+    for page in (PAGE, "qualification-embedded.html"):
+        tiles = dict(re.findall(r'"name">([^<]*late by)</div><div class="figure">([^<]*)<', pages[page]))
+        assert tiles["Target as producer at most late by"].startswith("14.")
+        assert not tiles["Generator at most late by"].startswith("14.")
 
 
 def test_the_matrix_tells_both_roles_apart(run: RunFolder) -> None:

@@ -24,6 +24,7 @@ from reports.page.renewal import renew
 from reports.page.standstill import objections
 from reports.record.histogram import merge
 from reports.record.measurement import Limit, Subject, Uncertainty, margin_of
+from reports.run.asked import SkippedTest, with_skipped
 from reports.run.folder import RunFolder
 from reports.run.integrity import changed_files, read_sums
 from reports.run.manifest import Manifest
@@ -32,7 +33,7 @@ from tests.reports.clock_run import SUBJECT, add_clock_trial
 from tests.reports.page.test_render import Outline, squeezed
 from tests.reports.sample_advice import advice_of
 from tests.reports.sample_clock import compare_answer
-from tests.reports.sample_run import make_run_of_targets
+from tests.reports.sample_run import ask, make_run, make_run_of_targets
 
 ROOT = Path(__file__).resolve().parents[3]
 TARGETS = ("linux-rt", "windows", "embedded")
@@ -159,6 +160,19 @@ def test_a_targets_page_has_only_its_own(run: RunFolder, pages: dict[str, str]) 
             assert f"daq_replay/{other}" not in page
         assert f"daq_replay/{target}" in page
         assert ("DAQ-120" in page) == (target != "embedded"), "windows was asked it, and has no value"
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_targets_page_says_what_was_skipped_and_why(tmp_path: Path, alone: bool) -> None:
+    run = make_run(tmp_path) if alone else make_run_of_targets(tmp_path)
+    skipped = SkippedTest("Chrony Under Load", "no time server", ("CLK-CHRONY",))
+    clocks = ROOT / "robot" / "requirements" / "clock_sync_virtual.toml"
+    ask(run, "linux-rt", "clock_sync", clocks)
+    run.update(asked=with_skipped(run.manifest.asked or (), "linux-rt", "clock_sync", skipped))
+    page = render_pages(run.path)[PAGE if alone else "qualification-linux-rt.html"]
+    text = squeezed(re.sub(r"<[^>]+>", " ", page))
+    assert "CLK-CHRONY ↷ skipped no time server" in text
+    assert "Chrony Under Load no time server CLK-CHRONY" in text
 
 
 def test_clocks_of_a_target_stand_on_its_page_only(tmp_path: Path) -> None:
