@@ -290,7 +290,7 @@ def _distribution(stream: StreamResult, lateness: Summary | None) -> dict[str, f
     found: dict[str, float | int | None] = {"mean_ns": latency.mean_ns}
     for name, share in quantiles.items():
         quantile = latency.quantile(share)
-        found[name] = quantile.value_ns if quantile else None
+        found[name] = quantile.value_ns if quantile and (name != "p999_ns" or latency.tells(share)) else None
     late = lateness.quantile(0.99) if lateness else None
     found["lateness_max_ns"] = lateness.max_ns if lateness else None
     found["lateness_p99_ns"] = late.value_ns if late else None

@@ -24,7 +24,7 @@ def time_axis(axis: Any, *, minor: bool = False) -> None:
     low, high = axis.get_view_interval()
     decades = range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)
     axis.set_major_locator(FixedLocator([10.0**decade for decade in decades]))
-    axis.set_major_formatter(FuncFormatter(_time_label))
+    axis.set_major_formatter(FuncFormatter(time_label))
     ticks = [
         step * 10.0**decade for decade in range(min(decades) - 1, max(decades) + 1) for step in range(2, 10)
     ]
@@ -96,7 +96,8 @@ def curve_of(summary: Summary) -> tuple[list[float], list[float]]:
     return [x for x, _ in points], [y for _, y in points]
 
 
-def _time_label(value_ns: float, _place: object) -> str:
+def time_label(value_ns: float, _place: object) -> str:
+    """Return the label of a tick at a time in ns: in the unit that suits it."""
     return format_value(float(f"{value_ns:.6g}"), "ns")
 
 

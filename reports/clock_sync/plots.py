@@ -8,7 +8,7 @@ Where samples are missing the line is open. What is thinned out for the eye keep
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,7 +21,7 @@ from reports.clock_sync.logs import ServoSeries
 from reports.clock_sync.mask import CurveQuantity, Margin, Mask, judge_curve
 from reports.clock_sync.series import ClockSeries, Stretch
 from reports.clock_sync.stability import Curve
-from reports.curves import DASHES, MARKERS
+from reports.curves import DASHES, MARKERS, time_label
 from reports.errors import ReportError
 from reports.record.histogram import Summary
 from reports.svg import INKS, new_figure, style, to_svg
@@ -204,10 +204,10 @@ def figure_stability(
         axes.set_yscale("log")
         if mask is not None and masked:
             _draw_mask(axes, mask, quantity, max(float(curve.tau_ns[-1]) for _, curve in curves) / NS_PER_S)
-        _log_axis(axes.xaxis, (1.0,))
-        _log_axis(axes.yaxis, (1.0, 2.0, 5.0))
+        _log_axis(axes.xaxis, (1.0,), _plain_number)
+        _log_axis(axes.yaxis, (1.0, 2.0, 5.0), time_label)
         axes.set_xlabel("tau in s")
-        axes.set_ylabel(f"{quantity.rsplit('_', maxsplit=1)[-1].upper()} in ns")
+        axes.set_ylabel(quantity.rsplit("_", maxsplit=1)[-1].upper())
         axes.grid()
         figure.legend(loc="outside upper left", ncols=3, fontsize=8.5)
         return to_svg(
@@ -218,10 +218,10 @@ def figure_stability(
         )
 
 
-def _log_axis(axis: Any, steps: tuple[float, ...]) -> None:
-    """Label a logarithmic axis with plain numbers."""
+def _log_axis(axis: Any, steps: tuple[float, ...], label: Callable[[float, object], str]) -> None:
+    """Label a logarithmic axis at the powers of ten and at some steps between them."""
     axis.set_major_locator(LogLocator(subs=steps, numticks=12))
-    axis.set_major_formatter(FuncFormatter(_plain_number))
+    axis.set_major_formatter(FuncFormatter(label))
     axis.set_minor_locator(NullLocator())
 
 

@@ -105,7 +105,6 @@ class AttemptRow:
     requirement: str
     result: Result
     attempt: Attempt
-    first: bool
 
 
 class View:
@@ -335,14 +334,14 @@ class View:
     def attempts(self, target: Target) -> list[AttemptRow]:
         """Return the attempts at what was tried again or waived, by requirement; those of checks last."""
         return [
-            AttemptRow(requirement, result, attempt, attempt is result.attempts[0])
+            AttemptRow(requirement, result, attempt)
             for requirement, result in (*results_of(target), *checks_of(target))
-            if len(result.attempts) > 1 or result.attempts[0].role == "waived"
+            if len(result.attempts) > 1 or any(each.role == "waived" for each in result.attempts)
             for attempt in result.attempts
         ]
 
     def files(self, run: Run) -> list[FolderRow]:
-        """Return what a run folder holds, by folders two levels deep."""
+        """Return what a run folder holds, by folders so many levels deep as `_FOLDER_DEPTH`."""
         found: dict[str, list[int]] = {}
         for file in run.files:
             parts = file.path.split("/")[:-1][:_FOLDER_DEPTH]

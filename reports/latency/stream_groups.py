@@ -30,10 +30,15 @@ class StreamRow:
     low_latency: bool
     attempts: int
 
+    def quantile(self, share: float) -> Quantile | None:
+        """Return a quantile of received - scheduled, in ns; None: of so few samples it is the maximum."""
+        latency = self.stream.received_minus_scheduled if self.stream else None
+        return latency.quantile(share) if latency and latency.tells(share) else None
+
     @property
-    def p999(self) -> Quantile | None:
-        """Return the 99.9 % quantile of received - scheduled, in ns."""
-        return self.stream.received_minus_scheduled.quantile(0.999) if self.stream else None
+    def over_budget(self) -> int | None:
+        """Return how many messages came later than their budget; None: not known."""
+        return self.stream.misses if self.stream else None
 
     @property
     def budget_share(self) -> float | None:
@@ -107,6 +112,11 @@ class StreamGroup:
     rows: tuple[StreamRow, ...]
     instruments: tuple[Instrument, ...]
     role: ReplayRole | None = None
+
+    @property
+    def has_tail(self) -> bool:
+        """Say whether a stream has samples enough for p99.9."""
+        return any(row.quantile(0.999) for row in self.rows)
 
     @property
     def heading(self) -> str:

@@ -18,6 +18,7 @@ from jinja2 import Environment
 
 from reports.durable import replace_file
 from reports.page.facts import FactGroup, fact_groups
+from reports.page.margins import figure_margins
 from reports.page.model import Report, RunReport, gather_run
 from reports.page.overview import overview_of
 from reports.quantities import PART_MEANINGS
@@ -75,6 +76,7 @@ def _render_run(path: Path, found: RunReport, names: Mapping[str, str], page: st
     return template.render(
         report=found.whole,
         overview=overview,
+        margins=figure_margins("margins", found.targets),
         run_page=page,
         symbols=SYMBOLS,
         headline=f"{overview.says} {headline(found.whole)}",
@@ -97,6 +99,7 @@ def _render_report(report: Report, facts: list[FactGroup], run_page: str) -> str
         .render(
             report=report,
             overview=None,
+            margins=figure_margins("margins", (report,)),
             run_page=run_page,
             symbols=SYMBOLS,
             meanings=PART_MEANINGS,

@@ -87,6 +87,10 @@ class Summary:
             None if ranks.upper is None else self._edge(ranks.upper, cumulated, 1.0),
         )
 
+    def tells(self, quantile: float) -> bool:
+        """Say whether there are samples enough that a quantile is another than the maximum."""
+        return self.n > 0 and quantile_ranks(quantile, self.n).rank < self.n
+
     def _edge(self, rank: int, cumulated: list[int], share: float) -> int:
         """Return the place in ns, `share` of the way through its bucket, of the sample of a rank."""
         assert self.min_ns is not None

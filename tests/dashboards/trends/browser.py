@@ -88,14 +88,15 @@ class Browser:
                     raise PageError(f"{method}: {message['error']}")
                 return message["result"]
 
-    def open(self, page: Path, fragment: str = "") -> None:
-        """Open a page and wait until its script has come to its end; raises PageError where it fails."""
+    def open(self, page: Path, fragment: str = "", *, scripted: bool = True) -> None:
+        """Open a page and wait until its script, if any, is at its end; raises PageError where it fails."""
         self.call("Page.navigate", url="about:blank")
         self.value("1")  # what the page before has still said is behind us
         self.errors.clear()
         self.requests.clear()
         self.call("Page.navigate", url=page.resolve().as_uri() + fragment)
-        self.until("document.readyState === 'complete' && !!document.documentElement.dataset.ready")
+        at_end = " && !!document.documentElement.dataset.ready" if scripted else ""
+        self.until(f"document.readyState === 'complete' && location.protocol === 'file:'{at_end}")
         self.settle()
 
     def settle(self) -> None:
@@ -159,8 +160,10 @@ class Browser:
         box = self.value(f"(({found}).getBoundingClientRect()).toJSON()")
         return {name: float(value) for name, value in box.items()}
 
-    def window(self, width: int, height: int, *, dark: bool = False, scale: float = 1) -> None:
-        """Set the size of the window and the colours that the system asks for."""
+    def window(
+        self, width: int, height: int, *, dark: bool = False, scale: float = 1, paper: bool = False
+    ) -> None:
+        """Set the size of the window, the colours that the system asks for, and the styles of print."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -170,7 +173,8 @@ class Browser:
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         calm = {"name": "prefers-reduced-motion", "value": "reduce"}
-        self.call("Emulation.setEmulatedMedia", features=[scheme, calm])
+        media = "print" if paper else "screen"
+        self.call("Emulation.setEmulatedMedia", media=media, features=[scheme, calm])
 
     def picture(self, file: Path, *, clip: dict[str, float] | None = None) -> None:
         """Write what the window shows, or a part of the page, as PNG."""

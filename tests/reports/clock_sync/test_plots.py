@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -165,3 +166,12 @@ def test_figures_without_samples_are_refused() -> None:
     with pytest.raises(ReportError, match="path delays"):
         figure_offset_delay("a", silent)
     assert "frequency in ppb" not in figure_corrections("a", silent)
+
+
+def test_axes_of_stability_have_times_not_powers_of_ten() -> None:
+    large = replace(curve(), value=curve().value * 1000)
+    svg = figure_stability("mtie", "mtie", [("clock", large)], load_mask("paper-40us"))
+    texts = re.findall(r"<text[^>]*>([^<]*)<", svg)
+    assert "MTIE" in texts
+    assert any(re.fullmatch(r"[0-9.]+ ms", text) for text in texts)
+    assert not [text for text in texts if "e+" in text]

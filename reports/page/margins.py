@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The margins of all values in one picture: what is left of each limit, a line a target and quantity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.lines import Line2D
+
+from reports.curves import MARKERS
+from reports.page.model import Report
+from reports.record.measurement import Measurement
+from reports.run.tally import relative_margin
+from reports.svg import INKS, new_figure, style, to_svg
+
+_SHARE_MIN, _SHARE_MAX = -0.5, 1.0
+"""Margins outside of these are drawn at the edge."""
+_LINE_IN = 0.21
+_HEAD_IN = 0.95
+
+Line = tuple[str, int, Sequence[tuple[float, Measurement]]]
+"""Words, number of the target, and each value after its margin as a share of the limit."""
+
+
+def figure_margins(name: str, reports: Sequence[Report]) -> str:
+    """Draw the margins of all targets as SVG; empty: there is none.
+
+    Args:
+        name: Short name, unique on the page.
+        reports: The report of each target.
+    """
+    lines = _lines(reports)
+    if not lines:
+        return ""
+    with style(name):
+        figure = new_figure(11.6, _HEAD_IN + _LINE_IN * len(lines))
+        axes = figure.add_subplot()
+        for place, (_words, number, values) in enumerate(lines):
+            kind = number % len(MARKERS)
+            for share, record in values:
+                passed = record.outcome == "pass"
+                ink = f"type{kind}" if passed else "fail" if record.outcome == "fail" else "inconclusive"
+                axes.plot(
+                    [_held(share)], [place], marker=MARKERS[kind], markersize=5, alpha=0.8,
+                    color=INKS[ink], markerfacecolor=INKS[ink if passed else "page"],
+                    markeredgewidth=0.8 if passed else 1.8,
+                )  # fmt: skip
+            worst_share, worst = min(values, key=lambda pair: pair[0])
+            axes.annotate(
+                worst.requirement, (_held(worst_share), place), (-6, 0), fontsize=7.5,
+                textcoords="offset points", ha="right", va="center",
+            )  # fmt: skip
+        axes.axvline(0, color=INKS["ink"], linewidth=1.4)
+        least = min(share for _words, _number, values in lines for share, _record in values)
+        axes.set_xlim(max(min(least, 0.0), _SHARE_MIN) - 0.14, 1.02)
+        axes.xaxis.set_major_formatter(lambda share, _place: f"{100 * share:.4g} %")
+        axes.set_yticks(range(len(lines)), [words for words, _number, _values in lines])
+        axes.tick_params(axis="y", labelsize=8.5, length=0)
+        axes.set_ylim(len(lines) - 0.4, -0.6)
+        axes.set_xlabel("margin as a share of the limit, after U (at the upright line: none left)")
+        axes.grid(axis="x")
+        axes.set_axisbelow(True)
+        figure.legend(handles=_handles(reports), loc="outside upper left", ncols=6, fontsize=8.5)
+        count = sum(len(values) for _words, _number, values in lines)
+        return to_svg(
+            figure, name, "Margins of all values",
+            f"{count} values; the least margin is {100 * least:.3g} % of its limit.",
+        )  # fmt: skip
+
+
+def _lines(reports: Sequence[Report]) -> list[Line]:
+    """Return a line for each quantity and target, in the order of the records."""
+    found: dict[str, dict[int, list[tuple[float, Measurement]]]] = {}
+    for number, report in enumerate(reports):
+        for record in report.records:
+            share = relative_margin(record)
+            if share is not None:
+                found.setdefault(record.quantity, {}).setdefault(number, []).append((share, record))
+    return [
+        (
+            f"{_words(quantity)} \u00b7 {reports[number].target}" if len(reports) > 1 else _words(quantity),
+            number,
+            values,
+        )
+        for quantity, of_targets in found.items()
+        for number, values in sorted(of_targets.items())
+    ]
+
+
+def _held(share: float) -> float:
+    return min(max(share, _SHARE_MIN), _SHARE_MAX)
+
+
+def _words(quantity: str) -> str:
+    return quantity.replace("_", " ")
+
+
+def _handles(reports: Sequence[Report]) -> list[Line2D]:
+    shown = [
+        (MARKERS[number % len(MARKERS)], f"type{number % len(MARKERS)}", True, report.target or "pass")
+        for number, report in enumerate(reports)
+    ]
+    shown += [
+        ("o", outcome, False, outcome)
+        for outcome in ("fail", "inconclusive")
+        if any(report.counts.get(outcome) for report in reports)
+    ]
+    return [
+        Line2D(
+            [], [], linestyle="none", marker=marker, markersize=5, color=INKS[ink], label=words,
+            markerfacecolor=INKS[ink if filled else "page"],
+        )
+        for marker, ink, filled, words in shown
+    ]  # fmt: skip

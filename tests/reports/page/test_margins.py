@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One picture has the margins of all values of all targets; no quantile is printed that is the maximum."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from reports.page.margins import figure_margins
+from reports.page.model import RunReport, gather_run
+from reports.page.render import PAGE, render_pages
+from reports.record.histogram import Summary
+from reports.run.tally import relative_margin
+from tests.reports.sample_run import make_run_of_targets
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_run_of_targets(tmp_path_factory.mktemp("results")).path
+
+
+@pytest.fixture(scope="module")
+def found(run: Path) -> RunReport:
+    return gather_run(run)
+
+
+def test_every_margin_is_drawn_and_the_least_of_a_line_is_named(found: RunReport) -> None:
+    svg = figure_margins("margins", found.targets)
+    margins = [relative_margin(record) for report in found.targets for record in report.records]
+    shares = [share for share in margins if share is not None]
+    assert f"{len(shares)} values; the least margin is {100 * min(shares):.3g} %" in svg
+    for report in found.targets:
+        assert f"one way latency \u00b7 {report.target}<" in svg
+        assert report.worst is not None
+        assert f">{report.worst.requirement}<" in svg
+    assert ">fail<" in svg
+
+
+def test_the_picture_stands_on_the_first_page_and_on_each_targets(run: Path) -> None:
+    pages = render_pages(run)
+    assert all(page.count('<figure id="margins">') == 1 for page in pages.values())
+    assert pages[PAGE].index('id="margins"') < pages[PAGE].index('id="targets"')
+
+
+def test_nothing_measured_is_no_picture() -> None:
+    assert figure_margins("margins", ()) == ""
+
+
+@pytest.mark.parametrize(("n", "tells"), [(600, False), (1000, True), (0, False)])
+def test_p999_of_few_samples_is_the_maximum(n: int, tells: bool) -> None:
+    summary = Summary(n, 1, 2, 1.5, None, 0, ((1, 2, n),))
+    assert summary.tells(0.999) is tells
+
+
+def test_streams_say_p50_p99_maximum_and_how_many_were_over(run: Path) -> None:
+    page = render_pages(run)["qualification-windows.html"]
+    table = page.split('<table class="streams">')[1].split("</table>")[0]
+    heads = re.findall(r"<th\b.*?</th>", table.split("<tbody>")[0])
+    words = [re.sub(r"<[^>]+>", "", head) for head in heads]
+    assert [word for word in words if word.startswith("p")] == ["p50", "p99 [95 %]", "p99.9"]
+    [group] = gather_run(run).targets[1].groups
+    assert {row.quantile(0.999) is None for row in group.rows} == {True, False}
+    for row in group.rows:
+        assert (row.quantile(0.999) is None) == (row.record.n < 1000)
+    over = [int(late) for late in re.findall(r'<td class="n">(\d+) of \d+ <span', table)]
+    assert len(over) == 44
+    assert sum(late > 0 for late in over) == 1
