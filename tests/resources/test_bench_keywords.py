@@ -285,6 +285,9 @@ def test_what_an_instrument_said_of_itself_stays_when_the_bench_is_opened_anew(
     name = next(iter(SPEC.oscilloscopes))
     replies = iter([{name: "KEYSIGHT,MSO-X 3104T,MY1,07.50"}, {}])
 
+    def silent(_node: str) -> list[str]:
+        return []
+
     def open_bench(_file: Path, _faults: object) -> Any:
         identities: dict[str, str] = {}
         bench = SimpleNamespace(
@@ -293,7 +296,7 @@ def test_what_an_instrument_said_of_itself_stays_when_the_bench_is_opened_anew(
             instruments=lambda: instrument_facts(SPEC, identities),
             answer=lambda: identities.update(next(replies)),
             powered_guests=set,
-            consoles=lambda _name: [],
+            consoles=silent,
         )
         return nullcontext(bench)
 
