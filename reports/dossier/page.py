@@ -61,7 +61,7 @@ _SECTIONS = (
     ("results", "Results"),
     ("figures", "Figures"),
     ("checks", "The bench's checks of itself"),
-    ("attempts", "All attempts"),
+    ("attempts", "Repeated attempts"),
     ("runs", "Runs"),
 )
 _ANNEXES = (

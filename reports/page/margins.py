@@ -53,7 +53,7 @@ def figure_margins(name: str, reports: Sequence[Report]) -> str:
         axes.axvline(0, color=INKS["ink"], linewidth=1.4)
         least = min(share for _words, _number, values in lines for share, _record in values)
         axes.set_xlim(max(min(least, 0.0), _SHARE_MIN) - 0.14, 1.02)
-        axes.xaxis.set_major_formatter(lambda share, _place: f"{100 * share:.4g} %")
+        axes.xaxis.set_major_formatter(_per_cent)
         axes.set_yticks(range(len(lines)), [words for words, _number, _values in lines])
         axes.tick_params(axis="y", labelsize=8.5, length=0)
         axes.set_ylim(len(lines) - 0.4, -0.6)
@@ -85,6 +85,10 @@ def _lines(reports: Sequence[Report]) -> list[Line]:
         for quantity, of_targets in found.items()
         for number, values in sorted(of_targets.items())
     ]
+
+
+def _per_cent(share: float, _place: object) -> str:
+    return f"{100 * share:.4g} %"
 
 
 def _held(share: float) -> float:

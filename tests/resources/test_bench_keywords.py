@@ -285,7 +285,7 @@ def test_what_an_instrument_said_of_itself_stays_when_the_bench_is_opened_anew(
     name = next(iter(SPEC.oscilloscopes))
     replies = iter([{name: "KEYSIGHT,MSO-X 3104T,MY1,07.50"}, {}])
 
-    def consoles(_name: str) -> list[str]:
+    def silent(_node: str) -> list[str]:
         return []
 
     def open_bench(_file: Path, _faults: object) -> Any:
@@ -296,7 +296,7 @@ def test_what_an_instrument_said_of_itself_stays_when_the_bench_is_opened_anew(
             instruments=lambda: instrument_facts(SPEC, identities),
             answer=lambda: identities.update(next(replies)),
             powered_guests=set,
-            consoles=consoles,
+            consoles=silent,
         )
         return nullcontext(bench)
 
