@@ -41,6 +41,8 @@ class ClockCompare:
         discarded: Samples whose bracket was too wide.
         window: Width of the brackets.
         reference_bound_ns: Largest bound of its own error that the reference stated; None: it states none.
+        start_monotonic_ns: CLOCK_MONOTONIC of the target at `start_tai_ns`; None: the answer is of an earlier
+            version, which did not say.
     """
 
     complete: bool
@@ -61,6 +63,7 @@ class ClockCompare:
     steps: tuple[tuple[int, int], ...]
     gaps: tuple[tuple[int, int], ...]
     reference_bound_ns: int | None
+    start_monotonic_ns: int | None = None
 
     @property
     def tai_utc_s(self) -> int:
@@ -104,6 +107,8 @@ def clock_compare(data: object) -> ClockCompare:
     spec |= dict.fromkeys(("iterations", "discarded", "elapsed_ns", "start_tai_ns"), (int,))
     spec |= {"device": (dict,), "reference": (dict,), "phc_read": (str, type(None))}
     spec["reference_bound_ns"] = (int, type(None))
+    if isinstance(data, dict) and "start_monotonic_ns" in data:
+        spec["start_monotonic_ns"] = (int,)
     return ClockCompare(
         invalid_reasons=reader.texts("invalid_reasons"),
         offset=reader.summary("offset"),

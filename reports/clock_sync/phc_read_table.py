@@ -121,12 +121,14 @@ def phc_read_rows(trial: ClockTrial, servo: ServoSeries | None) -> tuple[PhcRead
 def while_measured(trial: ClockTrial, servo: ServoSeries) -> NDArray[np.bool_]:
     """Say of each line of a servo's log whether it was written while a trial was measured.
 
-    Where the log counts in monotonic time the two ended together: it is fetched right after.
+    Where the log counts in monotonic time and the comparison does not say when it began by that clock, as
+    those of earlier versions, the two ended together: the log is fetched right after.
     """
-    begin_ns = trial.filtered.start_tai_ns
-    if servo.clock != "tai":
-        begin_ns = int(servo.time_ns[-1]) - trial.filtered.elapsed_ns
-    return servo.time_ns >= begin_ns
+    compare = trial.filtered
+    begin_ns = compare.start_tai_ns if servo.clock == "tai" else compare.start_monotonic_ns
+    if begin_ns is None:
+        return servo.time_ns >= int(servo.time_ns[-1]) - compare.elapsed_ns
+    return (servo.time_ns >= begin_ns) & (servo.time_ns <= begin_ns + compare.elapsed_ns)
 
 
 def _kind(way: str) -> str:

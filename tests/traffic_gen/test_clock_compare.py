@@ -84,12 +84,14 @@ def test_other_clocks(bw_clock: Path, clock: str) -> None:
 
 
 def test_series_has_every_sample(bw_clock: Path) -> None:
+    begin_ns = time.monotonic_ns()
     code, result, _ = run(
         bw_clock, "compare", "--device", "realtime", "--reference", "tai", "--duration-ms", "1500",
         "--pause-max-us", "200", "--series-interval-ms", "10",
     )  # fmt: skip
     assert code == 0
     series = result["series"]
+    assert begin_ns <= result["start_monotonic_ns"] <= time.monotonic_ns() - result["elapsed_ns"]
     assert series["columns"] == ["time_tai_ns", "n", "mean_ns", "min_ns", "max_ns"]
     rows = series["rows"]
     assert sum(row[1] for row in rows) == result["offset"]["n"]

@@ -117,10 +117,20 @@ def test_only_what_the_servo_said_meanwhile_counts(tmp_path: Path, clock: str, t
     assert servo.mean_path_delay_ns == 1000.0
 
 
-def test_a_servo_that_was_silent_meanwhile(tmp_path: Path) -> None:
-    write_clock_trial(tmp_path, compare_answer(seconds=10))
-    servo = servo_summary(load_trial(tmp_path), _servo("tai", [-30.0, -20.0], [5, 6]))
+@pytest.mark.parametrize(("clock", "times_s"), [("tai", [-30.0, -20.0]), ("monotonic", [70.0, 80.0])])
+def test_a_servo_that_was_silent_meanwhile(tmp_path: Path, clock: str, times_s: list[float]) -> None:
+    """After an outage the last line is long past: it tells nothing of when the comparison was."""
+    write_clock_trial(tmp_path, compare_answer(seconds=10, start_monotonic_ns=100 * SECOND_NS))
+    servo = servo_summary(load_trial(tmp_path), _servo(clock, times_s, [5, 6]))
     assert (servo.observations, servo.mean_ns, servo.max_abs_ns) == (0, None, None)
+
+
+def test_what_the_servo_said_after_the_comparison_does_not_count(tmp_path: Path) -> None:
+    write_clock_trial(tmp_path, compare_answer(seconds=10, start_monotonic_ns=100 * SECOND_NS))
+    servo = servo_summary(
+        load_trial(tmp_path), _servo("monotonic", [99.0, 101.0, 109.0, 112.0], [9, 2, 4, 9])
+    )
+    assert (servo.observations, servo.mean_ns, servo.max_abs_ns) == (2, 3.0, 4)
 
 
 class _Stack:

@@ -49,7 +49,7 @@ struct compare {
 	struct counter iterations; /* attempts; read by the thread that prints progress */
 	struct counter finished;
 	uint64_t discarded;
-	int64_t start_tai_ns, elapsed_ns;
+	int64_t start_tai_ns, start_monotonic_ns, elapsed_ns;
 	bool complete;
 	int read_error; /* -errno that ended the loop */
 	bool device_failed;

@@ -147,8 +147,10 @@ void compare_run(struct compare *compare)
 	while (!is_over(compare, begin_monotonic_ns, iterations)) {
 		if (take(compare, &sample))
 			break;
-		if (iterations == 0)
+		if (iterations == 0) {
 			compare->start_tai_ns = sample.time_tai_ns;
+			compare->start_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+		}
 		iterations++;
 		counter_add(&compare->iterations, 1);
 		if (options->read == COMPARE_FILTERED && sample.window_ns > options->filter_ns)

@@ -110,6 +110,7 @@ int compare_report(struct json *json, struct compare *compare, const struct port
 	json_uint(json, "discarded", compare->discarded);
 	json_int(json, "elapsed_ns", compare->elapsed_ns);
 	json_int(json, "start_tai_ns", compare->start_tai_ns);
+	json_int(json, "start_monotonic_ns", compare->start_monotonic_ns);
 	summary_histogram(json, "offset", compare->offset);
 	summary_histogram(json, "window", compare->window);
 	print_series(json, &compare->series);
