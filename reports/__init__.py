@@ -7,7 +7,7 @@
 from reports.errors import RecordError, ReportError, RunFolderError
 from reports.latency.evidence import ReplayEvidence, load_replay
 from reports.latency.known_delay import KnownDelay, judge_known_delay
-from reports.latency.verdict import Replay, Requirement, judge_latency, latency_measurement
+from reports.latency.verdict import ReplayResults, StreamRequirement, judge_latency, latency_measurement
 from reports.record.measurement import (
     RULE,
     SCHEMA,
@@ -34,12 +34,12 @@ __all__ = [
     "Limit",
     "Measurement",
     "RecordError",
-    "Replay",
     "ReplayEvidence",
+    "ReplayResults",
     "ReportError",
-    "Requirement",
     "RunFolder",
     "RunFolderError",
+    "StreamRequirement",
     "Subject",
     "Uncertainty",
     "UncertaintyPart",

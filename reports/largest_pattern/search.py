@@ -15,7 +15,7 @@ from typing import Literal
 
 from reports.clock_sync.verdict import STOOD_STILL
 from reports.latency.attempts import DecidedStream, decide_streams
-from reports.latency.verdict import Replay, Requirement, producer_of
+from reports.latency.verdict import ReplayResults, StreamRequirement, producer_of
 from reports.record.context import Context, Sample, build_record
 from reports.record.document import read_document
 from reports.record.histogram import merge
@@ -218,9 +218,9 @@ class LargestPattern:
 
 
 def judge_trial(
-    replays: Sequence[Replay],
+    replays: Sequence[ReplayResults],
     producers: Sequence[int],
-    requirements: Mapping[int, Requirement],
+    requirements: Mapping[int, StreamRequirement],
     place: str,
     n_required: int,
     *,
@@ -267,7 +267,7 @@ def judge_trial(
     )
 
 
-def _trial_stream(found: StreamResult, requirement: Requirement, decided: DecidedStream) -> TrialStream:
+def _trial_stream(found: StreamResult, requirement: StreamRequirement, decided: DecidedStream) -> TrialStream:
     verdict = decided.verdict
     return TrialStream(
         id=found.id,

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from reports.latency.verdict import Replay, Requirement, Standing, StreamVerdict, judge_latency
+from reports.latency.verdict import ReplayResults, Standing, StreamRequirement, StreamVerdict, judge_latency
 from reports.record.measurement import Outcome
 from reports.record.verdict import Verdict
 
@@ -118,7 +118,7 @@ class DecidedStream:
 
 
 def decide_streams(
-    requirements: Mapping[int, Requirement], replays: Sequence[Replay], allowed: int
+    requirements: Mapping[int, StreamRequirement], replays: Sequence[ReplayResults], allowed: int
 ) -> dict[int, DecidedStream]:
     """Judge streams by all replays of them; see the module for the rule.
 

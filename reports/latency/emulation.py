@@ -30,7 +30,7 @@ import numpy as np
 
 from reports.errors import RecordError
 from reports.latency.late_messages import AROUND_NS, Ran, latest_messages
-from reports.latency.verdict import Replay, witness_time
+from reports.latency.verdict import ReplayResults, witness_time
 from reports.record.json_text import load_json
 from reports.tools.answers import WitnessResult, last_result, witness_result
 
@@ -81,7 +81,7 @@ def read_series(path: Path) -> tuple[list[int], int, Any]:
     return [int(cpu) for cpu in numbers], period_ns, np.frombuffer(data, form, offset=begin)
 
 
-def keep_emulation(folder: Path, replay: Replay) -> None:
+def keep_emulation(folder: Path, replay: ReplayResults) -> None:
     """Keep what says something of the emulator in a replay, and remove the series; harmless without one.
 
     A series that is damaged stays as it is, as does one beside a damaged answer of the target's witness:
@@ -107,7 +107,7 @@ def keep_emulation(folder: Path, replay: Replay) -> None:
     series.unlink()
 
 
-def _around_messages(readings: Any, period_ns: int, replay: Replay) -> list[dict[str, Any]]:
+def _around_messages(readings: Any, period_ns: int, replay: ReplayResults) -> list[dict[str, Any]]:
     by_witness = witness_time(replay)
     if by_witness is None:
         return []
@@ -127,7 +127,9 @@ def _around_messages(readings: Any, period_ns: int, replay: Replay) -> list[dict
     return lines
 
 
-def _around_overdue(readings: Any, target: WitnessResult | None, replay: Replay) -> list[dict[str, Any]]:
+def _around_overdue(
+    readings: Any, target: WitnessResult | None, replay: ReplayResults
+) -> list[dict[str, Any]]:
     by_witness = witness_time(replay)
     if by_witness is None or target is None:
         return []

@@ -28,7 +28,7 @@ from reports.latency.emulation import EMULATION, Emulation, read_emulation
 from reports.latency.known_delay import KnownDelay
 from reports.latency.replay_clock import REPLAY_CLOCK, ReplayClock
 from reports.latency.role import REPLAY_ROLE, ReplayRole
-from reports.latency.verdict import Replay
+from reports.latency.verdict import ReplayResults
 from reports.tools.answers import (
     Miss,
     RecvResult,
@@ -60,7 +60,7 @@ class ReplayEvidence:
     low_latency_types: frozenset[int]
     problems: tuple[str, ...]
 
-    def replay(self, witness_clock: str = "host") -> Replay:
+    def replay(self, witness_clock: str = "host") -> ReplayResults:
         """Return the replay for the verdict; whatever could not be read lets nothing pass.
 
         Raises:
@@ -68,7 +68,7 @@ class ReplayEvidence:
         """
         if self.recv is None:
             raise RecordError("; ".join(self.problems) or "recv.ndjson: missing")
-        return Replay(
+        return ReplayResults(
             recv=self.recv,
             clock_of_producer=self.clock_of_producer,
             sends=self.sends,

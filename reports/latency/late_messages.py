@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from reports.latency.verdict import Replay, witness_time
+from reports.latency.verdict import ReplayResults, witness_time
 
 Ran = tuple[int, int]
 """A time in ns, and what a thread has run since the one before, in ns."""
@@ -37,7 +37,7 @@ class LateMessage:
 
 
 def latest_messages(
-    replay: Replay, ran: Mapping[tuple[int, int], tuple[Ran, ...]] | None = None
+    replay: ReplayResults, ran: Mapping[tuple[int, int], tuple[Ran, ...]] | None = None
 ) -> list[LateMessage]:
     """Return the messages that are farthest over their budgets, by share of it; at most `SHOWN_MAX`.
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from reports.latency.evidence import ReplayEvidence, load_replay
 from reports.latency.role import ReplayRole
-from reports.latency.verdict import Requirement, judge_latency
+from reports.latency.verdict import StreamRequirement, judge_latency
 from reports.record.histogram import Quantile, Summary, merge
 from reports.record.measurement import Measurement
 from reports.record.sampling import miss_probability_upper_95
@@ -235,7 +235,9 @@ def _misses_explained(evidence: ReplayEvidence, rows: Iterable[StreamRow]) -> di
     return counts
 
 
-def requirement_of(record: Measurement, evidence: ReplayEvidence) -> Requirement:
+def requirement_of(record: Measurement, evidence: ReplayEvidence) -> StreamRequirement:
     """Return what a record's stream was held against."""
     of_sender = evidence.role is not None
-    return Requirement(record.requirement, record.limit, record.n_required, record.allowed_lost, of_sender)
+    return StreamRequirement(
+        record.requirement, record.limit, record.n_required, record.allowed_lost, of_sender
+    )

@@ -39,7 +39,7 @@ def producer_of(stream: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class StreamRequirement:
     """What is asked of a stream: an upper limit in ns, samples, and messages that may be lost.
 
     Attributes:
@@ -54,7 +54,7 @@ class Requirement:
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class ReplayResults:
     """Everything that one replay left behind and that its verdicts rest on.
 
     Attributes:
@@ -106,7 +106,7 @@ class StreamVerdict:
     misses_explained: int = 0
 
 
-def stream_uncertainty(stream: StreamResult, replay: Replay) -> tuple[Uncertainty, str]:
+def stream_uncertainty(stream: StreamResult, replay: ReplayResults) -> tuple[Uncertainty, str]:
     """Return U of a stream's latency in ns, and why it is not known ('' where it is).
 
     The offset of the producer's clock enters with half the round trip of the exchanges that carry its
@@ -130,7 +130,7 @@ def stream_uncertainty(stream: StreamResult, replay: Replay) -> tuple[Uncertaint
     return Uncertainty.from_parts(parts), ""
 
 
-def judge_latency(stream_id: int, requirement: Requirement, replay: Replay) -> StreamVerdict:
+def judge_latency(stream_id: int, requirement: StreamRequirement, replay: ReplayResults) -> StreamVerdict:
     """Judge the largest latency of one stream in one replay; see the module for the rule.
 
     Raises:
@@ -156,7 +156,7 @@ def judge_latency(stream_id: int, requirement: Requirement, replay: Replay) -> S
 
 
 def _judge_maximum(
-    stream: StreamResult, requirement: Requirement, uncertainty: Uncertainty, maximum_ns: int | None
+    stream: StreamResult, requirement: StreamRequirement, uncertainty: Uncertainty, maximum_ns: int | None
 ) -> Verdict:
     return judge(
         maximum_ns,
@@ -170,7 +170,9 @@ def _judge_maximum(
     )
 
 
-def _stream_causes(stream: StreamResult, replay: Replay, uncertainty: Uncertainty, unknown: str) -> list[str]:
+def _stream_causes(
+    stream: StreamResult, replay: ReplayResults, uncertainty: Uncertainty, unknown: str
+) -> list[str]:
     """Return why this stream alone may not pass."""
     causes = [unknown] if unknown else []
     sent = [each for send in replay.sends for each in send.streams if each.id == stream.id]
@@ -199,7 +201,11 @@ def _stream_causes(stream: StreamResult, replay: Replay, uncertainty: Uncertaint
 
 
 def _attribute(
-    stream: StreamResult, requirement: Requirement, replay: Replay, uncertainty: Uncertainty, judged: Verdict
+    stream: StreamResult,
+    requirement: StreamRequirement,
+    replay: ReplayResults,
+    uncertainty: Uncertainty,
+    judged: Verdict,
 ) -> StreamVerdict:
     """Judge a maximum that does not pass: message by message, without what the machine took from each."""
     band_ns = int(uncertainty.expanded)
@@ -247,7 +253,7 @@ def _attribute(
     return StreamVerdict(verdict, uncertainty, "marginal", len(explained))
 
 
-def _cause(stream: StreamResult, requirement: Requirement, worst_ns: int, own_ns: int | None) -> str:
+def _cause(stream: StreamResult, requirement: StreamRequirement, worst_ns: int, own_ns: int | None) -> str:
     """Return whose a miss is that nothing explains, in words."""
     if requirement.of_sender:
         late = format_value(stream.sent_minus_scheduled.max_ns, "ns")
@@ -257,7 +263,7 @@ def _cause(stream: StreamResult, requirement: Requirement, worst_ns: int, own_ns
     return f"received - sent{without}: {format_value(worst_ns, 'ns')}"
 
 
-def _taken_from(replay: Replay, slack_ns: int) -> Callable[[Miss, int], int]:
+def _taken_from(replay: ReplayResults, slack_ns: int) -> Callable[[Miss, int], int]:
     """Return what tells the most that the machine took from a message during its last so many ns.
 
     The message's way is widened by U of the stream at both ends, because the two clocks are known no better.
@@ -276,7 +282,7 @@ def _taken_from(replay: Replay, slack_ns: int) -> Callable[[Miss, int], int]:
     return most_ns
 
 
-def witness_time(replay: Replay) -> Callable[[int], int | None] | None:
+def witness_time(replay: ReplayResults) -> Callable[[int], int | None] | None:
     """Return what turns TAI of the consumer's clock into that of the witness's, ns; None: it is not known."""
     clock: ClockResult | ServerLine | None = replay.recv.clock(replay.witness_clock)
     if replay.clock is not None:
@@ -295,7 +301,11 @@ def witness_time(replay: Replay) -> Callable[[int], int | None] | None:
 
 
 def latency_measurement(
-    stream_id: int, requirement: Requirement, replay: Replay, judged: StreamVerdict, context: Context
+    stream_id: int,
+    requirement: StreamRequirement,
+    replay: ReplayResults,
+    judged: StreamVerdict,
+    context: Context,
 ) -> Measurement:
     """Return the record of a stream that was judged: the maximum of received - scheduled, in ns."""
     stream = replay.recv.stream(stream_id)

@@ -27,7 +27,7 @@ from resources.replay.other_streams import judge_other_streams
 from resources.replay.pattern import load_pattern
 from resources.replay.plan import ReplaySettings
 from resources.replay.producing_target import producing_target
-from resources.replay.requirements import Requirements, load_requirements
+from resources.replay.requirements import StreamRequirements, load_requirements
 
 TEMPLATE_ROW = "every requirement"
 
@@ -48,12 +48,12 @@ class DaqReplayLibrary(AsksRequirements):
         """Read the requirements.
 
         Args:
-            requirements: Requirements file, such as `robot/requirements/daq12.toml`.
+            requirements: StreamRequirements file, such as `robot/requirements/daq12.toml`.
             pattern: Pattern file, such as `traffic-gen/patterns/daq12.toml`.
         """
         self._requirements_path = requirements
         self._pattern_path = pattern
-        self._requirements: Requirements | None = None
+        self._requirements: StreamRequirements | None = None
         self._evidence: LatencyEvidence | None = None
         self._capability = ""
 
@@ -287,7 +287,7 @@ class DaqReplayLibrary(AsksRequirements):
             f" U {found.uncertainty.expanded / 1000:.0f} us"
         )
 
-    def _loaded(self) -> Requirements:
+    def _loaded(self) -> StreamRequirements:
         if self._requirements is None:
             self._requirements = load_requirements(self._requirements_path)
         return self._requirements

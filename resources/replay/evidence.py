@@ -22,8 +22,8 @@ from reports import (
     Conditions,
     Evidence,
     Measurement,
-    Requirement,
     RunFolder,
+    StreamRequirement,
     Subject,
     latency_measurement,
 )
@@ -32,8 +32,7 @@ from reports.latency.emulation import EMULATION, TARGET_WITNESS, keep_emulation,
 from reports.latency.known_delay import KnownDelay
 from reports.latency.replay_clock import CLOCK_ERROR, REPLAY_CLOCK, ReplayClock
 from reports.latency.role import REPLAY_ROLE, ReplayRole
-from reports.latency.verdict import Replay as JudgedReplay
-from reports.latency.verdict import StreamVerdict, judge_latency
+from reports.latency.verdict import ReplayResults, StreamVerdict, judge_latency
 from reports.record.context import Context
 from reports.record.sampling import required_samples
 from resources.clocks.settings import FREE_RUN
@@ -44,7 +43,7 @@ from resources.replay.known_delay import known_delay_record
 from resources.replay.pattern import Pattern
 from resources.replay.plan import ReplaySettings
 from resources.replay.replay import Progress, Replay, ReplayAnswers
-from resources.replay.requirements import Requirements
+from resources.replay.requirements import StreamRequirements
 
 CORRECTED = ("two-way", FREE_RUN)
 """Clocks of a target whose stamps two-way transfer corrects; `SYNCHRONISED` are taken as they are."""
@@ -72,12 +71,15 @@ class ReplayAttempt:
     """One replay, as it is judged, and where its evidence lies."""
 
     folder: Path
-    judged: JudgedReplay
-    _verdicts: dict[tuple[int, Requirement], StreamVerdict] = field(
-        init=False, repr=False, compare=False, default_factory=dict[tuple[int, Requirement], StreamVerdict]
+    judged: ReplayResults
+    _verdicts: dict[tuple[int, StreamRequirement], StreamVerdict] = field(
+        init=False,
+        repr=False,
+        compare=False,
+        default_factory=dict[tuple[int, StreamRequirement], StreamVerdict],
     )
 
-    def verdict(self, stream: int, requirement: Requirement) -> StreamVerdict:
+    def verdict(self, stream: int, requirement: StreamRequirement) -> StreamVerdict:
         """Return what this replay says of a stream; judged once, however often it is asked.
 
         Raises:
@@ -104,7 +106,7 @@ class LatencyEvidence:
         stack: str,
         clock: str,
         profile: Profile,
-        requirements: Requirements,
+        requirements: StreamRequirements,
         folder: Path,
         role: ReplayRole | None = None,
     ) -> None:
@@ -189,7 +191,7 @@ class LatencyEvidence:
             self.role.write(found.folder)
         spec = self.bench.spec
         path = found.folder / "misses.ndjson"
-        judged = JudgedReplay(
+        judged = ReplayResults(
             recv=answers.recv_result(found.recv),
             clock_of_producer={
                 number: spec.nodes[producer.node].clock for number, producer in spec.producers.items()
@@ -308,9 +310,9 @@ class LatencyEvidence:
         wanted_ms = round(SPARE * n_required * period_ns / 1e6)
         return min(self.profile.duration_ms, max(AGAIN_MIN_MS, wanted_ms))
 
-    def _requirement(self, stream: int) -> Requirement:
+    def _requirement(self, stream: int) -> StreamRequirement:
         requirement = self.requirements.by_stream[stream]
-        return Requirement(
+        return StreamRequirement(
             requirement.id,
             requirement.limit,
             required_samples(self.profile.excluded_miss_probability),

@@ -27,7 +27,7 @@ from reports.largest_pattern.search import (
     judge_trial,
     read_largest_pattern,
 )
-from reports.latency.verdict import Requirement, producer_of
+from reports.latency.verdict import StreamRequirement, producer_of
 from reports.record.context import Context
 from reports.record.document import write_document
 from reports.record.sampling import required_samples
@@ -36,7 +36,7 @@ from resources.replay.evidence import LatencyEvidence
 from resources.replay.pattern import Pattern
 from resources.replay.plan import ReplaySettings
 from resources.replay.replay import Progress
-from resources.replay.requirements import Requirements
+from resources.replay.requirements import StreamRequirements
 
 BUDGETS = "budgets.toml"
 """Copy of the requirements that trials are judged by."""
@@ -173,7 +173,7 @@ class LargestPatternSearch:
         evidence: LatencyEvidence,
         pattern: Pattern,
         settings: ReplaySettings,
-        budgets: Requirements,
+        budgets: StreamRequirements,
         run: RunFolder,
         progress: Progress,
     ) -> None:
@@ -307,9 +307,9 @@ class LargestPatternSearch:
         self._trials.append(trial)
         return trial
 
-    def _requirements(self, producers: Sequence[int], whole: bool) -> dict[int, Requirement]:
+    def _requirements(self, producers: Sequence[int], whole: bool) -> dict[int, StreamRequirement]:
         return {
-            stream: Requirement(
+            stream: StreamRequirement(
                 requirement.id,
                 requirement.limit,
                 required_samples(self._probability(whole)),

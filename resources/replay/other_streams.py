@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from reports import Limit, Requirement
+from reports import Limit, StreamRequirement
 from reports.latency.attempts import decide_streams
-from reports.latency.verdict import Replay
+from reports.latency.verdict import ReplayResults
 from resources.replay.pattern import Pattern
 
 
@@ -42,7 +42,7 @@ class OtherStreams:
 
 
 def judge_other_streams(
-    pattern: Pattern, own: Collection[int], replays: Sequence[Replay], allowed: int
+    pattern: Pattern, own: Collection[int], replays: Sequence[ReplayResults], allowed: int
 ) -> OtherStreams:
     """Hold the streams of a pattern against its budgets, except some; one message suffices.
 
@@ -53,7 +53,7 @@ def judge_other_streams(
         allowed: Replays that there may be at most.
     """
     requirements = {
-        stream.id: Requirement(
+        stream.id: StreamRequirement(
             f"stream {stream.id}", Limit(stream.budget_ns, None, pattern.source), n_required=1
         )
         for stream in pattern.streams

@@ -15,7 +15,7 @@ from resources.requirements_file import load_requirements_file
 
 
 @dataclass(frozen=True)
-class Requirements:
+class StreamRequirements:
     """All requirements of a file, by stream."""
 
     path: Path
@@ -75,7 +75,7 @@ class Requirements:
             )
 
 
-def load_requirements(path: Path) -> Requirements:
+def load_requirements(path: Path) -> StreamRequirements:
     """Read and check a requirements file.
 
     Raises:
@@ -83,4 +83,4 @@ def load_requirements(path: Path) -> Requirements:
     """
     found = load_requirements_file(path, STREAM_QUANTITY)
     by_stream = {int(each.of): each for each in found.requirements}
-    return Requirements(path, found.name, found.pattern, by_stream, found.is_partial, found.role)
+    return StreamRequirements(path, found.name, found.pattern, by_stream, found.is_partial, found.role)

@@ -39,7 +39,7 @@ from resources.profiles import Profile, load_profile
 from resources.replay.evidence import LatencyEvidence
 from resources.replay.pattern import Pattern, load_pattern
 from resources.replay.plan import ReplaySettings
-from resources.replay.requirements import Requirements, load_requirements
+from resources.replay.requirements import StreamRequirements, load_requirements
 from tests.bench.report import REPOSITORY, RESULTS, publish
 from tests.bench.verdict_disturbances import DISTURBANCES, disturbances_of
 from tests.bench.verdict_faults import FAULTS, NONE, Site, Truth, build_hog, faults_of
@@ -185,7 +185,7 @@ class Campaign:
         self.hog = hog
         self.folder = folder
         self.pattern: Pattern = load_pattern(PATTERN_FILE, PHASE)
-        self.requirements: Requirements = load_requirements(REQUIREMENTS / REQUIREMENTS_OF[target])
+        self.requirements: StreamRequirements = load_requirements(REQUIREMENTS / REQUIREMENTS_OF[target])
         self.counted_s = counted_s
         self.profile: Profile = replace(
             load_profile("ci"),

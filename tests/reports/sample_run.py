@@ -18,7 +18,7 @@ from typing import Any
 
 from reports.latency.evidence import load_replay
 from reports.latency.known_delay import judge_known_delay
-from reports.latency.verdict import Requirement, judge_latency, latency_measurement
+from reports.latency.verdict import StreamRequirement, judge_latency, latency_measurement
 from reports.record.context import Context
 from reports.record.measurement import Conditions, Limit, Outcome, Subject, Uncertainty, UncertaintyPart
 from reports.record.sampling import required_samples
@@ -302,12 +302,12 @@ def _write_lines(path: Path, objects: list[dict[str, Any]]) -> None:
     path.write_text("".join(json.dumps(item) + "\n" for item in objects))
 
 
-def requirement_of(stream_id: int) -> Requirement:
+def requirement_of(stream_id: int) -> StreamRequirement:
     """Return the requirement of a stream of Table 1."""
     budget_ms = TABLE_1[stream_id // 10][stream_id % 10][2]
     name = f"DAQ-{stream_id:03d}"
     limit = Limit(budget_ms * 1_000_000, None, SOURCES[name])
-    return Requirement(name, limit, required_samples(0.03))
+    return StreamRequirement(name, limit, required_samples(0.03))
 
 
 def add_attempt(

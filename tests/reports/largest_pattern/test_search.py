@@ -23,7 +23,7 @@ from reports.largest_pattern.search import (
     read_largest_pattern,
 )
 from reports.latency.evidence import load_replay
-from reports.latency.verdict import Replay
+from reports.latency.verdict import ReplayResults
 from reports.page.model import gather_run
 from reports.page.render import PAGE, render_pages
 from reports.record.context import Context
@@ -40,7 +40,7 @@ ORDER = (9, 8, 1, 11)
 LIMIT = Limit(None, 1, "a consumer takes one producer at least")
 
 
-def _replay(folder: Path, disturbance: Disturbance) -> Replay:
+def _replay(folder: Path, disturbance: Disturbance) -> ReplayResults:
     folder.mkdir(parents=True)
     write_evidence(folder, disturbance, seed=0)
     return load_replay(folder).replay()

@@ -24,7 +24,7 @@ from reports.latency.emulation import (
 from reports.latency.evidence import load_replay
 from reports.latency.late_message_plots import figure_late_messages
 from reports.latency.late_messages import AROUND_NS, latest_messages
-from reports.latency.verdict import Requirement, judge_latency, witness_time
+from reports.latency.verdict import StreamRequirement, judge_latency, witness_time
 from reports.record.measurement import Limit
 from tests.reports.sample_run import DURATION_MS, START_TAI_NS, Disturbance, write_evidence
 
@@ -129,7 +129,7 @@ def test_a_pause_of_the_emulator_is_an_amount_like_any_other(tmp_path: Path) -> 
     alone = dataclasses.replace(replay, witness=witness)
     by_witness = witness_time(alone)
     assert by_witness is not None
-    requirement = Requirement("R", Limit(10 * MS, None, ""), 1)
+    requirement = StreamRequirement("R", Limit(10 * MS, None, ""), 1)
     standings: list[str] = []
     for paused_ms in (0, 4, 14):
         pauses = [

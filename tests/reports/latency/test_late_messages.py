@@ -9,13 +9,13 @@ from pathlib import Path
 from reports.latency.evidence import load_replay
 from reports.latency.late_message_plots import figure_late_messages
 from reports.latency.late_messages import AROUND_NS, SHOWN_MAX, latest_messages
-from reports.latency.verdict import Replay
+from reports.latency.verdict import ReplayResults
 from tests.reports.sample_run import Disturbance, write_evidence
 
 MS = 1_000_000
 
 
-def _replay(folder: Path) -> Replay:
+def _replay(folder: Path) -> ReplayResults:
     write_evidence(folder, Disturbance(path_delay_ns={33: 15 * MS, 10: 120 * MS}, stalled=True), seed=3)
     return load_replay(folder).replay()
 

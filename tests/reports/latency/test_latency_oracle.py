@@ -16,7 +16,7 @@ from fractions import Fraction
 import pytest
 
 from reports.latency.attempts import decide, outcome_probabilities
-from reports.latency.verdict import Replay, Requirement, judge_latency
+from reports.latency.verdict import ReplayResults, StreamRequirement, judge_latency
 from reports.record.histogram import Summary
 from reports.record.measurement import Limit, UncertaintyPart
 from reports.tools.answers import Miss, RecvResult, StreamResult, WitnessCpu, WitnessResult
@@ -122,7 +122,7 @@ def summary(values: list[int]) -> Summary:
     return Summary(len(ordered), ordered[0], ordered[-1], None, None, 0, buckets)
 
 
-def replay_of(case: Case) -> Replay:
+def replay_of(case: Case) -> ReplayResults:
     misses = [
         Miss(STREAM, number, m.received - m.scheduled, m.received - m.sent, m.received)
         for number, m in enumerate(case.messages)
@@ -143,7 +143,7 @@ def replay_of(case: Case) -> Replay:
         clocks=(), clock_steps=(), hostile={}, recorder={}, memory={}, scheduling={},
     )  # fmt: skip
     cpus = tuple(WitnessCpu(cpu, 1, 0, 0, 0, 0, case.utilisation) for cpu in (0, 1))
-    return Replay(
+    return ReplayResults(
         recv=recv,
         clock_of_producer={1: "host"},
         witness=WitnessResult(cpus, 0.0, case.pauses, 0, PERIOD_NS),
@@ -158,7 +158,7 @@ def test_every_replay_stands_as_the_document_says(seed: int, pytestconfig: pytes
     found: dict[str, int] = {}
     for _ in range(int(str(pytestconfig.getoption("--oracle-replays"))) // 4):
         case = draw(rng)
-        requirement = Requirement("R", Limit(LIMIT_NS, None, "a test"), case.n_required)
+        requirement = StreamRequirement("R", Limit(LIMIT_NS, None, "a test"), case.n_required)
         judged = judge_latency(STREAM, requirement, replay_of(case))
         wanted = expected(case)
         found[wanted] = found.get(wanted, 0) + 1

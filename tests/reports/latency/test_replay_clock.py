@@ -13,7 +13,7 @@ from reports.clock_sync.trial import Lock, Timecard
 from reports.errors import RecordError
 from reports.latency.evidence import load_replay
 from reports.latency.replay_clock import ReplayClock, ServerLine, measured_clock
-from reports.latency.verdict import Replay, judge_latency
+from reports.latency.verdict import ReplayResults, judge_latency
 from tests.reports.sample_clock import compare_answer
 from tests.reports.sample_run import START_TAI_NS, Disturbance, requirement_of, write_evidence
 
@@ -34,7 +34,7 @@ CLOCK = ReplayClock(
 )
 
 
-def _replay(folder: Path, clock: ReplayClock | None, disturbance: Disturbance | None = None) -> Replay:
+def _replay(folder: Path, clock: ReplayClock | None, disturbance: Disturbance | None = None) -> ReplayResults:
     write_evidence(folder, disturbance or Disturbance(), seed=5)
     if clock is not None:
         clock.write(folder)

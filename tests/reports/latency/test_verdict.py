@@ -11,7 +11,7 @@ import pytest
 
 from reports.errors import RecordError
 from reports.latency.evidence import load_replay
-from reports.latency.verdict import Replay, StreamVerdict, judge_latency, stream_uncertainty
+from reports.latency.verdict import ReplayResults, StreamVerdict, judge_latency, stream_uncertainty
 from reports.record.histogram import Summary
 from reports.record.measurement import UncertaintyPart
 from reports.tools.answers import ClockStep, RecvResult, SendResult, WitnessResult, read_misses
@@ -21,30 +21,30 @@ MS = 1_000_000
 
 
 @pytest.fixture(scope="module")
-def quiet(tmp_path_factory: pytest.TempPathFactory) -> Replay:
+def quiet(tmp_path_factory: pytest.TempPathFactory) -> ReplayResults:
     return replay_of(tmp_path_factory.mktemp("quiet"), Disturbance())
 
 
-def replay_of(folder: Path, disturbance: Disturbance) -> Replay:
+def replay_of(folder: Path, disturbance: Disturbance) -> ReplayResults:
     write_evidence(folder, disturbance, seed=3)
     return load_replay(folder).replay()
 
 
-def judged(replay: Replay, stream: int) -> StreamVerdict:
+def judged(replay: ReplayResults, stream: int) -> StreamVerdict:
     return judge_latency(stream, requirement_of(stream), replay)
 
 
-def outcomes(replay: Replay) -> dict[int, str]:
+def outcomes(replay: ReplayResults) -> dict[int, str]:
     found = {stream.id: judged(replay, stream.id).verdict.outcome for stream in replay.recv.streams}
     return {stream: outcome for stream, outcome in found.items() if outcome != "pass"}
 
 
-def changed_recv(replay: Replay, **fields: object) -> Replay:
+def changed_recv(replay: ReplayResults, **fields: object) -> ReplayResults:
     recv: RecvResult = dataclasses.replace(replay.recv, **fields)  # type: ignore[arg-type]
     return dataclasses.replace(replay, recv=recv)
 
 
-def test_all_48_streams_of_a_quiet_run_pass(quiet: Replay):
+def test_all_48_streams_of_a_quiet_run_pass(quiet: ReplayResults):
     assert len(quiet.recv.streams) == 48
     assert outcomes(quiet) == {}
 
@@ -153,29 +153,29 @@ def test_a_stepped_clock_decides_nothing(tmp_path: Path, delay_ns: int):
     assert judged(replay, 33).verdict.reason == "clock local stepped by 3 ms"
 
 
-def test_a_stepped_clock_of_a_producer_decides_nothing(quiet: Replay):
+def test_a_stepped_clock_of_a_producer_decides_nothing(quiet: ReplayResults):
     step = ClockStep("guest", 0, -5 * MS)
     sends = [dataclasses.replace(quiet.sends[0], clock_steps=(step,)), *quiet.sends[1:]]
     assert len(outcomes(dataclasses.replace(quiet, sends=sends))) == 48
 
 
-def test_an_invalid_or_incomplete_result_decides_nothing(quiet: Replay, tmp_path: Path):
+def test_an_invalid_or_incomplete_result_decides_nothing(quiet: ReplayResults, tmp_path: Path):
     for fields in ({"valid": False}, {"complete": False}, {"invalid_reasons": ("no clock",)}):
         assert set(outcomes(changed_recv(quiet, **fields)).values()) == {"inconclusive"}
     assert len(outcomes(replay_of(tmp_path, Disturbance(complete=False)))) == 48
 
 
-def test_a_producer_that_ended_early_decides_nothing(quiet: Replay):
+def test_a_producer_that_ended_early_decides_nothing(quiet: ReplayResults):
     sends = [dataclasses.replace(quiet.sends[0], complete=False), *quiet.sends[1:]]
     assert len(outcomes(dataclasses.replace(quiet, sends=sends))) == 48
 
 
-def test_a_fault_that_the_caller_found_decides_nothing(quiet: Replay):
+def test_a_fault_that_the_caller_found_decides_nothing(quiet: ReplayResults):
     replay = dataclasses.replace(quiet, faults=["the known delay was not found"])
     assert judged(replay, 10).verdict.message == "INCONCLUSIVE: the known delay was not found"
 
 
-def test_u_is_made_from_the_bounds_of_the_producers_clock(quiet: Replay):
+def test_u_is_made_from_the_bounds_of_the_producers_clock(quiet: ReplayResults):
     band, unknown = stream_uncertainty(quiet.recv.stream(120), quiet)
     assert unknown == ""
     assert [(part.name, part.kind) for part in band.parts] == [
@@ -192,40 +192,42 @@ def test_u_is_made_from_the_bounds_of_the_producers_clock(quiet: Replay):
 @pytest.mark.parametrize(
     "broken", [{"kept": 0}, {"bound_ns": None}, {"residual_ns": None}, {"name": "other"}]
 )
-def test_without_a_clock_line_only_its_producers_are_undecided(quiet: Replay, broken: dict[str, object]):
+def test_without_a_clock_line_only_its_producers_are_undecided(
+    quiet: ReplayResults, broken: dict[str, object]
+):
     clocks = [dataclasses.replace(c, **broken) if c.name == "guest" else c for c in quiet.recv.clocks]  # type: ignore[arg-type]
     found = outcomes(changed_recv(quiet, clocks=tuple(clocks)))
     assert found == dict.fromkeys((120, 121, 122, 123), "inconclusive")
 
 
-def test_uncorrected_clocks_need_a_stated_bound(quiet: Replay):
+def test_uncorrected_clocks_need_a_stated_bound(quiet: ReplayResults):
     replay = changed_recv(quiet, correction="none")
     assert len(outcomes(replay)) == 48
     stated = dataclasses.replace(replay, extra_parts=[UncertaintyPart("shared_clock", "bound", 0)])
     assert outcomes(stated) == {}
 
 
-def with_stream(replay: Replay, stream_id: int, **fields: object) -> Replay:
+def with_stream(replay: ReplayResults, stream_id: int, **fields: object) -> ReplayResults:
     streams = [dataclasses.replace(s, **fields) if s.id == stream_id else s for s in replay.recv.streams]  # type: ignore[arg-type]
     return changed_recv(replay, streams=tuple(streams))
 
 
-def test_saturated_samples_decide_nothing_for_their_stream(quiet: Replay):
+def test_saturated_samples_decide_nothing_for_their_stream(quiet: ReplayResults):
     assert outcomes(with_stream(quiet, 31, invalid_samples=1, received=599)) == {31: "inconclusive"}
 
 
-def test_messages_that_nobody_accounts_for_decide_nothing(quiet: Replay):
+def test_messages_that_nobody_accounts_for_decide_nothing(quiet: ReplayResults):
     assert outcomes(with_stream(quiet, 31, expected=601)) == {31: "inconclusive"}
 
 
-def test_a_message_received_before_it_was_sent_contradicts_u(quiet: Replay):
+def test_a_message_received_before_it_was_sent_contradicts_u(quiet: ReplayResults):
     early = Summary.from_json(summary([-200_000] + [300_000] * 599))
     found = with_stream(quiet, 31, received_minus_sent=early)
     assert outcomes(found) == {31: "inconclusive"}
     assert "clocks contradict" in judged(found, 31).verdict.reason
 
 
-def test_a_message_received_before_its_slot_decides_nothing(quiet: Replay):
+def test_a_message_received_before_its_slot_decides_nothing(quiet: ReplayResults):
     """The generator did not keep the schedule: what it sent is not the pattern."""
     early = Summary.from_json(summary([-300 * MS] + [300_000] * 599))
     found = with_stream(quiet, 31, received_minus_scheduled=early)
@@ -235,7 +237,7 @@ def test_a_message_received_before_its_slot_decides_nothing(quiet: Replay):
     )
 
 
-def test_messages_that_no_producer_scheduled_decide_nothing(quiet: Replay):
+def test_messages_that_no_producer_scheduled_decide_nothing(quiet: ReplayResults):
     def without(send: SendResult) -> SendResult:
         return dataclasses.replace(send, streams=tuple(s for s in send.streams if s.id != 31))
 
@@ -271,7 +273,7 @@ def test_a_violation_that_is_proven_fails_on_a_bench_that_is_not_capable(tmp_pat
     assert (found.standing, found.verdict.outcome) == ("undecided", "inconclusive")
 
 
-def test_a_stream_without_samples_is_unset(quiet: Replay):
+def test_a_stream_without_samples_is_unset(quiet: ReplayResults):
     nothing = Summary.from_json(summary([]))
     found = with_stream(
         quiet, 31, received_minus_scheduled=nothing, received_minus_sent=nothing, expected=0, received=0
@@ -279,12 +281,12 @@ def test_a_stream_without_samples_is_unset(quiet: Replay):
     assert outcomes(found) == {31: "unset"}
 
 
-def test_too_few_samples_are_inconclusive(quiet: Replay):
+def test_too_few_samples_are_inconclusive(quiet: ReplayResults):
     short = Summary.from_json(summary([MS] * 98))
     found = with_stream(quiet, 31, received_minus_scheduled=short, expected=98, received=98)
     assert outcomes(found) == {31: "inconclusive"}
 
 
-def test_a_stream_that_was_not_reported_is_an_error(quiet: Replay):
+def test_a_stream_that_was_not_reported_is_an_error(quiet: ReplayResults):
     with pytest.raises(RecordError, match="stream 999"):
         judge_latency(999, requirement_of(10), quiet)

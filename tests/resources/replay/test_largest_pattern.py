@@ -26,7 +26,7 @@ from reports.largest_pattern.search import (
     read_largest_pattern,
 )
 from reports.latency.evidence import load_replay
-from reports.latency.verdict import Replay
+from reports.latency.verdict import ReplayResults
 from reports.record.document import write_document
 from reports.run.integrity import sha256_file
 from resources.profiles import load_profile
@@ -209,10 +209,10 @@ def _evidence(
     return LatencyEvidence(bench, target, "kernel", "two-way", load_profile("ci"), requirements, folder)
 
 
-_judged: dict[str, Replay] = {}
+_judged: dict[str, ReplayResults] = {}
 
 
-def _drawn(folder: Path, disturbance: Disturbance) -> Replay:
+def _drawn(folder: Path, disturbance: Disturbance) -> ReplayResults:
     """Write the evidence of a replay and return it as it is judged; equal evidence is read once."""
     write_evidence(folder, disturbance, seed=0)
     name = repr(disturbance)

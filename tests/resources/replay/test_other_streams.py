@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reports.latency.evidence import load_replay
-from reports.latency.verdict import Replay
+from reports.latency.verdict import ReplayResults
 from resources.replay.other_streams import OtherStreams, judge_other_streams
 from resources.replay.pattern import Pattern, load_pattern
 from tests.reports.sample_run import Disturbance, write_evidence
@@ -26,7 +26,7 @@ def pattern() -> Pattern:
 
 
 def _judged(folder: Path, pattern: Pattern, *disturbances: Disturbance) -> OtherStreams:
-    attempts: list[Replay] = []
+    attempts: list[ReplayResults] = []
     for number, disturbance in enumerate(disturbances):
         place = folder / str(number)
         place.mkdir()
