@@ -74,7 +74,7 @@ def served(program: Path, *pages: str, source: str = "host") -> Generator[subpro
 
 @dataclass(frozen=True)
 class Line:
-    """What a latch carries."""
+    """What a posting carries."""
 
     counter: int
     tai_ns: int

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The timecard's page: latch, checks of hostile content, calibration, and the bound of the line that is published. */
+/* The timecard's page: posting, checks of hostile content, calibration, and the bound of the line that is published. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -22,15 +22,15 @@ static struct card_line example(void)
 	};
 }
 
-static void test_latch(void)
+static void test_posting(void)
 {
 	struct card_line line = example(), read = { .counter = 1 };
 
 	memset(&page, 0, sizeof(page));
-	CHECK_INT(card_latch_read(&page.host_line, &read), -ENODATA);
+	CHECK_INT(card_posting_read(&page.host_line, &read), -ENODATA);
 	CHECK_INT(read.counter, 1);
-	card_latch_write(&page.host_line, &line);
-	CHECK_INT(card_latch_read(&page.host_line, &read), 0);
+	card_posting_write(&page.host_line, &line);
+	CHECK_INT(card_posting_read(&page.host_line, &read), 0);
 	CHECK_INT(read.counter, line.counter);
 	CHECK_INT(read.tai_ns, line.tai_ns);
 	CHECK(read.ns_per_unit == line.ns_per_unit);
@@ -43,10 +43,10 @@ static void test_latch(void)
 	line.counter++;
 	atomic_store(&page.host_line.sequence, atomic_load(&page.host_line.sequence) + 1);
 	memset(page.host_line.copies[0], 0xff, sizeof(page.host_line.copies[0]));
-	CHECK_INT(card_latch_read(&page.host_line, &read), 0);
+	CHECK_INT(card_posting_read(&page.host_line, &read), 0);
 	CHECK_INT(read.counter, 1000000);
-	card_latch_write(&page.host_line, &line);
-	CHECK_INT(card_latch_read(&page.host_line, &read), 0);
+	card_posting_write(&page.host_line, &line);
+	CHECK_INT(card_posting_read(&page.host_line, &read), 0);
 	CHECK_INT(read.counter, 1000001);
 	CHECK_INT(atomic_load(&page.host_line.sequence) & 1, 0);
 }
@@ -57,8 +57,8 @@ static void check_refused(struct card_line line)
 	struct card_line read;
 
 	memset(&page, 0, sizeof(page));
-	card_latch_write(&page.host_line, &line);
-	CHECK_INT(card_latch_read(&page.host_line, &read), -EBADMSG);
+	card_posting_write(&page.host_line, &line);
+	CHECK_INT(card_posting_read(&page.host_line, &read), -EBADMSG);
 }
 
 static void test_hostile_figures(void)
@@ -118,7 +118,7 @@ static void test_garbage(void)
 			}
 		}
 		atomic_store(&page.host_line.sequence, (uint32_t)random_bits(&random));
-		if (card_latch_read(&page.host_line, &read))
+		if (card_posting_read(&page.host_line, &read))
 			continue;
 		CHECK(read.ns_per_unit > 0 && strlen(read.source) < CARD_SOURCE_BYTES);
 		if (card_line_at(&read, random_bits(&random), &tai_ns, &bound_ns) == 0)
@@ -269,7 +269,7 @@ static void test_sampler_step(void)
 
 int main(void)
 {
-	test_latch();
+	test_posting();
 	test_hostile_figures();
 	test_garbage();
 	test_age();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Publishes the current line of a clock from one low-priority thread to real-time readers. A sequence latch with two
+ * Publishes the current line of a clock from one low-priority thread to real-time readers. A sequence lock with two
  * copies: while one is written the other can be read, so that a reader that has preempted the writer never waits for
  * it.
  */

@@ -234,7 +234,7 @@ static int renew_line(struct card *card)
 
 	if (card->line_read && sequence == card->line_sequence)
 		return 0;
-	err = card_latch_read(&card->page->host_line, &line);
+	err = card_posting_read(&card->page->host_line, &line);
 	if (err == -EAGAIN && card->line_read)
 		return 0; /* the next reading will have it */
 	if (err)

@@ -22,7 +22,7 @@ struct card {
 	uint32_t request;               /* number of the last request */
 	struct calibration calibration; /* the first one: what is read is corrected by it */
 	struct card_line line;          /* the current one */
-	uint32_t line_sequence;         /* of the latch when `line` was read */
+	uint32_t line_sequence;         /* of the posting when `line` was read */
 	bool line_read;
 	uint64_t first_steps;           /* of the first line */
 	int64_t bound_max_ns;           /* largest bound of a line that was used, calibration not included */

@@ -88,44 +88,44 @@ static bool unpack(const uint64_t words[CARD_LINE_WORDS], struct card_line *line
 	return (words[WORD_UNIT_AND_TAI_UTC] & 0xfffffffc) == 0 && line_valid(line);
 }
 
-static void write_copy(struct card_latch *latch, int index, const uint64_t words[CARD_LINE_WORDS])
+static void write_copy(struct card_posting *posting, int index, const uint64_t words[CARD_LINE_WORDS])
 {
 	for (int i = 0; i < CARD_LINE_WORDS; i++)
-		atomic_store_explicit(&latch->copies[index][i], words[i], memory_order_relaxed);
+		atomic_store_explicit(&posting->copies[index][i], words[i], memory_order_relaxed);
 }
 
 /* The writer keeps the parity itself: after a writer that was killed half-way both copies are written anew. */
-static void turn(struct card_latch *latch, uint32_t parity)
+static void turn(struct card_posting *posting, uint32_t parity)
 {
-	uint32_t sequence = atomic_load_explicit(&latch->sequence, memory_order_relaxed);
+	uint32_t sequence = atomic_load_explicit(&posting->sequence, memory_order_relaxed);
 
 	atomic_thread_fence(memory_order_release); /* the copy that is turned to is whole before the turn */
-	atomic_store_explicit(&latch->sequence, sequence + 1 + ((sequence + 1) % 2 != parity), memory_order_release);
+	atomic_store_explicit(&posting->sequence, sequence + 1 + ((sequence + 1) % 2 != parity), memory_order_release);
 	atomic_thread_fence(memory_order_seq_cst); /* the writes that follow stay behind the turn */
 }
 
-void card_latch_write(struct card_latch *latch, const struct card_line *line)
+void card_posting_write(struct card_posting *posting, const struct card_line *line)
 {
 	uint64_t words[CARD_LINE_WORDS];
 
 	pack(line, words);
-	turn(latch, 1); /* readers use copy 1 */
-	write_copy(latch, 0, words);
-	turn(latch, 0); /* readers use copy 0 */
-	write_copy(latch, 1, words);
+	turn(posting, 1); /* readers use copy 1 */
+	write_copy(posting, 0, words);
+	turn(posting, 0); /* readers use copy 0 */
+	write_copy(posting, 1, words);
 }
 
-int card_latch_read(const struct card_latch *latch, struct card_line *line)
+int card_posting_read(const struct card_posting *posting, struct card_line *line)
 {
 	for (int retry = 0; retry < READ_RETRIES; retry++) {
-		uint32_t before = atomic_load_explicit(&latch->sequence, memory_order_acquire);
+		uint32_t before = atomic_load_explicit(&posting->sequence, memory_order_acquire);
 		uint64_t words[CARD_LINE_WORDS];
 		struct card_line read;
 
 		for (int i = 0; i < CARD_LINE_WORDS; i++)
-			words[i] = atomic_load_explicit(&latch->copies[before & 1][i], memory_order_relaxed);
+			words[i] = atomic_load_explicit(&posting->copies[before & 1][i], memory_order_relaxed);
 		atomic_thread_fence(memory_order_acquire);
-		if (atomic_load_explicit(&latch->sequence, memory_order_relaxed) != before)
+		if (atomic_load_explicit(&posting->sequence, memory_order_relaxed) != before)
 			continue;
 		if (words[WORD_PUBLISHED] == 0)
 			return -ENODATA;

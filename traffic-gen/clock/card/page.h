@@ -7,9 +7,9 @@
  * CNTVCT is counted in nanoseconds too. What stands on the page is in units of the host's counter; a guest adds its calibrated
  * offset to its own.
  *
- * Each field has one writing side; neither trusts the other: card_latch_read() checks every figure, and nothing waits
+ * Each field has one writing side; neither trusts the other: card_posting_read() checks every figure, and nothing waits
  * without an end. Calibration: the guest writes a new request number, the host answers with its counter and that number.
- * A line is published through a latch of two copies, so that a reader always finds a whole one, also when its writer was
+ * A line is published in two copies, so that a reader always finds a whole one, also when its writer was
  * stopped half-way.
  */
 #ifndef BW_CLOCK_PAGE_H
@@ -46,7 +46,7 @@ struct card_line {
 	char source[CARD_SOURCE_BYTES];
 };
 
-struct card_latch {
+struct card_posting {
 	_Atomic uint32_t sequence; /* odd: copy 0 is being written, read copy 1; even: the other way round */
 	uint32_t reserved;
 	_Atomic uint64_t copies[2][CARD_LINE_WORDS];
@@ -65,23 +65,23 @@ struct card_reply {
 
 struct card_page {
 	_Atomic uint64_t magic;                                  /* host */
-	_Alignas(1024) struct card_latch host_line;              /* host: time of the source */
+	_Alignas(1024) struct card_posting host_line;            /* host: time of the source */
 	_Alignas(512) struct card_reply reply;                   /* host */
 	_Alignas(512) struct card_request request;               /* guest */
-	_Alignas(1024) struct card_latch guest_line;             /* guest: its own time, of `card publish` */
+	_Alignas(1024) struct card_posting guest_line;           /* guest: its own time, of `card publish` */
 };
 
 _Static_assert(sizeof(struct card_page) <= CARD_PAGE_BYTES, "a page");
 
 /** Publish a line; one writing thread. */
-void card_latch_write(struct card_latch *latch, const struct card_line *line);
+void card_posting_write(struct card_posting *posting, const struct card_line *line);
 /**
  * Read the current line and check it.
  *
  * @return 0; -ENODATA: none was published; -EBADMSG: its figures cannot be; -EAGAIN: it changed all the time. *line is
  *         written only on success.
  */
-int card_latch_read(const struct card_latch *latch, struct card_line *line);
+int card_posting_read(const struct card_posting *posting, struct card_line *line);
 
 /** Age of a line in ns; saturates at about +-36 years. */
 int64_t card_line_age_ns(const struct card_line *line, uint64_t counter);

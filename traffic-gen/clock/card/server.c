@@ -71,7 +71,7 @@ static int sample_source(struct server *server, enum card_unit unit)
 static int take_source_line(struct server *server)
 {
 	struct card_line line;
-	int err = card_latch_read(&server->source->page->guest_line, &line);
+	int err = card_posting_read(&server->source->page->guest_line, &line);
 
 	if (!err && line.unit == CARD_UNIT_TSC && port_counter_kind() != PORT_COUNTER_TSC)
 		err = -EBADMSG;
@@ -127,7 +127,7 @@ static void publish(struct server *server)
 		made[unit] = true;
 		lines[unit].published = ++served->published;
 		atomic_store_explicit(&served->page->magic, CARD_MAGIC, memory_order_relaxed);
-		card_latch_write(&served->page->host_line, &lines[unit]);
+		card_posting_write(&served->page->host_line, &lines[unit]);
 	}
 }
 

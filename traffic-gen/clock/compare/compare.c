@@ -154,7 +154,7 @@ static void print_progress(struct json *json, const struct compare *compare, int
 	json_string(json, "type", "progress");
 	json_string(json, "tool", COMPARE_TOOL);
 	json_int(json, "elapsed_ms", elapsed_ns / NS_PER_MS);
-	json_uint(json, "iterations", counter_get(&compare->iterations));
+	json_uint(json, "iterations", tally_get(&compare->iterations));
 	json_object_close(json);
 	json_line_end(json);
 }
@@ -177,7 +177,7 @@ static int measure(struct json *json, struct compare *compare, const struct argu
 		fprintf(stderr, COMPARE_TOOL ": %s\n", strerror(-err));
 		return err;
 	}
-	while (!counter_get(&compare->finished)) {
+	while (!tally_get(&compare->finished)) {
 		int64_t now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 
 		if (now_monotonic_ns >= next_monotonic_ns) {

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/counter.h"
+#include "base/tally.h"
 #include "base/histogram.h"
 #include "clock/compare/jumps.h"
 #include "clock/pause.h"
@@ -46,8 +46,8 @@ struct compare {
 	int64_t realtime_add_ns; /* CLOCK_REALTIME to TAI, of the other clock */
 	struct pause_lengths pauses;
 	/* what the loop finds */
-	struct counter iterations; /* attempts; read by the thread that prints progress */
-	struct counter finished;
+	struct tally iterations; /* attempts; read by the thread that prints progress */
+	struct tally finished;
 	uint64_t discarded;
 	int64_t start_tai_ns, start_monotonic_ns, elapsed_ns;
 	bool complete;

@@ -152,7 +152,7 @@ void compare_run(struct compare *compare)
 			compare->start_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 		}
 		iterations++;
-		counter_add(&compare->iterations, 1);
+		tally_add(&compare->iterations, 1);
 		if (options->read == COMPARE_FILTERED && sample.window_ns > options->filter_ns)
 			compare->discarded++;
 		else
@@ -169,7 +169,7 @@ void compare_run(struct compare *compare)
 	}
 	flush(compare);
 	compare->elapsed_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) - begin_monotonic_ns;
-	counter_add(&compare->finished, 1);
+	tally_add(&compare->finished, 1);
 }
 
 void compare_invalid(struct compare *compare, const char *reason)

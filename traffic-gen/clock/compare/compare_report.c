@@ -106,7 +106,7 @@ int compare_report(struct json *json, struct compare *compare, const struct port
 	source_report(&compare->device, json, "device");
 	source_report(&compare->reference, json, "reference");
 	print_how(json, compare);
-	json_uint(json, "iterations", counter_get(&compare->iterations));
+	json_uint(json, "iterations", tally_get(&compare->iterations));
 	json_uint(json, "discarded", compare->discarded);
 	json_int(json, "elapsed_ns", compare->elapsed_ns);
 	json_int(json, "start_tai_ns", compare->start_tai_ns);

@@ -122,11 +122,11 @@ static bool command_pending(struct edge_served *served, int64_t now_monotonic_ns
  * Take a clock's newest line. It may be younger than what is decided next: that was read before, and this process may have
  * been held up since. The line is held against the present.
  */
-static void follow_clock(struct edge_served *served, enum edge_clock clock, const struct card_latch *latch, uint64_t offset)
+static void follow_clock(struct edge_served *served, enum edge_clock clock, const struct card_posting *latch, uint64_t offset)
 {
 	struct device *device = &served->device;
 	struct card_line line;
-	int err = card_latch_read(latch, &line);
+	int err = card_posting_read(latch, &line);
 	bool good = err == 0 && line.unit == CARD_UNIT_TSC;
 
 	if (err == -EAGAIN && device->known[clock])

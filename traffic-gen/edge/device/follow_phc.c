@@ -139,7 +139,7 @@ static void follow(struct follower *follower, struct json *json)
 
 		burst(follower);
 		if (phc_fit_line(&follower->fit, &line) == 0) {
-			card_latch_write(&follower->mapping.registers->phc_line, &line);
+			card_posting_write(&follower->mapping.registers->phc_line, &line);
 			if (!follower->ready)
 				print_ready(json, follower);
 			follower->ready = true;

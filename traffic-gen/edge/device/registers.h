@@ -101,7 +101,7 @@ struct edge_registers {
 	_Atomic uint64_t served;     /* host: a new number for each server */
 	_Atomic uint64_t horizon;    /* host: all edges before this tick are decided, and captured */
 	_Alignas(64) struct edge_calibration calibration; /* guest */
-	_Alignas(256) struct card_latch phc_line;         /* guest: guest's ticks -> ns of the PHC */
+	_Alignas(256) struct card_posting phc_line;         /* guest: guest's ticks -> ns of the PHC */
 	_Alignas(1024) struct edge_output outputs[EDGE_OUTPUTS];
 	_Alignas(1024) struct edge_capture captures[EDGE_CAPTURES];
 };

@@ -31,7 +31,7 @@ static void print_line(struct json *json, const struct latch *latch, const char 
 	json_object_open(json, NULL);
 	json_string(json, "type", type);
 	json_string(json, "tool", TOOL);
-	json_uint(json, "count", counter_get(&latch->pairs));
+	json_uint(json, "count", tally_get(&latch->pairs));
 	json_object_close(json);
 	json_line_end(json);
 }
@@ -45,7 +45,7 @@ static void print_reasons(struct json *json, const struct latch *latch)
 		snprintf(reason, sizeof(reason), "%s: %s", latch->failed,
 			 latch->error == -ENODATA ? "most batches came back incomplete" : strerror(-latch->error));
 		json_string(json, NULL, reason);
-	} else if (counter_get(&latch->pairs) == 0) {
+	} else if (tally_get(&latch->pairs) == 0) {
 		json_string(json, NULL, "no edge was captured");
 	}
 	json_array_close(json);
@@ -53,7 +53,7 @@ static void print_reasons(struct json *json, const struct latch *latch)
 
 static bool is_valid(const struct latch *latch)
 {
-	return !latch->error && counter_get(&latch->pairs) > 0;
+	return !latch->error && tally_get(&latch->pairs) > 0;
 }
 
 static int print_result(struct json *json, const struct latch *latch, const struct port_scheduling *scheduling)
@@ -71,7 +71,7 @@ static int print_result(struct json *json, const struct latch *latch, const stru
 	json_string(json, "output", latch->output.text);
 	json_string(json, "capture", latch->capture.text);
 	json_int(json, "wanted", latch->count);
-	json_uint(json, "count", counter_get(&latch->pairs));
+	json_uint(json, "count", tally_get(&latch->pairs));
 	json_uint(json, "batches_lost", latch->batches_lost);
 	summary_histogram(json, "delay", latch->delay);
 	json_object_open(json, "peak_to_peak_ns");

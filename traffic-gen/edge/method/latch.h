@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "edge/method/correlate.h"
-#include "base/counter.h"
+#include "base/tally.h"
 #include "edge/method/filtered_clock.h"
 #include "base/histogram.h"
 #include "edge/pins/pin.h"
@@ -35,7 +35,7 @@ struct latch {
 	size_t peak_count;
 	uint64_t batches_lost;
 	int64_t window_max_ns;        /* widest pair of readings around an edge */
-	struct counter pairs;
+	struct tally pairs;
 	atomic_bool finished;
 	int error;
 	const char *failed;

@@ -68,8 +68,8 @@ static void record(struct latch *latch, int64_t delay_ns)
 	uint64_t n;
 
 	histogram_record(latch->delay, delay_ns);
-	counter_add(&latch->pairs, 1);
-	n = counter_get(&latch->pairs);
+	tally_add(&latch->pairs, 1);
+	n = tally_get(&latch->pairs);
 	for (uint64_t decade = 100; decade <= n && latch->peak_count < LATCH_PEAKS_MAX; decade *= 10) {
 		if (decade == n)
 			latch->peaks[latch->peak_count++] = (struct latch_peak){
@@ -165,15 +165,15 @@ void latch_thread(void *argument)
 
 	if (!err)
 		latch->failed = "making and capturing edges";
-	while (!err && !port_stop_requested() && counter_get(&latch->pairs) < (uint64_t)latch->count) {
-		int64_t left = latch->count - (int64_t)counter_get(&latch->pairs);
+	while (!err && !port_stop_requested() && tally_get(&latch->pairs) < (uint64_t)latch->count) {
+		int64_t left = latch->count - (int64_t)tally_get(&latch->pairs);
 
 		err = run_batch(latch, left < LATCH_BATCH ? (int)left : LATCH_BATCH);
-		if (!err && latch->batches_lost > LOST_MAX && counter_get(&latch->pairs) < LATCH_BATCH * latch->batches_lost)
+		if (!err && latch->batches_lost > LOST_MAX && tally_get(&latch->pairs) < LATCH_BATCH * latch->batches_lost)
 			err = -ENODATA;
 	}
 	latch->error = err == -EINTR && port_stop_requested() ? 0 : err;
-	latch->complete = !latch->error && counter_get(&latch->pairs) >= (uint64_t)latch->count;
+	latch->complete = !latch->error && tally_get(&latch->pairs) >= (uint64_t)latch->count;
 	if (latch->capture.kind->capture_end)
 		latch->capture.kind->capture_end(&latch->capture);
 	if (latch->output.kind->stop)

@@ -329,9 +329,9 @@ static void make_all(struct edge_run *run)
 			return;
 		}
 		if (err == 0) {
-			counter_add(&run->programmed, 1);
+			tally_add(&run->programmed, 1);
 		} else if (err == -ETIME || err == -EINTR) {
-			counter_add(&run->late, 1);
+			tally_add(&run->late, 1);
 		} else {
 			run->error = err;
 			run->failed = "making an edge";

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "edge/method/correlate.h"
-#include "base/counter.h"
+#include "base/tally.h"
 #include "edge/method/filtered_clock.h"
 #include "edge/pins/pin.h"
 #include "port/port.h"
@@ -54,7 +54,7 @@ struct edge_run {
 	int64_t error_ticks, output_shift_ticks;
 	/* found */
 	int64_t start_clock_ns;       /* of edge 0 */
-	struct counter programmed, late;
+	struct tally programmed, late;
 	atomic_bool prepared, finished; /* set by the measuring thread: what it found before is to be seen */
 	uint64_t latches;
 	int error;                    /* that ended it */

@@ -162,8 +162,8 @@ static void print_progress(struct json *json, const struct edge_run *run)
 	json_object_open(json, NULL);
 	json_string(json, "type", "progress");
 	json_string(json, "tool", TOOL);
-	json_uint(json, "programmed", counter_get(&run->programmed));
-	json_uint(json, "late", counter_get(&run->late));
+	json_uint(json, "programmed", tally_get(&run->programmed));
+	json_uint(json, "late", tally_get(&run->late));
 	json_object_close(json);
 	json_line_end(json);
 }
@@ -177,15 +177,15 @@ static void print_reasons(struct json *json, const struct edge_run *run)
 		snprintf(reason, sizeof(reason), "%s: %s", run->failed,
 			 run->error == -ENODATA ? "no edge of the reference was latched" : strerror(-run->error));
 		json_string(json, NULL, reason);
-	} else if (counter_get(&run->programmed) == 0) {
-		json_string(json, NULL, counter_get(&run->late) ? "all edges were late" : "no edge was made");
+	} else if (tally_get(&run->programmed) == 0) {
+		json_string(json, NULL, tally_get(&run->late) ? "all edges were late" : "no edge was made");
 	}
 	json_array_close(json);
 }
 
 static bool is_valid(const struct edge_run *run)
 {
-	return !run->error && counter_get(&run->programmed) > 0;
+	return !run->error && tally_get(&run->programmed) > 0;
 }
 
 static double threshold_ns(const struct edge_run *run)
@@ -210,8 +210,8 @@ static int print_result(struct json *json, const struct edge_run *run, const str
 	json_int(json, "start_phc_ns", run->start_clock_ns);
 	json_int(json, "period_ns", run->period_ns);
 	json_int(json, "correlation_error_ns", run->correlation_error_ns);
-	json_uint(json, "programmed", counter_get(&run->programmed));
-	json_uint(json, "late", counter_get(&run->late));
+	json_uint(json, "programmed", tally_get(&run->programmed));
+	json_uint(json, "late", tally_get(&run->late));
 	if (run->counted) {
 		json_uint(json, "fired", run->counts.fired);
 		json_uint(json, "not_fired", run->counts.not_fired);

@@ -73,9 +73,9 @@ static port_socket release(struct acceptor *acceptor, struct unknown *unknown)
 	return sock;
 }
 
-static void refuse(struct acceptor *acceptor, struct unknown *unknown, struct counter *why)
+static void refuse(struct acceptor *acceptor, struct unknown *unknown, struct tally *why)
 {
-	counter_add(why, 1);
+	tally_add(why, 1);
 	port_socket_abort(release(acceptor, unknown));
 }
 
@@ -105,7 +105,7 @@ static void accept_one(struct acceptor *acceptor, struct listener *listener)
 	if (port_tcp_accept(listener->door.sock, &sock, &source) != 0)
 		return;
 	if (source.ipv4 != listener->incoming->account.producer->address.ipv4) {
-		counter_add(&acceptor->hostile.foreign_connections, 1);
+		tally_add(&acceptor->hostile.foreign_connections, 1);
 		port_socket_abort(sock);
 		return;
 	}
@@ -120,7 +120,7 @@ static void accept_one(struct acceptor *acceptor, struct listener *listener)
 }
 
 /* Judge a complete hello. @return NULL: welcome; or the counter of what is wrong with it */
-static struct counter *judge(struct acceptor *acceptor, const struct unknown *unknown)
+static struct tally *judge(struct acceptor *acceptor, const struct unknown *unknown)
 {
 	const struct stream *stream = unknown->door.listener->incoming->account.stream;
 	struct frame_hello hello;
@@ -135,7 +135,7 @@ static struct counter *judge(struct acceptor *acceptor, const struct unknown *un
 
 static void admit(struct acceptor *acceptor, struct unknown *unknown)
 {
-	struct counter *fault = judge(acceptor, unknown);
+	struct tally *fault = judge(acceptor, unknown);
 	port_socket sock;
 
 	if (fault) {
@@ -144,7 +144,7 @@ static void admit(struct acceptor *acceptor, struct unknown *unknown)
 	}
 	sock = release(acceptor, unknown);
 	if (receiver_adopt(unknown->door.listener->incoming, sock) == 0)
-		counter_add(&unknown->door.listener->incoming->account.connections, 1);
+		tally_add(&unknown->door.listener->incoming->account.connections, 1);
 	else
 		port_socket_abort(sock); /* the producer tries again */
 }

@@ -53,8 +53,8 @@ uint64_t account_expected(const struct account *account)
 
 uint64_t account_missing_so_far(const struct account *account)
 {
-	uint64_t received = counter_get(&account->received); /* first: it only grows, and never past the horizon */
-	uint64_t horizon = counter_get(&account->horizon);
+	uint64_t received = tally_get(&account->received); /* first: it only grows, and never past the horizon */
+	uint64_t horizon = tally_get(&account->horizon);
 
 	return horizon > received ? horizon - received : 0;
 }
@@ -64,7 +64,7 @@ static void count_miss(struct account *account, const struct recorder_entry *ent
 	bool miss = entry->received_minus_scheduled_ns > account->stream->budget_ns;
 
 	if (miss)
-		counter_add(&account->misses, 1);
+		tally_add(&account->misses, 1);
 	recorder_put(account->recorder, account->lane, entry, miss);
 }
 
@@ -75,16 +75,16 @@ static void measure(struct account *account, const struct recorder_entry *entry)
 
 	histogram_record(account->received_minus_scheduled, received_minus_scheduled_ns);
 	if (received_minus_scheduled_ns > 0)
-		counter_raise(&account->max_ns, (uint64_t)received_minus_scheduled_ns);
+		tally_raise(&account->max_ns, (uint64_t)received_minus_scheduled_ns);
 	if (frame_lateness_valid(entry->lateness_ns)) {
 		int64_t received_minus_sent_ns = received_minus_scheduled_ns - entry->lateness_ns;
 
 		histogram_record(account->sent_minus_scheduled, entry->lateness_ns);
 		histogram_record(account->received_minus_sent, received_minus_sent_ns);
 		if (received_minus_sent_ns > account->stream->budget_ns)
-			counter_add(&account->misses_sent, 1);
+			tally_add(&account->misses_sent, 1);
 	} else {
-		counter_add(&account->invalid_samples, 1);
+		tally_add(&account->invalid_samples, 1);
 	}
 	if (account->receive_stack && entry->kernel_stamp_local_tai_ns)
 		histogram_record(account->receive_stack,
@@ -99,19 +99,19 @@ static bool enter(struct account *account, uint32_t sequence, struct hostile *ho
 	bool is_counted = sequence >= account->warmup_end;
 
 	if (class == SEQUENCE_OLD) {
-		counter_add(&hostile->stale, 1);
+		tally_add(&hostile->stale, 1);
 		return false;
 	}
 	if (!is_counted)
 		return false;
 	if (class == SEQUENCE_DUPLICATE) {
-		counter_add(&account->duplicates, 1);
+		tally_add(&account->duplicates, 1);
 		return false;
 	}
 	if (class == SEQUENCE_REORDERED)
-		counter_add(&account->reordered, 1);
-	counter_raise(&account->horizon, (uint64_t)sequence + 1 - account->warmup_end);
-	counter_add(&account->received, 1);
+		tally_add(&account->reordered, 1);
+	tally_raise(&account->horizon, (uint64_t)sequence + 1 - account->warmup_end);
+	tally_add(&account->received, 1);
 	return true;
 }
 
@@ -129,7 +129,7 @@ void account_take(struct account *account, const struct frame_header *header, co
 	bool has_clock = true;
 
 	if (header->sequence >= account->end) {
-		counter_add(&hostile->stale, 1);
+		tally_add(&hostile->stale, 1);
 		return;
 	}
 	entry.scheduled_tai_ns = phase_scheduled_tai_ns(account->producer, account->stream, header->sequence);
@@ -142,7 +142,7 @@ void account_take(struct account *account, const struct frame_header *header, co
 	}
 	entry.received_minus_scheduled_ns = entry.received_reference_tai_ns - entry.scheduled_tai_ns;
 	if (account->clock && has_clock && entry.received_minus_scheduled_ns < IMPOSSIBLE_NS) {
-		counter_add(&hostile->stale, 1);
+		tally_add(&hostile->stale, 1);
 		return;
 	}
 	if (!enter(account, header->sequence, hostile))
@@ -150,5 +150,5 @@ void account_take(struct account *account, const struct frame_header *header, co
 	if (has_clock)
 		measure(account, &entry);
 	else
-		counter_add(&account->invalid_samples, 1);
+		tally_add(&account->invalid_samples, 1);
 }

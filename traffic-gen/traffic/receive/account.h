@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "time/clockline.h"
-#include "base/counter.h"
+#include "base/tally.h"
 #include "traffic/frame.h"
 #include "base/histogram.h"
 #include "plan/plan.h"
@@ -19,12 +19,12 @@
 
 /* What went wrong outside of all streams. One a thread. */
 struct hostile {
-	struct counter foreign_connections; /* connections and datagrams from an address that is not the producer's */
-	struct counter bad_hello;           /* malformed, for another stream or size, or never completed */
-	struct counter bad_check;           /* headers that are not of this run and stream */
-	struct counter truncated;           /* short datagrams; connections that ended within a message */
-	struct counter oversized;           /* long datagrams */
-	struct counter stale;               /* hello of another run; sequence outside the plan, or impossible now */
+	struct tally foreign_connections; /* connections and datagrams from an address that is not the producer's */
+	struct tally bad_hello;           /* malformed, for another stream or size, or never completed */
+	struct tally bad_check;           /* headers that are not of this run and stream */
+	struct tally truncated;           /* short datagrams; connections that ended within a message */
+	struct tally oversized;           /* long datagrams */
+	struct tally stale;               /* hello of another run; sequence outside the plan, or impossible now */
 };
 
 /* When a message came, local CLOCK_TAI. */
@@ -41,11 +41,11 @@ struct account {
 	int lane;                      /* of the receiving thread */
 	uint32_t warmup_end, end;      /* counted slots are [warmup_end, end) */
 	struct sequence_window window;
-	struct counter connections;    /* accepted hellos; written by the acceptor */
+	struct tally connections;    /* accepted hellos; written by the acceptor */
 	/* of counted slots: */
-	struct counter received, duplicates, reordered, invalid_samples, misses, misses_sent;
-	struct counter horizon;        /* highest sequence + 1 - warmup_end */
-	struct counter max_ns;         /* largest received - scheduled, for progress; >= 0 */
+	struct tally received, duplicates, reordered, invalid_samples, misses, misses_sent;
+	struct tally horizon;        /* highest sequence + 1 - warmup_end */
+	struct tally max_ns;         /* largest received - scheduled, for progress; >= 0 */
 	struct histogram *received_minus_scheduled, *received_minus_sent, *sent_minus_scheduled;
 	struct histogram *receive_stack; /* NULL: no stamps wanted */
 };

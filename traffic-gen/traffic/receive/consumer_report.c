@@ -92,10 +92,10 @@ int consumer_print_progress(struct consumer *consumer, int64_t elapsed_ns, const
 
 		json_array_open(json, NULL);
 		json_uint(json, NULL, account->stream->id);
-		json_uint(json, NULL, counter_get(&account->received));
+		json_uint(json, NULL, tally_get(&account->received));
 		json_uint(json, NULL, account_missing_so_far(account));
-		json_uint(json, NULL, counter_get(&account->max_ns));
-		json_uint(json, NULL, counter_get(&account->misses));
+		json_uint(json, NULL, tally_get(&account->max_ns));
+		json_uint(json, NULL, tally_get(&account->misses));
 		json_array_close(json);
 	}
 	json_array_close(json);
@@ -115,14 +115,14 @@ static void print_stream(struct json *json, const struct account *account)
 	json_int(json, "period_ns", stream->period_ns);
 	json_int(json, "budget_ns", stream->budget_ns);
 	json_uint(json, "expected", account_expected(account));
-	json_uint(json, "received", counter_get(&account->received));
-	json_uint(json, "lost", account_expected(account) - counter_get(&account->received));
-	json_uint(json, "duplicates", counter_get(&account->duplicates));
-	json_uint(json, "reordered", counter_get(&account->reordered));
-	json_uint(json, "invalid_samples", counter_get(&account->invalid_samples));
-	json_uint(json, "connections", counter_get(&account->connections));
-	json_uint(json, "misses", counter_get(&account->misses));
-	json_uint(json, "misses_sent", counter_get(&account->misses_sent));
+	json_uint(json, "received", tally_get(&account->received));
+	json_uint(json, "lost", account_expected(account) - tally_get(&account->received));
+	json_uint(json, "duplicates", tally_get(&account->duplicates));
+	json_uint(json, "reordered", tally_get(&account->reordered));
+	json_uint(json, "invalid_samples", tally_get(&account->invalid_samples));
+	json_uint(json, "connections", tally_get(&account->connections));
+	json_uint(json, "misses", tally_get(&account->misses));
+	json_uint(json, "misses_sent", tally_get(&account->misses_sent));
 	summary_histogram(json, "received_minus_scheduled", account->received_minus_scheduled);
 	summary_histogram(json, "received_minus_sent", account->received_minus_sent);
 	summary_histogram(json, "sent_minus_scheduled", account->sent_minus_scheduled);
@@ -207,7 +207,7 @@ static void print_hostile_figure(const struct consumer *consumer, struct json *j
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < sizeof(threads) / sizeof(threads[0]); i++)
-		sum += counter_get((const struct counter *)((const char *)threads[i] + offset));
+		sum += tally_get((const struct tally *)((const char *)threads[i] + offset));
 	json_uint(json, key, sum);
 }
 

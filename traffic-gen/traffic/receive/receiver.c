@@ -204,7 +204,7 @@ static void read_tcp(struct receiver *receiver, struct endpoint *endpoint)
 		return;
 	if (length <= 0) {
 		if (endpoint->position)
-			counter_add(&receiver->hostile.truncated, 1);
+			tally_add(&receiver->hostile.truncated, 1);
 		retire(endpoint);
 		return;
 	}
@@ -212,7 +212,7 @@ static void read_tcp(struct receiver *receiver, struct endpoint *endpoint)
 	if (endpoint->fresh)
 		supersede_others(endpoint);
 	if (take_bytes(endpoint, receiver->scratch, (uint32_t)length, &arrival) != 0) {
-		counter_add(&receiver->hostile.bad_check, 1);
+		tally_add(&receiver->hostile.bad_check, 1);
 		retire(endpoint);
 	}
 }
@@ -225,13 +225,13 @@ static void take_datagram(struct incoming *incoming, const uint8_t *bytes, uint3
 	struct frame_header header;
 
 	if (length != stream->size_bytes) {
-		counter_add(length < stream->size_bytes ? &receiver->hostile.truncated : &receiver->hostile.oversized, 1);
+		tally_add(length < stream->size_bytes ? &receiver->hostile.truncated : &receiver->hostile.oversized, 1);
 		return;
 	}
 	if (frame_parse(bytes, receiver->plan->nonce, stream->id, &header) != 0 ||
 	    (receiver->check_fill && !frame_fill_matches(bytes + FRAME_HEADER_BYTES, length - FRAME_HEADER_BYTES,
 							 FRAME_HEADER_BYTES))) {
-		counter_add(&receiver->hostile.bad_check, 1);
+		tally_add(&receiver->hostile.bad_check, 1);
 		return;
 	}
 	account_take(&incoming->account, &header, arrival, &receiver->hostile);
@@ -248,7 +248,7 @@ static void read_udp(struct receiver *receiver, struct endpoint *endpoint)
 		return; /* nothing there, or an error of an earlier datagram: reading it clears it */
 	arrival = arrival_now(receiver, &received);
 	if (received.source.ipv4 != incoming->account.producer->address.ipv4) {
-		counter_add(&receiver->hostile.foreign_connections, 1);
+		tally_add(&receiver->hostile.foreign_connections, 1);
 		return;
 	}
 	take_datagram(incoming, receiver->scratch, (uint32_t)length, &arrival);
@@ -274,6 +274,6 @@ void receiver_run(void *argument)
 				read_tcp(receiver, endpoint);
 		}
 		stepwatch_tai_now_ns(&receiver->watch, receiver->tai);
-		counter_raise(&receiver->clock_steps, receiver->watch.count);
+		tally_raise(&receiver->clock_steps, receiver->watch.count);
 	}
 }

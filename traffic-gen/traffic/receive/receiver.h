@@ -54,7 +54,7 @@ struct receiver {
 	uint8_t *scratch;
 	struct stepwatch watch;
 	struct hostile hostile;
-	struct counter clock_steps; /* = watch.count, for other threads */
+	struct tally clock_steps; /* = watch.count, for other threads */
 	atomic_bool *stop;
 };
 

@@ -213,8 +213,8 @@ static bool follow(struct consumer *consumer)
 
 static void judge_clocks(struct consumer *consumer)
 {
-	if (consumer->watch.count || counter_get(&consumer->receivers[CONSUMER_BULK].clock_steps) ||
-	    counter_get(&consumer->receivers[CONSUMER_LOW_LATENCY].clock_steps))
+	if (consumer->watch.count || tally_get(&consumer->receivers[CONSUMER_BULK].clock_steps) ||
+	    tally_get(&consumer->receivers[CONSUMER_LOW_LATENCY].clock_steps))
 		consumer_invalidate(consumer, "the local clock was stepped");
 	for (size_t i = 0; i < consumer->clocks.count; i++) {
 		const struct peer_clock *clock = &consumer->clocks.clocks[i];

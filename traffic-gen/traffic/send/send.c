@@ -196,9 +196,9 @@ static void print_progress(struct send_run *run, int64_t elapsed_ns)
 		for (int j = 0; j < run->senders[i]->stream_count; j++) {
 			const struct sender_stream *s = &run->senders[i]->streams[j];
 
-			scheduled += counter_get(&s->scheduled);
-			sent += counter_get(&s->sent);
-			late += counter_get(&s->late_slots);
+			scheduled += tally_get(&s->scheduled);
+			sent += tally_get(&s->sent);
+			late += tally_get(&s->late_slots);
 		}
 	}
 	begin_line(&run->json, "progress");
@@ -243,9 +243,9 @@ static void print_stream(struct json *json, const struct sender_stream *s)
 	json_object_open(json, NULL);
 	json_uint(json, "id", s->slots.stream->id);
 	json_uint(json, "producer", s->slots.stream->producer);
-	json_uint(json, "scheduled", counter_get(&s->scheduled));
-	json_uint(json, "sent", counter_get(&s->sent));
-	json_uint(json, "late_slots", counter_get(&s->late_slots));
+	json_uint(json, "scheduled", tally_get(&s->scheduled));
+	json_uint(json, "sent", tally_get(&s->sent));
+	json_uint(json, "late_slots", tally_get(&s->late_slots));
 	json_uint(json, "reconnects", s->link.reconnects);
 	json_uint(json, "blocked_writes", s->link.blocked_writes);
 	json_uint(json, "unsent", sender_unsent(s));

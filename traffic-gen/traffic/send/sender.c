@@ -77,7 +77,7 @@ void sender_destroy(struct sender *sender)
 
 uint64_t sender_unsent(const struct sender_stream *stream)
 {
-	return counter_get(&stream->scheduled) - counter_get(&stream->sent);
+	return tally_get(&stream->scheduled) - tally_get(&stream->sent);
 }
 
 static bool counted(const struct sender_stream *s)
@@ -103,7 +103,7 @@ static int admit(struct sender *sender, int64_t now_tai_ns, int64_t now_monotoni
 		slots_admit(&s->slots, now_tai_ns, !link_ready(&s->link));
 		first_counted = before > s->slots.warmup_end ? before : s->slots.warmup_end;
 		if (s->slots.next > first_counted)
-			counter_add(&s->scheduled, s->slots.next - first_counted);
+			tally_add(&s->scheduled, s->slots.next - first_counted);
 	}
 	return established;
 }
@@ -162,9 +162,9 @@ static void finish_message(struct sender_stream *s)
 		txstamps_ask(&s->stamps, s->link.written - 1, s->slots.head_due_tai_ns + s->lateness_ns);
 	}
 	if (counted(s)) {
-		counter_add(&s->sent, 1);
+		tally_add(&s->sent, 1);
 		if (s->lateness_ns > s->slots.stream->period_ns)
-			counter_add(&s->late_slots, 1);
+			tally_add(&s->late_slots, 1);
 		histogram_record(s->sent_minus_scheduled, s->lateness_ns);
 	}
 	slots_written(&s->slots);

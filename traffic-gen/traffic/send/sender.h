@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "base/counter.h"
+#include "base/tally.h"
 #include "base/histogram.h"
 #include "traffic/send/link.h"
 #include "plan/plan.h"
@@ -36,7 +36,7 @@ struct sender_stream {
 	uint64_t generation;  /* of the link (reconnects) when stamps were asked for */
 	int64_t lateness_ns;  /* of it */
 	uint8_t header[FRAME_HEADER_BYTES];
-	struct counter scheduled, sent, late_slots; /* counted slots only */
+	struct tally scheduled, sent, late_slots; /* counted slots only */
 	struct histogram *sent_minus_scheduled;
 	struct histogram *transmit_stack; /* NULL: no stamps wanted */
 };
