@@ -106,7 +106,7 @@ bench-%: ## Run one benchmark, tests/bench/bench_%.py
 	@hw/host/setup.sh --dev
 	@name=$$G_NAME; $(PYTHON) -m "tests.bench.bench_$${name//-/_}"
 
-doctor: ## List what this machine and the bench BENCH can measure, and how to mend the rest
+doctor: ## List what this machine and the bench BENCH can measure, and how to fix the rest
 	@python=$(PYTHON); [[ -x $$python ]] || python=/usr/bin/python3; $$python -m hw doctor "$$G_BENCH"
 
 setup: ## Install and build everything now; the other commands do it by themselves

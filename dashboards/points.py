@@ -43,7 +43,7 @@ MEASUREMENT_OF_QUANTITY = {
 """Where a quantity goes besides `hil_verdict`, which gets every record."""
 
 OUTCOME_CODE: dict[Outcome, int] = {"pass": 0, "unset": 1, "inconclusive": 2, "error": 3, "fail": 4}
-"""Outcomes as numbers, the gravest highest, for panels that map states to colours."""
+"""Outcomes as numbers, the worst highest, for panels that map states to colours."""
 
 SUBJECT_TAGS = ("bench", "target", "model", "stack", "clock", "method", "stream")
 SERIES_TAGS = (*SUBJECT_TAGS, "quantity", "statistic", "requirement", "condition", "profile", "branch")

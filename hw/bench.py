@@ -128,7 +128,7 @@ class CaptureSpec:
 
 @dataclass(frozen=True)
 class WitnessSpec:
-    """Where the stall witness runs: the machines whose standstill is the bench's fault."""
+    """Where the stall witness runs: the machines whose stall is the bench's fault."""
 
     node: str
     cpus: tuple[int, ...]

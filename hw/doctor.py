@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""List what this machine and a bench can and cannot measure, and how to mend it.
+"""List what this machine and a bench can and cannot measure, and how to fix it.
 
 Run as `python -m hw doctor [BENCH]`.
 """
@@ -131,7 +131,7 @@ def render_text(capabilities: list[Capability], verdicts: list[Verdict], width: 
             width,
         ),
     ]
-    for title, wanted in (("TO MEND", True), ("FOR MORE", False)):
+    for title, wanted in (("TO FIX", True), ("FOR MORE", False)):
         rows = [(item.key, item.remedy) for item in remedies if (item.key in in_the_way) is wanted]
         if rows:
             parts.append(format_table((title, "DO"), rows, width))
@@ -165,5 +165,5 @@ def run(arguments: argparse.Namespace) -> int:
         print(render_text(capabilities, verdicts, shutil.get_terminal_size((120, 40)).columns))
     missing = any(verdict.state is State.MISSING for verdict in verdicts)
     if missing and not arguments.json:
-        print("\nNot everything can be measured; see TO MEND.", file=sys.stderr)
+        print("\nNot everything can be measured; see TO FIX.", file=sys.stderr)
     return EXIT_MISSING if missing else EXIT_OK

@@ -17,7 +17,7 @@ class ConfigError(BenchwrightError):
 
 
 class CapabilityError(BenchwrightError):
-    """The machine or the bench lacks something that the work needs; the text says how to mend it."""
+    """The machine or the bench lacks something that the work needs; the text says how to fix it."""
 
     exit_code = 3
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m reports`: render, verify and show run folders, and make dossiers of them.
 
-Exit codes: 0 done; 1 `verify` found a difference, `standstill` another reason, `clock-log` no offset, a
+Exit codes: 0 done; 1 `verify` found a difference, `stall` another reason, `clock-log` no offset, a
 run of a dossier has changed; 2 bad input (one line on stderr); 4 a run of a dossier did not come to its end.
 """
 
@@ -25,7 +25,7 @@ from reports.page.model import gather_run
 from reports.page.overview import Overview, overview_of
 from reports.page.render import PAGE, render_pages
 from reports.page.renewal import renew
-from reports.page.standstill import objections
+from reports.page.stalled import objections
 from reports.record.measurement import measurement_schema
 from reports.rejudge.run import rejudge
 from reports.rejudge.seal import SEAL, sealed_by
@@ -77,9 +77,9 @@ def main(arguments: list[str] | None = None) -> int:
     for name, action, text in (
         ("show", _show, "print the verdict and what did not pass"),
         (
-            "standstill",
-            _standstill,
-            "tell whether only the standstill of a simulated bench's machine left no verdict",
+            "stalled",
+            _stalled,
+            "tell whether only the stall of a simulated bench's machine left no verdict",
         ),
     ):
         command = commands.add_parser(name, help=text)
@@ -228,12 +228,12 @@ def _show_targets(overview: Overview) -> None:
         print(f"  {report.outcome:<12} target {report.target}: {said}")
 
 
-def _standstill(options: argparse.Namespace) -> int:
+def _stalled(options: argparse.Namespace) -> int:
     found = objections(options.run)
     for line in found:
         print(line)
     if not found:
-        print(f"{options.run}: nothing but the standstill of its machine kept this run from a verdict")
+        print(f"{options.run}: nothing but the stall of its machine kept this run from a verdict")
     return 1 if found else 0
 
 

@@ -97,7 +97,7 @@ class Listener:
     def _open(self) -> RunFolder:
         if self._existing is not None:
             run = RunFolder.open(self._existing)
-            torn = run.mend()
+            torn = run.fix()
             if torn is not None:
                 run.add_problem(
                     "an earlier execution was killed while it wrote a record; its torn line is kept"

@@ -171,7 +171,7 @@ def _run_robot(options: argparse.Namespace, targets: Sequence[str], folder: Path
         str(options.suite),
     ]
     # A session of its own: an interrupt of the terminal comes to this process alone and is handed on once. A
-    # second one ends Robot at once; the next start then mends what is left.
+    # second one ends Robot at once; the next start then fixes what is left.
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
 
     handed_on: list[int] = []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The script of build servers repeats what was inconclusive, twice at most, and a few failed tests once.
 
-No verdict is no pass; where the simulated bench's machine stood still, it is no failure of the software.
+No verdict is no pass; where the simulated bench's machine stalled, it is no failure of the software.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ qualify:
 	echo "$$code" >"$$QUALIFY_EXIT_FILE"; exit "$$code"
 """
 
-# Stands for `python -m pytest --last-failed`, and for `python -m reports standstill RUN`:
+# Stands for `python -m pytest --last-failed`, and for `python -m reports stalled RUN`:
 # true of the runs that the file names.
 PYTHON = """#!/bin/sh
 if [ "$1 $2 $3" = "-m pytest --last-failed" ]; then exit "$(cat again-code)"; fi
-[ "$1 $2 $3" = "-m reports standstill" ] || exit 2
-grep -qx "$(basename "$4")" stood-still
+[ "$1 $2 $3" = "-m reports stalled" ] || exit 2
+grep -qx "$(basename "$4")" stalled
 """
 
 
@@ -49,7 +49,7 @@ def _make_project(
 
 
 @pytest.mark.parametrize(
-    ("test_code", "codes", "stood_still", "attempts", "exit_code"),
+    ("test_code", "codes", "stalled", "attempts", "exit_code"),
     [
         (0, [0], "", 1, 0),
         (0, [4, 0], "", 2, 0),
@@ -68,12 +68,12 @@ def test_attempts(
     tmp_path: Path,
     test_code: int,
     codes: list[int],
-    stood_still: str,
+    stalled: str,
     attempts: int,
     exit_code: int,
 ) -> None:
     _make_project(repository, tmp_path, test_code, codes)
-    (tmp_path / "stood-still").write_text(f"{stood_still}\n")
+    (tmp_path / "stalled").write_text(f"{stalled}\n")
     environment = {**os.environ, "CI_PAUSE_S": "0.25"}
     begin_s = time.monotonic()
     done = subprocess.run([str(tmp_path / ".ci" / "run")], capture_output=True, text=True, env=environment)
@@ -81,7 +81,7 @@ def test_attempts(
     listed = (tmp_path / "results" / "ci" / "attempts.ndjson").read_text().splitlines()
     kept = [json.loads(line) for line in listed]
     assert done.returncode == exit_code
-    assert ("NO VERDICT" in done.stdout) == (4 in codes[attempts - 1 : attempts] and bool(stood_still))
+    assert ("NO VERDICT" in done.stdout) == (4 in codes[attempts - 1 : attempts] and bool(stalled))
     assert took_s >= 0.25 * (attempts - 1)
     assert done.stdout.count("inconclusive; the next attempt in 0.25 s") == attempts - 1
     assert [entry["exit_code"] for entry in kept] == codes[:attempts]
@@ -92,7 +92,7 @@ def test_attempts(
 
 def test_no_attempt_is_begun_that_would_not_end_in_time(repository: Path, tmp_path: Path) -> None:
     _make_project(repository, tmp_path, 0, [4, 0])
-    (tmp_path / "stood-still").write_text("")
+    (tmp_path / "stalled").write_text("")
     environment = {**os.environ, "CI_PAUSE_S": "0.25", "CI_TOTAL_LIMIT_S": "-1"}
     done = subprocess.run([str(tmp_path / ".ci" / "run")], capture_output=True, text=True, env=environment)
     assert done.returncode == 4

@@ -83,7 +83,7 @@ OVERVIEW = dashboard(
     ),
     state_timeline(
         VERDICTS,
-        f"The gravest outcome of each interval, until the next one. {_OF_RUNS}",
+        f"The worst outcome of each interval, until the next one. {_OF_RUNS}",
         Values(RUN, OUTCOME, by=RUN_TAGS),
     ),
     time_series(
@@ -100,7 +100,7 @@ OVERVIEW = dashboard(
             {
                 "smallest margin": 'min("margin_share")',
                 "last margin": 'last("margin_share")',
-                "gravest outcome": 'max("outcome_code")',
+                "worst outcome": 'max("outcome_code")',
             },
             (NOT_OF_CHECKS,),
             ("requirement",),

@@ -32,10 +32,10 @@ _BY_STREAM = "stream $tag_stream"
 _OFFSET, _DELAY = (of("sync_offset"),), (of("edge_delay"),)
 _STABILITY = ("te", "mtie", "tdev")
 _OTHERS_OF_SYNC = others("sync", "sync_offset", "lock_time", "clock_read_latency", *_STABILITY)
-_GRAVEST = "The gravest outcome of each interval."
+_WORST = "The worst outcome of each interval."
 _LARGEST = {"largest": 'max("value_ns")'}
 _RANGE = {"highest": 'max("value_ns")', "lowest": 'min("value_ns")'}
-_NEAREST = {"smallest margin": 'min("margin_share")', "gravest outcome": 'max("outcome_code")'}
+_NEAREST = {"smallest margin": 'min("margin_share")', "worst outcome": 'max("outcome_code")'}
 
 LATENCIES = dashboard(
     "latency",
@@ -104,7 +104,7 @@ LATENCIES = dashboard(
         sort="smallest margin",
     ),
     state_timeline(
-        "Verdict of each stream", _GRAVEST, Values(LATENCY, OUTCOME, _ONE_WAY, ("stream",)), size=(24, 22)
+        "Verdict of each stream", _WORST, Values(LATENCY, OUTCOME, _ONE_WAY, ("stream",)), size=(24, 22)
     ),
     time_series(
         "All latencies by quantity",
@@ -166,7 +166,7 @@ CLOCKS = dashboard(
         Values(SYNC, {"latency": 'max("value_ns")'}, (of("clock_read_latency"),), ("clock", "statistic")),
         Look("time"),
     ),
-    state_timeline("Verdicts", _GRAVEST, Values(SYNC, OUTCOME, by=("requirement",)), size=(12, 9)),
+    state_timeline("Verdicts", _WORST, Values(SYNC, OUTCOME, by=("requirement",)), size=(12, 9)),
     table(
         "Offsets by requirement, the nearest to their limits first",
         "Over the chosen time.",
@@ -232,7 +232,7 @@ TIMED_EDGES = dashboard(
         Values(EDGES, {"missing": 'sum("lost")'}, _DELAY, ("method",)),
         Look("edges", bars=True, legend=("sum",)),
     ),
-    state_timeline("Verdicts", _GRAVEST, Values(EDGES, OUTCOME, by=("requirement",))),
+    state_timeline("Verdicts", _WORST, Values(EDGES, OUTCOME, by=("requirement",))),
     table(
         "Delays by requirement, the nearest to their limits first",
         "Over the chosen time.",
@@ -245,7 +245,7 @@ TIMED_EDGES = dashboard(
                 "smallest margin": 'min("margin_share")',
                 "edges": 'sum("n")',
                 "missing": 'sum("lost")',
-                "gravest outcome": 'max("outcome_code")',
+                "worst outcome": 'max("outcome_code")',
                 "values": 'count("outcome_code")',
             },
             _DELAY,
@@ -283,7 +283,7 @@ def of_series(name: str) -> Dashboard:
             Values(measurement, LARGEST_U, by=("requirement",)),
             U_LOOK,
         ),
-        state_timeline("Verdicts", _GRAVEST, Values(measurement, OUTCOME, by=("requirement",))),
+        state_timeline("Verdicts", _WORST, Values(measurement, OUTCOME, by=("requirement",))),
     )
 
 

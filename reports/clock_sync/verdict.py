@@ -7,8 +7,8 @@ bound that the reference states, the certificate's bound of a card, and half of 
 target without timecard is held against two-way time transfer: U is half of the longest round trip kept, and
 the bound of the time server's line.
 
-A bench that stood still has fed the servo with packets that were as late as its standstill. A packet that is
-late by s shifts an offset by s/2 (RFC 5905, 8), so no more than half of the longest standstill is put down to
+A bench that stalled has fed the servo with packets that were as late as its stall. A packet that is
+late by s shifts an offset by s/2 (RFC 5905, 8), so no more than half of the longest stall is put down to
 it: an offset beyond limit + U by more than that fails, one beyond by less is inconclusive. So is everything
 for which an answer is invalid. Neither is ever a pass.
 """
@@ -29,8 +29,8 @@ STATISTIC = "max_abs"
 WITNESS_QUANTITY = "clock_witness_difference"
 """Reference against two-way transfer: by this the bench checks its own reference."""
 DISTURBING_STALL_NS = 2_000_000
-"""A shorter standstill delays packets no more than load does."""
-STOOD_STILL = "the bench stood still"
+"""A shorter stall delays packets no more than load does."""
+BENCH_STALLED = "the bench stalled"
 
 
 def sync_uncertainty(trial: ClockTrial) -> Uncertainty:
@@ -73,7 +73,7 @@ def judge_sync(trial: ClockTrial, limit: Limit, n_required: int) -> tuple[Verdic
 def tempered(judged: Verdict, trial: ClockTrial, uncertainty: Uncertainty) -> Verdict:
     """Return a verdict on a trial's clock in the light of all else that is known of the trial.
 
-    Invalid answers and steps leave no pass; invalid answers leave no fail either, and standstills none of a
+    Invalid answers and steps leave no pass; invalid answers leave no fail either, and stalls none of a
     value that they can explain.
 
     Args:
@@ -92,13 +92,13 @@ def tempered(judged: Verdict, trial: ClockTrial, uncertainty: Uncertainty) -> Ve
     beyond_ns = -(judged.margin or 0) - 2 * uncertainty.expanded
     if judged.outcome == "fail" and stalls_ns and beyond_ns <= max(stalls_ns) // 2:
         longest = format_value(max(stalls_ns), "ns")
-        reason = f"{judged.reason}; {STOOD_STILL} {len(stalls_ns)} times, up to {longest}"
+        reason = f"{judged.reason}; {BENCH_STALLED} {len(stalls_ns)} times, up to {longest}"
         return Verdict("inconclusive", judged.margin, reason)
     return judged
 
 
 def disturbing_stalls_ns(trial: ClockTrial) -> list[int]:
-    """Return how long the bench stood still each time, where it was long enough to disturb a servo, in ns.
+    """Return how long the bench stalled each time, where it was long enough to disturb a servo, in ns.
 
     Pauses of all CPUs that follow each other closely are one, as long as they were together.
     """

@@ -7,7 +7,7 @@ attempts of all runs of a dossier count together, in the order of the runs' star
 A **fail** is always valid: no doubt about the bench takes it away, only a waiver does. **Unset** is valid and
 decides nothing in favour of the target: that nothing came may be its doing. **Inconclusive** is valid where
 the value lies within U of its limit, and for no other reason: repeating would be choosing. Any other reason
-is on the bench's side (standstill, late generator, too few samples, bench not capable), so the attempt is not
+is on the bench's side (stall, late generator, too few samples, bench not capable), so the attempt is not
 valid; nor is an **error**. A **pass** is valid unless something stands against it:
 
 - its run, or the record, is of a simulated bench;

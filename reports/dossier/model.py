@@ -131,7 +131,7 @@ class RequirementRow:
         text: What is asked for, in words, with the limit as the file has it; empty where no file defines it.
         source: Where the limit comes from.
         file: The requirements file that defines it; empty: only records know of it.
-        status: The gravest of its results; `untested` also where a part of it was never measured.
+        status: The worst of its results; `untested` also where a part of it was never measured.
         skipped: Why it was skipped, of the run that said so last; empty where it was measured or untested.
         missing: Parts that the file asks for and nobody measured (`sync_offset max_abs`).
         waived: Id of the waiver that accepts it although it did not pass; empty: none.

@@ -13,7 +13,7 @@ from reports.record.measurement import Measurement
 from reports.requirements import Part, Requirement, RequirementSet
 from reports.run.tally import key_of
 
-GRAVITY: tuple[Status, ...] = (
+WORST_FIRST: tuple[Status, ...] = (
     "fail",
     "inconclusive",
     "untested on hardware",
@@ -21,7 +21,7 @@ GRAVITY: tuple[Status, ...] = (
     "skipped",
     "pass",
 )
-"""Statuses, the gravest first."""
+"""Statuses, the worst first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def _row(
     found = {result.status for result in results}
     if missing or not results:
         found.add("skipped" if skipped else "untested")
-    status: Status = next(each for each in GRAVITY if each in found)
+    status: Status = next(each for each in WORST_FIRST if each in found)
     waiver = waivers.conceding(requirement.id)
     return RequirementRow(
         id=requirement.id,

@@ -174,7 +174,7 @@ class View:
         return shown_attempt(result)
 
     def reason(self, row: RequirementRow) -> str:
-        """Return why a requirement did not pass: the reasons of its gravest results, and what is missing."""
+        """Return why a requirement did not pass: the reasons of its worst results, and what is missing."""
         reasons = [result.reason for result in row.results if result.status == row.status and result.reason]
         reasons += [f"not measured: {part}" for part in row.missing if row.results]
         return "; ".join(dict.fromkeys(reasons))

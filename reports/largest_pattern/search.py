@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from reports.clock_sync.verdict import STOOD_STILL
+from reports.clock_sync.verdict import BENCH_STALLED
 from reports.latency.attempts import DecidedStream, decide_streams
 from reports.latency.verdict import ReplayResults, StreamRequirement, producer_of
 from reports.record.context import Context, Sample, build_record
@@ -290,7 +290,7 @@ def _why(failed: Sequence[TrialStream], undecided: Mapping[int, DecidedStream]) 
     many = len(undecided)
     left = "1 stream has no verdict" if many == 1 else f"{many} streams have no verdict"
     if all(each.explained for each in undecided.values()):
-        return f"{STOOD_STILL}: {left}"
+        return f"{BENCH_STALLED}: {left}"
     stream, each = next(pair for pair in undecided.items() if not pair[1].explained)
     return f"{left}; stream {stream}: {each.verdict.reason}"
 

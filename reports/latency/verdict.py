@@ -83,7 +83,7 @@ class ReplayResults:
     emulator_pauses: Sequence[tuple[int, int]] = ()
 
     def causes(self) -> list[str]:
-        """Return why no stream of this replay may pass, the gravest cause first; empty: none."""
+        """Return why no stream of this replay may pass, the worst cause first; empty: none."""
         causes = [f"invalid result: {reason}" for reason in self.recv.invalid_reasons]
         if not self.recv.valid and not causes:
             causes.append("invalid result")

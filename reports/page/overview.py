@@ -13,7 +13,7 @@ from reports.page.matrix import Matrix, matrix_of
 from reports.page.model import Report, RunReport
 from reports.record.histogram import Quantile, merge
 from reports.run.asked import SKIPPED, UNTESTED
-from reports.run.tally import GRAVITY
+from reports.run.tally import WORST_FIRST
 
 LATENESS_QUANTILE = 0.99
 
@@ -49,7 +49,7 @@ class Overview:
     def says(self) -> str:
         """Return how many targets came out how, and what was not measured, in words."""
         counts = Counter(row.report.outcome for row in self.targets)
-        found = ", ".join(f"{counts[outcome]} {outcome}" for outcome in GRAVITY if counts[outcome])
+        found = ", ".join(f"{counts[outcome]} {outcome}" for outcome in WORST_FIRST if counts[outcome])
         words = [f"{len(self.targets)} targets: {found}."]
         silent = [row.report.target for row in self.targets if not row.report.records]
         if silent:

@@ -3,7 +3,7 @@
 
 Nothing else of a finalised folder changes: each other file is checked first, and keeps its line in the sums.
 The page is made before anything is written, so that all is in place within milliseconds. A kill in between
-leaves a folder whose `verify` names these files alone; doing the same again mends it.
+leaves a folder whose `verify` names these files alone; doing the same again fixes it.
 """
 
 from __future__ import annotations

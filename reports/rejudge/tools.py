@@ -87,7 +87,7 @@ def _summaries(value: Any, place: str = "") -> Iterator[tuple[str, Json]]:
 
 
 def _stall_objections(answer: Json) -> Iterator[str]:
-    """Hold each CPU's sums, and the time that any of them stood still, against the windows."""
+    """Hold each CPU's sums, and the time that any of them stalled, against the windows."""
     windows: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for begin_ns, end_ns, cpu in answer["windows"]:
         windows[cpu].append((begin_ns, end_ns))
@@ -99,12 +99,12 @@ def _stall_objections(answer: Json) -> Iterator[str]:
             yield f"CPU {each['cpu']}: stalls, their sum and the longest, ns: {said}, the windows: {found}"
     if windows:
         yield f"windows of CPUs {sorted(windows)}, which it did not watch"
-    stood_still_ns, end_ns = 0, 0
+    together_ns, end_ns = 0, 0
     for begin, end in sorted((begin, end) for begin, end, _cpu in answer["windows"]):
-        stood_still_ns += max(0, end - max(begin, end_ns))
+        together_ns += max(0, end - max(begin, end_ns))
         end_ns = max(end_ns, end)
-    if stood_still_ns != answer["stalled_ns"]:
-        yield f"stalled_ns is {answer['stalled_ns']}, the windows give {stood_still_ns}"
+    if together_ns != answer["stalled_ns"]:
+        yield f"stalled_ns is {answer['stalled_ns']}, the windows give {together_ns}"
     fraction = answer["stalled_ns"] / answer["elapsed_ns"]
     if abs(answer["stalled_fraction"] - fraction) > TOLERANCE:
         yield f"stalled_fraction is {answer['stalled_fraction']}, the times give {fraction:.9f}"

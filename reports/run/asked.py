@@ -4,7 +4,7 @@
 A suite *asks* a requirement of its target where one of its tests would judge it. It says so in the manifest
 as soon as it starts, before anything can break off. Of a requirement on a target there is then
 
-- an outcome: values of it count; the gravest of theirs;
+- an outcome: values of it count; the worst of theirs;
 - `skipped`: asked, without a value, and a test that would have judged it was skipped, with its reason;
 - `untested`: asked, and without a value for any other cause;
 - `not asked`: no suite of this target asks it.
@@ -21,7 +21,7 @@ from typing import Literal
 
 from reports.record.codec import omit_none
 from reports.record.measurement import Measurement, Outcome
-from reports.run.tally import gravest
+from reports.run.tally import worst_outcome
 
 KEPT = Path("evidence", "requirements")
 """Where a run keeps the requirements files that its suites ask by."""
@@ -180,7 +180,7 @@ def standings(
     for name in dict.fromkeys([*wanted, *measured]):
         values, ask = tuple(measured.get(name, ())), wanted.get(name, AskedRequirement(""))
         if values:
-            found[name] = Standing(gravest({record.outcome for record in values}), values, ask.file)
+            found[name] = Standing(worst_outcome({record.outcome for record in values}), values, ask.file)
         else:
             found[name] = Standing(SKIPPED if ask.skipped else UNTESTED, (), ask.file, ask.skipped)
     return found

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from reports.record.measurement import Measurement, Outcome
-from reports.run.tally import GRAVITY, gravest
+from reports.run.tally import WORST_FIRST, worst_outcome
 
 UNSET_MARKS = (
     "MEASUREMENT ERROR:",
@@ -70,8 +70,8 @@ def beyond_records(failed: Iterable[FailedTest], counting: Iterable[Measurement]
     return tuple(
         each
         for each in failed
-        if GRAVITY.index(each.outcome)
-        < GRAVITY.index(gravest(recorded.get((each.target, each.name), {"pass"})))
+        if WORST_FIRST.index(each.outcome)
+        < WORST_FIRST.index(worst_outcome(recorded.get((each.target, each.name), {"pass"})))
     )
 
 

@@ -156,7 +156,7 @@ class RunFolder:
                 raise RunFolderError(f"{MEASUREMENTS}:{number}: {error}") from error
         return Records(tuple(found), torn)
 
-    def mend(self) -> str | None:
+    def fix(self) -> str | None:
         """Set a torn last line aside into the evidence, so that records can be appended; return it."""
         self._check_open()
         path = self.path / MEASUREMENTS

@@ -26,7 +26,7 @@ from reports.run.failed_tests import FailedTest, beyond_records, in_words
 from reports.run.folder import MEASUREMENTS, Records, RunFolder
 from reports.run.manifest import Manifest, count_outcomes
 from reports.run.raw_data import hash_rows
-from reports.run.tally import effective, gravest, overall
+from reports.run.tally import effective, overall, worst_outcome
 from reports.run.targets import targets_of
 
 PASS, FAIL, BAD_INPUT, NO_CAPABILITY, NO_VERDICT, BENCH_FAULT = range(6)
@@ -140,7 +140,7 @@ def _scope(
         outcomes.add("error")
     if ends:
         outcomes.add("inconclusive")
-    outcome = gravest(outcomes)
+    outcome = worst_outcome(outcomes)
     return RunOutcome(
         outcome=outcome,
         exit_code=_exit_code(outcome, manifest, left, nothing_judged=not counting),

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Sequence
 from reports.quantities import INSTRUMENT_CHECKS
 from reports.record.measurement import Measurement, Outcome
 
-GRAVITY: tuple[Outcome, ...] = ("fail", "error", "inconclusive", "unset", "pass")
-"""Outcomes, the gravest first."""
+WORST_FIRST: tuple[Outcome, ...] = ("fail", "error", "inconclusive", "unset", "pass")
+"""Outcomes, the worst first."""
 
 Key = tuple[object, ...]
 
@@ -33,14 +33,14 @@ def effective(measurements: Iterable[Measurement]) -> list[Measurement]:
     return list(chosen.values())
 
 
-def gravest(outcomes: Collection[Outcome]) -> Outcome:
-    """Return the gravest of some outcomes; of none `unset`: nothing was shown."""
-    found: list[Outcome] = [outcome for outcome in GRAVITY if outcome in outcomes]
+def worst_outcome(outcomes: Collection[Outcome]) -> Outcome:
+    """Return the worst of some outcomes; of none `unset`: nothing was shown."""
+    found: list[Outcome] = [outcome for outcome in WORST_FIRST if outcome in outcomes]
     return found[0] if found else "unset"
 
 
 def overall(measurements: Sequence[Measurement]) -> Outcome:
-    """Return the gravest outcome; without measurements of a target `unset`: nothing was shown.
+    """Return the worst outcome; without measurements of a target `unset`: nothing was shown.
 
     A bench that does not pass its own check leaves the run inconclusive at best.
     """
@@ -48,7 +48,7 @@ def overall(measurements: Sequence[Measurement]) -> Outcome:
     checks = {m.outcome for m in measurements if m.quantity in INSTRUMENT_CHECKS}
     if outcomes and checks - {"pass"}:
         outcomes.add("inconclusive")
-    return gravest(outcomes)
+    return worst_outcome(outcomes)
 
 
 def relative_margin(measurement: Measurement) -> float | None:

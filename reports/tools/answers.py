@@ -159,7 +159,7 @@ class WitnessCpu:
 
 @dataclass(frozen=True, slots=True)
 class WitnessResult:
-    """When the witness's machine stood still; windows are (start, end, cpu), CLOCK_TAI of that machine.
+    """When the witness's machine stalled; windows are (start, end, cpu), CLOCK_TAI of that machine.
 
     Attributes:
         period_ns: Between two wake-ups: a window may have begun so much earlier. 0: an older tool, not said.

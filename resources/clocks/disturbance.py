@@ -176,7 +176,7 @@ class ClockDisturber:
             return self._disturbed(stack, lock, "grandmaster", self.settings.grandmaster_s, folder, disturb)
 
     def impaired_trial(self, requirement: Requirement) -> tuple[ClockTrial, Disturbance]:
-        """Measure over a path that delays, scatters and loses what the time server sends; then mend it.
+        """Measure over a path that delays, scatters and loses what the time server sends; then fix it.
 
         Raises:
             CapabilityError: The bench has no impairment node on the path of its time server.

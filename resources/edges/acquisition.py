@@ -26,7 +26,7 @@ REFERENCE, EDGE = "reference", "edge"
 PAIRED_WITHIN = 0.49
 """Of the window: so far from its middle a partner is looked for; the rest is for the trigger's place."""
 FIRST_TRIES = 3
-"""Armings after which a signal without edges is taken for what it is: at first software may stand still."""
+"""Armings after which a signal without edges is taken for what it is: at first software may stall."""
 PATIENCE = 4.0
 """An arming may take so much longer than its segments' periods, and SLACK_S."""
 SLACK_S = 10.0

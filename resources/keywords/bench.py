@@ -44,7 +44,7 @@ class BenchLibrary:
     """Open a bench, provision its targets, give everything back.
 
     One bench is open at a time. `Open Bench` reserves it; a second run is refused with the name of the
-    holder. What is changed is written to an undo journal first, so that the next start mends what a killed
+    holder. What is changed is written to an undo journal first, so that the next start fixes what a killed
     run has left. The suites of a run share the bench: it is closed when the run ends.
     """
 

@@ -36,7 +36,7 @@ def check_samples(commands: Commands, settings: OscilloscopeSettings, frames: Se
     """Refuse frames with holes, and clipped ones unless they are allowed.
 
     Raises:
-        InstrumentError: Names channel and segment, and how to mend it.
+        InstrumentError: Names channel and segment, and how to fix it.
     """
     for frame in frames:
         missing = holes(frame)

@@ -34,7 +34,7 @@ from hw.session import Bench, open_bench
 from reports.latency.verdict import producer_of
 from reports.record.measurement import Outcome
 from reports.record.sampling import CONFIDENCE
-from reports.run.tally import gravest
+from reports.run.tally import worst_outcome
 from resources.profiles import Profile, load_profile
 from resources.replay.evidence import LatencyEvidence
 from resources.replay.pattern import Pattern, load_pattern
@@ -278,7 +278,7 @@ class Campaign:
 
 
 def judged(evidence: LatencyEvidence, producer: int | None) -> PartVerdict:
-    """Return the gravest outcome over the streams of a producer, or over all, and the first reason for it."""
+    """Return the worst outcome over the streams of a producer, or over all, and the first reason for it."""
     chosen = [
         stream
         for stream in sorted(evidence.requirements.by_stream)
@@ -286,7 +286,7 @@ def judged(evidence: LatencyEvidence, producer: int | None) -> PartVerdict:
     ]
     decided = evidence.decided()
     verdicts = {stream: decided[stream].verdict for stream in chosen}
-    outcome: Outcome = gravest({verdict.outcome for verdict in verdicts.values()})
+    outcome: Outcome = worst_outcome({verdict.outcome for verdict in verdicts.values()})
     reasons = (f"stream {stream}: {verdict.reason}" for stream, verdict in verdicts.items())
     return PartVerdict(
         name=f"producer {producer}" if producer is not None else "",

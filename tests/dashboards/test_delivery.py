@@ -95,7 +95,7 @@ def test_wrong_endpoint_sets_nothing_aside(store: Store, status: int) -> None:
         (301, "204"),
     ],
 )
-def test_what_repeating_does_not_mend_ends_delivery_at_once(store: Store, status: int, text: str) -> None:
+def test_what_repeating_does_not_fix_ends_delivery_at_once(store: Store, status: int, text: str) -> None:
     with FakeServer(answer(status, "", "Location: http://192.0.2.7/")) as server:
         with pytest.raises(DeliveryError, match=text):
             deliver(store, server.endpoint(), PATIENT)

@@ -9,7 +9,7 @@ from hw.capability import Capability, Measurement, State, format_table, judge, w
 
 CAPABILITIES = {
     "good": Capability("good", State.OK, "here"),
-    "weak": Capability("weak", State.LIMITED, "slow", "mend it"),
+    "weak": Capability("weak", State.LIMITED, "slow", "fix it"),
     "absent": Capability("absent", State.MISSING, "nowhere", "get it"),
 }
 

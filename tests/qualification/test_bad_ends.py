@@ -105,7 +105,7 @@ def test_second_run_is_refused_with_the_holder(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(KILLS))
 def test_killed_run_is_undone_by_the_next_start(tmp_path: Path, seed: int) -> None:
-    """SIGKILL at any moment: the next start finds the bench free, mends the machine and measures."""
+    """SIGKILL at any moment: the next start finds the bench free, fixes the machine and measures."""
     before = machine()
     life_s = random.Random(seed).uniform(seed, seed + 1) / KILLS * LONGEST_LIFE_S
     with run_of_a_qualification(tmp_path) as process:

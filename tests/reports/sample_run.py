@@ -72,7 +72,7 @@ class Disturbance:
         path_delay_ns: Delay on the path, by stream id: the network's or the target's fault.
         generator_delay_ns: Lateness of the producer, by stream id: the bench's fault.
         lost: Messages that do not arrive, by stream id.
-        stalled: Whether the bench stands still while delayed messages are under way.
+        stalled: Whether the bench stalls while delayed messages are under way.
         stall_ns: How long each time.
         stalled_fraction: Share of stalled time that the witness reports.
         clock_step_ns: Step of the consumer's clock.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One exit code for a run: the gravest thing that happened decides (docs/exit-codes.md)."""
+"""One exit code for a run: the worst thing that happened decides (docs/exit-codes.md)."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def when_quiet(
 ) -> Trial:
     """Try until what only a quiet bench can show is shown.
 
-    A bench whose own witness says that it stood still gets SECOND_CHANCES more.
+    A bench whose own witness says that it stalled gets SECOND_CHANCES more.
 
     Args:
         trial: One attempt.

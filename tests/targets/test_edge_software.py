@@ -27,7 +27,7 @@ ERROR_NS = 20_000
 """A mistake far above what a busy machine adds to TGPIO's edges."""
 SETTLED_S = 10.0
 CHANCES = 3
-"""Runs of which one has to go well: on a shared machine any one may meet a standstill."""
+"""Runs of which one has to go well: on a shared machine any one may meet a stall."""
 LATCH, FILTERED, RDTSC, CLOCK = "tgpio-latch", "tgpio-filtered-read", "rdtsc-software", "clock-edge"
 
 
@@ -100,7 +100,7 @@ class Lab:
 
 
 def spread(delays: list[float]) -> float:
-    """Return how far the middle four fifths are apart: a standstill does not matter."""
+    """Return how far the middle four fifths are apart: a stall does not matter."""
     return delays[len(delays) * 9 // 10] - delays[len(delays) // 10]
 
 

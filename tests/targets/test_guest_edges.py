@@ -169,7 +169,7 @@ def test_latched_edges_are_those_of_the_oscilloscope(watched: Watched) -> None:
 
 
 def test_programmed_edges_come_at_the_next_tick_of_art(watched: Watched) -> None:
-    """Edges for which a standstill of this machine made software late do not come; the others are in time."""
+    """Edges for which a stall of this machine made software late do not come; the others are in time."""
     count = watched.fired["fired"]
     assert count + watched.fired["not_fired"] == len(watched.fired["done"]) == 200
     assert count >= 100

@@ -29,7 +29,7 @@ ARM_COUNTER_HZ = 62_500_000
 BOUND_MAX_NS = 1000
 FILTER_NS = 6000
 CHANCES = 3
-"""Runs of which one has to show the best bound: on a shared machine any one may meet a standstill."""
+"""Runs of which one has to show the best bound: on a shared machine any one may meet a stall."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ static void test_posting(void)
 	CHECK_INT(read.steps, 2);
 	CHECK_INT(read.tai_utc_s, 37);
 	CHECK_TEXT(read.source, "gm");
-	/* A writer that was killed while it wrote one copy: the other one is read, and the next writer mends it. */
+	/* A writer that was killed while it wrote one copy: the other one is read, and the next writer fixes it. */
 	line.counter++;
 	atomic_store(&page.host_line.sequence, atomic_load(&page.host_line.sequence) + 1);
 	memset(page.host_line.copies[0], 0xff, sizeof(page.host_line.copies[0]));

@@ -168,7 +168,7 @@ def test_tgpio_fires_at_the_first_tick_of_art(device: Device) -> None:
     wanted = iter(done["done"])
     for edge in seen:
         fired_at = edge.time_ps * device.hz / 1e12
-        # A standstill of this machine makes software late: such values never fire.
+        # A stall of this machine makes software late: such values never fire.
         at = next(instant for instant in wanted if abs(fired_at - instant) < device.hz / 1000)
         assert -1 <= (fired_at - at) * 1e9 / device.hz < art + 2
 

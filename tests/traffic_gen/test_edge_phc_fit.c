@@ -117,8 +117,8 @@ static void test_restart(double step_ns, double ppm)
 	CHECK_THAT(fabs(error_ns(&line)) < 250, "line off by %f ns after a step of %f", error_ns(&line), step_ns);
 }
 
-/* A reading of a standstill is no step. */
-static void test_standstill(void)
+/* A reading of a stall is no step. */
+static void test_stall(void)
 {
 	struct card_line line;
 
@@ -145,6 +145,6 @@ int main(void)
 	test_restart(8000, 0);
 	test_restart(-8000, 0);
 	test_restart(0, 50);
-	test_standstill();
+	test_stall();
 	return check_result();
 }

@@ -10,7 +10,7 @@ static const struct verb verbs[] = {
 	{ "send", verb_send, "play the streams of producers" },
 	{ "recv", verb_recv, "receive all streams; count, time and judge each message" },
 	{ "offset", verb_offset, "measure, or serve, the offset between two clocks" },
-	{ "witness", verb_witness, "record when this machine stood still" },
+	{ "witness", verb_witness, "record when this machine stalled" },
 	{ NULL, NULL, NULL },
 };
 

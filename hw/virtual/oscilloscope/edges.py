@@ -37,7 +37,7 @@ class Progress:
 
 
 class EdgeSource(Protocol):
-    """Where edges come from, in the order of time (small disorder is mended within a record)."""
+    """Where edges come from, in the order of time (small disorder is put right within a record)."""
 
     def take(self, timeout_s: float) -> Edge | Progress | None:
         """Return what happened next, or None when nothing did within the time-out.

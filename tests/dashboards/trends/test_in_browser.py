@@ -151,9 +151,9 @@ def test_a_click_opens_the_run(browser: Browser, page: Path) -> None:
     text = browser.texts("#run")[0]
     assert f"Run 2026R{OVER_RUN:04d}" in text
     first = browser.texts("#run tbody tr")
-    gravest = next(row for row in first if row.startswith("DAQ-"))
-    assert gravest.startswith("DAQ-031")
-    assert "fail" in gravest
+    worst = next(row for row in first if row.startswith("DAQ-"))
+    assert worst.startswith("DAQ-031")
+    assert "fail" in worst
     assert browser.value("location.hash") == f"#run=2026R{OVER_RUN:04d}"
     browser.key("Escape")
     assert browser.value("document.querySelector('#run').hidden") is True

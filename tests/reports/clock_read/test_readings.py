@@ -81,7 +81,7 @@ def test_a_maximum_within_the_limit_passes_all_the_same() -> None:
 
 
 def test_one_long_interruption_does_not_fail_a_mean() -> None:
-    """A standstill of 10 ms in a thousand readings lifts the mean to 10 us, and U by twice that."""
+    """A stall of 10 ms in a thousand readings lifts the mean to 10 us, and U by twice that."""
     outcome, reason = _judged(latency_answer(500, slow_ns=(10_000_000,)))
     assert outcome == "inconclusive", reason
 

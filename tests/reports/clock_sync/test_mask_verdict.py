@@ -231,11 +231,11 @@ def test_never_passes_on_a_doubtful_answer(tmp_path: Path, others: dict[str, Any
         assert said in record.reason
 
 
-def test_a_standstill_excuses_a_fail(tmp_path: Path) -> None:
+def test_a_stall_excuses_a_fail(tmp_path: Path) -> None:
     trial = _trial(tmp_path / "trial", _sine(90_000), stalls_ms=(40,))
     record = _judged(trial, _mask(tmp_path, MASKS["mtie"]))
     assert record.outcome == "inconclusive"
-    assert "the bench stood still" in record.reason
+    assert "the bench stalled" in record.reason
 
 
 def test_a_bench_that_cannot_tell(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict on a clock: U from its parts, no pass on invalid answers; standstill excuses, never passes."""
+"""The verdict on a clock: U from its parts, no pass on invalid answers; stall excuses, never passes."""
 
 from __future__ import annotations
 
@@ -100,16 +100,16 @@ def test_too_few_samples(tmp_path: Path) -> None:
     assert (verdict.outcome, verdict.reason) == ("inconclusive", "too few samples: 200 of 2995")
 
 
-def test_standstill_excuses_a_fail_and_nothing_else(tmp_path: Path) -> None:
+def test_stall_excuses_a_fail_and_nothing_else(tmp_path: Path) -> None:
     late = compare_answer(mean_ns=90_000)
     assert _outcome(tmp_path / "quiet", late)[0] == "fail"
     assert _outcome(tmp_path / "short", late, stalls_ms=(1, 1))[0] == "fail"
     outcome, reason = _outcome(tmp_path / "disturbed", late, stalls_ms=(40, 1))
-    assert (outcome, "the bench stood still 1 times, up to 40" in reason) == ("inconclusive", True)
+    assert (outcome, "the bench stalled 1 times, up to 40" in reason) == ("inconclusive", True)
     assert _outcome(tmp_path / "good", compare_answer(), stalls_ms=(40,))[0] == "pass"
 
 
-def test_a_standstill_excuses_no_more_than_it_can_explain(tmp_path: Path) -> None:
+def test_a_stall_excuses_no_more_than_it_can_explain(tmp_path: Path) -> None:
     """A packet that is late by s shifts an offset by s/2."""
     far = compare_answer(mean_ns=30_000_000)
     assert _outcome(tmp_path / "far", far, stalls_ms=(40, 1))[0] == "fail"

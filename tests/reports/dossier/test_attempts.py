@@ -14,9 +14,7 @@ from reports.record.verdict import judge
 from tests.reports.dossier.sample import record
 
 GUARD_BAND = "49.5 ms lies within U = 1 ms of the limit 50 ms"
-STALLED = (
-    "60 ms is over 50 ms by more than U = 1 ms; 1 of 1 misses were under way while the bench stood still"
-)
+STALLED = "60 ms is over 50 ms by more than U = 1 ms; 1 of 1 misses were under way while the bench stalled"
 
 
 def within_u() -> Measurement:
@@ -57,7 +55,7 @@ def test_what_the_bench_spoilt_is_not_valid_and_the_next_one_decides():
     found = decision(stalled(), record("error", "the consumer died", value=None), record("pass"))
     assert (found.status, found.shown) == ("pass", 3)
     assert roles(found) == ["not valid", "not valid", "decides"]
-    assert "stood still" in found.attempts[0].why
+    assert "stalled" in found.attempts[0].why
 
 
 def test_a_value_within_u_decides_so_that_nobody_repeats_until_it_passes():
@@ -66,7 +64,7 @@ def test_a_value_within_u_decides_so_that_nobody_repeats_until_it_passes():
 
 
 def test_a_value_within_u_on_a_bench_that_stood_still_decides_nothing():
-    spoilt = record("inconclusive", f"{GUARD_BAND}; 2 of 3 misses were under way while the bench stood still")
+    spoilt = record("inconclusive", f"{GUARD_BAND}; 2 of 3 misses were under way while the bench stalled")
     assert decision(spoilt, record("pass")).status == "pass"
 
 

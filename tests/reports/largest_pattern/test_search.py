@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.clock_sync.verdict import STOOD_STILL
+from reports.clock_sync.verdict import BENCH_STALLED
 from reports.errors import RecordError
 from reports.largest_pattern.search import (
     FILE,
@@ -57,7 +57,7 @@ GENERATOR_LATE = Disturbance(generator_delay_ns={13: 15 * MS})
     [
         ([QUIET], "within", ""),
         ([LATE], "over", "stream 13: "),
-        ([STALLED], "no verdict", f"{STOOD_STILL}: 1 stream has no verdict"),
+        ([STALLED], "no verdict", f"{BENCH_STALLED}: 1 stream has no verdict"),
         ([STALLED, QUIET], "within", ""),
         ([STALLED, LATE], "over", "stream 13: "),
         ([LATE, QUIET], "over", "stream 13: "),

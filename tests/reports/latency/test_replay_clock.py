@@ -83,7 +83,7 @@ def test_an_error_that_is_not_known_passes_nothing(
     assert reason in found.verdict.reason
 
 
-def test_standstills_are_found_by_the_line_of_the_clock_that_stamped_them(tmp_path: Path) -> None:
+def test_stalls_are_found_by_the_line_of_the_clock_that_stamped_them(tmp_path: Path) -> None:
     disturbed = Disturbance(path_delay_ns={33: 15 * MS}, stalled=True)
     same = dataclasses.replace(HOST, offset_ns=0, rate_ppb=0)
     right = _replay(tmp_path, dataclasses.replace(CLOCK, lines=(same, GUEST)), disturbed)

@@ -113,7 +113,7 @@ def test_one_miss_that_nothing_explains_still_fails_the_stream(tmp_path: Path):
 
 
 def test_a_loss_is_not_excused_by_a_bench_that_was_not_quiet(tmp_path: Path):
-    """1.01 % of standstill, and 590 of 600 messages of a stream lost."""
+    """1.01 % of stall, and 590 of 600 messages of a stream lost."""
     replay = replay_of(tmp_path, Disturbance(lost={33: 590}, stalled_fraction=0.0101))
     assert outcomes(replay) == {33: "fail"}
 

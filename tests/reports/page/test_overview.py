@@ -21,7 +21,7 @@ from reports.page.model import gather, gather_run
 from reports.page.overview import overview_of
 from reports.page.render import PAGE, page_files, render, render_pages, write_page
 from reports.page.renewal import renew
-from reports.page.standstill import objections
+from reports.page.stalled import objections
 from reports.record.histogram import merge
 from reports.record.measurement import Limit, Subject, Uncertainty, margin_of
 from reports.run.asked import SkippedTest, with_skipped
@@ -263,7 +263,7 @@ def test_show_prints_a_line_a_target(run: RunFolder, capsys: pytest.CaptureFixtu
     assert any(line.startswith("  fail") and "windows  DAQ-033" in line for line in shown)
 
 
-def test_a_standstill_is_looked_for_in_the_replays_of_all_targets(run: RunFolder) -> None:
+def test_a_stall_is_looked_for_in_the_replays_of_all_targets(run: RunFolder) -> None:
     found = objections(run.path)
     assert any(line.startswith("DAQ-033: fail") for line in found)
     titles = [group.title for group in gather(run.path).groups]

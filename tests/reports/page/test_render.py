@@ -31,7 +31,7 @@ from reports.units import MINUS
 from tests.reports.sample_run import Disturbance, make_run
 
 ROOT = Path(__file__).resolve().parents[3]
-STOOD_STILL = Disturbance(path_delay_ns={33: 15_000_000}, stalled=True)
+BENCH_STALLED = Disturbance(path_delay_ns={33: 15_000_000}, stalled=True)
 VOID = {"meta", "col", "br", "hr", "img", "link", "input"}
 
 
@@ -166,7 +166,7 @@ def test_the_page_states_instrument_rule_uncertainty_attempts_and_hashes(page: O
 
 
 def test_an_inconclusive_attempt_before_a_pass_stays_visible(tmp_path: Path):
-    text = squeezed(outline(make_run(tmp_path, STOOD_STILL, Disturbance())).text)
+    text = squeezed(outline(make_run(tmp_path, BENCH_STALLED, Disturbance())).text)
     assert "All 48 measured values meet their limits" in text
     assert "the machine took up to" in text
     assert "96 values were recorded, 48 of them count" in text

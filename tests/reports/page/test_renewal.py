@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A finalised run folder gets its advice: nothing else changes, and a kill at any instant can be mended."""
+"""A finalised run folder gets its advice: nothing else changes, and a kill at any instant can be fixed."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_file_that_changes_meanwhile_is_not_blessed(run: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["first", "again"])
-def test_a_kill_at_any_instant_is_mended(
+def test_a_kill_at_any_instant_is_fixed(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: bool
 ) -> None:
     def render_at_once(_path: Path, files: dict[str, bytes]) -> dict[str, str]:

@@ -288,7 +288,7 @@ def test_a_pass_by_less_than_the_requirement_asks_for_is_named(run: Path, quanti
     assert mask_objections(run, records) == ([], 1)
 
 
-def test_a_fail_that_a_standstill_explains_is_named(tmp_path: Path) -> None:
+def test_a_fail_that_a_stall_explains_is_named(tmp_path: Path) -> None:
     """30 us are put down to 60 ms: what is beyond the limit by more is not."""
     for name, stalls_ms, outcome in (("long", (60,), "inconclusive"), ("none", (), "fail")):
         run = judged_run(tmp_path / name, answer_of(rows_of(sine(30_000))), SWING, stalls_ms=stalls_ms)

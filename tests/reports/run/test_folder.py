@@ -87,7 +87,7 @@ def test_a_torn_last_line_is_reported_set_aside_and_not_counted(run: RunFolder, 
     assert len(records.measurements) == 47
     torn = records.torn
     assert torn is not None
-    assert RunFolder.open(run.path).mend() == torn
+    assert RunFolder.open(run.path).fix() == torn
     assert run.records().torn is None
     assert [p.read_text() for p in (run.path / "evidence").glob("torn-record-*.txt")] == [torn]
     run.append(record_of(run))
@@ -119,7 +119,7 @@ def test_what_was_appended_survives_sigkill(run: RunFolder):
     writer.stdout.close()
     appended = len(run.records().measurements) - before
     assert appended >= 21 + len(said)
-    RunFolder.open(run.path).mend()
+    RunFolder.open(run.path).fix()
     run.append(record_of(run))
 
 
@@ -193,7 +193,7 @@ def test_a_finalised_run_refuses_every_change(run: RunFolder):
         lambda: run.update(simulated=False),
         lambda: run.add_problem("late"),
         run.finalise,
-        run.mend,
+        run.fix,
         lambda: run.evidence_folder("late"),
     ):
         with pytest.raises(RunFolderError, match="finalised"):

@@ -284,7 +284,7 @@ def test_a_target_that_does_not_change_over_is_an_error(lab: _Lab) -> None:
     assert lab.did[-2:] == ["silence", "ptp-software stop"]
 
 
-def test_path_is_impaired_locked_measured_and_mended(lab: _Lab) -> None:
+def test_path_is_impaired_locked_measured_and_fixed(lab: _Lab) -> None:
     with disturbing(lab) as disturber:
         trial, done = disturber.impaired_trial(CHRONY)
     assert lab.did[1:-1] == ["lock", "impair (300, 200, 5.0)", "lock", "measure", "clear"]

@@ -15,7 +15,7 @@ import pytest
 from hw.bench import load_bench
 from hw.errors import CapabilityError, ConfigError, MeasurementError
 from reports import Limit, RunFolder
-from reports.clock_sync.verdict import STOOD_STILL
+from reports.clock_sync.verdict import BENCH_STALLED
 from reports.largest_pattern.search import (
     FILE,
     FOLDER,
@@ -347,7 +347,7 @@ def test_a_bench_that_never_stands_quiet_leaves_the_number_open(
     record = largest_pattern_measurement(found, requirement.id, limit, made.context("a test"))
     assert (record.outcome, record.value, record.margin) == ("inconclusive", None, None)
     assert record.reason.startswith("not found: at least 10; no verdict on 11 producers: ")
-    assert STOOD_STILL in record.reason
+    assert BENCH_STALLED in record.reason
 
 
 def test_a_profile_without_it_and_a_search_without_a_replay_are_refused(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[3]
 SPEC = load_bench(ROOT / "hw" / "benches" / "virtual.yaml")
 MS = 1_000_000
 QUIET = Disturbance()
-STOOD_STILL = Disturbance(path_delay_ns={33: 15 * MS}, stalled=True)
+BENCH_STALLED = Disturbance(path_delay_ns={33: 15 * MS}, stalled=True)
 TARGET_LATE = Disturbance(path_delay_ns={33: 15 * MS})
 ANOTHER_LATE = Disturbance(path_delay_ns={43: 15 * MS})
 GENERATOR_LATE = Disturbance(generator_delay_ns={33: 15 * MS})
@@ -56,23 +56,23 @@ def _add(evidence: LatencyEvidence, run: RunFolder, disturbance: Disturbance) ->
     ("attempts", "undecided", "outcomes"),
     [
         ([QUIET], [], ["pass"]),
-        ([STOOD_STILL], [33], ["inconclusive"]),
-        ([STOOD_STILL, QUIET], [], ["inconclusive", "pass"]),
-        ([STOOD_STILL, STOOD_STILL], [33], ["inconclusive", "inconclusive"]),
+        ([BENCH_STALLED], [33], ["inconclusive"]),
+        ([BENCH_STALLED, QUIET], [], ["inconclusive", "pass"]),
+        ([BENCH_STALLED, BENCH_STALLED], [33], ["inconclusive", "inconclusive"]),
         ([TARGET_LATE], [33], ["inconclusive"]),
         ([TARGET_LATE, TARGET_LATE], [33], ["inconclusive"] * 2),
         ([TARGET_LATE, TARGET_LATE, TARGET_LATE], [], ["fail"] * 3),
         ([TARGET_LATE, QUIET], [33], ["inconclusive"] * 2),
         ([TARGET_LATE, QUIET, QUIET], [], ["inconclusive", "pass", "pass"]),
         ([TARGET_LATE, QUIET, TARGET_LATE], [], ["inconclusive"] * 3),
-        ([TARGET_LATE, QUIET, STOOD_STILL], [33], ["inconclusive"] * 3),
-        ([TARGET_LATE, STOOD_STILL, QUIET], [33], ["inconclusive"] * 3),
-        ([TARGET_LATE, STOOD_STILL, QUIET, QUIET], [], ["inconclusive"] * 2 + ["pass"] * 2),
-        ([STOOD_STILL, TARGET_LATE, TARGET_LATE, TARGET_LATE], [], ["inconclusive"] + ["fail"] * 3),
+        ([TARGET_LATE, QUIET, BENCH_STALLED], [33], ["inconclusive"] * 3),
+        ([TARGET_LATE, BENCH_STALLED, QUIET], [33], ["inconclusive"] * 3),
+        ([TARGET_LATE, BENCH_STALLED, QUIET, QUIET], [], ["inconclusive"] * 2 + ["pass"] * 2),
+        ([BENCH_STALLED, TARGET_LATE, TARGET_LATE, TARGET_LATE], [], ["inconclusive"] + ["fail"] * 3),
         ([TARGET_LATE, ANOTHER_LATE, ANOTHER_LATE], [], ["pass", "pass", "fail"]),
         ([GENERATOR_LATE], [33], ["inconclusive"]),
         ([GENERATOR_LATE, QUIET], [33], ["inconclusive"] * 2),
-        ([QUIET, STOOD_STILL], [], ["pass"]),
+        ([QUIET, BENCH_STALLED], [], ["pass"]),
         ([QUIET, TARGET_LATE], [33], ["inconclusive"] * 2),
         ([QUIET, TARGET_LATE, QUIET], [], ["inconclusive", "pass"]),
     ],
@@ -139,16 +139,16 @@ def test_a_run_in_which_a_stream_failed_is_not_repeated(tmp_path: Path) -> None:
 
 def test_real_hardware_gets_no_second_attempt(tmp_path: Path) -> None:
     run, evidence = _run(tmp_path), _evidence(tmp_path, simulated=False)
-    _add(evidence, run, STOOD_STILL)
+    _add(evidence, run, BENCH_STALLED)
     assert evidence.undecided() == []
 
 
-@pytest.mark.parametrize("second", [QUIET, STOOD_STILL])
+@pytest.mark.parametrize("second", [QUIET, BENCH_STALLED])
 def test_there_are_no_more_attempts_than_the_profile_allows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, second: Disturbance
 ) -> None:
     run, evidence = _run(tmp_path), _evidence(tmp_path)
-    coming = iter([STOOD_STILL, second, *[STOOD_STILL] * 8])
+    coming = iter([BENCH_STALLED, second, *[BENCH_STALLED] * 8])
     lasted_ms: list[int] = []
 
     def attempt(_pattern: object, settings: ReplaySettings, *_others: object) -> None:
@@ -171,7 +171,7 @@ def test_a_further_replay_lasts_until_the_slowest_undecided_stream_has_its_sampl
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, evidence = _run(tmp_path), _evidence(tmp_path)
-    coming = iter([replace(STOOD_STILL, path_delay_ns={90: 260 * MS}), QUIET])
+    coming = iter([replace(BENCH_STALLED, path_delay_ns={90: 260 * MS}), QUIET])
     lasted_ms: list[int] = []
 
     def attempt(_pattern: object, settings: ReplaySettings, *_others: object) -> None:

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[3]
 MS = 1_000_000
 OWN = (110, 111, 112, 113)
 LATE = Disturbance(path_delay_ns={33: 15 * MS})
-STOOD_STILL = Disturbance(path_delay_ns={33: 15 * MS}, stalled=True)
+BENCH_STALLED = Disturbance(path_delay_ns={33: 15 * MS}, stalled=True)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def test_what_happens_to_the_targets_own_streams_is_judged_elsewhere(
         ([LATE, LATE, LATE], "failed", 33),
         ([Disturbance(lost={43: 1})] * 3, "failed", 43),
         ([LATE, LATE], "undecided", 33),
-        ([STOOD_STILL], "disturbed", 33),
+        ([BENCH_STALLED], "disturbed", 33),
         ([Disturbance(), LATE], "undecided", 33),
         ([Disturbance(generator_delay_ns={33: 15 * MS})], "undecided", 33),
     ],
@@ -71,4 +71,4 @@ def test_a_stream_that_was_not_within_its_budget_is_named(
 
 
 def test_a_replay_that_the_machine_explains_counts_neither_way(tmp_path: Path, pattern: Pattern) -> None:
-    assert len(_judged(tmp_path, pattern, STOOD_STILL, Disturbance()).within) == 44
+    assert len(_judged(tmp_path, pattern, BENCH_STALLED, Disturbance()).within) == 44

@@ -161,7 +161,7 @@ def test_lateness_of_the_target_that_sends_is_its_own(
     assert load_replay(evidence.attempts[0].folder).role == role
 
 
-def test_a_standstill_is_repeated_for_the_targets_own_streams_only(tmp_path: Path) -> None:
+def test_a_stall_is_repeated_for_the_targets_own_streams_only(tmp_path: Path) -> None:
     evidence = _evidence(RunFolder.create(tmp_path, "virtual", "ci", simulated=True), ROLE)
     _take(evidence, Disturbance(path_delay_ns={33: 15 * MS}, stalled=True))
     assert evidence.undecided() == []

@@ -115,7 +115,7 @@ static void publish_all(struct publisher *publisher, int64_t end_monotonic_ns)
 		next_monotonic_ns += PERIOD_NS;
 		now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 		if (next_monotonic_ns < now_monotonic_ns)
-			next_monotonic_ns = now_monotonic_ns; /* this machine stood still */
+			next_monotonic_ns = now_monotonic_ns; /* this machine stalled */
 		port_clock_sleep_until_ns(PORT_CLOCK_MONOTONIC, next_monotonic_ns);
 		now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	}

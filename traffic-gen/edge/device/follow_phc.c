@@ -155,7 +155,7 @@ static void follow(struct follower *follower, struct json *json)
 		}
 		next_monotonic_ns += PERIOD_NS;
 		if (next_monotonic_ns < now_monotonic_ns)
-			next_monotonic_ns = now_monotonic_ns; /* this machine stood still */
+			next_monotonic_ns = now_monotonic_ns; /* this machine stalled */
 		port_clock_sleep_until_ns(PORT_CLOCK_MONOTONIC, next_monotonic_ns);
 	}
 }

@@ -5,7 +5,7 @@
  *
  * All times are ticks of the guest's counter (TSC) unless they are named otherwise. The device never acts by the moment at
  * which the host looks: each command carries the tick at which it took effect, and edges are computed from commands,
- * lines and their own instants. So the host may be late, and stand still, without moving an edge.
+ * lines and their own instants. So the host may be late, and stall, without moving an edge.
  *
  * The horizon. The host may decide what happens up to a tick only if no command of an earlier tick can come any more. So
  * a command is announced (`begun`) before its tick is read and until it is in the ring (`head`): a host that reads the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Windows in which a CPU stood still: a thread that should have woken up did so too late.
+ * Windows in which a CPU stalled: a thread that should have woken up did so too late.
  * Pure bookkeeping: the caller brings the times.
  */
 #ifndef BW_STALL_H
@@ -42,7 +42,7 @@ int64_t stall_next_deadline_monotonic_ns(int64_t deadline_monotonic_ns, int64_t 
 
 /**
  * Bring windows into order of time and return how long at least one of them was open, in ns. A time in which several CPUs
- * stood still counts once.
+ * stalled counts once.
  */
 int64_t stall_union_ns(struct stall_window *windows, size_t count);
 

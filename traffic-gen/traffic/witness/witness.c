@@ -326,7 +326,7 @@ int verb_witness(int argc, char **argv)
 	const struct command command = {
 		.name = WITNESS_TOOL,
 		.usage = "[--cpu N[,N...]] [--duration-ms N] [--threshold-us N] [options]",
-		.about = "Record when this machine stood still: one real-time thread a CPU wakes up at fixed intervals.\n",
+		.about = "Record when this machine stalled: one real-time thread a CPU wakes up at fixed intervals.\n",
 		.options = options,
 	};
 	int parsed = options_parse(&command, argc, argv, NULL);

@@ -66,7 +66,7 @@ static void print_threads(struct json *json, const struct thread_times *times)
 	json_array_close(json);
 }
 
-/* Put the windows of all CPUs together, in order of time. Return how long any CPU stood still, or -ENOMEM. */
+/* Put the windows of all CPUs together, in order of time. Return how long any CPU stalled, or -ENOMEM. */
 static int64_t merge_windows(const struct witness *witness, struct stall_window **windows, size_t *count)
 {
 	int64_t dropped_ns = 0;

@@ -5,7 +5,7 @@ A build server shares its machine. Where that takes more time from messages than
 that runs on it can meet them: the run has no verdict on the target, and none on the software either. This
 module tells such a run from one that has no verdict for a reason that a developer has to look into: each
 value that did not pass must be explained in amounts, in every replay. It never applies to real hardware,
-where a bench that stands still is to be mended, nor to a run that has shown nothing.
+where a bench that stalls is to be fixed, nor to a run that has shown nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from reports.clock_sync.verdict import STOOD_STILL
+from reports.clock_sync.verdict import BENCH_STALLED
 from reports.errors import RecordError
 from reports.latency.evidence import load_replay
 from reports.latency.stream_groups import STREAM_QUANTITY, replay_folder, requirement_of
@@ -40,7 +40,7 @@ def objections(run: Path) -> list[str]:
     everything = RunFolder.open(run).records().measurements
     found = [*report.problems]
     if not report.simulated:
-        found.append("the bench is real: what makes it stand still is to be mended")
+        found.append("the bench is real: what makes it stall is to be fixed")
     undecided = sum(record.outcome != "pass" for record in (*report.records, *report.checks))
     if report.manifest.tests.failed > undecided:
         found.append(f"{report.manifest.tests.failed} tests failed, but only {undecided} values did not pass")
@@ -61,7 +61,7 @@ def _unexplained(run: Path, record: Measurement, everything: Sequence[Measuremen
     if record.outcome != "inconclusive":
         yield f"{record.requirement}: {record.outcome}: {record.reason}"
     elif record.quantity != STREAM_QUANTITY:
-        if STOOD_STILL not in record.reason:
+        if BENCH_STALLED not in record.reason:
             yield f"{record.requirement}: {record.reason}"
     else:
         for attempt in everything:

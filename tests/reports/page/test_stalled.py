@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Only a simulated run that would have passed on a quiet machine is put down to standstill."""
+"""Only a simulated run that would have passed on a quiet machine is put down to stall."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reports.__main__ import main
-from reports.page.standstill import objections
+from reports.page.stalled import objections
 from reports.run.manifest import TestCounts as Counts
 from tests.reports.clock_run import add_clock_trial
 from tests.reports.sample_clock import compare_answer
@@ -22,12 +22,12 @@ LATE = {43: 15_000_000, 33: 15_000_000}
 def test_misses_in_stalls_are_the_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = make_run(tmp_path, Disturbance(path_delay_ns=LATE, stalled=True)).path
     assert objections(run) == []
-    assert main(["standstill", str(run)]) == 0
-    assert "nothing but the standstill" in capsys.readouterr().out
+    assert main(["stalled", str(run)]) == 0
+    assert "nothing but the stall" in capsys.readouterr().out
 
 
 def test_a_run_that_lost_messages_is_not_the_machines(tmp_path: Path) -> None:
-    """Ten streams that lost 100 messages each, on a bench that stood still for 2 % of the time."""
+    """Ten streams that lost 100 messages each, on a bench that stalled for 2 % of the time."""
     lost = Disturbance(lost=dict.fromkeys(range(10, 20), 100), stalled_fraction=0.02)
     assert len(objections(make_run(tmp_path, lost).path)) >= 4
 
@@ -63,7 +63,7 @@ def test_other_reasons_are_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], disturbance: Disturbance, objection: str
 ) -> None:
     run = make_run(tmp_path, disturbance).path
-    assert main(["standstill", str(run)]) == 1
+    assert main(["stalled", str(run)]) == 1
     assert re.search(objection, capsys.readouterr().out)
 
 
@@ -74,7 +74,7 @@ def test_a_real_bench_never_profits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("stalls_ms", "told"), [((40,), False), ((), True)])
 def test_clocks_too(tmp_path: Path, stalls_ms: tuple[int, ...], told: bool) -> None:
-    """A clock that was off while the machine stood still is excused; an answer that is invalid is not."""
+    """A clock that was off while the machine stalled is excused; an answer that is invalid is not."""
     run = make_run(tmp_path, close=False)
     off = compare_answer(mean_ns=90_000) if stalls_ms else compare_answer(complete=False)
     record = add_clock_trial(run, off, stalls_ms=stalls_ms)
