@@ -53,7 +53,7 @@ def test_the_dossier_has_its_figure_and_its_distribution(made: Path) -> None:
     page = (made / "dossier.html").read_text()
     assert page.count("How late the valve opened.") == 2
     assert "opened - told to" in page
-    assert re.search(r"99\.9 %.*19\.9", text_of(page))
+    assert re.search(r"p99\.9 \[95 %\].*19\.9", text_of(page))
 
 
 def test_it_is_stored_and_followed(made: Path) -> None:

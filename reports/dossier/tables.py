@@ -34,11 +34,13 @@ class ResultTable:
         what: Quantity and statistic, as the records name them.
         common: Subject and conditions that all rows share, in words.
         shares: The quantiles that at least half of their distributions have.
+        spread: What the distributions are of, in words; empty: there are none.
     """
 
     what: tuple[str, str]
     common: str
     shares: tuple[float, ...]
+    spread: str
     rows: tuple[ResultRow, ...]
 
 
@@ -83,7 +85,8 @@ def result_tables(found: Iterable[Named]) -> list[ResultTable]:
         having = Counter(one.share for each in known for one in each.percentiles)
         shares = sorted(share for share, number in having.items() if 2 * number >= len(known))
         rows = (ResultRow(name, words, result) for (name, result), words in zip(named, own, strict=True))
-        tables.append(ResultTable(what, common, tuple(shares), tuple(rows)))
+        spread = ", ".join(dict.fromkeys(each.what for each in known)) if shares else ""
+        tables.append(ResultTable(what, common, tuple(shares), spread, tuple(rows)))
     return tables
 
 
