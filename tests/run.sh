@@ -4,8 +4,8 @@
 #
 #   tests/run.sh [PYTEST ARGUMENTS]
 #
-# Python's unit tests, and those simulated ones that keep no time, run beside each other. What boots or keeps a time
-# comes after them, test by test. Both write one cache: `pytest --last-failed` knows the failures of both.
+# Python's unit tests run from the beginning at idle priority, on what the others leave of the CPUs; what they say comes at
+# the end. Simulated tests that keep no time run beside each other; what keeps one comes after them, test by test.
 # Every part runs even when an earlier one has failed; exit code 1 if any did. Ctrl-C ends all of it.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
@@ -14,8 +14,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 . hw/host/native.sh
 
 FAILED=()
-readonly BESIDE_FAILED=.build/log/test-failed-beside.txt
+readonly IDLE_LOG=.build/log/test-idle.log FAILED_TESTS=.build/log/test-failed.txt
 readonly WORKERS_MAX=8 INTERRUPTED=2 NO_TESTS=5
+IDLE_PID=
 
 # Run the Meson tests of one variant. $1: variant; then extra arguments of `meson test`.
 test_native() {
@@ -34,21 +35,53 @@ test_native() {
     fi
 }
 
-# Run a part of the Python tests; that arguments of ours leave nothing of it is no failure. Exits if it is interrupted.
-test_python() {
-    local code=0
-    .build/venv/bin/python -m pytest "$@" || code=$?
-    case $code in
+# Set PYTEST to the command that runs a part of the Python tests. $1: its name; then arguments of pytest.
+pytest_of() {
+    PYTEST=(.build/venv/bin/python -m pytest -o cache_dir=".build/pytest/$1" --failed-to ".build/log/test-failed-$1.txt"
+        --pace-to ".build/log/pace-$1.json" "${@:2}")
+}
+
+# Count a part that failed. $1: exit code of pytest. That the caller's arguments leave nothing of a part is no failure.
+# Exits if it was interrupted.
+judge_pytest() {
+    case $1 in
         0 | "$NO_TESTS") return 0 ;;
         "$INTERRUPTED") die 1 "tests: interrupted" ;;
     esac
     [[ " ${FAILED[*]} " == *" pytest "* ]] || FAILED+=(pytest)
 }
 
+test_python() {
+    pytest_of "$@"
+    local code=0
+    "${PYTEST[@]}" || code=$?
+    judge_pytest "$code"
+}
+
+# Begin the tests that get no more than what all other processes leave. Ctrl-C reaches them, and they end with this script.
+begin_idle() {
+    pytest_of idle -m "beside and not simulated" -n "$(nproc)" --dist loadfile --no-loadscope-reorder "$@"
+    (exec env --default-signal=INT chrt --idle 0 "${PYTEST[@]}" >"$IDLE_LOG" 2>&1 </dev/null) &
+    IDLE_PID=$!
+    trap 'kill "$IDLE_PID" 2>/dev/null || true' EXIT
+}
+
+# Wait for them and show what they said.
+end_idle() {
+    local code=0
+    step_begin idle "Python tests at idle priority"
+    wait "$IDLE_PID" || code=$?
+    trap - EXIT
+    step_end
+    cat "$IDLE_LOG"
+    judge_pytest "$code"
+}
+
 main() {
     local variant workers
     mkdir -p "$BUILD_DIR/log"
-    rm -f "$BESIDE_FAILED"
+    rm -f "$BUILD_DIR"/log/test-failed*.txt
+    begin_idle "$@"
     if [[ -f meson.build ]]; then
         test_native linux
         ASAN_OPTIONS=abort_on_error=1:detect_stack_use_after_return=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
@@ -61,11 +94,12 @@ main() {
     fi
     # Some wait for others: one more than there are CPUs.
     workers=$(($(nproc) + 1))
-    test_python -m beside -n $((workers < WORKERS_MAX ? workers : WORKERS_MAX)) --dist loadfile \
-        --no-loadscope-reorder --failed-to "$BESIDE_FAILED" --pace-to .build/log/pace-beside.json "$@"
-    test_python -m "not beside and not influxdb2" --pace-to .build/log/pace-alone.json "$@"
-    # The closing line of pytest stays the last one; what failed before it is repeated on stderr.
-    [[ ! -s $BESIDE_FAILED ]] || sed 's/^/failed, beside others: /' "$BESIDE_FAILED" >&2
+    test_python guests -m "beside and simulated" -n $((workers < WORKERS_MAX ? workers : WORKERS_MAX)) --dist loadfile \
+        --no-loadscope-reorder "$@"
+    test_python alone -m "not beside and not influxdb2" "$@"
+    end_idle
+    cat "$BUILD_DIR"/log/test-failed-*.txt >"$FAILED_TESTS"
+    sed 's/^/failed: /' "$FAILED_TESTS" >&2
     [[ ${#FAILED[@]} -eq 0 ]] || die 1 "tests: failed: ${FAILED[*]}"
 }
 

@@ -116,12 +116,12 @@ def test_reference_edges_are_at_their_instants(device: Device) -> None:
     assert_reference(device, 500)
     assert device.scope.disorder() == []
     both = device.scope.edges(REFERENCE)
-    assert [edge.rising for edge in both] == [True, False] * (len(both) // 2)
-    widths_ns = [
-        (fall.time_ps - rise.time_ps) / 1000 for rise, fall in zip(both[::2], both[1::2], strict=True)
-    ]
-    assert all(abs(width_ns - PULSE_NS) < 2 for width_ns in widths_ns[:-1])
-    assert outputs(result, "sdp-out")["fired"] == len(both) // 2
+    pulses = (len(both) + 1) // 2  # the last one may be cut off by the end
+    assert [edge.rising for edge in both] == ([True, False] * pulses)[: len(both)]
+    complete = zip(both[::2], both[1::2], strict=False)
+    widths_ns = [(fall.time_ps - rise.time_ps) / 1000 for rise, fall in complete]
+    assert all(abs(width_ns - PULSE_NS) < 2 for width_ns in widths_ns[: pulses - 1])
+    assert outputs(result, "sdp-out")["fired"] == pulses
     assert result["scope"]["edges"] == len(both)
     assert result["scope"]["lost"] == 0
 
