@@ -124,30 +124,22 @@ def test_undisturbed_bench_passes_in_silence(lab: Lab) -> None:
     assert silent == 0
 
 
-def fails_exactly(lab: Lab, impairment: Impairment, producer: int, needed: set[int]) -> None:
-    """+15 ms: the consumer and a capture that knows nothing of it name the same streams."""
+@TWO_TARGETS
+def test_exactly_the_streams_fail_that_a_delay_of_15_ms_pushes_over_budget(
+    lab: Lab, impairment: Impairment
+) -> None:
+    """Two producers are delayed: consumer and a capture that knows nothing of it name the same streams."""
+    producers, needed = [2, 3], {23, 33}
 
     def exactly(trial: Trial) -> None:
         late = exceeded(trial)
         assert needed <= late, trial.told(needed)
         differ = (trial.streams("fail") ^ late) - borderline(trial) - on_the_brink(trial)
         assert not differ, trial.told(differ)
-        assert {stream // 10 for stream in late} == {producer}, trial.told(late)
+        assert {stream // 10 for stream in late} == {*producers}, trial.told(late)
 
-    impairment.apply([producer], 15_000, 0.0)
+    impairment.apply(producers, 15_000, 0.0)
     when_quiet(lab.trial, assert_no_wrong_pass, exactly)
-
-
-@TWO_TARGETS
-def test_exactly_the_streams_fail_that_a_delay_of_15_ms_pushes_over_budget(
-    lab: Lab, impairment: Impairment
-) -> None:
-    fails_exactly(lab, impairment, 3, {33})
-
-
-@ONE_TARGET
-def test_another_producer_that_is_delayed_fails_in_its_own_streams(lab: Lab, impairment: Impairment) -> None:
-    fails_exactly(lab, impairment, 2, {23})
 
 
 @ONE_TARGET
