@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 from hw.edges import CapturedEdges
-from scope.settings import OscilloscopeSettings, Realised, Slope
-from scope.waveform import Acquisition, DelayStatistics
+from scope.settings import OscilloscopeSettings, Realised
+from scope.waveform import Acquisition
 
 
 @dataclass(frozen=True)
@@ -149,12 +149,6 @@ class Oscilloscope(Protocol):
             IncompleteAcquisitionError: No trigger in time, too few segments, clipped, broken off; what was
             acquired is with it (`scope.incomplete`).
         """
-        ...
-
-    def measure_delay(
-        self, from_channel: int, to_channel: int, slope: Slope, count: int, timeout_s: float
-    ) -> DelayStatistics:
-        """Return the instrument's own statistics of the delay; positive: `to_channel` is later."""
         ...
 
     def close(self) -> None:

@@ -141,7 +141,7 @@ def load_calibration(path: Path) -> Calibration:
     """
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CalibrationError(f"{path}: {error}") from error
     if data.get("schema") != SCHEMA:
         raise CalibrationError(f'{path}: schema: {data.get("schema")!r}, must be "{SCHEMA}"')

@@ -73,22 +73,3 @@ class Acquisition:
     instrument: str
     frames: tuple[Frame, ...]
     wanted: int
-
-
-@dataclass(frozen=True)
-class DelayStatistics:
-    """The instrument's own statistics of a delay between two channels, in seconds.
-
-    Attributes:
-        mean_s: Mean of all measured delays.
-        minimum_s: The smallest.
-        maximum_s: The largest.
-        deviation_s: Standard deviation.
-        count: Number of measured delays.
-    """
-
-    mean_s: float
-    minimum_s: float
-    maximum_s: float
-    deviation_s: float
-    count: int

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from scope.drivers.identity import Identity
 from scope.drivers.link import Link, SilentError
 from scope.errors import InstrumentError
-from scope.settings import OscilloscopeSettings, Realised, Slope
-from scope.waveform import DelayStatistics, Frame
+from scope.settings import OscilloscopeSettings, Realised
+from scope.waveform import Frame
 
 NOT_A_NUMBER = 9.0e37
 """From here on a reply means "not measurable": InfiniiVision says 9.9E+37, Tektronix 9.91E+37."""
@@ -132,11 +132,3 @@ class Commands(ABC):
     @abstractmethod
     def clips(self, channel: int) -> bool:
         """Tell whether the instrument itself says that the channel is clipped; False where it cannot."""
-
-    @abstractmethod
-    def start_delay(self, from_channel: int, to_channel: int, slope: Slope) -> None:
-        """Run continuously with fresh statistics of the delay between two edges."""
-
-    @abstractmethod
-    def delay(self) -> DelayStatistics | None:
-        """Return the statistics so far; None: nothing measured yet."""

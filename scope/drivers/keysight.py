@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from scope.drivers.commands import NOT_A_NUMBER, Commands
+from scope.drivers.commands import Commands
 from scope.drivers.keysight_waveform import read_record, read_segments
 from scope.settings import (
     ChannelSettings,
@@ -21,7 +21,7 @@ from scope.settings import (
     RealisedChannel,
     Slope,
 )
-from scope.waveform import DelayStatistics, Frame
+from scope.waveform import Frame
 
 QUEUE_ENTRIES = 30
 """PG92 p. 1328: 29 errors and one overflow entry."""
@@ -160,7 +160,7 @@ class KeysightInfiniiVision(Commands):
         self.set(":WAVeform:POINts MAXimum")  # KEX: this changes the mode below, so it comes first
         self.set(":WAVeform:POINts:MODE RAW")
         if settings.segments == 1:
-            yield read_record(self, channel, 0, 0.0)
+            yield from read_record(self, channel, 0, 0.0)
             return
         if self.accepts(":WAVeform:SEGMented:ALL 1"):  # 3000T and newer (PG3T)
             yield from read_segments(self, channel, count)
@@ -168,44 +168,8 @@ class KeysightInfiniiVision(Commands):
         for index in range(count):
             self.set(f":ACQuire:SEGMented:INDex {index + 1}")  # from 1 (KEX)
             time_tag_s = self.ask_number(":WAVeform:SEGMented:TTAG?")
-            yield read_record(self, channel, index, time_tag_s)
+            yield from read_record(self, channel, index, time_tag_s)
 
     def clips(self, channel: int) -> bool:  # noqa: ARG002 - this family tells by codes alone
         """Clipped samples have codes of their own."""
         return False
-
-    def start_delay(self, from_channel: int, to_channel: int, slope: Slope) -> None:
-        """Install the delay measurement, reset its statistics, and run.
-
-        delay = t(edge of the second source) - t(edge of the first), edges chosen automatically: the first
-        source's nearest to the time reference, the second's nearest to that (PG4 p. 580).
-        """
-        sign = "+" if slope is Slope.RISING else "-"
-        word = "RISing" if slope is Slope.RISING else "FALLing"
-        sources = f"CHANnel{from_channel},CHANnel{to_channel}"
-        self.accepts(":MEASure:CLEar")  # else ours is the last of several: its fields are taken all the same
-        # PG92 p. 468; newer guides name :MEASure:DELay:DEFine beside it, its arguments were not read [B].
-        if not self.accepts(f":MEASure:DEFine DELay,{sign}1,{sign}1"):
-            self.set(f":MEASure:DELay:DEFine {word},1,MIDDle,{word},1,MIDDle")
-        if not self.accepts(f":MEASure:DELay AUTO,{sources}"):
-            self.set(f":MEASure:DELay {sources}")  # older firmware has no mode (manual of the 4022A, p. 498)
-        self.set(":MEASure:STATistics ON")
-        self.set(":MEASure:STATistics:RESet")
-        self.set(":RUN")
-
-    def delay(self) -> DelayStatistics | None:
-        """`:MEASure:RESults?`: label, current, minimum, maximum, mean, deviation, count.
-
-        The text of the label is not known for two sources, so the last six fields are taken.
-        """
-        command = ":MEASure:RESults?"
-        fields = self.ask(command).split(",")
-        if len(fields) < 7:
-            return None
-        try:
-            _, low, high, mean, deviation, count = (float(field) for field in fields[-6:])
-        except ValueError as error:
-            raise self.link.garbage(f"{','.join(fields)[:80]!r} in place of six numbers") from error
-        if max(abs(value) for value in (low, high, mean, deviation, count)) >= NOT_A_NUMBER:
-            return None
-        return DelayStatistics(mean, low, high, deviation, int(count))

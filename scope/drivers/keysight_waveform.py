@@ -71,13 +71,13 @@ def read_preamble(commands: Commands) -> Preamble:
     return Preamble(points, scaling, dtype)
 
 
-def read_record(commands: Commands, channel: int, index: int, time_tag_s: float) -> Frame:
-    """Read the selected record with a preamble of its own."""
+def read_record(commands: Commands, channel: int, index: int, time_tag_s: float) -> Iterator[Frame]:
+    """Yield the selected record, with a preamble of its own, before what stands behind it is looked at."""
     preamble = read_preamble(commands)
     commands.link.write(DATA)
     data = commands.link.read_block((preamble.points * preamble.dtype.itemsize,))
+    yield Frame(channel, index, _codes(data, preamble.dtype), preamble.scaling, time_tag_s)
     _finish(commands)
-    return Frame(channel, index, _codes(data, preamble.dtype), preamble.scaling, time_tag_s)
 
 
 def read_segments(commands: Commands, channel: int, count: int) -> Iterator[Frame]:
@@ -94,7 +94,6 @@ def read_segments(commands: Commands, channel: int, count: int) -> Iterator[Fram
     commands.link.write(DATA)
     try:
         data = commands.link.read_block((count * size,))
-        _finish(commands)
     except TransferError as error:
         data, broken = error.received, error
     own = preamble.scaling
@@ -111,6 +110,7 @@ def read_segments(commands: Commands, channel: int, count: int) -> Iterator[Fram
         yield Frame(channel, index, codes, scaling, tags_s[index])
     if broken is not None:
         raise broken
+    _finish(commands)
 
 
 def _list(commands: Commands, kind: str, count: int) -> list[float]:

@@ -27,6 +27,9 @@ from scope.errors import InstrumentError
 SLICE_S = 0.2
 """The longest single read on a raw socket: half of it is the longest rest between two looks at the line."""
 CHUNK_BYTES = 1 << 18
+QUIET_S = 0.1
+"""A line that is silent for so long has nothing left over."""
+SLOWEST_BYTES_PER_S = 20_000
 LONGEST_REPLY_BYTES = 64 << 20
 TERMCHAR_ENABLED = constants.ResourceAttribute.termchar_enabled
 SUPPRESS_END_ENABLED = constants.ResourceAttribute.suppress_end_enabled
@@ -113,14 +116,24 @@ class Link:
                 resource.close()
 
     def flush(self) -> None:
-        """Throw away what has arrived unasked (a tenth of a second on a raw socket)."""
+        """Throw away what has arrived unasked (a tenth of a second on a raw socket).
+
+        Raises:
+            InstrumentError: The peer has hung up, or sends without end.
+        """
         self._buffer.clear()
         self._stray = False
-        if self._stream and self._resource is not None:
-            try:
-                self._resource.flush(constants.BufferOperation.discard_read_buffer)
-            except (pyvisa.Error, OSError) as error:
-                raise self._fail(InstrumentError(self.instrument, "", self._no_peer(error))) from error
+        if not self._stream or self._resource is None:
+            return
+        end = time.monotonic() + self.timeout_s
+        quiet_since = time.monotonic()
+        while time.monotonic() < quiet_since + QUIET_S:
+            self._receive(CHUNK_BYTES, slice_s=QUIET_S / 2)
+            if self._buffer:
+                quiet_since = time.monotonic()
+                self._buffer.clear()
+            if time.monotonic() >= end:
+                raise self._fail(InstrumentError(self.instrument, "", "sends without end, and was not asked"))
 
     def write(self, command: str) -> None:
         """Send a command.
@@ -227,14 +240,17 @@ class Link:
         return f"no instrument there, or it hung up: {error}"
 
     def _read_line(self, timeout_s: float) -> bytes:
+        """Return a line; it may be silent for so long, and has to come at more than a trickle."""
         line = bytearray()
-        deadline = time.monotonic() + timeout_s
+        begin = time.monotonic()
+        deadline = begin + timeout_s
         while not line.endswith(b"\n"):
             if not self._buffer and not self._ended:
                 self._receive(CHUNK_BYTES, line_wise=True)
-            if self._buffer:
-                deadline = time.monotonic() + timeout_s
             line += self._buffer
+            if self._buffer:
+                slowest_s = len(line) / SLOWEST_BYTES_PER_S
+                deadline = min(time.monotonic() + timeout_s, begin + timeout_s + slowest_s)
             self._buffer.clear()
             if self._ended:
                 break
@@ -247,7 +263,7 @@ class Link:
     def _take(self, count: int) -> bytes:
         """Return exactly so many bytes of a block, or raise at a silence."""
         silence = time.monotonic() + self.timeout_s
-        end = time.monotonic() + self.timeout_s + count / 20_000
+        end = time.monotonic() + self.timeout_s + count / SLOWEST_BYTES_PER_S
         while len(self._buffer) < count:
             before = len(self._buffer)
             if self._ended:
@@ -277,7 +293,7 @@ class Link:
             )
         )
 
-    def _receive(self, count: int, line_wise: bool = False) -> None:
+    def _receive(self, count: int, line_wise: bool = False, slice_s: float = SLICE_S) -> None:
         """Read once: on a stream at most so many bytes, perhaps none; else to the end of the message."""
         resource = self._resource
         if resource is None:
@@ -286,6 +302,7 @@ class Link:
         try:
             if self._stream:
                 resource.set_visa_attribute(TERMCHAR_ENABLED, line_wise)
+                resource.timeout = slice_s * 1000
             chunk = resource.read_bytes(count, chunk_size=count, break_on_termchar=True)
         except pyvisa.VisaIOError as error:
             if error.error_code != constants.StatusCode.error_timeout:

@@ -14,12 +14,12 @@ from scope.drivers.clipping import check_samples
 from scope.drivers.commands import Commands
 from scope.drivers.identity import Dialect, Identity, parse_identity
 from scope.drivers.keysight import KeysightInfiniiVision
-from scope.drivers.link import Link, SilentError
+from scope.drivers.link import Link, SilentError, TransferError
 from scope.drivers.tektronix import TektronixMso
-from scope.errors import InstrumentError
+from scope.errors import InstrumentError, ScopeError
 from scope.incomplete import IncompleteAcquisitionError
-from scope.settings import OscilloscopeSettings, Realised, Slope
-from scope.waveform import Acquisition, DelayStatistics, Frame
+from scope.settings import OscilloscopeSettings, Realised
+from scope.waveform import Acquisition, Frame
 
 POLL_S = (0.01, 0.2)
 """Rests between two looks at a running acquisition: the first, and the longest."""
@@ -50,7 +50,8 @@ class ScpiOscilloscope:
         self._dialect = dialect
         self._clock = clock
         self._commands: Commands | None = None
-        self._settings: OscilloscopeSettings | None = None
+        self._settings: OscilloscopeSettings | None = None  # those asked for last
+        self._is_set_up = False
         self._armed = False
 
     def __enter__(self) -> ScpiOscilloscope:
@@ -100,13 +101,13 @@ class ScpiOscilloscope:
             InstrumentError: A command was refused, or something else was set than asked for.
         """
         commands = self._ready()
-        self._settings = None
+        self._settings, self._is_set_up = settings, False
         for channel in settings.channels:
             if channel.number > commands.identity.channels:
                 raise commands.error("", f"has {commands.identity.channels} channels, not {channel.number}")
         realised = commands.configure(settings)
         self._check(commands, settings, realised)
-        self._settings = settings
+        self._is_set_up = True
         return realised
 
     def set_deskew(self, channel: int, deskew_s: float) -> float:
@@ -117,12 +118,15 @@ class ScpiOscilloscope:
         return realised_s
 
     def arm(self) -> None:
-        """Start one acquisition; returns before its trigger. After a reconnection all is set up anew."""
+        """Start one acquisition; returns before its trigger.
+
+        After a reconnection, or a set-up that failed, all is set up anew.
+        """
         lost = self._link.broken
         commands = self._ready()
         if self._settings is None:
             raise commands.error("", "is not set up: configure first")
-        if lost:
+        if lost or not self._is_set_up:
             self.configure(self._settings)
         commands.arm()
         self._armed = True
@@ -148,51 +152,17 @@ class ScpiOscilloscope:
         frames: list[Frame] = []
         try:
             self._collect(commands, settings, timeout_s, frames)
-        except InstrumentError as error:
+        except ScopeError as error:
+            said = (
+                error
+                if isinstance(error, InstrumentError)
+                else commands.error(commands.data_command, str(error))
+            )
             if isinstance(error, SilentError):
-                error = commands.explained(error)
+                said = commands.explained(error)
             kept = self._acquisition(commands, settings, frames)
-            raise IncompleteAcquisitionError(error, kept) from error
+            raise IncompleteAcquisitionError(said, kept) from error
         return self._acquisition(commands, settings, frames)
-
-    def measure_delay(
-        self, from_channel: int, to_channel: int, slope: Slope, count: int, timeout_s: float
-    ) -> DelayStatistics:
-        """Let the instrument itself measure the delay between two edges over many acquisitions.
-
-        Positive: the edge of `to_channel` is later. The segments' memory is not used meanwhile.
-
-        Raises:
-            InstrumentError: Fewer than `count` delays within the time.
-        """
-        commands = self._ready()
-        settings = self._settings
-        if settings is None:
-            raise commands.error("", "is not set up: configure first")
-        self._armed = False
-        commands.stop()
-        commands.set_segments(1)
-        commands.start_delay(from_channel, to_channel, slope)
-        try:
-            return self._wait_for_delays(commands, count, timeout_s)
-        finally:
-            if not self._link.broken:
-                commands.stop()
-                commands.set_segments(settings.segments)
-
-    def _wait_for_delays(self, commands: Commands, count: int, timeout_s: float) -> DelayStatistics:
-        deadline = self._clock() + timeout_s
-        rest_s = POLL_S[0]
-        while (statistics := commands.delay()) is None or statistics.count < count:
-            if self._clock() >= deadline:
-                found = 0 if statistics is None else statistics.count
-                raise commands.error(
-                    "delay measurement",
-                    f"{found} of {count} delays within {timeout_s:g} s: no trigger, or no edge",
-                )
-            time.sleep(rest_s)
-            rest_s = min(2 * rest_s, POLL_S[1])
-        return statistics
 
     def _ready(self) -> Commands:
         if self._link.broken or self._commands is None:
@@ -201,13 +171,15 @@ class ScpiOscilloscope:
         return self._commands
 
     def _identify(self) -> Identity:
-        """Ask `*IDN?`; an answer that is none may be a late one to somebody else: ask once more."""
+        """Ask `*IDN?`; an answer that is none may be the rest of one to somebody else: ask once more."""
         reason = ""
         for _ in range(2):
             try:
                 identity = parse_identity(self._link.query("*IDN?"))
-            except ValueError as error:
-                reason = str(error)
+            except (ValueError, TransferError) as error:
+                reason = getattr(error, "reason", str(error))
+                if self._link.broken:  # rest of a block that an earlier connection was not there to read
+                    self._link.open()
                 self._link.flush()
                 continue
             if self._dialect is not None and identity.dialect is not self._dialect:

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 
 from scope.drivers.commands import Commands
 from scope.drivers.tektronix_waveform import read_frames
-from scope.errors import InstrumentError
 from scope.settings import (
     ChannelSettings,
     Coupling,
@@ -22,12 +21,12 @@ from scope.settings import (
     RealisedChannel,
     Slope,
 )
-from scope.waveform import DelayStatistics, Frame
+from scope.waveform import Frame
 
 NO_ERRORS = frozenset({0, 1, 401, 402, 468})
 """Queue empty, events pending, power on, operation complete, knob turned (P7)."""
-WARNINGS = range(528, 550)
-"""P7: events of execution that changed nothing for the worse."""
+WARNINGS = range(529, 550)
+"""P7: events of execution that changed nothing for the worse; 528 says that another value was set."""
 ERROR_BITS = 0x3C
 """Of the standard event status: command, execution, device and query error (P2)."""
 
@@ -39,7 +38,6 @@ class TektronixMso(Commands):
     """The commands of 4, 5 and 6 Series MSO oscilloscopes."""
 
     data_command = "CURVe?"
-    _measurement = ""
     remarks: tuple[str, ...] = ()
 
     def prepare(self) -> None:
@@ -94,6 +92,8 @@ class TektronixMso(Commands):
         self.set("TRIGger:A:MODe NORMal")  # never a record without a trigger
         self.set_segments(settings.segments)
         rate_hz = self.ask_number("HORizontal:SAMPLERate?")
+        if rate_hz <= 0:
+            raise self.error("HORizontal:SAMPLERate?", f"a rate of {rate_hz:g} samples/s")
         return Realised(
             channels=tuple(self._realised(channel.number) for channel in settings.channels),
             window_s=self.ask_integer("HORizontal:RECOrdlength?") / rate_hz,
@@ -192,47 +192,3 @@ class TektronixMso(Commands):
     def clips(self, channel: int) -> bool:
         """`CH<x>:CLIPping?` (P2)."""
         return self.ask_integer(f"CH{channel}:CLIPping?") != 0
-
-    def start_delay(self, from_channel: int, to_channel: int, slope: Slope) -> None:
-        """Put a new delay measurement in the place of the last one, so that it counts anew; run."""
-        if self._measurement:
-            self.set(f'MEASUrement:DELete "{self._measurement}"')
-            self._measurement = ""
-        before = self._measurements()
-        self.set("MEASUrement:ADDMEAS DELAY")  # takes the next free number (TMD)
-        added = self._measurements() - before
-        if len(added) != 1:
-            raise self.error("MEASUrement:ADDMEAS DELAY", f"added {len(added)} measurements")
-        self._measurement = added.pop()
-        name = f"MEASUrement:{self._measurement}"
-        edge = _SLOPES[slope]
-        middle = "RISEMid" if slope is Slope.RISING else "FALLMid"
-        self.set(f"{name}:SOUrce1 CH{from_channel}")
-        self.set(f"{name}:SOUrce2 CH{to_channel}")
-        self.set(f"{name}:DELay:EDGE1 {edge}")  # of the "to" edge, the other of the "from" edge (TMD)
-        self.set(f"{name}:DELay:EDGE2 {edge}")
-        for channel in (from_channel, to_channel):
-            self.set(f"MEASUrement:CH{channel}:REFLevels:METHod PERCent")
-            self.set(f"MEASUrement:CH{channel}:REFLevels:PERCent:{middle} 50")
-        self.set("ACQuire:STOPAfter RUNSTop")
-        self.set("ACQuire:STATE ON")
-
-    def _measurements(self) -> set[str]:
-        reply = self.ask("MEASUrement:LIST?").replace('"', "")
-        return {name.strip() for name in reply.split(",") if name.strip().upper() not in ("", "NONE")}
-
-    def delay(self) -> DelayStatistics | None:
-        """Results over all acquisitions; with a population of 0 the others are 9.91E+37 (P7)."""
-        results = f"MEASUrement:{self._measurement}:RESUlts:ALLAcqs"
-        count = self.ask_integer(f"{results}:POPUlation?")
-        if count < 1:
-            return None
-        try:
-            mean, low, high, deviation = (
-                self.ask_number(f"{results}:{part}?") for part in ("MEAN", "MINimum", "MAXimum", "STDDev")
-            )
-        except InstrumentError:
-            if self.link.broken:
-                raise
-            return None  # not a number yet
-        return DelayStatistics(mean, low, high, deviation, count)

@@ -66,18 +66,19 @@ def read_frames(
         scaling = replace(preamble.scaling, first_sample_s=_first_sample_s(preamble, offsets_s[index]))
         return Frame(channel, index, codes, scaling, tags_s[index])
 
-    index, follows, broken = 0, True, None
+    index, follows = 0, True
+    broken: TransferError | None = None
     while index < count and follows:
         try:
             data = link.read_block((size, count * size) if index == 0 else (size,))
-            follows = link.block_follows()
         except TransferError as error:
-            data, follows, broken = error.received, False, error
+            data, broken = error.received, error
         for part in range(len(data) // size):
             yield frame(index, data[part * size : (part + 1) * size])
             index += 1
-    if broken is not None:
-        raise broken
+        if broken is not None:
+            raise broken
+        follows = link.block_follows()
     if follows:
         raise link.garbage(f"more than {count} frames")
     if index < count:
@@ -176,10 +177,14 @@ def _time_tags(commands: Commands, count: int) -> list[float | None]:
     ]
 
 
-def _seconds(match: re.Match[str]) -> Fraction:
+def _seconds(match: re.Match[str]) -> Fraction | None:
+    """Return the seconds since the year 0 that a stamp says; None: there is no such day."""
     day, month, year, hour, minute, second = match.group(2, 3, 4, 5, 6, 7)
     form = "%d %m %Y" if month.isdigit() else "%d %b %Y"
-    days = datetime.strptime(f"{day} {month} {year}", form).toordinal()  # noqa: DTZ007 - a difference of days
+    try:
+        days = datetime.strptime(f"{day} {month} {year}", form).toordinal()  # noqa: DTZ007 - a difference of days
+    except ValueError:
+        return None
     digits = match[8].replace(" ", "")
     whole = ((days * 24 + int(hour)) * 60 + int(minute)) * 60 + int(second)
     return whole + Fraction(int(digits), 10 ** len(digits))

@@ -14,7 +14,6 @@ from scope.settings import (
     Coupling,
     OscilloscopeSettings,
     SettingsError,
-    Slope,
     TimebaseSettings,
     TriggerSettings,
 )
@@ -243,18 +242,6 @@ def test_a_single_record_of_one_byte() -> None:
         assert (frame.index, frame.time_tag_s) == (0, 0.0)
         expected = [10, 127, 128, 254] if name == "keysight-segments" else [-118, -1, 0, 126]
         assert frame.codes.tolist() == expected
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_the_instruments_own_statistics(dialect: str) -> None:
-    with oscilloscope(transcript(f"{dialect}-measure")) as (scope, server):
-        scope.configure(SETTINGS)
-        statistics = scope.measure_delay(1, 2, Slope.RISING, count=100, timeout_s=5)
-        assert server.requests[-12:].count(":STOP" if dialect == "keysight" else "ACQuire:STATE OFF") == 1
-    assert statistics.count == 101
-    assert statistics.mean_s == pytest.approx(31.5e-9)
-    assert (statistics.minimum_s, statistics.maximum_s) == (12e-9, 78e-9)
-    assert statistics.deviation_s == 16.1e-9
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

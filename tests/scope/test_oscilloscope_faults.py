@@ -13,7 +13,7 @@ from scope.drivers.identity import Dialect
 from scope.drivers.oscilloscope import open_oscilloscope
 from scope.errors import InstrumentError
 from scope.incomplete import IncompleteAcquisitionError
-from scope.settings import ChannelSettings, Slope
+from scope.settings import ChannelSettings
 from tests.scope.driver_bench import SETTINGS, SINGLE, TIMEOUT_S, oscilloscope, transcript
 from tests.scope.transcript import TranscriptServer
 
@@ -324,22 +324,10 @@ def test_another_instrument_at_the_same_address() -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_too_few_delays(dialect: str) -> None:
-    with oscilloscope(transcript(f"{dialect}-measure")) as (scope, server):
-        scope.configure(SETTINGS)
-        with pytest.raises(InstrumentError, match=r"101 of 1000 delays within 0\.4 s"):
-            scope.measure_delay(1, 2, Slope.RISING, count=1000, timeout_s=0.4)
-        stop = ":STOP" if dialect == "keysight" else "ACQuire:STATE OFF"
-        assert stop in server.requests[-12:]
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
 def test_order_of_use(dialect: str) -> None:
     with oscilloscope(transcript(f"{dialect}-setup")) as (scope, _):
         with pytest.raises(InstrumentError, match="is not set up: configure first"):
             scope.arm()
-        with pytest.raises(InstrumentError, match="is not set up: configure first"):
-            scope.measure_delay(1, 2, Slope.RISING, 10, 1.0)
         with pytest.raises(InstrumentError, match="is not armed: arm first"):
             scope.collect(1.0)
         wrong = replace(SETTINGS, channels=(*SETTINGS.channels, ChannelSettings(8, 1.0)))
