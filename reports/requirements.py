@@ -298,7 +298,7 @@ def read_set(data: bytes, shown: str) -> RequirementSet:
     """
     try:
         document = tomllib.loads(data.decode())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RequirementsError(f"{shown}: {error}") from error
     if unknown := sorted(set(document) - {"requirements", "requirement"}):
         raise RequirementsError(

@@ -20,10 +20,13 @@ TIERS = ("unit", "simulated", "hardware", "influxdb2")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--bench FILE`, the bench of the hardware tier, `--failed-to FILE` and `--oracle-replays N`."""
+    """Add the options of this project's tests."""
     parser.addoption("--bench", metavar="FILE", default=None, help="bench file of the tests marked hardware")
     parser.addoption("--failed-to", metavar="FILE", default=None, help="write the names of failed tests here")
     parser.addoption("--pace-to", metavar="FILE", default=None, help="write the seconds of each file here")
+    parser.addoption(
+        "--hostile-files", metavar="N", default="60", help="so often is each file of a run damaged"
+    )
     parser.addoption(
         "--oracle-replays", metavar="N", default="20000", help="random replays against the oracle"
     )

@@ -135,7 +135,7 @@ def load_endpoint(path: Path, environment: Mapping[str, str]) -> Endpoint:
 def _section(path: Path) -> dict[str, Any]:
     try:
         document: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
     unknown = sorted(document.keys() - {"influxdb"})
     section = document.get("influxdb")
@@ -186,7 +186,7 @@ def _credentials(path: Path, section: Mapping[str, Any], environment: Mapping[st
         document: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{file}: {error.strerror}") from error
-    except ValueError:  # its message may quote the line
+    except (ValueError, RecursionError):  # its message may quote the line
         raise ConfigError(f"{file}: no TOML") from None
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise ConfigError(f"{file}: others can read the credentials; chmod 600 it")

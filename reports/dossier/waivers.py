@@ -95,7 +95,7 @@ def read_waivers(data: bytes, where: str) -> Waivers:
     """
     try:
         document = tomllib.loads(data.decode())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DossierError(f"{where}: {error}") from error
     unknown = sorted(set(document) - {"waivers", "waiver"})
     if unknown:

@@ -195,6 +195,6 @@ def read_emulation(path: Path) -> Emulation:
             else:
                 start_ns, end_ns = (int(time_ns) for time_ns in data["overdue_tai_ns"])
                 pauses += pauses_of(start_ns, end_ns, int(data["period_ns"]), rows)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise RecordError(f"{path.name}: {error!r}") from error
     return Emulation(around, tuple(sorted(pauses)))

@@ -133,14 +133,17 @@ def producer_clocks(plan: Path) -> dict[int, str]:
 
 
 def low_latency_types(plan: Path) -> frozenset[int]:
-    """Return the message types (last digit of the stream id) that a plan marks as low-latency."""
-    streams = [stream for stream in _tables(plan, "stream") if stream.get("low_latency") is True]
-    return frozenset(int(stream.get("id", 0)) % 10 for stream in streams)
+    """Return the message types (last digit of the stream id) marked as low-latency; raises RecordError."""
+    try:
+        streams = [stream for stream in _tables(plan, "stream") if stream.get("low_latency") is True]
+        return frozenset(int(stream.get("id", 0)) % 10 for stream in streams)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise RecordError(f"{plan.name}: {error!r}") from error
 
 
 def _tables(plan: Path, name: str) -> list[dict[str, Any]]:
     try:
         document: dict[str, Any] = tomllib.loads(plan.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise RecordError(f"{plan.name}: {error}") from error
     return cast("list[dict[str, Any]]", document.get(name, []))

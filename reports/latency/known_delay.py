@@ -56,7 +56,7 @@ class KnownDelay:
     def read(cls, path: Path) -> KnownDelay:
         """Read `known_delay.json`; raises RecordError, which names the key."""
         try:
-            return from_json(cls, load_json(path.read_text(encoding="utf-8")), path.name)
+            return from_json(cls, load_json(path.read_bytes()), path.name)
         except json.JSONDecodeError as error:
             raise RecordError(f"{path.name}: {error}") from error
 

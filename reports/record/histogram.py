@@ -9,14 +9,31 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeVar, cast
 
 from reports.errors import RecordError
 from reports.record.sampling import quantile_ranks
 
+T = TypeVar("T")
+
 Bucket = tuple[int, int, int]
 """Low edge in ns, width in ns, count."""
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{value!r} is no integer")
+    return value
+
+
+def _number(value: object) -> float:
+    return value if isinstance(value, float) else _whole(value)
+
+
+def _optional(of: Callable[[object], T], value: object) -> T | None:
+    return None if value is None else of(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +65,15 @@ class Summary:
         found = cast("dict[str, object]", data)
         try:
             summary = cls(
-                n=cast(int, found["n"]),
-                min_ns=cast("int | None", found["min_ns"]),
-                max_ns=cast("int | None", found["max_ns"]),
-                mean_ns=cast("float | None", found["mean_ns"]),
-                stddev_ns=cast("float | None", found["stddev_ns"]),
-                overflow=cast(int, found["overflow"]),
+                n=_whole(found["n"]),
+                min_ns=_optional(_whole, found["min_ns"]),
+                max_ns=_optional(_whole, found["max_ns"]),
+                mean_ns=_optional(_number, found["mean_ns"]),
+                stddev_ns=_optional(_number, found["stddev_ns"]),
+                overflow=_whole(found["overflow"]),
                 buckets=tuple(
-                    (low, width, count) for low, width, count in cast("list[list[int]]", found["buckets"])
+                    (_whole(low), _whole(width), _whole(count))
+                    for low, width, count in cast("list[list[object]]", found["buckets"])
                 ),
             )
         except (KeyError, TypeError, ValueError) as error:

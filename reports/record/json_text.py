@@ -1,30 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON from files and servers that nobody vouches for: whatever is wrong with it is a ValueError."""
+"""JSON from files and servers that nobody vouches for: whatever is wrong with it is a JSONDecodeError."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any
 
 _HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
+_INTEGER_MAX = 1 << 64
+"""In size: no count, time or size of anything here is larger."""
 
 
 def load_json(text: str | bytes) -> Any:
     r"""Return what a JSON text says.
 
     Raises:
-        ValueError: It is no JSON, is nested deeper than this machine can follow, or holds half of a surrogate
-            pair (`"\ud800"`), which no page and no file can hold.
+        json.JSONDecodeError: It is no JSON, is nested deeper than this machine can follow, has a number that
+            is infinite, none (`NaN`) or an integer above 2^64 in size, holds half of a surrogate pair
+            (`"\ud800"`), which no page and no file can hold, or is no UTF-8.
     """
-    known = text if isinstance(text, str) else text.decode()
     try:
-        data: Any = json.loads(known)
+        known = text if isinstance(text, str) else text.decode()
+        data: Any = json.loads(known, parse_int=_integer, parse_float=_number, parse_constant=_number)
+        if _HALF_PAIR.search(known):
+            json.dumps(data, ensure_ascii=False).encode()
+    except json.JSONDecodeError:
+        raise
     except RecursionError as error:
         raise json.JSONDecodeError("nested too deep", "", 0) from error
-    if _HALF_PAIR.search(known):
-        try:
-            json.dumps(data, ensure_ascii=False).encode()
-        except UnicodeEncodeError as error:
-            raise json.JSONDecodeError("half of a surrogate pair in a text", "", 0) from error
+    except UnicodeEncodeError as error:
+        raise json.JSONDecodeError("half of a surrogate pair in a text", "", 0) from error
+    except ValueError as error:
+        raise json.JSONDecodeError(str(error), "", 0) from error
     return data
+
+
+def _integer(digits: str) -> int:
+    value = int(digits)
+    if abs(value) > _INTEGER_MAX:
+        raise ValueError(f"an integer of {len(digits)} digits")
+    return value
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is no finite number")
+    return value

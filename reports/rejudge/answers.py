@@ -21,7 +21,7 @@ def read_lines(path: Path, kind: str) -> list[Mapping[str, Any]]:
     for line in path.read_text(errors="replace").splitlines() if path.exists() else ():
         try:
             data: object = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(data, dict):
             answer = cast("dict[str, Any]", data)

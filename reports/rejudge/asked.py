@@ -49,7 +49,7 @@ def _ids(run: Path) -> Iterator[tuple[str, set[str]]]:
     for file in (run / KEPT).glob("*.toml"):
         try:
             yield file.name, {str(item["id"]) for item in tomllib.loads(file.read_text())["requirement"]}
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, RecursionError):
             continue  # named with the requirements
 
 

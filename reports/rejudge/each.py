@@ -8,6 +8,9 @@ from pathlib import Path
 
 from reports.rejudge.arithmetic import Record
 
+DAMAGE = (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError)
+"""What evidence of another form than ours comes to, wherever it is worked with."""
+
 
 def judge_each(
     run: Path,
@@ -40,6 +43,6 @@ def judge_each(
             if told is not None:
                 problems += [f"{record['requirement']}: {each}" for each in told]
                 count += 1
-        except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
+        except DAMAGE as error:
             problems.append(f"{record['requirement']}: {type(error).__name__}: {error}")
     return problems, count

@@ -22,7 +22,7 @@ def kept_requirements(run: Path) -> dict[str, list[Mapping[str, Any]]]:
         try:
             for item in tomllib.loads(file.read_text())["requirement"]:
                 found.setdefault(str(item["id"]), []).append(item)
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, RecursionError):
             continue
     return found
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from reports.rejudge.answers import read_lines, read_result
 from reports.rejudge.arithmetic import Record, expanded
+from reports.rejudge.each import DAMAGE
 from reports.rejudge.machine import Machine, machine_of
 from reports.rejudge.summary import stream_objections, summary_objections
 from reports.rejudge.target_clock import NOTED, TargetClock
@@ -275,7 +276,7 @@ def latency_objections(
             try:
                 replays[place] = ReplayFolder(run / place)
                 problems += [f"{place}: {objection}" for objection in replays[place].objections()]
-            except (KeyError, TypeError, ValueError, OSError) as error:
+            except DAMAGE as error:
                 problems.append(f"{place}: {type(error).__name__}: {error}")
         if len(replays) == len(places):
             count += len(own)
@@ -292,7 +293,7 @@ def _judged_again(
     for place, replay in replays.items():
         try:
             standings[place] = {stream: replay.found(stream, record) for stream, record in streams.items()}
-        except (KeyError, TypeError, ValueError) as error:
+        except DAMAGE as error:
             problems.append(f"{place}: {type(error).__name__}: {error}")
             return problems
     for place in replays:

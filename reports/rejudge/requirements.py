@@ -45,7 +45,7 @@ def requirement_objections(
             for item in document["requirement"]:
                 asked.setdefault(str(item["id"]), []).append(item)
                 file_of[id(item)] = file.name
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             yield f"{KEPT / file.name}: {type(error).__name__}: {error}"
     for record in records if asked else ():
         if record["quantity"] in (*CHECKS, *OF_SUITES):

@@ -18,6 +18,7 @@ from reports.rejudge.asked import asked_objections
 from reports.rejudge.clock_step import clock_step_objections
 from reports.rejudge.clock_sync import clock_sync_objections
 from reports.rejudge.clock_witnesses import clock_witness_objections
+from reports.rejudge.each import DAMAGE
 from reports.rejudge.edges import edge_objections
 from reports.rejudge.facts import fact_objections
 from reports.rejudge.known_delay import known_delay_objections
@@ -73,7 +74,7 @@ def rejudge(run: Path) -> Rejudged:
     ):
         try:
             records.append(json.loads(line))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             problems.append(f"measurements.jsonl:{number}: {error}")
     try:
         manifest: dict[str, Any] = json.loads((run / "run.json").read_text())
@@ -105,7 +106,7 @@ def rejudge(run: Path) -> Rejudged:
             contradicted += found
             worked_out += count
         problems += _manifest_objections(run, manifest, records)
-    except (KeyError, TypeError, ValueError, OSError) as error:
+    except DAMAGE as error:
         contradicted.append(f"cannot be judged again: {type(error).__name__}: {error}")
     return Rejudged((*contradicted, *problems), tuple(contradicted), worked_out, len(records))
 
@@ -143,7 +144,7 @@ def _time(text: str) -> datetime | None:
     """Read an RFC 3339 time in UTC; None where it is none."""
     try:
         return datetime.fromisoformat(text) if text.endswith("Z") else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

@@ -68,5 +68,5 @@ def _ids(path: Path) -> tuple[str, ...]:
     try:
         items: Any = tomllib.loads(path.read_text(encoding="utf-8"))["requirement"]
         return tuple(str(item["id"]) for item in items)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ()

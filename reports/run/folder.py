@@ -116,11 +116,11 @@ class RunFolder:
     def open(cls, path: Path) -> RunFolder:
         """Open a run folder that exists; raises RunFolderError where it is none."""
         try:
-            text = (path / MANIFEST).read_text(encoding="utf-8")
+            data = (path / MANIFEST).read_bytes()
         except OSError as error:
             raise RunFolderError(f"{path}: no run folder: {MANIFEST}: {error.strerror}") from error
         try:
-            return cls(path.resolve(), Manifest.from_text(text))
+            return cls(path.resolve(), Manifest.from_text(data))
         except RecordError as error:
             raise RunFolderError(f"{path}: {error}") from error
 

@@ -87,7 +87,7 @@ class Manifest:
             raise RecordError(f"run.json: schema {self.schema!r} is not {MANIFEST_SCHEMA!r}")
 
     @classmethod
-    def from_text(cls, text: str) -> Manifest:
+    def from_text(cls, text: str | bytes) -> Manifest:
         """Read `run.json`; raises RecordError, which names the key."""
         try:
             return from_json(cls, load_json(text), "run.json")

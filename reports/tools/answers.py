@@ -360,19 +360,24 @@ def last_result(path: Path) -> object:
     """Return the `result` object that ends an NDJSON file of a tool.
 
     Raises:
-        RecordError: The file has no `result` line: the tool was killed, or never started.
+        RecordError: The file cannot be read or has no `result` line: the tool was killed, or never started.
     """
     found: object = None
-    with path.open(encoding="utf-8", errors="replace") as file:
-        for line in file:
-            if '"result"' not in line:
-                continue
-            try:
-                data: object = load_json(line)
-            except json.JSONDecodeError:
-                continue
-            if isinstance(data, dict) and cast(Json, data).get("type") == "result":
-                found = cast("object", data)
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        raise RecordError(f"{path.name}: {error.strerror}") from error
+    except ValueError as error:  # a name that no file can have
+        raise RecordError(f"{path.name!r}: {error}") from error
+    for line in lines:
+        if '"result"' not in line:
+            continue
+        try:
+            data: object = load_json(line)
+        except json.JSONDecodeError:
+            continue
+        if isinstance(data, dict) and cast(Json, data).get("type") == "result":
+            found = cast("object", data)
     if found is None:
         raise RecordError(f"{path.name}: no result line; the tool did not end by itself")
     return found
