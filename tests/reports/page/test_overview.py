@@ -178,6 +178,8 @@ def test_a_targets_page_says_what_was_skipped_and_why(tmp_path: Path, alone: boo
     text = squeezed(re.sub(r"<[^>]+>", " ", page))
     assert "CLK-CHRONY ↷ skipped no time server" in text
     assert "Chrony Under Load no time server CLK-CHRONY" in text
+    assert '<a href="#unmeasured">1 skipped</a>' in page
+    assert 'id="unmeasured"' in page
 
 
 def test_clocks_of_a_target_stand_on_its_page_only(tmp_path: Path) -> None:
