@@ -27,7 +27,7 @@ class Capability:
         key: Short name, unique in a list; measurements refer to it.
         state: How far it goes.
         found: What was seen, in words.
-        remedy: How to mend it; empty where nothing has to be done.
+        remedy: How to fix it; empty where nothing has to be done.
     """
 
     key: str

@@ -22,6 +22,7 @@ from reports.dossier.verify import differences, is_dossier, signatures
 from reports.durable import replace_file
 from reports.errors import ReportError, RunFolderError
 from reports.page.model import gather_run
+from reports.page.not_passed import not_passed
 from reports.page.overview import Overview, overview_of
 from reports.page.render import PAGE, render_pages
 from reports.page.renewal import renew
@@ -29,8 +30,10 @@ from reports.page.stalled import objections
 from reports.record.measurement import measurement_schema
 from reports.rejudge.run import rejudge
 from reports.rejudge.seal import SEAL, sealed_by
+from reports.run.asked import SKIPPED
 from reports.run.folder import RunFolder, named_run
 from reports.run.integrity import SUMS, changed_files, read_sums, sha256_file
+from reports.run.outcome import NEXT_STEPS
 from reports.run.seal import bench_key, fingerprint, key_file
 from reports.units import format_value
 
@@ -196,17 +199,20 @@ def _show(options: argparse.Namespace) -> int:
         print(f"  worst margin {format_value(r.margin, r.unit)}: {what}")
     if found.targets:
         _show_targets(overview_of(options.run, found, {each.target: "" for each in found.targets}))
-    for record in report.records:
-        if record.outcome != "pass":
-            of = f"{record.subject.target}  " if found.targets else ""
-            print(f"  {record.outcome:<12} {of}{record.requirement}  {record.reason}")
-    for each in found.targets or (report,):
+    of_targets = found.targets or (report,)
+    for missed in not_passed(of_targets, {}):
+        of = f"{missed.target}  " if missed.target else ""
+        why = "; ".join(filter(None, (missed.reason, missed.cause)))
+        print(f"  {missed.state:<12} {of}{missed.requirement}  {why}")
+    for each in of_targets:
         for name, standing in each.unmeasured:
-            print(
-                f"  {standing.state:<12} {each.target + '  ' if each.target else ''}{name}  {standing.reason}"
-            )
+            if standing.state == SKIPPED:
+                of = f"{each.target}  " if each.target else ""
+                print(f"  {standing.state:<12} {of}{name}  {standing.reason}")
     for problem in report.problems:
         print(f"  problem      {problem}")
+    if report.outcome != "pass":
+        print(f"  what now?    {NEXT_STEPS}")
     return 0
 
 

@@ -61,6 +61,11 @@ class Shown:
         """Return the parts of those uncertainties that stand in no record, each after its unit."""
         return ()
 
+    def cause(self, record: Measurement) -> str:
+        """Return what the evidence of one of `records` says of why it did not pass; empty: nothing."""
+        del record
+        return ""
+
     @property
     def print_figures(self) -> Iterable[PrintFigure]:
         """Return its figures for the dossier, those without SVG left out there."""

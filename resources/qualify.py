@@ -29,6 +29,7 @@ from reports.run.outcome import (
     BAD_INPUT,
     BENCH_FAULT,
     FAIL,
+    NEXT_STEPS,
     NO_CAPABILITY,
     NO_VERDICT,
     PASS,
@@ -225,6 +226,8 @@ def _summarise(run: RunFolder, came_out: RunOutcome, code: int, advice: str) -> 
     if advice:
         print(f"History: {advice}")
     print(f"Report:  {run.path / 'qualification.html'}")
+    if code != PASS:
+        print(f"Next:    what did not pass stands under its verdict; what to do: {NEXT_STEPS}")
 
 
 if __name__ == "__main__":

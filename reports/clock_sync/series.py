@@ -96,7 +96,7 @@ class ClockSeries:
         """Cut samples into stretches.
 
         Args:
-            time_ns: Time of each sample in ns. Time that stands still or runs back ends a stretch.
+            time_ns: Time of each sample in ns. Time that repeats or runs back ends a stretch.
             offset_ns: Offset of each sample in ns.
             tau0_ns: The interval; without it the median interval finds the gaps, and the mean over the
                 stretches is kept.

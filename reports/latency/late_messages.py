@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The latest messages of a replay, with the machine's pauses around each."""
+"""The latest messages of a replay: the stages of their ways, and the machine's pauses around each."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reports.latency.verdict import ReplayResults, witness_time
+from reports.tools.answers import Miss
+from reports.units import format_value
 
 Ran = tuple[int, int]
 """A time in ns, and what a thread has run since the one before, in ns."""
@@ -36,10 +38,103 @@ class LateMessage:
     vcpu_ran: tuple[Ran, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class WorstMessage:
+    """A message over its budget in the stages of its way, in ns; None: a stamp beside it is missing.
+
+    Attributes:
+        to_send_ns: From its schedule until it was sent: the producer's.
+        to_kernel_ns: From then until the target's kernel stamped it: network and card.
+        to_read_ns: From then until its last byte was read: the target's scheduling and its consumer.
+        after_start_ns: When it was received, from the start of the counted time on.
+    """
+
+    stream: int
+    sequence: int
+    budget_ns: int
+    received_ns: int
+    to_send_ns: int | None
+    to_kernel_ns: int | None
+    to_read_ns: int | None
+    after_start_ns: int
+
+    @property
+    def unsplit_ns(self) -> int | None:
+        """Return what no stamp divides, from the last stamp before it; None: all stages are known."""
+        if self.to_kernel_ns is not None:
+            return None
+        return self.received_ns - (self.to_send_ns or 0) - (self.to_read_ns or 0)
+
+    @property
+    def most(self) -> str:
+        """Return the stage that took most: `send`, `kernel`, `read`, or `unsplit`."""
+        stages = {
+            "send": self.to_send_ns,
+            "kernel": self.to_kernel_ns,
+            "read": self.to_read_ns,
+            "unsplit": self.unsplit_ns,
+        }
+        known = {name: length for name, length in stages.items() if length is not None}
+        return max(known, key=lambda name: known[name])
+
+    @property
+    def cause(self) -> str:
+        """Return how late it was, and in which stage most of it went, in words."""
+        first = "its schedule" if self.to_send_ns is None else "sending"
+        last = "the read" if self.to_read_ns is None else "the kernel's stamp"
+        length_ns, where = {
+            "send": (self.to_send_ns, "before it was sent"),
+            "kernel": (self.to_kernel_ns, "between sending and the kernel's stamp"),
+            "read": (self.to_read_ns, "between the kernel's stamp and the read"),
+            "unsplit": (self.unsplit_ns, f"between {first} and {last}"),
+        }[self.most]
+        whole, part = format_value(self.received_ns, "ns"), format_value(length_ns, "ns")
+        return f"worst message no. {self.sequence}: of {whole}, {part} {where}"
+
+
+def worst_messages(replay: ReplayResults, stream: int | None = None) -> list[WorstMessage]:
+    """Return the messages that are farthest over their budgets, by share of it; at most `SHOWN_MAX`.
+
+    Args:
+        replay: As it is judged.
+        stream: Id of the stream whose messages are wanted; None: those of all.
+    """
+    start_tai_ns = replay.recv.start_tai_ns
+    return [
+        _in_stages(miss, budget_ns, start_tai_ns)
+        for miss, budget_ns in _rated(replay)
+        if stream in (None, miss.stream)
+    ][:SHOWN_MAX]
+
+
+def _rated(replay: ReplayResults) -> list[tuple[Miss, int]]:
+    """Return the misses of a replay with their budgets in ns, the worst first."""
+    budgets = {stream.id: stream.budget_ns for stream in replay.recv.streams}
+    rated = [(miss, budgets[miss.stream]) for miss in replay.misses if budgets.get(miss.stream)]
+    return sorted(rated, key=lambda pair: -pair[0].received_minus_scheduled_ns / pair[1])
+
+
+def _in_stages(miss: Miss, budget_ns: int, start_tai_ns: int) -> WorstMessage:
+    whole_ns, own_ns, stamp_tai_ns = (
+        miss.received_minus_scheduled_ns, miss.received_minus_sent_ns, miss.kernel_stamp_local_tai_ns
+    )  # fmt: skip
+    to_read_ns = None if stamp_tai_ns is None else miss.received_local_tai_ns - stamp_tai_ns
+    return WorstMessage(
+        miss.stream,
+        miss.sequence,
+        budget_ns,
+        whole_ns,
+        to_send_ns=None if own_ns is None else whole_ns - own_ns,
+        to_kernel_ns=None if own_ns is None or to_read_ns is None else own_ns - to_read_ns,
+        to_read_ns=to_read_ns,
+        after_start_ns=miss.received_local_tai_ns - start_tai_ns,
+    )
+
+
 def latest_messages(
     replay: ReplayResults, ran: Mapping[tuple[int, int], tuple[Ran, ...]] | None = None
 ) -> list[LateMessage]:
-    """Return the messages that are farthest over their budgets, by share of it; at most `SHOWN_MAX`.
+    """Return those of `worst_messages` on the witness's clock; empty where that is not known.
 
     Args:
         replay: As it is judged.
@@ -48,13 +143,8 @@ def latest_messages(
     by_witness = witness_time(replay)
     if by_witness is None:
         return []
-    budgets = {stream.id: stream.budget_ns for stream in replay.recv.streams}
-    rated = sorted(
-        (miss for miss in replay.misses if budgets.get(miss.stream)),
-        key=lambda miss: -miss.received_minus_scheduled_ns / budgets[miss.stream],
-    )
     found: list[LateMessage] = []
-    for miss in rated[:SHOWN_MAX]:
+    for miss, budget_ns in _rated(replay)[:SHOWN_MAX]:
         arrived_ns = by_witness(miss.received_local_tai_ns)
         if arrived_ns is None:
             continue
@@ -68,7 +158,6 @@ def latest_messages(
             if end > scheduled_ns - AROUND_NS and start < arrived_ns + AROUND_NS
         )
         sent_ns = length_ns - (miss.received_minus_sent_ns or 0)
-        budget_ns = budgets[miss.stream]
         own = (ran or {}).get((miss.stream, miss.sequence), ())
         found.append(LateMessage(miss.stream, miss.sequence, budget_ns, sent_ns, length_ns, pauses, own))
     return found

@@ -6,9 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from reports.errors import RecordError
 from reports.latency.evidence import ReplayEvidence, load_replay
 from reports.latency.late_message_plots import figure_late_messages
-from reports.latency.late_messages import latest_messages
+from reports.latency.late_messages import latest_messages, worst_messages
+from reports.latency.over_time import replay_over_time
+from reports.latency.over_time_plots import MAX_PANELS, figure_over_time
 from reports.latency.plots import (
     StreamFigures,
     figure_clocks,
@@ -18,13 +21,16 @@ from reports.latency.plots import (
 )
 from reports.latency.stream_groups import (
     STREAM_QUANTITY,
+    Instrument,
     StreamGroup,
     StreamRow,
     replay_folder,
     stream_groups,
 )
 from reports.record.measurement import Measurement
+from reports.run.tally import WORST_FIRST, relative_margin
 from reports.section import Measured, SampleReader, Samples, Shown
+from reports.tools.answers import recv_progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,15 @@ class LatencySection(Shown):
     def records(self) -> tuple[Measurement, ...]:
         """Return the records of all streams."""
         return tuple(row.record for group in self.groups for row in group.rows)
+
+    def cause(self, record: Measurement) -> str:
+        """Return in which stage the worst message of a stream spent most of its time."""
+        instruments = (each for group in self.groups for each in group.instruments)
+        instrument = next((each for each in instruments if record in [row.record for row in each.rows]), None)
+        if instrument is None or instrument.evidence.recv is None:
+            return ""
+        worst = worst_messages(instrument.evidence.replay(), int(record.subject.stream or 0))
+        return worst[0].cause if worst else ""
 
     @property
     def figures(self) -> list[dict[str, object]]:
@@ -75,7 +90,7 @@ def _figures_of(group: StreamGroup, index: int) -> dict[str, object]:
     """Return the figures of a group of streams as SVG, those of its instruments by attempt."""
     drawn = [_stream_figures(row) for row in group.rows]
     streams = [stream for stream in drawn if stream is not None]
-    instruments: list[dict[str, str]] = []
+    instruments: list[dict[str, object]] = []
     figures: dict[str, object] = {"maxima": "", "distributions": "", "instruments": instruments}
     if streams:
         names = _type_names(group.rows)
@@ -91,15 +106,34 @@ def _figures_of(group: StreamGroup, index: int) -> dict[str, object]:
         suffix = f"{index}-{number}"
         largest = float(instrument.largest_u_ns)
         evidence = instrument.evidence
-        late = latest_messages(evidence.replay(), evidence.emulation.around) if evidence.recv else []
+        replay = evidence.replay() if evidence.recv else None
+        late = latest_messages(replay, evidence.emulation.around) if replay else []
         instruments.append(
             {
                 "lateness": figure_lateness(f"lateness{suffix}", lateness, largest) if lateness else "",
                 "clocks": figure_clocks(f"clocks{suffix}", drawn_clocks) if drawn_clocks else "",
                 "late": figure_late_messages(f"late{suffix}", late) if late else "",
+                "over_time": _over_time(f"overtime{suffix}", instrument),
+                "worst": worst_messages(replay) if replay else [],
             }
         )
     return figures
+
+
+def _over_time(name: str, instrument: Instrument) -> str:
+    """Draw the streams of a replay that did not pass over its time, the worst; empty: all passed."""
+    known = [row.record for row in instrument.rows if row.stream is not None]
+    missed = [record for record in known if record.outcome != "pass" and record.limit.upper]
+    if not missed:
+        return ""
+    missed.sort(key=lambda record: (WORST_FIRST.index(record.outcome), relative_margin(record) or 0.0))
+    shown = missed[:MAX_PANELS]
+    streams = [int(record.subject.stream or 0) for record in shown]
+    try:
+        progress = recv_progress(instrument.folder / "recv.ndjson", streams)
+    except (OSError, RecordError):
+        progress = ()  # what is told meanwhile decides nothing; misses and stalls are drawn without it
+    return figure_over_time(name, replay_over_time(instrument.evidence.replay(), progress, streams), shown)
 
 
 def _stream_figures(row: StreamRow) -> StreamFigures | None:

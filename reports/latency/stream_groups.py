@@ -68,6 +68,7 @@ class Instrument:
     """What the bench says about itself during one replay; rows: the streams that it decides."""
 
     attempt: str
+    folder: Path
     evidence: ReplayEvidence
     lateness: tuple[tuple[int, Summary, tuple[SendStream, ...]], ...]
     largest_u_ns: float
@@ -213,6 +214,7 @@ def _instrument(folder: Path, place: Path, evidence: ReplayEvidence, rows: Seque
     mine = [row for row in rows if replay_folder(folder, row.record) == place]
     return Instrument(
         attempt=place.relative_to(folder / EVIDENCE).as_posix(),
+        folder=place,
         evidence=evidence,
         lateness=tuple(lateness),
         largest_u_ns=max((row.record.uncertainty.expanded for row in mine), default=0),

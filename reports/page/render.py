@@ -20,16 +20,20 @@ from reports.durable import replace_file
 from reports.page.facts import FactGroup, fact_groups
 from reports.page.margins import figure_margins
 from reports.page.model import Report, RunReport, gather_run
+from reports.page.not_passed import NO_RECORD, not_passed
 from reports.page.overview import overview_of
 from reports.quantities import PART_MEANINGS
 from reports.record.measurement import Number, Outcome
 from reports.run.folder import RunFolder
 from reports.run.manifest import Manifest
+from reports.run.outcome import GLOSSARY, NEXT_STEPS
 from reports.run.targets import page_names, targets_of
 from reports.templating import template_environment
 from reports.units import NO_VALUE, exact_value, format_bytes, format_measured, format_value
 
 PAGE = "qualification.html"
+NOT_PASSED_SHOWN_MAX = 12
+"""So many of what did not pass stand under the verdict; the others are folded away."""
 _PART_NS_MIN = 0.001
 
 SYMBOLS: dict[Outcome, str] = {"pass": "✔", "fail": "✖", "inconclusive": "◐", "unset": "○", "error": "⚠"}
@@ -77,6 +81,7 @@ def _render_run(path: Path, found: RunReport, names: Mapping[str, str], page: st
         report=found.whole,
         overview=overview,
         margins=figure_margins("margins", found.targets),
+        not_passed=not_passed(found.targets, names),
         run_page=page,
         symbols=SYMBOLS,
         headline=f"{overview.says} {headline(found.whole)}",
@@ -100,6 +105,7 @@ def _render_report(report: Report, facts: list[FactGroup], run_page: str) -> str
             report=report,
             overview=None,
             margins=figure_margins("margins", (report,)),
+            not_passed=not_passed((report,), {}),
             run_page=run_page,
             symbols=SYMBOLS,
             meanings=PART_MEANINGS,
@@ -112,7 +118,7 @@ def _render_report(report: Report, facts: list[FactGroup], run_page: str) -> str
 @functools.cache
 def _environment() -> Environment:
     """Return the templates' environment: each is compiled once in a process."""
-    return template_environment(
+    environment = template_environment(
         "reports.page.render",
         {
             "value": format_value,
@@ -124,6 +130,10 @@ def _environment() -> Environment:
             "utc": format_utc,
         },
     )
+    cast("dict[str, object]", environment.globals).update(
+        next_steps=NEXT_STEPS, glossary=GLOSSARY, shown_max=NOT_PASSED_SHOWN_MAX, no_record=NO_RECORD
+    )
+    return environment
 
 
 def _facts(manifest: Manifest) -> list[FactGroup]:
@@ -165,7 +175,7 @@ def headline(report: Report) -> str:
     if unproven and counts["pass"] == total:
         return f"All {total} measured values meet their limits, but the bench did not pass its own check."
     if report.outcome == "pass":
-        return f"All {total} measured values meet their limits with the whole uncertainty kept clear of them."
+        return f"All {total} measured values meet their limits with the whole guard band U."
     words = {
         "fail": "fail (beyond the limit by more than the uncertainty, or more loss than allowed)",
         "error": "could not be judged",

@@ -57,7 +57,7 @@ class FailedTest:
 def beyond_records(failed: Iterable[FailedTest], counting: Iterable[Measurement]) -> tuple[FailedTest, ...]:
     """Return those that say more than their records do: who only reads the records would miss them.
 
-    A test that left a record which does not pass, and then broke off for a graver reason, is one of them.
+    A test that left a record which does not pass, and then broke off for a worse reason, is one of them.
 
     Args:
         failed: Tests that failed.

@@ -31,6 +31,8 @@ from reports.run.targets import targets_of
 
 PASS, FAIL, BAD_INPUT, NO_CAPABILITY, NO_VERDICT, BENCH_FAULT = range(6)
 """Exit codes of a qualification (docs/exit-codes.md)."""
+NEXT_STEPS, GLOSSARY = "docs/my-run-did-not-pass.md", "docs/glossary.md"
+"""Where a reader of a run that did not pass finds the next step, and the words of pages and messages."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -18,6 +18,7 @@ from typing import Any, TypeVar, cast
 from reports.errors import RecordError
 from reports.record.histogram import Summary
 from reports.record.json_text import load_json
+from reports.units import NS_PER_MS
 
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -180,13 +181,31 @@ class WitnessResult:
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """A message that came over its budget; when it was sent is not known where that was 18 minutes late."""
+    """A message that came over its budget; when it was sent is not known where that was 18 minutes late.
+
+    Attributes:
+        kernel_stamp_local_tai_ns: When the target's kernel stamped it; None: it did not.
+    """
 
     stream: int
     sequence: int
     received_minus_scheduled_ns: int
     received_minus_sent_ns: int | None
     received_local_tai_ns: int
+    kernel_stamp_local_tai_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What the consumer told while it received.
+
+    Attributes:
+        local_tai_ns: When, by its own clock; known to some ms.
+        streams: The largest latency so far in ns, and how many messages are lost so far, by stream id.
+    """
+
+    local_tai_ns: int
+    streams: dict[int, tuple[int, int]]
 
 
 class Reader:
@@ -212,6 +231,10 @@ class Reader:
     def optional_number(self, key: str) -> float | None:
         """Return a number that an older tool does not give; None where it is missing or null."""
         return None if self.data.get(key) is None else float(self.get(key, int, float))
+
+    def optional_int(self, key: str) -> int | None:
+        """Return a whole number that an older tool does not give; None where it is missing or null."""
+        return None if self.data.get(key) is None else int(self.get(key, int))
 
     def fields(self, spec: dict[str, tuple[type[Any], ...]]) -> dict[str, Any]:
         """Return the values of several keys with their types."""
@@ -352,8 +375,45 @@ def read_misses(lines: Iterable[str]) -> list[Miss]:
                 break
             raise RecordError(f"misses.ndjson:{number}: {error}") from error
         reader = Reader(data, f"misses.ndjson:{number}")
-        misses.append(Miss(**reader.fields(_MISS)))
+        stamp_tai_ns = reader.optional_int("kernel_stamp_local_tai_ns")
+        misses.append(Miss(**reader.fields(_MISS), kernel_stamp_local_tai_ns=stamp_tai_ns))
     return misses
+
+
+def recv_progress(path: Path, streams: Collection[int]) -> tuple[Progress, ...]:
+    """Read what `bw-traffic recv` told of some streams meanwhile; empty: it did not say when it began.
+
+    Raises:
+        RecordError: A whole line is not JSON, or a key is missing.
+        OSError: The file cannot be read.
+    """
+    found: list[Progress] = []
+    start_tai_ns: int | None = None
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.endswith("\n") or '"result"' in line:
+                continue
+            where = f"{path.name}:{number}"
+            try:
+                reader = Reader(load_json(line), where)
+            except json.JSONDecodeError as error:
+                raise RecordError(f"{where}: {error}") from error
+            kind = reader.get("type", str)
+            if kind == "ready":
+                start_tai_ns = reader.optional_int("local_tai_ns")
+            elif kind == "progress" and start_tai_ns is not None:
+                elapsed_ns = reader.get("elapsed_ms", int) * NS_PER_MS
+                told = {stream: each for stream, each in _told(reader) if stream in streams}
+                found.append(Progress(start_tai_ns + elapsed_ns, told))
+    return tuple(found)
+
+
+def _told(reader: Reader) -> Iterator[tuple[int, tuple[int, int]]]:
+    for row in cast("list[list[int]]", reader.get("streams", list)):
+        if len(row) != 5 or not all(type(number) is int for number in row):
+            raise RecordError(f"{reader.where}.streams: expected five integers, found {row!r:.60}")
+        stream, _received, lost, max_ns, _misses = row
+        yield stream, (max_ns, lost)
 
 
 def last_result(path: Path) -> object:

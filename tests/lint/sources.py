@@ -69,6 +69,15 @@ FORBIDDEN = {
     ),
 }
 
+# Words that are none of the field's, spelt in pieces likewise, and what is written instead.
+WORDS = {
+    re.compile(r"\bke(ep|eps|pt|eping) " + r"clear of\b", re.IGNORECASE): "guard band",
+    re.compile(r"\basked and not " + r"measured\b", re.IGNORECASE): "not tested, untested",
+    re.compile(r"\bm" + r"end(s|ed|ing)?\b", re.IGNORECASE): "fix, repair",
+    re.compile(r"\bst(and|ands|ood|anding)[ -]?" + r"still\b", re.IGNORECASE): "stall, stop",
+    re.compile(r"\bgrave" + r"(st|r)\b", re.IGNORECASE): "worst, worse",
+}
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -117,6 +126,14 @@ def forbidden_text(path: PurePosixPath, lines: list[str]) -> Iterator[Finding]:
                 yield Finding(path, number, f'{what}: "{match.group(0)}"')
 
 
+def wrong_word(path: PurePosixPath, lines: list[str]) -> Iterator[Finding]:
+    """Report a word for which the field has another."""
+    for number, line in enumerate(lines, start=1):
+        for pattern, instead in WORDS.items():
+            if match := pattern.search(line):
+                yield Finding(path, number, f'"{match.group(0)}": write {instead}')
+
+
 def instant_scale(path: PurePosixPath, lines: list[str]) -> Iterator[Finding]:
     """Report C code in which an instant does not name its time scale: `now_ns` for `now_tai_ns`."""
     if path.suffix not in {".c", ".h"} or str(path) in CLOCK_IS_ARGUMENT:
@@ -141,6 +158,7 @@ RULES: tuple[Callable[[PurePosixPath, list[str]], Iterator[Finding]], ...] = (
     os_include,
     instant_scale,
     forbidden_text,
+    wrong_word,
 )
 
 

@@ -96,6 +96,21 @@ def test_finds_text_of_one_machine(tmp_path: Path, text: str) -> None:
     assert [finding.line for finding in findings_of(tmp_path, "a.md", SPDX + text + "\n")] == [2]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("docs/a.md", "U is kept " + "clear of the limit"),
+        ("reports/a.html.j2", "Asked and not " + "measured"),
+        ("hw/a.py", "print('m" + "end the bench')"),
+        ("traffic-gen/a.c", 'fputs("the machine stood ' + 'still", out);'),
+        ("dashboards/a.js", "'the grave" + "st first'"),
+    ],
+)
+def test_finds_a_word_that_is_none_of_the_field_s(tmp_path: Path, name: str, text: str) -> None:
+    lines = f"# {SPDX_LINE}\nrecommended, amend, commendable, standing, engraved\n{text}\n"
+    assert [finding.line for finding in findings_of(tmp_path, name, lines)] == [3]
+
+
 @pytest.mark.parametrize("text", ["$HOME/.cache", "~/work/notes", "tests/home/alice", "framework/x"])
 def test_leaves_relative_text_alone(tmp_path: Path, text: str) -> None:
     assert findings_of(tmp_path, "a.md", SPDX + text + "\n") == []

@@ -117,12 +117,19 @@ class _Stream:
     record: dict[str, Any]
     send: dict[str, Any]
     misses: list[dict[str, Any]]
+    received: list[tuple[int, int]]
+    """When each message was received, in ns since the start, and its latency in ns."""
 
 
 def _coarse(value: float) -> int:
     """Round to four bits: distributions of few buckets, of which each test reads little text."""
     shift = max(0, int(value).bit_length() - 4)
     return int(value) >> shift << shift
+
+
+def _receive_stack_ns(latency_ns: int) -> int:
+    """Return what of the way was between the kernel's stamp and the read."""
+    return 40_000 + latency_ns // 40
 
 
 def _draw(stream_id: int, disturbance: Disturbance, rng: random.Random) -> _Stream:
@@ -138,6 +145,7 @@ def _draw(stream_id: int, disturbance: Disturbance, rng: random.Random) -> _Stre
     under_way: list[int] = []
     whole: list[int] = []
     misses: list[dict[str, Any]] = []
+    received: list[tuple[int, int]] = []
     for sequence in range(slots):
         lateness = 3_000 + _coarse(rng.lognormvariate(9.6, 0.7)) + late_ns * (sequence % 50 == 7)
         latency = (
@@ -149,6 +157,7 @@ def _draw(stream_id: int, disturbance: Disturbance, rng: random.Random) -> _Stre
         of_received.append(lateness)
         under_way.append(latency)
         whole.append(latency + lateness)
+        received.append((sequence * period_ms * 1_000_000 + latency + lateness, latency + lateness))
         if latency + lateness > budget_ms * 1_000_000:
             misses.append(
                 {
@@ -162,6 +171,11 @@ def _draw(stream_id: int, disturbance: Disturbance, rng: random.Random) -> _Stre
                     + sequence * period_ms * 1_000_000
                     + latency
                     + lateness,
+                    "kernel_stamp_local_tai_ns": START_TAI_NS
+                    + sequence * period_ms * 1_000_000
+                    + lateness
+                    + latency
+                    - _receive_stack_ns(latency),
                 }
             )
     shape = {"id": stream_id, "producer": producer, "message_type": kind}
@@ -173,11 +187,11 @@ def _draw(stream_id: int, disturbance: Disturbance, rng: random.Random) -> _Stre
     late = summary(sent)
     record = {**shape, **counts, "misses_sent": over, "received_minus_scheduled": summary(whole)}
     record |= {"received_minus_sent": summary(under_way), "sent_minus_scheduled": summary(of_received)}
-    record |= {"receive_stack": summary([40_000 + v // 40 for v in under_way])}
+    record |= {"receive_stack": summary([_receive_stack_ns(v) for v in under_way])}
     send = {"id": stream_id, "producer": producer, "scheduled": slots, "sent": slots, "late_slots": 0}
     send |= {"reconnects": 0, "blocked_writes": 3 if size_bytes > 100_000 else 0, "unsent": 0}
     send |= {"sent_minus_scheduled": late, "transmit_stack": summary([])}
-    return _Stream(record, send, misses)
+    return _Stream(record, send, misses, received)
 
 
 def _clock(name: str, offset_ns: int, rate_ppb: int, rng: random.Random) -> dict[str, Any]:
@@ -216,6 +230,21 @@ def recv_answer(streams: list[_Stream], disturbance: Disturbance, rng: random.Ra
         "memory": {"rss_start_bytes": 3_100_000, "rss_end_bytes": 3_180_000},
         "scheduling": {"policy": "fifo", "priority": 50, "note": ""},
     }  # fmt: skip
+
+
+def progress_answers(streams: list[_Stream]) -> list[dict[str, Any]]:
+    """Return what the consumer tells every ten seconds; it began a second before the counted time."""
+    lines: list[dict[str, Any]] = []
+    for second in range(10, DURATION_MS // 1000, 10):
+        rows: list[list[int]] = []
+        for stream in streams:
+            so_far = [latency for after_ns, latency in stream.received if after_ns <= second * 10**9]
+            missed = sum(latency > stream.record["budget_ns"] for latency in so_far)
+            rows.append(
+                [stream.record["id"], len(so_far), stream.record["lost"], max(so_far, default=0), missed]
+            )
+        lines.append({"type": "progress", "elapsed_ms": (second + 1) * 1000, "streams": rows})
+    return lines
 
 
 def witness_answer(streams: list[_Stream], disturbance: Disturbance) -> dict[str, Any]:
@@ -272,7 +301,9 @@ def write_evidence(folder: Path, disturbance: Disturbance, seed: int) -> None:
 def _draw_evidence(folder: Path, disturbance: Disturbance, seed: int) -> None:
     rng = random.Random(seed)
     streams = [_draw(10 * producer + kind, disturbance, rng) for producer in TABLE_1 for kind in range(4)]
-    _write_lines(folder / "recv.ndjson", [{"type": "ready"}, recv_answer(streams, disturbance, rng)])
+    ready = {"type": "ready", "local_tai_ns": START_TAI_NS - 10**9}
+    answer = recv_answer(streams, disturbance, rng)
+    _write_lines(folder / "recv.ndjson", [ready, *progress_answers(streams), answer])
     senders = {"01": [s for s in streams if s.send["producer"] != GUEST_PRODUCER]}
     senders["12"] = [s for s in streams if s.send["producer"] == GUEST_PRODUCER]
     for name, mine in senders.items():

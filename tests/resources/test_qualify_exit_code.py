@@ -98,7 +98,7 @@ UNSET = "UNSET: DAQ-031: no sample"
         (Run(0, (), passed=0), BAD_INPUT),
         (Run(0, ()), NO_VERDICT),  # tests passed, but nothing was measured
         (Run(254, problems=("render: disk full",)), BENCH_FAULT),
-        # The graver of two things.
+        # The worse of two things.
         (Run(2, ("fail", "inconclusive"), (FAILED, INCONCLUSIVE)), FAIL),
         (Run(2, ("fail",), (FAILED, BENCH)), FAIL),
         (Run(2, ("inconclusive",), (INCONCLUSIVE, BENCH)), BENCH_FAULT),
@@ -109,7 +109,7 @@ UNSET = "UNSET: DAQ-031: no sample"
         (Run(1, ("pass", "pass"), ("AssertionError: of a site's own keyword",)), FAIL),
     ],
 )
-def test_the_gravest_decides(tmp_path: Path, run: Run, code: int) -> None:
+def test_the_worst_decides(tmp_path: Path, run: Run, code: int) -> None:
     assert run.code(tmp_path) == code
 
 

@@ -239,7 +239,7 @@ def test_a_value_that_was_not_there_goes_again_and_a_torn_record_is_no_harm(
     [
         (["--interface", "no such card", "check"], "there is no interface no such card"),
         (["--colour", "red", "check"], "unknown option --colour"),
-        (["mend"], "unknown verb mend"),
+        (["frob"], "unknown verb frob"),
         ([], "one verb is needed"),
     ],
 )

@@ -19,7 +19,7 @@ class Overview {
       this.tiles,
       h('h3', {}, 'Verdicts of the last runs'),
       this.strip,
-      h('figure', {}, this.lanes.node, h('figcaption', {}, 'Every run at the height of its verdict, the gravest on top.')),
+      h('figure', {}, this.lanes.node, h('figcaption', {}, 'Every run at the height of its verdict, the worst on top.')),
       h('h3', {}, 'Margin of the worst stream'),
       h('figure', {}, this.margin.node, h('figcaption', {}, 'Least margin (limit − value − U) of a run as a share of its limit: under 0 is no pass.')),
       h('h3', {}, 'Regressions, improvements, changes of the bench'),

@@ -104,7 +104,7 @@ class RunDetail {
       ],
     }));
     const heads = ['Of', 'Outcome', 'Value#', 'U#', 'Limit#', 'Margin#', 'Before#', 'n, lost#'];
-    const caption = `${title}: the gravest first. Before: median of up to ${BEFORE_RUNS} runs on the same bench key, and how far this run is from it.`;
+    const caption = `${title}: the worst first. Before: median of up to ${BEFORE_RUNS} runs on the same bench key, and how far this run is from it.`;
     return table(caption, heads, rows);
   }
 

@@ -57,7 +57,7 @@ class EndOfEdges(Exception):  # noqa: N818 - an end, not an error
 
 
 class ReplayedEdges:
-    """Edges of a list, a generator or a file: time stands still while the instrument is not armed."""
+    """Edges of a list, a generator or a file: time stops while the instrument is not armed."""
 
     def __init__(self, edges: Iterable[Edge | Progress]) -> None:
         self._edges: Iterator[Edge | Progress] = iter(edges)

@@ -436,7 +436,7 @@ def test_each_target_has_its_own_matrix(tmp_path: Path):
     assert "windows on bench-1: what it is was not recorded" in deviations(found)
 
 
-def test_conditions_make_things_of_their_own_and_the_gravest_decides(tmp_path: Path):
+def test_conditions_make_things_of_their_own_and_the_worst_decides(tmp_path: Path):
     loaded: Measurement = record("fail", "too late", conditions=Conditions("acceptance", "aligned-12", "cpu"))
     found = gather([small_run(tmp_path, record(), loaded, requirements=ONE).path])
     assert [each.status for each in row(found, "DAQ-031").results] == ["pass", "fail"]

@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
+
+import pytest
 
 from reports.latency.evidence import load_replay
 from reports.latency.late_message_plots import figure_late_messages
-from reports.latency.late_messages import AROUND_NS, SHOWN_MAX, latest_messages
+from reports.latency.late_messages import AROUND_NS, SHOWN_MAX, latest_messages, worst_messages
 from reports.latency.verdict import ReplayResults
+from reports.tools.answers import Miss, read_misses
 from tests.reports.sample_run import Disturbance, write_evidence
 
 MS = 1_000_000
@@ -33,6 +37,53 @@ def test_the_worst_come_first_and_each_has_the_pauses_around_it(tmp_path: Path) 
         assert all(
             end > -AROUND_NS and start < message.received_ns + AROUND_NS for start, end, _ in message.pauses
         )
+
+
+def test_each_way_is_told_in_stages_that_add_up(tmp_path: Path) -> None:
+    replay = _replay(tmp_path)
+    found = worst_messages(replay)
+    assert [message.stream for message in found] == [message.stream for message in latest_messages(replay)]
+    for message in found:
+        stages = (message.to_send_ns, message.to_kernel_ns, message.to_read_ns)
+        assert all(stage is not None for stage in stages)
+        assert sum(stage or 0 for stage in stages) == message.received_ns
+        assert message.most == "kernel"
+        assert 0 < message.after_start_ns < 60_000 * MS
+    assert {message.stream for message in worst_messages(replay, 10)} == {10}
+    assert worst_messages(dataclasses.replace(replay, witness_clock="nobody's")) == found
+
+
+@pytest.mark.parametrize(
+    ("sent_ns", "stamp_ns", "most", "words"),
+    [
+        (1, 2_780_000, "read", "of 24.72 ms, 21.94 ms between the kernel's stamp and the read"),
+        (20_000_000, 20_100_000, "send", "of 24.72 ms, 20 ms before it was sent"),
+        (1_000_000, 23_000_000, "kernel", "of 24.72 ms, 22 ms between sending and the kernel's stamp"),
+        (1_000_000, None, "unsplit", "of 24.72 ms, 23.72 ms between sending and the read"),
+        (None, 20_000_000, "unsplit", "of 24.72 ms, 20 ms between its schedule and the kernel's stamp"),
+        (None, None, "unsplit", "of 24.72 ms, 24.72 ms between its schedule and the read"),
+    ],
+)
+def test_the_stage_that_took_most_is_named(
+    tmp_path: Path, sent_ns: int | None, stamp_ns: int | None, most: str, words: str
+) -> None:
+    replay, whole_ns = _replay(tmp_path), 24_720_000
+    scheduled_tai_ns = replay.recv.start_tai_ns + MS
+    own_ns = None if sent_ns is None else whole_ns - sent_ns
+    stamp_tai_ns = None if stamp_ns is None else scheduled_tai_ns + stamp_ns
+    miss = Miss(33, 10, whole_ns, own_ns, scheduled_tai_ns + whole_ns, stamp_tai_ns)
+    (message,) = worst_messages(dataclasses.replace(replay, misses=(miss,)))
+    assert message.most == most
+    assert message.cause == f"worst message no. 10: {words}"
+    assert message.budget_ns == 10 * MS
+
+
+def test_a_log_of_an_older_tool_has_no_kernel_stamps(tmp_path: Path) -> None:
+    _replay(tmp_path)
+    lines = (tmp_path / "misses.ndjson").read_text().splitlines()
+    older = [json.dumps({k: v for k, v in json.loads(line).items() if "stamp" not in k}) for line in lines]
+    assert {miss.kernel_stamp_local_tai_ns for miss in read_misses(older)} == {None}
+    assert None not in {miss.kernel_stamp_local_tai_ns for miss in read_misses(lines)}
 
 
 def test_without_the_witness_s_clock_there_is_no_picture(tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from reports.page.render import render_pages
+from reports.page.render import render, render_pages
 from tests.dashboards.trends.browser import Browser
 from tests.reports.clock_run import add_clock_trial
 from tests.reports.sample_clock import compare_answer
-from tests.reports.sample_run import make_run_of_targets
+from tests.reports.sample_run import Disturbance, make_run, make_run_of_targets
 
 PAPER_PX = 1032
 """Width of A4 landscape less the margins of the page's style, at 96 px an inch."""
@@ -38,7 +38,7 @@ FAULTS = """(isWide => {
   }
   for (const node of isWide ? document.querySelectorAll('.wide, .matrix-wide, figure') : [])
     if (node.scrollWidth > node.clientWidth + slack) found.push('to be scrolled: ' + name(node));
-  for (const cell of document.querySelectorAll('td, th'))
+  for (const cell of document.querySelectorAll('td, th, .verdict > div'))
     if (seen(cell) && cell.scrollWidth > cell.clientWidth + slack)
       found.push('out of its cell: ' + name(cell));
   const blocks = [...document.querySelectorAll('table, figure, h2, h3, p, ul')].filter(seen);
@@ -63,6 +63,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("pages")
     for name, text in render_pages(run.path).items():
         (folder / name).write_text(text, encoding="utf-8")
+    stalled = Disturbance(path_delay_ns={33: 15_000_000, 10: 120_000_000}, lost={12: 3}, stalled=True)
+    undecided = Disturbance(path_delay_ns={33: 15_000_000}, stalled=True)
+    for name, disturbance in (("fail", stalled), ("inconclusive", undecided)):
+        one = make_run(tmp_path_factory.mktemp(name), disturbance)
+        (folder / f"one-{name}.html").write_text(render(one.path), encoding="utf-8")
     return sorted(folder.iterdir())
 
 

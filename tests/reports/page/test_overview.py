@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -18,6 +19,7 @@ from reports.clock_sync.section import ClockSection
 from reports.history.advice import ADVICE
 from reports.latency.evidence import load_replay
 from reports.page.model import gather, gather_run
+from reports.page.not_passed import NO_RECORD
 from reports.page.overview import overview_of
 from reports.page.render import PAGE, page_files, render, render_pages, write_page
 from reports.page.renewal import renew
@@ -76,20 +78,23 @@ def test_the_same_folder_gives_the_same_bytes_in_any_process_and_names_after_the
     }
 
 
-def test_pages_nest_and_link_only_to_each_other(pages: dict[str, str]) -> None:
+def test_pages_nest_and_link_only_to_each_other_and_to_evidence(
+    run: RunFolder, pages: dict[str, str]
+) -> None:
     outlines = {name: Outline(page) for name, page in pages.items()}
     for name, found in outlines.items():
         assert len(found.ids) == len(set(found.ids))
         for address in found.addresses:
             page, _, anchor = address.partition("#")
             assert not anchor or anchor in outlines[page or name].ids, address
-            assert not page or page in pages
+            assert not page or page in pages or (run.path / unquote(page)).is_file()
+            assert not page or page in pages or page.startswith("evidence/")
         assert not found.tags & {"script", "link", "img", "iframe", "object"}
         others = set(NAMES[1:]) if name == PAGE else {PAGE}
         assert others <= {address.partition("#")[0] for address in found.addresses}
 
 
-def test_the_verdict_over_all_is_the_gravest(run: RunFolder, pages: dict[str, str]) -> None:
+def test_the_verdict_over_all_is_the_worst(run: RunFolder, pages: dict[str, str]) -> None:
     found = gather_run(run.path)
     assert found.whole.outcome == "fail"
     assert [report.outcome for report in found.targets] == ["pass", "fail", "pass"]
@@ -173,6 +178,8 @@ def test_a_targets_page_says_what_was_skipped_and_why(tmp_path: Path, alone: boo
     text = squeezed(re.sub(r"<[^>]+>", " ", page))
     assert "CLK-CHRONY ↷ skipped no time server" in text
     assert "Chrony Under Load no time server CLK-CHRONY" in text
+    assert '<a href="#unmeasured">1 skipped</a>' in page
+    assert 'id="unmeasured"' in page
 
 
 def test_clocks_of_a_target_stand_on_its_page_only(tmp_path: Path) -> None:
@@ -259,7 +266,7 @@ def test_show_prints_a_line_a_target(run: RunFolder, capsys: pytest.CaptureFixtu
     assert any(
         "43 pass, 1 fail; requirements: 43 pass, 1 fail, 5 untested; worst margin" in line for line in lines
     )
-    assert "  untested     windows  DAQ-120  " in lines
+    assert f"  untested     windows  DAQ-120  {NO_RECORD}" in lines
     assert any(line.startswith("  fail") and "windows  DAQ-033" in line for line in shown)
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -108,12 +109,17 @@ def test_the_same_folder_gives_the_same_bytes_in_any_process(run: RunFolder, tmp
     assert pages[0] == pages[1]
 
 
-def test_the_page_nests_has_unique_ids_and_links_only_to_itself(page: Outline):
+def test_the_page_nests_has_unique_ids_and_links_only_to_itself_and_to_evidence(
+    page: Outline, run: RunFolder
+):
     assert len(page.ids) == len(set(page.ids))
     assert page.addresses
     for address in page.addresses:
-        assert address.startswith("#")
-        assert address[1:] in page.ids
+        if address.startswith("#"):
+            assert address[1:] in page.ids
+        else:
+            assert address.startswith("evidence/")
+            assert (run.path / unquote(address)).is_file()
     assert not page.tags & {"script", "link", "img", "iframe", "object"}
 
 

@@ -273,7 +273,7 @@ def test_every_output_says_the_same_outcome_and_counts(
         assert title[1].lower() == expected
         if states:
             left = f"{states.get('skipped', 0)} skipped, {states.get('untested', 0)} untested"
-            assert f"of {sum(states.values())} asked; {left}" in page
+            assert f"of {sum(states.values())} asked; {left}" in re.sub(r"</?a\b[^>]*>", "", page)
 
 
 def test_a_manifest_of_the_version_before_counts_checks_but_nobody_asks_it(tmp_path: Path) -> None:
