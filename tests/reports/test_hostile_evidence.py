@@ -78,7 +78,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def rounds(pytestconfig: pytest.Config) -> int:
     """Return how often each file is damaged."""
-    return int(pytestconfig.getoption("--hostile-files"))
+    return int(str(pytestconfig.getoption("--hostile-files")))
 
 
 def _read_all(read: Read, file: Path, rounds: int) -> tuple[int, int]:

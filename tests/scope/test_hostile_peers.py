@@ -18,7 +18,7 @@ from scope.drivers.oscilloscope import ScpiOscilloscope, open_oscilloscope
 from scope.errors import InstrumentError, ScopeError
 from tests.reports.hostile import damaged
 from tests.scope.driver_bench import SETTINGS, TIMEOUT_S, transcript
-from tests.scope.hostile_peer import peer
+from tests.scope.hostile_peer import Talk, peer
 from tests.scope.transcript import Reply, TranscriptServer
 
 TEKTRONIX = b"TEKTRONIX,MSO54,C000001,CF:91.1CT FV:1.44\n"
@@ -58,8 +58,7 @@ def sends_without_end(client: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("talk", [web_server, ssh_server, hangs_up_after_cls, sends_without_end])
-def test_who_is_no_oscilloscope_is_told(talk: object) -> None:
-    assert callable(talk)
+def test_who_is_no_oscilloscope_is_told(talk: Talk) -> None:
     with peer(talk) as resource, pytest.raises(InstrumentError, match=r"scope-a \(TCPIP"):
         open_oscilloscope("scope-a", resource, timeout_s=TIMEOUT_S)
 
@@ -177,7 +176,7 @@ def test_damaged_answers_end_in_an_error_of_ours_or_an_acquisition(
     outcomes = {"read": 0, "refused": 0}
     with TranscriptServer(transcript(name)) as server:
         answers = sorted(request for request, entry in server.entries.items() if entry.replies)
-        for _ in range(int(pytestconfig.getoption("--hostile-files")) // 6):
+        for _ in range(int(str(pytestconfig.getoption("--hostile-files"))) // 6):
             entry = server.entries[random.choice(answers)]
             whole = list(entry.replies)
             entry.replies[:] = [Reply(damaged(reply.data, random), reply.close) for reply in whole]

@@ -195,3 +195,30 @@ def test_bad_arguments_are_refused_in_one_line(bw_traffic: Path, arguments: list
     assert done.returncode == 2
     assert not done.stdout
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_result_that_cannot_be_written_is_no_success(bw_traffic: Path) -> None:
+    """The disk is full: the responder answers, but nobody can read what was measured."""
+    with Responder(Error()) as peer, Path("/dev/full").open("w") as full:
+        command = [
+            bw_traffic,
+            "offset",
+            "--peer",
+            peer.address,
+            "--duration-ms",
+            "200",
+            "--interval-ms",
+            "50",
+        ]
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60
+        )
+    assert done.returncode == 3
+    assert "what it had to say could not be written" in done.stderr
+
+
+@pytest.mark.parametrize("tool", ["bw-traffic", "bw-clock", "bw-edge"])
+def test_a_version_that_cannot_be_written_is_no_success(bw_traffic: Path, tool: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([bw_traffic.with_name(tool), "--version"], stdout=full, check=False, timeout=60)
+    assert done.returncode == 3
