@@ -62,6 +62,18 @@ def test_filtered_reads_are_counted(bw_clock: Path) -> None:
         assert max(-result["offset"]["min_ns"], result["offset"]["max_ns"]) <= limit_ns
 
 
+def test_a_window_that_ends_before_it_begins_is_filtered_out(bw_clock: Path, example_clock: Path) -> None:
+    """The reference is put back by 5 ms at any of the readings of an iteration, also within the window."""
+    discarded: list[int] = []
+    for step_after in range(400, 404):
+        reference = f"plugin:{example_clock},step_ns=-5000000,step_after={step_after}"
+        common = ("--device", "realtime", "--reference", reference, "--read", "filtered")
+        _, result, _ = run(bw_clock, "compare", *common, "--filter-ns", "1000000000", *FAST)
+        discarded.append(result["discarded"])
+        assert result["window"]["min_ns"] >= 0
+    assert sorted(discarded) == [0, 0, 0, 1]
+
+
 def test_nothing_left_after_the_filter_is_invalid(bw_clock: Path) -> None:
     code, result, _ = run(
         bw_clock, "compare", "--device", "realtime", "--reference", "tai", "--read", "filtered",

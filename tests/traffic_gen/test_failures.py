@@ -186,3 +186,22 @@ def test_bad_arguments(lab: Lab, tmp_path: Path, arguments: list[str], said: str
     assert done.returncode == 2
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_a_sender_that_comes_too_late_says_so(lab: Lab, tmp_path: Path) -> None:
+    """However shortly before slot 0 it is started: where it does not play, the result has a reason."""
+    refused = 0
+    for lead_ms in range(4, 100, 4):
+        plan = Plan(
+            pattern_text(UDP),
+            warmup_ms=0,
+            duration_ms=20,
+            grace_ms=0,
+            start_tai_ns=tai_ns() + lead_ms * 10**6,
+        )
+        send = lab.send(plan.write(tmp_path / "plan.toml"))
+        code = send.process.wait(60)
+        result = send.result(code)
+        assert (code == 4) == bool(result["invalid_reasons"])
+        refused += code == 4
+    assert refused > 0

@@ -153,7 +153,8 @@ void compare_run(struct compare *compare)
 		}
 		iterations++;
 		tally_add(&compare->iterations, 1);
-		if (options->read == COMPARE_FILTERED && sample.window_ns > options->filter_ns)
+		/* a window that ends before it begins: the clock around the reading was put back */
+		if (options->read == COMPARE_FILTERED && (sample.window_ns > options->filter_ns || sample.window_ns < 0))
 			compare->discarded++;
 		else
 			record(compare, &sample);

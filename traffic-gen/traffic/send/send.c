@@ -134,7 +134,7 @@ static int64_t first_start_tai_ns(const struct send_run *run)
 	return first_tai_ns;
 }
 
-/* Find a link that is not up and say why. */
+/* Say why not all links were up in time: one that never was, and why, or all of them were too late. */
 static void explain_unconnected(struct send_run *run)
 {
 	for (int i = 0; i < run->sender_count; i++) {
@@ -152,6 +152,7 @@ static void explain_unconnected(struct send_run *run)
 			return;
 		}
 	}
+	snprintf(run->reason, sizeof(run->reason), "the last connection was up only when slot 0 was past");
 }
 
 /* Wait until all links are up. @return 0, or -ETIMEDOUT when slot 0 came first, or -EINTR */
