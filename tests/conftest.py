@@ -25,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--failed-to", metavar="FILE", default=None, help="write the names of failed tests here")
     parser.addoption("--pace-to", metavar="FILE", default=None, help="write the seconds of each file here")
     parser.addoption(
-        "--hostile-files", metavar="N", default="60", help="so often is each file of a run damaged"
+        "--hostile-files", metavar="N", default="40", help="so often is each file of a run damaged"
     )
     parser.addoption(
         "--oracle-replays", metavar="N", default="20000", help="random replays against the oracle"

@@ -128,7 +128,7 @@ def producer_clocks(plan: Path) -> dict[int, str]:
     """Return the name of the clock that each producer of a plan stamps with; raises RecordError."""
     try:
         return {int(producer["number"]): str(producer["clock"]) for producer in _tables(plan, "producer")}
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, OverflowError, TypeError, ValueError) as error:
         raise RecordError(f"{plan.name}: {error!r}") from error
 
 
@@ -137,7 +137,7 @@ def low_latency_types(plan: Path) -> frozenset[int]:
     try:
         streams = [stream for stream in _tables(plan, "stream") if stream.get("low_latency") is True]
         return frozenset(int(stream.get("id", 0)) % 10 for stream in streams)
-    except (AttributeError, TypeError, ValueError) as error:
+    except (AttributeError, OverflowError, TypeError, ValueError) as error:
         raise RecordError(f"{plan.name}: {error!r}") from error
 
 
