@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -62,6 +63,14 @@ class Fields:
         if choices and value not in choices:
             raise self._wrong(key, value, "one of " + ", ".join(choices))
         return value
+
+    def words(self, key: str, default: str | None = _REQUIRED) -> tuple[str, ...]:
+        """Return the words of a text; one with blanks stands in quotes, as in a shell."""
+        value = self.text(key, default)
+        try:
+            return tuple(shlex.split(value))
+        except ValueError as error:
+            raise self._wrong(key, value, f"words, their quotes closed ({error})") from error
 
     def name(self, key: str) -> str:
         """Return a name that can be part of the name of a file or a namespace."""

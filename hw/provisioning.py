@@ -50,8 +50,8 @@ def load_way(kind_folder: Path) -> Way:
     fields = Fields(read_toml(path), str(path), "")
     way = Way(
         fields.text("folder"),
-        tuple(fields.text("command").split()),
-        tuple(fields.text("tools", "").split()),
+        fields.words("command"),
+        fields.words("tools", ""),
         fields.text("machine", ""),
     )
     fields.finish()

@@ -139,11 +139,11 @@ def load_network_stack(kind_folder: Path, name: str) -> NetworkStack:
     stack = NetworkStack(
         name=name,
         path=path,
-        transports=tuple(table.text("transports").split()) if table.has("transports") else None,
+        transports=table.words("transports") if table.has("transports") else None,
         message_max_bytes=(
             table.integer("message_max_bytes", 1, BYTES_MAX) if table.has("message_max_bytes") else None
         ),
-        arguments=tuple(table.text("arguments", "").split()),
+        arguments=table.words("arguments", ""),
         environment=table.texts_of("environment"),
         put_on=_put_on(table.child("put_on", optional=True)),
     )
@@ -156,9 +156,9 @@ def _put_on(table: Fields | None) -> PutOn | None:
         return None
     way = PutOn(
         folder=table.text("folder"),
-        files=tuple(table.text("files").split()),
-        command=tuple(table.text("command").split()),
-        tools=tuple(table.text("tools", "").split()),
+        files=table.words("files"),
+        command=table.words("command"),
+        tools=table.words("tools", ""),
         machine=table.text("machine", ""),
     )
     table.finish()

@@ -22,8 +22,12 @@ from hw.protocols import Completed
 from hw.tools import local_tool
 
 MACHINE = "x86_64-windows"
-HOME = "C:/ProgramData/Benchwright"
-"""Folder on the machine: tools in `bin`, answers of jobs in `run`."""
+HOME = "C:/Program Files/Benchwright"
+"""Folder on the machine: tools in `bin`, answers of jobs in `run`.
+
+What lies there is run, or put back, with all rights of an administrator: so it is where Windows lets
+administrators alone create files. In `ProgramData` every user may.
+"""
 JOB_TOOL = "bw-job"
 
 _PLAIN = re.compile(r"[\w.:/\\,+=@{}\[\]~#$*-]+\Z")

@@ -93,7 +93,7 @@ mkdir -p {state}
 mount -t tmpfs -o size=64k tmpfs {state}
 dd if=/dev/zero of={state}/filler bs=4k 2>/dev/null || :
 """
-_STATE = "drive_c/ProgramData/Benchwright/state"
+_STATE = "drive_c/Program Files/Benchwright/state"
 
 SFTP_SERVER = "/usr/lib/openssh/sftp-server"
 
@@ -212,8 +212,8 @@ def fill_disk(machine: subprocess.Popen[bytes], disk: Path) -> None:
         BenchError: It cannot be done.
     """
     state = disk / "prefix" / _STATE
-    argv = ["nsenter", "--mount", "--target", str(machine.pid), "sh", "-c", _FILL_DISK.format(state=state)]
-    network.run(*argv)
+    script = _FILL_DISK.format(state=shlex.quote(str(state)))
+    network.run("nsenter", "--mount", "--target", str(machine.pid), "sh", "-c", script)
 
 
 def _placement(machine: WindowsMachine) -> list[str]:
@@ -240,7 +240,8 @@ def _write_login(machine: WindowsMachine, login: str) -> None:
     (folder / "known_hosts").write_text(f"{machine.control_address} {host_key}\n")
     wine = wine_environment(machine.disk / "prefix")
     # With a level, bash does not take the session for a login: no start-up files of this machine.
-    environment = {key: value for key, value in wine.items() if key.startswith("WINE")} | {"SHLVL": "1"}
+    environment = {key: value for key, value in wine.items() if key.startswith("WINE") or key == "LC_ALL"}
+    environment["SHLVL"] = "1"
     settings = {
         "ListenAddress": f"{machine.control_address}:22",
         "HostKey": folder / "ssh_host_ed25519_key",

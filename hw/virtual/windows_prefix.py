@@ -41,6 +41,7 @@ def wine_environment(prefix: Path) -> dict[str, str]:
         **os.environ,
         "PATH": f"{os.environ.get('PATH', '/usr/bin:/bin')}:{WINE_FOLDER}",
         "WINEPREFIX": str(prefix),
+        "LC_ALL": "C.UTF-8",  # of file names and arguments on this side; Windows' own are UTF-16
         "WINEDEBUG": "-all",
         # Neither .NET nor a browser: their installers would be asked for.
         "WINEDLLOVERRIDES": "mscoree=;mshtml=",

@@ -3,7 +3,7 @@
 
     schema = "benchwright.clock_kind/1"
     folder = "/run/benchwright/clock"          # on the target: scripts, configuration, logs
-    client = "sh /run/…/script/client.sh"      # what is called there; a verb follows
+    client = "sh /run/…/script/client.sh"      # what is called there, in words as a shell takes them
     server = "sh /run/…/script/server.sh"      # the same on a time server; left out: it can be none
     transfer = "archive"                       # or "files": without `tar` and `sh` there, one by one
     scripts_besides = "../provision/json.sh"   # files that go to the scripts, too; left out: none
@@ -100,11 +100,11 @@ def load_clock_kind(folder: Path) -> ClockKind:
         path=folder,
         stacks=stack_names(folder / STACKS),
         folder=table.text("folder"),
-        client=tuple(table.text("client").split()),
-        server=tuple(table.text("server", "").split()),
+        client=table.words("client"),
+        server=table.words("server", ""),
         transfer=table.text("transfer", choices=(ARCHIVE, FILES)),
-        scripts_besides=tuple(table.text("scripts_besides", "").split()),
-        tools=tuple(table.text("tools", "").split()),
+        scripts_besides=table.words("scripts_besides", ""),
+        tools=table.words("tools", ""),
         machine=table.text("machine", ""),
         needs={name: _need(each) for name, each in table.table_of("needs", optional=True).items()},
     )
@@ -113,6 +113,6 @@ def load_clock_kind(folder: Path) -> ClockKind:
 
 
 def _need(table: Fields) -> Need:
-    need = Need(tuple(table.text("command").split()), table.text("without"))
+    need = Need(table.words("command"), table.text("without"))
     table.finish()
     return need

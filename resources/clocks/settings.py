@@ -169,7 +169,7 @@ def _stack(name: str, table: Fields, kind: str) -> StackSpec:
     least_s = table.number("interval_min_s", 0.0, 3600.0, 0.0)
     most_s = table.number("interval_max_s", least_s, 3600.0, 0.0)
     power_of_two = table.boolean("power_of_two", False)
-    served_as, files = table.text("served_as", ""), tuple(table.text("files", "").split())
+    served_as, files = table.text("served_as", ""), table.words("files", "")
     rules: dict[str, LockRule] = {}
     lock = table.child("lock", optional=True)
     if lock is not None:

@@ -167,6 +167,110 @@ def test_what_a_killed_run_left_is_ended(bench: Bench, node: WindowsSshNode, tmp
     assert node.files(node.job_folder) == []
 
 
+@pytest.mark.simulated
+@pytest.mark.parametrize("verb", ["stop", "end"])
+def test_a_process_that_only_has_the_id_of_a_job_is_left_alone(
+    bench: Bench, node: WindowsSshNode, tmp_path: Path, verb: str
+) -> None:
+    """Ids are used again after a reboot; then the folder of a job names a process of somebody else."""
+    node.end_leftovers()
+    witness = node.start([bench.tool(TARGET), "witness", "--priority", "50"], tmp_path / "witness")
+    witness.wait_ready(10.0)
+    (job,) = node.files(node.job_folder)
+    pid = node.read(f"{node.job_folder}/{job}/pid").stdout.split()[0]
+    stale = node.fresh_folder("stale/job-of-yesterday")
+    for text in (f"{pid} 132000000000000000\n", f"{pid}\n"):  # created in 2019; of an earlier version
+        (tmp_path / "pid").write_text(text)
+        node.put(tmp_path / "pid", f"{stale}/pid")
+        tool = next(name for name in node.files(f"{HOME}/bin") if name.startswith("bw-job-"))
+        argument = stale if verb == "stop" else stale.removesuffix("of-yesterday")
+        node.run([f"{HOME}/bin/{tool}", verb, argument.replace("/", "\\")])
+    time.sleep(0.3)
+    assert running(bench, "bw-traffic.exe")
+    witness.stop()
+    assert witness.wait(5.0) == 0
+
+
+@pytest.mark.simulated
+def test_a_job_outside_the_folder_of_the_tools_is_ended_too(
+    bench: Bench, node: WindowsSshNode, tmp_path: Path
+) -> None:
+    """As `w32tm` is, the log of a clock stack."""
+    node.start(["ping", "-n", "60", "10.78.0.254"], tmp_path / "ping")
+    deadline = time.monotonic() + 10.0
+    while not running(bench, "ping") and time.monotonic() < deadline:
+        time.sleep(0.1)
+    node.end_leftovers()
+    assert not running(bench, "ping")
+
+
+@pytest.mark.simulated
+def test_names_of_every_language(provisioner: Provisioner, node: WindowsSshNode, tmp_path: Path) -> None:
+    """A registry key, a file and an argument of a job outside ASCII, and outside any one code page."""
+    provisioner.facts()
+    key, name = r"HKLM\SOFTWARE\Benchwright Prüfung 測試", "Größe 大小"
+    node.run(["reg", "add", key, "/v", name, "/t", "REG_DWORD", "/d", "7", "/f"])
+    settings = tmp_path / "Einstellungen 設定.conf"
+    settings.write_text(f'registry "{key}\\{name}" 5\n')
+    program = f"{HOME}/provision/bw-provision.exe"
+    remote = node.bring(settings)
+    try:
+        done = node.run([program, "--settings", remote, "apply"])
+        assert json.loads(done.stdout.splitlines()[0])["found"] == "7"
+        assert node.run(["reg", "query", key, "/v", name]).stdout.split()[-1] == "0x5"
+        node.run([program, "restore"])
+        assert node.run(["reg", "query", key, "/v", name]).stdout.split()[-1] == "0x7"
+    finally:
+        node.run(["reg", "delete", key, "/f"])
+    job = node.start([program, "--interface", "Überall 網路", "check"], tmp_path / "job")
+    assert job.wait(10.0) == 2
+    job.fetch()
+    assert "there is no interface Überall 網路" in (tmp_path / "job.err").read_text()
+
+
+@pytest.mark.simulated
+@pytest.mark.parametrize(
+    ("kind", "data"), [("REG_SZ", "a text that is longer than a number"), ("REG_BINARY", "0102")]
+)
+def test_a_value_that_cannot_be_read_is_not_taken_for_none(
+    provisioner: Provisioner, node: WindowsSshNode, tmp_path: Path, kind: str, data: str
+) -> None:
+    """Provisioning once took it for absent, wrote over it, and its restore deleted it."""
+    provisioner.facts()
+    key = r"HKLM\SOFTWARE\BenchwrightUnreadable"
+    node.run(["reg", "add", key, "/v", "Value", "/t", kind, "/d", data, "/f"])
+    before = node.run(["reg", "query", key, "/v", "Value"]).stdout
+    settings = tmp_path / "settings.conf"
+    settings.write_text(f'registry "{key}\\Value" 5\n')
+    program = f"{HOME}/provision/bw-provision.exe"
+    try:
+        done = node.run([program, "--settings", node.bring(settings), "apply"], check=False)
+        item = json.loads(done.stdout.splitlines()[0])
+        assert (done.exit_code, item["status"], item["changed"]) == (1, "wrong", False), item
+        assert "may not be read" in item["note"]
+        node.run([program, "restore"])
+        assert node.run(["reg", "query", key, "/v", "Value"]).stdout == before
+    finally:
+        node.run(["reg", "delete", key, "/f"])
+
+
+@pytest.mark.simulated
+def test_an_undo_file_that_is_none_stays_and_is_told(
+    provisioner: Provisioner, node: WindowsSshNode, tmp_path: Path
+) -> None:
+    provisioner.facts()
+    other = tmp_path / "undo"
+    other.write_text("what somebody else has put here\n")
+    node.put(other, UNDO)
+    try:
+        done = node.run([f"{HOME}/provision/bw-provision.exe", "restore"], check=False)
+        assert done.exit_code == 1
+        assert "it is no undo file" in done.stderr
+        assert node.read(UNDO).stdout == other.read_text()
+    finally:
+        node.run(["del", UNDO.replace("/", "\\")])
+
+
 def running(bench: Bench, program: str) -> list[int]:
     """Return the ids, on this machine, of the programs of that name that run in the Windows machine."""
     pids = network.processes(bench.namespace(TARGET))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** The undo file and the settings of Windows targets, on any system: this file stands in for their port layer. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "../traffic_gen/check.h"
@@ -12,6 +13,13 @@
 #define SETTINGS "test-windows-settings.tmp"
 
 static int flushed, replaced;
+static int refused; /* errno of a file that cannot be opened; 0: it can */
+
+FILE *file_open(const char *path, const char *mode)
+{
+	errno = refused;
+	return refused ? NULL : fopen(path, mode);
+}
 
 bool file_close_on_disk(FILE *file)
 {
@@ -26,13 +34,9 @@ bool file_replace(const char *from, const char *to)
 	return !rename(from, to);
 }
 
-bool file_exists(const char *path)
+bool file_remove(const char *path)
 {
-	FILE *file = fopen(path, "rb");
-
-	if (file)
-		fclose(file);
-	return file != NULL;
+	return !remove(path) || errno == ENOENT;
 }
 
 static const struct kind some_kind = { .name = "registry" };
@@ -90,8 +94,49 @@ static void test_what_is_left_replaces_the_file_and_nothing_removes_it(void)
 	CHECK_INT(undo_load(UNDO, records, 4), 2);
 	CHECK_TEXT(records[1].value, "x");
 	CHECK(undo_keep(UNDO, records, 0));
-	CHECK(!file_exists(UNDO));
+	CHECK(!fopen(UNDO, "rb"));
 	CHECK(undo_keep(UNDO, records, 0));
+}
+
+static void test_a_file_that_cannot_be_read_is_not_an_empty_one(void)
+{
+	struct undo_record records[4];
+
+	write_file(UNDO, "benchwright.undo/1\nregistry\tHKLM\\A\\b\t7\tend\n");
+	refused = EACCES;
+	CHECK_INT(undo_load(UNDO, records, 4), -EACCES);
+	CHECK(!undo_record(UNDO, "registry", "HKLM\\A\\c", "1"));
+	refused = 0;
+	write_file(UNDO, "something else\nregistry\tHKLM\\A\\b\t7\tend\n");
+	CHECK_INT(undo_load(UNDO, records, 4), -EILSEQ);
+	CHECK(!undo_record(UNDO, "registry", "HKLM\\A\\c", "1"));
+}
+
+static void test_no_record_beyond_the_room_is_dropped(void)
+{
+	struct undo_record records[2];
+
+	write_file(UNDO, "benchwright.undo/1\na\tb\tc\tend\na\tc\td\tend\na\td\te\tend\n");
+	CHECK_INT(undo_load(UNDO, records, 2), -EILSEQ);
+}
+
+static void test_the_first_line_may_be_cut_off(void)
+{
+	struct undo_record records[4];
+
+	write_file(UNDO, "benchwri");
+	CHECK_INT(undo_load(UNDO, records, 4), 0);
+	CHECK(undo_record(UNDO, "registry", "HKLM\\A\\d", "9"));
+	CHECK_INT(undo_load(UNDO, records, 4), 1);
+}
+
+static void test_a_value_that_would_be_read_as_another_is_not_kept(void)
+{
+	remove(UNDO);
+	CHECK(!undo_record(UNDO, "text", "HKLM\\A\\b", "one\ttwo"));
+	CHECK(!undo_record(UNDO, "text", "HKLM\\A\\b", "one\r\ntwo"));
+	CHECK(!undo_record(UNDO, "text", "HKLM\\A\tx\\b", "one"));
+	remove(UNDO);
 }
 
 static int visits;
@@ -161,6 +206,10 @@ int main(void)
 	test_the_oldest_value_of_a_place_stays();
 	test_a_torn_record_is_left_out_and_closed();
 	test_what_is_left_replaces_the_file_and_nothing_removes_it();
+	test_a_file_that_cannot_be_read_is_not_an_empty_one();
+	test_no_record_beyond_the_room_is_dropped();
+	test_the_first_line_may_be_cut_off();
+	test_a_value_that_would_be_read_as_another_is_not_kept();
 	test_settings_with_reasons();
 	test_wrong_settings_are_named_by_their_line();
 	test_values_against_what_is_wanted();

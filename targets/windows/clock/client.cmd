@@ -13,7 +13,7 @@
 @echo off
 setlocal
 set "run=%~dp0.."
-if not defined BENCHWRIGHT_STATE set "BENCHWRIGHT_STATE=%ProgramData%\Benchwright\state"
+if not defined BENCHWRIGHT_STATE set "BENCHWRIGHT_STATE=%ProgramFiles%\Benchwright\state"
 rem An undo file of its own: provisioning has another one in the folder above.
 set "BENCHWRIGHT_STATE=%BENCHWRIGHT_STATE%\clock"
 if "%~1"=="start" goto start

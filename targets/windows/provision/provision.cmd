@@ -5,7 +5,7 @@
 @echo off
 setlocal
 set state=%BENCHWRIGHT_STATE%
-if not defined BENCHWRIGHT_STATE set "state=%ProgramData%\Benchwright\state"
+if not defined BENCHWRIGHT_STATE set "state=%ProgramFiles%\Benchwright\state"
 set verb=
 for %%a in (%*) do set verb=%%~a
 if not "%verb%"=="restore" goto run

@@ -12,27 +12,28 @@
 #include <windows.h>
 
 #include <stdio.h>
+#include <wchar.h>
 
-enum { COMMAND_BYTES = 32768, NOT_STARTED = 255, STARTS_MAX = 3, PAUSE_MS = 500 };
+enum { COMMAND_CHARACTERS = 32768, WANTED_CHARACTERS = COMMAND_CHARACTERS - 64, NOT_STARTED = 255, STARTS_MAX = 3, PAUSE_MS = 500 };
 
 /* CreateProcess may change the line: it is made anew each time. */
-static BOOL start_cmd(const char *wanted, PROCESS_INFORMATION *process)
+static BOOL start_cmd(const wchar_t *wanted, PROCESS_INFORMATION *process)
 {
-	static char line[COMMAND_BYTES];
-	STARTUPINFOA startup = { .cb = sizeof(startup) };
+	static wchar_t line[COMMAND_CHARACTERS];
+	STARTUPINFOW startup = { .cb = sizeof(startup) };
 
-	snprintf(line, sizeof(line), "cmd.exe /c \"%s\"", wanted);
-	return CreateProcessA(NULL, line, NULL, NULL, TRUE, 0, NULL, NULL, &startup, process);
+	_snwprintf(line, COMMAND_CHARACTERS, L"cmd.exe /c \"%ls\"", wanted);
+	return CreateProcessW(NULL, line, NULL, NULL, TRUE, 0, NULL, NULL, &startup, process);
 }
 
 int main(void)
 {
-	static char wanted[COMMAND_BYTES - 64]; /* too large for a stack */
+	static wchar_t wanted[WANTED_CHARACTERS]; /* too large for a stack */
 	PROCESS_INFORMATION process;
-	DWORD code = NOT_STARTED, size = GetEnvironmentVariableA("SSH_ORIGINAL_COMMAND", wanted, sizeof(wanted));
+	DWORD code = NOT_STARTED, size = GetEnvironmentVariableW(L"SSH_ORIGINAL_COMMAND", wanted, WANTED_CHARACTERS);
 
-	if (size == 0 || size >= sizeof(wanted)) {
-		fprintf(stderr, "bw-login: needs a command of at most %zu bytes\n", sizeof(wanted) - 1);
+	if (size == 0 || size >= WANTED_CHARACTERS) {
+		fprintf(stderr, "bw-login: needs a command of at most %d characters\n", WANTED_CHARACTERS - 1);
 		return NOT_STARTED;
 	}
 	for (int start = 1; !start_cmd(wanted, &process); start++) {

@@ -56,7 +56,7 @@ static void clock_facts(struct json *json)
 
 	json_object_open(json, "clock");
 	json_int(json, "performance_counter_hz", fact_performance_counter_hz());
-	if (kind_find("timer")->read("finest_100ns", value, note))
+	if (kind_find("timer")->read("finest_100ns", value, note) == KIND_READ)
 		json_string(json, "finest_timer_100ns", value);
 	else
 		json_null(json, "finest_timer_100ns");
@@ -123,7 +123,7 @@ static void setting_fact(void *argument, const struct setting *setting)
 	const struct context *context = argument;
 	char place[PLACE_BYTES], value[VALUE_BYTES], note[NOTE_BYTES] = "", key[PLACE_BYTES + 40];
 
-	if (!setting->kind->place(context->machine, setting->name, place, note) || !setting->kind->read(place, value, note))
+	if (!setting->kind->place(context->machine, setting->name, place, note) || setting->kind->read(place, value, note) != KIND_READ)
 		return;
 	snprintf(key, sizeof(key), "%s %s", setting->kind->name, place);
 	json_string(context->json, key, value);

@@ -42,37 +42,46 @@ static bool registry_split(const char *place, char key[KEY_BYTES], const char **
 	return true;
 }
 
-static bool registry_open(const char *place, char key[KEY_BYTES], const char **value, char note[NOTE_BYTES])
+static enum kind_read registry_open(const char *place, char key[KEY_BYTES], const char **value, char note[NOTE_BYTES])
 {
 	if (!registry_split(place, key, value)) {
 		snprintf(note, NOTE_BYTES, "must be HKLM\\KEY\\VALUE");
-		return false;
+		return KIND_UNREADABLE;
 	}
-	if (!registry_has_key(key)) {
+	switch (registry_key(key)) {
+	case REGISTRY_READ:
+		return KIND_READ;
+	case REGISTRY_ABSENT:
 		snprintf(note, NOTE_BYTES, "this system has no key %.200s", key);
-		return false;
+		return KIND_MISSING;
+	case REGISTRY_UNREADABLE:
+		break;
 	}
-	return true;
+	snprintf(note, NOTE_BYTES, "the registry does not let key %.200s be read", key);
+	return KIND_UNREADABLE;
 }
 
-static bool number_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
+static enum kind_read number_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
 {
-	char key[KEY_BYTES], text[8];
+	char key[KEY_BYTES];
 	const char *name;
 	uint32_t number;
+	enum kind_read found = registry_open(place, key, &name, note);
 
-	if (!registry_open(place, key, &name, note))
-		return false;
-	if (registry_number(key, name, &number)) {
+	if (found != KIND_READ)
+		return found;
+	switch (registry_number(key, name, &number)) {
+	case REGISTRY_READ:
 		snprintf(value, VALUE_BYTES, "%lu", (unsigned long)number);
-		return true;
+		return KIND_READ;
+	case REGISTRY_ABSENT:
+		snprintf(value, VALUE_BYTES, VALUE_ABSENT);
+		return KIND_READ;
+	case REGISTRY_UNREADABLE:
+		break;
 	}
-	if (registry_text(key, name, text, sizeof(text))) {
-		snprintf(note, NOTE_BYTES, "it is no number here");
-		return false;
-	}
-	snprintf(value, VALUE_BYTES, VALUE_ABSENT);
-	return true;
+	snprintf(note, NOTE_BYTES, "what it holds is no number of 32 bits, or may not be read");
+	return KIND_UNREADABLE;
 }
 
 /* What a change of the registry has ended with, as a note. */
@@ -89,23 +98,44 @@ static bool number_write(const char *place, const char *value, char note[NOTE_BY
 	char key[KEY_BYTES];
 	const char *name;
 
-	return registry_open(place, key, &name, note) &&
+	return registry_open(place, key, &name, note) == KIND_READ &&
 	       registry_done(absent ? registry_delete(key, name) : registry_put_number(key, name, (uint32_t)strtoul(value, NULL, 10)),
 			     note);
 }
 
 /* ---- text PATH: a text of the registry, likewise -------------------------------------------------------------------------------- */
 
-static bool text_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
+/* A text that the undo file has no form for cannot be put back, and is therefore not changed. */
+static bool text_can_be_kept(const char *text)
+{
+	for (const char *at = text; *at; at++) {
+		if ((unsigned char)*at < ' ')
+			return false;
+	}
+	return strcmp(text, VALUE_ABSENT) != 0;
+}
+
+static enum kind_read text_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
 {
 	char key[KEY_BYTES];
 	const char *name;
+	enum kind_read found = registry_open(place, key, &name, note);
 
-	if (!registry_open(place, key, &name, note))
-		return false;
-	if (!registry_text(key, name, value, VALUE_BYTES))
+	if (found != KIND_READ)
+		return found;
+	switch (registry_text(key, name, value, VALUE_BYTES)) {
+	case REGISTRY_READ:
+		if (text_can_be_kept(value))
+			return KIND_READ;
+		break;
+	case REGISTRY_ABSENT:
 		snprintf(value, VALUE_BYTES, VALUE_ABSENT);
-	return true;
+		return KIND_READ;
+	case REGISTRY_UNREADABLE:
+		break;
+	}
+	snprintf(note, NOTE_BYTES, "what it holds is no plain text of at most %d bytes, or may not be read", VALUE_BYTES - 1);
+	return KIND_UNREADABLE;
 }
 
 static bool text_write(const char *place, const char *value, char note[NOTE_BYTES])
@@ -114,7 +144,7 @@ static bool text_write(const char *place, const char *value, char note[NOTE_BYTE
 	char key[KEY_BYTES];
 	const char *name;
 
-	return registry_open(place, key, &name, note) &&
+	return registry_open(place, key, &name, note) == KIND_READ &&
 	       registry_done(absent ? registry_delete(key, name) : registry_put_text(key, name, value), note);
 }
 
@@ -150,27 +180,24 @@ static bool nic_place(const struct machine *machine, const char *setting, char p
 }
 
 /* A driver that has a keyword describes it below Ndi\Params, whether it was ever set or not. */
-static bool nic_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
+static enum kind_read nic_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
 {
 	char key[KEY_BYTES], parameters[KEY_BYTES + NAME_BYTES];
 	const char *name;
+	enum kind_read found = text_read(place, value, note);
 
-	if (!registry_open(place, key, &name, note))
-		return false;
+	if (found != KIND_READ || strcmp(value, VALUE_ABSENT) != 0 || !registry_split(place, key, &name))
+		return found;
 	snprintf(parameters, sizeof(parameters), "%s\\Ndi\\Params\\%.200s", key, name);
-	if (!registry_text(key, name, value, VALUE_BYTES)) {
-		if (!registry_has_key(parameters)) {
-			snprintf(note, NOTE_BYTES, "the driver has no %.100s", name);
-			return false;
-		}
-		snprintf(value, VALUE_BYTES, VALUE_ABSENT);
-	}
-	return true;
+	if (registry_key(parameters) != REGISTRY_ABSENT)
+		return KIND_READ;
+	snprintf(note, NOTE_BYTES, "the driver has no %.100s", name);
+	return KIND_MISSING;
 }
 
 /* ---- adapter NAME: whether it is on. Only in the undo file: a new start of it must not end half-way. --------------------------- */
 
-static bool adapter_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
+static enum kind_read adapter_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
 {
 	static struct adapter adapters[ADAPTERS_MAX]; /* too large for a stack */
 	int count = adapters_list(adapters, ADAPTERS_MAX);
@@ -178,13 +205,13 @@ static bool adapter_read(const char *place, char value[VALUE_BYTES], char note[N
 	for (int i = 0; i < count; i++) {
 		if (strcmp(adapters[i].name, place) == 0) {
 			snprintf(value, VALUE_BYTES, adapters[i].up ? "enabled" : "disabled");
-			return true;
+			return KIND_READ;
 		}
 	}
 	/* An adapter that is switched off is in no list. */
 	(void)note;
 	snprintf(value, VALUE_BYTES, "disabled");
-	return true;
+	return KIND_READ;
 }
 
 static bool adapter_write(const char *place, const char *value, char note[NOTE_BYTES])
@@ -205,16 +232,16 @@ static bool adapter_write(const char *place, const char *value, char note[NOTE_B
 
 /* ---- service NAME: running or stopped ------------------------------------------------------------------------------------------- */
 
-static bool service_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
+static enum kind_read service_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
 {
 	bool running;
 
 	if (!service_running(place, &running)) {
 		snprintf(note, NOTE_BYTES, "not available: there is no service %.100s", place);
-		return false;
+		return KIND_MISSING;
 	}
 	snprintf(value, VALUE_BYTES, running ? "running" : "stopped");
-	return true;
+	return KIND_READ;
 }
 
 static bool service_write(const char *place, const char *value, char note[NOTE_BYTES])
@@ -229,7 +256,7 @@ static bool service_write(const char *place, const char *value, char note[NOTE_B
 	}
 	for (int i = 0; i < SERVICE_TRIES && strcmp(now, value) != 0; i++) {
 		machine_pause_ms(SERVICE_TRY_MS);
-		if (!service_read(place, now, note))
+		if (service_read(place, now, note) != KIND_READ)
 			return false;
 	}
 	return true;
@@ -247,23 +274,32 @@ static bool firewall_split(const char *place, char rule[NAME_BYTES], char progra
 	return environment_expand(equals + 1, program, NAME_BYTES);
 }
 
-static bool firewall_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
+static enum kind_read firewall_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
 {
 	char rule[NAME_BYTES], program[NAME_BYTES], line[512];
 	bool running;
 
 	if (!firewall_split(place, rule, program)) {
 		snprintf(note, NOTE_BYTES, "must be RULE=PROGRAM without quotes");
-		return false;
+		return KIND_UNREADABLE;
 	}
 	if (!service_running(FIREWALL_SERVICE, &running)) {
 		snprintf(note, NOTE_BYTES, "not available: there is no firewall (service " FIREWALL_SERVICE ")");
-		return false;
+		return KIND_MISSING;
 	}
 	/* Exit code 1: no rule matches. What it prints is in the language of the system. */
 	snprintf(line, sizeof(line), "netsh.exe advfirewall firewall show rule name=\"%.200s\"", rule);
-	snprintf(value, VALUE_BYTES, program_run(line, PROGRAM_MS) == 0 ? "allowed" : VALUE_ABSENT);
-	return true;
+	switch (program_run(line, PROGRAM_MS)) {
+	case 0:
+		snprintf(value, VALUE_BYTES, "allowed");
+		return KIND_READ;
+	case 1:
+		snprintf(value, VALUE_BYTES, VALUE_ABSENT);
+		return KIND_READ;
+	default:
+		snprintf(note, NOTE_BYTES, "netsh does not answer whether there is such a rule");
+		return KIND_UNREADABLE;
+	}
 }
 
 static bool firewall_write(const char *place, const char *value, char note[NOTE_BYTES])
@@ -286,7 +322,7 @@ static bool firewall_write(const char *place, const char *value, char note[NOTE_
 
 /* ---- power scheme: GUID of the active plan ---------------------------------------------------------------------------------------- */
 
-static bool power_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
+static enum kind_read power_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
 {
 	struct guid plan;
 	unsigned long error = power_plan_read(&plan);
@@ -295,11 +331,11 @@ static bool power_read(const char *place, char value[VALUE_BYTES], char note[NOT
 	(void)place;
 	if (error) {
 		note_error(note, "not available: no power plan is active", error);
-		return false;
+		return KIND_MISSING;
 	}
 	snprintf(value, VALUE_BYTES, GUID_FORMAT, (unsigned long)plan.data1, plan.data2, plan.data3, last[0], last[1], last[2],
 		 last[3], last[4], last[5], last[6], last[7]);
-	return true;
+	return KIND_READ;
 }
 
 static bool power_write(const char *place, const char *value, char note[NOTE_BYTES])
@@ -325,28 +361,28 @@ static bool power_write(const char *place, const char *value, char note[NOTE_BYT
 
 /* ---- system build, timer finest_100ns: what can only be checked --------------------------------------------------------------- */
 
-static bool system_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
+static enum kind_read system_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
 {
 	unsigned long major, minor, build;
 
 	system_version(&major, &minor, &build);
 	snprintf(value, VALUE_BYTES, "%lu", build);
 	if (strcmp(place, "build") == 0)
-		return true;
+		return KIND_READ;
 	snprintf(note, NOTE_BYTES, "the system does not say its %.100s", place);
-	return false;
+	return KIND_MISSING;
 }
 
-static bool timer_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
+static enum kind_read timer_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
 {
 	unsigned long finest_100ns;
 
 	if (strcmp(place, "finest_100ns") != 0 || !fact_timer_finest_100ns(&finest_100ns)) {
 		snprintf(note, NOTE_BYTES, "not available: the system does not say its timer's %.100s", place);
-		return false;
+		return KIND_MISSING;
 	}
 	snprintf(value, VALUE_BYTES, "%lu", finest_100ns);
-	return true;
+	return KIND_READ;
 }
 
 static const struct kind kinds[] = {

@@ -17,12 +17,19 @@ enum { PLACE_BYTES = 512, VALUE_BYTES = 256, NOTE_BYTES = 256 };
 
 #define VALUE_ABSENT "absent" /* of a registry value that is not there: a setting that was never made */
 
+/* What looking at a place has ended with. */
+enum kind_read {
+	KIND_READ,
+	KIND_MISSING,    /* this machine has no such thing: the setting does not apply */
+	KIND_UNREADABLE, /* it has, and what is there now cannot be told: it is neither right nor can it be changed and put back */
+};
+
 struct kind {
 	const char *name;
 	/** Find the place of a setting. @return false, with a note, where this machine has none */
 	bool (*place)(const struct machine *machine, const char *setting, char place[PLACE_BYTES], char note[NOTE_BYTES]);
-	/** @return false, with a note, where this machine has no such thing */
-	bool (*read)(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES]);
+	/** Read it; with a note unless it was read. */
+	enum kind_read (*read)(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES]);
 	/** Set it; NULL: it can only be checked. @return false, with a note, where the machine refuses */
 	bool (*write)(const char *place, const char *value, char note[NOTE_BYTES]);
 	bool of_adapter; /* heeded once the adapter has been started anew */

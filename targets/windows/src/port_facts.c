@@ -10,12 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "port_wide.h"
+
+enum { NAME_CHARACTERS = 256 };
+
 void fact_host_name(char *name, size_t size)
 {
-	DWORD length = (DWORD)size;
+	wchar_t wide[NAME_CHARACTERS] = L"";
+	DWORD length = NAME_CHARACTERS;
 
-	name[0] = '\0';
-	GetComputerNameExA(ComputerNameDnsHostname, name, &length);
+	GetComputerNameExW(ComputerNameDnsHostname, wide, &length);
+	wide_to(wide, name, (int)size);
 }
 
 int fact_processors(void)
@@ -51,18 +56,18 @@ bool fact_hypervisor(void)
 
 void fact_file_version(const char *path, char version[64])
 {
-	char expanded[MAX_PATH];
+	wchar_t wide[MAX_PATH], expanded[MAX_PATH];
 	VS_FIXEDFILEINFO *info = NULL;
 	UINT info_size = 0;
 	void *data = NULL;
 	DWORD size;
 
 	version[0] = '\0';
-	if (!ExpandEnvironmentStringsA(path, expanded, sizeof(expanded)))
+	if (!wide_from(path, wide, MAX_PATH) || !ExpandEnvironmentStringsW(wide, expanded, MAX_PATH))
 		return;
-	size = GetFileVersionInfoSizeA(expanded, NULL);
+	size = GetFileVersionInfoSizeW(expanded, NULL);
 	data = size ? malloc(size) : NULL;
-	if (data && GetFileVersionInfoA(expanded, 0, size, data) && VerQueryValueA(data, "\\", (void **)&info, &info_size) && info)
+	if (data && GetFileVersionInfoW(expanded, 0, size, data) && VerQueryValueW(data, L"\\", (void **)&info, &info_size) && info)
 		snprintf(version, 64, "%u.%u.%u.%u", HIWORD(info->dwFileVersionMS), LOWORD(info->dwFileVersionMS),
 			 HIWORD(info->dwFileVersionLS), LOWORD(info->dwFileVersionLS));
 	free(data);

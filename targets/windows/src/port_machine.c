@@ -13,56 +13,87 @@
 #include <string.h>
 
 #include "text.h"
+#include "port_wide.h"
+
+enum { LINE_CHARACTERS = 2048 };
 
 #define CLASS_OF_NETWORK "SYSTEM\\CurrentControlSet\\Control\\Class\\{4D36E972-E325-11CE-BFC1-08002BE10318}"
 #define UNKNOWN_SPEED (~0ULL)
 
-static void to_utf8(const wchar_t *wide, char *text, size_t size)
+static enum registry_read what_was_read(LONG error)
 {
-	if (!wide || !WideCharToMultiByte(CP_UTF8, 0, wide, -1, text, (int)size, NULL, NULL))
-		text[0] = '\0';
+	if (!error)
+		return REGISTRY_READ;
+	return error == ERROR_FILE_NOT_FOUND ? REGISTRY_ABSENT : REGISTRY_UNREADABLE;
 }
 
-bool registry_has_key(const char *key)
+/* Names of a key and a value as the registry takes them. */
+struct registry_name {
+	wchar_t key[KEY_BYTES], value[NAME_BYTES];
+};
+
+static bool registry_name(struct registry_name *name, const char *key, const char *value)
 {
+	return wide_from(key, name->key, KEY_BYTES) && wide_from(value, name->value, NAME_BYTES);
+}
+
+enum registry_read registry_key(const char *key)
+{
+	wchar_t wide[KEY_BYTES];
 	HKEY handle;
+	LONG error;
 
-	if (RegOpenKeyExA(HKEY_LOCAL_MACHINE, key, 0, KEY_READ, &handle))
-		return false;
-	RegCloseKey(handle);
-	return true;
+	if (!wide_from(key, wide, KEY_BYTES))
+		return REGISTRY_UNREADABLE;
+	error = RegOpenKeyExW(HKEY_LOCAL_MACHINE, wide, 0, KEY_READ, &handle);
+	if (!error)
+		RegCloseKey(handle);
+	return what_was_read(error);
 }
 
-bool registry_number(const char *key, const char *value, uint32_t *number)
+enum registry_read registry_number(const char *key, const char *value, uint32_t *number)
 {
-	DWORD size = sizeof(*number);
+	struct registry_name name;
+	uint32_t found;
+	DWORD size = sizeof(found);
+	LONG error;
 
-	return !RegGetValueA(HKEY_LOCAL_MACHINE, key, value, RRF_RT_REG_DWORD, NULL, number, &size);
+	if (!registry_name(&name, key, value))
+		return REGISTRY_UNREADABLE;
+	error = RegGetValueW(HKEY_LOCAL_MACHINE, name.key, name.value, RRF_RT_REG_DWORD, NULL, &found, &size);
+	if (!error)
+		*number = found;
+	return what_was_read(error);
 }
 
-bool registry_text(const char *key, const char *value, char *text, size_t size)
+enum registry_read registry_text(const char *key, const char *value, char *text, size_t size)
 {
-	wchar_t wide_key[KEY_BYTES], wide_value[NAME_BYTES], wide[NAME_BYTES];
+	struct registry_name name;
+	wchar_t wide[NAME_BYTES];
 	DWORD bytes = sizeof(wide);
+	LONG error;
 
 	text[0] = '\0';
-	if (!MultiByteToWideChar(CP_UTF8, 0, key, -1, wide_key, KEY_BYTES) ||
-	    !MultiByteToWideChar(CP_UTF8, 0, value, -1, wide_value, NAME_BYTES))
-		return false;
-	if (RegGetValueW(HKEY_LOCAL_MACHINE, wide_key, wide_value, RRF_RT_REG_SZ, NULL, wide, &bytes))
-		return false;
-	to_utf8(wide, text, size);
-	return true;
+	if (!registry_name(&name, key, value))
+		return REGISTRY_UNREADABLE;
+	error = RegGetValueW(HKEY_LOCAL_MACHINE, name.key, name.value, RRF_RT_REG_SZ, NULL, wide, &bytes);
+	if (!error && !wide_to(wide, text, (int)size))
+		return REGISTRY_UNREADABLE;
+	return what_was_read(error);
 }
 
 static unsigned long registry_change(const char *key, const char *value, DWORD type, const void *data, DWORD size)
 {
+	struct registry_name name;
 	HKEY handle;
-	LONG error = RegOpenKeyExA(HKEY_LOCAL_MACHINE, key, 0, KEY_SET_VALUE, &handle);
+	LONG error;
 
+	if (!registry_name(&name, key, value))
+		return ERROR_INVALID_NAME;
+	error = RegOpenKeyExW(HKEY_LOCAL_MACHINE, name.key, 0, KEY_SET_VALUE, &handle);
 	if (error)
 		return (unsigned long)error;
-	error = data ? RegSetValueExA(handle, value, 0, type, data, size) : RegDeleteValueA(handle, value);
+	error = data ? RegSetValueExW(handle, name.value, 0, type, data, size) : RegDeleteValueW(handle, name.value);
 	if (!error)
 		error = RegFlushKey(handle);
 	RegCloseKey(handle);
@@ -76,7 +107,11 @@ unsigned long registry_put_number(const char *key, const char *value, uint32_t n
 
 unsigned long registry_put_text(const char *key, const char *value, const char *text)
 {
-	return registry_change(key, value, REG_SZ, text, (DWORD)strlen(text) + 1);
+	wchar_t wide[NAME_BYTES];
+
+	if (!wide_from(text, wide, NAME_BYTES))
+		return ERROR_INVALID_DATA;
+	return registry_change(key, value, REG_SZ, wide, (DWORD)((wcslen(wide) + 1) * sizeof(wide[0])));
 }
 
 unsigned long registry_delete(const char *key, const char *value)
@@ -86,9 +121,13 @@ unsigned long registry_delete(const char *key, const char *value)
 
 bool environment_expand(const char *text, char *expanded, size_t size)
 {
-	DWORD length = ExpandEnvironmentStringsA(text, expanded, (DWORD)size);
+	wchar_t wide[NAME_BYTES], wide_expanded[NAME_BYTES];
+	DWORD length;
 
-	return length != 0 && length <= size;
+	if (!wide_from(text, wide, NAME_BYTES))
+		return false;
+	length = ExpandEnvironmentStringsW(wide, wide_expanded, NAME_BYTES);
+	return length != 0 && length <= NAME_BYTES && wide_to(wide_expanded, expanded, (int)size);
 }
 
 unsigned long power_plan_read(struct guid *plan)
@@ -124,7 +163,7 @@ static void find_class_key(struct adapter *adapter)
 		char key[KEY_BYTES], guid[64];
 
 		snprintf(key, sizeof(key), "%s\\%04d", CLASS_OF_NETWORK, i);
-		if (registry_text(key, "NetCfgInstanceId", guid, sizeof(guid)) && text_same(guid, adapter->guid)) {
+		if (registry_text(key, "NetCfgInstanceId", guid, sizeof(guid)) == REGISTRY_READ && text_same(guid, adapter->guid)) {
 			snprintf(adapter->class_key, sizeof(adapter->class_key), "%s", key);
 			return;
 		}
@@ -134,8 +173,8 @@ static void find_class_key(struct adapter *adapter)
 static void read_adapter(const IP_ADAPTER_ADDRESSES *found, struct adapter *adapter)
 {
 	memset(adapter, 0, sizeof(*adapter));
-	to_utf8(found->FriendlyName, adapter->name, sizeof(adapter->name));
-	to_utf8(found->Description, adapter->description, sizeof(adapter->description));
+	wide_to(found->FriendlyName, adapter->name, sizeof(adapter->name));
+	wide_to(found->Description, adapter->description, sizeof(adapter->description));
 	snprintf(adapter->guid, sizeof(adapter->guid), "%s", found->AdapterName);
 	for (DWORD i = 0; i < found->PhysicalAddressLength && i < 6; i++)
 		snprintf(adapter->mac + strlen(adapter->mac), sizeof(adapter->mac) - strlen(adapter->mac), "%s%02x",
@@ -170,14 +209,14 @@ int adapters_list(struct adapter *adapters, int capacity)
 
 int program_run(const char *command_line, unsigned long timeout_ms)
 {
-	char line[2048];
-	STARTUPINFOA startup = { .cb = sizeof(startup) };
+	wchar_t line[LINE_CHARACTERS];
+	STARTUPINFOW startup = { .cb = sizeof(startup) };
 	PROCESS_INFORMATION process;
 	DWORD code = (DWORD)-1;
 
-	snprintf(line, sizeof(line), "%s", command_line);
 	/* No handle is inherited: what it prints is for people. */
-	if (!CreateProcessA(NULL, line, NULL, NULL, FALSE, CREATE_NO_WINDOW, NULL, NULL, &startup, &process))
+	if (!wide_from(command_line, line, LINE_CHARACTERS) ||
+	    !CreateProcessW(NULL, line, NULL, NULL, FALSE, CREATE_NO_WINDOW, NULL, NULL, &startup, &process))
 		return -1;
 	if (WaitForSingleObject(process.hProcess, timeout_ms) == WAIT_OBJECT_0)
 		GetExitCodeProcess(process.hProcess, &code);
@@ -190,8 +229,9 @@ int program_run(const char *command_line, unsigned long timeout_ms)
 
 bool service_running(const char *name, bool *running)
 {
-	SC_HANDLE manager = OpenSCManagerA(NULL, NULL, SC_MANAGER_CONNECT);
-	SC_HANDLE service = manager ? OpenServiceA(manager, name, SERVICE_QUERY_STATUS) : NULL;
+	wchar_t wide[NAME_BYTES];
+	SC_HANDLE manager = wide_from(name, wide, NAME_BYTES) ? OpenSCManagerW(NULL, NULL, SC_MANAGER_CONNECT) : NULL;
+	SC_HANDLE service = manager ? OpenServiceW(manager, wide, SERVICE_QUERY_STATUS) : NULL;
 	SERVICE_STATUS status = { 0 };
 	bool found = service && QueryServiceStatus(service, &status);
 

@@ -27,10 +27,18 @@ struct machine {
 /** List the adapters of Ethernet, by name. @return their number */
 int adapters_list(struct adapter *adapters, int capacity);
 
-/** Read a text or a number of the registry, below HKLM, as a text. @return false where there is none, or of another type */
-bool registry_text(const char *key, const char *value, char *text, size_t size);
-bool registry_number(const char *key, const char *value, uint32_t *number);
-bool registry_has_key(const char *key);
+/* What was found where the registry was looked at. */
+enum registry_read {
+	REGISTRY_READ,
+	REGISTRY_ABSENT,     /* there is no such value */
+	REGISTRY_UNREADABLE, /* there is one: of another type, too long, or this process may not read it */
+};
+
+/** Read a text or a number of the registry, below HKLM; text is empty, and number as it was, unless it was read. */
+enum registry_read registry_text(const char *key, const char *value, char *text, size_t size);
+enum registry_read registry_number(const char *key, const char *value, uint32_t *number);
+/** Look whether there is a key. REGISTRY_READ: there is. */
+enum registry_read registry_key(const char *key);
 /** Set a value of a key that is there. @return 0 when it is on the disk, or the system's error */
 unsigned long registry_put_number(const char *key, const char *value, uint32_t number);
 unsigned long registry_put_text(const char *key, const char *value, const char *text);

@@ -14,9 +14,9 @@ int process_arguments(char arguments[ARGUMENTS_MAX][ARGUMENT_BYTES]);
 /** Write line ends as they are. */
 void process_print_binary(void);
 bool process_is_administrator(void);
-/** Path of a file beside this program. */
-void process_file_beside(const char *name, char path[PATH_BYTES]);
-/** Make the folder of the state, %BENCHWRIGHT_STATE% or %ProgramData%\Benchwright\state. @return false: none can be named */
+/** Path of a file beside this program. @return false where it cannot be named */
+bool process_file_beside(const char *name, char path[PATH_BYTES]);
+/** Make the folder of the state, %BENCHWRIGHT_STATE% or %ProgramFiles%\Benchwright\state. @return false: none can be named */
 bool process_state_folder(char *folder, int size);
 
 enum process_lock { LOCK_HELD, LOCK_BUSY, LOCK_FAILED };

@@ -15,8 +15,9 @@
  *
  * Output and exit codes are those of targets/linux-rt/provision/provision.sh: items as NDJSON, then a summary; 0 all is as
  * wanted; 1 something is not; 2 bad argument or settings; 3 no administrator; 5 another provisioning runs.
- * Files are in %BENCHWRIGHT_STATE%, else in %ProgramData%\Benchwright\state.
+ * Files are in %BENCHWRIGHT_STATE%, else in %ProgramFiles%\Benchwright\state.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -97,16 +98,25 @@ static void visit(void *argument, const struct setting *setting)
 		return;
 	}
 	item.place = place;
-	if (!kind->read(place, found, note)) {
+	switch (kind->read(place, found, note)) {
+	case KIND_READ:
+		break;
+	case KIND_UNREADABLE:
+		item.status = "wrong";
+		/* fall through */
+	case KIND_MISSING:
 		found[0] = '\0';
-	} else if (setting_met(setting, found, goal)) {
+		report(run, &item);
+		return;
+	}
+	if (setting_met(setting, found, goal)) {
 		item.status = "ok";
 	} else if (!run->apply || !kind->write) {
 		item.status = "wrong";
 	} else if (!undo_record(run->undo, kind->name, place, found)) {
 		item.status = "wrong";
 		snprintf(note, sizeof(note), "the old value cannot be written to %.180s", run->undo);
-	} else if (kind->write(place, goal, note) && kind->read(place, now, note) && setting_met(setting, now, goal)) {
+	} else if (kind->write(place, goal, note) && kind->read(place, now, note) == KIND_READ && setting_met(setting, now, goal)) {
 		item.status = "ok";
 		item.changed = true;
 		run->restart |= kind->of_adapter;
@@ -141,19 +151,23 @@ static bool put_back(struct run *run, const struct undo_record *record)
 	char found[VALUE_BYTES] = "", now[VALUE_BYTES], note[NOTE_BYTES] = "";
 	struct item item = { .kind = record->kind, .place = record->place, .status = "not applicable", .wanted = record->value,
 			     .found = found, .why = "as it was before", .note = note };
+	enum kind_read state = kind ? kind->read(record->place, found, note) : KIND_UNREADABLE;
 
-	if (!kind || !kind->read(record->place, found, note)) {
+	if (state != KIND_READ)
 		found[0] = '\0';
-	} else if (strcmp(found, record->value) == 0) {
-		item.status = "ok";
-	} else if (kind->write && kind->write(record->place, record->value, note) && kind->read(record->place, now, note) &&
-		   strcmp(now, record->value) == 0) {
-		item.status = "ok";
-		item.changed = true;
-		run->restart |= kind->of_adapter;
-	} else {
+	if (!kind || !kind->write) {
 		item.status = "wrong";
-		if (!note[0])
+		snprintf(note, sizeof(note), "this version can set no such kind");
+	} else if (state == KIND_READ && strcmp(found, record->value) == 0) {
+		item.status = "ok";
+	} else if (state != KIND_MISSING) {
+		bool back = kind->write(record->place, record->value, note) && kind->read(record->place, now, note) == KIND_READ &&
+			    strcmp(now, record->value) == 0;
+
+		item.status = back ? "ok" : "wrong";
+		item.changed = back;
+		run->restart |= back && kind->of_adapter;
+		if (!back && !note[0])
 			snprintf(note, sizeof(note), "it did not stay");
 	}
 	report(run, &item);
@@ -166,6 +180,12 @@ static void restore(struct run *run)
 	static struct undo_record records[UNDO_MAX], left[UNDO_MAX]; /* too large for a stack */
 	int count = undo_load(run->undo, records, UNDO_MAX), kept = 0;
 
+	if (count < 0) {
+		fprintf(stderr, "bw-provision: %s: %s; it stays, and nothing is put back\n", run->undo,
+			count == -EILSEQ ? "it is no undo file, or too long" : "it cannot be read");
+		run->wrong++;
+		return;
+	}
 	for (int i = count - 1; i >= 0; i--) {
 		if (!put_back(run, &records[i]))
 			left[kept++] = records[i];
@@ -277,7 +297,8 @@ int main(void)
 	if (count < 0 || at + 1 != count)
 		return die(EXIT_BAD_INPUT, "one verb is needed: check, apply, restore or facts", "");
 	if (!settings) {
-		process_file_beside("settings.conf", beside);
+		if (!process_file_beside("settings.conf", beside))
+			return die(EXIT_BAD_INPUT, "settings.conf cannot be named: the path of this program is too long", "");
 		settings = beside;
 	}
 	code = find_interface(&run, interface_name);

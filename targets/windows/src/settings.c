@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "port_file.h"
 #include "text.h"
 
 enum { LINE_BYTES = 2048, WORDS = 3 };
@@ -47,7 +48,7 @@ bool settings_each(const char *path, setting_visit *visit, void *context, char e
 {
 	char line[LINE_BYTES], *words[WORDS];
 	struct setting setting = { .kind = NULL };
-	FILE *file = fopen(path, "rb");
+	FILE *file = file_open(path, "rb");
 
 	if (!file) {
 		snprintf(error, ERROR_BYTES, "%s cannot be read", path);

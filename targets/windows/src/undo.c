@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "undo.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 
 enum { LINE_BYTES = 32 + PLACE_BYTES + VALUE_BYTES + 16 };
 
-/* Take a line apart. @return false where its end is missing */
+/* Take a line apart. @return false where its end is missing: it was cut off */
 static bool parse_line(char *line, struct undo_record *record)
 {
 	char *fields[4];
@@ -35,27 +36,52 @@ static bool parse_line(char *line, struct undo_record *record)
 	return true;
 }
 
+/* Read the first line; it may have been cut off, too. */
+static bool starts_rightly(FILE *file)
+{
+	char line[LINE_BYTES] = "";
+
+	if (!fgets(line, sizeof(line), file))
+		return feof(file) && !ferror(file);
+	line[strcspn(line, "\r\n")] = '\0';
+	return strncmp(UNDO_SCHEMA, line, strlen(line)) == 0;
+}
+
 int undo_load(const char *path, struct undo_record *records, int capacity)
 {
 	char line[LINE_BYTES];
-	FILE *file = fopen(path, "rb");
+	FILE *file = file_open(path, "rb");
 	int count = 0;
+	bool good;
 
 	if (!file)
-		return 0;
-	while (count < capacity && fgets(line, sizeof(line), file)) {
-		if (parse_line(line, &records[count]))
-			count++;
+		return errno == ENOENT ? 0 : -errno;
+	good = starts_rightly(file);
+	while (good && fgets(line, sizeof(line), file)) {
+		struct undo_record record;
+
+		if (!parse_line(line, &record))
+			continue;
+		good = count < capacity;
+		if (good)
+			records[count++] = record;
 	}
+	good = good && !ferror(file);
 	fclose(file);
-	return count;
+	return good ? count : -EILSEQ;
+}
+
+/* A value with a tab or a line end would be another one when it is read again. */
+static bool can_be_kept(const char *text)
+{
+	return !strpbrk(text, "\t\r\n");
 }
 
 bool undo_record(const char *path, const char *kind, const char *place, const char *value)
 {
 	struct undo_record *records = calloc(UNDO_MAX, sizeof(*records));
-	int count = records ? undo_load(path, records, UNDO_MAX) : UNDO_MAX;
-	bool done = count < UNDO_MAX, known = false;
+	int count = records ? undo_load(path, records, UNDO_MAX) : -ENOMEM;
+	bool done = count >= 0 && count < UNDO_MAX && can_be_kept(place) && can_be_kept(value), known = false;
 	FILE *file;
 
 	for (int i = 0; done && i < count; i++)
@@ -63,7 +89,7 @@ bool undo_record(const char *path, const char *kind, const char *place, const ch
 	free(records);
 	if (!done || known)
 		return done;
-	file = fopen(path, "ab");
+	file = file_open(path, "ab");
 	if (!file)
 		return false;
 	/* A line that was cut off is closed first. */
@@ -78,9 +104,10 @@ bool undo_keep(const char *path, const struct undo_record *records, int count)
 	FILE *file;
 
 	if (count == 0)
-		return !remove(path) || !file_exists(path);
-	snprintf(fresh, sizeof(fresh), "%s.new", path);
-	file = fopen(fresh, "wb");
+		return file_remove(path);
+	if (snprintf(fresh, sizeof(fresh), "%s.new", path) >= (int)sizeof(fresh))
+		return false;
+	file = file_open(fresh, "wb");
 	if (!file)
 		return false;
 	fprintf(file, UNDO_SCHEMA "\n");

@@ -21,7 +21,12 @@ struct undo_record {
 	char value[VALUE_BYTES];
 };
 
-/** Read the records, oldest first. @return their number; 0 where there is no file */
+/**
+ * Read the records, oldest first.
+ *
+ * @return their number, 0 where there is no file; -EILSEQ where it is no undo file or holds more than capacity, or -errno where
+ *         it cannot be read: then nobody knows what is to be put back
+ */
 int undo_load(const char *path, struct undo_record *records, int capacity);
 /** Remember a value, unless an older one of this place is there; returns when it is on disk. @return false: it is not */
 bool undo_record(const char *path, const char *kind, const char *place, const char *value);

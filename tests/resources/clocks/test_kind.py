@@ -19,7 +19,7 @@ from resources.clocks.role import ClockRole
 from resources.clocks.settings import STACKS, ClockSettings, load_stack
 
 WINDOWS, LINUX = TARGETS / "windows", TARGETS / "linux-rt"
-FOLDER = "C:/ProgramData/Benchwright/clock"
+FOLDER = "C:/Program Files/Benchwright/clock"
 PLACE = Place(server="10.77.0.50", interface="Ethernet 2", phc="", simulated=False)
 
 

@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Port layer for Windows: threads and CPUs. SCHED_FIFO is the real-time class; pinning reaches CPUs 0..63. */
+/*
+ * Port layer for Windows: threads and CPUs. SCHED_FIFO is the real-time class; pinning reaches CPUs 0..63.
+ *
+ * The class belongs to the whole process: every thread of it is above all ordinary processes then, and one that asks for nothing
+ * would be in the middle of the class, above receivers. So level 16, the lowest, is for the threads that ask for nothing, and
+ * those that ask have 17 and more.
+ */
 #include "port/port.h"
 
 #include <winsock2.h>
 #include <windows.h>
+
+#include <tlhelp32.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +21,10 @@
 enum { STACK_BYTES = 256 * 1024, CPUS_MAX = 64 };
 
 /* The real-time class has 16 levels, 16..31. Tools tell their threads apart by two, around 50: one level for two. */
-enum { FIFO_OF_BASE = 50, LEVEL_BASE = 24, LEVEL_MIN = 16, LEVEL_MAX = 31, FIFO_PER_LEVEL = 2 };
+enum { FIFO_OF_BASE = 50, LEVEL_BASE = 24, LEVEL_MIN = 17, LEVEL_MAX = 31, FIFO_PER_LEVEL = 2 };
+
+static SRWLOCK class_lock = SRWLOCK_INIT; /* the class is the process's, and so is what protects it */
+static int idle_threads;                  /* that run now: no class may lift them */
 
 struct port_thread {
 	HANDLE handle;
@@ -38,8 +49,8 @@ static int real_time_priority(int fifo)
 {
 	int level = LEVEL_BASE + (fifo - FIFO_OF_BASE) / FIFO_PER_LEVEL;
 
-	if (level <= LEVEL_MIN)
-		return THREAD_PRIORITY_IDLE;
+	if (level < LEVEL_MIN)
+		level = LEVEL_MIN;
 	return level >= LEVEL_MAX ? THREAD_PRIORITY_TIME_CRITICAL : level - LEVEL_BASE;
 }
 
@@ -58,17 +69,59 @@ static void join_multimedia(struct port_scheduling *scheduling)
 		note(scheduling, "nor one of multimedia");
 }
 
+static bool is_real_time(void)
+{
+	return GetPriorityClass(GetCurrentProcess()) == REALTIME_PRIORITY_CLASS;
+}
+
+/* Put all other threads of this process to the lowest level of its class. */
+static void lower_the_others(void)
+{
+	HANDLE snapshot = CreateToolhelp32Snapshot(TH32CS_SNAPTHREAD, 0); /* of all processes: it has no other form */
+	THREADENTRY32 entry = { .dwSize = sizeof(entry) };
+
+	for (BOOL more = Thread32First(snapshot, &entry); more; more = Thread32Next(snapshot, &entry)) {
+		HANDLE thread;
+
+		if (entry.th32OwnerProcessID != GetCurrentProcessId() || entry.th32ThreadID == GetCurrentThreadId())
+			continue;
+		thread = OpenThread(THREAD_SET_INFORMATION, FALSE, entry.th32ThreadID);
+		if (thread) {
+			SetThreadPriority(thread, THREAD_PRIORITY_IDLE);
+			CloseHandle(thread);
+		}
+	}
+	CloseHandle(snapshot);
+}
+
 /* The real-time class needs the right to increase scheduling priority; without it Windows gives the class below, silently. */
+static bool enter_real_time(struct port_scheduling *scheduling)
+{
+	bool entered = true;
+
+	AcquireSRWLockExclusive(&class_lock);
+	if (idle_threads) {
+		SetLastError(ERROR_NOT_SUPPORTED);
+		note(scheduling, "no real-time class beside idle threads");
+		entered = false;
+	} else if (!is_real_time()) {
+		entered = SetPriorityClass(GetCurrentProcess(), REALTIME_PRIORITY_CLASS) && is_real_time();
+		if (entered)
+			lower_the_others();
+		else
+			note(scheduling, "no real-time class");
+	}
+	ReleaseSRWLockExclusive(&class_lock);
+	return entered;
+}
+
 static void take_priority(struct port_scheduling *scheduling, int priority)
 {
-	bool real_time = SetPriorityClass(GetCurrentProcess(), REALTIME_PRIORITY_CLASS) &&
-			 GetPriorityClass(GetCurrentProcess()) == REALTIME_PRIORITY_CLASS;
+	bool real_time = enter_real_time(scheduling);
 	int wanted = real_time ? real_time_priority(priority) : THREAD_PRIORITY_TIME_CRITICAL;
 
-	if (!real_time) {
-		note(scheduling, "no real-time class");
+	if (!real_time)
 		join_multimedia(scheduling);
-	}
 	if (SetThreadPriority(GetCurrentThread(), wanted)) {
 		scheduling->fifo = true;
 		scheduling->priority = priority;
@@ -77,17 +130,29 @@ static void take_priority(struct port_scheduling *scheduling, int priority)
 	}
 }
 
+/* A thread that asks for nothing: below all that do. */
+static void take_none(void)
+{
+	AcquireSRWLockExclusive(&class_lock);
+	if (is_real_time())
+		SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_IDLE);
+	ReleaseSRWLockExclusive(&class_lock);
+}
+
 /* In the real-time class even the idle priority is above that of all ordinary processes. */
 static void take_idle(struct port_scheduling *scheduling)
 {
-	if (GetPriorityClass(GetCurrentProcess()) == REALTIME_PRIORITY_CLASS) {
+	AcquireSRWLockExclusive(&class_lock);
+	if (is_real_time()) {
 		SetLastError(ERROR_NOT_SUPPORTED);
 		note(scheduling, "no idle priority beside real-time threads");
 	} else if (SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_IDLE)) {
 		scheduling->idle = true;
+		idle_threads++;
 	} else {
 		note(scheduling, "no idle priority");
 	}
+	ReleaseSRWLockExclusive(&class_lock);
 }
 
 static DWORD WINAPI thread_main(void *argument)
@@ -108,6 +173,8 @@ static DWORD WINAPI thread_main(void *argument)
 		take_priority(scheduling, thread->priority);
 	else if (thread->priority == PORT_PRIORITY_IDLE)
 		take_idle(scheduling);
+	else
+		take_none();
 	SetEvent(thread->scheduled);
 	if (thread->priority != PORT_PRIORITY_IDLE || scheduling->idle)
 		thread->run(thread->argument);
@@ -145,6 +212,11 @@ void port_thread_join(struct port_thread *thread)
 	if (thread->scheduling.idle)
 		SetThreadPriority(thread->handle, THREAD_PRIORITY_NORMAL);
 	WaitForSingleObject(thread->handle, INFINITE);
+	if (thread->scheduling.idle) {
+		AcquireSRWLockExclusive(&class_lock);
+		idle_threads--;
+		ReleaseSRWLockExclusive(&class_lock);
+	}
 	CloseHandle(thread->handle);
 	CloseHandle(thread->scheduled);
 	free(thread);
