@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.pace import Pace
+from tests.pace import Pace, budget_s
 
 # The same examples in every run, and no judgement by wall-clock time.
 settings.register_profile("benchwright", deadline=None, derandomize=True, database=None)
@@ -65,7 +65,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("shared_cpu") or (is_unit and not item.get_closest_marker("own_cpu")):
             item.add_marker(pytest.mark.beside)
     if hasattr(config, "workerinput"):  # the longest files first, or one of them ends alone
-        items.sort(key=lambda item: item.get_closest_marker("shared_cpu") is None)
+        items.sort(key=lambda item: -budget_s(item.nodeid))
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
@@ -10,14 +11,16 @@ from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from hw.bench import BenchSpec, load_bench
+from hw.bench import BenchSpec, TargetSpec, load_bench
 from hw.drivers.local import require_success
 from hw.errors import BenchError
 from hw.protocols import Completed
 from hw.tools import local_tool
 from hw.virtual.guest_config import GuestClock, GuestInterface
+from resources.clocks.settings import ClockSettings, Wander
+from resources.clocks.stack import ClockStack
 from tests.targets.scratch_guest import ScratchGuest, boot, plain_config
 
 BENCH_FILE = Path(__file__).resolve().parents[2] / "hw" / "benches" / "virtual.yaml"
@@ -26,6 +29,11 @@ GUEST_PRIORITY = 10
 """Below all that a virtual bench runs."""
 TARGET_ERROR = GuestClock(step_ns=-1_700_000_000, frequency_ppb=25_000)
 """Of the target's clock at boot: as on the virtual bench."""
+
+
+LOCK_S = 90.0
+"""By when a stack locks on a busy machine."""
+WANDER = Wander(seed=3)
 
 
 class ScratchNode:
@@ -121,6 +129,23 @@ def clock_lab(folder: Path) -> Generator[ClockLab]:
             guest.wait_console("benchwright: ready")
             prioritise(guest)
         yield ClockLab(spec, {name: ScratchNode(name, guest) for name, guest in guests.items()})
+
+
+def kernel(lab: ClockLab, node: str) -> dict[str, Any]:
+    """Return what the kernel of a node holds."""
+    return json.loads(lab.node(node).run(["bw-setclock"]).stdout)
+
+
+def daemons(lab: ClockLab, node: str) -> str:
+    """Return the names of all programs that steer a clock there."""
+    names = ("chronyd", "ptp4l", "phc2sys", "bw-ntp-user", "bw-wander")
+    return lab.node(node).run(["pgrep", "-l", "|".join(names)], check=False).stdout
+
+
+def stack_of(lab: ClockLab, target: TargetSpec, name: str, folder: Path, standby: bool = False) -> ClockStack:
+    """Return a stack whose time server wanders, always in the same way."""
+    settings = ClockSettings(server_wander=WANDER, standby=standby)
+    return ClockStack(lab, target, name, settings, folder, print)
 
 
 def prioritise(guest: ScratchGuest) -> None:

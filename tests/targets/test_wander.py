@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """bw-wander as a program: what it would set, by its own log. The walk itself is tested in test_walk.c.
 
-What it sets is tested in a guest (test_clock_stacks.py), whose clock may be wrong.
+What it sets is tested in a guest (test_clock_stack_faults.py), whose clock may be wrong.
 """
 
 from __future__ import annotations

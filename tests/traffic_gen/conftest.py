@@ -69,6 +69,18 @@ def example_clock(repository: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def step_at_threads(repository: Path) -> Path:
+    """Return the object that steps the clock of the program that it is preloaded into."""
+    return _program(repository, "linux", "tests/traffic_gen/step-at-threads.so")
+
+
+@pytest.fixture(scope="session")
+def arm_bw_clock(repository: Path) -> Path:
+    """Return bw-clock for 32-bit ARM."""
+    return _program(repository, "armhf", "traffic-gen/bw-clock")
+
+
+@pytest.fixture(scope="session")
 def bw_edge(repository: Path) -> Path:
     """Return the program of timed edges."""
     return _program(repository, "linux", "traffic-gen/bw-edge")

@@ -103,13 +103,17 @@ class Plan:
 class Tool:
     """A bw-traffic process in a namespace, whose answers are read line by line from a file."""
 
-    def __init__(self, namespace: str, program: Path, arguments: list[str], log: Path) -> None:
-        """Start it; `log` receives its stdout, and its stderr beside it."""
+    def __init__(
+        self, namespace: str, program: Path, arguments: list[str], log: Path, environment: dict[str, str]
+    ) -> None:
+        """Start it; `log` receives its stdout, and its stderr beside it. The environment is added to ours."""
         self._log = log
         self._error_log = log.with_suffix(".err")
         command = ["ip", "netns", "exec", namespace, str(program), *arguments]
         with log.open("wb") as out, self._error_log.open("wb") as err:
-            self.process = subprocess.Popen(command, stdout=out, stderr=err)
+            self.process = subprocess.Popen(
+                command, stdout=out, stderr=err, env={**os.environ, **environment}
+            )
 
     def lines(self) -> list[Json]:
         """Return the complete lines that it has written."""
@@ -193,15 +197,15 @@ class Lab:
         for namespace in (self.producers, self.consumer):
             subprocess.run(["ip", "netns", "delete", namespace], check=False, stderr=subprocess.DEVNULL)
 
-    def _start(self, namespace: str, arguments: list[str]) -> Tool:
+    def _start(self, namespace: str, arguments: list[str], environment: dict[str, str] | None = None) -> Tool:
         log = self.folder / f"{arguments[0]}-{len(self._tools)}.ndjson"
-        tool = Tool(namespace, self.program, arguments, log)
+        tool = Tool(namespace, self.program, arguments, log, environment or {})
         self._tools.append(tool)
         return tool
 
-    def recv(self, plan: Path, *options: str) -> Tool:
+    def recv(self, plan: Path, *options: str, environment: dict[str, str] | None = None) -> Tool:
         """Start the consumer."""
-        return self._start(self.consumer, ["recv", str(plan), *options])
+        return self._start(self.consumer, ["recv", str(plan), *options], environment)
 
     def send(self, plan: Path, producers: str = "all", *options: str) -> Tool:
         """Start producers."""

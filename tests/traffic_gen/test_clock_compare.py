@@ -242,6 +242,86 @@ def test_object_without_the_interface(bw_clock: Path) -> None:
     assert "bw_clock_plugin" in errors
 
 
+EARLIER_TABLE = """
+#include <stddef.h>
+#include "clock/bw_clock_plugin.h"
+static int open_it(const char *arguments, void **state, char *error, size_t error_bytes)
+{
+	(void)arguments; (void)state; (void)error; (void)error_bytes;
+	return 0;
+}
+static int read_it(void *state, int64_t *tai_ns) { (void)state; *tai_ns = 5; return 0; }
+static void close_it(void *state) { (void)state; }
+const struct bw_clock_plugin *bw_clock_plugin(uint32_t version);
+const struct bw_clock_plugin *bw_clock_plugin(uint32_t version)
+{
+	static struct bw_clock_plugin table = {
+		.version = BW_CLOCK_PLUGIN_VERSION, .size_bytes = SIZE_BYTES, .name = "other",
+		.open = open_it, .read = read_it, .close = close_it,
+	};
+	(void)version;
+	return &table;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "code"),
+    [
+        ("sizeof(table)", 0),
+        ("sizeof(table) + 64", 0),
+        ("offsetof(struct bw_clock_plugin, close)", 3),
+        ("0", 3),
+    ],
+)
+def test_tables_of_other_headers(
+    bw_clock: Path, repository: Path, tmp_path: Path, size_bytes: str, code: int
+) -> None:
+    """A later header's table is longer; one without all that every version has is incomplete."""
+    source, plugin = tmp_path / "other.c", tmp_path / "other.so"
+    source.write_text(EARLIER_TABLE.replace("SIZE_BYTES", size_bytes))
+    include = repository / "traffic-gen"
+    subprocess.run(["cc", "-shared", "-fPIC", "-I", include, "-o", plugin, source], check=True)
+    found, _, errors = run(bw_clock, "latency", "--clock", f"plugin:{plugin}", "--reads", "100")
+    assert found == code, errors
+    assert ("table is incomplete" in errors) == (code == 3)
+
+
+@pytest.mark.parametrize("processor", ["cortex-a8", "cortex-a9", "cortex-a15"])
+def test_a_processor_without_a_counter_is_told_not_fatal(arm_bw_clock: Path, processor: str) -> None:
+    """Cortex-A8 and A9 have none, and QEMU lets programs read none: SIGILL once ended the tool."""
+    emulator = shutil.which("qemu-arm")
+    if emulator is None:
+        pytest.skip("qemu-arm is not installed")
+    for arguments in (
+        ("latency", "--clock", "realtime"),
+        ("compare", "--device", "tsc", "--reference", "realtime"),
+    ):
+        done = subprocess.run(
+            [emulator, "-cpu", processor, arm_bw_clock, *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 3, done.stderr
+        assert "no counter that a program can read" in done.stderr
+
+
+def test_a_stop_is_heard_in_a_long_pause(bw_clock: Path) -> None:
+    """Pauses of up to 4 s lie between readings; only the main thread is woken by a signal."""
+    argv = [bw_clock, "compare", "--device", "tai", "--reference", "monotonic-raw", "--iterations", "1000000"]
+    for _ in range(4):
+        process = subprocess.Popen([*argv, "--pause-max-us", "4000000"], stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(0.3)
+        begin_s = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        process.stdout.read()
+        assert process.wait(10) == 4
+        assert time.monotonic() - begin_s < 1.0
+
+
 def test_static_build_loads_no_plugins(static_bw_clock: Path, example_clock: Path) -> None:
     found, _, errors = run(
         static_bw_clock, "compare", "--device", f"plugin:{example_clock}", "--reference", "tai"

@@ -115,6 +115,16 @@ def test_a_producer_sleeps_while_it_is_blocked(lab: Lab, tmp_path: Path) -> None
     assert 0 < sent[10]["blocked_writes"] < pieces
 
 
+def test_a_step_before_the_first_look_at_the_course_is_no_complete_run(
+    lab: Lab, tmp_path: Path, step_at_threads: Path
+) -> None:
+    """Whoever does not know when the producers end has not measured to the end."""
+    path = Plan(pattern_text(TCP), duration_ms=30_000).write(tmp_path / "plan.toml")
+    result = lab.recv(path, environment={"LD_PRELOAD": str(step_at_threads)}).result(code=4)
+    assert (result["complete"], result["valid"]) == (False, False)
+    assert result["invalid_reasons"] == ["the local clock was stepped"]
+
+
 def test_a_killed_producer_is_loss(lab: Lab, tmp_path: Path) -> None:
     path = Plan(pattern_text(TCP, UDP), duration_ms=2000).write(tmp_path / "plan.toml")
     recv = lab.recv(path)

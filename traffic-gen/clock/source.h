@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "clock/bw_clock_plugin.h"
 #include "clock/card/card.h"
 #include "base/json.h"
 #include "port/port.h"
@@ -18,7 +19,6 @@
 enum { SOURCE_ERROR_BYTES = 256 };
 
 struct source;
-struct bw_clock_plugin;
 
 struct source_kind {
 	const char *name;
@@ -48,7 +48,7 @@ struct source {
 	} tsc;
 	struct {
 		void *object, *state;
-		const struct bw_clock_plugin *table;
+		struct bw_clock_plugin table;
 	} plugin;
 };
 

@@ -2,6 +2,7 @@
 /* The clocks that are devices: a PTP hardware clock, the virtual timecard, and what a plug-in brings. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -230,13 +231,22 @@ const struct source_kind source_card = {
 
 typedef const struct bw_clock_plugin *plugin_entry(uint32_t version);
 
-static int check_table(const struct bw_clock_plugin *table, char *error, size_t error_bytes)
+/*
+ * Take a table over. One that was built against an earlier header is shorter, as far as `close` at least, and lacks the members
+ * that were added since; one built against a later header is longer.
+ */
+static int take_table(const struct bw_clock_plugin *given, struct bw_clock_plugin *table, char *error, size_t error_bytes)
 {
-	if (!table || table->version != BW_CLOCK_PLUGIN_VERSION) {
+	const size_t first_bytes = offsetof(struct bw_clock_plugin, close) + sizeof(table->close);
+
+	if (!given || given->version != BW_CLOCK_PLUGIN_VERSION) {
 		snprintf(error, error_bytes, "the plug-in does not serve version %u of the interface", BW_CLOCK_PLUGIN_VERSION);
 		return -EPROTO;
 	}
-	if (table->size_bytes < sizeof(*table) || !table->name || !table->open || !table->read || !table->close) {
+	memset(table, 0, sizeof(*table));
+	if (given->size_bytes >= first_bytes)
+		memcpy(table, given, given->size_bytes < sizeof(*table) ? given->size_bytes : sizeof(*table));
+	if (!table->name || !table->open || !table->read || !table->close) {
 		snprintf(error, error_bytes, "the plug-in's table is incomplete");
 		return -EPROTO;
 	}
@@ -261,12 +271,11 @@ static int plugin_open(struct source *source, const char *argument, char *error,
 	if (err)
 		return err;
 	memcpy(&entry, &address, sizeof(entry));
-	source->plugin.table = entry(BW_CLOCK_PLUGIN_VERSION);
-	err = check_table(source->plugin.table, error, error_bytes);
+	err = take_table(entry(BW_CLOCK_PLUGIN_VERSION), &source->plugin.table, error, error_bytes);
 	if (!err) {
 		snprintf(error, error_bytes, "the plug-in cannot open its clock");
-		err = source->plugin.table->open(argument[length] ? argument + length + 1 : "", &source->plugin.state, error,
-						 error_bytes);
+		err = source->plugin.table.open(argument[length] ? argument + length + 1 : "", &source->plugin.state, error,
+						error_bytes);
 		error[error_bytes - 1] = '\0';
 		err = err > 0 ? -EIO : err;
 	}
@@ -277,32 +286,32 @@ static int plugin_open(struct source *source, const char *argument, char *error,
 
 static void plugin_close(struct source *source)
 {
-	source->plugin.table->close(source->plugin.state);
+	source->plugin.table.close(source->plugin.state);
 	port_plugin_close(source->plugin.object);
 }
 
 static int plugin_read(struct source *source, int64_t *tai_ns)
 {
-	return source->plugin.table->read(source->plugin.state, tai_ns);
+	return source->plugin.table.read(source->plugin.state, tai_ns);
 }
 
 static int64_t plugin_bound(const struct source *source)
 {
-	return source->plugin.table->bound_ns ? source->plugin.table->bound_ns(source->plugin.state) : -1;
+	return source->plugin.table.bound_ns ? source->plugin.table.bound_ns(source->plugin.state) : -1;
 }
 
 static void plugin_facts(const struct source *source, struct json *json)
 {
 	int64_t bound_ns = plugin_bound(source);
 
-	json_string(json, "plugin", source->plugin.table->name);
+	json_string(json, "plugin", source->plugin.table.name);
 	if (bound_ns >= 0)
 		json_int(json, "bound_ns", bound_ns);
 	else
 		json_null(json, "bound_ns");
 	json_object_open(json, "facts");
-	if (source->plugin.table->facts)
-		source->plugin.table->facts(source->plugin.state, add_fact, json);
+	if (source->plugin.table.facts)
+		source->plugin.table.facts(source->plugin.state, add_fact, json);
 	json_object_close(json);
 }
 

@@ -45,7 +45,6 @@ int64_t port_tai_from_realtime_ns(const struct port_tai *tai, int64_t realtime_n
  *
  * @return 0, or -EINTR when a signal came first
  */
-int port_tai_sleep_until_ns(const struct port_tai *tai, int64_t deadline_tai_ns);
 int port_clock_sleep_until_ns(enum port_clock clock, int64_t deadline_ns);
 /** Draw a seed of 63 random bits. @return 0 or -errno */
 int port_seed_draw(int64_t *seed);
@@ -160,7 +159,6 @@ int port_poller_create(int capacity, struct port_poller **poller_out);
 void port_poller_destroy(struct port_poller *poller);
 /** Watch a socket, level-triggered. Errors and hang-ups are always reported. @return 0, -ENOSPC, or -errno */
 int port_poller_add(struct port_poller *poller, port_socket sock, unsigned int events, void *user);
-int port_poller_modify(struct port_poller *poller, port_socket sock, unsigned int events, void *user);
 /** Stop watching. Call before the socket is closed. */
 int port_poller_remove(struct port_poller *poller, port_socket sock);
 /**

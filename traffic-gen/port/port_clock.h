@@ -86,6 +86,7 @@ static inline void port_counter_pause(void)
 }
 #elif defined(__arm__) && defined(__ARM_ARCH) && __ARM_ARCH >= 7
 #define PORT_COUNTER PORT_COUNTER_CNTVCT
+#define PORT_COUNTER_TRIED 1
 #define PORT_COUNTER_ORDERED 1
 
 static inline uint64_t port_counter_read(void)
@@ -127,10 +128,18 @@ static inline void port_counter_pause(void)
 }
 #endif
 
+#if PORT_COUNTER_TRIED
+/**
+ * Which counter this machine has. A processor of ARMv7 without the generic timer (Cortex-A8, A9) ends a program that reads it: it
+ * is tried once. Ask before anything else of the counter, and not first in a real-time thread.
+ */
+enum port_counter_kind port_counter_kind(void);
+#else
 static inline enum port_counter_kind port_counter_kind(void)
 {
 	return PORT_COUNTER;
 }
+#endif
 
 #if PORT_COUNTER_ORDERED
 /* Reading it is ordered, or there is nothing to read: no cheaper ways. */
@@ -258,8 +267,6 @@ struct port_instructions; /* opaque: counts those of the thread that opened it, 
 /** @return 0, -ENOTSUP or -ENOENT where the machine does not count them, -EACCES or -EPERM where it may not be used */
 int port_instructions_open(struct port_instructions **instructions_out);
 void port_instructions_close(struct port_instructions *instructions);
-/** True when a reading needs no call of the kernel. */
-bool port_instructions_direct(const struct port_instructions *instructions);
 /** Read the count. It counts itself, always alike unless the thread was interrupted. */
 uint64_t port_instructions_read(const struct port_instructions *instructions);
 

@@ -30,10 +30,13 @@ static int64_t measure_point(uint64_t *ticks)
 
 uint64_t ticks_hz(void)
 {
-	uint64_t hz = port_counter_stated_hz(), first, last;
 	int64_t first_monotonic_raw_ns, last_monotonic_raw_ns;
+	uint64_t hz, first, last;
 
-	if (hz || port_counter_kind() == PORT_COUNTER_NONE)
+	if (port_counter_kind() == PORT_COUNTER_NONE)
+		return 0;
+	hz = port_counter_stated_hz();
+	if (hz)
 		return hz;
 	first_monotonic_raw_ns = measure_point(&first);
 	port_sleep_ns(MEASURE_NS);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "port/port_clock.h"
+#include "time/heard_sleep.h"
 
 #define SPIN_MAX_NS INT64_C(50000) /* a sleep takes longer than that to wake up from */
 
@@ -109,7 +110,7 @@ static void make_pause(struct compare *compare)
 	int64_t end_monotonic_ns;
 
 	if (length_ns > SPIN_MAX_NS) {
-		port_sleep_ns(length_ns);
+		heard_sleep_until_monotonic_ns(port_clock_now_ns(PORT_CLOCK_MONOTONIC) + length_ns);
 		return;
 	}
 	end_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + length_ns;

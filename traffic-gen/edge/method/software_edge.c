@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "port/port_clock.h"
+#include "time/heard_sleep.h"
 
 enum { SPIN_MAX_PER_S = 200 }; /* 5 ms: a clock that was set back must not hold the processor */
 
@@ -17,7 +18,7 @@ int software_edge_make(struct edge_pin *output, const struct port_tai *tai, uint
 		       int64_t period_ns, int64_t lead_ns)
 {
 	uint64_t begin;
-	int err = port_tai_sleep_until_ns(tai, at_tai_ns - lead_ns);
+	int err = heard_sleep_until_tai_ns(tai, at_tai_ns - lead_ns);
 
 	if (err)
 		return err;

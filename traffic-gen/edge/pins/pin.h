@@ -3,7 +3,8 @@
  * A PIN of the command line, whatever it is: opened by its name, then set, programmed or captured. One table row a kind.
  *
  * All functions return 0 or -errno. -ENOTSUP: this pin cannot do that; -ENODEV: what drives it has gone. A function that a
- * kind has not at all is NULL; pin.c turns that into -ENOTSUP. None is called by two threads at once.
+ * kind has not at all is NULL: callers look first. capture_next, capture_begin and capture_end come together. None is called by two
+ * threads at once.
  */
 #ifndef BW_EDGE_PIN_H
 #define BW_EDGE_PIN_H

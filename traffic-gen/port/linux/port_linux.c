@@ -88,11 +88,6 @@ int64_t port_tai_from_realtime_ns(const struct port_tai *tai, int64_t realtime_n
 	return realtime_ns + tai->tai_utc_s * NS_PER_S;
 }
 
-int port_tai_sleep_until_ns(const struct port_tai *tai, int64_t deadline_tai_ns)
-{
-	return clock_sleep_until_ns(CLOCK_TAI, deadline_tai_ns - tai->add_ns);
-}
-
 int port_clock_sleep_until_ns(enum port_clock clock, int64_t deadline_ns)
 {
 	return clock_sleep_until_ns(clock_id(clock), deadline_ns);

@@ -372,11 +372,6 @@ int port_poller_add(struct port_poller *poller, port_socket sock, unsigned int e
 	return poller_control(poller, EPOLL_CTL_ADD, sock, events, user);
 }
 
-int port_poller_modify(struct port_poller *poller, port_socket sock, unsigned int events, void *user)
-{
-	return poller_control(poller, EPOLL_CTL_MOD, sock, events, user);
-}
-
 int port_poller_remove(struct port_poller *poller, port_socket sock)
 {
 	return poller_control(poller, EPOLL_CTL_DEL, sock, 0, NULL);

@@ -186,11 +186,6 @@ void port_instructions_close(struct port_instructions *instructions)
 	free(instructions);
 }
 
-bool port_instructions_direct(const struct port_instructions *instructions)
-{
-	return instructions->direct;
-}
-
 #if defined(__x86_64__) || defined(__i386__)
 /* See the comment of struct perf_event_mmap_page in linux/perf_event.h. */
 static uint64_t read_direct(const struct perf_event_mmap_page *page)

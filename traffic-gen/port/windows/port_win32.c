@@ -106,11 +106,6 @@ int port_clock_sleep_until_ns(enum port_clock clock, int64_t deadline_ns)
 	}
 }
 
-int port_tai_sleep_until_ns(const struct port_tai *tai, int64_t deadline_tai_ns)
-{
-	return port_clock_sleep_until_ns(PORT_CLOCK_REALTIME, deadline_tai_ns - tai->add_ns);
-}
-
 int port_sleep_ns(int64_t duration_ns)
 {
 	return duration_ns > 0 ? wait_ns(duration_ns) : 0;

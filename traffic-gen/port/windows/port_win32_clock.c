@@ -168,12 +168,6 @@ void port_instructions_close(struct port_instructions *instructions)
 	(void)instructions;
 }
 
-bool port_instructions_direct(const struct port_instructions *instructions)
-{
-	(void)instructions;
-	return false;
-}
-
 uint64_t port_instructions_read(const struct port_instructions *instructions)
 {
 	(void)instructions;

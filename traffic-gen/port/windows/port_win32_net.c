@@ -379,20 +379,6 @@ int port_poller_add(struct port_poller *poller, port_socket sock, unsigned int e
 	return err;
 }
 
-int port_poller_modify(struct port_poller *poller, port_socket sock, unsigned int events, void *user)
-{
-	int index;
-
-	EnterCriticalSection(&poller->lock);
-	index = find(poller, sock);
-	if (index >= 0) {
-		poller->entries[index].events = to_poll_events(events);
-		poller->users[index] = user;
-	}
-	LeaveCriticalSection(&poller->lock);
-	return index >= 0 ? 0 : -ENOENT;
-}
-
 int port_poller_remove(struct port_poller *poller, port_socket sock)
 {
 	int index;

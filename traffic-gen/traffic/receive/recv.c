@@ -169,26 +169,29 @@ struct course {
 	int64_t counting_monotonic_ns, grace_monotonic_ns, end_monotonic_ns;
 };
 
-static void plan_course(struct consumer *consumer, struct course *course)
+/* Work the course out anew. @return false after a step: TAI no longer tells when the producers end, and the course stays */
+static bool plan_course(struct consumer *consumer, struct course *course)
 {
 	int64_t now_tai_ns = stepwatch_tai_now_ns(&consumer->watch, &consumer->tai);
 	int64_t now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 
 	if (consumer->watch.count)
-		return; /* after a step TAI no longer tells when the producers end */
+		return false;
 	consumer_interval(consumer, &consumer->start_tai_ns, &consumer->end_tai_ns);
 	course->counting_monotonic_ns = now_monotonic_ns + consumer->start_tai_ns - now_tai_ns;
 	course->grace_monotonic_ns = now_monotonic_ns + consumer->end_tai_ns - now_tai_ns;
 	course->end_monotonic_ns = course->grace_monotonic_ns + consumer->plan->grace_ns;
+	return true;
 }
 
-/* Print progress until the end of the grace time. @return true unless it was stopped */
+/* Print progress until the end of the grace time. @return true unless it was stopped, or never knew when that is */
 static bool follow(struct consumer *consumer)
 {
 	struct course course = { .begin_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) };
 
 	course.next_progress_monotonic_ns = course.begin_monotonic_ns + PROGRESS_NS;
-	plan_course(consumer, &course);
+	if (!plan_course(consumer, &course))
+		return false;
 	if (course.counting_monotonic_ns < course.begin_monotonic_ns)
 		consumer_invalidate(consumer, "ready %lld ms after counting began",
 				    (long long)((course.begin_monotonic_ns - course.counting_monotonic_ns) / 1000000));

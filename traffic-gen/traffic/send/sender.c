@@ -247,8 +247,9 @@ static void wait_events(struct sender *sender, int64_t timeout_ns)
 /* Nothing can be written: sleep until the next slot is due, a socket is ready, or a link has something to do. */
 static void wait_next(struct sender *sender)
 {
-	int64_t now_tai_ns = stepwatch_tai_now_ns(&sender->watch, sender->tai);
+	/* In this order: who is held up between the two readings wakes up too early, and looks again. */
 	int64_t now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	int64_t now_tai_ns = stepwatch_tai_now_ns(&sender->watch, sender->tai);
 	int64_t due_tai_ns = now_tai_ns + SLEEP_MAX_NS;
 	int64_t wake_tai_ns, link_monotonic_ns = INT64_MAX;
 	bool watched = false, is_slot = false;
@@ -275,7 +276,7 @@ static void wait_next(struct sender *sender)
 	if (watched)
 		wait_events(sender, wake_tai_ns - now_tai_ns);
 	else if (wake_tai_ns > now_tai_ns)
-		port_tai_sleep_until_ns(sender->tai, wake_tai_ns);
+		port_clock_sleep_until_ns(PORT_CLOCK_MONOTONIC, now_monotonic_ns + (wake_tai_ns - now_tai_ns));
 	if (!is_slot || sender->plan->spin_ns == 0)
 		return;
 	now_tai_ns = port_tai_now_ns(sender->tai);
