@@ -62,6 +62,17 @@ test_c() {
     done
 }
 
+# Build the images of the guests: no test is to wait for one.
+build_images() {
+    local recipe kind
+    for recipe in targets/*/image/recipe.toml; do
+        kind=${recipe#targets/} kind=${kind%%/*}
+        step_begin images "$kind"
+        step_run "image-$kind.log" .build/venv/bin/python -m hw.virtual.image --kind "$kind"
+        step_end
+    done
+}
+
 # Begin what gets no more than all other processes leave; it has a process group of its own, and ends with this script.
 begin_idle() {
     set -m
@@ -97,6 +108,7 @@ main() {
     : >"$IDLE_FAILED"
     (native_ensure linux) || die 1 "tests: failed: linux"
     begin_idle "$@"
+    (build_images) || FAILED+=(images)
     # Some wait for others: one more than there are CPUs.
     workers=$(($(nproc) + 1))
     test_python guests -m "beside and simulated" -n $((workers < WORKERS_MAX ? workers : WORKERS_MAX)) --dist loadfile \

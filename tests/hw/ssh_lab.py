@@ -137,7 +137,9 @@ def _write_machine(lab: SshLab, machine: str, address: str) -> None:
         f'on) [ -n "$(ip netns pids {namespace})" ] || '
         f"(sleep 1; ip netns exec {namespace} sh -c {shlex.quote(boot)}) "
         "</dev/null >/dev/null 2>&1 & ;;\n"
-        f"off) for pid in $(ip netns pids {namespace}); do kill -9 $pid; done ;;\nesac\n"
+        # Until none is left: one that is still ending would look to the next `on` like a machine that runs.
+        f'off) for _ in $(seq 200); do pids=$(ip netns pids {namespace}); [ -n "$pids" ] || break\n'
+        "kill -9 $pids 2>/dev/null; sleep 0.05; done ;;\nesac\n"
     )
     script.chmod(0o755)
 

@@ -23,7 +23,6 @@ from tests.hw.ssh_lab import HOST, PORT, PRODUCER, TARGET, TEST_PRODUCERS, TEST_
 
 pytestmark = [pytest.mark.simulated, pytest.mark.shared_cpu]
 
-NAME = "bwx-hardware"
 PATTERN = """
 [pattern]
 schema = "benchwright.pattern/1"
@@ -82,7 +81,7 @@ targets:
 {machine("target", TARGET, target_driver)}{machine("producer", PRODUCER, "keyfile: login_key")}
 benchwright:
   schema: benchwright.bench/1
-  name: {NAME}
+  name: {lab.prefix}-bench
   simulated: true
   reference_clock: host
   nodes:

@@ -32,6 +32,7 @@ PHASE = "staggered"
 TARGET = "linux-rt"
 SECOND_CHANCES = 4
 LONG_NS = 1_000_000
+EXPLAINED = "the machine took up to"
 
 R = TypeVar("R")
 
@@ -53,6 +54,11 @@ class Trial:
     def streams(self, *outcomes: str) -> set[int]:
         """Return the streams with one of these outcomes."""
         return {stream for stream, record in self.records.items() if record.outcome in outcomes}
+
+    @property
+    def explained(self) -> set[int]:
+        """Return the streams without a verdict only for the time that the machine took from late messages."""
+        return {s for s in self.streams("inconclusive") if EXPLAINED in self.records[s].reason}
 
     def told(self, streams: set[int]) -> str:
         """Say what was found of these streams, for the message of an assertion."""

@@ -138,7 +138,7 @@ def kernel(lab: ClockLab, node: str) -> dict[str, Any]:
 
 def daemons(lab: ClockLab, node: str) -> str:
     """Return the names of all programs that steer a clock there."""
-    names = ("chronyd", "ptp4l", "phc2sys", "bw-ntp-user", "bw-wander")
+    names = ("chronyd", "ptp4l", "phc2sys", "bw-ntp-user", "bw-timed", "bw-wander")
     return lab.node(node).run(["pgrep", "-l", "|".join(names)], check=False).stdout
 
 

@@ -17,12 +17,14 @@ from hw.drivers.virtual_board import DISK_FILE
 from hw.errors import BenchError
 from hw.provisioning import Provisioner
 from hw.session import Bench, open_bench
+from hw.tools import BUILD
 from hw.virtual import image
 
 pytestmark = [pytest.mark.simulated, pytest.mark.shared_cpu]
 
 BENCH = Path(__file__).with_name("one_board.yaml")
 BOARD = "board"
+CMAC = "/run/bw-test-cmac"
 U_BOOT = "/usr/lib/u-boot/qemu_arm/u-boot.bin"
 SPOILER = "while :; do dd if=/dev/urandom of=/var/spoilt bs=64k count=8 2>/dev/null; sync; done &"
 """Writes to the root as long as there is power."""
@@ -113,6 +115,17 @@ def test_power_cuts_while_it_writes_leave_its_disk_as_it_was(bench: Bench) -> No
     assert node.run(["test", "-e", "/var/spoilt"], check=False).exit_code == 1
     log = bench.console(BOARD)
     assert log.count("--- benchwright: power on ") == log.count("benchwright: ready\n") == 2
+
+
+def test_kernel_of_the_board_does_the_cipher_of_keys(bench: Bench) -> None:
+    """bw-timed's build for ARM has none of its own; the kernel loads its modules by itself."""
+    node = bench.node(BOARD)
+    loaded = node.run(["cat", "/proc/modules"]).stdout
+    node.put(BUILD / "armhf" / "tests" / "traffic_gen" / "timeservice" / "test-timeservice-cmac", CMAC)
+    done = node.run([CMAC], check=False)
+    assert done.exit_code == 0, done.stderr
+    assert "cmac " not in loaded
+    assert "cmac " in node.run(["cat", "/proc/modules"]).stdout
 
 
 def fault(tmp_path: Path, attributes: str, times: str) -> Path:

@@ -66,6 +66,11 @@ class ListeningScope:
         wanted = [edge for edge in seen if channel in (None, edge.channel)]
         return [edge for edge in wanted if rising in (None, edge.rising)]
 
+    def wait_for_all(self, result: Json) -> None:
+        """Return when every edge is here that a server which has ended says it sent."""
+        scope = result["scope"]
+        wait_for(lambda: len(self.edges()) >= scope["edges"] - scope["lost"], "edges that were sent")
+
     def disorder(self) -> list[Json]:
         """Return the lines that break the order of time, or the promise of a progress line."""
         broken: list[Json] = []

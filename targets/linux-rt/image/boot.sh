@@ -93,5 +93,12 @@ done <"$config"
 if [ -n "$ssh_address" ]; then
     mkdir -p /run/sshd
     /usr/sbin/sshd -o "ListenAddress=$ssh_address" || fail "sshd does not start"
+    # It goes into the background before it listens, and writes this file afterwards.
+    tries=0
+    until [ -s /run/sshd.pid ]; do
+        tries=$((tries + 1))
+        [ "$tries" -le 600 ] || fail "sshd does not listen"
+        sleep 0.1
+    done
 fi
 exit 0
