@@ -59,35 +59,45 @@ static uint64_t ticks_at(const struct output *output, int64_t tai_ns)
 	return middle + (uint64_t)(int64_t)((double)(tai_ns - seen_tai_ns) * (double)output->hz * 1e-9);
 }
 
-static int64_t until_pulse_ns(const struct output *output)
+/* Time that is left, by the clock that the instant is of. */
+static int until_pulse(const struct output *output, int64_t *left_ns)
 {
-	return output->at_clock_ns - port_tai_now_ns(&output->tai);
+	int64_t now_clock_ns = 0;
+	int err = 0;
+
+	if (output->pin.kind->now_clock_ns)
+		err = output->pin.kind->now_clock_ns(&output->pin, &now_clock_ns);
+	else
+		now_clock_ns = port_tai_now_ns(&output->tai);
+	*left_ns = output->at_clock_ns - now_clock_ns;
+	return err;
 }
 
 /* Wait until the pulse has been made. What counts its pulses says so; for all else its instant has to pass. */
-static void await_pulse(struct output *output)
+static int await_pulse(struct output *output)
 {
 	struct edge_pin_counts counts;
-	int64_t end_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + COUNT_TIMEOUT_NS;
-	int64_t left_ns = until_pulse_ns(output);
+	int64_t end_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + COUNT_TIMEOUT_NS, left_ns;
+	int err = until_pulse(output, &left_ns);
 
 	if (left_ns > 0 && left_ns < FAR_NS)
 		end_monotonic_ns += left_ns;
-	while (!port_stop_requested() && port_clock_now_ns(PORT_CLOCK_MONOTONIC) < end_monotonic_ns) {
+	while (!err && !port_stop_requested() && port_clock_now_ns(PORT_CLOCK_MONOTONIC) < end_monotonic_ns) {
 		port_sleep_ns(TICK_NS);
 		if (!output->pin.kind->counts) {
-			if (until_pulse_ns(output) < -TICK_NS) {
-				output->complete = true;
-				return;
-			}
+			err = until_pulse(output, &left_ns);
+			output->complete = !err && left_ns < -TICK_NS;
+			if (output->complete)
+				return 0;
 		} else if (output->pin.kind->counts(&output->pin, &counts) == 0 && (counts.fired || counts.not_fired)) {
 			output->complete = true;
 			if (!counts.fired)
 				output->reason = "the instant had passed";
-			return;
+			return 0;
 		}
 	}
 	output->reason = port_stop_requested() ? "ended before the instant" : "no edge came";
+	return err;
 }
 
 /* By software, of TAI. */
@@ -116,13 +126,22 @@ static int make_pulse(struct output *output)
 {
 	int64_t instant = output->pin.axis == EDGE_AXIS_COUNTER ? (int64_t)ticks_at(output, output->at_clock_ns) :
 								  output->at_clock_ns;
-	int err = output->pin.kind->fire_at ? output->pin.kind->fire_at(&output->pin, instant) : -ENOTSUP;
+	int64_t left_ns;
+	int err;
 
+	if (!output->pin.kind->counts && output->pin.kind->now_clock_ns) {
+		err = until_pulse(output, &left_ns);
+		if (err || left_ns <= 0) {
+			/* Drivers differ in what they do with an instant in the past: give them none. */
+			output->reason = "the instant had passed";
+			output->complete = true;
+			return err;
+		}
+	}
+	err = output->pin.kind->fire_at ? output->pin.kind->fire_at(&output->pin, instant) : -ENOTSUP;
 	if (err == -ENOTSUP)
 		return make_pulse_by_software(output);
-	if (!err)
-		await_pulse(output);
-	return err;
+	return err ? err : await_pulse(output);
 }
 
 /* ---- periodic pulses --------------------------------------------------------------------------------------------- */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Port layer: waiting for a time, a signal or a datagram, whichever comes first. */
+/*
+ * Port layer: waiting for a time, a signal or a datagram, whichever comes first. On Windows named events stand for signals:
+ * waiter_tell sets them; its waiters have no socket of their own.
+ */
 #ifndef BW_PORT_WAIT_H
 #define BW_PORT_WAIT_H
 
@@ -19,7 +22,8 @@ struct datagram {
 };
 
 struct waiter {
-	int signals, sock; /* -1: none */
+	intptr_t signals; /* -1: none */
+	int sock;         /* -1: none */
 };
 
 enum wait_event {
@@ -51,5 +55,19 @@ int waiter_send(const struct waiter *waiter, const struct address *peer, const v
  * @return what came first, or -errno
  */
 int waiter_wait(struct waiter *waiter, int64_t deadline_monotonic_ns, struct datagram *datagram);
+
+/**
+ * Wait likewise, for a socket of the caller's.
+ *
+ * @param sock  as of port.h; -1: none
+ * @return WAIT_DATAGRAM: there is something to read, a stamp of sending or an error perhaps; else as of waiter_wait
+ */
+int waiter_wait_socket(struct waiter *waiter, int64_t deadline_monotonic_ns, intptr_t sock);
+
+/** Number of this process, by which another one tells its waiter. */
+int64_t waiter_own_pid(void);
+
+/** Tell the waiter of another process: WAIT_END, WAIT_HOLD or WAIT_LISTEN. @return 0; -ESRCH: there is none; -EPERM; or -errno */
+int waiter_tell(int64_t pid, enum wait_event event);
 
 #endif

@@ -62,6 +62,8 @@ struct edge_pin_kind {
 	 * @return 0, -EAGAIN, -EINVAL (period)
 	 */
 	int (*periodic)(struct edge_pin *pin, int64_t start_clock_ns, int64_t period_ns);
+	/** Time of the clock that the pin's instants are of; NULL: they are of TAI, or counts. */
+	int (*now_clock_ns)(const struct edge_pin *pin, int64_t *now_clock_ns);
 	/** Output low, nothing pending. */
 	int (*stop)(struct edge_pin *pin);
 	/** Capture rising edges from now on; earlier ones are not delivered. */

@@ -105,6 +105,13 @@ static int fire_at(struct edge_pin *pin, int64_t instant)
 	return instant < 0 ? -EINVAL : port_ptp_pin_one_shot(opened->port, instant);
 }
 
+static int now_clock_ns(const struct edge_pin *pin, int64_t *now_phc_ns)
+{
+	const struct ptp_pin *opened = pin->state;
+
+	return port_ptp_pin_now_ns(opened->port, now_phc_ns);
+}
+
 static int stop(struct edge_pin *pin)
 {
 	struct ptp_pin *opened = pin->state;
@@ -142,6 +149,7 @@ static int capture_end(struct edge_pin *pin)
 }
 
 const struct edge_pin_kind edge_pin_ptp = {
-	.name = "ptp", .open = open_pin, .close = close_pin, .periodic = periodic, .fire_at = fire_at, .stop = stop,
+	.name = "ptp", .open = open_pin, .close = close_pin, .periodic = periodic, .fire_at = fire_at,
+	.now_clock_ns = now_clock_ns, .stop = stop,
 	.capture_begin = capture_begin, .capture_next = capture_next, .capture_end = capture_end,
 };

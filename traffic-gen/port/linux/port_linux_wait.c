@@ -51,7 +51,7 @@ void waiter_close(struct waiter *waiter)
 	if (waiter->sock >= 0)
 		close(waiter->sock);
 	if (waiter->signals >= 0)
-		close(waiter->signals);
+		close((int)waiter->signals);
 	*waiter = (struct waiter){ .signals = -1, .sock = -1 };
 }
 
@@ -67,7 +67,7 @@ static int signal_take(const struct waiter *waiter)
 {
 	struct signalfd_siginfo info;
 
-	if (read(waiter->signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
+	if (read((int)waiter->signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return -EIO;
 	switch (info.ssi_signo) {
 	case SIGUSR1:
@@ -95,10 +95,9 @@ static bool datagram_take(const struct waiter *waiter, struct datagram *datagram
 	return true;
 }
 
-int waiter_wait(struct waiter *waiter, int64_t deadline_monotonic_ns, struct datagram *datagram)
+/* Wait until one of the first `count` can be read, or the deadline. Returns as ppoll, but -errno. */
+static int wait_until(struct pollfd *fds, unsigned int count, int64_t deadline_monotonic_ns)
 {
-	struct pollfd fds[2] = { { .fd = waiter->signals, .events = POLLIN }, { .fd = waiter->sock, .events = POLLIN } };
-
 	for (;;) {
 		int64_t left_ns = deadline_monotonic_ns - port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 		struct timespec left = { 0 };
@@ -106,14 +105,50 @@ int waiter_wait(struct waiter *waiter, int64_t deadline_monotonic_ns, struct dat
 
 		if (left_ns > 0)
 			left = (struct timespec){ left_ns / NS_PER_S, left_ns % NS_PER_S };
-		ready = ppoll(fds, datagram ? 2 : 1, &left, NULL);
+		ready = ppoll(fds, count, &left, NULL);
 		if (ready < 0 && errno != EINTR)
 			return -errno;
-		if (ready > 0 && fds[0].revents)
-			return signal_take(waiter);
-		if (ready > 0 && datagram && fds[1].revents && datagram_take(waiter, datagram))
-			return WAIT_DATAGRAM;
-		if (ready == 0 && left_ns <= 0)
-			return WAIT_TIME;
+		if (ready > 0 || (ready == 0 && left_ns <= 0))
+			return ready;
 	}
+}
+
+int waiter_wait(struct waiter *waiter, int64_t deadline_monotonic_ns, struct datagram *datagram)
+{
+	struct pollfd fds[2] = { { .fd = (int)waiter->signals, .events = POLLIN }, { .fd = waiter->sock, .events = POLLIN } };
+
+	for (;;) {
+		int ready = wait_until(fds, datagram ? 2 : 1, deadline_monotonic_ns);
+
+		if (ready <= 0)
+			return ready < 0 ? ready : WAIT_TIME;
+		if (fds[0].revents)
+			return signal_take(waiter);
+		if (datagram && fds[1].revents && datagram_take(waiter, datagram))
+			return WAIT_DATAGRAM;
+	}
+}
+
+int waiter_wait_socket(struct waiter *waiter, int64_t deadline_monotonic_ns, intptr_t sock)
+{
+	struct pollfd fds[2] = { { .fd = (int)waiter->signals, .events = POLLIN }, { .fd = (int)sock, .events = POLLIN } };
+	int ready = wait_until(fds, sock < 0 ? 1 : 2, deadline_monotonic_ns);
+
+	if (ready <= 0)
+		return ready < 0 ? ready : WAIT_TIME;
+	return fds[0].revents ? signal_take(waiter) : WAIT_DATAGRAM;
+}
+
+int64_t waiter_own_pid(void)
+{
+	return getpid();
+}
+
+int waiter_tell(int64_t pid, enum wait_event event)
+{
+	int number = event == WAIT_HOLD ? SIGUSR1 : event == WAIT_LISTEN ? SIGUSR2 : SIGTERM;
+
+	if (pid <= 1)
+		return -ESRCH;
+	return kill((pid_t)pid, number) ? -errno : 0;
 }
