@@ -12,6 +12,8 @@
 #   RUN            run folder, or its name below results/ (latest); of the last two several
 # of `make test`:
 #   TEST           files, folders or tests of Python (`path::name`), and options of pytest: only those are run
+# of `make nightly`:
+#   FUZZ_S         seconds for each fuzz target and each campaign of made-up inputs
 # and of `make trends`:
 #   TRENDS_OPTIONS --store, --output, --bench, --target, --profile, --branch, --since
 
@@ -28,6 +30,7 @@ EARLIER ?=
 ROBOT_OPTIONS ?=
 RUN ?= latest
 TEST ?=
+FUZZ_S ?= 600
 TRENDS_OPTIONS ?=
 ifeq ($(origin BENCHWRIGHT_CACHE),undefined)
 BENCHWRIGHT_CACHE := $(HOME)/.cache/benchwright
@@ -41,13 +44,13 @@ export BENCHWRIGHT_CACHE
 PYTHON := .build/venv/bin/python
 
 # What a caller gives is text: neither make nor the shell runs anything that stands in it. Recipes see it as G_NAME.
-GIVEN := PROFILE BENCH TARGETS SUITE EARLIER ROBOT_OPTIONS RUN TEST TRENDS_OPTIONS
+GIVEN := PROFILE BENCH TARGETS SUITE EARLIER ROBOT_OPTIONS RUN TEST FUZZ_S TRENDS_OPTIONS
 unexport $(GIVEN)
 $(foreach name,$(GIVEN),$(eval export G_$(name) := $$(value $(name))))
 # Split a variable into the array `words`, with quotes as a shell understands them.
 split = readarray -d '' -t words < <(xargs -r printf '%s\0' <<<"$$G_$(1)")
 
-.PHONY: help qualify show verify dossier test test-influxdb2 test-pdfa lint trends bench doctor setup lock clean distclean
+.PHONY: help qualify show verify dossier test nightly test-influxdb2 test-pdfa lint trends bench doctor setup lock clean distclean
 
 help: ## List the commands
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9%-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -76,6 +79,10 @@ dossier: ## Write the acceptance dossier of runs as PDF (RUN)
 test: ## Run the unit and simulated tests: native, with sanitizers, for ARM, under Wine, Python (TEST)
 	@hw/host/setup.sh --dev
 	@$(call split,TEST); if [[ $${#words[@]} -gt 0 ]]; then $(PYTHON) -m pytest "$${words[@]}"; else tests/run.sh; fi
+
+nightly: ## Fuzz everything that reads what others send or bring, for long; findings stay in results/fuzz/ (FUZZ_S)
+	@hw/host/setup.sh --dev
+	@$(PYTHON) -m tests.nightly "$$G_FUZZ_S"
 
 test-influxdb2: ## Test delivery and dashboards against a real InfluxDB 2.7 (builds it, once)
 	@hw/host/setup.sh --dev

@@ -14,7 +14,7 @@ one counts and the caller says when the run began. Either way a traffic class gi
 from __future__ import annotations
 
 import hashlib
-import json
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from dashboards.line_protocol import Field, Point, tag_text
 from dashboards.points import LATENCY, RunPoints
 from hw.errors import ConfigError
 from reports.clock_sync.tai_utc import TAI_UTC_S
+from reports.record.json_text import load_json_at
 from reports.units import NS_PER_S, NS_PER_US
 
 SOURCE = "rtc-testbench"
@@ -113,13 +114,12 @@ def _read(path: Path) -> list[_Message]:
         text = path.read_text(encoding="utf-8").strip()
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
-    decoder = json.JSONDecoder()
     found: list[_Message] = []
     place = 0
     while place < len(text):
         where = f"{path}: message {len(found) + 1}"
         try:
-            data, place = decoder.raw_decode(text, place)
+            data, place = load_json_at(text, place)
         except ValueError as error:
             raise ConfigError(f"{where}: {error}") from error
         found.append(_message(data, where))
@@ -187,14 +187,21 @@ def _points_of(
             continue  # not measured here: a mirror knows no round trip
         fields: dict[str, Field] = {
             **common,
-            "n": int(stats.get("FramesReceived", 0)),
-            "sent": int(stats.get("FramesSent", 0)),
+            "n": _count(stats, "FramesReceived"),
+            "sent": _count(stats, "FramesSent"),
             "value_ns": float(stats[f"{prefix}Max"] * NS_PER_US),
             "min_ns": float(smallest * NS_PER_US),
-            "outliers": int(stats.get(f"{prefix}Outliers", 0)),
-            **{ours: int(stats.get(theirs, 0)) for theirs, ours in _ERRORS.items()},
+            "outliers": _count(stats, f"{prefix}Outliers"),
+            **{ours: _count(stats, theirs) for theirs, ours in _ERRORS.items()},
         }
         if f"{prefix}Av" in stats:
             fields["mean_ns"] = float(stats[f"{prefix}Av"] * NS_PER_US)
         points.append(Point(LATENCY, {**tags, "quantity": quantity, "statistic": "max"}, fields, time_ns))
     return points
+
+
+def _count(stats: dict[str, float], name: str) -> int:
+    value = stats.get(name, 0)
+    if not math.isfinite(value):
+        raise ConfigError(f"{name}: the sum over all messages is beyond any number")
+    return int(value)

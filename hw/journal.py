@@ -65,7 +65,7 @@ class Journal:
         for number, line in enumerate(lines):
             try:
                 changes.append(json.loads(line))
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 if number != len(lines) - 1:
                     raise BenchError(f"{self.path}:{number + 1}: the undo journal is damaged") from error
         return changes

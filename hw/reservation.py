@@ -104,5 +104,5 @@ def _holder(path: Path) -> str:
     try:
         holder = json.loads(path.read_text())
         return f"{holder['user']} (process {holder['pid']}, since {holder['since_utc']}: {holder['command']})"
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return "another process that has not written its name yet"

@@ -22,6 +22,7 @@ from scope.budget import Part
 from scope.errors import CalibrationError
 
 SCHEMA = "benchwright.scope-calibration/1"
+PICOSECONDS_MAX = 10**12
 S_PER_PS = 1e-12
 _FIELDS = ("id", "kind", "delay_ps", "uncertainty_ps", "uncertainty_kind", "date", "expires", "source")
 _OPTIONAL = ("instrument_serial",)
@@ -212,9 +213,11 @@ def _text(value: object, where: str) -> str:
 
 
 def _number(value: object, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise CalibrationError(f"{where}: {value!r}, must be a finite number of picoseconds")
-    return float(value)
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= PICOSECONDS_MAX:
+        return float(value)
+    raise CalibrationError(
+        f"{where}: {value!r:.40}, must be a finite number of picoseconds, {PICOSECONDS_MAX} at most"
+    )
 
 
 def _day(value: object, where: str) -> date:

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from tests.campaign import Campaign, folder_name
 from tests.pace import Pace, budget_s
 
 # The same examples in every run, and no judgement by wall-clock time.
@@ -26,6 +28,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--pace-to", metavar="FILE", default=None, help="write the seconds of each file here")
     parser.addoption(
         "--hostile-files", metavar="N", default="40", help="so often is each file of a run damaged"
+    )
+    parser.addoption(
+        "--fuzz-s", metavar="S", default=None, help="so long each campaign of made-up inputs takes"
+    )
+    parser.addoption("--fuzz-first", metavar="N", default="0", help="number of its first input")
+    parser.addoption(
+        "--fuzz-to", metavar="DIR", default=str(ROOT / ".build" / "fuzz"), help="what campaigns keep"
     )
     parser.addoption(
         "--oracle-replays", metavar="N", default="20000", help="random replays against the oracle"
@@ -66,6 +75,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.beside)
     if hasattr(config, "workerinput"):  # the longest files first, or one of them ends alone
         items.sort(key=lambda item: -budget_s(item.nodeid))
+
+
+@pytest.fixture
+def campaign(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> Generator[Campaign]:
+    """Give the campaign of one test."""
+    name = folder_name(str(request.node.name))
+    seconds: str | None = pytestconfig.getoption("--fuzz-s")
+    campaign = Campaign(
+        name,
+        Path(str(pytestconfig.getoption("--fuzz-to"))) / name,
+        None if seconds is None else float(seconds),
+        int(str(pytestconfig.getoption("--fuzz-first"))),
+    )
+    yield campaign
+    campaign.close()
 
 
 @pytest.fixture(scope="session")

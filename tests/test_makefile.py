@@ -12,13 +12,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-GIVEN = ("PROFILE", "BENCH", "TARGETS", "SUITE", "EARLIER", "ROBOT_OPTIONS", "RUN", "TEST", "TRENDS_OPTIONS")
+GIVEN = (
+    "PROFILE", "BENCH", "TARGETS", "SUITE", "EARLIER", "ROBOT_OPTIONS", "RUN", "TEST", "FUZZ_S",
+    "TRENDS_OPTIONS",
+)  # fmt: skip
 COMMANDS = {
     "qualify": ("PROFILE", "BENCH", "TARGETS", "SUITE", "EARLIER", "ROBOT_OPTIONS"),
     "show": ("RUN",),
     "verify": ("RUN",),
     "dossier": ("RUN",),
     "test": ("TEST",),
+    "nightly": ("FUZZ_S",),
     "trends": ("TRENDS_OPTIONS",),
     "doctor": ("BENCH",),
 }

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from dashboards.errors import StoreError
@@ -12,7 +11,7 @@ from dashboards.points import EVENT
 from dashboards.regressions.event import RunValue
 from dashboards.regressions.watched import COMPARED_WITH, Watched, watched
 from dashboards.store import Store
-from dashboards.store.connection import guarded
+from dashboards.store.connection import guarded, stored_object
 from reports.history.advice import BenchChange
 
 RUNS_MAX = 600
@@ -76,8 +75,8 @@ def run_histories(store: Store, run: StoredRun) -> list[SeriesHistory]:
         ).fetchall()
     found: list[SeriesHistory] = []
     for measurement, tags_json, fields_json in rows:
-        tags: dict[str, str] = json.loads(tags_json)
-        own: dict[str, Field] = json.loads(fields_json)
+        tags: dict[str, str] = stored_object(store.path, tags_json)
+        own: dict[str, Field] = stored_object(store.path, fields_json)
         wanted = [one for one in watched(measurement, tags) if isinstance(own.get(one.field), int | float)]
         if wanted:
             earlier = _earlier(store, run, measurement, {**tags, "branch": run.compared_with})
@@ -98,10 +97,10 @@ def last_bench_change(store: Store, run: StoredRun) -> BenchChange | None:
             (EVENT, run.time_ns),
         )
         for fields_json, time_ns, tags_json in rows:
-            tags: dict[str, str] = json.loads(tags_json)
+            tags: dict[str, str] = stored_object(store.path, tags_json)
             if tags.get("kind") != "bench-change" or tags.get("bench") != run.bench:
                 continue
-            fields: dict[str, str] = json.loads(fields_json)
+            fields: dict[str, str] = stored_object(store.path, fields_json)
             since = store.connection.execute(
                 "SELECT count(*) FROM run WHERE bench = ? AND time_ns BETWEEN ? AND ?",
                 (run.bench, time_ns, run.time_ns),
@@ -121,7 +120,9 @@ def _earlier(
             " ORDER BY time_ns DESC LIMIT ?",
             (series, run.time_ns, RUNS_MAX),
         ).fetchall()
-    return [(run_id, time_ns, json.loads(fields)) for run_id, time_ns, fields in reversed(rows)]
+    return [
+        (run_id, time_ns, stored_object(store.path, fields)) for run_id, time_ns, fields in reversed(rows)
+    ]
 
 
 def _history(

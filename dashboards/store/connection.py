@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sqlite3
 import time
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any, cast
 
 from dashboards.errors import StoreError
 
@@ -70,8 +72,21 @@ def guarded(path: Path) -> Generator[None]:
         if getattr(error, "sqlite_errorname", "") == "SQLITE_FULL":
             raise StoreError(f"{path}: the disk is full; nothing of this was stored") from error
         raise StoreError(f"{path}: {error}") from error
+    except UnicodeDecodeError as error:  # of a text in its pages, or in its own description of its tables
+        raise StoreError(f"{path}: damaged: {error}") from error
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror or error}") from error
+
+
+def stored_object(path: Path, text: object) -> dict[str, Any]:
+    """Return the JSON object that a store has kept as a text; raises StoreError where it is damaged."""
+    try:
+        found: object = json.loads(cast("str", text))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise StoreError(f"{path}: damaged: {str(text)[:60]!r} is not what was stored") from error
+    if not isinstance(found, dict):
+        raise StoreError(f"{path}: damaged: {str(text)[:60]!r} is no object")
+    return cast("dict[str, Any]", found)
 
 
 def _into_wal_mode(connection: sqlite3.Connection) -> None:

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from dashboards.line_protocol import Field
-from dashboards.store.connection import guarded
+from dashboards.store.connection import guarded, stored_object
 from dashboards.store.store import Store
 
 
@@ -57,8 +56,8 @@ def read_series(
     tags_of: dict[str, dict[str, str]] = {}
     for series, tags_json, fields_json, time_ns, run_id in rows:
         if series not in tags_of:
-            tags_of[series] = json.loads(tags_json)
-        fields: dict[str, Field] = json.loads(fields_json)
+            tags_of[series] = stored_object(store.path, tags_json)
+        fields: dict[str, Field] = stored_object(store.path, fields_json)
         if field not in fields or any(tags_of[series].get(k) != v for k, v in (where or {}).items()):
             continue
         value = SeriesValue(

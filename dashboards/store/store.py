@@ -17,7 +17,7 @@ from dashboards.bench_key import changes
 from dashboards.errors import StoreError
 from dashboards.line_protocol import Point, tag_text
 from dashboards.points import EVENT, RunPoints
-from dashboards.store.connection import connect, guarded, transaction
+from dashboards.store.connection import connect, guarded, stored_object, transaction
 
 DEFAULT_STORE = Path("results/store.sqlite")
 Change = Literal["stored", "changed", "unchanged"]
@@ -186,7 +186,7 @@ class Store:
                 " AND acknowledged_ns >= ? AND (time_ns, id) > (?, ?) ORDER BY time_ns, id LIMIT ?",
                 (since_ns, *after, points_max),
             ).fetchall()
-        return [Acknowledged(row[0], row[1], json.loads(row[2]), row[3]) for row in rows]
+        return [Acknowledged(row[0], row[1], stored_object(self.path, row[2]), row[3]) for row in rows]
 
     def lost(self, points: Iterable[Acknowledged]) -> None:
         """Let points wait again that the server took but has no more; raises StoreError."""
@@ -257,7 +257,7 @@ class Store:
         ).fetchone()
         if before is None:
             return []
-        differing = changes(json.loads(before[1]), run.facts)
+        differing = changes(stored_object(self.path, before[1]), run.facts)
         if not differing:
             return []
         tags = {"bench": tag_text(run.bench), "kind": "bench-change"}

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Any, cast
+from typing import Any
 
 from dashboards.errors import StoreError
 from dashboards.points import EVENT, PHYSICAL, RUN, VERDICT
 from dashboards.store import Store
-from dashboards.store.connection import guarded
+from dashboards.store.connection import guarded, stored_object
 from dashboards.trends.columns import Scalar, column, spans
 from dashboards.trends.selection import OF_RUN, Selection
 
@@ -143,10 +143,10 @@ def _read_series(store: Store, measurement: str, places: dict[str, int], tables:
             continue
         name = names.get(tags_json)
         if name is None:
-            tags = dict(sorted(cast("dict[str, str]", json.loads(tags_json)).items()))
+            tags = dict(sorted(stored_object(store.path, tags_json).items()))
             name = names[tags_json] = json.dumps(tags)
             tables.setdefault(name, _Table(tags))
-        tables[name].put(measurement, place, json.loads(fields_json))
+        tables[name].put(measurement, place, stored_object(store.path, fields_json))
 
 
 def _run_columns(store: Store, runs: list[dict[str, Any]], places: dict[str, int]) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def _run_columns(store: Store, runs: list[dict[str, Any]], places: dict[str, int
     query = "SELECT fields, run_id FROM point WHERE measurement = ?"
     for fields_json, run_id in store.connection.execute(query, (RUN,)):
         if run_id in places:
-            fields = cast("dict[str, Scalar]", json.loads(fields_json))
+            fields = stored_object(store.path, fields_json)
             runs[places[run_id]].update((k, v) for k, v in fields.items() if k not in OF_THE_RUN)
     query = "SELECT run_id, state, count(*) FROM point GROUP BY run_id, state"
     for run_id, state, count in store.connection.execute(query):
@@ -169,7 +169,7 @@ def _run_columns(store: Store, runs: list[dict[str, Any]], places: dict[str, int
     return {
         "number_of_runs": len(runs),
         "runs": {name: column([run.get(name) for run in runs]) for name in names} if runs else {},
-        "facts": [json.loads(text) for text in facts],
+        "facts": [stored_object(store.path, text) for text in facts],
     }
 
 
@@ -179,13 +179,13 @@ def _events(
     query = "SELECT tags, fields, run_id, time_ns FROM point WHERE measurement = ? ORDER BY time_ns, series"
     found: list[dict[str, Any]] = []
     for tags_json, fields_json, run_id, time_ns in store.connection.execute(query, (EVENT,)):
-        tags = dict(sorted(cast("dict[str, str]", json.loads(tags_json)).items()))
+        tags = dict(sorted(stored_object(store.path, tags_json).items()))
         other = selection.target is not None and tags.get("target", selection.target) != selection.target
         place = places.get(run_id)
         if place is None and tags["kind"] == "bench-change":
             place = _after_change(runs, tags["bench"], time_ns // 1000)
         if place is not None and not other:
-            found.append({"run": place, "tags": tags, "fields": json.loads(fields_json)})
+            found.append({"run": place, "tags": tags, "fields": stored_object(store.path, fields_json)})
     return found
 
 

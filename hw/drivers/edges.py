@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from hw.answers import json_line
 from hw.drivers.local import tail
 from hw.edges import CapturedEdges
 from hw.errors import BenchError, CapabilityError
@@ -156,10 +156,9 @@ def _lines(answer: Path) -> list[dict[str, object]]:
     """Return the complete lines of a tool's answers that are objects."""
     lines: list[dict[str, object]] = []
     for line in answer.read_text(errors="replace").splitlines(keepends=True):
-        with suppress(ValueError):
-            found: object = json.loads(line) if line.endswith("\n") else None
-            if isinstance(found, dict):
-                lines.append(cast("dict[str, object]", found))
+        found = json_line(line) if line.endswith("\n") else None
+        if found is not None:
+            lines.append(found)
     return lines
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import signal
 import subprocess
@@ -11,6 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from hw.answers import json_line
 from hw.errors import BenchError
 from hw.protocols import Completed
 
@@ -153,10 +153,8 @@ def says_ready(output: Path) -> bool:
         return False
     if not first.endswith(b"\n"):
         return False
-    try:
-        return json.loads(first).get("type") == "ready"
-    except (ValueError, AttributeError):
-        return False
+    answer = json_line(first)
+    return answer is not None and answer.get("type") == "ready"
 
 
 def tail(path: Path, size_bytes: int = 500) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 _HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
@@ -23,8 +24,25 @@ def load_json(text: str | bytes) -> Any:
     """
     try:
         known = text if isinstance(text, str) else text.decode()
-        data: Any = json.loads(known, parse_int=_integer, parse_float=_number, parse_constant=_number)
-        if _HALF_PAIR.search(known):
+    except UnicodeDecodeError as error:
+        raise json.JSONDecodeError(str(error), "", 0) from error
+    return _checked(known, lambda: json.loads(known, cls=_Decoder))
+
+
+def load_json_at(text: str, place: int) -> tuple[Any, int]:
+    """Return what the JSON text from a place on says, and where it ends; raises as `load_json` does."""
+    return _checked(text, lambda: _Decoder().raw_decode(text, place))
+
+
+class _Decoder(json.JSONDecoder):
+    def __init__(self) -> None:
+        super().__init__(parse_int=_integer, parse_float=_number, parse_constant=_number)
+
+
+def _checked(text: str, decode: Callable[[], Any]) -> Any:
+    try:
+        data = decode()
+        if _HALF_PAIR.search(text):
             json.dumps(data, ensure_ascii=False).encode()
     except json.JSONDecodeError:
         raise

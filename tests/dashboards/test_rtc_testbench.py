@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dashboards.errors import PointError
 from dashboards.line_protocol import Point
 from dashboards.rtc_testbench import NO_MINIMUM, import_statistics, is_statistics
 from hw.errors import ConfigError
@@ -133,3 +134,26 @@ def test_period_without_a_frame_does_not_weigh(tmp_path: Path) -> None:
 def test_other_texts_are_refused(tmp_path: Path, text: str, error: str) -> None:
     with pytest.raises(ConfigError, match=error):
         points_of(tmp_path, text)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e400", "-1e400", "1" * 400, "1e308"])
+def test_a_number_that_is_none_is_refused(tmp_path: Path, number: str) -> None:
+    """As a count, alone or summed over two messages: they have no period, then the last one counts alone."""
+    file = tmp_path / "statistics.json"
+    file.write_text(message().replace('"FramesReceived": 1000', f'"FramesReceived": {number}') * 2)
+    with pytest.raises((ConfigError, PointError)):
+        import_statistics(file, "main")
+
+
+def test_what_is_nested_too_deep_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "statistics.json"
+    file.write_text(message() + '{"testbench":' + "[" * 100_000)
+    with pytest.raises(ConfigError, match="message 2: nested too deep"):
+        import_statistics(file, "main")
+
+
+def test_half_a_character_in_a_name_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "statistics.json"
+    file.write_text(message(name=r"Tsn\ud800"))
+    with pytest.raises(ConfigError, match="half of a surrogate pair"):
+        import_statistics(file, "main")

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Build one fuzz target with clang's libFuzzer, ASan and UBSan, and run it on its seeds for a bounded time.
 #
-#   fuzz.sh SECONDS SEEDS INCLUDE TARGET.c SOURCE.c…
+#   [FUZZ_KEEP=FOLDER] fuzz.sh SECONDS SEEDS INCLUDE TARGET.c SOURCE.c…
 #
-# Exit 0: nothing was found; 77: skipped, with the reason; else what libFuzzer says, and the input that did it.
+# In FUZZ_KEEP the corpus grows from call to call, and what was found stays: corpus/, found/, log. Without it every call is
+# the same. Exit 0: nothing was found; 77: skipped, with the reason; else what libFuzzer says, and the input that did it.
 set -eu
 
 seconds=$1 seeds=$2 include=$3
@@ -16,7 +17,10 @@ if ! command -v clang >/dev/null; then
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir "$work/corpus" "$work/found"
+keep=${FUZZ_KEEP:-$work}
+seed=1
+[ "$keep" = "$work" ] || seed=0 # another one each time; the log says which
+mkdir -p "$keep/corpus" "$keep/found"
 
 echo 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n); int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { (void)d; (void)n; return 0; }' >"$work/probe.c"
 if ! clang -fsanitize=fuzzer,address,undefined -o "$work/probe" "$work/probe.c" 2>/dev/null; then
@@ -27,13 +31,13 @@ fi
 clang -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I"$include" \
     -o "$work/fuzz" "$@" -lm
 status=0
-"$work/fuzz" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=1024 -max_len=16384 -seed=1 -print_final_stats=1 \
-    -artifact_prefix="$work/found/" "$work/corpus" "$seeds" >"$work/log" 2>&1 || status=$?
+"$work/fuzz" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=1024 -max_len=16384 -seed="$seed" -print_final_stats=1 \
+    -artifact_prefix="$keep/found/" "$keep/corpus" "$seeds" >"$keep/log" 2>&1 || status=$?
 if [ "$status" -ne 0 ]; then
-    cat "$work/log"
-    for input in "$work/found"/*; do
+    cat "$keep/log"
+    for input in "$keep/found"/*; do
         [ -e "$input" ] && { echo "--- $(basename "$input"), base64:"; base64 "$input"; }
     done
     exit "$status"
 fi
-grep -E 'stat::number_of_executed_units|cov:' "$work/log" | tail -2
+grep -E 'stat::number_of_executed_units|cov:' "$keep/log" | tail -2

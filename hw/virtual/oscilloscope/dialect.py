@@ -20,6 +20,9 @@ from hw.virtual.oscilloscope.scpi_tree import Command, CommandTree, Suffixes
 POWER_ON = 0x80
 OPERATION_COMPLETE = 0x01
 EVENT_SUMMARY = 0x20
+REPLY_BYTES_MAX = 1 << 26
+"""What replies to one message may come to before no further one is made: 64 KiB can ask for 6000 records."""
+
 _REGISTER_MAX = 255
 
 
@@ -134,6 +137,7 @@ class Dialect(abc.ABC):
 
     def _do_units(self, units: list[str], replies: list[bytes]) -> None:
         path: tuple[str, ...] = ()
+        held = 0
         for text in units:
             if not text.strip():
                 continue
@@ -143,7 +147,12 @@ class Dialect(abc.ABC):
                 if not unit.header[0].startswith("*"):
                     path = unit.header[:-1]
                 if unit.query:
+                    if held >= REPLY_BYTES_MAX:  # IEEE 488.2, 6.3.1.7: drop what was made, and the rest
+                        replies.clear()
+                        self.fail(ScpiError(430))
+                        return
                     replies.append(self._answer(command, suffixes, unit.parameters))
+                    held += len(replies[-1]) + 1
                 elif command.setter is None:
                     raise ScpiError(113, ":".join(unit.header))
                 else:

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from enum import Enum
 
 MESSAGE_BYTES_MAX = 65_536
+WAITING_BYTES_MAX = 1 << 20
+"""What is taken in while the instrument works. Behind more no hanging up is seen: it is given up."""
 CHUNK_BYTES = 65_536
 OUTPUT_BYTES = 1 << 18
 """What the network takes of a reply that nobody reads: an instrument's output buffer is not endless."""
@@ -58,6 +60,8 @@ class Link:
             if place >= 0:
                 message = bytes(self._received[:place])
                 del self._received[: place + 1]
+                if cut is None and place > MESSAGE_BYTES_MAX:
+                    cut, self.oversized = message[:80], True
                 return message if cut is None else cut
             if len(self._received) > MESSAGE_BYTES_MAX:
                 cut, self.oversized = cut or bytes(self._received[:80]), True
@@ -73,9 +77,9 @@ class Link:
         return b"\n" in self._received
 
     def gone(self) -> bool:
-        """Tell whether the other side has hung up, or the instrument ends; for use while nothing is sent."""
-        self._receive(0)
-        return self._no_more or self._ended()
+        """Tell whether the other side has gone, or the instrument ends; for use while nothing is sent."""
+        self._receive(0, WAITING_BYTES_MAX)
+        return self._no_more or self._ended() or len(self._received) > WAITING_BYTES_MAX
 
     def send(self, reply: bytes, stall_after: int | None = None) -> tuple[Sent, int]:
         """Send a reply; return what became of it and how many bytes the network took.
@@ -105,9 +109,9 @@ class Link:
             self._received.clear()
         return (Sent.WHOLE if end == len(reply) else Sent.LOST), sent
 
-    def _receive(self, timeout_s: float) -> None:
-        """Take in what has arrived, as long as the longest message has room."""
-        if self._no_more or len(self._received) > MESSAGE_BYTES_MAX:
+    def _receive(self, timeout_s: float, bytes_max: int = MESSAGE_BYTES_MAX) -> None:
+        """Take in what has arrived, as long as the longest message, or so much, has room."""
+        if self._no_more or len(self._received) > bytes_max:
             return
         if not select.select([self._connection], [], [], timeout_s)[0]:
             return

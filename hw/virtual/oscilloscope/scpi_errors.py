@@ -24,6 +24,7 @@ TEXTS = {
     350: "Queue overflow",
     410: "Query INTERRUPTED",
     420: "Query UNTERMINATED",
+    430: "Query DEADLOCKED",
     528: "Parameter out of range",
     2225: "Measurement error, No waveform to measure",
     2244: "Source waveform is not active",

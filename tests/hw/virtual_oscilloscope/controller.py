@@ -82,6 +82,10 @@ class Controller:
         assert line.endswith(b"\n"), f"{message}: {line!r}"
         return line[:-1].decode()
 
+    def line(self) -> bytes:
+        """Return what comes up to the next line feed; nothing: the instrument has hung up."""
+        return self._file.readline()
+
     def read(self, count: int) -> bytes:
         """Return so many bytes."""
         return self._file.read(count)
