@@ -38,6 +38,7 @@ TARGET_WITNESS = "witness-target.ndjson"
 EMULATION = "emulation.ndjson"
 SERIES = "witness.series"
 MAGIC = b"BWCAP1\n\0"
+THREADS_MAX = 4096
 IDLE_SHARE = 0.1
 """A virtual processor that has run less than this of an interval did not run in it."""
 
@@ -71,6 +72,8 @@ def read_series(path: Path) -> tuple[list[int], int, Any]:
         raise RecordError(f"{path.name}: no series of a witness")
     cpus, threads = (int(number) for number in np.frombuffer(data, "<u4", 2, 8))
     period_ns = int(np.frombuffer(data, "<i8", 1, 16)[0])
+    if max(cpus, threads) > THREADS_MAX:
+        raise RecordError(f"{path.name}: {cpus} CPUs and {threads} threads; at most {THREADS_MAX}")
     begin = 24 + 4 * (cpus + threads)
     form = np.dtype(
         [("wake_tai_ns", "<i8"), ("late_ns", "<i4"), ("cpu", "<i4"), ("ran_ns", "<i4", (threads,))]

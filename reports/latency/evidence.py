@@ -5,7 +5,7 @@ evidence/daq_replay/attempt-1/
     plan.toml           the plan
     recv.ndjson         answers of the consumer; the last line is its result
     send-NN.ndjson      answers of the producers, one file a sending process
-    misses.ndjson       every miss
+    misses.ndjson       every miss, and what came close to one
     witness.ndjson      answers of the stall witness
     witness-target.ndjson  answers of the witness inside an emulated target
     emulation.ndjson    what the machine gave a target's emulator, and when that did not run the target

@@ -97,20 +97,22 @@ def worst_messages(replay: ReplayResults, stream: int | None = None) -> list[Wor
 
     Args:
         replay: As it is judged.
-        stream: Id of the stream whose messages are wanted; None: those of all.
+        stream: Id of the stream whose messages are wanted, also those close to the budget; None: of all.
     """
     start_tai_ns = replay.recv.start_tai_ns
-    return [
-        _in_stages(miss, budget_ns, start_tai_ns)
-        for miss, budget_ns in _rated(replay)
-        if stream in (None, miss.stream)
-    ][:SHOWN_MAX]
+    rated = _rated(replay, stream)[:SHOWN_MAX]
+    return [_in_stages(miss, budget_ns, start_tai_ns) for miss, budget_ns in rated]
 
 
-def _rated(replay: ReplayResults) -> list[tuple[Miss, int]]:
-    """Return the misses of a replay with their budgets in ns, the worst first."""
-    budgets = {stream.id: stream.budget_ns for stream in replay.recv.streams}
-    rated = [(miss, budgets[miss.stream]) for miss in replay.misses if budgets.get(miss.stream)]
+def _rated(replay: ReplayResults, stream: int | None = None) -> list[tuple[Miss, int]]:
+    """Return what `worst_messages` has, all of it, with the budgets in ns, the worst first."""
+    budgets = {each.id: each.budget_ns for each in replay.recv.streams}
+    rated = [
+        (miss, budget_ns)
+        for miss in replay.misses
+        if (budget_ns := budgets.get(miss.stream))
+        and (miss.stream == stream or (stream is None and miss.received_minus_scheduled_ns > budget_ns))
+    ]
     return sorted(rated, key=lambda pair: -pair[0].received_minus_scheduled_ns / pair[1])
 
 

@@ -98,7 +98,7 @@ class ReplayResults:
 
 @dataclass(frozen=True, slots=True)
 class StreamVerdict:
-    """The verdict of one replay on a stream, its uncertainty, and how many misses the machine explains."""
+    """The verdict of one replay on a stream, its uncertainty, and how many late messages are explained."""
 
     verdict: Verdict
     uncertainty: Uncertainty
@@ -116,6 +116,8 @@ def stream_uncertainty(stream: StreamResult, replay: ReplayResults) -> tuple[Unc
     parts = list(replay.extra_parts)
     if replay.clock is not None:
         own, unknown = replay.clock.parts(replay.clock_of_producer.get(stream.producer))
+        if replay.recv.own_line_ns is not None:
+            own.append(UncertaintyPart("own_clock_line", "bound", replay.recv.own_line_ns))
         return Uncertainty.from_parts([*parts, *own]), unknown
     if replay.recv.correction == "none":
         missing = "" if parts else "clock error unknown: no correction and no stated bound"
@@ -239,16 +241,16 @@ def _attribute(
     if explained and len(explained) == len(late) and unlogged <= 0:
         took = format_value(max(explained), "ns")
         reason = f"{judged.reason}; the machine took up to {took} from each of {len(late)} late messages"
-        return StreamVerdict(
-            Verdict("inconclusive", judged.margin, reason), uncertainty, "explained", len(explained)
-        )
+        verdict = Verdict("inconclusive", judged.margin, reason)
+        return StreamVerdict(verdict, uncertainty, "explained", len(explained))
     reason = judged.reason
     if judged.outcome == "fail":
         sent = format_value(stream.received_minus_sent.max_ns, "ns")
         late_ns = format_value(stream.sent_minus_scheduled.max_ns, "ns")
         reason = f"generator late: sent up to {late_ns} late, then {sent} under way"
         if (stream.received_minus_sent.max_ns or 0) > upper_ns + band_ns:
-            reason = f"{judged.reason}; the machine explains {len(explained)} of {len(late)} late messages"
+            count = len(late) + max(0, unlogged)
+            reason = f"{judged.reason}; the machine explains {len(explained)} of {count} late messages"
     verdict = Verdict("inconclusive", judged.margin, reason)
     return StreamVerdict(verdict, uncertainty, "marginal", len(explained))
 

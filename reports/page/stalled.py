@@ -4,8 +4,9 @@
 A build server shares its machine. Where that takes more time from messages than their budgets have, nothing
 that runs on it can meet them: the run has no verdict on the target, and none on the software either. This
 module tells such a run from one that has no verdict for a reason that a developer has to look into: each
-value that did not pass must be explained in amounts, in every replay. It never applies to real hardware,
-where a bench that stalls is to be fixed, nor to a run that has shown nothing.
+value that did not pass must be explained in amounts, in every replay that did not show it within its limit.
+It never applies to real hardware, where a bench that stalls is to be fixed, nor to a run that has shown
+nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from reports.clock_sync.verdict import BENCH_STALLED
 from reports.errors import RecordError
 from reports.latency.evidence import load_replay
 from reports.latency.stream_groups import STREAM_QUANTITY, replay_folder, requirement_of
-from reports.latency.verdict import judge_latency
+from reports.latency.verdict import Standing, judge_latency
 from reports.page.model import gather
 from reports.record.measurement import Measurement
 from reports.run.folder import RunFolder
@@ -64,21 +65,23 @@ def _unexplained(run: Path, record: Measurement, everything: Sequence[Measuremen
         if BENCH_STALLED not in record.reason:
             yield f"{record.requirement}: {record.reason}"
     else:
-        for attempt in everything:
-            if key_of(attempt) == key_of(record) and not _is_explained(run, attempt):
+        attempts = [attempt for attempt in everything if key_of(attempt) == key_of(record)]
+        standings = [_standing(run, attempt) for attempt in attempts]
+        for attempt, standing in zip(attempts, standings, strict=True):
+            if standing not in ("explained", "clean", "short") or "explained" not in standings:
                 yield f"{attempt.requirement}: {attempt.reason}"
 
 
-def _is_explained(run: Path, record: Measurement) -> bool:
+def _standing(run: Path, record: Measurement) -> Standing:
     """Judge a stream again by the evidence of one replay."""
     folder = replay_folder(run, record)
     if folder is None or record.subject.stream is None:
-        return False
+        return "undecided"
     evidence = load_replay(folder)
     try:
         judged = judge_latency(
             int(record.subject.stream), requirement_of(record, evidence), evidence.replay()
         )
     except (RecordError, ValueError):
-        return False
-    return judged.standing == "explained"
+        return "undecided"
+    return judged.standing

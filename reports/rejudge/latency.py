@@ -123,7 +123,9 @@ class ReplayFolder:
         """Return the parts of U of a producer's streams, ns, and whether the error of the clocks is known."""
         name = next((p["clock"] for p in self.plan["producer"] if p["number"] == producer), None)
         if self.target_clock is not None:
-            return self.target_clock.parts(name)
+            parts, known = self.target_clock.parts(name)
+            line_ns = self.recv.get("own_clock", {}).get("line_error_max_ns")
+            return parts if line_ns is None else {**parts, "own_clock_line": line_ns}, known
         clock = next((clock for clock in self.recv["clocks"] if clock["name"] == name), None)
         if clock is None or not clock["kept"]:
             return {}, False
@@ -193,7 +195,7 @@ class ReplayFolder:
             rests.append(own["max_ns"] or 0)
         if max(rests, default=0) > limit + u:
             return "over"
-        above = sum(count for low, width, count in whole["buckets"] if low + width > limit - u)
+        above = sum(count for low, _width, count in whole["buckets"] if low > limit - u)
         return "explained" if late and explained == len(late) and above <= len(late) else "marginal"
 
     def _is_doubtful(self, stream: Mapping[str, Any], u: float) -> bool:

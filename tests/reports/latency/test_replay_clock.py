@@ -59,6 +59,17 @@ def test_the_error_of_the_clock_is_a_part_of_u_of_every_stream(tmp_path: Path) -
         }
 
 
+def test_the_line_to_the_time_service_is_a_part_of_u(tmp_path: Path) -> None:
+    """What is turned from one clock to another is off by what the turning is off."""
+    replay = _replay(tmp_path, CLOCK)
+    turned = dataclasses.replace(replay, recv=dataclasses.replace(replay.recv, own_line_ns=12_000))
+    parts = [
+        {part.name: part.value for part in judge_latency(13, requirement_of(13), each).uncertainty.parts}
+        for each in (replay, turned)
+    ]
+    assert parts[1] == parts[0] | {"own_clock_line": 12_000}
+
+
 def test_a_clock_as_wrong_as_the_budget_passes_nothing(tmp_path: Path) -> None:
     replay = _replay(tmp_path, dataclasses.replace(CLOCK, max_abs_ns=20 * MS))
     found = judge_latency(13, requirement_of(13), replay)

@@ -13,7 +13,7 @@ from reports.errors import RecordError
 from reports.latency.evidence import load_replay
 from reports.latency.verdict import ReplayResults, StreamVerdict, judge_latency, stream_uncertainty
 from reports.record.histogram import Summary
-from reports.record.measurement import UncertaintyPart
+from reports.record.measurement import Limit, UncertaintyPart
 from reports.tools.answers import ClockStep, RecvResult, SendResult, WitnessResult, read_misses
 from tests.reports.sample_run import Disturbance, requirement_of, summary, write_evidence
 
@@ -67,6 +67,21 @@ def test_a_value_in_the_guard_band_is_inconclusive(tmp_path: Path):
     assert maximum is not None
     part = UncertaintyPart("more", "bound", abs(10 * MS - maximum))
     assert judged(dataclasses.replace(replay, extra_parts=[part]), 33).verdict.outcome == "inconclusive"
+
+
+def test_what_the_machine_pushed_into_the_guard_band_is_explained(tmp_path: Path):
+    """The consumer logs it although it is no miss; what it did not log, nothing explains."""
+    replay = replay_of(tmp_path, Disturbance(path_delay_ns={33: 9 * MS}, stalled=True))
+    stream = replay.recv.stream(33)
+    maximum = stream.received_minus_scheduled.max_ns
+    assert maximum is not None
+    tight = dataclasses.replace(requirement_of(33), limit=Limit(maximum + 10_000, None, "this test"))
+    found = judge_latency(33, tight, replay)
+    assert "lies within U" in found.verdict.reason
+    assert found.standing == "explained"
+    of_others = [miss for miss in replay.misses if miss.stream != 33]
+    unlogged = judge_latency(33, tight, dataclasses.replace(replay, misses=of_others))
+    assert unlogged.standing == "marginal"
 
 
 def test_loss_fails_the_stream(tmp_path: Path):

@@ -34,3 +34,9 @@ def test_a_list_is_folded_and_says_which_item_a_fact_is_of() -> None:
 def test_no_fact_is_dropped() -> None:
     rows = sum(len(group.rows) for group in fact_groups("Target", FACTS))
     assert rows == 1 + 2 + (MANY_FACTS + 1) + 4
+
+
+def test_a_list_of_tables_and_others_is_a_plain_fact() -> None:
+    """A target says what it likes of itself."""
+    (group,) = fact_groups("Target", {"irq": [{"irq": 1}, 2]})
+    assert group.rows == (("irq", "{'irq': 1}, 2"),)

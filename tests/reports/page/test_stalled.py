@@ -42,6 +42,18 @@ def test_every_replay_has_to_be_explained(tmp_path: Path) -> None:
         assert len(objections(run.path)) == told
 
 
+def test_a_replay_that_showed_the_stream_in_time_is_no_objection(tmp_path: Path) -> None:
+    """Beside one that the machine explains; clean ones alone, without a verdict, have no such reason."""
+    explained = Disturbance(path_delay_ns={33: 15_000_000}, stalled=True)
+    for first, told in ((explained, False), (Disturbance(), True)):
+        run = make_run(tmp_path / str(told), first, Disturbance(), close=False)
+        last = [record for record in run.records().measurements if record.requirement == "DAQ-033"][-1]
+        run.append(replace(last, outcome="inconclusive", reason="clean, but not in one replay more"))
+        run.update(tests=Counts(passed=47, failed=1))
+        run.close()
+        assert bool(objections(run.path)) is told
+
+
 def test_a_run_in_which_little_passed_has_shown_nothing(tmp_path: Path) -> None:
     late = {10 * p + kind: 1_015_000_000 for p in TABLE_1 for kind in range(3)}
     run = make_run(tmp_path, Disturbance(path_delay_ns=late, stalled=True, stall_ns=1_100_000_000)).path

@@ -59,13 +59,17 @@ uint64_t account_missing_so_far(const struct account *account)
 	return horizon > received ? horizon - received : 0;
 }
 
+int64_t account_late_above_ns(const struct stream *stream)
+{
+	return stream->budget_ns - stream->budget_ns / 4;
+}
+
 static void count_miss(struct account *account, const struct recorder_entry *entry)
 {
-	bool miss = entry->received_minus_scheduled_ns > account->stream->budget_ns;
-
-	if (miss)
+	if (entry->received_minus_scheduled_ns > account->stream->budget_ns)
 		tally_add(&account->misses, 1);
-	recorder_put(account->recorder, account->lane, entry, miss);
+	recorder_put(account->recorder, account->lane, entry,
+		     entry->received_minus_scheduled_ns > account_late_above_ns(account->stream));
 }
 
 /* Enter the latencies of a counted message. */

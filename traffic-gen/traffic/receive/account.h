@@ -27,7 +27,7 @@ struct hostile {
 	struct tally stale;               /* hello of another run; sequence outside the plan, or impossible now */
 };
 
-/* When a message came, local CLOCK_TAI. */
+/* When a message came, TAI by the consumer's own clock (own_clock.h). */
 struct arrival {
 	int64_t now_tai_ns;   /* right after the read that had its last byte */
 	int64_t stamp_tai_ns; /* kernel receive stamp of its last byte; 0: none */
@@ -58,6 +58,12 @@ void account_close(struct account *account);
 /** Enter one complete message with a valid check value. Real-time safe. */
 void account_take(struct account *account, const struct frame_header *header, const struct arrival *arrival,
 		  struct hostile *hostile);
+
+/**
+ * What a message of a stream has to exceed to be logged: three quarters of its budget. A verdict has a guard band of U
+ * below the limit, and what lies within that has to be explained message by message as what lies above.
+ */
+int64_t account_late_above_ns(const struct stream *stream);
 
 /** Counted slots of the plan. */
 uint64_t account_expected(const struct account *account);

@@ -137,9 +137,9 @@ int recorder_start(struct recorder *recorder, const char *directory, bool log)
 	return err;
 }
 
-void recorder_put(struct recorder *recorder, int lane, const struct recorder_entry *entry, bool miss)
+void recorder_put(struct recorder *recorder, int lane, const struct recorder_entry *entry, bool late)
 {
-	if (miss && recorder->misses_file)
+	if (late && recorder->misses_file)
 		ring_push(&recorder->misses[lane], entry);
 	if (recorder->messages_file)
 		ring_push(&recorder->messages[lane], entry);

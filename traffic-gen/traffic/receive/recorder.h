@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The logs of the consumer: misses.ndjson and, if wanted, messages.csv. Receiving threads hand entries over through
- * rings; a low-priority thread writes the files. What does not fit into a ring is counted, never waited for.
+ * The logs of the consumer: misses.ndjson (messages over their budgets, or close to them) and, if wanted, messages.csv.
+ * Receiving threads hand entries over through rings; a low-priority thread writes the files. What does not fit into a
+ * ring is counted, never waited for.
  */
 #ifndef BW_RECORDER_H
 #define BW_RECORDER_H
@@ -46,8 +47,8 @@ struct recorder {
  * @return 0, or -errno
  */
 int recorder_start(struct recorder *recorder, const char *directory, bool log);
-/** Hand over a message; real-time safe. @param lane  of the calling thread @param miss  it was over its budget */
-void recorder_put(struct recorder *recorder, int lane, const struct recorder_entry *entry, bool miss);
+/** Hand over a message; real-time safe. @param lane  of the calling thread @param late  it belongs into misses.ndjson */
+void recorder_put(struct recorder *recorder, int lane, const struct recorder_entry *entry, bool late);
 /** Write what is left, close the files, end the thread. */
 void recorder_stop(struct recorder *recorder);
 
