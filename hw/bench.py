@@ -89,6 +89,8 @@ class TargetSpec:
     provisioning: str
     """Folder under `targets/` whose `provision/` scripts prepare it."""
     timecard: TimecardSpec | None = None
+    counter_timecard: TimecardSpec | None = None
+    """Of a target without a timecard: one for clocks that two-way transfer cannot ask; None: none."""
     ptp_clock: str = ""
     """Its PTP hardware clock, such as `/dev/ptp0`; empty: none."""
     edges: EdgesSpec | None = None
@@ -251,6 +253,7 @@ def _target(kind: str, table: Fields) -> TargetSpec:
         test_interface=table.text("test_interface"),
         provisioning=table.text("provisioning", kind),
         timecard=_timecard(table.child("timecard", optional=True)),
+        counter_timecard=_timecard(table.child("counter_timecard", optional=True)),
         ptp_clock=table.text("ptp_clock", ""),
         edges=read_edges(table.child("edges", optional=True)),
     )

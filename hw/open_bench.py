@@ -67,6 +67,10 @@ class OpenBench(Protocol):
         """Have a node restart by itself in the middle of its work; return when it is not reached any more."""
         ...
 
+    def pause(self, name: str, duration_s: float) -> None:
+        """Stop a guest, with all its clocks, for so long; return when it goes on."""
+        ...
+
     def begin_fault(self, name: str) -> None:
         """Let the fault that a node was opened with begin, where it was not there from the start."""
         ...

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hw.answers import answers_of, json_line
 from hw.bench import TargetSpec
 from hw.errors import BenchError
 from hw.fields import Fields
@@ -22,6 +23,7 @@ from hw.tools import local_tool
 
 TARGETS = Path(__file__).resolve().parent.parent / "targets"
 WAY_FILE = "provision.toml"
+ITEM_FIELDS = ("item", "status", "changed")
 
 
 @dataclass(frozen=True)
@@ -140,11 +142,13 @@ class Provisioner:
         Raises:
             BenchError: One could not be given back; the text names it.
         """
-        answers = [json.loads(line) for line in self._verb("restore").splitlines() if line.strip()]
-        return sum(bool(answer["changed"]) for answer in answers if answer["type"] == "item")
+        return sum(bool(item["changed"]) for item in self._parse(self._verb("restore")))
 
     def _facts(self) -> dict[str, Any]:
-        facts: dict[str, Any] = json.loads(self._verb("facts"))
+        said = self._verb("facts")
+        facts = json_line(said)
+        if facts is None:
+            raise BenchError(f"{self._node.name}: facts: {said[:60]!r} is no JSON object")
         return {key: value for key, value in facts.items() if key != "type"}
 
     def _items(self, verb: str, evidence: Path) -> list[dict[str, Any]]:
@@ -152,10 +156,8 @@ class Provisioner:
         evidence.write_text(text)
         return self._parse(text)
 
-    @staticmethod
-    def _parse(text: str) -> list[dict[str, Any]]:
-        answers: list[dict[str, Any]] = [json.loads(line) for line in text.splitlines() if line.strip()]
-        return [answer for answer in answers if answer["type"] == "item"]
+    def _parse(self, text: str) -> list[dict[str, Any]]:
+        return answers_of(text, "item", ITEM_FIELDS, f"{self._node.name}: provisioning")
 
     def _verb(self, verb: str, ok_codes: tuple[int, ...] = (0,)) -> str:
         self._copy()

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from hw.bench import BenchSpec, NodeKind, TargetSpec, load_bench
-from hw.drivers import virtual_guest
+from hw.drivers import virtual_guest, virtual_windows
 from hw.drivers.attachable import Attachable
 from hw.drivers.edges import EdgePin, ToolEdgeCapture, ToolTimedOutput
 from hw.drivers.impairment import NetemImpairment
@@ -35,6 +35,7 @@ from hw.drivers.ssh import SshNode
 from hw.edges import EdgeRole, pin_clock
 from hw.errors import BenchError, CapabilityError, ConfigError
 from hw.faults import Fault, Faulty, with_fault
+from hw.guests import Guests
 from hw.instrument_facts import instrument_facts
 from hw.instruments import Oscilloscopes, find_pin
 from hw.journal import Journal
@@ -45,7 +46,6 @@ from hw.tools import local_tool
 from hw.virtual import host, network
 from hw.virtual.bench_network import build_network, namespace_of, plug_in
 from hw.virtual.console_log import earlier_logs
-from hw.virtual.qemu import ThreadPlacement
 
 RUN_FOLDER = Path("/run/benchwright")
 RESTART_DEADLINE_S = 60.0
@@ -67,7 +67,6 @@ class Bench:
         self._nodes: dict[str, Node] = {}
         self._deployed: set[tuple[str, str]] = set()
         self._cut_off: set[str] = set()
-        self._gave_way: dict[str, tuple[list[int], int]] = {}
         self._oscilloscopes = Oscilloscopes(spec, self.folder)
         self.host: Node = OwnedNode("host", spec.reference_clock, 0)
         """This machine, outside of all network namespaces; its tools end with this process."""
@@ -82,6 +81,7 @@ class Bench:
         if spec.virtual is not None:
             build_network(spec, journal)
         self._environment = open_labgrid(spec, self.folder)
+        self._guests = Guests(self._environment, spec.labgrid_targets)
 
     # -- what keywords use
 
@@ -141,27 +141,11 @@ class Bench:
 
         Until `take_back_way`; real machines have processors of their own.
         """
-        if not {name, other} <= set(self.spec.labgrid_targets):
-            return
-        guest, preferred = (
-            virtual_guest.guest_of(self._environment.get_target(each)) for each in (name, other)
-        )
-        if guest is not None and preferred is not None:
-            self._gave_way.setdefault(name, (guest.vcpu_cpus, guest.vcpu_priority))
-            self._place(name, [], max(0, preferred.vcpu_priority - 1))
+        self._guests.give_way(name, other)
 
     def take_back_way(self, name: str) -> None:
         """Let a virtual machine run again where its bench file says; harmless where it gave no way."""
-        if name in self._gave_way:
-            self._place(name, *self._gave_way.pop(name))
-
-    def _place(self, name: str, vcpu_cpus: list[int], vcpu_priority: int) -> None:
-        target = self._environment.get_target(name)
-        guest = virtual_guest.guest_of(target)
-        guest.vcpu_cpus, guest.vcpu_priority = vcpu_cpus, vcpu_priority
-        power = power_driver(target)
-        if isinstance(power, virtual_guest.VirtualGuestDriver) and power.powered:
-            power.qemu.place_vcpus(ThreadPlacement(vcpu_priority, tuple(vcpu_cpus)))
+        self._guests.take_back_way(name)
 
     def power_off(self, name: str) -> None:
         """Cut the power of a node; harmless when it is off or has no switchable power."""
@@ -345,14 +329,22 @@ class Bench:
 
     def emulating_threads(self, node_name: str) -> dict[str, int]:
         """Return the ids of this machine's threads that emulate a guest by name; empty: a real machine."""
-        if node_name not in self.spec.labgrid_targets:
-            return {}
-        power = power_driver(self._environment.get_target(node_name))
-        return power.qemu.emulating_threads() if isinstance(power, virtual_guest.VirtualGuestDriver) else {}
+        return self._guests.emulating_threads(node_name)
+
+    def pause(self, name: str, duration_s: float) -> None:
+        """Stop a guest, with all its clocks, for so long; return when it goes on.
+
+        Raises:
+            CapabilityError: It is no guest of this machine.
+            BenchError: Its emulator refuses.
+        """
+        self._guests.pause(name, duration_s)
 
     def timecard_page(self, node_name: str) -> Path | None:
         """Return the file of the page that this machine shares with a guest; None for a real machine."""
         page = self.folder / node_name / virtual_guest.PAGE_FILE
+        if node_name in self.spec.labgrid_targets:
+            page = virtual_windows.page_of(self._environment.get_target(node_name)) or page
         return page if page.exists() else None
 
     def console(self, name: str) -> str:

@@ -87,6 +87,10 @@ QUANTITIES: dict[str, Quantity] = {
     "tdev": Quantity(series="sync"),
     "dte_l_mtie": Quantity(),
     "dte_l_tdev": Quantity(),
+    "bound_missed": Quantity("ppm", VERDICT),
+    "bound_width": Quantity("", VERDICT),
+    "reads_left_out": Quantity("ppm", VERDICT),
+    "holdover_rate": Quantity("ppb", VERDICT, "farther from zero"),
     "clock_read_latency": Quantity(series="sync", has_distribution=True),
     "clock_step": Quantity(series="sync", worse="farther from zero", is_check=True),
     "clock_witness_difference": Quantity(series="sync", worse="farther from zero", is_check=True),
@@ -102,6 +106,8 @@ PART_MEANINGS: dict[str, str] = {
     "can tell how a round trip divides into its two ways.",
     "clock_residual": "Largest distance between the clock line that was used while messages arrived and the "
     "fit over the whole run.",
+    "own_clock_line": "Where the target stamps by the time service: what the line from the system's clock "
+    "to it was off, at most.",
     "target_clock": "What the target's own clock was off while messages arrived, measured meanwhile.",
     "two_way": "Half the shortest round trip of two-way time transfer: no exchange can tell how it divides.",
     "two_way_time_server": "The same, of the time server's clock.",
@@ -110,6 +116,9 @@ PART_MEANINGS: dict[str, str] = {
     "calibration, and how well its line is known.",
     "timecard_certificate": "The reference card's uncertainty against its time server, from its certificate.",
     "bracket": "Half of the widest bracket that was kept: where in it the other clock was read is not known.",
+    "undecided": "Samples that were off by more than they were told by no more than half of their window.",
+    "median_error": "What reference and bracket can make of the median error that the bound is held against.",
+    "slope": "The steepest line that errors within the bounds of reference and mean bracket can draw.",
     "counter_pair": "What two readings of the processor's counter cost: they stand around each reading of a "
     "clock, and are in its time.",
     "counter_resolution": "A tick of the processor's counter, and rounding to whole nanoseconds.",

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from reports.clock_read import verdict as clock_read
 from reports.clock_read.readings import CLOCKS
+from reports.clock_sync import told_bound
 from reports.clock_sync.mask_verdict import MASK_QUANTITIES
 from reports.errors import RequirementsError
 from reports.largest_pattern import search as largest_pattern
@@ -48,6 +49,9 @@ _LIMITS = {
     "upper_ns": ("ns", 1),
     "upper_facts": ("facts", 1),
     "lower_producers": ("producers", 1),
+    "upper_ppm": ("ppm", 1),
+    "upper_ppb": ("ppb", 1),
+    "upper_ratio": ("", 1),
 }
 """Unit of the record that a limit is for, and how many of them one is."""
 
@@ -113,6 +117,18 @@ TAKEN: dict[str, tuple[_Keys, ...]] = {
         | _TO_A_SECOND
         | _LOST_PERCENT,
     ),
+    **{
+        quantity: (
+            {"clock": _text(), "statistic": _text(told_bound.STATISTICS[quantity])}
+            | {"samples": _whole(1, 10_000_000_000), limit: _whole(1, most)},
+        )
+        for quantity, limit, most in (
+            (told_bound.MISSED, "upper_ppm", 1_000_000),
+            (told_bound.WIDTH, "upper_ratio", 1000),
+            (told_bound.LEFT_OUT, "upper_ppm", 1_000_000),
+            (told_bound.HOLDOVER, "upper_ppb", 1_000_000),
+        )
+    },
     clock_read.QUANTITY: (
         {"clock": _text(*CLOCKS), "statistic": _text(*clock_read.STATISTICS)}
         | {"samples": _whole(1, 10_000_000_000)}

@@ -16,6 +16,7 @@ says so in `targets/KIND/suites.toml`:
 
     [profiles.ci]                              # of these folders, those that a profile has no time for
     without = ["clock_sync"]
+    without_tags = "table-2 mid-run"           # tests with one of these tags; left out: none
 
 A test of one clock stack bears the tag `stack:NAME`. Where the kind has `clock/stacks.toml`, it is asked for
 those stacks alone; a target with another kind's provisioning (`raspberry-pi@linux-rt`) for that kind's.
@@ -54,6 +55,8 @@ class KindSuites:
     variables: dict[str, str] = field(default_factory=dict[str, str])
     stacks: tuple[str, ...] | None = None
     """Its clock stacks; None: it does not say."""
+    without_tags: tuple[str, ...] = ()
+    """Tests with one of these tags are left out."""
 
 
 def load_kind_suites(kind_folder: Path, provisioning: str = "", profile: str = "") -> KindSuites:
@@ -77,17 +80,20 @@ def load_kind_suites(kind_folder: Path, provisioning: str = "", profile: str = "
     known = sorted(each.name for each in SUITES.iterdir() if any(each.glob("*.robot")))
     folders = table.texts("folders", choices=known) if table.has("folders") else None
     without = set(table.texts("without", choices=known) if table.has("without") else ())
+    tags: tuple[str, ...] = ()
     for name, of_profile in table.table_of("profiles", optional=True).items():
         left_out = of_profile.texts("without", choices=known)
+        left_out_tags = of_profile.words("without_tags", "")
         of_profile.finish()
         without |= set(left_out) if name == profile else set()
+        tags += left_out_tags if name == profile else ()
     if without:
         folders = tuple(name for name in folders or known if name not in without)
     variables = table.texts_of("variables")
     if "TARGET" in variables:
         raise ConfigError(f"{path}: variables.TARGET: is the name of the target; leave it out")
     table.finish()
-    return KindSuites(folders, variables, stacks)
+    return KindSuites(folders, variables, stacks, tags)
 
 
 class EveryTarget(_api.SuiteVisitor):  # type: ignore[misc]
@@ -130,9 +136,18 @@ class EveryTarget(_api.SuiteVisitor):  # type: ignore[misc]
 def _keep(suite: Any, kind: KindSuites) -> None:
     """Take out what a kind takes no part in: suites by the folder of their files, tests by clock stack."""
     _keep_folders(suite, kind)
+    if kind.without_tags:
+        _drop_tags(suite, set(kind.without_tags))
+        suite.remove_empty_suites()
     if kind.stacks is not None:
         _keep_stacks(suite, [f"{STACK_TAG}{name}" for name in kind.stacks])
         suite.remove_empty_suites()
+
+
+def _drop_tags(suite: Any, tags: set[str]) -> None:
+    for child in suite.suites:
+        _drop_tags(child, tags)
+    suite.tests = [test for test in suite.tests if not tags & {str(tag) for tag in test.tags}]
 
 
 def _keep_stacks(suite: Any, tags: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from hw.errors import ConfigError
 from hw.fields import Fields
 from hw.toml_file import read_toml
+from resources.clocks.time_service_times import TimeServiceTimes, time_service_times
 from resources.edges.settings import EdgeTimes, edge_times
 from resources.provisioning.settings import ProvisioningTimes, provisioning_times
 
@@ -79,6 +80,7 @@ class Profile:
     edges: EdgeTimes | None = None
     largest_pattern: LargestPatternTimes | None = None
     provisioning: ProvisioningTimes | None = None
+    time_service: TimeServiceTimes | None = None
 
 
 def load_profile(name: str, path: Path = PROFILES_FILE) -> Profile:
@@ -102,6 +104,7 @@ def load_profile(name: str, path: Path = PROFILES_FILE) -> Profile:
         clocks=_clock_times(table.child("clocks", optional=True)),
         edges=edge_times(table.child("edges", optional=True)),
         provisioning=provisioning_times(table.child("provisioning", optional=True)),
+        time_service=time_service_times(table.child("time_service", optional=True)),
         largest_pattern=_largest_pattern_times(table.child("largest_pattern", optional=True)),
     )
     table.finish()

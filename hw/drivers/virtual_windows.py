@@ -164,3 +164,13 @@ class VirtualWindowsDriver(Driver, PowerProtocol):
         if self._resource.running is not None:
             self._resource.running.wait()
             self._resource.running = None
+
+
+CARD_PAGE = "drive_c/Program Files/Benchwright/card.page"
+"""Of its disk: the page of a timecard, a file that this machine and programs in Wine both map."""
+
+
+def page_of(target: Any) -> Path | None:
+    """Return where a machine's timecard has its page on this machine; None: it is none that Wine plays."""
+    found = [each for each in target.resources if isinstance(each, VirtualWindows)]
+    return found[0].disk / "new" / CARD_PAGE if found else None

@@ -46,7 +46,6 @@ PROGRAMS = {
         "ntp_client.c",
         "ntp_discipline.c",
         "ntp_log.c",
-        "ntp_packet.c",
         "ntp_servo.c",
     ),
 }
@@ -55,6 +54,7 @@ SHARED_SOURCES = (
     "base/address.c",
     "base/json.c",
     "config/options.c",
+    "ntp/ntp_packet.c",
     "port/linux/port_linux.c",
     "port/linux/port_linux_frequency.c",
     "port/linux/port_linux_wait.c",
@@ -64,6 +64,7 @@ SHARED_HEADERS = (
     "base/address.h",
     "base/json.h",
     "config/options.h",
+    "ntp/ntp_packet.h",
     "port/port.h",
     "port/port_frequency.h",
     "port/port_wait.h",

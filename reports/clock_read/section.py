@@ -17,6 +17,7 @@ from reports.clock_read.readings import (
     Reading,
     load_cost,
     load_readings,
+    read_cost,
 )
 from reports.clock_read.verdict import QUANTITY
 from reports.curves import figure_exceedance
@@ -25,10 +26,14 @@ from reports.paper_table import table_rows
 from reports.record.histogram import Summary
 from reports.record.measurement import Measurement, Number
 from reports.section import Measured, PrintFigure, SampleReader, Samples, Shown
+from reports.tools.answers import last_result
 
 TABLE = Path(__file__).with_name("intra-process-table1.csv")
-DRAWN = ("tsc", "realtime-coarse", "realtime", "timecard")
-"""Clocks whose distribution is drawn: those of the paper's Fig. 2, and the timecard."""
+SERVICE = "timeservice"
+SYNC_FOLDER = "clock_sync"
+"""Of the evidence, where the time service's own suite has measured what a reading of it costs."""
+DRAWN = ("tsc", "realtime-coarse", "realtime", SERVICE, "timecard")
+"""Clocks whose distribution is drawn: those of the paper's Fig. 2, the time service and the timecard."""
 
 _COLUMNS = ["clock", "method", "n", "mean_ns", "max_ns"]
 
@@ -152,11 +157,29 @@ def gather_read_latency(measured: Measured) -> ReadLatencySection | None:
             cost = None
             problems.append(f"{place.relative_to(measured.folder).as_posix()}/{error}")
         rows.append(ReadRow(reading, cost, _judged(reading, measured.records), paper.get(reading.clock)))
+    try:
+        rows += _service_rows(measured)
+    except (RecordError, OSError) as error:
+        problems.append(f"{SERVICE}: {error}")
     places = tuple(
         _place(title, at, [row for row in rows if row.reading.place == at])
         for at, title in ((HOST, "Host"), (TARGET, f"Target {found.target}"))
     )
     return ReadLatencySection(found.load, places, tuple(problems))
+
+
+def _service_rows(measured: Measured) -> list[ReadRow]:
+    """Return what a reading of the time service cost, as its own suite has measured it.
+
+    Raises:
+        RecordError: The answer is damaged; names the key.
+    """
+    found = sorted(measured.evidence(SYNC_FOLDER).glob(f"**/read-{SERVICE}.ndjson"))[:1]
+    costs = [(path.name, read_cost(last_result(path))) for path in found]
+    return [
+        ReadRow(Reading(TARGET, SERVICE, SERVICE, cost.latency.n, file=name), cost, (), None)
+        for name, cost in costs
+    ]
 
 
 def read_latency_samples(run: Path) -> SampleReader:

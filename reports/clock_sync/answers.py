@@ -30,6 +30,25 @@ class SeriesPoint:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceBound:
+    """What a clock told of its own error, and how that held: only of a device that tells a bound.
+
+    Attributes:
+        checked: Samples, each of which was told with a bound.
+        missed: Of them those that were off by more.
+        beyond: Of these those that were off by more even where half of their window is taken off.
+        without: Attempts that got no time, because there was no bound for one: no samples.
+        bound: The bounds that were told.
+    """
+
+    checked: int
+    missed: int
+    beyond: int
+    without: int
+    bound: Summary
+
+
+@dataclass(frozen=True, slots=True)
 class ClockCompare:
     """How a clock stood against a reference.
 
@@ -43,6 +62,7 @@ class ClockCompare:
         reference_bound_ns: Largest bound of its own error that the reference stated; None: it states none.
         start_monotonic_ns: CLOCK_MONOTONIC of the target at `start_tai_ns`; None: the answer is of an earlier
             version, which did not say.
+        device_bound: How the bound held that the device tells with each reading; None: it tells none.
     """
 
     complete: bool
@@ -64,6 +84,7 @@ class ClockCompare:
     gaps: tuple[tuple[int, int], ...]
     reference_bound_ns: int | None
     start_monotonic_ns: int | None = None
+    device_bound: DeviceBound | None = None
 
     @property
     def tai_utc_s(self) -> int:
@@ -113,6 +134,7 @@ def clock_compare(data: object) -> ClockCompare:
         invalid_reasons=reader.texts("invalid_reasons"),
         offset=reader.summary("offset"),
         window=reader.summary("window"),
+        device_bound=_device_bound(reader),
         series_interval_ns=series.get("interval_ns", int),
         series=tuple(_point(row, f"{series.where}.rows") for row in series.get("rows", list)),
         steps=tuple(
@@ -123,6 +145,25 @@ def clock_compare(data: object) -> ClockCompare:
         ),
         **reader.fields(spec),
     )
+
+
+def _device_bound(reader: Reader) -> DeviceBound | None:
+    """Return how the bound held that the device tells; None: it tells none, or the answer is older."""
+    if not reader.has("device_bound") or reader.get("device_bound", dict, type(None)) is None:
+        return None
+    told = reader.child("device_bound")
+    found = DeviceBound(
+        checked=told.get("bound_checked", int),
+        missed=told.get("bound_missed", int),
+        beyond=told.get("bound_missed_beyond_window", int),
+        without=told.get("without_bound", int),
+        bound=told.summary("bound"),
+    )
+    if found.without < 0 or not 0 <= found.beyond <= found.missed <= found.checked:
+        raise RecordError(
+            f"{told.where}: need bound_checked >= bound_missed >= bound_missed_beyond_window >= 0"
+        )
+    return found
 
 
 def _point(row: object, where: str) -> SeriesPoint:

@@ -18,6 +18,10 @@ DISTURBANCE_KINDS = {
     "step": "clock stepped",
     "grandmaster": "grandmaster changed",
     "impaired": "impaired path",
+    "events": "what happens in mid-run",
+    "server-stepped": "server's time stepped",
+    "paused": "target paused",
+    "rebooted": "target rebooted",
 }
 
 

@@ -11,16 +11,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from reports.clock_sync.client_logs import read_ntp_user, read_stripchart, read_time_service
 from reports.clock_sync.logs import (
     ClockLog,
     ServoSeries,
     read_chrony_measurements,
     read_chrony_statistics,
     read_chrony_tracking,
-    read_ntp_user,
     read_phc2sys,
     read_ptp4l,
-    read_stripchart,
 )
 from reports.clock_sync.stability import Curve, mtie, tdev
 from reports.clock_sync.tai_utc import TAI_UTC_S
@@ -35,6 +34,7 @@ FORMATS: dict[str, Callable[[str], ClockLog]] = {
     "chrony-statistics": lambda text: read_chrony_statistics(text, TAI_UTC_S),
     "chrony-tracking": lambda text: read_chrony_tracking(text, TAI_UTC_S),
     "bw-ntp-user": read_ntp_user,
+    "bw-timed": read_time_service,
     "w32tm": read_stripchart,
 }
 """Readers by the name of the format; the times of a log stand in no line of what is said here."""
@@ -47,7 +47,9 @@ def add_clock_log(commands: Any) -> None:
         help="print time error, MTIE and TDEV of a daemon's log (exit 1: no offset in it)",
         description="Offsets are target - source, whatever the log has: positive, the target is ahead.",
     )
-    parser.add_argument("log", type=Path, help="a log of ptp4l, phc2sys, chronyd, bw-ntp-user or w32tm")
+    parser.add_argument(
+        "log", type=Path, help="a log of ptp4l, phc2sys, chronyd, bw-ntp-user, bw-timed, w32tm"
+    )
     parser.add_argument(
         "--format", choices=tuple(FORMATS), help="else that by which the most of its lines can be read"
     )

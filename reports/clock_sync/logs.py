@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logs of clock daemons as series: ptp4l, phc2sys, chrony's log files, our own client bw-ntp-user.
+"""Logs of clock daemons as series: ptp4l, phc2sys, chrony's log files; others in `client_logs.py`.
 
 All become the same form with the same signs, whatever the program writes. A line that belongs to the format
 but is damaged is counted and left out, never guessed; so is a last line without its end. Formats: linuxptp
@@ -15,20 +15,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
-from typing import Any, Literal, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reports.clock_sync.series import ClockSeries
-from reports.record.json_text import load_json
 from reports.units import NS_PER_MS, NS_PER_S
 
 TimeBase: TypeAlias = Literal["tai", "monotonic"]
 
 PPB_PER_PPM = 1000
 PPB_PER_ONE = 1_000_000_000
-_INT64_MAX = 2**63 - 1
+INT64_MAX = 2**63 - 1
 _NAMED_LINES_MAX = 20
 
 
@@ -37,8 +36,8 @@ class ServoSeries:
     """What a program said of one clock against one source. All arrays have the same length, at least 1.
 
     Attributes:
-        program: ptp4l, phc2sys, chrony-measurements, chrony-statistics, chrony-tracking, bw-ntp-user or
-            w32tm.
+        program: ptp4l, phc2sys, chrony-measurements, chrony-statistics, chrony-tracking, bw-ntp-user,
+            bw-timed or w32tm.
         source: What the clock is compared with, as the program names it.
         clock: Clock of `time_ns`: tai, or monotonic (CLOCK_MONOTONIC of the target: linuxptp stamps with it).
         time_ns: When, ns of `clock`.
@@ -126,7 +125,9 @@ class ClockLog:
 
 
 @dataclass(slots=True)
-class _Sample:
+class LogSample:
+    """One observation of a log; fields are those of `ServoSeries`."""
+
     time_ns: int
     source: str
     offset_ns: int
@@ -138,10 +139,10 @@ class _Sample:
     line: int = 0
 
 
-_Found: TypeAlias = _Sample | PortChange | RmsSummary | None
+Found: TypeAlias = LogSample | PortChange | RmsSummary | None
 
 
-class _DamagedLineError(Exception):
+class DamagedLineError(Exception):
     """Say that a line belongs to the format but cannot be read."""
 
 
@@ -153,15 +154,15 @@ class _ForeignLineError(Exception):
 class _Collector:
     """Gathers what the lines of a log hold."""
 
-    samples: dict[str, list[_Sample]] = field(default_factory=dict[str, list[_Sample]])
+    samples: dict[str, list[LogSample]] = field(default_factory=dict[str, list[LogSample]])
     changes: list[PortChange] = field(default_factory=list[PortChange])
     summaries: list[RmsSummary] = field(default_factory=list[RmsSummary])
     damaged: list[int] = field(default_factory=list[int])
     other: int = 0
     foreign: int = 0
 
-    def add(self, number: int, found: _Found) -> None:
-        if isinstance(found, _Sample):
+    def add(self, number: int, found: Found) -> None:
+        if isinstance(found, LogSample):
             found.line = number
             self.samples.setdefault(found.source, []).append(found)
         elif isinstance(found, PortChange):
@@ -200,7 +201,7 @@ class _Collector:
         )
 
 
-def _series(program: str, clock: TimeBase, samples: list[_Sample]) -> ServoSeries:
+def _series(program: str, clock: TimeBase, samples: list[LogSample]) -> ServoSeries:
     return ServoSeries(
         program,
         samples[0].source,
@@ -213,16 +214,25 @@ def _series(program: str, clock: TimeBase, samples: list[_Sample]) -> ServoSerie
     )
 
 
-def _read(text: str, program: str, clock: TimeBase, read_line: Callable[[str], _Found]) -> ClockLog:
+def read_lines(text: str, program: str, clock: TimeBase, read_line: Callable[[str], Found]) -> ClockLog:
+    """Read a log line by line.
+
+    Args:
+        text: The log.
+        program: Who has written it.
+        clock: Clock of its times.
+        read_line: Returns what a line holds, None of a sound one without a measurement; raises
+            DamagedLineError.
+    """
     collector = _Collector()
     for number, line, whole in _lines(text):
         try:
             if not whole:
-                raise _DamagedLineError
+                raise DamagedLineError
             collector.add(number, read_line(line))
         except _ForeignLineError:
             collector.foreign += 1
-        except _DamagedLineError:
+        except DamagedLineError:
             collector.damaged.append(number)
     return collector.log(program, clock)
 
@@ -240,7 +250,7 @@ def read_ptp4l(text: str) -> ClockLog:
 
     Positive offsets already mean: client ahead; a positive freq: client fast (it is slowed down by so much).
     """
-    return _read(text, "ptp4l", "monotonic", lambda line: _linuxptp_line(line, "ptp4l", _MASTER_OFFSET))
+    return read_lines(text, "ptp4l", "monotonic", lambda line: _linuxptp_line(line, "ptp4l", _MASTER_OFFSET))
 
 
 def read_phc2sys(text: str) -> ClockLog:
@@ -248,7 +258,7 @@ def read_phc2sys(text: str) -> ClockLog:
 
     Offsets are target - source; `CLOCK_REALTIME phc` as source means: the system's clock against a PHC.
     """
-    return _read(text, "phc2sys", "monotonic", lambda line: _linuxptp_line(line, "phc2sys", _PHC_OFFSET))
+    return read_lines(text, "phc2sys", "monotonic", lambda line: _linuxptp_line(line, "phc2sys", _PHC_OFFSET))
 
 
 _LINUXPTP = r"(?:ptp4l|phc2sys)(?:\[|: \[)"
@@ -285,10 +295,10 @@ _LOOKS_LIKE_OURS = re.compile(
 )
 
 
-def _linuxptp_line(line: str, program: str, offset_form: re.Pattern[str]) -> _Found:
+def _linuxptp_line(line: str, program: str, offset_form: re.Pattern[str]) -> Found:
     prefix = _LINUXPTP_PREFIX.fullmatch(line)
     if prefix is None:
-        raise _ForeignLineError if _FOREIGN.fullmatch(line) else _DamagedLineError
+        raise _ForeignLineError if _FOREIGN.fullmatch(line) else DamagedLineError
     if prefix["program"] != program:
         raise _ForeignLineError
     time_ns = int(prefix["s"] or prefix["s2"]) * NS_PER_S + int(prefix["ms"] or prefix["ms2"]) * NS_PER_MS
@@ -297,7 +307,7 @@ def _linuxptp_line(line: str, program: str, offset_form: re.Pattern[str]) -> _Fo
         delay = float(found["delay"] or math.nan)
         offset_ns, freq_ppb = int(found["offset"]), float(found["freq"])
         column = found["last"] or ""
-        return _Sample(time_ns, _source(found), offset_ns, freq_ppb, delay, found["state"], column)
+        return LogSample(time_ns, _source(found), offset_ns, freq_ppb, delay, found["state"], column)
     if found := _RMS.fullmatch(message):
         return RmsSummary(
             time_ns,
@@ -312,7 +322,7 @@ def _linuxptp_line(line: str, program: str, offset_form: re.Pattern[str]) -> _Fo
     if found := _PORT.fullmatch(message):
         return PortChange(time_ns, int(found["port"]), found["before"], found["after"], found["event"])
     if _LOOKS_LIKE_OURS.match(message):
-        raise _DamagedLineError
+        raise DamagedLineError
     return None
 
 
@@ -347,11 +357,11 @@ def read_chrony_measurements(text: str, tai_utc_s: int) -> ClockLog:
     chrony's sign there is + = client behind: it is turned. Times have whole seconds of UTC.
     """
 
-    def line_of(line: str) -> _Found:
+    def line_of(line: str) -> Found:
         found = _chrony_line(line, _MEASUREMENT)
         if found is None:
             return None
-        return _Sample(
+        return LogSample(
             _tai_ns(found["time"], tai_utc_s),
             found["source"],
             -_scaled(found["offset"], NS_PER_S),
@@ -360,17 +370,17 @@ def read_chrony_measurements(text: str, tai_utc_s: int) -> ClockLog:
             found["state"],
         )
 
-    return _read(text, "chrony-measurements", "tai", line_of)
+    return read_lines(text, "chrony-measurements", "tai", line_of)
 
 
 def read_chrony_statistics(text: str, tai_utc_s: int) -> ClockLog:
     """Read chrony's statistics.log: the regression over a server's last measurements; + = client ahead."""
 
-    def line_of(line: str) -> _Found:
+    def line_of(line: str) -> Found:
         found = _chrony_line(line, _STATISTIC)
         if found is None:
             return None
-        return _Sample(
+        return LogSample(
             _tai_ns(found["time"], tai_utc_s),
             found["source"],
             _scaled(found["offset"], NS_PER_S),
@@ -379,7 +389,7 @@ def read_chrony_statistics(text: str, tai_utc_s: int) -> ClockLog:
             "",
         )
 
-    return _read(text, "chrony-statistics", "tai", line_of)
+    return read_lines(text, "chrony-statistics", "tai", line_of)
 
 
 def read_chrony_tracking(text: str, tai_utc_s: int) -> ClockLog:
@@ -391,11 +401,11 @@ def read_chrony_tracking(text: str, tai_utc_s: int) -> ClockLog:
     synchronised (leap state ?) hold no offset and count as other lines.
     """
 
-    def line_of(line: str) -> _Found:
+    def line_of(line: str) -> Found:
         found = _chrony_line(line, _TRACKING)
         if found is None or found["state"] == _UNSYNCHRONISED:
             return None
-        return _Sample(
+        return LogSample(
             _tai_ns(found["time"], tai_utc_s),
             found["source"],
             _scaled(found["offset"], NS_PER_S) - _scaled(found["remaining"], NS_PER_S),
@@ -404,7 +414,7 @@ def read_chrony_tracking(text: str, tai_utc_s: int) -> ClockLog:
             found["state"],
         )
 
-    return _read(text, "chrony-tracking", "tai", line_of)
+    return read_lines(text, "chrony-tracking", "tai", line_of)
 
 
 def _chrony_line(line: str, form: re.Pattern[str]) -> re.Match[str] | None:
@@ -413,7 +423,7 @@ def _chrony_line(line: str, form: re.Pattern[str]) -> re.Match[str] | None:
         return None
     found = form.fullmatch(line)
     if found is None:
-        raise _DamagedLineError
+        raise DamagedLineError
     return found
 
 
@@ -421,7 +431,7 @@ def _tai_ns(utc: str, tai_utc_s: int) -> int:
     try:
         moment = datetime.strptime(utc, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
     except ValueError as error:
-        raise _DamagedLineError from error
+        raise DamagedLineError from error
     return (int(moment.timestamp()) + tai_utc_s) * NS_PER_S
 
 
@@ -430,92 +440,7 @@ def _scaled(text: str, factor: int) -> int:
     try:
         value = int((Decimal(text) * factor).to_integral_value())
     except InvalidOperation as error:
-        raise _DamagedLineError from error
-    if abs(value) > _INT64_MAX:
-        raise _DamagedLineError
+        raise DamagedLineError from error
+    if abs(value) > INT64_MAX:
+        raise DamagedLineError
     return value
-
-
-def read_ntp_user(text: str) -> ClockLog:
-    """Read the log of bw-ntp-user: one JSON object a line, of which those of type `poll` are measurements.
-
-    Its offset is + = client ahead, its delay the round trip of NTP (RFC 5905). Its freq_ppb is the correction
-    in force (adjtimex: + = the clock is made faster than its oscillator), so its sign is turned here.
-    """
-    return _read(text, "bw-ntp-user", "tai", _ntp_user_line)
-
-
-def _ntp_user_line(line: str) -> _Found:
-    try:
-        found: object = load_json(line)
-    except (ValueError, RecursionError) as error:
-        raise _DamagedLineError from error
-    if not isinstance(found, dict):
-        raise _DamagedLineError
-    answer = cast("dict[str, Any]", found)
-    kind = answer.get("type")
-    if not isinstance(kind, str):
-        raise _DamagedLineError
-    if kind != "poll":
-        return None
-    state, source = answer.get("state"), answer.get("server", "server")
-    if not isinstance(state, str) or not isinstance(source, str):
-        raise _DamagedLineError
-    return _Sample(
-        _whole(answer, "time_tai_ns"),
-        source,
-        _whole(answer, "offset_ns"),
-        -_real_or_nan(answer, "freq_ppb"),
-        _real_or_nan(answer, "delay_ns") / 2,
-        state,
-    )
-
-
-def _whole(answer: dict[str, Any], key: str) -> int:
-    value = answer.get(key)
-    if not isinstance(value, int) or isinstance(value, bool) or abs(value) > _INT64_MAX:
-        raise _DamagedLineError
-    return value
-
-
-def _real_or_nan(answer: dict[str, Any], key: str) -> float:
-    """Return a finite number; NaN where the client wrote null. A key that is not there is damage."""
-    value = answer.get(key, "")
-    if value is None:
-        return math.nan
-    if not isinstance(value, int | float) or isinstance(value, bool) or abs(value) > _INT64_MAX:
-        raise _DamagedLineError
-    if not math.isfinite(value):
-        raise _DamagedLineError
-    return float(value)
-
-
-_STRIPCHART = re.compile(
-    r"(?P<hours>\d{1,2}):(?P<minutes>\d{2}):(?P<seconds>\d{2}), "
-    r"(?:(?P<sign>[+-])(?P<s>\d{1,9})[.,](?P<fraction>\d{1,9})s|error: (?P<error>\S+))"
-)
-_S_A_DAY = 86_400
-
-
-def read_stripchart(text: str) -> ClockLog:
-    """Read the output of `w32tm /stripchart /dataonly` on Windows: its clock against an NTP server's.
-
-    w32tm prints server - target, as NTP has it; here the sign is turned. It names the time of day alone:
-    times are those since the first observation, of the target's own clock.
-    """
-    first_s: list[int] = []
-
-    def read_line(line: str) -> _Found:
-        found = _STRIPCHART.fullmatch(line)
-        if found is None:
-            return None
-        if found["error"]:
-            raise _DamagedLineError
-        seconds = 3600 * int(found["hours"]) + 60 * int(found["minutes"]) + int(found["seconds"])
-        first_s[:] = first_s or [seconds]
-        size_ns = int(found["s"]) * NS_PER_S + int(found["fraction"].ljust(9, "0"))
-        offset_ns = -size_ns if found["sign"] == "+" else size_ns
-        elapsed_s = (seconds - first_s[0]) % _S_A_DAY
-        return _Sample(elapsed_s * NS_PER_S, "server", offset_ns, math.nan, math.nan, "measured")
-
-    return _read(text, "w32tm", "monotonic", read_line)

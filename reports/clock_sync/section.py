@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reports.clock_sync.answers import read_clock_compare, series_of
+from reports.clock_sync.client_logs import read_ntp_user, read_time_service
 from reports.clock_sync.disturbance_section import DISTURBANCE_KINDS, DisturbanceRow, gather_disturbances
 from reports.clock_sync.holdover import measured_holdover
 from reports.clock_sync.logs import (
     ClockLog,
     ServoSeries,
     read_chrony_statistics,
-    read_ntp_user,
     read_phc2sys,
     read_ptp4l,
 )
@@ -34,8 +34,10 @@ from reports.clock_sync.spread import SpreadRatio, spread_ratio
 from reports.clock_sync.stability import Curve, mtie, tdev
 from reports.clock_sync.table import SyncComparison, SyncRow, paper_rows, side_by_side
 from reports.clock_sync.tai_utc import TaiUtc, load_tai_utc
+from reports.clock_sync.told_bound import STATISTICS as TOLD_QUANTITIES
 from reports.clock_sync.trial import FILTERED, MASK, TRIAL, ClockTrial, load_trial
 from reports.clock_sync.two_way_reference import TWO_WAY
+from reports.clock_sync.usage import UsageRow, usage_row
 from reports.clock_sync.verdict import QUANTITY, sync_uncertainty, witness_difference_ns
 from reports.errors import RecordError, ReportError
 from reports.record.measurement import Measurement
@@ -53,6 +55,7 @@ LOG_READERS: dict[str, Callable[[str, int], ClockLog]] = {
     "phc2sys": lambda text, _tai_utc_s: read_phc2sys(text),
     "chrony-statistics": read_chrony_statistics,
     "bw-ntp-user": lambda text, _tai_utc_s: read_ntp_user(text),
+    "bw-timed": lambda text, _tai_utc_s: read_time_service(text),
 }
 """How the log of a servo is read, by its format as `trial.json` says it; with TAI - UTC in s."""
 KINDS = {
@@ -78,6 +81,8 @@ class ClockRow:
     """Reference - two-way transfer, and what their bounds allow, in ns."""
     masks: tuple[Measurement, ...] = ()
     """What a mask made of it: one record for each quantity that the mask limits."""
+    told: tuple[Measurement, ...] = ()
+    """What was made of the bound that its clock tells, and of its drift in holdover."""
 
     @property
     def phc_reads(self) -> tuple[PhcReadRow, ...]:
@@ -123,13 +128,15 @@ class ClockSection(Shown):
     figures: ClockFigures
     tai_utc: TaiUtc | None
     """What the kernels of the nodes said of TAI - UTC before anything was measured."""
+    usages: tuple[UsageRow, ...] = ()
+    """Stacks that were measured side by side: what each costs its target."""
     logs: tuple[tuple[str, str], ...] = ()
     """Trials whose servo's log has lines that are in no figure: title, and which."""
 
     @property
     def records(self) -> tuple[Measurement, ...]:
         """Return the records of all trials, and of their masks."""
-        found = [record for row in self.rows for record in (row.record, *row.masks)]
+        found = [record for row in self.rows for record in (row.record, *row.masks, *row.told)]
         return tuple(record for record in found if record is not None)
 
     @property
@@ -161,10 +168,13 @@ def gather_clocks(measured: Measured) -> ClockSection | None:
         file.path: record for record in records if record.quantity == QUANTITY for file in record.evidence
     }
     masked: dict[str, list[Measurement]] = {}
+    told: dict[str, list[Measurement]] = {}
     for record in records:
-        if record.quantity in MASK_QUANTITIES:
+        by_file = masked if record.quantity in MASK_QUANTITIES else told
+        if by_file is masked or record.quantity in TOLD_QUANTITIES:
             for file in record.evidence:
-                masked.setdefault(file.path, []).append(record)
+                by_file.setdefault(file.path, []).append(record)
+    usages: list[UsageRow] = []
     for path in sorted(evidence.glob(f"**/{TRIAL}")):
         place = path.parent.relative_to(folder).as_posix()
         try:
@@ -173,6 +183,10 @@ def gather_clocks(measured: Measured) -> ClockSection | None:
             problems.append(f"{place}: {error}")
             continue
         difference = witness_difference_ns(trial)
+        try:
+            usages += [usage for usage in (usage_row(trial),) if usage is not None]
+        except (RecordError, OSError) as error:
+            problems.append(f"{place}: {error}")
         rows.append(
             ClockRow(
                 place=place,
@@ -181,6 +195,7 @@ def gather_clocks(measured: Measured) -> ClockSection | None:
                 expanded_ns=float(sync_uncertainty(trial).expanded),
                 witness_difference=(difference[0], float(difference[2].expanded)) if difference else None,
                 masks=tuple(masked.get(f"{place}/{TRIAL}", ())),
+                told=tuple(told.get(f"{place}/{TRIAL}", ())),
             )
         )
     tai_utc = None
@@ -201,6 +216,7 @@ def gather_clocks(measured: Measured) -> ClockSection | None:
         figures=_figures(rows),
         tai_utc=tai_utc,
         logs=tuple(_left_out(rows)),
+        usages=tuple(usages),
     )
 
 

@@ -90,6 +90,7 @@ class TrialFacts:
         server_to_target_ns: Time of the server's packets through the impairment node, where that is seen.
         servo_log: File of the servo's series in the folder; empty: none.
         servo_format: Which parser reads it (reports/clock_sync/logs.py).
+        device: The clock that was measured, as `bw-clock` names it: what the stack keeps.
     """
 
     clock: str
@@ -105,6 +106,7 @@ class TrialFacts:
     servo_format: str = ""
     server_to_target_ns: Number | None = None
     remarks: tuple[str, ...] = ()
+    device: str = "realtime"
     schema: str = SCHEMA
 
 

@@ -18,7 +18,7 @@ from reports.dossier.errors import DossierError
 from reports.dossier.model import Configuration, FactTable, Impairment, Pair, Provisioning, Setting
 from reports.errors import ReportError
 from reports.latency.known_delay import KnownDelay
-from reports.page.facts import fact_groups, flatten, lasting_facts
+from reports.page.facts import fact_groups, flatten, lasting_facts, list_of_tables
 from reports.record.document import read_document
 from reports.record.json_text import load_json
 from reports.record.measurement import Measurement
@@ -90,8 +90,8 @@ def _flat(facts: dict[str, Any]) -> Iterable[tuple[str, str]]:
     for key, value in facts.items():
         if isinstance(value, dict):
             yield from ((f"{key}.{name}", text) for name, text in _flat(cast("dict[str, Any]", value)))
-        elif isinstance(value, list) and any(isinstance(item, dict) for item in cast("list[object]", value)):
-            for number, item in enumerate(cast("list[dict[str, Any]]", value)):
+        elif tables := list_of_tables(value):
+            for number, item in enumerate(tables):
                 yield from ((f"{key}.{item.get('name', number)}.{n}", text) for n, text in _flat(item))
         else:
             yield from flatten({key: value})

@@ -45,18 +45,20 @@ def fact_groups(title: str, facts: dict[str, Any]) -> list[FactGroup]:
     plain: list[tuple[str, str]] = []
     groups: list[FactGroup] = []
     for key, value in facts.items():
-        if isinstance(value, list) and any(isinstance(item, dict) for item in cast("list[object]", value)):
-            rows = [
-                row
-                for item in cast("list[dict[str, Any]]", value)
-                for row in flatten(item, f"{_label(item)}: ")
-            ]
+        if tables := list_of_tables(value):
+            rows = [row for item in tables for row in flatten(item, f"{_label(item)}: ")]
             groups.append(FactGroup(f"{title}: {key}", tuple(rows), folded=True))
         elif isinstance(value, dict) and len(cast("dict[str, Any]", value)) > MANY_FACTS:
             groups.append(FactGroup(f"{title}: {key}", tuple(flatten(cast("dict[str, Any]", value)))))
         else:
             plain += flatten({key: value})
     return [FactGroup(title, tuple(plain)), *groups]
+
+
+def list_of_tables(value: object) -> list[dict[str, Any]]:
+    """Return a list whose items are all tables; empty where it is another, or no list."""
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    return cast("list[dict[str, Any]]", items) if all(isinstance(item, dict) for item in items) else []
 
 
 def _label(item: dict[str, Any]) -> str:

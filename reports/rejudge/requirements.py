@@ -13,7 +13,15 @@ from reports.rejudge.arithmetic import CHECKS, KINDS, Record
 
 KEPT = Path("evidence", "requirements")
 SCHEMA = re.compile(r"benchwright\.(requirements/2|([a-z_]+_)?requirements/1)")
-UPPER = {"upper_us": 1000, "upper_ns": 1, "limit_ns": 1, "upper_facts": 1}
+UPPER = {
+    "upper_us": 1000,
+    "upper_ns": 1,
+    "limit_ns": 1,
+    "upper_facts": 1,
+    "upper_ppm": 1,
+    "upper_ppb": 1,
+    "upper_ratio": 1,
+}
 LOWER = {"lower_producers": 1}
 SAMPLES = ("samples", "n_required", "reads_min")
 LOST = ("lost", "allowed_lost")

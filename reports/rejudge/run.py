@@ -31,6 +31,7 @@ from reports.rejudge.provisioning import provisioning_objections
 from reports.rejudge.read_latency import read_latency_objections
 from reports.rejudge.requirements import requirement_objections
 from reports.rejudge.seal import seal_objections
+from reports.rejudge.told_bound import told_bound_objections
 from reports.rejudge.tools import tool_objections
 
 OUTCOMES = ("pass", "fail", "inconclusive", "unset", "error")
@@ -99,6 +100,7 @@ def rejudge(run: Path) -> Rejudged:
             clock_witness_objections,
             path_shift_objections,
             lock_time_objections,
+            told_bound_objections,
             read_latency_objections,
             provisioning_objections,
         ):

@@ -106,6 +106,8 @@ class RecvResult:
     recorder: dict[str, int]
     memory: dict[str, int]
     scheduling: dict[str, Any]
+    own_line_ns: int | None = None
+    """Where it stamps by the time service: what the line from the system's clock to that was off, at most."""
 
     def stream(self, stream_id: int) -> StreamResult:
         """Return one stream; raises RecordError where the consumer did not report it."""
@@ -181,7 +183,9 @@ class WitnessResult:
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """A message that came over its budget; when it was sent is not known where that was 18 minutes late.
+    """A message over its budget, or over three quarters of it: what the guard band holds is logged, too.
+
+    When it was sent is not known where that was 18 minutes late.
 
     Attributes:
         kernel_stamp_local_tai_ns: When the target's kernel stamped it; None: it did not.
@@ -217,6 +221,10 @@ class Reader:
             raise RecordError(f"{where}: expected an object, found {type(data).__name__}")
         self.data = cast(Json, data)
         self.where = where
+
+    def has(self, key: str) -> bool:
+        """Tell whether there is a key."""
+        return key in self.data
 
     def get(self, key: str, *kinds: type[Any]) -> Any:
         """Return the value of a key that has to be there and of one of the types."""
@@ -325,8 +333,14 @@ def recv_result(data: object) -> RecvResult:
         streams=tuple(_stream(child) for child in reader.children("streams")),
         clocks=tuple(_clock(child) for child in reader.children("clocks")),
         clock_steps=reader.steps(),
+        own_line_ns=_own_line_ns(reader),
         **reader.fields(spec),
     )
+
+
+def _own_line_ns(reader: Reader) -> int | None:
+    """Return it; None of the system's clock, and of an older tool."""
+    return reader.child("own_clock").optional_int("line_error_max_ns") if "own_clock" in reader.data else None
 
 
 def send_result(data: object) -> SendResult:

@@ -104,6 +104,7 @@ def _values(stack: StackSpec, settings: ClockSettings, place: Place) -> dict[str
         "hardware_stamps": f"hwtimestamp {place.interface}" if settings.hardware_stamps else "",
         "max_change_s": str(settings.max_change_s),
         "panic_ms": str(settings.max_change_s * 1000),
+        "any_counter": "--any-counter" if place.simulated else "",
         "interval_ms": str(round(interval_s * 1000)),
         "interval_s": str(round(interval_s)),
         "time_stamping": "hardware" if stack.name == "ptp-hardware" else "software",

@@ -9,18 +9,18 @@ and the reference in the target, which follows it, are left alone.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from hw.errors import MeasurementError
-from reports.clock_sync.disturbance import Disturbance, Event, write_disturbance
+from reports.clock_sync.disturbance import Disturbance, Event
 from reports.clock_sync.trial import ClockTrial, Lock
 from reports.requirements import Requirement
 from resources.clocks.config import STANDBY
 from resources.clocks.disturbance_settings import DisturbanceSettings
+from resources.clocks.disturbed_trial import EventLog, keep_events, measure_disturbed
 from resources.clocks.lock import RateGoal, selected_grandmaster
 from resources.clocks.servo_watch import wait_grandmaster, wait_settled
 from resources.clocks.stack import LOOK_S, ClockStack
@@ -28,41 +28,10 @@ from resources.clocks.sync import ClockLab
 from resources.clocks.trial import TrialSettings
 from resources.tools.jobs import READY_S, end_and_fetch
 
-CALM_S = 1.0
-"""Of each trial, before the first disturbance."""
 STEP_TRIAL_S = 8
 OSCILLATOR_STEPS_MS = 20
 FOUND_SHARE = 0.25
 """A servo has found a change of the oscillator when its frequency has moved by it, but for this share."""
-
-
-@dataclass
-class EventLog:
-    """What happens to a clock while it is measured, with times since the measurement began."""
-
-    began_s: float = field(default_factory=time.monotonic)
-    events: list[Event] = field(default_factory=list[Event])
-
-    def now_s(self) -> float:
-        """Return the time since the measurement began."""
-        return time.monotonic() - self.began_s
-
-    def add(self, what: str, begun_s: float, done_s: float, lock: Lock, found: str = "") -> None:
-        """Note an event after which the servo has just locked again.
-
-        The time to lock counts from the begin of what was done to the clock; when in doing that the clock was
-        disturbed is not known, and is no more exact than that.
-
-        Args:
-            what: It was done to the clock.
-            begun_s: When it began, of `now_s`.
-            done_s: When it was done.
-            lock: The lock that followed.
-            found: What was seen of it.
-        """
-        after_s = round(self.now_s() - begun_s, 1)
-        bound_s = None if lock.bound_s is None else round(min(after_s, lock.bound_s + done_s - begun_s), 1)
-        self.events.append(Event(what, round(begun_s, 1), Lock(after_s, lock.criterion, bound_s), found))
 
 
 class ClockDisturber:
@@ -195,7 +164,7 @@ class ClockDisturber:
                 trial = self.lab.measured(stack, facts, settings, folder)
             finally:
                 impairment.clear()
-        return trial, _written(trial, [Event(path.text(), 0, lock, "")])
+        return trial, keep_events(trial, [Event(path.text(), 0, lock, "")])
 
     def _folder(self, requirement: Requirement, kind: str) -> Path:
         return self.lab.folder / f"{requirement.of}-{kind}"
@@ -243,25 +212,9 @@ class ClockDisturber:
         disturb: Callable[[EventLog], None],
     ) -> tuple[ClockTrial, Disturbance]:
         """Measure while the clock is disturbed, and keep what was done."""
-        found: list[Event] = []
-
-        def during() -> None:
-            log = EventLog()
-            time.sleep(CALM_S)
-            try:
-                disturb(log)
-            finally:
-                found.extend(log.events)
-
         self.lab.progress(f"{stack.name}: locked; disturbing it: {kind}")
         settings = TrialSettings(duration_s, sequential=False, two_way=False)
         facts = self.lab.facts(stack, kind, lock)
-        trial = self.lab.measured(stack, facts, settings, folder, during)
-        self._lock = found[-1].lock
-        return trial, _written(trial, found)
-
-
-def _written(trial: ClockTrial, events: list[Event]) -> Disturbance:
-    disturbance = Disturbance(trial.facts.clock, trial.facts.kind, tuple(events))
-    write_disturbance(trial.folder, disturbance)
-    return disturbance
+        trial, done = measure_disturbed(self.lab, stack, facts, settings, folder, disturb)
+        self._lock = done.events[-1].lock
+        return trial, done

@@ -9,6 +9,7 @@ from pathlib import Path
 from hw.errors import ConfigError
 from hw.fields import Fields
 from hw.toml_file import read_toml
+from resources.clocks.settings import PTP_STACKS
 
 DISTURBANCES_FILE = Path(__file__).with_name("clock_disturbances.toml")
 DISTURBED_STACKS = ("chrony", "ptp-software")
@@ -40,6 +41,7 @@ class DisturbanceSettings:
         grandmaster_s: Likewise, of the grandmaster.
         repeats: How often it is made and taken back.
         stacks: Clock stacks whose oscillator and time are changed.
+        grandmaster: Clock stacks whose grandmaster vanishes and comes back.
         impaired_s: Length of a trial over an impaired path.
         impaired: Clock stacks whose path is impaired.
     """
@@ -51,6 +53,7 @@ class DisturbanceSettings:
     grandmaster_s: int
     repeats: int
     stacks: tuple[str, ...]
+    grandmaster: tuple[str, ...]
     impaired_s: int
     impaired: tuple[str, ...]
 
@@ -88,6 +91,7 @@ def load_disturbances(profile: str, simulated: bool, path: Path = DISTURBANCES_F
         grandmaster_s=times.integer("grandmaster_s", 1, 86_400),
         repeats=times.integer("repeats", 1, 1000),
         stacks=times.texts("stacks", DISTURBED_STACKS),
+        grandmaster=times.texts("grandmaster", PTP_STACKS),
         impaired_s=times.integer("impaired_s", 1, 86_400),
         impaired=times.texts("impaired", DISTURBED_STACKS),
     )

@@ -31,6 +31,8 @@ from resources.clocks.settings import STACKS, stack_names
 SCHEMA = "benchwright.clock_kind/1"
 KIND_FILE = "clock/clock.toml"
 ARCHIVE, FILES = "archive", "files"
+JOB_LOG = "log/out"
+"""Of `bw-job`, where targets have no shell that could watch a daemon."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,10 @@ class ClockKind:
     def scripts(self) -> str:
         """Return the folder of the scripts on the target."""
         return f"{self.folder}/script"
+
+    def log_file(self, name: str) -> str:
+        """Return where a daemon's log is, below the folder: what is started as a job writes to the job's."""
+        return name if self.transfer == ARCHIVE else JOB_LOG
 
     def require_offered(self, stack: str, node: Node | None = None) -> None:
         """Check that targets of this kind, and this machine, can have a stack.

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hw.answers import json_line
 from hw.errors import BenchError, MeasurementError
 from hw.open_bench import OpenBench
 from hw.protocols import Job
@@ -129,12 +129,9 @@ def last_result(path: Path) -> dict[str, Any]:
     Raises:
         MeasurementError: There is none: the tool did not come to its end.
     """
-    lines = [line for line in path.read_text().splitlines() if line.strip()]
+    lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()]
     for line in reversed(lines):
-        try:
-            answer: dict[str, Any] = json.loads(line)
-        except ValueError:
-            continue  # a torn line of a tool that was killed
-        if answer.get("type") == "result":
+        answer = json_line(line)  # None: a torn line of a tool that was killed
+        if answer is not None and answer.get("type") == "result":
             return answer
     raise MeasurementError(f"{path.name}: no result: the tool did not come to its end")

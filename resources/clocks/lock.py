@@ -3,24 +3,22 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hw.answers import json_line
+from reports.clock_sync.client_logs import read_ntp_user, read_stripchart, read_time_service
 from reports.clock_sync.logs import (
     ClockLog,
     ServoSeries,
     read_chrony_tracking,
-    read_ntp_user,
     read_phc2sys,
     read_ptp4l,
-    read_stripchart,
 )
 from resources.clocks.settings import LockRule
 
@@ -73,9 +71,12 @@ SERVO_LOGS: dict[str, tuple[ServoLog, ...]] = {
     "w32time": (
         ServoLog("w32tm", "log/out", read_stripchart, ("measured",), ("log/out", "w32tm-stripchart")),
     ),
+    "timeservice": (
+        ServoLog("bw-timed", "bw-timed.log", read_time_service, ("locked",), ("bw-timed.log", "bw-timed")),
+    ),
     "free-run": (),
 }
-"""Servos of each stack; all have to be locked. The last is the one that steers CLOCK_REALTIME."""
+"""Servos of each stack; all have to be locked. The last is the one that keeps the clock which is measured."""
 
 
 @dataclass(frozen=True)
@@ -183,16 +184,13 @@ def selected_grandmaster(text: str) -> str:
 
 
 def rejected_answers(text: str) -> str:
-    """Return, in words, why bw-ntp-user did not use answers; empty: it used all."""
+    """Return, in words, why bw-ntp-user or bw-timed did not use answers; empty: it used all."""
     counts: Counter[str] = Counter()
     for line in text.splitlines():
         if '"rejected"' not in line:
             continue
-        try:
-            answer = cast("dict[str, object]", json.loads(line))
-        except ValueError:
-            continue  # a torn line
-        if answer.get("type") == "rejected":
+        answer = json_line(line)
+        if answer is not None and answer.get("type") == "rejected":  # None: a torn line
             counts[" ".join(str(answer[key]) for key in ("reason", "detail") if key in answer)] += 1
     return ", ".join(f"{count} answers rejected: {reason}" for reason, count in counts.most_common(4))
 

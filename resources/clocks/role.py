@@ -8,7 +8,6 @@ get there and are called, `clock.toml` beside them says (resources/clocks/kind.p
 from __future__ import annotations
 
 import io
-import json
 import shlex
 import tarfile
 import tempfile
@@ -16,8 +15,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from hw.answers import answers_of, json_line
 from hw.errors import BenchError, CapabilityError, MeasurementError
 from hw.protocols import Completed, Node
 from hw.tools import local_tool
@@ -113,7 +112,8 @@ class ClockRole:
 
     def daemons(self) -> list[Daemon]:
         """Return how the daemons are."""
-        answers = [json.loads(line) for line in self._verb("status").stdout.splitlines() if line.strip()]
+        fields = ("name", "running", "exit_code", "last_words")
+        answers = answers_of(self._verb("status").stdout, "daemon", fields, f"{self.node.name}: clock stack")
         return [
             Daemon(
                 self.node.name,
@@ -123,7 +123,6 @@ class ClockRole:
                 str(answer["last_words"]),
             )
             for answer in answers
-            if answer["type"] == "daemon"
         ]
 
     def lines(self, file: str, first: int = 1) -> str:
@@ -221,10 +220,8 @@ def _wrong_items(text: str) -> str:
     """Return what could not be put back."""
     wrong: list[str] = []
     for line in text.splitlines():
-        with suppress(ValueError):
-            answer: dict[str, Any] = json.loads(line)
-            if answer.get("status") == "wrong":
-                wrong.append(
-                    f"{answer['item']}: wanted {answer['wanted']}, found {answer['found']} {answer['note']}"
-                )
+        answer = json_line(line) or {}
+        if answer.get("status") == "wrong":
+            item, wanted, found, note = (answer.get(key, "") for key in ("item", "wanted", "found", "note"))
+            wrong.append(f"{item}: wanted {wanted}, found {found} {note}")
     return "; ".join(wrong)

@@ -20,6 +20,8 @@ AS_FOUND = "as-found"
 """The clock as the machine itself keeps it: nothing is put on it."""
 PTP_STACKS = ("ptp-software", "ptp-hardware")
 PHC_STACKS = ("ptp-hardware", "phc2sys")
+SYSTEM_CLOCK = "realtime"
+"""The clock that stacks steer, as `bw-clock` names it."""
 BASE_PPB_MAX = 50_000
 WALK_PPB_PER_SQRT_S = 100
 
@@ -120,6 +122,9 @@ class StackSpec:
         ki: Integral constant.
         served_as: The stack that a time server is put on for it, where that has another name; empty: its own.
         files: Its configuration on the target, templates of `config/`; empty: `clock_config` knows it.
+        device: The clock that it keeps, as `bw-clock` names it: what programs read, and trials measure.
+        server_wander: How wrong the time server's clock is made where a suite is about this stack alone;
+            None: as for all.
     """
 
     name: str
@@ -132,6 +137,8 @@ class StackSpec:
     ki: float | None
     served_as: str = ""
     files: tuple[str, ...] = ()
+    device: str = SYSTEM_CLOCK
+    server_wander: Wander | None = None
 
 
 def stack_names(path: Path = STACKS_FILE) -> tuple[str, ...]:
@@ -189,6 +196,7 @@ def _stack(name: str, table: Fields, kind: str) -> StackSpec:
         kp, ki = servo.number("kp", 0.0, 10.0), servo.number("ki", 0.0, 10.0)
         servo.text("source")
         servo.finish()
+    device, wander = table.text("device", SYSTEM_CLOCK), _wander(table.child("server_wander", optional=True))
     table.finish()
     return StackSpec(
         name=name,
@@ -201,4 +209,17 @@ def _stack(name: str, table: Fields, kind: str) -> StackSpec:
         ki=ki,
         served_as=served_as,
         files=files,
+        device=device,
+        server_wander=wander,
     )
+
+
+def _wander(table: Fields | None) -> Wander | None:
+    if table is None:
+        return None
+    wander = Wander(
+        table.integer("base_ppb_max", 0, 400_000), table.integer("walk_ppb_per_sqrt_s", 0, 100_000)
+    )
+    table.text("source")
+    table.finish()
+    return wander

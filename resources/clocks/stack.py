@@ -16,6 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -29,7 +30,7 @@ from reports.clock_sync.tai_utc import TaiUtc
 from reports.clock_sync.trial import Lock
 from reports.units import NS_PER_S
 from resources.clocks.config import Place, client_files, server_files
-from resources.clocks.kind import load_clock_kind
+from resources.clocks.kind import ClockKind, load_clock_kind
 from resources.clocks.lock import (
     SERVO_LOGS,
     RateGoal,
@@ -65,7 +66,11 @@ STALE_INTERVALS = 8
 STALE_MIN_S = 10.0
 LEADERS = ("chronyd", "ptp4l")
 """Daemons that serve the time, and end when the time server vanishes; a standby is none of them."""
-TOOLS = {"ntp-user": ("bw-ntp-user",), "phc2sys": ("bw-wander",)}
+TOOLS = {
+    "ntp-user": ("bw-ntp-user",),
+    "phc2sys": ("bw-wander",),
+    "timeservice": ("bw-timed",),
+}
 """Native tools that a stack needs on the target, besides bw-setclock."""
 
 
@@ -103,8 +108,8 @@ class ClockStack:
         Args:
             bench: An open bench; target and time server are on.
             target: Whose clock is synchronised.
-            name: A stack of the target's kind: `free-run`, `chrony`, `ntp-user`, `ptp-software`,
-                `ptp-hardware`, `phc2sys`; `w32time`.
+            name: A stack of the target's kind: `free-run`, `chrony`, `ntp-user`, `timeservice`,
+                `ptp-software`, `ptp-hardware`, `phc2sys`; `w32time`.
             settings: What is chosen of it.
             folder: Logs go here.
             progress: Called with a line of text now and then.
@@ -120,6 +125,7 @@ class ClockStack:
         kind = load_clock_kind(folder_of_kind)
         kind.require_offered(name)
         self._spec = load_stack(name, bench.spec.simulated, folder_of_kind / STACKS)
+        self._logs = tuple(_placed(log, kind) for log in SERVO_LOGS[name])
         self.settings = settings.effective(self._spec)
         """What was chosen, with the sync interval that the stack really has."""
         self.folder = folder
@@ -229,7 +235,7 @@ class ClockStack:
             MeasurementError: It did not lock in time, a daemon died, or the server is too far off.
         """
         rule = self._spec.lock
-        logs = SERVO_LOGS[self.name]
+        logs = self._logs
         if rule is None or not logs:
             return Lock(0.0, "nothing to lock")
         began_s = time.monotonic() if self._waited else self._started_s
@@ -277,7 +283,7 @@ class ClockStack:
             MeasurementError: A daemon has ended, or the server has vanished.
         """
         self.require_running()
-        logs = SERVO_LOGS[self.name]
+        logs = self._logs
         if not logs:
             return
         log = logs[0]
@@ -294,13 +300,23 @@ class ClockStack:
             time.sleep(LOOK_S)
 
     @property
+    def own_interval_s(self) -> float:
+        """Return the time between synchronisations that it has where nothing else is chosen."""
+        return self._spec.sync_interval_s
+
+    @property
+    def device(self) -> str:
+        """Return the clock that it keeps, as `bw-clock` names it."""
+        return self._spec.device
+
+    @property
     def lock_rule(self) -> LockRule | None:
         """Return when its servo counts as locked; None: it has none."""
         return self._spec.lock
 
     def servo_text(self) -> str:
         """Return all that the servo which steers the system's clock has said; empty: there is none."""
-        logs = SERVO_LOGS[self.name]
+        logs = self._logs
         return self._client.lines(logs[-1].file) if logs else ""
 
     def keep_running(self, duration_s: float) -> None:
@@ -359,7 +375,7 @@ class ClockStack:
     @property
     def servo_log(self) -> tuple[str, str]:
         """Return file (below `folder`, once fetched) and format of the servo's series; ("", ""): none."""
-        logs = SERVO_LOGS[self.name]
+        logs = self._logs
         if not logs:
             return "", ""
         file, form = logs[-1].kept
@@ -416,3 +432,9 @@ class ClockStack:
             return ""
         failed = failed_chrony_tests(self._client.lines("chrony/measurements.log"))
         return f"; {failed}" if failed else ""
+
+
+def _placed(log: ServoLog, kind: ClockKind) -> ServoLog:
+    """Return a servo's log as targets of a kind have it."""
+    file, form = log.kept
+    return replace(log, file=kind.log_file(log.file), kept=(kind.log_file(file), form))

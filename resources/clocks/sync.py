@@ -14,25 +14,21 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from hw.bench import BenchSpec, TargetSpec, TimeServerSpec
 from hw.errors import CapabilityError, ConfigError
 from hw.open_bench import OpenBench
 from hw.provisioning import TARGETS
 from reports.clock_sync.disturbance import Disturbance, Event, write_disturbance
-from reports.clock_sync.logs import ServoSeries
-from reports.clock_sync.phc_read_table import while_measured
-from reports.clock_sync.section import servo_of
-from reports.clock_sync.trial import PHC_READS, ClockTrial, Lock, Servo, Timecard, TrialFacts, write_trial
+from reports.clock_sync.trial import PHC_READS, ClockTrial, Lock, Timecard, TrialFacts, write_trial
 from reports.requirements import Requirement
 from reports.units import NS_PER_S
 from resources.clocks.competing_load import competing_load
 from resources.clocks.kind import load_clock_kind
-from resources.clocks.settings import BASE_PPB_MAX, WALK_PPB_PER_SQRT_S, ClockSettings
+from resources.clocks.servo_summary import with_servo
+from resources.clocks.settings import SYSTEM_CLOCK, ClockSettings, Wander
 from resources.clocks.stack import ClockStack
 from resources.clocks.tai_utc import common_tai_utc_s
-from resources.clocks.timecard import serve_timecards
+from resources.clocks.timecard import make_page, serve_timecards
 from resources.clocks.trial import TrialSettings, measure_trial, reference_of
 from resources.clocks.two_way_trial import measure_by_two_way
 from resources.profiles import ClockTimes, Profile
@@ -61,12 +57,22 @@ class _Kept:
     locked_s: float
     end: ExitStack
 
+    def is_of(self, clock: str, interval_s: float | None) -> bool:
+        """Tell whether it is the stack that is asked for; None: at any interval."""
+        return self.stack.name == clock and interval_s in (None, self.stack.settings.sync_interval_s)
+
 
 class ClockLab:
     """A bench on which clocks are measured: time server wandering, timecards served. Use with `with`."""
 
     def __init__(
-        self, bench: OpenBench, target: TargetSpec, profile: Profile, folder: Path, progress: Progress
+        self,
+        bench: OpenBench,
+        target: TargetSpec,
+        profile: Profile,
+        folder: Path,
+        progress: Progress,
+        wander: Wander | None = None,
     ) -> None:
         """Prepare; nothing is started.
 
@@ -76,6 +82,7 @@ class ClockLab:
             profile: Says how long.
             folder: Evidence goes here.
             progress: Called with a line of text now and then.
+            wander: How wrong the time server's clock is made; None: as for all stacks.
 
         Raises:
             CapabilityError: The target has a timecard, and the bench no time server that it could follow.
@@ -90,6 +97,7 @@ class ClockLab:
         self.timecard = reference_of(target)
         self.folder = folder
         self.progress = progress
+        self.wander = wander or Wander()
         self._stack = ExitStack()
         self._kept: _Kept | None = None
         self._serves = False
@@ -119,6 +127,7 @@ class ClockLab:
         folder.mkdir(parents=True, exist_ok=True)
         try:
             self._serve_time(folder)
+            make_page(self.bench, self.target.node, self.timecard.clock)
             self._stack.enter_context(
                 serve_timecards(self.bench, [self.target.node], self.server.node, folder)
             )
@@ -132,8 +141,12 @@ class ClockLab:
         self.bench.power_on([self.target.node, self.server.node])
         common_tai_utc_s(self.bench, [self.target.node, self.server.node], self.folder)
         if self.bench.timecard_page(self.server.node) is not None:
-            argv = [self.bench.tool(self.server.node, "bw-wander"), "--base-ppb-max", str(BASE_PPB_MAX)]
-            argv += ["--walk-ppb-per-sqrt-s", str(WALK_PPB_PER_SQRT_S)]
+            argv = [
+                self.bench.tool(self.server.node, "bw-wander"),
+                "--base-ppb-max",
+                str(self.wander.base_ppb_max),
+            ]
+            argv += ["--walk-ppb-per-sqrt-s", str(self.wander.walk_ppb_per_sqrt_s)]
             wander = self.bench.node(self.server.node).start(argv, folder / "wander")
             self._stack.callback(end_and_fetch, wander)
             wander.wait_ready(READY_S)
@@ -174,25 +187,36 @@ class ClockLab:
         kind = load_clock_kind(TARGETS / self.target.provisioning)
         kind.require_offered(clock, self.bench.node(self.target.node))
 
-    def locked_trial(self, requirement: Requirement) -> ClockTrial:
+    def locked_trial(
+        self,
+        requirement: Requirement,
+        interval_s: float | None = None,
+        settings: TrialSettings | None = None,
+        during: Callable[[], None] | None = None,
+    ) -> ClockTrial:
         """Put a stack on the target, wait for its lock, and measure; it stays until another one is put on.
+
+        Args:
+            requirement: Names the stack, and by when it has to lock.
+            interval_s: Between synchronisations; None: the stack's own.
+            settings: How it is measured; None: for as long as the profile says.
+            during: Called while it is measured.
 
         Raises:
             MeasurementError: It did not lock in time, or a daemon died; the text names the cause.
         """
         folder = self.folder / requirement.of
         with ExitStack() as own:
-            stack = own.enter_context(self.running(requirement.of, folder))
-            lock = stack.wait_locked(requirement.lock_within_s)
+            stack = own.enter_context(self.running(requirement.of, folder, interval_s))
+            lock = stack.wait_locked(lock_deadline_s(requirement, stack))
             locked_s = time.monotonic()
             self.progress(f"{requirement.of}: locked after {lock.after_s:.1f} s; measuring")
             facts = self.facts(stack, "sync", lock)
-            settings = TrialSettings(self.times.measure_s)
-            if (
-                stack.name == "phc2sys"
-            ):  # it follows the PHC, of which two-way transfer with the server knows nothing
+            settings = settings or TrialSettings(self.times.measure_s)
+            # It follows the PHC, of which two-way transfer with the server knows nothing.
+            if stack.name == "phc2sys":
                 settings = replace(settings, two_way=False, phc_reads=PHC_READS)
-            trial = self.measured(stack, facts, settings, folder)
+            trial = self.measured(stack, facts, settings, folder, during)
             self._kept = _Kept(stack, lock, locked_s, own.pop_all())
             return trial
 
@@ -275,7 +299,7 @@ class ClockLab:
         for interval_s in self.times.intervals_s:
             folder = self.folder / f"{requirement.of}-every-{interval_s}-s"
             with self.running(requirement.of, folder, interval_s) as stack:
-                lock = stack.wait_locked(requirement.lock_within_s + 4 * interval_s)
+                lock = stack.wait_locked(lock_deadline_s(requirement, stack))
                 real_s = stack.settings.sync_interval_s
                 self.progress(f"{requirement.of}: locked, synchronising every {real_s:g} s; measuring")
                 facts = self.facts(stack, "interval", lock)
@@ -283,34 +307,49 @@ class ClockLab:
                 trials.append(self.measured(stack, facts, settings, folder))
         return trials
 
-    def holdover_trial(self, requirement: Requirement) -> ClockTrial:
-        """Synchronise for a while, cut the target off from its server, and measure (Table 2, `No sync`)."""
+    def holdover_trial(
+        self,
+        requirement: Requirement,
+        synchronised_s: int = 0,
+        settings: TrialSettings | None = None,
+        interval_s: float | None = None,
+    ) -> ClockTrial:
+        """Synchronise for a while, cut the target off from its server, and measure (Table 2, `No sync`).
+
+        Args:
+            requirement: Names the stack, and by when it has to lock.
+            synchronised_s: How long it is synchronised; 0: as the profile says.
+            settings: How it is measured then; None: for as long as the profile says.
+            interval_s: Between synchronisations; None: the stack's own.
+        """
         folder = self.folder / f"{requirement.of}-holdover"
-        with self._locked(requirement, folder) as (stack, lock, locked_s):
-            left_s = locked_s + self.times.synchronised_s - time.monotonic()
-            self.progress(f"{requirement.of}: locked; synchronised for {self.times.synchronised_s} s")
-            stack.keep_running(max(0.0, left_s))
+        settings = settings or TrialSettings(self.times.holdover_s)
+        synchronised_s = synchronised_s or self.times.synchronised_s
+        with self.locked(requirement, folder, interval_s) as (stack, lock, locked_s):
+            self.progress(f"{requirement.of}: locked; synchronised for {synchronised_s} s")
+            stack.keep_running(max(0.0, locked_s + synchronised_s - time.monotonic()))
             stack.cut_off()
-            self.progress(f"{requirement.of}: cut off; holdover for {self.times.holdover_s} s")
+            self.progress(f"{requirement.of}: cut off; holdover for {settings.duration_s} s")
             facts = replace(self.facts(stack, "holdover", lock), interval_s=None)
-            settings = TrialSettings(self.times.holdover_s, two_way=False)
-            return self.measured(stack, facts, settings, folder)
+            return self.measured(stack, facts, replace(settings, two_way=False), folder)
 
     @contextmanager
-    def _locked(self, requirement: Requirement, folder: Path) -> Generator[tuple[ClockStack, Lock, float]]:
+    def locked(
+        self, requirement: Requirement, folder: Path, interval_s: float | None = None
+    ) -> Generator[tuple[ClockStack, Lock, float]]:
         """Go on with the stack that was left running where it is the one, else start it and let it lock.
 
         Yields:
             Stack, lock, and the monotonic time in s since which it has been locked.
         """
-        if self._kept is not None and self._kept.stack.name == requirement.of:
+        if self._kept is not None and self._kept.is_of(requirement.of, interval_s):
             kept, self._kept = self._kept, None
             kept.stack.folder = folder  # the logs of the trial before stay as they are
             with kept.end:
                 yield kept.stack, kept.lock, kept.locked_s
             return
-        with self.running(requirement.of, folder) as stack:
-            lock = stack.wait_locked(requirement.lock_within_s)
+        with self.running(requirement.of, folder, interval_s) as stack:
+            lock = stack.wait_locked(lock_deadline_s(requirement, stack))
             yield stack, lock, time.monotonic()
 
     def relock(self, requirement: Requirement, step_ns: int) -> Path:
@@ -360,7 +399,7 @@ class ClockLab:
         if stack.name == "phc2sys":
             timecard = Timecard(f"phc:{self.target.ptp_clock}", 0, "the PHC itself, the source of phc2sys")
         facts = _facts(stack.name, kind, timecard)
-        return replace(facts, interval_s=stack.settings.sync_interval_s, lock=lock)
+        return replace(facts, interval_s=stack.settings.sync_interval_s, lock=lock, device=stack.device)
 
     def measured(
         self,
@@ -379,6 +418,8 @@ class ClockLab:
             folder: Evidence goes here.
             during: Called while it is measured: what disturbs the clock.
         """
+        if facts.device != SYSTEM_CLOCK:  # nobody can ask another clock over the network
+            settings = replace(settings, two_way=False)
         trial = measure_trial(self.bench, self.target, facts, settings, folder, during)
         stack.require_running()
         stack.fetch_logs()
@@ -404,6 +445,16 @@ def _facts(clock: str, kind: str, timecard: Timecard) -> TrialFacts:
     )
 
 
+LOCK_INTERVALS = 8
+"""A servo that is asked seldom gets so many intervals more: five observations in a row, three rejected."""
+
+
+def lock_deadline_s(requirement: Requirement, stack: ClockStack) -> float:
+    """Return by when a stack has to have locked at the interval that was chosen for it."""
+    chosen_s = stack.settings.sync_interval_s or 0.0
+    return requirement.lock_within_s + LOCK_INTERVALS * max(0.0, chosen_s - stack.own_interval_s)
+
+
 def _time_server(spec: BenchSpec) -> TimeServerSpec:
     """Return the time server of a bench; raises CapabilityError where it has none."""
     if spec.time_server is None:
@@ -411,36 +462,3 @@ def _time_server(spec: BenchSpec) -> TimeServerSpec:
             f"bench {spec.name}: no time server; add benchwright.time_server to {spec.path}"
         )
     return spec.time_server
-
-
-def with_servo(trial: ClockTrial, log: str, log_format: str) -> ClockTrial:
-    """Add to a trial what the servo said of itself while it was measured, and write it anew.
-
-    Args:
-        trial: As measured.
-        log: The servo's log in the trial's folder; empty: none.
-        log_format: How it is read (reports/clock_sync/section.py).
-    """
-    facts = replace(trial.facts, servo_log=log, servo_format=log_format)
-    trial = replace(trial, facts=facts)
-    series = servo_of(trial)
-    if series is not None:
-        trial = replace(trial, facts=replace(facts, servo=servo_summary(trial, series)))
-    write_trial(trial.folder, trial.facts)
-    return trial
-
-
-def servo_summary(trial: ClockTrial, series: ServoSeries) -> Servo:
-    """Return what a servo said while a trial was measured; of a log in monotonic time, at its end."""
-    kept = while_measured(trial, series)
-    offsets = series.offset_ns[kept]
-    delays = series.path_delay_ns[kept]
-    delays = delays[np.isfinite(delays)]
-    if not len(offsets):
-        return Servo(0, None, None, None)
-    return Servo(
-        observations=len(offsets),
-        mean_ns=float(offsets.mean()),
-        max_abs_ns=int(abs(offsets).max()),
-        mean_path_delay_ns=float(delays.mean()) if len(delays) else None,
-    )

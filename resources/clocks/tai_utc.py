@@ -65,7 +65,7 @@ def read_tai_utc(bench: Tools, name: str) -> NodeTaiUtc:
     said = bench.node(name).run([bench.tool(name, TOOL)]).stdout
     try:
         kernel_s = json.loads(said)["tai_utc_s"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise BenchError(f"{name}: {TOOL} does not say TAI - UTC: {said.strip()[:200]!r}") from error
     if type(kernel_s) is not int:
         raise BenchError(f"{name}: {TOOL}: tai_utc_s: must be an integer, found {kernel_s!r}")

@@ -6,6 +6,7 @@ On real machines the card is hardware that follows the time server by itself, an
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -13,6 +14,26 @@ from pathlib import Path
 from hw.errors import BenchError
 from hw.open_bench import OpenBench
 from resources.tools.jobs import READY_S, end_and_fetch
+
+PAGE_CLOCK = "card:"
+"""Before the file of a page that is no device of the machine."""
+PAGE_BYTES = 32768
+
+
+def make_page(bench: OpenBench, node: str, clock: str) -> None:
+    """Make the file of a page on a machine that shares its files with this one; others have their device.
+
+    Args:
+        bench: An open bench; the node is on.
+        node: Whose timecard it is.
+        clock: As `bw-clock` names it there.
+    """
+    if not clock.startswith(PAGE_CLOCK) or bench.timecard_page(node) is not None:
+        return
+    with tempfile.NamedTemporaryFile() as page:
+        page.write(bytes(PAGE_BYTES))
+        page.flush()
+        bench.node(node).put(Path(page.name), clock.removeprefix(PAGE_CLOCK))
 
 
 @contextmanager

@@ -31,6 +31,7 @@ from reports.clock_sync.trial import (
 )
 from reports.clock_sync.two_way_reference import TWO_WAY
 from resources.clocks.lines import last_result, measure_clock_lines, serve_clocks
+from resources.clocks.settings import SYSTEM_CLOCK
 from resources.clocks.two_way_trial import measure_by_two_way
 from resources.tools.jobs import READY_S, end_job
 from resources.tools.witness import start_witness
@@ -52,6 +53,8 @@ class TrialSettings:
     """How a trial is measured."""
 
     duration_s: int
+    iterations: int = 0
+    """It ends with so many, if they come before its time is over; 0: it lasts as long as that."""
     sequential: bool = True
     """Measure with the paper's sequential reading too."""
     two_way: bool = True
@@ -64,6 +67,11 @@ def reference_of(target: TargetSpec) -> Timecard:
     if target.timecard is None:
         return Timecard(TWO_WAY, 0, "the control network, by two-way transfer")
     return timecard_of(target)
+
+
+def with_counter_timecard(target: TargetSpec) -> TargetSpec:
+    """Return a target as it is for clocks that two-way transfer cannot ask."""
+    return target if target.timecard is not None else replace(target, timecard=target.counter_timecard)
 
 
 def timecard_of(target: TargetSpec) -> Timecard:
@@ -100,9 +108,15 @@ def measure_trial(
         during: Called while it is measured: what disturbs the clock. It may take longer than the measurement.
 
     Raises:
+        CapabilityError: Nothing on this target can tell how far off such a clock is.
         BenchError: A tool did not start or end.
         MeasurementError: A tool came to no result.
     """
+    if facts.timecard.clock == TWO_WAY and facts.device != SYSTEM_CLOCK:
+        raise CapabilityError(
+            f"target {target.kind}: no timecard, and two-way transfer sees the system's clock alone, not"
+            f" {facts.device!r}"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     if facts.timecard.clock == TWO_WAY:
         return measure_by_two_way(bench, target, facts, settings.duration_s, folder)
@@ -119,8 +133,9 @@ def measure_trial(
             witness = start_witness(bench, bench.spec.witness, stem, settings.duration_s * 1000)
             stack.callback(end_job, witness)
         for file, options in reads.items():
-            argv = [tool, "compare", "--device", "realtime", "--reference", facts.timecard.clock, *options]
+            argv = [tool, "compare", "--device", facts.device, "--reference", facts.timecard.clock, *options]
             argv += ["--duration-ms", str(settings.duration_s * 1000)]
+            argv += ["--iterations", str(settings.iterations)] if settings.iterations else []
             argv += ["--pause-max-us", str(PAUSE_MAX_US), "--series-interval-ms", str(SERIES_INTERVAL_MS)]
             argv += ["--priority", str(CLOCK_PRIORITY)]
             jobs[file] = node.start(argv, folder / Path(file).stem)
@@ -150,7 +165,7 @@ def measure_trial(
 
 def _read_phc(bench: OpenBench, target: TargetSpec, facts: TrialFacts, way: str, folder: Path) -> None:
     """Compare with a PHC that is read in one way; a way that it does not offer leaves no answer."""
-    argv = [bench.tool(target.node, "bw-clock"), "compare", "--device", "realtime"]
+    argv = [bench.tool(target.node, "bw-clock"), "compare", "--device", facts.device]
     argv += ["--reference", facts.timecard.clock, "--phc-read", way, "--read", "bracketed"]
     argv += ["--duration-ms", str(PHC_READ_MS), "--pause-max-us", str(PAUSE_MAX_US)]
     argv += ["--priority", str(CLOCK_PRIORITY)]

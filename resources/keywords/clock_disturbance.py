@@ -66,9 +66,9 @@ class ClockDisturbanceLibrary:
         """Let the grandmaster vanish and come back beside a standby; judge the times to lock, and the offset.
 
         Args:
-            clock: `ptp-software`, `ptp-hardware`.
+            clock: `ptp-software`, `ptp-hardware`; skipped where the profile disturbs it not.
         """
-        requirement = clock_library().requirement(clock)
+        requirement = self._chosen(clock, self.disturber.settings.grandmaster)
         with clock_library().judge.unset_on_error(requirement, "grandmaster", locks=True):
             trial, done = self.disturber.grandmaster_trial(requirement)
         self._judge(trial, done, requirement, 2 * self.disturber.settings.repeats)

@@ -106,9 +106,10 @@ class DaqReplayLibrary(AsksRequirements):
             target: Its name under `benchwright.targets` of the bench file.
             stack: Its network stack, a file of `targets/KIND/stack`; it stays on until the suite ends.
             clock: `two-way` or `free-run`: each producer's clock is corrected by two-way time transfer over
-                the control network. `chrony`, `ntp-user`, `ptp-software`, `ptp-hardware`: this stack runs on
-                the target during the replay, stamps are taken as they are, and the error of its clock,
-                measured against the timecard in the target, is a part of U.
+                the control network. `chrony`, `ntp-user`, `timeservice`, `ptp-software`, `ptp-hardware`: this
+                stack runs on the target during the replay, stamps are taken as they are (of `timeservice`:
+                those of the time service), and the error of its clock, measured against the timecard in the
+                target, is a part of U.
             profile: `ci`, `acceptance` or `soak`: how long, and how many samples are needed.
         """
         requirements = self._loaded()

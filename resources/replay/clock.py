@@ -19,7 +19,7 @@ from reports.clock_sync.answers import read_clock_compare
 from reports.clock_sync.trial import Lock
 from reports.latency.replay_clock import CLOCK_ERROR, ReplayClock, ServerLine, measured_clock
 from resources.clocks.lines import ClockLine
-from resources.clocks.settings import PTP_STACKS, ClockSettings
+from resources.clocks.settings import PTP_STACKS, SYSTEM_CLOCK, ClockSettings
 from resources.clocks.stack import ClockStack
 from resources.clocks.timecard import serve_timecards
 from resources.clocks.trial import CLOCK_PRIORITY, FILTER_NS, SERIES_INTERVAL_MS, timecard_of
@@ -27,8 +27,10 @@ from resources.tools.jobs import READY_S, end_and_fetch
 
 Progress = Callable[[str], None]
 
-SYNCHRONISED = ("chrony", "ntp-user", *PTP_STACKS)
+SYNCHRONISED = ("chrony", "ntp-user", "timeservice", *PTP_STACKS)
 """Stacks that keep a target on the time of its server."""
+TIME_SERVICE = "time-service"
+"""The clock of a consumer that no stack steers, as plans name it."""
 LOCK_WITHIN_S = 120
 PAUSE_MAX_US = 20_000
 """Between readings: a hundred a second see what a servo does, and take nothing from the target."""
@@ -48,6 +50,11 @@ class ClockOfReplay:
         self.lock = lock
         self.timecard = timecard_of(target)
 
+    @property
+    def consumer_clock(self) -> str:
+        """Return what the consumer stamps with, in the words of a plan; empty: the system's clock."""
+        return "" if self.stack.device == SYSTEM_CLOCK else TIME_SERVICE
+
     @contextmanager
     def watched(self, folder: Path, duration_ms: int) -> Generator[None, None, None]:
         """Compare the target's clock with its timecard until the context ends.
@@ -62,7 +69,7 @@ class ClockOfReplay:
             MeasurementError: A daemon of the stack has ended meanwhile.
         """
         folder.mkdir(parents=True, exist_ok=True)
-        argv = [self.bench.tool(self.target.node, "bw-clock"), "compare", "--device", "realtime"]
+        argv = [self.bench.tool(self.target.node, "bw-clock"), "compare", "--device", self.stack.device]
         argv += ["--reference", self.timecard.clock, "--read", "filtered", "--filter-ns", str(FILTER_NS)]
         argv += ["--pause-max-us", str(PAUSE_MAX_US), "--series-interval-ms", str(SERIES_INTERVAL_MS)]
         argv += ["--duration-ms", str(duration_ms), "--priority", str(CLOCK_PRIORITY)]

@@ -292,7 +292,12 @@ class LatencyEvidence:
     ) -> None:
         folder = self.attempt_folder
         if clock is not None:
-            settings = replace(settings, correction="none", synchronised_to=clock.server_clock)
+            settings = replace(
+                settings,
+                correction="none",
+                synchronised_to=clock.server_clock,
+                consumer_clock=clock.consumer_clock,
+            )
         replay = Replay(self.bench, self.target, pattern, settings, folder, progress)
         replay.watch_emulator = True
         replay.stack = (self.stack_node, self.network)

@@ -32,6 +32,8 @@ class ReplaySettings:
     """Producers that take part; empty: all of the pattern."""
     synchronised_to: str = ""
     """With correction `none`: the clock whose time the target has; empty: each producer's own."""
+    consumer_clock: str = ""
+    """What a target that is synchronised stamps with, `time-service`; empty: the system's clock."""
 
     @property
     def total_ms(self) -> int:
@@ -98,6 +100,8 @@ def write_plan(
         "[consumer]",
         f'address = "{target.test_address}"',
     ]
+    if scale is not None and settings.consumer_clock:
+        parts.append(f'clock = "{settings.consumer_clock}"')
     for name in clocks:
         clock = spec.clocks[name]
         parts += ["", "[[clock]]", f'name = "{name}"', f'address = "{clock.address}"', f"port = {clock.port}"]

@@ -22,6 +22,7 @@ ARGUMENTS_OF_LIBRARIES = {
     "DaqReplayLibrary": "::requirements.toml::pattern.toml",
     "LargestPatternLibrary": "::requirements.toml::budgets.toml",
     "ProvisioningLibrary": "::requirements.toml",
+    "TimeServiceLibrary": "::requirements.toml",
     "TimedEdgesLibrary": "::requirements.toml::clocks.toml",
 }
 

@@ -4,7 +4,7 @@
 Run as `python -m tests.lint.port_layer BUILD...` on Meson's build directories: prints `file: finding`, and
 exits 1 if there is one.
 
-The rule, for C in `traffic-gen/` and `targets/*/src/`:
+The rule, for C in `traffic-gen/` and `targets/KIND/`, whatever the folder there:
 
 - files named `port.*` or `port_*` are the port layer: they call the system;
 - every other file calls functions of C99 (`c99_functions.txt`) and of this project alone;
@@ -32,7 +32,7 @@ FUNCTIONS_FILE = Path(__file__).with_name("c99_functions.txt")
 PORT_FILE = re.compile(r"(^|/)port(_[a-z0-9_]+)?\.[ch]$")
 SYSTEM_PORT_HEADER = re.compile(r"(^|/)port_(linux|win32)[a-z0-9_]*\.h$")
 """Header of the port layer of one system, for the port layer alone."""
-CHECKED = re.compile(r"^(traffic-gen/.+|targets/[^/]+/src/[^/]+)\.[ch]$")
+CHECKED = re.compile(r"^(traffic-gen/.+|targets/[^/]+/.+)\.[ch]$")
 PLUG_IN = re.compile(r"_plugin\.[ch]$")
 SYSTEM_PROGRAM_FILE = re.compile(r"^targets/[^/]+/src/bw-[a-z0-9-]+\.c$")
 SYSTEM_PROGRAM = re.compile(r"^ \* System program: \S")

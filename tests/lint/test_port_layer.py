@@ -63,7 +63,10 @@ def compile_all(root: Path, files: dict[str, str], compiler: str = "gcc") -> lis
     ]
 
 
-@pytest.mark.parametrize("name", ["traffic-gen/a.c", "traffic-gen/clock/a.c", "targets/kind/src/a.c"])
+@pytest.mark.parametrize(
+    "name",
+    ["traffic-gen/a.c", "traffic-gen/clock/a.c", "targets/kind/src/a.c", "targets/kind/timeservice/a.c"],
+)
 def test_finds_a_call_that_no_header_shows(tmp_path: Path, name: str) -> None:
     assert compile_all(tmp_path, {name: SLEEPS}) == [(name, "usleep")]
 
@@ -99,6 +102,7 @@ def test_accepts_c99_and_own_functions(tmp_path: Path) -> None:
     [
         "traffic-gen/port/linux/port_linux_net.c",
         "targets/kind/src/port_time.c",
+        "targets/kind/timeservice/port_service.c",
         "traffic-gen/clock/a_plugin.c",
         "tests/a.c",
     ],
@@ -119,6 +123,7 @@ def test_a_function_that_only_a_test_defines_is_not_own(tmp_path: Path) -> None:
         ("targets/kind/src/bw-nap.c", SLEEPS, True),
         ("targets/kind/src/bw-nap.c", STATED.replace(": usleep(3) alone.", ":") + SLEEPS, True),
         ("targets/kind/src/nap.c", STATED + SLEEPS, True),
+        ("targets/kind/timeservice/bw-nap.c", STATED + SLEEPS, True),
         ("traffic-gen/bw-nap.c", STATED + SLEEPS, True),
     ],
 )
@@ -146,7 +151,8 @@ def test_only_a_targets_own_program_may_and_only_if_it_says_so(
 )
 def test_finds_headers_of_a_system(tmp_path: Path, include: str) -> None:
     text = f"/* SPDX-License-Identifier: Apache-2.0 */\n#include {include}\n"
-    for name in ("traffic-gen/a.c", "traffic-gen/a.h", "targets/kind/src/a.c"):
+    checked = ("traffic-gen/a.c", "traffic-gen/a.h", "targets/kind/src/a.c", "targets/kind/timeservice/a.h")
+    for name in checked:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
         assert [finding.line for finding in check(tmp_path, [PurePosixPath(name)])] == [2]

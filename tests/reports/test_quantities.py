@@ -45,4 +45,8 @@ def test_checks_of_the_bench_never_follow_as_what_a_target_can_do() -> None:
     assert {name for name, row in QUANTITIES.items() if row.series == "verdict"} == {
         "largest_pattern",
         "provisioning_difference",
+        "bound_missed",
+        "bound_width",
+        "reads_left_out",
+        "holdover_rate",
     }

@@ -15,7 +15,15 @@ from tests.reports.dossier.sample import ROOT, requirements_text
 
 FILES = sorted((ROOT / "robot" / "requirements").glob("*.toml"))
 GOOD = requirements_text("DAQ-031", "DAQ-032")
-LIMITS = {"upper_us": 1000, "upper_ns": 1, "upper_facts": 1, "lower_producers": 1}
+LIMITS = {
+    "upper_us": 1000,
+    "upper_ns": 1,
+    "upper_facts": 1,
+    "lower_producers": 1,
+    "upper_ppm": 1,
+    "upper_ppb": 1,
+    "upper_ratio": 1,
+}
 LATENCY = "one_way_latency max stream=31 upper_us=50_000 lost=2"
 LARGEST = "largest_pattern max lower_producers=4"
 CLOCK = "sync_offset max_abs clock='chrony' upper_ns=40_000 lock_within_s=60"
@@ -200,7 +208,12 @@ def test_a_wrong_file_is_refused(old: str, new: str, said: str):
         (PROVISIONED, "=0", "=-1", "upper_facts: must be a whole number in 0..1000000, found -1"),
         (PROVISIONED, "upper_facts", "upper_ns", "upper_facts: missing"),
         (OF_A_SITE, "lost", "clock='c' lost", "method: cannot stand beside clock"),
-        (OF_A_SITE, "lower_producers=0", "", "upper_us or upper_ns or upper_facts or lower_producers: miss"),
+        (
+            OF_A_SITE,
+            "lower_producers=0",
+            "",
+            "upper_us or upper_ns or upper_facts or lower_producers",
+        ),
         (OF_A_SITE, "lost", "loss", "loss: unknown key; known here: clock, id, "),
     ],
 )

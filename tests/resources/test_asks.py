@@ -16,6 +16,7 @@ from resources.keywords.clock_sync import ClockSyncLibrary
 from resources.keywords.daq_replay import DaqReplayLibrary
 from resources.keywords.largest_pattern import LargestPatternLibrary
 from resources.keywords.provisioning import ProvisioningLibrary
+from resources.keywords.time_service import TimeServiceLibrary
 from resources.keywords.timed_edges import TimedEdgesLibrary
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,6 +28,7 @@ EDGES = TimedEdgesLibrary(FILES / "timed_edges_virtual.toml", FILES / "clock_syn
 PROVISIONING = ProvisioningLibrary(FILES / "provisioning.toml")
 DAQ = DaqReplayLibrary(FILES / "daq12.toml", ROOT / "traffic-gen" / "patterns" / "daq12.toml")
 LARGEST = LargestPatternLibrary(FILES / "largest_pattern.toml", FILES / "daq12.toml")
+TIME_SERVICE = TimeServiceLibrary(FILES / "clock_time_service_virtual.toml")
 READS = ClockReadLatencyLibrary(FILES / "clock_read_latency_virtual.toml")
 
 
@@ -73,6 +75,11 @@ def asked(library: AsksRequirements, suite: Any) -> list[str]:
         ),
         (PROVISIONING, "provisioning/faults", set[str]()),
         (READS, "clock_sync/read_latency", {"CLK-READ-REALTIME", "CLK-READ-TIMECARD"}),
+        (
+            TIME_SERVICE,
+            "clock_sync/time_service",
+            {f"CLK-TIMESERVICE{name}" for name in ("", "-BOUND", "-BOUND-WIDTH", "-READS", "-HOLDOVER")},
+        ),
     ],
 )
 def test_a_suite_asks_what_its_tests_name(library: AsksRequirements, suite: str, expected: set[str]) -> None:

@@ -44,9 +44,11 @@ def run(tmp_path: Path) -> Iterator[RunFolder]:
 class _Disturber:
     """Has disturbed a clock already: it locked after these times, and these steps were found."""
 
-    def __init__(self, run: RunFolder, after_s: tuple[float, ...], steps_ns: tuple[int, ...] = ()) -> None:
-        self.settings = load_disturbances("ci", simulated=True)
-        self.lab = SimpleNamespace(profile=SimpleNamespace(name="ci"))
+    def __init__(
+        self, run: RunFolder, after_s: tuple[float, ...], steps_ns: tuple[int, ...] = (), profile: str = "ci"
+    ) -> None:
+        self.settings = load_disturbances(profile, simulated=True)
+        self.lab = SimpleNamespace(profile=SimpleNamespace(name=profile))
         self._run = run
         self._after_s = after_s
         self._steps_ns = steps_ns
@@ -76,10 +78,11 @@ def _library(
     run: RunFolder,
     after_s: tuple[float, ...],
     steps_ns: tuple[int, ...] = (),
+    profile: str = "ci",
 ) -> ClockDisturbanceLibrary:
     spec = load_bench(ROOT / "hw" / "benches" / "virtual.yaml")
     bench, target = SimpleNamespace(spec=spec), spec.targets["linux-rt"]
-    lab: Any = SimpleNamespace(bench=bench, target=target, profile=load_profile("ci"))
+    lab: Any = SimpleNamespace(bench=bench, target=target, profile=load_profile(profile))
 
     def requirement(clock: str) -> Requirement:
         return replace(REQUIREMENT, subject=("clock", clock))
@@ -91,7 +94,7 @@ def _library(
         return SimpleNamespace(get_variable_value=str)
 
     def disturber(_self: object) -> ClockDisturber:
-        return cast(ClockDisturber, _Disturber(run, after_s, steps_ns))
+        return cast(ClockDisturber, _Disturber(run, after_s, steps_ns, profile))
 
     monkeypatch.setattr(clock_disturbance, "clock_library", library)
     monkeypatch.setattr(judged, "BuiltIn", builtin)
@@ -150,7 +153,7 @@ def test_what_could_not_be_disturbed_leaves_records_without_a_value(
     monkeypatch: pytest.MonkeyPatch, run: RunFolder
 ) -> None:
     with pytest.raises(Exception, match="MEASUREMENT ERROR: ptp4l on linux-rt is gone"):
-        _library(monkeypatch, run, ()).clock_should_follow_the_grandmasters()
+        _library(monkeypatch, run, (), profile="nightly").clock_should_follow_the_grandmasters()
     assert _outcomes(run) == {("lock_time", "grandmaster"): "unset", ("sync_offset", "grandmaster"): "unset"}
 
 
@@ -162,3 +165,5 @@ def test_a_stack_that_the_profile_leaves_alone_is_skipped(
         library.clock_should_follow_its_oscillator("ptp-software")
     with pytest.raises(SkipExecution):
         library.clock_should_stay_within_its_limit_over_an_impaired_path("chrony")
+    with pytest.raises(SkipExecution):
+        library.clock_should_follow_the_grandmasters("ptp-software")

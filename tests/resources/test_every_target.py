@@ -156,6 +156,12 @@ def test_a_wrong_file_names_the_key(tree: Path, text: str, told: str) -> None:
     assert told in str(error.value)
 
 
+def test_windows_leaves_out_what_ci_has_no_time_for() -> None:
+    of_ci = load_kind_suites(every_target.TARGETS / "windows", profile="ci")
+    assert set(of_ci.without_tags) == {"table-2", "mid-run"}
+    assert load_kind_suites(every_target.TARGETS / "windows", profile="nightly").without_tags == ()
+
+
 def test_every_kind_of_this_project_has_a_file_that_can_be_read() -> None:
     kinds = [folder for folder in every_target.TARGETS.iterdir() if folder.is_dir()]
     assert kinds

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ntp_packet.h"
+#include "ntp/ntp_packet.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,7 @@
 
 #include "../traffic_gen/check.h"
 #include "ntp_client.h"
-#include "ntp_packet.h"
+#include "ntp/ntp_packet.h"
 #include "port/port.h"
 
 #define NS_PER_S INT64_C(1000000000)

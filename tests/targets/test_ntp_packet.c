@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "../traffic_gen/check.h"
-#include "ntp_packet.h"
+#include "ntp/ntp_packet.h"
 
 #define NS_PER_S INT64_C(1000000000)
 #define NS_PER_MS INT64_C(1000000)

@@ -80,15 +80,17 @@ class Plan:
     nonce: int = NONCE
     start_tai_ns: int = field(default_factory=lambda: tai_ns() + 10**9)
     rate_ppb: int = 0
+    consumer_clock: str = ""
 
     def write(self, path: Path) -> Path:
         """Write the plan file and return its path."""
+        own_clock = f'clock = "{self.consumer_clock}"\n' if self.consumer_clock else ""
         text = (
             f'[run]\nschema = "benchwright.plan/1"\nnonce = "{self.nonce:016x}"\nphase = "{self.phase}"\n'
             f"scale = {self.scale}\nbase_port = {BASE_PORT}\nwarmup_ms = {self.warmup_ms}\n"
             f"duration_ms = {self.duration_ms}\ngrace_ms = {self.grace_ms}\nspin_us = 0\n"
             f'correction = "{self.correction}"\ntai_utc_s = {TAI_UTC_S}\ncapture_stamps = true\n\n'
-            f'[consumer]\naddress = "{CONSUMER}"\n\n'
+            f'[consumer]\naddress = "{CONSUMER}"\n{own_clock}\n'
             f'[[clock]]\nname = "peer"\naddress = "{producer_address(1)}"\nport = {CLOCK_PORT}\n'
         )
         for number in self.producers:

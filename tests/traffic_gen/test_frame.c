@@ -79,6 +79,7 @@ static void test_large_lateness(void)
 static void test_saturation(void)
 {
 	CHECK_INT(frame_lateness_ns(INT64_C(1) << 41), FRAME_LATENESS_MAX_NS);
+	CHECK_INT(frame_lateness_ns(INT64_MIN), -FRAME_LATENESS_MAX_NS);
 	CHECK_INT(frame_lateness_ns(INT64_MIN + 1), -FRAME_LATENESS_MAX_NS);
 	CHECK(!frame_lateness_valid(FRAME_LATENESS_MAX_NS));
 	CHECK(!frame_lateness_valid(-FRAME_LATENESS_MAX_NS));

@@ -32,7 +32,7 @@ int main(int argc, char **argv)
 		.name = "bw-clock",
 		.verbs = verbs,
 		.more = "CLOCK is one of: realtime, realtime-coarse, tai, monotonic-raw, tsc, phc:/dev/ptpN, card[:PATH],\n"
-			"plugin:PATH[,ARGUMENTS].\n",
+			"plugin:PATH[,ARGUMENTS], timeservice[:PAGE].\n",
 		.begin = port_init,
 	};
 

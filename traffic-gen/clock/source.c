@@ -125,6 +125,7 @@ static const struct source_kind kind_tsc = {
 
 static const struct source_kind *const kinds[] = {
 	&kind_realtime, &kind_coarse, &kind_tai, &kind_raw, &kind_tsc, &source_phc, &source_card, &source_plugin,
+	&source_timeservice,
 };
 
 static const struct source_kind *find(const char *text, size_t length)
@@ -147,7 +148,7 @@ int source_open(struct source *source, const char *text, int tai_utc_s, char *er
 	memset(source, 0, sizeof(*source));
 	if (!kind || (argument && (!kind->takes_argument || !*argument)) || (!argument && kind->needs_argument)) {
 		snprintf(error, error_bytes, "unknown clock \"%s\"; allowed: realtime, realtime-coarse, tai, monotonic-raw, "
-			 "tsc, phc:/dev/ptpN, card[:PATH], plugin:PATH[,ARGUMENTS]", text);
+			 "tsc, phc:/dev/ptpN, card[:PATH], plugin:PATH[,ARGUMENTS], timeservice[:PAGE]", text);
 		return -EINVAL;
 	}
 	source->text = text;

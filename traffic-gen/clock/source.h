@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "port/port.h"
 #include "port/port_clock.h"
+#include "timeservice/bwtime.h"
 
 enum { SOURCE_ERROR_BYTES = 256 };
 
@@ -31,6 +32,8 @@ struct source_kind {
 	int (*begin)(struct source *source, char *error, size_t error_bytes);
 	int (*end)(struct source *source, char *error, size_t error_bytes);
 	int64_t (*bound_ns)(const struct source *source); /* negative: unknown. NULL: unknown */
+	/* Bound of the reading before; such a clock answers -ENODATA while it has no time with a bound. NULL: it states none */
+	int64_t (*reading_bound_ns)(const struct source *source);
 	void (*facts)(const struct source *source, struct json *json);
 };
 
@@ -50,6 +53,11 @@ struct source {
 		void *object, *state;
 		struct bw_clock_plugin table;
 	} plugin;
+	struct {
+		struct bwtime *handle;
+		struct bwtime_stamp stamp; /* of the last reading */
+		int64_t largest_bound_ns;
+	} timeservice;
 };
 
 /**
@@ -80,6 +88,6 @@ static inline int source_read(struct source *source, int64_t *tai_ns)
 	return source->kind->read(source, tai_ns);
 }
 
-extern const struct source_kind source_phc, source_card, source_plugin;
+extern const struct source_kind source_phc, source_card, source_plugin, source_timeservice;
 
 #endif

@@ -15,6 +15,7 @@ enum exit_code {
 	EXIT_BAD_INPUT = 2,  /* arguments, pattern or plan: one line on stderr */
 	EXIT_CAPABILITY = 3, /* this machine lacks something: one line on stderr */
 	EXIT_INVALID = 4,    /* the measurement is invalid or incomplete: the result says why */
+	EXIT_FAULT = 5,      /* something failed that had worked: one line on stderr */
 };
 
 enum { OPTION_LIST_MAX = 1024 };

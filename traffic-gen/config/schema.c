@@ -281,7 +281,7 @@ static int check_tables(const struct reading *reading)
 	for (size_t i = 0; i < document->table_count; i++) {
 		const struct schema_table *table = &document->tables[i];
 
-		if (document->rows[i].count)
+		if (document->rows[i].count || table->optional)
 			continue;
 		snprintf(reading->error->text, sizeof(reading->error->text), "%s: table %s%s%s is missing", document->path,
 			 table->repeated ? "[[" : "[", table->name, table->repeated ? "]]" : "]");

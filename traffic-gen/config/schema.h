@@ -15,7 +15,7 @@
 #include "plan/plan.h"
 
 #define SCHEMA_TABLES_MAX 8
-#define SCHEMA_FIELDS_MAX 12
+#define SCHEMA_FIELDS_MAX 24
 
 enum schema_type {
 	SCHEMA_INTEGER, /* min..max */
@@ -42,6 +42,7 @@ struct schema_table {
 	int label;      /* field that names a row in errors, or -1 */
 	size_t field_count;
 	const struct schema_field *fields;
+	bool optional;  /* the table may be absent */
 };
 
 struct schema_value {

@@ -19,6 +19,11 @@ const char *correction_name(enum correction correction)
 	return correction == CORRECTION_TWO_WAY ? "two-way" : "none";
 }
 
+const char *consumer_clock_name(enum consumer_clock clock)
+{
+	return clock == CONSUMER_CLOCK_TIME_SERVICE ? "time-service" : "system";
+}
+
 static int out_of_memory(struct plan_error *error, const char *path)
 {
 	snprintf(error->text, sizeof(error->text), "%s: out of memory", path);
@@ -42,6 +47,7 @@ static void convert_run(const struct schema_document *document, struct plan *pla
 	plan->tai_utc_s = (int32_t)run[RUN_TAI_UTC].integer;
 	plan->capture_stamps = run[RUN_CAPTURE_STAMPS].integer;
 	plan->consumer.ipv4 = (uint32_t)consumer[CONSUMER_ADDRESS].integer;
+	plan->consumer_clock = (enum consumer_clock)consumer[CONSUMER_CLOCK].integer;
 }
 
 static int convert_clocks(const struct schema_document *document, struct plan *plan, struct plan_error *error)
@@ -137,6 +143,15 @@ static int convert_producers(const struct schema_document *document, struct plan
 	return 0;
 }
 
+/* Exchanges of the producers' clocks are of the system's clock. */
+static int check_clock(const struct schema_document *document, const struct plan *plan, struct plan_error *error)
+{
+	if (plan->consumer_clock == CONSUMER_CLOCK_SYSTEM || plan->correction == CORRECTION_NONE)
+		return 0;
+	return schema_refuse(document, TABLE_CONSUMER, &document->rows[TABLE_CONSUMER].rows[0], CONSUMER_CLOCK, error,
+			     "\"%s\" needs correction = \"none\" in table [run]", consumer_clock_name(plan->consumer_clock));
+}
+
 /* Ports and sequence numbers have room for the scaled pattern. */
 static int check_room(const struct schema_document *document, const struct plan *plan, struct plan_error *error)
 {
@@ -182,7 +197,9 @@ static int convert_plan(const struct schema_document *document, struct plan *pla
 	int err;
 
 	convert_run(document, plan);
-	err = expand_pattern(document, plan, error);
+	err = check_clock(document, plan, error);
+	if (!err)
+		err = expand_pattern(document, plan, error);
 	if (!err)
 		err = convert_clocks(document, plan, error);
 	if (!err)

@@ -29,6 +29,9 @@ enum phase { PHASE_ALIGNED_12, PHASE_ALIGNED_48, PHASE_STAGGERED };
 
 enum correction { CORRECTION_NONE, CORRECTION_TWO_WAY };
 
+/** What the consumer stamps with. */
+enum consumer_clock { CONSUMER_CLOCK_SYSTEM, CONSUMER_CLOCK_TIME_SERVICE };
+
 struct stream {
 	uint16_t id;           /* producer * 10 + message_type */
 	uint16_t producer;     /* number of the producer, 1..655 */
@@ -79,6 +82,7 @@ struct plan {
 	int32_t tai_utc_s;
 	bool capture_stamps;
 	struct address consumer; /* port 0 */
+	enum consumer_clock consumer_clock; /* CONSUMER_CLOCK_TIME_SERVICE: with CORRECTION_NONE alone */
 	size_t clock_count;
 	struct plan_clock *clocks;
 	size_t producer_count;
@@ -125,5 +129,6 @@ const struct stream *pattern_find_stream(const struct pattern *pattern, uint16_t
 /** Names as the files write them: "tcp", "two-way". */
 const char *transport_name(enum transport transport);
 const char *correction_name(enum correction correction);
+const char *consumer_clock_name(enum consumer_clock clock);
 
 #endif

@@ -72,12 +72,13 @@ struct port_received {
 	struct address source;     /* datagrams only */
 	bool truncated;            /* the datagram was longer than the buffer */
 	int64_t stamp_realtime_ns; /* kernel receive stamp of the last byte (CLOCK_REALTIME); 0: none */
+	int64_t stamp_monotonic_ns; /* the same of PORT_CLOCK_MONOTONIC, where that is port_stamp_clock() */
 };
 
-/* A kernel transmit stamp, read back from the error queue. */
+/* A kernel transmit stamp: on Linux from the error queue. */
 struct port_transmitted {
 	uint32_t key;              /* datagrams: their number from 0; TCP: offset of the last byte from 0; modulo 2^32 */
-	int64_t stamp_realtime_ns;
+	int64_t stamp_realtime_ns, stamp_monotonic_ns; /* one of them, the other is 0 */
 };
 
 /** Prepare the process: network library, binary stdout, broken pipes as errors. Call once. @return 0 or -errno */
@@ -118,6 +119,15 @@ int port_socket_set_receive_buffer(port_socket sock, int size_bytes);
 int port_socket_stamp_receive(port_socket sock);
 /** Let port_send ask for transmit stamps. Keys count from this call. @return 0, or -ENOTSUP */
 int port_socket_stamp_transmit(port_socket sock);
+
+/** Both of a UDP socket, of one thread. @return 0, or -ENOTSUP */
+int port_socket_stamp_both(port_socket sock);
+/**
+ * Which clock the kernel stamps by: PORT_CLOCK_REALTIME on Linux, PORT_CLOCK_MONOTONIC (the performance counter) on Windows.
+ *
+ * @param step_ns  receives by how much stamps of it may be cut off
+ */
+enum port_clock port_stamp_clock(int64_t *step_ns);
 
 /**
  * Write what fits, without blocking.

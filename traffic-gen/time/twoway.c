@@ -14,6 +14,8 @@
 #define RTT_MAX_NS ((INT64_C(1) << 34) - 1)
 #define NS_PER_S 1e9
 #define GROWTH_MAX_NS 4e18
+#define WINDOW_LONGEST_NS INT64_C(1000000000000000) /* 11 days */
+#define WAY_LONGEST_NS INT64_C(1000000000000)
 #define ROUNDING_NS 1 /* of a line's figures to integers */
 
 /* What an exchange says for certain: the offset at local_ns lies in [low_ns, high_ns]. */
@@ -59,8 +61,10 @@ struct twoway *twoway_create(const struct twoway_config *config)
 {
 	struct twoway *twoway;
 
-	if (config->window_ns <= 0 || config->window_ns > INT64_C(1000000000000) || config->wander_ppb_per_s < 0 ||
-	    config->wander_ppb_per_s > 1000000 || config->rate_limit_ppb <= 0 || config->rate_limit_ppb > 10000000) {
+	if (config->window_ns <= 0 || config->window_ns > WINDOW_LONGEST_NS || config->wander_ppb_per_s < 0 ||
+	    config->wander_ppb_per_s > 1000000 || config->rate_limit_ppb <= 0 || config->rate_limit_ppb > 10000000 ||
+	    config->min_way_ns < 0 || config->min_way_ns > WAY_LONGEST_NS || config->slack_ns < 0 ||
+	    config->slack_ns > WAY_LONGEST_NS) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -85,6 +89,14 @@ void twoway_destroy(struct twoway *twoway)
 	free(twoway);
 }
 
+void twoway_restart(struct twoway *twoway)
+{
+	twoway->burst_open = false;
+	twoway->window_count = 0;
+	twoway->line.valid = false;
+	twoway->steps++; /* what comes is another segment of the series */
+}
+
 int twoway_add(struct twoway *twoway, const struct twoway_exchange *exchange)
 {
 	int64_t rtt_ns;
@@ -94,6 +106,10 @@ int twoway_add(struct twoway *twoway, const struct twoway_exchange *exchange)
 		return -EINVAL;
 	}
 	rtt_ns = twoway_rtt_ns(exchange);
+	if (rtt_ns + 2 * twoway->config.slack_ns < 2 * twoway->config.min_way_ns) {
+		twoway->invalid++;
+		return -EINVAL;
+	}
 	histogram_record(twoway->rtt, rtt_ns);
 	twoway->exchanges++;
 	if (!twoway->burst_open || rtt_ns < twoway_rtt_ns(&twoway->shortest))
@@ -112,11 +128,12 @@ static struct certain certain_of(const struct twoway *twoway, const struct twowa
 {
 	int64_t span_ns = exchange->t4_local_ns - exchange->t1_local_ns;
 	int64_t drift_ns = (int64_t)ceil((double)span_ns / 2 * (double)twoway->config.rate_limit_ppb / NS_PER_S);
+	int64_t wider_ns = drift_ns + twoway->config.slack_ns - twoway->config.min_way_ns;
 
 	return (struct certain){
 		.local_ns = exchange->t1_local_ns + span_ns / 2,
-		.low_ns = exchange->t3_peer_ns - exchange->t4_local_ns - drift_ns,
-		.high_ns = exchange->t2_peer_ns - exchange->t1_local_ns + drift_ns,
+		.low_ns = exchange->t3_peer_ns - exchange->t4_local_ns - wider_ns,
+		.high_ns = exchange->t2_peer_ns - exchange->t1_local_ns + wider_ns,
 	};
 }
 

@@ -63,6 +63,8 @@ struct twoway_config {
 	int64_t window_ns;        /* exchanges older than this no longer carry the line */
 	int64_t wander_ppb_per_s; /* how fast the peer's rate against ours may change */
 	int64_t rate_limit_ppb;   /* the largest rate of a peer against ours */
+	int64_t min_way_ns;       /* each way takes at least so long, as was measured; 0: nothing is known of it */
+	int64_t slack_ns;         /* by so much an interval is widened either way: what the stamps may be wrong by */
 };
 
 /** What a burst did to the line. */
@@ -125,7 +127,13 @@ struct twoway *twoway_create(const struct twoway_config *config);
 
 void twoway_destroy(struct twoway *twoway);
 
-/** Add one exchange of the current burst. Return 0, or -EINVAL for an invalid one, which is counted and not used. */
+/** Forget the window and the line; counts and series go on. */
+void twoway_restart(struct twoway *twoway);
+
+/**
+ * Add one exchange of the current burst. Return 0, or -EINVAL for an invalid one, or one that is faster than min_way_ns allows,
+ * which is counted and not used.
+ */
 int twoway_add(struct twoway *twoway, const struct twoway_exchange *exchange);
 
 /**

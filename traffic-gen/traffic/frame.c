@@ -41,10 +41,10 @@ static uint64_t mix64(uint64_t x)
 /* The field of the header that says a lateness. */
 static int32_t field_of(int64_t lateness_ns)
 {
-	int64_t size_ns = lateness_ns < 0 ? -lateness_ns : lateness_ns;
+	int64_t size_ns = FRAME_LATENESS_MAX_NS;
 
-	if (lateness_ns > FRAME_LATENESS_MAX_NS || lateness_ns < -FRAME_LATENESS_MAX_NS)
-		size_ns = FRAME_LATENESS_MAX_NS;
+	if (lateness_ns < FRAME_LATENESS_MAX_NS && lateness_ns > -FRAME_LATENESS_MAX_NS)
+		size_ns = lateness_ns < 0 ? -lateness_ns : lateness_ns;
 	if (size_ns > FRAME_LATENESS_EXACT_NS)
 		size_ns = FRAME_LATENESS_EXACT_NS + (size_ns - FRAME_LATENESS_EXACT_NS) / FRAME_LATENESS_STEP_NS;
 	return (int32_t)(lateness_ns < 0 ? -size_ns : size_ns);

@@ -3,10 +3,10 @@
 # shellcheck shell=dash
 # The clock stack of a target. Run as root on it; the configuration lies in /run/benchwright/clock/config already.
 #
-#   client.sh start STACK   stop other time services and start this one's daemons: free-run, chrony, ntp-user, ptp-software,
-#                           ptp-hardware, phc2sys; old values first into the undo file
+#   client.sh start STACK   stop other time services and start this one's daemons: free-run, chrony, ntp-user, timeservice,
+#                           ptp-software, ptp-hardware, phc2sys; old values first into the undo file
 #   client.sh hold          holdover: stop listening to the server, keep the frequency
-#   client.sh resume        listen again
+#   client.sh resume        listen again; a time service that was killed is started anew
 #   client.sh status        NDJSON: how each daemon is, what the clock shows
 #   client.sh stop          end the daemons; put clock and time services back as they were; harmless when nothing runs, and twice
 #
@@ -37,6 +37,13 @@ start_stack() { # STACK
         need_program bw-ntp-user
         keep_system_clock
         daemon_start_with bw-ntp-user.arguments bw-ntp-user bw-ntp-user
+        ;;
+    timeservice)
+        # It touches no clock. What it has published is gone with the service: a later reader must not take it for a time.
+        need_program bw-timed
+        keep page "$TIME_PAGE"
+        mkdir -p "${TIME_PAGE%/*}"
+        daemon_start_with bw-timed.arguments bw-timed bw-timed
         ;;
     ptp-software)
         need_program ptp4l
@@ -72,6 +79,7 @@ hold_stack() { # STACK
     case $1 in
     chrony) chrony_command offline >/dev/null ;;
     ntp-user) signal_daemon bw-ntp-user USR1 ;;
+    timeservice) signal_daemon bw-timed USR1 ;;
     ptp-software | ptp-hardware | phc2sys)
         for daemon in phc2sys ptp4l; do
             grep -qx "$daemon" "$RUN/daemons" || continue
@@ -88,6 +96,14 @@ resume_stack() { # STACK
         chrony_command online >/dev/null
         ;;
     ntp-user) signal_daemon bw-ntp-user USR2 ;;
+    timeservice)
+        if [ -n "$(daemon_pids bw-timed)" ]; then
+            signal_daemon bw-timed USR2
+        else
+            # The log goes on: readers see one service that was away.
+            daemon_start_with bw-timed.arguments bw-timed bw-timed
+        fi
+        ;;
     ptp-software | ptp-hardware | phc2sys)
         # The old logs stay: what begins is a new life of the same daemon.
         die 4 "$1 is not resumed: start it again"

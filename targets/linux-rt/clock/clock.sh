@@ -13,6 +13,9 @@ export PATH="$STATE/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:
 HERE=$(cd "$(dirname "$0")" && pwd)
 # Logs of the daemons, and what tells how they ended.
 RUN=${BENCHWRIGHT_CLOCK_RUN:-/run/benchwright/clock}
+# What the time service publishes; its programs know no other place.
+# shellcheck disable=SC2034  # used by client.sh
+TIME_PAGE=/run/benchwright/time/page
 # Configurations, as resources/clocks/config.py has filled them in.
 CONFIG=$RUN/config
 # shellcheck disable=SC2034  # used by undo.sh, and by items.sh
@@ -32,7 +35,7 @@ TIME_SERVICES='systemd-timesyncd.service chrony.service chronyd.service ntp.serv
 openntpd.service ptp4l.service phc2sys.service timemaster.service'
 # The same as processes, by the first 15 characters of their names, as the kernel keeps them. Not bw-wander: a bench may have let
 # it loose on the time server for longer than one stack runs.
-TIME_PROCESSES='systemd-timesyn|chronyd|ntpd|openntpd|ptp4l|phc2sys|timemaster|bw-ntp-user'
+TIME_PROCESSES='systemd-timesyn|chronyd|ntpd|openntpd|ptp4l|phc2sys|timemaster|bw-ntp-user|bw-timed'
 
 die() { # CODE TEXT
     echo "${0##*/}: $2" >&2
@@ -85,7 +88,7 @@ daemon_start() { # NAME COMMAND...
     rm -f "$RUN/$1.exit"
     # shellcheck disable=SC2016  # expanded by the shell that is started
     setsid sh -c 'name=$1; shift
-        BENCHWRIGHT_DAEMON=$name "$@" >"$0/$name.log" 2>"$0/$name.err" </dev/null &
+        BENCHWRIGHT_DAEMON=$name "$@" >>"$0/$name.log" 2>>"$0/$name.err" </dev/null &
         code=0; wait $! || code=$?
         echo $code >"$0/$name.exit.new"; mv "$0/$name.exit.new" "$0/$name.exit"' "$RUN" "$@" </dev/null >/dev/null 2>&1 9>&- &
     # It is there, or has ended already, before anybody asks.
@@ -159,8 +162,8 @@ run_verb() { # VERB [STACK]
         restore_all >/dev/null || die 5 "what an earlier run has left cannot be put back"
         begin "$2"
         case $2 in
-        free-run | chrony | ntp-user | ptp-software | ptp-hardware | phc2sys) start_stack "$2" ;;
-        *) die 2 "unknown stack \"$2\"; allowed: free-run, chrony, ntp-user, ptp-software, ptp-hardware, phc2sys" ;;
+        free-run | chrony | ntp-user | timeservice | ptp-software | ptp-hardware | phc2sys) start_stack "$2" ;;
+        *) die 2 "unknown stack \"$2\"; allowed: free-run, chrony, ntp-user, timeservice, ptp-software, ptp-hardware, phc2sys" ;;
         esac
         ;;
     hold | resume)

@@ -13,7 +13,7 @@
 kind_known() { # KIND
     case $1 in
     kernel | tool | service | sysctl | governor | idle | offload | coalesce | nic | irq_cpu | irq_priority) return 0 ;;
-    clock | phc | daemon) return 0 ;;
+    clock | phc | page | daemon) return 0 ;;
     esac
     return 1
 }
@@ -335,4 +335,14 @@ daemon_write() {
         sleep 0.1
     done
     return 0
+}
+
+# page FILE: what the time service publishes; there or absent. Only in the undo file of a clock stack.
+page_targets() { targets=$1; }
+page_read() {
+    value=absent
+    [ ! -e "$1" ] || value=there
+}
+page_write() {
+    [ "$2" = there ] || rm -f "$1"
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "ntp_discipline.h"
-#include "ntp_packet.h"
+#include "ntp/ntp_packet.h"
 #include "port/port.h"
 
 #define NS_PER_MS INT64_C(1000000)

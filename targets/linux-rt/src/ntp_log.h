@@ -8,7 +8,7 @@
 
 #include "base/address.h"
 #include "base/json.h"
-#include "ntp_packet.h"
+#include "ntp/ntp_packet.h"
 
 #define NTP_TOOL "bw-ntp-user"
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "ntp_packet.h"
+#include "ntp/ntp_packet.h"
 
 enum { NTP_FILTER_MAX = 8, NTP_INIT_POLLS_MAX = 64 };
 

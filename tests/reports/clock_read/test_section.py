@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -140,3 +141,21 @@ def test_a_run_without_readings_has_no_section(tmp_path: Path) -> None:
     run.close()
     assert gather_read_latency(Measured(run.path)) is None
     assert "What reading a clock costs" not in render(run.path)
+
+
+def test_the_time_service_has_a_row_where_its_own_suite_has_read_it(tmp_path: Path) -> None:
+    run = _run(tmp_path)
+    add_readings(run, latency_answer())
+    folder = run.evidence_folder("clock_sync", "linux-rt", "timeservice")
+    (folder / "read-timeservice.ndjson").write_text(json.dumps(latency_answer(cost_ns=70)) + "\n")
+    run.close()
+    section = gather(run.path).shown_in("read-latency")
+    assert isinstance(section, ReadLatencySection)
+    row = section.rows[-1]
+    assert (row.reading.place, row.reading.clock, row.fewer) == ("target", "timeservice", False)
+    assert row.cost is not None
+    assert ">timeservice</th>" in render(run.path)
+    (folder / "read-timeservice.ndjson").write_text('{"type":"result"}\n')
+    damaged = gather(run.path).shown_in("read-latency")
+    assert isinstance(damaged, ReadLatencySection)
+    assert any(problem.startswith("timeservice: ") for problem in damaged.problems)

@@ -22,16 +22,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reports.clock_sync.client_logs import read_ntp_user, read_stripchart, read_time_service
 from reports.clock_sync.logs import (
     ClockLog,
     ServoSeries,
     read_chrony_measurements,
     read_chrony_statistics,
     read_chrony_tracking,
-    read_ntp_user,
     read_phc2sys,
     read_ptp4l,
-    read_stripchart,
 )
 from reports.units import NS_PER_MS, NS_PER_S
 
@@ -340,8 +339,40 @@ def test_a_damaged_line_of_ntp_user_is_counted(line: str) -> None:
     assert len(only(log).time_ns) == 1
 
 
+def synced(**changed: Any) -> str:
+    line: dict[str, Any] = {
+        "type": "sync", "time_tai_ns": 1_795_284_099_000_000_000, "monotonic_ns": 5, "offset_ns": -1500,
+        "delay_ns": 240_001, "bound_ns": 90_000, "freq_ppb": -12.5, "stamps": "kernel", "servers": 1,
+        "state": "locked",
+    }  # fmt: skip
+    return json.dumps({**line, **changed}) + "\n"
+
+
+def test_the_time_service_says_how_far_it_was_ahead_and_how_fast_its_counter_is() -> None:
+    others = '{"type":"ready"}\n{"type":"rejected","reason":"origin"}\n' + synced(
+        offset_ns=None, state="init"
+    )
+    log = read_time_service(
+        others + synced() + synced(delay_ns=None, freq_ppb=None, state="init") + synced(state="hold")
+    )
+    servo = only(log)
+    assert (servo.program, servo.clock, log.other, log.damaged) == ("bw-timed", "monotonic", 4, 0)
+    assert servo.offset_ns.tolist() == [-1500, -1500]
+    assert (servo.path_delay_ns[0], servo.freq_ppb[0], servo.state) == (120_000.5, -12.5, ("locked", "init"))
+    assert math.isnan(servo.freq_ppb[1])
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["[]\n", '{"type":"sync","time_t', synced(offset_ns=1.5), synced(state=7), synced(monotonic_ns=None)],
+)
+def test_a_damaged_line_of_the_time_service_is_counted(line: str) -> None:
+    log = read_time_service(synced() + line)
+    assert (log.damaged, log.damaged_lines) == (1, (2,))
+
+
 def test_empty_logs() -> None:
-    for reader in (*READERS.values(), read_phc2sys, read_ntp_user):
+    for reader in (*READERS.values(), read_phc2sys, read_ntp_user, read_time_service):
         assert reader("") == ClockLog((), (), (), 0, (), 0)
         assert reader("\n\n  \n").damaged == 0
 

@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from reports.clock_sync.client_logs import read_ntp_user
 from reports.clock_sync.holdover import HoldoverEnvelope, measured_holdover, predicted_holdover
-from reports.clock_sync.logs import ServoSeries, read_ntp_user, read_ptp4l
+from reports.clock_sync.logs import ServoSeries, read_ptp4l
 from reports.clock_sync.mask import load_mask
 from reports.clock_sync.plots import (
     bars_of,

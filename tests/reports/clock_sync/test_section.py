@@ -11,8 +11,10 @@ from reports.clock_sync.mask import load_mask, mask_file
 from reports.clock_sync.mask_verdict import MaskRange, mask_measurements
 from reports.clock_sync.section import ClockSection, gather_clocks, servo_of
 from reports.clock_sync.tai_utc import TAI_UTC, NodeTaiUtc, write_tai_utc
+from reports.clock_sync.told_bound import MISSED, told_measurement
 from reports.clock_sync.trial import FILTERED, MASK, SEQUENTIAL, TRIAL, load_trial, phc_read_file, write_trial
 from reports.clock_sync.two_way_reference import TARGET_FILE
+from reports.clock_sync.usage import READ_COST, Usage, write_usage
 from reports.clock_sync.verdict import sync_measurement
 from reports.page.model import gather
 from reports.page.render import render
@@ -22,10 +24,12 @@ from reports.run.folder import RunFolder
 from reports.section import Measured
 from reports.units import NS_PER_S
 from tests.reports.clock_run import SUBJECT, add_clock_trial
+from tests.reports.clock_sync.test_told_bound import LIMITS, told
 from tests.reports.clock_sync.test_two_way_reference import LIMIT
 from tests.reports.clock_sync.test_two_way_reference import answer as two_way_answer
 from tests.reports.clock_sync.test_two_way_reference import trial as two_way_trial
 from tests.reports.sample_clock import compare_answer, write_clock_trial
+from tests.reports.sample_read_latency import latency_answer
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -201,3 +205,34 @@ def test_a_run_without_clocks_has_no_section(tmp_path: Path) -> None:
     run.close()
     assert gather_clocks(Measured(run.path)) is None
     assert "Three witnesses" not in render(run.path)
+
+
+def test_shows_what_a_clock_told_of_its_error_and_what_each_stack_costs(tmp_path: Path) -> None:
+    run = _run(tmp_path)
+    for clock, device in (("timeservice", "timeservice"), ("chrony", "realtime")):
+        folder = run.evidence_folder("clock_sync", "linux-rt", clock)
+        write_clock_trial(folder, told(compare_answer()) if clock == "timeservice" else compare_answer())
+        write_trial(folder, replace(load_trial(folder).facts, clock=clock, device=device))
+        write_usage(folder, Usage(clock, "bw-timed" if clock == "timeservice" else "chronyd", 0.25, 10))
+        (folder / READ_COST.format(clock=device)).write_text(json.dumps(latency_answer()) + "\n")
+    folder = run.evidence_folder("clock_sync", "linux-rt", "timeservice")
+    files = tuple(run.evidence(folder / name) for name in (TRIAL, FILTERED))
+    context = Context(
+        run.run_id, "A Bound", replace(SUBJECT, clock="timeservice"), Conditions("ci"), True, files
+    )
+    record = told_measurement(load_trial(folder), MISSED, "CLK-BOUND", LIMITS[MISSED], 10, context)
+    run.append(record)
+    run.close()
+    report = gather(run.path)
+    clocks = report.shown_in("clocks")
+    assert isinstance(clocks, ClockSection)
+    assert [usage.usage.clock for usage in clocks.usages] == ["chrony", "timeservice"]
+    assert record in clocks.records
+    assert report.others == ()
+    page = render(run.path)
+    for text in ("told of its own error", "CLK-BOUND", "Side by side", "2.50 %", "bw-timed"):
+        assert text in page
+    (folder / "usage.json").write_text("{}")
+    damaged = gather(run.path).shown_in("clocks")
+    assert isinstance(damaged, ClockSection)
+    assert any("timeservice" in problem for problem in damaged.problems)

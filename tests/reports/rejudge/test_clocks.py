@@ -782,13 +782,16 @@ GUEST = ServerLine("guest", START_TAI_NS, -5 * MS, 0, 200_000, 9_000)
 STREAMS = (13, 33, 121)
 
 
+OWN_CLOCK = {"name": "time-service", "line_error_max_ns": 3_000}
+
+
 def latencies(
     run: RunFolder, replay: ReplayDisturbance | None = None, **compare: Any
 ) -> tuple[Path, list[Json]]:
     """Write a replay whose target has a clock of its own, and return its folder and some records."""
     folder = run.evidence_folder("daq_replay", "linux-rt", "attempt-1")
     write_evidence(folder, replay or ReplayDisturbance(), seed=5)
-    edit(folder / "recv.ndjson", ("correction", "none"), ("clocks", []))
+    edit(folder / "recv.ndjson", ("correction", "none"), ("clocks", []), ("own_clock", OWN_CLOCK))
     shutil.copy(folder / "plan.toml", folder / "plan-consumer.toml")
     answer = compare_answer(**{"complete": False} | compare)
     (folder / CLOCK_ERROR).write_text(json.dumps(answer) + "\n")
@@ -836,6 +839,7 @@ def test_stamps_taken_as_they_are_are_judged_alike(
         (REPLAY_CLOCK, "readings", 10, "readings is 10, the comparison says 2000"),
         (REPLAY_CLOCK, "faults", ["a fault"], "its faults are ['a fault']"),
         (REPLAY_CLOCK, "lines.0.bound_ns", 10, "DAQ-013: parts of U are"),
+        ("recv.ndjson", "own_clock.line_error_max_ns", 10, "DAQ-013: parts of U are"),
         (REPLAY_CLOCK, "lines", [], "DAQ-013: pass, its replays come to no verdict"),
     ],
 )

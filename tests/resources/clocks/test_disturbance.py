@@ -16,10 +16,11 @@ import pytest
 from hw.errors import MeasurementError
 from reports.clock_sync.disturbance import load_disturbance
 from reports.clock_sync.trial import ClockTrial, Lock, TrialFacts, load_trial, write_trial
-from resources.clocks import disturbance as clock_disturbance
+from resources.clocks import disturbed_trial
 from resources.clocks.config import STANDBY, Place, server_files
-from resources.clocks.disturbance import ClockDisturber, EventLog
+from resources.clocks.disturbance import ClockDisturber
 from resources.clocks.disturbance_settings import DisturbanceSettings, PathImpairment
+from resources.clocks.disturbed_trial import EventLog
 from resources.clocks.lock import RateGoal
 from resources.clocks.settings import ClockSettings, load_stack
 from resources.clocks.sync import ClockLab
@@ -37,6 +38,7 @@ SETTINGS = DisturbanceSettings(
     grandmaster_s=20,
     repeats=2,
     stacks=("chrony",),
+    grandmaster=("ptp-software",),
     impaired_s=10,
     impaired=("chrony",),
 )
@@ -187,7 +189,7 @@ class _Lab:
 
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _Lab:
-    monkeypatch.setattr(clock_disturbance, "CALM_S", 0.0)
+    monkeypatch.setattr(disturbed_trial, "CALM_S", 0.0)
     return _Lab(tmp_path)
 
 

@@ -58,7 +58,9 @@ def _as_node(node: _Node) -> Node:
 def test_each_kind_has_stacks_of_its_own() -> None:
     linux, windows = load_clock_kind(LINUX), load_clock_kind(WINDOWS)
     assert {"chrony", "ntp-user", "ptp-software", "phc2sys"} < set(linux.stacks)
-    assert windows.stacks == ("as-found", "w32time")
+    assert windows.stacks == ("as-found", "w32time", "timeservice")
+    assert windows.log_file("bw-timed.log") == "log/out"
+    assert linux.log_file("bw-timed.log") == "bw-timed.log"
     assert (linux.transfer, windows.transfer) == ("archive", "files")
     assert windows.client == (f"{FOLDER}/script/client.cmd",)
     assert windows.server == ()
@@ -133,6 +135,15 @@ def test_the_time_services_settings_are_filled_in() -> None:
     assert settings[-1].split() == ["service", "W32Time", "running"]
 
 
+@pytest.mark.parametrize("kind", [WINDOWS, LINUX])
+def test_the_time_service_asks_the_time_server_at_the_interval(kind: Path) -> None:
+    spec = load_stack("timeservice", True, kind / STACKS)
+    settings = ClockSettings(sync_interval_s=2).effective(spec)
+    files = client_files(kind / "clock" / "config", spec, settings, PLACE)
+    assert files["bw-timed.arguments"].split() == ["--server", "10.77.0.50", "--interval-ms", "2000"]
+    assert set(server_files(LINUX / "clock" / "config", spec, settings, PLACE)) == {"chrony-server.conf"}
+
+
 def test_the_time_server_serves_it_as_chrony() -> None:
     spec = load_stack("w32time", False, WINDOWS / STACKS)
     files = server_files(LINUX / "clock" / "config", spec, ClockSettings().effective(spec), PLACE)
@@ -142,7 +153,7 @@ def test_the_time_server_serves_it_as_chrony() -> None:
 def test_files_are_brought_one_by_one_where_there_is_no_shell(monkeypatch: pytest.MonkeyPatch) -> None:
     def tool(name: str, machine: str) -> Path:
         assert machine == "x86_64-windows"
-        assert name in ("bw-provision", "bw-job")
+        assert name in ("bw-provision", "bw-job", "bw-timed", "bw-timectl")
         return Path(__file__)
 
     monkeypatch.setattr("resources.clocks.role.local_tool", tool)

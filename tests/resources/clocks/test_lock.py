@@ -61,11 +61,16 @@ def ntp_user(offsets: list[int], state: str = "locked") -> str:
     )
 
 
+def time_service(offsets: list[int], state: str = "locked") -> str:
+    return ntp_user(offsets, state).replace('"type": "poll"', '"type": "sync", "monotonic_ns": 1')
+
+
 WRITERS = {
     "ptp-software": (ptp4l, "s0"),
     "phc2sys": (phc2sys, "s1"),
     "chrony": (tracking, "?"),
     "ntp-user": (ntp_user, "init"),
+    "timeservice": (time_service, "unsynchronised"),
 }
 
 

@@ -33,10 +33,12 @@ PLACE = Place(server="10.77.0.50", interface="test0", phc="/dev/ptp0", simulated
         ("ntp-user", 30, 30),
         ("ntp-user", 960, 960),
         ("phc2sys", 3, 3),
+        ("timeservice", None, 30),
+        ("timeservice", 960, 960),
         ("free-run", 30, 0),
     ],
 )
-def test_interval_is_the_one_that_the_stack_can_do(stack: str, wanted_s: float, real_s: float) -> None:
+def test_interval_is_the_one_that_the_stack_can_do(stack: str, wanted_s: float | None, real_s: float) -> None:
     settings = ClockSettings(sync_interval_s=wanted_s).effective(load_stack(stack, simulated=True))
     assert settings.sync_interval_s == real_s
 
@@ -53,6 +55,13 @@ def test_interval_out_of_range_is_refused(stack: str) -> None:
     for wrong_s in (0.0, spec.interval_min_s / 2, spec.interval_max_s * 1.01):
         with pytest.raises(ConfigError, match=f"clock stack {stack}: sync_interval_s: must be in"):
             ClockSettings(sync_interval_s=wrong_s).effective(spec)
+
+
+def test_a_stack_may_keep_a_clock_of_its_own() -> None:
+    found = {name: load_stack(name, simulated=True) for name in STACKS}
+    assert {name for name, stack in found.items() if stack.device != "realtime"} == {"timeservice"}
+    assert found["timeservice"].server_wander == Wander(50_000, 1)
+    assert found["chrony"].server_wander is None
 
 
 def test_unknown_stack_is_refused() -> None:
@@ -75,6 +84,7 @@ def test_lock_rule_depends_on_the_bench() -> None:
         ("sync_interval_s = 1.0", "sync_interval_s = -1.0", "must be a number in 0"),
         ("[chrony.lock.hardware]", "[chrony.lock.brassware]", "stacks.chrony.lock.hardware"),
         ("kp = 0.2", "kp = 0.2\nkd = 1", "servo.kd: unknown key"),
+        ("walk_ppb_per_sqrt_s = 1", "walk = 1", "server_wander.walk_ppb_per_sqrt_s: missing"),
     ],
 )
 def test_damaged_data_file_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
@@ -110,6 +120,7 @@ def test_nothing_is_left_to_fill_in(stack: str, simulated: bool) -> None:
         ("free-run", set[str](), set[str]()),
         ("chrony", {"chrony-client.conf"}, {"chrony-server.conf"}),
         ("ntp-user", {"bw-ntp-user.arguments"}, {"chrony-server.conf"}),
+        ("timeservice", {"bw-timed.arguments"}, {"chrony-server.conf"}),
         ("ptp-software", {"ptp4l-client.conf"}, {"ptp4l-server.conf"}),
         ("ptp-hardware", {"ptp4l-client.conf", "phc2sys-hardware.arguments", "phc"}, {"ptp4l-server.conf"}),
         ("phc2sys", {"phc2sys.arguments", "phc", "phc-preset", "bw-wander.arguments"}, set[str]()),
@@ -128,6 +139,17 @@ def test_the_nodes_own_tai_is_what_stacks_are_told() -> None:
     client, _ = _files("phc2sys", ClockSettings(), place)
     assert client["phc-preset"] == "38\n"
     assert "-O -38" in client["phc2sys.arguments"]
+
+
+@pytest.mark.parametrize("simulated", [True, False])
+@pytest.mark.parametrize("kind", ["linux-rt", "windows"])
+def test_guests_alone_use_a_counter_that_promises_nothing(kind: str, simulated: bool) -> None:
+    clock = TEMPLATES.parents[2] / kind / "clock"
+    spec = load_stack("timeservice", simulated, clock / STACKS_FILE.name)
+    place = Place("10.77.0.50", "test0", "", simulated)
+    files = client_files(clock / "config", spec, ClockSettings().effective(spec), place)
+    given = "--any-counter" in files["bw-timed.arguments"].split()
+    assert given == (kind == "linux-rt" and simulated)
 
 
 def test_phc_of_a_real_machine_is_neither_set_nor_made_to_wander() -> None:

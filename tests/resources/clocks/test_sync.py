@@ -18,9 +18,17 @@ from reports.clock_sync.logs import ServoSeries
 from reports.clock_sync.trial import Lock, load_trial
 from reports.clock_sync.two_way_reference import TWO_WAY
 from resources.clocks.competing_load import competing_load
+from resources.clocks.servo_summary import servo_summary
 from resources.clocks.settings import ClockSettings
-from resources.clocks.sync import ClockLab, servo_summary
-from resources.clocks.trial import reference_of, timecard_of
+from resources.clocks.sync import ClockLab
+from resources.clocks.timecard import make_page
+from resources.clocks.trial import (
+    TrialSettings,
+    measure_trial,
+    reference_of,
+    timecard_of,
+    with_counter_timecard,
+)
 from resources.profiles import load_profile
 from tests.reports.sample_clock import SECOND_NS, START_TAI_NS, compare_answer, write_clock_trial
 
@@ -139,6 +147,8 @@ class _Stack:
     def __init__(self, name: str, folder: Path, done: list[str]) -> None:
         self.name, self.folder, self.done = name, folder, done
         self.settings = ClockSettings()
+        self.own_interval_s = 1.0
+        self.device = "realtime"
 
     def __enter__(self) -> _Stack:
         self.done.append(f"start {self.name}")
@@ -209,3 +219,46 @@ def test_a_stack_that_was_left_ends_with_the_lab(spec: BenchSpec, tmp_path: Path
     lab.locked_trial(_requirement("chrony"))
     lab.__exit__(None, None, None)
     assert lab.done[-1] == "stop chrony, logs to chrony"
+
+
+def test_a_stack_at_another_interval_is_not_gone_on_with(spec: BenchSpec, tmp_path: Path) -> None:
+    lab = _noting_lab(spec, tmp_path)
+    lab.locked_trial(_requirement("chrony"))
+    with lab.locked(_requirement("chrony"), tmp_path / "other", 4):
+        assert lab.done[-2:] == ["start chrony", "lock chrony"]
+
+
+def test_another_clock_than_the_systems_cannot_be_seen_by_two_way_transfer(
+    spec: BenchSpec, tmp_path: Path
+) -> None:
+    windows = spec.targets["windows"]
+    write_clock_trial(tmp_path, compare_answer())
+    facts = replace(load_trial(tmp_path).facts, device="timeservice", timecard=reference_of(windows))
+    with pytest.raises(CapabilityError, match="two-way transfer sees the system's clock alone"):
+        measure_trial(_bench(spec), windows, facts, TrialSettings(1), tmp_path)
+    assert reference_of(with_counter_timecard(windows)).clock.startswith("card:")
+    linux = spec.targets["linux-rt"]
+    assert with_counter_timecard(linux) == linux
+
+
+@pytest.mark.parametrize(
+    ("clock", "there", "made"),
+    [("card", False, False), ("card:C:/p", True, False), ("card:C:/p", False, True)],
+)
+def test_a_page_that_is_a_file_is_made_once(
+    spec: BenchSpec, tmp_path: Path, clock: str, there: bool, made: bool
+) -> None:
+    put: list[tuple[int, str]] = []
+
+    def note(local: Path, remote: str) -> None:
+        put.append((local.stat().st_size, remote))
+
+    def page(_name: str) -> Path | None:
+        return tmp_path if there else None
+
+    def node(_name: str) -> Any:
+        return SimpleNamespace(put=note)
+
+    bench: Any = SimpleNamespace(spec=spec, node=node, timecard_page=page)
+    make_page(bench, "windows", clock)
+    assert put == ([(32768, "C:/p")] if made else [])

@@ -130,7 +130,8 @@ static int prepare(struct compare *compare, const struct arguments *arguments)
 		return code;
 	compare->offset = histogram_create(-OFFSET_HIGHEST_NS, OFFSET_HIGHEST_NS);
 	compare->window = histogram_create(HISTOGRAM_LOWEST_NS, WINDOW_HIGHEST_NS);
-	if (compare->offset && compare->window)
+	compare->bounds.bound = histogram_create(0, OFFSET_HIGHEST_NS);
+	if (compare->offset && compare->window && compare->bounds.bound)
 		return 0;
 	fputs(COMPARE_TOOL ": out of memory\n", stderr);
 	return EXIT_CAPABILITY;
@@ -297,6 +298,7 @@ int verb_compare(int argc, char **argv)
 	source_close(&compare->reference);
 	histogram_destroy(compare->offset);
 	histogram_destroy(compare->window);
+	histogram_destroy(compare->bounds.bound);
 	free(compare);
 	return code;
 }

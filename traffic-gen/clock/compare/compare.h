@@ -35,6 +35,16 @@ struct compare_options {
 struct sample {
 	int64_t time_tai_ns; /* of the reference */
 	int64_t offset_ns, window_ns;
+	int64_t bound_ns; /* that the device stated with this reading; negative: it states none */
+};
+
+/* How the bounds held that a device stated with each of its readings. */
+struct compare_bounds {
+	uint64_t checked;
+	uint64_t missed;               /* |offset| was more */
+	uint64_t missed_beyond_window; /* even by more than half the sample's window: not by the way of reading */
+	uint64_t without;              /* attempts that found no time with a bound: no samples */
+	struct histogram *bound;
 };
 
 struct compare {
@@ -56,6 +66,7 @@ struct compare {
 	int batched;
 	int64_t offsets[COMPARE_BATCH], windows[COMPARE_BATCH];
 	struct histogram *offset, *window;
+	struct compare_bounds bounds;
 	struct series series;
 	struct jumps jumps;
 	uint64_t rss_start_bytes;

@@ -2,6 +2,7 @@
 /* The measuring loop of a comparison: no allocation, no output; memory is constant however long it runs. */
 #include "clock/compare/compare.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +12,11 @@
 #define SPIN_MAX_NS INT64_C(50000) /* a sleep takes longer than that to wake up from */
 
 enum { LOOK_EVERY = 64 }; /* iterations between looks at the clock that ends the run, where there is no pause */
+
+static int64_t bound_of(const struct source *device)
+{
+	return device->kind->reading_bound_ns ? device->kind->reading_bound_ns(device) : -1;
+}
 
 static int fail(struct compare *compare, int err, bool of_device)
 {
@@ -27,6 +33,7 @@ static int take_sequential(struct compare *compare, struct sample *sample)
 
 	if (err)
 		return fail(compare, err, true);
+	sample->bound_ns = bound_of(&compare->device);
 	err = source_read(&compare->reference, &sample->time_tai_ns);
 	if (err)
 		return fail(compare, err, false);
@@ -46,6 +53,7 @@ static int take_bracketed(struct compare *compare, struct sample *sample)
 	err = source_read(&compare->device, &device_tai_ns);
 	if (err)
 		return fail(compare, err, true);
+	sample->bound_ns = bound_of(&compare->device);
 	err = source_read(&compare->reference, &after_tai_ns);
 	if (err)
 		return fail(compare, err, false);
@@ -65,6 +73,7 @@ static int take_cross(struct compare *compare, struct sample *sample)
 
 	if (err)
 		return fail(compare, err, compare->device_is_phc);
+	sample->bound_ns = -1;
 	sample->window_ns = cross.after_realtime_ns - cross.before_realtime_ns;
 	system_tai_ns = cross.before_realtime_ns + sample->window_ns / 2 + compare->realtime_add_ns;
 	sample->time_tai_ns = compare->device_is_phc ? system_tai_ns : cross.phc_ns;
@@ -94,8 +103,30 @@ static void warm_up(struct compare *compare)
 		compare->read_error = 0; /* the reading that counts will fail too */
 }
 
+static void check_bound(struct compare_bounds *bounds, const struct sample *sample)
+{
+	int64_t distance_ns = sample->offset_ns < 0 ? -sample->offset_ns : sample->offset_ns;
+
+	bounds->checked++;
+	bounds->missed += distance_ns > sample->bound_ns;
+	bounds->missed_beyond_window += distance_ns - sample->window_ns / 2 > sample->bound_ns;
+	histogram_record_all(bounds->bound, &sample->bound_ns, 1);
+}
+
+/* An attempt found the device without a time: no sample, and no end of the measurement. */
+static bool is_without_time(struct compare *compare)
+{
+	if (compare->read_error != -ENODATA || !compare->device_failed || !compare->device.kind->reading_bound_ns)
+		return false;
+	compare->read_error = 0;
+	compare->bounds.without++;
+	return true;
+}
+
 static void record(struct compare *compare, const struct sample *sample)
 {
+	if (sample->bound_ns >= 0)
+		check_bound(&compare->bounds, sample);
 	compare->offsets[compare->batched] = sample->offset_ns;
 	compare->windows[compare->batched] = sample->window_ns;
 	if (++compare->batched == COMPARE_BATCH)
@@ -146,8 +177,12 @@ void compare_run(struct compare *compare)
 	struct sample sample;
 
 	while (!is_over(compare, begin_monotonic_ns, iterations)) {
-		if (take(compare, &sample))
-			break;
+		if (take(compare, &sample)) {
+			if (!is_without_time(compare))
+				break;
+			make_pause(compare);
+			continue;
+		}
 		if (iterations == 0) {
 			compare->start_tai_ns = sample.time_tai_ns;
 			compare->start_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);

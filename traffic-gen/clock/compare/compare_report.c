@@ -81,6 +81,24 @@ static void print_how(struct json *json, const struct compare *compare)
 	json_int(json, "gap_ns", options->gap_ns);
 }
 
+/* Of a device that states a bound with each of its readings. */
+static void print_bounds(struct json *json, const struct compare *compare)
+{
+	const struct compare_bounds *bounds = &compare->bounds;
+
+	if (!compare->device.kind->reading_bound_ns) {
+		json_null(json, "device_bound");
+		return;
+	}
+	json_object_open(json, "device_bound");
+	json_uint(json, "bound_checked", bounds->checked);
+	json_uint(json, "bound_missed", bounds->missed);
+	json_uint(json, "bound_missed_beyond_window", bounds->missed_beyond_window);
+	json_uint(json, "without_bound", bounds->without);
+	summary_histogram(json, "bound", bounds->bound);
+	json_object_close(json);
+}
+
 static void print_memory(struct json *json, const struct compare *compare)
 {
 	json_object_open(json, "memory");
@@ -119,6 +137,7 @@ int compare_report(struct json *json, struct compare *compare, const struct port
 		json_int(json, "reference_bound_ns", bound_ns);
 	else
 		json_null(json, "reference_bound_ns");
+	print_bounds(json, compare);
 	print_memory(json, compare);
 	summary_scheduling(json, scheduling);
 	json_object_close(json);

@@ -70,7 +70,7 @@ int latency_cost(struct source *source, uint64_t hz, int64_t reads)
 	struct json json;
 	int err;
 
-	if (source->phc || source->card.page || source->plugin.object || source->tsc.hz) {
+	if (source->phc || source->card.page || source->plugin.object || source->tsc.hz || source->timeservice.handle) {
 		fputs(TOOL ": --cost: only for a clock of the kernel\n", stderr);
 		histogram_destroy(histogram);
 		return EXIT_BAD_INPUT;

@@ -198,6 +198,20 @@ int port_socket_stamp_transmit(port_socket sock)
 	return set_option(sock, SOL_SOCKET, SO_TIMESTAMPING, flags) ? -ENOTSUP : 0;
 }
 
+int port_socket_stamp_both(port_socket sock)
+{
+	int flags = SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_OPT_ID |
+		    SOF_TIMESTAMPING_OPT_TSONLY;
+
+	return set_option(sock, SOL_SOCKET, SO_TIMESTAMPING, flags) ? -ENOTSUP : 0;
+}
+
+enum port_clock port_stamp_clock(int64_t *step_ns)
+{
+	*step_ns = 1;
+	return PORT_CLOCK_REALTIME;
+}
+
 /* Ask for a transmit stamp of this write alone. */
 static void add_transmit_request(struct msghdr *message, union control *control)
 {
@@ -280,6 +294,7 @@ int64_t port_recv(port_socket sock, void *data, size_t size_bytes, struct port_r
 	received->source = from_sockaddr(&source);
 	received->truncated = (message.msg_flags & MSG_TRUNC) != 0;
 	received->stamp_realtime_ns = find_stamp_realtime_ns(&message);
+	received->stamp_monotonic_ns = 0;
 	return length;
 }
 
@@ -303,6 +318,7 @@ int port_recv_transmitted(port_socket sock, struct port_transmitted *transmitted
 	if (recvmsg((int)sock, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
 		return -errno;
 	transmitted->stamp_realtime_ns = find_stamp_realtime_ns(&message);
+	transmitted->stamp_monotonic_ns = 0;
 	for (struct cmsghdr *h = CMSG_FIRSTHDR(&message); h; h = CMSG_NXTHDR(&message, h)) {
 		struct sock_extended_err extended;
 

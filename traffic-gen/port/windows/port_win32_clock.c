@@ -96,41 +96,6 @@ void port_phc_facts(const char *class_folder, const char *path, port_fact *fact,
 	(void)sink;
 }
 
-int port_page_find(char *path, size_t size_bytes)
-{
-	if (size_bytes)
-		path[0] = '\0';
-	return -ENOTSUP;
-}
-
-int port_page_map(const char *path, size_t size_bytes, bool create, struct port_page *page)
-{
-	(void)path;
-	(void)size_bytes;
-	(void)create;
-	memset(page, 0, sizeof(*page));
-	return -ENOTSUP;
-}
-
-void port_page_unmap(struct port_page *page)
-{
-	(void)page;
-}
-
-int port_page_lock(const struct port_page *page, int number, int64_t timeout_ns)
-{
-	(void)page;
-	(void)number;
-	(void)timeout_ns;
-	return -ENOTSUP;
-}
-
-void port_page_unlock(const struct port_page *page, int number)
-{
-	(void)page;
-	(void)number;
-}
-
 int port_plugin_open(const char *path, const char *symbol, void **plugin_out, void **address_out, char *error,
 		     size_t error_bytes)
 {

@@ -3,20 +3,74 @@
 #include "port/port.h"
 
 #include <winsock2.h>
+#include <mswsock.h>
 #include <ws2tcpip.h>
 #include <windows.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "port/windows/port_win32_control.h"
+
 #ifndef SIO_UDP_CONNRESET
 #define SIO_UDP_CONNRESET _WSAIOW(IOC_VENDOR, 12)
+#endif
+/* "Winsock timestamping"; headers have it from Windows 10 build 20348 on. */
+#ifndef SIO_TIMESTAMPING
+#define SIO_TIMESTAMPING _WSAIOW(IOC_VENDOR, 235)
+#define SIO_GET_TX_TIMESTAMP _WSAIOW(IOC_VENDOR, 234)
 #endif
 
 #define NS_PER_MS INT64_C(1000000)
 #define WAIT_SLICE_MS INT64_C(10)      /* how soon a socket that another thread adds is looked at */
 #define SHORT_WAIT_NS INT64_C(200000)  /* one look and one short sleep, where less than 1 ms is left */
+
+enum {
+	STAMPED_MAX = 32,     /* sockets that are stamped at a time */
+	STAMP_RECEIVED = 0x1, /* TIMESTAMPING_FLAG_RX */
+	STAMP_SENT = 0x2,     /* TIMESTAMPING_FLAG_TX */
+	STAMPS_KEPT = 256,    /* by the system, until they are asked for; more are thrown away */
+	CONTROL_ROOM_BYTES = 256,
+};
+
+/* TIMESTAMPING_CONFIG */
+struct stamping_config {
+	ULONG flags;
+	USHORT transmitted_kept;
+};
+
+/* A socket that the system stamps. */
+struct stamped {
+	SOCKET sock;
+	LPFN_WSARECVMSG receive; /* NULL: a free place */
+	uint32_t sends;          /* with a stamp; the number of the last one is one less */
+	bool asked;              /* there is a stamp of the last one to ask for */
+};
+
+/* Winsock keeps nothing for the caller beside a socket. Of the one thread that stamps: port_socket_stamp_both. */
+static struct stamped stamped[STAMPED_MAX];
+
+static_assert(sizeof(WSACMSGHDR) == CONTROL_HEADER_BYTES, "port_win32_control.h is of 64 bit programs");
+static_assert(WSA_CMSG_LEN(0) == CONTROL_HEADER_BYTES && WSA_CMSG_SPACE(sizeof(uint32_t)) == CONTROL_ID_BYTES, "padding");
+
+static struct stamped *find_stamped(SOCKET sock)
+{
+	for (int i = 0; i < STAMPED_MAX; i++) {
+		if (stamped[i].receive && stamped[i].sock == sock)
+			return &stamped[i];
+	}
+	return NULL;
+}
+
+static void forget_stamped(SOCKET sock)
+{
+	struct stamped *found = find_stamped(sock);
+
+	if (found)
+		memset(found, 0, sizeof(*found));
+}
 
 static int error_of(int code)
 {
@@ -201,6 +255,7 @@ void port_tcp_shutdown_input(port_socket sock)
 
 void port_socket_close(port_socket sock)
 {
+	forget_stamped((SOCKET)sock);
 	closesocket((SOCKET)sock);
 }
 
@@ -250,15 +305,81 @@ int port_socket_stamp_transmit(port_socket sock)
 	return -ENOTSUP;
 }
 
-int64_t port_send(port_socket sock, const struct port_slice *slices, int count, bool want_transmit)
+int port_socket_stamp_both(port_socket sock)
 {
-	WSABUF buffers[PORT_SLICES_MAX];
+	struct stamping_config config = { STAMP_RECEIVED | STAMP_SENT, STAMPS_KEPT };
+	GUID of_receive = WSAID_WSARECVMSG;
+	LPFN_WSARECVMSG receive = NULL;
+	DWORD bytes;
+
+	if (WSAIoctl((SOCKET)sock, SIO_TIMESTAMPING, &config, sizeof(config), NULL, 0, &bytes, NULL, NULL) ||
+	    WSAIoctl((SOCKET)sock, SIO_GET_EXTENSION_FUNCTION_POINTER, &of_receive, sizeof(of_receive), &receive, sizeof(receive), &bytes,
+		     NULL, NULL) ||
+	    !receive)
+		return -ENOTSUP;
+	forget_stamped((SOCKET)sock);
+	for (int i = 0; i < STAMPED_MAX; i++) {
+		if (stamped[i].receive)
+			continue;
+		stamped[i] = (struct stamped){ .sock = (SOCKET)sock, .receive = receive };
+		return 0;
+	}
+	return -ENOTSUP;
+}
+
+static uint64_t stamp_ticks_per_s(void)
+{
+	LARGE_INTEGER ticks_per_s;
+
+	QueryPerformanceFrequency(&ticks_per_s); /* cannot fail since Windows XP */
+	return (uint64_t)ticks_per_s.QuadPart;
+}
+
+enum port_clock port_stamp_clock(int64_t *step_ns)
+{
+	uint64_t ticks_per_s = stamp_ticks_per_s();
+
+	*step_ns = (int64_t)((UINT64_C(1000000000) + ticks_per_s - 1) / ticks_per_s) + 1;
+	return PORT_CLOCK_MONOTONIC;
+}
+
+/* Send a datagram whose stamp is asked for later. Returns its bytes or -errno. */
+static int64_t send_stamped(struct stamped *found, WSABUF *buffers, int count)
+{
+	uint8_t control[CONTROL_ID_BYTES];
+	WSAMSG message = {
+		.lpBuffers = buffers,
+		.dwBufferCount = (DWORD)count,
+		.Control = { .len = sizeof(control), .buf = (char *)control },
+	};
+	struct port_transmitted late;
 	DWORD written;
 
-	(void)want_transmit;
+	port_recv_transmitted((port_socket)found->sock, &late); /* of a request without an answer: it takes no place any more */
+	control_put_id(control, found->sends);
+	if (WSASendMsg(found->sock, &message, 0, &written, NULL, NULL))
+		return last_error();
+	found->sends++;
+	found->asked = true;
+	return written;
+}
+
+int64_t port_send(port_socket sock, const struct port_slice *slices, int count, bool want_transmit)
+{
+	struct stamped *found = want_transmit ? find_stamped((SOCKET)sock) : NULL;
+	WSABUF buffers[PORT_SLICES_MAX];
+	int64_t sent;
+	DWORD written;
+
 	for (int i = 0; i < count; i++) {
 		buffers[i].buf = (char *)(uintptr_t)slices[i].data; /* only read: WSASend shares its type with WSARecv */
 		buffers[i].len = (ULONG)slices[i].size_bytes;
+	}
+	if (found) {
+		sent = send_stamped(found, buffers, count);
+		if (sent != -EIO) /* -EIO: it takes no such message; it is sent without */
+			return sent;
+		forget_stamped((SOCKET)sock);
 	}
 	if (WSASend((SOCKET)sock, buffers, (DWORD)count, &written, 0, NULL, NULL))
 		return last_error();
@@ -273,19 +394,52 @@ int64_t port_send_to(port_socket sock, const void *data, size_t size_bytes, cons
 	return written == SOCKET_ERROR ? last_error() : written;
 }
 
+/* As port_recv, of a socket that is stamped. */
+static int64_t receive_stamped(const struct stamped *found, void *data, size_t size_bytes, struct port_received *received)
+{
+	uint8_t control[CONTROL_ROOM_BYTES];
+	struct sockaddr_in source = { 0 };
+	WSABUF buffer = { .len = (ULONG)size_bytes, .buf = data };
+	WSAMSG message = {
+		.name = (struct sockaddr *)&source,
+		.namelen = sizeof(source),
+		.lpBuffers = &buffer,
+		.dwBufferCount = 1,
+		.Control = { .len = sizeof(control), .buf = (char *)control },
+	};
+	uint64_t ticks;
+	DWORD read = 0;
+	bool failed = found->receive(found->sock, &message, &read, NULL, NULL) != 0;
+	bool truncated = failed && WSAGetLastError() == WSAEMSGSIZE;
+
+	if (failed && !truncated)
+		return last_error();
+	*received = (struct port_received){
+		.source = from_sockaddr(&source),
+		.truncated = truncated || (message.dwFlags & MSG_TRUNC),
+	};
+	if (!truncated && message.Control.len <= sizeof(control) && control_find_stamp(control, message.Control.len, &ticks))
+		received->stamp_monotonic_ns = control_monotonic_ns(ticks, stamp_ticks_per_s());
+	return truncated ? (int64_t)size_bytes : (int64_t)read;
+}
+
 int64_t port_recv(port_socket sock, void *data, size_t size_bytes, struct port_received *received)
 {
+	const struct stamped *found = received ? find_stamped((SOCKET)sock) : NULL;
 	struct sockaddr_in source = { 0 };
-	int length = sizeof(source);
-	int read = recvfrom((SOCKET)sock, data, (int)size_bytes, 0, (struct sockaddr *)&source, &length);
-	bool truncated = read == SOCKET_ERROR && WSAGetLastError() == WSAEMSGSIZE;
+	int length = sizeof(source), read;
+	bool truncated;
 
+	if (found)
+		return receive_stamped(found, data, size_bytes, received);
+	read = recvfrom((SOCKET)sock, data, (int)size_bytes, 0, (struct sockaddr *)&source, &length);
+	truncated = read == SOCKET_ERROR && WSAGetLastError() == WSAEMSGSIZE;
 	if (read == SOCKET_ERROR && !truncated)
 		return last_error();
 	if (received) {
 		received->source = from_sockaddr(&source);
 		received->truncated = truncated;
-		received->stamp_realtime_ns = 0;
+		received->stamp_realtime_ns = received->stamp_monotonic_ns = 0;
 	}
 	return truncated ? (int64_t)size_bytes : read;
 }
@@ -302,9 +456,20 @@ int port_socket_wait_readable(port_socket sock, int64_t timeout_ns)
 
 int port_recv_transmitted(port_socket sock, struct port_transmitted *transmitted)
 {
-	(void)sock;
-	(void)transmitted;
-	return -EAGAIN;
+	struct stamped *found = find_stamped((SOCKET)sock);
+	uint64_t ticks = 0;
+	UINT32 id;
+	DWORD bytes = 0;
+
+	if (!found || !found->asked)
+		return -EAGAIN;
+	id = found->sends - 1;
+	/* Never waits; WSAEWOULDBLOCK: it is not there yet. */
+	if (WSAIoctl((SOCKET)sock, SIO_GET_TX_TIMESTAMP, &id, sizeof(id), &ticks, sizeof(ticks), &bytes, NULL, NULL))
+		return last_error();
+	found->asked = false;
+	*transmitted = (struct port_transmitted){ .key = id, .stamp_monotonic_ns = control_monotonic_ns(ticks, stamp_ticks_per_s()) };
+	return bytes == sizeof(ticks) && transmitted->stamp_monotonic_ns ? 0 : -EBADMSG;
 }
 
 struct port_poller {

@@ -28,6 +28,7 @@ enum {
 struct consumer {
 	struct plan *plan;
 	struct port_tai tai;
+	struct own_clock own_clock;
 	struct clocks clocks;
 	struct recorder recorder;
 	struct receiver receivers[CONSUMER_LANES];

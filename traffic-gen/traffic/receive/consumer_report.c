@@ -75,7 +75,7 @@ int consumer_print_ready(struct consumer *consumer)
 	begin_line(json, "ready");
 	json_uint(json, "streams", consumer->plan->pattern->stream_count);
 	json_int(json, "tai_utc_s", consumer->tai.tai_utc_s);
-	json_int(json, "local_tai_ns", port_tai_now_ns(&consumer->tai));
+	json_int(json, "local_tai_ns", own_clock_from_system_tai_ns(&consumer->own_clock, port_tai_now_ns(&consumer->tai)));
 	return end_line(json);
 }
 
@@ -114,6 +114,7 @@ static void print_stream(struct json *json, const struct account *account)
 	json_uint(json, "size_bytes", stream->size_bytes);
 	json_int(json, "period_ns", stream->period_ns);
 	json_int(json, "budget_ns", stream->budget_ns);
+	json_int(json, "logged_above_ns", account_late_above_ns(stream));
 	json_uint(json, "expected", account_expected(account));
 	json_uint(json, "received", tally_get(&account->received));
 	json_uint(json, "lost", account_expected(account) - tally_get(&account->received));
@@ -171,6 +172,20 @@ static void print_clock(const struct consumer *consumer, struct json *json, cons
 		json_null(json, "rtt_p50_ns");
 	}
 	print_series(json, clock->twoway);
+	json_object_close(json);
+}
+
+static void print_own_clock(const struct own_clock *clock, struct json *json)
+{
+	json_object_open(json, "own_clock");
+	json_string(json, "name", consumer_clock_name(clock->kind));
+	if (clock->kind == CONSUMER_CLOCK_TIME_SERVICE) {
+		json_uint(json, "readings", clock->account.readings);
+		json_uint(json, "refused", clock->account.refused);
+		json_uint(json, "steps", clock->account.steps);
+		json_int(json, "bound_max_ns", clock->account.bound_max_ns);
+		json_int(json, "line_error_max_ns", clock->account.line_error_max_ns);
+	}
 	json_object_close(json);
 }
 
@@ -255,6 +270,7 @@ int consumer_print_result(struct consumer *consumer, bool complete)
 	for (size_t i = 0; i < consumer->plan->pattern->stream_count; i++)
 		print_stream(json, &consumer->incoming[i].account);
 	json_array_close(json);
+	print_own_clock(&consumer->own_clock, json);
 	print_clocks(consumer, json);
 	print_hostile(consumer, json);
 	json_object_open(json, "recorder");

@@ -9,14 +9,15 @@
 
 enum { EVENTS_MAX = 64, UDP_BUFFER_BYTES = 2 * 1024 * 1024 };
 
-int receiver_open(struct receiver *receiver, const struct plan *plan, const struct port_tai *tai, int sockets_max,
+int receiver_open(struct receiver *receiver, const struct plan *plan, const struct own_clock *own_clock, int sockets_max,
 		  atomic_bool *stop)
 {
 	int err;
 
 	memset(receiver, 0, sizeof(*receiver));
 	receiver->plan = plan;
-	receiver->tai = tai;
+	receiver->tai = own_clock->tai;
+	receiver->own_clock = own_clock;
 	receiver->stop = stop;
 	receiver->scratch = malloc(RECEIVER_SCRATCH_BYTES);
 	if (!receiver->scratch)
@@ -186,10 +187,12 @@ static int take_bytes(struct endpoint *endpoint, const uint8_t *bytes, uint32_t 
 
 static struct arrival arrival_now(struct receiver *receiver, const struct port_received *received)
 {
-	struct arrival arrival = { .now_tai_ns = stepwatch_tai_now_ns(&receiver->watch, receiver->tai) };
+	int64_t system_tai_ns = stepwatch_tai_now_ns(&receiver->watch, receiver->tai);
+	struct arrival arrival = { .now_tai_ns = own_clock_from_system_tai_ns(receiver->own_clock, system_tai_ns) };
 
 	if (received->stamp_realtime_ns)
-		arrival.stamp_tai_ns = port_tai_from_realtime_ns(receiver->tai, received->stamp_realtime_ns);
+		arrival.stamp_tai_ns = arrival.now_tai_ns - system_tai_ns +
+				       port_tai_from_realtime_ns(receiver->tai, received->stamp_realtime_ns);
 	return arrival;
 }
 

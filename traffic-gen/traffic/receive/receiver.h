@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "traffic/receive/account.h"
+#include "traffic/receive/own_clock.h"
 #include "traffic/frame.h"
 #include "plan/plan.h"
 #include "port/port.h"
@@ -48,6 +49,7 @@ struct incoming {
 struct receiver {
 	const struct plan *plan;
 	const struct port_tai *tai;
+	const struct own_clock *own_clock;
 	bool check_fill;            /* compare what follows the header with the fill: a damaged message is bad_check */
 	struct port_poller *poller;
 	struct port_thread *thread;
@@ -61,10 +63,11 @@ struct receiver {
 /**
  * Prepare a thread.
  *
+ * @param own_clock    what arrivals are stamped with; open, outlives the thread
  * @param sockets_max  endpoints that it may have to watch
  * @return 0 (receiver_close frees it), or -errno
  */
-int receiver_open(struct receiver *receiver, const struct plan *plan, const struct port_tai *tai, int sockets_max,
+int receiver_open(struct receiver *receiver, const struct plan *plan, const struct own_clock *own_clock, int sockets_max,
 		  atomic_bool *stop);
 void receiver_close(struct receiver *receiver);
 

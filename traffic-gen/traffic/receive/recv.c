@@ -66,9 +66,11 @@ static int open_consumer(struct consumer *consumer, const struct recv_options *o
 	int err;
 
 	consumer->incoming = calloc(pattern->stream_count, sizeof(*consumer->incoming));
-	err = consumer->incoming ? clocks_open(&consumer->clocks, consumer->plan, &consumer->tai) : -ENOMEM;
+	err = consumer->incoming ? own_clock_open(&consumer->own_clock, consumer->plan, &consumer->tai) : -ENOMEM;
+	if (!err)
+		err = clocks_open(&consumer->clocks, consumer->plan, &consumer->tai);
 	for (int lane = 0; !err && lane < CONSUMER_LANES; lane++) {
-		err = receiver_open(&consumer->receivers[lane], consumer->plan, &consumer->tai,
+		err = receiver_open(&consumer->receivers[lane], consumer->plan, &consumer->own_clock,
 				    streams * RECEIVER_CONNECTIONS_MAX, &consumer->stop);
 		consumer->receivers[lane].check_fill = options->check_fill;
 	}
@@ -101,6 +103,7 @@ static void close_consumer(struct consumer *consumer)
 	for (int lane = 0; lane < CONSUMER_LANES; lane++)
 		receiver_close(&consumer->receivers[lane]);
 	clocks_close(&consumer->clocks);
+	own_clock_close(&consumer->own_clock);
 	free(consumer->incoming);
 	plan_destroy(consumer->plan);
 	free(consumer);
@@ -126,6 +129,8 @@ static int start_threads(struct consumer *consumer, const struct recv_options *o
 		err = port_thread_start("acceptor", 0, PORT_CPU_ANY, acceptor_run, &consumer->acceptor,
 					&consumer->acceptor.thread);
 	if (!err)
+		err = own_clock_start(&consumer->own_clock);
+	if (!err)
 		err = clocks_start(&consumer->clocks);
 	if (err) {
 		fprintf(stderr, CONSUMER_TOOL ": threads cannot be started: %s\n", strerror(-err));
@@ -147,6 +152,7 @@ static void stop_threads(struct consumer *consumer)
 		port_thread_join(consumer->acceptor.thread);
 	consumer->acceptor.thread = NULL;
 	clocks_stop(&consumer->clocks);
+	own_clock_stop(&consumer->own_clock);
 	recorder_stop(&consumer->recorder);
 }
 
@@ -158,7 +164,8 @@ static void wait_clocks(struct consumer *consumer)
 {
 	int64_t deadline_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + CLOCKS_TIMEOUT_NS;
 
-	while (consumer->plan->correction == CORRECTION_TWO_WAY && !clocks_all_seen(&consumer->clocks) &&
+	while ((!own_clock_seen(&consumer->own_clock) ||
+		(consumer->plan->correction == CORRECTION_TWO_WAY && !clocks_all_seen(&consumer->clocks))) &&
 	       !port_stop_requested() && port_clock_now_ns(PORT_CLOCK_MONOTONIC) < deadline_monotonic_ns)
 		port_sleep_ns(TICK_NS);
 }
@@ -177,6 +184,7 @@ static bool plan_course(struct consumer *consumer, struct course *course)
 
 	if (consumer->watch.count)
 		return false;
+	now_tai_ns = own_clock_from_system_tai_ns(&consumer->own_clock, now_tai_ns);
 	consumer_interval(consumer, &consumer->start_tai_ns, &consumer->end_tai_ns);
 	course->counting_monotonic_ns = now_monotonic_ns + consumer->start_tai_ns - now_tai_ns;
 	course->grace_monotonic_ns = now_monotonic_ns + consumer->end_tai_ns - now_tai_ns;
@@ -214,11 +222,27 @@ static bool follow(struct consumer *consumer)
 	}
 }
 
+static void judge_own_clock(struct consumer *consumer)
+{
+	const struct own_clock_account *account = &consumer->own_clock.account;
+
+	if (consumer->own_clock.kind == CONSUMER_CLOCK_SYSTEM)
+		return;
+	if (account->readings == 0)
+		consumer_invalidate(consumer, "the time service gave no time: %s", account->why);
+	else if (account->refused)
+		consumer_invalidate(consumer, "the time service gave no time %llu times: %s",
+				    (unsigned long long)account->refused, account->why);
+	if (account->steps)
+		consumer_invalidate(consumer, "the time service was stepped by %lld ns", (long long)account->last_step_ns);
+}
+
 static void judge_clocks(struct consumer *consumer)
 {
 	if (consumer->watch.count || tally_get(&consumer->receivers[CONSUMER_BULK].clock_steps) ||
 	    tally_get(&consumer->receivers[CONSUMER_LOW_LATENCY].clock_steps))
 		consumer_invalidate(consumer, "the local clock was stepped");
+	judge_own_clock(consumer);
 	for (size_t i = 0; i < consumer->clocks.count; i++) {
 		const struct peer_clock *clock = &consumer->clocks.clocks[i];
 
@@ -264,7 +288,7 @@ static int read_options(int argc, char **argv, struct recv_options *recv_options
 {
 	const struct option options[] = {
 		{ .name = "out", .kind = OPTION_TEXT, .target = &recv_options->directory, .argument = "DIR",
-		  .help = "write misses.ndjson (and messages.csv) there" },
+		  .help = "write misses.ndjson, messages over three quarters of their budgets, there" },
 		{ .name = "log", .kind = OPTION_FLAG, .target = &recv_options->log,
 		  .help = "also write every message to messages.csv (needs --out)" },
 		{ .name = "check-fill", .kind = OPTION_FLAG, .target = &recv_options->check_fill,

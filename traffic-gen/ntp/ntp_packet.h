@@ -15,6 +15,7 @@ enum { NTP_PACKET_BYTES = 48, NTP_KISS_BYTES = 5 };
 
 struct ntp_reply {
 	unsigned int leap, version, mode, stratum;
+	int precision_log2_s; /* of the server's clock: -128..127 */
 	int64_t root_delay_ns, root_dispersion_ns;
 	char kiss[NTP_KISS_BYTES]; /* reference identifier as text; of stratum 0: the kiss code */
 	uint64_t origin, receive, transmit;
@@ -33,6 +34,7 @@ enum ntp_reject {
 	NTP_STAMPS,         /* one is missing, or it was sent before its request had come */
 	NTP_ROOT_DISTANCE,  /* too far from a reference clock */
 	NTP_NEGATIVE_DELAY, /* the server held the request for longer than the round trip took */
+	NTP_REJECTS,
 };
 
 /** The largest root distance of a usable server: MAXDIST of RFC 5905, section 11.1.1, is 1 s; ntpd uses 1.5 s. */
@@ -40,6 +42,14 @@ enum ntp_reject {
 
 /** Write a request of mode 3, version 4. */
 void ntp_request_pack(uint8_t packet[NTP_PACKET_BYTES], uint64_t transmit);
+
+/**
+ * Write a request of the interleaved mode (RFC 9769, section 2).
+ *
+ * @param origin   the server's stamp of receiving the last request, as its reply had it
+ * @param receive  this client's stamp of receiving that reply: differs from transmit
+ */
+void ntp_request_pack_interleaved(uint8_t packet[NTP_PACKET_BYTES], uint64_t origin, uint64_t receive, uint64_t transmit);
 
 /** Read an answer. @return 0, or -EMSGSIZE when it is too short */
 int ntp_reply_parse(const uint8_t *packet, size_t size_bytes, struct ntp_reply *reply);
@@ -52,6 +62,9 @@ const char *ntp_reject_name(enum ntp_reject reject);
 
 /** Stamp of a time of CLOCK_REALTIME. */
 uint64_t ntp_from_realtime_ns(int64_t realtime_ns);
+
+/** Nanoseconds since 1970 of a stamp between 2000 and 2136: from 2036 on stamps are of NTP's second era (RFC 5905, section 6). */
+int64_t ntp_to_utc_ns(uint64_t stamp);
 
 /** a - b in nanoseconds; right while they are within 68 years. */
 int64_t ntp_difference_ns(uint64_t a, uint64_t b);

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ntp_packet.h"
+#include "ntp/ntp_packet.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define NS_PER_S INT64_C(1000000000)
 #define SECONDS_1900_TO_1970 INT64_C(2208988800)
+#define SECONDS_1900_TO_2000 UINT32_C(3155673600)
+#define SECONDS_1970_TO_2000 INT64_C(946684800)
 #define LOW_32_BITS UINT64_C(0xffffffff)
 
 enum { VERSION = 4, MODE_CLIENT = 3, MODE_SERVER = 4, LEAP_UNKNOWN = 3, STRATUM_MAX = 15 };
 
 /* Positions in the packet: RFC 5905, figure 8. */
-enum { AT_FLAGS = 0, AT_STRATUM = 1, AT_ROOT_DELAY = 4, AT_ROOT_DISPERSION = 8, AT_REFERENCE_ID = 12, AT_ORIGIN = 24,
+enum { AT_FLAGS = 0, AT_STRATUM = 1, AT_PRECISION = 3, AT_ROOT_DELAY = 4, AT_ROOT_DISPERSION = 8, AT_REFERENCE_ID = 12, AT_ORIGIN = 24,
        AT_RECEIVE = 32, AT_TRANSMIT = 40 };
 
 /* A stamp may be read in steps, and a server's clock be slewed meanwhile: that much is no contradiction. */
@@ -41,6 +43,12 @@ static uint64_t get_64(const uint8_t *at)
 	return get_32(at) << 32 | get_32(at + 4);
 }
 
+static void put_64(uint8_t *at, uint64_t value)
+{
+	for (int i = 0; i < 8; i++)
+		at[i] = (uint8_t)(value >> (56 - 8 * i));
+}
+
 /* NTP's short format: 16 bits of seconds, 16 of fraction. */
 static int64_t get_short_ns(const uint8_t *at)
 {
@@ -56,10 +64,16 @@ static void get_kiss(const uint8_t *at, char kiss[NTP_KISS_BYTES])
 
 void ntp_request_pack(uint8_t packet[NTP_PACKET_BYTES], uint64_t transmit)
 {
+	ntp_request_pack_interleaved(packet, 0, 0, transmit);
+}
+
+void ntp_request_pack_interleaved(uint8_t packet[NTP_PACKET_BYTES], uint64_t origin, uint64_t receive, uint64_t transmit)
+{
 	memset(packet, 0, NTP_PACKET_BYTES);
 	packet[AT_FLAGS] = VERSION << 3 | MODE_CLIENT;
-	for (int i = 0; i < 8; i++)
-		packet[AT_TRANSMIT + i] = (uint8_t)(transmit >> (56 - 8 * i));
+	put_64(packet + AT_ORIGIN, origin);
+	put_64(packet + AT_RECEIVE, receive);
+	put_64(packet + AT_TRANSMIT, transmit);
 }
 
 int ntp_reply_parse(const uint8_t *packet, size_t size_bytes, struct ntp_reply *reply)
@@ -70,6 +84,7 @@ int ntp_reply_parse(const uint8_t *packet, size_t size_bytes, struct ntp_reply *
 	reply->version = packet[AT_FLAGS] >> 3 & 7;
 	reply->mode = packet[AT_FLAGS] & 7;
 	reply->stratum = packet[AT_STRATUM];
+	reply->precision_log2_s = packet[AT_PRECISION] < 128 ? packet[AT_PRECISION] : packet[AT_PRECISION] - 256;
 	reply->root_delay_ns = get_short_ns(packet + AT_ROOT_DELAY);
 	reply->root_dispersion_ns = get_short_ns(packet + AT_ROOT_DISPERSION);
 	get_kiss(packet + AT_REFERENCE_ID, reply->kiss);
@@ -116,6 +131,14 @@ uint64_t ntp_from_realtime_ns(int64_t realtime_ns)
 		rest_ns += NS_PER_S;
 	}
 	return (uint64_t)(seconds + SECONDS_1900_TO_1970) << 32 | ((uint64_t)rest_ns << 32) / (uint64_t)NS_PER_S;
+}
+
+int64_t ntp_to_utc_ns(uint64_t stamp)
+{
+	/* Seconds since 2000, modulo 2^32. */
+	uint32_t seconds = (uint32_t)(stamp >> 32) - SECONDS_1900_TO_2000;
+
+	return ((int64_t)seconds + SECONDS_1970_TO_2000) * NS_PER_S + (int64_t)((stamp & LOW_32_BITS) * (uint64_t)NS_PER_S >> 32);
 }
 
 int64_t ntp_difference_ns(uint64_t a, uint64_t b)

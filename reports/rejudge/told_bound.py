@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a clock told of its own error, worked out again from the answer of `bw-clock compare`.
+
+How many samples were off by more than they were told, how wide the bounds were, how many readings were left
+out, and how fast a clock drifted in holdover.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from reports.rejudge.arithmetic import Record
+from reports.rejudge.each import judge_each
+from reports.rejudge.rule import outcome_of, part_objections, value_objections
+from reports.rejudge.summary import summary_objections
+from reports.rejudge.trial import (
+    FILTERED,
+    by_timecard,
+    comparison_objections,
+    comparison_of,
+    facts_of,
+    subject_objections,
+)
+
+SAYS = "the comparison says"
+MILLION, BILLION = 10**6, 10**9
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class _Value:
+    """As worked out; open: nothing may pass or fail on it."""
+
+    value: float | None
+    n: int
+    unit: str
+    parts: dict[str, float] = field(default_factory=dict[str, float])
+    is_open: bool = False
+
+
+def told_bound_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
+    """Work out value, samples, U and outcome of these quantities; see `judge_each`."""
+    problems: list[str] = []
+    count = 0
+    for quantity, work_out in _WAYS.items():
+        found, worked_out = judge_each(run, records, quantity, FILTERED, _judge_by(work_out))
+        problems += found
+        count += worked_out
+    return problems, count
+
+
+def _judge_by(work_out: Callable[[Json, Json], _Value]) -> Callable[[Record, Path], list[str]]:
+    def judge(record: Record, file: Path) -> list[str]:
+        answer, facts = comparison_of(file.parent), facts_of(file.parent)
+        told = [
+            *comparison_objections(answer),
+            *_told_objections(answer),
+            *subject_objections(record, facts),
+            *_objections(record, work_out(answer, facts), answer, facts),
+        ]
+        return [f"{record['subject'].get('clock')}: {each}" for each in told]
+
+    return judge
+
+
+def _told_objections(answer: Json) -> Iterator[str]:
+    """Say where what is told of the bound contradicts itself, or the offsets."""
+    told = answer.get("device_bound")
+    if not told:
+        return
+    yield from (f"device_bound.bound: {each}" for each in summary_objections(told["bound"]))
+    checked, missed, beyond = (
+        told[f"bound_{name}"] for name in ("checked", "missed", "missed_beyond_window")
+    )
+    if not checked == told["bound"]["n"] == answer["offset"]["n"]:
+        yield f"{checked} bounds checked of {answer['offset']['n']} samples"
+    if told["without_bound"] < 0 or not 0 <= beyond <= missed <= checked:
+        yield f"{missed} missed of {checked}, {beyond} of them beyond the window"
+
+
+def _objections(record: Record, found: _Value, answer: Json, facts: Json) -> Iterator[str]:
+    yield from value_objections(record, found.value, found.n, SAYS, found.unit)
+    yield from part_objections(record, found.parts, SAYS)
+    wanted = outcome_of(record, found.value, found.n)
+    if wanted != "unset" and (found.is_open or by_timecard(answer, facts).is_doubtful):
+        wanted = "inconclusive"
+    if record["outcome"] != wanted:
+        yield f"{record['outcome']}, the comparison comes to {wanted}"
+
+
+def _missed(answer: Json, _facts: Json) -> _Value:
+    told = answer.get("device_bound")
+    if not told or not told["bound_checked"]:
+        return _Value(None, 0, "ppm")
+    checked, missed = told["bound_checked"], told["bound_missed"]
+    undecided = MILLION * (missed - told["bound_missed_beyond_window"]) / checked
+    return _Value(MILLION * missed / checked, checked, "ppm", {"undecided": undecided})
+
+
+def _width(answer: Json, facts: Json) -> _Value:
+    told = answer.get("device_bound")
+    if not told or not told["bound"]["n"] or not answer["offset"]["n"]:
+        return _Value(None, 0, "")
+    middle_ns, error_ns = _middle_ns(told["bound"]), _median_size_ns(answer["offset"])
+    ratio, slack_ns = middle_ns / error_ns, _slack_ns(answer, facts)
+    if slack_ns >= error_ns:
+        return _Value(ratio, told["bound_checked"], "", {"median_error": ratio}, is_open=True)
+    part = middle_ns / (error_ns - slack_ns) - ratio
+    return _Value(ratio, told["bound_checked"], "", {"median_error": part})
+
+
+def _left_out(answer: Json, _facts: Json) -> _Value:
+    n = answer["iterations"]
+    return _Value(MILLION * answer["discarded"] / n if n else None, n, "ppm")
+
+
+def _holdover(answer: Json, facts: Json) -> _Value:
+    rows = answer["series"]["rows"]
+    if len(rows) <= 2:  # any two points lie on a line
+        return _Value(None, 0, "ppb")
+    times = [row[0] - rows[0][0] for row in rows]
+    mean_t = Fraction(sum(times), len(rows))
+    rate = sum((t - mean_t) * round(row[2]) for t, row in zip(times, rows, strict=True)) / sum(
+        (t - mean_t) ** 2 for t in times
+    )
+    slope = 3 * BILLION * _slack_ns(answer, facts) / times[-1]
+    return _Value(float(rate * BILLION), len(rows), "ppb", {"slope": slope})
+
+
+_WAYS: dict[str, Callable[[Json, Json], _Value]] = {
+    "bound_missed": _missed,
+    "bound_width": _width,
+    "reads_left_out": _left_out,
+    "holdover_rate": _holdover,
+}
+
+
+def _slack_ns(answer: Json, facts: Json) -> int:
+    """What reference and mean bracket leave open of a middle of offsets."""
+    bracket_ns = math.ceil((answer["window"]["mean_ns"] or 0) / 2)
+    return (answer["reference_bound_ns"] or 0) + facts["timecard"]["bound_ns"] + bracket_ns
+
+
+def _middle_ns(summary: Json) -> int:
+    """The middle of the bucket of the median, within the extremes."""
+    rank, seen = (summary["n"] + 1) // 2, 0
+    for low, width, count in summary["buckets"]:
+        seen += count
+        if seen >= rank:
+            return max(summary["min_ns"], min(summary["max_ns"], low + round(width / 2)))
+    return int(summary["max_ns"])
+
+
+def _median_size_ns(summary: Json) -> int:
+    """The lower edge of the bucket of the median of sizes, 1 at least."""
+    sizes: dict[int, int] = {}
+    for low, width, count in summary["buckets"]:
+        size_ns = low if low >= 0 else 1 - low - width
+        sizes[size_ns] = sizes.get(size_ns, 0) + count
+    seen = 0
+    for size_ns in sorted(sizes):
+        seen += sizes[size_ns]
+        if 2 * seen >= summary["n"]:
+            return max(1, size_ns)
+    raise ValueError("offset: fewer samples in its buckets than n")

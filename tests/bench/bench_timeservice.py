@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a reading of the time service costs against the system's clock, and whether one is torn or goes back.
+
+cost     blocks of 4,000 readings by turns in one process: clock_gettime(CLOCK_REALTIME) on Linux, under Wine
+         GetSystemTimePreciseAsFileTime, against the library without and with the bound. Each ratio is the
+         median over the turns of a run, each figure the median over the runs.
+stress   two readers in processes of their own, while a third publishes, by turns as fast as it can and in
+         short bursts. All lines tell the same time by figures that are far apart: a mixture of two is off by
+         a tenth of a second or more, or has figures that do not belong together.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+
+from hw.virtual.windows_prefix import WINE_FOLDER, wine_environment
+from tests.bench.report import REPOSITORY, RUNS_MIN, Bar, alternate, publish
+
+BUILD = REPOSITORY / ".build"
+PROGRAM = Path("tests", "traffic_gen", "timeservice", "timeservice-load")
+BLOCKS = 1001
+READS = 1_000_000_000
+READERS = 2
+BARS = {
+    "linux_ratio": Bar(0.7),
+    "linux_bound_ratio": Bar(1.2),
+    "wine_ratio": Bar(0.7),
+    "wine_bound_ratio": Bar(1.2),
+    "torn": Bar(0),
+    "backwards": Bar(0),
+    "failed": Bar(0),
+}
+
+Figures = dict[str, float]
+
+
+def _program(system: str) -> tuple[list[str], dict[str, str]]:
+    """Return the command and the environment of the program on a system."""
+    if system == "linux":
+        return [str(BUILD / "linux" / PROGRAM)], dict(os.environ)
+    environment = wine_environment(BUILD / "wine")
+    environment["WINEPATH"] = f"Z:{BUILD / 'win' / 'traffic-gen' / 'timeservice'}"
+    return [str(WINE_FOLDER / "wine64"), str(BUILD / "win" / PROGRAM.with_suffix(".exe"))], environment
+
+
+def measure_cost(system: str, page: Path, blocks: int) -> Figures:
+    """Return medians of a reading in ns and medians of the ratios turn by turn."""
+    command, environment = _program(system)
+    done = subprocess.run(
+        [*command, "cost", str(page), str(blocks)],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    found: dict[str, list[float]] = json.loads(done.stdout.splitlines()[-1])
+
+    def ratio(ours: str, theirs: str) -> float:
+        return statistics.median(a / b for a, b in zip(found[ours], found[theirs], strict=True))
+
+    figures = {name: statistics.median(values) for name, values in found.items()}
+    figures["ratio"] = ratio("now_ns", "system_ns")
+    figures["bound_ratio"] = ratio("stamp_ns", "now_ns")
+    figures["ntp_ratio"] = ratio("ntp_ns", "system_ns")
+    figures["ordered_ratio"] = ratio("ordered_ns", "system_ns")
+    return figures
+
+
+def measure_stress(page: Path, reads: int) -> Figures:
+    """Return what two readers have found in so many readings under constant updates."""
+    program = str(BUILD / "linux" / PROGRAM)
+    writer = subprocess.Popen(
+        [program, "write", page], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert writer.stdout
+    if writer.stdout.readline() != "ready\n":
+        raise RuntimeError("the writer did not begin")
+    command = [program, "read", str(page), str(reads // READERS)]
+    readers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(READERS)]
+    answers = [json.loads(reader.communicate()[0].splitlines()[-1]) for reader in readers]
+    written = json.loads(writer.communicate("")[0].splitlines()[-1])
+    names = ("reads", "torn", "backwards", "failed", "changes_seen")
+    sums = {name: float(sum(answer[name] for answer in answers)) for name in names}
+    return {**sums, "publications": float(written["publications"])}
+
+
+def main() -> int:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--blocks", type=int, default=BLOCKS, help=f"turns of a run (default {BLOCKS})")
+    parser.add_argument("--reads", type=int, default=READS, help=f"of the stress (default {READS})")
+    parser.add_argument("--runs", type=int, default=RUNS_MIN, help="runs on each system (default 5)")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        runs = alternate(
+            {
+                system: partial(measure_cost, system, Path(folder, system), options.blocks)
+                for system in ("linux", "wine")
+            },
+            options.runs,
+        )
+        stress = measure_stress(Path(folder, "stress"), options.reads)
+    figures: Figures = dict(stress)
+    for system, results in runs.items():
+        for name in results[0]:
+            figures[f"{system}_{name}"] = statistics.median(result[name] for result in results)
+        for result in results:
+            words = (f"{key} {value:.2f}" for key, value in result.items())
+            print(f"bench     {system:6}", *words, file=sys.stderr)
+    return publish("timeservice", figures, BARS, {"runs": runs, "stress": stress})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bw-timed on the loopback: servers lie, jump, vanish, disagree; it is killed, held and started anew."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from hw.tools import ROOT, local_tool
+from tests.targets.timed_lab import QUICK, Timed, ToldServer, check_true, timectl
+
+pytestmark = [pytest.mark.simulated, pytest.mark.shared_cpu]
+S_NS = 10**9
+UNIT = ROOT / "targets" / "linux-rt" / "timeservice" / "bw-timed.service"
+FAST_KERNEL_CLOCK = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+
+/* CLOCK_MONOTONIC_RAW is fast by 1000 ppm from two seconds after its first reading on. */
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	static int (*real)(clockid_t, struct timespec *);
+	static long long changed_ns;
+	long long ns;
+	int result;
+
+	if (!real)
+		real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+	result = real(clock, now);
+	if (result || clock != CLOCK_MONOTONIC_RAW)
+		return result;
+	ns = now->tv_sec * 1000000000LL + now->tv_nsec;
+	if (!changed_ns)
+		changed_ns = ns + 2000000000LL;
+	if (ns > changed_ns)
+		ns += (ns - changed_ns) / 1000;
+	now->tv_sec = ns / 1000000000LL;
+	now->tv_nsec = ns % 1000000000LL;
+	return 0;
+}
+"""
+"""A program before which it is loaded sees its counter slow down, as after a move to another machine."""
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    """Return where the page is."""
+    return tmp_path / "page"
+
+
+def test_honest_server_gives_a_time_whose_bound_holds(page: Path) -> None:
+    with ToldServer() as server, Timed(page, "--server", server.text, *QUICK) as timed:
+        sync = timed.syncs(5)
+        said = check_true(page)
+        assert timed.end() == 0
+    assert (sync["state"], sync["servers"], sync["epoch"]) == ("locked", 1, 0)
+    assert (said["state"], said["server"]) == ("synchronised", server.text)
+    assert (said["stratum"], said["tai_utc_s"]) == (2, 37)
+    # What it has left is read by its bound.
+    assert check_true(page)["state"] == "ended"
+
+
+def test_requests_carry_the_counter(page: Path) -> None:
+    with ToldServer() as server, Timed(page, "--server", server.text, *QUICK) as timed:
+        timed.syncs(3)
+        stamps = [int.from_bytes(request[40:48], "big") for request in server.requests]
+    assert len(stamps) > 10
+    assert stamps == sorted(set(stamps))
+    # A counter in ticks: not a time of day, whose upper half would be the same.
+    assert stamps[-1] - stamps[0] < 60 * 10**10
+
+
+@pytest.mark.parametrize(
+    ("lie", "reason"),
+    [
+        ("origin", "origin"),
+        ("kiss-rate", "kiss-of-death"),
+        ("stratum-16", "stratum"),
+        ("leap", "leap"),
+        ("mode", "mode"),
+        ("version", "version"),
+        ("short", "short"),
+        ("root-distance", "root-distance"),
+        ("no-stamps", "stamps"),
+        ("order", "stamps"),
+        ("negative-delay", "negative-delay"),
+        ("silent", "no-answer"),
+    ],
+)
+def test_lie_is_named_and_never_becomes_a_time(page: Path, lie: str, reason: str) -> None:
+    with ToldServer() as server:
+        server.lie = lie
+        with Timed(page, "--server", server.text, *QUICK, "--batches", "3") as timed:
+            assert timed.process.wait(60) == 0
+        (source,) = timectl(page, "sourcestats")["sources"]
+    said = timectl(page, "tracking")
+    assert not said["synchronised"]
+    assert source["rejected"][reason] > 0
+    assert sum(source["rejected"].values()) == source["rejected"][reason] + source["rejected"][
+        "no-answer"
+    ] * (reason != "no-answer")
+    assert source["state"] in ("unreachable", "denied", "unfit")
+
+
+def test_server_that_denies_is_asked_no_more(page: Path) -> None:
+    with ToldServer() as server:
+        server.lie = "kiss-deny"
+        with Timed(page, "--server", server.text, *QUICK, "--batches", "4") as timed:
+            assert timed.process.wait(60) == 0
+        assert len(server.requests) == 1
+    assert timectl(page, "sources")["sources"][0]["state"] == "denied"
+
+
+def test_jump_of_the_server_withdraws_the_time_and_then_steps_it(page: Path) -> None:
+    with ToldServer() as server, Timed(page, "--server", server.text, *QUICK) as timed:
+        timed.syncs(4)
+        server.ahead_s = 3600.0
+        contradiction = timed.until(lambda line: line["type"] == "contradiction")
+        timed.until_state("unsynchronised", "a server contradicts what it said before")
+        assert not timed.ctl("tracking")["synchronised"]
+        step = timed.until(lambda line: line["type"] == "step")
+        timed.syncs(2)
+        said = check_true(page, 3600 * S_NS)
+    assert round(contradiction["step_ns"] / S_NS) == 3600
+    assert round(step["step_ns"] / S_NS) == 3600
+    assert (said["epoch"], round(said["step_ns"] / S_NS)) == (1, 3600)
+
+
+def test_silent_server_is_held_over_and_heard_again(page: Path) -> None:
+    with ToldServer() as server, Timed(page, "--server", server.text, *QUICK) as timed:
+        timed.syncs(4)
+        server.lie = "silent"
+        timed.until_state("holdover", "no server answers")
+        first = check_true(page)
+        time.sleep(0.5)
+        later = check_true(page)
+        server.lie = "honest"
+        timed.until_state("synchronised")
+        check_true(page)
+    assert later["bound_ns"] > first["bound_ns"]
+    assert later["epoch"] == 0
+
+
+def test_killed_service_leaves_its_page_to_the_next_one(page: Path) -> None:
+    with ToldServer() as server:
+        with Timed(page, "--server", server.text, *QUICK) as timed:
+            timed.syncs(4)
+            timed.kill()
+        first = check_true(page)
+        inode = page.stat().st_ino
+        time.sleep(0.5)
+        assert check_true(page)["bound_ns"] > first["bound_ns"]
+        with Timed(page, "--server", server.text, *QUICK) as timed:
+            # Before a server has answered it goes on by what it has found.
+            timed.until_state("holdover")
+            check_true(page)
+            timed.until_state("synchronised")
+            said = check_true(page)
+    assert page.stat().st_ino == inode
+    assert said["publications"] > first["publications"]
+    assert said["epoch"] == 0
+
+
+def test_second_service_is_refused(page: Path) -> None:
+    with ToldServer() as server, Timed(page, "--server", server.text, *QUICK) as timed:
+        timed.syncs(1)
+        argv = [str(local_tool("bw-timed")), "--page", str(page), "--server", server.text]
+        second = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=60)
+        assert second.returncode == 3
+        assert "another time service has it" in second.stderr
+        timed.syncs(1)
+
+
+def _ends_for_good() -> list[str]:
+    """Return the exit codes after which systemd does not start it again."""
+    found = re.search(r"^RestartPreventExitStatus=(.*)$", UNIT.read_text(), re.MULTILINE)
+    assert found is not None
+    return found[1].split()
+
+
+def test_changed_rate_of_the_counter_ends_it_for_a_new_start(page: Path, tmp_path: Path) -> None:
+    library = tmp_path / "fast.so"
+    compiler = ["gcc", "-shared", "-fPIC", "-xc", "-o", str(library), "-"]
+    subprocess.run(compiler, input=FAST_KERNEL_CLOCK, check=True, text=True)
+    prefix = ("env", f"LD_PRELOAD={library}")
+    with ToldServer() as server, Timed(page, "--server", server.text, *QUICK, prefix=prefix) as timed:
+        timed.until(lambda line: line["type"] == "counter" and "rate has changed" in line["reason"])
+        code = timed.process.wait(20)
+        assert timed.process.stderr is not None
+        assert "start it again" in timed.process.stderr.read()
+    assert code == 4
+    assert _ends_for_good() == ["2", "3"]
+    # The next one measures the counter anew, and goes on with the page.
+    with ToldServer() as server, Timed(page, "--server", server.text, *QUICK) as timed:
+        timed.syncs(1)
+        check_true(page)
+
+
+def test_what_fails_while_it_runs_is_no_missing_capability(page: Path) -> None:
+    with Timed(page, "--server", "127.0.0.1", *QUICK, "--log", "/dev/full") as timed:
+        assert timed.process.wait(60) == 5
+        assert timed.process.stderr is not None
+        assert timed.process.stderr.read().startswith("bw-timed: service: ")
+
+
+@pytest.mark.parametrize("by", ["signal", "bw-timectl"])
+def test_held_service_asks_nobody(page: Path, by: str) -> None:
+    with ToldServer() as server, Timed(page, "--server", server.text, *QUICK) as timed:
+
+        def tell(verb: str, number: signal.Signals) -> None:
+            if by == "signal":
+                timed.process.send_signal(number)
+            else:
+                assert timed.tell(verb) == 0
+
+        timed.syncs(4)
+        tell("hold", signal.SIGUSR1)
+        timed.until_state("holdover", "asked to hold")
+        asked = len(server.requests)
+        time.sleep(0.7)
+        assert len(server.requests) == asked
+        assert check_true(page)["holding"]
+        tell("resume", signal.SIGUSR2)
+        timed.until_state("synchronised")
+        assert len(server.requests) > asked
+        assert not check_true(page)["holding"]
+
+
+def test_one_liar_of_three_is_found_out(page: Path) -> None:
+    with ExitStack() as stack:
+        servers = [stack.enter_context(ToldServer()) for _ in range(3)]
+        servers[1].ahead_s = 1.0
+        arguments = [word for server in servers for word in ("--server", server.text)]
+        timed = stack.enter_context(Timed(page, *arguments, *QUICK))
+        sync = timed.syncs(3)
+        check_true(page)
+        states = {source["address"]: source["state"] for source in timed.ctl("sources")["sources"]}
+        # One of the honest ones is lost: there is no majority left, and no time that could be wrong.
+        servers[0].lie = "silent"
+        timed.until(lambda line: line["type"] == "state" and line["page_state"] != "synchronised")
+    assert sync["servers"] == 2
+    assert states[servers[1].text] == "falseticker"
+
+
+def test_two_that_disagree_give_no_time(page: Path) -> None:
+    with ToldServer() as first, ToldServer() as second:
+        second.ahead_s = 1.0
+        with Timed(page, "--server", first.text, "--server", second.text, *QUICK) as timed:
+            timed.until_state("unsynchronised", "the servers contradict each other")
+            assert not timed.ctl("tracking")["synchronised"]
+
+
+def test_minimum_delay_that_is_not_kept_is_told(page: Path) -> None:
+    with ToldServer() as server:
+        text = f"{server.text},min-delay-ns=900000000"
+        with Timed(page, "--server", text, *QUICK) as timed:
+            timed.until(lambda line: line.get("reason") == "min-delay")
+            assert not timed.ctl("tracking")["synchronised"]
+
+
+def test_flood_is_counted_and_the_true_answer_still_found(page: Path) -> None:
+    def flood(link: socket.socket, request: bytes, client: tuple[str, int]) -> None:
+        for i in range(40):
+            link.sendto(bytes([0x24, 1]) + bytes(22) + bytes([i]) * 24, client)
+
+    with ToldServer() as server:
+        server.before_answer = flood
+        with Timed(page, "--server", server.text, *QUICK) as timed:
+            more = timed.until(lambda line: line.get("reason") == "more")
+            timed.syncs(3)
+            check_true(page)
+            (source,) = timed.ctl("sourcestats")["sources"]
+    assert more["count"] > 0
+    assert source["rejected"]["origin"] >= 40
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "no server"),
+        (["--server", "time.example"], "must be an IPv4 address"),
+        (["--server", "127.0.0.1", "--interval-ms", "99"], "allowed: 100..86400000"),
+        (["--server", "127.0.0.1,min-delay-ns=x"], "min-delay-ns: allowed: 0..1000000000"),
+        (["--server", "127.0.0.1", "--min-servers", "2"], "2 of 1 servers"),
+        (["--config", "/nonexistent.toml"], "/nonexistent.toml: No such file"),
+        (["--server", "127.0.0.1", "more"], "surplus argument"),
+    ],
+)
+def test_bad_input_is_refused(arguments: list[str], said: str) -> None:
+    argv = [str(local_tool("bw-timed")), *arguments]
+    done = subprocess.run(argv, check=False, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_settings_file_is_read_and_the_command_line_is_over_it(page: Path, tmp_path: Path) -> None:
+    with ToldServer() as server:
+        address, port = server.text.split(":")
+        config = tmp_path / "timed.toml"
+        config.write_text(
+            f'[service]\ninterval_ms = 60_000\nbatch = 2\npage = "{page}"\n\n'
+            f'[[server]]\naddress = "{address}"\nport = {port}\n'
+        )
+        with Timed(page, "--config", str(config), "--interval-ms", "200", "--quick-batches", "0") as timed:
+            ready = timed.until(lambda line: line["type"] == "ready")
+            timed.syncs(1)
+    assert (ready["interval_ms"], ready["batch"], ready["servers"]) == (200, 2, [server.text])
+
+
+def test_tool_without_a_service_says_so(tmp_path: Path) -> None:
+    for verb in ("tracking", "sources", "hold"):
+        argv = [str(local_tool("bw-timectl")), verb, "--page", str(tmp_path / "none")]
+        done = subprocess.run(argv, check=False, capture_output=True, text=True)
+        assert done.returncode == 3
+        assert "no service has made it" in done.stderr

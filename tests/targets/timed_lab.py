@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The time service against servers of the tests: programs, a server that can be told to lie, namespaces."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pytest
+
+from hw.tools import local_tool
+from tests.targets.lying_server import HONEST, ntp_now
+from tests.targets.lying_server import answer as lying_answer
+
+Json = dict[str, Any]
+
+QUICK = (
+    *("--interval-ms", "300", "--quick-interval-ms", "100", "--batch", "4", "--gap-us", "500"),
+    *("--timeout-ms", "200", "--check-interval-ms", "100", "--wander-ppb-per-s", "1000"),
+)
+"""Settings by which things happen within a second, and by which a busy machine contradicts nothing."""
+DEADLINE_S = 60.0
+
+
+class Timed:
+    """A running bw-timed whose log is read as it comes."""
+
+    def __init__(self, page: Path, *arguments: str, prefix: Sequence[str] = ()) -> None:
+        """Start it."""
+        self.page = page
+        argv = [*prefix, str(local_tool("bw-timed")), "--page", str(page), "--any-counter", *arguments]
+        self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.seen: list[Json] = []
+        self._lines: queue.Queue[Json | None] = queue.Queue()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._lines.put(json.loads(line))
+        self._lines.put(None)
+
+    def until(self, condition: Callable[[Json], bool]) -> Json:
+        """Return the next line of the log that fulfils a condition."""
+        deadline_s = time.monotonic() + DEADLINE_S
+        while True:
+            try:
+                line = self._lines.get(timeout=max(0.0, deadline_s - time.monotonic()))
+            except queue.Empty:
+                said = f"not within {DEADLINE_S} s; the log ends with {self.seen[-5:]}"
+                raise AssertionError(said) from None
+            if line is None:
+                raise AssertionError(f"it has ended: {self.seen[-5:]}")
+            self.seen.append(line)
+            if condition(line):
+                return line
+
+    def until_state(self, state: str, reason: str | None = None) -> Json:
+        """Return the next change of the page's state to one."""
+        return self.until(
+            lambda line: (
+                line["type"] == "state" and line["page_state"] == state and reason in (None, line["reason"])
+            )
+        )
+
+    def syncs(self, count: int) -> Json:
+        """Return the last of so many batches that were used."""
+        return [self.until(lambda line: line["type"] == "sync") for _ in range(count)][-1]
+
+    def ctl(self, verb: str) -> Json:
+        """Return what bw-timectl says, of verbs that show something."""
+        return timectl(self.page, verb)
+
+    def tell(self, verb: str) -> int:
+        """Hold or resume; return the exit code."""
+        argv = [str(local_tool("bw-timectl")), verb, "--page", str(self.page)]
+        return subprocess.run(argv, check=False, capture_output=True).returncode
+
+    def kill(self) -> None:
+        """Let it end without a word."""
+        self.process.kill()
+        self.process.wait()
+
+    def end(self) -> int:
+        """Ask it to end; return its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(20)
+
+    def __enter__(self) -> Self:
+        """Give itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End it in any case."""
+        if self.process.poll() is None:
+            self.kill()
+        self._reader.join(10)
+        for stream in (self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
+
+
+def timectl(page: Path, verb: str) -> Json:
+    """Return what bw-timectl says as JSON."""
+    argv = [str(local_tool("bw-timectl")), verb, "--json", "--page", str(page)]
+    done = subprocess.run(argv, check=False, capture_output=True, text=True)
+    assert done.returncode in (0, 4), done.stderr
+    return dict(json.loads(done.stdout))
+
+
+def distance_ns(page: Path, ahead_ns: int = 0) -> tuple[int, int, Json]:
+    """Read the page between two readings of this machine's clock.
+
+    Returns:
+        How far the time lies outside what the two readings allow; its bound; all that was said.
+    """
+    before_ns = time.time_ns() + ahead_ns
+    said = timectl(page, "tracking")
+    after_ns = time.time_ns() + ahead_ns
+    assert said["synchronised"], said
+    return max(before_ns - said["utc_ns"], said["utc_ns"] - after_ns, 0), said["bound_ns"], said
+
+
+def check_true(page: Path, ahead_ns: int = 0) -> Json:
+    """Check that the truth lies within the bound, as far as this machine's clock can tell."""
+    distance, bound_ns, said = distance_ns(page, ahead_ns)
+    assert distance <= bound_ns, said
+    return said
+
+
+class ToldServer:
+    """An NTP server on the loopback, in basic mode, that lies and keeps silent as it is told."""
+
+    def __init__(self, address: str = "127.0.0.1") -> None:
+        """Serve in a thread."""
+        self.lie = HONEST
+        self.ahead_s = 0.0
+        self.requests: list[bytes] = []
+        self.before_answer: Callable[[socket.socket, bytes, tuple[str, int]], None] | None = None
+        self.link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.link.bind((address, 0))
+        self.text = "{}:{}".format(*self.link.getsockname())
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _answer(self, request: bytes) -> bytes | None:
+        packet = lying_answer(request, self.lie)
+        if packet is None or self.lie != HONEST or not self.ahead_s:
+            return packet
+        stamp = ntp_now(self.ahead_s).to_bytes(8, "big")
+        return packet[:32] + stamp + stamp
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                request, client = self.link.recvfrom(1024)
+                if not client:  # the socket was shut down
+                    return
+                self.requests.append(request)
+                if self.before_answer is not None:
+                    self.before_answer(self.link, request, client)
+                packet = self._answer(request)
+                if packet is not None:
+                    self.link.sendto(packet, client)
+            except OSError:
+                return
+
+    def __enter__(self) -> Self:
+        """Give itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the socket."""
+        with contextlib.suppress(OSError):
+            self.link.shutdown(socket.SHUT_RDWR)
+        self.link.close()
+        self._thread.join(10)
+
+
+# ---- a real server, in a namespace of its own --------------------------------------------------------------
+
+SERVER_ADDRESS, CLIENT_ADDRESS = "10.79.0.1", "10.79.0.2"
+
+
+def _ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True, capture_output=True)
+
+
+class Pair:
+    """Two namespaces with a link between them."""
+
+    def __init__(self) -> None:
+        """Make them."""
+        self.server, self.client = (f"bw-time{os.getpid()}{end}" for end in "sc")
+        self.close()
+        for name in (self.server, self.client):
+            _ip("netns", "add", name)
+            _ip("-n", name, "link", "set", "lo", "up")
+        peer = ("peer", "name", "t0", "netns", self.client)
+        _ip("link", "add", "t0", "netns", self.server, "type", "veth", *peer)
+        for name, address in ((self.server, SERVER_ADDRESS), (self.client, CLIENT_ADDRESS)):
+            _ip("-n", name, "address", "add", f"{address}/24", "dev", "t0")
+            _ip("-n", name, "link", "set", "t0", "up")
+
+    def close(self) -> None:
+        """Remove them."""
+        for name in (self.server, self.client):
+            subprocess.run(["ip", "netns", "delete", name], check=False, stderr=subprocess.DEVNULL)
+
+    def inside(self, name: str) -> tuple[str, ...]:
+        """Return what a command in one of them begins with."""
+        return ("ip", "netns", "exec", name)
+
+
+def find_chronyd(folder: Path) -> Path:
+    """Return chronyd: this machine's, or Debian's package's, which is unpacked only; skip without."""
+    found = shutil.which("chronyd", path="/usr/sbin:/usr/bin:/usr/local/sbin")
+    if found:
+        return Path(found)
+    for argv in (["apt-get", "download", "chrony"], ["sh", "-c", "dpkg-deb -x chrony_*.deb ."]):
+        with contextlib.suppress(OSError):
+            subprocess.run(argv, cwd=folder, check=False, capture_output=True, timeout=120)
+    if not (folder / "usr" / "sbin" / "chronyd").exists():
+        pytest.skip("no chronyd on this machine, and its package cannot be had")
+    return folder / "usr" / "sbin" / "chronyd"
+
+
+@contextlib.contextmanager
+def chronyd(program: Path, pair: Pair, folder: Path, keys: str = "") -> Generator[subprocess.Popen[bytes]]:
+    """Serve this machine's time in the server's namespace; no clock is touched.
+
+    Args:
+        program: chronyd.
+        pair: The namespaces.
+        folder: For its files.
+        keys: What stands in its file of keys; empty: it has none.
+    """
+    config = folder / "chrony.conf"
+    config.write_text(
+        f"local stratum 1\nallow 10.79.0.0/24\ncmdport 0\nbindcmdaddress /\npidfile {folder}/chronyd.pid\n"
+        f"driftfile {folder}/drift\n" + (f"keyfile {folder}/chrony.keys\n" if keys else "")
+    )
+    (folder / "chrony.keys").write_text(keys)
+    (folder / "chrony.keys").chmod(0o600)
+    argv = [*pair.inside(pair.server), str(program), "-x", "-d", "-u", "root", "-f", str(config)]
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait(20)

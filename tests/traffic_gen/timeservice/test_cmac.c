@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** AES-CMAC of the port layer: the vectors of RFC 4493, section 4, and of NIST SP 800-38B, appendix D.3. */
+#include <errno.h>
+
+#include "../check.h"
+#include "port/port_cmac.h"
+
+enum { SKIPPED = 77 };
+
+static const uint8_t MESSAGE[] = {
+	0x6b, 0xc1, 0xbe, 0xe2, 0x2e, 0x40, 0x9f, 0x96, 0xe9, 0x3d, 0x7e, 0x11, 0x73, 0x93, 0x17, 0x2a,
+	0xae, 0x2d, 0x8a, 0x57, 0x1e, 0x03, 0xac, 0x9c, 0x9e, 0xb7, 0x6f, 0xac, 0x45, 0xaf, 0x8e, 0x51,
+	0x30, 0xc8, 0x1c, 0x46, 0xa3, 0x5c, 0xe4, 0x11, 0xe5, 0xfb, 0xc1, 0x19, 0x1a, 0x0a, 0x52, 0xef,
+	0xf6, 0x9f, 0x24, 0x45, 0xdf, 0x4f, 0x9b, 0x17, 0xad, 0x2b, 0x41, 0x7b, 0xe6, 0x6c, 0x37, 0x10,
+};
+
+static const uint8_t KEY_128[PORT_CMAC_AES128_BYTES] = {
+	0x2b, 0x7e, 0x15, 0x16, 0x28, 0xae, 0xd2, 0xa6, 0xab, 0xf7, 0x15, 0x88, 0x09, 0xcf, 0x4f, 0x3c,
+};
+static const uint8_t KEY_256[PORT_CMAC_AES256_BYTES] = {
+	0x60, 0x3d, 0xeb, 0x10, 0x15, 0xca, 0x71, 0xbe, 0x2b, 0x73, 0xae, 0xf0, 0x85, 0x7d, 0x77, 0x81,
+	0x1f, 0x35, 0x2c, 0x07, 0x3b, 0x61, 0x08, 0xd7, 0x2d, 0x98, 0x10, 0xa3, 0x09, 0x14, 0xdf, 0xf4,
+};
+
+struct vector {
+	size_t size_bytes;
+	uint8_t tag[PORT_CMAC_TAG_BYTES];
+};
+
+static const struct vector VECTORS_128[] = {
+	{ 0, { 0xbb, 0x1d, 0x69, 0x29, 0xe9, 0x59, 0x37, 0x28, 0x7f, 0xa3, 0x7d, 0x12, 0x9b, 0x75, 0x67, 0x46 } },
+	{ 16, { 0x07, 0x0a, 0x16, 0xb4, 0x6b, 0x4d, 0x41, 0x44, 0xf7, 0x9b, 0xdd, 0x9d, 0xd0, 0x4a, 0x28, 0x7c } },
+	{ 40, { 0xdf, 0xa6, 0x67, 0x47, 0xde, 0x9a, 0xe6, 0x30, 0x30, 0xca, 0x32, 0x61, 0x14, 0x97, 0xc8, 0x27 } },
+	{ 64, { 0x51, 0xf0, 0xbe, 0xbf, 0x7e, 0x3b, 0x9d, 0x92, 0xfc, 0x49, 0x74, 0x17, 0x79, 0x36, 0x3c, 0xfe } },
+};
+static const struct vector VECTORS_256[] = {
+	{ 0, { 0x02, 0x89, 0x62, 0xf6, 0x1b, 0x7b, 0xf8, 0x9e, 0xfc, 0x6b, 0x55, 0x1f, 0x46, 0x67, 0xd9, 0x83 } },
+	{ 16, { 0x28, 0xa7, 0x02, 0x3f, 0x45, 0x2e, 0x8f, 0x82, 0xbd, 0x4b, 0xf2, 0x8d, 0x8c, 0x37, 0xc3, 0x5c } },
+	{ 40, { 0xaa, 0xf3, 0xd8, 0xf1, 0xde, 0x56, 0x40, 0xc2, 0x32, 0xf5, 0xb1, 0x69, 0xb9, 0xc9, 0x11, 0xe6 } },
+	{ 64, { 0xe1, 0x99, 0x21, 0x90, 0x54, 0x9f, 0x6e, 0xd5, 0x69, 0x6a, 0x2c, 0x05, 0x6c, 0x31, 0x54, 0x10 } },
+};
+
+/* Twice: what was authenticated before leaves no trace. */
+static void check_vectors(struct port_cmac *cmac, const struct vector *vectors, size_t count)
+{
+	for (size_t i = 0; i < 2 * count; i++) {
+		const struct vector *vector = &vectors[i % count];
+		uint8_t tag[PORT_CMAC_TAG_BYTES] = { 0 };
+
+		CHECK_INT(port_cmac_tag(cmac, MESSAGE, vector->size_bytes, tag), 0);
+		CHECK_THAT(memcmp(tag, vector->tag, sizeof(tag)) == 0, "the tag of %u bytes differs",
+			   (unsigned int)vector->size_bytes);
+	}
+}
+
+static void test_vectors(void)
+{
+	struct port_cmac *short_key = NULL, *long_key = NULL;
+
+	CHECK_INT(port_cmac_open(KEY_128, sizeof(KEY_128), &short_key), 0);
+	CHECK_INT(port_cmac_open(KEY_256, sizeof(KEY_256), &long_key), 0);
+	if (short_key && long_key) {
+		check_vectors(short_key, VECTORS_128, sizeof(VECTORS_128) / sizeof(VECTORS_128[0]));
+		check_vectors(long_key, VECTORS_256, sizeof(VECTORS_256) / sizeof(VECTORS_256[0]));
+		check_vectors(short_key, VECTORS_128, sizeof(VECTORS_128) / sizeof(VECTORS_128[0]));
+	}
+	port_cmac_close(short_key);
+	port_cmac_close(long_key);
+}
+
+/* More than any packet: that blocks are chained from piece to piece is seen by a tag that changes with every byte. */
+static void test_long_messages(void)
+{
+	uint8_t message[1000] = { 0 }, whole[PORT_CMAC_TAG_BYTES], changed[PORT_CMAC_TAG_BYTES];
+	struct port_cmac *cmac = NULL;
+
+	CHECK_INT(port_cmac_open(KEY_128, sizeof(KEY_128), &cmac), 0);
+	if (!cmac)
+		return;
+	CHECK_INT(port_cmac_tag(cmac, message, sizeof(message), whole), 0);
+	for (size_t i = 0; i < sizeof(message); i++) {
+		message[i] ^= 1;
+		CHECK_INT(port_cmac_tag(cmac, message, sizeof(message), changed), 0);
+		CHECK_THAT(memcmp(whole, changed, sizeof(whole)) != 0, "byte %u does not count", (unsigned int)i);
+		message[i] ^= 1;
+	}
+	CHECK_INT(port_cmac_tag(cmac, message, sizeof(message), changed), 0);
+	CHECK(memcmp(whole, changed, sizeof(whole)) == 0);
+	port_cmac_close(cmac);
+}
+
+static void test_refused(void)
+{
+	static const size_t sizes[] = { 0, 1, 15, 17, 24, 31, 33 };
+	uint8_t key[33] = { 0 };
+	struct port_cmac *cmac = NULL;
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		CHECK_INT(port_cmac_open(key, sizes[i], &cmac), -EINVAL);
+	CHECK(!cmac);
+	port_cmac_close(NULL);
+}
+
+int main(void)
+{
+	struct port_cmac *cmac;
+
+	if (port_cmac_open(KEY_128, sizeof(KEY_128), &cmac) == -ENOTSUP) {
+		fprintf(stderr, "skipped: this system has no AES-CMAC for programs\n");
+		return SKIPPED;
+	}
+	port_cmac_close(cmac);
+	test_vectors();
+	test_long_messages();
+	test_refused();
+	return check_result();
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * The estimate of one server, on made-up clocks and networks whose truth is known: a rate that is 50 ppm off and walks by 1 ppb a
+ * root second, ways with queues, and batches that are held up in one direction.
+ *
+ * With BW_SHOW set it prints its figures.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "../check.h"
+#include "timeservice/estimate.h"
+
+#define NS_PER_S INT64_C(1000000000)
+#define BEGIN_LOCAL_NS (INT64_C(1795284915) * NS_PER_S)
+
+enum { BATCH = 16, QUICK_BATCHES = 8, SAMPLES_MAX = 200000 };
+
+struct world {
+	uint64_t random;
+	double rate_ppb, walk_ppb; /* of the server against the counter */
+	double offset_ns;          /* of the server against the counter, from ahead_ns on */
+	int64_t ahead_ns;
+	int64_t local_ns;
+	int64_t way_there_ns, way_back_ns; /* the fastest */
+	double queue_ns;           /* mean of what comes on top */
+	double held_share;         /* of the batches that are held up in one direction */
+	double held_there_ns, held_back_ns;
+};
+
+static double uniform(struct world *world)
+{
+	/* xorshift64*: Marsaglia 2003, Vigna 2016 */
+	world->random ^= world->random >> 12;
+	world->random ^= world->random << 25;
+	world->random ^= world->random >> 27;
+	return ((double)((world->random * UINT64_C(2685821657736338717)) >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static double normal(struct world *world)
+{
+	return sqrt(-2 * log(uniform(world))) * cos(6.283185307179586 * uniform(world));
+}
+
+static void pass(struct world *world, int64_t duration_ns)
+{
+	double dt_s = (double)duration_ns / 1e9;
+	double rate_before_ppb = world->rate_ppb;
+
+	world->rate_ppb += world->walk_ppb * sqrt(dt_s) * normal(world);
+	world->offset_ns += (rate_before_ppb + world->rate_ppb) / 2 * dt_s +
+			    world->walk_ppb * dt_s * sqrt(dt_s / 12) * normal(world);
+	world->local_ns += duration_ns;
+}
+
+static int64_t queued_ns(struct world *world)
+{
+	double ns = -log(uniform(world)) * world->queue_ns;
+
+	if (uniform(world) < 0.05)
+		ns += -log(uniform(world)) * 20 * world->queue_ns;
+	return llround(ns);
+}
+
+static int64_t server_ns(const struct world *world)
+{
+	return world->local_ns + world->ahead_ns + llround(world->offset_ns);
+}
+
+static struct exchange_sample exchange(struct world *world)
+{
+	struct exchange_sample sample = { .error_ns = 60, .precision_ns = 30, .kernel_stamps = true };
+	int64_t error_ns = llround((2 * uniform(world) - 1) * 60);
+
+	sample.t1_local_ns = world->local_ns + error_ns;
+	pass(world, world->way_there_ns + queued_ns(world) + llround(world->held_there_ns));
+	sample.t2_utc_ns = server_ns(world) + llround((2 * uniform(world) - 1) * 30);
+	pass(world, 15000);
+	sample.t3_utc_ns = server_ns(world) + llround((2 * uniform(world) - 1) * 30);
+	pass(world, world->way_back_ns + queued_ns(world) + llround(world->held_back_ns));
+	sample.t4_local_ns = world->local_ns + llround((2 * uniform(world) - 1) * 60);
+	return sample;
+}
+
+/* What was found against the truth. */
+struct found {
+	int count, outside, contradictions;
+	double largest_ns;
+	double errors_ns[SAMPLES_MAX], bounds_ns[SAMPLES_MAX];
+};
+
+static void batch(struct world *world, struct estimate *estimate, struct found *found)
+{
+	bool held = uniform(world) < world->held_share;
+
+	world->held_there_ns = held && uniform(world) < 0.5 ? 20000 + 180000 * uniform(world) : 0;
+	world->held_back_ns = held && !world->held_there_ns ? 20000 + 180000 * uniform(world) : 0;
+	for (int i = 0; i < BATCH; i++) {
+		struct exchange_sample sample = exchange(world);
+
+		estimate_add(estimate, &sample);
+		pass(world, 2000000);
+	}
+	if (estimate_end_batch(estimate, NULL) == ESTIMATE_CONTRADICTION && found)
+		found->contradictions++;
+}
+
+static void look(const struct world *world, const struct estimate *estimate, struct found *found)
+{
+	struct estimate_line line = estimate_current(estimate);
+	double error_ns = (double)(estimate_offset_at(&line, world->local_ns) - world->ahead_ns) - world->offset_ns;
+	double bound_ns = estimate_bound_at(&line, world->local_ns);
+
+	if (found->count == SAMPLES_MAX)
+		return;
+	found->outside += fabs(error_ns) > bound_ns;
+	if (fabs(error_ns) > found->largest_ns)
+		found->largest_ns = fabs(error_ns);
+	found->errors_ns[found->count] = fabs(error_ns);
+	found->bounds_ns[found->count++] = bound_ns;
+}
+
+static int compare(const void *left, const void *right)
+{
+	double a = *(const double *)left, b = *(const double *)right;
+
+	return (a > b) - (a < b);
+}
+
+static double quantile(double *values, int count, double share)
+{
+	qsort(values, (size_t)count, sizeof(values[0]), compare);
+	return values[(int)((count - 1) * share)];
+}
+
+static struct world new_world(uint64_t seed)
+{
+	return (struct world){
+		.random = seed * UINT64_C(0x9e3779b97f4a7c15) + 1,
+		.rate_ppb = (seed & 1 ? 50000 : -50000) + (double)seed,
+		.walk_ppb = 1.0,
+		.ahead_ns = INT64_C(7200) * NS_PER_S,
+		.local_ns = BEGIN_LOCAL_NS,
+		.way_there_ns = 60000,
+		.way_back_ns = 60000,
+		.queue_ns = 3000,
+		.held_share = 0.1,
+	};
+}
+
+static struct estimate *new_estimate(int64_t min_way_ns)
+{
+	struct estimate_settings settings = estimate_default_settings();
+
+	settings.min_way_ns = min_way_ns;
+	settings.wander_ppb_per_s = 1;
+	return estimate_create(&settings);
+}
+
+/* Batches at an interval for a while; the first ones quickly, then each after twice as long, as the service does. */
+static void run(struct world *world, struct estimate *estimate, int64_t interval_s, int64_t duration_s, struct found *found)
+{
+	int64_t begin_local_ns = world->local_ns;
+
+	for (int i = 0; i < QUICK_BATCHES; i++) {
+		batch(world, estimate, NULL);
+		pass(world, NS_PER_S);
+	}
+	for (int64_t pace_s = 2; pace_s < interval_s; pace_s *= 2) {
+		batch(world, estimate, NULL);
+		pass(world, pace_s * NS_PER_S);
+	}
+	while (world->local_ns - begin_local_ns < duration_s * NS_PER_S) {
+		batch(world, estimate, found);
+		for (int64_t s = 0; s < interval_s; s++) {
+			look(world, estimate, found);
+			pass(world, NS_PER_S);
+		}
+	}
+}
+
+static void test_interval(int64_t interval_s, int64_t min_way_ns, double limit_ns, double ratio_limit) /* 0: none */
+{
+	static struct found found;
+	double largest_ns = 0;
+	int outside = 0, count = 0, contradictions = 0;
+	double ratio = 0;
+
+	for (uint64_t seed = 1; seed <= 8; seed++) {
+		struct world world = new_world(seed);
+		struct estimate *estimate = new_estimate(min_way_ns);
+		double median_error_ns, median_bound_ns;
+
+		memset(&found, 0, sizeof(found));
+		run(&world, estimate, interval_s, interval_s * 120 + 300, &found);
+		estimate_destroy(estimate);
+		median_error_ns = quantile(found.errors_ns, found.count, 0.5);
+		median_bound_ns = quantile(found.bounds_ns, found.count, 0.5);
+		if (getenv("BW_SHOW"))
+			fprintf(stderr, "interval %3d s min way %5d ns seed %d: error p50 %6.0f p99 %6.0f max %6.0f ns, bound p50 %7.0f ns (x %.1f), outside %d of %d, contradictions %d\n",
+				(int)interval_s, (int)min_way_ns, (int)seed, median_error_ns, quantile(found.errors_ns, found.count, 0.99),
+				found.largest_ns, median_bound_ns, median_bound_ns / median_error_ns, found.outside, found.count,
+				found.contradictions);
+		largest_ns = fmax(largest_ns, found.largest_ns);
+		ratio = fmax(ratio, median_bound_ns / median_error_ns);
+		outside += found.outside;
+		count += found.count;
+		contradictions += found.contradictions;
+	}
+	CHECK_THAT(largest_ns <= limit_ns, "interval %d s: error %.0f ns", (int)interval_s, largest_ns);
+	CHECK_THAT(outside * 10000.0 <= count, "interval %d s: %d of %d outside the bound", (int)interval_s, outside, count);
+	CHECK_THAT(contradictions == 0, "interval %d s: %d contradictions", (int)interval_s, contradictions);
+	if (ratio_limit > 0)
+		CHECK_THAT(ratio <= ratio_limit, "interval %d s: the bound is %.1f times the error", (int)interval_s, ratio);
+}
+
+/* After five minutes nobody is asked any more. */
+static void test_holdover(void)
+{
+	double worst_ppb = 0;
+
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		static struct found found;
+		struct world world = new_world(seed);
+		struct estimate *estimate = new_estimate(0);
+		struct estimate_line line;
+		double error_before_ns, error_after_ns, slope_ppb;
+
+		world.walk_ppb = 0.1; /* what the walk does meanwhile is not the estimate's error */
+		memset(&found, 0, sizeof(found));
+		run(&world, estimate, 30, 300, &found);
+		line = estimate_current(estimate);
+		error_before_ns = (double)(estimate_offset_at(&line, world.local_ns) - world.ahead_ns) - world.offset_ns;
+		pass(&world, 100 * NS_PER_S);
+		error_after_ns = (double)(estimate_offset_at(&line, world.local_ns) - world.ahead_ns) - world.offset_ns;
+		slope_ppb = fabs(error_after_ns - error_before_ns) / 100;
+		worst_ppb = fmax(worst_ppb, slope_ppb);
+		CHECK_THAT(fabs(error_after_ns) <= estimate_bound_at(&line, world.local_ns), "seed %d: outside the bound", (int)seed);
+		estimate_destroy(estimate);
+	}
+	if (getenv("BW_SHOW"))
+		fprintf(stderr, "holdover: at most %.2f ppb\n", worst_ppb);
+	CHECK_THAT(worst_ppb <= 50, "holdover slope %.1f ppb", worst_ppb);
+}
+
+/* A server whose time jumps contradicts itself at once, and is known anew after some batches. */
+static void test_step(void)
+{
+	static struct found found;
+	struct world world = new_world(3);
+	struct estimate *estimate = new_estimate(0);
+	struct estimate_line line;
+	int64_t step_ns = 0;
+
+	run(&world, estimate, 30, 300, &found);
+	world.ahead_ns += 3600 * NS_PER_S;
+	for (int i = 0; i < BATCH; i++) {
+		struct exchange_sample sample = exchange(&world);
+
+		CHECK_INT(estimate_add(estimate, &sample), 0);
+	}
+	CHECK_INT(estimate_end_batch(estimate, &step_ns), ESTIMATE_CONTRADICTION);
+	CHECK_THAT(llabs(step_ns - 3600 * NS_PER_S) < 200000, "step %" PRId64, step_ns);
+	CHECK_INT(estimate_batches(estimate), 1);
+	for (int i = 0; i < 4; i++) {
+		pass(&world, NS_PER_S);
+		batch(&world, estimate, &found);
+	}
+	line = estimate_current(estimate);
+	CHECK(fabs((double)(estimate_offset_at(&line, world.local_ns) - world.ahead_ns) - world.offset_ns) <=
+	      estimate_bound_at(&line, world.local_ns));
+	CHECK_INT(estimate_batches(estimate), 5);
+	estimate_destroy(estimate);
+}
+
+static void test_limits(void)
+{
+	struct world world = new_world(4);
+	struct estimate *estimate = new_estimate(70000); /* more than the ways take */
+	struct exchange_sample sample;
+	struct estimate_settings wrong = estimate_default_settings();
+
+	CHECK_INT(estimate_end_batch(estimate, NULL), ESTIMATE_NOTHING);
+	CHECK(!estimate_current(estimate).valid);
+	world.queue_ns = 100;
+	sample = exchange(&world);
+	CHECK_INT(estimate_add(estimate, &sample), -ERANGE);
+	CHECK_INT(estimate_end_batch(estimate, NULL), ESTIMATE_NOTHING);
+	estimate_destroy(estimate);
+	wrong.wander_ppb_per_s = -1;
+	CHECK(!estimate_create(&wrong));
+}
+
+int main(void)
+{
+	test_interval(30, 60000, 5000, 10);
+	test_interval(30, 0, 5000, 0);
+	test_interval(120, 60000, 12000, 0); /* the bound must allow for more than the walk: it grows with the square */
+	test_interval(960, 60000, 250000, 0);
+	test_holdover();
+	test_step();
+	test_limits();
+	return check_result();
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The page of the time service: arithmetic, half-written copies, pages of others, hostile figures. */
+#include "fake_time.h"
+#include "port_test_system.h"
+#include "random.h"
+
+static const char *path;
+
+/* Long multiplication in digits of 8 bits: slow, and nothing like what is tested. */
+static uint64_t slow_mul(uint64_t a, uint64_t b)
+{
+	unsigned int digits[17] = { 0 };
+	uint64_t result = 0;
+
+	for (int i = 0; i < 8; i++) {
+		unsigned int carry = 0;
+
+		for (int k = 0; k < 8; k++) {
+			unsigned int sum = digits[i + k] + (unsigned int)(a >> 8 * i & 0xff) * (unsigned int)(b >> 8 * k & 0xff) + carry;
+
+			digits[i + k] = sum & 0xff;
+			carry = sum >> 8;
+		}
+		digits[i + 8] += carry;
+	}
+	for (int i = 0; i < 8; i++)
+		result |= (uint64_t)digits[FIXED_MUL_SHIFT / 8 + i] << 8 * i;
+	return result;
+}
+
+static void test_products(void)
+{
+	const uint64_t edges[] = { 0, 1, 2, UINT32_MAX, UINT64_C(1) << 32, UINT64_MAX, UINT64_MAX - 1, UINT64_C(1) << 63, RATE };
+	struct random random = { 3 };
+
+	for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++) {
+		for (size_t k = 0; k < sizeof(edges) / sizeof(edges[0]); k++) {
+			CHECK(fixed_mul_narrow(edges[i], edges[k]) == slow_mul(edges[i], edges[k]));
+			CHECK(fixed_mul(edges[i], edges[k]) == slow_mul(edges[i], edges[k]));
+		}
+	}
+	for (int i = 0; i < 200000; i++) {
+		uint64_t a = random_bits(&random) >> random_bits(&random) % 64, b = random_bits(&random) >> random_bits(&random) % 64;
+
+		CHECK(fixed_mul_narrow(a, b) == slow_mul(a, b));
+		CHECK(fixed_mul(a, b) == slow_mul(a, b));
+	}
+	CHECK(fixed_mul(UINT64_C(1) << 48, 12345) == 12345);
+}
+
+static void check_refused(struct timepage_line line)
+{
+	line.settled_utc_ns = (int64_t)((uint64_t)line.base_utc_ns + fixed_mul(line.settled_ticks - line.base_ticks, line.mult));
+	CHECK_INT(timepage_line_check(&line), -EBADMSG);
+}
+
+static struct timepage_line good(void)
+{
+	struct timepage_line line = line_now();
+
+	line.settled_utc_ns = line.base_utc_ns;
+	line.publications = 1;
+	return line;
+}
+
+/* Set one field of a good line; it must be refused. */
+#define REFUSED_WITH(field, value)                  \
+	do {                                        \
+		struct timepage_line bad = good();  \
+		bad.field = (value);                \
+		check_refused(bad);                 \
+	} while (0)
+
+static void test_figures(void)
+{
+	struct timepage_line line = good();
+
+	CHECK_INT(timepage_line_check(&line), 0);
+	REFUSED_WITH(base_utc_ns, 0);
+	REFUSED_WITH(base_utc_ns, -1);
+	REFUSED_WITH(base_utc_ns, INT64_MAX);
+	REFUSED_WITH(mult, 0);
+	REFUSED_WITH(mult, UINT64_MAX);
+	REFUSED_WITH(mult, RATE + (RATE >> 9));
+	REFUSED_WITH(settled_mult, RATE - (RATE >> 9));
+	REFUSED_WITH(settled_ticks, fake_ticks - 1);
+	REFUSED_WITH(settled_ticks, fake_ticks + (UINT64_C(1) << 62));
+	REFUSED_WITH(usable_until_ticks, fake_ticks + (UINT64_C(1) << 61));
+	REFUSED_WITH(usable_until_ticks, fake_ticks + INT64_MAX);
+	REFUSED_WITH(bound_ns, -1);
+	REFUSED_WITH(bound_ns, INT64_MAX);
+	REFUSED_WITH(bound_growth_ppb, UINT64_MAX);
+	REFUSED_WITH(wander_ppb_per_s, UINT64_MAX);
+	REFUSED_WITH(state, TIMEPAGE_NONE);
+	REFUSED_WITH(state, 99);
+	REFUSED_WITH(reason, 256);
+	REFUSED_WITH(leap, 4);
+	REFUSED_WITH(leap, -1);
+	REFUSED_WITH(stratum, 17);
+	REFUSED_WITH(tai_utc_s, -1);
+	REFUSED_WITH(tai_utc_s, 1001);
+	line = good();
+	line.settled_ticks += 1000;
+	CHECK_INT(timepage_line_check(&line), -EBADMSG); /* the segments do not meet */
+	line = good();
+	CHECK_INT(timepage_usable_ticks(&line), 100 * SECOND_TICKS);
+	line.usable_until_ticks = fake_ticks;
+	CHECK_INT(timepage_usable_ticks(&line), 0);
+	line.usable_until_ticks = fake_ticks + (UINT64_C(1) << 63) + 5; /* behind it, not far ahead */
+	CHECK_INT(timepage_line_check(&line), 0);
+	CHECK_INT(timepage_usable_ticks(&line), 0);
+	line = (struct timepage_line){ .state = TIMEPAGE_UNSYNCHRONISED, .mult = 3 };
+	CHECK_INT(timepage_line_check(&line), 0); /* nobody reads its figures */
+	CHECK_TEXT(timepage_state_name(TIMEPAGE_HOLDOVER), "holdover");
+	CHECK_TEXT(timepage_state_name(99), "unknown");
+	CHECK_TEXT(timepage_reason_name(TIMEPAGE_REASON_HELD), "asked to hold");
+	CHECK_TEXT(timepage_reason_name(200), "unknown");
+	for (uint32_t reason = 0; reason < TIMEPAGE_REASONS; reason++)
+		CHECK(strcmp(timepage_reason_name(reason), "unknown") != 0);
+	CHECK_TEXT(timepage_server_state_name(TIMEPAGE_SERVER_FALSETICKER), "falseticker");
+}
+
+/* Field by field: between them there may be anything. */
+static bool same(const struct timepage_line *a, const struct timepage_line *b)
+{
+	return a->base_ticks == b->base_ticks && a->base_utc_ns == b->base_utc_ns && a->mult == b->mult &&
+	       a->settled_ticks == b->settled_ticks && a->settled_utc_ns == b->settled_utc_ns && a->settled_mult == b->settled_mult &&
+	       a->bound_ns == b->bound_ns && a->bound_growth_ppb == b->bound_growth_ppb &&
+	       a->wander_ppb_per_s == b->wander_ppb_per_s && a->usable_until_ticks == b->usable_until_ticks && a->epoch == b->epoch &&
+	       a->publications == b->publications && a->step_ns == b->step_ns && a->state == b->state && a->reason == b->reason &&
+	       a->leap == b->leap && a->stratum == b->stratum && a->tai_utc_s == b->tai_utc_s;
+}
+
+/* A writer that was killed while it wrote a copy: the other one is read, and the next writer fixes it. */
+static void test_half_written(void)
+{
+	static struct timepage_line_posting posting;
+	struct timepage_line line = good(), read = { .state = 0 };
+	uint32_t sequence = 99, before;
+
+	line.step_ns = -77;
+	line.reason = TIMEPAGE_REASON_HELD;
+	line.leap = 2;
+	CHECK_INT(timepage_line_read(&posting, &read, &sequence), -ENODATA);
+	CHECK_INT(sequence, 99);
+	timepage_line_write(&posting, &line);
+	CHECK_INT(timepage_line_read(&posting, &read, &before), 0);
+	CHECK(same(&read, &line));
+	atomic_store(&posting.sequence, before + 1);
+	for (int i = 0; i < TIMEPAGE_LINE_WORDS / 2; i++)
+		atomic_store(&posting.copies[0][i], UINT64_MAX);
+	CHECK_INT(timepage_line_read(&posting, &read, &sequence), 0);
+	CHECK_INT(sequence, before + 1);
+	CHECK(same(&read, &line));
+	line.base_utc_ns++;
+	line.settled_utc_ns++;
+	timepage_line_write(&posting, &line);
+	CHECK_INT(timepage_line_read(&posting, &read, &sequence), 0);
+	CHECK_INT(sequence % 2, 0);
+	CHECK(sequence != before);
+	CHECK(same(&read, &line));
+}
+
+static void test_status(void)
+{
+	static struct timepage_status_posting posting;
+	static struct timepage_status status, read;
+
+	CHECK_INT(timepage_status_read(&posting, &read), -ENODATA);
+	memset(&status, 'x', sizeof(status));
+	status.server_count = 1;
+	status.history_count = 2;
+	status.version[3] = '\n';
+	timepage_status_write(&posting, &status);
+	CHECK_INT(timepage_status_read(&posting, &read), 0);
+	CHECK_INT(strlen(read.version), sizeof(read.version) - 1);
+	CHECK_INT(read.version[3], '?');
+	CHECK_INT(strlen(read.servers[0].address), sizeof(read.servers[0].address) - 1);
+	status.server_count = TIMEPAGE_SERVERS + 1;
+	timepage_status_write(&posting, &status);
+	CHECK_INT(timepage_status_read(&posting, &read), -EBADMSG);
+}
+
+static void check_page(int result, const char *why)
+{
+	struct bwtime *handle = reader(path, 0);
+	int64_t utc_ns;
+
+	CHECK_INT(bwtime_now_ns(handle, &utc_ns), result);
+	CHECK_THAT(strstr(bwtime_why(handle), why), "\"%s\" has no \"%s\"", bwtime_why(handle), why);
+	bwtime_close(handle);
+}
+
+static void write_file(size_t size_bytes, int value)
+{
+	FILE *file = fopen(path, "wb");
+
+	CHECK(file != NULL);
+	for (size_t i = 0; file && i < size_bytes; i++)
+		fputc(value, file);
+	if (file)
+		fclose(file);
+}
+
+static void test_foreign(void)
+{
+	struct timepage_line line = line_now();
+	struct timepage_image *image;
+	struct port_timepage file;
+	struct timepage *page;
+
+	remove_page(path);
+	write_file(100, 'x');
+	check_page(BWTIME_BAD_PAGE, "too short");
+	write_file(TIMEPAGE_BYTES, 0);
+	check_page(BWTIME_NO_SERVICE, "not set up");
+	write_file(TIMEPAGE_BYTES, 'x');
+	check_page(BWTIME_BAD_PAGE, "no page");
+	page = service(path); /* takes what is there for nothing */
+	CHECK_INT(timepage_last(page)->publications, 0);
+	CHECK_INT(timepage_publish(page, &line), 0);
+	check_page(0, "");
+	line.bound_ns = -1;
+	CHECK_INT(timepage_publish(page, &line), -EINVAL);
+	timepage_close(page);
+	CHECK_INT(port_timepage_create(path, TIMEPAGE_BYTES, &file), 0);
+	image = file.writable;
+	atomic_store(&image->version, 2);
+	check_page(BWTIME_BAD_VERSION, "version");
+	atomic_store(&image->version, TIMEPAGE_VERSION);
+	atomic_fetch_add(&image->boot[1], 1);
+	check_page(BWTIME_NO_SERVICE, "earlier boot");
+	atomic_fetch_sub(&image->boot[1], 1);
+	fake_kind = PORT_COUNTER_CNTVCT;
+	check_page(BWTIME_BAD_COUNTER, "another counter");
+	fake_kind = PORT_COUNTER_NONE;
+	check_page(BWTIME_BAD_COUNTER, "no counter");
+	fake_kind = PORT_COUNTER_TSC;
+	check_page(0, "");
+	for (int copy = 0; copy < 2; copy++)
+		atomic_store(&image->line.copies[copy][2], UINT64_MAX); /* mult */
+	check_page(BWTIME_BAD_PAGE, "cannot be");
+	/* A page of an earlier boot is no page to go on with. */
+	atomic_fetch_add(&image->boot[0], 1);
+	port_timepage_close(&file);
+	page = service(path);
+	CHECK_INT(timepage_last(page)->state, TIMEPAGE_NONE);
+	timepage_close(page);
+	if (port_test_open_to_all(path)) {
+		check_page(BWTIME_DENIED, "others");
+		CHECK_INT(timepage_create(path, fake_kind, 0, &page), -EPERM);
+	}
+	remove_page(path);
+	if (port_test_make_fifo(path))
+		check_page(BWTIME_DENIED, "no regular file");
+	remove_page(path);
+}
+
+/* Garbage under an attached reader: it is refused, or gives a time within its limits. */
+static void test_garbage(void)
+{
+	struct random random = { 11 };
+	struct timepage *page = service(path);
+	struct timepage_line line = line_now();
+	struct bwtime *handle = reader(path, BWTIME_TELL_STEPS);
+	struct bwtime_stamp stamp;
+	struct timepage_image *image;
+	struct port_timepage file;
+	int given = 0;
+
+	CHECK_INT(timepage_publish(page, &line), 0);
+	timepage_close(page);
+	CHECK_INT(port_timepage_create(path, TIMEPAGE_BYTES, &file), 0);
+	image = file.writable;
+	for (int i = 0; i < 100000; i++) {
+		int changes = (int)(random_bits(&random) % 4);
+
+		line = line_now();
+		line.publications = (uint64_t)i + 1;
+		line.settled_utc_ns = line.base_utc_ns;
+		timepage_line_write(&image->line, &line);
+		for (int change = 0; change < changes; change++) {
+			int word = (int)(random_bits(&random) % TIMEPAGE_LINE_WORDS);
+			uint64_t value = random_bits(&random) >> random_bits(&random) % 64;
+
+			atomic_store(&image->line.copies[0][word], value);
+		}
+		fake_ticks += random_bits(&random) >> (24 + random_bits(&random) % 40);
+		if (bwtime_now(handle, &stamp) == 0) {
+			uint64_t at = random_bits(&random);
+
+			given++;
+			CHECK(stamp.utc_ns > 0 && stamp.bound_ns > 0 && stamp.tai_utc_s >= 0 && stamp.tai_utc_s <= 1000);
+			if (bwtime_from_ticks(handle, &at, 1, &stamp) == 0)
+				CHECK(stamp.utc_ns > 0 && stamp.bound_ns > 0);
+		}
+	}
+	CHECK(given > 10000);
+	bwtime_close(handle);
+	port_timepage_close(&file);
+}
+
+int main(int argc, char **argv)
+{
+	path = argc > 1 ? argv[1] : "test_page.page";
+	remove_page(path);
+	test_products();
+	test_figures();
+	test_half_written();
+	test_status();
+	test_foreign();
+	test_garbage();
+	remove_page(path);
+	return check_result();
+}

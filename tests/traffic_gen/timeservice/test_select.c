@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** Selection among servers: a minority, whatever it says, does not move the clock beyond the bound that is told. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "../check.h"
+#include "timeservice/select.h"
+
+#define NS_PER_S INT64_C(1000000000)
+#define AT_LOCAL_NS (INT64_C(1000) * NS_PER_S)
+#define TRUTH_NS INT64_C(1795284915000000000)
+
+enum { WORLDS = 200000 };
+
+static uint64_t random_state = UINT64_C(0x9e3779b97f4a7c15);
+
+static double uniform(double low, double high)
+{
+	random_state ^= random_state >> 12;
+	random_state ^= random_state << 25;
+	random_state ^= random_state >> 27;
+	return low + (high - low) * (double)((random_state * UINT64_C(2685821657736338717)) >> 11) / 9007199254740992.0;
+}
+
+static struct select_candidate server(double offset_ns, double bound_ns, double rate_ppb)
+{
+	return (struct select_candidate){
+		.usable = true,
+		.line = {
+			.valid = true,
+			.at_local_ns = AT_LOCAL_NS,
+			.offset_ns = TRUTH_NS + llround(offset_ns),
+			.rate_ppb = rate_ppb,
+			.bound_ns = llround(bound_ns),
+			.bound_growth_ppb = 100,
+			.wander_ppb_per_s = 1,
+		},
+	};
+}
+
+static void test_one_and_two(void)
+{
+	struct select_candidate servers[2] = { server(100, 1000, 10), server(5000, 1000, 10) };
+	struct estimate_line line;
+
+	CHECK_INT(select_line(servers, 0, AT_LOCAL_NS, &line), 0);
+	CHECK(!line.valid);
+	CHECK_INT(select_line(servers, 1, AT_LOCAL_NS, &line), 1);
+	CHECK_INT(line.offset_ns, TRUTH_NS + 100);
+	CHECK_THAT(line.bound_ns >= 1000 && line.bound_ns <= 1003, "bound %" PRId64, line.bound_ns);
+	CHECK_INT(servers[0].role, SELECT_BEST);
+	CHECK_INT(select_line(servers, 2, AT_LOCAL_NS, &line), 0); /* they contradict each other */
+	servers[1].line.offset_ns = TRUTH_NS + 1500;
+	CHECK(select_line(servers, 2, AT_LOCAL_NS, &line) > 0);
+	/* Both are right: the truth is where both say. */
+	CHECK_THAT(line.offset_ns - line.bound_ns >= TRUTH_NS + 495 && line.offset_ns + line.bound_ns <= TRUTH_NS + 1105, "hull");
+	servers[0].root_distance_ns = 1000000;
+	CHECK_INT(select_line(servers, 1, AT_LOCAL_NS, &line), 1);
+	CHECK_THAT(line.bound_ns >= 1001000 && line.bound_ns <= 1001003, "bound %" PRId64, line.bound_ns);
+}
+
+static void test_falseticker(void)
+{
+	struct select_candidate servers[3] = { server(100, 1000, 10), server(1e12, 100, 10), server(-200, 1000, 12) };
+	struct estimate_line line;
+
+	CHECK_INT(select_line(servers, 3, AT_LOCAL_NS, &line), 2);
+	CHECK_INT(servers[1].role, SELECT_FALSETICKER);
+	CHECK(llabs(line.offset_ns - TRUTH_NS) <= line.bound_ns);
+	CHECK(llabs(line.offset_ns - TRUTH_NS) <= 1300);
+	servers[2].usable = false;
+	CHECK_INT(select_line(servers, 3, AT_LOCAL_NS, &line), 0);
+	CHECK_INT(servers[2].role, SELECT_UNUSED);
+}
+
+/*
+ * Honest servers have the truth within their bounds. Liars, fewer than half, say what they like: far off, or just beside the truth,
+ * with a bound of nothing. Whatever comes of it, the truth is within the bound, of the rate too.
+ */
+static void test_minority(void)
+{
+	int told = 0;
+
+	for (int world = 0; world < WORLDS; world++) {
+		int count = 1 + (int)uniform(0, 9), liars = (int)uniform(0, (count + 1) / 2.0);
+		double true_rate_ppb = uniform(-50000, 50000);
+		struct select_candidate servers[SELECT_MAX];
+		struct estimate_line line;
+
+		if (2 * liars >= count)
+			continue;
+		for (int i = 0; i < count; i++) {
+			double bound_ns = exp(uniform(0, 12));
+
+			servers[i] = server(uniform(-bound_ns, bound_ns) * 0.999, bound_ns + 1, true_rate_ppb + uniform(-99, 99));
+			if (i >= liars)
+				continue;
+			servers[i].line.offset_ns = TRUTH_NS + llround(uniform(-1, 1) * exp(uniform(0, uniform(0, 1) < 0.5 ? 12 : 35)));
+			servers[i].line.bound_ns = llround(exp(uniform(0, 20)));
+			servers[i].line.rate_ppb = uniform(0, 1) < 0.5 ? uniform(-1e6, 1e6) : true_rate_ppb + uniform(-300, 300);
+			servers[i].line.bound_growth_ppb = (int64_t)uniform(0, 200);
+		}
+		CHECK(select_line(servers, count, AT_LOCAL_NS, &line) > 0);
+		told++;
+		if (llabs(line.offset_ns - TRUTH_NS) > line.bound_ns)
+			CHECK_THAT(false, "%d servers, %d liars: %" PRId64 " ns off, bound %" PRId64, count, liars,
+				   line.offset_ns - TRUTH_NS, line.bound_ns);
+		if (fabs(line.rate_ppb - true_rate_ppb) > (double)line.bound_growth_ppb + 1e-6)
+			CHECK_THAT(false, "%d servers, %d liars: rate %.1f ppb off", count, liars, line.rate_ppb - true_rate_ppb);
+	}
+	CHECK_THAT(told > WORLDS / 2, "%d worlds", told);
+}
+
+/* A majority of liars does move it: the test above can fail. */
+static void test_majority_lies(void)
+{
+	struct select_candidate servers[3] = { server(0, 1000, 10), server(1e9, 100, 10), server(1e9, 100, 10) };
+	struct estimate_line line;
+
+	CHECK(select_line(servers, 3, AT_LOCAL_NS, &line) > 0);
+	CHECK(llabs(line.offset_ns - TRUTH_NS) > line.bound_ns);
+	CHECK_INT(servers[0].role, SELECT_FALSETICKER);
+}
+
+int main(void)
+{
+	test_one_and_two();
+	test_falseticker();
+	test_minority();
+	test_majority_lies();
+	return check_result();
+}

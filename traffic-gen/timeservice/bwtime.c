@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A handle keeps a checked copy of the page's line. As long as the page's sequence number is the one that it was copied at,
+ * a reading is: the counter, that number, one product. All else is the slow way: a new line, no line, no page.
+ *
+ * The number is looked at after the counter was read: a line that was replaced meanwhile is not used beyond its end. Where
+ * it is replaced all the time, the last one copied is used: its bound holds for as long as it is usable.
+ */
+#include "timeservice/bwtime.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "timeservice/counter_now.h"
+#include "timeservice/reader.h"
+
+#define NS_PER_S INT64_C(1000000000)
+#define NTP_ERA_S UINT64_C(2208988800) /* 1900 to 1970 */
+#define BOUND_MAX_NS 9e18
+
+enum { ABI_VERSION = 1 };
+
+/* ---- readings ---------------------------------------------------------------------------------------------------- */
+
+/* Never less than before. Return the time that is told; *utc_ns stays what the line says. */
+static inline int64_t never_back(struct bwtime *handle, int64_t utc_ns)
+{
+	if (utc_ns < handle->last_utc_ns)
+		return handle->last_utc_ns;
+	handle->last_utc_ns = utc_ns;
+	return utc_ns;
+}
+
+/* The bound at a time of the line, its rounding included. */
+static int64_t bound_at(const struct bwtime *handle, int64_t line_utc_ns)
+{
+	double age_ns = fabs((double)(line_utc_ns - handle->base_utc_ns));
+	double bound_ns = handle->bound_ns + age_ns * (handle->growth + age_ns * handle->wander_half);
+
+	return bound_ns < BOUND_MAX_NS ? (int64_t)bound_ns : (int64_t)BOUND_MAX_NS;
+}
+
+/* The fast way. False: it is closed. */
+static inline bool read_fast(struct bwtime *handle, int64_t *line_utc_ns, uint64_t *distance)
+{
+	*distance = counter_now(handle->ordered) - handle->base_ticks;
+	if (atomic_load_explicit(handle->sequence_at, memory_order_acquire) != handle->sequence || *distance >= handle->usable)
+		return false;
+	*line_utc_ns = utc_at(handle, *distance);
+	return true;
+}
+
+static inline int read_line(struct bwtime *handle, int64_t *line_utc_ns, uint64_t *distance)
+{
+	return read_fast(handle, line_utc_ns, distance) ? 0 : reader_read_slow(handle, line_utc_ns, distance);
+}
+
+/* A stamp the slow way: the bound is calculated, for the readings to come too. */
+static int stamp_slow(struct bwtime *handle, struct bwtime_stamp *stamp)
+{
+	int64_t line_utc_ns, told_utc_ns;
+	uint64_t distance, end;
+	int result = read_line(handle, &line_utc_ns, &distance);
+
+	if (result)
+		return result;
+	told_utc_ns = never_back(handle, line_utc_ns);
+	if ((int64_t)distance < 0) { /* just before the line begins */
+		handle->told.bound_ns = bound_at(handle, line_utc_ns);
+	} else {
+		end = distance + handle->bound_step;
+		end = end < handle->usable ? end : handle->usable;
+		handle->told.bound_ns = bound_at(handle, utc_at(handle, end));
+		handle->bounded = end;
+	}
+	*stamp = handle->told;
+	stamp->utc_ns = told_utc_ns;
+	stamp->bound_ns += told_utc_ns - line_utc_ns;
+	stamp->stepped = handle->stepped;
+	handle->stepped = false;
+	return 0;
+}
+
+static inline int stamp_now(struct bwtime *handle, struct bwtime_stamp *stamp)
+{
+	uint64_t distance = counter_now(handle->ordered) - handle->base_ticks;
+	int64_t utc_ns;
+
+	if (atomic_load_explicit(handle->sequence_at, memory_order_acquire) != handle->sequence || distance >= handle->bounded)
+		return stamp_slow(handle, stamp);
+	utc_ns = utc_at(handle, distance);
+	if (utc_ns < handle->last_utc_ns)
+		return stamp_slow(handle, stamp);
+	handle->last_utc_ns = utc_ns;
+	*stamp = handle->told;
+	stamp->utc_ns = utc_ns;
+	return 0;
+}
+
+/* ---- the interface ----------------------------------------------------------------------------------------------- */
+
+int bwtime_open(const char *path, unsigned int flags, struct bwtime **handle_out)
+{
+	struct bwtime *handle;
+
+	if (!handle_out || (flags & ~(unsigned int)(BWTIME_TELL_STEPS | BWTIME_ORDERED)) || (path && !*path))
+		return BWTIME_BAD_ARGUMENT;
+	handle = calloc(1, sizeof(*handle));
+	if (!handle)
+		return BWTIME_NO_MEMORY;
+	if (path) {
+		handle->path = malloc(strlen(path) + 1);
+		if (!handle->path) {
+			free(handle);
+			return BWTIME_NO_MEMORY;
+		}
+		strcpy(handle->path, path);
+	}
+	reader_init(handle, flags);
+	handle->second_utc_ns = -NS_PER_S; /* none */
+	*handle_out = handle;
+	return 0;
+}
+
+void bwtime_close(struct bwtime *handle)
+{
+	if (!handle)
+		return;
+	port_timepage_close(&handle->file);
+	free(handle->path);
+	free(handle);
+}
+
+int bwtime_now_ns(struct bwtime *handle, int64_t *utc_ns)
+{
+	int64_t line_utc_ns;
+	uint64_t distance;
+	int result = read_line(handle, &line_utc_ns, &distance);
+
+	if (result)
+		return result;
+	*utc_ns = never_back(handle, line_utc_ns);
+	return 0;
+}
+
+int bwtime_now(struct bwtime *handle, struct bwtime_stamp *stamp)
+{
+	return stamp_now(handle, stamp);
+}
+
+int bwtime_now_tai_ns(struct bwtime *handle, int64_t *tai_ns, int64_t *bound_ns)
+{
+	struct bwtime_stamp stamp;
+	int result = stamp_now(handle, &stamp);
+
+	if (result)
+		return result;
+	if (stamp.tai_utc_s == 0)
+		return BWTIME_NO_TAI;
+	*tai_ns = stamp.utc_ns + stamp.tai_utc_s * NS_PER_S;
+	if (bound_ns)
+		*bound_ns = stamp.bound_ns;
+	return 0;
+}
+
+/* NTP's format; the second is kept for the readings to come. */
+static inline uint64_t ntp_of(struct bwtime *handle, int64_t utc_ns)
+{
+	uint64_t ns = (uint64_t)(utc_ns - handle->second_utc_ns);
+
+	if (ns >= (uint64_t)NS_PER_S) {
+		handle->second_utc_ns = utc_ns / NS_PER_S * NS_PER_S;
+		handle->second_ntp = ((uint64_t)(utc_ns / NS_PER_S) + NTP_ERA_S) << 32;
+		ns = (uint64_t)(utc_ns - handle->second_utc_ns);
+	}
+	return handle->second_ntp + (ns << 32) / (uint64_t)NS_PER_S;
+}
+
+int bwtime_now_ntp(struct bwtime *handle, uint64_t *ntp, int64_t *bound_ns)
+{
+	struct bwtime_stamp stamp;
+	int result = bound_ns ? stamp_now(handle, &stamp) : bwtime_now_ns(handle, &stamp.utc_ns);
+
+	if (result)
+		return result;
+	*ntp = ntp_of(handle, stamp.utc_ns);
+	if (bound_ns)
+		*bound_ns = stamp.bound_ns;
+	return 0;
+}
+
+int bwtime_gettime(struct bwtime *handle, struct bwtime_timespec *utc)
+{
+	int64_t utc_ns;
+	int result = bwtime_now_ns(handle, &utc_ns);
+
+	if (result)
+		return result;
+	utc->tv_sec = utc_ns / NS_PER_S;
+	utc->tv_nsec = (int32_t)(utc_ns % NS_PER_S);
+	utc->reserved = 0;
+	return 0;
+}
+
+int bwtime_stamps(struct bwtime *handle, struct bwtime_stamp *stamps, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		int result = stamp_now(handle, &stamps[i]);
+
+		if (result)
+			return result;
+	}
+	return 0;
+}
+
+uint64_t bwtime_ticks(void)
+{
+	return counter_now_kind() == PORT_COUNTER_NONE ? 0 : counter_now(true);
+}
+
+/* Whether the line can tell a time there: not after its end, and before its beginning not further than it could reach. */
+static bool is_within(const struct timepage_line *line, uint64_t ticks)
+{
+	uint64_t distance = ticks - line->base_ticks;
+
+	if ((int64_t)distance >= 0)
+		return distance < timepage_usable_ticks(line);
+	distance = 0 - distance;
+	return distance <= (uint64_t)INT64_MAX / 2 &&
+	       fixed_mul(distance >> 10, line->settled_mult) < (uint64_t)TIMEPAGE_AGE_MAX_NS >> 10 &&
+	       timepage_utc_ns(line, ticks) > 0;
+}
+
+int bwtime_from_ticks(struct bwtime *handle, const uint64_t *ticks, size_t count, struct bwtime_stamp *stamps)
+{
+	int64_t line_utc_ns;
+	uint64_t distance;
+	int result = read_line(handle, &line_utc_ns, &distance);
+
+	if (result)
+		return result;
+	for (size_t i = 0; i < count; i++) {
+		if (!is_within(&handle->line, ticks[i]))
+			return BWTIME_BAD_ARGUMENT;
+		stamps[i] = handle->told;
+		stamps[i].utc_ns = timepage_utc_ns(&handle->line, ticks[i]);
+		stamps[i].bound_ns = bound_at(handle, stamps[i].utc_ns);
+		stamps[i].stepped = handle->stepped;
+	}
+	return 0;
+}
+
+int bwtime_accept_step(struct bwtime *handle)
+{
+	handle->blocked = false;
+	handle->last_utc_ns = INT64_MIN;
+	return 0;
+}
+
+int64_t bwtime_last_step_ns(const struct bwtime *handle)
+{
+	return handle->step_ns;
+}
+
+uint64_t bwtime_publications(const struct bwtime *handle)
+{
+	return handle->line.publications;
+}
+
+const char *bwtime_why(const struct bwtime *handle)
+{
+	return handle->why;
+}
+
+const char *bwtime_result_name(int result)
+{
+	switch (result) {
+	case BWTIME_OK:
+		return "ok";
+	case BWTIME_NO_SERVICE:
+		return "no service";
+	case BWTIME_NO_MEMORY:
+		return "out of memory";
+	case BWTIME_DENIED:
+		return "not permitted";
+	case BWTIME_BAD_ARGUMENT:
+		return "bad argument";
+	case BWTIME_NO_TAI:
+		return "TAI - UTC is unknown";
+	case BWTIME_NO_SYNC:
+		return "not synchronised";
+	case BWTIME_BAD_VERSION:
+		return "wrong version";
+	case BWTIME_BAD_PAGE:
+		return "bad page";
+	case BWTIME_BAD_COUNTER:
+		return "counter refused";
+	case BWTIME_STEPPED:
+		return "stepped";
+	default:
+		return "unknown";
+	}
+}
+
+unsigned int bwtime_abi_version(void)
+{
+	return ABI_VERSION;
+}

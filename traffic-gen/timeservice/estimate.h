@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One server's clock against this machine's counter, from many batches of exchanges. Pure.
+ *
+ * Two answers are found side by side. The hard one is a set: all straight lines that every exchange of the window allows
+ * (time/twoway.h), whatever the two ways took. The likely one is a Kalman filter of offset and rate: of each batch the fastest
+ * way there and the fastest way back count, trusted the less the longer both together took than the fastest of late; what
+ * it does not expect is believed only in part. The line that is told is the likely one, held inside the set; its bound is the
+ * distance to the far side of the set.
+ *
+ * Offsets here are of the server against the counter (server - local; positive: the server is ahead), as in time/twoway.h.
+ */
+#ifndef BW_TIMESERVICE_ESTIMATE_H
+#define BW_TIMESERVICE_ESTIMATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "timeservice/ntp_exchange.h"
+
+enum { ESTIMATE_BATCH_MAX = 64 };
+
+struct estimate_settings {
+	int64_t min_way_ns;       /* each way takes at least that; 0: not known */
+	int64_t wander_ppb_per_s; /* the rate between server and counter changes by at most that: carries the bound */
+	int64_t rate_limit_ppb;   /* largest rate between the two */
+	int64_t window_ns;        /* of the hard bound */
+};
+
+struct estimate_line {
+	bool valid;
+	int64_t at_local_ns;
+	int64_t offset_ns;
+	double rate_ppb;
+	int64_t bound_ns;           /* |true offset - offset_ns| at at_local_ns */
+	int64_t bound_growth_ppb;   /* growth with the distance from there */
+	int64_t wander_ppb_per_s;   /* growth of that growth */
+};
+
+enum estimate_outcome {
+	ESTIMATE_NOTHING,       /* no usable exchange */
+	ESTIMATE_UPDATED,
+	ESTIMATE_CONTRADICTION, /* no line fits any more: the server has stepped, or the counter; it starts anew from this batch */
+};
+
+struct estimate; /* opaque */
+
+/** 3 h, 5 ppb/s, 500 ppm. */
+struct estimate_settings estimate_default_settings(void);
+
+/** @return NULL with errno EINVAL or ENOMEM */
+struct estimate *estimate_create(const struct estimate_settings *settings);
+void estimate_destroy(struct estimate *estimate);
+
+/** Forget everything. */
+void estimate_restart(struct estimate *estimate);
+
+/** Take a sample of the open batch, in the order of time. @return 0, or -ERANGE: faster than min_way_ns allows */
+int estimate_add(struct estimate *estimate, const struct exchange_sample *sample);
+
+/**
+ * End the batch.
+ *
+ * @param step_ns  of a contradiction: what the server's clock has gained against the old line; may be NULL
+ */
+enum estimate_outcome estimate_end_batch(struct estimate *estimate, int64_t *step_ns);
+
+/** The line after the last batch. */
+struct estimate_line estimate_current(const struct estimate *estimate);
+
+/** Round trip of the last batch: of its fastest ways together. */
+int64_t estimate_delay_ns(const struct estimate *estimate);
+
+/** Batches since the beginning, or since the last contradiction. */
+uint64_t estimate_batches(const struct estimate *estimate);
+
+/** Offset by a line, and its bound, at another time. */
+int64_t estimate_offset_at(const struct estimate_line *line, int64_t local_ns);
+double estimate_bound_at(const struct estimate_line *line, int64_t local_ns);
+
+/** What a sample allows of the offset in the middle of it, by itself. */
+void estimate_interval(const struct exchange_sample *sample, int64_t min_way_ns, int64_t *local_ns, int64_t *low_ns,
+		       int64_t *high_ns);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "timeservice/log.h"
+
+#include <stdio.h>
+
+#include "port/port.h"
+#include "port/port_clock.h"
+
+#define NS_PER_S INT64_C(1000000000)
+
+void timed_log_init(struct timed_log *log, FILE *out, int tai_utc_s)
+{
+	json_init(&log->json, out);
+	log->tai_utc_s = tai_utc_s;
+}
+
+static void line_begin(struct timed_log *log, const char *type)
+{
+	json_object_open(&log->json, NULL);
+	json_string(&log->json, "type", type);
+	json_int(&log->json, "time_tai_ns", port_clock_now_ns(PORT_CLOCK_REALTIME) + log->tai_utc_s * NS_PER_S);
+	json_int(&log->json, "monotonic_ns", port_clock_now_ns(PORT_CLOCK_MONOTONIC));
+}
+
+static int line_end(struct timed_log *log, const char *state)
+{
+	json_string(&log->json, "state", state);
+	json_object_close(&log->json);
+	return json_line_end(&log->json);
+}
+
+static void put_server(struct timed_log *log, const struct server *server)
+{
+	char text[ADDRESS_TEXT_BYTES];
+
+	json_string(&log->json, "server", address_format(&server->settings.address, text));
+}
+
+int timed_log_ready(struct timed_log *log, const char *state, const struct settings *settings, const struct local_time *local,
+		    const char *page)
+{
+	char text[ADDRESS_TEXT_BYTES];
+
+	line_begin(log, "ready");
+	json_string(&log->json, "tool", TIMED_TOOL);
+	json_array_open(&log->json, "servers");
+	for (int i = 0; i < settings->server_count; i++)
+		json_string(&log->json, NULL, address_format(&settings->servers[i].address, text));
+	json_array_close(&log->json);
+	json_array_open(&log->json, "keys");
+	for (int i = 0; i < settings->server_count; i++)
+		json_uint(&log->json, NULL, settings->servers[i].key);
+	json_array_close(&log->json);
+	json_int(&log->json, "interval_ms", settings->interval_ms);
+	json_int(&log->json, "batch", settings->batch);
+	json_string(&log->json, "counter", port_counter_kind() == PORT_COUNTER_TSC ? "tsc" : "cntvct");
+	json_uint(&log->json, "counter_hz", local->hz);
+	json_string(&log->json, "page", page);
+	return line_end(log, state);
+}
+
+int timed_log_sync(struct timed_log *log, const char *state, const struct timed_sync *sync)
+{
+	line_begin(log, "sync");
+	json_int(&log->json, "offset_ns", sync->offset_ns);
+	json_int(&log->json, "delay_ns", sync->delay_ns);
+	json_int(&log->json, "bound_ns", sync->bound_ns);
+	json_double(&log->json, "freq_ppb", sync->rate_ppb);
+	json_string(&log->json, "stamps", sync->kernel_stamps ? "kernel" : "user");
+	json_bool(&log->json, "interleaved", sync->interleaved);
+	json_int(&log->json, "servers", sync->servers);
+	json_uint(&log->json, "epoch", sync->epoch);
+	return line_end(log, state);
+}
+
+int timed_log_rejected(struct timed_log *log, const char *state, const struct server *server, unsigned int reject)
+{
+	char text[16];
+
+	line_begin(log, "rejected");
+	put_server(log, server);
+	json_string(&log->json, "reason", exchange_reject_name(reject));
+	if (reject == NTP_KISS_OF_DEATH) {
+		json_string(&log->json, "detail", server->said.kiss);
+	} else if (reject == NTP_STRATUM) {
+		snprintf(text, sizeof(text), "stratum %u", server->said.stratum);
+		json_string(&log->json, "detail", text);
+	}
+	return line_end(log, state);
+}
+
+int timed_log_more_rejected(struct timed_log *log, const char *state, int64_t count)
+{
+	line_begin(log, "rejected");
+	json_string(&log->json, "reason", "more");
+	json_int(&log->json, "count", count);
+	return line_end(log, state);
+}
+
+int timed_log_state(struct timed_log *log, const char *state, uint32_t page_state, uint32_t reason)
+{
+	line_begin(log, "state");
+	json_string(&log->json, "page_state", timepage_state_name(page_state));
+	json_string(&log->json, "reason", timepage_reason_name(reason));
+	return line_end(log, state);
+}
+
+int timed_log_step(struct timed_log *log, const char *state, int64_t step_ns, uint64_t epoch)
+{
+	line_begin(log, "step");
+	json_int(&log->json, "step_ns", step_ns);
+	json_uint(&log->json, "epoch", epoch);
+	return line_end(log, state);
+}
+
+int timed_log_contradiction(struct timed_log *log, const char *state, const struct server *server, int64_t step_ns)
+{
+	line_begin(log, "contradiction");
+	put_server(log, server);
+	json_int(&log->json, "step_ns", step_ns);
+	return line_end(log, state);
+}
+
+int timed_log_counter(struct timed_log *log, const char *reason, bool used)
+{
+	line_begin(log, used ? "counter" : "refused");
+	json_string(&log->json, "reason", reason);
+	return line_end(log, used ? "init" : "unsynchronised");
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What bw-timed says, as NDJSON: ready, sync, rejected, state, step, refused; each with time_tai_ns (of the system's clock),
+ * monotonic_ns and state. Functions return 0, or -EIO when the stream has failed.
+ */
+#ifndef BW_TIMESERVICE_LOG_H
+#define BW_TIMESERVICE_LOG_H
+
+#include <stdint.h>
+
+#include "base/json.h"
+#include "timeservice/page.h"
+#include "timeservice/server.h"
+#include "timeservice/settings.h"
+
+struct timed_log {
+	struct json json;
+	int tai_utc_s;
+};
+
+/* A batch whose line was published. */
+struct timed_sync {
+	int64_t offset_ns;  /* what was published before less what is known now; positive: it was ahead */
+	int64_t delay_ns, bound_ns;
+	double rate_ppb;    /* of the counter against nominal; positive: it is fast */
+	bool kernel_stamps, interleaved;
+	int servers;        /* combined */
+	uint64_t epoch;
+};
+
+void timed_log_init(struct timed_log *log, FILE *out, int tai_utc_s);
+int timed_log_ready(struct timed_log *log, const char *state, const struct settings *settings, const struct local_time *local,
+		    const char *page);
+int timed_log_sync(struct timed_log *log, const char *state, const struct timed_sync *sync);
+int timed_log_rejected(struct timed_log *log, const char *state, const struct server *server, unsigned int reject);
+/** More was refused than is told one by one. */
+int timed_log_more_rejected(struct timed_log *log, const char *state, int64_t count);
+/** A change of the state. */
+int timed_log_state(struct timed_log *log, const char *state, uint32_t page_state, uint32_t reason);
+int timed_log_step(struct timed_log *log, const char *state, int64_t step_ns, uint64_t epoch);
+/** A server contradicts what it said before. */
+int timed_log_contradiction(struct timed_log *log, const char *state, const struct server *server, int64_t step_ns);
+/** The counter is not fit to serve. @param used  it is used all the same, as was asked for ("counter"); else "refused" */
+int timed_log_counter(struct timed_log *log, const char *reason, bool used);
+
+#endif

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "timeservice/page.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "timeservice/fixed_mul.h"
+
+enum { READ_RETRIES = 64, TAI_UTC_MAX_S = 1000, STRATUM_MAX = 16, LEAP_MAX = 3, REASON_MAX = 255 };
+
+#define BOUND_LARGEST_NS 9e18
+
+/* Order of the words of a line. */
+enum {
+	WORD_BASE_TICKS,
+	WORD_BASE_UTC,
+	WORD_MULT,
+	WORD_SETTLED_TICKS,
+	WORD_SETTLED_UTC,
+	WORD_SETTLED_MULT,
+	WORD_BOUND,
+	WORD_BOUND_GROWTH,
+	WORD_WANDER,
+	WORD_USABLE_UNTIL,
+	WORD_EPOCH,
+	WORD_PUBLICATIONS,
+	WORD_STEP,
+	WORD_STATE_AND_REASON,
+	WORD_LEAP_AND_STRATUM,
+	WORD_TAI_UTC,
+	WORDS_USED,
+};
+
+_Static_assert((int)WORDS_USED <= (int)TIMEPAGE_LINE_WORDS, "words of a line");
+
+/* ---- figures ----------------------------------------------------------------------------------------------------- */
+
+int64_t timepage_utc_ns(const struct timepage_line *line, uint64_t ticks)
+{
+	uint64_t distance = ticks - line->base_ticks;
+
+	if ((int64_t)distance < 0) /* the rate as it is, without the slew */
+		return line->base_utc_ns - (int64_t)fixed_mul(0 - distance, line->settled_mult);
+	if (distance < line->settled_ticks - line->base_ticks)
+		return line->base_utc_ns + (int64_t)fixed_mul(distance, line->mult);
+	return line->settled_utc_ns + (int64_t)fixed_mul(ticks - line->settled_ticks, line->settled_mult);
+}
+
+uint64_t timepage_usable_ticks(const struct timepage_line *line)
+{
+	int64_t usable = (int64_t)(line->usable_until_ticks - line->base_ticks);
+
+	return usable > 0 ? (uint64_t)usable : 0;
+}
+
+int64_t timepage_bound_ns(const struct timepage_line *line, uint64_t ticks)
+{
+	double age_s = fabs((double)(timepage_utc_ns(line, ticks) - line->base_utc_ns)) * 1e-9;
+	double bound_ns = (double)line->bound_ns +
+			  age_s * ((double)line->bound_growth_ppb + age_s * (double)line->wander_ppb_per_s / 2);
+
+	if (!(bound_ns < BOUND_LARGEST_NS))
+		return INT64_MAX;
+	return (int64_t)bound_ns + 2; /* rounding: up, and that of the time itself */
+}
+
+static bool distances_valid(const struct timepage_line *line)
+{
+	int64_t settled = (int64_t)(line->settled_ticks - line->base_ticks);
+	int64_t usable = (int64_t)(line->usable_until_ticks - line->base_ticks);
+	int64_t furthest = usable > settled ? usable : settled;
+
+	if (settled < 0 || furthest > INT64_MAX / 2)
+		return false;
+	/* In units of 1024, so that the product cannot overflow: 2^52 * 2^58 / 2^48. */
+	return fixed_mul((uint64_t)furthest >> 10, line->mult) < (uint64_t)TIMEPAGE_AGE_MAX_NS >> 10 &&
+	       fixed_mul((uint64_t)furthest >> 10, line->settled_mult) < (uint64_t)TIMEPAGE_AGE_MAX_NS >> 10;
+}
+
+static bool rates_valid(const struct timepage_line *line)
+{
+	uint64_t difference = line->mult > line->settled_mult ? line->mult - line->settled_mult : line->settled_mult - line->mult;
+
+	return line->mult >= TIMEPAGE_MULT_MIN && line->mult <= TIMEPAGE_MULT_MAX && line->settled_mult >= TIMEPAGE_MULT_MIN &&
+	       line->settled_mult <= TIMEPAGE_MULT_MAX && difference <= line->mult >> TIMEPAGE_SLEW_SHIFT;
+}
+
+static bool words_valid(const struct timepage_line *line)
+{
+	return line->state > TIMEPAGE_NONE && line->state <= TIMEPAGE_ENDED && line->reason <= REASON_MAX && line->leap >= 0 &&
+	       line->leap <= LEAP_MAX && line->stratum >= 0 && line->stratum <= STRATUM_MAX && line->tai_utc_s >= 0 &&
+	       line->tai_utc_s <= TAI_UTC_MAX_S;
+}
+
+/* A line that gives a time, or has given one. */
+static bool has_time(const struct timepage_line *line)
+{
+	return line->state == TIMEPAGE_SYNCHRONISED || line->state == TIMEPAGE_HOLDOVER || line->state == TIMEPAGE_ENDED;
+}
+
+int timepage_line_check(const struct timepage_line *line)
+{
+	if (!words_valid(line))
+		return -EBADMSG;
+	if (!has_time(line) || (line->state == TIMEPAGE_ENDED && line->mult == 0))
+		return 0; /* nobody reads its figures */
+	if (line->base_utc_ns <= 0 || line->base_utc_ns > TIMEPAGE_UTC_MAX_NS - 2 * TIMEPAGE_AGE_MAX_NS || !rates_valid(line) ||
+	    !distances_valid(line) || line->bound_ns < 0 || line->bound_ns > TIMEPAGE_BOUND_MAX_NS ||
+	    line->bound_growth_ppb > TIMEPAGE_RATE_MAX || line->wander_ppb_per_s > TIMEPAGE_RATE_MAX)
+		return -EBADMSG;
+	if (line->settled_utc_ns !=
+	    line->base_utc_ns + (int64_t)fixed_mul(line->settled_ticks - line->base_ticks, line->mult))
+		return -EBADMSG; /* the segments do not meet */
+	return 0;
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------------- */
+
+static const char *name_of(const char *const *names, size_t count, uint32_t index)
+{
+	return index < count && names[index] ? names[index] : "unknown";
+}
+
+const char *timepage_state_name(uint32_t state)
+{
+	static const char *const names[] = { "none", "starting", "synchronised", "holdover", "unsynchronised", "refused", "ended" };
+
+	return name_of(names, sizeof(names) / sizeof(names[0]), state);
+}
+
+const char *timepage_reason_name(uint32_t reason)
+{
+	static const char *const names[TIMEPAGE_REASONS] = {
+		[TIMEPAGE_REASON_NONE] = "none",
+		[TIMEPAGE_REASON_STARTING] = "too few replies yet",
+		[TIMEPAGE_REASON_NO_SERVER] = "no server answers",
+		[TIMEPAGE_REASON_DENIED] = "the servers deny service",
+		[TIMEPAGE_REASON_SERVER_UNSYNCHRONISED] = "no server is synchronised",
+		[TIMEPAGE_REASON_NO_MAJORITY] = "the servers contradict each other",
+		[TIMEPAGE_REASON_CONTRADICTION] = "a server contradicts what it said before",
+		[TIMEPAGE_REASON_BOUND] = "the bound is wider than allowed",
+		[TIMEPAGE_REASON_COUNTER_JUMPED] = "the processor's counter stopped or jumped",
+		[TIMEPAGE_REASON_COUNTER_REFUSED] = "the processor's counter cannot serve",
+		[TIMEPAGE_REASON_HELD] = "asked to hold",
+		[TIMEPAGE_REASON_ENDED] = "the service has ended",
+		[TIMEPAGE_REASON_SETTING] = "wrong configuration",
+		[TIMEPAGE_REASON_NOT_AUTHENTICATED] = "the servers' answers are not authenticated by their keys",
+	};
+
+	return name_of(names, TIMEPAGE_REASONS, reason);
+}
+
+const char *timepage_server_state_name(uint32_t state)
+{
+	static const char *const names[] = { "unknown", "selected", "combined", "falseticker", "unfit", "unreachable", "denied" };
+
+	return name_of(names, sizeof(names) / sizeof(names[0]), state);
+}
+
+/* ---- postings ---------------------------------------------------------------------------------------------------- */
+
+static void pack(const struct timepage_line *line, uint64_t words[TIMEPAGE_LINE_WORDS])
+{
+	memset(words, 0, TIMEPAGE_LINE_WORDS * sizeof(words[0]));
+	words[WORD_BASE_TICKS] = line->base_ticks;
+	words[WORD_BASE_UTC] = (uint64_t)line->base_utc_ns;
+	words[WORD_MULT] = line->mult;
+	words[WORD_SETTLED_TICKS] = line->settled_ticks;
+	words[WORD_SETTLED_UTC] = (uint64_t)line->settled_utc_ns;
+	words[WORD_SETTLED_MULT] = line->settled_mult;
+	words[WORD_BOUND] = (uint64_t)line->bound_ns;
+	words[WORD_BOUND_GROWTH] = line->bound_growth_ppb;
+	words[WORD_WANDER] = line->wander_ppb_per_s;
+	words[WORD_USABLE_UNTIL] = line->usable_until_ticks;
+	words[WORD_EPOCH] = line->epoch;
+	words[WORD_PUBLICATIONS] = line->publications;
+	words[WORD_STEP] = (uint64_t)line->step_ns;
+	words[WORD_STATE_AND_REASON] = line->state | (uint64_t)line->reason << 32;
+	words[WORD_LEAP_AND_STRATUM] = (uint32_t)line->leap | (uint64_t)(uint32_t)line->stratum << 32;
+	words[WORD_TAI_UTC] = (uint32_t)line->tai_utc_s;
+}
+
+static void unpack(const uint64_t words[TIMEPAGE_LINE_WORDS], struct timepage_line *line)
+{
+	line->base_ticks = words[WORD_BASE_TICKS];
+	line->base_utc_ns = (int64_t)words[WORD_BASE_UTC];
+	line->mult = words[WORD_MULT];
+	line->settled_ticks = words[WORD_SETTLED_TICKS];
+	line->settled_utc_ns = (int64_t)words[WORD_SETTLED_UTC];
+	line->settled_mult = words[WORD_SETTLED_MULT];
+	line->bound_ns = (int64_t)words[WORD_BOUND];
+	line->bound_growth_ppb = words[WORD_BOUND_GROWTH];
+	line->wander_ppb_per_s = words[WORD_WANDER];
+	line->usable_until_ticks = words[WORD_USABLE_UNTIL];
+	line->epoch = words[WORD_EPOCH];
+	line->publications = words[WORD_PUBLICATIONS];
+	line->step_ns = (int64_t)words[WORD_STEP];
+	line->state = (uint32_t)words[WORD_STATE_AND_REASON];
+	line->reason = (uint32_t)(words[WORD_STATE_AND_REASON] >> 32);
+	line->leap = (int32_t)(uint32_t)words[WORD_LEAP_AND_STRATUM];
+	line->stratum = (int32_t)(uint32_t)(words[WORD_LEAP_AND_STRATUM] >> 32);
+	line->tai_utc_s = (int32_t)(uint32_t)words[WORD_TAI_UTC];
+}
+
+/* The writer sets the parity itself: after a writer that was killed half-way both copies are written anew. */
+static void turn(_Atomic uint32_t *sequence, uint32_t parity)
+{
+	uint32_t before = atomic_load_explicit(sequence, memory_order_relaxed);
+
+	atomic_thread_fence(memory_order_release); /* the copy that is turned to is whole before the turn */
+	atomic_store_explicit(sequence, before + 1 + ((before + 1) % 2 != parity), memory_order_release);
+	atomic_thread_fence(memory_order_seq_cst); /* the writes that follow stay behind the turn */
+}
+
+static void write_words(_Atomic uint64_t *copy, const uint64_t *words, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		atomic_store_explicit(&copy[i], words[i], memory_order_relaxed);
+}
+
+/* Read count words of the copy that stands. Return 0 or -EAGAIN. */
+static int read_words(const _Atomic uint32_t *sequence, const _Atomic uint64_t *copies, uint64_t *words, size_t count,
+		      uint32_t *sequence_out)
+{
+	for (int retry = 0; retry < READ_RETRIES; retry++) {
+		uint32_t before = atomic_load_explicit(sequence, memory_order_acquire);
+		const _Atomic uint64_t *copy = copies + (before & 1) * count;
+
+		for (size_t i = 0; i < count; i++)
+			words[i] = atomic_load_explicit(&copy[i], memory_order_relaxed);
+		atomic_thread_fence(memory_order_acquire);
+		if (atomic_load_explicit(sequence, memory_order_relaxed) == before) {
+			*sequence_out = before;
+			return 0;
+		}
+	}
+	return -EAGAIN;
+}
+
+void timepage_line_write(struct timepage_line_posting *posting, const struct timepage_line *line)
+{
+	uint64_t words[TIMEPAGE_LINE_WORDS];
+
+	pack(line, words);
+	turn(&posting->sequence, 1); /* readers use copy 1 */
+	write_words(posting->copies[0], words, TIMEPAGE_LINE_WORDS);
+	turn(&posting->sequence, 0); /* readers use copy 0 */
+	write_words(posting->copies[1], words, TIMEPAGE_LINE_WORDS);
+}
+
+int timepage_line_read(const struct timepage_line_posting *posting, struct timepage_line *line, uint32_t *sequence)
+{
+	uint64_t words[TIMEPAGE_LINE_WORDS];
+	struct timepage_line read;
+	uint32_t at;
+	int err = read_words(&posting->sequence, &posting->copies[0][0], words, TIMEPAGE_LINE_WORDS, &at);
+
+	if (err)
+		return err;
+	unpack(words, &read);
+	if (read.publications == 0)
+		return -ENODATA;
+	err = timepage_line_check(&read);
+	if (err)
+		return err;
+	*line = read;
+	*sequence = at;
+	return 0;
+}
+
+void timepage_status_write(struct timepage_status_posting *posting, const struct timepage_status *status)
+{
+	turn(&posting->sequence, 1);
+	for (int copy = 0; copy < 2; copy++) {
+		const unsigned char *bytes = (const unsigned char *)status;
+
+		if (copy == 1)
+			turn(&posting->sequence, 0);
+		for (size_t i = 0; i < TIMEPAGE_STATUS_WORDS; i++) {
+			uint64_t word;
+
+			memcpy(&word, bytes + 8 * i, sizeof(word));
+			atomic_store_explicit(&posting->copies[copy][i], word, memory_order_relaxed);
+		}
+	}
+}
+
+static void end_text(char *text, size_t size_bytes)
+{
+	text[size_bytes - 1] = '\0';
+	for (char *at = text; *at; at++) {
+		if (*at < 0x20 || *at > 0x7e)
+			*at = '?';
+	}
+}
+
+int timepage_status_read(const struct timepage_status_posting *posting, struct timepage_status *status)
+{
+	uint64_t *words = calloc(TIMEPAGE_STATUS_WORDS, sizeof(*words));
+	uint32_t sequence;
+	int err;
+
+	if (!words)
+		return -ENOMEM;
+	err = read_words(&posting->sequence, &posting->copies[0][0], words, TIMEPAGE_STATUS_WORDS, &sequence);
+	if (!err)
+		memcpy(status, words, sizeof(*status));
+	free(words);
+	if (err)
+		return err;
+	end_text(status->version, sizeof(status->version));
+	end_text(status->text, sizeof(status->text));
+	if (status->server_count > TIMEPAGE_SERVERS || status->history_count > TIMEPAGE_HISTORY)
+		return -EBADMSG;
+	for (size_t i = 0; i < TIMEPAGE_SERVERS; i++)
+		end_text(status->servers[i].address, sizeof(status->servers[i].address));
+	return status->pid ? 0 : -ENODATA;
+}
+
+int timepage_image_check(const struct timepage_image *image, const struct timepage_identity *here, const char **why)
+{
+	uint64_t magic = atomic_load_explicit(&image->magic, memory_order_acquire);
+
+	*why = "the page is not set up yet";
+	if (magic == 0)
+		return -ENOENT;
+	*why = "the file is no page of the time service";
+	if (magic != TIMEPAGE_MAGIC)
+		return -EBADMSG;
+	*why = "the page is of another version";
+	if (atomic_load_explicit(&image->version, memory_order_relaxed) != TIMEPAGE_VERSION ||
+	    atomic_load_explicit(&image->size_bytes, memory_order_relaxed) != sizeof(*image))
+		return -EPROTO;
+	*why = "the page is of an earlier boot";
+	for (size_t i = 0; i < TIMEPAGE_BOOT_BYTES / 8; i++) {
+		if (atomic_load_explicit(&image->boot[i], memory_order_relaxed) != here->boot[i])
+			return -ENOENT;
+	}
+	*why = "the page is of another counter";
+	if (atomic_load_explicit(&image->counter_kind, memory_order_relaxed) != here->counter_kind)
+		return -ENOTSUP;
+	*why = "";
+	return 0;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The writing side of the page: made anew, or taken over from a service that has ended. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "port/port_timeservice.h"
+#include "timeservice/fixed_mul.h"
+#include "timeservice/page.h"
+
+struct timepage {
+	struct port_timepage file;
+	struct timepage_image *image;
+	struct timepage_line last;
+};
+
+/* Set everything up anew: readers that look meanwhile find no page. */
+static void set_up(struct timepage_image *image, const struct timepage_identity *here)
+{
+	atomic_store_explicit(&image->magic, 0, memory_order_release);
+	atomic_thread_fence(memory_order_seq_cst);
+	for (int copy = 0; copy < 2; copy++) {
+		for (size_t i = 0; i < TIMEPAGE_LINE_WORDS; i++)
+			atomic_store_explicit(&image->line.copies[copy][i], 0, memory_order_relaxed);
+		for (size_t i = 0; i < TIMEPAGE_STATUS_WORDS; i++)
+			atomic_store_explicit(&image->status.copies[copy][i], 0, memory_order_relaxed);
+	}
+	atomic_store_explicit(&image->version, TIMEPAGE_VERSION, memory_order_relaxed);
+	atomic_store_explicit(&image->size_bytes, sizeof(*image), memory_order_relaxed);
+	atomic_store_explicit(&image->counter_kind, here->counter_kind, memory_order_relaxed);
+	for (size_t i = 0; i < TIMEPAGE_BOOT_BYTES / 8; i++)
+		atomic_store_explicit(&image->boot[i], here->boot[i], memory_order_relaxed);
+	atomic_store_explicit(&image->magic, TIMEPAGE_MAGIC, memory_order_release);
+}
+
+int timepage_create(const char *path, uint32_t counter_kind, uint64_t counter_hz, struct timepage **page_out)
+{
+	struct timepage_identity here = { .counter_kind = counter_kind, .counter_hz = counter_hz };
+	struct timepage *page = calloc(1, sizeof(*page));
+	const char *why;
+	uint32_t sequence;
+	int err;
+
+	if (!page)
+		return -ENOMEM;
+	err = port_boot_id(here.boot);
+	if (!err)
+		err = port_timepage_create(path, TIMEPAGE_BYTES, &page->file);
+	if (err) {
+		free(page);
+		return err;
+	}
+	page->image = page->file.writable;
+	if (timepage_image_check(page->image, &here, &why) ||
+	    timepage_line_read(&page->image->line, &page->last, &sequence)) {
+		memset(&page->last, 0, sizeof(page->last));
+		set_up(page->image, &here);
+	}
+	atomic_store_explicit(&page->image->counter_hz, counter_hz, memory_order_relaxed);
+	*page_out = page;
+	return 0;
+}
+
+const struct timepage_line *timepage_last(const struct timepage *page)
+{
+	return &page->last;
+}
+
+int timepage_publish(struct timepage *page, const struct timepage_line *line)
+{
+	struct timepage_line next = *line;
+
+	next.publications = page->last.publications + 1;
+	next.settled_utc_ns = (int64_t)((uint64_t)next.base_utc_ns + fixed_mul(next.settled_ticks - next.base_ticks, next.mult));
+	if (timepage_line_check(&next))
+		return -EINVAL;
+	page->last = next;
+	timepage_line_write(&page->image->line, &next);
+	return 0;
+}
+
+void timepage_publish_status(struct timepage *page, const struct timepage_status *status)
+{
+	timepage_status_write(&page->image->status, status);
+}
+
+void timepage_close(struct timepage *page)
+{
+	if (!page)
+		return;
+	port_timepage_close(&page->file);
+	free(page);
+}

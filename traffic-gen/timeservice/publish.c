@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "timeservice/publish.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define NS_PER_S 1e9
+#define SLEW_SHORTEST_S 1.0     /* small corrections need not be hurried */
+#define MULT_UNIT 281474976710656.0 /* 2^48 */
+#define USABLE_LONGEST_S (365.0 * 86400)
+
+struct publish_settings publish_default_settings(void)
+{
+	return (struct publish_settings){ .step_ns = 10000000, .bound_max_ns = 100000000, .slew_ppm = 500 };
+}
+
+bool publish_continues(const struct timepage_line *last)
+{
+	struct timepage_line line;
+
+	if (!last || last->state == TIMEPAGE_NONE || last->mult == 0)
+		return false;
+	line = *last;
+	line.state = TIMEPAGE_SYNCHRONISED;
+	return timepage_line_check(&line) == 0;
+}
+
+/* After how long a bound has grown to its limit. */
+static double usable_s(double bound_ns, double growth_ppb, double wander_ppb_per_s, double limit_ns)
+{
+	double left_ns = limit_ns - bound_ns, root, seconds;
+
+	if (left_ns <= 0)
+		return 0;
+	/* wander/2 s^2 + growth s = left, without the loss of digits of the usual formula. */
+	root = growth_ppb + sqrt(growth_ppb * growth_ppb + 2 * wander_ppb_per_s * left_ns);
+	seconds = root > 0 ? 2 * left_ns / root : USABLE_LONGEST_S;
+	return seconds < USABLE_LONGEST_S ? seconds : USABLE_LONGEST_S;
+}
+
+/* Go on from the last line: its time, and a rate that leads to the new one. */
+static void slew(const struct publish_settings *settings, uint64_t hz, int64_t correction_ns, struct timepage_line *next)
+{
+	double fastest = (double)settings->slew_ppm * 1e-6;
+	double duration_s = fabs((double)correction_ns) / NS_PER_S / fastest;
+	double slope;
+	uint64_t duration_ticks;
+
+	if (duration_s < SLEW_SHORTEST_S)
+		duration_s = SLEW_SHORTEST_S;
+	duration_ticks = (uint64_t)ceil(duration_s * (double)hz);
+	/* By the ticks that it takes: what is left at its end is rounding. */
+	slope = (double)correction_ns * MULT_UNIT / (double)duration_ticks;
+	next->mult = (uint64_t)llround((double)next->settled_mult + slope);
+	next->settled_ticks = next->base_ticks + duration_ticks;
+	next->base_utc_ns -= correction_ns;
+}
+
+int64_t publish_line(const struct publish_settings *settings, const struct local_time *local, const struct estimate_line *estimate,
+		     uint64_t now_ticks, const struct timepage_line *last, const struct publish_words *words,
+		     struct timepage_line *next)
+{
+	int64_t now_local_ns = local_from_ticks(local, now_ticks), correction_ns = 0;
+	int64_t utc_ns = now_local_ns + estimate_offset_at(estimate, now_local_ns);
+	double age_s = fabs((double)(now_local_ns - estimate->at_local_ns)) / NS_PER_S;
+	double bound_ns = estimate_bound_at(estimate, now_local_ns);
+	double growth_ppb = (double)estimate->bound_growth_ppb + age_s * (double)estimate->wander_ppb_per_s;
+	bool continues = publish_continues(last);
+
+	*next = (struct timepage_line){
+		.base_ticks = now_ticks,
+		.base_utc_ns = utc_ns,
+		.settled_ticks = now_ticks,
+		.settled_mult = (uint64_t)llround(NS_PER_S / (double)local->hz * (1 + estimate->rate_ppb * 1e-9) * MULT_UNIT),
+		.bound_growth_ppb = (uint64_t)ceil(growth_ppb),
+		.wander_ppb_per_s = (uint64_t)estimate->wander_ppb_per_s,
+		.epoch = continues ? last->epoch : last ? last->epoch : 0,
+		.step_ns = last ? last->step_ns : 0,
+		.state = words->state,
+		.reason = words->reason,
+		.leap = words->leap,
+		.stratum = words->stratum,
+		.tai_utc_s = words->tai_utc_s,
+	};
+	next->mult = next->settled_mult;
+	if (continues) {
+		correction_ns = utc_ns - timepage_utc_ns(last, now_ticks);
+		if (llabs(correction_ns) > settings->step_ns) {
+			next->epoch++;
+			next->step_ns = correction_ns;
+		} else if (correction_ns) {
+			slew(settings, local->hz, correction_ns, next);
+			bound_ns += fabs((double)correction_ns);
+		}
+	}
+	next->bound_ns = (int64_t)ceil(bound_ns) + 1;
+	next->usable_until_ticks =
+		now_ticks + (uint64_t)(usable_s(bound_ns, growth_ppb, (double)estimate->wander_ppb_per_s,
+						(double)settings->bound_max_ns) * (double)local->hz);
+	if (bound_ns >= (double)settings->bound_max_ns) {
+		next->state = TIMEPAGE_UNSYNCHRONISED;
+		next->reason = TIMEPAGE_REASON_BOUND;
+	}
+	return correction_ns;
+}
+
+void publish_withdraw(const struct timepage_line *last, const struct publish_words *words, struct timepage_line *next)
+{
+	*next = *last;
+	next->state = words->state;
+	next->reason = words->reason;
+	next->leap = words->leap;
+	next->stratum = words->stratum;
+	next->tai_utc_s = words->tai_utc_s;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A handle of the library, and its slow way: a new line, no line, no page. */
+#ifndef BW_TIMESERVICE_READER_H
+#define BW_TIMESERVICE_READER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "port/port_timeservice.h"
+#include "timeservice/bwtime.h"
+#include "timeservice/fixed_mul.h"
+#include "timeservice/page.h"
+
+struct bwtime {
+	/* the fast way */
+	const _Atomic uint32_t *sequence_at; /* of the page, or of `none` */
+	uint32_t sequence;
+	bool ordered, tell_steps;
+	uint64_t base_ticks;
+	uint64_t usable;                     /* distance from base_ticks where the line ends; 0: the fast way is closed */
+	uint64_t settled;                    /* distance of the second segment */
+	int64_t base_utc_ns, settled_utc_ns;
+	uint64_t mult, settled_mult;
+	int64_t last_utc_ns;                 /* INT64_MIN: none yet */
+	uint64_t bounded;                    /* distance up to which told's bound holds; 0: to be calculated */
+	struct bwtime_stamp told;            /* all of the next stamp but its time */
+	int64_t second_utc_ns;               /* the second that was last told in NTP's format, */
+	uint64_t second_ntp;                 /* and what it is there; before 1970: none */
+	/* the slow way */
+	double bound_ns, growth, wander_half; /* bound_ns + age * (growth + age * wander_half), age in ns */
+	uint64_t bound_step;                 /* ticks for which a bound is calculated at a time */
+	struct timepage_line line;
+	struct port_timepage file;
+	_Atomic uint32_t none;
+	uint64_t epoch, tried_ticks, retry_ticks;
+	bool attached, tried, knows_epoch, blocked, stepped;
+	int64_t step_ns;
+	int result;
+	const char *why;
+	char *path; /* NULL: the default */
+};
+
+/* The time at a distance from base_ticks that lies within the line. */
+static inline int64_t utc_at(const struct bwtime *handle, uint64_t distance)
+{
+	if (distance >= handle->settled)
+		return handle->settled_utc_ns + (int64_t)fixed_mul(distance - handle->settled, handle->settled_mult);
+	return handle->base_utc_ns + (int64_t)fixed_mul(distance, handle->mult);
+}
+
+/** Set up a handle that is all zeros but for its path: it looks for a page at the first reading. */
+void reader_init(struct bwtime *handle, unsigned int flags);
+/**
+ * Read where the fast way is closed: look at the page, or for it.
+ *
+ * @param line_utc_ns  what the line says, not yet held against earlier readings
+ * @param distance     receives the counter's distance from base_ticks; "negative" just before the line begins
+ * @return of enum bwtime_result; handle->why says more
+ */
+int reader_read_slow(struct bwtime *handle, int64_t *line_utc_ns, uint64_t *distance);
+
+#endif

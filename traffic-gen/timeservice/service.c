@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "timeservice/service.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "port/port.h"
+#include "port/port_clock.h"
+#include "timeservice/feed.h"
+#include "timeservice/service_page.h"
+
+#define NS_PER_MS INT64_C(1000000)
+#define NS_PER_US INT64_C(1000)
+#define INTERVAL_LONGEST_NS (INT64_C(86400000) * NS_PER_MS)
+#define LONG_NS (INT64_C(1000000000) * NS_PER_MS)
+#define STATUS_NS (INT64_C(1000) * NS_PER_MS)
+
+enum {
+	LOSSES_MAX = 2,    /* in a row end a batch */
+	REFUSALS_TOLD = 16 /* in the log, of a batch or check; who floods this machine does not fill its disk as well */
+};
+
+const char *service_state_word(const struct service *service)
+{
+	switch (service->state) {
+	case TIMEPAGE_SYNCHRONISED:
+		return "locked";
+	case TIMEPAGE_HOLDOVER:
+		return "hold";
+	case TIMEPAGE_STARTING:
+	case TIMEPAGE_NONE:
+		return "init";
+	default:
+		return "unsynchronised";
+	}
+}
+
+static int on_refusal(void *sink, const struct server *server, unsigned int reject)
+{
+	struct service *service = sink;
+
+	if (service->refusals_told == REFUSALS_TOLD) {
+		service->refusals_untold++;
+		return 0;
+	}
+	service->refusals_told++;
+	return timed_log_rejected(service->log, service_state_word(service), server, reject);
+}
+
+int service_init(struct service *service, const struct settings *settings, struct timepage *page, struct waiter *waiter,
+		 struct timed_log *log, const struct local_time *local, struct counter_check *counter)
+{
+	int err = 0;
+
+	memset(service, 0, sizeof(*service));
+	service->settings = settings;
+	service->page = page;
+	service->log = log;
+	service->counter = counter;
+	service->means = (struct server_means){
+		.waiter = waiter,
+		.local = *local,
+		.timeout_ns = settings->timeout_ms * NS_PER_MS,
+		.refusal = on_refusal,
+		.sink = service,
+	};
+	service->before = *timepage_last(page);
+	service->interval_ns = settings->interval_ms * NS_PER_MS;
+	for (int i = 0; i < settings->server_count && !err; i++)
+		err = server_init(&service->servers[i], &settings->servers[i], &settings->estimate);
+	return err;
+}
+
+void service_close(struct service *service)
+{
+	for (int i = 0; i < service->settings->server_count; i++)
+		if (service->servers[i].estimate)
+			server_close(&service->servers[i]);
+}
+
+/* Tell how many refusals were not told one by one, and begin anew. Returns 0 or -EIO. */
+static int refusals_tell(struct service *service)
+{
+	int64_t untold = service->refusals_untold;
+
+	service->refusals_told = service->refusals_untold = 0;
+	return untold ? timed_log_more_rejected(service->log, service_state_word(service), untold) : 0;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* ---- pace -------------------------------------------------------------------------------------------------------- */
+
+/* So many batches come soon. From then on each waits for twice as long as the one before, up to the interval: a rate learnt in a few
+ * seconds does not last for many. */
+static void hurry(struct service *service, int64_t batches)
+{
+	service->quick_left = batches;
+	service->pace_ns = service->settings->quick_interval_ms * NS_PER_MS;
+}
+
+/* The time from this batch to the next one. */
+static int64_t pace_next(struct service *service)
+{
+	if (service->quick_left > 0)
+		service->quick_left--;
+	else
+		service->pace_ns *= 2;
+	service->pace_ns = smaller(service->pace_ns, service->interval_ns);
+	return service->pace_ns;
+}
+
+/* ---- signals ----------------------------------------------------------------------------------------------------- */
+
+/* What comes from outside. Returns 0 or -errno. */
+static int event_take(struct service *service, int event)
+{
+	bool was_held = service->held;
+
+	if (event == WAIT_END) {
+		service->ended = true;
+		return 0;
+	}
+	service->held = event == WAIT_HOLD;
+	service_publish_status(service);
+	if (was_held && !service->held) {
+		service->next_batch_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+		hurry(service, service->settings->confirm_batches);
+	}
+	if (service->held && (service->state == TIMEPAGE_SYNCHRONISED || service->state == TIMEPAGE_HOLDOVER))
+		return service_publish_again(service, TIMEPAGE_HOLDOVER, TIMEPAGE_REASON_HELD);
+	return timed_log_state(service->log, service_state_word(service), service->state, service->reason);
+}
+
+/* Wait, but for signals. Returns 0 or -errno. */
+static int wait_until(struct service *service, int64_t deadline_monotonic_ns)
+{
+	int event = waiter_wait_socket(service->means.waiter, deadline_monotonic_ns, PORT_SOCKET_NONE);
+
+	return event < 0 ? event : event == WAIT_TIME ? 0 : event_take(service, event);
+}
+
+static bool goes_on(const struct service *service)
+{
+	return !service->ended && !service->held;
+}
+
+/* ---- a batch ----------------------------------------------------------------------------------------------------- */
+
+/* Ask a server once. Returns 1: it answered; 0: it did not; or -errno. */
+static int ask(struct service *service, struct server *server)
+{
+	struct exchange_sample sample;
+	uint64_t received = server->received;
+	int event = WAIT_TIME;
+	int result = server_ask(server, &service->means, &sample, &event);
+
+	if (result < 0)
+		return result;
+	if (result == SERVER_EVENT) {
+		result = event_take(service, event);
+		return result;
+	}
+	if (result == SERVER_SAMPLE && estimate_add(server->estimate, &sample)) {
+		ntp_exchange_count(&server->exchange, EXCHANGE_MIN_DELAY);
+		result = on_refusal(service, server, EXCHANGE_MIN_DELAY);
+		if (result < 0)
+			return result;
+	}
+	return server->received > received;
+}
+
+static void heed_complaint(struct service *service, struct server *server)
+{
+	if (server->slower && service->interval_ns <= INTERVAL_LONGEST_NS / 2)
+		service->interval_ns *= 2;
+	server->slower = false;
+}
+
+/* End a server's batch: what it says against what it said before. Returns 0 or -errno. */
+static int batch_end(struct service *service, struct server *server)
+{
+	int64_t step_ns = 0;
+	enum estimate_outcome outcome = estimate_end_batch(server->estimate, &step_ns);
+
+	if (outcome == ESTIMATE_CONTRADICTION) {
+		int err = timed_log_contradiction(service->log, service_state_word(service), server, step_ns);
+
+		server->contradicted = true;
+		hurry(service, service->settings->quick_batches);
+		return err;
+	}
+	if ((int64_t)estimate_batches(server->estimate) >= service->settings->confirm_batches)
+		server->contradicted = false;
+	return 0;
+}
+
+static int batch_of(struct service *service, struct server *server)
+{
+	int losses = 0, answers = 0, err = 0;
+
+	if (server->denied)
+		return 0;
+	server_open_socket(server); /* where it fails, asking says so */
+	for (int64_t i = 0; i < service->settings->batch && losses < LOSSES_MAX && !err && goes_on(service) && !server->denied; i++) {
+		int answered = ask(service, server);
+
+		if (answered < 0)
+			return answered;
+		answers += answered;
+		losses = answered ? 0 : losses + 1;
+		if (service->settings->gap_us && i + 1 < service->settings->batch)
+			err = wait_until(service, port_clock_now_ns(PORT_CLOCK_MONOTONIC) + service->settings->gap_us * NS_PER_US);
+	}
+	server->reach = (server->reach << 1 | (answers > 0)) & 0xff;
+	heed_complaint(service, server);
+	return err ? err : batch_end(service, server);
+}
+
+/* One batch of each server, and what follows from them. Returns 0 or -errno. */
+static int batch_run(struct service *service)
+{
+	int64_t now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC), interval_ns;
+	int err;
+
+	for (int i = 0; i < service->settings->server_count && goes_on(service); i++) {
+		err = batch_of(service, &service->servers[i]);
+		if (err)
+			return err;
+	}
+	interval_ns = pace_next(service);
+	service->next_batch_monotonic_ns += interval_ns;
+	if (service->next_batch_monotonic_ns < now_monotonic_ns)
+		service->next_batch_monotonic_ns = now_monotonic_ns + interval_ns;
+	if (!goes_on(service))
+		return 0;
+	service->status.batches++;
+	err = service_publish(service, true);
+	service_publish_status(service);
+	return err ? err : refusals_tell(service);
+}
+
+/* ---- between batches --------------------------------------------------------------------------------------------- */
+
+/* Is what a server said just now outside what its own line and bound say? */
+static bool surprises(const struct server *server)
+{
+	struct estimate_line line = estimate_current(server->estimate);
+	int64_t local_ns, low_ns, high_ns, own_ns;
+	double bound_ns;
+
+	if (!line.valid || !ntp_exchange_rough(&server->exchange, &local_ns, &low_ns, &high_ns))
+		return false;
+	own_ns = estimate_offset_at(&line, local_ns);
+	bound_ns = estimate_bound_at(&line, local_ns);
+	return (double)(low_ns - own_ns) > bound_ns || (double)(own_ns - high_ns) > bound_ns;
+}
+
+/* One exchange with one server, which carries no estimate: that the counter stopped is noticed. Returns 0 or -errno. */
+static int check_run(struct service *service)
+{
+	struct server *server = NULL;
+	struct exchange_sample sample;
+	uint64_t received;
+	int event, result;
+
+	for (int i = 0; i < service->settings->server_count && !server; i++) {
+		struct server *next = &service->servers[service->next_check_server++ % service->settings->server_count];
+
+		if (next->reach && !next->denied && next->sock != PORT_SOCKET_NONE)
+			server = next;
+	}
+	if (!server)
+		return 0;
+	received = server->received;
+	result = server_ask(server, &service->means, &sample, &event);
+	if (result < 0)
+		return result;
+	if (result == SERVER_EVENT)
+		return event_take(service, event);
+	heed_complaint(service, server);
+	if (server->received > received && surprises(server)) {
+		/* Another batch of all of them says whose fault it is. */
+		service->next_batch_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+		hurry(service, service->settings->quick_batches);
+	}
+	return 0;
+}
+
+/*
+ * Look whether the counter has gone on as it should. If it has not, what was learnt is worth nothing: there is no time until servers
+ * say it anew. One that runs at another rate is for a new start of this program.
+ */
+static int counter_run(struct service *service)
+{
+	enum counter_verdict verdict = counter_check_watch(service->counter);
+	int err;
+
+	if (verdict == COUNTER_FIT)
+		return 0;
+	counter_reason(service->counter, verdict, service->status.text, sizeof(service->status.text));
+	for (int i = 0; i < service->settings->server_count; i++) {
+		estimate_restart(service->servers[i].estimate);
+		ntp_exchange_restart(&service->servers[i].exchange);
+	}
+	service->next_batch_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	hurry(service, service->settings->quick_batches);
+	err = timed_log_counter(service->log, service->status.text, true);
+	if (!err)
+		err = service_withdraw(service, TIMEPAGE_UNSYNCHRONISED, TIMEPAGE_REASON_COUNTER_JUMPED);
+	return err ? err : verdict == COUNTER_RATE_CHANGED ? -EXDEV : 0;
+}
+
+static int between_run(struct service *service, int64_t now_monotonic_ns)
+{
+	int64_t check_ns = service->settings->check_interval_ms * NS_PER_MS;
+	int err = counter_run(service);
+
+	if (!err && service_settled(service))
+		err = service_publish_again(service, service->state, service->reason);
+	service->next_check_monotonic_ns = now_monotonic_ns + (check_ns ? check_ns : STATUS_NS);
+	if (!err && check_ns && !service->held)
+		err = check_run(service);
+	if (!err)
+		err = feed_run(service->feed, &service->before);
+	service_publish_status(service);
+	return err ? err : refusals_tell(service);
+}
+
+int service_run(struct service *service)
+{
+	int64_t now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC), batches_max = service->settings->batches_max;
+	int err = service_publish(service, false);
+
+	service->next_batch_monotonic_ns = now_monotonic_ns;
+	service->next_check_monotonic_ns = now_monotonic_ns + STATUS_NS;
+	hurry(service, service->settings->quick_batches);
+	service_publish_status(service);
+	while (!err && !service->ended && (!batches_max || (int64_t)service->status.batches < batches_max)) {
+		int64_t next_batch_monotonic_ns = service->held ? now_monotonic_ns + LONG_NS : service->next_batch_monotonic_ns;
+
+		err = wait_until(service, smaller(next_batch_monotonic_ns, service->next_check_monotonic_ns));
+		now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+		if (err || service->ended)
+			break;
+		if (!service->held && now_monotonic_ns >= service->next_batch_monotonic_ns)
+			err = batch_run(service);
+		else if (now_monotonic_ns >= service->next_check_monotonic_ns)
+			err = between_run(service, now_monotonic_ns);
+	}
+	if (!err)
+		err = service_publish_again(service, TIMEPAGE_ENDED, TIMEPAGE_REASON_ENDED);
+	service_publish_status(service);
+	return err;
+}

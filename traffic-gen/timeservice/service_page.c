@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "timeservice/service_page.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "port/port.h"
+#include "port/port_clock.h"
+#include "version.h"
+
+_Static_assert((int)EXCHANGE_REJECTS <= (int)TIMEPAGE_REJECTS, "reasons of a server");
+
+#define NS_PER_S INT64_C(1000000000)
+
+/* ---- the line ---------------------------------------------------------------------------------------------------- */
+
+static bool is_usable(const struct service *service, const struct server *server)
+{
+	return estimate_current(server->estimate).valid && server->reach && !server->denied && !server->contradicted &&
+	       (int64_t)estimate_batches(server->estimate) >= service->settings->confirm_batches;
+}
+
+/* Select among the servers. Returns how many were combined. */
+static int select_now(struct service *service, int64_t at_local_ns, struct estimate_line *line)
+{
+	for (int i = 0; i < service->settings->server_count; i++) {
+		const struct server *server = &service->servers[i];
+
+		service->candidates[i] = (struct select_candidate){
+			.usable = is_usable(service, server),
+			.line = estimate_current(server->estimate),
+			.root_distance_ns = server_root_distance_ns(server),
+		};
+	}
+	return select_line(service->candidates, service->settings->server_count, at_local_ns, line);
+}
+
+/* The best server; NULL: none. */
+static const struct server *best_server(const struct service *service)
+{
+	for (int i = 0; i < service->settings->server_count; i++)
+		if (service->candidates[i].role == SELECT_BEST)
+			return &service->servers[i];
+	return NULL;
+}
+
+static struct publish_words words_of(const struct service *service, uint32_t state, uint32_t reason)
+{
+	const struct server *best = best_server(service);
+	struct publish_words words = {
+		.state = state,
+		.reason = reason,
+		.leap = service->before.leap,
+		.stratum = service->before.stratum,
+		.tai_utc_s = service->log->tai_utc_s,
+	};
+
+	if (service->settings->tai_utc_s)
+		words.tai_utc_s = (int32_t)service->settings->tai_utc_s;
+	if (best) {
+		words.leap = (int32_t)best->said.leap;
+		words.stratum = (int32_t)best->said.stratum + 1;
+	}
+	return words;
+}
+
+/* Publish, and tell of a change of the state. Returns 0 or -errno. */
+static int put(struct service *service, const struct timepage_line *next)
+{
+	bool changed = next->state != service->state || next->reason != service->reason;
+	int err = timepage_publish(service->page, next);
+
+	if (err)
+		return err;
+	service->before = *timepage_last(service->page);
+	service->state = next->state;
+	service->reason = next->reason;
+	return changed ? timed_log_state(service->log, service_state_word(service), service->state, service->reason) : 0;
+}
+
+int service_withdraw(struct service *service, uint32_t state, uint32_t reason)
+{
+	struct publish_words words = words_of(service, state, reason);
+	struct timepage_line next;
+
+	publish_withdraw(&service->before, &words, &next);
+	service->line.valid = false;
+	return put(service, &next);
+}
+
+static void remember(struct service *service, int64_t offset_ns, int64_t utc_ns)
+{
+	struct timepage_status *status = &service->status;
+
+	if (status->history_count == TIMEPAGE_HISTORY) {
+		memmove(status->history, status->history + 1, (TIMEPAGE_HISTORY - 1) * sizeof(status->history[0]));
+		status->history_count--;
+	}
+	status->history[status->history_count++] = (struct timepage_moment){
+		.utc_ns = utc_ns,
+		.offset_ns = offset_ns,
+		.bound_ns = service->before.bound_ns,
+		.rate_ppb = -llround(service->line.rate_ppb),
+	};
+}
+
+/* Why no server that was believed before is heard: silence, or what its key does not authenticate. */
+static uint32_t unheard_reason(const struct service *service)
+{
+	for (int i = 0; i < service->settings->server_count; i++)
+		if (exchange_reject_is_of_key(service->servers[i].last_reject))
+			return TIMEPAGE_REASON_NOT_AUTHENTICATED;
+	return TIMEPAGE_REASON_NO_SERVER;
+}
+
+/*
+ * Name the server whose key may be why there is no time. Many servers keep silent where a request is not authenticated as they want it,
+ * chrony for one.
+ */
+static void tell_key(struct service *service, uint32_t reason)
+{
+	struct timepage_status *status = &service->status;
+	char text[ADDRESS_TEXT_BYTES];
+
+	if (service->key_told)
+		status->text[0] = '\0';
+	service->key_told = false;
+	for (int i = 0; i < service->settings->server_count && !service->key_told; i++) {
+		const struct server *server = &service->servers[i];
+		bool silent = reason == TIMEPAGE_REASON_NO_SERVER && !server->answered_ever && server->last_reject == EXCHANGE_NO_ANSWER;
+		bool wrong = reason == TIMEPAGE_REASON_NOT_AUTHENTICATED && exchange_reject_is_of_key(server->last_reject);
+
+		if (!server->settings.key || (!silent && !wrong))
+			continue;
+		service->key_told = true;
+		snprintf(status->text, sizeof(status->text), "%s, key %" PRIu32 ": %s",
+			 address_format(&server->settings.address, text), server->settings.key,
+			 wrong ? exchange_reject_name(server->last_reject) : "silent so far, as many servers are when they have another key");
+	}
+}
+
+/* Publish what the servers say. */
+static int publish_selected(struct service *service, const struct estimate_line *line, uint64_t now_ticks, bool heard, bool told)
+{
+	struct publish_words words = words_of(service, heard ? TIMEPAGE_SYNCHRONISED : TIMEPAGE_HOLDOVER,
+					      heard ? TIMEPAGE_REASON_NONE : unheard_reason(service));
+	const struct server *best = best_server(service);
+	uint64_t epoch = service->before.epoch;
+	struct timepage_line next;
+	struct timed_sync sync;
+	int64_t correction_ns;
+	int err;
+
+	correction_ns = publish_line(&service->settings->publish, &service->means.local, line, now_ticks, &service->before, &words,
+				     &next);
+	service->line = *line;
+	service->status.text[0] = '\0';
+	tell_key(service, words.reason);
+	err = put(service, &next);
+	if (!err && service->before.epoch != epoch) {
+		service->status.steps++;
+		err = timed_log_step(service->log, service_state_word(service), correction_ns, service->before.epoch);
+	}
+	if (err || !told)
+		return err;
+	sync = (struct timed_sync){
+		.offset_ns = -correction_ns,
+		.delay_ns = best ? estimate_delay_ns(best->estimate) : 0,
+		.bound_ns = service->before.bound_ns,
+		.rate_ppb = -line->rate_ppb,
+		.kernel_stamps = best && best->kernel_stamps,
+		.interleaved = best && best->interleaved,
+		.servers = service->combined,
+		.epoch = service->before.epoch,
+	};
+	remember(service, sync.offset_ns, service->before.base_utc_ns);
+	return timed_log_sync(service->log, service_state_word(service), &sync);
+}
+
+/* Why there is nothing to select from. */
+static uint32_t reason_of(const struct service *service, bool *contradicted)
+{
+	uint32_t reason = service->status.batches ? TIMEPAGE_REASON_NO_SERVER : TIMEPAGE_REASON_STARTING;
+	int denied = 0;
+
+	*contradicted = false;
+	for (int i = 0; i < service->settings->server_count; i++) {
+		const struct server *server = &service->servers[i];
+
+		denied += server->denied;
+		*contradicted = *contradicted || server->contradicted || service->candidates[i].usable;
+		if (server->contradicted)
+			return TIMEPAGE_REASON_CONTRADICTION;
+		if (service->candidates[i].usable)
+			return TIMEPAGE_REASON_NO_MAJORITY;
+		if (server->reach & 1)
+			reason = TIMEPAGE_REASON_STARTING;
+		else if (reason == TIMEPAGE_REASON_NO_SERVER && server->last_reject >= NTP_LEAP && server->last_reject < NTP_REJECTS)
+			reason = TIMEPAGE_REASON_SERVER_UNSYNCHRONISED;
+		else if (reason == TIMEPAGE_REASON_NO_SERVER && exchange_reject_is_of_key(server->last_reject))
+			reason = TIMEPAGE_REASON_NOT_AUTHENTICATED;
+	}
+	return denied == service->settings->server_count ? TIMEPAGE_REASON_DENIED : reason;
+}
+
+/* A time of an earlier service, or of earlier batches, that still holds. */
+static bool still_holds(const struct service *service)
+{
+	uint32_t state = service->before.state;
+
+	return publish_continues(&service->before) &&
+	       (state == TIMEPAGE_SYNCHRONISED || state == TIMEPAGE_HOLDOVER || state == TIMEPAGE_ENDED) &&
+	       (int64_t)(service->before.usable_until_ticks - port_counter_read()) > 0;
+}
+
+int service_publish(struct service *service, bool told)
+{
+	uint64_t now_ticks = port_counter_read();
+	struct estimate_line line;
+	bool heard = false, contradicted;
+	uint32_t reason;
+
+	service->combined = select_now(service, local_from_ticks(&service->means.local, now_ticks), &line);
+	for (int i = 0; i < service->settings->server_count; i++)
+		heard = heard || (service->candidates[i].usable && (service->servers[i].reach & 1));
+	if (service->combined >= service->settings->min_servers)
+		return publish_selected(service, &line, now_ticks, heard, told);
+	reason = reason_of(service, &contradicted);
+	tell_key(service, reason);
+	if (contradicted)
+		return service_withdraw(service, TIMEPAGE_UNSYNCHRONISED, reason);
+	if (still_holds(service))
+		return service_publish_again(service, TIMEPAGE_HOLDOVER, reason);
+	return service_withdraw(service, service->state == TIMEPAGE_UNSYNCHRONISED ? TIMEPAGE_UNSYNCHRONISED : TIMEPAGE_STARTING, reason);
+}
+
+bool service_settled(const struct service *service)
+{
+	const struct timepage_line *line = &service->before;
+
+	return service->line.valid && line->settled_ticks != line->base_ticks &&
+	       (int64_t)(port_counter_read() - line->settled_ticks) > 0;
+}
+
+int service_publish_again(struct service *service, uint32_t state, uint32_t reason)
+{
+	struct publish_words words = words_of(service, state, reason);
+	struct timepage_line next;
+
+	if (service->line.valid && service_settled(service))
+		publish_line(&service->settings->publish, &service->means.local, &service->line, port_counter_read(), &service->before,
+			     &words, &next);
+	else
+		publish_withdraw(&service->before, &words, &next);
+	return put(service, &next);
+}
+
+/* ---- the status -------------------------------------------------------------------------------------------------- */
+
+static uint32_t server_state(const struct service *service, int index)
+{
+	const struct server *server = &service->servers[index];
+
+	if (server->denied)
+		return TIMEPAGE_SERVER_DENIED;
+	switch (service->candidates[index].role) {
+	case SELECT_BEST:
+		return TIMEPAGE_SERVER_SELECTED;
+	case SELECT_COMBINED:
+		return TIMEPAGE_SERVER_COMBINED;
+	case SELECT_FALSETICKER:
+		return TIMEPAGE_SERVER_FALSETICKER;
+	case SELECT_OUTLYING:
+		return TIMEPAGE_SERVER_UNFIT;
+	case SELECT_UNUSED:
+		break;
+	}
+	if (server->reach)
+		return TIMEPAGE_SERVER_UNFIT;
+	return server->sent ? TIMEPAGE_SERVER_UNREACHABLE : TIMEPAGE_SERVER_UNKNOWN;
+}
+
+static void put_server(const struct service *service, int index, uint64_t now_ticks, struct timepage_server *out)
+{
+	const struct server *server = &service->servers[index];
+	struct estimate_line line = estimate_current(server->estimate);
+	int64_t now_local_ns = local_from_ticks(&service->means.local, now_ticks);
+	char text[ADDRESS_TEXT_BYTES];
+
+	memset(out, 0, sizeof(*out));
+	snprintf(out->address, sizeof(out->address), "%s", address_format(&server->settings.address, text));
+	out->state = server_state(service, index);
+	out->reach = server->reach;
+	out->stratum = (int32_t)server->said.stratum;
+	out->leap = (int32_t)server->said.leap;
+	out->kernel_stamps = server->kernel_stamps;
+	out->interleaved = server->interleaved;
+	out->authenticated = server->settings.key && server->answered_ever;
+	out->key = server->settings.key;
+	out->heard_ticks = server->heard_ticks;
+	out->root_dispersion_ns = server->said.root_distance_ns;
+	out->sent = server->sent;
+	out->received = server->received;
+	if (line.valid) {
+		double bound_ns = estimate_bound_at(&line, now_local_ns) + (double)server_root_distance_ns(server);
+
+		if (publish_continues(&service->before))
+			out->offset_ns = timepage_utc_ns(&service->before, now_ticks) -
+					 (now_local_ns + estimate_offset_at(&line, now_local_ns));
+		out->delay_ns = estimate_delay_ns(server->estimate);
+		out->bound_ns = bound_ns < 9e18 ? (int64_t)bound_ns : INT64_MAX;
+	}
+	for (int i = 0; i < EXCHANGE_REJECTS; i++)
+		out->rejected[i] = server->exchange.counts[i];
+}
+
+void service_publish_status(struct service *service)
+{
+	struct timepage_status *status = &service->status;
+	uint64_t now_ticks = port_counter_read();
+
+	snprintf(status->version, sizeof(status->version), "%s", BW_VERSION);
+	status->interval_ns = service->interval_ns;
+	status->counter_kind = port_counter_kind();
+	status->counter_hz = service->means.local.hz;
+	status->rate_ppb = service->line.valid ? -llround(service->line.rate_ppb) : 0;
+	status->holding = service->held;
+	status->feed = (uint64_t)service->settings->feed;
+	status->server_count = (uint64_t)service->settings->server_count;
+	for (int i = 0; i < service->settings->server_count; i++)
+		put_server(service, i, now_ticks, &status->servers[i]);
+	timepage_publish_status(service->page, status);
+}

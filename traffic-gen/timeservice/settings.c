@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "timeservice/settings.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config/options.h"
+#include "timeservice/keys.h"
+
+enum { NTP_PORT = 123, SERVER_TEXT_BYTES = 256, INTERVAL_MAX_MS = 86400000, WAY_MAX_NS = 1000000000 };
+
+struct settings settings_default(void)
+{
+	return (struct settings){
+		.interval_ms = 30000,
+		.batch = 16,
+		.gap_us = 2000,
+		.timeout_ms = 500,
+		.quick_batches = 8,
+		.quick_interval_ms = 1000,
+		.confirm_batches = 3,
+		.check_interval_ms = 1000,
+		.min_servers = 1,
+		.estimate = estimate_default_settings(),
+		.publish = publish_default_settings(),
+	};
+}
+
+static int refuse_server(char error[SETTINGS_ERROR_BYTES], const char *text, const char *what)
+{
+	snprintf(error, SETTINGS_ERROR_BYTES, "\"%.128s\": %s", text, what);
+	return -EINVAL;
+}
+
+/* One KEY=VALUE of a server. */
+static int server_option(struct server_settings *server, const char *text, char error[SETTINGS_ERROR_BYTES])
+{
+	static const struct {
+		const char *key;
+		int64_t min, max;
+	} keys[] = { { "min-delay-ns", 0, WAY_MAX_NS }, { "root-distance-ns", 0, WAY_MAX_NS }, { "interleaved", 0, 1 },
+		     { "key", 1, KEYS_ID_MAX } };
+	size_t length = strcspn(text, "=");
+	int64_t value;
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if (strlen(keys[i].key) != length || memcmp(keys[i].key, text, length) != 0)
+			continue;
+		if (text[length] != '=' || option_parse_int(text + length + 1, keys[i].min, keys[i].max, &value)) {
+			snprintf(error, SETTINGS_ERROR_BYTES, "\"%.128s\": %s: allowed: %" PRId64 "..%" PRId64, text, keys[i].key,
+				 keys[i].min, keys[i].max);
+			return -EINVAL;
+		}
+		if (i == 0)
+			server->min_way_ns = value;
+		else if (i == 1)
+			server->root_distance_ns = value;
+		else if (i == 2)
+			server->interleave = value != 0;
+		else
+			server->key = (uint32_t)value;
+		return 0;
+	}
+	return refuse_server(error, text, "unknown; allowed: min-delay-ns=N, root-distance-ns=N, interleaved=0|1, key=N");
+}
+
+int settings_add_server(struct settings *settings, const char *text, char error[SETTINGS_ERROR_BYTES])
+{
+	struct server_settings server = { .root_distance_ns = SERVER_ROOT_AS_SAID, .interleave = true };
+	char rest[SERVER_TEXT_BYTES], *at;
+
+	if (strlen(text) >= sizeof(rest))
+		return refuse_server(error, text, "too long");
+	snprintf(rest, sizeof(rest), "%s", text);
+	at = rest + strcspn(rest, ",");
+	if (*at)
+		*at++ = '\0';
+	server.address.port = NTP_PORT;
+	if (address_parse(rest, &server.address) && address_parse_ipv4(rest, &server.address.ipv4))
+		return refuse_server(error, rest, "must be an IPv4 address, with :PORT perhaps");
+	while (*at) {
+		char *end = at + strcspn(at, ",");
+		bool more = *end != '\0';
+		int err;
+
+		*end = '\0';
+		err = server_option(&server, at, error);
+		if (err)
+			return err;
+		at = more ? end + 1 : end;
+	}
+	for (int i = 0; i < settings->server_count; i++)
+		if (settings->servers[i].address.ipv4 == server.address.ipv4 && settings->servers[i].address.port == server.address.port)
+			return refuse_server(error, rest, "is given twice");
+	if (settings->server_count == SELECT_MAX)
+		return refuse_server(error, rest, "one server too many; allowed: 16");
+	settings->servers[settings->server_count++] = server;
+	return 0;
+}
+
+static int copy_path(char *to, const char *text, const char *name)
+{
+	if (!text)
+		return 0;
+	if (strlen(text) >= SETTINGS_PATH_BYTES) {
+		fprintf(stderr, TIMED_TOOL ": --%s: too long; allowed: %d bytes\n", name, SETTINGS_PATH_BYTES - 1);
+		return -EINVAL;
+	}
+	snprintf(to, SETTINGS_PATH_BYTES, "%s", text);
+	return 0;
+}
+
+static int parse_feed(const char *text, int64_t *feed)
+{
+	static const char *const names[] = { "none", "kernel", "chrony" };
+
+	for (int i = 0; text && i < 3; i++) {
+		if (strcmp(text, names[i]) == 0) {
+			*feed = i;
+			return 0;
+		}
+	}
+	if (!text)
+		return 0;
+	fprintf(stderr, TIMED_TOOL ": --feed: \"%s\" is unknown; allowed: none, kernel, chrony\n", text);
+	return -EINVAL;
+}
+
+static int check_keys(const struct settings *settings)
+{
+	char text[ADDRESS_TEXT_BYTES];
+
+	for (int i = 0; i < settings->server_count; i++) {
+		const struct server_settings *server = &settings->servers[i];
+
+		if (!server->key || settings->key_file[0])
+			continue;
+		fprintf(stderr, TIMED_TOOL ": server %s: key %" PRIu32 ", but no file of keys; give --key-file PATH, or key_file in --config\n",
+			address_format(&server->address, text), server->key);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* What cannot be said of one option alone. */
+static int check(const struct settings *settings)
+{
+	if (settings->server_count == 0)
+		fprintf(stderr, TIMED_TOOL ": no server; give --server ADDRESS, or a [[server]] of --config\n");
+	else if (settings->min_servers > settings->server_count)
+		fprintf(stderr, TIMED_TOOL ": --min-servers: %" PRId64 " of %d servers\n", settings->min_servers, settings->server_count);
+	else
+		return check_keys(settings);
+	return -EINVAL;
+}
+
+/* The file is read first, whatever the order, so that the command line is over it. */
+static int read_config(struct settings *settings, int argc, char **argv)
+{
+	char error[SETTINGS_ERROR_BYTES];
+	const char *path = NULL;
+	int err;
+
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--config") == 0 && i + 1 < argc)
+			path = argv[++i];
+		else if (strncmp(argv[i], "--config=", 9) == 0)
+			path = argv[i] + 9;
+	}
+	if (!path)
+		return 0;
+	err = settings_read_file(settings, path, error);
+	if (err)
+		fprintf(stderr, TIMED_TOOL ": %s\n", error);
+	return err;
+}
+
+int settings_parse(struct settings *settings, int argc, char **argv)
+{
+	const char *server_texts[SELECT_MAX], *page = NULL, *log = NULL, *feed = NULL, *config = NULL, *key_file = NULL;
+	struct option_texts servers = { server_texts, SELECT_MAX, 0 };
+	struct estimate_settings *estimate = &settings->estimate;
+	struct publish_settings *publish = &settings->publish;
+	const struct option options[] = {
+		{ "config", OPTION_TEXT, &config, 0, 0, "FILE", "settings; what is given here is over them", false },
+		{ "server", OPTION_TEXTS, &servers, 0, 0, "ADDRESS[:PORT][,KEY=N…]",
+		  "IPv4 address of a server, once or more; keys: min-delay-ns (each way takes that at least), root-distance-ns "
+		  "(from it to UTC, instead of what it says), interleaved (0: do not ask for it), key (id in --key-file: only what is authenticated by it is believed)", false },
+		{ "key-file", OPTION_TEXT, &key_file, 0, 0, "PATH",
+		  "keys of servers, as chrony has them: lines ID AES128|AES256 [HEX:]KEY; its owner alone may read it", false },
+		{ "interval-ms", OPTION_INT, &settings->interval_ms, 100, INTERVAL_MAX_MS, "N", "from batch to batch (30000)", false },
+		{ "batch", OPTION_INT, &settings->batch, 1, ESTIMATE_BATCH_MAX, "N", "exchanges of a batch (16)", false },
+		{ "gap-us", OPTION_INT, &settings->gap_us, 0, 1000000, "N", "from exchange to exchange (2000)", false },
+		{ "timeout-ms", OPTION_INT, &settings->timeout_ms, 1, 60000, "N", "for an answer (500)", false },
+		{ "quick-batches", OPTION_INT, &settings->quick_batches, 0, 1000, "N",
+		  "batches at the start, and after a contradiction, that come soon; then the interval grows, twofold each time (8)", false },
+		{ "quick-interval-ms", OPTION_INT, &settings->quick_interval_ms, 10, 3600000, "N", "from one of them to the next (1000)",
+		  false },
+		{ "confirm-batches", OPTION_INT, &settings->confirm_batches, 1, 64, "N",
+		  "batches that must agree before a server is believed (3)", false },
+		{ "check-interval-ms", OPTION_INT, &settings->check_interval_ms, 0, INTERVAL_MAX_MS, "N",
+		  "one exchange between batches, to notice that the counter stopped or the server's time jumped; 0: none (1000)",
+		  false },
+		{ "min-servers", OPTION_INT, &settings->min_servers, 1, SELECT_MAX, "N", "so many must agree (1)", false },
+		{ "wander-ppb-per-s", OPTION_INT, &estimate->wander_ppb_per_s, 0, 100000, "N",
+		  "the counter's rate against the servers' changes by that at most: carries the bound (5)", false },
+		{ "rate-limit-ppb", OPTION_INT, &estimate->rate_limit_ppb, 1000, 10000000, "N", "largest rate between them (500000)", false },
+		{ "step-ns", OPTION_INT, &publish->step_ns, 1000, 1000000000, "N", "larger corrections are steps (10000000)", false },
+		{ "bound-max-ns", OPTION_INT, &publish->bound_max_ns, 1000, 10000000000, "N",
+		  "a time that is less sure than that is none (100000000)", false },
+		{ "slew-ppm", OPTION_INT, &publish->slew_ppm, 1, 500, "N", "fastest slew (500)", false },
+		{ "tai-utc-s", OPTION_INT, &settings->tai_utc_s, 0, 255, "N", "TAI - UTC; 0: what the kernel says (0)", false },
+		{ "no-interleave", OPTION_FLAG, &settings->no_interleave, 0, 0, NULL, "ask no server for the interleaved mode", false },
+		{ "user-stamps", OPTION_FLAG, &settings->user_stamps, 0, 0, NULL, "do not use the kernel's stamps", false },
+		{ "any-counter", OPTION_FLAG, &settings->any_counter, 0, 0, NULL,
+		  "use a counter that promises no constant rate, or that the kernel does not keep time with", false },
+		{ "page", OPTION_TEXT, &page, 0, 0, "PATH", "the shared page (BWTIME_PAGE, or the system's place)", false },
+		{ "log", OPTION_TEXT, &log, 0, 0, "PATH", "NDJSON goes there, at its end (stdout)", false },
+		{ "feed", OPTION_TEXT, &feed, 0, 0, "none|kernel|chrony", "hand the time on (none)", false },
+		{ "feed-unit", OPTION_INT, &settings->feed_unit, 0, 255, "N", "of chrony's SHM reference clock (0)", false },
+		{ "priority", OPTION_INT, &settings->priority, 0, 99, "N", "SCHED_FIFO; 0: none (0)", false },
+		{ "batches", OPTION_INT, &settings->batches_max, 0, INT64_C(1000000000), "N", "end after N batches; 0: at SIGTERM (0)",
+		  false },
+		{ 0 },
+	};
+	const struct command command = {
+		TIMED_TOOL, "--server ADDRESS[:PORT][,KEY=N…] [options]",
+		"The time service: asks NTP servers by the processor's counter, and tells readers (libbwtime) UTC and its bound in shared\n"
+		"memory. Steers no clock. SIGUSR1: hold, ask nobody; SIGUSR2: ask again; SIGTERM: end. See bw-timectl.\n"
+		"Exit codes: 0 done, 2 bad input, 3 this machine lacks something, its counter cannot serve for example; to be started again:\n"
+		"4 the counter's rate has changed, 5 something failed while it ran.\n",
+		options, 0, 0,
+	};
+	char error[SETTINGS_ERROR_BYTES];
+	int parsed;
+
+	if (read_config(settings, argc, argv))
+		return EXIT_BAD_INPUT;
+	parsed = options_parse(&command, argc, argv, NULL);
+	if (parsed < 0)
+		return options_exit_code(parsed);
+	if (servers.count)
+		settings->server_count = 0; /* those of the file are others */
+	for (int i = 0; i < servers.count; i++) {
+		if (settings_add_server(settings, server_texts[i], error)) {
+			fprintf(stderr, TIMED_TOOL ": --server: %s\n", error);
+			return EXIT_BAD_INPUT;
+		}
+	}
+	if (copy_path(settings->page, page, "page") || copy_path(settings->log, log, "log") ||
+	    copy_path(settings->key_file, key_file, "key-file") || parse_feed(feed, &settings->feed) ||
+	    check(settings))
+		return EXIT_BAD_INPUT;
+	for (int i = 0; i < settings->server_count; i++) {
+		settings->servers[i].interleave = settings->servers[i].interleave && !settings->no_interleave;
+		settings->servers[i].user_stamps = settings->user_stamps;
+	}
+	return -1;
+}

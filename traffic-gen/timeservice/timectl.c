@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bw-timectl - what the time service says of itself, in the words of chronyc; and hold and resume
+ *
+ * It reads the service's page, which everybody may. Hold and resume are signals: for who may send them.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/options.h"
+#include "port/port.h"
+#include "port/port_wait.h"
+#include "timeservice/timectl_show.h"
+
+#define TOOL "bw-timectl"
+
+enum verb { TRACKING, SOURCES, SOURCESTATS, HISTORY, HOLD, RESUME, VERBS };
+
+static const char *const verb_names[VERBS] = { "tracking", "sources", "sourcestats", "history", "hold", "resume" };
+
+struct arguments {
+	enum verb verb;
+	const char *page;
+	int64_t last;
+	bool json;
+};
+
+/* Read the command line. Returns an exit code, or -1: go on. */
+static int arguments_parse(struct arguments *arguments, int argc, char **argv)
+{
+	const struct option options[] = {
+		{ "page", OPTION_TEXT, &arguments->page, 0, 0, "PATH", "of the service (BWTIME_PAGE, or the system's place)", false },
+		{ "last", OPTION_INT, &arguments->last, 1, TIMEPAGE_HISTORY, "N", "history: batches that are shown (32)", false },
+		{ "json", OPTION_FLAG, &arguments->json, 0, 0, NULL, "one JSON object instead of text", false },
+		{ 0 },
+	};
+	const struct command command = {
+		TOOL, "tracking|sources|sourcestats|history|hold|resume [options]",
+		"What the time service knows: tracking: the clock; sources: its servers; sourcestats: what was refused of them;\n"
+		"history: of the offsets. hold: ask no server any more; resume: ask them again.\n"
+		"Exit codes: 0 done, 2 bad input, 3 no service, or not permitted, 4 tracking: not synchronised.\n",
+		options, 1, 1,
+	};
+	const char *name = NULL;
+	int parsed = options_parse(&command, argc, argv, &name);
+
+	if (parsed < 0)
+		return options_exit_code(parsed);
+	for (int i = 0; i < VERBS; i++) {
+		if (strcmp(name, verb_names[i]) == 0) {
+			arguments->verb = (enum verb)i;
+			return -1;
+		}
+	}
+	fprintf(stderr, TOOL ": \"%s\" is unknown; allowed: tracking, sources, sourcestats, history, hold, resume\n", name);
+	return EXIT_BAD_INPUT;
+}
+
+/* Hold or resume. Returns an exit code. */
+static int tell(const struct timectl *ctl, enum verb verb)
+{
+	int err = ctl->line.state == TIMEPAGE_ENDED || !ctl->status.pid ?
+			  -ESRCH :
+			  waiter_tell((int64_t)ctl->status.pid, verb == HOLD ? WAIT_HOLD : WAIT_LISTEN);
+
+	if (!err)
+		return EXIT_DONE;
+	fprintf(stderr, TOOL ": %s: %s\n", verb_names[verb],
+		err == -ESRCH ? "no service runs" :
+		err == -EPERM ? "not permitted: the service's own user and administrators may" : strerror(-err));
+	return EXIT_CAPABILITY;
+}
+
+int main(int argc, char **argv)
+{
+	struct arguments arguments = { .last = 32 };
+	struct timectl *ctl = calloc(1, sizeof(*ctl));
+	int code = ctl ? arguments_parse(&arguments, argc, argv) : EXIT_CAPABILITY;
+
+	if (code < 0) {
+		code = EXIT_DONE;
+		port_init();
+		if (timectl_read(ctl, arguments.page)) {
+			fprintf(stderr, TOOL ": %s\n", ctl->why);
+			code = EXIT_CAPABILITY;
+		}
+	}
+	if (code == EXIT_DONE && ctl) {
+		switch (arguments.verb) {
+		case TRACKING:
+			timectl_tracking(ctl, arguments.json);
+			code = ctl->synchronised ? EXIT_DONE : EXIT_INVALID;
+			break;
+		case SOURCES:
+			timectl_sources(ctl, arguments.json);
+			break;
+		case SOURCESTATS:
+			timectl_sourcestats(ctl, arguments.json);
+			break;
+		case HISTORY:
+			timectl_history(ctl, arguments.json, (int)arguments.last);
+			break;
+		default:
+			code = tell(ctl, arguments.verb);
+		}
+	}
+	free(ctl);
+	return code;
+}

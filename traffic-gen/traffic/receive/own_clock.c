@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "traffic/receive/own_clock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "timeservice/bwtime.h"
+
+#define PERIOD_NS INT64_C(100000000)
+#define NS_PER_S INT64_C(1000000000)
+#define RATE_MAX_PPB INT64_C(1000000)
+#define WANDER_PPB_PER_S 1000 /* of the bound between two readings: the system's clock may be slewed meanwhile */
+
+enum { BRACKETS = 8, RATE_READINGS = 10 };
+
+/* One look at both clocks. */
+struct reading {
+	int64_t system_tai_ns, offset_ns, bound_ns, half_bracket_ns;
+};
+
+int own_clock_open(struct own_clock *clock, const struct plan *plan, const struct port_tai *tai)
+{
+	int result;
+
+	memset(clock, 0, sizeof(*clock));
+	clock->kind = plan->consumer_clock;
+	clock->tai = tai;
+	clockline_init(&clock->line);
+	if (clock->kind == CONSUMER_CLOCK_SYSTEM)
+		return 0;
+	result = bwtime_open(NULL, BWTIME_TELL_STEPS, &clock->service);
+	return result == BWTIME_NO_MEMORY ? -ENOMEM : result ? -EINVAL : 0;
+}
+
+void own_clock_close(struct own_clock *clock)
+{
+	bwtime_close(clock->service);
+	clock->service = NULL;
+}
+
+/* The shortest of some brackets. False: the service gives no time. */
+static bool read_both(struct own_clock *clock, struct reading *reading)
+{
+	int64_t shortest_ns = INT64_MAX;
+
+	for (int i = 0; i < BRACKETS; i++) {
+		int64_t before_tai_ns = port_tai_now_ns(clock->tai), length_ns;
+		struct bwtime_stamp stamp;
+		int result = bwtime_now(clock->service, &stamp);
+
+		length_ns = port_tai_now_ns(clock->tai) - before_tai_ns;
+		if (result) {
+			clock->account.refused += atomic_load(&clock->seen);
+			snprintf(clock->account.why, sizeof(clock->account.why), "%s", bwtime_why(clock->service));
+			return false;
+		}
+		if (stamp.stepped) {
+			clock->account.steps++;
+			clock->account.last_step_ns = bwtime_last_step_ns(clock->service);
+		}
+		if (length_ns < 0 || length_ns >= shortest_ns)
+			continue;
+		shortest_ns = length_ns;
+		reading->system_tai_ns = before_tai_ns + length_ns / 2;
+		reading->offset_ns = stamp.utc_ns + clock->tai->tai_utc_s * NS_PER_S - reading->system_tai_ns;
+		reading->bound_ns = stamp.bound_ns;
+		reading->half_bracket_ns = (length_ns + 1) / 2;
+	}
+	clock->account.readings++;
+	return shortest_ns != INT64_MAX;
+}
+
+/* The rate is that over the last second; of the first reading it is not known, and the next one comes soon. */
+static struct twoway_line line_of(const struct reading *now, const struct reading *then)
+{
+	struct twoway_line line = {
+		.valid = true,
+		.at_local_ns = now->system_tai_ns,
+		.offset_ns = now->offset_ns,
+		.bound_ns = now->bound_ns + now->half_bracket_ns,
+		.wander_ppb_per_s = WANDER_PPB_PER_S,
+	};
+	int64_t age_ns = then ? now->system_tai_ns - then->system_tai_ns : 0;
+
+	if (age_ns > 0) {
+		double rate_ppb = (double)(now->offset_ns - then->offset_ns) * 1e9 / (double)age_ns;
+
+		if (rate_ppb > -(double)RATE_MAX_PPB && rate_ppb < (double)RATE_MAX_PPB)
+			line.rate_ppb = (int64_t)rate_ppb;
+	}
+	return line;
+}
+
+/* From the first line on that knows a rate. */
+static void account_line(struct own_clock *clock, const struct reading *now)
+{
+	struct twoway_line line = clockline_read(&clock->line);
+	int64_t off_ns = now->offset_ns - twoway_line_offset_ns(&line, now->system_tai_ns);
+	int64_t error_ns = (off_ns < 0 ? -off_ns : off_ns) + now->half_bracket_ns;
+
+	if (error_ns > clock->account.line_error_max_ns)
+		clock->account.line_error_max_ns = error_ns;
+}
+
+static void follow(struct own_clock *clock, struct reading *readings, uint64_t *count)
+{
+	uint64_t steps = clock->account.steps;
+	struct reading now;
+	struct twoway_line line;
+
+	if (!read_both(clock, &now))
+		return;
+	if (clock->account.steps != steps)
+		*count = 0;
+	if (*count > 1)
+		account_line(clock, &now);
+	/* The oldest one lies where this one goes. */
+	line = line_of(&now, *count == 0 ? NULL : &readings[*count < RATE_READINGS ? 0 : *count % RATE_READINGS]);
+	readings[(*count)++ % RATE_READINGS] = now;
+	if (now.bound_ns > clock->account.bound_max_ns)
+		clock->account.bound_max_ns = now.bound_ns;
+	clockline_publish(&clock->line, &line);
+	atomic_store(&clock->seen, true);
+}
+
+static void run(void *argument)
+{
+	struct own_clock *clock = argument;
+	struct reading readings[RATE_READINGS];
+	uint64_t count = 0;
+
+	while (!atomic_load(&clock->stop)) {
+		follow(clock, readings, &count);
+		port_sleep_ns(PERIOD_NS);
+	}
+}
+
+int own_clock_start(struct own_clock *clock)
+{
+	return clock->service ? port_thread_start("own-clock", 0, PORT_CPU_ANY, run, clock, &clock->thread) : 0;
+}
+
+void own_clock_stop(struct own_clock *clock)
+{
+	if (!clock->thread)
+		return;
+	atomic_store(&clock->stop, true);
+	port_thread_join(clock->thread);
+	clock->thread = NULL;
+}
+
+bool own_clock_seen(const struct own_clock *clock)
+{
+	return !clock->service || atomic_load(&clock->seen);
+}
