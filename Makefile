@@ -50,7 +50,7 @@ $(foreach name,$(GIVEN),$(eval export G_$(name) := $$(value $(name))))
 # Split a variable into the array `words`, with quotes as a shell understands them.
 split = readarray -d '' -t words < <(xargs -r printf '%s\0' <<<"$$G_$(1)")
 
-.PHONY: help qualify show verify dossier test nightly test-influxdb2 test-pdfa lint trends bench doctor setup lock clean distclean
+.PHONY: help qualify show verify dossier test test-all nightly test-influxdb2 test-pdfa lint trends bench doctor setup images lock clean distclean
 
 help: ## List the commands
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9%-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -76,9 +76,13 @@ dossier: ## Write the acceptance dossier of runs as PDF (RUN)
 	@hw/host/setup.sh
 	@$(call split,RUN); $(PYTHON) -m reports dossier "$${words[@]}"
 
-test: ## Run the unit and simulated tests: native, with sanitizers, for ARM, under Wine, Python (TEST)
+test: ## Run the tests that decide whether a change goes in, minutes; or only some (TEST)
 	@hw/host/setup.sh --dev
-	@$(call split,TEST); if [[ $${#words[@]} -gt 0 ]]; then $(PYTHON) -m pytest "$${words[@]}"; else tests/run.sh; fi
+	@$(call split,TEST); if [[ $${#words[@]} -gt 0 ]]; then $(PYTHON) -m pytest "$${words[@]}"; else tests/run.sh gate; fi
+
+test-all: ## Run all tests: also for ARM and under Wine, on simulated benches, and those that keep a time
+	@hw/host/setup.sh --dev
+	@tests/run.sh all
 
 nightly: ## Fuzz everything that reads what others send or bring, for long; findings stay in results/fuzz/ (FUZZ_S)
 	@hw/host/setup.sh --dev
@@ -118,6 +122,10 @@ doctor: ## List what this machine and the bench BENCH can measure, and how to fi
 
 setup: ## Install and build everything now; the other commands do it by themselves
 	@hw/host/setup.sh --dev
+
+images: ## Build the images of the guests now; the other commands do it by themselves
+	@hw/host/setup.sh
+	@hw/host/images.sh
 
 lock: ## Resolve the Python packages anew and write the locks
 	@hw/host/setup.sh --dev

@@ -70,9 +70,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="needs a bench of real devices: --bench FILE"))
         if "simulated" in tiers and os.geteuid() != 0:
             item.add_marker(pytest.mark.skip(reason="needs root: namespaces and guests"))
-        is_unit = tiers in ([], ["unit"])
-        if item.get_closest_marker("shared_cpu") or (is_unit and not item.get_closest_marker("own_cpu")):
-            item.add_marker(pytest.mark.beside)
     if hasattr(config, "workerinput"):  # the longest files first, or one of them ends alone
         items.sort(key=lambda item: -budget_s(item.nodeid))
 

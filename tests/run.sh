@@ -1,123 +1,117 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The tests of `make test`: C code natively, with sanitizers, for ARM and under Wine, then Python.
+# The tests, in two tiers, and those that failed once more.
 #
-#   tests/run.sh [PYTEST ARGUMENTS]
+#   tests/run.sh gate    `make test`: decides whether a change goes in. Nothing in it keeps a time: C tests natively and with
+#                        sanitizers, unit tests, and one simulated test of each thing that the bench lives on
+#   tests/run.sh all     `make test-all`: everything. Besides the gate C tests for ARM and under Wine, fuzz targets on their seeds,
+#                        tests marked slow; then, one by one, those marked timed
+#   tests/run.sh again   alone, one by one, the tests that the run before listed as failed
 #
-# C tests and Python's unit tests run from the beginning at idle priority, on what the others leave of the CPUs; what they
-# say comes at the end. Simulated tests that keep no time run beside each other; what keeps one comes after them, test by test.
-# Every part runs even when an earlier one has failed; exit code 1 if any did. Ctrl-C ends all of it.
+# Every part runs even when an earlier one has failed; exit code 1 if any did. .build/log/test-failed.txt lists what failed, a test a
+# line: of Python by its name, of C as "C VARIANT NAME"; "part NAME" is one that broke without naming a test.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 
 . hw/host/progress.sh
 . hw/host/native.sh
 
-FAILED=()
-readonly IDLE_LOG=.build/log/test-idle.log IDLE_FAILED=.build/log/test-idle-failed.txt FAILED_TESTS=.build/log/test-failed.txt
-readonly WORKERS_MAX=8 INTERRUPTED=2 NO_TESTS=5
-IDLE_PID=
+readonly FAILED=$BUILD_DIR/log/test-failed.txt GATE="not slow and not timed" WORKERS_MAX=8 INTERRUPTED=2
 
 # Run the Meson tests of one variant. $1: variant; then extra arguments of `meson test`.
 test_native() {
-    local variant=$1 log
-    log=.build/log/test-$1.log
+    local variant=$1 log=$BUILD_DIR/log/test-$1.log results=$BUILD_DIR/$1/meson-logs/testlog.json
     shift
-    (native_ensure "$variant") || { FAILED+=("$variant"); return; }
+    (native_ensure "$variant") || { echo "part $variant" >>"$FAILED"; return; }
     step_begin "$variant" "C tests"
-    if meson test -C "$BUILD_DIR/$variant" --no-rebuild --print-errorlogs "$@" >"$log" 2>&1 </dev/null; then
+    rm -f "$results"
+    if ASAN_OPTIONS=abort_on_error=1:detect_stack_use_after_return=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+        meson test -C "$BUILD_DIR/$variant" --no-rebuild --print-errorlogs "$@" >"$log" 2>&1 </dev/null; then
         step_end "$(awk '/^Ok:/ { ok = $2 } /^Skipped:/ { skipped = $2 } /^No tests/ { none = 1 }
                          END { if (none) print "no tests defined"; else printf "%d passed, %d skipped", ok, skipped }' "$log")"
     else
         cat "$log"
         step_end FAILED
-        FAILED+=("$variant")
+        failed_native "$variant" "$results" >>"$FAILED"
     fi
 }
 
-# Run a part of the Python tests. $1: its name; then arguments of pytest. That the caller's arguments leave nothing of a part is
-# no failure. Exits if it is interrupted.
-test_python() {
-    local code=0
-    .build/venv/bin/python -m pytest -o cache_dir=".build/pytest/$1" --failed-to=".build/log/test-failed-$1.txt" \
-        --pace-to=".build/log/pace-$1.json" "${@:2}" || code=$?
-    case $code in
-        0 | "$NO_TESTS") return 0 ;;
-        "$INTERRUPTED") die 1 "tests: interrupted" ;;
-    esac
-    [[ " ${FAILED[*]} " == *" pytest "* ]] || FAILED+=(pytest)
+# Print what failed in variant $1 by Meson's results, $2.
+failed_native() {
+    .build/venv/bin/python - "$@" <<'PYTHON' || echo "part $1"
+import json
+import sys
+
+results = [json.loads(line) for line in open(sys.argv[2], encoding="utf-8")]
+failed = [each["name"] for each in results if each["result"] not in ("OK", "SKIP", "EXPECTEDFAIL")]
+for name in failed:
+    print("C", sys.argv[1], name.rpartition(" ")[2])
+sys.exit(not failed)
+PYTHON
 }
 
-# Run the C tests of all variants that this machine can run.
-test_c() {
+# Run a part of the Python tests. $1: its name; then arguments of pytest. Exits if it is interrupted.
+test_python() {
+    local code=0 named=$BUILD_DIR/log/test-failed-$1.txt
+    rm -f "$named"
+    .build/venv/bin/python -m pytest -o cache_dir="$BUILD_DIR/pytest/$1" --failed-to="$named" \
+        --pace-to="$BUILD_DIR/log/pace-$1.json" "${@:2}" || code=$?
+    case $code in
+        0) return ;;
+        "$INTERRUPTED") die 1 "tests: interrupted" ;;
+    esac
+    if [[ -s $named ]]; then cat "$named"; else echo "part $1"; fi >>"$FAILED"
+}
+
+# Run a part of them beside each other: some wait for others, so one more than there are CPUs.
+test_python_beside() {
+    local workers=$(($(nproc) + 1))
+    test_python "$1" -n $((workers < WORKERS_MAX ? workers : WORKERS_MAX)) --dist loadfile --no-loadscope-reorder "${@:2}"
+}
+
+run_gate() {
+    test_native linux --no-suite fuzz --timeout-multiplier 20
+    test_native asan --no-suite fuzz --timeout-multiplier 20
+    hw/host/images.sh || echo "part images" >>"$FAILED" # no test is to wait for one
+    test_python_beside gate -m "$GATE and not influxdb2 and not hardware"
+}
+
+# Meson runs programs of other machines by the exe_wrapper of their cross file.
+run_all() {
     local variant
-    [[ -f meson.build ]] || return 0
-    test_native linux --timeout-multiplier 5
-    ASAN_OPTIONS=abort_on_error=1:detect_stack_use_after_return=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-        test_native asan --no-suite fuzz --timeout-multiplier 10
-    # Meson runs programs of other machines by the exe_wrapper of their cross file.
+    run_gate
+    test_native linux --suite fuzz --timeout-multiplier 20
     for variant in $(native_cross_variants); do
         command -v "$(native_cross_program "$(native_cross_file "$variant")" exe_wrapper)" >/dev/null || continue
         test_native "$variant" --no-suite fuzz --no-suite long --timeout-multiplier 20
     done
+    test_python_beside slow -m "slow and not timed and not influxdb2"
+    test_python timed -m "timed and not influxdb2"
 }
 
-# Build the images of the guests: no test is to wait for one.
-build_images() {
-    local recipe kind
-    for recipe in targets/*/image/recipe.toml; do
-        kind=${recipe#targets/} kind=${kind%%/*}
-        step_begin images "$kind"
-        step_run "image-$kind.log" .build/venv/bin/python -m hw.virtual.image --kind "$kind"
-        step_end
+run_again() {
+    local line
+    local -a tests=() words
+    mapfile -t lines < <(cat "$FAILED" 2>/dev/null)
+    : >"$FAILED"
+    for line in "${lines[@]}"; do
+        case $line in
+            "part "*) echo "$line" >>"$FAILED" ;;
+            "C "*) read -ra words <<<"$line"; test_native "${words[@]:1}" --timeout-multiplier 20 ;;
+            *) tests+=("$line") ;;
+        esac
     done
-}
-
-# Begin what gets no more than all other processes leave; it has a process group of its own, and ends with this script.
-begin_idle() {
-    set -m
-    (
-        set +m
-        chrt --idle --pid 0 "$BASHPID"
-        test_c
-        test_python idle -m "beside and not simulated" -n "$(nproc)" --dist loadfile --no-loadscope-reorder "$@"
-        printf '%s\n' "${FAILED[@]}" >"$IDLE_FAILED"
-    ) >"$IDLE_LOG" 2>&1 </dev/null &
-    IDLE_PID=$!
-    set +m
-    trap 'kill -- "-$IDLE_PID" 2>/dev/null || true' EXIT
-}
-
-# Wait for it and show what it said.
-end_idle() {
-    local part
-    step_begin idle "C tests and unit tests at idle priority"
-    wait "$IDLE_PID" || FAILED+=(idle)
-    trap - EXIT
-    step_end
-    cat "$IDLE_LOG"
-    while read -r part; do
-        [[ -z $part || " ${FAILED[*]} " == *" $part "* ]] || FAILED+=("$part")
-    done <"$IDLE_FAILED"
+    [[ ${#tests[@]} -eq 0 ]] || test_python again "${tests[@]}"
 }
 
 main() {
-    local workers
     mkdir -p "$BUILD_DIR/log"
-    rm -f "$BUILD_DIR"/log/test-failed*.txt
-    : >"$IDLE_FAILED"
-    (native_ensure linux) || die 1 "tests: failed: linux"
-    begin_idle "$@"
-    (build_images) || FAILED+=(images)
-    # Some wait for others: one more than there are CPUs.
-    workers=$(($(nproc) + 1))
-    test_python guests -m "beside and simulated" -n $((workers < WORKERS_MAX ? workers : WORKERS_MAX)) --dist loadfile \
-        --no-loadscope-reorder "$@"
-    test_python alone -m "not beside and not influxdb2" "$@"
-    end_idle
-    cat "$BUILD_DIR"/log/test-failed-*.txt >"$FAILED_TESTS"
-    sed 's/^/failed: /' "$FAILED_TESTS" >&2
-    [[ ${#FAILED[@]} -eq 0 ]] || die 1 "tests: failed: ${FAILED[*]}"
+    case ${1:-} in
+        gate | all) rm -f "$FAILED"; touch "$FAILED"; "run_$1" ;;
+        again) run_again ;;
+        *) die "$EXIT_BAD_INPUT" "tests/run.sh: unknown tier \"${1:-}\"; allowed: gate all again" ;;
+    esac
+    [[ ! -s $FAILED ]] || { sed 's/^/failed: /' "$FAILED" >&2; die 1 "tests: failed: $(wc -l <"$FAILED")"; }
 }
 
 main "$@"

@@ -7,11 +7,33 @@
 #   static  one file that runs on any x86-64 Linux target                .build/static
 #   asan    with AddressSanitizer and UndefinedBehaviorSanitizer: tests  .build/asan
 #   NAME    for what the cross file targets/*/cross/NAME.ini describes    .build/NAME
+#
+# ccache keeps what was compiled by content, beside the guests' images in BENCHWRIGHT_CACHE: another clone does not compile it again.
 
 # Debian's wine64 package alone puts nothing into PATH. Meson tries under Wine, if there is one, what it builds for
 # Windows: in a prefix of our own, not in ~/.wine.
 [[ ! -x /usr/lib/wine/wine64 ]] || PATH+=:/usr/lib/wine
 export WINEPREFIX=$PWD/$BUILD_DIR/wine WINEDEBUG=-all
+
+readonly COMPILERS=$BUILD_DIR/compilers
+
+# Put ccache before the compilers, by links that bear their names: Meson asks it for no compiler of a cross file.
+native_cache() {
+    local ccache file compiler
+    ccache=$(command -v ccache) || return 0
+    export CCACHE_DIR=${BENCHWRIGHT_CACHE:-$HOME/.cache/benchwright}/compiled CCACHE_MAXSIZE=1G
+    # Another folder's clone has the same objects: paths in them are the first one's, which only a debugger reads.
+    export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+    [[ :$PATH: != *:"$PWD/$COMPILERS":* ]] || return 0
+    mkdir -p "$COMPILERS"
+    for file in '' targets/*/cross/*.ini; do
+        compiler=gcc
+        [[ -z $file ]] || compiler=$(native_cross_program "$file" c)
+        [[ -z $(command -v "$compiler") ]] || ln -sfn "$ccache" "$COMPILERS/$compiler"
+    done
+    [[ -z $(command -v clang) ]] || ln -sfn "$ccache" "$COMPILERS/clang"
+    PATH=$PWD/$COMPILERS:$PATH
+}
 
 # Print the variants that kinds of targets bring, one a line.
 native_cross_variants() {
@@ -86,6 +108,7 @@ native_ensure_variant() {
 native_ensure() {
     local variant
     [[ -f meson.build ]] || return 0
+    native_cache
     for variant in "$@"; do
         native_ensure_variant "$variant"
     done

@@ -12,7 +12,7 @@ import pytest
 
 from tests.bench.pair import PREFIX, Pair
 
-pytestmark = pytest.mark.simulated
+pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 
 # A program that a shell started in the background ignores SIGINT, and so do its children: the default is set.
 HOLD = """

@@ -153,7 +153,6 @@ def test_full_disk_stores_nothing_of_a_run(store: Store) -> None:
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
 def test_file_system_that_is_full(tmp_path: Path) -> None:
     """A real full disk: a small file system of its own, seen by this one process only."""
     script = f"""

@@ -36,7 +36,7 @@ def test_the_example_shows_every_field_that_a_hardware_bench_can_have(repository
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
+@pytest.mark.slow
 def test_labgrid_accepts_the_example(repository: Path, tmp_path: Path) -> None:
     """Its targets are made, with unknown attributes as errors; nothing is powered or reached."""
     spec = load_bench(repository / EXAMPLE)

@@ -41,7 +41,7 @@ def test_strategy_is_the_same_for_both(repository: Path) -> None:
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
+@pytest.mark.slow
 def test_labgrid_accepts_the_example(repository: Path, tmp_path: Path) -> None:
     """Its targets are made, with unknown attributes as errors; nothing is powered or reached."""
     spec = load_bench(repository / EXAMPLE)

@@ -21,7 +21,7 @@ from resources.replay.plan import ReplaySettings
 from resources.replay.replay import Replay
 from tests.hw.ssh_lab import HOST, PORT, PRODUCER, TARGET, TEST_PRODUCERS, TEST_TARGET, SshLab, open_lab
 
-pytestmark = [pytest.mark.simulated, pytest.mark.shared_cpu]
+pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 
 PATTERN = """
 [pattern]

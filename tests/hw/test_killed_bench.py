@@ -20,7 +20,7 @@ from hw.errors import ConfigError
 from hw.journal import JOURNAL_FOLDER
 from hw.session import RUN_FOLDER, clean, open_bench
 
-pytestmark = [pytest.mark.simulated, pytest.mark.shared_cpu]
+pytestmark = pytest.mark.simulated
 
 BENCH = """
 targets: {targets}

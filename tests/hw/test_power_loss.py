@@ -16,7 +16,7 @@ from hw.session import open_bench
 from tests.hw.ssh_lab import TARGET, SshLab, open_lab
 from tests.hw.test_hardware_bench import bench_text
 
-pytestmark = [pytest.mark.simulated, pytest.mark.shared_cpu]
+pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 
 LONG_S = 60
 

@@ -83,7 +83,6 @@ def set_up_copy(repository: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
 def test_without_root_says_what_is_missing(set_up_copy: Path) -> None:
     listing = set_up_copy / "hw" / "host" / "packages.txt"
     listing.write_text(
@@ -106,7 +105,6 @@ def test_without_root_says_what_is_missing(set_up_copy: Path) -> None:
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
 def test_without_a_python_says_which_is_needed(set_up_copy: Path) -> None:
     done = subprocess.run(
         [

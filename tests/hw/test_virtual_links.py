@@ -13,7 +13,7 @@ import pytest
 from hw.bench import VirtualSpec
 from hw.virtual import network
 
-pytestmark = [pytest.mark.simulated, pytest.mark.shared_cpu]
+pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 
 RATE_MBPS = 20
 SPEC = VirtualSpec("10.77.0.0/24", "10.78.0.0/24", RATE_MBPS, 4_000_000)

@@ -20,7 +20,7 @@ from hw.session import RUN_FOLDER, open_bench
 from scope.delay import DelayMeter
 from scope.settings import OscilloscopeSettings, TimebaseSettings, TriggerSettings
 
-pytestmark = pytest.mark.simulated
+pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 
 BENCH = """
 benchwright:

@@ -23,7 +23,7 @@ from tests.bench.killed_run import machine_state
 from tests.simulation.processes import find_processes, qemu_of
 from tests.simulation.trial import ROOT, TARGET, VIRTUAL_BENCH
 
-pytestmark = pytest.mark.simulated
+pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 
 SUITE = "robot/daq_replay"
 DEADLINE_S = 120.0

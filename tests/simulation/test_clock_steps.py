@@ -14,7 +14,7 @@ import pytest
 from resources.replay.replay import Replay
 from tests.simulation.trial import Lab, Trial
 
-pytestmark = pytest.mark.simulated
+pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 
 STEP_NS = 3_000_000
 

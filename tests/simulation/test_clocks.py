@@ -28,7 +28,7 @@ MEASURE_S = 4
 ASYMMETRY_US = 5000
 """With it a round trip takes under 10 ms: over a longer path chrony polls no more than once a second."""
 
-pytestmark = pytest.mark.simulated
+pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ RATE_ERROR = 1e-4
 TAI_UTC_NS = 37_000_000_000
 NS_PER_S = 1_000_000_000
 
-pytestmark = pytest.mark.simulated
+pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 
 
 @pytest.fixture(scope="module")

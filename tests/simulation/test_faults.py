@@ -14,7 +14,7 @@ from hw.errors import MeasurementError
 from resources.replay.replay import Replay
 from tests.simulation.trial import TARGET, Lab, Trial
 
-pytestmark = pytest.mark.simulated
+pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 
 KILL_CONSUMER = """
 for process in /proc/[0-9]*; do

@@ -19,7 +19,7 @@ from resources.replay.replay import Replay
 from resources.tools.capture import read_packets
 from tests.simulation.trial import TARGET, Lab, Trial, when_quiet
 
-pytestmark = pytest.mark.simulated
+pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 
 SSH_PORT = 22
 BRINK = 0.8

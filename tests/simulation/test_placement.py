@@ -11,7 +11,7 @@ import pytest
 from tests.simulation.processes import qemu_of
 from tests.simulation.trial import TARGET, Lab
 
-pytestmark = pytest.mark.simulated
+pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 
 
 def placement(tid: int) -> tuple[int, set[int]]:

@@ -20,7 +20,7 @@ from hw.session import Bench, open_bench
 from hw.tools import BUILD
 from hw.virtual import image
 
-pytestmark = [pytest.mark.simulated, pytest.mark.shared_cpu]
+pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 
 BENCH = Path(__file__).with_name("one_board.yaml")
 BOARD = "board"

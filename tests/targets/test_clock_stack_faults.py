@@ -22,7 +22,7 @@ from resources.clocks.role import ClockRole
 from resources.clocks.settings import ClockSettings, load_stack
 from tests.targets.clock_lab import LOCK_S, TARGET_ERROR, TOOLS, ClockLab, daemons, kernel, stack_of
 
-pytestmark = [pytest.mark.simulated, pytest.mark.shared_cpu]
+pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "targets" / "linux-rt" / "clock" / "config"
 HOUR_NS = 3_600_000_000_000

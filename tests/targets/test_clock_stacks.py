@@ -24,7 +24,7 @@ from resources.clocks.settings import ClockSettings
 from resources.clocks.stack import ClockStack
 from tests.targets.clock_lab import LOCK_S, WANDER, ClockLab, daemons, kernel, stack_of
 
-pytestmark = [pytest.mark.simulated, pytest.mark.shared_cpu]
+pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 
 RATE_TOLERANCE_PPB = 30_000
 """Half of what the target's clock is off at first: 25 ppm fast against a server that is 39 ppm slow."""

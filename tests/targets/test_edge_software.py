@@ -19,7 +19,7 @@ from resources.tools.jobs import READY_S, end_and_fetch
 from tests.targets.edge_guest import GUEST, PHC, edge_guest
 from tests.traffic_gen.edge_lab import OTHER, REFERENCE, Json, ListeningScope, Seen
 
-pytestmark = pytest.mark.simulated
+pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 
 PERIOD_NS = 2_000_000
 EDGES = 400

@@ -14,7 +14,7 @@ from hw.session import Bench, open_bench
 from resources.tools.jobs import READY_S, end_and_fetch
 from tests.traffic_gen.edge_lab import Json
 
-pytestmark = [pytest.mark.simulated, pytest.mark.shared_cpu]
+pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 
 BENCH = Path(__file__).with_name("one_guest.yaml")
 GUEST = "guest"

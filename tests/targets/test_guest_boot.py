@@ -17,7 +17,7 @@ import pytest
 from hw.virtual.guest_config import GuestBridge, GuestClock, GuestInterface
 from tests.targets.scratch_guest import GUEST_ADDRESS, ScratchGuest, boot, plain_config
 
-pytestmark = [pytest.mark.simulated, pytest.mark.shared_cpu]
+pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 
 READY = "benchwright: ready"
 FAILED = "benchwright: boot failed"

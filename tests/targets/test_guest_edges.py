@@ -20,7 +20,7 @@ from resources.tools.jobs import READY_S
 from tests.targets.edge_guest import GUEST, PHC, edge_guest
 from tests.traffic_gen.edge_lab import ART_HZ, CALIBRATION, OTHER, REFERENCE, SDP_HZ, Json, ListeningScope
 
-pytestmark = pytest.mark.simulated
+pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 
 PINS = "/run/edge-pins"
 PERIOD_NS = 2_000_000

@@ -18,7 +18,7 @@ from resources.clocks.timecard import serve_timecards
 from resources.tools.jobs import READY_S, end_and_fetch
 from tests.targets.emulator_clock import offset_candidates, process_of
 
-pytestmark = pytest.mark.simulated
+pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 
 BENCH = Path(__file__).with_name("one_guest.yaml")
 KINDS = ("embedded", "linux-rt")

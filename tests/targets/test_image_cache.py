@@ -207,7 +207,7 @@ def test_command_line_reports_what_is_wrong(repository: Path) -> None:
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
+@pytest.mark.slow
 def test_accelerator_is_found_once_a_boot() -> None:
     first = accel.find()
     assert first.accelerator in ("kvm", "tcg")

@@ -15,7 +15,7 @@ import pytest
 from hw.virtual.guest_config import GuestInterface
 from tests.targets.scratch_guest import ScratchGuest, boot, plain_config
 
-pytestmark = [pytest.mark.simulated, pytest.mark.shared_cpu]
+pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 
 FOLDER = "/run/provision"
 SCRIPT = f"{FOLDER}/provision.sh"

@@ -21,7 +21,7 @@ from resources.clocks.settings import ClockSettings, load_stack
 from resources.clocks.stack import ClockStack
 from tests.targets.clock_lab import LOCK_S, ClockLab, daemons, kernel
 
-pytestmark = [pytest.mark.simulated, pytest.mark.shared_cpu]
+pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 
 PAGE = "/run/benchwright/time/page"
 HOUR_NS = 3_600_000_000_000

@@ -16,7 +16,7 @@ import pytest
 from hw.tools import ROOT, local_tool
 from tests.targets.timed_lab import QUICK, Timed, ToldServer, check_true, timectl
 
-pytestmark = [pytest.mark.simulated, pytest.mark.shared_cpu]
+pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 S_NS = 10**9
 UNIT = ROOT / "targets" / "linux-rt" / "timeservice" / "bw-timed.service"
 FAST_KERNEL_CLOCK = """

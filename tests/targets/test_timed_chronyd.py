@@ -28,7 +28,7 @@ from tests.targets.timed_lab import (
     find_chronyd,
 )
 
-pytestmark = [pytest.mark.simulated, pytest.mark.shared_cpu]
+pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 SETTINGS = (
     *("--server", SERVER_ADDRESS, "--interval-ms", "500", "--quick-interval-ms", "200", "--batch", "8"),
     *("--check-interval-ms", "200", "--wander-ppb-per-s", "1000"),

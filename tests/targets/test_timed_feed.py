@@ -14,7 +14,7 @@ import pytest
 
 from tests.targets.timed_lab import DEADLINE_S, QUICK, Timed, ToldServer, find_chronyd
 
-pytestmark = [pytest.mark.simulated, pytest.mark.shared_cpu]
+pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 
 UNIT = 77
 KEY = 0x4E545030 + UNIT

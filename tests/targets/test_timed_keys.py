@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.cmac import CMAC
 from hw.tools import local_tool
 from tests.targets.timed_lab import QUICK, Timed, ToldServer, check_true, timectl
 
-pytestmark = [pytest.mark.simulated, pytest.mark.shared_cpu]
+pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 KEY_128, KEY_256 = bytes(range(16)), bytes(range(100, 132))
 KEY_FILE = f"# of the tests\n5 AES128 HEX:{KEY_128.hex()}\n6 AES256 HEX:{KEY_256.hex()}\n7 SHA1 HEX:0123\n"
 KEYS = {5: KEY_128, 6: KEY_256}

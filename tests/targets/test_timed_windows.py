@@ -21,7 +21,7 @@ from hw.virtual.windows_prefix import WINE_FOLDER, prefix_or_make, wine_environm
 from tests.targets.test_timed_keys import KEY_FILE, KeyServer, other_secret, right
 from tests.targets.timed_lab import ToldServer
 
-pytestmark = [pytest.mark.simulated, pytest.mark.shared_cpu]
+pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 TOOLS = "C:\\tools"
 FULL_DISK = "\\\\?\\unix\\dev\\full"
 """As Wine names a file of this machine that nobody can write to."""

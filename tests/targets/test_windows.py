@@ -74,7 +74,6 @@ def node(bench: Bench) -> WindowsSshNode:
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
 def test_a_command_is_cmds_and_has_an_exit_code(node: WindowsSshNode) -> None:
     assert node.run(["echo", "a b & c"]).stdout.strip() == '"a b & c"'
     assert node.run(["cmd", "/c", "exit", "7"], check=False).exit_code == 7
@@ -83,7 +82,6 @@ def test_a_command_is_cmds_and_has_an_exit_code(node: WindowsSshNode) -> None:
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
 def test_files_go_there_and_back(node: WindowsSshNode, tmp_path: Path) -> None:
     file = tmp_path / "some file.bin"
     file.write_bytes(bytes(range(256)) * 100)
@@ -96,7 +94,6 @@ def test_files_go_there_and_back(node: WindowsSshNode, tmp_path: Path) -> None:
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
 @pytest.mark.parametrize("text", ["good", "bad"])
 def test_a_tool_answers_as_on_linux(bench: Bench, node: WindowsSshNode, tmp_path: Path, text: str) -> None:
     """The same bytes on stdout, the same reason on stderr, the same exit code."""
@@ -113,7 +110,7 @@ def test_a_tool_answers_as_on_linux(bench: Bench, node: WindowsSshNode, tmp_path
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
+@pytest.mark.slow
 def test_clock_is_this_machines_own_and_the_tool_ends_when_asked(
     bench: Bench, node: WindowsSshNode, tmp_path: Path
 ) -> None:
@@ -133,7 +130,7 @@ def test_clock_is_this_machines_own_and_the_tool_ends_when_asked(
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
+@pytest.mark.slow
 def test_the_system_clock_is_bracketed_by_the_performance_counter(bench: Bench, node: WindowsSshNode) -> None:
     argv = [bench.tool(TARGET, "bw-clock"), "compare", "--device", "realtime", "--reference", "monotonic-raw"]
     answer = json.loads(
@@ -145,7 +142,7 @@ def test_the_system_clock_is_bracketed_by_the_performance_counter(bench: Bench, 
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
+@pytest.mark.slow
 def test_a_tool_that_cannot_be_started_or_fails_is_told(
     node: WindowsSshNode, bench: Bench, tmp_path: Path
 ) -> None:
@@ -160,7 +157,7 @@ def test_a_tool_that_cannot_be_started_or_fails_is_told(
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
+@pytest.mark.slow
 def test_what_a_killed_run_left_is_ended(bench: Bench, node: WindowsSshNode, tmp_path: Path) -> None:
     """Its tools alone: another program with the same id would not be touched."""
     witness = node.start([bench.tool(TARGET), "witness", "--priority", "50"], tmp_path / "witness")
@@ -175,7 +172,7 @@ def test_what_a_killed_run_left_is_ended(bench: Bench, node: WindowsSshNode, tmp
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["stop", "end"])
 def test_a_process_that_only_has_the_id_of_a_job_is_left_alone(
     bench: Bench, node: WindowsSshNode, tmp_path: Path, verb: str
@@ -200,7 +197,7 @@ def test_a_process_that_only_has_the_id_of_a_job_is_left_alone(
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
+@pytest.mark.slow
 def test_a_job_outside_the_folder_of_the_tools_is_ended_too(
     bench: Bench, node: WindowsSshNode, tmp_path: Path
 ) -> None:
@@ -214,7 +211,7 @@ def test_a_job_outside_the_folder_of_the_tools_is_ended_too(
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
+@pytest.mark.slow
 def test_names_of_every_language(provisioner: Provisioner, node: WindowsSshNode, tmp_path: Path) -> None:
     """A registry key, a file and an argument of a job outside ASCII, and outside any one code page."""
     provisioner.facts()
@@ -239,7 +236,7 @@ def test_names_of_every_language(provisioner: Provisioner, node: WindowsSshNode,
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "data"), [("REG_SZ", "a text that is longer than a number"), ("REG_BINARY", "0102")]
 )
@@ -266,7 +263,7 @@ def test_a_value_that_cannot_be_read_is_not_taken_for_none(
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
+@pytest.mark.slow
 def test_an_undo_file_that_is_none_stays_and_is_told(
     provisioner: Provisioner, node: WindowsSshNode, tmp_path: Path
 ) -> None:
@@ -305,7 +302,7 @@ def provisioner(bench: Bench, node: WindowsSshNode) -> Provisioner:
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
+@pytest.mark.slow
 def test_provisioning_is_stable_and_gives_back_what_it_found(
     provisioner: Provisioner, node: WindowsSshNode, tmp_path: Path
 ) -> None:
@@ -327,7 +324,7 @@ def test_provisioning_is_stable_and_gives_back_what_it_found(
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
+@pytest.mark.slow
 def test_a_value_that_was_not_there_goes_again_and_a_torn_record_is_no_harm(
     provisioner: Provisioner, node: WindowsSshNode, tmp_path: Path
 ) -> None:
@@ -352,7 +349,7 @@ def test_a_value_that_was_not_there_goes_again_and_a_torn_record_is_no_harm(
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -371,7 +368,7 @@ def test_wrong_arguments_of_provisioning(
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
+@pytest.mark.slow
 def test_settings_of_a_site_are_read_and_wrong_ones_named(
     provisioner: Provisioner, node: WindowsSshNode, tmp_path: Path
 ) -> None:
@@ -424,14 +421,14 @@ def time_service(node: WindowsSshNode) -> Generator[str]:
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
+@pytest.mark.slow
 def test_a_machine_without_time_service_cannot_have_its_stack(node: WindowsSshNode) -> None:
     with pytest.raises(CapabilityError, match="there is no Windows Time service"):
         load_clock_kind(TARGETS / "windows").require_offered("w32time", node)
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
+@pytest.mark.slow
 def test_the_time_service_is_configured_and_given_back(
     node: WindowsSshNode, provisioner: Provisioner, time_service: str
 ) -> None:
@@ -459,7 +456,7 @@ def test_the_time_service_is_configured_and_given_back(
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
+@pytest.mark.slow
 def test_the_projects_time_service_is_started_held_and_taken_off(node: WindowsSshNode) -> None:
     """Nobody answers it here; what it publishes is gone with it."""
     kind = TARGETS / "windows"
@@ -497,7 +494,7 @@ def replay(bench: Bench, folder: Path, pattern_text: str, correction: str = "two
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
+@pytest.mark.slow
 def test_the_machine_consumes_a_pattern_and_must_fail_cases_miss(
     bench: Bench, node: WindowsSshNode, tmp_path: Path
 ) -> None:
@@ -518,7 +515,7 @@ def test_the_machine_consumes_a_pattern_and_must_fail_cases_miss(
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
+@pytest.mark.slow
 def test_a_bench_that_knows_its_clocks_too_badly_is_told(
     bench: Bench, node: WindowsSshNode, tmp_path: Path
 ) -> None:
@@ -528,7 +525,7 @@ def test_a_bench_that_knows_its_clocks_too_badly_is_told(
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
+@pytest.mark.slow
 def test_power(bench: Bench, node: WindowsSshNode, tmp_path: Path) -> None:
     """No program outlives a power cut; the disk does, so that an undo file is found by the next start."""
     file = tmp_path / "file"

@@ -31,7 +31,7 @@ def test_the_examples_play_the_whole_pattern_into_windows(repository: Path) -> N
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
+@pytest.mark.slow
 def test_labgrid_accepts_the_example(repository: Path, tmp_path: Path) -> None:
     """Its targets are made, with unknown attributes as errors; nothing is powered or reached."""
     spec = load_bench(repository / EXAMPLE)
@@ -40,7 +40,7 @@ def test_labgrid_accepts_the_example(repository: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
+@pytest.mark.slow
 def test_an_unknown_attribute_of_the_machine_is_refused(repository: Path, tmp_path: Path) -> None:
     document = yaml.safe_load((repository / EXAMPLE).read_text())
     document["targets"]["windows"]["drivers"]["WindowsSSHDriver"]["shell"] = "powershell"

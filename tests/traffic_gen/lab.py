@@ -109,7 +109,7 @@ class Tool:
         self, namespace: str, program: Path, arguments: list[str], log: Path, environment: dict[str, str]
     ) -> None:
         """Start it; `log` receives its stdout, and its stderr beside it. The environment is added to ours."""
-        self._log = log
+        self.log = log
         self._error_log = log.with_suffix(".err")
         command = ["ip", "netns", "exec", namespace, str(program), *arguments]
         with log.open("wb") as out, self._error_log.open("wb") as err:
@@ -119,7 +119,7 @@ class Tool:
 
     def lines(self) -> list[Json]:
         """Return the complete lines that it has written."""
-        return [json.loads(line) for line in self._log.read_text().split("\n")[:-1]]
+        return [json.loads(line) for line in self.log.read_text().split("\n")[:-1]]
 
     def errors(self) -> str:
         """Return its stderr."""

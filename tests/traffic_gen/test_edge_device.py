@@ -35,7 +35,7 @@ from tests.traffic_gen.edge_lab import (
 )
 
 # The device is held to deadlines of milliseconds: what leaves it no time gets no answer.
-pytestmark = pytest.mark.own_cpu
+pytestmark = pytest.mark.timed
 
 PHC_NS = 1_800_000_000_000_000_000
 PERIOD_NS = 2_000_000

@@ -11,7 +11,7 @@ import pytest
 
 from tests.traffic_gen.lab import Lab, Plan, Stream, pattern_text, streams_by_id, tai_ns
 
-pytestmark = [pytest.mark.simulated, pytest.mark.shared_cpu]
+pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 
 TCP = Stream(10, "tcp", 1000, 10_000)
 FAST = Stream(13, "tcp", 10, 10_000, low_latency=True)

@@ -25,7 +25,7 @@ from tests.traffic_gen.lab import (
     tai_ns,
 )
 
-pytestmark = pytest.mark.simulated
+pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 
 UDP = Stream(12, "udp", 100, 10_000)
 OFFSET_NS = 5_000_000_000

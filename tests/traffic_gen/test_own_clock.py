@@ -13,7 +13,7 @@ import pytest
 from tests.traffic_gen.lab import TAI_UTC_S, Lab, Plan, Stream, Tool, pattern_text
 from tests.traffic_gen.timeservice_page import FOLDER, Service, service
 
-pytestmark = [pytest.mark.simulated, pytest.mark.shared_cpu]
+pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 
 AHEAD_NS = 3_500_000_000
 FAST_PPB = 80_000

@@ -9,7 +9,7 @@ import pytest
 
 from tests.traffic_gen.lab import Json, Lab, Plan, Stream, pattern_text, streams_by_id
 
-pytestmark = pytest.mark.simulated
+pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 
 LATENCIES = ("received_minus_scheduled", "received_minus_sent", "sent_minus_scheduled")
 

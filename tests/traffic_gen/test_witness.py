@@ -121,6 +121,7 @@ def _result(process: subprocess.Popen[str]) -> Json:
 
 
 @pytest.mark.simulated
+@pytest.mark.timed
 def test_held_cpu_is_a_stall_window(bw_traffic: Path, repository: Path) -> None:
     cpu = max(os.sched_getaffinity(0))
     with _witness(bw_traffic) as process:

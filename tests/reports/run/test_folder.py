@@ -124,7 +124,6 @@ def test_what_was_appended_survives_sigkill(run: RunFolder):
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
 def test_a_full_disk_is_named_and_leaves_whole_lines_only(run: RunFolder, tmp_path: Path):
     script = tmp_path / "writer.py"
     script.write_text(WRITER)

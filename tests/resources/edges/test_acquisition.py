@@ -30,7 +30,7 @@ from scope.settings import ChannelSettings
 from tests.hw.virtual_oscilloscope.controller import hardware, pulses
 
 Dialect = type[InfiniiVision] | type[FiveSeries]
-pytestmark = pytest.mark.own_cpu
+pytestmark = pytest.mark.timed
 
 BOTH = pytest.mark.parametrize("dialect", [InfiniiVision, FiveSeries])
 VIEW = EdgeView(window_ns=4000, centre_ns=0, sample_rate_hz=250e6, bandwidth_limit_hz=20e6, segments=40)

@@ -36,7 +36,7 @@ from scope.drivers.oscilloscope import ScpiOscilloscope
 from tests.hw.virtual_oscilloscope.controller import hardware, pulses
 from tests.reports.sample_clock import compare_answer, write_clock_trial
 
-pytestmark = pytest.mark.own_cpu
+pytestmark = pytest.mark.timed
 
 VIRTUAL = Path(__file__).resolve().parents[3] / "hw" / "benches" / "virtual.yaml"
 TIMES = EdgeTimes(

@@ -172,7 +172,6 @@ def _free_udp_port(port: int) -> bool:
 
 
 @pytest.mark.simulated
-@pytest.mark.shared_cpu
 def test_the_tool_schedules_by_offset_and_rate(tmp_path: Path, daq12: Pattern) -> None:
     """A real replay over loopback: this machine's clock plays one that is 2 s ahead and 0.1 % fast.
 

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Must fail: a path that is delayed by far more than a budget; more in tests/simulation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hw.provisioning import Provisioner
+from hw.session import open_bench
+from tests.simulation.trial import TARGET, VIRTUAL_BENCH, Lab
+
+pytestmark = pytest.mark.simulated
+
+PRODUCERS, LATE, DELAY_US = [2, 3], {23, 33}, 200_000
+"""Streams with a budget of 10 ms: the machine would have to take 190 ms from every message."""
+ATTEMPTS = 3
+
+
+def test_streams_of_delayed_producers_fail(tmp_path: Path) -> None:
+    with open_bench(VIRTUAL_BENCH) as bench:
+        target = bench.spec.targets[TARGET]
+        bench.power_on([target.node, "producer-12"])
+        Provisioner(bench.node(target.node), target).prepare(tmp_path)
+        lab = Lab(bench, tmp_path / "results")
+        bench.impairment().apply(PRODUCERS, DELAY_US, 0.0)
+        for _ in range(ATTEMPTS):  # a bench whose clocks could not be compared has no verdict
+            trial = lab.trial()
+            assert not LATE & trial.streams("pass"), trial.told(LATE)
+            for stream in LATE:
+                assert (
+                    trial.seen[stream].max_ns >= DELAY_US * 1000 - trial.records[stream].uncertainty.expanded
+                )
+            if trial.streams("fail") >= LATE and trial.streams("pass"):
+                return
+        raise AssertionError(trial.told(LATE | trial.streams("pass")))

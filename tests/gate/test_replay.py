@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One replay over real sockets, judged: what comes late or not at all fails, what comes passes.
+
+The amounts are chosen so that no machine decides: a message that is scheduled 300 ms before it is sent comes
+at least so late, and a budget of half a minute is not missed by one that has no time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from reports.latency.evidence import load_replay
+from reports.latency.verdict import StreamRequirement, judge_latency
+from reports.record.measurement import Limit
+from tests.traffic_gen.lab import Lab, Plan, Stream, pattern_text
+
+pytestmark = pytest.mark.simulated
+
+MS = 1_000_000
+LATE_MS, TIGHT_MS, WIDE_MS = 300, 100, 30_000
+MESSAGES = 40
+
+
+@pytest.fixture
+def lab(repository: Path, tmp_path: Path) -> Generator[Lab]:
+    """Give producers and a consumer in namespaces of their own."""
+    with Lab(repository / ".build" / "linux" / "traffic-gen" / "bw-traffic", tmp_path) as made:
+        yield made
+
+
+def test_late_and_lost_messages_fail_and_the_others_pass(lab: Lab, tmp_path: Path) -> None:
+    """Producer 1 is in time, 2 sends all 300 ms after their instants, 3 ends after half of its messages."""
+    folder = tmp_path / "attempt-1"
+    folder.mkdir()
+    budgets_ms = {10: WIDE_MS, 13: WIDE_MS, 20: TIGHT_MS, 23: TIGHT_MS, 30: WIDE_MS}
+    pattern = pattern_text(
+        *(
+            Stream(stream, "tcp" if stream % 10 else "udp", 1000, 50_000, budget_ms * 1000)
+            for stream, budget_ms in budgets_ms.items()
+        )
+    )
+
+    def plan(late_ms: int = 0, duration_ms: int = MESSAGES * 50) -> Plan:
+        times = {"warmup_ms": 3000, "duration_ms": duration_ms, "grace_ms": 2000}
+        start_tai_ns = first.start_tai_ns + late_ms * MS
+        return Plan(pattern, (1, 2, 3), correction="two-way", start_tai_ns=start_tai_ns, **times)
+
+    first = Plan(pattern)
+    lab.serve().wait_ready()
+    recv = lab.recv(plan().write(folder / "plan.toml"), "--out", str(folder), "--log")
+    recv.wait_ready()
+    senders = [
+        lab.send(each.write(tmp_path / f"{number}.toml"), str(number))
+        for number, each in {1: plan(), 2: plan(LATE_MS), 3: plan(0, MESSAGES * 25)}.items()
+    ]
+    for sender in senders:
+        sender.result()
+    recv.result()
+    (folder / "recv.ndjson").write_bytes(recv.log.read_bytes())
+
+    replay = load_replay(folder).replay()
+    found = {stream.id: stream for stream in replay.recv.streams}
+    judged = {
+        stream: judge_latency(
+            stream, StreamRequirement("R", Limit(budget_ms * MS, None, "test"), MESSAGES // 2), replay
+        ).verdict
+        for stream, budget_ms in budgets_ms.items()
+    }
+    outcomes = {stream: verdict.outcome for stream, verdict in judged.items()}
+    assert outcomes == {10: "pass", 13: "pass", 20: "fail", 23: "fail", 30: "fail"}, judged
+    assert (found[30].received, found[30].lost) == (MESSAGES // 2, MESSAGES // 2)
+    for stream in (20, 23):
+        shortest_ns = found[stream].received_minus_scheduled.min_ns
+        bound_ns = replay.recv.clocks[0].bound_ns
+        assert shortest_ns is not None
+        assert bound_ns is not None
+        assert shortest_ns >= LATE_MS * MS - bound_ns
+        assert len({miss.sequence for miss in replay.misses if miss.stream == stream}) == MESSAGES
