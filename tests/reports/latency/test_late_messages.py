@@ -7,11 +7,18 @@ import dataclasses
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from reports.latency.evidence import load_replay
-from reports.latency.late_message_plots import figure_late_messages
-from reports.latency.late_messages import AROUND_NS, SHOWN_MAX, latest_messages, worst_messages
+from reports.latency.late_message_plots import figure_late_messages, shares_of
+from reports.latency.late_messages import (
+    AROUND_NS,
+    SHOWN_MAX,
+    LateMessage,
+    latest_messages,
+    worst_messages,
+)
 from reports.latency.verdict import ReplayResults
 from reports.tools.answers import Miss, read_misses
 from tests.reports.sample_run import Disturbance, write_evidence
@@ -96,3 +103,18 @@ def test_the_figure_is_the_same_each_time_and_names_the_worst(tmp_path: Path) ->
     assert drawn == figure_late_messages("late0", found)
     assert f"stream {found[0].stream} took" in drawn
     assert drawn.count('role="img"') == 1
+
+
+def test_a_long_outage_makes_no_large_figure() -> None:
+    """10 s, read every 250 µs: as many shapes as fit beside each other, and the time that was run stays."""
+    second_ns = 1_000_000_000
+    ran = tuple((n * 250_000, 200_000 if n % 3 else 0) for n in range(40_000))
+    pauses = tuple((n * 1_000_000, n * 1_000_000 + 400_000, n % 2) for n in range(10_000))
+    message = LateMessage(33, 7, 10_000_000, 0, 10 * second_ns, pauses, ran)
+    assert len(figure_late_messages("late0", [message] * 8)) < 1_000_000
+    times_ns, shares = shares_of(ran)
+    assert len(shares) == len(times_ns) - 1 <= 600
+    assert (np.diff(times_ns) * shares).sum() == pytest.approx(sum(ran_ns for _, ran_ns in ran[1:]), rel=1e-6)
+    few_ns, few = shares_of(ran[:4])
+    assert few_ns.tolist() == [0, 250_000, 500_000, 750_000]
+    assert few.tolist() == [0.8, 0.8, 0.0]
