@@ -40,6 +40,8 @@ from tests.reports.dossier.test_waivers import HEAD, ONE
 from tests.reports.hostile import damaged
 from tests.scope.test_calibration import CABLE, SKEW, write
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = Path(__file__).parent / "reports" / "clock_sync" / "golden"
 BENCHES = Path(__file__).resolve().parents[1] / "hw" / "benches"
 Read = Callable[[Path], object]

@@ -46,6 +46,8 @@ from tests.reports.sample_edges import add_edges, sample_witnesses
 from tests.reports.sample_read_latency import add_readings, latency_answer
 from tests.reports.sample_run import make_run
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 Read = Callable[[Path], object]
 """Reads a damaged file, which lies where it lay in the run."""

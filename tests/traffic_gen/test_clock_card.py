@@ -27,6 +27,8 @@ from tests.traffic_gen.clock_page import (
     started,
 )
 
+pytestmark = pytest.mark.slow
+
 FILTER_NS = 2000
 
 

@@ -29,7 +29,8 @@ from tests.dashboards.grafana.server import fill
 from tests.dashboards.influxd import InfluxServer
 from tests.dashboards.two_years import END_NS, RUNS, SETUPS, an_event, runs, runs_of_two_benches, small_runs
 
-pytestmark = pytest.mark.timeout(600)  # loading alone takes 10 s, on a very busy machine 80
+# loading alone takes 10 s, on a very busy machine 80
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 DAY_NS = 86_400_000_000_000
 CHOICE = {

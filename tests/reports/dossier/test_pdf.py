@@ -31,6 +31,7 @@ def text_of(pdf: Path) -> str:
     return re.sub(r"\s+", " ", done.stdout.decode())
 
 
+@pytest.mark.slow
 def test_two_renderings_in_two_processes_are_identical(written: Written):
     assert written.files[0].read_bytes() == written.files[1].read_bytes()
 

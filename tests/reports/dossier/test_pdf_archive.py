@@ -20,6 +20,8 @@ from reports.dossier.signature import load_signer, sign
 from tests.reports.dossier.conftest import Written
 from tests.reports.dossier.keys import make_person
 
+pytestmark = pytest.mark.slow
+
 FETCH = Path(__file__).with_name("verapdf") / "fetch.sh"
 PROGRAM = "org.verapdf.apps.GreenfieldCliWrapper"
 REQUIRED = "BENCHWRIGHT_REQUIRE_VERAPDF"

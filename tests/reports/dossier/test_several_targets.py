@@ -21,6 +21,8 @@ from tests.reports.clock_run import add_clock_trial
 from tests.reports.sample_clock import compare_answer
 from tests.reports.sample_run import make_run_of_targets
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:

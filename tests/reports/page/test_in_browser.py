@@ -17,6 +17,8 @@ from tests.reports.clock_run import add_clock_trial
 from tests.reports.sample_clock import compare_answer
 from tests.reports.sample_run import Disturbance, make_run, make_run_of_targets
 
+pytestmark = pytest.mark.slow
+
 PAPER_PX = 1032
 """Width of A4 landscape less the margins of the page's style, at 96 px an inch."""
 FAULTS = """(isWide => {

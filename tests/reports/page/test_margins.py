@@ -38,6 +38,7 @@ def test_every_margin_is_drawn_and_the_least_of_a_line_is_named(found: RunReport
     assert ">fail<" in svg
 
 
+@pytest.mark.slow
 def test_the_picture_stands_on_the_first_page_and_on_each_targets(run: Path) -> None:
     pages = render_pages(run)
     assert all(page.count('<figure id="margins">') == 1 for page in pages.values())
@@ -54,6 +55,7 @@ def test_p999_of_few_samples_is_the_maximum(n: int, tells: bool) -> None:
     assert summary.tells(0.999) is tells
 
 
+@pytest.mark.slow
 def test_streams_say_p50_p99_maximum_and_how_many_were_over(run: Path) -> None:
     page = render_pages(run)["qualification-windows.html"]
     table = page.split('<table class="streams">')[1].split("</table>")[0]

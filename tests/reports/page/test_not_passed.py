@@ -47,6 +47,7 @@ def test_the_list_has_value_limit_reason_and_the_stage_that_took_most(run: RunFo
         assert words in text, words
 
 
+@pytest.mark.slow
 def test_each_row_links_to_its_section_and_to_every_file_that_it_was_judged_from(run: RunFolder) -> None:
     page = render(run.path)
     rows = page[page.index('id="not-passed"') : page.index('class="tiles"')].split("<tr>")[1:]
@@ -70,6 +71,7 @@ def test_a_run_that_passed_has_no_list_and_hardly_grows(tmp_path: Path) -> None:
     assert "All 48 measured values meet their limits" in text
 
 
+@pytest.mark.slow
 def test_more_than_a_screen_of_them_is_folded_away(tmp_path: Path) -> None:
     late = {10 * producer + 3: 15 * MS for producer in TABLE_1} | {10: 120 * MS, 11: 120 * MS}
     page = render(make_run(tmp_path, Disturbance(path_delay_ns=late)).path)
@@ -79,6 +81,7 @@ def test_more_than_a_screen_of_them_is_folded_away(tmp_path: Path) -> None:
     assert folded.count("<th scope") == len(late) - NOT_PASSED_SHOWN_MAX
 
 
+@pytest.mark.slow
 def test_of_several_targets_each_row_names_its_own_and_leads_to_its_page(tmp_path: Path) -> None:
     run = make_run_of_targets(tmp_path)
     pages = render_pages(run.path)

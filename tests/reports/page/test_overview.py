@@ -65,6 +65,7 @@ def test_a_page_for_the_run_and_one_for_each_target(run: RunFolder, pages: dict[
     assert render(run.path) == pages[PAGE]
 
 
+@pytest.mark.slow
 def test_the_same_folder_gives_the_same_bytes_in_any_process_and_names_after_the_output(
     run: RunFolder, pages: dict[str, str], tmp_path: Path
 ) -> None:
@@ -78,6 +79,7 @@ def test_the_same_folder_gives_the_same_bytes_in_any_process_and_names_after_the
     }
 
 
+@pytest.mark.slow
 def test_pages_nest_and_link_only_to_each_other_and_to_evidence(
     run: RunFolder, pages: dict[str, str]
 ) -> None:
@@ -94,6 +96,7 @@ def test_pages_nest_and_link_only_to_each_other_and_to_evidence(
         assert others <= {address.partition("#")[0] for address in found.addresses}
 
 
+@pytest.mark.slow
 def test_the_verdict_over_all_is_the_worst(run: RunFolder, pages: dict[str, str]) -> None:
     found = gather_run(run.path)
     assert found.whole.outcome == "fail"
@@ -103,6 +106,7 @@ def test_the_verdict_over_all_is_the_worst(run: RunFolder, pages: dict[str, str]
     assert "Of 96 measured values, 1 fail" in text
 
 
+@pytest.mark.slow
 def test_counts_of_run_and_targets_agree_with_the_manifest(run: RunFolder) -> None:
     found = gather_run(run.path)
     assert found.whole.counts == run.manifest.counts
@@ -110,6 +114,7 @@ def test_counts_of_run_and_targets_agree_with_the_manifest(run: RunFolder) -> No
         assert sum(report.counts[outcome] for report in found.targets) == count
 
 
+@pytest.mark.slow
 def test_a_target_of_which_nothing_was_measured_leaves_no_pass(tmp_path: Path) -> None:
     run = make_run_of_targets(tmp_path, close=False)
     path = run.path / "measurements.jsonl"
@@ -124,6 +129,7 @@ def test_a_target_of_which_nothing_was_measured_leaves_no_pass(tmp_path: Path) -
     assert [report.outcome for report in gather_run(run.path).targets] == ["pass", "unset", "unset"]
 
 
+@pytest.mark.slow
 def test_every_cell_says_its_state_in_a_symbol_and_a_word(pages: dict[str, str]) -> None:
     table = pages[PAGE].split('<table class="matrix">')[1].split("</table>")[0]
     body, last = table.split('<tr class="last">')
@@ -137,6 +143,7 @@ def test_every_cell_says_its_state_in_a_symbol_and_a_word(pages: dict[str, str])
     assert "✖" in body
 
 
+@pytest.mark.slow
 def test_the_row_of_a_target_has_the_lateness_of_its_own_replay(
     run: RunFolder, pages: dict[str, str]
 ) -> None:
@@ -152,6 +159,7 @@ def test_the_row_of_a_target_has_the_lateness_of_its_own_replay(
     assert "largest pattern" not in pages[PAGE].lower()
 
 
+@pytest.mark.slow
 def test_a_targets_page_has_only_its_own(run: RunFolder, pages: dict[str, str]) -> None:
     for target in TARGETS:
         page = pages[f"qualification-{target}.html"]
@@ -167,6 +175,7 @@ def test_a_targets_page_has_only_its_own(run: RunFolder, pages: dict[str, str]) 
         assert ("DAQ-120" in page) == (target != "embedded"), "windows was asked it, and has no value"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alone", [False, True])
 def test_a_targets_page_says_what_was_skipped_and_why(tmp_path: Path, alone: bool) -> None:
     run = make_run(tmp_path) if alone else make_run_of_targets(tmp_path)
@@ -182,6 +191,7 @@ def test_a_targets_page_says_what_was_skipped_and_why(tmp_path: Path, alone: boo
     assert 'id="unmeasured"' in page
 
 
+@pytest.mark.slow
 def test_clocks_of_a_target_stand_on_its_page_only(tmp_path: Path) -> None:
     run = make_run_of_targets(tmp_path, close=False)
     record = add_clock_trial(run, compare_answer(), target="windows")
@@ -197,6 +207,7 @@ def test_clocks_of_a_target_stand_on_its_page_only(tmp_path: Path) -> None:
     assert "CLK-CHRONY" in page
 
 
+@pytest.mark.slow
 def test_a_check_of_the_bench_spoils_only_the_target_it_is_of(tmp_path: Path) -> None:
     run = make_run_of_targets(tmp_path)
     limit, band = Limit(100, -100, "U of the difference"), Uncertainty.from_parts([])
@@ -214,6 +225,7 @@ def test_a_check_of_the_bench_spoils_only_the_target_it_is_of(tmp_path: Path) ->
     assert "BENCH embedded" in text
 
 
+@pytest.mark.slow
 def test_what_comes_from_outside_cannot_become_markup(tmp_path: Path) -> None:
     run = make_run_of_targets(tmp_path)
     evil = '"><script>alert(1)</script>'
@@ -227,6 +239,7 @@ def test_what_comes_from_outside_cannot_become_markup(tmp_path: Path) -> None:
     assert "alert(1)" in found.text
 
 
+@pytest.mark.slow
 def test_render_and_verify_cover_all_pages(finalised: Path, tmp_path: Path) -> None:
     run = shutil.copytree(finalised, tmp_path / finalised.name)
     assert set(NAMES) <= read_sums(run).keys()
@@ -240,6 +253,7 @@ def test_render_and_verify_cover_all_pages(finalised: Path, tmp_path: Path) -> N
     assert changed_files(run) == [f"{NAMES[2]}: changed"]
 
 
+@pytest.mark.slow
 def test_advice_renews_the_page_of_the_run_and_leaves_those_of_the_targets(
     finalised: Path, tmp_path: Path
 ) -> None:
@@ -252,6 +266,7 @@ def test_advice_renews_the_page_of_the_run_and_leaves_those_of_the_targets(
     assert 'id="history"' in (run / PAGE).read_text()
 
 
+@pytest.mark.slow
 def test_show_prints_a_line_a_target(run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", str(run.path)]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -270,6 +285,7 @@ def test_show_prints_a_line_a_target(run: RunFolder, capsys: pytest.CaptureFixtu
     assert any(line.startswith("  fail") and "windows  DAQ-033" in line for line in shown)
 
 
+@pytest.mark.slow
 def test_a_stall_is_looked_for_in_the_replays_of_all_targets(run: RunFolder) -> None:
     found = objections(run.path)
     assert any(line.startswith("DAQ-033: fail") for line in found)
@@ -277,6 +293,7 @@ def test_a_stall_is_looked_for_in_the_replays_of_all_targets(run: RunFolder) -> 
     assert [title.split(" · ")[0] for title in titles] == [f"target {target}" for target in TARGETS]
 
 
+@pytest.mark.slow
 def test_a_run_of_one_target_has_one_page(tmp_path: Path) -> None:
     run = make_run_of_targets(tmp_path, close=False)
     path = run.path / "measurements.jsonl"

@@ -98,6 +98,7 @@ def page(run: RunFolder) -> Outline:
     return outline(run)
 
 
+@pytest.mark.slow
 def test_the_same_folder_gives_the_same_bytes_in_any_process(run: RunFolder, tmp_path: Path):
     pages: list[bytes] = []
     for number, (zone, seed) in enumerate((("UTC", "0"), ("Asia/Tokyo", "12345"))):
@@ -171,6 +172,7 @@ def test_the_page_states_instrument_rule_uncertainty_attempts_and_hashes(page: O
             assert evidence.sha256 in page.text
 
 
+@pytest.mark.slow
 def test_an_inconclusive_attempt_before_a_pass_stays_visible(tmp_path: Path):
     text = squeezed(outline(make_run(tmp_path, BENCH_STALLED, Disturbance())).text)
     assert "All 48 measured values meet their limits" in text
@@ -239,6 +241,7 @@ def test_evidence_that_was_changed_after_it_was_judged_is_named(tmp_path: Path):
     assert "is not what its measurements were judged from" in outline(run).text
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_still_has_a_page_that_says_so(tmp_path: Path):
     run = make_run(tmp_path, close=False)
     path = run.path / "measurements.jsonl"

@@ -54,12 +54,14 @@ def test_a_replay_that_showed_the_stream_in_time_is_no_objection(tmp_path: Path)
         assert bool(objections(run.path)) is told
 
 
+@pytest.mark.slow
 def test_a_run_in_which_little_passed_has_shown_nothing(tmp_path: Path) -> None:
     late = {10 * p + kind: 1_015_000_000 for p in TABLE_1 for kind in range(3)}
     run = make_run(tmp_path, Disturbance(path_delay_ns=late, stalled=True, stall_ns=1_100_000_000)).path
     assert any("streams passed" in objection for objection in objections(run))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("disturbance", "objection"),
     [

@@ -128,6 +128,7 @@ def test_a_run_that_passes_leaves_a_complete_verified_folder(robot: Robot):
     assert sorted(p.name for p in robot.folder.glob("*.*ml")) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", ["", "the bench is stuck"])
 def test_what_is_given_back_at_the_end_is_so_once_and_its_error_counts(robot: Robot, error: str):
     """After the last suite: a bench that cannot be given back is an error of the run, not only a line."""
@@ -138,6 +139,7 @@ def test_what_is_given_back_at_the_end_is_so_once_and_its_error_counts(robot: Ro
     assert robot.latest().manifest.problems == ((said,) if error else ())
 
 
+@pytest.mark.slow
 def test_a_test_that_breaks_off_leaves_no_page_that_says_pass(robot: Robot):
     done = robot.run(
         "Measures\n    Record\nBreaks Off\n    Fail    MEASUREMENT ERROR: nothing came\n",
@@ -154,6 +156,7 @@ def test_a_test_that_breaks_off_leaves_no_page_that_says_pass(robot: Robot):
     assert "linux-rt: Breaks Off failed: MEASUREMENT ERROR: nothing came" in page
 
 
+@pytest.mark.slow
 def test_the_xunit_file_names_the_tests(robot: Robot):
     robot.run("Measures\n    Record\n")
     suite = ET.parse(robot.latest().path / "xunit.xml").getroot()  # noqa: S314 - our own file
@@ -161,6 +164,7 @@ def test_the_xunit_file_names_the_tests(robot: Robot):
     assert (suite.get("tests"), suite.get("failures")) == ("2", "0")
 
 
+@pytest.mark.slow
 def test_robots_own_exit_code_stays_where_nothing_is_wrong_with_the_folder(robot: Robot):
     done = robot.run("Fails\n    Record    50\nFails too\n    Fail    for good\n")
     assert done.returncode == 2
@@ -169,6 +173,7 @@ def test_robots_own_exit_code_stays_where_nothing_is_wrong_with_the_folder(robot
     assert changed_files(robot.latest().path) == []
 
 
+@pytest.mark.slow
 def test_skipped_tests_ask_for_nothing_but_show_nothing_either(robot: Robot):
     done = robot.run("Skips\n    [Tags]    requirement:REQ-1\n    Skip    no hardware\n")
     assert done.returncode == EXIT_LISTENER_FAILED
@@ -184,6 +189,7 @@ def test_a_run_whose_tests_passed_without_any_record_is_no_success(robot: Robot)
     assert failure.get("message") == "UNSET"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asks", ["requirement:REQ-1", "measurement"])
 def test_a_record_of_one_target_is_not_that_of_another(robot: Robot, asks: str):
     done = robot.run(
@@ -195,6 +201,7 @@ def test_a_record_of_one_target_is_not_that_of_another(robot: Robot, asks: str):
     assert "of windows, though" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asks", ["[Tags]    requirement:REQ-1", "[Tags]    measurement"])
 def test_a_passed_test_without_its_measurement_is_no_success(robot: Robot, asks: str):
     done = robot.run(f"Measures nothing\n    {asks}\n    No Operation\n")
@@ -210,6 +217,7 @@ def test_a_measurement_of_another_requirement_is_not_the_one_asked_for(robot: Ro
     assert "REQ-2" in done.stderr
 
 
+@pytest.mark.slow
 def test_requirements_in_metadata_count_too(robot: Robot):
     tests = "Measures\n    [Metadata]    Requirement    REQ-1, REQ-2\n    Record    5    REQ-1\n"
     done = robot.run(tests)
@@ -217,6 +225,7 @@ def test_requirements_in_metadata_count_too(robot: Robot):
     assert "no record of REQ-2" in done.stderr
 
 
+@pytest.mark.slow
 def test_without_a_bench_nothing_is_run(robot: Robot):
     done = robot.run("Would pass\n    Log To Console    was run\n", named=False)
     assert done.returncode not in (0, 1)
@@ -225,6 +234,7 @@ def test_without_a_bench_nothing_is_run(robot: Robot):
     assert robot.runs() == []
 
 
+@pytest.mark.slow
 def test_a_results_folder_that_cannot_be_made_ends_the_run_at_once(robot: Robot):
     (robot.folder / "results").write_text("a file")
     done = robot.run("Would pass\n    Log To Console    was run\n")
@@ -233,6 +243,7 @@ def test_a_results_folder_that_cannot_be_made_ends_the_run_at_once(robot: Robot)
     assert "results" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["link", "records"])
 def test_a_folder_that_cannot_be_completed_is_no_success(robot: Robot, what: str):
     done = robot.run(f"Passes\n    Spoil    {what}\n")
@@ -253,6 +264,7 @@ def test_a_killed_robot_leaves_its_records_and_the_next_one_goes_on(robot: Robot
     assert len(robot.latest().records().measurements) == 2
 
 
+@pytest.mark.slow
 def test_a_finalised_folder_is_not_opened_again(robot: Robot):
     run = make_run(robot.folder / "old")
     run.finalise()
@@ -264,6 +276,7 @@ def test_a_finalised_folder_is_not_opened_again(robot: Robot):
     assert changed_files(run.path) == []
 
 
+@pytest.mark.slow
 def test_bench_profile_and_results_may_be_arguments(robot: Robot):
     listener = "reports.listener.Listener:results=elsewhere:bench=lab7:profile=soak"
     assert robot.run("Measures\n    Record\n", "--listener", listener, named=False).returncode == 0
@@ -271,6 +284,7 @@ def test_bench_profile_and_results_may_be_arguments(robot: Robot):
     assert folder.name.endswith("-lab7-soak")
 
 
+@pytest.mark.slow
 def test_output_files_with_names_of_their_own_end_up_under_the_usual_ones(robot: Robot):
     done = robot.run(
         "Measures\n    Record\n",
@@ -289,11 +303,13 @@ def test_output_files_with_names_of_their_own_end_up_under_the_usual_ones(robot:
     assert list((robot.folder / "out").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_dry_run_makes_no_run_folder(robot: Robot):
     assert robot.run("Measures\n    Record\n", "--dryrun").returncode == 0
     assert robot.runs() == []
 
 
+@pytest.mark.slow
 def test_keywords_without_the_listener_are_told_what_to_do(robot: Robot):
     (robot.folder / "nothing.py").write_text("class nothing:\n    ROBOT_LISTENER_API_VERSION = 3\n")
     done = robot.run("Measures\n    Record\n", "--listener", "nothing")
@@ -301,6 +317,7 @@ def test_keywords_without_the_listener_are_told_what_to_do(robot: Robot):
     assert "--listener reports.listener.Listener" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_repeat_lists_the_attempts_before_it(robot: Robot):
     measures = "Measures\n    [Tags]    requirement:REQ-1\n    Record    {value}\n"
     robot.run(measures.format(value=10))  # on the limit: within U of it, so inconclusive
@@ -346,6 +363,7 @@ Suite Setup    Skip If    $TARGET == 'windows'    no bench
 """
 
 
+@pytest.mark.slow
 def test_suites_ask_before_anything_can_break_off_and_skipped_tests_leave_their_reasons(robot: Robot):
     """Reading is not asking; a target whose suite is skipped as a whole was asked all the same."""
     (robot.folder / "asking_of_test.py").write_text(ASKING)
