@@ -218,7 +218,7 @@ QUICK = {
         "provisioning/same_state.robot": 2,
         "timed_edges/methods.robot": 2,
     },
-    "embedded": {"daq_producer/produced_streams.robot": 2, "provisioning/same_state.robot": 2},
+    "embedded": {"daq_producer/produced_streams.robot": 2},
     "windows": {"clock_sync/sync_error.robot": 1, "daq_replay/latency_budgets.robot": 1},
 }
 """Tests of each suite that the profile `quick` leaves of a target."""
