@@ -2,7 +2,7 @@
 # The commands of the project. Each does its own set-up; `make` alone lists them.
 #
 # Variables of `make qualify`:
-#   PROFILE        ci (minutes), acceptance (hours), soak
+#   PROFILE        quick (six minutes), ci (twenty), nightly (hours), acceptance (many hours), soak (days)
 #   BENCH          bench file
 #   TARGETS        targets of the bench, one after the other; all where none is named
 #   SUITE          folder or file of suites
@@ -22,7 +22,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-PROFILE ?= ci
+PROFILE ?= quick
 BENCH ?= hw/benches/virtual.yaml
 TARGETS ?=
 SUITE ?= robot/

@@ -31,7 +31,7 @@ from robot.version import VERSION
 from reports.errors import ReportError, RunFolderError
 from reports.record.measurement import Outcome
 from reports.run.asked import SkippedTest, suite_name, with_asked, with_skipped
-from reports.run.current import set_current_run, take_at_end, take_judged
+from reports.run.current import set_current_run, take_at_end, take_judged, take_left_out
 from reports.run.failed_tests import MESSAGE_MAX, FailedTest
 from reports.run.folder import RunFolder
 from reports.run.manifest import EARLIER, EARLIER_SUITE, TestCounts
@@ -295,14 +295,16 @@ def _render(path: Path) -> None:
 
 
 def _note_suites(run: RunFolder, suite: Any) -> None:
-    """Note which suites each target takes part in; `resources/every_target.py` sets it in each suite.
+    """Note which suites each target takes part in, and what the profile leaves out of them.
+
+    `resources/every_target.py` sets the target in each suite, and says what is left out.
 
     What an earlier execution in the same folder has skipped is not in its `output.xml` any more.
     """
     asked = tuple(replace(each, skipped=()) for each in run.manifest.asked or ())
     for target, source in _suites_of_targets(suite):
         asked = with_asked(asked, target, suite_name(source))
-    run.update(asked=asked)
+    run.update(asked=asked, left_out=take_left_out())
 
 
 def _suites_of_targets(suite: Any) -> Iterator[tuple[str, Path]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from reports.durable import replace_file
-from reports.run.asked import KEPT, AskedFile, suite_name, with_asked
+from reports.run.asked import KEPT, AskedFile, suite_name, with_asked, with_nothing_asked
 from reports.run.current import open_run
 from reports.run.folder import RunFolder
 from reports.run.robot_variable import robot_variable
@@ -32,6 +32,19 @@ def ask(suite: Path, file: Path, requirements: Iterable[str]) -> None:
     more = AskedFile(_keep(run, file).name, tuple(requirements))
     target, asked = robot_variable("TARGET"), run.manifest.asked or ()
     run.update(asked=with_asked(asked, target, suite_name(suite), more))
+
+
+def ask_nothing(suite: Path) -> None:
+    """Note in the open run that a suite asks nothing of its target; what it has asked before stays.
+
+    Raises:
+        RunFolderError: The run folder cannot be written.
+    """
+    run = open_run()
+    if run is None or run.finalised:
+        return
+    target, asked = robot_variable("TARGET"), run.manifest.asked or ()
+    run.update(asked=with_nothing_asked(asked, target, suite_name(suite)))
 
 
 def _keep(run: RunFolder, file: Path) -> Path:

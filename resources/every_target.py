@@ -14,18 +14,24 @@ says so in `targets/KIND/suites.toml`:
     [variables]                                # without ${}; left out: none
     REQUIREMENTS = "robot/requirements/daq12.toml"
 
-    [profiles.ci]                              # of these folders, those that a profile has no time for
-    without = ["clock_sync"]
-    without_tags = "table-2 mid-run"           # tests with one of these tags; left out: none
+    [profiles.quick]                           # of these, what a profile has no time for; all optional
+    without = ["clock_sync/disturbances.robot", "timed_edges"]     # folders, or files
+    without_tags = ["holdover"]                # tests with one of these tags
+    stacks = ["chrony"]                        # of the tests of clock stacks those of these alone
+    methods = ["tgpio-latch"]                  # the same of the methods of timed edges
 
-A test of one clock stack bears the tag `stack:NAME`. Where the kind has `clock/stacks.toml`, it is asked for
-those stacks alone; a target with another kind's provisioning (`raspberry-pi@linux-rt`) for that kind's.
+A test of one clock stack bears the tag `stack:NAME`, one of a method of timed edges `method:NAME`. Where the
+kind has `clock/stacks.toml`, it is asked for those stacks alone; a target with another kind's provisioning
+(`raspberry-pi@linux-rt`) for that kind's. What a profile leaves out is told to the listener: the run keeps
+it, and its page lists it (reports/run/left_out.py).
 
 A variable of the command line (`--variable TARGET:…`) goes before all of these, for every target.
 """
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -35,16 +41,39 @@ from typing import Any
 from hw.errors import ConfigError
 from hw.fields import Fields
 from hw.toml_file import read_toml
+from reports.run.asked import suite_name
+from reports.run.current import set_left_out
+from reports.run.left_out import LeftOut
+from reports.timed_edges.trial import METHODS
 from resources.clocks.settings import STACKS, stack_names
+from resources.profiles import PROFILES_FILE
 
 SCHEMA = "benchwright.suites/1"
 SUITES_FILE = "suites.toml"
 STACK_TAG = "stack:"
+METHOD_TAG = "method:"
 PROFILE = "profile="
 TARGETS = Path(__file__).resolve().parent.parent / "targets"
 SUITES = TARGETS.parent / "robot"
 
+_TAGS = re.compile(r"(?:\s+\[Tags\]|Test Tags)\s+(.*)")
+
 _api: Any = import_module("robot.api")  # no types of its own
+
+
+@dataclass(frozen=True)
+class ProfileSuites:
+    """What of the suites of a kind a profile has no time for.
+
+    Attributes:
+        without: Folders, or files of suites.
+        without_tags: Tests with one of these tags.
+        only: Tests with a tag that begins so, as `stack:`, have to have one of these.
+    """
+
+    without: tuple[str, ...] = ()
+    without_tags: tuple[str, ...] = ()
+    only: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
 
 @dataclass(frozen=True)
@@ -55,8 +84,7 @@ class KindSuites:
     variables: dict[str, str] = field(default_factory=dict[str, str])
     stacks: tuple[str, ...] | None = None
     """Its clock stacks; None: it does not say."""
-    without_tags: tuple[str, ...] = ()
-    """Tests with one of these tags are left out."""
+    profile: ProfileSuites = field(default_factory=ProfileSuites)
 
 
 def load_kind_suites(kind_folder: Path, provisioning: str = "", profile: str = "") -> KindSuites:
@@ -65,7 +93,7 @@ def load_kind_suites(kind_folder: Path, provisioning: str = "", profile: str = "
     Args:
         kind_folder: `targets/KIND`.
         provisioning: The kind beside it whose provisioning and clock stacks the target has; empty: its own.
-        profile: What its table under `profiles` leaves out is left out.
+        profile: Whose table under `profiles` counts.
 
     Raises:
         ConfigError: Names file, key and what is allowed.
@@ -79,21 +107,51 @@ def load_kind_suites(kind_folder: Path, provisioning: str = "", profile: str = "
     table.text("schema", choices=(SCHEMA,))
     known = sorted(each.name for each in SUITES.iterdir() if any(each.glob("*.robot")))
     folders = table.texts("folders", choices=known) if table.has("folders") else None
-    without = set(table.texts("without", choices=known) if table.has("without") else ())
-    tags: tuple[str, ...] = ()
-    for name, of_profile in table.table_of("profiles", optional=True).items():
-        left_out = of_profile.texts("without", choices=known)
-        left_out_tags = of_profile.words("without_tags", "")
-        of_profile.finish()
-        without |= set(left_out) if name == profile else set()
-        tags += left_out_tags if name == profile else ()
+    without = set(table.texts("without", choices=known, default=()))
     if without:
         folders = tuple(name for name in folders or known if name not in without)
+    profiles = {
+        _known_profile(name, path): _profile_suites(each, known, stacks)
+        for name, each in table.table_of("profiles", optional=True).items()
+    }
     variables = table.texts_of("variables")
     if "TARGET" in variables:
         raise ConfigError(f"{path}: variables.TARGET: is the name of the target; leave it out")
     table.finish()
-    return KindSuites(folders, variables, stacks, tags)
+    return KindSuites(folders, variables, stacks, profiles.get(profile, ProfileSuites()))
+
+
+def _known_profile(name: str, path: Path) -> str:
+    names = tuple(read_toml(PROFILES_FILE))
+    if name not in names:
+        raise ConfigError(f"{path}: profiles.{name}: no such profile; there are: {', '.join(names)}")
+    return name
+
+
+def _profile_suites(table: Fields, folders: Sequence[str], stacks: Sequence[str] | None) -> ProfileSuites:
+    files = sorted(suite_name(file) for folder in folders for file in (SUITES / folder).glob("*.robot"))
+    named = {"stacks": (STACK_TAG, stacks or ()), "methods": (METHOD_TAG, METHODS)}
+    only = {prefix: table.texts(key, choices, default=()) for key, (prefix, choices) in named.items()}
+    found = ProfileSuites(
+        without=table.texts("without", [*folders, *files], default=()),
+        without_tags=table.texts("without_tags", _tags(), default=()),
+        only={prefix: only[prefix] for key, (prefix, _) in named.items() if table.has(key)},
+    )
+    table.finish()
+    return found
+
+
+def _tags() -> list[str]:
+    """Return the tags that a test of the suites has, apart from those that name a stack or a method."""
+    lines = (line for file in SUITES.rglob("*.robot") for line in file.read_text("utf-8").splitlines())
+    found = {
+        tag
+        for line in lines
+        if (match := _TAGS.match(line))
+        for tag in re.split(r"\s{2,}", match[1].strip())
+        if not tag.startswith((STACK_TAG, METHOD_TAG))
+    }
+    return sorted(found)
 
 
 class EveryTarget(_api.SuiteVisitor):  # type: ignore[misc]
@@ -105,23 +163,26 @@ class EveryTarget(_api.SuiteVisitor):  # type: ignore[misc]
         Args:
             targets: `NAME`, or `NAME@KIND` with the kind that provisions it; one may be `profile=NAME`.
         """
-        profile = "".join(each.removeprefix(PROFILE) for each in targets if each.startswith(PROFILE))
+        self._profile = "".join(each.removeprefix(PROFILE) for each in targets if each.startswith(PROFILE))
         named = [each.partition("@") for each in targets if not each.startswith(PROFILE)]
         if not named:
             raise ConfigError("EveryTarget: needs the name of one target at least")
-        self._kinds = {name: load_kind_suites(TARGETS / name, other, profile) for name, _, other in named}
+        self._kinds = {
+            name: load_kind_suites(TARGETS / name, other, self._profile) for name, _, other in named
+        }
 
     def visit_suite(self, suite: Any) -> None:
         """Change the outermost suite; it is the only one that is visited."""
         if len(self._kinds) == 1:
             [(target, kind)] = self._kinds.items()
-            _keep(suite, kind)
+            self._told(suite, _keep(suite, target, kind))
             _set_variables(suite, target, kind)
             return
         copies: list[Any] = []
+        left_out: list[LeftOut] = []
         for target, kind in self._kinds.items():
             copy = suite.deepcopy(name=target)
-            _keep(copy, kind)
+            left_out += _keep(copy, target, kind)
             _set_variables(copy, target, kind)
             if copy.has_tests:
                 copies.append(copy)
@@ -131,34 +192,53 @@ class EveryTarget(_api.SuiteVisitor):  # type: ignore[misc]
         suite.setup = suite.teardown = None
         suite.resource.imports.clear()
         suite.suites.extend(copies)
+        self._told(suite, left_out)
+
+    def _told(self, suite: Any, left_out: Sequence[LeftOut]) -> None:
+        """Tell the listener what the profile leaves out; where that is all, whoever started the run."""
+        set_left_out(left_out)
+        if left_out and not suite.has_tests:
+            print(
+                f"[ ERROR ] profile {self._profile} leaves out every test of these suites;"
+                " PROFILE=ci and longer ones have more of them",
+                file=sys.__stderr__,
+                flush=True,
+            )
 
 
-def _keep(suite: Any, kind: KindSuites) -> None:
-    """Take out what a kind takes no part in: suites by the folder of their files, tests by clock stack."""
+def _keep(suite: Any, target: str, kind: KindSuites) -> tuple[LeftOut, ...]:
+    """Take out what a kind takes no part in, then what the profile has no time for; return the latter."""
     _keep_folders(suite, kind)
-    if kind.without_tags:
-        _drop_tags(suite, set(kind.without_tags))
-        suite.remove_empty_suites()
     if kind.stacks is not None:
-        _keep_stacks(suite, [f"{STACK_TAG}{name}" for name in kind.stacks])
-        suite.remove_empty_suites()
+        _keep_tests(suite, ProfileSuites(only={STACK_TAG: kind.stacks}))
+    suite.remove_empty_suites()
+    left_out = tuple(_keep_tests(suite, kind.profile, target))
+    suite.remove_empty_suites()
+    return left_out
 
 
-def _drop_tags(suite: Any, tags: set[str]) -> None:
-    for child in suite.suites:
-        _drop_tags(child, tags)
-    suite.tests = [test for test in suite.tests if not tags & {str(tag) for tag in test.tags}]
+def _keep_tests(suite: Any, profile: ProfileSuites, target: str = "") -> tuple[LeftOut, ...]:
+    """Take out what a profile has no time for; return what that is, suite by suite."""
+    found = [each for child in suite.suites for each in _keep_tests(child, profile, target)]
+    kept = [test for test in suite.tests if not _is_left_out(test, suite.source, profile)]
+    if len(kept) < len(suite.tests) and suite.source is not None:
+        tests = tuple(str(test.name) for test in suite.tests if test not in kept)
+        found.append(LeftOut(target, suite_name(Path(suite.source)), tests, whole=not kept))
+    suite.tests = kept
+    return tuple(found)
 
 
-def _keep_stacks(suite: Any, tags: Sequence[str]) -> None:
-    for child in suite.suites:
-        _keep_stacks(child, tags)
-    suite.tests = [
-        test
-        for test in suite.tests
-        if not (wanted := [str(tag) for tag in test.tags if str(tag).startswith(STACK_TAG)])
-        or set(wanted) & set(tags)
-    ]
+def _is_left_out(test: Any, source: Path | None, profile: ProfileSuites) -> bool:
+    tags = {str(tag) for tag in test.tags}
+    if tags & set(profile.without_tags):
+        return True
+    for prefix, names in profile.only.items():
+        of = {tag.removeprefix(prefix) for tag in tags if tag.startswith(prefix)}
+        if of and not of & set(names):
+            return True
+    path = Path(source).resolve() if source is not None else None
+    homes = [SUITES / each for each in profile.without]
+    return path is not None and any(home in (path, *path.parents) for home in homes)
 
 
 def _keep_folders(suite: Any, kind: KindSuites) -> None:

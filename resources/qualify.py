@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The main job: run the suites on a bench, and say in one exit code how it came out.
 
-    python -m resources.qualify --bench FILE --profile ci --suite robot/daq_replay -- --variable
+    python -m resources.qualify --bench FILE --profile quick --suite robot/daq_replay -- --variable
     PHASE:staggered
 
 It is a thin layer over `robot`: what stands behind `--` goes to Robot Framework as it is. Exit codes:
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         spec = load_bench(options.bench)
         load_profile(options.profile)
-        targets = chosen_targets(spec, options.targets, options.robot)
+        targets = chosen_targets(spec, options.targets, options.robot, options.profile)
         require_suite(options.suite)
         require_free(spec)
     except BenchwrightError as error:
@@ -92,7 +92,11 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--bench", type=Path, default=Path("hw/benches/virtual.yaml"), help="bench file")
-    parser.add_argument("--profile", default="ci", help="ci (minutes), acceptance (hours) or soak (a day)")
+    parser.add_argument(
+        "--profile",
+        default="quick",
+        help="quick (six minutes), ci (twenty), nightly (hours), acceptance (many hours) or soak (days)",
+    )
     parser.add_argument("--suite", type=Path, default=Path("robot"), help="folder or file of suites")
     parser.add_argument(
         "--targets",
@@ -113,13 +117,16 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def chosen_targets(spec: BenchSpec, names: Sequence[str], robot: Sequence[str] = ()) -> tuple[str, ...]:
+def chosen_targets(
+    spec: BenchSpec, names: Sequence[str], robot: Sequence[str] = (), profile: str = ""
+) -> tuple[str, ...]:
     """Return the targets of a run in the order of the bench file; where none is named all of them.
 
     Args:
         spec: The bench.
         names: Those that were asked for.
         robot: Options for Robot Framework: `--variable TARGET:NAME` names one too.
+        profile: Of the run.
 
     Raises:
         ConfigError: The bench has no such target, or a kind's `suites.toml` is wrong.
@@ -130,7 +137,7 @@ def chosen_targets(spec: BenchSpec, names: Sequence[str], robot: Sequence[str] =
         raise ConfigError(f"{spec.path}: benchwright.targets: no target {unknown[0]!r}; there are: {there}")
     chosen = tuple(name for name in spec.targets if name in wanted or not wanted)
     for name in chosen:
-        load_kind_suites(TARGETS / name)
+        load_kind_suites(TARGETS / name, spec.targets[name].provisioning, profile)
     return chosen
 
 

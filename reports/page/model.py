@@ -15,6 +15,7 @@ from reports.record.measurement import Measurement, Outcome, UncertaintyPart
 from reports.run.asked import SkippedTest, Standing, State, natural, skipped_tests
 from reports.run.asked_before import asked_in
 from reports.run.folder import Records, RunFolder
+from reports.run.left_out import LeftOut, left_out_of
 from reports.run.manifest import Attempt, Manifest
 from reports.run.outcome import RunOutcome, run_outcome
 from reports.run.raw_data import HashRow, hash_rows, rows_of_target
@@ -51,6 +52,7 @@ class Report:
         requirements: What became of each requirement of a target by its id.
         states: How many requirements have each state, over all targets that it is on.
         skipped: Tests that were skipped, each once.
+        left_out: What the profile leaves out of the suites that it, or each of its targets, takes part in.
         attempts: Attempts of suites, as the manifest lists them.
         attempts_total: Measurements of the target in all attempts.
     """
@@ -71,6 +73,7 @@ class Report:
     requirements: dict[str, Standing]
     states: dict[State, int]
     skipped: tuple[SkippedTest, ...]
+    left_out: tuple[LeftOut, ...]
     attempts: tuple[Attempt, ...]
     attempts_total: int
     parts: tuple[PartRow, ...]
@@ -92,6 +95,11 @@ class Report:
         """Return the requirements that were asked and have no value, in natural order, and what they are."""
         found = [(name, each) for name, each in self.requirements.items() if not each.records]
         return sorted(found, key=lambda pair: natural(pair[0]))
+
+    @property
+    def tests_left_out(self) -> int:
+        """Return how many tests the profile leaves out."""
+        return sum(len(each.tests) for each in self.left_out)
 
     @property
     def lost(self) -> int:
@@ -184,6 +192,7 @@ def _report(
         bare,
         target=target if several else "",
         skipped=skipped_tests(run.manifest.asked or (), target if several else ""),
+        left_out=left_out_of(run.manifest.left_out or (), target if several else ""),
         attempts=tuple(each for each in run.manifest.attempts if not several or _is_of(each, target)),
         others=tuple(_by_quantity(rest)),
         advice=advice,
@@ -234,6 +243,7 @@ def _bare(
         requirements=came_out.requirements,
         states=came_out.states,
         skipped=skipped_tests(run.manifest.asked or (), ""),
+        left_out=run.manifest.left_out or (),
         attempts=run.manifest.attempts,
         attempts_total=sum(m.quantity not in INSTRUMENT_CHECKS for m in found.measurements),
         parts=(),

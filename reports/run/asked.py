@@ -130,6 +130,14 @@ def with_asked(
     return tuple(entry if each is before else each for each in asked) + (() if before else (entry,))
 
 
+def with_nothing_asked(asked: Sequence[AskedSuite], target: str, suite: str) -> tuple[AskedSuite, ...]:
+    """Return what is asked, with a suite that says that it asks nothing, unless it has asked before."""
+    return tuple(
+        replace(each, asks=each.asks or ()) if (each.target, each.suite) == (target, suite) else each
+        for each in with_asked(asked, target, suite)
+    )
+
+
 def with_skipped(
     asked: Sequence[AskedSuite], target: str, suite: str, test: SkippedTest
 ) -> tuple[AskedSuite, ...]:

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from reports.errors import RunFolderError
 from reports.run.folder import RunFolder
+from reports.run.left_out import LeftOut
 
 _open: list[RunFolder] = []
 _judged: list[str] = []
 _at_end: list[Callable[[], None]] = []
+_left_out: list[LeftOut] = []
 
 
 def current_run() -> RunFolder:
@@ -61,4 +63,16 @@ def take_at_end() -> tuple[Callable[[], None], ...]:
     """Return what is to be done at the end of the run, the latest first."""
     found = tuple(reversed(_at_end))
     _at_end.clear()
+    return found
+
+
+def set_left_out(found: Iterable[LeftOut]) -> None:
+    """Say what the profile leaves out, before the run folder is open."""
+    _left_out[:] = found
+
+
+def take_left_out() -> tuple[LeftOut, ...]:
+    """Return what was said since the last call."""
+    found = tuple(_left_out)
+    _left_out.clear()
     return found

@@ -28,6 +28,7 @@ from reports.record.measurement import Evidence, Measurement, Outcome, utc_now
 from reports.run.asked import AskedSuite
 from reports.run.failed_tests import FailedTest
 from reports.run.integrity import SUMS, sha256_file, write_sums
+from reports.run.left_out import LeftOut
 from reports.run.manifest import MANIFEST_SCHEMA, Attempt, Manifest, TestCounts, count_outcomes
 
 MANIFEST = "run.json"
@@ -200,6 +201,8 @@ class RunFolder:
         tests: TestCounts | None = None,
         failed_tests: tuple[FailedTest, ...] = (),
         asked: tuple[AskedSuite, ...] = (),
+        left_out: tuple[LeftOut, ...] = (),
+        excluded_miss_probability: float | None = None,
         outcome: Outcome | None = None,
     ) -> None:
         """Add to the manifest; facts of `host`, `target` and `tools` join those that are there."""
@@ -215,6 +218,8 @@ class RunFolder:
                 tests=tests or old.tests,
                 failed_tests=failed_tests or old.failed_tests,
                 asked=asked or old.asked,
+                left_out=left_out or old.left_out,
+                excluded_miss_probability=excluded_miss_probability or old.excluded_miss_probability,
                 outcome=outcome or old.outcome,
             )
         )

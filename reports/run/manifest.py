@@ -15,6 +15,7 @@ from reports.record.json_text import load_json
 from reports.record.measurement import Measurement, Outcome
 from reports.run.asked import AskedSuite
 from reports.run.failed_tests import FailedTest
+from reports.run.left_out import LeftOut
 from reports.run.tally import effective
 
 MANIFEST_SCHEMA = "benchwright.run/1"
@@ -58,6 +59,10 @@ class Manifest:
         failed_tests: Robot Framework's tests that failed; null: none did, or the run is older than the list.
         asked: What its suites ask of each target, and what of it was skipped (reports/run/asked.py); null: no
             suite has said, or the run is of the version before.
+        left_out: What the profile leaves out of what its targets take part in; null: nothing, or the run is
+            older than the list.
+        excluded_miss_probability: What a pass excludes of each stream with 95 %, by the profile; null: no
+            stream was replayed, or the run is older than the key.
         outcome: As it was when the run came to its end; null: it did not, or is of the version before, whose
             `counts` have the bench's checks of itself, too.
     """
@@ -79,6 +84,8 @@ class Manifest:
     problems: tuple[str, ...] = ()
     failed_tests: tuple[FailedTest, ...] | None = omit_none()
     asked: tuple[AskedSuite, ...] | None = omit_none()
+    left_out: tuple[LeftOut, ...] | None = omit_none()
+    excluded_miss_probability: float | None = omit_none()
     outcome: Outcome | None = omit_none()  # noqa: RUF009 - it returns a field
 
     def __post_init__(self) -> None:

@@ -11,7 +11,10 @@ from robot.api import logger
 
 from hw.errors import BenchwrightError
 from reports.errors import ReportError
-from resources.asking import ask
+from resources.asking import ask, ask_nothing
+
+MUST_FAIL = "must-fail"
+"""Tag of tests that check the bench by what has to fail: they judge no requirement of the target."""
 
 
 class AsksRequirements:
@@ -39,6 +42,9 @@ class AsksRequirements:
         if not data.tests or data.source is None:
             return
         try:
+            if not _judging(data):
+                ask_nothing(Path(data.source))
+                return
             for file, requirements in self.asked(names_in(data)):
                 if requirements:
                     ask(Path(data.source), file, requirements)
@@ -47,14 +53,21 @@ class AsksRequirements:
 
 
 def names_in(suite: Any) -> frozenset[str]:
-    """Return what the tests of a suite name: tags, what stands behind a tag's colon, keywords, arguments."""
+    """Return what the tests of a suite name: tags, what stands behind a tag's colon, keywords, arguments.
+
+    Tests that must fail judge nothing, and are left out.
+    """
     found: set[str] = set()
-    for test in suite.tests:
+    for test in _judging(suite):
         for tag in map(str, test.tags):
             found |= {tag, tag.rpartition(":")[2]}
         for step in test.body:
             found |= {str(getattr(step, "name", "")), *map(str, getattr(step, "args", ()))}
     return frozenset(found)
+
+
+def _judging(suite: Any) -> list[Any]:
+    return [test for test in suite.tests if MUST_FAIL not in map(str, test.tags)]
 
 
 def of_subjects(subjects: Mapping[str, str], named: Collection[str]) -> list[str]:

@@ -40,6 +40,18 @@ READ = (told_bound.MISSED, told_bound.WIDTH, told_bound.LEFT_OUT)
 """What is judged of every trial in which the reference is sound, beside the offset."""
 
 
+JUDGED_BY = {
+    "Time Service Should Stay Within Its Limit": (OFFSET, *READ),
+    "Time Service Should Hold Its Bound In Holdover": (told_bound.MISSED,),
+    "Holdover Should Drift No Faster Than Its Limit": (told_bound.HOLDOVER,),
+    "Bound Should Hold At Each Interval": (OFFSET, told_bound.MISSED),
+    "Bound Should Stay True Through What Happens": (OFFSET, told_bound.MISSED),
+    "Readers Should Be Told Of A Step": (OFFSET,),
+    "Service Should Come Back After A Reboot": (OFFSET,),
+}
+"""Quantities of the requirements that each keyword judges; the time to lock is that of the offset."""
+
+
 @library(scope="SUITE", version="1", listener="SELF")
 class TimeServiceLibrary(AsksRequirements):
     """Put the time service on a target, and judge the time and the bound that programs read of it.
@@ -58,9 +70,10 @@ class TimeServiceLibrary(AsksRequirements):
         self._requirements: dict[str, Requirement] = {}
         self._lab: ClockLab | None = None
 
-    def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:  # noqa: ARG002 - all
-        """Say that the suite asks every requirement of the file."""
-        yield self._path, [each.id for each in self._loaded.values()]
+    def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
+        """Say that the suite asks what its tests judge; where they name no keyword of this library, all."""
+        judged = {quantity for name in JUDGED_BY.keys() & {*named} for quantity in JUDGED_BY[name]}
+        yield self._path, [each.id for each in self._loaded.values() if each.quantity in judged or not judged]
 
     @keyword
     def start_time_service_references(self, target: str, profile: str) -> None:

@@ -20,65 +20,65 @@ Test Tags         clock-sync
 *** Test Cases ***
 Chrony With Kernel Stamps Keeps The Clock Within Its Limit
     [Documentation]    Steady state after the servo has locked: offset farthest from 0, from filtered readings.
-    [Tags]    stack:chrony
+    [Tags]    stack:chrony    steady-state
     Clock Should Stay Within Its Limit    chrony
 
 Holdover Is Measured
     [Documentation]    Table 2, `No sync`: synchronised for a while, then cut off. The report shows the drift.
-    [Tags]    stack:chrony
+    [Tags]    stack:chrony    holdover
     Measure Holdover    chrony
 
 Clock Locks Again After A Step
     [Documentation]    Time to lock after the target's clock was put wrong by a second, to either side by turns.
-    [Tags]    stack:chrony
+    [Tags]    stack:chrony    relock
     Clock Should Lock Again    chrony    step=1000 ms
 
 An NTP Client With User-Space Stamps Keeps The Clock Within Its Limit
     [Documentation]    Steady state after the servo has locked: offset farthest from 0, from filtered readings.
-    [Tags]    stack:ntp-user
+    [Tags]    stack:ntp-user    steady-state
     Clock Should Stay Within Its Limit    ntp-user
 
 PTP With Software Stamps Keeps The Clock Within Its Limit
     [Documentation]    Steady state after the servo has locked: offset farthest from 0, from filtered readings.
-    [Tags]    stack:ptp-software
+    [Tags]    stack:ptp-software    steady-state
     Clock Should Stay Within Its Limit    ptp-software
 
 Phc2sys From The Card's Clock Keeps The Clock Within Its Limit
     [Documentation]    Steady state after the servo has locked: offset farthest from 0, from filtered readings.
-    [Tags]    stack:phc2sys
+    [Tags]    stack:phc2sys    steady-state
     Clock Should Stay Within Its Limit    phc2sys
 
 Sync Interval Does Not Carry The Clock Over Its Limit
     [Documentation]    Table 2 of the paper on network acceleration and time synchronization: the interval is varied.
-    [Tags]    stack:chrony
+    [Tags]    stack:chrony    interval
     Clock Should Stay Within Its Limit At Each Interval    chrony
 
 Clock Stays Within Its Limit Under Load
     [Documentation]    CPU, disk and network load, as the profile says (paper on control loops, 4.3.2.2); idle above.
-    [Tags]    stack:chrony
+    [Tags]    stack:chrony    load
     Clock Should Stay Within Its Limit Under Load    chrony
 
 Clock Stays Within Its Limit Beside The Pattern
     [Documentation]    The 12-producer pattern is replayed meanwhile; time shares its network, then has one of its own.
-    [Tags]    stack:chrony
+    [Tags]    stack:chrony    beside-pattern
     Clock Should Stay Within Its Limit Beside The Pattern    chrony    ${PATTERN}    ${PHASE}
 
 Reference Sees What The Servo Cannot
     [Documentation]    An asymmetric path shifts the clock by half the asymmetry; the servo is blind to it.
-    [Tags]    stack:chrony
+    [Tags]    stack:chrony    asymmetry
     Reference Should See An Asymmetric Path    chrony    asymmetry=50 us
 
 The Machine Itself Keeps The Clock Within Its Limit
     [Documentation]    Nothing is put on: offset farthest from 0 to the bench's reference clock, by two-way transfer.
-    [Tags]    stack:as-found
+    [Tags]    stack:as-found    steady-state
     Clock Should Stay Within Its Limit    as-found
 
 A Clock That Is Wrong Is Found
     [Documentation]    Must fail: a clock that was set 3 s ahead, measured and judged as the target's.
-    [Tags]    stack:as-found
+    [Tags]    stack:as-found    must-fail
     Wrong Clock Should Be Found    as-found    node=${WRONG_CLOCK_NODE}    error=3000 ms
 
 The Windows Time Service Keeps The Clock Within Its Limit
     [Documentation]    W32Time, configured for high accuracy: steady state after its lock; offset to the time server.
-    [Tags]    stack:w32time
+    [Tags]    stack:w32time    steady-state
     Clock Should Stay Within Its Limit    w32time

@@ -28,10 +28,12 @@ After A Power Cut The Next Start Finds What It Expects
     [Documentation]    The bench notices the power cut and switches on again; `restore` judges the undo file of before,
     ...    the facts are those of the untouched target, and provisioning gives the same facts as ever. Skipped where the
     ...    power cannot be switched.
+    [Tags]    power-cut
     Cut The Power Repeatedly
     Nothing Should Differ After    power-cut
 
 After A Restart The Next Start Finds What It Expects
     [Documentation]    The same, after the target's system has restarted by itself.
+    [Tags]    restart
     Restart Repeatedly
     Nothing Should Differ After    restart

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a second `make qualify` of the 12-producer replay takes, and how much of that is measuring.
+"""How long a second `make qualify` takes, of three targets by the default profile, and how much is measuring.
 
 The first one, which may have an image to build, is run only where there is no run folder yet. Unlike the
 other benchmarks it runs once: it takes minutes, and it wants the machine for itself. Measuring is the counted
@@ -20,8 +20,9 @@ from pathlib import Path
 
 from tests.bench.report import REPOSITORY, Bar, publish
 
-COMMAND = ["make", "qualify", "PROFILE=ci", "SUITE=robot/daq_replay"]
-BARS = {"qualify_wall_s": Bar(240.0), "measuring_share": Bar(0.5, at_least=True)}
+COMMAND = ["make", "qualify"]
+WALL_S, WALL_REPEATED_S = 420.0, 510.0
+"""Where no replay is repeated, and where one is."""
 LATEST = REPOSITORY / "results" / "latest"
 
 
@@ -45,6 +46,11 @@ def replays(run: Path) -> dict[str, dict[str, float]]:
             "warmup_s": settings["warmup_ms"] / 1000,
         }
     return found
+
+
+def repeated(run: Path) -> int:
+    """Return how many replays were made once more, because streams had no verdict."""
+    return len(json.loads((run / "run.json").read_text())["attempts"])
 
 
 def suite_s(run: Path) -> float:
@@ -74,9 +80,11 @@ def main() -> int:
         "counted_s": counted_s,
         "measuring_share": counted_s / wall_s,
         "replay_share": (counted_s + sum(part["warmup_s"] for part in parts.values())) / wall_s,
+        "repeated": repeated(run),
         "exit_code": code,
     }
-    return publish("qualify", figures, BARS, {"run": run.name, "replays": parts})
+    bars = {"qualify_wall_s": Bar(WALL_REPEATED_S if repeated(run) else WALL_S)}
+    return publish("qualify", figures, bars, {"run": run.name, "replays": parts})
 
 
 if __name__ == "__main__":

@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from reports.run.asked import AskedSuite
+from reports.run.current import set_current_run
+from reports.run.folder import RunFolder
 from resources.every_target import EveryTarget
 from resources.keywords.asks import AsksRequirements, names_in, of_subjects
 from resources.keywords.clock_read_latency import ClockReadLatencyLibrary
@@ -16,7 +19,7 @@ from resources.keywords.clock_sync import ClockSyncLibrary
 from resources.keywords.daq_replay import DaqReplayLibrary
 from resources.keywords.largest_pattern import LargestPatternLibrary
 from resources.keywords.provisioning import ProvisioningLibrary
-from resources.keywords.time_service import TimeServiceLibrary
+from resources.keywords.time_service import JUDGED_BY, TimeServiceLibrary
 from resources.keywords.timed_edges import TimedEdgesLibrary
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,10 +35,10 @@ TIME_SERVICE = TimeServiceLibrary(FILES / "clock_time_service_virtual.toml")
 READS = ClockReadLatencyLibrary(FILES / "clock_read_latency_virtual.toml")
 
 
-def suites_of(target: str) -> dict[str, Any]:
-    """Return the suites that a target takes part in, by folder and file."""
+def suites_of(*target: str) -> dict[str, Any]:
+    """Return the suites that a target takes part in, by folder and file; arguments as of EveryTarget."""
     suite = _api.TestSuite.from_file_system(ROOT / "robot")
-    suite.visit(EveryTarget(target))
+    suite.visit(EveryTarget(*target))
     found: dict[str, Any] = {}
     pending = [suite]
     while pending:
@@ -105,6 +108,45 @@ def test_a_kind_is_asked_for_its_own_clock_stacks_alone() -> None:
         "CLK-AS-FOUND",
         "CLK-W32TIME",
     }
+
+
+def test_what_a_profile_leaves_out_is_not_asked() -> None:
+    windows = TimeServiceLibrary(FILES / "clock_time_service_windows_virtual.toml")
+    suite = suites_of("windows", "profile=ci")["clock_sync/time_service"]
+    assert set(asked(windows, suite)) == {
+        f"CLK-TIMESERVICE{name}" for name in ("", "-BOUND", "-BOUND-WIDTH", "-READS")
+    }
+    quick = suites_of("linux-rt", "profile=quick")
+    assert set(asked(CLOCKS, quick["clock_sync/sync_error"])) == {"CLK-CHRONY", "CLK-PTP-SOFTWARE"}
+    assert asked(EDGES, quick["timed_edges/methods"]) == ["EDGE-LATCH-DEVIATION"]
+    assert set(asked(PROVISIONING, quick["provisioning/same_state"])) == {"PROV-TWICE", "PROV-RESTORE"}
+    assert asked(LARGEST, quick["daq_replay/latency_budgets"]) == []
+
+
+def test_every_keyword_that_judges_the_time_service_is_known() -> None:
+    steps = {str(test.body[0].name) for test in SUITES["clock_sync/time_service"].tests}
+    assert steps == {*JUDGED_BY, "Measure Other Stacks Beside It"}
+
+
+def _windows(_variable: str) -> str:
+    return "windows"
+
+
+def test_a_suite_of_tests_that_must_fail_asks_nothing_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = RunFolder.create(tmp_path, "virtual", "quick")
+    set_current_run(run)
+    monkeypatch.setattr("resources.asking.robot_variable", _windows)
+    try:
+        windows = ClockSyncLibrary(FILES / "clock_sync_windows_virtual.toml")
+        windows.start_suite(suites_of("windows", "profile=quick")["clock_sync/sync_error"], None)
+        assert run.manifest.asked == (AskedSuite("windows", "clock_sync/sync_error.robot", ()),)
+        windows.start_suite(suites_of("windows")["clock_sync/sync_error"], None)
+        assert run.manifest.asked is not None
+        assert run.manifest.asked[0].requirements == ("CLK-AS-FOUND", "CLK-W32TIME")
+    finally:
+        set_current_run(None)
 
 
 def test_where_tests_name_no_subject_all_are_asked() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -12,8 +13,11 @@ import pytest
 
 from hw.bench import load_bench
 from hw.errors import ConfigError
+from reports.run.asked import suite_name
+from reports.run.current import take_left_out
+from reports.run.left_out import LeftOut
 from resources import every_target
-from resources.every_target import EveryTarget, load_kind_suites
+from resources.every_target import EveryTarget, ProfileSuites, load_kind_suites
 from resources.qualify import chosen_targets
 
 _api: Any = import_module("robot.api")
@@ -117,16 +121,38 @@ def test_a_kind_says_in_which_folders_it_takes_no_part(tree: Path, keys: str, le
     assert load_kind_suites(tree / "targets/edges").folders == left
 
 
-def test_a_profile_may_have_no_time_for_a_folder(tree: Path) -> None:
+def test_a_profile_may_have_no_time_for_a_folder_or_a_file(tree: Path) -> None:
     path = tree / "targets/edges/suites.toml"
-    path.write_text('schema = "benchwright.suites/1"\n[profiles.ci]\nwithout = ["clocks"]\n')
-    assert load_kind_suites(path.parent, profile="ci").folders == ("edges",)
-    assert load_kind_suites(path.parent, profile="nightly").folders is None
-    assert names(build(tree / "suites", "edges", "profile=nightly")) == [
-        "Suites.Clocks.One.Who Is It",
-        "Suites.Edges.One.Who Is It",
+    for without in ("clocks", "clocks/one.robot"):
+        path.write_text(f'schema = "benchwright.suites/1"\n[profiles.ci]\nwithout = ["{without}"]\n')
+        assert names(build(tree / "suites", "edges", "profile=nightly")) == [
+            "Suites.Clocks.One.Who Is It",
+            "Suites.Edges.One.Who Is It",
+        ]
+        assert take_left_out() == ()
+        assert names(build(tree / "suites", "profile=ci", "edges")) == ["Suites.Edges.One.Who Is It"]
+        assert take_left_out() == (LeftOut("edges", "clocks/one.robot", ("Who Is It",), whole=True),)
+        assert take_left_out() == ()
+
+
+def test_what_a_kind_takes_no_part_in_is_not_left_out_by_the_profile(tree: Path) -> None:
+    path = tree / "targets/edges/suites.toml"
+    path.write_text(
+        'schema = "benchwright.suites/1"\nfolders = ["edges"]\n[profiles.ci]\nwithout = ["clocks"]\n'
+    )
+    assert names(build(tree / "suites", "edges", "arm", "profile=ci")) == [
+        "Qualification.edges.Edges.One.Who Is It",
+        "Qualification.arm.Clocks.One.Who Is It",
+        "Qualification.arm.Edges.One.Who Is It",
     ]
-    assert names(build(tree / "suites", "profile=ci", "edges")) == ["Suites.Edges.One.Who Is It"]
+    assert take_left_out() == ()
+
+
+def test_a_profile_that_leaves_out_all_says_so(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tree / "targets/edges/suites.toml"
+    path.write_text('schema = "benchwright.suites/1"\n[profiles.quick]\nwithout = ["clocks"]\n')
+    assert names(build(tree / "suites/clocks", "edges", "profile=quick")) == []
+    assert "profile quick leaves out every test of these suites" in capfd.readouterr().err
 
 
 def test_the_consumer_of_the_virtual_bench_does_not_produce() -> None:
@@ -145,7 +171,30 @@ def test_the_consumer_of_the_virtual_bench_does_not_produce() -> None:
         ('schema = "benchwright.suites/1"\nfolder = ["clocks"]', "folder"),
         ('schema = "benchwright.suites/1"\n[variables]\nLIMIT = 3', "variables.LIMIT"),
         ('schema = "benchwright.suites/1"\n[variables]\nTARGET = "arm"', "variables.TARGET"),
-        ('schema = "benchwright.suites/1"\n[profiles.ci]\nfolders = []', "profiles.ci.without"),
+        (
+            'schema = "benchwright.suites/1"\n[profiles.ci]\nfolders = []',
+            "known here: methods, stacks, without",
+        ),
+        (
+            'schema = "benchwright.suites/1"\n[profiles.hasty]\n',
+            "profiles.hasty: no such profile; there are: quick",
+        ),
+        (
+            'schema = "benchwright.suites/1"\n[profiles.ci]\nwithout = ["clocks/two.robot"]',
+            "profiles.ci.without: must be a list of clocks, edges, clocks/one.robot, edges/one.robot",
+        ),
+        (
+            'schema = "benchwright.suites/1"\n[profiles.ci]\nwithout_tags = ["slow"]',
+            "profiles.ci.without_tags: must be a list of nothing, found 'slow'",
+        ),
+        (
+            'schema = "benchwright.suites/1"\n[profiles.ci]\nmethods = ["tgpio"]',
+            "profiles.ci.methods: must be a list of gettime-software, rdtsc-software",
+        ),
+        (
+            'schema = "benchwright.suites/1"\n[profiles.ci]\nstacks = ["chrony"]',
+            "profiles.ci.stacks: must be a list of nothing, found 'chrony'",
+        ),
         ("schema = ", "suites.toml"),
     ],
 )
@@ -157,9 +206,39 @@ def test_a_wrong_file_names_the_key(tree: Path, text: str, told: str) -> None:
 
 
 def test_windows_leaves_out_what_ci_has_no_time_for() -> None:
-    of_ci = load_kind_suites(every_target.TARGETS / "windows", profile="ci")
+    of_ci = load_kind_suites(every_target.TARGETS / "windows", profile="ci").profile
     assert set(of_ci.without_tags) == {"table-2", "mid-run"}
-    assert load_kind_suites(every_target.TARGETS / "windows", profile="nightly").without_tags == ()
+    assert load_kind_suites(every_target.TARGETS / "windows", profile="nightly").profile == ProfileSuites()
+
+
+QUICK = {
+    "linux-rt": {
+        "clock_sync/sync_error.robot": 2,
+        "daq_replay/latency_budgets.robot": 1,
+        "provisioning/same_state.robot": 2,
+        "timed_edges/methods.robot": 2,
+    },
+    "embedded": {"daq_producer/produced_streams.robot": 2},
+    "windows": {"clock_sync/sync_error.robot": 1, "daq_replay/latency_budgets.robot": 1},
+}
+"""Tests of each suite that the profile `quick` leaves of a target."""
+
+
+@pytest.mark.parametrize("target", QUICK)
+def test_what_quick_leaves_of_the_projects_suites(target: str) -> None:
+    """With what is left out these are all the tests that the target takes part in."""
+    named = f"{target}@{'linux-rt' if target == 'embedded' else target}"
+    kept = build(every_target.SUITES, named, "profile=quick")
+    out = take_left_out()
+    found = Counter(suite_name(Path(test.parent.source)) for test in kept.all_tests)
+    assert found == QUICK[target]
+    whole = build(every_target.SUITES, named)
+    assert {test.name for test in whole.all_tests} == {
+        *(test.name for test in kept.all_tests),
+        *(name for each in out for name in each.tests),
+    }
+    assert {each.suite for each in out if each.whole}.isdisjoint(found)
+    assert {each.target for each in out} == {target}
 
 
 def test_every_kind_of_this_project_has_a_file_that_can_be_read() -> None:
@@ -224,3 +303,39 @@ def test_a_kind_is_asked_for_its_own_clock_stacks_alone(tree: Path) -> None:
         "Suites.Clocks.One.The Time Service Keeps The Clock",
         "Suites.Clocks.One.Any Clock Is Read",
     ]
+
+
+METHODS = """*** Test Cases ***
+One Way To Make An Edge
+    [Tags]    method:tgpio-latch
+    No Operation
+Another Way
+    [Tags]    method:rdtsc-software
+    No Operation
+The Ways Are Compared
+    [Tags]    order
+    No Operation
+"""
+
+
+def test_a_profile_names_stacks_and_methods(tree: Path) -> None:
+    """A test that names neither a stack nor a method stays; what goes is told in the suites' order."""
+    (tree / "suites/clocks/one.robot").write_text(STACKS)
+    (tree / "suites/edges/one.robot").write_text(METHODS)
+    (tree / "targets/edges/clock").mkdir()
+    (tree / "targets/edges/clock/stacks.toml").write_text(
+        "".join(f"[{stack}]\nsync_interval_s = 1.0\n" for stack in ("chrony", "w32time"))
+    )
+    (tree / "targets/edges/suites.toml").write_text(
+        'schema = "benchwright.suites/1"\n[profiles.quick]\nstacks = ["chrony"]\n'
+        'methods = ["tgpio-latch"]\nwithout_tags = ["order"]\n'
+    )
+    assert names(build(tree / "suites", "edges", "profile=quick")) == [
+        "Suites.Clocks.One.Chrony Keeps The Clock",
+        "Suites.Clocks.One.Any Clock Is Read",
+        "Suites.Edges.One.One Way To Make An Edge",
+    ]
+    assert take_left_out() == (
+        LeftOut("edges", "clocks/one.robot", ("The Time Service Keeps The Clock",), whole=False),
+        LeftOut("edges", "edges/one.robot", ("Another Way", "The Ways Are Compared"), whole=False),
+    )

@@ -48,8 +48,9 @@ def test_a_profile_without_budgets_has_none_to_break(budgets: Path, monkeypatch:
     assert list(watch.over_budget()) == []
 
 
-def test_every_suite_with_a_budget_is_there() -> None:
-    for target, suites in pace.Pace("ci").budgets_s.items():
+@pytest.mark.parametrize("profile", ["quick", "ci"])
+def test_every_suite_with_a_budget_is_there(profile: str) -> None:
+    for target, suites in pace.Pace(profile).budgets_s.items():
         assert (TARGETS / target).is_dir()
         for suite in suites:
             assert (SUITES / suite).is_file()

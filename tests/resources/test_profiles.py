@@ -23,9 +23,10 @@ replay_attempts = 2
 
 def test_the_projects_profiles_take_the_samples_of_the_design() -> None:
     samples = {
-        name: required_samples(load_profile(name).excluded_miss_probability) for name in ("ci", "acceptance")
+        name: required_samples(load_profile(name).excluded_miss_probability)
+        for name in ("quick", "ci", "acceptance")
     }
-    assert samples == {"ci": 99, "acceptance": 2995}
+    assert samples == {"quick": 59, "ci": 99, "acceptance": 2995}
     assert load_profile("ci").duration_ms == 60_000
     clocks = load_profile("acceptance").clocks
     assert clocks is not None
@@ -41,9 +42,17 @@ def test_the_projects_profiles_take_the_samples_of_the_design() -> None:
 
 def test_each_stream_of_the_pattern_comes_often_enough_for_a_verdict() -> None:
     """The slowest streams of the paper's Table 1 have a period of 500 ms."""
-    for name in ("ci", "nightly", "acceptance", "soak"):
+    for name in ("quick", "ci", "nightly", "acceptance", "soak"):
         profile = load_profile(name)
         assert profile.duration_ms // 500 >= required_samples(profile.excluded_miss_probability)
+
+
+def test_quick_repeats_as_ci_does_and_has_no_time_for_searches_and_power_cuts() -> None:
+    quick, ci = load_profile("quick"), load_profile("ci")
+    assert quick.replay_attempts == ci.replay_attempts == 3
+    assert quick.largest_pattern is quick.time_service is None
+    assert quick.provisioning is not None
+    assert (quick.provisioning.power_cuts, quick.provisioning.restarts) == (0, 0)
 
 
 def test_a_site_can_have_its_own(tmp_path: Path) -> None:

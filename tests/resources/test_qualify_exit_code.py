@@ -133,7 +133,7 @@ def test_a_robot_that_did_not_end_well_is_never_a_pass(tmp_path: Path, robot_cod
     ("arguments", "message"),
     [
         (["--bench", "absent.yaml"], "absent.yaml: No such file or directory"),
-        (["--profile", "hasty"], "no profile 'hasty'; there are: ci, nightly, acceptance, soak"),
+        (["--profile", "hasty"], "no profile 'hasty'; there are: quick, ci, nightly, acceptance, soak"),
         (["--suite", "robot/absent"], "--suite robot/absent: must be a .robot file, or a folder with some"),
         (["--suite", "docs"], "--suite docs: must be a .robot file"),
         (["--prof", "ci"], "unrecognized arguments: --prof"),

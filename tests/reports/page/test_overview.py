@@ -29,6 +29,7 @@ from reports.record.measurement import Limit, Subject, Uncertainty, margin_of
 from reports.run.asked import SkippedTest, with_skipped
 from reports.run.folder import RunFolder
 from reports.run.integrity import changed_files, read_sums
+from reports.run.left_out import LeftOut
 from reports.run.manifest import Manifest
 from reports.units import MINUS
 from tests.reports.clock_run import SUBJECT, add_clock_trial
@@ -104,6 +105,34 @@ def test_the_verdict_over_all_is_the_worst(run: RunFolder, pages: dict[str, str]
     text = squeezed(Outline(pages[PAGE]).text)
     assert "3 targets: 1 fail, 2 pass. 10 times a requirement was untested." in text
     assert "Of 96 measured values, 1 fail" in text
+
+
+def test_what_the_profile_leaves_out_is_listed_and_costs_no_pass(tmp_path: Path) -> None:
+    """With how sure a pass is; on each target's page its own alone, and nothing where there is none."""
+    run = make_run_of_targets(tmp_path, close=False)
+    before = {report.target: report.outcome for report in gather_run(run.path).targets}
+    run.update(
+        left_out=(
+            LeftOut("linux-rt", "clock_sync/sync_error.robot", ("Holdover", "Relock"), whole=False),
+            LeftOut("embedded", "daq_replay/latency_budgets.robot", ("Stream Arrives",), whole=True),
+        ),
+        excluded_miss_probability=0.05,
+    )
+    pages = render_pages(run.path)
+    texts = {name: squeezed(Outline(page).text) for name, page in pages.items()}
+    sure = "a pass shows, with 95 % confidence, that a stream exceeds its budget in no more than 5 % of its"
+    assert all(sure in text for text in texts.values())
+    assert "3 tests are left out" in texts[PAGE]
+    assert re.search(r"linux-rt ?clock_sync/sync_error.robot ?some tests ?Holdover; Relock", texts[PAGE])
+    assert re.search(r"embedded ?daq_replay/latency_budgets.robot ?all of it ?Stream Arrives", texts[PAGE])
+    assert "2 tests are left out" in texts["qualification-linux-rt.html"]
+    assert "1 test is left out" in texts["qualification-embedded.html"]
+    assert "left-out" not in pages["qualification-windows.html"]
+    assert {report.target: report.outcome for report in gather_run(run.path).targets} == before
+
+
+def test_a_run_that_says_nothing_of_its_profile_shows_nothing(pages: dict[str, str]) -> None:
+    assert not any("left-out" in page or "a pass shows, with 95 %" in page for page in pages.values())
 
 
 @pytest.mark.slow

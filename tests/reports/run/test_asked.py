@@ -22,6 +22,7 @@ from reports.run.asked import (
     standings,
     suite_name,
     with_asked,
+    with_nothing_asked,
     with_skipped,
 )
 from reports.run.asked_before import asked_in
@@ -48,6 +49,15 @@ def test_a_suite_is_noted_once_and_says_what_it_asks_bit_by_bit() -> None:
     assert asked == (AskedSuite("linux-rt", CLOCKS, files), AskedSuite("windows", CLOCKS))
     assert asked[0].requirements == ("A", "B", "C")
     assert asked_of(asked, "linux-rt")["B"].file == "a.toml"
+
+
+def test_a_suite_may_say_that_it_asks_nothing() -> None:
+    """It then does not ask what it asks of others; what it has said before stays."""
+    asked = with_asked((), "linux-rt", CLOCKS, *of("A"))
+    asked = with_nothing_asked(with_asked(asked, "windows", CLOCKS), "windows", CLOCKS)
+    assert asked[1] == AskedSuite("windows", CLOCKS, ())
+    assert asked_of(asked, "windows") == {}
+    assert with_nothing_asked(asked, "linux-rt", CLOCKS) == asked
 
 
 def test_a_suite_has_the_name_of_its_file() -> None:

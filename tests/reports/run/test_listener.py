@@ -18,6 +18,7 @@ from reports.run.asked import AskedFile, AskedSuite, SkippedTest
 from reports.run.failed_tests import FailedTest
 from reports.run.folder import RunFolder
 from reports.run.integrity import changed_files
+from reports.run.left_out import LeftOut
 from tests.reports.sample_run import make_run
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -199,6 +200,25 @@ def test_a_record_of_one_target_is_not_that_of_another(robot: Robot, asks: str):
     )
     assert done.returncode == EXIT_LISTENER_FAILED
     assert "of windows, though" in done.stderr
+
+
+def test_the_manifest_keeps_what_the_profile_leaves_out(robot: Robot):
+    """And `verify` takes it."""
+    (robot.folder / "leaves_out.py").write_text(
+        "from reports.run.current import set_left_out\n"
+        "from reports.run.left_out import LeftOut\n"
+        "class Modifier:\n"
+        "    def visit_suite(self, suite):\n"
+        "        set_left_out([LeftOut('linux-rt', 'a/b.robot', ('Long',), whole=True)])\n"
+    )
+    modifier = ["--pythonpath", str(robot.folder), "--prerunmodifier", "leaves_out.Modifier"]
+    robot.run("Measures\n    Record\n", *modifier)
+    run = robot.latest()
+    assert run.manifest.left_out == (LeftOut("linux-rt", "a/b.robot", ("Long",), whole=True),)
+    assert run.manifest.outcome == "pass"
+    assert not [problem for problem in rejudge(run.path).problems if "left_out" in problem]
+    robot.run("Measures\n    Record\n")
+    assert robot.latest().manifest.left_out is None
 
 
 @pytest.mark.slow
