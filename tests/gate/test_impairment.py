@@ -28,6 +28,7 @@ def test_streams_of_delayed_producers_fail(tmp_path: Path) -> None:
         Provisioner(bench.node(target.node), target).prepare(tmp_path)
         lab = Lab(bench, tmp_path / "results")
         bench.impairment().apply(PRODUCERS, DELAY_US, 0.0)
+        told = ""
         for _ in range(ATTEMPTS):  # a bench whose clocks could not be compared has no verdict
             trial = lab.trial()
             assert not LATE & trial.streams("pass"), trial.told(LATE)
@@ -37,4 +38,5 @@ def test_streams_of_delayed_producers_fail(tmp_path: Path) -> None:
                 )
             if trial.streams("fail") >= LATE and trial.streams("pass"):
                 return
-        raise AssertionError(trial.told(LATE | trial.streams("pass")))
+            told = trial.told(LATE | trial.streams("pass"))
+        raise AssertionError(told)

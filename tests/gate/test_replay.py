@@ -44,9 +44,15 @@ def test_late_and_lost_messages_fail_and_the_others_pass(lab: Lab, tmp_path: Pat
     )
 
     def plan(late_ms: int = 0, duration_ms: int = MESSAGES * 50) -> Plan:
-        times = {"warmup_ms": 3000, "duration_ms": duration_ms, "grace_ms": 2000}
-        start_tai_ns = first.start_tai_ns + late_ms * MS
-        return Plan(pattern, (1, 2, 3), correction="two-way", start_tai_ns=start_tai_ns, **times)
+        return Plan(
+            pattern,
+            producers=(1, 2, 3),
+            warmup_ms=3000,
+            duration_ms=duration_ms,
+            grace_ms=2000,
+            correction="two-way",
+            start_tai_ns=first.start_tai_ns + late_ms * MS,
+        )
 
     first = Plan(pattern)
     lab.serve().wait_ready()

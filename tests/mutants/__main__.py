@@ -18,6 +18,7 @@ import sys
 import tomllib
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 TREE = ROOT / ".build" / "mutants"
@@ -49,9 +50,8 @@ class Found:
 
 def load(path: Path) -> list[Mutant]:
     """Read a list; raises ValueError where a text does not stand once in its file."""
-    mutants = [
-        Mutant(**{**row, "tests": tuple(row["tests"])}) for row in tomllib.loads(path.read_text())["mutant"]
-    ]
+    rows: list[dict[str, Any]] = tomllib.loads(path.read_text())["mutant"]
+    mutants = [Mutant(tests=tuple(row.pop("tests")), **row) for row in rows]
     for mutant in mutants:
         count = (ROOT / mutant.file).read_text().count(mutant.text)
         if count != 1:
