@@ -64,12 +64,13 @@ def test_another_key_is_refused(target: ScratchGuest, tmp_path: Path) -> None:
 
 
 def test_clock_has_its_error(target: ScratchGuest) -> None:
+    # An emulated guest's clock stands still while the machine gives it no time, for seconds where it is busy: that is
+    # as far from the step as from no error at all.
     before_ns = time.time_ns()
     guest_ns = int(target.output("date +%s%N"))
     after_ns = time.time_ns()
-    # QEMU's real-time clock has a resolution of one second, and 100 ppm over minutes add less than another.
-    assert guest_ns - after_ns > STEP_NS - 2 * NS_PER_S
-    assert guest_ns - before_ns < STEP_NS + 2 * NS_PER_S + (after_ns - before_ns)
+    assert guest_ns - before_ns > STEP_NS // 2
+    assert guest_ns - after_ns < STEP_NS + STEP_NS // 2
     kernel = json.loads(target.output("bw-setclock"))
     assert kernel["tai_utc_s"] == 37
     assert kernel["frequency_ppb"] == pytest.approx(100_000, abs=0.01)  # pyright: ignore[reportUnknownMemberType]

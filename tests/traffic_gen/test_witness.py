@@ -9,7 +9,6 @@ import signal
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.patience import HANG_S, wait_until
 
 Json = dict[str, Any]
 
@@ -33,9 +34,11 @@ while tai_ns() - start_ns < 40_000_000:
 print(start_ns, tai_ns())
 """
 
-# Wants all of a CPU, in a thread that is not its first, and prints the thread's number.
+# Wants all of a CPU, in a thread that is not its first, and prints the thread's number. Tests may run in the idle
+# class, which gets nothing for seconds: this does not.
 SPINNER = """
 import os, sys, threading
+os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 def spin():
     os.sched_setaffinity(0, {int(sys.argv[1])})
     print(threading.get_native_id(), flush=True)
@@ -44,8 +47,8 @@ def spin():
 threading.Thread(target=spin).start()
 """
 
-START_S = 10.0
-"""Within this the program has started its threads."""
+ENOUGH_NS = 20_000_000
+"""CPU time of a thread that nobody takes for none."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,12 @@ def _cpu_time_ns(tid: int) -> int:
     return int(Path(f"/proc/{tid}/schedstat").read_text().split()[0])
 
 
+def _let_run(tid: int) -> None:
+    """Wait until a thread has had some time on a CPU."""
+    begin_ns = _cpu_time_ns(tid)
+    wait_until(lambda: _cpu_time_ns(tid) - begin_ns >= ENOUGH_NS, f"CPU time of thread {tid}")
+
+
 def _ended() -> int:
     """Return the number of a process that has ended."""
     with subprocess.Popen(["true"]) as process:
@@ -116,7 +125,7 @@ def _witness(program: Path, *arguments: str) -> subprocess.Popen[str]:
 
 
 def _result(process: subprocess.Popen[str]) -> Json:
-    output, _ = process.communicate(timeout=30)
+    output, _ = process.communicate(timeout=HANG_S)
     return json.loads(output.splitlines()[-1])
 
 
@@ -184,12 +193,15 @@ def test_awake_threads_are_of_the_idle_class_on_their_cpus(bw_traffic: Path) -> 
     cpus = os.sched_getaffinity(0)
     found: dict[int, set[int]] = {}
     with _witness(bw_traffic, "--awake") as process:
-        deadline = time.monotonic() + START_S
-        while len(found) < len(cpus) and time.monotonic() < deadline:
+
+        def are_bound() -> bool:
             tids = [int(task.name) for task in Path(f"/proc/{process.pid}/task").iterdir()]
             idle = [tid for tid in tids if os.sched_getscheduler(tid) == os.SCHED_IDLE]
             bound = {tid: os.sched_getaffinity(tid) for tid in idle}
-            found = {tid: bound[tid] for tid in idle if len(bound[tid]) == 1}
+            found.update({tid: bound[tid] for tid in idle if len(bound[tid]) == 1})
+            return len(found) >= len(cpus)
+
+        wait_until(are_bound, "a thread of the idle class on each CPU")
         process.send_signal(signal.SIGTERM)
         result = _result(process)
     assert process.returncode == 0
@@ -211,7 +223,7 @@ def test_what_others_want_of_an_awake_cpu_is_not_idle(bw_traffic: Path) -> None:
     cpu = max(os.sched_getaffinity(0))
     with _witness(bw_traffic, "--cpu", str(cpu), "--awake") as process, _spinning(cpu) as tid:
         before_ns = _cpu_time_ns(tid)
-        time.sleep(0.3)
+        _let_run(tid)
         busy_ns = _cpu_time_ns(tid) - before_ns
         # Ends although the CPU is wanted by others.
         process.send_signal(signal.SIGTERM)
@@ -227,9 +239,10 @@ def test_threads_of_others_are_read_until_they_end(bw_traffic: Path) -> None:
     with _spinning(cpu) as kept, _spinning(cpu) as lost:
         tids = [kept, lost, _ended()]
         with _witness(bw_traffic, "--thread", ",".join(map(str, tids))) as process:
-            time.sleep(0.1)
+            _let_run(kept)
             os.kill(lost, signal.SIGKILL)
-            time.sleep(0.1)
+            wait_until(lambda: not Path(f"/proc/{lost}/schedstat").exists(), "the end of a thread")
+            _let_run(kept)  # the witness looks at them meanwhile
             process.send_signal(signal.SIGTERM)
             result = _result(process)
     assert process.returncode == 0

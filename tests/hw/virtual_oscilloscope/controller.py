@@ -8,10 +8,12 @@ import socket
 from collections.abc import Iterator
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from hw.virtual.oscilloscope.edges import Edge
 from hw.virtual.oscilloscope.front_end import Hardware, InputSignal
+from tests.patience import HANG_S, STALL_S
 
 PERIOD_PS = 1_000_000_000
 DELAY_PS = 37_500
@@ -55,11 +57,11 @@ def hardware(
 class Controller:
     """A connection to an instrument, by lines and blocks."""
 
-    def __init__(self, port: int, timeout_s: float = 10.0, receive_bytes: int | None = None) -> None:
+    def __init__(self, port: int, receive_bytes: int | None = None) -> None:
         self.socket = socket.socket()
         if receive_bytes is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
-        self.socket.settimeout(timeout_s)
+        self.socket.settimeout(HANG_S)
         self.socket.connect(("127.0.0.1", port))
         self._file = self.socket.makefile("rb")
 
@@ -89,6 +91,12 @@ class Controller:
     def read(self, count: int) -> bytes:
         """Return so many bytes."""
         return self._file.read(count)
+
+    def expect_fewer(self, count: int) -> None:
+        """Say that so many bytes do not come any more; nothing can be read after that."""
+        self.socket.settimeout(STALL_S)
+        with pytest.raises(TimeoutError):
+            self.read(count)
 
     def blocks(self, message: str) -> list[bytes]:
         """Send a query and return its definite blocks, which semicolons separate and a line feed ends."""

@@ -22,6 +22,7 @@ from hw.virtual.oscilloscope.edge_lines import SENDERS_MAX, EdgePort, parse_line
 from hw.virtual.oscilloscope.edges import Edge, EndOfEdges, LiveEdges, Progress
 from tests.hw.virtual_oscilloscope import test_keysight, test_tektronix
 from tests.hw.virtual_oscilloscope.controller import Controller
+from tests.patience import HANG_S
 
 # A thread of the instrument that dies is a failure too.
 pytestmark = pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
@@ -132,7 +133,7 @@ def test_edges_come_in_by_a_port():
     port = EdgePort("127.0.0.1", 0, edges)
     with socket.create_connection(("127.0.0.1", port.port)) as sender:
         sender.sendall(pulse(1_000_000).encode())
-        assert [edges.take(5) for _ in range(4)][1] == Edge(1_037_500, 2, True)
+        assert [edges.take(HANG_S) for _ in range(4)][1] == Edge(1_037_500, 2, True)
         sender.sendall(b"nonsense\n")
         assert sender.recv(1) == b""
     assert port.refused == 1
@@ -145,7 +146,7 @@ def test_the_number_of_senders_is_limited():
     port = EdgePort("127.0.0.1", 0, LiveEdges())
     with contextlib.ExitStack() as stack:
         senders = [
-            stack.enter_context(socket.create_connection(("127.0.0.1", port.port), timeout=5))
+            stack.enter_context(socket.create_connection(("127.0.0.1", port.port), timeout=HANG_S))
             for _ in range(SENDERS_MAX + 1)
         ]
         assert senders[-1].recv(1) == b""
@@ -173,7 +174,7 @@ def test_a_signal_that_a_thread_of_a_library_gets_ends_it_well() -> None:
             assert ready["type"] == "ready"
             threads = sorted(int(name.name) for name in Path(f"/proc/{process.pid}/task").iterdir())
             assert ctypes.CDLL(None).tgkill(process.pid, threads[place], signal.SIGTERM) == 0
-            assert process.wait(5) == 0
+            assert process.wait(HANG_S) == 0
 
 
 @pytest.mark.parametrize(
@@ -194,7 +195,7 @@ def test_the_program_takes_edges_while_they_happen(dialect: str, set_up: tuple[s
                     pass
             assert len(c.blocks(":WAVeform:DATA?" if keysight else "CURVe?")[0]) == 2000
             process.send_signal(signal.SIGTERM)
-            assert process.wait(5) == 0
+            assert process.wait(HANG_S) == 0
 
 
 def test_the_program_replays_a_file(tmp_path: Path):

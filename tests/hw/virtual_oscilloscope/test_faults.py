@@ -46,11 +46,10 @@ def test_a_transfer_that_stops_half_way(
     make: Callable[..., Dialect], acquire: tuple[str, ...], transfer: str
 ):
     instrument = make(hardware(), ReplayedEdges(pulses()), {Fault.STALLED_TRANSFER})
-    with Server(instrument) as server, Controller(server.port, timeout_s=0.3) as c:
+    with Server(instrument) as server, Controller(server.port) as c:
         c.write(*acquire, transfer)
         assert len(c.read(1000)) == 1000
-        with pytest.raises(TimeoutError):
-            c.read(1100)
+        c.expect_fewer(1100)
 
 
 @both

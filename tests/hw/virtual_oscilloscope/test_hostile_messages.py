@@ -267,13 +267,13 @@ def test_hostile_port(kind: str, campaign: Campaign) -> None:
         with campaign.trying(b"\n\n".join(sessions)), _no_thread_dies(), Server(instrument) as server:
             for session in sessions:
                 with socket.create_connection(("127.0.0.1", server.port)) as hostile, suppress(OSError):
-                    hostile.settimeout(2)
+                    hostile.settimeout(2)  # then it gives up, as a hostile one may
                     while session:
                         cut = random.choice((1, 7, 100, 5000))
                         hostile.sendall(session[:cut])
                         session = session[cut:]
                     hostile.sendall(random.choice((b"", b"\n", b"\r\n")))
-            with Controller(server.port, timeout_s=60) as c:
+            with Controller(server.port) as c:
                 _expect_identity(c, instrument)
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -18,6 +17,7 @@ from hw.virtual.oscilloscope.server import Server
 from hw.virtual.oscilloscope.tektronix.instrument import FiveSeries
 from hw.virtual.oscilloscope.tektronix.replies import engineering, statistic
 from tests.hw.virtual_oscilloscope.controller import Controller, crossing_s, hardware, pulses
+from tests.patience import wait_until
 
 # A thread of the instrument that dies is a failure too.
 pytestmark = pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
@@ -158,9 +158,8 @@ def test_a_transfer_is_cut_off_by_the_next_message():
         c.write(*SET_UP, "HORizontal:RECOrdlength 2000000;:DATa:STOP 2000000;:TRIGger:A:MODe NORMal")
         acquire(c)
         c.write("CURVe?")
-        time.sleep(0.3)
+        received = c.socket.recv(1)  # it has begun
         c.write("*ESR?")
-        received = b""
         while not received.endswith(b"132\n"):  # power on, query error
             received += c.socket.recv(1 << 16)
         assert received.startswith(b"#74000000")
@@ -177,9 +176,7 @@ def test_no_waveform_is_an_event_and_no_reply():
 def test_a_state_query_follows_the_single_sequence():
     with scope() as c:
         c.write("ACQuire:STATE RUN")
-        deadline_s = time.monotonic() + 5
-        while c.query("ACQuire:STATE?") == "1":
-            assert time.monotonic() < deadline_s
+        wait_until(lambda: c.query("ACQuire:STATE?") != "1", "the end of the acquisition")
         assert c.query("ACQuire:NUMACq?") == "1"
 
 
