@@ -34,8 +34,8 @@ while tai_ns() - start_ns < 40_000_000:
 print(start_ns, tai_ns())
 """
 
-# Wants all of a CPU, in a thread that is not its first, and prints the thread's number. Tests may run in the idle
-# class, which gets nothing for seconds: this does not.
+# Wants all of a CPU, in a thread that is not its first, and prints the thread's number. Tests may run in the
+# idle class, which gets nothing for seconds: this does not.
 SPINNER = """
 import os, sys, threading
 os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
