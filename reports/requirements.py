@@ -317,7 +317,7 @@ def read_set(data: bytes, shown: str) -> RequirementSet:
         RequirementsError: Names file, requirement, field and what is allowed there.
     """
     try:
-        document = tomllib.loads(data.decode())
+        document = tomllib.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise RequirementsError(f"{shown}: {error}") from error
     if unknown := sorted(set(document) - {"requirements", "requirement"}):

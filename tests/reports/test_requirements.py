@@ -238,6 +238,11 @@ def test_nothing_is_asked_twice_but_of_what_the_table_does_not_know():
         assert str(caught.value) == f"site.toml: {said}"
 
 
+def test_a_byte_order_mark_is_no_content() -> None:
+    text = text_of(CLOCK)
+    assert read_set(text.encode("utf-8-sig"), "site.toml").requirements == read(text).requirements
+
+
 def test_a_clock_that_nothing_steers_has_no_lock_to_wait_for() -> None:
     """So that it lacks none in a dossier, also where an older file names a deadline."""
     [requirement] = read(text_of(CLOCK.replace("chrony", "as-found"))).requirements
