@@ -19,24 +19,29 @@ from pathlib import Path
 import pytest
 
 from hw.session import open_bench
-from tests.bench.killed_run import machine_state
-from tests.simulation.processes import find_processes, qemu_of
+from tests.bench.killed_run import MARK, machine_state, marked_processes
+from tests.simulation.processes import qemu_of
 from tests.simulation.trial import ROOT, TARGET, VIRTUAL_BENCH
 
 pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 
 SUITE = "robot/daq_replay"
 DEADLINE_S = 120.0
+OWN = f"bad-ends-{os.getpid()}"
 
 
 def machine() -> dict[str, object]:
-    """Return all that the bench changes of this machine, and what of it runs there."""
+    """Return all that the bench changes of this machine, and what these tests have started and still runs."""
     return {
         **machine_state("virtual"),
-        "guests": find_processes("qemu-system"),
-        "connections": find_processes("ssh", "lg-ssh-"),
-        "tools": find_processes("bw-traffic"),
+        "processes": sorted(marked_processes(OWN).values()),
     }
+
+
+@pytest.fixture(autouse=True)
+def _mark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mark what this test starts, as its children inherit it: others start such programs, too."""
+    monkeypatch.setenv(MARK, OWN)
 
 
 @contextmanager
@@ -113,7 +118,8 @@ def test_killed_run_is_undone_by_the_next_start(tmp_path: Path) -> None:
     with open_bench(VIRTUAL_BENCH) as bench:
         bench.power_on([TARGET])
         assert bench.node(TARGET).run(["true"]).exit_code == 0
-        assert len(find_processes("qemu-system")) == 1
+        guests = [command for command in marked_processes(OWN).values() if "qemu-system" in command]
+        assert len(guests) == 1
     assert machine() == before
 
 

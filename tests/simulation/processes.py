@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hw.session import RUN_FOLDER
+
 
 def find_processes(program: str, *words: str) -> list[int]:
     """Return the processes whose program's name begins with a text and whose command line holds the words."""
@@ -22,7 +24,7 @@ def find_processes(program: str, *words: str) -> list[int]:
     return sorted(found)
 
 
-def qemu_of(guest: str) -> int:
-    """Return the process that runs a guest."""
-    (process,) = find_processes("qemu-system", f"-name {guest},")
+def qemu_of(guest: str, bench: str = "virtual") -> int:
+    """Return the process that runs a guest of a bench; other benches have guests of the same name."""
+    (process,) = find_processes("qemu-system", f"-name {guest},", f"{RUN_FOLDER}/{bench}/")
     return process
