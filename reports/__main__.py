@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,10 +34,12 @@ from reports.rejudge.seal import SEAL, sealed_by
 from reports.run.asked import SKIPPED
 from reports.run.folder import RunFolder, named_run
 from reports.run.integrity import SUMS, changed_files, read_sums, sha256_file
-from reports.run.outcome import NEXT_STEPS
+from reports.run.outcome import BAD_INPUT, NEXT_STEPS
 from reports.run.seal import bench_key, fingerprint, key_file
 from reports.units import format_value
 
+PIPE_CLOSED = 128 + 13
+"""As of a program that SIGPIPE has ended."""
 SCHEMA_FILE = Path(__file__).with_name("measurement.schema.json")
 
 
@@ -95,10 +98,23 @@ def main(arguments: list[str] | None = None) -> int:
     schema.set_defaults(action=_schema)
     options = parser.parse_args(arguments)
     try:
-        return int(options.action(options))
-    except ReportError as error:
-        print(f"reports: {error}", file=sys.stderr)
-        return error.exit_code if isinstance(error, DossierError) else 2
+        code = int(options.action(options))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # the reader has seen enough: `python -m reports show | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    except (ReportError, OSError) as error:
+        return _refused(error)
+
+
+def _refused(error: ReportError | OSError, where: str = "") -> int:
+    """Say why something could not be read or written, with its path; return the exit code."""
+    text = str(error)
+    if isinstance(error, OSError) and error.strerror:
+        text = f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
+    print(f"reports: {text if where in text else f'{where}: {text}'}", file=sys.stderr)
+    return error.exit_code if isinstance(error, DossierError) else BAD_INPUT
 
 
 def _render(options: argparse.Namespace) -> int:
@@ -121,12 +137,18 @@ def _verify(options: argparse.Namespace) -> int:
         raise DossierError(
             "verify: a dossier needs its run folders: --runs RUN…; run folders alone need none"
         )
-    results = [
-        _verify_dossier(path, options.runs, options.trust)
-        if path in dossiers
-        else _verify_run(path, len(paths) > 1, options.sealed_by.lower())
-        for path in paths
-    ]
+    results: list[int] = []
+    for path in paths:
+        try:
+            results.append(
+                _verify_dossier(path, options.runs, options.trust)
+                if path in dossiers
+                else _verify_run(path, len(paths) > 1, options.sealed_by.lower())
+            )
+        except BrokenPipeError:
+            raise
+        except (ReportError, OSError) as error:  # the others are looked at all the same
+            results.append(_refused(error, str(path)))
     return max(results)
 
 

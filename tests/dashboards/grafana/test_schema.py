@@ -13,6 +13,8 @@ import pytest
 from tests.dashboards.grafana.queries import golden_dashboards
 from tests.dashboards.grafana.schema_check import HERE, type_errors
 
+pytestmark = pytest.mark.slow  # npm brings the types once: a registry may not answer
+
 Json = dict[str, Any]
 
 
