@@ -64,8 +64,8 @@ def test_another_key_is_refused(target: ScratchGuest, tmp_path: Path) -> None:
 
 
 def test_clock_has_its_error(target: ScratchGuest) -> None:
-    # An emulated guest's clock stands still while the machine gives it no time, for seconds where it is busy:
-    # the bounds are as far from the step as from no error at all.
+    # An emulated guest's clock stops while the machine gives it no time, for seconds where it is busy: the
+    # bounds are as far from the step as from no error at all.
     before_ns = time.time_ns()
     guest_ns = int(target.output("date +%s%N"))
     after_ns = time.time_ns()
