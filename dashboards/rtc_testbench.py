@@ -4,7 +4,8 @@
     {"testbench": {"Timestamp": 1795000000000000000, "MeasurementName": "bench1",
                    "stats": {"TCName": "TsnHigh", "FramesSent": 1000, "OnewayMax": 120, …}}}
 
-Its sources `src/stat.c`, `src/log_mqtt.c` and `src/log_json.c` say what they mean; times are µs, a smallest
+Until 2025 its messages began with `reference` in place of `testbench`. Its sources `src/stat.c`,
+`src/log_mqtt.c` and `src/log_json.c` say what they mean; times are µs, a smallest
 value of 2^64 - 1 says that there is none. Its MQTT logger sends the figures of one period each, with the time
 of the last frame (in the application's clock, CLOCK_TAI as a rule); its JSON/UDP logger sends the figures
 since the start each time, and 0 for the time. So messages with a time are combined, of those without the last
@@ -39,6 +40,7 @@ _ERRORS = {
     "FrameIdErrors": "frame_id_errors",
     "PayloadErrors": "payload_errors",
 }
+_KEYS = ("testbench", "reference")
 _EARLIEST_NS = 946_684_800 * NS_PER_S  # 2000-01-01: an earlier time is of a clock that counts from a boot
 
 
@@ -85,7 +87,13 @@ def import_statistics(path: Path, branch: str, *, start_ns: int | None = None, t
             "profile": "imported",
             "branch": branch,
         }
-        points += _points_of(stats, {key: tag_text(text) for key, text in tags.items()}, common, start_ns)
+        found = _points_of(stats, {key: tag_text(text) for key, text in tags.items()}, common, start_ns)
+        if not found:
+            known = ", ".join(
+                f"{prefix}Max with {' or '.join(minima)}" for prefix, (_, minima) in _FIGURES.items()
+            )
+            raise ConfigError(f"{path}: class {name!r}: none of its figures is known; known are {known}")
+        points += found
     return RunPoints(
         run_id=f"{SOURCE}-{digest}",
         time_ns=start_ns,
@@ -104,14 +112,15 @@ def is_statistics(path: Path) -> bool:
     """Say whether a file looks like such statistics."""
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            return '"testbench"' in file.read(200)
+            text = file.read(200)
+            return any(f'"{key}"' in text for key in _KEYS)
     except OSError:
         return False
 
 
 def _read(path: Path) -> list[_Message]:
     try:
-        text = path.read_text(encoding="utf-8").strip()
+        text = path.read_text(encoding="utf-8-sig").strip()
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
     found: list[_Message] = []
@@ -131,13 +140,15 @@ def _read(path: Path) -> list[_Message]:
 
 
 def _message(data: object, where: str) -> _Message:
-    body = _object(_object(data, where).get("testbench"), f"{where}: testbench")
-    stats = _object(body.get("stats"), f"{where}: testbench.stats")
+    message = _object(data, where)
+    key = next((each for each in _KEYS if each in message), _KEYS[0])
+    body = _object(message.get(key), f"{where}: {key}")
+    stats = _object(body.get("stats"), f"{where}: {key}.stats")
     name, bench, time_ns = stats.get("TCName"), body.get("MeasurementName"), body.get("Timestamp")
     if not isinstance(name, str) or not isinstance(bench, str) or not name or not bench:
         raise ConfigError(f"{where}: MeasurementName and TCName must be texts")
     if not isinstance(time_ns, int) or time_ns < 0:
-        raise ConfigError(f"{where}: testbench.Timestamp: {time_ns!r} is no number of ns")
+        raise ConfigError(f"{where}: {key}.Timestamp: {time_ns!r} is no number of ns")
     for key, value in stats.items():
         if key != "TCName" and (isinstance(value, bool) or not isinstance(value, int | float)):
             raise ConfigError(f"{where}: stats.{key}: {value!r} is no number")
@@ -182,18 +193,19 @@ def _points_of(
 ) -> list[Point]:
     points: list[Point] = []
     for prefix, (quantity, minima) in _FIGURES.items():
-        smallest = next((stats[name] for name in minima if name in stats), NO_MINIMUM)
-        if smallest == NO_MINIMUM or f"{prefix}Max" not in stats:
+        smallest = next((stats[name] for name in minima if name in stats), None)
+        if f"{prefix}Max" not in stats or smallest == NO_MINIMUM:
             continue  # not measured here: a mirror knows no round trip
         fields: dict[str, Field] = {
             **common,
             "n": _count(stats, "FramesReceived"),
             "sent": _count(stats, "FramesSent"),
             "value_ns": float(stats[f"{prefix}Max"] * NS_PER_US),
-            "min_ns": float(smallest * NS_PER_US),
             "outliers": _count(stats, f"{prefix}Outliers"),
             **{ours: _count(stats, theirs) for theirs, ours in _ERRORS.items()},
         }
+        if smallest is not None:
+            fields["min_ns"] = float(smallest * NS_PER_US)
         if f"{prefix}Av" in stats:
             fields["mean_ns"] = float(stats[f"{prefix}Av"] * NS_PER_US)
         points.append(Point(LATENCY, {**tags, "quantity": quantity, "statistic": "max"}, fields, time_ns))

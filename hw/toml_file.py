@@ -17,6 +17,6 @@ def read_toml(path: Path) -> dict[str, Any]:
         ConfigError: It cannot be read, or is not TOML; names the file.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: {error}") from error

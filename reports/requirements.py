@@ -32,6 +32,8 @@ SCHEMA = "benchwright.requirements/2"
 ROLES = ("consumer", "producer")
 """Whether the target receives the streams, or sends them in the place of a producer."""
 LOCK_TIME = "lock_time"
+AS_FOUND = "as-found"
+"""The clock as the machine itself keeps it: nothing is put on it, so there is no lock to wait for."""
 
 _BEFORE = "requirements/1"
 """How the schemas of older files end, one for each capability."""
@@ -257,7 +259,7 @@ class Requirement:
         name, limit, subject = f"{self.quantity} {self.statistic}", self.limit, self.subject
         what = (name, (self.quantity,), self.statistic, limit.upper, limit.lower)
         parts = [Part(*what, self.lost, self.samples, subject)]
-        if self.lock_within_s:
+        if self.lock_within_s and self.of != AS_FOUND:
             parts.append(Part(LOCK_TIME, (LOCK_TIME,), "", self.lock_within_s, subject=subject))
         if self.mask:
             parts.append(Part(f"mask {self.mask}", tuple(sorted(MASK_QUANTITIES)), "", None, subject=subject))
@@ -274,7 +276,9 @@ class Requirement:
         words += [f"at most {self.lost} lost" if self.lost else "none lost"] if self.lost is not None else []
         words += [f"from {self.samples} samples"] if self.samples else []
         words += [f"at most {self.lost_percent:g} % lost"] if self.lost_percent is not None else []
-        words += [f"locked within {self.lock_within_s} s"] if self.lock_within_s else []
+        words += (
+            [f"locked within {self.lock_within_s} s"] if self.lock_within_s and self.of != AS_FOUND else []
+        )
         words += [f"mask {self.mask}"] if self.mask else []
         return f"{spoken}, {of}{', sent by the target' if self.of_sender else ''}: {', '.join(words)}"
 
@@ -313,7 +317,7 @@ def read_set(data: bytes, shown: str) -> RequirementSet:
         RequirementsError: Names file, requirement, field and what is allowed there.
     """
     try:
-        document = tomllib.loads(data.decode())
+        document = tomllib.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise RequirementsError(f"{shown}: {error}") from error
     if unknown := sorted(set(document) - {"requirements", "requirement"}):

@@ -141,7 +141,7 @@ def load_calibration(path: Path) -> Calibration:
         CalibrationError: The file cannot be read, or a field is missing, unknown or out of range.
     """
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise CalibrationError(f"{path}: {error}") from error
     if data.get("schema") != SCHEMA:

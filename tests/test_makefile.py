@@ -86,7 +86,7 @@ def test_lists_are_split_with_quotes_as_a_shell_understands_them(project: Path) 
 
 def test_what_is_left_out_is_the_default(project: Path) -> None:
     found = made(project, "qualify", {})
-    chosen = ["--profile", "ci", "--bench", "hw/benches/virtual.yaml", "--suite", "robot/"]
+    chosen = ["--profile", "quick", "--bench", "hw/benches/virtual.yaml", "--suite", "robot/"]
     assert found == ["-m", "resources.qualify", *chosen, "--targets", "--earlier", "--"]
 
 

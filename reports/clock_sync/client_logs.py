@@ -10,7 +10,15 @@ import math
 import re
 from typing import Any, cast
 
-from reports.clock_sync.logs import INT64_MAX, ClockLog, DamagedLineError, Found, LogSample, read_lines
+from reports.clock_sync.logs import (
+    INT64_MAX,
+    ClockLog,
+    DamagedLineError,
+    ForeignLineError,
+    Found,
+    LogSample,
+    read_lines,
+)
 from reports.record.json_text import load_json
 from reports.units import NS_PER_S
 
@@ -75,6 +83,8 @@ def _sample(answer: dict[str, Any], time_key: str, freq_sign: int) -> LogSample:
 
 def _json_object(line: str) -> dict[str, Any]:
     """Return a line's JSON object; it has a type."""
+    if not line.startswith("{"):
+        raise ForeignLineError
     try:
         found: object = load_json(line)
     except (ValueError, RecursionError) as error:
@@ -105,9 +115,13 @@ def _real_or_nan(answer: dict[str, Any], key: str) -> float:
 
 
 _STRIPCHART = re.compile(
-    r"(?P<hours>\d{1,2}):(?P<minutes>\d{2}):(?P<seconds>\d{2}), "
-    r"(?:(?P<sign>[+-])(?P<s>\d{1,9})[.,](?P<fraction>\d{1,9})s|error: (?P<error>\S+))"
+    r"(?P<hours>\d{1,2}):(?P<minutes>\d{2}):(?P<seconds>\d{2})"
+    r"(?:,| d:[+-]\d+[.,]\d+s o:)\s?"
+    r"(?:(?P<sign>[+-])(?P<s>\d{1,9})[.,](?P<fraction>\d{1,9})s(?: +\[.*)?"
+    r"|(?P<error>[^+\-\d].*0x[0-9A-Fa-f]+.*))"
 )
+"""With or without /dataonly; what stands before the number of an error is in the language of the system."""
+_STRIPCHART_MARK = re.compile(r"\d{1,2}:\d{2}:\d{2}(?:,| d:)")
 _S_A_DAY = 86_400
 
 
@@ -117,19 +131,20 @@ def read_stripchart(text: str) -> ClockLog:
     w32tm prints server - target, as NTP has it; here the sign is turned. It names the time of day alone:
     times are those since the first observation, of the target's own clock.
     """
-    first_s: list[int] = []
+    elapsed_s, last_s = 0, -1
 
     def read_line(line: str) -> Found:
+        nonlocal elapsed_s, last_s
         found = _STRIPCHART.fullmatch(line)
         if found is None:
-            return None
+            raise DamagedLineError if _STRIPCHART_MARK.match(line) else ForeignLineError
         if found["error"]:
             raise DamagedLineError
         seconds = 3600 * int(found["hours"]) + 60 * int(found["minutes"]) + int(found["seconds"])
-        first_s[:] = first_s or [seconds]
+        elapsed_s += (seconds - last_s) % _S_A_DAY if last_s >= 0 else 0
+        last_s = seconds
         size_ns = int(found["s"]) * NS_PER_S + int(found["fraction"].ljust(9, "0"))
         offset_ns = -size_ns if found["sign"] == "+" else size_ns
-        elapsed_s = (seconds - first_s[0]) % _S_A_DAY
         return LogSample(elapsed_s * NS_PER_S, "server", offset_ns, math.nan, math.nan, "measured")
 
     return read_lines(text, "w32tm", "monotonic", read_line)

@@ -7,6 +7,7 @@ For a log that somebody brings, from a machine that no bench has ever seen.
 from __future__ import annotations
 
 import argparse
+import codecs
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,10 @@ from reports.clock_sync.logs import (
     read_chrony_tracking,
     read_phc2sys,
     read_ptp4l,
+    read_ts2phc,
 )
+from reports.clock_sync.other_logs import read_loopstats, read_peerstats, read_pmc
+from reports.clock_sync.series import ClockSeries
 from reports.clock_sync.stability import Curve, mtie, tdev
 from reports.clock_sync.tai_utc import TAI_UTC_S
 from reports.clock_sync.time_error import time_error
@@ -30,9 +34,13 @@ from reports.units import NS_PER_S, format_value
 FORMATS: dict[str, Callable[[str], ClockLog]] = {
     "ptp4l": read_ptp4l,
     "phc2sys": read_phc2sys,
+    "ts2phc": read_ts2phc,
     "chrony-measurements": lambda text: read_chrony_measurements(text, TAI_UTC_S),
     "chrony-statistics": lambda text: read_chrony_statistics(text, TAI_UTC_S),
     "chrony-tracking": lambda text: read_chrony_tracking(text, TAI_UTC_S),
+    "ntpd-loopstats": lambda text: read_loopstats(text, TAI_UTC_S),
+    "ntpd-peerstats": lambda text: read_peerstats(text, TAI_UTC_S),
+    "pmc": read_pmc,
     "bw-ntp-user": read_ntp_user,
     "bw-timed": read_time_service,
     "w32tm": read_stripchart,
@@ -47,11 +55,9 @@ def add_clock_log(commands: Any) -> None:
         help="print time error, MTIE and TDEV of a daemon's log (exit 1: no offset in it)",
         description="Offsets are target - source, whatever the log has: positive, the target is ahead.",
     )
+    parser.add_argument("log", type=Path, help=f"a log: {', '.join(FORMATS)}")
     parser.add_argument(
-        "log", type=Path, help="a log of ptp4l, phc2sys, chronyd, bw-ntp-user, bw-timed, w32tm"
-    )
-    parser.add_argument(
-        "--format", choices=tuple(FORMATS), help="else that by which the most of its lines can be read"
+        "--format", choices=tuple(FORMATS), help="else that by which the most of its lines hold an offset"
     )
     parser.set_defaults(action=_say)
 
@@ -59,21 +65,52 @@ def add_clock_log(commands: Any) -> None:
 def _say(options: argparse.Namespace) -> int:
     path: Path = options.log
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = decoded(path.read_bytes())
     except OSError as error:
         raise ReportError(f"{path}: {error.strerror}") from error
-    form, log = (options.format, FORMATS[options.format](text)) if options.format else _recognised(text)
-    print(f"{path}: {form}" if log.series or log.summaries else f"{path}: no offset in it")
+    chosen = {options.format: FORMATS[options.format]} if options.format else FORMATS
+    tried = {name: read(text) for name, read in chosen.items()}
+    form = max(tried, key=lambda each: _held(tried[each]))
+    log = tried[form]
+    if not log.series and not log.summaries:
+        print(f"{path}: no offset in it")
+        for name, found in tried.items():
+            print(f"  {name}: {_lacking(found)}")
+        return 1
+    print(f"{path}: {form}")
     for line in said(log):
         print(f"  {line}")
+    for name, found in tried.items():
+        if name != form and found.series:
+            count = sum(len(series.time_ns) for series in found.series)
+            print(f"  also in it, --format {name}: {count} offsets")
     return 0 if log.series else 1
 
 
-def _recognised(text: str) -> tuple[str, ClockLog]:
-    """Return the format by which the most lines hold an offset, and the log."""
-    found = {name: read(text) for name, read in FORMATS.items()}
-    name = max(found, key=lambda each: _held(found[each]))
-    return name, found[name]
+def decoded(data: bytes) -> str:
+    """Return the text of a log: UTF-8, or UTF-16 with its mark, as PowerShell writes it.
+
+    A byte order mark is no part of it; bytes that are no text become U+FFFD.
+    """
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", errors="replace")
+    return data.decode("utf-8-sig", errors="replace")
+
+
+def _lacking(log: ClockLog) -> str:
+    """Say why a format gives no offset of a log."""
+    lines = log.damaged + log.foreign + log.other + len(log.port_changes)
+    if not lines:
+        return "the file is empty"
+    if not log.damaged and not log.other and not log.port_changes:
+        return f"none of {lines} lines bears its mark"
+    rest = [f"{log.other} of its messages without an offset"] if log.other else []
+    rest += [f"{len(log.port_changes)} changes of ports"] if log.port_changes else []
+    rest += (
+        [f"{log.damaged} damaged (line {', '.join(map(str, log.damaged_lines[:3]))})"] if log.damaged else []
+    )
+    rest += [f"{log.foreign} of other programs"] if log.foreign else []
+    return ", ".join(rest)
 
 
 def _held(log: ClockLog) -> tuple[int, int]:
@@ -99,14 +136,31 @@ def said(log: ClockLog) -> Iterator[str]:
 
 def _of_series(series: ServoSeries) -> Iterator[str]:
     clock = series.clock_series()
-    found = time_error(clock)
-    assert found is not None, "a series has at least one observation"
     length_s = (series.time_ns[-1] - series.time_ns[0]) / NS_PER_S
-    gaps = f", {found.gaps} gaps" if found.gaps else ""
+    gaps = f", {gap_count} gaps" if (gap_count := len(clock.gaps)) else ""
     states = {state: series.state.count(state) for state in dict.fromkeys(series.state) if state}
     shown = ", ".join(f"{state} {count}" for state, count in states.items())
     told = f"; states: {shown}" if shown else ""
-    yield f"{series.source}: {found.n} offsets in {length_s:.0f} s{gaps}{told}"
+    yield f"{series.source}: {len(series.time_ns)} offsets in {length_s:.0f} s{gaps}{told}"
+    before, locked = series.parts()
+    if before is None:
+        yield from _figures(clock)
+        return
+    if locked is None:
+        yield f"  never locked: {_extent(before)}"
+        return
+    yield f"  locked, {len(locked.time_ns)} of them:"
+    yield from (f"  {line}" for line in _figures(locked.clock_series()))
+    yield f"  not locked, {len(before.time_ns)} of them: {_extent(before)}"
+
+
+def _extent(series: ServoSeries) -> str:
+    return f"offset {_ns(series.offset_ns.min())} to {_ns(series.offset_ns.max())}"
+
+
+def _figures(clock: ClockSeries) -> Iterator[str]:
+    found = time_error(clock)
+    assert found is not None, "a series has at least one observation"
     sigma = "" if found.stddev_ns is None else f", standard deviation {_ns(found.stddev_ns)}"
     yield (
         f"  offset {_ns(found.min_ns)} to {_ns(found.max_ns)}, mean {_ns(found.cte_ns)}{sigma};"

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logs of clock daemons as series: ptp4l, phc2sys, chrony's log files; others in `client_logs.py`.
+"""Logs of clock daemons as series: linuxptp's programs, chrony's log files; others in `client_logs.py`.
 
-All become the same form with the same signs, whatever the program writes. A line that belongs to the format
-but is damaged is counted and left out, never guessed; so is a last line without its end. Formats: linuxptp
-3.1 and 4, chrony 4.3 (chrony.conf(5), `log`), docs/clock-analysis.md for the signs and how they were checked.
+All become the same form with the same signs, whatever the program writes. A line that bears the mark of a
+format but breaks its form is damaged: it is counted and left out, never guessed; so is a last line of it
+without its end. A line without that mark is of another program, and counted as such. Formats: linuxptp 1 to
+4, chrony 4.3 (chrony.conf(5), `log`), docs/clock-analysis.md for the signs and how they were checked.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Literal, TypeAlias
@@ -29,6 +30,9 @@ PPB_PER_PPM = 1000
 PPB_PER_ONE = 1_000_000_000
 INT64_MAX = 2**63 - 1
 _NAMED_LINES_MAX = 20
+UNLOCKED = ("s0", "s1")
+"""States of linuxptp's servo before it is locked; after an offset in s1 it steps the clock (servo.h)."""
+_STEPS = "s1"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -36,8 +40,8 @@ class ServoSeries:
     """What a program said of one clock against one source. All arrays have the same length, at least 1.
 
     Attributes:
-        program: ptp4l, phc2sys, chrony-measurements, chrony-statistics, chrony-tracking, bw-ntp-user,
-            bw-timed or w32tm.
+        program: ptp4l, phc2sys, ts2phc, chrony-measurements, chrony-statistics, chrony-tracking,
+            ntpd-loopstats, ntpd-peerstats, bw-ntp-user, bw-timed or w32tm.
         source: What the clock is compared with, as the program names it.
         clock: Clock of `time_ns`: tai, or monotonic (CLOCK_MONOTONIC of the target: linuxptp stamps with it).
         time_ns: When, ns of `clock`.
@@ -59,8 +63,26 @@ class ServoSeries:
     state: tuple[str, ...]
 
     def clock_series(self) -> ClockSeries:
-        """Return the offsets for statistics, cut at the gaps."""
-        return ClockSeries.from_samples(self.time_ns, self.offset_ns)
+        """Return the offsets for statistics, cut at the gaps and where the servo says that it stepped."""
+        steps = [int(t) + 1 for t, state in zip(self.time_ns, self.state, strict=True) if state == _STEPS]
+        return ClockSeries.from_samples(self.time_ns, self.offset_ns, breaks_ns=steps)
+
+    def parts(self) -> tuple[ServoSeries | None, ServoSeries | None]:
+        """Return what was seen before the servo was locked, or while it was not, and while it was."""
+        is_unlocked = np.array([state in UNLOCKED for state in self.state], bool)
+        return self._chosen(is_unlocked), self._chosen(~is_unlocked)
+
+    def _chosen(self, chosen: NDArray[np.bool_]) -> ServoSeries | None:
+        if not chosen.any():
+            return None
+        return replace(
+            self,
+            time_ns=self.time_ns[chosen],
+            offset_ns=self.offset_ns[chosen],
+            freq_ppb=self.freq_ppb[chosen],
+            path_delay_ns=self.path_delay_ns[chosen],
+            state=tuple(state for state, wanted in zip(self.state, chosen, strict=True) if wanted),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +159,7 @@ class LogSample:
     column: str = ""
     """The last number of its line with the spaces before it, where it tells whether the line was cut."""
     line: int = 0
+    boot: int = 0
 
 
 Found: TypeAlias = LogSample | PortChange | RmsSummary | None
@@ -146,25 +169,41 @@ class DamagedLineError(Exception):
     """Say that a line belongs to the format but cannot be read."""
 
 
-class _ForeignLineError(Exception):
-    """Say that another program wrote a line."""
+class ForeignLineError(Exception):
+    """Say that a line bears no mark of the format: another program wrote it."""
 
 
 @dataclass(slots=True)
 class _Collector:
     """Gathers what the lines of a log hold."""
 
-    samples: dict[str, list[LogSample]] = field(default_factory=dict[str, list[LogSample]])
+    samples: dict[tuple[int, str], list[LogSample]] = field(
+        default_factory=dict[tuple[int, str], list[LogSample]]
+    )
     changes: list[PortChange] = field(default_factory=list[PortChange])
     summaries: list[RmsSummary] = field(default_factory=list[RmsSummary])
     damaged: list[int] = field(default_factory=list[int])
     other: int = 0
     foreign: int = 0
+    boot: int = 0
+    last_ns: int | None = None
+    """Time of the last line of this boot, of a clock that starts with the machine."""
+
+    def reboot(self) -> None:
+        """Begin another boot, unless nothing has been read of this one."""
+        self.boot += self.last_ns is not None
+        self.last_ns = None
+
+    def keep_time(self, time_ns: int) -> None:
+        """Take a clock that runs back for another boot of its machine."""
+        if self.last_ns is not None and time_ns < self.last_ns:
+            self.reboot()
+        self.last_ns = time_ns
 
     def add(self, number: int, found: Found) -> None:
         if isinstance(found, LogSample):
-            found.line = number
-            self.samples.setdefault(found.source, []).append(found)
+            found.line, found.boot = number, self.boot
+            self.samples.setdefault((self.boot, found.source), []).append(found)
         elif isinstance(found, PortChange):
             self.changes.append(found)
         elif isinstance(found, RmsSummary):
@@ -180,18 +219,21 @@ class _Collector:
         if not columns:
             return
         [(width, _lines)] = columns.most_common(1)
-        for source, found in list(self.samples.items()):
+        for key, found in list(self.samples.items()):
             whole = [each for each in found if not each.column or len(each.column) >= width]
             self.damaged += [each.line for each in found if each.column and len(each.column) < width]
-            self.samples[source] = whole
+            self.samples[key] = whole
             if not whole:
-                del self.samples[source]
+                del self.samples[key]
         self.damaged.sort()
 
     def log(self, program: str, clock: TimeBase) -> ClockLog:
         self.leave_out_cut()
         return ClockLog(
-            tuple(_series(program, clock, samples) for samples in self.samples.values()),
+            tuple(
+                _series(program, clock, samples, several_boots=len({boot for boot, _ in self.samples}) > 1)
+                for samples in self.samples.values()
+            ),
             tuple(self.changes),
             tuple(self.summaries),
             len(self.damaged),
@@ -201,10 +243,11 @@ class _Collector:
         )
 
 
-def _series(program: str, clock: TimeBase, samples: list[LogSample]) -> ServoSeries:
+def _series(program: str, clock: TimeBase, samples: list[LogSample], *, several_boots: bool) -> ServoSeries:
+    boot = f", boot {samples[0].boot + 1}" if several_boots else ""
     return ServoSeries(
         program,
-        samples[0].source,
+        f"{samples[0].source}{boot}",
         clock,
         np.array([sample.time_ns for sample in samples], np.int64),
         np.array([sample.offset_ns for sample in samples], np.int64),
@@ -222,19 +265,34 @@ def read_lines(text: str, program: str, clock: TimeBase, read_line: Callable[[st
         program: Who has written it.
         clock: Clock of its times.
         read_line: Returns what a line holds, None of a sound one without a measurement; raises
-            DamagedLineError.
+            DamagedLineError, ForeignLineError.
     """
     collector = _Collector()
     for number, line, whole in _lines(text):
         try:
+            if _NO_TEXT.search(line):
+                raise DamagedLineError
+            if journal := _JOURNALCTL.match(line):
+                if journal["boot"]:
+                    collector.reboot()
+                raise ForeignLineError
+            found = read_line(line)
             if not whole:
                 raise DamagedLineError
-            collector.add(number, read_line(line))
-        except _ForeignLineError:
+            if found is not None and clock == "monotonic":
+                collector.keep_time(found.time_ns)
+            collector.add(number, found)
+        except ForeignLineError:
             collector.foreign += 1
         except DamagedLineError:
             collector.damaged.append(number)
     return collector.log(program, clock)
+
+
+_NO_TEXT = re.compile("[\x00\ufffd]")
+"""What a loss of power, or bytes of another kind, leaves in a log."""
+_JOURNALCTL = re.compile(r"-- (?:(?P<boot>Reboot|Boot [0-9a-f]+)|Logs begin|Journal begins|No entries)\b")
+"""Lines that journalctl adds of itself."""
 
 
 def _lines(text: str) -> Iterator[tuple[int, str, bool]]:
@@ -250,7 +308,7 @@ def read_ptp4l(text: str) -> ClockLog:
 
     Positive offsets already mean: client ahead; a positive freq: client fast (it is slowed down by so much).
     """
-    return read_lines(text, "ptp4l", "monotonic", lambda line: _linuxptp_line(line, "ptp4l", _MASTER_OFFSET))
+    return _read_linuxptp(text, "ptp4l", _MASTER_OFFSET)
 
 
 def read_phc2sys(text: str) -> ClockLog:
@@ -258,29 +316,37 @@ def read_phc2sys(text: str) -> ClockLog:
 
     Offsets are target - source; `CLOCK_REALTIME phc` as source means: the system's clock against a PHC.
     """
-    return read_lines(text, "phc2sys", "monotonic", lambda line: _linuxptp_line(line, "phc2sys", _PHC_OFFSET))
+    return _read_linuxptp(text, "phc2sys", _PHC_OFFSET)
 
 
-_LINUXPTP = r"(?:ptp4l|phc2sys)(?:\[|: \[)"
+def read_ts2phc(text: str) -> ClockLog:
+    """Read the messages of ts2phc: a card's clock against the pulse that it gets; positive: it is ahead."""
+    return _read_linuxptp(text, "ts2phc", _TS2PHC_OFFSET)
+
+
+def _read_linuxptp(text: str, program: str, offset_form: re.Pattern[str]) -> ClockLog:
+    return read_lines(text, program, "monotonic", lambda line: _linuxptp_line(line, program, offset_form))
+
+
+_LINUXPTP = r"(?:ptp4l|phc2sys|ts2phc)(?:\[|: \[)"
+_LINUXPTP_MARK = re.compile(r"(?:^|[\s/])(?P<program>ptp4l|phc2sys|ts2phc)(?:\[|: \[)")
 _LINUXPTP_PREFIX = re.compile(
-    rf"(?:(?:(?!{_LINUXPTP}).)+\s)?(?P<program>ptp4l|phc2sys)"
+    rf"(?:(?:(?:(?!{_LINUXPTP}).)+\s)?(?P<program>ptp4l|phc2sys|ts2phc)"
     r"(?:\[(?P<s>\d{1,9})\.(?P<ms>\d{3})\]:|(?:\[\d+\])?: \[(?P<s2>\d{1,9})\.(?P<ms2>\d{3})\])"
+    r"|\[(?P<s3>\d{1,9})\.(?P<ms3>\d{3})\])"
     r" (?P<message>.*)"
 )
-_FOREIGN = re.compile(
-    r"(?:[A-Z][a-z]{2} [ \d]\d [\d:]{8}|\d{4}-\d\d-\d\dT\S+) \S+ [^\s:\[]+(?:\[\d+\])?: .*"
-    r"|[a-z]\w+\[\d{1,9}\.\d{3}\]: .*"
-)
-"""Another program in a system's log, or another of linuxptp's (ts2phc, timemaster)."""
+"""Without a program's name as `journalctl -o cat` has it."""
 _TAG = r"(?:(?P<tag>\[[^\]]*\]|\S+) )?"
 """linuxptp's message_tag: before its messages as it is; some put brackets around it (print.c)."""
-_SERVO = r" offset +(?P<offset>-?\d{1,18}) (?P<state>s\d) freq +(?P<freq>[+-]\d{1,12})"
+_SERVO = r" offset +(?P<offset>-?\d{1,19}) (?P<state>s\d) freq +(?P<freq>[+-]\d{1,12})"
 _MASTER_OFFSET = re.compile(
     rf"{_TAG}(?P<source>master){_SERVO} path delay(?P<last> +(?P<delay>-?\d{{1,18}}))"
 )
 _PHC_OFFSET = re.compile(
-    rf"{_TAG}(?P<source>\S+ (?:phc|sys|pps)){_SERVO}(?: delay(?P<last> +(?P<delay>-?\d{{1,18}})))?"
+    rf"{_TAG}(?P<source>(?:\S+ )?(?:phc|sys|pps)){_SERVO}(?: delay(?P<last> +(?P<delay>-?\d{{1,18}})))?"
 )
+_TS2PHC_OFFSET = re.compile(rf"{_TAG}(?P<source>\S+(?: master)?){_SERVO}(?: holdover)?(?P<last>)(?P<delay>)")
 _RMS = re.compile(
     rf"{_TAG}(?:(?P<source>\S+) )?rms +(?P<rms>\d{{1,18}}) max +(?P<max>\d{{1,18}})"
     r" freq +(?P<freq>[+-]\d{1,12}) \+/- +(?P<freq_sd>\d{1,12})"
@@ -290,6 +356,8 @@ _PORT = re.compile(
     rf"{_TAG}port (?P<port>\d{{1,5}})(?: \([^)]*\))?: (?P<before>[A-Z_]+) to (?P<after>[A-Z_]+)"
     r" on (?P<event>[A-Z_]+)"
 )
+_SERVO_MARK = re.compile(r"\boffset +-?\d+ s\d freq\b")
+"""So speaks the servo of each of linuxptp's programs."""
 _LOOKS_LIKE_OURS = re.compile(
     r"(?:\S+ ){0,2}rms\b|.*\b(?:offset|delay) +[-+\d]|(?:\S+ )?port \d+[^:]*: [A-Z_]+ to\b"
 )
@@ -298,14 +366,21 @@ _LOOKS_LIKE_OURS = re.compile(
 def _linuxptp_line(line: str, program: str, offset_form: re.Pattern[str]) -> Found:
     prefix = _LINUXPTP_PREFIX.fullmatch(line)
     if prefix is None:
-        raise _ForeignLineError if _FOREIGN.fullmatch(line) else DamagedLineError
-    if prefix["program"] != program:
-        raise _ForeignLineError
-    time_ns = int(prefix["s"] or prefix["s2"]) * NS_PER_S + int(prefix["ms"] or prefix["ms2"]) * NS_PER_MS
+        mark = _LINUXPTP_MARK.search(line)
+        is_ours = mark is not None and mark["program"] == program
+        raise DamagedLineError if is_ours or (mark is None and _SERVO_MARK.search(line)) else ForeignLineError
+    if prefix["program"] not in (program, None):
+        raise ForeignLineError
+    seconds, ms = next((prefix[f"s{n}"], prefix[f"ms{n}"]) for n in ("", "2", "3") if prefix[f"s{n}"])
+    time_ns = int(seconds) * NS_PER_S + int(ms) * NS_PER_MS
     message = prefix["message"]
+    if prefix["program"] is None and not _is_of(message, offset_form):
+        raise ForeignLineError
     if found := offset_form.fullmatch(message):
         delay = float(found["delay"] or math.nan)
         offset_ns, freq_ppb = int(found["offset"]), float(found["freq"])
+        if abs(offset_ns) > INT64_MAX:
+            raise DamagedLineError
         column = found["last"] or ""
         return LogSample(time_ns, _source(found), offset_ns, freq_ppb, delay, found["state"], column)
     if found := _RMS.fullmatch(message):
@@ -324,6 +399,13 @@ def _linuxptp_line(line: str, program: str, offset_form: re.Pattern[str]) -> Fou
     if _LOOKS_LIKE_OURS.match(message):
         raise DamagedLineError
     return None
+
+
+def _is_of(message: str, offset_form: re.Pattern[str]) -> bool:
+    """Tell whether a message without its program's name is one of a program, by the form of its offsets."""
+    if _SERVO_MARK.search(message):
+        return offset_form.fullmatch(message) is not None
+    return offset_form is _MASTER_OFFSET and _LOOKS_LIKE_OURS.match(message) is not None
 
 
 def _source(found: re.Match[str]) -> str:
@@ -347,6 +429,7 @@ _TRACKING = re.compile(
     rf"{_DATE} +(?P<source>\S+) +\d+ +(?P<freq>{_REAL}) +{_REAL} +(?P<offset>{_REAL}) +(?P<state>[N+?-])"
     rf" +\d+ +{_REAL} +(?P<remaining>{_REAL}) +(?P<delay>{_REAL}) +{_REAL} +\d\.\d{{3}}e[-+]\d\d"
 )
+_CHRONY_MARK = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +\S+ +[-+N?\d]")
 _CHRONY_BANNER = re.compile(r"=+| +Date \(UTC\) Time .*")
 _UNSYNCHRONISED = "?"
 
@@ -423,7 +506,7 @@ def _chrony_line(line: str, form: re.Pattern[str]) -> re.Match[str] | None:
         return None
     found = form.fullmatch(line)
     if found is None:
-        raise DamagedLineError
+        raise DamagedLineError if _CHRONY_MARK.match(line) else ForeignLineError
     return found
 
 
@@ -433,6 +516,11 @@ def _tai_ns(utc: str, tai_utc_s: int) -> int:
     except ValueError as error:
         raise DamagedLineError from error
     return (int(moment.timestamp()) + tai_utc_s) * NS_PER_S
+
+
+def nanoseconds(text: str) -> int:
+    """Return a decimal number of seconds in whole ns; raises DamagedLineError beyond 64 bits."""
+    return _scaled(text, NS_PER_S)
 
 
 def _scaled(text: str, factor: int) -> int:

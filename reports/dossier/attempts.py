@@ -58,7 +58,8 @@ class Decision:
         shown: Number of the attempt that decides; else of the one that would, were it not simulated; else
             of the last.
         waivers: Ids of the waivers that set an attempt aside.
-        contradicted: A later valid attempt failed where the deciding one passed.
+        contradicted: Where the deciding attempt passed, a later valid one failed, or the last one of the same
+            run did not pass, so that the run's own report says no pass either.
     """
 
     attempts: tuple[Attempt, ...]
@@ -128,6 +129,10 @@ def decide(candidates: Sequence[Candidate], waivers: Waivers) -> Decision:
             contradicted |= deciding.outcome == "pass" and each.record.outcome == "fail"
         attempts.append(Attempt(number, each.number_in_run, each.run_id, role, why, each.record))
     shown = would or len(attempts)
+    if deciding is not None and deciding.outcome == "pass":
+        run = attempts[shown - 1].run_id
+        last = [each for each in attempts if each.run_id == run and each.role != "waived"][-1]
+        contradicted |= last.record.outcome != "pass"
     status, reason = _status(candidates, deciding, attempts[shown - 1])
     return Decision(tuple(attempts), status, reason, shown, contradicted, tuple(dict.fromkeys(applied)))
 

@@ -61,7 +61,7 @@ def conclude(
             for result in row.results:
                 if result.contradicted:
                     against.append(
-                        f"{where}: {row.id}: passed first; a later attempt failed and is not waived"
+                        f"{where}: {row.id}: passed first; a later attempt did not pass and is not waived"
                     )
                 waived += [
                     f"{where}: {row.id}: attempt {attempt.number} set aside by {attempt.why}"

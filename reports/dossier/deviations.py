@@ -97,6 +97,6 @@ def _of_target(target: Target, sources: Sequence[Source]) -> list[Deviation]:
             ]
             if result.contradicted:
                 found.append(
-                    Deviation("", "attempt", f"{where}: {row.id} ({thing}): a later valid attempt failed")
+                    Deviation("", "attempt", f"{where}: {row.id} ({thing}): a later attempt did not pass")
                 )
     return found

@@ -105,7 +105,7 @@ class Result:
         status: That of the attempt that decides; see `Status`.
         reason: Why it is no pass.
         shown: Number of the attempt whose value the page shows: the one that decides, else the last.
-        contradicted: Whether a later valid attempt failed where the deciding one passed, and was not waived.
+        contradicted: Whether a later attempt speaks against the pass of the deciding one, and was not waived.
         distribution: Of the shown attempt, where the evidence has one.
         attempts: All, by time.
     """

@@ -94,7 +94,7 @@ def read_waivers(data: bytes, where: str) -> Waivers:
         DossierError: Names file, waiver, field and what is allowed.
     """
     try:
-        document = tomllib.loads(data.decode())
+        document = tomllib.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise DossierError(f"{where}: {error}") from error
     unknown = sorted(set(document) - {"waivers", "waiver"})

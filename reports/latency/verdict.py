@@ -2,9 +2,9 @@
 """The verdict on the one-way latency of a stream, from the consumer's answer.
 
 A stream passes on received - scheduled, so that a generator that is late hides nothing. It fails only when
-received - sent, the part that is the target's and the network's, is over limit + U. Between the two it is
-inconclusive: `generator late`. Causes on the bench's side (a stepped clock, an invalid result) make it
-inconclusive, never a pass.
+received - sent of such a message, the part that is the target's and the network's, is over limit + U too.
+Between the two it is inconclusive: `generator late`. Causes on the bench's side (a stepped clock, an invalid
+result) make it inconclusive, never a pass.
 
 What the bench's machine took from a late message is an amount of time (reports/tools/taken_time.py). It is
 taken off: what is then still over limit + U is the target's.
@@ -20,6 +20,7 @@ from typing import Literal
 
 from reports.latency.replay_clock import ReplayClock, ServerLine
 from reports.record.context import Context, Sample, build_record
+from reports.record.histogram import Summary
 from reports.record.measurement import Limit, Measurement, Uncertainty, UncertaintyPart
 from reports.record.verdict import Verdict, capable, judge
 from reports.tools.answers import ClockResult, Miss, RecvResult, SendResult, StreamResult, WitnessResult
@@ -224,14 +225,14 @@ def _attribute(
         whole_ns = miss.received_minus_scheduled_ns
         own_ns = whole_ns if requirement.of_sender else miss.received_minus_sent_ns
         if own_ns is not None:
+            own_ns = min(own_ns, whole_ns)  # what was sent early is late by its schedule alone
             rests_ns.append(own_ns - taken(miss, own_ns))
         took_ns = taken(miss, whole_ns)
         if took_ns and whole_ns - took_ns <= upper_ns - band_ns:
             explained.append(took_ns)
     own = stream.received_minus_scheduled if requirement.of_sender else stream.received_minus_sent
-    logged_ns = max((miss.received_minus_scheduled_ns for miss in late), default=None)
-    if logged_ns is None or (stream.received_minus_scheduled.max_ns or 0) > logged_ns:
-        rests_ns.append(own.max_ns or 0)  # what the log does not have, nothing explains
+    if _has_unlogged(stream, own, late, upper_ns + band_ns):
+        rests_ns.append(min(own.max_ns or 0, stream.received_minus_scheduled.max_ns or 0))
     worst_ns = max(rests_ns, default=0)
     if worst_ns > upper_ns + band_ns:
         cause = _cause(stream, requirement, worst_ns, own.max_ns)
@@ -253,6 +254,32 @@ def _attribute(
             reason = f"{judged.reason}; the machine explains {len(explained)} of {count} late messages"
     verdict = Verdict("inconclusive", judged.margin, reason)
     return StreamVerdict(verdict, uncertainty, "marginal", len(explained))
+
+
+def _has_unlogged(stream: StreamResult, own: Summary, late: Sequence[Miss], above_ns: int) -> bool:
+    """Tell whether there may be a message over limit + U, by both latencies, that the log of misses lacks.
+
+    Nothing explains it. The log has what comes near the pattern's budget; a requirement may be stricter.
+
+    Args:
+        stream: As the consumer counted it.
+        own: Distribution of what is the target's.
+        late: Its messages in the log.
+        above_ns: Limit + U.
+    """
+    logged_ns = [miss.received_minus_scheduled_ns for miss in late]
+    if own is stream.received_minus_scheduled:
+        return _lacks(logged_ns, own, above_ns)
+    own_logged_ns = [miss.received_minus_sent_ns or 0 for miss in late]
+    return _lacks(logged_ns, stream.received_minus_scheduled, above_ns) and _lacks(
+        own_logged_ns, own, above_ns
+    )
+
+
+def _lacks(logged_ns: Sequence[int], whole: Summary, above_ns: int) -> bool:
+    """Tell whether a distribution has more values above a time than a log."""
+    count = sum(value_ns > above_ns for value_ns in logged_ns)
+    return whole.count_above(above_ns) > count or (whole.max_ns or 0) > max([above_ns, *logged_ns])
 
 
 def _cause(stream: StreamResult, requirement: StreamRequirement, worst_ns: int, own_ns: int | None) -> str:

@@ -48,7 +48,8 @@ def _is_asked(record: Record) -> bool:
 def _ids(run: Path) -> Iterator[tuple[str, set[str]]]:
     for file in (run / KEPT).glob("*.toml"):
         try:
-            yield file.name, {str(item["id"]) for item in tomllib.loads(file.read_text())["requirement"]}
+            items = tomllib.loads(file.read_text(encoding="utf-8-sig"))["requirement"]
+            yield file.name, {str(item["id"]) for item in items}
         except (KeyError, TypeError, ValueError, RecursionError):
             continue  # named with the requirements
 

@@ -21,7 +21,7 @@ def fact_objections(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
             continue
         read = json.loads(kept.read_text())
         read.pop("type", None)
-        said, found = dict(_leaves(facts)), dict(_leaves(read))
+        said, found = dict(leaves(facts)), dict(leaves(read))
         for name in [name for name in {**said, **found} if said.get(name) != found.get(name)]:
             yield (
                 f"run.json: target.{target}.{name} is {said.get(name)!r}, {kept.name} has {found.get(name)!r}"
@@ -40,7 +40,8 @@ def _attempt_objections(attempts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             )
 
 
-def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield what tables and lists of facts hold at last, each with its dotted name."""
     if isinstance(value, dict):
         items = list(cast("dict[str, Any]", value).items())
     elif isinstance(value, list):
@@ -49,4 +50,4 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, value
         return
     for key, item in items:
-        yield from _leaves(item, f"{name}.{key}" if name else key)
+        yield from leaves(item, f"{name}.{key}" if name else key)

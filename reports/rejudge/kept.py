@@ -20,7 +20,7 @@ def kept_requirements(run: Path) -> dict[str, list[Mapping[str, Any]]]:
     found: dict[str, list[Mapping[str, Any]]] = {}
     for file in sorted((run / KEPT).glob("*.toml")):
         try:
-            for item in tomllib.loads(file.read_text())["requirement"]:
+            for item in tomllib.loads(file.read_text(encoding="utf-8-sig"))["requirement"]:
                 found.setdefault(str(item["id"]), []).append(item)
         except (KeyError, TypeError, ValueError, RecursionError):
             continue

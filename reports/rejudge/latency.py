@@ -160,7 +160,6 @@ class ReplayFolder:
         machine: Machine,
     ) -> str:
         whole = stream["received_minus_scheduled"]
-        own = whole if self.of_sender else stream["received_minus_sent"]
         limit = record["limit"]["upper"]
         if self.causes() or self._is_doubtful(stream, u):
             return "undecided"
@@ -186,17 +185,29 @@ class ReplayFolder:
             way = length if self.of_sender else miss["received_minus_sent_ns"]
             end = arrived(miss["received_local_tai_ns"])
             if way is not None:
+                way = min(way, length)
                 rests.append(
                     way - (machine.took(int(end - way - u), int(end + u)) if end is not None else 0.0)
                 )
             took = machine.took(int(end - length - u), int(end + u)) if end is not None else 0.0
             explained += bool(took) and length - took <= limit - u
-        if not late or max(m["received_minus_scheduled_ns"] for m in late) < highest:
-            rests.append(own["max_ns"] or 0)
-        if max(rests, default=0) > limit + u:
+        if max(rests, default=0) > limit + u or self._is_hidden(stream, late, limit + u):
             return "over"
         above = sum(count for low, _width, count in whole["buckets"] if low > limit - u)
         return "explained" if late and explained == len(late) and above <= len(late) else "marginal"
+
+    def _is_hidden(self, stream: Mapping[str, Any], late: Sequence[Mapping[str, Any]], above: float) -> bool:
+        """Say whether the distributions have more messages over limit + U than the log, by each latency."""
+        names = ["received_minus_scheduled", *([] if self.of_sender else ["received_minus_sent"])]
+        for name in names:
+            over = [miss[f"{name}_ns"] for miss in late if (miss[f"{name}_ns"] or 0) > above]
+            rest = len(over) - stream[name]["overflow"]
+            for low, _width, count in stream[name]["buckets"]:
+                rest -= count if low > above else 0
+            is_longest_logged = (stream[name]["max_ns"] or 0) <= max(over, default=above)
+            if rest >= 0 and is_longest_logged:
+                return False
+        return True
 
     def _is_doubtful(self, stream: Mapping[str, Any], u: float) -> bool:
         whole, way = stream["received_minus_scheduled"], stream["received_minus_sent"]

@@ -46,7 +46,7 @@ def requirement_objections(
         files_of_target.setdefault(suite["target"], set()).update(files)
     for file in sorted((run / KEPT).glob("*.toml")):
         try:
-            document = tomllib.loads(file.read_text())
+            document = tomllib.loads(file.read_text(encoding="utf-8-sig"))
             schema = document.get("requirements", {}).get("schema")
             if schema is not None and not SCHEMA.fullmatch(str(schema)):
                 yield f"{KEPT / file.name}: schema is {schema!r}"

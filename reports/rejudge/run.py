@@ -31,6 +31,7 @@ from reports.rejudge.provisioning import provisioning_objections
 from reports.rejudge.read_latency import read_latency_objections
 from reports.rejudge.requirements import requirement_objections
 from reports.rejudge.seal import seal_objections
+from reports.rejudge.simulation import simulation_objections
 from reports.rejudge.told_bound import told_bound_objections
 from reports.rejudge.tools import tool_objections
 
@@ -83,6 +84,7 @@ def rejudge(run: Path) -> Rejudged:
             where = f"measurements.jsonl:{number}: {record['requirement']}"
             contradicted += [f"{where}: {objection}" for objection in objections(record)]
             problems += [f"{where}: {objection}" for objection in _identity(run, record, manifest)]
+        contradicted += simulation_objections(run, manifest, records)
         problems += seal_objections(run)
         problems += requirement_objections(run, records, manifest)
         problems += asked_objections(run, manifest, records)

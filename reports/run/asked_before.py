@@ -66,7 +66,7 @@ def asked_in(run: Path, manifest: Manifest) -> tuple[AskedSuite, ...]:
 def _ids(path: Path) -> tuple[str, ...]:
     """Return the ids of the requirements in a file; none where it is damaged."""
     try:
-        items: Any = tomllib.loads(path.read_text(encoding="utf-8"))["requirement"]
+        items: Any = tomllib.loads(path.read_text(encoding="utf-8-sig"))["requirement"]
         return tuple(str(item["id"]) for item in items)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ()

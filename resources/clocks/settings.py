@@ -16,8 +16,6 @@ STACKS = "clock/stacks.toml"
 """File below `targets/KIND`."""
 STACKS_FILE = TARGETS / "linux-rt" / STACKS
 FREE_RUN = "free-run"
-AS_FOUND = "as-found"
-"""The clock as the machine itself keeps it: nothing is put on it."""
 PTP_STACKS = ("ptp-software", "ptp-hardware")
 PHC_STACKS = ("ptp-hardware", "phc2sys")
 SYSTEM_CLOCK = "realtime"

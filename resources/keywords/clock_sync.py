@@ -15,11 +15,10 @@ from reports import Conditions, current_run
 from reports.clock_sync.disturbance import DISTURBANCE, load_disturbance
 from reports.clock_sync.path_shift import SHIFT_PAIRS_MIN
 from reports.clock_sync.trial import TRIAL
-from reports.requirements import Requirement
+from reports.requirements import AS_FOUND, Requirement
 from reports.run.current import judges
 from reports.units import format_measured, format_value
 from resources.clocks.requirements import ClockRequirements, load_clock_requirements
-from resources.clocks.settings import AS_FOUND
 from resources.clocks.sync import ClockLab
 from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say

@@ -74,6 +74,7 @@ def test_row_at_which_the_server_faults_does_not_stop_the_others(store: Store) -
         assert deliver(store, server.endpoint(), PATIENT) == Delivered(POINTS - 1, 1)
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("status", [400, 500])
 def test_wrong_endpoint_sets_nothing_aside(store: Store, status: int) -> None:
     """Where even a sound point is refused the rows are not to blame."""
@@ -130,6 +131,7 @@ def test_server_that_asks_for_a_pause_gets_it(store: Store) -> None:
     assert times[1] - times[0] >= 1
 
 
+@pytest.mark.timed
 def test_nobody_there(store: Store) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -138,6 +140,7 @@ def test_nobody_there(store: Store) -> None:
     assert store.status().waiting == POINTS
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("behaviour", [drip, hang_up])
 def test_answer_that_never_ends_or_breaks_off(store: Store, behaviour: Behaviour) -> None:
     start_s = time.monotonic()
@@ -147,6 +150,7 @@ def test_answer_that_never_ends_or_breaks_off(store: Store, behaviour: Behaviour
     assert store.status().waiting == POINTS
 
 
+@pytest.mark.timed
 def test_server_too_slow_for_a_batch_gets_smaller_ones(store: Store) -> None:
     def behave(connection: socket.socket, request: bytes) -> None:
         if len(body_of(request)) > 10:
@@ -159,6 +163,7 @@ def test_server_too_slow_for_a_batch_gets_smaller_ones(store: Store) -> None:
     assert min(len(body_of(request)) for request in server.requests) <= 10
 
 
+@pytest.mark.timed
 def test_what_was_taken_before_the_server_went_is_not_sent_again(store: Store) -> None:
     def behave(connection: socket.socket, request: bytes) -> None:
         if len(server.requests) <= 2:
@@ -169,6 +174,7 @@ def test_what_was_taken_before_the_server_went_is_not_sent_again(store: Store) -
     assert (store.status().delivered, store.status().waiting) == (20, 28)
 
 
+@pytest.mark.timed
 def test_credentials_are_in_the_header_and_nowhere_else(store: Store) -> None:
     said: list[str] = []
     with (
@@ -180,6 +186,7 @@ def test_credentials_are_in_the_header_and_nowhere_else(store: Store) -> None:
     assert "s3cret" not in "".join(said) + str(caught.value)
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("authorization", ["Token s3cret", "Bearer s3cret", "Basic bWU6czNjcmV0"])
 def test_a_server_that_echoes_the_request_reveals_nothing(store: Store, authorization: str) -> None:
     """Nor does what it says steer a terminal: it is printed, and kept with the rows that it refuses."""
@@ -234,6 +241,7 @@ def test_a_name_that_is_looked_up_for_ever_does_not_hold_delivery_up(monkeypatch
     assert time.monotonic() - begin_s < 30
 
 
+@pytest.mark.timed
 def test_an_answer_nested_without_end_is_no_answer(store: Store) -> None:
     with FakeServer(answer(403, "[" * 60_000)) as server, pytest.raises(DeliveryError, match="403"):
         deliver(store, server.endpoint(), HASTY)

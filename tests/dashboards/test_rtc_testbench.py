@@ -114,6 +114,24 @@ def test_classes_are_series_and_what_was_not_measured_is_none(tmp_path: Path) ->
     assert points["Rtc", "one_way_latency"].tags["bench"] == "bench1"
 
 
+def test_messages_until_2025_are_read(tmp_path: Path) -> None:
+    """They began with another key; a minimum under another name costs that figure alone."""
+    old = message().replace('"testbench"', '"reference"').replace("RoundTripTimeMin", "RoundTripShortest")
+    (tmp_path / "old.json").write_text(old)
+    assert is_statistics(tmp_path / "old.json")
+    points = points_of(tmp_path, "\ufeff" + old)
+    fields = points["TsnHigh", "round_trip_time"].fields
+    assert (fields["value_ns"], "min_ns" in fields) == (1_100_000.0, False)
+
+
+def test_a_class_of_which_no_figure_is_known_is_refused(tmp_path: Path) -> None:
+    text = message().replace("RoundTrip", "Rtt").replace("Oneway", "Forward")
+    with pytest.raises(
+        ConfigError, match="class 'TsnHigh': none of its figures is known; known are RoundTripMax"
+    ):
+        points_of(tmp_path, text)
+
+
 def test_period_without_a_frame_does_not_weigh(tmp_path: Path) -> None:
     silent = message(time=T_NS + 1, received=0, ow_min=NO_MINIMUM, ow_max=0, ow_av=0.0)
     point = points_of(tmp_path, silent + message())["TsnHigh", "one_way_latency"]

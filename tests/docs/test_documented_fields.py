@@ -185,7 +185,7 @@ def test_profiles() -> None:
         LATENCY.read_text(),
         re.MULTILINE,
     )
-    assert [row[0] for row in rows] == ["ci", "acceptance", "soak"]
+    assert [row[0] for row in rows] == ["quick", "ci", "acceptance", "soak"]
     for name, warmup_s, duration, unit, percent, _samples in rows:
         profile = load_profile(name)
         assert profile.warmup_ms == int(warmup_s) * 1000

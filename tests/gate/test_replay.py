@@ -15,13 +15,14 @@ import pytest
 from reports.latency.evidence import load_replay
 from reports.latency.verdict import StreamRequirement, judge_latency
 from reports.record.measurement import Limit
-from tests.traffic_gen.lab import Lab, Plan, Stream, pattern_text
+from tests.traffic_gen.lab import Lab, Plan, Stream, pattern_text, streams_by_id
 
 pytestmark = pytest.mark.simulated
 
 MS = 1_000_000
 LATE_MS, TIGHT_MS, WIDE_MS = 300, 100, 30_000
 MESSAGES = 40
+SOON_MS = 4
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def test_late_and_lost_messages_fail_and_the_others_pass(lab: Lab, tmp_path: Pat
     ]
     for sender in senders:
         sender.result()
-    recv.result()
+    streams = streams_by_id(recv.result())
     (folder / "recv.ndjson").write_bytes(recv.log.read_bytes())
 
     replay = load_replay(folder).replay()
@@ -78,6 +79,8 @@ def test_late_and_lost_messages_fail_and_the_others_pass(lab: Lab, tmp_path: Pat
     outcomes = {stream: verdict.outcome for stream, verdict in judged.items()}
     assert outcomes == {10: "pass", 13: "pass", 20: "fail", 23: "fail", 30: "fail"}, judged
     assert (found[30].received, found[30].lost) == (MESSAGES // 2, MESSAGES // 2)
+    # Of 40 datagrams one at least is read soon after the kernel has stamped it, and none before.
+    assert 0 <= streams[10]["receive_stack"]["min_ns"] < SOON_MS * MS
     for stream in (20, 23):
         shortest_ns = found[stream].received_minus_scheduled.min_ns
         bound_ns = replay.recv.clocks[0].bound_ns

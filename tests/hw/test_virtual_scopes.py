@@ -19,6 +19,8 @@ from hw.errors import BenchError, CapabilityError
 from hw.session import RUN_FOLDER, open_bench
 from scope.delay import DelayMeter
 from scope.settings import OscilloscopeSettings, TimebaseSettings, TriggerSettings
+from tests.bench.killed_run import MARK, marked_processes
+from tests.patience import wait_until
 
 pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 
@@ -48,6 +50,7 @@ benchwright:
       resource: TCPIP::127.0.0.1::1::SOCKET
       signals: *signals
 """
+OWN = f"virtual-scopes-{os.getpid()}"
 RUN = """
 import sys, time
 from pathlib import Path
@@ -83,17 +86,16 @@ def bench_file(tmp_path: Path) -> Generator[Path]:
     (RUN_FOLDER / f"{name}.lock").unlink(missing_ok=True)
 
 
+@pytest.fixture(autouse=True)
+def _mark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mark what this test starts, as its children inherit it."""
+    monkeypatch.setenv(MARK, OWN)
+
+
 def _scopes(argument: str = "hw.virtual.oscilloscope") -> set[int]:
-    """Return the process ids of all virtual oscilloscopes, or of what has an argument, on this machine."""
-    found: set[int] = set()
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (folder / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if argument.encode() in words and b"setpriv" not in words[0]:
-            found.add(int(folder.name))
-    return found
+    """Return the process ids of what this test has started with an argument: its oscilloscopes."""
+    words = {pid: command.split() for pid, command in marked_processes(OWN).items()}
+    return {pid for pid, each in words.items() if argument in each and "setpriv" not in each[0]}
 
 
 def _send_edges(address: tuple[str, int], stop: threading.Event) -> None:
@@ -162,10 +164,7 @@ def test_a_killed_session_leaves_no_process(bench_file: Path, tmp_path: Path) ->
         assert len(_scopes() - before) == 1
         assert len(_scopes(str(bench_file))) == 2  # the run, and its tool outside of all namespaces
         process.kill()
-    deadline = time.monotonic() + 10
-    while _scopes() - before or _scopes(str(bench_file)):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: not (_scopes() - before or _scopes(str(bench_file))), "the end of what was killed")
     with open_bench(bench_file) as bench:  # and its ports are free again
         bench.edge_port_of("first")
 

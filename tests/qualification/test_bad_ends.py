@@ -42,7 +42,7 @@ class OwnBench:
     file: Path
     spec: BenchSpec
     mark: str
-    """In the environment of all that its runs start."""
+    """In the environment of all that the test starts."""
     before: MachineState
 
     def check_undone(self) -> None:
@@ -52,14 +52,16 @@ class OwnBench:
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Generator[OwnBench]:
-    """Write the file of the bench."""
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[OwnBench]:
+    """Write the file of the bench, and mark what the test starts, as its children inherit it."""
     file = tmp_path / "bench.yaml"
     name = f"ends-{os.getpid()}"
     file.write_text(VIRTUAL_BENCH.read_text().replace("name: virtual\n", f"name: {name}\n", 1))
     spec = load_bench(file)
     assert spec.name == name
-    yield OwnBench(file, spec, f"{os.getpid()}-{tmp_path.name}", machine_state(spec))
+    mark = f"{os.getpid()}-{tmp_path.name}"
+    monkeypatch.setenv(MARK, mark)
+    yield OwnBench(file, spec, mark, machine_state(spec))
     (LOCK_FOLDER / f"{name}.lock").unlink(missing_ok=True)
 
 
@@ -74,7 +76,6 @@ def run_of_a_qualification(
         process = subprocess.Popen(
             argv,
             cwd=ROOT,
-            env={**os.environ, MARK: own.mark},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -73,7 +73,8 @@ def test_the_projects_own_files_are_read_whole(file: Path):
         for key in ("samples", "lost", "lost_percent", "lock_within_s", "mask"):
             assert getattr(requirement, key) == table.get(key, getattr(requirement, key))
         names = {name for each in requirement.parts for name in each.quantities}
-        assert ("lock_time" in names) == ("lock_within_s" in table)
+        is_steered = table.get("clock") != "as-found"
+        assert ("lock_time" in names) == ("lock_within_s" in table and is_steered)
         assert ("mtie" in names) == ("mask" in table)
 
 
@@ -235,3 +236,15 @@ def test_nothing_is_asked_twice_but_of_what_the_table_does_not_know():
         with pytest.raises(RequirementsError) as caught:
             read(text_of(twice, twice))
         assert str(caught.value) == f"site.toml: {said}"
+
+
+def test_a_byte_order_mark_is_no_content() -> None:
+    text = text_of(CLOCK)
+    assert read_set(text.encode("utf-8-sig"), "site.toml").requirements == read(text).requirements
+
+
+def test_a_clock_that_nothing_steers_has_no_lock_to_wait_for() -> None:
+    """So that it lacks none in a dossier, also where an older file names a deadline."""
+    [requirement] = read(text_of(CLOCK.replace("chrony", "as-found"))).requirements
+    assert [part.name for part in requirement.parts] == ["sync_offset max_abs"]
+    assert "locked" not in requirement.text

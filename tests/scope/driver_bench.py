@@ -9,9 +9,11 @@ from dataclasses import replace
 
 from scope.drivers.oscilloscope import ScpiOscilloscope, open_oscilloscope
 from scope.settings import ChannelSettings, OscilloscopeSettings, TimebaseSettings, TriggerSettings
+from tests.patience import HANG_S
 from tests.scope.transcript import FOLDER, TranscriptServer
 
 TIMEOUT_S = 0.6
+"""Of sessions in which the instrument is silent on purpose: tests that keep a time."""
 
 SETTINGS = OscilloscopeSettings(
     channels=(
@@ -33,10 +35,12 @@ def transcript(name: str, changes: str = "") -> str:
 
 
 @contextmanager
-def oscilloscope(text: str) -> Generator[tuple[ScpiOscilloscope, TranscriptServer]]:
+def oscilloscope(
+    text: str, timeout_s: float = HANG_S
+) -> Generator[tuple[ScpiOscilloscope, TranscriptServer]]:
     """Open a driver on a transcript; nothing that the transcript does not know may be asked."""
     with TranscriptServer(text) as server:
-        scope = open_oscilloscope("scope-a", server.resource, timeout_s=TIMEOUT_S)
+        scope = open_oscilloscope("scope-a", server.resource, timeout_s=timeout_s)
         with scope:
             yield scope, server
         assert not server.unexpected, server.unexpected

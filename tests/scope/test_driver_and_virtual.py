@@ -25,6 +25,7 @@ from scope.settings import (
     TriggerSettings,
 )
 from tests.hw.virtual_oscilloscope.controller import DELAY_PS, hardware, pulses
+from tests.patience import HANG_S
 
 SEGMENTS = 50
 SKEW_PS = 800.0
@@ -44,7 +45,7 @@ def _scope(
     machine = hardware(noise_v=0.01, skew_ps=SKEW_PS)
     instrument = dialect(machine, ReplayedEdges(pulses()), faults or set())
     with Server(instrument) as server:
-        link = Link("scope", f"TCPIP::127.0.0.1::{server.port}::SOCKET", timeout_s=2.0)
+        link = Link("scope", f"TCPIP::127.0.0.1::{server.port}::SOCKET", timeout_s=2.0 if faults else HANG_S)
         with ScpiOscilloscope(link) as scope:
             yield scope
 
@@ -53,7 +54,7 @@ def _scope(
 def test_delays_are_those_of_the_edges(dialect: type[InfiniiVision] | type[FiveSeries]) -> None:
     with _scope(dialect) as scope:
         scope.configure(SETTINGS)
-        acquisition = scope.acquire(10.0)
+        acquisition = scope.acquire(HANG_S)
         assert len(acquisition.frames) == 2 * SEGMENTS
         meter = DelayMeter(1, 2)
         meter.add(acquisition)
@@ -69,12 +70,13 @@ def test_deskew_takes_the_skew_out(dialect: type[InfiniiVision] | type[FiveSerie
         scope.configure(SETTINGS)
         scope.set_deskew(2, SKEW_PS * 1e-12)
         meter = DelayMeter(1, 2)
-        meter.add(scope.acquire(10.0))
+        meter.add(scope.acquire(HANG_S))
         result = meter.result()
         assert result is not None
         assert result.delays.mean_s == pytest.approx(DELAY_PS * 1e-12, abs=60e-12)
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("dialect", [InfiniiVision, FiveSeries])
 @pytest.mark.parametrize(
     "fault", [Fault.NO_TRIGGER, Fault.FEWER_FRAMES, Fault.GARBAGE_BLOCK, Fault.STALLED_TRANSFER]

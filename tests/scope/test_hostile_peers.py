@@ -21,7 +21,7 @@ from tests.scope.driver_bench import SETTINGS, TIMEOUT_S, transcript
 from tests.scope.hostile_peer import Talk, peer
 from tests.scope.transcript import Reply, TranscriptServer
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.timed
 
 TEKTRONIX = b"TEKTRONIX,MSO54,C000001,CF:91.1CT FV:1.44\n"
 MANY = 1000

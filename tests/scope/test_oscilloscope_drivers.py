@@ -18,6 +18,7 @@ from scope.settings import (
     TriggerSettings,
 )
 from scope.waveform import Frame
+from tests.patience import HANG_S
 from tests.scope.driver_bench import SETTINGS, SINGLE, oscilloscope, transcript
 
 DIALECTS = ["keysight", "tektronix"]
@@ -89,7 +90,7 @@ def test_a_bandwidth_limit_is_told_where_the_instrument_tells_it() -> None:
 def test_keysight_reads_all_segments_of_all_channels() -> None:
     with oscilloscope(transcript("keysight-segments")) as (scope, _):
         scope.configure(SETTINGS)
-        acquisition = scope.acquire(timeout_s=5)
+        acquisition = scope.acquire(timeout_s=HANG_S)
     assert acquisition.instrument == "KEYSIGHT TECHNOLOGIES,MSO-X 3054T,MY55100001,07.40.2021031200"
     assert acquisition.wanted == 3
     assert [(frame.channel, frame.index) for frame in acquisition.frames] == [
@@ -145,7 +146,7 @@ def test_keysight_of_an_older_model_reads_segment_by_segment() -> None:
             return plain
 
         entry.next = answers  # type: ignore[method-assign, assignment]
-        frames = scope.collect(timeout_s=5).frames
+        frames = scope.collect(timeout_s=HANG_S).frames
     assert [frame.codes.tolist() for frame in frames] == [[0x7800, 0x7900, 0x8000, 0x880A]] * 3
     assert [frame.scaling.first_sample_s for frame in frames] == [-4e-10, -3.9e-10, -3.8e-10]
     assert [frame.time_tag_s for frame in frames] == [0.0, 1e-3, 2e-3]
@@ -154,7 +155,7 @@ def test_keysight_of_an_older_model_reads_segment_by_segment() -> None:
 def test_tektronix_reads_all_frames_of_all_channels() -> None:
     with oscilloscope(transcript("tektronix-frames")) as (scope, _):
         scope.configure(SETTINGS)
-        acquisition = scope.acquire(timeout_s=5)
+        acquisition = scope.acquire(timeout_s=HANG_S)
     assert [(frame.channel, frame.index) for frame in acquisition.frames] == [
         (1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (2, 2),
     ]  # fmt: skip
@@ -187,7 +188,7 @@ FIRST, SECOND, THIRD = (rf"\x0{n}\xf8\x0{n}\xf9\x0{n}\x00\x0{'abc'[n]}\x08" for 
 def test_tektronix_frames_in_other_forms(curve: str) -> None:
     with oscilloscope(transcript("tektronix-frames", f"> CURVe?\n{curve}")) as (scope, _):
         scope.configure(SETTINGS)
-        frames = scope.acquire(timeout_s=5).frames
+        frames = scope.acquire(timeout_s=HANG_S).frames
     assert [frame.codes[3] for frame in frames] == [2058, 2059, 2060] * 2
 
 
@@ -206,7 +207,7 @@ def test_tektronix_time_stamps_in_other_forms(stamps: str, tags_s: list[float | 
     changes = f"> HORizontal:FASTframe:TIMEStamp:ALL?\n< {stamps}"
     with oscilloscope(transcript("tektronix-frames", changes)) as (scope, _):
         scope.configure(SETTINGS)
-        frames = scope.acquire(timeout_s=5).frames
+        frames = scope.acquire(timeout_s=HANG_S).frames
     assert [frame.time_tag_s for frame in frames[:3]] == tags_s
 
 
@@ -214,7 +215,7 @@ def test_tektronix_replies_with_headers_are_read_too() -> None:
     changes = "> WFMOutpre:XINcr?\n< :WFMOUTPRE:XINCR 160.0000E-12\n> ACQuire:STATE?\n< :ACQUIRE:STATE 0"
     with oscilloscope(transcript("tektronix-frames", changes)) as (scope, _):
         scope.configure(SETTINGS)
-        assert scope.acquire(timeout_s=5).frames[0].scaling.sample_interval_s == 160e-12
+        assert scope.acquire(timeout_s=HANG_S).frames[0].scaling.sample_interval_s == 160e-12
 
 
 def test_a_single_record_of_one_byte() -> None:
@@ -238,7 +239,7 @@ def test_a_single_record_of_one_byte() -> None:
     for name, changes in (("keysight-segments", keysight), ("tektronix-frames", tektronix)):
         with oscilloscope(transcript(name, changes)) as (scope, _):
             scope.configure(settings)
-            (frame,) = scope.acquire(timeout_s=5).frames
+            (frame,) = scope.acquire(timeout_s=HANG_S).frames
         assert (frame.index, frame.time_tag_s) == (0, 0.0)
         expected = [10, 127, 128, 254] if name == "keysight-segments" else [-118, -1, 0, 126]
         assert frame.codes.tolist() == expected

@@ -17,6 +17,8 @@ from scope.settings import ChannelSettings
 from tests.scope.driver_bench import SETTINGS, SINGLE, TIMEOUT_S, oscilloscope, transcript
 from tests.scope.transcript import TranscriptServer
 
+pytestmark = pytest.mark.timed
+
 DIALECTS = ["keysight", "tektronix"]
 FRAMES = {"keysight": "keysight-segments", "tektronix": "tektronix-frames"}
 DATA = {"keysight": ":WAVeform:DATA?", "tektronix": "CURVe?"}
@@ -24,7 +26,7 @@ DATA = {"keysight": ":WAVeform:DATA?", "tektronix": "CURVe?"}
 
 def _acquire(dialect: str, changes: str, timeout_s: float = 0.3) -> IncompleteAcquisitionError:
     """Acquire three segments of two channels, which has to fail."""
-    with oscilloscope(transcript(FRAMES[dialect], changes)) as (scope, _):
+    with oscilloscope(transcript(FRAMES[dialect], changes), TIMEOUT_S) as (scope, _):
         scope.configure(SETTINGS)
         scope.arm()
         with pytest.raises(IncompleteAcquisitionError) as refused:
@@ -63,7 +65,7 @@ def test_another_dialect_than_the_bench_says() -> None:
 
 def test_a_late_reply_to_somebody_else_is_thrown_away() -> None:
     changes = "> *IDN?\n< +1.0E+00\n< KEYSIGHT TECHNOLOGIES,MSO-X 3054T,MY55100001,07.40"
-    with oscilloscope(transcript("keysight-setup", changes)) as (scope, _):
+    with oscilloscope(transcript("keysight-setup", changes), TIMEOUT_S) as (scope, _):
         assert scope.identity.model == "MSO-X 3054T"
 
 
@@ -88,7 +90,7 @@ def test_no_trigger_of_a_single_record(dialect: str) -> None:
         "keysight": "> :OPERegister:CONDition?\n< +8",
         "tektronix": "> ACQuire:STATE?\n< 1",
     }[dialect]
-    with oscilloscope(transcript(FRAMES[dialect], changes)) as (scope, _):
+    with oscilloscope(transcript(FRAMES[dialect], changes), TIMEOUT_S) as (scope, _):
         scope.configure(SINGLE)
         with pytest.raises(IncompleteAcquisitionError, match=r"no trigger within 0\.2 s: 0 of 1 segments"):
             scope.acquire(0.2)
@@ -221,7 +223,7 @@ def test_a_clipped_signal(dialect: str, high: str, low: str, segment: int) -> No
 
 def test_a_clipped_signal_may_be_allowed() -> None:
     changes = "> CURVe?\n< " + ";".join([r"#18\xff\x7f\x00\xf9\x00\x00\x0a\x08"] * 3)
-    with oscilloscope(transcript("tektronix-frames", changes)) as (scope, _):
+    with oscilloscope(transcript("tektronix-frames", changes), TIMEOUT_S) as (scope, _):
         scope.configure(replace(SETTINGS, allow_clipped=True))
         assert int(np.max(scope.acquire(5).frames[0].codes)) == 0x7FFF
 
@@ -268,7 +270,7 @@ def test_a_set_up_that_is_refused(dialect: str, changes: str, command: str, reas
 
 def test_tektronix_warnings_are_remarks() -> None:
     changes = '> *ESR?\n< 0\n< 0\n< 16\n< 0\n> ALLEv?\n< 540,"Measurement warning; rounded"'
-    with oscilloscope(transcript("tektronix-setup", changes)) as (scope, _):
+    with oscilloscope(transcript("tektronix-setup", changes), TIMEOUT_S) as (scope, _):
         assert scope.configure(SETTINGS).remarks == ("540 Measurement warning; rounded",)
 
 
@@ -297,7 +299,7 @@ def test_an_unknown_question_is_explained_by_the_error_queue() -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_reconnects_and_sets_up_anew(dialect: str) -> None:
     whole = transcript(FRAMES[dialect]).partition(f"> {DATA[dialect]}\n")[2].partition("\n")[0]
-    with oscilloscope(transcript(FRAMES[dialect], f"> {DATA[dialect]}\n<close #1\n{whole}\n")) as (
+    with oscilloscope(transcript(FRAMES[dialect], f"> {DATA[dialect]}\n<close #1\n{whole}\n"), TIMEOUT_S) as (
         scope,
         server,
     ):
@@ -316,7 +318,7 @@ def test_another_instrument_at_the_same_address() -> None:
         "> *IDN?\n< KEYSIGHT TECHNOLOGIES,MSO-X 3054T,MY55100001,07.40\n"
         "< KEYSIGHT TECHNOLOGIES,MSO-X 3054T,MY55100002,07.40\n> :ACQuire:SRATe?\n<close "
     )
-    with oscilloscope(transcript("keysight-setup", changes)) as (scope, _):
+    with oscilloscope(transcript("keysight-setup", changes), TIMEOUT_S) as (scope, _):
         with pytest.raises(InstrumentError, match="connection was lost"):
             scope.configure(SETTINGS)
         with pytest.raises(InstrumentError, match=r"another instrument than before: .*MY55100002"):
@@ -325,7 +327,7 @@ def test_another_instrument_at_the_same_address() -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_order_of_use(dialect: str) -> None:
-    with oscilloscope(transcript(f"{dialect}-setup")) as (scope, _):
+    with oscilloscope(transcript(f"{dialect}-setup"), TIMEOUT_S) as (scope, _):
         with pytest.raises(InstrumentError, match="is not set up: configure first"):
             scope.arm()
         with pytest.raises(InstrumentError, match="is not armed: arm first"):
@@ -338,7 +340,7 @@ def test_order_of_use(dialect: str) -> None:
 def test_keysight_has_one_bandwidth_limit() -> None:
     wrong = replace(SETTINGS, channels=(replace(SETTINGS.channels[0], bandwidth_limit_hz=200e6),))
     with (
-        oscilloscope(transcript("keysight-setup")) as (scope, _),
+        oscilloscope(transcript("keysight-setup"), TIMEOUT_S) as (scope, _),
         pytest.raises(InstrumentError, match="CHANnel1:BWLimit: limits to 20 or 25 MHz by model"),
     ):
         scope.configure(wrong)

@@ -8,6 +8,7 @@ import pytest
 from scope.drivers.link import Link, SilentError, TransferError
 from scope.drivers.oscilloscope import open_oscilloscope
 from scope.incomplete import IncompleteAcquisitionError
+from tests.patience import HANG_S
 from tests.scope.driver_bench import SETTINGS, TIMEOUT_S, transcript
 from tests.scope.hislip import HislipServer
 
@@ -15,9 +16,9 @@ from tests.scope.hislip import HislipServer
 @pytest.mark.parametrize("name", ["keysight-segments", "tektronix-frames"])
 def test_sets_up_and_reads_all_frames(name: str) -> None:
     with HislipServer(transcript(name)) as server:
-        with open_oscilloscope("scope-a", server.resource, timeout_s=TIMEOUT_S) as scope:
+        with open_oscilloscope("scope-a", server.resource, timeout_s=HANG_S) as scope:
             scope.configure(SETTINGS)
-            frames = scope.acquire(timeout_s=5).frames
+            frames = scope.acquire(timeout_s=HANG_S).frames
         assert not server.unexpected, server.unexpected
     assert [(frame.channel, frame.index) for frame in frames] == [
         (1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (2, 2),
@@ -29,18 +30,18 @@ def test_a_message_that_ends_in_a_block() -> None:
     text = transcript("tektronix-frames", "> CURVe?\n<raw #18aaaaaaaa;#18aaa")
     with (
         HislipServer(text) as server,
-        open_oscilloscope("scope-a", server.resource, timeout_s=TIMEOUT_S) as scope,
+        open_oscilloscope("scope-a", server.resource, timeout_s=HANG_S) as scope,
     ):
         scope.configure(SETTINGS)
         with pytest.raises(IncompleteAcquisitionError, match="stopped answering after 3 bytes") as refused:
-            scope.acquire(timeout_s=5)
+            scope.acquire(timeout_s=HANG_S)
     assert len(refused.value.acquired.frames) == 1
 
 
 @pytest.mark.parametrize("reply", ["< #15abcde", "<raw #15abcde", "<raw #0abcde", r"<raw #0ab\nde"])
 def test_reads_a_block_with_and_without_a_newline(reply: str) -> None:
     with HislipServer(f"> DATA?\n{reply}\n> *IDN?\n<raw a,b,c,d") as server:
-        link = Link("scope-a", server.resource, timeout_s=TIMEOUT_S)
+        link = Link("scope-a", server.resource, timeout_s=HANG_S)
         link.open()
         link.write("DATA?")
         assert len(link.read_block((5,))) == 5
@@ -49,6 +50,7 @@ def test_reads_a_block_with_and_without_a_newline(reply: str) -> None:
         link.close()
 
 
+@pytest.mark.timed
 def test_silence_and_garbage() -> None:
     with HislipServer("> *IDN?\n<silent\n> DATA?\n< 60,61") as server:
         link = Link("scope-a", server.resource, timeout_s=TIMEOUT_S)

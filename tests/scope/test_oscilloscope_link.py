@@ -14,6 +14,8 @@ from scope.errors import InstrumentError
 from tests.scope.driver_bench import TIMEOUT_S
 from tests.scope.transcript import TranscriptServer
 
+pytestmark = pytest.mark.timed
+
 
 def _ask_block(text: str, *sizes: int) -> tuple[bytes, bool]:
     with TranscriptServer(text) as server:

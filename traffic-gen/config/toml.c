@@ -20,8 +20,12 @@ static int __attribute__((format(printf, 2, 3))) refuse(struct toml_reader *read
 
 void toml_init(struct toml_reader *reader, const char *text, size_t length)
 {
+	static const char BYTE_ORDER_MARK[] = { '\xef', '\xbb', '\xbf' };
+
 	reader->at = text;
 	reader->end = text + length;
+	if (length >= sizeof(BYTE_ORDER_MARK) && memcmp(text, BYTE_ORDER_MARK, sizeof(BYTE_ORDER_MARK)) == 0)
+		reader->at += sizeof(BYTE_ORDER_MARK);
 	reader->line = 1;
 	reader->error[0] = '\0';
 }

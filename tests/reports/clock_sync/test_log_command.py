@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
 
 from reports.__main__ import main
+from reports.clock_sync.log_command import FORMATS, decoded
+from reports.clock_sync.logs import read_ptp4l
 from tests.reports.clock_sync.test_logs import GOLDEN, PHC2SYS
 
 
@@ -36,7 +39,11 @@ def test_what_cannot_be_read_is_said(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "1 of other programs; 1 summary lines" in capsys.readouterr().out
     log.write_text("words\n")
     assert main(["clock-log", str(log)]) == 1
-    assert f"{log}: no offset in it" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"{log}: no offset in it" in said
+    assert [line.strip() for line in said.splitlines()[1:]] == [
+        f"{name}: none of 1 lines bears its mark" for name in FORMATS
+    ]
     assert main(["clock-log", str(tmp_path / "none")]) == 2
     assert "No such file" in capsys.readouterr().err
 
@@ -46,3 +53,107 @@ def test_bytes_that_are_no_text_are_damaged_lines(tmp_path: Path, capsys: pytest
     log.write_bytes(bytes(range(256)) * 40)
     assert main(["clock-log", str(log)]) == 1
     assert "damaged" in capsys.readouterr().out
+
+
+def said_of(log: Path, text: str | bytes, capsys: pytest.CaptureFixture[str], code: int = 0) -> str:
+    log.write_bytes(text if isinstance(text, bytes) else text.encode())
+    assert main(["clock-log", str(log)]) == code
+    return capsys.readouterr().out
+
+
+def servo_line(at_s: int, offset_ns: int, state: str) -> str:
+    return f"phc2sys[{at_s}.000]: CLOCK_REALTIME phc offset {offset_ns} {state} freq -3563 delay 519\n"
+
+
+def test_what_a_servo_does_before_it_is_locked_is_told_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unlocked = servo_line(0, -513283, "s0") + servo_line(1, -513297, "s1")
+    locked = "".join(servo_line(2 + n, offset, "s2") for n, offset in enumerate([-48, -3, -20, -22]))
+    said = said_of(tmp_path / "log", unlocked + locked, capsys)
+    assert "CLOCK_REALTIME phc: 6 offsets in 5 s" in said
+    assert "locked, 4 of them:\n      offset −48 ns to −3 ns, mean −23.2 ns" in said  # noqa: RUF001
+    assert "max|TE| 48 ns" in said
+    assert "not locked, 2 of them: offset −513.3 µs to −513.3 µs" in said  # noqa: RUF001
+    assert "never locked: offset" in said_of(tmp_path / "log", unlocked, capsys)
+
+
+def test_another_programs_offsets_in_the_same_log_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = servo_line(0, 5, "s2") + servo_line(1, 7, "s2")
+    other = "ptp4l[3.100]: [ptp4l.0.config:6] master offset -2 s2 freq -3980 path delay 89\n"
+    said = said_of(
+        tmp_path / "log", own + "I0106 10:21:00.000001 1 event.go:310] clock class 6\n" + other, capsys
+    )
+    assert "2 offsets in 1 s" in said
+    assert "lines left out: 2 of other programs" in said
+    assert "also in it, --format ptp4l: 1 offsets" in said
+
+
+CHART = "10:00:00, +00.0012345s\r\n10:00:02, -00.0002345s\r\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "utf-8"])
+def test_a_byte_order_mark_is_no_content(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], encoding: str
+) -> None:
+    """PowerShell writes UTF-16 with its mark."""
+    said = said_of(tmp_path / "log", CHART.encode(encoding), capsys)
+    assert ": w32tm\n  server: 2 offsets in 2 s" in said
+    assert "left out" not in said
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "offset"),
+    [
+        ("ntpd-loopstats", "50935 75440.031 0.000006019 13.778190 0.000351733 0.013380 6\n", "−6.019 µs"),  # noqa: RUF001
+        (
+            "ntpd-peerstats",
+            "48773 10847.650 127.127.4.1 9714 -0.001605376 0.000000000 0.001424877 0.000958674\n",
+            "1.605 ms",
+        ),
+        (
+            "pmc",
+            (
+                "sending: GET TIME_STATUS_NP\n"
+                "\t40a36b.fffe.123456-0 seq 0 RESPONSE MANAGEMENT TIME_STATUS_NP\n"
+                "\t\tmaster_offset              -6\n"
+                "\t\tingress_time               1604567890123456789\n"
+                "\t\tgmPresent                  true\n"
+            ),
+            "−6 ns",  # noqa: RUF001
+        ),
+    ],
+)
+def test_forms_of_other_programs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str, text: str, offset: str
+) -> None:
+    said = said_of(tmp_path / "log", text, capsys)
+    assert f"log: {form}\n" in said
+    assert "1 offsets in 0 s" in said
+    assert f"offset {offset} to {offset}" in said
+    assert "damaged" not in said
+
+
+def test_random_cuts_and_merges_lose_no_line_uncounted() -> None:
+    """200 of them: each line is counted once, and no line is damaged that was not cut."""
+    rng = random.Random(36)
+    names = ["ptp4l.log", "chrony-measurements.log", "chrony-statistics.log", "chrony-tracking.log"]
+    logs = {name: (GOLDEN / name).read_text().splitlines() for name in names}
+    for _ in range(200):
+        lines: list[str] = []
+        cut = 0
+        for name in rng.choices(names, k=3):
+            first = rng.randrange(len(logs[name]))
+            part = logs[name][first : first + rng.randrange(1, 40)]
+            if rng.random() < 0.5:
+                part[-1] = part[-1][: rng.randrange(1, len(part[-1]))]
+                cut += 1
+            lines += part
+        text = "\n".join(lines).encode(rng.choice(["utf-8", "utf-8-sig", "utf-16"]))
+        found = read_ptp4l(decoded(text) + "\n")
+        held = sum(len(series.time_ns) for series in found.series) + len(found.port_changes)
+        counted = held + len(found.summaries) + found.damaged + found.foreign + found.other
+        assert counted == sum(bool(line.strip()) for line in lines)
+        assert found.damaged <= cut

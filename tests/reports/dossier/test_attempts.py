@@ -144,4 +144,11 @@ def test_a_later_fail_contradicts_a_pass_until_it_is_waived():
     assert decision(record("pass"), record("fail")).contradicted
     assert decision(record("pass"), record("fail")).status == "pass"
     assert not decision(record("pass"), record("fail"), waivers=waiver(attempt=2)).contradicted
-    assert not decision(record("pass"), stalled()).contradicted
+
+
+def test_the_last_attempt_of_a_run_contradicts_its_pass_for_the_run_is_no_pass_either():
+    assert decision(record("pass"), stalled()).contradicted
+    assert not decision(record("pass"), stalled(), waivers=waiver(attempt=2)).contradicted
+    assert not decision(stalled(), record("pass")).contradicted
+    later = Candidate("run-2", 1, stalled(), False, ())
+    assert not decision(record("pass"), later).contradicted

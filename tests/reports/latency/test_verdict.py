@@ -11,10 +11,16 @@ import pytest
 
 from reports.errors import RecordError
 from reports.latency.evidence import load_replay
-from reports.latency.verdict import ReplayResults, StreamVerdict, judge_latency, stream_uncertainty
+from reports.latency.verdict import (
+    ReplayResults,
+    StreamRequirement,
+    StreamVerdict,
+    judge_latency,
+    stream_uncertainty,
+)
 from reports.record.histogram import Summary
 from reports.record.measurement import Limit, UncertaintyPart
-from reports.tools.answers import ClockStep, RecvResult, SendResult, WitnessResult, read_misses
+from reports.tools.answers import ClockStep, Miss, RecvResult, SendResult, WitnessResult, read_misses
 from tests.reports.sample_run import Disturbance, requirement_of, summary, write_evidence
 
 MS = 1_000_000
@@ -147,6 +153,63 @@ def test_a_maximum_that_the_log_of_misses_lacks_is_not_excused(tmp_path: Path):
     worst = max(replay.misses, key=lambda miss: miss.received_minus_scheduled_ns)
     kept = [miss for miss in replay.misses if miss is not worst]
     assert judged(dataclasses.replace(replay, misses=kept), 33).verdict.outcome == "fail"
+
+
+STRICT = StreamRequirement("R", Limit(10 * MS, None, "stricter than the pattern"), 3)
+
+
+def with_latencies(replay: ReplayResults, ways: list[tuple[int, int]]) -> ReplayResults:
+    """Give stream 12, whose budget is 50 ms, messages of (sent - scheduled, received - sent) in ns.
+
+    The log has what is over three quarters of the budget.
+    """
+    whole = [late_ns + way_ns for late_ns, way_ns in ways]
+    fields = {
+        "received_minus_scheduled": Summary.from_json(summary(whole)),
+        "received_minus_sent": Summary.from_json(summary([way_ns for _, way_ns in ways])),
+        "sent_minus_scheduled": Summary.from_json(summary([late_ns for late_ns, _ in ways])),
+    }
+    n = len(ways)
+    sends = [
+        dataclasses.replace(
+            send,
+            streams=tuple(
+                dataclasses.replace(each, scheduled=n) if each.id == 12 else each for each in send.streams
+            ),
+        )
+        for send in replay.sends
+    ]
+    logged = [
+        Miss(12, number, late_ns + way_ns, way_ns, 0)
+        for number, (late_ns, way_ns) in enumerate(ways)
+        if late_ns + way_ns > 37_500_000
+    ]
+    changed = with_stream(replay, 12, expected=n, received=n, misses=0, **fields)
+    return dataclasses.replace(changed, sends=sends, misses=logged)
+
+
+def test_a_miss_that_a_stricter_requirement_makes_is_not_hidden_by_a_worse_one(quiet: ReplayResults):
+    """A: 15 ms under way, not in the log. B: sent 40 ms late, in the log. Alone A fails, and so with B."""
+    usual, a, b = (0, 1 * MS), (0, 15 * MS), (40 * MS, 1 * MS)
+    for ways, outcome in (
+        ([usual, usual, usual], "pass"),
+        ([usual, usual, a], "fail"),
+        ([usual, usual, b], "inconclusive"),
+        ([usual, a, b], "fail"),
+    ):
+        assert judge_latency(12, STRICT, with_latencies(quiet, ways)).verdict.outcome == outcome, ways
+
+
+def test_what_was_sent_early_fails_by_both_latencies_alone(quiet: ReplayResults):
+    """Over limit + U by its way, not by its schedule; U from the clocks."""
+    u_ns = int(stream_uncertainty(quiet.recv.stream(12), quiet)[0].expanded)
+    usual, limit_ns = (0, MS), 10 * MS
+    early_ns, way_ns = -3 * u_ns // 2, limit_ns + 6 * u_ns // 5
+    found = judge_latency(12, STRICT, with_latencies(quiet, [usual, usual, (early_ns, way_ns)]))
+    assert found.verdict.outcome == "inconclusive"
+    assert "lies within U" in found.verdict.reason
+    later = with_latencies(quiet, [usual, usual, (early_ns, way_ns + 2 * u_ns)])
+    assert judge_latency(12, STRICT, later).verdict.outcome == "fail"
 
 
 def test_stalls_in_another_clock_are_found_by_its_offset(tmp_path: Path):

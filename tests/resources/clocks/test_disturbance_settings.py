@@ -44,7 +44,7 @@ def test_conditions_of_a_record_name_the_whole_impairment() -> None:
         ("path_loss_percent = 5.0", "path_loss = 5.0", "sizes.simulated.path_loss_percent: missing"),
         ('stacks = ["chrony"]', 'stacks = ["ntp-user"]', "profiles.ci.stacks: must be a list of chrony"),
         ("repeats = 1", "repeats = 1\nevery_s = 2", "profiles.ci.every_s: unknown key"),
-        ("[profiles.ci]", "[profiles.cd]", "no table for 'ci'; there are: cd, nightly"),
+        ("[profiles.ci]", "[profiles.cd]", "no table for 'ci'; there are: cd, quick"),
         ("[sizes.simulated]", "[sizes.virtual]", "no table for 'simulated'; there are: virtual, hardware"),
         ("[sizes.simulated]", "[extra]\n[sizes.simulated]", "extra: unknown key"),
         ("[sizes.simulated]", "[sizes.simulated", "line"),
