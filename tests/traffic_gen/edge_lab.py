@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.patience import HANG_S
 from tests.traffic_gen.clock_page import LINE_WORDS_BYTES, Line
 
 Json = dict[str, Any]
@@ -104,7 +105,7 @@ class ListeningScope:
                 if one:
                     one.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        self._thread.join(5)
+        self._thread.join(HANG_S)
 
 
 class Page:
@@ -175,6 +176,6 @@ def wait_for(true: Any, what: str) -> None:
 def work_pins(program: Path, page: Path | str, *arguments: object) -> Json:
     """Run edge-pins to its end; return its result."""
     argv = [str(program), str(page), *(str(argument) for argument in arguments)]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])

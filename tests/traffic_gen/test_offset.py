@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import HANG_S
 from tests.traffic_gen.lab import tai_ns
 from tests.traffic_gen.responder import REPLY, REQUEST, Error, Packet, Responder
 
@@ -23,7 +24,7 @@ Json = dict[str, Any]
 def _measure(program: Path, peer: str, duration_ms: int = 1500) -> tuple[int, Json]:
     """Return exit code and result."""
     command = [program, "offset", "--peer", peer, "--duration-ms", str(duration_ms), "--interval-ms", "50"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANG_S)
     assert not done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert [line["type"] for line in lines] == ["ready", "result"]
@@ -148,7 +149,7 @@ def server(bw_traffic: Path, free_port: int) -> Iterator[subprocess.Popen[str]]:
 
 def _stop(process: subprocess.Popen[str]) -> Json:
     process.send_signal(signal.SIGTERM)
-    output, _ = process.communicate(timeout=20)
+    output, _ = process.communicate(timeout=HANG_S)
     assert process.returncode == 0, "a server without a duration is ended by a signal"
     return json.loads(output.splitlines()[-1])
 
@@ -157,7 +158,7 @@ def test_server_answers_requests_only(server: subprocess.Popen[str], free_port: 
     generator = random.Random(1)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         client.connect(("127.0.0.1", free_port))
-        client.settimeout(20)
+        client.settimeout(HANG_S)
         junk = [generator.randbytes(length) for length in [*range(100), 1400, 60_000]]
         junk.append(Packet(REPLY, 1, 2, 3, 4, 5).pack())
         for datagram in junk:
@@ -216,7 +217,7 @@ def test_a_result_that_cannot_be_written_is_no_success(bw_traffic: Path) -> None
             "50",
         ]
         done = subprocess.run(
-            command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60
+            command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=HANG_S
         )
     assert done.returncode == 3
     assert "what it had to say could not be written" in done.stderr
@@ -225,5 +226,6 @@ def test_a_result_that_cannot_be_written_is_no_success(bw_traffic: Path) -> None
 @pytest.mark.parametrize("tool", ["bw-traffic", "bw-clock", "bw-edge"])
 def test_a_version_that_cannot_be_written_is_no_success(bw_traffic: Path, tool: str) -> None:
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run([bw_traffic.with_name(tool), "--version"], stdout=full, check=False, timeout=60)
+        command = [bw_traffic.with_name(tool), "--version"]
+        done = subprocess.run(command, stdout=full, check=False, timeout=HANG_S)
     assert done.returncode == 3

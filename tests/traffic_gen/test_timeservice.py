@@ -8,11 +8,11 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.patience import HANG_S
 from tests.traffic_gen.clock_page import run
 from tests.traffic_gen.timeservice_page import service
 
@@ -166,14 +166,16 @@ import bwtime
 from bwtime import Clock, Flag
 assert bwtime.__file__.startswith(sys.argv[2]), bwtime.__file__
 with Clock(sys.argv[1]) as clock, Clock(sys.argv[1], Flag.TELL_STEPS) as telling:
+    before_ns = time.time_ns()
     stamp = clock.now()
-    assert abs(stamp.utc_ns - time.time_ns()) < 10**9, stamp
+    assert before_ns - 10**9 < stamp.utc_ns < time.time_ns() + 10**9, stamp
     assert stamp.bound_ns >= 50_000 and stamp.state == bwtime.State.SYNCHRONISED and not stamp.stepped
     assert stamp.utc_ns <= clock.now_ns() <= clock.now_tai_ns() - 37 * 10**9
-    assert (clock.now_ntp() >> 32) - 2208988800 - stamp.utc_ns // 10**9 in (0, 1, 2)
-    ticks = Clock.ticks()
+    seconds = (clock.now_ntp() >> 32) - 2208988800
+    assert stamp.utc_ns // 10**9 <= seconds <= clock.now_ns() // 10**9
+    before_ns, ticks, after_ns = clock.now_ns(), Clock.ticks(), clock.now_ns()
     then, = clock.from_ticks([ticks])
-    assert abs(then.utc_ns - clock.now_ns()) < 10**9
+    assert before_ns - 10**9 < then.utc_ns < after_ns + 10**9
     many = clock.stamps(100)
     assert all(a.utc_ns <= b.utc_ns for a, b in zip(many, many[1:]))
     before = telling.now().utc_ns
@@ -189,6 +191,7 @@ with Clock(sys.argv[1]) as clock, Clock(sys.argv[1], Flag.TELL_STEPS) as telling
     assert clock.now_ns() < before
     while not telling.now().stepped:
         pass
+    print("stepped", flush=True)
     sys.stdin.readline()
     try:
         while True:
@@ -219,9 +222,9 @@ def _use(build: Path, folder: Path, page: Path, environment: dict[str, str]) -> 
         made.tell("step -5000000000")
         process.stdin.write("\n")
         process.stdin.flush()
-        time.sleep(0.3)
+        assert process.stdout.readline() == "stepped\n"
         made.tell("withdraw")
-        process.communicate("\n", timeout=60)
+        process.communicate("\n", timeout=HANG_S)
         assert process.returncode == 0
 
 
