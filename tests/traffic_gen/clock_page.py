@@ -59,10 +59,10 @@ def started(program: Path, *arguments: str) -> Generator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def let_work(process: subprocess.Popen[str]) -> None:
+def let_work(process: subprocess.Popen[str], enough_ns: int = ENOUGH_NS) -> None:
     """Wait until bw-clock has had some time on a CPU: then it has taken samples."""
     begin_ns = _cpu_time_ns(process)
-    wait_until(lambda: _cpu_time_ns(process) - begin_ns >= ENOUGH_NS, "CPU time of bw-clock")
+    wait_until(lambda: _cpu_time_ns(process) - begin_ns >= enough_ns, "CPU time of bw-clock")
 
 
 def is_stopped(process: subprocess.Popen[str]) -> bool:

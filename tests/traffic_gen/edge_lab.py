@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.patience import HANG_S
+from tests.patience import HANG_S, wait_until
 from tests.traffic_gen.clock_page import LINE_WORDS_BYTES, Line
 
 Json = dict[str, Any]
@@ -28,7 +28,6 @@ REFERENCE, OTHER = 1, 2
 PULSE_NS = 100_000
 ART_HZ = 38_400_000
 SDP_HZ = 125_000_000
-_DEADLINE_S = 20.0
 
 
 @dataclass(frozen=True, order=True)
@@ -167,10 +166,7 @@ class Page:
 
 def wait_for(true: Any, what: str) -> None:
     """Return when something is true."""
-    deadline_s = time.monotonic() + _DEADLINE_S
-    while not true():
-        assert time.monotonic() < deadline_s, f"waited too long: {what}"
-        time.sleep(0.01)
+    wait_until(lambda: bool(true()), what)
 
 
 def work_pins(program: Path, page: Path | str, *arguments: object) -> Json:

@@ -7,13 +7,12 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 
-from tests.patience import HANG_S
-from tests.traffic_gen.clock_page import run
+from tests.patience import HANG_S, wait_until
+from tests.traffic_gen.clock_page import ENOUGH_NS, finish, let_work, run, started
 from tests.traffic_gen.timeservice_page import service
 
 PACKAGE = Path("traffic-gen", "timeservice", "python")
@@ -66,12 +65,18 @@ def test_other_clocks_state_no_bound(bw_clock: Path) -> None:
 
 def test_withdrawn_time_gives_no_samples(bw_clock: Path, build: Path, tmp_path: Path) -> None:
     with service(build, tmp_path / "page", "0", "10000000") as made:
-        threading.Timer(1, made.tell, ["withdraw"]).start()
-        code, result, _ = run(
-            bw_clock, "compare", "--device", made.clock, "--reference", "realtime",
-            *("--duration-ms", "2000", "--pause-max-us", "1000"),
-        )  # fmt: skip
-    assert code == 0
+        clocks = ("--device", made.clock, "--reference", "realtime")
+
+        def has_gone() -> bool:
+            return run(bw_clock, "compare", *clocks, "--iterations", "1")[0] != 0
+
+        with started(bw_clock, "compare", *clocks, "--duration-ms", "600000") as process:
+            let_work(process, 20 * ENOUGH_NS)
+            made.tell("withdraw")
+            wait_until(has_gone, "the end of the time")
+            let_work(process, 20 * ENOUGH_NS)
+            code, result = finish(process)
+    assert code == 4, "ended by a signal"
     assert result["device_bound"]["without_bound"] > 100
     assert result["device_bound"]["bound_checked"] == result["iterations"] > 100
     assert result["device_bound"]["bound_missed"] == 0
