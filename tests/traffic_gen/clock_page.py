@@ -139,7 +139,7 @@ class FakeServer:
         self.counter_hz = counter_hz
         self.shift = 0
         self.answers = 0
-        self.shift_after: tuple[int, int] | None = None
+        self.publications = 0
         self.line_changes: Json = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._serve)
@@ -168,10 +168,8 @@ class FakeServer:
                 self.answers += 1
             now = time.monotonic()
             if now >= next_publish:
-                if self.shift_after and now >= self.shift_after[0]:
-                    self.shift += self.shift_after[1]
-                    self.shift_after = None
                 self.publish()
+                self.publications += 1
                 next_publish = now + 0.02
             time.sleep(0)
 
