@@ -41,7 +41,7 @@ class Exporter:
     def _run(self) -> None:
         link, _ = self._server.accept()
         with link:
-            while not self._ended.wait(0.01):
+            while not self._ended.wait(0.01):  # how often it looks
                 told = self.power.read_text()
                 for _ in range(self.boots, told.count("off\non\n")):
                     self.boots += 1

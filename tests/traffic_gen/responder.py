@@ -89,7 +89,7 @@ class Responder:
         self._forge = forge
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind(("127.0.0.1", 0))
-        self._socket.settimeout(0.1)
+        self._socket.settimeout(0.1)  # then it looks whether it is to end
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._serve)
         self.address = f"127.0.0.1:{self._socket.getsockname()[1]}"
