@@ -164,8 +164,8 @@ def next_start(place: Place, run: Run, facts: str, folder: Path, series: Series,
 
 def kill_runs(place: Place, kind: str, shares: list[tuple[int, float]], folder: Path, series: Series) -> None:
     """Kill runs at instants, given as shares of how long a whole one takes."""
-    name = load_bench(place.bench_file).name
-    before = machine_state(name)
+    spec = load_bench(place.bench_file)
+    before = machine_state(spec)
     whole_s, facts = whole_run(place, folder / f"{kind}-before", series)
     for number, share in shares:
         where = f"{place.target} {kind} {number}"
@@ -179,8 +179,8 @@ def kill_runs(place: Place, kind: str, shares: list[tuple[int, float]], folder: 
             next_start(place, run, facts, folder, series, where)
         except BenchwrightError as error:
             series.fail(where, f"next start: {error}")
-        if (after := machine_state(name)) != before:
-            series.fail(where, f"the machine was {before}, and is {after}")
+        if changes := machine_state(spec).changes(before):
+            series.fail(where, f"of the machine has changed (before, now): {changes}")
         series.done[kind] = series.done.get(kind, 0) + killed
 
 

@@ -7,6 +7,7 @@ a survivor, whatever its name.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -16,10 +17,15 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from hw.bench import BenchSpec
 from hw.journal import JOURNAL_FOLDER
+from hw.reservation import LOCK_FOLDER, lock_file
 from hw.session import RUN_FOLDER
 from hw.virtual import windows
+from hw.virtual.bench_network import namespace_of
+from hw.virtual.host import SETTINGS
 from tests.bench.report import REPOSITORY
+from tests.simulation.processes import bench_processes
 
 SUITE = "robot/daq_replay/latency_budgets.robot"
 LONG_TESTS = "largest-pattern"
@@ -29,6 +35,8 @@ SYSCTLS = ("kernel/sched_rt_runtime_us", "net/ipv4/tcp_allowed_congestion_contro
 RUN_DEADLINE_S = 240.0
 ENDING_S = 60.0
 """For the rest of a run to end after one of its processes was killed."""
+LEFT_BY_OTHERS_S = 20.0
+"""For the next start of another bench whose run was killed."""
 
 
 class Victim(Enum):
@@ -139,16 +147,59 @@ def marked_processes(mark: str) -> dict[int, str]:
     return found
 
 
-def machine_state(bench_name: str) -> dict[str, object]:
-    """Return all that a bench changes of this machine."""
-    return {
-        "namespaces": sorted(path.name for path in Path("/run/netns").glob(f"bw-{bench_name}-*")),
-        "settings": [Path("/proc/sys", name).read_text() for name in SYSCTLS],
-        "packet threads": _packet_threads(),
-        "journal": (JOURNAL_FOLDER / f"{bench_name}.journal").exists(),
-        "folder": (RUN_FOLDER / bench_name).exists(),
-        "disks": sorted(path.name for path in windows.MEMORY.glob(f"bw-{bench_name}-*")),
+@dataclass(frozen=True)
+class MachineState:
+    """All that a bench changes of this machine."""
+
+    own: dict[str, object]
+    """What no other bench touches."""
+    settings: dict[str, object] | None
+    """What all benches share; None: another one is open, and has it as it needs it."""
+
+    def changes(self, before: MachineState) -> dict[str, tuple[object, object]]:
+        """Return what has changed, as before and now; settings count if no bench was open at either time."""
+        was, now = dict(before.own), dict(self.own)
+        if before.settings is not None and self.settings is not None:
+            was |= before.settings
+            now |= self.settings
+        return {name: (was.get(name), now.get(name)) for name in was | now if was.get(name) != now.get(name)}
+
+
+def machine_state(spec: BenchSpec) -> MachineState:
+    """Return all that a bench, which this process does not have open, changes of this machine."""
+    namespaces = [namespace_of(spec.name, node) for node in spec.nodes]
+    own: dict[str, object] = {
+        "namespaces": sorted(name for name in namespaces if Path("/run/netns", name).exists()),
+        "processes": sorted(" ".join(command) for command in bench_processes(spec).values()),
+        "journal": (JOURNAL_FOLDER / f"{spec.name}.journal").exists(),
+        "folder": (RUN_FOLDER / spec.name).exists(),
+        "disks": sorted(path.name for name in namespaces for path in windows.MEMORY.glob(f"{name}-*")),
     }
+    return MachineState(own, _settings())
+
+
+def _settings() -> dict[str, object] | None:
+    """Return the settings that benches share, unless one is open.
+
+    What a killed run of another bench has left is given back by its next start; what was left by the one that
+    is looked at stays.
+    """
+    deadline_s = time.monotonic() + LEFT_BY_OTHERS_S
+    while True:
+        with (
+            lock_file(LOCK_FOLDER / f"{SETTINGS}.lock") as decided,
+            lock_file(LOCK_FOLDER / f"{SETTINGS}.holders") as holders,
+        ):
+            fcntl.flock(decided, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(holders, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return None
+            left = (JOURNAL_FOLDER / f"{SETTINGS}.journal").exists()
+            if not left or time.monotonic() > deadline_s:
+                texts = {name: Path("/proc/sys", name).read_text() for name in SYSCTLS}
+                return {**texts, "packet threads": _packet_threads(), "settings left changed": left}
+        time.sleep(0.2)
 
 
 def _packet_threads() -> list[tuple[str, int, int]]:

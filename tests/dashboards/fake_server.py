@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 from dashboards.delivery import Endpoint
+from tests.patience import HANG_S
 
 Behaviour = Callable[[socket.socket, bytes], None]
 
@@ -31,7 +32,7 @@ class FakeServer:
     def __exit__(self, *_: object) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        self._thread.join(10)
+        self._thread.join(HANG_S)
 
     def endpoint(self, authorization: str = "") -> Endpoint:
         """Return its write interface."""
@@ -48,7 +49,7 @@ class FakeServer:
             except OSError:
                 return
             with connection:
-                connection.settimeout(10)
+                connection.settimeout(HANG_S)
                 try:
                     self.requests.append(self.read(connection))
                     self._behave(connection, self.requests[-1])

@@ -18,9 +18,9 @@ import pytest
 
 from dashboards.delivery import Endpoint, load_endpoint
 from dashboards.delivery.endpoint import TOKEN
+from tests.patience import HANG_S
 
 DATABASE = "hil"
-START_S = 60.0
 _CONFIG = """
 reporting-disabled = true
 bind-address = "127.0.0.1:0"
@@ -90,7 +90,7 @@ class InfluxServer:
         command = ["setpriv", "--pdeathsig", "KILL", "nice", "-n", "15", *self.command()]
         with (self.folder / "influxd.log").open("ab") as log:
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        deadline = time.monotonic() + START_S
+        deadline = time.monotonic() + HANG_S
         while time.monotonic() < deadline:
             assert self._process.poll() is None, (self.folder / "influxd.log").read_text()[-2000:]
             try:

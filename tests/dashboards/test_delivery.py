@@ -17,10 +17,11 @@ from dashboards.store import Store
 from dashboards.store.connection import lock_path
 from tests.dashboards.chaos import fill
 from tests.dashboards.fake_server import Behaviour, FakeServer, answer, body_of, drip, hang_up, send_answer
+from tests.patience import HANG_S
 
 POINTS = 48
 HASTY = Pace(deadline_s=0.5, give_up_s=0.6, wait_s=0.01, wait_max_s=0.05)
-PATIENT = Pace(deadline_s=10, give_up_s=30, wait_s=0.01, wait_max_s=0.05)
+PATIENT = Pace(deadline_s=HANG_S, give_up_s=HANG_S, wait_s=0.01, wait_max_s=0.05)
 
 
 @pytest.fixture
@@ -230,15 +231,13 @@ def test_a_name_that_is_looked_up_for_ever_does_not_hold_delivery_up(monkeypatch
     given_up = threading.Event()
 
     def hang(*_words: object, **_more: object) -> None:
-        given_up.wait(60)
-        raise socket.gaierror
+        given_up.wait(HANG_S)
+        raise socket.gaierror  # which is another error than that of who does not wait for it
 
     monkeypatch.setattr(socket, "getaddrinfo", hang)
-    begin_s = time.monotonic()
     with pytest.raises(SlowAnswerError, match=r"no answer within 0\.2 s"):
         post(Endpoint(1, False, "influx.example", 80, "/write"), b"x", 0.2)
     given_up.set()
-    assert time.monotonic() - begin_s < 30
 
 
 @pytest.mark.timed

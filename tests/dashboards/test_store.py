@@ -17,6 +17,7 @@ from dashboards.errors import StoreError
 from dashboards.points import LATENCY, RunPoints, event_point
 from dashboards.store import Store, read_series
 from tests.dashboards.chaos import latency_point
+from tests.patience import wait_until
 
 T0_NS = 1_795_000_000_000_000_000
 
@@ -204,11 +205,9 @@ def test_killed_writer_leaves_whole_runs(tmp_path: Path) -> None:
     for _ in range(3):
         writer = subprocess.Popen([sys.executable, "-c", script, str(path)])
         try:
-            deadline = time.monotonic() + 60
-            while runs_in(path) <= stored:
-                assert writer.poll() is None
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
+            before = stored
+            wait_until(lambda: runs_in(path) > before or writer.poll() is not None, "another run")  # noqa: B023
+            assert writer.poll() is None
             time.sleep(rng.uniform(0, 0.05))
         finally:
             writer.kill()

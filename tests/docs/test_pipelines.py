@@ -12,13 +12,14 @@ import shlex
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 import yaml
+
+from tests.patience import HANG_S, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 PIPELINES = ROOT / "docs" / "pipelines"
@@ -184,7 +185,7 @@ class Bench:
 
     def run(self, *arguments: str) -> int:
         """Run the script and return its exit code."""
-        return self.start(*arguments).wait(30)
+        return self.start(*arguments).wait(HANG_S)
 
 
 RUN = "results/20260102T000000Z-lab-1"
@@ -240,16 +241,14 @@ def test_cancelled_job_waits_until_the_bench_is_closed(bench: Bench, tmp_path: P
     qualification = tmp_path / "qualification"
     qualification.write_text(
         f"#!/usr/bin/env bash\ntrap 'sleep 0.5; mkdir -p {RUN}-ci; exit 0' TERM\ntouch started\n"
-        "for _ in {1..600}; do sleep 0.05; done\n"
+        "for _ in {1..6000}; do sleep 0.05; done\n"
     )
     qualification.chmod(0o755)
     bench.make_does(f"{qualification}\nexit 2")
     job = bench.start("qualify")
-    deadline = time.monotonic() + 20
-    while not (bench.root / "started").exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_until((bench.root / "started").exists, "the qualification")
     job.send_signal(signal.SIGINT)
-    assert job.wait(30) == 4
+    assert job.wait(HANG_S) == 4
     assert bench.run("keep") == 0
     assert (bench.job / "20260102T000000Z-lab-1-ci").is_dir()
 

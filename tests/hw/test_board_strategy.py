@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,14 @@ import pytest
 
 from hw.drivers.labgrid_api import open_environment, power_driver, register_all
 from hw.errors import BenchError, ConfigError
+from tests.patience import HANG_S, wait_until
 
 register_all()
 
 KERNEL = b"U-Boot 2023.01\r\nStarting kernel ...\r\n[    0.000000] Booting Linux on physical CPU 0x0\r\n"
 UP = KERNEL + b"Debian GNU/Linux 12 embedded ttyAMA0\r\n\r\nembedded login: "
+
+LIMITS = ("first_output_s", "silence_s", "prompt_s")
 
 
 class Exporter:
@@ -27,6 +29,7 @@ class Exporter:
     def __init__(self, power: Path) -> None:
         """Listen; nobody is connected yet."""
         self.power = power
+        """What power was told, a line each: however late that is read, no boot is missed."""
         self.says = b""
         self.boots = 0
         self._server = socket.create_server(("127.0.0.1", 0))
@@ -37,14 +40,16 @@ class Exporter:
 
     def _run(self) -> None:
         link, _ = self._server.accept()
-        was_on = True
         with link:
-            while not self._ended.wait(0.01):
-                is_on = self.power.exists()
-                if is_on and not was_on:
+            while not self._ended.wait(0.01):  # how often it looks
+                told = self.power.read_text()
+                for _ in range(self.boots, told.count("off\non\n")):
                     self.boots += 1
                     link.sendall(self.says)
-                was_on = is_on
+
+    def is_on(self) -> bool:
+        """Tell whether the board has power."""
+        return self.power.read_text().endswith("on\n")
 
     def close(self) -> None:
         """Go away, whether somebody has connected or not; harmless when it has."""
@@ -60,7 +65,7 @@ class Exporter:
 def exporter(tmp_path: Path) -> Generator[Exporter]:
     """Return a board that is on and does not speak: a run before this one has left it so."""
     power = tmp_path / "power"
-    power.touch()
+    power.write_text("on\n")
     exporter = Exporter(power)
     try:
         yield exporter
@@ -69,7 +74,8 @@ def exporter(tmp_path: Path) -> Generator[Exporter]:
 
 
 def environment(exporter: Exporter, folder: Path, attributes: str = "", server: str = "") -> Any:
-    """Return a labgrid environment with the board."""
+    """Return a labgrid environment with the board; it is waited for patiently where nothing else is said."""
+    patient = "".join(f"        {limit}: {HANG_S}\n" for limit in LIMITS if limit not in attributes)
     file = folder / "labgrid.yaml"
     file.write_text(f"""
 targets:
@@ -78,16 +84,17 @@ targets:
       NetworkSerialPort: {{host: 127.0.0.1, port: {exporter.port}, protocol: raw}}
       TFTPProvider: {{internal: {folder}/tftp/, external: /}}
     drivers:
-      ExternalPowerDriver: {{cmd_on: touch {exporter.power}, cmd_off: rm -f {exporter.power}, delay: 0.0}}
+      ExternalPowerDriver:
+        cmd_on: sh -c 'echo on >>{exporter.power}'
+        cmd_off: sh -c 'echo off >>{exporter.power}'
+        delay: 0.0
       SerialDriver: {{}}
       {server}
       BoardStrategy:
         ready: "embedded login: $"
         off_s: 0.1
-        first_output_s: 1.0
-        silence_s: 1.0
-        prompt_s: 0.3
         log: {folder}/run/console.log
+{patient}
         {attributes}
 """)
     return open_environment(str(file))
@@ -114,7 +121,7 @@ def test_board_is_booted_from_the_off_state_and_heard(exporter: Exporter, tmp_pa
         power.cycle()
         assert exporter.boots == 2
         power.off()
-        assert not exporter.power.exists()
+        assert not exporter.is_on()
         opened.get_target("board").get_strategy().transition("on")
         assert exporter.boots == 3
     finally:
@@ -122,24 +129,29 @@ def test_board_is_booted_from_the_off_state_and_heard(exporter: Exporter, tmp_pa
     log = (tmp_path / "run" / "console.log").read_bytes()
     assert log.count(b"Booting Linux") == 3
     assert log.count(b"--- benchwright: power on ") == 3
-    assert exporter.power.exists(), "a real board is left on"
+    assert exporter.is_on(), "a real board is left on"
 
 
 @pytest.mark.parametrize(
-    ("says", "said"),
+    ("says", "limit", "said"),
     [
-        (KERNEL + b"Kernel panic - not syncing: No working init found.\r\n", "kernel panic: No working init"),
-        (KERNEL, "hangs: silent for 1 s"),
-        (b"U-Boot 2023.01\r\n=> ", "stands at a wrong prompt: '=>', of a bootloader"),
-        (KERNEL + b"raspberrypi login: ", "stands at a wrong prompt: 'raspberrypi login:', of a login"),
-        (b"", "never boots: not one character in 1 s"),
-        (b"\x80\xfe\xf8" * 40, "is the speed of the serial port right?"),
+        (KERNEL + b"Kernel panic - not syncing: No working init found.\r\n", "",
+         "kernel panic: No working init"),
+        (KERNEL, "silence_s: 1.0", "hangs: silent for 1 s"),
+        (b"U-Boot 2023.01\r\n=> ", "prompt_s: 0.3", "stands at a wrong prompt: '=>', of a bootloader"),
+        (KERNEL + b"raspberrypi login: ", "prompt_s: 0.3",
+         "stands at a wrong prompt: 'raspberrypi login:', of a login"),
+        (b"", "first_output_s: 1.0", "never boots: not one character in 1 s"),
+        (b"\x80\xfe\xf8" * 40, "silence_s: 1.0", "is the speed of the serial port right?"),
     ],
-)
-def test_what_goes_wrong_is_told_apart(exporter: Exporter, tmp_path: Path, says: bytes, said: str) -> None:
+)  # fmt: skip
+def test_what_goes_wrong_is_told_apart(
+    exporter: Exporter, tmp_path: Path, says: bytes, limit: str, said: str
+) -> None:
+    """What the board says comes in one piece: nothing has to come within the limit that is short."""
     exporter.says = says
     with pytest.raises(BenchError) as error:
-        boot(exporter, tmp_path)
+        boot(exporter, tmp_path, limit)
     assert said in str(error.value)
     assert "console: " in str(error.value)
 
@@ -209,11 +221,9 @@ def test_console_that_ends_is_told(exporter: Exporter, tmp_path: Path) -> None:
 
         booting = threading.Thread(target=on)
         booting.start()
-        deadline_s = time.monotonic() + 5.0
-        while exporter.boots == 0 and time.monotonic() < deadline_s:
-            time.sleep(0.01)
+        wait_until(lambda: exporter.boots > 0, "the first boot")
         exporter.close()
-        booting.join(10.0)
+        booting.join(HANG_S)
         assert failures
         assert "its serial console cannot be read" in str(failures[0])
     finally:

@@ -20,6 +20,7 @@ from resources.replay.pattern import load_pattern
 from resources.replay.plan import ReplaySettings
 from resources.replay.replay import Replay
 from tests.hw.ssh_lab import HOST, PORT, PRODUCER, TARGET, TEST_PRODUCERS, TEST_TARGET, SshLab, open_lab
+from tests.patience import HANG_S
 
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 
@@ -148,13 +149,13 @@ def test_tools_outlive_the_command_that_started_them(lab: SshLab, bench_file: Pa
             node = bench.node("target")
             tool = bench.tool("target")
             job = node.start([tool, "witness", "--duration-ms", "300", "--cpu", "0"], tmp_path / "witness")
-            job.wait_ready(10.0)
-            assert job.wait(10.0) == 0
+            job.wait_ready(HANG_S)
+            assert job.wait(HANG_S) == 0
             result = json.loads(job.fetch().read_text().splitlines()[-1])
             assert (result["type"], result["complete"]) == ("result", True)
             job = node.start([tool, "witness", "--cpu", "none"], tmp_path / "wrong")
             with pytest.raises(BenchError, match=r"exit code 2 before it was ready: .*--cpu"):
-                job.wait_ready(10.0)
+                job.wait_ready(HANG_S)
 
     lab.inside("host", session)
 
@@ -180,6 +181,7 @@ def packets_of_ssh(duration_s: float) -> list[str]:
     return [line for line in done.stdout.splitlines() if line]
 
 
+@pytest.mark.timed
 def test_replay_in_silence(lab: SshLab, bench_file: Path, tmp_path: Path) -> None:
     """Longer than labgrid's own interval of keepalives, and no packet of SSH goes to the target meanwhile."""
     pattern_file = tmp_path / "pattern.toml"
@@ -222,7 +224,7 @@ def test_the_next_run_ends_the_tools_of_a_killed_one(lab: SshLab, bench_file: Pa
             with open_bench(bench_file) as bench:
                 bench.power_on(["producer"])
                 argv = [bench.tool("producer"), "offset", "--serve", f"{PRODUCER}:19998"]
-                bench.node("producer").start(argv, tmp_path / name).wait_ready(10.0)
+                bench.node("producer").start(argv, tmp_path / name).wait_ready(HANG_S)
 
     lab.inside("host", session)
 

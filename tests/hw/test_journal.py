@@ -14,6 +14,7 @@ import pytest
 
 from hw.errors import BenchError
 from hw.journal import Journal
+from tests.patience import HANG_S
 
 # Makes a file a change, without end: written down first, made second, told third.
 WRITER = """
@@ -57,7 +58,7 @@ def test_a_killed_run_is_undone_in_reverse(repository: Path, tmp_path: Path, cha
         for _ in range(changes):
             writer.stdout.readline()
         writer.kill()
-        writer.wait(10)
+        writer.wait(HANG_S)
     assert writer.returncode == -signal.SIGKILL
     made = {path.name for path in tmp_path.iterdir()} - {"journal"}
     assert len(made) >= changes

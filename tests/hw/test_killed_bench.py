@@ -16,9 +16,13 @@ from pathlib import Path
 
 import pytest
 
+from hw.bench import load_bench
 from hw.errors import ConfigError
 from hw.journal import JOURNAL_FOLDER
 from hw.session import RUN_FOLDER, clean, open_bench
+from tests.bench.killed_run import machine_state
+from tests.patience import HANG_S, wait_until
+from tests.simulation.processes import bench_processes
 
 pytestmark = pytest.mark.simulated
 
@@ -70,8 +74,7 @@ class ScratchBench:
 
     def namespaces(self) -> list[str]:
         """Return the namespaces of the bench that are there now."""
-        listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
-        return sorted(line.split()[0] for line in listed.splitlines() if f"-{self.name}-" in line)
+        return sorted(path.name for path in Path("/run/netns").glob(f"bw-{self.name}-*"))
 
     def traces(self) -> list[str]:
         """Return all that the bench has left on this machine."""
@@ -99,7 +102,7 @@ class ScratchBench:
         """Kill a run of the bench; return the process ids of the tools that outlive it."""
         with self.run() as (process, tools):
             process.kill()
-            process.wait(10)
+            process.wait(HANG_S)
         assert tools
         assert all(_is_running(pid) for pid in tools)
         return tools
@@ -145,11 +148,8 @@ def test_tools_of_this_machine_itself_end_with_a_killed_run(tmp_path: Path) -> N
         with real.run() as (process, tools):
             assert tools
             process.kill()
-            process.wait(10)
-        deadline = time.monotonic() + 5
-        while any(_is_running(pid) for pid in tools):
-            assert time.monotonic() < deadline, "a tool outlives its run"
-            time.sleep(0.02)
+            process.wait(HANG_S)
+        wait_until(lambda: not any(_is_running(pid) for pid in tools), "a tool outlives its run")
     finally:
         _end(real)
 
@@ -188,11 +188,8 @@ def test_a_run_killed_while_it_builds_the_bench_leaves_nothing_for_long(
     with subprocess.Popen(
         [sys.executable, "-c", RUN, str(bench.file), str(bench.folder)], stdout=subprocess.DEVNULL
     ) as process:
-        deadline = time.monotonic() + 30
-        while not bench.namespaces():
-            assert time.monotonic() < deadline
-            assert process.poll() is None
-            time.sleep(0.002)
+        wait_until(lambda: bool(bench.namespaces()) or process.poll() is not None, "the first namespace")
+        assert process.poll() is None
         time.sleep(delay_ms / 1000)
         process.kill()
     with open_bench(bench.file):
@@ -210,6 +207,23 @@ def test_benches_with_equal_node_names_do_not_disturb_each_other(bench: ScratchB
             assert "10.77.0.1/24" in first.node("p01").run(ADDRESSES).stdout
     finally:
         _end(other)
+
+
+def test_what_is_seen_of_a_bench_is_not_of_another(bench: ScratchBench, tmp_path: Path) -> None:
+    """Tests that look at a machine after the end of a run rely on it."""
+    other = ScratchBench(tmp_path, "a-b")
+    spec, other_spec = load_bench(bench.file), load_bench(other.file)
+    before, other_before = machine_state(spec), machine_state(other_spec)
+    try:
+        with other.run() as (_, tools):
+            assert bench_processes(other_spec).keys() >= set(tools)
+            found = machine_state(other_spec).changes(other_before)
+            assert found.keys() == {"namespaces", "processes", "journal", "folder"}
+            assert bench_processes(spec) == {}
+            assert machine_state(spec).changes(before) == {}
+    finally:
+        _end(other)
+    assert machine_state(other_spec).changes(other_before) == {}
 
 
 @pytest.mark.parametrize("attribute", ["cpu: 2", "vcpu_cpus: 1", "vcpu_cpus: [-1]", "main_loop_cpus: [true]"])

@@ -154,7 +154,7 @@ def test_doctor_lists_the_target(tree: Tree) -> None:
         from pathlib import Path
         from hw.probes import bench, host
         bench.REACH_TIMEOUT_S = 0.1
-        bench.reach = lambda addresses, timeout_s=0.1: {}
+        bench.reach = lambda addresses, timeout_s=0.1: {}  # nobody is asked
         for found in [*bench.bench(Path(sys.argv[1]))[0], host.packages()[0], host.native_tools()]:
             print(found.key, found.state.value, found.found)
         """,

@@ -15,10 +15,12 @@ from hw.errors import BenchError, CapabilityError
 from hw.session import open_bench
 from tests.hw.ssh_lab import TARGET, SshLab, open_lab
 from tests.hw.test_hardware_bench import bench_text
+from tests.patience import HANG_S
 
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 
-LONG_S = 60
+LONG_S = 600
+"""Longer than any test may take: what ends within it was ended."""
 
 
 @pytest.fixture(scope="module")
@@ -37,16 +39,14 @@ def test_a_power_cut_ends_what_waits_for_the_machine_and_power_on_takes_it_back(
             bench.power_on(["target"])
             first = bench.node("target")
             job = first.start([bench.tool("target"), "witness"], tmp_path / "witness")
-            job.wait_ready(20.0)
+            job.wait_ready(HANG_S)
             cut = threading.Timer(0.5, bench.cut_power, ["target"])
             cut.start()
-            start_s = time.monotonic()
             with pytest.raises(BenchError, match="target: has lost its power"):
                 first.run(["sleep", str(LONG_S)], timeout_s=LONG_S)
-            assert time.monotonic() - start_s < LONG_S / 2
             cut.join()
             with pytest.raises(BenchError, match="target: has lost its power"):
-                job.wait(10.0)
+                job.wait(HANG_S)
             bench.power_on(["target"])
             again = bench.node("target")
             assert again is not first
@@ -58,25 +58,27 @@ def test_a_power_cut_ends_what_waits_for_the_machine_and_power_on_takes_it_back(
     lab.inside("host", work)
 
 
+@pytest.mark.timed
 def test_a_machine_that_is_not_reached_any_more_is_told_from_a_slow_one(lab: SshLab) -> None:
     def work() -> None:
         with open_bench(lab.folder / "bench.yaml") as bench:
             bench.power_on(["target"])
             node = bench.node("target")
-            with pytest.raises(BenchError, match=r"target: sleep 9: no end after 1 s\Z"):
-                node.run(["sleep", "9"], timeout_s=1.0)
+            with pytest.raises(BenchError, match=r"target: sleep 600: no end after 1 s\Z"):
+                node.run(["sleep", str(LONG_S)], timeout_s=1.0)  # it sleeps for longer
             subprocess.run(["ip", "link", "set", "target", "down"], check=True)
             try:
                 with pytest.raises(
                     BenchError, match="no end after 1 s: its SSH server does not answer any more"
                 ):
-                    node.run(["echo", "here"], timeout_s=1.0)
+                    node.run(["echo", "here"], timeout_s=1.0)  # its link is down
             finally:
                 subprocess.run(["ip", "link", "set", "target", "up"], check=True)
 
     lab.inside("host", work)
 
 
+@pytest.mark.timed
 def test_another_host_key_is_told_at_once(lab: SshLab, tmp_path: Path) -> None:
     key = tmp_path / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)

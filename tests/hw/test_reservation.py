@@ -16,6 +16,7 @@ import pytest
 from hw import reservation
 from hw.errors import BenchError
 from hw.reservation import reserve
+from tests.patience import HANG_S
 
 HOLDER = """
 import sys
@@ -79,7 +80,7 @@ def test_a_second_process_is_refused_and_hears_who_holds_the_bench(repository: P
 def test_the_bench_is_free_once_its_holder_is_killed(repository: Path, tmp_path: Path) -> None:
     with _holder(repository, tmp_path) as other:
         other.kill()
-        other.wait(10)
+        other.wait(HANG_S)
         _hold(tmp_path)
         assert (tmp_path / "lab.lock").exists()
 
@@ -97,7 +98,7 @@ def test_a_child_of_the_holder_does_not_keep_the_bench(tmp_path: Path) -> None:
         _hold(tmp_path)
     finally:
         child.kill()
-        child.wait(10)
+        child.wait(HANG_S)
 
 
 def test_one_process_cannot_hold_a_bench_twice(tmp_path: Path) -> None:
@@ -116,7 +117,7 @@ def test_a_bench_is_held_until_the_last_command_of_a_killed_run_has_ended(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise it would make a namespace behind the back of whoever undoes what the run has left."""
-    monkeypatch.setattr(reservation, "DYING_S", 30.0)
+    monkeypatch.setattr(reservation, "DYING_S", HANG_S)
     begun, done = tmp_path / "begun", tmp_path / "done"
     script = BUILDER.format(command=f"touch {begun}; sleep 1; touch {done}")
     with subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], cwd=repository) as process:

@@ -18,6 +18,7 @@ from hw.errors import BenchError
 from hw.faults import Fault
 from hw.virtual.console_log import SilentBootError
 from hw.virtual.qemu import QemuGuest
+from tests.patience import HANG_S
 from tests.targets import scratch_guest
 from tests.targets.scratch_guest import ScratchGuest
 
@@ -115,7 +116,7 @@ def test_the_emulator_of_a_scratch_guest_may_fail_once(
         script = end if next(count) < failures else "echo ready >$0; sleep 60"
         return subprocess.Popen(["sh", "-c", script, str(console)])
 
-    monkeypatch.setattr(scratch_guest, "_BOOT_DEADLINE_S", 2.0)
+    monkeypatch.setattr(scratch_guest, "_BOOT_DEADLINE_S", HANG_S if failures == 1 else 2.0)
     image: Any = None
     guest = ScratchGuest(tmp_path, "none", image, start, start())
     try:

@@ -101,7 +101,7 @@ def _scopes(argument: str = "hw.virtual.oscilloscope") -> set[int]:
 def _send_edges(address: tuple[str, int], stop: threading.Event) -> None:
     with socket.create_connection(address) as sender:
         start_ns = 1_000_000_000
-        while not stop.wait(0.002):
+        while not stop.wait(0.002):  # how often it sends
             for rising, later_ns in ((True, 0), (False, 100_000)):
                 for channel, shift_ps in ((1, 0), (2, DELAY_PS)):
                     time_ns, fraction_ps = divmod((start_ns + later_ns) * 1000 + shift_ps, 1000)

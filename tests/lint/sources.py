@@ -78,6 +78,11 @@ WORDS = {
     re.compile(r"\bgrave" + r"(st|r)\b", re.IGNORECASE): "worst, worse",
 }
 
+SHORT_S = 5.0
+TIME_OUT = re.compile(
+    r"(?:\.(?:wait|settimeout|join)\(|\b(?:timeout|timeout_s)=)(\d+(?:\.\d*)?)\b(?![^#\n]*#)"
+)
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -147,6 +152,21 @@ def instant_scale(path: PurePosixPath, lines: list[str]) -> Iterator[Finding]:
             )
 
 
+def short_time_out(path: PurePosixPath, lines: list[str]) -> Iterator[Finding]:
+    """Report a time-out of a test that a busy machine exceeds, unless its line says why it may."""
+    if path.suffix != ".py" or path.parts[:1] != ("tests",) or path.parts[1:2] == ("bench",):
+        return
+    for number, line in enumerate(lines, start=1):
+        for found in TIME_OUT.findall(line):
+            if float(found) < SHORT_S:
+                yield Finding(
+                    path,
+                    number,
+                    f"time-out of {found} s: HANG_S of tests.patience for what has to come;"
+                    " STALL_S, or a comment here, for what must not",
+                )
+
+
 def _without_text(code: str) -> str:
     """Blank comments and string literals of C; lines stay where they are."""
     return C_TEXT.sub(lambda found: "\n" * found.group(0).count("\n") or " ", code)
@@ -159,6 +179,7 @@ RULES: tuple[Callable[[PurePosixPath, list[str]], Iterator[Finding]], ...] = (
     instant_scale,
     forbidden_text,
     wrong_word,
+    short_time_out,
 )
 
 

@@ -37,6 +37,26 @@ def test_asks_no_licence_of_formats_without_comments(tmp_path: Path, name: str) 
     assert findings_of(tmp_path, name, "1\n") == []
 
 
+@pytest.mark.parametrize("seconds", ["0.6", "1.", "4"])
+@pytest.mark.parametrize(
+    "call",
+    ["job.wait(%s)", "link.settimeout(%s)", "open(timeout_s=%s)", "run(x, timeout=%s)", "thread.join(%s)"],
+)
+def test_finds_a_short_time_out_of_a_test(tmp_path: Path, call: str, seconds: str) -> None:
+    text = f"{SPDX}x = 1\n{call % seconds}\n"
+    assert [finding.line for finding in findings_of(tmp_path, "tests/hw/test_a.py", text)] == [3]
+    assert findings_of(tmp_path, "tests/bench/bench_a.py", text) == []
+    assert findings_of(tmp_path, "hw/a.py", text) == []
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["job.wait(HANG_S)", "job.wait(5)", "job.wait(1.0)  # nothing has to come", "run(timeout=20)", "wait(1)"],
+)
+def test_leaves_patient_and_explained_time_outs_alone(tmp_path: Path, call: str) -> None:
+    assert findings_of(tmp_path, "tests/hw/test_a.py", f"{SPDX}{call}\n") == []
+
+
 @pytest.mark.parametrize(
     "condition", ["#ifdef _WIN32", "# if defined(__linux__)", "#elif defined(__MINGW32__)"]
 )

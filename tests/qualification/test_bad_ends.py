@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole runs that end badly: killed, interrupted, refused, out of disk, out of power.
 
-The machine is as before after each of them, and what was measured until then is kept.
+The machine is as before after each of them, and what was measured until then is kept. The machine may have
+more to do: only what carries the mark of a test's own bench and runs counts.
 """
 
 from __future__ import annotations
@@ -14,40 +15,62 @@ import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from hw.bench import BenchSpec, load_bench
+from hw.reservation import LOCK_FOLDER
 from hw.session import open_bench
-from tests.bench.killed_run import MARK, machine_state, marked_processes
-from tests.simulation.processes import qemu_of
+from tests.bench.killed_run import MARK, MachineState, machine_state, marked_processes
+from tests.patience import wait_until
+from tests.simulation.processes import guests_of
 from tests.simulation.trial import ROOT, TARGET, VIRTUAL_BENCH
 
 pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 
 SUITE = "robot/daq_replay"
 DEADLINE_S = 120.0
-OWN = f"bad-ends-{os.getpid()}"
+"""For the next thing that a run says, and for its end: it only ends a hang."""
 
 
-def machine() -> dict[str, object]:
-    """Return all that the bench changes of this machine, and what these tests have started and still runs."""
-    return {
-        **machine_state("virtual"),
-        "processes": sorted(marked_processes(OWN).values()),
-    }
+@dataclass(frozen=True)
+class OwnBench:
+    """The virtual bench by a name of its own: whoever qualifies a target meanwhile holds the other one."""
+
+    file: Path
+    spec: BenchSpec
+    mark: str
+    """In the environment of all that the test starts."""
+    before: MachineState
+
+    def check_undone(self) -> None:
+        """Nothing of a run lives, and the machine is as it was before."""
+        wait_until(lambda: not marked_processes(self.mark), f"the end of all with the mark {self.mark}")
+        assert machine_state(self.spec).changes(self.before) == {}
 
 
-@pytest.fixture(autouse=True)
-def _mark(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mark what this test starts, as its children inherit it: others start such programs, too."""
-    monkeypatch.setenv(MARK, OWN)
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[OwnBench]:
+    """Write the file of the bench, and mark what the test starts, as its children inherit it."""
+    file = tmp_path / "bench.yaml"
+    name = f"ends-{os.getpid()}"
+    file.write_text(VIRTUAL_BENCH.read_text().replace("name: virtual\n", f"name: {name}\n", 1))
+    spec = load_bench(file)
+    assert spec.name == name
+    mark = f"{os.getpid()}-{tmp_path.name}"
+    monkeypatch.setenv(MARK, mark)
+    yield OwnBench(file, spec, mark, machine_state(spec))
+    (LOCK_FOLDER / f"{name}.lock").unlink(missing_ok=True)
 
 
 @contextmanager
-def run_of_a_qualification(folder: Path, results: Path | None = None) -> Generator[subprocess.Popen[str]]:
+def run_of_a_qualification(
+    own: OwnBench, folder: Path, results: Path | None = None
+) -> Generator[subprocess.Popen[str]]:
     """Start a qualification; whatever a test does to it, it has ended when the context is left."""
-    argv = [sys.executable, "-m", "resources.qualify", "--bench", str(VIRTUAL_BENCH), "--suite", SUITE]
+    argv = [sys.executable, "-m", "resources.qualify", "--bench", str(own.file), "--suite", SUITE]
     argv += ["--targets", TARGET, "--results", str(results or folder / "results")]
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(
@@ -94,10 +117,10 @@ def wait_for_first_answers(folder: Path, process: subprocess.Popen[str]) -> Path
     return answers
 
 
-def test_second_run_is_refused_with_the_holder(tmp_path: Path) -> None:
+def test_second_run_is_refused_with_the_holder(own: OwnBench, tmp_path: Path) -> None:
     """Exit code 5, and who holds the bench; the first one notices nothing."""
-    with open_bench(VIRTUAL_BENCH) as bench:
-        with run_of_a_qualification(tmp_path) as second:
+    with open_bench(own.file) as bench:
+        with run_of_a_qualification(own, tmp_path) as second:
             code = second.wait(DEADLINE_S)
         said = (tmp_path / "log").read_text()
         assert code == 5, said
@@ -105,34 +128,31 @@ def test_second_run_is_refused_with_the_holder(tmp_path: Path) -> None:
         assert bench.node("p01").run(["ip", "-brief", "link", "show", "test0"]).exit_code == 0
 
 
-def test_killed_run_is_undone_by_the_next_start(tmp_path: Path) -> None:
+def test_killed_run_is_undone_by_the_next_start(own: OwnBench, tmp_path: Path) -> None:
     """SIGKILL in mid-measurement: the next start finds the bench free, clears up the machine and measures.
 
     Kills at random instants, by dozens: `make bench-restore`.
     """
-    before = machine()
-    with run_of_a_qualification(tmp_path) as process:
+    with run_of_a_qualification(own, tmp_path) as process:
         wait_for_first_answers(tmp_path, process)
         process.kill()
         process.wait()
-    with open_bench(VIRTUAL_BENCH) as bench:
+    with open_bench(own.file) as bench:
         bench.power_on([TARGET])
         assert bench.node(TARGET).run(["true"]).exit_code == 0
-        guests = [command for command in marked_processes(OWN).values() if "qemu-system" in command]
-        assert len(guests) == 1
-    assert machine() == before
+        assert set(guests_of(own.spec)) == {TARGET}
+    own.check_undone()
 
 
-def test_interrupted_run_saves_its_data_and_cleans_up(tmp_path: Path) -> None:
+def test_interrupted_run_saves_its_data_and_cleans_up(own: OwnBench, tmp_path: Path) -> None:
     """Ctrl-C in mid-measurement: no verdict (exit code 4), a complete run folder, a clean machine."""
-    before = machine()
-    with run_of_a_qualification(tmp_path) as process:
+    with run_of_a_qualification(own, tmp_path) as process:
         answers = wait_for_first_answers(tmp_path, process)
         process.send_signal(signal.SIGINT)
         code = process.wait(DEADLINE_S)
     said = (tmp_path / "log").read_text()
     assert code == 4, said
-    assert machine() == before
+    own.check_undone()
     run = only_run(tmp_path / "results")
     assert subprocess.run([sys.executable, "-m", "reports", "verify", str(run)], cwd=ROOT).returncode == 0
     for name in ("recv", "send-p03", "witness"):
@@ -143,38 +163,36 @@ def test_interrupted_run_saves_its_data_and_cleans_up(tmp_path: Path) -> None:
     assert json.loads((run / "run.json").read_text())["counts"]["pass"] == 0
 
 
-def test_run_whose_target_dies_is_a_bench_fault(tmp_path: Path) -> None:
+def test_run_whose_target_dies_is_a_bench_fault(own: OwnBench, tmp_path: Path) -> None:
     """QEMU of the target is killed in mid-measurement: exit code 5, the node named, the rest kept."""
-    before = machine()
-    with run_of_a_qualification(tmp_path) as process:
+    with run_of_a_qualification(own, tmp_path) as process:
         answers = wait_for_first_answers(tmp_path, process)
-        os.kill(qemu_of(TARGET), signal.SIGKILL)
+        os.kill(guests_of(own.spec)[TARGET], signal.SIGKILL)
         code = process.wait(DEADLINE_S)
     said = " ".join((tmp_path / "log").read_text().split())
     assert code == 5, said
     assert "linux-rt lost its power while it measured" in said
-    assert machine() == before
+    own.check_undone()
     run = only_run(tmp_path / "results")
     assert subprocess.run([sys.executable, "-m", "reports", "verify", str(run)], cwd=ROOT).returncode == 0
     assert json.loads(answers.read_text().splitlines()[-1])["type"] == "result"
 
 
-def test_run_on_a_full_disk_is_a_bench_fault(tmp_path: Path) -> None:
+def test_run_on_a_full_disk_is_a_bench_fault(own: OwnBench, tmp_path: Path) -> None:
     """The run folder's disk fills in mid-run: exit code 5, the disk named, what was written stays."""
-    before = machine()
     disk = tmp_path / "disk"
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(disk)], check=True)
     try:
-        with run_of_a_qualification(tmp_path, disk / "results") as process:
+        with run_of_a_qualification(own, tmp_path, disk / "results") as process:
             code = process.wait(DEADLINE_S)
         said = " ".join((tmp_path / "log").read_text().split())
         assert code == 5, said
         assert "No space left on device" in said
         assert str(disk) in said
         run = only_run(disk / "results")
-        assert json.loads((run / "run.json").read_text())["bench"] == "virtual"
+        assert json.loads((run / "run.json").read_text())["bench"] == own.spec.name
         assert (run / "evidence" / "provisioning" / TARGET / "facts-before.json").stat().st_size > 0
     finally:
         subprocess.run(["umount", str(disk)], check=True)
-    assert machine() == before
+    own.check_undone()

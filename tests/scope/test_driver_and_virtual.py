@@ -45,7 +45,8 @@ def _scope(
     machine = hardware(noise_v=0.01, skew_ps=SKEW_PS)
     instrument = dialect(machine, ReplayedEdges(pulses()), faults or set())
     with Server(instrument) as server:
-        link = Link("scope", f"TCPIP::127.0.0.1::{server.port}::SOCKET", timeout_s=2.0 if faults else HANG_S)
+        patience_s = 2.0 if faults else HANG_S
+        link = Link("scope", f"TCPIP::127.0.0.1::{server.port}::SOCKET", timeout_s=patience_s)
         with ScpiOscilloscope(link) as scope:
             yield scope
 

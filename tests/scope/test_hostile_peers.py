@@ -195,7 +195,8 @@ def test_damaged_answers_end_in_an_error_of_ours_or_an_acquisition(
 
 
 def _session(server: TranscriptServer) -> None:
-    scope: ScpiOscilloscope = open_oscilloscope("scope-a", server.resource, timeout_s=0.1)
+    hasty_s = 0.1
+    scope: ScpiOscilloscope = open_oscilloscope("scope-a", server.resource, timeout_s=hasty_s)
     try:
         scope.configure(SETTINGS)
         scope.acquire(0.5)

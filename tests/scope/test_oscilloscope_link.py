@@ -115,7 +115,8 @@ def test_a_silent_instrument_is_given_up_at_the_deadline() -> None:
 def test_a_slow_reply_is_waited_for() -> None:
     """Each piece may take as long as the time-out; the reply comes in pieces of less."""
     listener = socket.create_server(("127.0.0.1", 0))
-    link = Link("scope-a", f"TCPIP::127.0.0.1::{listener.getsockname()[1]}::SOCKET", timeout_s=1.0)
+    resource = f"TCPIP::127.0.0.1::{listener.getsockname()[1]}::SOCKET"
+    link = Link("scope-a", resource, timeout_s=1.0)  # as long as all pieces take together
     link.open()
     client, _ = listener.accept()
     link.write("DATA?")

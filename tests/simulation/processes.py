@@ -1,30 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which processes of the bench run on this machine."""
+"""Which processes of a bench run on this machine; those of other benches are none of a test's business."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from hw.bench import BenchSpec
 from hw.session import RUN_FOLDER
+from hw.virtual import network
+from hw.virtual.bench_network import namespace_of
 
 
-def find_processes(program: str, *words: str) -> list[int]:
-    """Return the processes whose program's name begins with a text and whose command line holds the words."""
-    found: list[int] = []
-    for process in Path("/proc").iterdir():
-        if not process.name.isdigit():
-            continue
+def bench_processes(spec: BenchSpec) -> dict[int, list[str]]:
+    """Return what runs in a bench's namespaces or names its run folder, with its command line."""
+    inside = {
+        pid for node in spec.nodes.values() for pid in network.processes(namespace_of(spec.name, node.name))
+    }
+    folder = f"{RUN_FOLDER / spec.name}/"
+    found: dict[int, list[str]] = {}
+    for process in Path("/proc").glob("[0-9]*"):
         try:
-            command = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            command = (process / "cmdline").read_bytes().decode(errors="replace").strip("\0").split("\0")
         except OSError:
             continue
-        line = " ".join(command)
-        if Path(command[0]).name.startswith(program) and all(word in line for word in words):
-            found.append(int(process.name))
-    return sorted(found)
+        if command != [""] and (int(process.name) in inside or any(folder in word for word in command)):
+            found[int(process.name)] = command
+    return found
 
 
-def qemu_of(guest: str, bench: str = "virtual") -> int:
-    """Return the process that runs a guest of a bench; other benches have guests of the same name."""
-    (process,) = find_processes("qemu-system", f"-name {guest},", f"{RUN_FOLDER}/{bench}/")
-    return process
+def guests_of(spec: BenchSpec) -> dict[str, int]:
+    """Return the processes that run a bench's guests, by the guest's name."""
+    found: dict[str, int] = {}
+    for pid, command in bench_processes(spec).items():
+        if Path(command[0]).name.startswith("qemu-system"):
+            guest = command[command.index("-name") + 1].split(",")[0]
+            assert guest not in found, f"{guest} runs twice: {pid} and {found[guest]}"
+            found[guest] = pid
+    return found

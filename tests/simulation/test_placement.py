@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulation.processes import qemu_of
+from tests.simulation.processes import guests_of
 from tests.simulation.trial import TARGET, Lab
 
 pytestmark = [pytest.mark.simulated, pytest.mark.timed]
@@ -21,7 +21,7 @@ def placement(tid: int) -> tuple[int, set[int]]:
 
 def test_threads_of_the_target_run_where_the_bench_file_says(lab: Lab) -> None:
     guest = lab.bench.spec.labgrid_targets[TARGET]["resources"]["VirtualGuest"]
-    process = qemu_of(TARGET)
+    process = guests_of(lab.bench.spec)[TARGET]
     vcpus = 0
     for task in Path(f"/proc/{process}/task").iterdir():
         is_vcpu = (task / "comm").read_text().startswith("CPU ")

@@ -17,11 +17,12 @@ from hw.virtual.console_log import put_aside
 from hw.virtual.guest_config import GuestConfig, GuestInterface, write_run_config
 from hw.virtual.image import ImageSet, build_or_get
 from hw.virtual.qemu import CRASHES
+from tests.patience import HANG_S
 
 HOST_ADDRESS = "10.78.0.254"
 GUEST_ADDRESS = "10.78.0.1"
 CONTROL = GuestInterface("52:54:00:00:00:01", "ctl0", f"{GUEST_ADDRESS}/24")
-_BOOT_DEADLINE_S = 90.0
+_BOOT_DEADLINE_S = HANG_S
 _POLL_S = 0.05
 _LOST_TIMER = "kthread timer wakeup didn't happen"
 """What a kernel says of a processor whose timer the emulator has lost, as one in hundreds of several does."""
@@ -93,7 +94,7 @@ class ScratchGuest:
             check=False,
             input=stdin,
             capture_output=True,
-            timeout=120,
+            timeout=HANG_S,
         )
 
     def output(self, command: str) -> str:
@@ -105,7 +106,7 @@ class ScratchGuest:
     def qmp(self, command: str) -> None:
         """Send one command to QEMU's monitor."""
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(10)
+            connection.settimeout(HANG_S)
             connection.connect(str(self.folder / "qmp.sock"))
             stream = connection.makefile("rw")
             stream.readline()
@@ -214,4 +215,4 @@ def _make_key(path: Path) -> None:
 
 
 def _run(*argv: str) -> None:
-    subprocess.run(argv, check=True, timeout=30)
+    subprocess.run(argv, check=True, timeout=HANG_S)

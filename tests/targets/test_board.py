@@ -19,6 +19,7 @@ from hw.provisioning import Provisioner
 from hw.session import Bench, open_bench
 from hw.tools import BUILD
 from hw.virtual import image
+from tests.patience import HANG_S
 
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 
@@ -85,14 +86,14 @@ def test_clock_is_compared_with_the_card(bench: Bench, tmp_path: Path) -> None:
     card = ["card", "serve", "--source", "host", "--page", page]
     server = bench.node("switch").start([bench.tool("switch", "bw-clock"), *card], tmp_path / "serve")
     try:
-        server.wait_ready(10.0)
+        server.wait_ready(HANG_S)
         card_spec = bench.spec.targets["embedded"].timecard
         assert card_spec is not None
         argv = ["compare", "--device", "tai", "--reference", card_spec.clock, "--duration-ms", "1000"]
-        done = bench.node(BOARD).run([bench.tool(BOARD, "bw-clock"), *argv], timeout_s=60.0)
+        done = bench.node(BOARD).run([bench.tool(BOARD, "bw-clock"), *argv], timeout_s=HANG_S)
     finally:
         server.stop()
-        server.wait(10.0)
+        server.wait(HANG_S)
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     assert result["type"] == "result"
 

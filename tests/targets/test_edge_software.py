@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import statistics
-import time
 from bisect import bisect
 from collections.abc import Generator
 from contextlib import ExitStack
@@ -16,6 +15,7 @@ import pytest
 
 from hw.session import Bench
 from resources.tools.jobs import READY_S, end_and_fetch
+from tests.patience import HANG_S, wait_until
 from tests.targets.edge_guest import GUEST, PHC, edge_guest
 from tests.traffic_gen.edge_lab import OTHER, REFERENCE, Json, ListeningScope, Seen
 
@@ -25,7 +25,6 @@ PERIOD_NS = 2_000_000
 EDGES = 400
 ERROR_NS = 20_000
 """A mistake far above what a busy machine adds to TGPIO's edges."""
-SETTLED_S = 10.0
 CHANCES = 3
 """Runs of which one has to go well: on a shared machine any one may meet a stall."""
 LATCH, FILTERED, RDTSC, CLOCK = "tgpio-latch", "tgpio-filtered-read", "rdtsc-software", "clock-edge"
@@ -41,7 +40,7 @@ class Lab:
     def tool(self, *arguments: object) -> tuple[int, Json, str]:
         """Run bw-edge in the guest; return its exit code, its result ({}: none) and what it complains of."""
         argv = [self.bench.tool(GUEST, "bw-edge"), *(str(argument) for argument in arguments)]
-        done = self.bench.node(GUEST).run(argv, timeout_s=60.0, check=False)
+        done = self.bench.node(GUEST).run(argv, timeout_s=HANG_S, check=False)
         lines = done.stdout.splitlines()
         return done.exit_code, json.loads(lines[-1]) if lines else {}, done.stderr
 
@@ -90,13 +89,11 @@ class Lab:
         """Let software make edges; return its result and what the oscilloscope was told of them."""
         seen = len(self.scope.edges(OTHER, rising=True))
         result = self.run(method, *options)
-        deadline_s = time.monotonic() + SETTLED_S
-        while time.monotonic() < deadline_s:
-            edges = self.scope.edges(OTHER, rising=True)[seen:]
-            if len(edges) >= result["fired"]:
-                return result, edges
-            time.sleep(0.05)
-        raise AssertionError(f"the oscilloscope has not been told all edges: {result}")
+        wait_until(
+            lambda: len(self.scope.edges(OTHER, rising=True)) >= seen + result["fired"],
+            f"edges that the oscilloscope is told: {result}",
+        )
+        return result, self.scope.edges(OTHER, rising=True)[seen:]
 
 
 def spread(delays: list[float]) -> float:

@@ -12,6 +12,7 @@ import pytest
 
 from hw.session import Bench, open_bench
 from resources.tools.jobs import READY_S, end_and_fetch
+from tests.patience import HANG_S
 from tests.traffic_gen.edge_lab import Json
 
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
@@ -34,7 +35,7 @@ def bench() -> Generator[Bench]:
 def tool(bench: Bench, *arguments: str) -> tuple[int, Json, str]:
     """Run bw-edge in the guest; return its exit code, its result ({}: none) and what it complains of."""
     argv = [bench.tool(GUEST, "bw-edge"), *arguments]
-    done = bench.node(GUEST).run(argv, timeout_s=60.0, check=False)
+    done = bench.node(GUEST).run(argv, timeout_s=HANG_S, check=False)
     lines = done.stdout.splitlines()
     return done.exit_code, json.loads(lines[-1]) if lines else {}, done.stderr
 
@@ -42,7 +43,7 @@ def tool(bench: Bench, *arguments: str) -> tuple[int, Json, str]:
 def press_power_button(bench: Bench) -> None:
     """Let QEMU pulse the line."""
     with socket.socket(socket.AF_UNIX) as link:
-        link.settimeout(10.0)
+        link.settimeout(HANG_S)
         link.connect(str(bench.folder / GUEST / "qmp.sock"))
         stream = link.makefile("rw", encoding="utf-8")
         stream.readline()

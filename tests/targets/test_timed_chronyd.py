@@ -17,6 +17,7 @@ from typing import Self
 import pytest
 from scapy.layers.inet import IP, UDP
 
+from tests.patience import HANG_S
 from tests.targets.lying_server import ntp_now
 from tests.targets.timed_lab import (
     CLIENT_ADDRESS,
@@ -125,7 +126,7 @@ def skip_without_cipher(timed: Timed) -> None:
     except AssertionError:
         assert timed.process.stderr is not None
         said = timed.process.stderr.read()
-        if timed.process.wait(20) != 3 or "AES-CMAC" not in said:
+        if timed.process.wait(HANG_S) != 3 or "AES-CMAC" not in said:
             raise
         pytest.skip(said.strip())
 
@@ -239,7 +240,7 @@ class Forger:
         self._seen = open_in(pair.server, socket.AF_PACKET, socket.htons(RECEIVE_ALL))
         self._out = open_in(pair.server, socket.AF_INET, socket.IPPROTO_RAW)
         self._seen.bind(("t0", RECEIVE_ALL))
-        self._seen.settimeout(5)
+        self._seen.settimeout(HANG_S)
         self._random = random.Random(seed)
         self.sent = 0
         self.kinds: dict[str, int] = {}
@@ -305,7 +306,7 @@ class Impostor:
         self._seen = open_in(pair.server, socket.AF_PACKET, socket.htons(RECEIVE_ALL))
         self._out = open_in(pair.server, socket.AF_INET, socket.IPPROTO_RAW)
         self._seen.bind(("t0", RECEIVE_ALL))
-        self._seen.settimeout(0.2)
+        self._seen.settimeout(0.2)  # then it looks whether it is to end
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.sent = 0
@@ -334,7 +335,7 @@ class Impostor:
     def __exit__(self, *_: object) -> None:
         """End."""
         self._ended.set()
-        self._thread.join(10)
+        self._thread.join(HANG_S)
         self._seen.close()
         self._out.close()
 

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.cmac import CMAC
 
 from hw.tools import local_tool
+from tests.patience import HANG_S
 from tests.targets.timed_lab import QUICK, Timed, ToldServer, check_true, timectl
 
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
@@ -163,7 +164,7 @@ def test_what_is_not_authenticated_is_named_and_never_becomes_a_time(
             line = timed.until(lambda line: line["type"] == "rejected")
             timed.until_state("starting", NOT_AUTHENTICATED)
             text = timed.ctl("tracking")["text"]
-            timed.process.wait(60)
+            timed.process.wait(HANG_S)
         (source,) = timectl(page, "sourcestats")["sources"]
         argv = [str(local_tool("bw-timectl")), "sourcestats", "--page", str(page)]
         shown = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
@@ -226,7 +227,7 @@ def test_servers_with_and_without_a_key(page: Path, keys: Path) -> None:
 def refusal(page: Path, *arguments: str) -> str:
     """Return what is said of settings that are refused."""
     argv = [str(local_tool("bw-timed")), "--page", str(page), *arguments]
-    done = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=20)
+    done = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=HANG_S)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
     return done.stderr.removeprefix("bw-timed: ").removesuffix("\n")

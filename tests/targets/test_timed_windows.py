@@ -18,6 +18,7 @@ import pytest
 from hw.errors import CapabilityError
 from hw.tools import BUILD
 from hw.virtual.windows_prefix import WINE_FOLDER, prefix_or_make, wine_environment
+from tests.patience import HANG_S
 from tests.targets.test_timed_keys import KEY_FILE, KeyServer, other_secret, right
 from tests.targets.timed_lab import ToldServer
 
@@ -27,7 +28,6 @@ FULL_DISK = "\\\\?\\unix\\dev\\full"
 """As Wine names a file of this machine that nobody can write to."""
 FOLDER = Path("Program Files", "Benchwright", "time")
 QUICK = ("--interval-ms", "500", "--quick-interval-ms", "200", "--wander-ppb-per-s", "1000", "--any-counter")
-DEADLINE_S = 60.0
 
 
 class Windows:
@@ -62,7 +62,7 @@ class Windows:
                 stdout=out,
                 stderr=err,
                 check=False,
-                timeout=DEADLINE_S,
+                timeout=HANG_S,
             )
             out.seek(0)
             err.seek(0)
@@ -75,7 +75,7 @@ class Windows:
 
     def until(self, state: str) -> dict[str, Any]:
         """Wait for a state of the page."""
-        deadline_s = time.monotonic() + DEADLINE_S
+        deadline_s = time.monotonic() + HANG_S
         while True:
             said = self.tracking()
             if said.get("state") == state:
@@ -96,12 +96,12 @@ class Windows:
 
     def close(self) -> None:
         """Switch it off."""
-        self._on.communicate("exit\n", timeout=DEADLINE_S)
+        self._on.communicate("exit\n", timeout=HANG_S)
         subprocess.run(
             [str(WINE_FOLDER / "wineserver64"), "--kill"],
             env=self._environment,
             check=False,
-            timeout=DEADLINE_S,
+            timeout=HANG_S,
         )
 
 
@@ -220,7 +220,7 @@ def test_service_tells_of_no_end_that_a_new_start_cures(
         code, _, _ = windows.run("bw-timed", "--console", *arguments, *QUICK)
         assert code == (5 if again else 3)
         windows.run("bw-timed", "start")
-        deadline_s = time.monotonic() + DEADLINE_S
+        deadline_s = time.monotonic() + HANG_S
         while windows.programs("bw-timed.exe"):
             assert time.monotonic() < deadline_s
             time.sleep(0.2)

@@ -26,6 +26,7 @@ from resources.replay.pattern import load_pattern
 from resources.replay.plan import ReplaySettings
 from resources.replay.replay import Replay, ReplayAnswers
 from tests.hw.test_hardware_bench import PATTERN
+from tests.patience import HANG_S, STALL_S, wait_until
 
 BENCH_FILE = Path(__file__).parent / "one_windows.yaml"
 TARGET = "windows"
@@ -117,13 +118,13 @@ def test_clock_is_this_machines_own_and_the_tool_ends_when_asked(
     """Two-way time transfer has to find 0 within its bound: Wine shows this machine's own clock."""
     argv = [bench.tool(TARGET), "offset", "--serve", "10.78.0.110:19999", "--priority", "50"]
     server = node.start(argv, tmp_path / "serve")
-    server.wait_ready(20.0)
+    server.wait_ready(HANG_S)
     peer = ["offset", "--peer", "10.78.0.110:19999", "--duration-ms", "1500", "--priority", "60"]
     client = bench.node("switch").start([bench.tool("switch"), *peer], tmp_path / "peer")
-    assert client.wait(20.0) == 0
+    assert client.wait(HANG_S) == 0
     found = result(client.fetch())
     server.stop()
-    assert server.wait(5.0) == 0
+    assert server.wait(HANG_S) == 0
     assert result(server.fetch())["complete"] is True
     assert found["valid"] is True
     assert abs(found["offset_ns"]) <= found["bound_ns"]
@@ -149,9 +150,9 @@ def test_a_tool_that_cannot_be_started_or_fails_is_told(
     with pytest.raises(
         BenchError, match=r"exit code 127 before it was ready: bw-job: cannot start C:/no\.exe"
     ):
-        node.start(["C:/no.exe"], tmp_path / "no").wait_ready(10.0)
+        node.start(["C:/no.exe"], tmp_path / "no").wait_ready(HANG_S)
     job = node.start([bench.tool(TARGET), "recv", "C:/no-plan.toml"], tmp_path / "recv")
-    assert job.wait(10.0) == 2
+    assert job.wait(HANG_S) == 2
     job.fetch()
     assert "C:/no-plan.toml" in (tmp_path / "recv.err").read_text()
 
@@ -161,13 +162,10 @@ def test_a_tool_that_cannot_be_started_or_fails_is_told(
 def test_what_a_killed_run_left_is_ended(bench: Bench, node: WindowsSshNode, tmp_path: Path) -> None:
     """Its tools alone: another program with the same id would not be touched."""
     witness = node.start([bench.tool(TARGET), "witness", "--priority", "50"], tmp_path / "witness")
-    witness.wait_ready(10.0)
+    witness.wait_ready(HANG_S)
     assert running(bench, "bw-traffic.exe")
     node.end_leftovers()
-    deadline = time.monotonic() + 5.0
-    while running(bench, "bw-traffic.exe") and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not running(bench, "bw-traffic.exe")
+    wait_until(lambda: not running(bench, "bw-traffic.exe"), "the end of the tool")
     assert node.files(node.job_folder) == []
 
 
@@ -180,7 +178,7 @@ def test_a_process_that_only_has_the_id_of_a_job_is_left_alone(
     """Ids are used again after a reboot; then the folder of a job names a process of somebody else."""
     node.end_leftovers()
     witness = node.start([bench.tool(TARGET), "witness", "--priority", "50"], tmp_path / "witness")
-    witness.wait_ready(10.0)
+    witness.wait_ready(HANG_S)
     (job,) = node.files(node.job_folder)
     pid = node.read(f"{node.job_folder}/{job}/pid").stdout.split()[0]
     stale = node.fresh_folder("stale/job-of-yesterday")
@@ -190,10 +188,10 @@ def test_a_process_that_only_has_the_id_of_a_job_is_left_alone(
         tool = next(name for name in node.files(f"{HOME}/bin") if name.startswith("bw-job-"))
         argument = stale if verb == "stop" else stale.removesuffix("of-yesterday")
         node.run([f"{HOME}/bin/{tool}", verb, argument.replace("/", "\\")])
-    time.sleep(0.3)
+    time.sleep(STALL_S)
     assert running(bench, "bw-traffic.exe")
     witness.stop()
-    assert witness.wait(5.0) == 0
+    assert witness.wait(HANG_S) == 0
 
 
 @pytest.mark.simulated
@@ -202,10 +200,8 @@ def test_a_job_outside_the_folder_of_the_tools_is_ended_too(
     bench: Bench, node: WindowsSshNode, tmp_path: Path
 ) -> None:
     """As `w32tm` is, the log of a clock stack."""
-    node.start(["ping", "-n", "60", "10.78.0.254"], tmp_path / "ping")
-    deadline = time.monotonic() + 10.0
-    while not running(bench, "ping") and time.monotonic() < deadline:
-        time.sleep(0.1)
+    node.start(["ping", "-n", "600", "10.78.0.254"], tmp_path / "ping")
+    wait_until(lambda: bool(running(bench, "ping")), "the job")
     node.end_leftovers()
     assert not running(bench, "ping")
 
@@ -230,7 +226,7 @@ def test_names_of_every_language(provisioner: Provisioner, node: WindowsSshNode,
     finally:
         node.run(["reg", "delete", key, "/f"])
     job = node.start([program, "--interface", "Überall 網路", "check"], tmp_path / "job")
-    assert job.wait(10.0) == 2
+    assert job.wait(HANG_S) == 2
     job.fetch()
     assert "there is no interface Überall 網路" in (tmp_path / "job.err").read_text()
 
@@ -531,7 +527,7 @@ def test_power(bench: Bench, node: WindowsSshNode, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("x")
     node.bring(file)
-    node.start([bench.tool(TARGET), "witness"], tmp_path / "witness").wait_ready(10.0)
+    node.start([bench.tool(TARGET), "witness"], tmp_path / "witness").wait_ready(HANG_S)
     bench.power_off(TARGET)
     assert network.processes(bench.namespace(TARGET)) == []
     with pytest.raises(BenchError, match="has lost its power"):

@@ -21,6 +21,7 @@ from typing import Any, Self
 import pytest
 
 from hw.tools import local_tool
+from tests.patience import HANG_S, wait_until
 from tests.targets.lying_server import HONEST, ntp_now
 from tests.targets.lying_server import answer as lying_answer
 
@@ -31,7 +32,6 @@ QUICK = (
     *("--timeout-ms", "200", "--check-interval-ms", "100", "--wander-ppb-per-s", "1000"),
 )
 """Settings by which things happen within a second, and by which a busy machine contradicts nothing."""
-DEADLINE_S = 60.0
 
 
 class Timed:
@@ -55,12 +55,12 @@ class Timed:
 
     def until(self, condition: Callable[[Json], bool]) -> Json:
         """Return the next line of the log that fulfils a condition."""
-        deadline_s = time.monotonic() + DEADLINE_S
+        deadline_s = time.monotonic() + HANG_S
         while True:
             try:
                 line = self._lines.get(timeout=max(0.0, deadline_s - time.monotonic()))
             except queue.Empty:
-                said = f"not within {DEADLINE_S} s; the log ends with {self.seen[-5:]}"
+                said = f"not within {HANG_S} s; the log ends with {self.seen[-5:]}"
                 raise AssertionError(said) from None
             if line is None:
                 raise AssertionError(f"it has ended: {self.seen[-5:]}")
@@ -97,7 +97,7 @@ class Timed:
     def end(self) -> int:
         """Ask it to end; return its exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(20)
+        return self.process.wait(HANG_S)
 
     def __enter__(self) -> Self:
         """Give itself."""
@@ -109,7 +109,7 @@ class Timed:
         """End it in any case."""
         if self.process.poll() is None:
             self.kill()
-        self._reader.join(10)
+        self._reader.join(HANG_S)
         for stream in (self.process.stdout, self.process.stderr):
             if stream is not None:
                 stream.close()
@@ -151,12 +151,22 @@ class ToldServer:
         self.lie = HONEST
         self.ahead_s = 0.0
         self.requests: list[bytes] = []
+        self._markers = 0
         self.before_answer: Callable[[socket.socket, bytes, tuple[str, int]], None] | None = None
         self.link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.link.bind((address, 0))
         self.text = "{}:{}".format(*self.link.getsockname())
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
+
+    def asked(self) -> int:
+        """Return how often it was asked until now; what was sent before has then been heard, however late."""
+        marker = os.urandom(48)
+        self._markers += 1
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
+            own.sendto(marker, self.link.getsockname())
+            wait_until(lambda: marker in self.requests, "what the server was sent")
+        return len(self.requests) - self._markers
 
     def _answer(self, request: bytes) -> bytes | None:
         packet = lying_answer(request, self.lie)
@@ -191,7 +201,7 @@ class ToldServer:
         with contextlib.suppress(OSError):
             self.link.shutdown(socket.SHUT_RDWR)
         self.link.close()
-        self._thread.join(10)
+        self._thread.join(HANG_S)
 
 
 # ---- a real server, in a namespace of its own --------------------------------------------------------------
@@ -265,4 +275,4 @@ def chronyd(program: Path, pair: Pair, folder: Path, keys: str = "") -> Generato
             yield process
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(HANG_S)

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.patience import HANG_S, wait_until
+
 Json = dict[str, Any]
 
 PAGE_BYTES = 4096
@@ -24,10 +26,12 @@ HOST_LINE, REPLY, REQUEST, GUEST_LINE = 1024, 1536, 2048, 3072
 LINE_WORDS_BYTES = 96
 UNIT_TSC = 1
 TAI_UTC_S = 37
+ENOUGH_NS = 2_000_000
+"""Of CPU time for some dozens of samples: each costs microseconds."""
 
 
 def run(
-    program: Path, *arguments: str, timeout_s: float = 60, user: int | None = None
+    program: Path, *arguments: str, timeout_s: float = HANG_S, user: int | None = None
 ) -> tuple[int, Json, str]:
     """Run bw-clock; return its exit code, its last line ({} when there is none), and its stderr."""
     done = subprocess.run(
@@ -55,11 +59,29 @@ def started(program: Path, *arguments: str) -> Generator[subprocess.Popen[str]]:
         process.communicate()
 
 
+def let_work(process: subprocess.Popen[str], enough_ns: int = ENOUGH_NS) -> None:
+    """Wait until bw-clock has had some time on a CPU: then it has taken samples."""
+    begin_ns = _cpu_time_ns(process)
+    wait_until(lambda: _cpu_time_ns(process) - begin_ns >= enough_ns, "CPU time of bw-clock")
+
+
+def is_stopped(process: subprocess.Popen[str]) -> bool:
+    """Tell whether all its threads are stopped by a signal."""
+    stats = [(task / "stat").read_text() for task in Path(f"/proc/{process.pid}/task").iterdir()]
+    return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
+
+
+def _cpu_time_ns(process: subprocess.Popen[str]) -> int:
+    """Return how long its threads have run."""
+    tasks = Path(f"/proc/{process.pid}/task").iterdir()
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks)
+
+
 def finish(process: subprocess.Popen[str], stop: bool = True) -> tuple[int, Json]:
     """End a process that was started, and return its exit code and its last line."""
     if stop:
         process.send_signal(signal.SIGTERM)
-    output, errors = process.communicate(timeout=30)
+    output, errors = process.communicate(timeout=HANG_S)
     assert output, errors
     return process.returncode, json.loads(output.splitlines()[-1])
 
@@ -117,7 +139,7 @@ class FakeServer:
         self.counter_hz = counter_hz
         self.shift = 0
         self.answers = 0
-        self.shift_after: tuple[int, int] | None = None
+        self.publications = 0
         self.line_changes: Json = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._serve)
@@ -146,10 +168,8 @@ class FakeServer:
                 self.answers += 1
             now = time.monotonic()
             if now >= next_publish:
-                if self.shift_after and now >= self.shift_after[0]:
-                    self.shift += self.shift_after[1]
-                    self.shift_after = None
                 self.publish()
+                self.publications += 1
                 next_publish = now + 0.02
             time.sleep(0)
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.patience import HANG_S, wait_until
 from tests.traffic_gen.clock_page import LINE_WORDS_BYTES, Line
 
 Json = dict[str, Any]
@@ -27,7 +28,6 @@ REFERENCE, OTHER = 1, 2
 PULSE_NS = 100_000
 ART_HZ = 38_400_000
 SDP_HZ = 125_000_000
-_DEADLINE_S = 20.0
 
 
 @dataclass(frozen=True, order=True)
@@ -104,7 +104,7 @@ class ListeningScope:
                 if one:
                     one.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        self._thread.join(5)
+        self._thread.join(HANG_S)
 
 
 class Page:
@@ -166,15 +166,12 @@ class Page:
 
 def wait_for(true: Any, what: str) -> None:
     """Return when something is true."""
-    deadline_s = time.monotonic() + _DEADLINE_S
-    while not true():
-        assert time.monotonic() < deadline_s, f"waited too long: {what}"
-        time.sleep(0.01)
+    wait_until(lambda: bool(true()), what)
 
 
 def work_pins(program: Path, page: Path | str, *arguments: object) -> Json:
     """Run edge-pins to its end; return its result."""
     argv = [str(program), str(page), *(str(argument) for argument in arguments)]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])

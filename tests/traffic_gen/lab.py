@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from tests.patience import HANG_S
+
 TAI_UTC_S = 37
 CONSUMER = "10.77.0.100"
 FOREIGNER = "10.77.0.200"
@@ -125,7 +127,7 @@ class Tool:
         """Return its stderr."""
         return self._error_log.read_text()
 
-    def wait_line(self, wanted: Callable[[Json], bool], timeout_s: float = 30.0) -> Json:
+    def wait_line(self, wanted: Callable[[Json], bool], timeout_s: float = HANG_S) -> Json:
         """Return the first line that is wanted; raise TimeoutError when it ends without, or in time."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
@@ -142,7 +144,7 @@ class Tool:
         """Wait for the line `ready`."""
         return self.wait_line(lambda line: line["type"] == "ready")
 
-    def result(self, code: int = 0, timeout_s: float = 60.0) -> Json:
+    def result(self, code: int = 0, timeout_s: float = HANG_S) -> Json:
         """Wait for its end, check the exit code, and return the last line."""
         found = self.process.wait(timeout_s)
         assert found == code, f"exit code {found}, not {code}; stderr: {self.errors()}; {self.lines()[-1:]}"
@@ -253,7 +255,7 @@ class SocketMaker:
         thread.start()
         thread.join()
         self._sockets += made
-        made[0].settimeout(5.0)
+        made[0].settimeout(HANG_S)
         made[0].bind((source, port))
         return made[0]
 

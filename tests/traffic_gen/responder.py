@@ -48,15 +48,12 @@ class Error:
 
     offset_ns: int = 0
     rate_ppb: int = 0
-    step_ns: int = 0
-    step_after_s: float = float("inf")
     start_ns: int = field(default_factory=tai_ns)
 
     def offset_at_ns(self, local_ns: int) -> int:
         """Return peer - local."""
         age_ns = local_ns - self.start_ns
-        step_ns = self.step_ns if age_ns > self.step_after_s * 1e9 else 0
-        return self.offset_ns + age_ns * self.rate_ppb // 10**9 + step_ns
+        return self.offset_ns + age_ns * self.rate_ppb // 10**9
 
     def now_ns(self) -> int:
         """Read the clock."""
@@ -73,15 +70,26 @@ class Responder:
         there_s: float = 0,
         back_s: float = 0,
         forge: Callable[[Packet], list[bytes]] | None = None,
+        step: tuple[int, int] = (0, 0),
     ) -> None:
-        """Delay requests and replies; `forge` makes the datagrams of an answer that is to be wrong."""
+        """Delay requests and replies.
+
+        Args:
+            error: What is wrong with its clock.
+            there_s: Delay of requests.
+            back_s: Delay of replies.
+            forge: Makes the datagrams of an answer that is to be wrong.
+            step: After so many answers its clock is stepped by so many nanoseconds.
+        """
         self.error = error
+        self.answered = 0
+        self._step = step
         self._there_s = there_s
         self._back_s = back_s
         self._forge = forge
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind(("127.0.0.1", 0))
-        self._socket.settimeout(0.1)
+        self._socket.settimeout(0.1)  # then it looks whether it is to end
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._serve)
         self.address = f"127.0.0.1:{self._socket.getsockname()[1]}"
@@ -90,8 +98,11 @@ class Responder:
         if self._forge:
             return self._forge(request)
         time.sleep(self._there_s)
-        t2_ns = self.error.now_ns()
-        t3_ns = self.error.now_ns()
+        step_after, step_ns = self._step
+        step_ns = step_ns if self.answered >= step_after else 0
+        t2_ns = self.error.now_ns() + step_ns
+        t3_ns = self.error.now_ns() + step_ns
+        self.answered += 1
         time.sleep(self._back_s)
         return [Packet(REPLY, request.sequence, request.cookie, request.t1_ns, t2_ns, t3_ns).pack()]
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import HANG_S
 from tests.traffic_gen.lab import Lab, Plan, Stream, pattern_text, streams_by_id, tai_ns
 
-pytestmark = [pytest.mark.simulated, pytest.mark.slow]
+pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 
 TCP = Stream(10, "tcp", 1000, 10_000)
 FAST = Stream(13, "tcp", 10, 10_000, low_latency=True)
@@ -167,11 +168,11 @@ def test_a_producer_that_comes_too_late(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_a_port_in_use(lab: Lab, tmp_path: Path) -> None:
-    path = Plan(pattern_text(TCP), duration_ms=10_000).write(tmp_path / "plan.toml")
+    path = Plan(pattern_text(TCP), duration_ms=600_000).write(tmp_path / "plan.toml")
     first = lab.recv(path)
     first.wait_ready()
     second = lab.recv(path)
-    assert second.process.wait(10) == 3
+    assert second.process.wait(HANG_S) == 3
     assert second.errors() == (
         "bw-traffic recv: stream 10: 10.77.0.100:20010 cannot be opened: Address already in use\n"
     )
@@ -210,7 +211,7 @@ def test_a_sender_that_comes_too_late_says_so(lab: Lab, tmp_path: Path) -> None:
             start_tai_ns=tai_ns() + lead_ms * 10**6,
         )
         send = lab.send(plan.write(tmp_path / "plan.toml"))
-        code = send.process.wait(60)
+        code = send.process.wait(HANG_S)
         result = send.result(code)
         assert (code == 4) == bool(result["invalid_reasons"])
         refused += code == 4

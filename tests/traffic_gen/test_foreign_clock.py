@@ -48,7 +48,7 @@ class ForeignClock:
 
 
 def _serve(sock: socket.socket, clock: ForeignClock, stop: threading.Event) -> None:
-    sock.settimeout(0.1)
+    sock.settimeout(0.1)  # then it looks whether it is to end
     while not stop.is_set():
         try:
             request, peer = sock.recvfrom(100)

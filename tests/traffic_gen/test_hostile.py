@@ -29,7 +29,7 @@ from tests.traffic_gen.lab import (
     streams_by_id,
 )
 
-pytestmark = [pytest.mark.simulated, pytest.mark.slow]
+pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 
 TCP = Stream(10, "tcp", 1000, 20_000)
 UDP = Stream(12, "udp", 200, 20_000)

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import HANG_S
 from tests.traffic_gen.lab import TAI_UTC_S, Lab, Plan, Stream, Tool, pattern_text
 from tests.traffic_gen.timeservice_page import FOLDER, Service, service
 
-pytestmark = [pytest.mark.simulated, pytest.mark.slow]
+pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 
 AHEAD_NS = 3_500_000_000
 FAST_PPB = 80_000
@@ -102,5 +103,5 @@ def test_a_step_of_the_time_service_makes_the_result_invalid(lab: Lab, tmp_path:
 def test_both_corrections_at_once_are_refused(lab: Lab, tmp_path: Path) -> None:
     plan = Plan(pattern_text(Stream(10)), correction="two-way", consumer_clock="time-service")
     recv = lab.recv(plan.write(tmp_path / "plan.toml"))
-    assert recv.process.wait(30) == 2
+    assert recv.process.wait(HANG_S) == 2
     assert '[consumer]: clock: "time-service" needs correction = "none" in table [run]' in recv.errors()

@@ -12,6 +12,8 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.patience import HANG_S
+
 Document = dict[str, Any]
 
 # The tables of plans are built anew by the reader's caller, which refuses duplicates: so does _build here.
@@ -29,7 +31,7 @@ class RefusedError(Exception):
 
 def _items(program: Path, text: bytes) -> list[Document]:
     """Return the items that the C reader sees."""
-    done = subprocess.run([program], input=text, capture_output=True, check=False, timeout=20)
+    done = subprocess.run([program], input=text, capture_output=True, check=False, timeout=HANG_S)
     if done.returncode == 1:
         raise RefusedError(done.stderr.decode())
     assert done.returncode == 0, done.stderr

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-PATIENCE_S = 60.0
+from tests.patience import HANG_S
 
 
 class PageError(AssertionError):
@@ -80,7 +80,7 @@ class Browser:
         data = json.dumps(request).encode() + b"\0"
         while data:
             data = data[os.write(self._write, data) :]
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + HANG_S
         while True:
             message = self._message(deadline)
             if message.get("id") == self._number:
@@ -111,7 +111,7 @@ class Browser:
 
     def until(self, expression: str) -> None:
         """Wait until an expression is true."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + HANG_S
         while not self.value(expression):
             self.check()
             if time.monotonic() > deadline:

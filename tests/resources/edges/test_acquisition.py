@@ -28,6 +28,7 @@ from scope.drivers.link import Link
 from scope.drivers.oscilloscope import ScpiOscilloscope
 from scope.settings import ChannelSettings
 from tests.hw.virtual_oscilloscope.controller import hardware, pulses
+from tests.patience import HANG_S
 
 Dialect = type[InfiniiVision] | type[FiveSeries]
 pytestmark = pytest.mark.timed
@@ -42,7 +43,7 @@ SPEC = OscilloscopeSpec(
     resource="TCPIP::127.0.0.1::5025::SOCKET",
     dialect=None,
     library="@py",
-    timeout_s=2.0,
+    timeout_s=HANG_S,
     signals={
         "reference": SignalSpec(ChannelSettings(1, 0.5, 1.65), 1.65),
         "edge": SignalSpec(ChannelSettings(2, 0.5, 1.65), 1.65),
@@ -68,7 +69,8 @@ def _scope(
 ) -> Generator[ScpiOscilloscope, None, None]:
     instrument = dialect(hardware(noise_v=0.01), ReplayedEdges(edges), faults or set())
     with Server(instrument) as server:
-        link = Link("scope", f"TCPIP::127.0.0.1::{server.port}::SOCKET", timeout_s=2.0)
+        patience_s = 2.0 if faults else HANG_S
+        link = Link("scope", f"TCPIP::127.0.0.1::{server.port}::SOCKET", timeout_s=patience_s)
         with ScpiOscilloscope(link) as scope:
             yield scope
 

@@ -34,6 +34,7 @@ from resources.profiles import load_profile
 from scope.drivers.link import Link
 from scope.drivers.oscilloscope import ScpiOscilloscope
 from tests.hw.virtual_oscilloscope.controller import hardware, pulses
+from tests.patience import HANG_S
 from tests.reports.sample_clock import compare_answer, write_clock_trial
 
 pytestmark = pytest.mark.timed
@@ -131,7 +132,8 @@ def _lab(
     edges = ReplayedEdges(pulses(round(DELAY_NS * 1000), 2_000_000_000))
     instrument = InfiniiVision(hardware(noise_v=0.01, memory_samples=8_000_000), edges, faults or set())
     with Server(instrument) as server:
-        link = Link("infiniivision", f"TCPIP::127.0.0.1::{server.port}::SOCKET", timeout_s=2.0)
+        patience_s = 2.0 if faults else HANG_S
+        link = Link("infiniivision", f"TCPIP::127.0.0.1::{server.port}::SOCKET", timeout_s=patience_s)
         bench = _Bench(spec, target, link)
         profile = replace(load_profile("ci"), edges=TIMES)
         clocks = ClockLab(

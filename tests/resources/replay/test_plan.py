@@ -22,6 +22,7 @@ from hw.tools import local_tool
 from resources.clocks.lines import ClockLine
 from resources.replay.pattern import Pattern, load_pattern
 from resources.replay.plan import ReplaySettings, write_plan
+from tests.patience import HANG_S
 
 ROOT = Path(__file__).resolve().parents[3]
 DAQ12 = ROOT / "traffic-gen" / "patterns" / "daq12.toml"
@@ -172,6 +173,7 @@ def _free_udp_port(port: int) -> bool:
 
 
 @pytest.mark.simulated
+@pytest.mark.timed
 def test_the_tool_schedules_by_offset_and_rate(tmp_path: Path, daq12: Pattern) -> None:
     """A real replay over loopback: this machine's clock plays one that is 2 s ahead and 0.1 % fast.
 
@@ -208,7 +210,7 @@ def test_the_tool_schedules_by_offset_and_rate(tmp_path: Path, daq12: Pattern) -
         subprocess.run(
             [tool, "send", str(plan), "--producer", "12", "--priority", "0"],
             check=True,
-            timeout=60,
+            timeout=HANG_S,
             capture_output=True,
         )
         assert '"result"' in recv.stdout.read().splitlines()[-1]
