@@ -139,7 +139,9 @@ def test_every_colour_that_page_and_figures_name_is_there_in_light_and_in_dark(r
         assert wanted <= set(re.findall(r"(--[\w-]+):", scheme))
 
 
-def test_the_verdict_stands_on_top_in_words(page: Outline):
+def test_the_verdict_stands_on_top_in_words(page: Outline, run: RunFolder):
+    word = render(run.path).partition('id="verdict-word">')[2].partition("</div>")[0]
+    assert re.sub(r"<[^>]*>", " ", word).split()[1] == "fail"
     text = squeezed(page.text)
     assert text.index("fail") < text.index("One-way latency by stream")
     assert "Of 48 measured values, 2 fail" in text

@@ -137,6 +137,20 @@ def test_a_run_in_which_a_stream_failed_is_not_repeated(tmp_path: Path) -> None:
     assert evidence.undecided() == []
 
 
+def test_a_record_bears_the_names_of_what_was_measured(tmp_path: Path) -> None:
+    run, evidence = _run(tmp_path), _evidence(tmp_path)
+    _add(evidence, run, Disturbance())
+    [record] = evidence.records(33, run, "a test")
+    found = record.subject
+    assert (found.bench, found.target, found.stack, found.clock) == (
+        "virtual",
+        "linux-rt",
+        "kernel",
+        "two-way",
+    )
+    assert (found.stream, record.conditions.profile, record.test) == ("33", "ci", "a test")
+
+
 def test_real_hardware_gets_no_second_attempt(tmp_path: Path) -> None:
     run, evidence = _run(tmp_path), _evidence(tmp_path, simulated=False)
     _add(evidence, run, BENCH_STALLED)
