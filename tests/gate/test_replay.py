@@ -89,8 +89,9 @@ def test_late_and_lost_messages_fail_and_the_others_pass(lab: Lab, tmp_path: Pat
     outcomes = {stream: verdict.outcome for stream, verdict in judged.items()}
     assert outcomes == {10: "pass", 13: "pass", 20: "fail", 23: "fail", 30: "fail"}, judged
     assert (found[30].received, found[30].lost) == (MESSAGES // 2, MESSAGES // 2)
-    # Of 40 datagrams one at least is read soon after the kernel has stamped it, and none before.
-    assert 0 <= streams[10]["receive_stack"]["min_ns"] < SOON_MS * MS
+    # Of 40 datagrams one at least is soon there, and none is read before the kernel has stamped it.
+    assert streams[10]["receive_stack"]["min_ns"] >= 0
+    assert streams[10]["received_minus_sent"]["min_ns"] < SOON_MS * MS
     for stream in (20, 23):
         shortest_ns = found[stream].received_minus_scheduled.min_ns
         bound_ns = replay.recv.clocks[0].bound_ns
