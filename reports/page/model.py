@@ -12,6 +12,7 @@ from reports.latency.section import LatencySection
 from reports.latency.stream_groups import STREAM_QUANTITY, StreamGroup
 from reports.quantities import INSTRUMENT_CHECKS
 from reports.record.measurement import Measurement, Outcome, UncertaintyPart
+from reports.rejudge.simulated import signs_of_emulation
 from reports.run.asked import SkippedTest, Standing, State, natural, skipped_tests
 from reports.run.asked_before import asked_in
 from reports.run.folder import Records, RunFolder
@@ -235,7 +236,7 @@ def _bare(
         records=came_out.judged,
         worst=poorest,
         worst_share=relative_margin(poorest) if poorest else None,
-        simulated=bool(run.manifest.simulated) or marked,
+        simulated=bool(run.manifest.simulated) or marked or _is_emulated(run),
         sections=tuple(sections),
         others=(),
         advice=None,
@@ -251,6 +252,12 @@ def _bare(
         problems=came_out.reasons,
     )
     return replace(report, problems=(*came_out.reasons, *_problems_of_evidence(report.groups)))
+
+
+def _is_emulated(run: RunFolder) -> bool:
+    """Say whether facts of a run name an emulator: its flags alone make no page one of real hardware."""
+    facts = {"host": run.manifest.host, "target": run.manifest.target}
+    return next(signs_of_emulation(run.path, facts), None) is not None
 
 
 def _is_of(attempt: Attempt, target: str) -> bool:

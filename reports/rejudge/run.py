@@ -31,7 +31,7 @@ from reports.rejudge.provisioning import provisioning_objections
 from reports.rejudge.read_latency import read_latency_objections
 from reports.rejudge.requirements import requirement_objections
 from reports.rejudge.seal import seal_objections
-from reports.rejudge.simulation import simulation_objections
+from reports.rejudge.simulated import simulation_objections
 from reports.rejudge.told_bound import told_bound_objections
 from reports.rejudge.tools import tool_objections
 
