@@ -22,6 +22,7 @@ from reports.dossier.sign_command import add_sign
 from reports.dossier.verify import differences, is_accepted, is_dossier, signatures
 from reports.durable import replace_file
 from reports.errors import ReportError, RunFolderError
+from reports.page.compared import pages_differ
 from reports.page.model import gather_run
 from reports.page.not_passed import not_passed
 from reports.page.overview import Overview, overview_of
@@ -159,6 +160,9 @@ def _verify_run(run: Path, named: bool, seals: TrustedSeals | None) -> int:
         objection = seals.objection(run, manifest) if seals is not None else ""
         if objection and objection not in problems:
             problems.append(objection)
+        pages = ""
+        if not problems:
+            problems, pages = pages_differ(run)
         if not problems:
             print(f"{run}: {len(read_sums(run))} files unchanged; {SUMS} is {sha256_file(run / SUMS)}")
             print(
@@ -166,6 +170,7 @@ def _verify_run(run: Path, named: bool, seals: TrustedSeals | None) -> int:
             )
             key = sealed_by(run)
             print(f"  {_seal_words(key, seals.bench_of(key, manifest) if seals else '')}")
+            print(f"  {pages or 'pages rendered again: the same bytes'}")
             return 0
     for problem in problems:
         print(f"{run}: {problem}" if named else problem)
