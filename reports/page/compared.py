@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reports.page.render import render_pages
+from reports.page.render import PAGE, render_pages
 from reports.rejudge.seal import pages_made_by
 from reports.run.seal import made_by
 
@@ -29,9 +29,11 @@ def pages_differ(run: Path) -> tuple[list[str], str]:
         return [], f"pages not compared: made by {words}"
     if folder != run.resolve().name:
         return [], f"pages not compared: they name their folder, which was {folder}"
-    pages = render_pages(run)
+    if not (run / PAGE).is_file():
+        return [], f"pages not compared: the run has no {PAGE}"
+    pages = render_pages(run)  # one that has gone is named by the seal
     return [
         f"{name}: not what the data of the run gives"
         for name, text in pages.items()
-        if not (run / name).is_file() or (run / name).read_bytes() != text.encode()
+        if (run / name).is_file() and (run / name).read_bytes() != text.encode()
     ], ""
