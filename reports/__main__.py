@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from reports.clock_sync.log_command import add_clock_log
-from reports.dossier.command import add_dossier
+from reports.dossier.command import add_dossier, add_seals, trusted_seals
 from reports.dossier.errors import DossierError
 from reports.dossier.sign_command import add_sign
-from reports.dossier.verify import differences, is_dossier, signatures
+from reports.dossier.verify import differences, is_accepted, is_dossier, signatures
 from reports.durable import replace_file
 from reports.errors import ReportError, RunFolderError
+from reports.page.compared import pages_differ
 from reports.page.model import gather_run
 from reports.page.not_passed import not_passed
 from reports.page.overview import Overview, overview_of
@@ -30,8 +31,9 @@ from reports.page.renewal import renew
 from reports.page.stalled import objections
 from reports.record.measurement import measurement_schema
 from reports.rejudge.run import rejudge
-from reports.rejudge.seal import SEAL, sealed_by
+from reports.rejudge.seal import sealed_by
 from reports.run.asked import SKIPPED
+from reports.run.benches import BENCHES, TrustedSeals
 from reports.run.folder import RunFolder, named_run
 from reports.run.integrity import SUMS, changed_files, read_sums, sha256_file
 from reports.run.outcome import BAD_INPUT, NEXT_STEPS
@@ -71,12 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
         metavar="FILE",
         help="certificates, PEM: the dossiers have to be signed, by what leads to one of these",
     )
-    check.add_argument(
-        "--sealed-by",
-        default="",
-        metavar="FINGERPRINT",
-        help="the runs have to be sealed by the bench whose `key` this is",
-    )
+    add_seals(check)
     check.set_defaults(action=_verify)
     key = commands.add_parser("key", help="print the fingerprint of the key by which this bench seals runs")
     key.set_defaults(action=_key)
@@ -137,13 +134,14 @@ def _verify(options: argparse.Namespace) -> int:
         raise DossierError(
             "verify: a dossier needs its run folders: --runs RUN…; run folders alone need none"
         )
+    seals = trusted_seals(options)
     results: list[int] = []
     for path in paths:
         try:
             results.append(
-                _verify_dossier(path, options.runs, options.trust)
+                _verify_dossier(path, options.runs, options.trust, seals)
                 if path in dossiers
-                else _verify_run(path, len(paths) > 1, options.sealed_by.lower())
+                else _verify_run(path, len(paths) > 1, seals)
             )
         except BrokenPipeError:
             raise
@@ -152,21 +150,27 @@ def _verify(options: argparse.Namespace) -> int:
     return max(results)
 
 
-def _verify_run(run: Path, named: bool, wanted_key: str) -> int:
+def _verify_run(run: Path, named: bool, seals: TrustedSeals | None) -> int:
     problems = changed_files(run)
     if not problems:
         RunFolder.open(run).records()
         found = rejudge(run)
         problems = list(found.problems)
-        key = sealed_by(run)
-        if wanted_key and key != wanted_key:
-            problems.append(f"{SEAL}: sealed by {key}" if key else f"{SEAL}: missing; the run is not sealed")
+        manifest = RunFolder.open(run).manifest
+        objection = seals.objection(run, manifest) if seals is not None else ""
+        if objection and objection not in problems:
+            problems.append(objection)
+        pages = ""
+        if not problems:
+            problems, pages = pages_differ(run)
         if not problems:
             print(f"{run}: {len(read_sums(run))} files unchanged; {SUMS} is {sha256_file(run / SUMS)}")
             print(
                 f"  {found.records} records are consistent; {found.worked_out} worked out again from raw data"
             )
-            print(f"  {_seal_words(key)}")
+            key = sealed_by(run)
+            print(f"  {_seal_words(key, seals.bench_of(key, manifest) if seals else '')}")
+            print(f"  {pages or 'pages rendered again: the same bytes'}")
             return 0
     for problem in problems:
         print(f"{run}: {problem}" if named else problem)
@@ -178,8 +182,10 @@ def _key(_options: argparse.Namespace) -> int:
     return 0
 
 
-def _seal_words(found: str) -> str:
-    """Say who has sealed a run: this bench, or one whose fingerprint is to be compared."""
+def _seal_words(found: str, bench: str) -> str:
+    """Say who has sealed a run: a bench of the list, this one, or one whose fingerprint is to be compared."""
+    if bench:
+        return f"sealed by {bench}, of the list of benches: {found}"
     if not found:
         return "not sealed: what the raw data says once could have been changed"
     path = key_file()
@@ -190,8 +196,8 @@ def _seal_words(found: str) -> str:
     return f"sealed by {'this bench' if own else 'another bench; compare its fingerprint'}: {found}"
 
 
-def _verify_dossier(path: Path, runs: list[Path], trust: list[Path]) -> int:
-    problems = differences(path, runs, trust)
+def _verify_dossier(path: Path, runs: list[Path], trust: list[Path], seals: TrustedSeals | None) -> int:
+    problems = differences(path, runs, trust, seals)
     for problem in problems:
         print(f"{path}: {problem}")
     if not problems:
@@ -204,7 +210,19 @@ def _verify_dossier(path: Path, runs: list[Path], trust: list[Path]) -> int:
             print(f"  signed by {one.signer}, {one.time}; {known}: SHA-256 {one.certificate_sha256}")
             for remark in one.remarks:
                 print(f"    {remark}")
-    return 1 if problems else 0
+    if problems:
+        return 1
+    if seals is not None:
+        print("  each run has the seal of a bench that was named or listed")
+        return 0
+    print("  seals: unchecked")
+    if is_accepted(path):
+        beside = key_file().with_name(BENCHES)
+        raise DossierError(
+            f"{path}: it reads accepted, and its list of benches is its writer's: name the key of the bench"
+            f" (--sealed-by FINGERPRINT) or your own list (--benches FILE, default {beside})"
+        )
+    return 0
 
 
 def _show(options: argparse.Namespace) -> int:

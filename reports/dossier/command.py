@@ -12,6 +12,13 @@ from typing import Any
 from reports.dossier.gather import gather, named_file
 from reports.dossier.model import Asked, Dossier, to_dossier_bytes
 from reports.durable import replace_file
+from reports.run.benches import (
+    BENCHES,
+    TrustedSeals,
+    default_list,
+    read_benches,
+    read_fingerprint,
+)
 from reports.run.folder import RunFolder, named_run
 
 DATA_SUFFIX = ".json"
@@ -48,8 +55,53 @@ def add_dossier(commands: Any) -> argparse.ArgumentParser:
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help=f"else ID.pdf here; FILE{DATA_SUFFIX}: its data alone"
     )
+    add_seals(parser)
     parser.set_defaults(action=write)
     return parser
+
+
+def add_seals(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which seals count."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--sealed-by",
+        type=_fingerprint,
+        metavar="FINGERPRINT",
+        action="append",
+        default=[],
+        help="the runs have to be sealed by the bench whose `key` this is; may be given again",
+    )
+    group.add_argument(
+        "--benches",
+        type=Path,
+        metavar="FILE",
+        help=f"they have to be sealed by a bench of this list; else {BENCHES} beside the key of the seal",
+    )
+
+
+def seals_asked(options: argparse.Namespace) -> tuple[tuple[str, ...], Path | None]:
+    """Return the fingerprints that were named, and the list of benches; None: neither named nor there."""
+    named: tuple[str, ...] = tuple(options.sealed_by)
+    return named, None if named else options.benches or default_list()
+
+
+def trusted_seals(options: argparse.Namespace) -> TrustedSeals | None:
+    """Return what seals are held against; None: nothing was named and no list is there.
+
+    Raises:
+        ReportError: The list cannot be read, or is wrong.
+    """
+    named, path = seals_asked(options)
+    if path is None:
+        return TrustedSeals(named) if named else None
+    return TrustedSeals((), read_benches(named_file("benches", path).text.encode(), str(path)))
+
+
+def _fingerprint(text: str) -> str:
+    try:
+        return read_fingerprint(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _date(text: str) -> str:
@@ -63,7 +115,11 @@ def write(options: argparse.Namespace) -> int:
     """Write the dossier that the command line asks for, and say what it says."""
     files = [named_file("requirements", path) for path in options.requirements]
     files += [named_file("waivers", options.waivers)] if options.waivers else []
-    asked = Asked(options.title, options.date, options.operator, options.reviewer, tuple(files))
+    named, benches = seals_asked(options)
+    files += [named_file("benches", benches)] if benches else []
+    asked = Asked(
+        options.title, options.date, options.operator, options.reviewer, tuple(files), sealed_by=named
+    )
     dossier = gather(options.run, asked)
     output: Path = options.output or Path(f"{dossier.id}.pdf")
     replace_file(output, rendered(dossier, options.run, output))

@@ -5,10 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from reports.dossier.model import Conclusion, RequirementRow, Target, Waiver
+from reports.dossier.model import Conclusion, RequirementRow, Run, Target, Waiver
 from reports.dossier.waivers import Waiver as Decided
 from reports.dossier.waivers import Waivers
 from reports.requirements import RequirementSet
+
+UNCHECKED = "unchecked"
+"""Of a seal that was held against no list of benches and no fingerprint."""
+
+
+def unsealed(runs: Sequence[Run]) -> list[str]:
+    """Return what is wrong with the seals of runs, in words: no waiver takes it away."""
+    if runs and all(run.seal.remark == UNCHECKED for run in runs):
+        return ["seals unchecked: no list of benches and no fingerprint was given that a bench is known by"]
+    return [f"run {run.manifest.run_id}: {run.seal.remark}" for run in runs if run.seal.remark]
 
 
 def conclude(
@@ -24,7 +34,7 @@ def conclude(
         targets: What came of each.
         sets: All requirements files.
         absent: Ids of earlier runs that are not part of the dossier, with the run that repeated each.
-        broken: What is wrong with runs themselves, in words.
+        broken: What is wrong with runs themselves or their seals, in words.
         waivers: What persons decided.
     """
     against: list[str] = [*broken]
@@ -142,7 +152,8 @@ What was measured on a simulated bench decides nothing: the requirement is untes
 is met where everything measured for it passed and all parts of it were measured.
 
 Accepted: every requirement on every target is met, each target in one configuration, no later valid attempt
-failed, and nothing broke off in a run that no other of the dossier repeats. Accepted with waivers: the same,
+failed, each run has the seal of a bench that is known, and nothing broke off in a run that no other of the
+dossier repeats. Accepted with waivers: the same,
 but for what a named person accepted or set aside. What is untested on hardware cannot be waived, nor can a
 target of which nothing passed on hardware."""
 """The decision rule, one paragraph each."""

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from reports.dossier.conclusion import conclude, effects, rule_text
+from reports.dossier.conclusion import UNCHECKED, conclude, effects, rule_text, unsealed
 from reports.dossier.deviations import deviations_of
 from reports.dossier.environment import (
     configurations,
@@ -34,6 +34,7 @@ from reports.dossier.model import (
     Pair,
     RequirementsFile,
     Run,
+    Seal,
     Signatory,
     Target,
 )
@@ -54,6 +55,7 @@ from reports.record.measurement import parse_utc
 from reports.requirements import RequirementSet, merged, read_set, requirements_for
 from reports.run.asked import AskedRequirement, asked_of
 from reports.run.asked_before import asked_in
+from reports.run.benches import TrustedSeals, read_benches, read_fingerprint, seal_of
 
 _ID_DIGITS = 12
 _KEPT_APART = ("instruments", "wiring")
@@ -63,7 +65,7 @@ _KEPT_APART = ("instruments", "wiring")
 NOTHING_ASKED = Asked(None, None, None, None, ())
 
 
-def named_file(role: Literal["waivers", "requirements"], path: Path) -> NamedFile:
+def named_file(role: Literal["waivers", "requirements", "benches"], path: Path) -> NamedFile:
     """Read a file that the command line names.
 
     Raises:
@@ -103,14 +105,15 @@ def gather(runs: Sequence[Path], asked: Asked = NOTHING_ASKED) -> Dossier:
     absent = absent_runs(sources)
     tries = _tries(targets, sources) | {run_id: {} for run_id in absent}
     check_waivers(waivers, date, {row.id for target in targets for row in target.requirements}, tries)
-    shown = tuple(_run(source) for source in sources)
+    trusted = trusted_of(asked)
+    shown = tuple(_run(source, trusted) for source in sources)
     names = dict.fromkeys(f"{target.name} on {target.bench}" for target in targets)
     return Dossier(
         schema=DOSSIER_SCHEMA,
         id=_id(sources, asked),
         title=asked.title or f"Acceptance of {', '.join(names) or 'no target'}",
         date=date.isoformat(),
-        conclusion=conclude(targets, sets, absent, broken_runs(sources), waivers),
+        conclusion=conclude(targets, sets, absent, [*unsealed(shown), *broken_runs(sources)], waivers),
         rule=rule_text(),
         simulated=any(source.simulated for source in sources)
         or any(record.simulated for source in sources for record in source.records),
@@ -236,7 +239,34 @@ def _sets_of_target(
     return found
 
 
-def _run(source: Source) -> Run:
+def trusted_of(asked: Asked) -> TrustedSeals | None:
+    """Return what the seals of the runs are held against; None: nothing was named.
+
+    Raises:
+        DossierError: There is more than one list of benches.
+        ReportError: A fingerprint or the list is wrong.
+    """
+    files = [file for file in asked.files if file.role == "benches"]
+    if len(files) > 1:
+        raise DossierError(f"{files[1].name}: a second list of benches; one is allowed")
+    if not asked.is_sealed_checked:
+        return None
+    try:
+        keys = tuple(read_fingerprint(text) for text in asked.sealed_by)
+    except ValueError as error:
+        raise DossierError(f"sealed_by: {error}") from error
+    return TrustedSeals(keys, read_benches(files[0].text.encode(), files[0].name) if files else ())
+
+
+def _seal(source: Source, trusted: TrustedSeals | None) -> Seal:
+    key = seal_of(source.path)
+    if trusted is None:
+        return Seal(key, "", UNCHECKED)
+    remark = trusted.objection(source.path, source.manifest)
+    return Seal(key, "" if remark else trusted.bench_of(key, source.manifest), remark)
+
+
+def _run(source: Source, trusted: TrustedSeals | None) -> Run:
     manifest = source.manifest
     notes = test_notes(source.path)
     host = {key: value for key, value in manifest.host.items() if key not in _KEPT_APART}
@@ -244,6 +274,7 @@ def _run(source: Source) -> Run:
         folder=source.path.name,
         manifest=manifest,
         sums_sha256=source.sums_sha256,
+        seal=_seal(source, trusted),
         instruments=source.instruments,
         wiring=wiring_of(manifest),
         impairments=impairments_of(source.path, source.records),

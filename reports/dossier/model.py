@@ -281,6 +281,21 @@ class Impairment:
 
 
 @dataclass(frozen=True, slots=True)
+class Seal:
+    """Who has sealed a run.
+
+    Attributes:
+        fingerprint: Of the key; empty: the run is not sealed.
+        bench: Whose it is by the list of benches; empty: it was not looked up there, or is none of them.
+        remark: What keeps the run from being accepted; empty: nothing.
+    """
+
+    fingerprint: str
+    bench: str
+    remark: str
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """A run that the dossier rests on.
 
@@ -288,6 +303,7 @@ class Run:
         folder: Its name, without path.
         manifest: `run.json`, whole.
         sums_sha256: Hash of its `SHA256SUMS`, which has the hash of every file.
+        seal: Who has sealed it, and whether that counts.
         instruments: None: not recorded.
         wiring: What is connected to what; None: not recorded.
         host: Facts of the machine that ran the suites.
@@ -299,6 +315,7 @@ class Run:
     folder: str
     manifest: Manifest
     sums_sha256: str
+    seal: Seal
     instruments: tuple[Instrument, ...] | None
     wiring: tuple[Pair, ...] | None
     impairments: tuple[Impairment, ...]
@@ -366,7 +383,7 @@ class Signatory:
 class NamedFile:
     """A file that was named on the command line, whole; a name without its folder."""
 
-    role: Literal["waivers", "requirements"]
+    role: Literal["waivers", "requirements", "benches"]
     name: str
     sha256: str
     text: str
@@ -374,13 +391,22 @@ class NamedFile:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the dossier was asked for besides runs; with them it can be made again. None: not given."""
+    """What the dossier was asked for besides runs; with them it can be made again. None: not given.
+
+    `sealed_by`: fingerprints of keys that the runs have to be sealed by, in place of a list of benches.
+    """
 
     title: str | None
     date: str | None
     operator: str | None
     reviewer: str | None
     files: tuple[NamedFile, ...]
+    sealed_by: tuple[str, ...] = ()
+
+    @property
+    def is_sealed_checked(self) -> bool:
+        """Say whether there is anything that seals are held against."""
+        return bool(self.sealed_by) or any(file.role == "benches" for file in self.files)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ machine said, and no proof. A signature is added behind the bytes of the PDF, wh
 dossier can still be made again and compared. Several persons may sign, one after the other.
 
 A signature is a field of a form, and a field may be seen: what is laid over a page would be signed with it.
-So fields other than signatures, and signatures that take room on a page, are refused.
+So fields other than signatures, and signatures that take room on a page, are refused. So is any change of
+the metadata (XMP, /Info): a reader shows the title on its window.
 """
 
 from __future__ import annotations
@@ -34,10 +35,18 @@ _signers: Any = import_module("pyhanko.sign.signers")
 _fields: Any = import_module("pyhanko.sign.fields")
 _validation: Any = import_module("pyhanko.sign.validation")
 _diff: Any = import_module("pyhanko.sign.diff_analysis")
+_generic: Any = import_module("pyhanko.pdf_utils.generic")
 _reader: Any = import_module("pyhanko.pdf_utils.reader")
 _writer: Any = import_module("pyhanko.pdf_utils.incremental_writer")
 _certvalidator: Any = import_module("pyhanko_certvalidator")
 _stamps: Any = import_module("pyhanko.sign.timestamps.requests_client")
+
+
+class _KeepsMetadata(_writer.IncrementalPdfFileWriter):
+    """Add a revision to a PDF whose metadata stay as they are, time of change and producer among them."""
+
+    def _update_meta(self) -> None:
+        """Leave XMP and /Info alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +144,7 @@ def sign(pdf: bytes, signer: Any, reason: str, stamp_server: str = "") -> bytes:
                 name=signer.subject_name,
             )
             signed: bytes = _signers.sign_pdf(
-                _writer.IncrementalPdfFileWriter(BytesIO(pdf)), settings, signer=signer, timestamper=stamper
+                _KeepsMetadata(BytesIO(pdf)), settings, signer=signer, timestamper=stamper
             ).getvalue()
         except Exception as error:  # of the PDF, of the key, of the certificate: pyHanko has no common one
             raise PdfError(f"the dossier cannot be signed: {error}") from error
@@ -183,6 +192,10 @@ def _additions(reader: Any) -> list[str]:
     signatures, revisions = len(reader.embedded_signatures), reader.xrefs.total_revisions
     if revisions > 1 + signatures:
         found.append(f"{revisions - 1 - signatures} changes of the file are without a signature")
+    first = _metadata(reader, 0)
+    for which, said in first.items():
+        if any(_metadata(reader, revision)[which] != said for revision in range(1, revisions)):
+            found.append(f"its metadata ({which}) was changed since it was written")
     fields = list(_entry(_entry(reader.root, "/AcroForm", {}), "/Fields", ()))
     while fields:
         field: Any = fields.pop().get_object()
@@ -194,6 +207,22 @@ def _additions(reader: Any) -> list[str]:
         elif left != right and bottom != top:
             found.append(f"field {name} of its form can be seen, over what the page says")
     return found
+
+
+def _metadata(reader: Any, revision: int) -> dict[str, object]:
+    """Return what readers show of a PDF beside its pages, title and subject among it, as of a revision."""
+
+    def of(holder: Any, key: str) -> Any:
+        value: Any = holder.raw_get(key) if key in holder else None
+        is_reference: bool = isinstance(value, _generic.IndirectObject)
+        return reader.get_object(value.reference, revision=revision) if is_reference else value
+
+    trailer = reader.get_historical_resolver(revision).trailer_view
+    info, xmp = of(trailer, "/Info"), of(of(trailer, "/Root"), "/Metadata")
+    return {
+        "/Info": {str(key): str(of(info, key)) for key in info} if info is not None else None,
+        "XMP": xmp.data if xmp is not None else None,
+    }
 
 
 def _entry(found: Any, key: str, default: Any) -> Any:

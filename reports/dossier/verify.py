@@ -16,6 +16,7 @@ from reports.dossier.gather import gather
 from reports.dossier.model import Dossier, from_dossier_json, to_dossier_bytes
 from reports.errors import RecordError, ReportError
 from reports.record.json_text import load_json
+from reports.run.benches import TrustedSeals
 from reports.run.folder import RunFolder
 from reports.run.integrity import SUMS, changed_files, sha256_file
 
@@ -47,7 +48,9 @@ def embedded(path: Path, data: bytes) -> Dossier:
         raise RecordError(f"{path}: {ATTACHMENT}: {error}") from error
 
 
-def differences(path: Path, runs: Sequence[Path], trust: Sequence[Path] = ()) -> list[str]:
+def differences(
+    path: Path, runs: Sequence[Path], trust: Sequence[Path] = (), seals: TrustedSeals | None = None
+) -> list[str]:
     """Return what a dossier says otherwise than its runs give, one line each; empty: not one byte.
 
     Nothing but signatures may stand behind its bytes, and each of them has to hold.
@@ -56,13 +59,15 @@ def differences(path: Path, runs: Sequence[Path], trust: Sequence[Path] = ()) ->
         path: The dossier.
         runs: Its run folders, in any order.
         trust: Certificates that signatures have to lead to, PEM; none: that is not looked at.
+        seals: What the reader knows of benches: the list that the dossier brings is its writer's. None:
+            nothing, and they are not looked at.
 
     Raises:
         ReportError: The file holds no dossier, or a folder is no run.
     """
     data = path.read_bytes()
     held = embedded(path, data)
-    found = _runs_differ(held, runs)
+    found = _runs_differ(held, runs) or _seals_differ(runs, seals)
     if found:
         return found
     try:
@@ -104,6 +109,19 @@ def _checked(data: bytes, trust: tuple[Path, ...]) -> tuple[Any, ...]:
     module: Any = import_module("reports.dossier.signature")  # loads what decrypts: a second
     found: tuple[Any, ...] = module.check_signatures(data, trust)
     return found
+
+
+def is_accepted(path: Path) -> bool:
+    """Say whether a dossier reads accepted, with waivers or without; raises ReportError."""
+    return embedded(path, path.read_bytes()).conclusion.word != "not accepted"
+
+
+def _seals_differ(runs: Sequence[Path], seals: TrustedSeals | None) -> list[str]:
+    """Return which runs do not have the seal of a bench that the reader knows."""
+    if seals is None:
+        return []
+    said = [(path, seals.objection(path, RunFolder.open(path).manifest)) for path in runs]
+    return [f"{path}: {objection}" for path, objection in said if objection]
 
 
 def _runs_differ(held: Dossier, runs: Sequence[Path]) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar, get_args
 
+from reports.dossier.conclusion import UNCHECKED
 from reports.dossier.figure import LATENCY, shown_attempt
 from reports.dossier.model import (
     Attempt,
@@ -131,6 +132,19 @@ class View:
         """Return the short names of runs; `all` of every run where there are several."""
         names = [self.run(run_id) for run_id in run_ids]
         return "all" if len(names) == len(self._numbers) > 1 else ", ".join(names)
+
+    def seals(self) -> list[tuple[str, str]]:
+        """Return the keys that sealed the runs, each with what is known of it, in words."""
+        wrong = "NOT OF A BENCH THAT IS KNOWN"
+        found = [(run.seal, run.seal.bench or "a bench named by its key") for run in self._dossier.runs]
+        said = [
+            (
+                seal.fingerprint,
+                {"": known, UNCHECKED: "UNCHECKED"}.get(seal.remark, wrong),
+            )
+            for seal, known in found
+        ]
+        return list(dict.fromkeys(said))
 
     @property
     def start_utc(self) -> str | None:

@@ -7,15 +7,16 @@ import dataclasses
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from reports.dossier.gather import gather
 from reports.dossier.model import Dossier, to_dossier_bytes
 from reports.run.folder import RunFolder
-from tests.reports.dossier.sample import finished_run
+from reports.run.seal import KEY_VARIABLE
+from tests.reports.dossier.sample import finished_run, gather, write_benches
 from tests.reports.sample_run import Disturbance
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -42,6 +43,15 @@ class Written:
     run: RunFolder
     dossier: Dossier
     files: tuple[Path, Path]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return the list of a site's benches, where the command line looks for it."""
+    folder = tmp_path_factory.mktemp("site")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(KEY_VARIABLE, str(folder / "seal.key"))
+        yield write_benches(folder / "benches.toml", "bench-1", "virtual")
 
 
 @pytest.fixture(scope="session")

@@ -6,9 +6,15 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from reports.dossier.gather import NOTHING_ASKED
+from reports.dossier.gather import gather as gather_dossier
+from reports.dossier.model import Asked, Dossier
 from reports.record.measurement import (
     RULE,
     SCHEMA,
@@ -25,6 +31,7 @@ from reports.record.measurement import (
 from reports.run.asked import AskedSuite
 from reports.run.folder import RunFolder
 from reports.run.manifest import EARLIER, EARLIER_SUITE
+from reports.run.seal import fingerprint, seal
 from tests.reports.sample_run import Disturbance, make_run
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -76,6 +83,26 @@ APPLIED = (
 """Item, status, wanted, found, changed, note."""
 
 
+KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+"""Seals the runs of these tests."""
+
+
+def gather(runs: Sequence[Path], asked: Asked = NOTHING_ASKED) -> Dossier:
+    """Gather a dossier of runs that have to be sealed by the key of these tests."""
+    return gather_dossier(runs, dataclasses.replace(asked, sealed_by=(fingerprint(KEY),)))
+
+
+def write_benches(path: Path, *names: str, since: str = "2026-01-01", until: str = "") -> Path:
+    """Write a list of benches that all have the key of these tests."""
+    tables = [
+        f'[[bench]]\nname = "{name}"\nfingerprint = "{fingerprint(KEY)}"\nsince = {since}\n'
+        + (f"until = {until}\n" if until else "")
+        for name in names
+    ]
+    path.write_text('[benches]\nschema = "benchwright.benches/1"\n\n' + "\n".join(tables))
+    return path
+
+
 def add_bench_facts(run: RunFolder, instruments: dict[str, Any] | None, requirements: Path | None) -> None:
     """Add what suites and bench leave in a run folder beside measurements."""
     run.update(target={TARGET: FACTS})
@@ -109,6 +136,7 @@ def finished_run(
     run = make_run(results, *disturbances, seed=seed, simulated=simulated, close=False)
     add_bench_facts(run, instruments, requirements)
     run.close()
+    seal(run.path, KEY)
     run.finalise()
     return run
 
@@ -186,6 +214,7 @@ def small_run(
         time_utc = run.manifest.start_utc
         run.append(dataclasses.replace(each, run_id=run.run_id, evidence=evidence, time_utc=time_utc))
     run.close()
+    seal(run.path, KEY)
     run.finalise()
     return run
 

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from reports.dossier.errors import CHANGED, INTERRUPTED, DossierError
-from reports.dossier.gather import NOTHING_ASKED, gather, named_file
+from reports.dossier.gather import NOTHING_ASKED, named_file
 from reports.dossier.model import Asked, Dossier, RequirementRow, dossier_schema, to_dossier_bytes
 from reports.dossier.page import dossier_page
 from reports.errors import RequirementsError
@@ -24,6 +24,7 @@ from tests.reports.dossier.sample import (
     FACTS,
     INSTRUMENTS,
     finished_run,
+    gather,
     record,
     requirements_text,
     small_run,
@@ -219,7 +220,7 @@ def test_without_a_file_of_requirements_nothing_is_accepted(tmp_path: Path):
     assert "DAQ-031 stands in no requirements file" in deviations(found)
     path = tmp_path / "site.toml"
     path.write_text(ONE)
-    named = Asked(None, None, None, None, (named_file("requirements", path),))
+    named = Asked(None, None, None, None, (named_file("requirements", path),), ())
     assert gather([run.path], named).conclusion.word == "accepted"
 
 
@@ -227,7 +228,7 @@ def test_a_file_that_is_named_holds_before_those_that_runs_kept(tmp_path: Path):
     run = small_run(tmp_path, record(), requirements=ONE)
     path = tmp_path / "stricter.toml"
     path.write_text(requirements_text("DAQ-031", upper_us=20_000))
-    found = gather([run.path], Asked(None, None, None, None, (named_file("requirements", path),)))
+    found = gather([run.path], Asked(None, None, None, None, (named_file("requirements", path),), ()))
     assert row(found, "DAQ-031").file == "stricter.toml"
     assert row(found, "DAQ-031").status == "inconclusive"
     assert "judged against 50000000 ns, the requirement is 20000000" in said(found)

@@ -148,7 +148,7 @@ def test_a_field_that_is_laid_over_the_cover_is_found(plain: bytes, people: tupl
     _fields.append_signature_field(writer, _fields.SigFieldSpec("Cover", box=(0, 400, 600, 800)))
     settings = _signers.PdfSignatureMetadata(field_name="Cover", subfilter=_fields.SigSeedSubFilter.PADES)
     shown: bytes = _signers.sign_pdf(writer, settings, signer=signer).getvalue()
-    assert problems(shown) == ["field Cover of its form can be seen, over what the page says"]
+    assert "field Cover of its form can be seen, over what the page says" in problems(shown)
 
 
 def test_what_was_appended_without_a_signature_is_found(plain: bytes, people: tuple[Person, Person]):
@@ -202,3 +202,46 @@ def test_the_command_signs_in_place_and_refuses_a_spoilt_file(
     file.write_bytes(b"no PDF")
     assert main(["sign", str(file), "--key", str(people[0].p12)]) == 2
     assert "no PDF" in capsys.readouterr().err
+
+
+def with_metadata(pdf: bytes, kind: str) -> Any:
+    """Return the writer of a PDF whose title was changed, in its XMP or its /Info, not yet signed."""
+    writer: Any = IncrementalPdfFileWriter(BytesIO(pdf))
+    if kind == "xmp":
+        stream = writer.root["/Metadata"]
+        text = stream.data.replace(b">Title<", b">ACCEPTED on hardware<")
+        assert text != stream.data
+        changed: Any = generic.StreamObject(dict(stream), stream_data=text)
+        for key in ("/Length", "/Filter", "/DecodeParms"):
+            changed.pop(key, None)
+        writer.root["/Metadata"] = writer.add_object(changed)
+        writer.update_root()
+    elif kind == "info":
+        info = writer.trailer["/Info"]
+        info["/Title"] = generic.pdf_string("ACCEPTED on hardware")
+        writer.update_container(info)
+    else:
+        writer.set_info(
+            writer.add_object(
+                generic.DictionaryObject({"/Title": generic.pdf_string("ACCEPTED on hardware")})
+            )
+        )
+    return writer
+
+
+@pytest.mark.parametrize("kind", ["xmp", "info", "another info"])
+@pytest.mark.parametrize("before", ["plain", "signed"])
+def test_metadata_changed_in_the_revision_of_a_signature_is_refused(
+    kind: str, before: str, request: pytest.FixtureRequest, people: tuple[Person, Person]
+):
+    """A reader shows the title on its window: it says what the first writer said, or nothing holds."""
+    signer = load_signer(people[1].p12, None, PHRASE)
+    settings = _signers.PdfSignatureMetadata(
+        field_name="Signature9", subfilter=_fields.SigSeedSubFilter.PADES
+    )
+    writer = with_metadata(request.getfixturevalue(before), kind)
+    spoilt: bytes = _signers.sign_pdf(writer, settings, signer=signer).getvalue()
+    which = "XMP" if kind == "xmp" else "/Info"
+    assert any(f"its metadata ({which}) was changed" in each for each in problems(spoilt))
+    with pytest.raises(PdfError, match="its metadata"):
+        sign(spoilt, signer, "")

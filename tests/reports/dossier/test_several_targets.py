@@ -11,13 +11,13 @@ import pytest
 
 from reports.dossier.figure import FigureGroup
 from reports.dossier.figures import draw_figures
-from reports.dossier.gather import gather
 from reports.dossier.model import Dossier
 from reports.dossier.page import dossier_page
 from reports.dossier.pdf import Properties, render_pdf
 from reports.page.model import gather_run
 from reports.run.folder import RunFolder
 from tests.reports.clock_run import add_clock_trial
+from tests.reports.dossier.sample import gather
 from tests.reports.sample_clock import compare_answer
 from tests.reports.sample_run import make_run_of_targets
 

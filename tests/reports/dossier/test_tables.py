@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from reports.dossier.gather import gather
 from reports.dossier.model import Dossier
 from reports.dossier.page import dossier_page
 from reports.dossier.tables import id_ranges, parts_tables, result_tables, results_of
 from reports.dossier.view import View
-from tests.reports.dossier.sample import finished_run
+from tests.reports.dossier.sample import finished_run, gather
 from tests.reports.sample_run import Disturbance
 
 ORDER = ["A-1", "A-2", "A-3", "A-4", "B-1"]

@@ -13,11 +13,24 @@ from pathlib import Path
 import pytest
 
 from reports.__main__ import main
-from reports.errors import RunFolderError
+from reports.errors import ReportError, RunFolderError
+from reports.page import compared
+from reports.page.render import write_page
+from reports.page.renewal import renew
 from reports.rejudge.seal import SEAL, seal_objections, sealed_by
+from reports.run import seal as seal_module
 from reports.run.folder import RunFolder
 from reports.run.integrity import SUMS, write_sums
-from reports.run.seal import KEY_VARIABLE, bench_key, canonical, fingerprint, key_file, seal
+from reports.run.seal import (
+    ADVICE,
+    KEY_VARIABLE,
+    bench_key,
+    canonical,
+    fingerprint,
+    key_file,
+    seal,
+    seal_renewal,
+)
 from tests.reports.sample_run import make_run
 
 
@@ -26,6 +39,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Return a run folder that a key has sealed, and the key's file."""
     folder = tmp_path_factory.mktemp("sealed")
     run, key = make_run(folder / "results"), folder / "seal.key"
+    write_page(run.path)
     seal(run.path, bench_key(key))
     run.finalise()
     return run.path, key
@@ -35,8 +49,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def sealed(tmp_path: Path, made: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> RunFolder:
     """Return a copy of the run, on the bench that has sealed it."""
     monkeypatch.setenv(KEY_VARIABLE, str(made[1]))
-    shutil.copytree(made[0], tmp_path / "run")
-    return RunFolder.open(tmp_path / "run")
+    return RunFolder.open(Path(shutil.copytree(made[0], tmp_path / made[0].name)))
 
 
 def hash_anew(run: RunFolder) -> None:
@@ -76,12 +89,111 @@ def test_files_that_have_come_and_gone_are_named(sealed: RunFolder) -> None:
     }
 
 
-def test_pages_and_advice_may_be_made_anew(sealed: RunFolder) -> None:
-    (sealed.path / "qualification.html").write_text("anew")
-    (sealed.path / "qualification-windows.html").write_text("anew")
-    (sealed.path / "evidence" / "history").mkdir()
-    (sealed.path / "evidence" / "history" / "advice.json").write_text("{}")
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("qualification.html", "not as it was when the run was sealed"),
+        ("qualification-windows.html", "was not there when the run was sealed"),
+        ("qualification-x/any.html", "was not there when the run was sealed"),
+        ("evidence/history/advice.json", "was not there when the run was sealed"),
+        ("evidence/history/more/any.txt", "was not there when the run was sealed"),
+    ],
+)
+def test_pages_are_sealed_and_the_set_of_files_is_exact(sealed: RunFolder, name: str, said: str) -> None:
+    (sealed.path / name).parent.mkdir(parents=True, exist_ok=True)
+    (sealed.path / name).write_text("anew")
+    assert list(seal_objections(sealed.path)) == [f"{name}: {said}"]
+
+
+def test_a_page_that_was_removed_is_named(sealed: RunFolder) -> None:
+    (sealed.path / "qualification.html").unlink()
+    assert list(seal_objections(sealed.path)) == ["qualification.html: was there when the run was sealed"]
+
+
+def sealed_as_before(run: RunFolder) -> None:
+    """Seal a run as versions did whose seals had no pages."""
+    key = bench_key(key_file())
+    found = json.loads((run.path / SEAL).read_text())
+    for name in ("pages", "made_by", "signature"):
+        found.pop(name)
+    found["signature"] = base64.b64encode(key.sign(canonical(found))).decode()
+    (run.path / SEAL).write_text(json.dumps(found))
+
+
+def test_a_run_of_before_verifies_and_says_that_its_pages_are_not_compared(
+    sealed: RunFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sealed_as_before(sealed)
+    hash_anew(sealed)
+    assert main(["verify", str(sealed.path)]) == 0
+    said = "pages not compared: what made them is not sealed"
+    assert said in capsys.readouterr().out
+    for name in ("qualification-x/any.html", "qualification-x.html", "evidence/history/any.txt"):
+        (sealed.path / name).parent.mkdir(exist_ok=True)
+        (sealed.path / name).write_text("added")
+    assert len(list(seal_objections(sealed.path))) == 3
+
+
+def test_pages_that_the_bench_makes_anew_are_sealed_with_the_advice(sealed: RunFolder) -> None:
+    seal_before = (sealed.path / SEAL).read_bytes()
+    assert renew(sealed.path, {ADVICE: b"{}"})
+    assert (sealed.path / SEAL).read_bytes() == seal_before
     assert list(seal_objections(sealed.path)) == []
+    assert main(["verify", str(sealed.path)]) == 0
+    assert not renew(sealed.path, {ADVICE: b"{}"})
+    (sealed.path / ADVICE).write_text("[]")
+    assert list(seal_objections(sealed.path)) == [f"{ADVICE}: not as it was when the run was sealed"]
+
+
+def test_who_has_not_the_key_makes_no_page_anew(
+    sealed: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = (sealed.path / SUMS).read_bytes()
+    monkeypatch.setenv(KEY_VARIABLE, str(tmp_path / "none.key"))
+    with pytest.raises(ReportError, match="--output renders them elsewhere"):
+        renew(sealed.path, {ADVICE: b"{}"})
+    assert (sealed.path / SUMS).read_bytes() == before
+    assert not (tmp_path / "none.key").exists()
+    assert not renew(sealed.path)
+
+
+def test_a_renewal_by_another_key_or_of_another_run_or_of_raw_data_is_named(
+    sealed: RunFolder, tmp_path: Path
+) -> None:
+    seal_renewal(sealed.path, ["qualification.html"], bench_key(tmp_path / "other.key"))
+    assert any("renewal.json: sealed by" in each for each in seal_objections(sealed.path))
+    seal_renewal(sealed.path, ["run.json"], bench_key(key_file()))
+    assert any("run.json: no page and no advice" in each for each in seal_objections(sealed.path))
+    seal_renewal(sealed.path, ["qualification.html"], bench_key(key_file()))
+    (sealed.path / SEAL).write_text((sealed.path / SEAL).read_text() + "\n")
+    assert "renewal.json: is of another seal than this run's" in list(seal_objections(sealed.path))
+
+
+def test_pages_of_this_installation_are_rendered_again(
+    sealed: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Even the bench's own seal does not make a page say other than its data."""
+    here: dict[str, str | None] = {"commit": "1" * 40, "jinja2": "3"}
+    monkeypatch.setattr(seal_module, "made_by", lambda: here)
+    monkeypatch.setattr(compared, "made_by", lambda: here)
+    seal(sealed.path, bench_key(key_file()))
+    hash_anew(sealed)
+    assert main(["verify", str(sealed.path)]) == 0
+    assert "pages rendered again: the same bytes" in capsys.readouterr().out
+    page = sealed.path / "qualification.html"
+    page.write_text(page.read_text().replace("SIMULATED", "ON HARDWARE"))
+    seal(sealed.path, bench_key(key_file()))
+    hash_anew(sealed)
+    assert main(["verify", str(sealed.path)]) == 1
+    assert "qualification.html: not what the data of the run gives" in capsys.readouterr().out
+    monkeypatch.setattr(compared, "made_by", lambda: {**here, "jinja2": "4"})
+    assert main(["verify", str(sealed.path)]) == 0
+    said = capsys.readouterr().out
+    assert f"pages not compared: made by commit {'1' * 40}, jinja2 3" in said
+    monkeypatch.setattr(compared, "made_by", lambda: here)
+    renamed = sealed.path.rename(tmp_path / "renamed")
+    assert main(["verify", str(renamed)]) == 0
+    assert "they name their folder" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("part", ["files", "key_sha256", "public_key", "signature", "schema"])
