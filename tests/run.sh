@@ -91,7 +91,7 @@ run_all() {
 
 run_again() {
     local line
-    local -a tests=() words
+    local -a lines tests=() words
     mapfile -t lines < <(cat "$FAILED" 2>/dev/null)
     : >"$FAILED"
     for line in "${lines[@]}"; do

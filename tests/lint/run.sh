@@ -46,6 +46,7 @@ lint_compiler() {
     local name=$1 directory=.build/lint-$1 key
     shift
     [[ -f meson.build ]] || { echo "no native code yet"; return 0; }
+    native_cache
     key="$* $(printf '%s ' targets/*/src/meson.build)"
     if [[ ! -f $directory/build.ninja || $(cat "$directory/key" 2>/dev/null) != "$key" ]]; then
         rm -rf "$directory"
