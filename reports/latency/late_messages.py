@@ -105,8 +105,13 @@ def worst_messages(replay: ReplayResults, stream: int | None = None) -> list[Wor
 
 
 def _rated(replay: ReplayResults, stream: int | None = None) -> list[tuple[Miss, int]]:
-    """Return what `worst_messages` has, all of it, with the budgets in ns, the worst first."""
-    budgets = {each.id: each.budget_ns for each in replay.recv.streams}
+    """Return what `worst_messages` has, all of it, with the budgets in ns, the worst first.
+
+    Nothing is told of a stream whose clock broke its line: its stages would be made of the break.
+    """
+    budgets = {
+        each.id: each.budget_ns for each in replay.recv.streams if not replay.clock_broke(each.producer)
+    }
     rated = [
         (miss, budget_ns)
         for miss in replay.misses

@@ -19,6 +19,8 @@ from reports.run.tally import key_of
 from reports.tools.answers import SendStream, StreamResult, WitnessResult
 
 STREAM_QUANTITY = "one_way_latency"
+SHARED = 3
+"""Streams from which on a reason is told once of all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,15 @@ class StreamGroup:
     rows: tuple[StreamRow, ...]
     instruments: tuple[Instrument, ...]
     role: ReplayRole | None = None
+
+    @property
+    def shared_reasons(self) -> dict[str, list[str]]:
+        """Return the reasons that three streams or more have, each with these streams."""
+        streams: dict[str, list[str]] = {}
+        for row in self.rows:
+            if row.record.reason:
+                streams.setdefault(row.record.reason, []).append(row.record.subject.stream or "")
+        return {reason: of for reason, of in streams.items() if len(of) >= SHARED}
 
     @property
     def has_tail(self) -> bool:

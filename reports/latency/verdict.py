@@ -14,10 +14,12 @@ Where the target under test is the one that sends, its lateness is its own: it f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from reports.latency.clock_breaks import clock_causes
 from reports.latency.replay_clock import ReplayClock, ServerLine
 from reports.record.context import Context, Sample, build_record
 from reports.record.histogram import Summary
@@ -32,6 +34,10 @@ Standing = Literal["clean", "short", "explained", "marginal", "over", "undecided
 it would, had the machine not taken the time that it is known to have taken; `over` a miss, or a loss, that
 nothing explains; `marginal` none of these, the value alone leaves it open; `undecided` the replay or the
 stream cannot be judged at all."""
+
+
+STEPPED = re.compile(r"(the local clock|clock \S+) was stepped|the lines to all clocks broke")
+"""Reasons of `bw-traffic recv` that its `clock_steps` tell, too."""
 
 
 def producer_of(stream: int) -> int:
@@ -83,18 +89,32 @@ class ReplayResults:
     clock: ReplayClock | None = None
     emulator_pauses: Sequence[tuple[int, int]] = ()
 
-    def causes(self) -> list[str]:
-        """Return why no stream of this replay may pass, the worst cause first; empty: none."""
-        causes = [f"invalid result: {reason}" for reason in self.recv.invalid_reasons]
-        if not self.recv.valid and not causes:
+    def causes(self, producer: int | None = None) -> list[str]:
+        """Return why no stream of this replay may pass, the worst cause first; empty: none.
+
+        Args:
+            producer: Its number: with the causes for which its streams alone may not; None: without.
+        """
+        of_clocks = self._clock_causes(producer)
+        # What the tool says of lines that broke is said here with whose clock it was.
+        reasons = [why for why in self.recv.invalid_reasons if not (of_clocks and STEPPED.fullmatch(why))]
+        causes = [f"invalid result: {reason}" for reason in reasons]
+        if not self.recv.valid and not causes and not of_clocks:
             causes.append("invalid result")
         if not self.recv.complete:
             causes.append("incomplete: the consumer ended early")
         if any(not send.complete for send in self.sends):
             causes.append("incomplete: a producer ended early")
-        steps = [*self.recv.clock_steps, *(step for send in self.sends for step in send.clock_steps)]
-        causes += [f"clock {s.clock} stepped by {format_value(s.step_ns, 'ns')}" for s in steps]
-        return [*causes, *self.faults]
+        return [*causes, *of_clocks, *self.faults]
+
+    def clock_broke(self, producer: int) -> bool:
+        """Say whether a clock that stamps the messages of a producer broke its line."""
+        return bool(self._clock_causes(producer))
+
+    def _clock_causes(self, producer: int | None) -> list[str]:
+        clocks = clock_causes(self.recv, self.sends, self.clock_of_producer, self.witness_clock)
+        own = self.clock_of_producer.get(producer, "") if producer is not None else ""
+        return [*clocks.of_all, *clocks.of_clock.get(own, ())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +161,7 @@ def judge_latency(stream_id: int, requirement: StreamRequirement, replay: Replay
     """
     stream = replay.recv.stream(stream_id)
     uncertainty, unknown = stream_uncertainty(stream, replay)
-    causes = [*replay.causes(), *_stream_causes(stream, replay, uncertainty, unknown)]
+    causes = [*replay.causes(stream.producer), *_stream_causes(stream, replay, uncertainty, unknown)]
     judged = _judge_maximum(stream, requirement, uncertainty, stream.received_minus_scheduled.max_ns)
     if causes:
         outcome = "unset" if stream.received_minus_scheduled.n == 0 else "inconclusive"

@@ -14,6 +14,7 @@ from typing import Any
 from reports.rejudge.answers import read_lines, read_result
 from reports.rejudge.arithmetic import Record, expanded
 from reports.rejudge.each import DAMAGE
+from reports.rejudge.line_breaks import touched
 from reports.rejudge.machine import Machine, machine_of
 from reports.rejudge.summary import stream_objections, summary_objections
 from reports.rejudge.target_clock import NOTED, TargetClock
@@ -135,7 +136,12 @@ class ReplayFolder:
         """Say whether the replay as a whole decides nothing."""
         results = [self.recv, *(send for send in self.sends if send)]
         ended = all(result["complete"] for result in results) and all(send is not None for send in self.sends)
-        return not (self.recv["valid"] and ended) or any(result["clock_steps"] for result in results)
+        return not (self.recv["valid"] and ended)
+
+    def touched(self, stream: Mapping[str, Any]) -> frozenset[bool]:
+        """Say whether a clock that broke its line takes a stream's verdict; both where that is too close."""
+        clock_of = {producer["number"]: producer["clock"] for producer in self.plan["producer"]}
+        return touched(self.recv, [send for send in self.sends if send], clock_of, stream)
 
     def found(self, stream_id: int, record: Record) -> list[Found]:
         """Judge a stream by a record's limit, samples and loss: all that rounding allows it to stand as."""
@@ -144,8 +150,9 @@ class ReplayFolder:
         parts, is_known = self.parts(stream["producer"])
         u = float(sum(parts.values()))
         standings = dict.fromkeys(
-            self._standing(stream, record, u, machine) if is_known else "undecided"
+            self._standing(stream, record, u, machine) if is_known and not is_touched else "undecided"
             for machine in self.machines
+            for is_touched in sorted(self.touched(stream))
         )
         phase = str(self.recv["phase"])
         return [

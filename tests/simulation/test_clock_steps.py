@@ -20,11 +20,14 @@ STEP_NS = 3_000_000
 
 
 @pytest.mark.parametrize(
-    ("node", "clock", "step_ns"),
-    [("linux-rt", "local", STEP_NS), ("producer-12", "producer-12", -STEP_NS)],
+    ("node", "clock", "step_ns", "own"),
+    [("linux-rt", "local", STEP_NS, ""), ("producer-12", "producer-12", -STEP_NS, "12")],
 )
-def test_step_of_3_ms_yields_no_verdict(lab: Lab, node: str, clock: str, step_ns: int) -> None:
-    """Nothing passes and nothing fails: inconclusive, and the step is named with its size."""
+def test_step_of_3_ms_yields_no_verdict(lab: Lab, node: str, clock: str, step_ns: int, own: str) -> None:
+    """No stream that stamps by it passes or fails: inconclusive, and the step is named with its size.
+
+    `own` begins the ids of the streams that stamp by a producer's clock; the target's takes all.
+    """
 
     def step_in_mid_run(counting_s: float) -> None:
         time.sleep(counting_s / 2)
@@ -34,14 +37,14 @@ def test_step_of_3_ms_yields_no_verdict(lab: Lab, node: str, clock: str, step_ns
         replay.during = step_in_mid_run
 
     trial: Trial = lab.trial(prepare)
-    judged = trial.streams("pass", "fail")
-    assert not judged, trial.told(judged)
-    assert trial.streams("inconclusive") == set(trial.records), trial.told(set(trial.records))
+    touched = {stream for stream in trial.records if str(stream).startswith(own)}
+    assert touched <= trial.streams("inconclusive"), trial.told(touched)
+    assert not trial.streams("fail"), trial.told(trial.streams("fail"))
     steps = [*trial.answers.recv["clock_steps"]]
     for result in trial.answers.sends.values():
         steps += result["clock_steps"]
     sizes_ns = [int(step["step_ns"]) for step in steps if step["clock"] in (clock, "local")]
     # What a stalled thread adds to a step it cannot tell from the step: half of it is enough to name it.
     assert any(size_ns * step_ns > 0 and abs(size_ns) > STEP_NS / 2 for size_ns in sizes_ns), steps
-    for record in trial.records.values():
-        assert "stepped by" in record.reason, record.reason
+    for stream in touched:
+        assert "stepped by" in trial.records[stream].reason, trial.records[stream].reason

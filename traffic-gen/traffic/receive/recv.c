@@ -237,17 +237,28 @@ static void judge_own_clock(struct consumer *consumer)
 		consumer_invalidate(consumer, "the time service was stepped by %lld ns", (long long)account->last_step_ns);
 }
 
+/* Lines that broke: of some clocks it was theirs, which clock_steps tells; of all of them it may be the local clock's. */
+static void judge_lines(struct consumer *consumer)
+{
+	const struct clocks *clocks = &consumer->clocks;
+	size_t broken = 0;
+
+	for (size_t i = 0; i < clocks->count; i++)
+		broken += clocks->clocks[i].step_count > 0;
+	if (broken && broken == clocks->count)
+		consumer_invalidate(consumer, "the lines to all clocks broke");
+}
+
 static void judge_clocks(struct consumer *consumer)
 {
 	if (consumer->watch.count || tally_get(&consumer->receivers[CONSUMER_BULK].clock_steps) ||
 	    tally_get(&consumer->receivers[CONSUMER_LOW_LATENCY].clock_steps))
 		consumer_invalidate(consumer, "the local clock was stepped");
 	judge_own_clock(consumer);
+	judge_lines(consumer);
 	for (size_t i = 0; i < consumer->clocks.count; i++) {
 		const struct peer_clock *clock = &consumer->clocks.clocks[i];
 
-		if (clock->step_count)
-			consumer_invalidate(consumer, "clock %s was stepped", clock->plan->name);
 		if (consumer->plan->correction == CORRECTION_TWO_WAY && clock->peer.replies == 0)
 			consumer_invalidate(consumer, "clock %s never answered", clock->plan->name);
 	}
