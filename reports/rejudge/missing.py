@@ -53,7 +53,7 @@ def missing_objections(run: Path, manifest: Mapping[str, Any], records: Sequence
     """Say what was taken away from a run that came to its end."""
     if manifest["end_utc"] is None:
         return
-    yield from _bare_records(records)
+    yield from _bare_records(records, is_before="outcome" not in manifest)
     yield from _told_objections(run, records)
     if "outcome" not in manifest:
         later = [name for name in LATER_KEYS if name in manifest]
@@ -65,13 +65,18 @@ def missing_objections(run: Path, manifest: Mapping[str, Any], records: Sequence
         yield from _unmeasured(manifest, records)
 
 
-def _bare_records(records: Sequence[Record]) -> Iterator[str]:
-    """Say which values have no raw data that they could be worked out from."""
+def _bare_records(records: Sequence[Record], *, is_before: bool) -> Iterator[str]:
+    """Say which values have no raw data that they could be worked out from.
+
+    Args:
+        records: All of a run.
+        is_before: It is of the version before, of which any file of evidence will do.
+    """
     for number, record in enumerate(records, start=1):
         wanted = RAW.get(record["quantity"])
         named = [PurePosixPath(each["path"]) for each in record["evidence"]]
         is_bare = wanted and not any(path.match(name) for path in named for name in wanted)
-        if is_bare and record["value"] is not None:
+        if is_bare and record["value"] is not None and not (is_before and named):
             yield (
                 f"measurements.jsonl:{number}: {record['requirement']}: {record['quantity']}: its evidence"
                 f" has no {' or '.join(wanted or ())}"

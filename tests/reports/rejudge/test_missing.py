@@ -191,6 +191,16 @@ def test_an_outcome_that_was_taken_away_is_no_run_of_before(run: Path) -> None:
     assert said(run) == ["run.json: outcome is missing, and excluded_miss_probability is there"]
 
 
+def test_a_run_of_before_may_name_other_files_but_none_is_too_few(run: Path) -> None:
+    manifest = manifest_of(run)
+    del manifest["outcome"], manifest["excluded_miss_probability"]
+    (run / MANIFEST).write_text(json.dumps(manifest))
+    without_raw_files(run)
+    assert said(run) == []
+    without_evidence(run)
+    assert len(said(run)) == len(records_of(run))
+
+
 def test_a_measurement_that_broke_off_may_leave_raw_data(run: Path) -> None:
     without_word("mtie")(run)
     change_manifest(run, failed_tests=[{"target": "", "name": "A", "message": "MEASUREMENT ERROR: ended"}])
