@@ -43,6 +43,8 @@ OF_THE_BENCH = "BENCH-"
 """So begin the names of what the bench asks of itself."""
 KNOWN_DELAY = "known_delay_error"
 ATTEMPT = re.compile(r"attempt-([0-9]+)")
+ANSWER = re.compile(r"(recv|send-.+|witness(-target)?|offset-.+|filtered|sequential|card-.+|edge-serve)")
+"""So are the answers named of tools that ran beside a measurement; what each said on stderr lies there."""
 LATER_KEYS = ("left_out", "excluded_miss_probability")
 """Of the manifest: no run that came to its end has them without an outcome."""
 JUDGED = ("fail", "inconclusive")
@@ -63,6 +65,17 @@ def missing_objections(run: Path, manifest: Mapping[str, Any], records: Sequence
     if not _broke_off(manifest):
         yield from _loose_evidence(run, manifest, records)
         yield from _unmeasured(manifest, records)
+        yield from _lone_answers(run)
+
+
+def _lone_answers(run: Path) -> Iterator[str]:
+    """Say of which tools there is either the answer or what it said on stderr, and not both."""
+    names = {path.relative_to(run).as_posix() for path in (run / "evidence").rglob("*.*")}
+    for name in sorted(names):
+        path = PurePosixPath(name)
+        other = path.with_suffix({".ndjson": ".err", ".err": ".ndjson"}.get(path.suffix, path.suffix))
+        if ANSWER.fullmatch(path.stem) and other.as_posix() not in names:
+            yield f"{name}: {other.name} is not beside it"
 
 
 def _bare_records(records: Sequence[Record], *, is_before: bool) -> Iterator[str]:

@@ -33,9 +33,12 @@ def run(tmp_path: Path) -> Path:
         add_attempt(folder, number, Disturbance(), number, simulated=True, target=TARGET, producers=(1,))
     (folder.path / REPLAYS / "attempt-2" / "known_delay.json").unlink()
     records = records_of(folder.path)
+    for answer in [*(folder.path / REPLAYS).rglob("*.ndjson")]:
+        if answer.name != "misses.ndjson":
+            answer.with_suffix(".err").touch()
     clock = folder.evidence_folder("clock_sync", TARGET, "chrony")
     files = ("trial.json", "filtered.ndjson", "mask.csv")
-    for name in files:
+    for name in (*files, "filtered.err"):
         (clock / name).write_text("{}\n")
     paths = [(clock / name).relative_to(folder.path).as_posix() for name in files]
     records += [
@@ -177,6 +180,15 @@ def without_word(quantity: str) -> Callable[[Path], None]:
 def test_what_was_taken_away_is_named(run: Path, take: Callable[[Path], None], named: str) -> None:
     take(run)
     assert [each for each in said(run) if named in each], said(run)
+
+
+@pytest.mark.parametrize(
+    ("name", "other"), [("send-01.ndjson", "send-01.err"), ("witness.err", "witness.ndjson")]
+)
+def test_one_of_the_two_files_of_a_tool_is_too_few(run: Path, name: str, other: str) -> None:
+    folder = f"{REPLAYS}/attempt-1"
+    (run / folder / name).unlink()
+    assert said(run) == [f"{folder}/{other}: {name} is not beside it"]
 
 
 def test_attempts_that_were_replayed_and_not_listed_are_named(run: Path) -> None:
