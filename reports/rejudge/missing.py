@@ -61,6 +61,8 @@ def missing_objections(run: Path, manifest: Mapping[str, Any], records: Sequence
         later = [name for name in LATER_KEYS if name in manifest]
         yield from (f"run.json: outcome is missing, and {name} is there" for name in later)
         return
+    if any(manifest["tests"].values()) and not (run / "output.xml").exists():
+        yield "output.xml: missing, and run.json counts its tests"
     yield from _attempt_objections(run, manifest)
     if not _broke_off(manifest):
         yield from _loose_evidence(run, manifest, records)

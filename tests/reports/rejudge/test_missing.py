@@ -196,6 +196,12 @@ def test_attempts_that_were_replayed_and_not_listed_are_named(run: Path) -> None
     assert said(run) == ["run.json: attempts: 0 of daq_replay/linux-rt, its evidence has 2"]
 
 
+def test_tests_that_are_counted_have_their_file(run: Path) -> None:
+    change_manifest(run, tests={"passed": 3, "failed": 0, "skipped": 0})
+    (run / "output.xml").unlink()
+    assert said(run) == ["output.xml: missing, and run.json counts its tests"]
+
+
 def test_an_outcome_that_was_taken_away_is_no_run_of_before(run: Path) -> None:
     manifest = manifest_of(run)
     del manifest["outcome"]
