@@ -26,6 +26,7 @@ from reports.rejudge.largest_pattern import largest_pattern_objections
 from reports.rejudge.latency import latency_objections
 from reports.rejudge.lock_time import lock_time_objections
 from reports.rejudge.masks import mask_objections
+from reports.rejudge.missing import missing_objections
 from reports.rejudge.path_shift import path_shift_objections
 from reports.rejudge.provisioning import provisioning_objections
 from reports.rejudge.read_latency import read_latency_objections
@@ -90,6 +91,7 @@ def rejudge(run: Path) -> Rejudged:
         problems += asked_objections(run, manifest, records)
         problems += fact_objections(run, manifest)
         problems += tool_objections(run, manifest, records)
+        problems += missing_objections(run, manifest, records)
         found, worked_out = latency_objections(run, records, confirmed="outcome" in manifest)
         contradicted += found
         for judge in (

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The changes of `make bench-verify` are generated: none of schema, manifest and files is left out."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+
+from tests.bench.bench_verify import SCHEMA, alter, changes_of, drawn, other, schema_ways
+from tests.reports.sample_run import make_run
+
+
+def test_each_key_each_record_and_each_file_has_its_changes(tmp_path: Path) -> None:
+    run = make_run(tmp_path).path
+    changes = list(changes_of(run, random.Random(1)))
+    places = {(change.kind, change.place.partition(": ")[2]) for change in changes}
+    keys = {".".join(map(str, way)) for way in schema_ways(json.loads(SCHEMA.read_text()))}
+    changed = {place for kind, place in places if kind == "record"}
+    assert {key for key in keys if "*" not in key and key not in changed} == {"subject.method"}
+    assert ("manifest", "counts.pass removed") in places
+    assert sum(change.kind == "record removed" for change in changes) == 48
+    assert ("file removed", "evidence/daq_replay/attempt-1/recv.ndjson") in {
+        (change.kind, change.place) for change in changes
+    }
+    few = Counter(change.kind for change in drawn(changes, 2, random.Random(1)))
+    assert few == {kind: min(2, count) for kind, count in Counter(each.kind for each in changes).items()}
+
+
+def test_a_value_becomes_another_of_its_type_or_goes() -> None:
+    document = {"counts": [3, False, None, "pass"]}
+    for number in range(4):
+        alter(document, ("counts", number), other)
+    assert document == {"counts": [4, True, 5, "passx"]}
+    alter(document, ("counts",), None)
+    assert document == {}
