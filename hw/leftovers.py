@@ -8,6 +8,7 @@ from pathlib import Path
 from hw.bench import BenchSpec
 from hw.journal import JOURNAL_FOLDER, Journal
 from hw.session import RUN_FOLDER
+from hw.virtual.bench_network import SWITCH, namespace_of
 
 NAMESPACES = Path("/run/netns")
 
@@ -18,7 +19,8 @@ def leftovers(spec: BenchSpec) -> list[str]:
     Args:
         spec: The bench; nobody has it open.
     """
-    found = [f"namespace {path.name}" for path in sorted(NAMESPACES.glob(f"bw-{spec.name}-*"))]
+    own = sorted({namespace_of(spec.name, node) for node in (*spec.nodes, SWITCH)})
+    found = [f"namespace {name}" for name in own if (NAMESPACES / name).exists()]
     folder = RUN_FOLDER / spec.name
     found += [str(folder)] if folder.exists() else []
     if JOURNAL_FOLDER.exists():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m reports`: render, verify and show run folders, and make dossiers of them.
+"""`python -m reports`: render, finish, verify and show run folders, and make dossiers of them.
 
 Exit codes: 0 done; 1 `verify` found a difference, `stall` another reason, `clock-log` no offset, a
 run of a dossier has changed; 2 bad input (one line on stderr); 4 a run of a dossier did not come to its end.
@@ -11,9 +11,9 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from reports.clock_sync.log_command import add_clock_log
 from reports.dossier.command import add_dossier, add_seals, trusted_seals
@@ -26,18 +26,18 @@ from reports.page.compared import pages_differ
 from reports.page.model import gather_run
 from reports.page.not_passed import not_passed
 from reports.page.overview import Overview, overview_of
-from reports.page.render import PAGE, render_pages
+from reports.page.render import PAGE, render_pages, write_page
 from reports.page.renewal import renew
 from reports.page.stalled import objections
 from reports.record.measurement import measurement_schema
 from reports.rejudge.run import rejudge
 from reports.rejudge.seal import sealed_by
-from reports.run.asked import SKIPPED
+from reports.run.asked import SKIPPED, State
 from reports.run.benches import BENCHES, TrustedSeals
-from reports.run.folder import RunFolder, named_run
+from reports.run.folder import RunFolder, named_run, newer_runs
 from reports.run.integrity import SUMS, changed_files, read_sums, sha256_file
-from reports.run.outcome import BAD_INPUT, NEXT_STEPS
-from reports.run.seal import bench_key, fingerprint, key_file
+from reports.run.outcome import BAD_INPUT, NEXT_STEPS, outcome_of
+from reports.run.seal import SEAL, bench_key, fingerprint, key_file
 from reports.units import format_value
 
 PIPE_CLOSED = 128 + 13
@@ -75,6 +75,11 @@ def main(arguments: list[str] | None = None) -> int:
     )
     add_seals(check)
     check.set_defaults(action=_verify)
+    finish = commands.add_parser(
+        "finish", help="write page and sums of a run whose process has died; it has no seal"
+    )
+    finish.add_argument("run", type=named_run)
+    finish.set_defaults(action=_finish)
     key = commands.add_parser("key", help="print the fingerprint of the key by which this bench seals runs")
     key.set_defaults(action=_key)
     for name, action, text in (
@@ -118,12 +123,30 @@ def _render(options: argparse.Namespace) -> int:
     """Render the pages; of a finalised run only their own lines of the sums are renewed."""
     run: Path = options.run
     if options.output is not None:
-        for name, text in render_pages(run, page=options.output.name).items():
+        for name, text in render_pages(run, page=options.output.name, as_it_is=True).items():
             replace_file(options.output.with_name(name), text.encode())
         print(options.output)
         return 0
     renew(run)
     print(run.resolve() / PAGE)
+    return 0
+
+
+def _finish(options: argparse.Namespace) -> int:
+    """Finish what a kill has left; only the process that measured could vouch for it by the bench's seal."""
+    run = RunFolder.open(options.run)
+    if run.finalised:
+        print(f"{options.run}: finalised already")
+        return 0
+    run.hold()
+    if run.fix() is not None:
+        run.add_problem("the run was killed while it wrote a record; its torn line is kept")
+    run.close_afterwards()
+    run.update(outcome=outcome_of(run, finalising=True).outcome)
+    (run.path / SEAL).unlink(missing_ok=True)
+    write_page(run.path)
+    run.finish()
+    print(f"{run.path / PAGE}: written afterwards; the run has its sums, and no seal")
     return 0
 
 
@@ -226,7 +249,10 @@ def _verify_dossier(path: Path, runs: list[Path], trust: list[Path], seals: Trus
 
 
 def _show(options: argparse.Namespace) -> int:
-    found = gather_run(options.run)
+    for newer in newer_runs(options.run):
+        state = "is still running" if newer.is_held else "was not finalised"
+        print(f"a newer run {newer.run_id} {state}: python -m reports show {newer.path}")
+    found = gather_run(options.run, as_it_is=True)
     report = found.whole
     manifest = report.manifest
     simulated = "  SIMULATED" if report.simulated else ""
@@ -240,20 +266,48 @@ def _show(options: argparse.Namespace) -> int:
     if found.targets:
         _show_targets(overview_of(options.run, found, {each.target: "" for each in found.targets}))
     of_targets = found.targets or (report,)
-    for missed in not_passed(of_targets, {}):
-        of = f"{missed.target}  " if missed.target else ""
-        why = "; ".join(filter(None, (missed.reason, missed.cause)))
-        print(f"  {missed.state:<12} {of}{missed.requirement}  {why}")
-    for each in of_targets:
-        for name, standing in each.unmeasured:
-            if standing.state == SKIPPED:
-                of = f"{each.target}  " if each.target else ""
-                print(f"  {standing.state:<12} {of}{name}  {standing.reason}")
+    rows = [
+        _Row(
+            missed.state,
+            missed.target,
+            missed.requirement,
+            "; ".join(filter(None, (missed.reason, missed.cause))),
+        )
+        for missed in not_passed(of_targets, {})
+    ]
+    rows += [
+        _Row(standing.state, each.target, name, standing.reason)
+        for each in of_targets
+        for name, standing in each.unmeasured
+        if standing.state == SKIPPED
+    ]
+    _show_rows(rows)
     for problem in report.problems:
         print(f"  problem      {problem}")
     if report.outcome != "pass":
         print(f"  what now?    {NEXT_STEPS}")
     return 0
+
+
+class _Row(NamedTuple):
+    """A requirement without a pass; which state, of which target, and why."""
+
+    state: State
+    target: str
+    requirement: str
+    why: str
+
+
+def _show_rows(rows: Sequence[_Row]) -> None:
+    """Print a line for each reason, where its first requirement stands, and how many more have the same."""
+    by_reason: dict[tuple[str, ...], list[str]] = {}
+    for row in rows:
+        key = (row.state, row.target, row.why or f"of {row.requirement}")
+        by_reason.setdefault((*key, row.why), []).append(row.requirement)
+    for (state, target, _key, why), names in by_reason.items():
+        of = f"{target}  " if target else ""
+        further = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        print(f"  {state:<12} {of}{names[0]}{further}  {why}")
 
 
 def _counted(counts: Mapping[Any, int]) -> str:

@@ -6,7 +6,8 @@
 Arguments, each optional: `results=FOLDER` (where run folders are made, default `results`),
 `run_folder=FOLDER` (an existing one to go on with), `bench=NAME`, `profile=NAME` (instead of the variables
 ${BENCH} and ${PROFILE}), `earlier=FOLDER,…` (run folders of earlier attempts at the same, which the
-manifest and the page then list). A bench may be named by its file.
+manifest and the page then list), `tell=FILE` (into which the path of the run folder is written when it is
+open: `results/latest` may be another run's at any time). A bench may be named by its file.
 
 Robot Framework only logs what a listener raises and keeps its own exit code, even 0. This listener
 therefore catches its errors, names them on stderr and in the manifest, and ends the process with
@@ -28,11 +29,12 @@ from typing import Any
 
 from robot.version import VERSION
 
+from reports.durable import replace_file
 from reports.errors import ReportError, RunFolderError
 from reports.record.measurement import Outcome
 from reports.run.asked import SkippedTest, suite_name, with_asked, with_skipped
-from reports.run.current import set_current_run, take_at_end, take_judged, take_left_out
-from reports.run.failed_tests import MESSAGE_MAX, FailedTest
+from reports.run.current import set_current_run, take_at_end, take_judged, take_left_out, take_progress
+from reports.run.failed_tests import MESSAGE_MAX, SIGNAL_MARK, FailedTest
 from reports.run.folder import RunFolder
 from reports.run.manifest import EARLIER, EARLIER_SUITE, TestCounts
 from reports.run.outcome import outcome_of
@@ -66,17 +68,20 @@ class Listener:
         bench: str = "",
         profile: str = "",
         earlier: str = "",
+        tell: str = "",
     ) -> None:
         """Remember where the run folder goes; it is opened with the first suite."""
         self._results = Path(results)
         self._existing = Path(run_folder) if run_folder else None
         self._names = {"BENCH": bench, "PROFILE": profile}
+        self._tell = Path(tell) if tell else None
         self._earlier = [Path(path) for path in earlier.split(",") if path]
         self._run: RunFolder | None = None
         self._problems: list[str] = []
         self._outputs: dict[str, Path] = {}
         self._status = {"PASS": 0, "FAIL": 0, "SKIP": 0}
         self._failed: list[FailedTest] = []
+        self._interrupted: str | None = None
         self._asked: dict[tuple[str, str], str] = {}
         self._asked_any: dict[str, str] = {}
         self._outcome: Outcome | None = None
@@ -97,6 +102,7 @@ class Listener:
     def _open(self) -> RunFolder:
         if self._existing is not None:
             run = RunFolder.open(self._existing)
+            run.hold()
             torn = run.fix()
             if torn is not None:
                 run.add_problem(
@@ -105,6 +111,9 @@ class Listener:
         else:
             bench = Path(self._name("BENCH")).stem
             run = RunFolder.create(self._results.absolute(), bench, self._name("PROFILE"))
+            run.hold()
+        if self._tell is not None:
+            replace_file(self._tell, f"{run.path}\n".encode())
         run.update(commit=commit_of(Path.cwd()), host=host_facts(), tools={"robotframework": VERSION})
         for path in self._earlier:
             before = RunFolder.open(path)
@@ -122,11 +131,13 @@ class Listener:
 
     def end_test(self, data: Any, result: Any) -> None:
         """Count the test; remember which measurements it asked for if it passed, else what it says."""
-        judged = take_judged()
+        judged, progress = take_judged(), take_progress()
         self._status[str(result.status)] = self._status.get(str(result.status), 0) + 1
         if result.status == "FAIL":
             message = " ".join(str(result.message).split())[:MESSAGE_MAX]
             self._failed.append(FailedTest(robot_variable(TARGET), str(result.name), message))
+            if SIGNAL_MARK in message and self._interrupted is None:
+                self._interrupted = progress
         if result.status == "SKIP":
             self._step("note a skipped test", lambda: self._note_skipped(data, result, judged))
         if result.status != "PASS":
@@ -164,6 +175,11 @@ class Listener:
             self._do_at_end()
 
     def _do_at_end(self) -> None:
+        """Do what was kept for the end; before the run is finalised, because it is part of the run.
+
+        A bench that closes leaves its machines' last words as evidence, and that it cannot be given back is a
+        problem of this run. Who starts the next run meanwhile gets another run folder, and disturbs none.
+        """
         for action in take_at_end():
             self._step("give the bench back", action)
 
@@ -195,7 +211,7 @@ class Listener:
             self._run = None
             set_current_run(None)
             self._step("collect Robot's files", lambda: self._collect(run))
-            self._step("count", lambda: run.update(tests=self._counts(), failed_tests=tuple(self._failed)))
+            self._step("count", lambda: self._count(run))
             self._step("check the measurements", lambda: self._check_asked(run))
             self._step("note the problems", lambda: self._note_problems(run))
             self._step("close the manifest", run.close)
@@ -233,8 +249,13 @@ class Listener:
         if output.is_file() and not (run.path / "xunit.xml").is_file():
             _xunit_writer.XUnitWriter(_robot_api.ExecutionResult(output)).write(str(run.path / "xunit.xml"))
 
-    def _counts(self) -> TestCounts:
-        return TestCounts(self._status["PASS"], self._status["FAIL"], self._status["SKIP"])
+    def _count(self, run: RunFolder) -> None:
+        """Note how the tests came out, and where a signal has ended them."""
+        run.update(
+            tests=TestCounts(self._status["PASS"], self._status["FAIL"], self._status["SKIP"]),
+            failed_tests=tuple(self._failed),
+            interrupted=self._interrupted,
+        )
 
     def _finalise(self, run: RunFolder) -> None:
         """Seal the run and write its sums; without a key it stays without a seal, which `verify` says."""
@@ -275,7 +296,7 @@ class Listener:
 
     def _say_outcome(self, run: RunFolder) -> None:
         """Say how the run came out: to whoever reads the xUnit file, and as one of several attempts."""
-        came_out = outcome_of(run)
+        came_out = outcome_of(run, finalising=True)
         self._outcome = came_out.outcome
         run.update(outcome=came_out.outcome)
         if (run.path / "xunit.xml").is_file():

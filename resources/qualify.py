@@ -16,13 +16,13 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from hw.bench import BenchSpec, load_bench
 from hw.errors import BenchwrightError, ConfigError
 from hw.reservation import reserve
+from hw.scratch import scratch_folder
 from reports.errors import ReportError
 from reports.run.folder import RESULTS, RunFolder
 from reports.run.outcome import (
@@ -43,6 +43,8 @@ from resources.profiles import load_profile
 # Robot Framework's own exit codes: its user guide, "Return codes".
 ROBOT_BAD_INPUT = 252
 ROBOT_INTERRUPTED = 253
+RUN_FILE = "run-folder.txt"
+"""Into it the listener writes which run folder is this run's own."""
 
 _NAMES_TARGET = re.compile(r"(--variable=)?TARGET:")
 
@@ -62,17 +64,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if os.geteuid() != 0 and spec.virtual is not None:
         print("qualify: a virtual bench needs root: it makes network namespaces", file=sys.stderr)
         return NO_CAPABILITY
-    before = _latest(options.results)
-    with tempfile.TemporaryDirectory(prefix="benchwright-") as outputs:
+    with scratch_folder() as outputs:
         named = [f"profile={options.profile}"]
         named += [f"{name}@{spec.targets[name].provisioning}" for name in targets]
         code = _run_robot(options, named, Path(outputs))
-    run = _latest(options.results)
-    if run is None or run == before:
+        run = _told_run(Path(outputs))
+    broken_off = {ROBOT_BAD_INPUT: BAD_INPUT, ROBOT_INTERRUPTED: NO_VERDICT}.get(code, BENCH_FAULT)
+    if run is None:
         print("qualify: no run folder was written", file=sys.stderr)
-        return {ROBOT_BAD_INPUT: BAD_INPUT, ROBOT_INTERRUPTED: NO_VERDICT}.get(code, BENCH_FAULT)
+        return broken_off
     try:
         folder = RunFolder.open(run)
+        if not folder.finalised:
+            print(f"qualify: {run}: not finalised; `python -m reports finish {run}`", file=sys.stderr)
+            return broken_off
         came_out = outcome_of(folder)
     except ReportError as error:
         print(f"qualify: {error}", file=sys.stderr)
@@ -165,7 +170,7 @@ def require_free(spec: BenchSpec) -> None:
 
 def _run_robot(options: argparse.Namespace, targets: Sequence[str], folder: Path) -> int:
     """Run Robot Framework: it closes the bench after an interrupt, and does not outlive this process."""
-    listener = ["reports.listener.Listener", f"results={options.results}"]
+    listener = ["reports.listener.Listener", f"results={options.results}", f"tell={folder / RUN_FILE}"]
     if options.earlier:
         listener.append("earlier=" + ",".join(str(path) for path in options.earlier))
     command = [
@@ -211,9 +216,10 @@ def exit_code(robot_code: int, came_out: RunOutcome) -> int:
     return NO_VERDICT if robot_code == ROBOT_INTERRUPTED else BENCH_FAULT
 
 
-def _latest(results: Path) -> Path | None:
-    link = results / "latest"
-    return link.resolve() if link.exists() else None
+def _told_run(folder: Path) -> Path | None:
+    """Return the folder of the run that `_run_robot` has started, from the run itself; None: it has none."""
+    file = folder / RUN_FILE
+    return Path(file.read_text().rstrip("\n")) if file.exists() else None
 
 
 def _summarise(run: RunFolder, came_out: RunOutcome, code: int, advice: str) -> None:

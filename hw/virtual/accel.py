@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from hw.errors import BenchError
+from hw.scratch import scratch_folder
 from hw.virtual.image import ImageSet, build_or_get, cache_folder
 from hw.virtual.image_build import Progress
 from hw.virtual.image_recipe import DEFAULT_KIND, recipe_of
@@ -103,7 +104,7 @@ def _qemu_version() -> str:
 
 
 def _probe(image: ImageSet, basis: str) -> Finding:
-    with tempfile.TemporaryDirectory(prefix="benchwright-probe-") as folder:
+    with scratch_folder("probe") as folder:
         console, errors = Path(folder, "console.log"), Path(folder, "qemu.err")
         argv = [_QEMU, "-accel", "kvm", "-cpu", "host", "-M", "q35", "-m", "256M", "-nodefaults"]
         argv += [

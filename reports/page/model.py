@@ -143,15 +143,26 @@ def gather(path: Path, added: Mapping[str, bytes] | None = None) -> Report:
     return gather_run(path, added).whole
 
 
-def gather_run(path: Path, added: Mapping[str, bytes] | None = None) -> RunReport:
-    """Gather the report of a run folder, and that of each of several targets; see `gather`."""
+def gather_run(path: Path, added: Mapping[str, bytes] | None = None, *, as_it_is: bool = False) -> RunReport:
+    """Gather the report of a run folder, and that of each of several targets.
+
+    Args:
+        path: The run folder.
+        added: Files that are about to be added to it, by their name.
+        as_it_is: That its sums are missing counts; else the page is the one it has, or gets, with its sums.
+
+    Raises:
+        RunFolderError: The folder is none, or a whole line of its measurements is no record.
+    """
     run = RunFolder.open(path)
     found = run.records()
     names = targets_of(run.path, run.manifest, found.measurements)
     hashes = hash_rows(run.path, found.measurements, added or {})
     advice = gather_advice(run.path, added or {}, run.run_id)
     asked = asked_in(run.path, run.manifest)
-    came_out = run_outcome(run.manifest, found, [row.path for row in hashes if row.changed], names, asked)
+    changed = [row.path for row in hashes if row.changed]
+    finalised = run.finalised or not as_it_is
+    came_out = run_outcome(run.manifest, found, changed, names, asked, finalised=finalised)
     if len(names) <= 1:
         return RunReport(_report(run, found, came_out, hashes, advice, next(iter(names), ""), names), ())
     each = tuple(

@@ -45,18 +45,21 @@ def render(path: Path, added: Mapping[str, bytes] | None = None) -> str:
     return _render_run(path, found, _pages_of_targets(PAGE, found), PAGE)
 
 
-def render_pages(path: Path, added: Mapping[str, bytes] | None = None, page: str = PAGE) -> dict[str, str]:
+def render_pages(
+    path: Path, added: Mapping[str, bytes] | None = None, page: str = PAGE, *, as_it_is: bool = False
+) -> dict[str, str]:
     """Return the pages of a run folder by the names of their files, that of the run first.
 
     Args:
         path: The run folder.
         added: Files that are about to be added to it, by their name.
         page: Name of the run's page; those of its targets, where it has several, are named after it.
+        as_it_is: That its sums are missing counts; else the page is the one it has, or gets, with its sums.
 
     Raises:
         RunFolderError: It cannot be read.
     """
-    found = gather_run(path, added)
+    found = gather_run(path, added, as_it_is=as_it_is)
     names = _pages_of_targets(page, found)
     pages = {page: _render_run(path, found, names, page)}
     known = found.whole.manifest.target
@@ -159,7 +162,11 @@ def _host_facts(manifest: Manifest) -> list[FactGroup]:
 
 
 def write_page(path: Path) -> Path:
-    """Render the pages of a run folder into it, return the run's; raises RunFolderError."""
+    """Render the pages of a run folder that is being finalised into it; return the run's.
+
+    Raises:
+        RunFolderError: It cannot be read or written.
+    """
     for name, text in render_pages(path).items():
         replace_file(path / name, text.encode())
     return path / PAGE

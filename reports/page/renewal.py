@@ -51,7 +51,7 @@ def renew(run: Path, added: Mapping[str, bytes] | None = None) -> bool:
             changed = [line for line in changed_files(run) if line.split(":")[0] not in own]
             if changed:
                 raise ReportError(f"{changed[0]} since the run was finalised; --output renders it elsewhere")
-        files |= {name: text.encode() for name, text in render_pages(run, files).items()}
+        files |= {name: text.encode() for name, text in render_pages(run, files, as_it_is=True).items()}
         differ = any(not (run / name).is_file() or (run / name).read_bytes() != files[name] for name in files)
         key = _key_of(run) if finalised and (run / SEAL).is_file() and differ else None
         written = [name for name, data in files.items() if _put(run / name, data)]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 from reports.errors import RunFolderError
@@ -13,6 +14,8 @@ _open: list[RunFolder] = []
 _judged: list[str] = []
 _at_end: list[Callable[[], None]] = []
 _left_out: list[LeftOut] = []
+_progress: list[str] = []
+_COUNTED = re.compile(r"\b\d+ of \d+ s$")
 
 
 def current_run() -> RunFolder:
@@ -48,6 +51,20 @@ def take_judged() -> tuple[str, ...]:
     found = tuple(dict.fromkeys(_judged))
     _judged.clear()
     return found
+
+
+def note_progress(line: str) -> None:
+    """Note what was last said of how far a test is, such as `replaying daq12: 10 of 60 s`."""
+    _progress[:] = [line]
+
+
+def take_progress() -> str:
+    """Return in words how far a test was that ends here; empty: nothing was said since the last call."""
+    line = _progress[0] if _progress else ""
+    _progress.clear()
+    if counted := _COUNTED.search(line):
+        return f"at least {counted[0]} counted"
+    return f"after {line!r}" if line else ""
 
 
 def at_end_of_run(action: Callable[[], None]) -> None:

@@ -11,10 +11,12 @@ from typing import get_args
 from reports.record.measurement import Measurement, Outcome
 from reports.run.tally import WORST_FIRST, worst_outcome
 
+SIGNAL_MARK = "Execution terminated by signal"
+STOPPED_MARKS = (SIGNAL_MARK, "Test execution stopped")
+"""So Robot Framework speaks of the test that a signal ends, and of each one behind it."""
 UNSET_MARKS = (
     "MEASUREMENT ERROR:",
-    "Execution terminated by signal",
-    "Test execution stopped",
+    *STOPPED_MARKS,
     "Test timeout",
     "Keyword timeout",
 )
@@ -38,6 +40,11 @@ class FailedTest:
     def is_bad_input(self) -> bool:
         """Say whether a file or a variable was wrong that somebody gave."""
         return BAD_INPUT_MARK in self.message
+
+    @property
+    def is_stopped(self) -> bool:
+        """Say whether it was ended, or never begun, because the execution was stopped."""
+        return any(mark in self.message for mark in STOPPED_MARKS)
 
     @property
     def outcome(self) -> Outcome:

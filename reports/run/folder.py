@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import fcntl
 import os
 import re
 import secrets
@@ -55,6 +56,7 @@ class RunFolder:
         """Hold a folder that exists; use `create` or `open`."""
         self.path = path
         self._manifest = manifest
+        self._handle: int | None = None
 
     @property
     def manifest(self) -> Manifest:
@@ -203,6 +205,7 @@ class RunFolder:
         asked: tuple[AskedSuite, ...] = (),
         left_out: tuple[LeftOut, ...] = (),
         excluded_miss_probability: float | None = None,
+        interrupted: str | None = None,
         outcome: Outcome | None = None,
     ) -> None:
         """Add to the manifest; facts of `host`, `target` and `tools` join those that are there."""
@@ -220,6 +223,7 @@ class RunFolder:
                 asked=asked or old.asked,
                 left_out=left_out or old.left_out,
                 excluded_miss_probability=excluded_miss_probability or old.excluded_miss_probability,
+                interrupted=old.interrupted if interrupted is None else interrupted,
                 outcome=outcome or old.outcome,
             )
         )
@@ -237,14 +241,19 @@ class RunFolder:
 
     def close(self) -> None:
         """Write the counts and the end into the manifest; pages may be rendered after it."""
+        self._close(end_utc=utc_now())
+
+    def close_afterwards(self) -> None:
+        """Write the counts of a run whose process has died, and that this was done after it."""
+        self._close(finished_utc=utc_now())
+
+    def _close(self, **times: str) -> None:
         records = self.records().measurements
         simulated = self._manifest.simulated
         if records:
             simulated = bool(simulated) or any(record.simulated for record in records)
         self._write(
-            dataclasses.replace(
-                self._manifest, simulated=simulated, end_utc=utc_now(), counts=count_outcomes(records)
-            )
+            dataclasses.replace(self._manifest, simulated=simulated, counts=count_outcomes(records), **times)
         )
 
     def finalise(self) -> None:
@@ -256,6 +265,53 @@ class RunFolder:
         self._check_open()
         write_sums(self.path)
         switch_link(self.path.parent / LATEST, self.path.name)
+        self.let_go()
+
+    def finish(self) -> None:
+        """Write the sums of a run whose process has died; `latest` moves here from an older run only.
+
+        Raises:
+            RunFolderError: As `finalise`.
+        """
+        newest = self.path.parent / LATEST
+        if newest.exists() and RunFolder.open(newest).manifest.start_utc > self.manifest.start_utc:
+            self._check_open()
+            write_sums(self.path)
+        else:
+            self.finalise()
+
+    def hold(self) -> None:
+        """Let others know that this run is still being written, until it is finalised or this process ends.
+
+        Raises:
+            RunFolderError: Another process holds it, or its records cannot be read.
+        """
+        try:
+            handle = os.open(self.path / MEASUREMENTS, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise RunFolderError(f"{self.path / MEASUREMENTS}: {error.strerror}") from error
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            raise RunFolderError(f"{self.path}: the run is still being written") from None
+        self._handle = handle
+
+    def let_go(self) -> None:
+        """End `hold`; harmless where nothing is held."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    @property
+    def is_held(self) -> bool:
+        """Say whether a process is still writing the run."""
+        try:
+            self.hold()
+        except RunFolderError:
+            return True
+        self.let_go()
+        return False
 
     def _check_open(self) -> None:
         if self.finalised:
@@ -295,6 +351,23 @@ def named_run(text: str) -> Path:
     """Return the folder of a run that a command line names: its path, or its name below `results`."""
     path, kept = Path(text), RESULTS / text
     return kept if not path.exists() and kept.exists() else path
+
+
+def newer_runs(run: Path) -> list[RunFolder]:
+    """Return the runs beside `latest` that began after it and are not finalised, the oldest first.
+
+    Args:
+        run: As somebody has named it: of a run that is named otherwise nobody takes it for the newest.
+    """
+    if run.name != LATEST:
+        return []
+    latest = RunFolder.open(run).manifest.start_utc if run.exists() else ""
+    found: list[RunFolder] = []
+    for manifest in run.parent.glob(f"[!.]*/{MANIFEST}"):
+        with contextlib.suppress(RunFolderError):
+            found.append(RunFolder.open(manifest.parent))
+    newer = [each for each in found if each.manifest.start_utc > latest and not each.finalised]
+    return sorted(newer, key=lambda each: each.manifest.start_utc)
 
 
 def switch_link(link: Path, destination: str) -> None:

@@ -63,6 +63,10 @@ class Manifest:
             older than the list.
         excluded_miss_probability: What a pass excludes of each stream with 95 %, by the profile; null: no
             stream was replayed, or the run is older than the key.
+        interrupted: How much was counted when a signal ended the run, in words, empty: not known; null: none
+            did, or the run is older than the key.
+        finished_utc: When page and sums were written of a run whose process had died; null: they were written
+            at its end, or not yet.
         outcome: As it was when the run came to its end; null: it did not, or is of the version before, whose
             `counts` have the bench's checks of itself, too.
     """
@@ -86,6 +90,8 @@ class Manifest:
     asked: tuple[AskedSuite, ...] | None = omit_none()
     left_out: tuple[LeftOut, ...] | None = omit_none()
     excluded_miss_probability: float | None = omit_none()
+    interrupted: str | None = omit_none()
+    finished_utc: str | None = omit_none()
     outcome: Outcome | None = omit_none()  # noqa: RUF009 - it returns a field
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ pages and matrix, `show`, the store and all that is drawn from it, the xUnit fil
 2. **error**: the bench, its input or this software is at fault: a test failed so, the run has noted a problem
    of its own, or evidence is not what the values were judged from;
 3. **inconclusive**: a value, or a check of the bench by itself, has no verdict or does not pass; the run did
-   not come to its end, or its last record is torn;
+   not come to its end, was interrupted or not finalised, or its last record is torn;
 4. **unset**: a value has no sample, or there is none at all: nothing was shown;
 5. **pass** otherwise. Of several targets each has to pass.
 """
@@ -33,6 +33,10 @@ PASS, FAIL, BAD_INPUT, NO_CAPABILITY, NO_VERDICT, BENCH_FAULT = range(6)
 """Exit codes of a qualification (docs/exit-codes.md)."""
 NEXT_STEPS, GLOSSARY = "docs/my-run-did-not-pass.md", "docs/glossary.md"
 """Where a reader of a run that did not pass finds the next step, and the words of pages and messages."""
+NOT_FINALISED = (
+    "The run was not finalised: it was ended while its page was written."
+    " `python -m reports finish RUN` writes page and sums."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,8 @@ def run_outcome(
     changed: Collection[str] = (),
     targets: Sequence[str] = (),
     asked: Sequence[AskedSuite] = (),
+    *,
+    finalised: bool = True,
 ) -> RunOutcome:
     """Return how a run came out; a pure function.
 
@@ -86,15 +92,17 @@ def run_outcome(
         changed: Evidence that is missing, or not what its records were judged from; paths in the run.
         targets: All targets of the run.
         asked: What its suites ask of them.
+        finalised: Whether the run has its pages and sums, or is about to get them.
     """
     failed = manifest.failed_tests or ()
+    ends = _ends(manifest, found, finalised=finalised)
     if len(targets) <= 1:
-        whole = _scope(manifest, found, found.measurements, failed, changed)
+        whole = _scope(manifest, ends, found.measurements, failed, changed)
         return replace(whole, requirements=standings(asked, "", whole.judged))
     each = {
         name: _scope(
             manifest,
-            found,
+            ends,
             [record for record in found.measurements if record.subject.target == name],
             [test for test in failed if test.target in ("", name)],
             changed,
@@ -103,11 +111,15 @@ def run_outcome(
     }
     for name, scope in each.items():
         each[name] = replace(scope, requirements=standings(asked, name, scope.judged))
-    return _scope(manifest, found, found.measurements, failed, changed, each)
+    return _scope(manifest, ends, found.measurements, failed, changed, each)
 
 
-def outcome_of(run: RunFolder) -> RunOutcome:
+def outcome_of(run: RunFolder, *, finalising: bool = False) -> RunOutcome:
     """Return how the run of a folder came out, its evidence hashed anew.
+
+    Args:
+        run: The folder.
+        finalising: The caller finalises it: that its sums are still missing says nothing.
 
     Raises:
         RunFolderError: A whole line of its measurements is no record, or a file cannot be read.
@@ -115,12 +127,35 @@ def outcome_of(run: RunFolder) -> RunOutcome:
     found = run.records()
     changed = [row.path for row in hash_rows(run.path, found.measurements, {}) if row.changed]
     targets = targets_of(run.path, run.manifest, found.measurements)
-    return run_outcome(run.manifest, found, changed, targets, asked_in(run.path, run.manifest))
+    return run_outcome(
+        run.manifest,
+        found,
+        changed,
+        targets,
+        asked_in(run.path, run.manifest),
+        finalised=finalising or run.finalised,
+    )
+
+
+def _ends(manifest: Manifest, found: Records, *, finalised: bool) -> tuple[str, ...]:
+    """Return what is missing at the end of a run, in words."""
+    ends: list[str] = []
+    if manifest.end_utc is None:
+        ends.append("The run did not come to its end; this is what was measured until then.")
+    elif not finalised:
+        ends.append(NOT_FINALISED)
+    if manifest.finished_utc is not None:
+        ends.append(
+            f"It was finished at {manifest.finished_utc}, after its process had died: it has no seal."
+        )
+    if found.torn is not None:
+        ends.append(f"The last line of {MEASUREMENTS} is torn and not counted.")
+    return tuple(ends)
 
 
 def _scope(
     manifest: Manifest,
-    found: Records,
+    ends: Sequence[str],
     records: Sequence[Measurement],
     failed: Iterable[FailedTest],
     changed: Collection[str],
@@ -131,11 +166,9 @@ def _scope(
     left = beyond_records(failed, counting)
     own = {evidence.path for record in records for evidence in record.evidence}
     wrong = [f"{path} is not what its measurements were judged from." for path in changed if path in own]
-    ends: list[str] = []
-    if manifest.end_utc is None:
-        ends.append("The run did not come to its end; this is what was measured until then.")
-    if found.torn is not None:
-        ends.append(f"The last line of {MEASUREMENTS} is torn and not counted.")
+    if manifest.interrupted is not None and (stopped := [test for test in left if test.is_stopped]):
+        left = tuple(test for test in left if not test.is_stopped)
+        ends = (*ends, _interrupted(manifest.interrupted, len(stopped)))
     outcomes: set[Outcome] = {overall(counting), *(test.outcome for test in left)}
     outcomes |= {each.outcome for each in (targets or {}).values()}
     if manifest.problems or wrong:
@@ -154,6 +187,11 @@ def _scope(
         problems=(*manifest.problems, *ends, *wrong),
         targets=targets or {},
     )
+
+
+def _interrupted(counted: str, tests: int) -> str:
+    ended = "1 test was not begun or ended" if tests == 1 else f"{tests} tests were not begun or ended"
+    return f"The run was interrupted{f', {counted}' if counted else ''}; {ended}."
 
 
 def _exit_code(

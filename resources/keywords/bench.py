@@ -22,13 +22,14 @@ from hw.provisioning import Provisioner
 from hw.session import open_bench
 from hw.tools import tool_versions
 from reports import current_run
-from reports.run.current import at_end_of_run, open_run
+from reports.run.current import at_end_of_run, note_progress, open_run
 from resources.keywords.robot_api import keyword, library
 from resources.provisioning.fact_differences import differing_facts
 
 
 def say(line: str) -> None:
     """Show progress on the terminal and in the log."""
+    note_progress(line)
     logger.info(line)
     logger.console(f"  {line}")
 

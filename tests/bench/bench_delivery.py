@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from hw.scratch import scratch_folder
 from tests.bench.report import Bar, publish
 from tests.dashboards.chaos import Storm, run_storm
 from tests.dashboards.influxd import InfluxServer
@@ -51,7 +51,7 @@ def main(
     calm = Storm(options.points, 0, 0, 0, CALM_LINES)
     outcomes: dict[str, dict[str, float]] = {}
     for kind, one in (("calm", calm), ("storm", storm)):
-        with tempfile.TemporaryDirectory(prefix="benchwright-") as folder:
+        with scratch_folder() as folder:
             outcomes[kind] = asdict(run_storm(one, Path(folder), make_server))
         print(f"bench     {kind}: {outcomes[kind]}", file=sys.stderr, flush=True)
     figures: dict[str, float] = {name: float(value) for name, value in outcomes["storm"].items()}

@@ -16,12 +16,12 @@ import argparse
 import os
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from hw.scratch import scratch_folder
 from tests.bench.report import Bar, alternate, publish
 from tests.dashboards.grafana.queries import Found, all_queries, fault
 from tests.dashboards.grafana.server import fill
@@ -48,7 +48,7 @@ def main(bench: str = "panels", make_server: Callable[[Path], InfluxServer] = In
     parser.add_argument("--shards", default=SHARDS, help=f"duration of a shard (default {SHARDS})")
     options = parser.parse_args()
     with (
-        tempfile.TemporaryDirectory(prefix="benchwright-") as folder,
+        scratch_folder() as folder,
         make_server(Path(folder, "i")) as server,
     ):
         start = time.monotonic()

@@ -21,7 +21,6 @@ import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -35,6 +34,7 @@ from dashboards.line_protocol import Field, Point
 from dashboards.points import RunPoints
 from dashboards.run_import import read_run
 from dashboards.store import Store
+from hw.scratch import scratch_folder
 from reports.page.render import PAGE, render, write_page
 from reports.run.folder import MANIFEST, MEASUREMENTS
 from reports.run.integrity import SUMS, changed_files, write_sums
@@ -64,7 +64,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=HISTORY_RUNS, help="runs of history (default 2000)")
     parser.add_argument("--repetitions", type=int, default=RUNS_MIN)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="benchwright-") as folder, InfluxServer(Path(folder)) as server:
+    with scratch_folder() as folder, InfluxServer(Path(folder)) as server:
         results = Path(folder) / "results"
         original = options.run or _made_up(results)
         fill(results / STORE, read_run(original, MAIN), options.runs)

@@ -77,6 +77,9 @@ def test_leftovers_are_named(repository: Path, tmp_path: Path, monkeypatch: pyte
         (tmp_path / name).mkdir()
         monkeypatch.setattr(module, name, tmp_path / name)
     assert leftovers(spec) == []
+    (tmp_path / "NAMESPACES" / "bw-virtual-b-switch").touch()  # of the bench `virtual-b`
+    (tmp_path / "NAMESPACES" / "bw-virtual-b-p01").touch()
+    assert leftovers(spec) == []
     (tmp_path / "NAMESPACES" / "bw-virtual-switch").touch()
     (tmp_path / "RUN_FOLDER" / "virtual").mkdir()
     (tmp_path / "JOURNAL_FOLDER" / "virtual.journal").write_text('{"kind": "sysctl", "name": "x"}\n')

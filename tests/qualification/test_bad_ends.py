@@ -160,7 +160,10 @@ def test_interrupted_run_saves_its_data_and_cleans_up(own: OwnBench, tmp_path: P
         last = json.loads(lines[-1])
         assert (last["type"], last["complete"]) == ("result", False), name
     assert (answers.parent / "t-linux-rt.pcap").stat().st_size > 0
-    assert json.loads((run / "run.json").read_text())["counts"]["pass"] == 0
+    manifest = json.loads((run / "run.json").read_text())
+    assert (manifest["counts"]["pass"], manifest["outcome"]) == (0, "inconclusive")
+    assert "The run was interrupted" in said
+    assert "fatal error" not in (run / "qualification.html").read_text()
 
 
 def test_run_whose_target_dies_is_a_bench_fault(own: OwnBench, tmp_path: Path) -> None:

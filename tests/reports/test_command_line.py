@@ -6,12 +6,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from reports.__main__ import PIPE_CLOSED, main
-from reports.run.folder import RunFolder
+from reports.run.folder import MEASUREMENTS, RunFolder
 from tests.reports.sample_run import make_run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,6 +63,52 @@ def test_an_output_that_cannot_be_written_is_named(
     file.write_text("")
     assert main(["render", str(run.path), "--output", str(file / "page.html")]) == 2
     assert str(file) in capsys.readouterr().err
+
+
+def test_what_has_one_reason_is_shown_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = make_run(tmp_path, close=False)
+    made = run.records().measurements
+    late = [replace(each, outcome="inconclusive", reason="generator late") for each in made]
+    other = replace(late[-1], reason="a reason of its own")
+    (run.path / MEASUREMENTS).write_text("".join(f"{each.to_line()}\n" for each in [*late[:-1], other]))
+    run.close()
+    run.finalise()
+    assert main(["show", str(run.path)]) == 0
+    said = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    (row,) = [line for line in said if line.endswith("generator late")]
+    assert f" and {len(late) - 2} more  generator late" in row
+    assert [line for line in said if line.endswith("a reason of its own")]
+
+
+def test_a_run_that_is_still_written_is_neither_finished_nor_called_ended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    older = make_run(tmp_path / "results")
+    older.finalise()
+    writing = RunFolder.create(tmp_path / "results", "virtual", "ci")
+    writing.hold()
+    assert main(["finish", str(writing.path)]) == 2
+    assert "still being written" in capsys.readouterr().err
+    assert main(["show", str(tmp_path / "results" / "latest")]) == 0
+    assert f"a newer run {writing.run_id} is still running" in capsys.readouterr().out.splitlines()[0]
+    writing.let_go()
+    assert main(["show", str(tmp_path / "results" / "latest")]) == 0
+    assert f"a newer run {writing.run_id} was not finalised" in capsys.readouterr().out.splitlines()[0]
+    assert main(["finish", str(writing.path)]) == 0
+    assert (tmp_path / "results" / "latest").resolve() == writing.path
+    assert RunFolder.open(writing.path).manifest.end_utc is None
+
+
+def test_an_older_run_that_is_finished_is_verified_and_does_not_become_the_latest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    killed = make_run(tmp_path)
+    newer = make_run(tmp_path)
+    newer.finalise()
+    assert main(["finish", str(killed.path)]) == 0
+    assert main(["verify", str(killed.path)]) == 0
+    assert "not sealed" in capsys.readouterr().out
+    assert (tmp_path / "latest").resolve() == newer.path
 
 
 def test_a_reader_that_has_seen_enough_ends_it_quietly(run: RunFolder) -> None:

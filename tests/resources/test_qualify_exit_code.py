@@ -57,6 +57,7 @@ class Run:
         for problem in self.problems:
             run.add_problem(problem)
         run.close()
+        run.finalise()
         return exit_code(self.robot_code, outcome_of(run))
 
 

@@ -111,7 +111,9 @@ def test_the_terminal_says_the_same_and_where_to_go_on(
     shown = capsys.readouterr().out
     assert re.search(r"fail +DAQ-033  .*; worst message no\. \d+: of 1\d\.\d+ ms, 15\.?\d* ms between", shown)
     assert NEXT_STEPS in shown
-    assert main(["show", str(make_run(tmp_path).path)]) == 0
+    run = make_run(tmp_path)
+    run.finalise()
+    assert main(["show", str(run.path)]) == 0
     assert NEXT_STEPS not in capsys.readouterr().out
 
 

@@ -89,8 +89,8 @@ def test_nothing_is_added_to_a_run_that_has_changed(run: Path, name: str) -> Non
 def test_a_file_that_changes_meanwhile_is_not_blessed(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the lines of the page and the advice are renewed: another file's keep what was finalised."""
 
-    def render_slowly(path: Path, files: dict[str, bytes]) -> dict[str, str]:
-        pages = render_pages(path, files)
+    def render_slowly(path: Path, files: dict[str, bytes], *, as_it_is: bool) -> dict[str, str]:
+        pages = render_pages(path, files, as_it_is=as_it_is)
         (run / "run.json").write_bytes((run / "run.json").read_bytes() + b" ")
         return pages
 
@@ -103,7 +103,8 @@ def test_a_file_that_changes_meanwhile_is_not_blessed(run: Path, monkeypatch: py
 def test_a_kill_at_any_instant_is_fixed(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: bool
 ) -> None:
-    def render_at_once(_path: Path, files: dict[str, bytes]) -> dict[str, str]:
+    def render_at_once(_path: Path, files: dict[str, bytes], *, as_it_is: bool) -> dict[str, str]:
+        assert as_it_is
         return {PAGE: str(files[ADVICE])}
 
     monkeypatch.setattr(renewal, "render_pages", render_at_once)

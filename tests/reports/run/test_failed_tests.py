@@ -45,6 +45,7 @@ def test_a_run_whose_values_pass_does_not_pass_beside_a_test_that_broke_off(tmp_
     run = make_run(tmp_path, close=False)
     run.update(failed_tests=(FailedTest("linux-rt", "Clock", BROKEN),))
     run.close()
+    run.finalise()
     report = gather(run.path)
     assert report.counts["pass"] == len(report.records)
     assert report.outcome == "error"
@@ -64,6 +65,7 @@ def test_a_test_adds_what_its_record_does_not_say(tmp_path: Path) -> None:
     assert beyond_records([told], [record]) == (told,)
     run.update(failed_tests=(told,))
     run.close()
+    run.finalise()
     assert gather(run.path).outcome == "inconclusive"
 
 
@@ -71,6 +73,7 @@ def test_only_the_target_whose_test_broke_off_does_not_pass(tmp_path: Path) -> N
     run = make_run_of_targets(tmp_path, close=False)
     run.update(failed_tests=(FailedTest("embedded", "Clock", BROKEN),))
     run.close()
+    run.finalise()
     assert [report.outcome for report in gather_run(run.path).targets] == ["pass", "fail", "error"]
 
 

@@ -6,12 +6,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from reports.__main__ import main
 from reports.listener import EXIT_LISTENER_FAILED
 from reports.rejudge.run import rejudge
 from reports.run.asked import AskedFile, AskedSuite, SkippedTest
@@ -19,6 +21,7 @@ from reports.run.failed_tests import FailedTest
 from reports.run.folder import RunFolder
 from reports.run.integrity import changed_files
 from reports.run.left_out import LeftOut
+from reports.run.outcome import outcome_of
 from tests.reports.sample_run import make_run
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -71,6 +74,18 @@ def spoil(what):
         (run.path / "measurements.jsonl").write_text("not a record\\n")
     elif what == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
+    elif what == "kill at the page":
+        from reports.page import render
+        render.write_page = lambda path: os.kill(os.getpid(), signal.SIGKILL)
+
+def is_interrupted(progress):
+    """Be interrupted, as by Ctrl-C, when something was said of the progress."""
+    import time
+    from resources.keywords.bench import say
+    if progress:
+        say(progress)
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(10)
 '''
 
 HEAD = "*** Settings ***\nLibrary    keywords_of_test.py\n\n*** Test Cases ***\n"
@@ -282,6 +297,74 @@ def test_a_killed_robot_leaves_its_records_and_the_next_one_goes_on(robot: Robot
     assert done.returncode == 0, done.stdout + done.stderr
     assert robot.runs() == [folder]
     assert len(robot.latest().records().measurements) == 2
+
+
+@pytest.mark.parametrize(
+    ("progress", "counted"),
+    [
+        ("replaying daq12: 10 of 60 s", "at least 10 of 60 s counted"),
+        ("replaying daq12: warming up", "after 'replaying daq12: warming up'"),
+        ("", ""),
+    ],
+)
+def test_an_interrupted_run_says_so_and_how_much_was_counted(robot: Robot, progress: str, counted: str):
+    """And neither what Robot Framework calls it nor that it stopped the tests behind it."""
+    robot.run(
+        f"Measures\n    Record\nIs Interrupted\n    Is Interrupted    {progress or '${EMPTY}'}\n"
+        "Behind It\n    Record    50\n"
+    )
+    run = robot.latest()
+    assert run.manifest.interrupted == counted
+    came_out = outcome_of(run)
+    words = f", {counted}" if counted else ""
+    said = f"The run was interrupted{words}; 2 tests were not begun or ended."
+    assert (came_out.outcome, came_out.exit_code, came_out.reasons) == ("inconclusive", 4, (said,))
+    page = (run.path / "qualification.html").read_text()
+    assert "<title>INCONCLUSIVE" in page
+    assert "The run was interrupted" in page
+    assert "fatal error" not in page
+    assert not [problem for problem in rejudge(run.path).problems if "run.json" in problem]
+
+
+def test_a_run_killed_while_its_page_was_written_is_no_pass_and_can_be_finished(
+    robot: Robot, capsys: pytest.CaptureFixture[str]
+):
+    robot.run("Measures\n    Record\n")
+    before = robot.latest()
+    time.sleep(1.0)  # the next run is of another second
+    robot.run("Measures\n    Record\n    Spoil    kill at the page\n")
+    (path,) = {*robot.runs()} - {before.path}
+    run = RunFolder.open(path)
+    assert run.manifest.end_utc is not None
+    assert not run.is_held
+    assert outcome_of(run).outcome == "inconclusive"
+    latest = robot.folder / "results" / "latest"
+    assert main(["show", str(latest)]) == 0
+    shown = capsys.readouterr().out
+    newer = f"a newer run {run.run_id} was not finalised: python -m reports show {path}"
+    assert shown.startswith(f"{newer}\nPASS")
+    assert main(["show", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("INCONCLUSIVE")
+    assert "not finalised" in shown
+    assert "`python -m reports finish RUN`" in shown
+
+    assert main(["finish", str(path)]) == 0
+    assert changed_files(path) == []
+    assert latest.resolve() == path
+    capsys.readouterr()
+    assert main(["show", str(latest)]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("INCONCLUSIVE")
+    assert "after its process had died: it has no seal" in shown
+    assert main(["finish", str(path)]) == 0
+    assert not [problem for problem in rejudge(path).problems if "run.json" in problem]
+
+
+def test_the_run_folder_is_told_before_the_tests_run(robot: Robot):
+    told = robot.folder / "told.txt"
+    robot.run("Dies\n    Spoil    kill\n", "--listener", f"reports.listener.Listener;tell={told}")
+    assert [Path(told.read_text().rstrip("\n"))] == robot.runs()
 
 
 @pytest.mark.slow

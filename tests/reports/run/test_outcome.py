@@ -116,6 +116,8 @@ class Made:
             file.write_text("something else")
         if file is not None and "missing" in self.spoilt:
             file.unlink()
+        if "unfinished" not in self.spoilt:
+            run.finalise()
         return run
 
     def _record(self, run: RunFolder, target: str, outcome: Outcome, test: str, quantity: str) -> None:
