@@ -20,7 +20,7 @@ from dashboards.errors import PointError
 from dashboards.line_protocol import Field, Point, field_text, tag_text
 from reports.latency.evidence import ReplayEvidence, load_replay
 from reports.latency.stream_groups import replay_folder
-from reports.quantities import INSTRUMENT_CHECKS, QUANTITIES, SERIES
+from reports.quantities import AXES, INSTRUMENT_CHECKS, QUANTITIES, SERIES
 from reports.record.histogram import Summary
 from reports.record.measurement import Measurement, Outcome, parse_utc
 from reports.run.asked import SKIPPED, UNTESTED
@@ -45,7 +45,7 @@ MEASUREMENT_OF_QUANTITY = {
 OUTCOME_CODE: dict[Outcome, int] = {"pass": 0, "unset": 1, "inconclusive": 2, "error": 3, "fail": 4}
 """Outcomes as numbers, the worst highest, for panels that map states to colours."""
 
-SUBJECT_TAGS = ("bench", "target", "model", "stack", "clock", "method", "stream")
+SUBJECT_TAGS = ("bench", "target", "model", "stack", *sorted(AXES))
 SERIES_TAGS = (*SUBJECT_TAGS, "quantity", "statistic", "requirement", "condition", "profile", "branch")
 RUN_TAGS = ("bench", "profile", "branch")
 EVENT_TAGS = (*SERIES_TAGS, "kind", "measurement")
@@ -228,13 +228,11 @@ def _tags(record: Measurement, common: _Common) -> dict[str, str]:
         "target": s.target,
         "model": common.model(s.target),
         "stack": s.stack,
-        "clock": s.clock,
-        "method": s.method,
-        "stream": s.stream,
+        **dict(s.of),
         "quantity": record.quantity,
         "statistic": record.statistic,
         "requirement": record.requirement,
-        "condition": f"{c.phase or '-'}/{c.load}/{c.impairment}",
+        "condition": "/".join(filter(None, (c.phase or "-", c.load, c.impairment, c.numbers_text))),
         "profile": c.profile,
         "branch": common.branch,
     }

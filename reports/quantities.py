@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be measured: one row a quantity, and what each part of U means.
+"""What can be measured, and of what: one row a quantity, one an axis, and what each part of U means.
 
 Records, outcome, points of the store, followed series and distributions read it here. A capability that
 measures something new adds its rows; `build_record` refuses a quantity that has none.
@@ -9,6 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
+
+AXES: dict[str, str] = {"stream": "stream", "clock": "", "method": "", "device": ""}
+"""What a value may be of besides target and stack, the first one first in titles: one row an axis, with the
+word that stands before its values where they do not speak for themselves."""
+
+
+def axis_words(axis: str, value: str) -> str:
+    """Return a value of an axis as pages show it."""
+    return f"{AXES.get(axis) or ''} {value}".lstrip()
+
 
 VERDICT = "verdict"
 """Series of what is no time: it is followed with the verdicts."""
@@ -23,7 +33,7 @@ class Series:
     Attributes:
         title: On pages.
         words: What a reader has to know of the values.
-        subject: What tells them apart: `stream`, `clock` or `method`.
+        subject: What tells them apart: one of `AXES`.
         followed: Fields that the adviser follows besides the value.
     """
 

@@ -22,6 +22,7 @@ from reports.errors import RequirementsError
 from reports.largest_pattern import search as largest_pattern
 from reports.latency.stream_groups import STREAM_QUANTITY
 from reports.provisioning import verdict as provisioning
+from reports.quantities import AXES
 from reports.record.measurement import Limit, Measurement, Number
 from reports.run.asked import KEPT
 from reports.timed_edges import verdict as timed_edges
@@ -45,7 +46,6 @@ _RENAMED = {
     "lost_percent_max": "lost_percent",
 }
 """Keys of older files."""
-_SUBJECTS = ("stream", "clock", "method")
 _LIMITS = {
     "upper_us": ("ns", NS_PER_US),
     "upper_ns": ("ns", 1),
@@ -149,7 +149,7 @@ TAKEN: dict[str, tuple[_Keys, ...]] = {
 """What a quantity takes besides `_COMMON`; of several forms that which lacks least."""
 _ANY: _Keys = (
     {"statistic": _text()}
-    | _optional(stream=_NAME, clock=_NAME, method=_NAME, samples=_COUNT, lost=_COUNT)
+    | _optional(samples=_COUNT, lost=_COUNT, **dict.fromkeys(AXES, _NAME))
     | _optional(lock_within_s=_COUNT, **dict.fromkeys(_LIMITS, _whole(0, 10**18)))
     | _LOST_PERCENT
     | _MASK
@@ -168,7 +168,7 @@ class Part:
         lower: Likewise a lower limit.
         lost: What may be lost at most; None: it is not in the file, or not as a number.
         samples: That are needed; 0: the profile says so.
-        subject: What it is of: `stream`, `clock` or `method`, and which; None: the target as such.
+        subject: What it is of: one of `AXES`, and which; None: the target as such.
     """
 
     name: str
@@ -198,7 +198,7 @@ class Part:
             return f"judged from {record.n_required} samples, the requirement is {self.samples}"
         if self.subject is not None:
             name, wanted = self.subject
-            found = getattr(record.subject, name)
+            found = record.subject.on(name)
             if found != wanted:
                 return f"measured of {name} {found}, the requirement is on {name} {wanted}"
         return ""
@@ -211,7 +211,7 @@ class Requirement:
     Attributes:
         limit: In the unit of the record; of what may lie to either side, such as an offset, the upper one.
         unit: Of the limit.
-        subject: What it is on: `stream`, `clock` or `method`, and which; None: the target as such.
+        subject: What it is on: one of `AXES`, and which; None: the target as such.
         samples: That it has to rest on; 0: the profile says how many.
         lost: What may be lost at most; None: the file does not say.
         lost_percent: Likewise, as a share of what was asked for.
@@ -239,7 +239,7 @@ class Requirement:
 
     @property
     def of(self) -> str:
-        """Return which stream, clock or method it is on; empty: it is on the target as such."""
+        """Return which stream, clock, method or other thing it is on; empty: it is on the target as such."""
         return self.subject[1] if self.subject else ""
 
     @property
@@ -393,7 +393,7 @@ def _requirement(table: Mapping[str, Any], where: str) -> Requirement:
     if not limits:
         known = " or ".join(name for name in _LIMITS if name in keys)
         raise RequirementsError(f"{where}.{known}: missing")
-    subjects = [(name, str(table[name])) for name in _SUBJECTS if name in table]
+    subjects = [(name, str(table[name])) for name in AXES if name in table]
     for several in (limits, [name for name, _value in subjects]):
         if len(several) > 1:
             raise RequirementsError(f"{where}.{several[1]}: cannot stand beside {several[0]}")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A capability that does not exist: two rows, a template, and everything made of a run that has it.
+"""A capability that does not exist: three rows, a template, and everything made of a run that has it.
+
+The rows are an axis of its own, a series and a quantity.
 
     python -m tests.made_up_capability FOLDER
 
@@ -18,11 +20,12 @@ from pathlib import Path
 
 from reports import quantities
 
-quantities.SERIES["valves"] = quantities.Series("Valves", "How late a valve opens.", "method")
+quantities.AXES["valve"] = "valve"
+quantities.SERIES["valves"] = quantities.Series("Valves", "How late a valve opens.", "valve")
 quantities.QUANTITIES["valve_delay"] = quantities.Quantity(series="valves", has_distribution=True)
 
 from reports import sections  # noqa: E402
-from reports.record.measurement import Evidence, Measurement  # noqa: E402
+from reports.record.measurement import AxisValue, Evidence, Measurement, NumberedCondition  # noqa: E402
 from reports.section import Measured, PrintFigure, SampleReader, Samples, Section, Shown  # noqa: E402
 
 DELAYS_NS = (*range(10_000, 20_000), 31_000)
@@ -44,7 +47,7 @@ name = "valves"
 id = "VALVE-1"
 quantity = "valve_delay"
 statistic = "max"
-method = "solenoid"
+valve = "solenoid"
 upper_ns = 50000
 source = "nobody"
 """
@@ -119,9 +122,16 @@ def main(folder: Path) -> None:
         place = run.evidence_folder("valves", target) / "delays.json"
         place.write_text(json.dumps(DELAYS_NS))
         one = record(quantity="valve_delay", requirement="VALVE-1", value=DELAYS_NS[-1], upper=50_000)
-        subject = dataclasses.replace(one.subject, target=target, stream=None, method="solenoid")
+        subject = dataclasses.replace(
+            one.subject, target=target, stream=None, axes=(AxisValue("valve", "solenoid"),)
+        )
+        conditions = dataclasses.replace(one.conditions, numbers=(NumberedCondition("pressure_kpa", 250),))
         evidence: tuple[Evidence, ...] = (run.evidence(place),)
-        run.append(dataclasses.replace(one, run_id=run.run_id, subject=subject, evidence=evidence))
+        run.append(
+            dataclasses.replace(
+                one, run_id=run.run_id, subject=subject, conditions=conditions, evidence=evidence
+            )
+        )
     add_bench_facts(run, INSTRUMENTS, None)
     run.close()
     for name, text in render_pages(run.path).items():

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A capability is its own folder and two rows: whatever shows, keeps or follows values has it then."""
+"""A capability is its own folder and three rows: whatever shows, keeps or follows values has it then."""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from reports.rejudge.run import rejudge
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -47,6 +50,7 @@ def test_the_page_over_targets_shows_it(made: Path) -> None:
     assert "<h3>Valves of 2 targets</h3>" in page
     assert "<li>Valves: 2</li>" in page
     assert "Valve delay" in text_of(page), "a group of the matrix"
+    assert "of valve solenoid" in text_of(page), "its axis"
 
 
 def test_the_dossier_has_its_figure_and_its_distribution(made: Path) -> None:
@@ -54,6 +58,22 @@ def test_the_dossier_has_its_figure_and_its_distribution(made: Path) -> None:
     assert page.count("How late the valve opened.") == 2
     assert "opened - told to" in page
     assert re.search(r"p99\.9 \[95 %\].*19\.9", text_of(page))
+
+
+def test_the_dossier_names_its_axis_and_its_condition(made: Path) -> None:
+    page = text_of((made / "dossier.html").read_text())
+    assert "valve solenoid" in page
+    assert "pressure_kpa=250" in page
+
+
+def test_the_second_judge_holds_the_axis_against_the_requirement(made: Path, tmp_path: Path) -> None:
+    run = next(path for path in (made / "results").iterdir() if path.is_dir() and not path.is_symlink())
+    assert not [problem for problem in rejudge(run).problems if "measured of" in problem]
+    changed = shutil.copytree(run, tmp_path / "changed")
+    records = changed / "measurements.jsonl"
+    records.write_text(records.read_text().replace('"solenoid"', '"needle"'))
+    of = "VALVE-1: measured of valve needle, the requirement is on solenoid"
+    assert [problem for problem in rejudge(changed).problems if "measured of" in problem] == [of, of]
 
 
 def test_it_is_stored_and_followed(made: Path) -> None:
@@ -66,10 +86,12 @@ def test_the_page_of_trends_has_a_part_of_it(made: Path) -> None:
     assert '<a href="#valves">Valves</a>' in page
     assert '<section id="valves" data-measurement="hil_valves"' in page
     assert '"hil_valves"' in page
+    assert '"valve":"solenoid"' in page.replace(" ", "")
 
 
 def test_grafana_has_a_dashboard_of_it(made: Path) -> None:
     dashboard = json.loads((made / "bw-valves.json").read_text())
     assert dashboard["title"].endswith("valves")
     assert "hil_valves" in json.dumps(dashboard["panels"])
+    assert '\\"valve\\"' in json.dumps(dashboard["panels"]), "one line a valve"
     assert "hil_valves" in (made / "bw-run.json").read_text()

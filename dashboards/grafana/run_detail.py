@@ -10,7 +10,7 @@ from dashboards.grafana.model import Panel, Variable
 from dashboards.grafana.panels import MARGIN, by_name, stat, table, text
 from dashboards.grafana.parts import dashboard
 from dashboards.points import LATENCY, PHYSICAL, RUN, RUN_TAGS, VERDICT
-from reports.quantities import SERIES
+from reports.quantities import AXES, SERIES
 
 
 def _of_run(measurement: str, columns: Mapping[str, str]) -> Values:
@@ -81,7 +81,7 @@ RUN_DETAIL = dashboard(
         _of_run(
             VERDICT,
             fields("requirement", "outcome_code", "margin_share", "value", "u", "unit", "quantity")
-            | fields("statistic", "target", "stack", "clock", "method", "stream", "condition", "reason"),
+            | fields("statistic", "target", "stack", *sorted(AXES), "condition", "reason"),
         ),
         size=(24, 16),
         overrides=[by_name("reason", {"custom.width": 300})],

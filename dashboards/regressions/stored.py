@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dashboards.line_protocol import Point
-from dashboards.points import event_point
+from dashboards.points import SUBJECT_TAGS, event_point
 from dashboards.regressions.adviser import advise
 from dashboards.regressions.changes import DEFAULTS, Settings
 from dashboards.regressions.commits import add_commits
 from dashboards.regressions.event import Event, RunValue
 from dashboards.store import Series, Store, read_series
-from reports.quantities import Worse
+from reports.quantities import Worse, axis_words
 
-TITLE_TAGS = ("target", "model", "stack", "clock", "method", "stream", "quantity", "statistic", "condition")
+TITLE_TAGS = (*SUBJECT_TAGS[1:], "quantity", "statistic", "condition")
 
 
 def keep_events(
@@ -69,7 +69,7 @@ def stored_event(event: Event, series: Series) -> Point:
 def series_title(tags: Mapping[str, str]) -> str:
     """Return a name of a series for a reader: its subject, quantity and condition."""
     named = ((tag, tags[tag]) for tag in TITLE_TAGS if tag in tags)
-    return " ".join(f"stream {value}" if tag == "stream" else value for tag, value in named)
+    return " ".join(axis_words(tag, value) for tag, value in named)
 
 
 def _runs(series: Series) -> list[RunValue]:

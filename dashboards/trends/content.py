@@ -17,6 +17,7 @@ from dashboards.store import Store
 from dashboards.store.connection import guarded, stored_object
 from dashboards.trends.columns import Scalar, column, spans
 from dashboards.trends.selection import OF_RUN, Selection
+from reports.quantities import AXES
 
 SCHEMA = "benchwright.trends/1"
 _RUN_COLUMNS: tuple[str, ...] = (
@@ -76,6 +77,7 @@ def _content(store: Store, selection: Selection) -> dict[str, Any]:
     status = store.status()
     return {
         "schema": SCHEMA,
+        "axes": list(AXES),
         "selection": {name: value for name, value in asdict(selection).items() if value is not None},
         "spool": {
             "runs": status.runs,

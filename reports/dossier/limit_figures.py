@@ -199,8 +199,9 @@ def figure_shares(name: str, results: Sequence[tuple[str, Result]]) -> str:
 
 def _label(requirement: str, result: Result) -> str:
     record = shown_attempt(result).record
-    subject = [record.subject.stack, record.subject.clock, record.subject.stream, record.subject.method]
-    words = [result.quantity.replace("_", " "), *subject, record.conditions.phase]
+    subject = [record.subject.stack, *(value for _axis, value in record.subject.of)]
+    conditions = record.conditions
+    words = [result.quantity.replace("_", " "), *subject, conditions.phase, conditions.numbers_text]
     mark = f"  {_WORDS[result.status]}" if result.status in _WORDS else ""
     return f"{requirement}: {', '.join(word for word in words if word)}{mark}"
 

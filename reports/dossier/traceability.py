@@ -65,8 +65,10 @@ class Tried:
 def subject_words(record: Measurement) -> str:
     """Return what was measured, in words; empty where it is the target as such."""
     s = record.subject
-    named = (("stream", s.stream), ("stack", s.stack), ("clock", s.clock), ("method", s.method))
-    return ", ".join(f"{name} {value}" for name, value in named if value is not None)
+    named = dict(s.of)
+    ordered = [(name, named.pop(name)) for name in ("stream",) if name in named]
+    ordered += [("stack", s.stack)] if s.stack is not None else []
+    return ", ".join(f"{name} {value}" for name, value in [*ordered, *named.items()])
 
 
 def condition_words(record: Measurement) -> str:
@@ -76,6 +78,7 @@ def condition_words(record: Measurement) -> str:
     words += [f"phase {c.phase}"] if c.phase else []
     words += [f"load {c.load}"] if c.load != "idle" else []
     words += [f"impairment {c.impairment}"] if c.impairment != "none" else []
+    words += [c.numbers_text] if c.numbers else []
     return ", ".join(words)
 
 

@@ -106,10 +106,9 @@ def _cell(standing: Standing) -> Cell:
 
 
 def _words(record: Measurement) -> str:
-    subject = record.subject
-    of = [text for text in (subject.clock, subject.method) if text]
-    of = [f"stream {subject.stream}"] if subject.stream else of
-    return ", ".join([record.quantity.replace("_", " "), record.statistic.replace("_", " "), *of])
+    words = [record.quantity.replace("_", " "), record.statistic.replace("_", " ")]
+    of = record.subject.words
+    return ", ".join([*words, *(of[:1] if record.subject.stream else of)])
 
 
 def _producers(reports: Sequence[Report]) -> dict[str, int]:

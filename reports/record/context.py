@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reports.errors import RecordError
-from reports.quantities import QUANTITIES
+from reports.quantities import AXES, QUANTITIES
 from reports.record.measurement import (
     RULE,
     SCHEMA,
@@ -83,8 +83,12 @@ def build_record(
         context: Of which run, test and subject.
 
     Raises:
-        RecordError: The record would contradict itself; above all a pass that is none.
+        RecordError: The record would contradict itself, above all a pass that is none; or its subject is on
+            an axis without a row in `reports/quantities.py`.
     """
+    for each in context.subject.axes or ():
+        if each.axis not in AXES:
+            raise RecordError(f"axis {each.axis!r} has no row in reports/quantities.py")
     return Measurement(
         schema=SCHEMA,
         run_id=context.run_id,

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from reports.errors import RecordError
+from reports.quantities import AXES, axis_words
 from reports.record.codec import from_json, json_schema, omit_none, to_json
 from reports.record.json_text import load_json
 
@@ -103,8 +104,20 @@ def _ceil_sqrt(square: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class AxisValue:
+    """Which one of an axis: a device, or whatever else a capability measures."""
+
+    axis: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
 class Subject:
-    """What was measured: which target, stack, clock, stream or timed edge, on which bench."""
+    """What was measured: which target, stack, clock, stream or timed edge, on which bench.
+
+    Attributes:
+        axes: Values of axes that have no key of their own, by name; never empty.
+    """
 
     bench: str
     target: str
@@ -112,16 +125,75 @@ class Subject:
     clock: str | None = omit_none()
     stream: str | None = omit_none()
     method: str | None = omit_none()
+    axes: tuple[AxisValue, ...] | None = omit_none()
+
+    def __post_init__(self) -> None:
+        """Refuse an axis that stands twice, or that has a key of its own."""
+        names = [each.axis for each in self.axes or ()]
+        if self.axes is not None and not names:
+            raise RecordError("subject.axes: empty; it is left out where there are none")
+        for name in names:
+            if name in _KEYS_OF_AXES or names.count(name) > 1:
+                raise RecordError(f"subject.axes: {name!r} stands twice, or has a key of its own")
+
+    def on(self, axis: str) -> str | None:
+        """Return the value on an axis; None: it is not on that axis."""
+        if axis in _KEYS_OF_AXES:
+            found: str | None = getattr(self, axis)
+            return found
+        return next((each.value for each in self.axes or () if each.axis == axis), None)
+
+    @property
+    def of(self) -> tuple[tuple[str, str], ...]:
+        """Return axis and value of all that it is on, in the order of `AXES`, then as the record has them."""
+        names = dict.fromkeys([*AXES, *(each.axis for each in self.axes or ())])
+        return tuple((name, value) for name in names if (value := self.on(name)) is not None)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Return the same as pages show it."""
+        return tuple(axis_words(name, value) for name, value in self.of)
+
+
+_KEYS_OF_AXES = ("stream", "clock", "method")
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedCondition:
+    """A condition that is a number; the name carries its unit, such as `size_bytes`."""
+
+    name: str
+    value: Number
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """The conditions that the value was measured under."""
+    """The conditions that the value was measured under.
+
+    Attributes:
+        numbers: Conditions that are numbers, by name; never empty.
+    """
 
     profile: str
     phase: str | None = omit_none()
     load: str = "idle"
     impairment: str = "none"
+    numbers: tuple[NumberedCondition, ...] | None = omit_none()
+
+    def __post_init__(self) -> None:
+        """Refuse a condition that stands twice, or that is not finite."""
+        names = [each.name for each in self.numbers or ()]
+        if self.numbers is not None and not names:
+            raise RecordError("conditions.numbers: empty; it is left out where there are none")
+        if len(set(names)) < len(names):
+            raise RecordError(f"conditions.numbers: {', '.join(names)}: one stands twice")
+        for each in self.numbers or ():
+            _check_finite(f"conditions.numbers.{each.name}", each.value)
+
+    @property
+    def numbers_text(self) -> str:
+        """Return the numbers as `size_bytes=64, load_percent=80`; empty: there are none."""
+        return ", ".join(f"{each.name}={each.value:g}" for each in self.numbers or ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,8 @@ SAMPLES = ("samples", "n_required", "reads_min")
 LOST = ("lost", "allowed_lost")
 LOST_PERCENT = ("lost_percent", "lost_percent_max")
 SUBJECTS = ("stream", "clock", "method")
+NO_SUBJECTS = ("id", "quantity", "statistic", "source", "mask")
+"""Texts of a requirement that do not say what it is of."""
 OF_SUITES = ("edge_deviation_difference",)
 """Quantities that a suite asks for by itself: no file has them."""
 
@@ -111,6 +113,9 @@ def _differences(item: Mapping[str, Any], record: Record) -> Iterator[str]:
     for name in SAMPLES:
         if name in item and record["n_required"] < item[name]:
             yield f"judged from {record['n_required']} samples, {name} is {item[name]}"
-    for name in SUBJECTS:
-        if item.get(name) and record["subject"].get(name) != str(item[name]):
-            yield f"measured of {name} {record['subject'].get(name)}, the requirement is on {item[name]}"
+    measured = {each["axis"]: each["value"] for each in record["subject"].get("axes") or ()}
+    measured |= {name: record["subject"].get(name) for name in SUBJECTS}
+    others = [name for name in item if isinstance(item[name], str) and name not in (*NO_SUBJECTS, *SUBJECTS)]
+    for name in (*SUBJECTS, *others):
+        if item.get(name) and measured.get(name) != str(item[name]):
+            yield f"measured of {name} {measured.get(name)}, the requirement is on {item[name]}"

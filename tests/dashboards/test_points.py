@@ -29,7 +29,7 @@ from dashboards.points import (
 )
 from hw.errors import ConfigError
 from reports.quantities import INSTRUMENT_CHECKS
-from reports.record.measurement import Subject, UncertaintyPart
+from reports.record.measurement import AxisValue, Subject, UncertaintyPart
 from tests.dashboards.runs import make_run, record
 
 
@@ -96,7 +96,15 @@ def test_what_differs_from_run_to_run_makes_no_series(tmp_path: Path) -> None:
 
 
 def test_tags_are_those_that_are_documented(tmp_path: Path) -> None:
-    subject = Subject("b", "linux-rt", stack="kernel", clock="chrony", stream="1", method="tgpio-latch")
+    subject = Subject(
+        "b",
+        "linux-rt",
+        stack="kernel",
+        clock="chrony",
+        stream="1",
+        method="tgpio-latch",
+        axes=(AxisValue("device", "board"),),
+    )
     run = make_run(tmp_path, [record(subject=subject)])
     run.update(target={"linux-rt": {"hypervisor": {"product": "Q35"}}})
     for point in run_points(run, "main").points:

@@ -21,7 +21,7 @@ from dashboards.points import EVENT, LATENCY, OUTCOME_CODE, RUN, RunPoints, run_
 from dashboards.regressions.event import Event, Kind, Level, RunValue
 from dashboards.regressions.stored import stored_event
 from dashboards.store import Series, Store
-from reports.record.measurement import Outcome, Subject
+from reports.record.measurement import AxisValue, Outcome, Subject
 from tests.dashboards.runs import make_run, record
 from tests.reports import sample_run
 
@@ -277,10 +277,14 @@ def small_runs(folder: Path) -> tuple[RunPoints, RunPoints]:
     records.append(
         record(quantity="clock_read_latency", requirement="CLK-READ", value=187, upper=1000, subject=reader)
     )
-    return (
-        run_points(sample_run.make_run(folder / "streams"), "main"),
-        run_points(make_run(folder / "others", records), "main"),
+    board = dataclasses.replace(linux, axes=(AxisValue("device", "board"),))
+    records.append(
+        record(quantity="software_latency", requirement="SW-BOARD", value=90_000, upper=10**6, subject=board)
     )
+    runs = sample_run.make_run(folder / "streams"), make_run(folder / "others", records)
+    for run in runs:
+        run.finalise()
+    return run_points(runs[0], "main"), run_points(runs[1], "main")
 
 
 def _templates(folder: Path) -> list[Point]:

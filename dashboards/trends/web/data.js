@@ -97,7 +97,7 @@ class Series {
 
   /** Return the name of the group: what is measured, wherever and by whatever job. */
   get groupKey() {
-    return GROUP_TAGS.map((tag) => this.tags[tag] || '').join('\n');
+    return [...GROUP_TAGS, ...AXES].map((tag) => this.tags[tag] || '').join('\n');
   }
 
   get lineName() {
@@ -105,7 +105,9 @@ class Series {
   }
 }
 
-const GROUP_TAGS = ['requirement', 'stream', 'method', 'clock', 'quantity', 'statistic', 'target', 'stack', 'condition'];
+const GROUP_TAGS = ['requirement', 'quantity', 'statistic', 'target', 'stack', 'condition'];
+/** What a value may be of; it comes with the data, the first one first in titles. */
+const AXES = [];
 const LINE_TAGS = ['bench', 'model', 'profile', 'branch'];
 
 function placesOf(spans) {
@@ -120,6 +122,7 @@ function placesOf(spans) {
 function readData(text) {
   const given = JSON.parse(text);
   if (given.schema !== 'benchwright.trends/1') throw new Error(`unknown data: ${given.schema}`);
+  AXES.splice(0, AXES.length, ...(given.axes || []));
   const runs = new Table(given.runs, given.number_of_runs);
   const data = {
     selection: given.selection,

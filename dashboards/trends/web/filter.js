@@ -64,7 +64,7 @@ function groupsOf(series) {
   const groups = [...found].map(([key, members]) => ({ key, members, tags: members[0].tags, name: '' }));
   for (const group of groups) {
     const alike = groups.filter((other) => subjectOfGroup(other.tags)[0] === subjectOfGroup(group.tags)[0]);
-    const varying = GROUP_TAGS.filter((tag) => alike.some((other) => other.tags[tag] !== group.tags[tag]));
+    const varying = [...GROUP_TAGS, ...AXES].filter((tag) => alike.some((other) => other.tags[tag] !== group.tags[tag]));
     group.name = groupName(group.tags, varying);
   }
   return groups.sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }));
@@ -73,7 +73,7 @@ function groupsOf(series) {
 /** Return what a group is about, and the tag that says so. */
 function subjectOfGroup(tags) {
   if (tags.stream) return [`stream ${tags.stream}`, 'stream'];
-  const own = ['method', 'clock', 'requirement'].find((tag) => tags[tag]);
+  const own = [...AXES].reverse().concat('requirement').find((tag) => tags[tag]);
   return own ? [tags[own], own] : ['', ''];
 }
 
@@ -87,5 +87,5 @@ function groupName(tags, varying) {
 }
 
 function spoken(text) {
-  return text.replace(/_/g, ' ').replace(/\/idle\/none$/, '');
+  return text.replace(/_/g, ' ').replace(/\/idle\/none(?=\/|$)/, '');
 }
