@@ -6,12 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from hw.answers import json_line
 from hw.errors import BenchError, MeasurementError
 from hw.open_bench import OpenBench
 from hw.protocols import Job
+from resources.tools.experiment import last_result
 from resources.tools.jobs import READY_S
 
 INTERVAL_MS = 100
@@ -121,17 +120,3 @@ def measure_clock_lines(
             bound_ns=int(result["bound_ns"]),
         )
     return lines
-
-
-def last_result(path: Path) -> dict[str, Any]:
-    """Return the `result` object of a native tool's answers.
-
-    Raises:
-        MeasurementError: There is none: the tool did not come to its end.
-    """
-    lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()]
-    for line in reversed(lines):
-        answer = json_line(line)  # None: a torn line of a tool that was killed
-        if answer is not None and answer.get("type") == "result":
-            return answer
-    raise MeasurementError(f"{path.name}: no result: the tool did not come to its end")

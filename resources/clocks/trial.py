@@ -9,12 +9,11 @@ loops, 4.1.3).
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hw.bench import TargetSpec
-from hw.errors import BenchError, CapabilityError, MeasurementError
+from hw.errors import CapabilityError, MeasurementError
 from hw.open_bench import OpenBench
 from hw.protocols import Job
 from reports.clock_sync.trial import (
@@ -30,10 +29,10 @@ from reports.clock_sync.trial import (
     write_trial,
 )
 from reports.clock_sync.two_way_reference import TWO_WAY
-from resources.clocks.lines import last_result, measure_clock_lines, serve_clocks
+from resources.clocks.lines import measure_clock_lines, serve_clocks
 from resources.clocks.settings import SYSTEM_CLOCK
 from resources.clocks.two_way_trial import measure_by_two_way
-from resources.tools.jobs import READY_S, end_job
+from resources.tools.experiment import Experiment
 from resources.tools.witness import start_witness
 
 TWO_WAY_MS = 2500
@@ -44,6 +43,8 @@ FILTER_NS = 20_000
 SERIES_INTERVAL_MS = 100
 PHC_READ_MS = 5000
 NO_CAPABILITY = 3
+ENDING_S = 30.0
+"""What a tool may take beside its measurement."""
 CLOCK_PRIORITY = 10
 """Of the comparing program on the target: above ordinary work, below everything that serves packets."""
 
@@ -120,28 +121,26 @@ def measure_trial(
     folder.mkdir(parents=True, exist_ok=True)
     if facts.timecard.clock == TWO_WAY:
         return measure_by_two_way(bench, target, facts, settings.duration_s, folder)
-    node = bench.node(target.node)
     tool = bench.tool(target.node, "bw-clock")
     reads = {FILTERED: ["--read", "filtered", "--filter-ns", str(FILTER_NS)]}
     if settings.sequential:
         reads[SEQUENTIAL] = ["--read", "sequential"]
-    jobs: dict[str, Job] = {}
-    with ExitStack() as stack:
+    with Experiment(bench) as experiment:
         witness = None
         if bench.spec.witness is not None:
             stem = folder / Path(WITNESS).stem
-            witness = start_witness(bench, bench.spec.witness, stem, settings.duration_s * 1000)
-            stack.callback(end_job, witness)
+            witness = experiment.add(
+                start_witness(bench, bench.spec.witness, stem, settings.duration_s * 1000)
+            )
+        jobs: list[Job] = []
         for file, options in reads.items():
             argv = [tool, "compare", "--device", facts.device, "--reference", facts.timecard.clock, *options]
             argv += ["--duration-ms", str(settings.duration_s * 1000)]
             argv += ["--iterations", str(settings.iterations)] if settings.iterations else []
             argv += ["--pause-max-us", str(PAUSE_MAX_US), "--series-interval-ms", str(SERIES_INTERVAL_MS)]
             argv += ["--priority", str(CLOCK_PRIORITY)]
-            jobs[file] = node.start(argv, folder / Path(file).stem)
-            stack.callback(end_job, jobs[file])
-        for job in jobs.values():
-            job.wait_ready(READY_S)
+            jobs.append(experiment.start(target.node, argv, folder / Path(file).stem))
+        experiment.wait_ready(jobs)
         if settings.two_way:
             try:
                 facts = replace(facts, two_way=_two_way(bench, target, folder))
@@ -150,13 +149,11 @@ def measure_trial(
                 facts = replace(facts, remarks=(*facts.remarks, f"two-way transfer: {error}"))
         if during is not None:
             during()
-        for job in jobs.values():
-            code = job.wait(settings.duration_s + 30.0)
-            job.fetch()
-            if code not in (0, 4):
-                raise MeasurementError(f"{job.name} ended with exit code {code}: {_said(job)}")
+        answers = [experiment.collect(job, settings.duration_s + ENDING_S) for job in jobs]
+        for answer in answers:
+            answer.require_done()
         if witness:
-            witness.wait(30.0)
+            witness.wait(ENDING_S)
     for way in settings.phc_reads:
         _read_phc(bench, target, facts, way, folder)
     write_trial(folder, facts)
@@ -170,13 +167,12 @@ def _read_phc(bench: OpenBench, target: TargetSpec, facts: TrialFacts, way: str,
     argv += ["--duration-ms", str(PHC_READ_MS), "--pause-max-us", str(PAUSE_MAX_US)]
     argv += ["--priority", str(CLOCK_PRIORITY)]
     stem = folder / phc_read_file(way).removesuffix(".ndjson")
-    job = bench.node(target.node).start(argv, stem)
-    code = job.wait(PHC_READ_MS / 1000 + 30.0)
-    job.fetch()
-    if code == NO_CAPABILITY:
-        stem.with_suffix(".ndjson").unlink()
-    elif code not in (0, 4):
-        raise MeasurementError(f"{job.name} ended with exit code {code}: {_said(job)}")
+    with Experiment(bench) as experiment:
+        job = experiment.start(target.node, argv, stem)
+        if job.wait(PHC_READ_MS / 1000 + ENDING_S) != NO_CAPABILITY:
+            experiment.collect(job, ENDING_S).require_done()
+            return
+        job.fetch().unlink()
 
 
 def _two_way(bench: OpenBench, target: TargetSpec, folder: Path) -> TwoWay | None:
@@ -191,10 +187,9 @@ def _two_way(bench: OpenBench, target: TargetSpec, folder: Path) -> TwoWay | Non
     if own not in spec.clocks or server not in spec.clocks:
         return None
     names = [own, server]
-    with ExitStack() as stack:
-        life_ms = TWO_WAY_MS + 60_000
-        for job in serve_clocks(bench, names, life_ms, folder / "two-way"):
-            stack.callback(end_job, job)
+    with Experiment(bench) as experiment:
+        for job in serve_clocks(bench, names, TWO_WAY_MS + 60_000, folder / "two-way"):
+            experiment.add(job)
         lines = measure_clock_lines(bench, names, TWO_WAY_MS, folder / "two-way")
     mine, theirs = lines[own], lines[server]
     end_ns = max(mine.at_reference_tai_ns, theirs.at_reference_tai_ns)
@@ -207,11 +202,3 @@ def _two_way(bench: OpenBench, target: TargetSpec, folder: Path) -> TwoWay | Non
         from_tai_ns=theirs.local_ns(begin_ns),
         to_tai_ns=theirs.local_ns(end_ns),
     )
-
-
-def _said(job: Job) -> str:
-    try:
-        result = last_result(job.fetch())
-    except (BenchError, MeasurementError):
-        return "no result"
-    return "; ".join(result.get("invalid_reasons", [])) or "no reason"

@@ -7,23 +7,21 @@ comes of it, reports/clock_sync/two_way_reference.py says.
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import suppress
 from pathlib import Path
 
 from hw.bench import TargetSpec
-from hw.errors import BenchError, CapabilityError, MeasurementError
+from hw.errors import BenchError, CapabilityError
 from hw.open_bench import OpenBench
-from hw.protocols import Job
 from reports.clock_sync.trial import WITNESS, ClockTrial, TrialFacts, load_trial, write_trial
 from reports.clock_sync.two_way_reference import SERVER_FILE, TARGET_FILE
 from resources.clocks.lines import ask_clock, serve_clocks
-from resources.tools.jobs import end_job
+from resources.tools.experiment import Experiment
 from resources.tools.witness import start_witness
 
 INTERVAL_MS = 50
 """Between bursts of exchanges, the shortest of which counts."""
 ENDING_S = 20.0
-INVALID = 4
 
 
 def measure_by_two_way(
@@ -57,11 +55,15 @@ def measure_by_two_way(
     asked = {TARGET_FILE: target.node}
     if facts.interval_s and bench.spec.time_server is not None:
         asked[SERVER_FILE] = bench.spec.time_server.node
-    with ExitStack() as stack:
+    with Experiment(bench) as experiment:
+        watching = None
         if witness and bench.spec.witness is not None:
             stem = folder / Path(WITNESS).stem
-            stack.callback(_collect, start_witness(bench, bench.spec.witness, stem, duration_s * 1000))
+            watching = experiment.add(start_witness(bench, bench.spec.witness, stem, duration_s * 1000))
         ask_clocks(bench, asked, duration_s, folder)
+        if watching is not None:
+            with suppress(BenchError):
+                watching.wait(ENDING_S)
     write_trial(folder, facts)
     return load_trial(folder)
 
@@ -87,23 +89,13 @@ def ask_clocks(bench: OpenBench, asked: dict[str, str], duration_s: int, folder:
             raise CapabilityError(
                 f"clock {name}: no way to ask it: add benchwright.clocks.{name} to {spec.path}"
             )
-    jobs: dict[str, Job] = {}
-    with ExitStack() as stack:
+    with Experiment(bench) as experiment:
         for server in serve_clocks(bench, clocks.values(), duration_s * 1000 + 60_000, folder / "two-way"):
-            stack.callback(end_job, server)
-        for file, name in clocks.items():
-            jobs[file] = ask_clock(bench, name, duration_s * 1000, INTERVAL_MS, folder / Path(file).stem)
-            stack.callback(end_job, jobs[file])
-        for job in jobs.values():
-            code = job.wait(duration_s + ENDING_S)
-            job.fetch()
-            if code not in (0, INVALID):
-                raise MeasurementError(f"{job.name} ended with exit code {code}")
-
-
-def _collect(witness: Job) -> None:
-    """Wait for a witness to end, so that its answer is whole."""
-    try:
-        witness.wait(ENDING_S)
-    except BenchError:
-        end_job(witness)
+            experiment.add(server)
+        jobs = [
+            experiment.add(ask_clock(bench, name, duration_s * 1000, INTERVAL_MS, folder / Path(file).stem))
+            for file, name in clocks.items()
+        ]
+        answers = [experiment.collect(job, duration_s + ENDING_S) for job in jobs]
+    for answer in answers:
+        answer.require_done()

@@ -62,7 +62,7 @@ from resources.edges.software import (
     sampled_budgets,
     software_result,
 )
-from resources.tools.jobs import READY_S, end_job
+from resources.tools.experiment import Experiment
 from scope.errors import WaveformError
 
 SOFTWARE = "software"
@@ -232,16 +232,14 @@ class EdgeLab:
         view = load_view(plan.view, self.bench.spec.simulated)
         self.clocks.progress(f"{plan.name}: {plan.wanted} edges, one every {plan.period_ns / 1e6:.7g} ms")
         captured = None
-        with ExitStack() as stack:
+        with ExitStack() as stack, Experiment(self.bench) as experiment:
             oscilloscope = self.bench.oscilloscope(self.scope.name)
             stack.callback(oscilloscope.close)
             reference = self.bench.timed_output(self.target.kind, plan.reference, folder)
             stack.callback(_stop, reference)
             start_ns = reference.start_periodic(plan.period_ns)
             command = EdgeCommand(plan.method, plan.period_ns, start_ns, plan.correlation_error_ns)
-            job = self._start("run", run_options(self.target, command), folder)
-            stack.callback(end_job, job)
-            job.wait_ready(READY_S)
+            job = self._start(experiment, "run", run_options(self.target, command), folder)
             time.sleep(FIRST_EDGE_S)
             capture = None
             if plan.captures:
@@ -278,13 +276,10 @@ class EdgeLab:
         folder.mkdir(parents=True, exist_ok=True)
         wanted = self.times.latches
         self.clocks.progress(f"{name}: {wanted} edges")
-        job = self._start("latch", latch_options(self.target, method, wanted), folder)
-        try:
-            job.wait_ready(READY_S)
+        with Experiment(self.bench) as experiment:
+            job = self._start(experiment, "latch", latch_options(self.target, method, wanted), folder)
             job.wait(max(self.times.trial_max_s, wanted * LATCH_S) + ENDING_S)
-        finally:
-            end_job(job)
-        answer = job.fetch()
+            answer = job.fetch()
         result = software_result(answer)
         delays = latched_delays(result)
         count = 0 if delays is None else delays.count
@@ -340,9 +335,11 @@ class EdgeLab:
 
     # -- inside
 
-    def _start(self, verb: str, options: list[str], folder: Path) -> Job:
+    def _start(self, experiment: Experiment, verb: str, options: list[str], folder: Path) -> Job:
         argv = [self.bench.tool(self.target.node, "bw-edge"), verb, *options]
-        return self.bench.node(self.target.node).start(argv, folder / SOFTWARE)
+        job = experiment.start(self.target.node, argv, folder / SOFTWARE)
+        experiment.wait_ready([job])
+        return job
 
     def _evidence(self, plan: EdgePlan, folder: Path, watched: Watched, doubts: list[str]) -> EdgeTrial:
         correction = correction_of(self.scope, datetime.now(UTC).date(), serial_of(watched.instrument))

@@ -10,27 +10,26 @@ import math
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hw.bench import TargetSpec
-from hw.drivers.local import tail
 from hw.errors import BenchError, BenchwrightError, CapabilityError, MeasurementError
 from hw.open_bench import OpenBench
 from hw.protocols import Job
 from reports.latency.emulation import TARGET_WITNESS
-from resources.clocks.lines import ClockLine, last_result, measure_clock_lines, serve_clocks
+from resources.clocks.lines import ClockLine, measure_clock_lines, serve_clocks
 from resources.clocks.tai_utc import common_tai_utc_s
 from resources.network_stack import NetworkStack
 from resources.replay.pattern import Pattern
 from resources.replay.plan import ReplaySettings, new_nonce, write_plan
 from resources.tools.capture import capture_file, start_capture
+from resources.tools.experiment import DONE, INVALID, Experiment
 from resources.tools.fetched import fetch_known
-from resources.tools.jobs import READY_S, end_job
+from resources.tools.jobs import end_job
 from resources.tools.witness import start_target_witness, start_witness
 
 Progress = Callable[[str], None]
@@ -42,8 +41,8 @@ MUCH_TAKEN = 0.01
 """Share of the time above which it is said that the machine is not quiet."""
 RECV_FILES = ("misses.ndjson", "messages.csv")
 """What `bw-traffic recv` leaves in its folder."""
-HIGHEST_SIGNAL = 64
-"""Of Linux; a crash of a Windows program has a code far from it."""
+ENDING_S = 15.0
+"""What a tool may take to its end after the silence."""
 DISK_FULL_BYTES = 16_384
 """With less than this the answer of a tool does not fit."""
 
@@ -102,6 +101,7 @@ class Replay:
         self.folder = folder
         self.progress = progress
         self._recv_folder = ""
+        self._experiment = Experiment(bench)
         self._measuring: Sequence[str] = ()
         self.capture_interfaces: tuple[str, ...] = ()
         """Interfaces of the capture node whose packets are kept as evidence."""
@@ -140,23 +140,21 @@ class Replay:
         own_clock = spec.nodes[self.target.node].clock
         wanted = {*clocks, own_clock, self.settings.synchronised_to}
         measured: list[str] = sorted(wanted.intersection(spec.clocks))
-        with ExitStack() as stack:
+        with ExitStack() as servers, Experiment(self.bench) as experiment:
             life_ms = self.settings.total_ms + 2 * CLOCK_MEASURING_MS + 60_000
             for job in serve_clocks(
                 self.bench, dict.fromkeys([*measured, spec.reference_clock]), life_ms, self.folder
             ):
-                stack.callback(end_job, job)
+                servers.callback(end_job, job)
             self.progress(f"measuring {len(measured)} clocks by two-way time transfer")
             before = measure_clock_lines(self.bench, measured, CLOCK_MEASURING_MS, self.folder / "before")
             self._require_capable(before, own_clock)
-            started = self._start_in_time(stack, before, nodes, numbers)
+            experiment.keep(self._fetch_recv_files)
+            started = self._start_in_time(experiment, before, nodes, numbers)
             self._measuring = (self.target.node, *nodes)
-            try:
-                self._wait_in_silence(started.start_ns)
-            except BaseException:
-                self._save(started)
-                raise
-            answers = self._collect(started, before)
+            self._experiment = experiment
+            self._wait_in_silence(started.start_ns)
+            answers = self._collect(experiment, started, before)
             if self.settings.correction != "none":
                 return answers  # the consumer followed the clocks all the time
             after = measure_clock_lines(self.bench, measured, CLOCK_MEASURING_MS, self.folder / "after")
@@ -184,9 +182,13 @@ class Replay:
                 )
 
     def _start_in_time(
-        self, stack: ExitStack, lines: Mapping[str, ClockLine], nodes: Sequence[str], numbers: Sequence[int]
+        self,
+        experiment: Experiment,
+        lines: Mapping[str, ClockLine],
+        nodes: Sequence[str],
+        numbers: Sequence[int],
     ) -> _Started:
-        """Start all tools before slot 0; what `stack` holds ends them.
+        """Start all tools before slot 0, as part of an experiment.
 
         Where they are ready too late, or one of them found slot 0 past and ended, they start once more with a
         longer lead.
@@ -198,7 +200,7 @@ class Replay:
         for lead_s in LEADS_S:
             start_ns = _reference_now_ns(self.settings.tai_utc_s) + round(lead_s * 1e9)
             plans = self._plans(lines, numbers, start_ns)
-            with ExitStack() as attempt:
+            with Experiment(self.bench) as attempt:
                 try:
                     started = self._start(attempt, plans, nodes, numbers, start_ns)
                 except BenchError as error:
@@ -208,7 +210,7 @@ class Replay:
                 else:
                     late_ms = self._late_ms(start_ns)
                     if late_ms <= 0:
-                        stack.enter_context(attempt.pop_all())
+                        experiment.take_over(attempt)
                         return started
                     late = f"the tools were ready {late_ms:.0f} ms after slot 0"
             self.progress(f"{late}: starting them once more")
@@ -239,7 +241,7 @@ class Replay:
 
     def _start(
         self,
-        stack: ExitStack,
+        experiment: Experiment,
         plans: tuple[Path, Path],
         nodes: Sequence[str],
         numbers: Sequence[int],
@@ -247,28 +249,25 @@ class Replay:
     ) -> _Started:
         plan_file, consumer_plan = plans
         lead_ms = (start_ns - _reference_now_ns(self.settings.tai_utc_s)) // 1_000_000
-        captures: list[Job] = []
-        for interface in self.capture_interfaces:
-            captures.append(start_capture(self.bench, interface, self.folder))
-            stack.callback(end_job, captures[-1])
+        captures = [
+            experiment.add(start_capture(self.bench, interface, self.folder))
+            for interface in self.capture_interfaces
+        ]
         witness = in_target = None
         if self.bench.spec.witness is not None:
             duration_ms = self.settings.total_ms + lead_ms
             emulated = self.bench.emulating_threads(self.target.node) if self.watch_emulator else {}
-            witness = start_witness(
-                self.bench, self.bench.spec.witness, self.folder / "witness", duration_ms, emulated
-            )
-            stack.callback(end_job, witness)
-            if emulated:
-                in_target = start_target_witness(
-                    self.bench,
-                    self.target.node,
-                    self.folder / TARGET_WITNESS.removesuffix(".ndjson"),
-                    duration_ms,
+            witness = experiment.add(
+                start_witness(
+                    self.bench, self.bench.spec.witness, self.folder / "witness", duration_ms, emulated
                 )
-                stack.callback(end_job, in_target)
-        recv, *sends = _started_at_once(
-            stack,
+            )
+            if emulated:
+                stem = self.folder / TARGET_WITNESS.removesuffix(".ndjson")
+                in_target = experiment.add(
+                    start_target_witness(self.bench, self.target.node, stem, duration_ms)
+                )
+        recv, *sends = experiment.start_at_once(
             [
                 lambda: self._start_recv(consumer_plan),
                 *(partial(self._start_send, node_name, numbers, plan_file) for node_name in nodes),
@@ -334,28 +333,24 @@ class Replay:
         self._sleep_until(time.monotonic() + duration_s)
 
     def _sleep_until(self, end_s: float) -> None:
-        """Sleep until a time of the monotonic clock; raises BenchError when a node loses its power."""
-        while (left_s := end_s - time.monotonic()) > 0:
-            time.sleep(min(0.5, left_s))
-            dead = [node for node in self._measuring if not self.bench.node(node).powered]
-            if dead:
-                raise BenchError(f"{dead[0]} lost its power while it measured")
+        self._experiment.silence(end_s, self._measuring)
 
-    def _collect(self, started: _Started, before: dict[str, ClockLine]) -> ReplayAnswers:
+    def _collect(
+        self, experiment: Experiment, started: _Started, before: dict[str, ClockLine]
+    ) -> ReplayAnswers:
         """Save all raw data first; complain afterwards."""
         problems: list[BenchwrightError] = []
         faults: list[str] = []
 
         def attempt(job: Job) -> dict[str, Any] | None:
             try:
-                code = job.wait(15.0)
-                result = _result_of(job, code)
+                answer = experiment.collect(job, ENDING_S)
             except (BenchError, MeasurementError) as error:
                 problems.append(error)
                 return None
-            if code not in (0, 4):
-                faults.append(f"{job.name} ended with exit code {code}")
-            return result
+            if answer.code not in (DONE, INVALID):
+                faults.append(f"{job.name} ended with exit code {answer.code}")
+            return answer.result
 
         recv = attempt(started.recv)
         try:
@@ -392,18 +387,6 @@ class Replay:
             faults=[*faults, *(str(problem) for problem in problems)],
         )
 
-    def _save(self, started: _Started) -> None:
-        """Keep what has been measured so far of a replay that is broken off."""
-        jobs = [started.recv, *started.sends.values(), *started.captures]
-        jobs += [job for job in (started.witness, started.target_witness) if job is not None]
-        for job in jobs:
-            end_job(job)
-        for job in jobs:
-            with suppress(BenchError):
-                job.fetch()
-        with suppress(BenchError):
-            self._fetch_recv_files()
-
     def _say_taken(self, witness: dict[str, Any] | None) -> None:
         """Say so where the machine took much time from the bench, and what that means."""
         share = witness["stalled_fraction"] if witness is not None else 0.0
@@ -415,45 +398,8 @@ class Replay:
         self.progress(f"the machine was away from the bench for {100 * share:.2g} % of the time: {so}")
 
     def _fetch_recv_files(self) -> None:
-        fetch_known(self.bench.node(self.target.node), self._recv_folder, RECV_FILES, self.folder)
-
-
-def _started_at_once(stack: ExitStack, starts: Sequence[Callable[[], Job]]) -> list[Job]:
-    """Start jobs of different nodes, each of which takes its time; return when all are ready.
-
-    Args:
-        stack: Ends each job that has started, also where another has not.
-        starts: What starts each.
-
-    Raises:
-        BenchError: One did not start, or is not ready.
-    """
-    with ThreadPoolExecutor(len(starts)) as pool:
-        starting = [pool.submit(start) for start in starts]
-    for each in starting:
-        if each.exception() is None:
-            stack.callback(end_job, each.result())
-    jobs = [each.result() for each in starting]
-    for job in jobs:
-        job.wait_ready(READY_S)
-    return jobs
-
-
-def _result_of(job: Job, code: int) -> dict[str, Any]:
-    """Return the result of a tool that has ended.
-
-    Raises:
-        MeasurementError: It left none; the text says how it ended.
-    """
-    output = job.fetch()
-    try:
-        return last_result(output)
-    except MeasurementError as error:
-        number = code - 128 if code > 128 else -code  # a shell's way to say it, and Python's
-        killed = 0 < number <= HIGHEST_SIGNAL
-        how = f"was killed by signal {number}" if killed else f"ended with exit code {code}"
-        said = tail(output.with_suffix(".err"))
-        raise MeasurementError(f"{job.name} {how} and left no result ({said})") from error
+        if self._recv_folder:
+            fetch_known(self.bench.node(self.target.node), self._recv_folder, RECV_FILES, self.folder)
 
 
 def _reference_now_ns(tai_utc_s: int) -> int:

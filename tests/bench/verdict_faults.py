@@ -24,8 +24,8 @@ from hw.drivers.ssh import REMOTE_TOOLS
 from hw.errors import CapabilityError, MeasurementError
 from hw.protocols import Job
 from hw.session import Bench
-from resources.clocks.lines import last_result
 from resources.replay.pattern import Pattern
+from resources.tools.experiment import last_result
 from resources.tools.jobs import READY_S, end_job
 
 HOG_SOURCE = Path(__file__).with_name("hog.c")

@@ -10,8 +10,8 @@ import pytest
 from hw.answers import answers_of, json_line
 from hw.drivers.local import says_ready
 from hw.errors import BenchError, MeasurementError
-from resources.clocks.lines import last_result
 from resources.clocks.lock import rejected_answers
+from resources.tools.experiment import last_result
 
 ITEM = '{"type":"item","item":"governor","status":"ok","changed":true}'
 NO_OBJECTS = ["", "{", "[]", "7", "null", '"x"', "[" * 100_000, "1" * 5000, "\udcff", '{"a":1}{"b":2}']

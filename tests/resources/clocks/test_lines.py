@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hw.errors import MeasurementError
-from resources.clocks.lines import ClockLine, last_result
+from resources.clocks.lines import ClockLine
+from resources.tools.experiment import last_result
 
 NOW_TAI_NS = 1_790_000_000_000_000_000
 WEEK_NS = 7 * 86_400 * 1_000_000_000

@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from hw.errors import BenchError
+from hw.open_bench import OpenBench
+from hw.protocols import Job
 from resources.replay import replay
 from resources.replay.replay import LEADS_S, Replay
+from resources.tools.experiment import Experiment
 
 MS = 1_000_000
 
@@ -21,6 +24,7 @@ class _Machine:
     """A machine whose tools take so long to start, and some of which may end instead."""
 
     def __init__(self, starting_ms: list[float], ending: Callable[[], None] = lambda: None) -> None:
+        self.bench = cast("OpenBench", self)
         self.now_ns = 10**18
         self.starting_ms = starting_ms
         self.ending = ending
@@ -32,14 +36,23 @@ class _Machine:
     def _plans(self, *_: object) -> tuple[str, str]:
         return ("plan", "plan")
 
-    def _start(self, stack: ExitStack, *_: object) -> str:
-        stack.callback(self._end)
+    def _start(self, experiment: Experiment, *_: object) -> str:
+        experiment.add(cast("Job", self))
         self.now_ns += round(self.starting_ms.pop(0) * MS)
         self.ending()
         return "started"
 
-    def _end(self) -> None:
+    def stop(self) -> None:
+        """End the tool that this stands for."""
         self.ended += 1
+
+    def fetch(self) -> Path:
+        """Say that there is nothing."""
+        raise BenchError("nothing was written")
+
+    def wait(self, _timeout_s: float) -> int:
+        """Return its exit code."""
+        return 0
 
     def _late_ms(self, start_ns: int) -> float:
         return Replay._late_ms(cast("Any", self), start_ns)  # pyright: ignore[reportPrivateUsage]
@@ -49,10 +62,9 @@ class _Machine:
             return self.now_ns
 
         monkeypatch.setattr(replay, "_reference_now_ns", now_ns)
-        with ExitStack() as stack:
-            begin = Replay._start_in_time  # pyright: ignore[reportPrivateUsage]
-            started = begin(cast("Any", self), stack, {}, [], [])
-            stack.pop_all()
+        experiment = Experiment(self.bench)
+        begin = Replay._start_in_time  # pyright: ignore[reportPrivateUsage]
+        started = begin(cast("Any", self), experiment, {}, [], [])
         return cast("str", started)
 
 
