@@ -390,12 +390,14 @@ def test_late_replies_are_counted_and_not_used(bw_traffic: Path) -> None:
     assert (result["foreign"], result["duplicates"]) == (0, 0)
 
 
-def test_a_reply_that_cannot_be_is_no_answer(bw_traffic: Path) -> None:
-    """The peer says that it sent it before the request had come."""
-
+@pytest.mark.parametrize(
+    "residence_s", [-1, 1000], ids=["sent-before-it-came", "stayed-longer-than-the-trip"]
+)
+def test_a_reply_that_cannot_be_is_no_answer(bw_traffic: Path, residence_s: int) -> None:
     def reflect(request: bytes, sock: socket.socket, source: Any) -> None:
         reply = _scapy_reply(request)
-        sock.sendto(reply[:4] + bytes(8) + reply[12:], source)
+        sent_s = int.from_bytes(reply[16:20], "big") + residence_s
+        sock.sendto(reply[:4] + sent_s.to_bytes(4, "big") + reply[8:], source)
 
     with Reflector(reflect) as peer:
         code, result = _probe(bw_traffic, peer.address, "--count", "3")
@@ -467,6 +469,7 @@ def test_a_reflector_that_is_stopped_early_is_incomplete(bw_traffic: Path) -> No
         ["roundtrip", "--peer", "127.0.0.1:1", "--size-bytes", "43"],
         ["roundtrip", "--peer", "127.0.0.1:1", "--size-bytes", "65508"],
         ["roundtrip", "--peer", "127.0.0.1:1", "--interval-us", "0"],
+        ["roundtrip", "--peer", "127.0.0.1:1", "--interval-us", "100", "--duration-ms", "100001"],
         ["roundtrip", "--peer", "127.0.0.1:1", "--series", "/no/such/directory/series.csv"],
     ],
 )

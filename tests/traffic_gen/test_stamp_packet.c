@@ -147,8 +147,8 @@ static void test_times(void)
 	struct random random = { 1 };
 
 	CHECK_INT(stamp_time(STAMP_NTP, ERA_1_UTC_NS, ERA_1_UTC_NS + TAI_UTC_NS), 0);
-	CHECK_INT(stamp_time(STAMP_NTP, 0, TAI_UTC_NS), INT64_C(2208988800) << 32);
-	CHECK_INT(stamp_time(STAMP_PTP, 0, TAI_UTC_NS + 5), INT64_C(37) << 32 | 5);
+	CHECK_INT(stamp_time(STAMP_NTP, 0, TAI_UTC_NS), UINT64_C(2208988800) << 32);
+	CHECK_INT(stamp_time(STAMP_PTP, 0, TAI_UTC_NS + 5), UINT64_C(37) << 32 | 5);
 	for (size_t i = 0; i < sizeof(around_ns) / sizeof(around_ns[0]); i++) {
 		for (size_t j = 0; j < sizeof(around_ns) / sizeof(around_ns[0]); j++) {
 			check_times(STAMP_NTP, ERA_1_UTC_NS + around_ns[i], ERA_1_UTC_NS + around_ns[j]);

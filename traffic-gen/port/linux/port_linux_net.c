@@ -227,13 +227,10 @@ static void add_transmit_request(struct msghdr *message, union control *control)
 	memcpy(CMSG_DATA(header), &flags, sizeof(flags));
 }
 
-static int64_t send_message(port_socket sock, struct msghdr *message, bool want_transmit)
+static int64_t send_message(port_socket sock, const struct msghdr *message)
 {
-	union control control;
 	ssize_t written;
 
-	if (want_transmit)
-		add_transmit_request(message, &control);
 	do
 		written = sendmsg((int)sock, message, MSG_DONTWAIT | MSG_NOSIGNAL);
 	while (written < 0 && errno == EINTR);
@@ -250,10 +247,13 @@ int64_t port_send(port_socket sock, const struct port_slice *slices, int count, 
 {
 	struct iovec vector[PORT_SLICES_MAX];
 	struct msghdr message = { .msg_iov = vector, .msg_iovlen = (size_t)count };
+	union control control;
 
 	for (int i = 0; i < count; i++)
 		vector[i] = to_iovec(slices[i].data, slices[i].size_bytes);
-	return send_message(sock, &message, want_transmit);
+	if (want_transmit)
+		add_transmit_request(&message, &control);
+	return send_message(sock, &message);
 }
 
 int64_t port_send_to(port_socket sock, const void *data, size_t size_bytes, const struct address *peer, bool want_transmit)
@@ -261,8 +261,11 @@ int64_t port_send_to(port_socket sock, const void *data, size_t size_bytes, cons
 	struct sockaddr_in sockaddr = to_sockaddr(peer);
 	struct iovec vector = to_iovec(data, size_bytes);
 	struct msghdr message = { .msg_iov = &vector, .msg_iovlen = 1, .msg_name = &sockaddr, .msg_namelen = sizeof(sockaddr) };
+	union control control;
 
-	return send_message(sock, &message, want_transmit);
+	if (want_transmit)
+		add_transmit_request(&message, &control);
+	return send_message(sock, &message);
 }
 
 /* Software stamp among the control messages, CLOCK_REALTIME; 0: none. */

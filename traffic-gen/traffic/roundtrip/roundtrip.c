@@ -13,9 +13,12 @@
 
 #define TOOL "bw-traffic roundtrip"
 
+enum { COUNT_DEFAULT = 1000 };
+
 struct roundtrip_options {
 	const char *peer, *series;
-	int64_t size_bytes, count, interval_us, timeout_ms, duration_ms;
+	int64_t size_bytes, interval_us, timeout_ms;
+	int64_t count, duration_ms; /* 0: not given */
 };
 
 struct roundtrip {
@@ -194,6 +197,14 @@ out:
 	return code;
 }
 
+/* How many requests there may be: as many as the duration has room for, where only that is given. */
+static int64_t count_of(const struct roundtrip_options *options)
+{
+	if (options->count)
+		return options->count;
+	return options->duration_ms ? options->duration_ms * 1000 / options->interval_us + 1 : COUNT_DEFAULT;
+}
+
 /* Check what a single option cannot, and open the series. Return 0 or -EINVAL, with a line on stderr. */
 static int take_options(struct roundtrip *run, const struct roundtrip_options *options)
 {
@@ -204,8 +215,13 @@ static int take_options(struct roundtrip *run, const struct roundtrip_options *o
 			options->peer ? options->peer : "");
 		return -EINVAL;
 	}
+	if (count_of(options) > TRIPS_MAX) {
+		fprintf(stderr, TOOL ": --duration-ms has room for %lld requests; allowed: %d, or a --count\n",
+			(long long)count_of(options), TRIPS_MAX);
+		return -EINVAL;
+	}
 	prober->size_bytes = (size_t)options->size_bytes;
-	prober->count = (size_t)options->count;
+	prober->count = (size_t)count_of(options);
 	prober->interval_ns = options->interval_us * NS_PER_US;
 	prober->timeout_ns = options->timeout_ms * NS_PER_MS;
 	prober->duration_ns = options->duration_ms ? options->duration_ms * NS_PER_MS : INT64_MAX;
@@ -222,20 +238,20 @@ static int take_options(struct roundtrip *run, const struct roundtrip_options *o
 int verb_roundtrip(int argc, char **argv)
 {
 	static struct roundtrip run;
-	struct roundtrip_options chosen = { .size_bytes = STAMP_PACKET_BYTES, .count = 1000, .interval_us = 10000, .timeout_ms = 1000 };
+	struct roundtrip_options chosen = { .size_bytes = STAMP_PACKET_BYTES, .interval_us = 10000, .timeout_ms = 1000 };
 	struct option options[7 + SIDE_OPTIONS + 1] = {
 		{ .name = "peer", .kind = OPTION_TEXT, .target = &chosen.peer, .argument = "ADDRESS:PORT",
 		  .help = "the reflector: bw-traffic echo, or another one" },
 		{ .name = "size-bytes", .kind = OPTION_INT, .target = &chosen.size_bytes, .min = STAMP_PACKET_BYTES,
 		  .max = STAMP_DATAGRAM_BYTES_MAX, .argument = "N", .help = "UDP payload each way, 44..65507 bytes (default 44)" },
 		{ .name = "count", .kind = OPTION_INT, .target = &chosen.count, .min = 1, .max = TRIPS_MAX, .argument = "N",
-		  .help = "requests at most, 1..1000000 (default 1000)" },
+		  .help = "requests at most, 1..1000000 (default: as --duration-ms has room for, or 1000)" },
 		{ .name = "interval-us", .kind = OPTION_INT, .target = &chosen.interval_us, .min = 100, .max = 60000000,
 		  .argument = "N", .help = "grid of the requests, each up to a tenth later, 100..60000000 us (default 10000)" },
 		{ .name = "timeout-ms", .kind = OPTION_INT, .target = &chosen.timeout_ms, .min = 1, .max = 60000, .argument = "N",
 		  .help = "a reply after that is late, 1..60000 ms (default 1000)" },
-		{ .name = "duration-ms", .kind = OPTION_INT, .target = &chosen.duration_ms, .min = 0, .max = INT64_C(604800000),
-		  .argument = "N", .help = "how long at most, 0..604800000 ms (default 0: until --count)" },
+		{ .name = "duration-ms", .kind = OPTION_INT, .target = &chosen.duration_ms, .min = 1, .max = INT64_C(604800000),
+		  .argument = "N", .help = "how long at most, 1..604800000 ms (default: until --count)" },
 		{ .name = "series", .kind = OPTION_TEXT, .target = &chosen.series, .argument = "FILE",
 		  .help = "write each round trip there at the end, as CSV" },
 	};
