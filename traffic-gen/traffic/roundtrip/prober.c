@@ -5,21 +5,11 @@
 #include "time/heard_sleep.h"
 
 enum {
-	JITTER_PARTS = 10,       /* a request is late on its grid by up to the tenth part of the interval */
-	RATE_PARTS = 1000,       /* the clocks of both ends agree on a duration to so many parts of it, in any case */
+	JITTER_PARTS = 10, /* a request is late on its grid by up to the tenth part of the interval */
+	RATE_PARTS = 1000, /* the clocks of both ends agree on a duration to one in so many, in any case */
 };
 
 enum whose { OF_NOW, LATE, DUPLICATE, FOREIGN };
-
-/* splitmix64 */
-static uint64_t draw(struct prober *prober)
-{
-	uint64_t z = (prober->random_state += UINT64_C(0x9e3779b97f4a7c15));
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return z ^ (z >> 31);
-}
 
 /* Find out which request a datagram answers: each has to bear what only the peer was told. */
 static enum whose whose_reply(const struct prober *prober, const struct port_received *received, size_t length,
@@ -192,7 +182,7 @@ void prober_run(struct prober *prober)
 	int64_t begin_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC), slot_ns = 0;
 
 	while (!port_stop_requested()) {
-		int64_t elapsed_ns, jitter_ns = (int64_t)(draw(prober) % (uint64_t)(prober->interval_ns / JITTER_PARTS + 1));
+		int64_t elapsed_ns, jitter_ns = pause_next_ns(&prober->jitter, prober->interval_ns / JITTER_PARTS);
 
 		if (slot_ns > prober->duration_ns || prober->next_sequence == prober->count) {
 			prober->complete = true;

@@ -176,7 +176,7 @@ static int run_roundtrip(struct roundtrip *run, const struct roundtrip_options *
 
 	if (err)
 		return side_fail(&prober->side, "cannot draw", "a session", err);
-	prober->random_state = (uint64_t)seed;
+	prober->jitter.state = (uint64_t)seed;
 	prober->ssid = (uint16_t)(1 + (uint64_t)seed % UINT16_MAX); /* 0: a session without */
 	port_stop_install();
 	port_tai_init(&prober->side.tai, (int)prober->side.options.tai_utc_s);
@@ -246,8 +246,8 @@ int verb_roundtrip(int argc, char **argv)
 		  .max = STAMP_DATAGRAM_BYTES_MAX, .argument = "N", .help = "UDP payload each way, 44..65507 bytes (default 44)" },
 		{ .name = "count", .kind = OPTION_INT, .target = &chosen.count, .min = 1, .max = TRIPS_MAX, .argument = "N",
 		  .help = "requests at most, 1..1000000 (default: as --duration-ms has room for, or 1000)" },
-		{ .name = "interval-us", .kind = OPTION_INT, .target = &chosen.interval_us, .min = 100, .max = 60000000,
-		  .argument = "N", .help = "grid of the requests, each up to a tenth later, 100..60000000 us (default 10000)" },
+		{ .name = "interval-us", .kind = OPTION_INT, .target = &chosen.interval_us, .min = 100, .max = 10000000,
+		  .argument = "N", .help = "grid of the requests, each up to a tenth later, 100..10000000 us (default 10000)" },
 		{ .name = "timeout-ms", .kind = OPTION_INT, .target = &chosen.timeout_ms, .min = 1, .max = 60000, .argument = "N",
 		  .help = "a reply after that is late, 1..60000 ms (default 1000)" },
 		{ .name = "duration-ms", .kind = OPTION_INT, .target = &chosen.duration_ms, .min = 1, .max = INT64_C(604800000),

@@ -4,6 +4,7 @@
 #define BW_ROUNDTRIP_H
 
 #include "base/histogram.h"
+#include "base/pause.h"
 #include "base/tally.h"
 #include "time/stepwatch.h"
 #include "traffic/roundtrip/side.h"
@@ -33,7 +34,7 @@ struct prober {
 	struct address peer;
 	size_t size_bytes;
 	uint16_t ssid;            /* random: tells its session's replies from others */
-	uint64_t random_state;    /* of the jitter */
+	struct pause_lengths jitter; /* of requests on their grid */
 	int64_t interval_ns, timeout_ns;
 	int64_t duration_ns;      /* INT64_MAX: none */
 	size_t count;             /* requests at most: there is a trip for each */
