@@ -372,11 +372,11 @@ int64_t port_recv(port_socket sock, void *data, size_t size_bytes, struct port_r
 	return length;
 }
 
-int64_t port_send_to(port_socket sock, const void *data, size_t size_bytes, const struct address *peer)
+int64_t port_send_to(port_socket sock, const void *data, size_t size_bytes, const struct address *peer, bool want_transmit)
 {
 	int err = once(&fuzz_port.fail_send);
 
-	promise(socket_of(sock)->kind == DATAGRAMS);
+	promise(socket_of(sock)->kind == DATAGRAMS && !want_transmit);
 	if (fuzz_port.watch.sent)
 		fuzz_port.watch.sent(sock, data, size_bytes, peer);
 	return err ? err : (int64_t)size_bytes;
@@ -385,7 +385,7 @@ int64_t port_send_to(port_socket sock, const void *data, size_t size_bytes, cons
 int64_t port_send(port_socket sock, const struct port_slice *slices, int count, bool want_transmit)
 {
 	promise(count == 1 && !want_transmit && socket_of(sock)->connected);
-	return port_send_to(sock, slices[0].data, slices[0].size_bytes, &socket_of(sock)->peer);
+	return port_send_to(sock, slices[0].data, slices[0].size_bytes, &socket_of(sock)->peer, false);
 }
 
 static bool is_readable(const struct socket *socket)

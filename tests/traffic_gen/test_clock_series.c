@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The decimated series and the random pauses of bw-clock, against sums over all samples. */
+#include "base/pause.h"
 #include "check.h"
-#include "clock/pause.h"
 #include "random.h"
 #include "clock/compare/series.h"
 

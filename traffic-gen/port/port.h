@@ -139,8 +139,13 @@ enum port_clock port_stamp_clock(int64_t *step_ns);
  */
 enum { PORT_SLICES_MAX = 2 };
 int64_t port_send(port_socket sock, const struct port_slice *slices, int count, bool want_transmit);
-/** Send one datagram to an address. @return its bytes, or -errno */
-int64_t port_send_to(port_socket sock, const void *data, size_t size_bytes, const struct address *peer);
+/**
+ * Send one datagram to an address.
+ *
+ * @param want_transmit  ask for a stamp of it (after port_socket_stamp_both)
+ * @return its bytes, or -errno
+ */
+int64_t port_send_to(port_socket sock, const void *data, size_t size_bytes, const struct address *peer, bool want_transmit);
 /**
  * Read what is there, without blocking.
  *

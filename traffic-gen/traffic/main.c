@@ -10,6 +10,8 @@ static const struct verb verbs[] = {
 	{ "send", verb_send, "play the streams of producers" },
 	{ "recv", verb_recv, "receive all streams; count, time and judge each message" },
 	{ "offset", verb_offset, "measure, or serve, the offset between two clocks" },
+	{ "echo", verb_echo, "send STAMP test packets back" },
+	{ "roundtrip", verb_roundtrip, "time round trips to a STAMP reflector" },
 	{ "witness", verb_witness, "record when this machine stalled" },
 	{ NULL, NULL, NULL },
 };

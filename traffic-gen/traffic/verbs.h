@@ -7,6 +7,8 @@ int verb_check(int argc, char **argv);
 int verb_send(int argc, char **argv);
 int verb_recv(int argc, char **argv);
 int verb_offset(int argc, char **argv);
+int verb_echo(int argc, char **argv);
+int verb_roundtrip(int argc, char **argv);
 int verb_witness(int argc, char **argv);
 
 #endif

@@ -8,8 +8,8 @@
 
 #include "base/tally.h"
 #include "base/histogram.h"
+#include "base/pause.h"
 #include "clock/compare/jumps.h"
-#include "clock/pause.h"
 #include "clock/compare/series.h"
 #include "clock/source.h"
 

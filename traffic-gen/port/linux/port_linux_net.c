@@ -227,32 +227,45 @@ static void add_transmit_request(struct msghdr *message, union control *control)
 	memcpy(CMSG_DATA(header), &flags, sizeof(flags));
 }
 
+static int64_t send_message(port_socket sock, const struct msghdr *message)
+{
+	ssize_t written;
+
+	do
+		written = sendmsg((int)sock, message, MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (written < 0 && errno == EINTR);
+	return written < 0 ? -errno : written;
+}
+
+/* What is sent is only read: sendmsg shares its type with recvmsg. */
+static struct iovec to_iovec(const void *data, size_t size_bytes)
+{
+	return (struct iovec){ .iov_base = (void *)(uintptr_t)data, .iov_len = size_bytes };
+}
+
 int64_t port_send(port_socket sock, const struct port_slice *slices, int count, bool want_transmit)
 {
 	struct iovec vector[PORT_SLICES_MAX];
 	struct msghdr message = { .msg_iov = vector, .msg_iovlen = (size_t)count };
 	union control control;
-	ssize_t written;
 
-	for (int i = 0; i < count; i++) {
-		vector[i].iov_base = (void *)(uintptr_t)slices[i].data; /* only read: sendmsg shares its type with recvmsg */
-		vector[i].iov_len = slices[i].size_bytes;
-	}
+	for (int i = 0; i < count; i++)
+		vector[i] = to_iovec(slices[i].data, slices[i].size_bytes);
 	if (want_transmit)
 		add_transmit_request(&message, &control);
-	do
-		written = sendmsg((int)sock, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-	while (written < 0 && errno == EINTR);
-	return written < 0 ? -errno : written;
+	return send_message(sock, &message);
 }
 
-int64_t port_send_to(port_socket sock, const void *data, size_t size_bytes, const struct address *peer)
+int64_t port_send_to(port_socket sock, const void *data, size_t size_bytes, const struct address *peer, bool want_transmit)
 {
 	struct sockaddr_in sockaddr = to_sockaddr(peer);
-	ssize_t written = sendto((int)sock, data, size_bytes, MSG_DONTWAIT | MSG_NOSIGNAL,
-				 (const struct sockaddr *)&sockaddr, sizeof(sockaddr));
+	struct iovec vector = to_iovec(data, size_bytes);
+	struct msghdr message = { .msg_iov = &vector, .msg_iovlen = 1, .msg_name = &sockaddr, .msg_namelen = sizeof(sockaddr) };
+	union control control;
 
-	return written < 0 ? -errno : written;
+	if (want_transmit)
+		add_transmit_request(&message, &control);
+	return send_message(sock, &message);
 }
 
 /* Software stamp among the control messages, CLOCK_REALTIME; 0: none. */

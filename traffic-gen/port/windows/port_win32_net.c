@@ -343,11 +343,13 @@ enum port_clock port_stamp_clock(int64_t *step_ns)
 	return PORT_CLOCK_MONOTONIC;
 }
 
-/* Send a datagram whose stamp is asked for later. Returns its bytes or -errno. */
-static int64_t send_stamped(struct stamped *found, WSABUF *buffers, int count)
+/* Send a datagram whose stamp is asked for later, to an address or, NULL, the peer. Returns its bytes or -errno. */
+static int64_t send_stamped(struct stamped *found, WSABUF *buffers, int count, struct sockaddr_in *peer)
 {
 	uint8_t control[CONTROL_ID_BYTES];
 	WSAMSG message = {
+		.name = (struct sockaddr *)peer,
+		.namelen = peer ? sizeof(*peer) : 0,
 		.lpBuffers = buffers,
 		.dwBufferCount = (DWORD)count,
 		.Control = { .len = sizeof(control), .buf = (char *)control },
@@ -376,7 +378,7 @@ int64_t port_send(port_socket sock, const struct port_slice *slices, int count, 
 		buffers[i].len = (ULONG)slices[i].size_bytes;
 	}
 	if (found) {
-		sent = send_stamped(found, buffers, count);
+		sent = send_stamped(found, buffers, count, NULL);
 		if (sent != -EIO) /* -EIO: it takes no such message; it is sent without */
 			return sent;
 		forget_stamped((SOCKET)sock);
@@ -386,10 +388,21 @@ int64_t port_send(port_socket sock, const struct port_slice *slices, int count, 
 	return written;
 }
 
-int64_t port_send_to(port_socket sock, const void *data, size_t size_bytes, const struct address *peer)
+int64_t port_send_to(port_socket sock, const void *data, size_t size_bytes, const struct address *peer, bool want_transmit)
 {
+	struct stamped *found = want_transmit ? find_stamped((SOCKET)sock) : NULL;
 	struct sockaddr_in sockaddr = to_sockaddr(peer);
-	int written = sendto((SOCKET)sock, data, (int)size_bytes, 0, (const struct sockaddr *)&sockaddr, sizeof(sockaddr));
+	WSABUF buffer = { .len = (ULONG)size_bytes, .buf = (char *)(uintptr_t)data };
+	int64_t sent;
+	int written;
+
+	if (found) {
+		sent = send_stamped(found, &buffer, 1, &sockaddr);
+		if (sent != -EIO) /* as in port_send */
+			return sent;
+		forget_stamped((SOCKET)sock);
+	}
+	written = sendto((SOCKET)sock, data, (int)size_bytes, 0, (const struct sockaddr *)&sockaddr, sizeof(sockaddr));
 
 	return written == SOCKET_ERROR ? last_error() : written;
 }

@@ -54,7 +54,7 @@ static int answer(struct offset_server *server)
 	packet.t2_peer_ns = receive_stamp_tai_ns(server, &received, now_tai_ns);
 	packet.t3_peer_ns = port_tai_now_ns(&server->tai);
 	twoway_pack(&packet, wire);
-	if (port_send_to(server->sock, wire, TWOWAY_PACKET_BYTES, &received.source) < 0)
+	if (port_send_to(server->sock, wire, TWOWAY_PACKET_BYTES, &received.source, false) < 0)
 		atomic_fetch_add_explicit(&server->unsent, 1, memory_order_relaxed);
 	else
 		atomic_fetch_add_explicit(&server->answered, 1, memory_order_relaxed);

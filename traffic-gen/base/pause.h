@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pauses of random length, so that the samples fall on no beat of the machine. splitmix64; pure. */
-#ifndef BW_CLOCK_PAUSE_H
-#define BW_CLOCK_PAUSE_H
+#ifndef BW_PAUSE_H
+#define BW_PAUSE_H
 
 #include <stdint.h>
 
