@@ -107,7 +107,7 @@ def rank(devices: Sequence[Device], pairs: Sequence[Pair]) -> int:
         PlanError: As for `design_matrix`.
     """
     parts = _Parts(kinds_of(devices))
-    return sum([parts.join(*kinds) for kinds in _kinds_of_pairs(devices, pairs)])
+    return sum(parts.join(*kinds) for kinds in _kinds_of_pairs(devices, pairs))
 
 
 def missing_pairs(
@@ -118,7 +118,7 @@ def missing_pairs(
     Args:
         devices: All devices.
         pairs: What is measured or planned.
-        possible: What could be measured; None: every pair. Earlier ones are preferred.
+        possible: What could be measured; None: every pair of kinds. Earlier ones are preferred.
 
     Raises:
         PlanError: No possible pairs are enough, or as for `design_matrix`.
@@ -181,7 +181,7 @@ def make_plan(
         interval_ns: Time from one round trip to the next.
         spread_ns: Assumed standard deviation of a device's latency. Trips that depend on their neighbours
             count for fewer: give the spread times the root of how many count as one.
-        possible: What can be measured; None: every pair.
+        possible: What can be measured; None: every pair of kinds.
         measurements: How many pairs; None: as few as there are kinds, below which nothing is told.
 
     Raises:
@@ -242,7 +242,12 @@ class _Parts:
 
 
 def _every_pair(devices: Sequence[Device]) -> tuple[Pair, ...]:
-    return tuple(itertools.combinations([device.name for device in devices], 2))
+    """Return every pair of the first two devices of each kind: further ones tell nothing else."""
+    first: dict[Kind, list[str]] = {}
+    for device in devices:
+        first.setdefault(device.kind, []).append(device.name)
+    names = itertools.chain.from_iterable(of_kind[:2] for of_kind in first.values())
+    return tuple(itertools.combinations(names, 2))
 
 
 def _kinds_of_pairs(devices: Sequence[Device], pairs: Sequence[Pair]) -> list[tuple[Kind, Kind]]:
