@@ -200,7 +200,7 @@ def estimate(
         for column, kind in enumerate(kinds_of(devices))
     )
     correlations = tuple(_correlations(trips))
-    doubts = (*_drifts(measured), *_misfits(fits), *_dependent(correlations))
+    doubts = (*_unsteady(measured), *_misfits(fits), *_dependent(correlations))
     return Estimate(latencies, measured, fits, correlations, doubts, tuple(_untested(fits, correlations)))
 
 
@@ -310,8 +310,10 @@ def _scores(values: Floats) -> Floats:
     return ranks / np.linalg.norm(ranks)
 
 
-def _drifts(measured: Iterable[Measured]) -> Iterator[str]:
+def _unsteady(measured: Iterable[Measured]) -> Iterator[str]:
     for each in measured:
+        if not each.is_long_enough:
+            yield f"{each.name}: {each.n} trips are too few: they depend on each other, U is too small"
         for drift in each.drifts:
             if not drift.is_stationary:
                 yield f"{each.name}: not stationary: its {drift.moment} wandered (KPSS {drift.statistic:.2f})"

@@ -7,7 +7,8 @@ independent. The length of a block is the automatic one of Politis and White (20
 trips and for their squares, the longer of both, and thrice that: it is made for the least squared error of
 the variance, while a coverage wants a variance that is not too small. It is at least 2 n^(1/3), as dependence
 that is too weak to be seen at one lag still adds up. How well so few blocks tell a variance goes into the
-degrees of freedom (Student's t).
+degrees of freedom (Student's t). There are at least fifteen; where trips depend for longer they are too
+few, and that is told.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ TRIPS_MIN = 100
 KPSS_LIMIT = 1.168
 """What one stationary series in a thousand exceeds: the Cramér-von Mises distribution."""
 
-_BLOCKS_MIN = 30
+_BLOCKS_MIN = 15
+_LAGS_MAX = 1 / 30
 _LENGTHENED = 3.0
 
 
@@ -112,6 +114,7 @@ class Measured:
         standard: Standard uncertainty of each, in its unit; shape (3,).
         freedom: Degrees of freedom of the standard uncertainties, of blocks and resamples together.
         block_trips: Trips of a block of the bootstrap.
+        is_long_enough: The automatic block is at most a thirtieth of all trips; else U is too small.
         minimum_ns: Shortest round trip.
         maximum_ns: Longest round trip.
         drifts: Of mean and variance.
@@ -125,6 +128,7 @@ class Measured:
     standard: Floats
     freedom: float
     block_trips: int
+    is_long_enough: bool
     minimum_ns: int
     maximum_ns: int
     drifts: tuple[Drift, ...]
@@ -156,7 +160,10 @@ def measure(trips: PairTrips, *, resamples: int = 1000, seed: int = 0) -> Measur
     middle_ns = int(np.median(kept))
     apart = (kept - middle_ns).astype(np.float64)
     squares = (apart - apart.mean()) ** 2
-    block = max(block_length(apart), block_length(squares))
+    longest = len(kept) // _BLOCKS_MIN
+    automatic = max(automatic_length(apart), automatic_length(squares))
+    block = math.ceil(min(max(_LENGTHENED * automatic, 2 * len(kept) ** (1 / 3)), longest))
+    lags = min(block, math.ceil(_LAGS_MAX * len(kept)))
     cumulants = k_statistics(_powers(apart).sum(axis=1), len(kept))
     cumulants[0] += middle_ns
     return Measured(
@@ -168,9 +175,10 @@ def measure(trips: PairTrips, *, resamples: int = 1000, seed: int = 0) -> Measur
         _bootstrap(apart, block, resamples, np.random.default_rng(seed)),
         1 / (1 / (len(kept) // block - 1) + 1 / (resamples - 1)),
         block,
+        automatic <= _LAGS_MAX * len(kept),
         int(kept.min()),
         int(kept.max()),
-        (Drift("mean", kpss(apart, block)), Drift("variance", kpss(squares, block))),
+        (Drift("mean", kpss(apart, lags)), Drift("variance", kpss(squares, lags))),
     )
 
 
@@ -187,43 +195,38 @@ def k_statistics(sums: Floats, n: int) -> Floats:
     return np.array([mean, m2 * n / (n - 1), m3 * n * n / ((n - 1) * (n - 2))])
 
 
-def block_length(values: Floats) -> int:
-    """Return the length of a bootstrap's block for a series of shape (n,).
+def automatic_length(values: Floats) -> float:
+    """Return the automatic length of a bootstrap's block for a series of shape (n,), in values.
 
     (2 G² / D)^(1/3) n^(1/3) with D = 4/3 of the squared long-run variance, both by a flat-top window that
-    ends where the autocorrelation does; thrice that, at least 2 n^(1/3), at most a thirtieth of the series.
+    ends where the autocorrelation does. 0: nothing depends; infinite: the series is too short to tell.
     """
     n = len(values)
     steps = max(5, math.ceil(math.sqrt(math.log10(n))))
     lags = min(n - 1, 2 * (math.ceil(math.sqrt(n)) + steps))
     covariance = _autocovariance(values, lags)
-    longest = n // _BLOCKS_MIN
-    shortest = min(math.ceil(2 * n ** (1 / 3)), longest)
     if covariance[0] <= 0:
-        return shortest
+        return 0.0
     small = np.abs(covariance[1:]) < 2 * math.sqrt(math.log10(n) / n) * covariance[0]
     quiet = np.convolve(small, np.ones(steps), "valid") == steps
     last = int(np.argmax(quiet)) if quiet.any() else lags // 2
     if not last:
-        return shortest
+        return 0.0
     lag = np.arange(min(2 * last, lags) + 1)
     window = np.clip(2 * (1 - lag / (2 * last)), 0, 1) * np.where(lag, 2, 1)
     spectrum = float(window @ covariance[: len(lag)])
     slope = float(window @ (lag * covariance[: len(lag)]))
-    if spectrum <= 0:
-        return longest
-    length = _LENGTHENED * (1.5 * (slope / spectrum) ** 2 * n) ** (1 / 3)
-    return max(shortest, min(math.ceil(length), longest))
+    return (1.5 * (slope / spectrum) ** 2 * n) ** (1 / 3) if spectrum > 0 else math.inf
 
 
-def kpss(values: Floats, block: int) -> float:
+def kpss(values: Floats, lags: int) -> float:
     """Return the KPSS statistic of a series of shape (n,) about its mean.
 
-    The long-run variance is by Bartlett's window over a block; what wanders within a block shows as noise.
+    The long-run variance is by Bartlett's window over so many lags; what wanders within them shows as noise.
     """
     n = len(values)
-    covariance = _autocovariance(values, block)
-    weight = 2 * (1 - np.arange(block + 1) / (block + 1))
+    covariance = _autocovariance(values, lags)
+    weight = 2 * (1 - np.arange(lags + 1) / (lags + 1))
     weight[0] = 1
     long_run = float(weight @ covariance)
     partial = np.cumsum(values - values.mean())

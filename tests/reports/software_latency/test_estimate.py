@@ -3,22 +3,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from reports.software_latency.estimate import CHANCE, Estimate, correlation, estimate, expand
+from reports.software_latency.estimate import CHANCE, correlation, estimate, expand
 from reports.software_latency.plan import Device, PlanError
 from reports.software_latency.trips import PairTrips
-from tests.reports.software_latency.simulator import (
-    Simulated,
-    Truth,
-    random_pairs,
-    random_truths,
-    simulate,
-)
+from tests.reports.software_latency.coverage import Case, checks, errors_over_u, made_cases
+from tests.reports.software_latency.simulator import Simulated, random_truths, simulate
 
 CASES = 200
 TRIPS = 1000
@@ -27,25 +22,9 @@ ACROSS = [("d0", "d1"), ("d2", "d3")]
 ALL_OF_FOUR = [*THREE, ("d0", "d3"), ("d1", "d3"), ("d2", "d3")]
 
 
-@dataclass(frozen=True)
-class Case:
-    """One topology, what went into it and what was found."""
-
-    truths: list[Truth]
-    simulated: Simulated
-    found: Estimate
-
-
 @pytest.fixture(scope="module")
 def cases() -> list[Case]:
-    """Return random topologies of three to eight devices, each with its estimate."""
-    made: list[Case] = []
-    for seed in range(CASES):
-        rng = np.random.default_rng(seed)
-        truths = random_truths(int(rng.integers(3, 9)), rng)
-        simulated = simulate(truths, random_pairs(truths, rng), TRIPS, rng)
-        made.append(Case(truths, simulated, estimate(simulated.devices, simulated.trips, resamples=200)))
-    return made
+    return made_cases(CASES, TRIPS)
 
 
 def simulated_of(count: int, pairs: list[tuple[str, str]], seed: int = 0, trips: int = 3000) -> Simulated:
@@ -63,13 +42,7 @@ def disturbed(trips: PairTrips, when: NDArray[np.bool_], by_ns: int, *, excluded
 
 
 def test_the_true_mean_is_within_u_and_not_always_within_half_of_it(cases: list[Case]):
-    off = np.array(
-        [
-            abs(latency.mean_ns - truth.mean_ns) / latency.mean_expanded_ns
-            for case in cases
-            for latency, truth in zip(case.found.latencies, case.truths, strict=True)
-        ]
-    )
+    off = np.abs(errors_over_u(cases))
     assert len(off) > 1000
     assert np.mean(off <= 1) >= 0.95
     assert 0.5 <= np.mean(off <= 0.5) <= 0.9
@@ -87,9 +60,8 @@ def test_smallest_and_largest_latency_are_within_their_intervals(cases: list[Cas
 
 
 def test_checks_seldom_speak_where_nothing_is_wrong(cases: list[Case]):
-    checks = sum(2 * len(case.found.measured) + len(case.found.correlations) + 2 for case in cases)
-    assert checks > 4000
-    assert sum(len(case.found.doubts) for case in cases) <= 0.002 * checks
+    assert checks(cases) > 4000
+    assert sum(len(case.found.doubts) for case in cases) <= 0.002 * checks(cases)
 
 
 def test_one_way_has_its_variance_between_a_quarter_and_a_half(cases: list[Case]):

@@ -79,7 +79,7 @@ def test_the_rank_is_that_of_the_matrix(seed: int):
     assert rank(found, pairs) == np.linalg.matrix_rank(design_matrix(found, pairs))
 
 
-@pytest.mark.parametrize("count", [*range(3, 25), 40])
+@pytest.mark.parametrize("count", [*range(3, 25), 30])
 def test_n_devices_need_n_measurements(count: int):
     plan = make_plan(devices(count), 1000, MS, 1000.0)
     assert len(plan.pairs) == count

@@ -11,7 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 from reports.errors import ReportError
-from reports.software_latency.trips import PairTrips, block_length, kpss, measure
+from reports.software_latency.estimate import expand
+from reports.software_latency.trips import PairTrips, kpss, measure
 
 stats: Any = import_module("scipy.stats")  # has no types
 signal: Any = import_module("scipy.signal")
@@ -53,10 +54,16 @@ def test_uncertainty_of_variance_and_third_cumulant_is_the_spread_over_repeats()
 
 def test_blocks_are_longer_where_trips_depend_for_longer():
     rng = np.random.default_rng(2)
-    lengths = [block_length(remembering(memory, 8000, rng)) for memory in (0.0, 0.5, 0.9)]
+    found = [measure(trips(1e6 + 1e4 * remembering(memory, 8000, rng))) for memory in (0.0, 0.5, 0.9)]
+    lengths = [each.block_trips for each in found]
     assert lengths == sorted(lengths)
     assert lengths[0] == 40  # 2 n^(1/3)
     assert lengths[2] > 2 * lengths[0]
+    assert all(each.is_long_enough for each in found)
+
+
+def test_trips_that_depend_for_too_long_are_told():
+    assert not measure(trips(1e6 + 1e4 * remembering(0.98, 1000, np.random.default_rng(2)))).is_long_enough
 
 
 def test_excluded_trips_do_not_count():
@@ -72,11 +79,19 @@ def test_excluded_trips_do_not_count():
 
 def test_stationary_series_pass_and_one_in_a_thousand_does_not():
     rng = np.random.default_rng(4)
-    found = [
-        kpss(values, block_length(values)) for values in (remembering(0.5, 1000, rng) for _ in range(1000))
-    ]
+    found = [kpss(remembering(0.5, 1000, rng), 33) for _ in range(1000)]
     assert np.mean(np.array(found) > 1.168) <= 0.005
     assert np.quantile(found, 0.95) == pytest.approx(0.46, abs=0.08)
+
+
+@pytest.mark.parametrize(("memory", "n"), [(0.0, 500), (0.5, 1000), (0.8, 1000), (0.9, 5000)])
+def test_the_mean_is_within_u_as_often_as_said(memory: float, n: int):
+    rng = np.random.default_rng(6)
+    found = [measure(trips(1e6 + 1e4 * remembering(memory, n, rng)), resamples=100) for _ in range(300)]
+    off = np.array([abs(each.cumulants[0] - 1e6) for each in found])
+    u = np.array([expand(each.standard[None, :1], np.array([each.freedom]))[0] for each in found])
+    assert np.mean(off <= u) >= 0.93  # of 95.45 % in 300, two standard deviations less
+    assert np.mean(off <= u / 2) <= 0.78
 
 
 @pytest.mark.parametrize("memory", [0.0, 0.7])
