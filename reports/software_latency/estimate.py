@@ -200,7 +200,12 @@ def estimate(
         for column, kind in enumerate(kinds_of(devices))
     )
     correlations = tuple(_correlations(trips))
-    doubts = (*_unsteady(measured), *_misfits(fits), *_dependent(correlations))
+    doubts = (
+        *_unsteady(measured),
+        *_misfits(fits),
+        *_impossible(latencies),
+        *_dependent(correlations),
+    )
     return Estimate(latencies, measured, fits, correlations, doubts, tuple(_untested(fits, correlations)))
 
 
@@ -298,16 +303,19 @@ def correlation(one: PairTrips, other: PairTrips) -> Correlation | None:
         return None
     x, y = (_scores(total[both] / count[both]) for total, count in zip(sums, counts, strict=True))
     n = len(x)
-    together = 1 + 2 * sum(float(x[lag:] @ x[:-lag]) * float(y[lag:] @ y[:-lag]) for lag in range(1, n // 4))
+    lags = slice(n, n + n // 4)
+    own, others = (np.correlate(each, each, "full")[lags] for each in (x, y))
+    together = 1 + 2 * float(own @ others)
     coefficient = float(x @ y)
     return Correlation(one.name, other.name, coefficient, n, coefficient * math.sqrt(n / max(1.0, together)))
 
 
 def _scores(values: Floats) -> Floats:
-    """Return ranks about their mean, of length one."""
-    ranks = np.argsort(np.argsort(values)).astype(np.float64)
+    """Return ranks about their mean, of length one; equal values share theirs, and all equal are zeros."""
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(count) - count / 2)[place]
     ranks -= ranks.mean()
-    return ranks / np.linalg.norm(ranks)
+    return ranks / (np.linalg.norm(ranks) or 1.0)
 
 
 def _unsteady(measured: Iterable[Measured]) -> Iterator[str]:
@@ -326,6 +334,15 @@ def _misfits(fits: Iterable[Fit]) -> Iterator[str]:
             said = f"chi-squared {fit.chi_squared:.1f} of {fit.freedom}"
             name = _NAMES[fit.order]
             yield f"pairs contradict each other in the {name}: not independent or changed ({said})"
+
+
+def _impossible(latencies: Iterable[SoftwareLatency]) -> Iterator[str]:
+    for each in latencies:
+        name = " ".join(each.kind)
+        if each.mean_ns + each.mean_expanded_ns < 0:
+            yield f"{name}: latency is below zero: more was taken off the round trips than was there"
+        if each.variance_ns2 + each.variance_expanded_ns2 < 0:
+            yield f"{name}: variance is below zero: devices are not independent or changed"
 
 
 def _dependent(correlations: Iterable[Correlation]) -> Iterator[str]:

@@ -186,6 +186,24 @@ def test_pairs_that_share_no_time_are_not_compared():
     assert correlation(one, replace(other, excluded=np.ones(3000, np.bool_))) is None
 
 
+def test_a_coarse_clock_makes_no_correlation():
+    one, other = (replace(each, rtt_ns=each.rtt_ns // 10**9 + 5) for each in simulated_of(4, ACROSS).trips)
+    found = correlation(one, other)
+    assert found is not None
+    assert found.coefficient == 0
+    assert found.is_independent
+
+
+def test_what_cannot_be_is_named():
+    simulated = simulated_of(3, THREE)
+    less = [replace(each, rtt_ns=each.rtt_ns - 10**6) for each in simulated.trips]
+    assert sum("latency is below zero" in doubt for doubt in estimate(simulated.devices, less).doubts) == 3
+    when = np.random.default_rng(1).random(3000) < 0.5
+    first = disturbed(simulated.trips[2], when, 10**6)  # both other devices wait at once: the third pays
+    doubts = estimate(simulated.devices, [*simulated.trips[:2], first]).doubts
+    assert "board0 linux: variance is below zero: devices are not independent or changed" in doubts
+
+
 def test_u_is_k_of_student_at_the_degrees_of_freedom_of_all_parts():
     assert expand(np.array([[3.0, 4.0]]), np.array([1e9, 1e9])) == pytest.approx(2 * 5, rel=1e-4)
     assert expand(np.array([[1.0]]), np.array([10.0])) == pytest.approx(2.28, abs=0.01)  # GUM, table G.2
