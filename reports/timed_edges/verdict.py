@@ -17,6 +17,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from reports.normalised_error import normalised_error
 from reports.record.context import Context, Sample, build_record
 from reports.record.measurement import Limit, Measurement, Number, Uncertainty, UncertaintyPart
 from reports.record.verdict import Verdict, judge
@@ -215,9 +216,8 @@ def witness_en(one: Witness, other: Witness) -> float | None:
     """Return E_n = |x1 - x2| / sqrt(U1^2 + U2^2); None where one of them has no offset."""
     if one.offset_ns is None or other.offset_ns is None:
         return None
-    both = math.hypot(uncertainty_of(one.parts).expanded, uncertainty_of(other.parts).expanded)
-    difference = abs(one.offset_ns - other.offset_ns)
-    return difference / both if both else (math.inf if difference else 0.0)
+    expanded = (uncertainty_of(each.parts).expanded for each in (one, other))
+    return normalised_error(one.offset_ns, other.offset_ns, *expanded)
 
 
 def witness_pairs(witnesses: Witnesses) -> list[tuple[Witness, Witness]]:

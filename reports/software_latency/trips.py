@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Round trips of one pair of devices: cumulants with their uncertainty, and whether they stayed the same.
+
+Cumulants are k-statistics (unbiased). Their standard uncertainty is that of a moving-block bootstrap (Künsch
+1989): trips that follow each other are drawn together, so that what they have in common is not taken for
+independent. The length of a block is the automatic one of Politis and White (2004, corrected 2009) for the
+trips and for their squares, the longer of both, and thrice that: it is made for the least squared error of
+the variance, while a coverage wants a variance that is not too small. It is at least 2 n^(1/3), as dependence
+that is too weak to be seen at one lag still adds up. How well so few blocks tell a variance goes into the
+degrees of freedom (Student's t). There are at least fifteen; where trips depend for longer they are too
+few, and that is told.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reports.errors import ReportError
+
+Integers: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+Moment: TypeAlias = Literal["mean", "variance"]
+
+ORDERS = 3
+"""Cumulants that are worked out: mean, variance, third."""
+
+TRIPS_MIN = 100
+"""Fewer tell no variance of their mean."""
+
+KPSS_LIMIT = 1.168
+"""What one stationary series in a thousand exceeds: the Cramér-von Mises distribution."""
+
+_BLOCKS_MIN = 15
+_LAGS_MAX = 1 / 30
+_LENGTHENED = 3.0
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PairTrips:
+    """Round trips that one device made to another, in the order in which they were sent.
+
+    Attributes:
+        asker: Device that sent them.
+        reflector: Device that sent them back.
+        rtt_ns: Without the reflector's residence and the known latency of the hardware, int64, shape (n,).
+        excluded: Trips that do not count, as those in stolen windows; bool, shape (n,). None: all count.
+        sent_mono_ns: When each was sent, by one clock for all pairs, int64, shape (n,). None: not known.
+    """
+
+    asker: str
+    reflector: str
+    rtt_ns: Integers
+    excluded: NDArray[np.bool_] | None = None
+    sent_mono_ns: Integers | None = None
+
+    def __post_init__(self) -> None:
+        """Check the shapes.
+
+        Raises:
+            ReportError: They differ, or round trips are no whole nanoseconds.
+        """
+        if self.rtt_ns.ndim != 1 or self.rtt_ns.dtype != np.int64:
+            raise ReportError(f"{self.name}: rtt_ns has to be int64 of one dimension")
+        beside = (self.excluded, self.sent_mono_ns)
+        if any(each is not None and each.shape != self.rtt_ns.shape for each in beside):
+            raise ReportError(f"{self.name}: excluded and sent_mono_ns need {len(self.rtt_ns)} values each")
+
+    @property
+    def name(self) -> str:
+        """The pair, as it is named in results."""
+        return f"{self.asker}/{self.reflector}"
+
+    @property
+    def counted(self) -> NDArray[np.bool_]:
+        """Which trips count, shape (n,)."""
+        return np.ones(len(self.rtt_ns), np.bool_) if self.excluded is None else ~self.excluded
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """How far a moment wandered over the trips: Kwiatkowski, Phillips, Schmidt and Shin (1992).
+
+    The statistic is the sum over the squared partial sums of deviations, over n² and the long-run variance.
+
+    Attributes:
+        moment: Of what: of the trips, or of their squared deviations.
+        statistic: Of that series.
+    """
+
+    moment: Moment
+    statistic: float
+
+    @property
+    def is_stationary(self) -> bool:
+        """Return whether the statistic is one that a stationary series has."""
+        return self.statistic <= KPSS_LIMIT
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Measured:
+    """What the trips of one pair told.
+
+    Attributes:
+        asker: Device that sent them.
+        reflector: Device that sent them back.
+        n: Trips that count.
+        n_excluded: Trips that do not.
+        cumulants: Mean in ns, variance in ns², third cumulant in ns³; shape (3,).
+        standard: Standard uncertainty of each, in its unit; shape (3,).
+        freedom: Degrees of freedom of the standard uncertainties, of blocks and resamples together.
+        block_trips: Trips of a block of the bootstrap.
+        is_long_enough: The automatic block is at most a thirtieth of all trips; else U is too small.
+        minimum_ns: Shortest round trip.
+        maximum_ns: Longest round trip.
+        drifts: Of mean and variance.
+    """
+
+    asker: str
+    reflector: str
+    n: int
+    n_excluded: int
+    cumulants: Floats
+    standard: Floats
+    freedom: float
+    block_trips: int
+    is_long_enough: bool
+    minimum_ns: int
+    maximum_ns: int
+    drifts: tuple[Drift, ...]
+
+    @property
+    def name(self) -> str:
+        """The pair, as it is named in results."""
+        return f"{self.asker}/{self.reflector}"
+
+
+def measure(trips: PairTrips, *, resamples: int = 1000, seed: int = 0) -> Measured:
+    """Return the cumulants of a pair's trips that count, with their standard uncertainty.
+
+    Excluded trips are cut out: those before and after them follow each other.
+
+    Args:
+        trips: Of one pair.
+        resamples: Of the bootstrap, at least 2; its own noise goes into the degrees of freedom.
+        seed: Of its random numbers.
+
+    Raises:
+        ReportError: Fewer than TRIPS_MIN trips count, or fewer resamples than two.
+    """
+    if resamples < 2:
+        raise ReportError(f"{resamples} resamples, need 2")
+    kept = trips.rtt_ns[trips.counted]
+    if len(kept) < TRIPS_MIN:
+        raise ReportError(f"{trips.name}: {len(kept)} trips count, need {TRIPS_MIN}")
+    middle_ns = int(np.median(kept))
+    apart = (kept - middle_ns).astype(np.float64)
+    squares = (apart - apart.mean()) ** 2
+    longest = len(kept) // _BLOCKS_MIN
+    automatic = max(automatic_length(apart), automatic_length(squares))
+    block = math.ceil(min(max(_LENGTHENED * automatic, 2 * len(kept) ** (1 / 3)), longest))
+    lags = min(block, math.ceil(_LAGS_MAX * len(kept)))
+    cumulants = k_statistics(_powers(apart).sum(axis=1), len(kept))
+    cumulants[0] += middle_ns
+    return Measured(
+        trips.asker,
+        trips.reflector,
+        len(kept),
+        len(trips.rtt_ns) - len(kept),
+        cumulants,
+        _bootstrap(apart, block, resamples, np.random.default_rng(seed)),
+        1 / (1 / (len(kept) // block - 1) + 1 / (resamples - 1)),
+        block,
+        automatic <= _LAGS_MAX * len(kept),
+        int(kept.min()),
+        int(kept.max()),
+        (Drift("mean", kpss(apart, lags)), Drift("variance", kpss(squares, lags))),
+    )
+
+
+def k_statistics(sums: Floats, n: int) -> Floats:
+    """Return unbiased estimates of the first three cumulants, shape (3, ...).
+
+    Args:
+        sums: Of values, of their squares and of their cubes, shape (3, ...).
+        n: Values in each sum, at least 3.
+    """
+    mean, square, cube = sums / n
+    m2 = square - mean**2
+    m3 = cube - 3 * mean * square + 2 * mean**3
+    return np.array([mean, m2 * n / (n - 1), m3 * n * n / ((n - 1) * (n - 2))])
+
+
+def automatic_length(values: Floats) -> float:
+    """Return the automatic length of a bootstrap's block for a series of shape (n,), in values.
+
+    (2 G² / D)^(1/3) n^(1/3) with D = 4/3 of the squared long-run variance, both by a flat-top window that
+    ends where the autocorrelation does. 0: nothing depends; infinite: the series is too short to tell.
+    """
+    n = len(values)
+    steps = max(5, math.ceil(math.sqrt(math.log10(n))))
+    lags = min(n - 1, 2 * (math.ceil(math.sqrt(n)) + steps))
+    covariance = _autocovariance(values, lags)
+    if covariance[0] <= 0:
+        return 0.0
+    small = np.abs(covariance[1:]) < 2 * math.sqrt(math.log10(n) / n) * covariance[0]
+    quiet = np.convolve(small, np.ones(steps), "valid") == steps
+    last = int(np.argmax(quiet)) if quiet.any() else lags // 2
+    if not last:
+        return 0.0
+    lag = np.arange(min(2 * last, lags) + 1)
+    window = np.clip(2 * (1 - lag / (2 * last)), 0, 1) * np.where(lag, 2, 1)
+    spectrum = float(window @ covariance[: len(lag)])
+    slope = float(window @ (lag * covariance[: len(lag)]))
+    return (1.5 * (slope / spectrum) ** 2 * n) ** (1 / 3) if spectrum > 0 else math.inf
+
+
+def kpss(values: Floats, lags: int) -> float:
+    """Return the KPSS statistic of a series of shape (n,) about its mean.
+
+    The long-run variance is by Bartlett's window over so many lags; what wanders within them shows as noise.
+    """
+    n = len(values)
+    covariance = _autocovariance(values, lags)
+    weight = 2 * (1 - np.arange(lags + 1) / (lags + 1))
+    weight[0] = 1
+    long_run = float(weight @ covariance)
+    partial = np.cumsum(values - values.mean())
+    return float(partial @ partial) / (n * n * long_run) if long_run > 0 else 0.0
+
+
+def _powers(values: Floats) -> Floats:
+    return np.array([values**power for power in range(1, ORDERS + 1)])
+
+
+def _autocovariance(values: Floats, lags: int) -> Floats:
+    """Return the autocovariance at lags 0 to `lags`, each over n."""
+    size = 1 << (len(values) + lags).bit_length()
+    spectrum = np.fft.rfft(values - values.mean(), size)
+    return np.fft.irfft(np.abs(spectrum) ** 2, size)[: lags + 1] / len(values)
+
+
+def _bootstrap(apart: Floats, block: int, resamples: int, rng: np.random.Generator) -> Floats:
+    """Return the standard deviation of each cumulant over resamples of blocks, shape (3,).
+
+    Sums over blocks are differences of running sums. The spread of few blocks about their own mean is too
+    small by K / (K - 1).
+    """
+    n = len(apart)
+    running = np.zeros((ORDERS, n + 1))
+    np.cumsum(_powers(apart), axis=1, out=running[:, 1:])
+    sums = running[:, block:] - running[:, : n + 1 - block]
+    count = n // block
+    starts = rng.integers(0, n + 1 - block, (resamples, count))
+    drawn = np.array([each[starts].sum(axis=1) for each in sums])
+    spread = k_statistics(drawn, count * block).std(axis=1, ddof=1)
+    return spread * math.sqrt(count * block / n * count / (count - 1))
