@@ -50,6 +50,11 @@ SERIES: dict[str, Series] = {
         "stream",
         ("p50_ns", "p99_ns"),  # one message decides a maximum: median and p99 of a stream say more of it
     ),
+    "software": Series(
+        "Software latency",
+        "Each device's own: what its software takes to send and to receive, together, from round trips.",
+        "device",
+    ),
     "sync": Series("Clock sync", "Clocks against their reference; positive: ahead of it.", "clock"),
     "edges": Series(
         "Timed edges",
@@ -82,7 +87,8 @@ QUANTITIES: dict[str, Quantity] = {
     "one_way_latency": Quantity(series="latency", has_distribution=True),
     "round_trip_time": Quantity(series="latency"),
     "schedule_lateness": Quantity(series="latency"),
-    "software_latency": Quantity(series="latency"),
+    "software_latency": Quantity(series="software"),
+    "software_latency_en": Quantity("", is_check=True),
     "loop_delay": Quantity(series="latency"),
     "throughput": Quantity("bytes/s", worse="lower"),
     "known_delay_error": Quantity(worse="farther from zero", is_check=True),
@@ -149,6 +155,7 @@ PART_MEANINGS: dict[str, str] = {
     "wander": "What a clock wanders between the moments at which two witnesses see it.",
     "repeatability": "What a standard deviation of so many edges scatters by itself.",
     "clock_wander": "How far two clocks moved against each other while they were compared.",
+    "round_trips": "Scatter of the round trips that tell a device's latency: moving-block bootstrap.",
     "host_jitter": "Spread of the time stamps of the machine that measures.",
 }
 """Parts of U, by the names that records have for them."""

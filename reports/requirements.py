@@ -25,6 +25,7 @@ from reports.provisioning import verdict as provisioning
 from reports.quantities import AXES
 from reports.record.measurement import Limit, Measurement, Number
 from reports.run.asked import KEPT
+from reports.software_latency.verdict import QUANTITY as SOFTWARE_LATENCY
 from reports.timed_edges import verdict as timed_edges
 from reports.timed_edges.trial import METHODS
 from reports.units import NS_PER_S, NS_PER_US, format_value
@@ -140,6 +141,9 @@ TAKEN: dict[str, tuple[_Keys, ...]] = {
         {"method": _text(*METHODS), "statistic": _text(*timed_edges.STATISTICS), "samples": _EDGES}
         | _TO_A_SECOND
         | _LOST_PERCENT,
+    ),
+    SOFTWARE_LATENCY: (
+        {"device": _text(), "statistic": _text("mean"), "samples": _whole(100, 1_000_000_000)} | _TO_A_SECOND,
     ),
     provisioning.QUANTITY: (
         {"method": _text(*provisioning.Event), "statistic": _text(provisioning.STATISTIC)}

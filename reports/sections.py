@@ -11,6 +11,7 @@ from reports.clock_sync.section import clock_samples, gather_clocks
 from reports.largest_pattern.section import gather_largest_pattern
 from reports.latency.section import gather_latency, latency_samples
 from reports.section import Section
+from reports.software_latency.section import gather_software_latency
 from reports.timed_edges.section import edge_samples, gather_timed_edges
 
 SECTIONS: tuple[Section, ...] = (
@@ -33,6 +34,11 @@ SECTIONS: tuple[Section, ...] = (
         "clock_read/section.html.j2",
         gather_read_latency,
         read_latency_samples,
+    ),
+    Section(
+        (("software-latency", "Software latency"),),
+        "software_latency/section.html.j2",
+        gather_software_latency,
     ),
     Section(
         (("timed-edges", "Timed edges"),), "timed_edges/section.html.j2", gather_timed_edges, edge_samples

@@ -22,7 +22,15 @@ from tests.dashboards.grafana.queries import golden_dashboards, golden_rules
 from tests.dashboards.two_years import SHARDS
 
 Json = dict[str, Any]
-UIDS = ("bw-clock-sync", "bw-instrument", "bw-latency", "bw-overview", "bw-run", "bw-timed-edges")
+UIDS = (
+    "bw-clock-sync",
+    "bw-instrument",
+    "bw-latency",
+    "bw-overview",
+    "bw-run",
+    "bw-software",
+    "bw-timed-edges",
+)
 NOT_PORTABLE = re.compile(
     r"\b(SLIMIT|SOFFSET|SAMPLE|HOLT_WINTERS|SHOW\s+SERIES|INTO|tz)\b|SELECT\s+\*", re.IGNORECASE
 )

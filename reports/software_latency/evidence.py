@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Round trips between the devices of a bench: the evidence, and what is made of it.
+
+The folder holds `round_trips.json` (this file's dataclasses), of each direction between two devices the
+answer of `bw-traffic roundtrip` and its series, those of the echoes, and the witness's. Times are ns.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from reports.errors import RecordError
+from reports.record.document import read_document, write_document
+from reports.software_latency.closure import Closure, closures
+from reports.software_latency.estimate import Estimate, estimate
+from reports.software_latency.plan import Device
+from reports.software_latency.trips import PairTrips
+from reports.tools.answers import Reader, WitnessResult, last_result, witness_result
+
+SCHEMA = "benchwright.round_trips/1"
+FOLDER = "software_latency"
+ROUND_TRIPS = "round_trips.json"
+WITNESS = "witness.ndjson"
+PPB = 1_000_000_000
+COLUMNS = ("sequence", "t1_local_tai_ns", "round_trip_ns", "residence_ns", "own_send_ns", "own_receive_ns")
+
+
+@dataclass(frozen=True)
+class LabDevice:
+    """A device of the bench whose software latency is asked for.
+
+    Attributes:
+        name: As requirements name it.
+        node: Where its programs run.
+        hardware: Devices of one hardware and one software have one distribution of latency.
+        software: Likewise, with the scheduling of its echo.
+        priority: SCHED_FIFO priority of its programs; 0: ordinary scheduling.
+    """
+
+    name: str
+    node: str
+    hardware: str
+    software: str
+    priority: int
+
+
+@dataclass(frozen=True)
+class DeviceClock:
+    """A device's clock against the bench's reference clock, on which the witness stamps; positive: ahead."""
+
+    device: str
+    at_reference_tai_ns: int
+    offset_ns: int
+    rate_ppb: int
+    bound_ns: int
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Round trips in one direction: who asks, who sends back, and the files of both."""
+
+    asker: str
+    reflector: str
+    file: str
+    series: str
+    hardware_ns: int
+    """Known latency of the hardware on both ways together, which is taken off."""
+
+
+@dataclass(frozen=True)
+class Injected:
+    """A delay that was put into a device's software on purpose."""
+
+    device: str
+    receive_us: int
+    send_us: int
+
+
+@dataclass(frozen=True)
+class RoundTrips:
+    """What `round_trips.json` holds."""
+
+    target: str
+    size_bytes: int
+    interval_us: int
+    devices: tuple[LabDevice, ...]
+    clocks: tuple[DeviceClock, ...]
+    exchanges: tuple[Exchange, ...]
+    injected: tuple[Injected, ...] = ()
+    schema: str = SCHEMA
+
+
+@dataclass(frozen=True, eq=False)
+class SoftwareLatencies:
+    """What the round trips of a folder tell.
+
+    Attributes:
+        facts: What was measured.
+        trips: Of each direction.
+        lost: Requests without a reply.
+        estimate: Software latency of each kind of device.
+        closures: Sums that have to agree.
+    """
+
+    facts: RoundTrips
+    trips: tuple[PairTrips, ...]
+    lost: int
+    estimate: Estimate
+    closures: tuple[Closure, ...]
+
+
+def write_round_trips(folder: Path, facts: RoundTrips) -> Path:
+    """Write `round_trips.json` and return its path."""
+    return write_document(folder / ROUND_TRIPS, facts)
+
+
+def load_software_latencies(folder: Path) -> SoftwareLatencies:
+    """Read a folder and work out every device's latency.
+
+    Raises:
+        RecordError: A file is missing or damaged; names it.
+        ReportError: The pairs do not tell every device, or have too few trips that count.
+    """
+    facts = read_document(RoundTrips, folder / ROUND_TRIPS, SCHEMA)
+    witness = folder / WITNESS
+    pauses = witness_result(last_result(witness)) if witness.exists() else None
+    clocks = {clock.device: clock for clock in facts.clocks}
+    trips = tuple(read_trips(folder, each, clocks.get(each.asker), pauses) for each in facts.exchanges)
+    answers = [Reader(last_result(folder / each.file), each.file) for each in facts.exchanges]
+    lost = sum(answer.get("lost", int) for answer in answers)
+    devices = [Device(each.name, each.hardware, each.software) for each in facts.devices]
+    found = estimate(devices, trips)
+    return SoftwareLatencies(facts, trips, lost, found, closures(found.measured))
+
+
+def read_trips(
+    folder: Path, exchange: Exchange, clock: DeviceClock | None, pauses: WitnessResult | None
+) -> PairTrips:
+    """Read the series of one direction; trips in the machine's pauses are marked.
+
+    Raises:
+        RecordError: The series is damaged.
+    """
+    path = folder / exchange.series
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            reader = csv.reader(file)
+            if tuple(next(reader, ())) != COLUMNS:
+                raise RecordError(f"{exchange.series}:1: expected {','.join(COLUMNS)}")
+            rows = [(int(row[1]), int(row[2]), int(row[3])) for row in reader]
+    except (OSError, ValueError, IndexError) as error:
+        raise RecordError(f"{exchange.series}: {error}") from error
+    sent, whole, residence = np.array(rows, np.int64).reshape(-1, 3).T
+    by_reference = _by_reference(sent, clock)
+    excluded = None
+    if pauses is not None and clock is not None:
+        excluded = _in_pauses(by_reference - clock.bound_ns, by_reference + whole + clock.bound_ns, pauses)
+    return PairTrips(
+        exchange.asker,
+        exchange.reflector,
+        whole - residence - exchange.hardware_ns,
+        excluded,
+        by_reference if clock is not None else None,
+    )
+
+
+def _by_reference(local_ns: np.ndarray, clock: DeviceClock | None) -> np.ndarray:
+    if clock is None:
+        return local_ns
+    elapsed_ns = local_ns - clock.offset_ns - clock.at_reference_tai_ns
+    return clock.at_reference_tai_ns + elapsed_ns - elapsed_ns * clock.rate_ppb // (PPB + clock.rate_ppb)
+
+
+def _in_pauses(from_ns: np.ndarray, to_ns: np.ndarray, pauses: WitnessResult) -> np.ndarray:
+    """Return which intervals touch a pause of the machine, shape (n,)."""
+    touched = np.zeros(len(from_ns), np.bool_)
+    for start_ns, end_ns, _cpu in pauses.windows:
+        touched |= (from_ns < end_ns) & (to_ns > start_ns)
+    return touched

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Devices of a bench between which round trips are made: the target, and machines of the producers.
+
+Three devices of different kinds tell each one's latency, a fourth lets their sums be held against each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hw.bench import BenchSpec, TargetSpec
+from hw.errors import CapabilityError
+from reports.software_latency.evidence import LabDevice
+
+TARGET = "target"
+"""Name of the target among the devices: a requirement holds for whichever it is."""
+ORDINARY = "-ordinary"
+"""Ends the name of a device whose echo has ordinary scheduling."""
+DEVICES_MIN = 3
+
+
+def devices_of(spec: BenchSpec, target: TargetSpec) -> list[LabDevice]:
+    """Return the target, a producer's machine of each kind, and the last one's twin with ordinary scheduling.
+
+    Raises:
+        CapabilityError: The bench has fewer than three devices.
+    """
+    devices = [_device(TARGET, spec, target.node, spec.nodes[target.node].priority)]
+    kinds: set[str] = set()
+    spare: list[str] = []
+    for number in sorted(spec.producers):
+        node = spec.producers[number].node
+        if node == target.node or node in [each.node for each in devices] or node in spare:
+            continue
+        kind = spec.nodes[node].kind
+        if kind in kinds:
+            spare.append(node)
+            continue
+        kinds.add(kind)
+        devices.append(_device(node, spec, node, spec.nodes[node].priority))
+    if spare:
+        devices.append(_device(spare[0] + ORDINARY, spec, spare[0], 0))
+    if len(devices) < DEVICES_MIN:
+        raise CapabilityError(
+            f"bench {spec.name}: round trips between {len(devices)} devices do not tell each one's software"
+            f" latency: it takes {DEVICES_MIN}; add a producer of another kind to {spec.path}"
+        )
+    return devices
+
+
+def _device(name: str, spec: BenchSpec, node: str, priority: int) -> LabDevice:
+    kind = spec.nodes[node].kind
+    hardware = node if kind != "namespace" else f"{kind} of {spec.nodes[node].clock}"
+    software = f"bw-traffic, SCHED_FIFO {priority}" if priority else "bw-traffic, SCHED_OTHER"
+    return LabDevice(name, node, hardware, software, priority)
+
+
+def directions(devices: Sequence[LabDevice]) -> list[tuple[LabDevice, LabDevice]]:
+    """Return who asks whom: every pair of the devices, those of the first three in both roles."""
+    pairs = [(one, other) for place, one in enumerate(devices) for other in devices[place + 1 :]]
+    swapped = [(other, one) for one, other in pairs if one in devices[:3] and other in devices[:3]]
+    return [*pairs, *swapped]

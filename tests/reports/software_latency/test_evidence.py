@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Evidence of round trips: what is read, what is left out, and the verdicts that rest on it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from reports.errors import RecordError
+from reports.page.render import render_pages
+from reports.record.context import Context
+from reports.record.measurement import AxisValue, Conditions, Limit, Subject
+from reports.run.folder import RunFolder
+from reports.software_latency.evidence import (
+    COLUMNS,
+    WITNESS,
+    DeviceClock,
+    Exchange,
+    LabDevice,
+    RoundTrips,
+    load_software_latencies,
+    write_round_trips,
+)
+from reports.software_latency.verdict import closure_measurement, software_measurement
+
+START_NS = 1_790_000_000_000_000_000
+S_NS = {"a": 400_000, "b": 30_000, "c": 120_000}
+AHEAD_NS = 5_000_000_000
+"""The clock of `a` is that much ahead of the reference."""
+INTERVAL_NS = 2_000_000
+RESIDENCE_NS = 7_000
+TRIPS = 600
+LIMIT = Limit(500_000, None, "a test")
+
+
+def write_folder(
+    folder: Path,
+    extra_ns: Mapping[tuple[str, str], int] | None = None,
+    pauses: tuple[tuple[int, int], ...] = (),
+) -> None:
+    """Write round trips between three devices in both roles; `extra_ns` is put into a direction."""
+    rng = np.random.default_rng(3)
+    devices = tuple(LabDevice(name, name, f"hardware of {name}", "tool", 50) for name in S_NS)
+    exchanges: list[Exchange] = []
+    for place, (asker, reflector) in enumerate([(x, y) for x in S_NS for y in S_NS if x != y]):
+        stem = f"{asker}-{reflector}"
+        begin_ns = START_NS + place * TRIPS * INTERVAL_NS + (AHEAD_NS if asker == "a" else 0)
+        rows = [",".join(COLUMNS)]
+        for number in range(TRIPS):
+            own_ns = sum(round(S_NS[name] * rng.gamma(20) / 20) for name in (asker, reflector))
+            whole_ns = own_ns + RESIDENCE_NS + (extra_ns or {}).get((asker, reflector), 0)
+            sent_ns = begin_ns + number * INTERVAL_NS
+            if any(start < sent_ns - AHEAD_NS * (asker == "a") < end for start, end in pauses):
+                whole_ns += 50_000_000
+            rows.append(f"{number},{sent_ns},{whole_ns},{RESIDENCE_NS},,")
+        (folder / f"{stem}.csv").write_text("\n".join(rows) + "\n")
+        (folder / f"{stem}.ndjson").write_text(json.dumps({"type": "result", "lost": 1}) + "\n")
+        exchanges.append(Exchange(asker, reflector, f"{stem}.ndjson", f"{stem}.csv", 0))
+    clocks = [DeviceClock(name, START_NS, AHEAD_NS if name == "a" else 0, 0, 50_000) for name in S_NS]
+    windows = [[start, end, 0] for start, end in pauses]
+    witness = {
+        "type": "result", "complete": True, "stalled_fraction": 0.0, "windows": windows, "windows_dropped": 0,
+        "cpus": [], "period_ns": 250_000, "threshold_ns": 100_000,
+    }  # fmt: skip
+    (folder / WITNESS).write_text(json.dumps(witness) + "\n")
+    write_round_trips(folder, RoundTrips("linux-rt", 64, 2000, devices, tuple(clocks), tuple(exchanges)))
+
+
+def context(device: str = "") -> Context:
+    axes = (AxisValue("device", device),) if device else None
+    subject = Subject("virtual", "linux-rt", axes=axes)
+    return Context("run", "test", subject, Conditions("ci"), simulated=True, evidence=())
+
+
+def test_each_device_is_found_and_passes(tmp_path: Path) -> None:
+    write_folder(tmp_path)
+    found = load_software_latencies(tmp_path)
+    for latency in found.estimate.latencies:
+        (name,) = latency.devices
+        assert abs(latency.mean_ns - S_NS[name]) < 2 * latency.mean_expanded_ns
+    assert found.lost == 6
+    assert found.estimate.doubts == ()
+    record = software_measurement(found, "a", "SW-A", LIMIT, 100, context("a"))
+    assert (record.outcome, record.subject.on("device"), record.n) == ("pass", "a", TRIPS)
+    assert closure_measurement(found, "BENCH", context()).outcome == "pass"
+
+
+def test_a_device_over_its_limit_fails_and_an_unknown_one_is_unset(tmp_path: Path) -> None:
+    write_folder(tmp_path)
+    found = load_software_latencies(tmp_path)
+    strict = Limit(350_000, None, "a test")
+    assert software_measurement(found, "a", "SW-A", strict, 100, context("a")).outcome == "fail"
+    unknown = software_measurement(found, "d", "SW-D", LIMIT, 100, context("d"))
+    assert (unknown.outcome, unknown.reason) == ("unset", "no device d was measured")
+
+
+def test_trips_in_the_machines_pauses_do_not_count(tmp_path: Path) -> None:
+    """They took 50 ms more; of the device whose clock is seconds ahead, too."""
+    pauses = tuple(
+        (
+            START_NS + place * TRIPS * INTERVAL_NS + 100_000_000,
+            START_NS + place * TRIPS * INTERVAL_NS + 140_000_000,
+        )
+        for place in range(6)
+    )
+    write_folder(tmp_path, pauses=pauses)
+    found = load_software_latencies(tmp_path)
+    assert all(19 <= each.n_excluded <= 23 for each in found.estimate.measured)
+    assert all(each.maximum_ns < 5_000_000 for each in found.estimate.measured)
+
+
+def test_roles_that_do_not_agree_are_told(tmp_path: Path) -> None:
+    """50 us in one device's echo."""
+    write_folder(tmp_path, {("a", "b"): 50_000})
+    found = load_software_latencies(tmp_path)
+    check = closure_measurement(found, "BENCH", context())
+    assert check.outcome == "fail"
+    assert "a/b and b/a" in check.reason
+    record = software_measurement(found, "a", "SW-A", LIMIT, 100, context("a"))
+    assert record.outcome == "inconclusive"
+    assert "contradict each other" in record.reason
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        ("", r"a-b\.csv:1: expected sequence,"),
+        (",".join(COLUMNS) + "\n1,x,3,4,,\n", r"a-b\.csv: "),
+        (None, r"a-b\.csv: .*No such file"),
+    ],
+)
+def test_a_damaged_series_is_named(tmp_path: Path, damage: str | None, told: str) -> None:
+    write_folder(tmp_path)
+    path = tmp_path / "a-b.csv"
+    path.unlink() if damage is None else path.write_text(damage)
+    with pytest.raises(RecordError, match=told):
+        load_software_latencies(tmp_path)
+
+
+def test_the_page_shows_devices_round_trips_and_sums(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path / "results", "virtual", "ci", simulated=True, commit="0" * 40)
+    folder = run.evidence_folder("software_latency", "linux-rt")
+    write_folder(folder)
+    found = load_software_latencies(folder)
+    evidence = (run.evidence(folder / "round_trips.json"),)
+    for record in (
+        software_measurement(found, "a", "SW-A", LIMIT, 100, context("a")),
+        closure_measurement(found, "BENCH-ROUND-TRIPS", context()),
+    ):
+        run.append(dataclasses.replace(record, run_id=run.run_id, evidence=evidence))
+    run.update(target={"linux-rt": {"hostname": "linux-rt"}})
+    run.close()
+    page = next(text for text in render_pages(run.path).values() if 'id="software-latency"' in text)
+    words = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page))
+    assert "hardware of a, tool" in words
+    assert "a/b b/a" in words, "roles swapped"
+    assert "6 requests had no reply" in words
+    assert "BENCH-ROUND-TRIPS" in words
+
+
+def test_a_page_says_what_cannot_be_read(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path / "results", "virtual", "ci", simulated=True, commit="0" * 40)
+    folder = run.evidence_folder("software_latency", "linux-rt")
+    write_folder(folder)
+    evidence = (run.evidence(folder / "round_trips.json"),)
+    record = software_measurement(load_software_latencies(folder), "a", "SW-A", LIMIT, 100, context("a"))
+    run.append(dataclasses.replace(record, run_id=run.run_id, evidence=evidence))
+    run.update(target={"linux-rt": {"hostname": "linux-rt"}})
+    run.close()
+    (folder / "a-b.csv").unlink()
+    assert any("a-b.csv: " in text for text in render_pages(run.path).values())
