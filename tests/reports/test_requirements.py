@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from reports.errors import RequirementsError
+from reports.quantities import AXES
 from reports.record.measurement import Limit
 from reports.requirements import KEPT, SCHEMA, RequirementSet, merged, read_set, requirements_for, sets_of_run
 from tests.reports.dossier.sample import ROOT, requirements_text
@@ -68,7 +69,7 @@ def test_the_projects_own_files_are_read_whole(file: Path):
         assert requirement.limit == Limit(*upper_lower, table["source"])
         assert (requirement.parts[0].upper, requirement.parts[0].lower) == upper_lower
         assert ("at most 0 facts" in requirement.text) == ("upper_facts" in table)
-        subjects = [(key, str(table[key])) for key in ("stream", "clock", "method") if key in table]
+        subjects = [(key, str(table[key])) for key in AXES if key in table]
         assert [requirement.subject or ()] == (subjects or [()])
         for key in ("samples", "lost", "lost_percent", "lock_within_s", "mask"):
             assert getattr(requirement, key) == table.get(key, getattr(requirement, key))
