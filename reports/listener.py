@@ -82,6 +82,7 @@ class Listener:
         self._status = {"PASS": 0, "FAIL": 0, "SKIP": 0}
         self._failed: list[FailedTest] = []
         self._interrupted: str | None = None
+        self._stopped_after: str | None = None
         self._asked: dict[tuple[str, str], str] = {}
         self._asked_any: dict[str, str] = {}
         self._outcome: Outcome | None = None
@@ -138,6 +139,8 @@ class Listener:
             self._failed.append(FailedTest(robot_variable(TARGET), str(result.name), message))
             if SIGNAL_MARK in message and self._interrupted is None:
                 self._interrupted = progress
+            if self._failed[-1].is_stopped and self._stopped_after is None:
+                self._stopped_after = progress  # of the suite's setup, where that was interrupted
         if result.status == "SKIP":
             self._step("note a skipped test", lambda: self._note_skipped(data, result, judged))
         if result.status != "PASS":
@@ -169,8 +172,10 @@ class Listener:
         )
         run.update(asked=with_skipped(asked, target, suite, test))
 
-    def end_suite(self, data: Any, _result: Any) -> None:
-        """Give the bench back when the outermost suite has ended."""
+    def end_suite(self, data: Any, result: Any) -> None:
+        """Note an interrupted setup; give the bench back when the outermost suite has ended."""
+        if SIGNAL_MARK in str(result.message) and self._interrupted is None:
+            self._interrupted = self._stopped_after or take_progress()
         if data.parent is None:
             self._do_at_end()
 

@@ -194,7 +194,7 @@ def test_run_on_a_full_disk_is_a_bench_fault(own: OwnBench, tmp_path: Path) -> N
         assert "No space left on device" in said
         assert str(disk) in said
         run = only_run(disk / "results")
-        assert json.loads((run / "run.json").read_text())["bench"] == own.spec.name
+        assert json.loads((run / "run.json").read_text())["bench"] == own.file.stem
         assert (run / "evidence" / "provisioning" / TARGET / "facts-before.json").stat().st_size > 0
     finally:
         subprocess.run(["umount", str(disk)], check=True)

@@ -97,10 +97,12 @@ class Robot:
 
     folder: Path
 
-    def run(self, tests: str, *options: str, named: bool = True) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, tests: str, *options: str, named: bool = True, head: str = HEAD
+    ) -> subprocess.CompletedProcess[str]:
         """Run tests; returns the process, whose exit code is that of robot."""
         (self.folder / "keywords_of_test.py").write_text(LIBRARY)
-        (self.folder / "tests.robot").write_text(HEAD + tests)
+        (self.folder / "tests.robot").write_text(head + tests)
         names = ["--variable", "BENCH:hw/benches/virtual.yaml", "--variable", "PROFILE:ci"] if named else []
         listener = [] if "--listener" in options else ["--listener", "reports.listener.Listener"]
         command = [sys.executable, "-m", "robot", *listener, *names, *options, "tests.robot"]
@@ -324,6 +326,19 @@ def test_an_interrupted_run_says_so_and_how_much_was_counted(robot: Robot, progr
     assert "The run was interrupted" in page
     assert "fatal error" not in page
     assert not [problem for problem in rejudge(run.path).problems if "run.json" in problem]
+
+
+def test_a_run_that_is_interrupted_in_its_setup_says_so(robot: Robot):
+    """Where most of the measuring is: its tests say only that they were stopped."""
+    head = HEAD.replace(
+        "*** Test", "Suite Setup    Is Interrupted    replaying daq12: 10 of 60 s\n\n*** Test"
+    )
+    robot.run("Measures\n    Record\nBehind It\n    Record    50\n", head=head)
+    run = robot.latest()
+    assert run.manifest.interrupted == "at least 10 of 60 s counted"
+    came_out = outcome_of(run)
+    assert (came_out.outcome, came_out.exit_code) == ("inconclusive", 4)
+    assert "The run was interrupted, at least 10 of 60 s counted; 2 tests" in " ".join(came_out.reasons)
 
 
 def test_a_run_killed_while_its_page_was_written_is_no_pass_and_can_be_finished(
