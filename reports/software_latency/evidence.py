@@ -151,7 +151,8 @@ def read_trips(
             reader = csv.reader(file)
             if tuple(next(reader, ())) != COLUMNS:
                 raise RecordError(f"{exchange.series}:1: expected {','.join(COLUMNS)}")
-            rows = [(int(row[1]), int(row[2]), int(row[3])) for row in reader]
+            # A request that had no reply has no round trip; the answer counts it as lost.
+            rows = [(int(row[1]), int(row[2]), int(row[3])) for row in reader if row[2]]
     except (OSError, ValueError, IndexError) as error:
         raise RecordError(f"{exchange.series}: {error}") from error
     sent, whole, residence = np.array(rows, np.int64).reshape(-1, 3).T

@@ -115,6 +115,17 @@ def test_trips_in_the_machines_pauses_do_not_count(tmp_path: Path) -> None:
     assert all(each.maximum_ns < 5_000_000 for each in found.estimate.measured)
 
 
+def test_a_request_without_a_reply_is_no_trip(tmp_path: Path) -> None:
+    """Its row has the moment of sending alone."""
+    write_folder(tmp_path)
+    path = tmp_path / "a-b.csv"
+    head, first, *rows = path.read_text().splitlines()
+    number, sent_ns, *_others = first.split(",")
+    path.write_text("\n".join([head, f"{number},{sent_ns},,,,", *rows]) + "\n")
+    measured = load_software_latencies(tmp_path).estimate.measured
+    assert [each.n for each in measured] == [TRIPS - 1, *[TRIPS] * 5]
+
+
 def test_roles_that_do_not_agree_are_told(tmp_path: Path) -> None:
     """50 us in one device's echo."""
     write_folder(tmp_path, {("a", "b"): 50_000})
