@@ -12,7 +12,7 @@ from hw.toml_file import read_toml
 from resources.clocks.time_service_times import TimeServiceTimes, time_service_times
 from resources.edges.settings import EdgeTimes, edge_times
 from resources.provisioning.settings import ProvisioningTimes, provisioning_times
-from resources.software_latency.round_trips import RoundTripTimes
+from resources.software_latency.settings import RoundTripTimes, round_trip_times
 
 NETWORKS = ("same", "separate")
 LOADS = ("cpu", "disk", "network")
@@ -107,7 +107,7 @@ def load_profile(name: str, path: Path = PROFILES_FILE) -> Profile:
         edges=edge_times(table.child("edges", optional=True)),
         provisioning=provisioning_times(table.child("provisioning", optional=True)),
         time_service=time_service_times(table.child("time_service", optional=True)),
-        round_trips=_round_trip_times(table.child("round_trips", optional=True)),
+        round_trips=round_trip_times(table.child("round_trips", optional=True)),
         largest_pattern=_largest_pattern_times(table.child("largest_pattern", optional=True)),
     )
     table.finish()
@@ -123,18 +123,6 @@ def _largest_pattern_times(table: Fields | None) -> LargestPatternTimes | None:
         excluded_miss_probability=table.number("excluded_miss_probability", 1e-9, 0.5),
         boundary_trials=table.integer("boundary_trials", 1, 100),
         trial_attempts=table.integer("trial_attempts", 1, 10),
-    )
-    table.finish()
-    return times
-
-
-def _round_trip_times(table: Fields | None) -> RoundTripTimes | None:
-    if table is None:
-        return None
-    times = RoundTripTimes(
-        trips=table.integer("trips", 100, 10_000_000),
-        interval_us=table.integer("interval_us", 100, 60_000_000),
-        size_bytes=table.integer("size_bytes", 44, 65_507),
     )
     table.finish()
     return times

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from scipy.special import chdtrc, stdtrit
 
 from reports.software_latency.plan import Device, Kind, check_identifiable, design_matrix, kinds_of
 from reports.software_latency.trips import Floats, Measured, PairTrips, measure
@@ -140,7 +139,7 @@ class Correlation:
     @property
     def is_independent(self) -> bool:
         """Return whether independent pairs have such a score."""
-        return abs(self.score) <= float(-stdtrit(self.bins - 2, CHANCE / 2))
+        return abs(self.score) <= -float(_student(np.array(self.bins - 2), CHANCE / 2))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -222,8 +221,21 @@ def expand(standard: Floats, freedom: Floats) -> Floats:
     total = squares.sum(axis=1)
     fourth = (squares**2 / freedom).sum(axis=1)
     effective = np.divide(total**2, fourth, out=np.full(len(total), np.inf), where=fourth > 0)
-    k = stdtrit(np.minimum(effective, 1e6), (1 + COVERAGE) / 2)
-    return k * np.sqrt(total)
+    return _student(np.minimum(effective, 1e6), (1 + COVERAGE) / 2) * np.sqrt(total)
+
+
+def _student(freedom: Floats, share: float) -> Floats:
+    """Return the quantile of Student's t; of the shape of `freedom`."""
+    from scipy.special import stdtrit  # a tenth of a second, which whatever lists the sections would pay
+
+    return np.asarray(stdtrit(freedom, share), np.float64)
+
+
+def _chance(chi_squared: float, freedom: int) -> float:
+    """Return how likely a chi-squared as large as that is by chance."""
+    from scipy.special import chdtrc  # likewise
+
+    return float(chdtrc(freedom, chi_squared)) if freedom else 1.0
 
 
 def _solve(design: Floats, measured: Sequence[Measured], order: Order) -> tuple[Floats, Floats, Fit]:
@@ -236,9 +248,8 @@ def _solve(design: Floats, measured: Sequence[Measured], order: Order) -> tuple[
     residuals = values - design @ found
     chi_squared = float(np.sum((residuals * weights) ** 2))
     freedom = design.shape[0] - design.shape[1]
-    chance = float(chdtrc(freedom, chi_squared)) if freedom else 1.0
     expanded = expand(solver * standard, np.array([each.freedom for each in measured]))
-    return found, expanded, Fit(order, residuals, chi_squared, freedom, chance)
+    return found, expanded, Fit(order, residuals, chi_squared, freedom, _chance(chi_squared, freedom))
 
 
 def _latency(

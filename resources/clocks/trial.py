@@ -33,7 +33,7 @@ from resources.clocks.lines import measure_clock_lines, serve_clocks
 from resources.clocks.settings import SYSTEM_CLOCK
 from resources.clocks.two_way_trial import measure_by_two_way
 from resources.tools.experiment import Experiment
-from resources.tools.witness import start_witness
+from resources.tools.witness import add_witness
 
 TWO_WAY_MS = 2500
 PAUSE_MAX_US = 1000
@@ -126,12 +126,7 @@ def measure_trial(
     if settings.sequential:
         reads[SEQUENTIAL] = ["--read", "sequential"]
     with Experiment(bench) as experiment:
-        witness = None
-        if bench.spec.witness is not None:
-            stem = folder / Path(WITNESS).stem
-            witness = experiment.add(
-                start_witness(bench, bench.spec.witness, stem, settings.duration_s * 1000)
-            )
+        witness = add_witness(experiment, folder / Path(WITNESS).stem, settings.duration_s * 1000)
         jobs: list[Job] = []
         for file, options in reads.items():
             argv = [tool, "compare", "--device", facts.device, "--reference", facts.timecard.clock, *options]

@@ -17,7 +17,7 @@ from reports.clock_sync.trial import WITNESS, ClockTrial, TrialFacts, load_trial
 from reports.clock_sync.two_way_reference import SERVER_FILE, TARGET_FILE
 from resources.clocks.lines import ask_clock, serve_clocks
 from resources.tools.experiment import Experiment
-from resources.tools.witness import start_witness
+from resources.tools.witness import add_witness
 
 INTERVAL_MS = 50
 """Between bursts of exchanges, the shortest of which counts."""
@@ -56,10 +56,8 @@ def measure_by_two_way(
     if facts.interval_s and bench.spec.time_server is not None:
         asked[SERVER_FILE] = bench.spec.time_server.node
     with Experiment(bench) as experiment:
-        watching = None
-        if witness and bench.spec.witness is not None:
-            stem = folder / Path(WITNESS).stem
-            watching = experiment.add(start_witness(bench, bench.spec.witness, stem, duration_s * 1000))
+        stem = folder / Path(WITNESS).stem
+        watching = add_witness(experiment, stem, duration_s * 1000) if witness else None
         ask_clocks(bench, asked, duration_s, folder)
         if watching is not None:
             with suppress(BenchError):

@@ -11,7 +11,7 @@ from pathlib import Path
 from robot.api import logger
 
 from hw.errors import ConfigError, MeasurementError
-from reports import Conditions, Subject, current_run
+from reports import Conditions, Evidence, Subject, current_run
 from reports.errors import ReportError
 from reports.record.context import Context
 from reports.record.measurement import AxisValue, NumberedCondition
@@ -58,6 +58,7 @@ class SoftwareLatencyLibrary(AsksRequirements):
         self._profile = ""
         self._target = ""
         self._found: SoftwareLatencies | None = None
+        self._evidence: tuple[Evidence, ...] = ()
 
     def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:  # noqa: ARG002 - all
         """Say that the suite asks every requirement of the file."""
@@ -72,7 +73,7 @@ class SoftwareLatencyLibrary(AsksRequirements):
             profile: `ci`, `nightly`, …: how many.
         """
         self._requirements = load_requirements_file(self._path, QUANTITY).requirements
-        self._profile, self._target = profile, target
+        self._profile, self._target, self._evidence = profile, target, ()
         self._found = self._measured(self._folder, None)
         for each in self._found.estimate.latencies:
             mean, u = format_value(each.mean_ns, "ns"), format_value(each.mean_expanded_ns, "ns", 2)
@@ -86,7 +87,7 @@ class SoftwareLatencyLibrary(AsksRequirements):
         """
         records = [
             software_measurement(
-                self._all, each.of, each.id, each.limit, each.samples, self._context(self._folder, each.of)
+                self._all, each.of, each.id, each.limit, each.samples, self._context(each.of)
             )
             for each in self._requirements
         ]
@@ -96,7 +97,7 @@ class SoftwareLatencyLibrary(AsksRequirements):
     @keyword
     def sums_of_round_trips_should_agree(self) -> None:
         """Check the bench: roles swapped, and sums of four devices, have to agree within their U."""
-        record = closure_measurement(self._all, CLOSURE_REQUIREMENT, self._context(self._folder, ""))
+        record = closure_measurement(self._all, CLOSURE_REQUIREMENT, self._context(""))
         keep([record], "they agree")
         require_passed([record])
 
@@ -146,10 +147,12 @@ class SoftwareLatencyLibrary(AsksRequirements):
         except ReportError as error:
             raise MeasurementError(str(error)) from error
 
-    def _context(self, folder: Path, device: str) -> Context:
+    def _context(self, device: str) -> Context:
         run, bench, facts = current_run(), bench_library().bench.spec, self._all.facts
-        names = [ROUND_TRIPS, *(name for each in facts.exchanges for name in (each.file, each.series))]
-        names += [WITNESS] if (folder / WITNESS).exists() else []
+        if not self._evidence:
+            names = [ROUND_TRIPS, *(name for each in facts.exchanges for name in (each.file, each.series))]
+            names += [WITNESS] if (self._folder / WITNESS).exists() else []
+            self._evidence = tuple(run.evidence(self._folder / name) for name in names)
         subject = Subject(bench.name, facts.target)
         if device:
             subject = replace(subject, axes=(AxisValue("device", device),))
@@ -161,7 +164,7 @@ class SoftwareLatencyLibrary(AsksRequirements):
                 self._profile, numbers=(NumberedCondition("size_bytes", facts.size_bytes),)
             ),
             simulated=bench.simulated,
-            evidence=tuple(run.evidence(folder / name) for name in names),
+            evidence=self._evidence,
         )
 
     @property

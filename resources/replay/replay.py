@@ -10,7 +10,6 @@ import math
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -27,9 +26,8 @@ from resources.network_stack import NetworkStack
 from resources.replay.pattern import Pattern
 from resources.replay.plan import ReplaySettings, new_nonce, write_plan
 from resources.tools.capture import capture_file, start_capture
-from resources.tools.experiment import DONE, INVALID, Experiment
+from resources.tools.experiment import DONE, INVALID, Experiment, silence
 from resources.tools.fetched import fetch_known
-from resources.tools.jobs import end_job
 from resources.tools.witness import start_target_witness, start_witness
 
 Progress = Callable[[str], None]
@@ -101,7 +99,6 @@ class Replay:
         self.folder = folder
         self.progress = progress
         self._recv_folder = ""
-        self._experiment = Experiment(bench)
         self._measuring: Sequence[str] = ()
         self.capture_interfaces: tuple[str, ...] = ()
         """Interfaces of the capture node whose packets are kept as evidence."""
@@ -140,19 +137,18 @@ class Replay:
         own_clock = spec.nodes[self.target.node].clock
         wanted = {*clocks, own_clock, self.settings.synchronised_to}
         measured: list[str] = sorted(wanted.intersection(spec.clocks))
-        with ExitStack() as servers, Experiment(self.bench) as experiment:
+        with Experiment(self.bench) as experiment:
             life_ms = self.settings.total_ms + 2 * CLOCK_MEASURING_MS + 60_000
             for job in serve_clocks(
                 self.bench, dict.fromkeys([*measured, spec.reference_clock]), life_ms, self.folder
             ):
-                servers.callback(end_job, job)
+                experiment.add(job)
             self.progress(f"measuring {len(measured)} clocks by two-way time transfer")
             before = measure_clock_lines(self.bench, measured, CLOCK_MEASURING_MS, self.folder / "before")
             self._require_capable(before, own_clock)
             experiment.keep(self._fetch_recv_files)
             started = self._start_in_time(experiment, before, nodes, numbers)
             self._measuring = (self.target.node, *nodes)
-            self._experiment = experiment
             self._wait_in_silence(started.start_ns)
             answers = self._collect(experiment, started, before)
             if self.settings.correction != "none":
@@ -333,7 +329,7 @@ class Replay:
         self._sleep_until(time.monotonic() + duration_s)
 
     def _sleep_until(self, end_s: float) -> None:
-        self._experiment.silence(end_s, self._measuring)
+        silence(self.bench, end_s, self._measuring)
 
     def _collect(
         self, experiment: Experiment, started: _Started, before: dict[str, ClockLine]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -24,9 +23,10 @@ from reports.software_latency.evidence import (
 )
 from resources.clocks.lines import measure_clock_lines, serve_clocks
 from resources.software_latency.devices import directions
+from resources.software_latency.settings import RoundTripTimes
 from resources.tools.experiment import Experiment
 from resources.tools.fetched import fetch_known
-from resources.tools.witness import start_witness
+from resources.tools.witness import add_witness
 
 Progress = Callable[[str], None]
 
@@ -35,26 +35,6 @@ CLOCK_MEASURING_MS = 2500
 STARTING_S = 8.0
 """What one direction may take beside its trips, on a busy machine."""
 ENDING_S = 30.0
-
-
-@dataclass(frozen=True)
-class RoundTripTimes:
-    """How many round trips are made.
-
-    Attributes:
-        trips: In each direction.
-        interval_us: From one to the next.
-        size_bytes: Of the payload, there and back.
-    """
-
-    trips: int
-    interval_us: int
-    size_bytes: int
-
-    @property
-    def direction_s(self) -> float:
-        """Return how long one direction takes."""
-        return self.trips * self.interval_us / 1e6
 
 
 def measure_round_trips(
@@ -93,10 +73,7 @@ def measure_round_trips(
     exchanges: list[Exchange] = []
     with Experiment(bench) as experiment:
         clocks = _clocks(bench, devices, round(life_s * 1000), folder, experiment)
-        witness = None
-        if spec.witness is not None:
-            stem = folder / Path(WITNESS).stem
-            witness = experiment.add(start_witness(bench, spec.witness, stem, round(life_s * 1000)))
+        witness = add_witness(experiment, folder / Path(WITNESS).stem, round(life_s * 1000))
         experiment.start_at_once(
             [partial(_echo, bench, each, addresses, life_s, folder, injected) for each in devices]
         )

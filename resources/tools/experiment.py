@@ -136,22 +136,6 @@ class Experiment:
         for job in jobs:
             job.wait_ready(READY_S)
 
-    def silence(self, end_s: float, nodes: Iterable[str]) -> None:
-        """Sleep until a time of the monotonic clock. Nothing goes to a node meanwhile.
-
-        Args:
-            end_s: Until when.
-            nodes: Those that measure.
-
-        Raises:
-            BenchError: One of them has lost its power.
-        """
-        while (left_s := end_s - time.monotonic()) > 0:
-            time.sleep(min(POWER_CHECK_S, left_s))
-            dead = [node for node in nodes if not self.bench.node(node).powered]
-            if dead:
-                raise BenchError(f"{dead[0]} lost its power while it measured")
-
     def collect(self, job: Job, within_s: float) -> Answer:
         """Wait for a tool's end and return its answer, whatever its exit code says.
 
@@ -169,6 +153,24 @@ class Experiment:
             how = f"was killed by signal {number}" if killed else f"ended with exit code {code}"
             said = tail(path.with_suffix(".err"))
             raise MeasurementError(f"{job.name} {how} and left no result ({said})") from error
+
+
+def silence(bench: OpenBench, end_s: float, nodes: Iterable[str]) -> None:
+    """Sleep until a time of the monotonic clock. Nothing goes to a node meanwhile.
+
+    Args:
+        bench: An open bench.
+        end_s: Until when.
+        nodes: Those that measure.
+
+    Raises:
+        BenchError: One of them has lost its power.
+    """
+    while (left_s := end_s - time.monotonic()) > 0:
+        time.sleep(min(POWER_CHECK_S, left_s))
+        dead = [node for node in nodes if not bench.node(node).powered]
+        if dead:
+            raise BenchError(f"{dead[0]} lost its power while it measured")
 
 
 def last_result(path: Path) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from hw.bench import WitnessSpec
 from hw.open_bench import OpenBench
 from hw.protocols import Job
+from resources.tools.experiment import Experiment
 from resources.tools.jobs import READY_S
 
 PRIORITY = 90
@@ -57,6 +58,16 @@ def start_witness(
     job = bench.node(spec.node).start(argv, stem)
     job.wait_ready(READY_S)
     return job
+
+
+def add_witness(
+    experiment: Experiment, stem: Path, duration_ms: int, emulated: Mapping[str, int] | None = None
+) -> Job | None:
+    """Let the bench's witness watch an experiment; None: the bench has none. Arguments as `start_witness`."""
+    bench = experiment.bench
+    if bench.spec.witness is None:
+        return None
+    return experiment.add(start_witness(bench, bench.spec.witness, stem, duration_ms, emulated))
 
 
 def start_target_witness(bench: OpenBench, node_name: str, stem: Path, duration_ms: int) -> Job:

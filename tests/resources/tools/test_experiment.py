@@ -13,7 +13,7 @@ import pytest
 
 from hw.errors import BenchError, MeasurementError
 from hw.open_bench import OpenBench
-from resources.tools.experiment import Experiment
+from resources.tools.experiment import Experiment, silence
 
 
 @dataclass
@@ -122,7 +122,7 @@ def test_a_node_that_loses_its_power_breaks_the_silence(tmp_path: Path) -> None:
     bench = _Bench(tmp_path)
     bench.one.powered = False
     with pytest.raises(BenchError, match="target lost its power while it measured"):
-        bench.experiment().silence(time.monotonic() + 3600, ["target"])
+        silence(cast("OpenBench", bench), time.monotonic() + 3600, ["target"])
 
 
 def test_an_answer_says_how_its_tool_ended(tmp_path: Path) -> None:
