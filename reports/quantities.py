@@ -88,6 +88,7 @@ QUANTITIES: dict[str, Quantity] = {
     "round_trip_time": Quantity(series="latency"),
     "schedule_lateness": Quantity(series="latency"),
     "software_latency": Quantity(series="software"),
+    "software_latency_closure": Quantity(is_check=True),
     "software_latency_en": Quantity("", is_check=True),
     "loop_delay": Quantity(series="latency"),
     "throughput": Quantity("bytes/s", worse="lower"),
@@ -155,6 +156,8 @@ PART_MEANINGS: dict[str, str] = {
     "wander": "What a clock wanders between the moments at which two witnesses see it.",
     "repeatability": "What a standard deviation of so many edges scatters by itself.",
     "clock_wander": "How far two clocks moved against each other while they were compared.",
+    "partners": "How far a device's latency moves with the devices that it is measured with.",
+    "stretches": "How far a device's latency moves from one quarter of the measurement to another.",
     "round_trips": "Scatter of the round trips that tell a device's latency: moving-block bootstrap.",
     "host_jitter": "Spread of the time stamps of the machine that measures.",
 }

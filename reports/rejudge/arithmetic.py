@@ -18,6 +18,7 @@ CHECKS = (
     "path_shift",
     "edge_error_shift",
     "edge_witness_en",
+    "software_latency_closure",
     "software_latency_en",
 )
 """Quantities by which the bench checks itself."""
@@ -48,6 +49,7 @@ KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "edge_error_shift": ("ns", ("mean",)),
     "edge_witness_en": ("", ("en",)),
     "software_latency": ("ns", ("mean",)),
+    "software_latency_closure": ("ns", ("max",)),
     "software_latency_en": ("", ("en",)),
 }
 """Unit and statistics of each quantity that suites record: docs/reports.md, `Measurement record`."""

@@ -18,16 +18,19 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from reports.software_latency.bounds import Bound, partner_bounds, wander_bounds
 from reports.software_latency.plan import Device, Kind, check_identifiable, design_matrix, kinds_of
-from reports.software_latency.trips import Floats, Measured, PairTrips, measure
+from reports.software_latency.spread import Spread, independent, student
+from reports.software_latency.trips import Drift, Floats, Measured, PairTrips, measure
+from reports.software_latency.turns import measure_turns
 
 Order: TypeAlias = Literal[1, 2, 3]
 
-COVERAGE = 0.9545
-"""Of an expanded uncertainty: that of k = 2 in a normal distribution."""
-
 CHANCE = 0.001
 """How often a check may speak where nothing is wrong."""
+
+PARTNERS, STRETCHES = "partners", "stretches"
+"""Names of the parts of U that come of a check which has spoken."""
 
 _NAMES = {1: "mean", 2: "variance"}
 _BINS_MAX = 400
@@ -74,7 +77,8 @@ class SoftwareLatency:
         kind: Hardware and software.
         devices: Their names.
         mean_ns: Of S.
-        mean_expanded_ns: Its U.
+        mean_expanded_ns: Its U where the model holds.
+        bounds: What comes to U besides, where it does not.
         variance_ns2: Of S; below zero by chance where S hardly varies.
         variance_expanded_ns2: Its U.
         third_ns3: Third cumulant of S.
@@ -89,6 +93,7 @@ class SoftwareLatency:
     devices: tuple[str, ...]
     mean_ns: float
     mean_expanded_ns: float
+    bounds: tuple[Bound, ...]
     variance_ns2: float
     variance_expanded_ns2: float
     third_ns3: float
@@ -98,6 +103,11 @@ class SoftwareLatency:
     one_way_alike: OneWayAlike
     one_way_mean: Interval
 
+    @property
+    def mean_u_ns(self) -> float:
+        """U of the mean, with what the model leaves open."""
+        return self.mean_expanded_ns + sum(each.ns for each in self.bounds)
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Fit:
@@ -106,7 +116,7 @@ class Fit:
     Attributes:
         order: 1 mean (ns), 2 variance (ns²), 3 third cumulant (ns³).
         residuals: Measured less fitted of each pair, shape (pairs,).
-        chi_squared: Sum over the squared residuals, each over its standard uncertainty.
+        chi_squared: Of the sums over pairs that have to be zero; Hotelling's T² where pairs vary together.
         freedom: Pairs less kinds; 0: nothing is left over that could contradict the model.
         chance: How often chi-squared is so large by chance; 1 where freedom is 0.
     """
@@ -139,7 +149,7 @@ class Correlation:
     @property
     def is_independent(self) -> bool:
         """Return whether independent pairs have such a score."""
-        return abs(self.score) <= -float(_student(np.array(self.bins - 2), CHANCE / 2))
+        return abs(self.score) <= -student(self.bins - 2, CHANCE / 2)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -149,6 +159,7 @@ class Estimate:
     Attributes:
         latencies: One a kind.
         measured: One a pair, in the order of the trips that were given.
+        spread: How they vary, each and together.
         fits: One an order.
         correlations: Of pairs that were measured at the same time.
         doubts: What is not as the model says, in words; empty where nothing was found.
@@ -157,6 +168,7 @@ class Estimate:
 
     latencies: tuple[SoftwareLatency, ...]
     measured: tuple[Measured, ...]
+    spread: Spread
     fits: tuple[Fit, ...]
     correlations: tuple[Correlation, ...]
     doubts: tuple[str, ...]
@@ -180,20 +192,20 @@ def estimate(
     """
     pairs = [(each.asker, each.reflector) for each in trips]
     check_identifiable(devices, pairs)
-    measured = tuple(
-        measure(each, resamples=resamples, seed=seed + place) for place, each in enumerate(trips)
-    )
+    measured, spread = _measure(trips, resamples, seed)
     design = design_matrix(devices, pairs)
-    solved = [_solve(design, measured, order) for order in (1, 2, 3)]
+    solved = [_solve(design, measured, spread, order) for order in (1, 2, 3)]
     fits = tuple(fit for _, _, fit in solved)
     values = np.array([value for value, _, _ in solved])
     expanded = np.array([u for _, u, _ in solved])
+    bounds = _bounds(design, trips, measured, fits[0], values[0])
     latencies = tuple(
         _latency(
             kind,
             tuple(device.name for device in devices if device.kind == kind),
             values[:, column],
             expanded[:, column],
+            bounds[column],
             [each for each, row in zip(measured, design, strict=True) if row[column]],
         )
         for column, kind in enumerate(kinds_of(devices))
@@ -205,55 +217,68 @@ def estimate(
         *_impossible(latencies),
         *_dependent(correlations),
     )
-    return Estimate(latencies, measured, fits, correlations, doubts, tuple(_untested(fits, correlations)))
+    untested = tuple(_untested(fits, correlations))
+    return Estimate(latencies, measured, spread, fits, correlations, doubts, untested)
 
 
-def expand(standard: Floats, freedom: Floats) -> Floats:
-    """Return expanded uncertainties, shape (rows,): Student's t at the effective degrees of freedom.
+def _measure(trips: Sequence[PairTrips], resamples: int, seed: int) -> tuple[tuple[Measured, ...], Spread]:
+    """Measure pairs together where all have their turns by turns, else each by itself."""
+    if all(each.turn is not None for each in trips):
+        return measure_turns(trips, resamples=resamples, seed=seed)
+    measured = tuple(
+        measure(each, resamples=resamples, seed=seed + place) for place, each in enumerate(trips)
+    )
+    return measured, independent(measured)
+
+
+def solver(design: Floats, standard: Floats) -> Floats:
+    """Return the weights by which pairs make kinds, shape (kinds, pairs): least squares with 1 / u².
 
     Args:
-        standard: Contributions to each, shape (rows, contributions).
-        freedom: Degrees of freedom of each contribution, shape (contributions,).
-
-    Source: GUM (JCGM 100), G.4, Welch-Satterthwaite.
+        design: How often each kind is in each pair, shape (pairs, kinds).
+        standard: Standard uncertainty of each pair, shape (pairs,).
     """
-    squares = standard**2
-    total = squares.sum(axis=1)
-    fourth = (squares**2 / freedom).sum(axis=1)
-    effective = np.divide(total**2, fourth, out=np.full(len(total), np.inf), where=fourth > 0)
-    return _student(np.minimum(effective, 1e6), (1 + COVERAGE) / 2) * np.sqrt(total)
+    weights = 1 / np.maximum(standard, 1e-9 * max(float(standard.max()), 1.0))
+    return np.asarray(np.linalg.pinv(design * weights[:, None]) * weights)
 
 
-def _student(freedom: Floats, share: float) -> Floats:
-    """Return the quantile of Student's t; of the shape of `freedom`."""
-    from scipy.special import stdtrit  # a tenth of a second, which whatever lists the sections would pay
-
-    return np.asarray(stdtrit(freedom, share), np.float64)
-
-
-def _chance(chi_squared: float, freedom: int) -> float:
-    """Return how likely a chi-squared as large as that is by chance."""
-    from scipy.special import chdtrc  # likewise
-
-    return float(chdtrc(freedom, chi_squared)) if freedom else 1.0
-
-
-def _solve(design: Floats, measured: Sequence[Measured], order: Order) -> tuple[Floats, Floats, Fit]:
+def _solve(
+    design: Floats, measured: Sequence[Measured], spread: Spread, order: Order
+) -> tuple[Floats, Floats, Fit]:
     """Return each kind's cumulant, its U, and the fit: least squares with weights 1 / u²."""
     values = np.array([each.cumulants[order - 1] for each in measured])
     standard = np.array([each.standard[order - 1] for each in measured])
-    weights = 1 / np.maximum(standard, 1e-9 * max(float(standard.max()), 1.0))
-    solver = np.linalg.pinv(design * weights[:, None]) * weights
-    found = solver @ values
-    residuals = values - design @ found
-    chi_squared = float(np.sum((residuals * weights) ** 2))
-    freedom = design.shape[0] - design.shape[1]
-    expanded = expand(solver * standard, np.array([each.freedom for each in measured]))
-    return found, expanded, Fit(order, residuals, chi_squared, freedom, _chance(chi_squared, freedom))
+    weights = solver(design, standard)
+    found = weights @ values
+    contrasts = np.linalg.svd(design)[0][:, design.shape[1] :].T  # sums over pairs in which no device is left
+    squared, chance = spread.chance(contrasts, values, order)
+    fit = Fit(order, values - design @ found, squared, len(contrasts), chance)
+    return found, spread.expanded(weights, order), fit
+
+
+def _bounds(
+    design: Floats, trips: Sequence[PairTrips], measured: Sequence[Measured], fit: Fit, means: Floats
+) -> list[tuple[Bound, ...]]:
+    """Return what adds to the U of each kind's mean, because a check of the means has spoken."""
+    bounds: list[list[Bound]] = [[] for _ in means]
+    if fit.chance < CHANCE:
+        for own, ns in zip(bounds, partner_bounds(design, measured, means), strict=True):
+            own.append(Bound(PARTNERS, float(ns), "the pairs contradict each other"))
+    if any(not each.is_long_enough or not each.drifts[0].is_stationary for each in measured):
+        weights = solver(design, np.array([each.standard[0] for each in measured]))
+        moved = wander_bounds(weights, trips, means)
+        for own, ns in zip(bounds, moved if moved is not None else (), strict=False):
+            own.append(Bound(STRETCHES, float(ns), "round trips wandered"))
+    return [tuple(own) for own in bounds]
 
 
 def _latency(
-    kind: Kind, names: tuple[str, ...], values: Floats, expanded: Floats, own: Sequence[Measured]
+    kind: Kind,
+    names: tuple[str, ...],
+    values: Floats,
+    expanded: Floats,
+    bounds: tuple[Bound, ...],
+    own: Sequence[Measured],
 ) -> SoftwareLatency:
     """Put together one kind's result; `own` are the pairs that it is in.
 
@@ -271,6 +296,7 @@ def _latency(
         names,
         mean,
         mean_u,
+        bounds,
         variance,
         variance_u,
         third,
@@ -329,13 +355,31 @@ def _scores(values: Floats) -> Floats:
     return ranks / (np.linalg.norm(ranks) or 1.0)
 
 
+def undecided(found: Estimate, latency: SoftwareLatency) -> tuple[str, ...]:
+    """Return why the mean of one kind cannot be judged: what speaks against the model and is in no bound."""
+    reasons = list(_below_zero(latency))
+    if not any(each.name == STRETCHES for each in latency.bounds):
+        reasons += [reason for each in found.measured for reason in _unsteady_mean(each)]
+    return tuple(reasons)
+
+
 def _unsteady(measured: Iterable[Measured]) -> Iterator[str]:
     for each in measured:
-        if not each.is_long_enough:
-            yield f"{each.name}: {each.n} trips are too few: they depend on each other, U is too small"
-        for drift in each.drifts:
-            if not drift.is_stationary:
-                yield f"{each.name}: not stationary: its {drift.moment} wandered (KPSS {drift.statistic:.2f})"
+        yield from _unsteady_mean(each)
+        if not each.drifts[1].is_stationary:
+            yield _wandered(each, each.drifts[1])
+
+
+def _unsteady_mean(measured: Measured) -> Iterator[str]:
+    name, n, drift = measured.name, measured.n, measured.drifts[0]
+    if not measured.is_long_enough:
+        yield f"{name}: {n} trips are too few: they depend on each other, U is too small"
+    if not drift.is_stationary:
+        yield _wandered(measured, drift)
+
+
+def _wandered(measured: Measured, drift: Drift) -> str:
+    return f"{measured.name}: not stationary: its {drift.moment} wandered (KPSS {drift.statistic:.2f})"
 
 
 def _misfits(fits: Iterable[Fit]) -> Iterator[str]:
@@ -350,10 +394,15 @@ def _misfits(fits: Iterable[Fit]) -> Iterator[str]:
 def _impossible(latencies: Iterable[SoftwareLatency]) -> Iterator[str]:
     for each in latencies:
         name = " ".join(each.kind)
-        if each.mean_ns + each.mean_expanded_ns < 0:
-            yield f"{name}: latency is below zero: more was taken off the round trips than was there"
+        yield from _below_zero(each)
         if each.variance_ns2 + each.variance_expanded_ns2 < 0:
             yield f"{name}: variance is below zero: devices are not independent or changed"
+
+
+def _below_zero(latency: SoftwareLatency) -> Iterator[str]:
+    if latency.mean_ns + latency.mean_u_ns < 0:
+        name = " ".join(latency.kind)
+        yield f"{name}: latency is below zero: more was taken off the round trips than was there"
 
 
 def _dependent(correlations: Iterable[Correlation]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from reports.errors import RecordError
 from reports.record.document import read_document, write_document
 from reports.software_latency.closure import Closure, closures
 from reports.software_latency.estimate import Estimate, estimate
+from reports.software_latency.injection import Change, changes
 from reports.software_latency.plan import Device
 from reports.software_latency.trips import PairTrips
 from reports.tools.answers import Reader, WitnessResult, last_result, witness_result
@@ -73,11 +74,38 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Injected:
-    """A delay that was put into a device's software on purpose."""
+    """A delay that was put into a device's software on purpose.
+
+    Attributes:
+        device: Its name: the delayed twin, where `twin_of` is given.
+        receive_us: Asked for.
+        send_us: Asked for.
+        twin_of: The same device without the delay; "": there is none.
+        put_ns: What both waits together took on average, by the device's own clock; 0: not known.
+    """
 
     device: str
     receive_us: int
     send_us: int
+    twin_of: str = ""
+    put_ns: int = 0
+
+
+@dataclass(frozen=True)
+class Turns:
+    """The grid on which the token goes round: direction i has its first turn i slots after the first one's.
+
+    Attributes:
+        first_tai_ns: Of the first direction, by the reference clock.
+        trips: Of a turn.
+        every_us: From one turn of a direction to its next.
+        count: Turns of each direction.
+    """
+
+    first_tai_ns: int
+    trips: int
+    every_us: int
+    count: int
 
 
 @dataclass(frozen=True)
@@ -91,6 +119,8 @@ class RoundTrips:
     clocks: tuple[DeviceClock, ...]
     exchanges: tuple[Exchange, ...]
     injected: tuple[Injected, ...] = ()
+    turns: Turns | None = None
+    """None: one direction was measured after the other."""
     schema: str = SCHEMA
 
 
@@ -104,6 +134,7 @@ class SoftwareLatencies:
         lost: Requests without a reply.
         estimate: Software latency of each kind of device.
         closures: Sums that have to agree.
+        changes: What the delayed twin changed at each device; empty where there was none.
     """
 
     facts: RoundTrips
@@ -111,6 +142,7 @@ class SoftwareLatencies:
     lost: int
     estimate: Estimate
     closures: tuple[Closure, ...]
+    changes: tuple[Change, ...] = ()
 
 
 def write_round_trips(folder: Path, facts: RoundTrips) -> Path:
@@ -129,18 +161,28 @@ def load_software_latencies(folder: Path) -> SoftwareLatencies:
     witness = folder / WITNESS
     pauses = witness_result(last_result(witness)) if witness.exists() else None
     clocks = {clock.device: clock for clock in facts.clocks}
-    trips = tuple(read_trips(folder, each, clocks.get(each.asker), pauses) for each in facts.exchanges)
+    trips = tuple(
+        read_trips(folder, each, clocks.get(each.asker), pauses, facts.turns) for each in facts.exchanges
+    )
     answers = [Reader(last_result(folder / each.file), each.file) for each in facts.exchanges]
     lost = sum(answer.get("lost", int) for answer in answers)
     devices = [Device(each.name, each.hardware, each.software) for each in facts.devices]
     found = estimate(devices, trips)
-    return SoftwareLatencies(facts, trips, lost, found, closures(found.measured))
+    changed: tuple[Change, ...] = ()
+    for each in facts.injected:
+        if each.twin_of:
+            changed += changes(found, devices, each.device, each.twin_of, each.put_ns)
+    return SoftwareLatencies(facts, trips, lost, found, closures(found.measured, found.spread), changed)
 
 
 def read_trips(
-    folder: Path, exchange: Exchange, clock: DeviceClock | None, pauses: WitnessResult | None
+    folder: Path,
+    exchange: Exchange,
+    clock: DeviceClock | None,
+    pauses: WitnessResult | None,
+    turns: Turns | None = None,
 ) -> PairTrips:
-    """Read the series of one direction; trips in the machine's pauses are marked.
+    """Read the series of one direction; trips in the machine's pauses are marked, and which turn each is of.
 
     Raises:
         RecordError: The series is damaged.
@@ -166,6 +208,7 @@ def read_trips(
         whole - residence - exchange.hardware_ns,
         excluded,
         by_reference if clock is not None else None,
+        (by_reference - turns.first_tai_ns) // (turns.every_us * 1000) if turns is not None else None,
     )
 
 

@@ -35,9 +35,9 @@ TRIPS_MIN = 100
 KPSS_LIMIT = 1.168
 """What one stationary series in a thousand exceeds: the Cramér-von Mises distribution."""
 
-_BLOCKS_MIN = 15
-_LAGS_MAX = 1 / 30
-_LENGTHENED = 3.0
+BLOCKS_MIN = 15
+LAGS_MAX = 1 / 30
+LENGTHENED = 3.0
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -50,6 +50,8 @@ class PairTrips:
         rtt_ns: Without the reflector's residence and the known latency of the hardware, int64, shape (n,).
         excluded: Trips that do not count, as those in stolen windows; bool, shape (n,). None: all count.
         sent_mono_ns: When each was sent, by one clock for all pairs, int64, shape (n,). None: not known.
+        turn: Which turn each is of, int64, shape (n,); pairs have their turns of one number at nearly the
+            same time. None: one pair was measured after the other.
     """
 
     asker: str
@@ -57,6 +59,7 @@ class PairTrips:
     rtt_ns: Integers
     excluded: NDArray[np.bool_] | None = None
     sent_mono_ns: Integers | None = None
+    turn: Integers | None = None
 
     def __post_init__(self) -> None:
         """Check the shapes.
@@ -66,9 +69,10 @@ class PairTrips:
         """
         if self.rtt_ns.ndim != 1 or self.rtt_ns.dtype != np.int64:
             raise ReportError(f"{self.name}: rtt_ns has to be int64 of one dimension")
-        beside = (self.excluded, self.sent_mono_ns)
+        beside = (self.excluded, self.sent_mono_ns, self.turn)
         if any(each is not None and each.shape != self.rtt_ns.shape for each in beside):
-            raise ReportError(f"{self.name}: excluded and sent_mono_ns need {len(self.rtt_ns)} values each")
+            n = len(self.rtt_ns)
+            raise ReportError(f"{self.name}: excluded, sent_mono_ns and turn need {n} values each")
 
     @property
     def name(self) -> str:
@@ -160,10 +164,10 @@ def measure(trips: PairTrips, *, resamples: int = 1000, seed: int = 0) -> Measur
     middle_ns = int(np.median(kept))
     apart = (kept - middle_ns).astype(np.float64)
     squares = (apart - apart.mean()) ** 2
-    longest = len(kept) // _BLOCKS_MIN
+    longest = len(kept) // BLOCKS_MIN
     automatic = max(automatic_length(apart), automatic_length(squares))
-    block = math.ceil(min(max(_LENGTHENED * automatic, 2 * len(kept) ** (1 / 3)), longest))
-    lags = min(block, math.ceil(_LAGS_MAX * len(kept)))
+    block = math.ceil(min(max(LENGTHENED * automatic, 2 * len(kept) ** (1 / 3)), longest))
+    lags = min(block, math.ceil(LAGS_MAX * len(kept)))
     cumulants = k_statistics(_powers(apart).sum(axis=1), len(kept))
     cumulants[0] += middle_ns
     return Measured(
@@ -175,19 +179,19 @@ def measure(trips: PairTrips, *, resamples: int = 1000, seed: int = 0) -> Measur
         _bootstrap(apart, block, resamples, np.random.default_rng(seed)),
         1 / (1 / (len(kept) // block - 1) + 1 / (resamples - 1)),
         block,
-        automatic <= _LAGS_MAX * len(kept),
+        automatic <= LAGS_MAX * len(kept),
         int(kept.min()),
         int(kept.max()),
         (Drift("mean", kpss(apart, lags)), Drift("variance", kpss(squares, lags))),
     )
 
 
-def k_statistics(sums: Floats, n: int) -> Floats:
+def k_statistics(sums: Floats, n: int | Floats) -> Floats:
     """Return unbiased estimates of the first three cumulants, shape (3, ...).
 
     Args:
         sums: Of values, of their squares and of their cubes, shape (3, ...).
-        n: Values in each sum, at least 3.
+        n: Values in each sum, at least 3; one number, or of the shape of the sums without their first axis.
     """
     mean, square, cube = sums / n
     m2 = square - mean**2

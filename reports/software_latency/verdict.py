@@ -2,9 +2,10 @@
 """The verdict on a device's software latency, and on the sums by which the bench proves itself.
 
 A device is judged by the mean of S, send and receive of one trip together, with its U. Where the trips are
-not what the model says (they wander, devices are not independent) nothing passes: inconclusive, with what was
-found. Sums that have to agree (roles swapped, four devices) are a check of the bench: the largest E_n of
-their means is held against 1.5, three standard deviations, because several are looked at.
+not what the model says (they wander, devices are not independent) U has a part for it: what every other
+choice of partners and of time leads to. A verdict that stands for all of them stands, else it is
+inconclusive. Sums that have to agree (roles swapped, four devices) are a check of the bench: the largest
+difference is held against what the requirement allows; a device's S is off by at most half of it.
 """
 
 from __future__ import annotations
@@ -14,13 +15,12 @@ import math
 from reports.record.context import Context, Sample, build_record
 from reports.record.measurement import Limit, Measurement, Uncertainty, UncertaintyPart
 from reports.record.verdict import Verdict, judge
+from reports.software_latency.estimate import undecided
 from reports.software_latency.evidence import SoftwareLatencies
 
 QUANTITY = "software_latency"
-CLOSURE = "software_latency_en"
+CLOSURE = "software_latency_closure"
 STATISTIC = "mean"
-EN_MAX = 1.5
-CLOSURE_LIMIT = Limit(EN_MAX, None, "E_n of sums that have to agree; 1.5 is three standard deviations")
 
 
 def software_measurement(
@@ -44,23 +44,41 @@ def software_measurement(
     own = [each for each in found.estimate.measured if {each.asker, each.reflector} & set(latency.devices)]
     n = min(each.n for each in own)
     half = math.ceil(latency.mean_expanded_ns / 2)
-    uncertainty = Uncertainty.from_parts([UncertaintyPart("round_trips", "standard", half)])
+    parts = [UncertaintyPart(each.name, "bound", math.ceil(each.ns)) for each in latency.bounds]
+    uncertainty = Uncertainty.from_parts([UncertaintyPart("round_trips", "standard", half), *parts])
     value = round(latency.mean_ns)
     judged = judge(value, limit, uncertainty, n=n, n_required=n_required, statistic=STATISTIC, unit="ns")
-    if found.estimate.doubts and judged.outcome in ("pass", "fail"):
-        judged = Verdict("inconclusive", judged.margin, "; ".join(found.estimate.doubts))
+    if (open_ := undecided(found.estimate, latency)) and judged.outcome in ("pass", "fail"):
+        judged = Verdict("inconclusive", judged.margin, "; ".join(open_))
     sample = Sample(QUANTITY, STATISTIC, value, n, n_required)
     return build_record(requirement, sample, limit, uncertainty, judged, context)
 
 
-def closure_measurement(found: SoftwareLatencies, requirement: str, context: Context) -> Measurement:
-    """Judge how well sums of means agree that have to, and return the record."""
+def closure_measurement(
+    found: SoftwareLatencies, requirement: str, limit: Limit, n_required: int, context: Context
+) -> Measurement:
+    """Judge how far sums of means are apart that have to agree, and return the record, in ns.
+
+    Args:
+        found: What the round trips tell.
+        requirement: Id.
+        limit: Of the largest difference, in ns.
+        n_required: Trips that count of each pair.
+        context: Of the record.
+    """
     means = [each for each in found.closures if each.order == 1]
-    worst = max(means, key=lambda each: each.en, default=None)
-    value = worst.en if worst else None
-    nothing = Uncertainty.from_parts([])
-    judged = judge(value, CLOSURE_LIMIT, nothing, n=len(means), n_required=1, statistic="en")
-    if judged.outcome == "fail" and worst:
-        judged = Verdict("fail", judged.margin, f"{worst.one_name} and {worst.other_name}: {judged.reason}")
-    sample = Sample(CLOSURE, "en", value, len(means), 1)
-    return build_record(requirement, sample, CLOSURE_LIMIT, nothing, judged, context)
+    worst = max(means, key=lambda each: abs(each.one - each.other), default=None)
+    if worst is None:
+        verdict = Verdict("unset", None, "no two sums of these round trips have to agree")
+        sample = Sample(CLOSURE, "max", None, 0, n_required)
+        return build_record(requirement, sample, limit, Uncertainty.from_parts([]), verdict, context)
+    n = min(each.n for each in found.estimate.measured)
+    half = UncertaintyPart("round_trips", "standard", math.ceil(worst.expanded / 2))
+    uncertainty = Uncertainty.from_parts([half])
+    value = round(abs(worst.one - worst.other))
+    judged = judge(value, limit, uncertainty, n=n, n_required=n_required, statistic="max", unit="ns")
+    if judged.outcome != "pass":
+        where = f"{worst.one_name}, {worst.other_name}"
+        judged = Verdict(judged.outcome, judged.margin, f"{where}: {judged.reason}")
+    sample = Sample(CLOSURE, "max", value, n, n_required)
+    return build_record(requirement, sample, limit, uncertainty, judged, context)

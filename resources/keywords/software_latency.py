@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
-
-from robot.api import logger
 
 from hw.errors import ConfigError, MeasurementError
 from reports import Conditions, Evidence, Subject, current_run
@@ -24,7 +21,7 @@ from reports.software_latency.evidence import (
     SoftwareLatencies,
     load_software_latencies,
 )
-from reports.software_latency.verdict import QUANTITY, closure_measurement, software_measurement
+from reports.software_latency.verdict import CLOSURE, QUANTITY, closure_measurement, software_measurement
 from reports.units import format_value
 from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import bench_library, say
@@ -32,11 +29,10 @@ from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
 from resources.profiles import load_profile
 from resources.requirements_file import load_requirements_file
-from resources.software_latency.devices import DEVICES_MIN, devices_of
+from resources.software_latency.devices import DELAYED, devices_of
 from resources.software_latency.round_trips import measure_round_trips
 
-CLOSURE_REQUIREMENT = "BENCH-ROUND-TRIPS"
-INJECTED_FOLDER = "injected"
+DELAY_MAX_US = 100_000
 
 
 @library(scope="SUITE", version="1", listener="SELF")
@@ -62,21 +58,36 @@ class SoftwareLatencyLibrary(AsksRequirements):
 
     def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:  # noqa: ARG002 - all
         """Say that the suite asks every requirement of the file."""
-        yield self._path, [each.id for each in load_requirements_file(self._path, QUANTITY).requirements]
+        yield self._path, [each.id for each in self._load()]
 
     @keyword
-    def make_round_trips(self, target: str, profile: str) -> None:
+    def make_round_trips(
+        self, target: str, profile: str, delayed_device: str = "", delay_us: int = 0
+    ) -> None:
         """Make round trips between the target and machines of the producers, in each direction by turns.
 
         Args:
             target: Name of the target under `benchwright.targets` of the bench file.
             profile: `ci`, `nightly`, …: how many.
+            delayed_device: A device that gets a twin with a known delay: `target`, or a node; empty: none.
+            delay_us: Of the twin, half of it receiving and half sending.
         """
-        self._requirements = load_requirements_file(self._path, QUANTITY).requirements
+        self._requirements = self._load()
         self._profile, self._target, self._evidence = profile, target, ()
-        self._found = self._measured(self._folder, None)
+        library = bench_library()
+        times = load_profile(profile).round_trips
+        if times is None:
+            raise ConfigError(f"profile {profile}: no table {profile}.round_trips")
+        spec = library.target(target)
+        devices = devices_of(library.bench.spec, spec)
+        delayed = _delayed(delayed_device, delay_us, [each.name for each in devices])
+        measure_round_trips(library.bench, spec, devices, times, self._folder, say, delayed)
+        try:
+            self._found = load_software_latencies(self._folder)
+        except ReportError as error:
+            raise MeasurementError(str(error)) from error
         for each in self._found.estimate.latencies:
-            mean, u = format_value(each.mean_ns, "ns"), format_value(each.mean_expanded_ns, "ns", 2)
+            mean, u = format_value(each.mean_ns, "ns"), format_value(each.mean_u_ns, "ns", 2)
             say(f"{', '.join(each.devices)}: S = {mean}, U = {u}")
 
     @keyword
@@ -90,62 +101,43 @@ class SoftwareLatencyLibrary(AsksRequirements):
                 self._all, each.of, each.id, each.limit, each.samples, self._context(each.of)
             )
             for each in self._requirements
+            if each.quantity == QUANTITY
         ]
         keep(records)
         require_passed(records)
 
     @keyword
     def sums_of_round_trips_should_agree(self) -> None:
-        """Check the bench: roles swapped, and sums of four devices, have to agree within their U."""
-        record = closure_measurement(self._all, CLOSURE_REQUIREMENT, self._context(""))
-        keep([record], "they agree")
-        require_passed([record])
+        """Check the bench: roles swapped, and sums of four devices, have to agree as the requirement says."""
+        records = [
+            closure_measurement(self._all, each.id, each.limit, each.samples, self._context(""))
+            for each in self._requirements
+            if each.quantity == CLOSURE
+        ]
+        keep(records, "they agree")
+        require_passed(records)
 
     @keyword
-    def injected_delay_should_appear_at_its_device_alone(self, device: str, delay_us: int) -> None:
-        """Put a delay into one device's software, half receiving and half sending, and look for it.
+    def known_delay_should_appear_at_its_device_alone(self) -> None:
+        """Look for the delay that `Make Round Trips` has given to the twin of one device.
 
         The paper's validation, (13) and (14): S of that device grows by the delay, and no other's changes,
-        each within the U of both measurements.
-
-        Args:
-            device: Name of the device.
-            delay_us: Of both together.
+        each within U.
         """
-        half_us = delay_us // 2
-        injected = Injected(device, half_us, delay_us - half_us)
-        before = self._all
-        after = self._measured(self._folder / INJECTED_FOLDER, injected)
+        if not self._all.changes:
+            raise MeasurementError("no device has a delayed twin: call `Make Round Trips` with one")
         wrong: list[str] = []
-        found = {each.devices: each for each in before.estimate.latencies}
-        for other in after.estimate.latencies:
-            one = found[other.devices]
-            put_ns = delay_us * 1000 if device in one.devices else 0
-            error_ns = other.mean_ns - one.mean_ns - put_ns
-            u_ns = (one.mean_expanded_ns**2 + other.mean_expanded_ns**2) ** 0.5
-            shown, u = format_value(error_ns, "ns"), format_value(u_ns, "ns", 2)
-            logger.info(f"{', '.join(one.devices)}: {put_ns} ns put in, error {shown}, U {u}")
-            if abs(error_ns) > u_ns:
-                wrong.append(f"{', '.join(one.devices)}: off by {shown}, U = {u}")
+        for each in self._all.changes:
+            error, u = format_value(each.error_ns, "ns"), format_value(each.expanded_ns, "ns", 2)
+            put = format_value(each.put_ns, "ns")
+            say(f"{', '.join(each.devices)}: {put} put in, error {error}, U = {u}")
+            if not each.is_right:
+                wrong.append(f"{', '.join(each.devices)}: {put} put in, off by {error}, U = {u}")
         if wrong:
-            raise MeasurementError(f"{delay_us} us were put into {device}: {'; '.join(wrong)}")
+            raise MeasurementError("; ".join(wrong))
 
-    def _measured(self, folder: Path, injected: Injected | None) -> SoftwareLatencies:
-        library = bench_library()
-        times = load_profile(self._profile).round_trips
-        if times is None:
-            raise ConfigError(f"profile {self._profile}: no table {self._profile}.round_trips")
-        target = library.target(self._target)
-        devices = devices_of(library.bench.spec, target)
-        pairs = None
-        if injected is not None:  # three devices tell each one's latency
-            devices = devices[:DEVICES_MIN]
-            pairs = list(combinations(devices, 2))
-        measure_round_trips(library.bench, target, devices, times, folder, say, injected, pairs)
-        try:
-            return load_software_latencies(folder)
-        except ReportError as error:
-            raise MeasurementError(str(error)) from error
+    def _load(self) -> tuple[Requirement, ...]:
+        return load_requirements_file(self._path, QUANTITY, CLOSURE).requirements
 
     def _context(self, device: str) -> Context:
         run, bench, facts = current_run(), bench_library().bench.spec, self._all.facts
@@ -176,3 +168,15 @@ class SoftwareLatencyLibrary(AsksRequirements):
         if self._found is None:
             raise MeasurementError("nothing was measured: call `Make Round Trips` first")
         return self._found
+
+
+def _delayed(device: str, delay_us: int, devices: Sequence[str]) -> Injected | None:
+    """Return the twin's delay; raises ConfigError where there is no such device, or no delay."""
+    if not device:
+        return None
+    if device not in devices:
+        raise ConfigError(f"delayed_device: {device!r}; the devices are {', '.join(devices)}")
+    if not 1 <= delay_us <= DELAY_MAX_US:
+        raise ConfigError(f"delay_us: {delay_us}; allowed: 1 to {DELAY_MAX_US}")
+    half_us = delay_us // 2
+    return Injected(device + DELAYED, half_us, delay_us - half_us, device)

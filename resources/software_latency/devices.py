@@ -7,6 +7,7 @@ Three devices of different kinds tell each one's latency, a fourth lets their su
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hw.bench import BenchSpec, TargetSpec
 from hw.errors import CapabilityError
@@ -17,6 +18,8 @@ TARGET = "target"
 ORDINARY = "-ordinary"
 """Ends the name of a device whose echo has ordinary scheduling."""
 DEVICES_MIN = 3
+DELAYED = "-delayed"
+"""Ends the name of a device's twin, which has a known delay."""
 
 
 def devices_of(spec: BenchSpec, target: TargetSpec) -> list[LabDevice]:
@@ -55,8 +58,19 @@ def _device(name: str, spec: BenchSpec, node: str, priority: int) -> LabDevice:
     return LabDevice(name, node, hardware, software, priority)
 
 
-def directions(devices: Sequence[LabDevice]) -> list[tuple[LabDevice, LabDevice]]:
-    """Return who asks whom: every pair of the devices, those of the first three in both roles."""
+def delayed_twin(device: LabDevice) -> LabDevice:
+    """Return a device's twin, a second echo on its node with a known delay."""
+    return replace(device, name=device.name + DELAYED, software=f"{device.software}, delayed")
+
+
+def directions(
+    devices: Sequence[LabDevice], twin: LabDevice | None = None
+) -> list[tuple[LabDevice, LabDevice]]:
+    """Return who asks whom: every pair of the devices, those of the first three in both roles.
+
+    A delayed twin is asked by all besides the one whose twin it is.
+    """
     pairs = [(one, other) for place, one in enumerate(devices) for other in devices[place + 1 :]]
     swapped = [(other, one) for one, other in pairs if one in devices[:3] and other in devices[:3]]
-    return [*pairs, *swapped]
+    asked = [(each, twin) for each in devices if twin is not None and each.node != twin.node]
+    return [*pairs, *swapped, *asked]

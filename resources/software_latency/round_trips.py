@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Round trips between the devices of a bench, one direction after the other: the token goes round."""
+"""Round trips between the devices of a bench, in short turns: the token goes round many times.
+
+All directions are measured over the same time, so that what changes meanwhile, in a device or in the machine
+that emulates it, changes for all of them, and sums of round trips are held against each other turn by turn.
+A turn begins at an instant that each device knows by its own clock, whose line the bench has measured before.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -19,12 +26,14 @@ from reports.software_latency.evidence import (
     Injected,
     LabDevice,
     RoundTrips,
+    Turns,
     write_round_trips,
 )
-from resources.clocks.lines import measure_clock_lines, serve_clocks
-from resources.software_latency.devices import directions
+from resources.clocks.lines import ClockLine, measure_clock_lines, serve_clocks
+from resources.clocks.tai_utc import common_tai_utc_s
+from resources.software_latency.devices import delayed_twin, directions
 from resources.software_latency.settings import RoundTripTimes
-from resources.tools.experiment import Experiment
+from resources.tools.experiment import Experiment, silence
 from resources.tools.fetched import fetch_known
 from resources.tools.witness import add_witness
 
@@ -32,9 +41,30 @@ Progress = Callable[[str], None]
 
 PORT = 9620
 CLOCK_MEASURING_MS = 2500
-STARTING_S = 8.0
-"""What one direction may take beside its trips, on a busy machine."""
+LEAD_S = 4.0
+"""From here to the first turn. A device that is not ready by then misses the turns before it is."""
 ENDING_S = 30.0
+NS_PER_S = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class _Lab:
+    """What every device of one measurement is started with."""
+
+    bench: OpenBench
+    addresses: Mapping[str, str]
+    ports: Mapping[str, int]
+    lines: Mapping[str, ClockLine]
+    times: RoundTripTimes
+    tai_utc_s: int
+    folder: Path
+    delayed: Injected | None
+    remote: dict[str, str] = field(default_factory=dict[str, str])
+    """Folder of each direction's series, on its asker."""
+
+    def where(self, device: LabDevice) -> str:
+        """Return where a device's echo listens."""
+        return f"{self.addresses[device.node]}:{self.ports[device.name]}"
 
 
 def measure_round_trips(
@@ -44,8 +74,7 @@ def measure_round_trips(
     times: RoundTripTimes,
     folder: Path,
     progress: Progress,
-    injected: Injected | None = None,
-    pairs: Sequence[tuple[LabDevice, LabDevice]] | None = None,
+    delayed: Injected | None = None,
 ) -> RoundTrips:
     """Make round trips between devices and write the evidence.
 
@@ -56,8 +85,7 @@ def measure_round_trips(
         times: How many trips.
         folder: Evidence goes here.
         progress: Called with a line of text now and then.
-        injected: A delay that is put into one device's software, whoever asks.
-        pairs: Who asks whom; None: every pair, and the first three devices in both roles.
+        delayed: A delay for the twin of one of the devices, which is measured besides.
 
     Raises:
         BenchError: A node or a tool does not work.
@@ -65,29 +93,34 @@ def measure_round_trips(
     """
     folder.mkdir(parents=True, exist_ok=True)
     spec = bench.spec
-    bench.power_on([each.node for each in devices])
+    twin = next((delayed_twin(each) for each in devices if delayed and each.name == delayed.twin_of), None)
+    pairs = directions(devices, twin)
+    devices = [*devices, twin] if twin else devices
+    nodes = list(dict.fromkeys(each.node for each in devices))
+    bench.power_on(nodes)
     addresses = {producer.node: producer.address for producer in spec.producers.values()}
     addresses[target.node] = target.test_address
-    pairs = directions(devices) if pairs is None else pairs
-    life_s = CLOCK_MEASURING_MS / 1000 + len(pairs) * (times.direction_s + STARTING_S) + 60
-    exchanges: list[Exchange] = []
+    all_s = times.all_s(len(pairs))
+    life_s = CLOCK_MEASURING_MS / 1000 + LEAD_S + all_s + 60
     with Experiment(bench) as experiment:
-        clocks = _clocks(bench, devices, round(life_s * 1000), folder, experiment)
+        lines = _lines(bench, nodes, round(life_s * 1000), folder, experiment)
+        tai_utc_s = common_tai_utc_s(bench, nodes, folder)
+        ports = {each.name: PORT + place for place, each in enumerate(devices)}
+        lab = _Lab(bench, addresses, ports, lines, times, tai_utc_s, folder, delayed)
         witness = add_witness(experiment, folder / Path(WITNESS).stem, round(life_s * 1000))
-        experiment.start_at_once(
-            [partial(_echo, bench, each, addresses, life_s, folder, injected) for each in devices]
+        echoes = experiment.start_at_once([partial(_echo, lab, each, life_s) for each in devices])
+        first_tai_ns = time.time_ns() + lab.tai_utc_s * NS_PER_S + round(LEAD_S * NS_PER_S)
+        jobs = experiment.start_at_once(
+            [partial(_ask, lab, pair, place, len(pairs), first_tai_ns) for place, pair in enumerate(pairs)]
         )
-        for number, (asker, reflector) in enumerate(pairs, start=1):
-            progress(f"round trips {asker.name} to {reflector.name}: {number} of {len(pairs)}")
-            name = f"{asker.name}-{reflector.name}"
-            remote = bench.node(asker.node).fresh_folder("round-trips")
-            argv = _asking(bench, asker, addresses[reflector.node], times, f"{remote}/{name}.csv", injected)
-            job = experiment.start(asker.node, argv, folder / name)
-            experiment.collect(job, times.direction_s + ENDING_S).require_done()
-            fetch_known(bench.node(asker.node), remote, [f"{name}.csv"], folder)
-            exchanges.append(
-                Exchange(asker.name, reflector.name, f"{name}.ndjson", f"{name}.csv", hardware_ns=0)
-            )
+        progress(f"round trips in {len(pairs)} directions, {times.turns} turns each: {all_s:.0f} s")
+        silence(bench, time.monotonic() + LEAD_S + all_s, nodes)
+        exchanges = [_collected(lab, experiment, job, pair) for job, pair in zip(jobs, pairs, strict=True)]
+        injected = [
+            _put(experiment, echo, delayed)
+            for each, echo in zip(devices, echoes, strict=True)
+            if delayed is not None and each is twin
+        ]
         if witness is not None:
             with suppress(BenchError):
                 witness.stop()
@@ -98,63 +131,82 @@ def measure_round_trips(
         times.size_bytes,
         times.interval_us,
         tuple(devices),
-        clocks,
+        tuple(_clock(each, lines[spec.nodes[each.node].clock]) for each in devices),
         tuple(exchanges),
-        (injected,) if injected is not None else (),
+        tuple(injected),
+        Turns(first_tai_ns, times.turn_trips, times.every_us(len(pairs)), times.turns),
     )
     write_round_trips(folder, facts)
     return facts
 
 
-def _clocks(
-    bench: OpenBench, devices: Sequence[LabDevice], life_ms: int, folder: Path, experiment: Experiment
-) -> tuple[DeviceClock, ...]:
-    """Measure the devices' clocks, so that the witness's pauses can be found in their trips."""
+def _lines(
+    bench: OpenBench, nodes: Sequence[str], life_ms: int, folder: Path, experiment: Experiment
+) -> Mapping[str, ClockLine]:
+    """Measure the devices' clocks: they say when a turn begins, and where the machine's pauses are."""
     spec = bench.spec
-    names = sorted({spec.nodes[each.node].clock for each in devices} & set(spec.clocks))
+    names = sorted({spec.nodes[node].clock for node in nodes})
     for job in serve_clocks(bench, dict.fromkeys([*names, spec.reference_clock]), life_ms, folder / "clocks"):
         experiment.add(job)
-    lines = measure_clock_lines(bench, names, CLOCK_MEASURING_MS, folder / "clocks")
-    found: list[DeviceClock] = []
-    for each in devices:
-        line = lines.get(spec.nodes[each.node].clock)
-        if line is not None:
-            found.append(
-                DeviceClock(each.name, line.at_reference_tai_ns, line.offset_ns, line.rate_ppb, line.bound_ns)
-            )
-    return tuple(found)
+    return measure_clock_lines(bench, names, CLOCK_MEASURING_MS, folder / "clocks")
 
 
-def _delays(device: LabDevice, injected: Injected | None) -> list[str]:
-    if injected is None or injected.device != device.name:
-        return []
-    return [
-        "--delay-receive-us", str(injected.receive_us), "--delay-send-us", str(injected.send_us)
-    ]  # fmt: skip
+def _clock(device: LabDevice, line: ClockLine) -> DeviceClock:
+    return DeviceClock(device.name, line.at_reference_tai_ns, line.offset_ns, line.rate_ppb, line.bound_ns)
 
 
-def _echo(
-    bench: OpenBench,
-    device: LabDevice,
-    addresses: dict[str, str],
-    life_s: float,
-    folder: Path,
-    injected: Injected | None,
-) -> Job:
-    argv = [bench.tool(device.node), "echo", "--listen", f"{addresses[device.node]}:{PORT}"]
-    argv += ["--duration-ms", str(round(life_s * 1000)), "--priority", str(device.priority)]
-    return bench.node(device.node).start([*argv, *_delays(device, injected)], folder / f"echo-{device.name}")
+def _common(lab: _Lab, device: LabDevice) -> list[str]:
+    """Return the options that both ends have."""
+    return ["--priority", str(device.priority), "--tai-utc-s", str(lab.tai_utc_s)]
 
 
-def _asking(
-    bench: OpenBench,
-    device: LabDevice,
-    address: str,
-    times: RoundTripTimes,
-    series: str,
-    injected: Injected | None,
-) -> list[str]:
-    argv = [bench.tool(device.node), "roundtrip", "--peer", f"{address}:{PORT}"]
-    argv += ["--count", str(times.trips), "--interval-us", str(times.interval_us)]
-    argv += ["--size-bytes", str(times.size_bytes), "--priority", str(device.priority), "--series", series]
-    return [*argv, *_delays(device, injected)]
+def _echo(lab: _Lab, device: LabDevice, life_s: float) -> Job:
+    argv = [lab.bench.tool(device.node), "echo"]
+    argv += ["--listen", lab.where(device)]
+    argv += ["--duration-ms", str(round(life_s * 1000)), *_common(lab, device)]
+    if lab.delayed is not None and device.name == lab.delayed.device:
+        argv += ["--delay-receive-us", str(lab.delayed.receive_us)]
+        argv += ["--delay-send-us", str(lab.delayed.send_us)]
+    return lab.bench.node(device.node).start(argv, lab.folder / f"echo-{device.name}")
+
+
+def _put(experiment: Experiment, echo: Job, delayed: Injected) -> Injected:
+    """End the twin's echo and return the delay as it was."""
+    echo.stop()
+    answer = experiment.collect(echo, ENDING_S).require_done().result
+    put_ns = int(answer["delayed_receive_mean_ns"]) + int(answer["delayed_send_mean_ns"])
+    return replace(delayed, put_ns=put_ns)
+
+
+def _name(pair: tuple[LabDevice, LabDevice]) -> str:
+    return "-".join(each.name for each in pair)
+
+
+def _ask(lab: _Lab, pair: tuple[LabDevice, LabDevice], place: int, directions: int, first_tai_ns: int) -> Job:
+    """Start asking: a turn after those of the directions before it, on the grid of all."""
+    (asker, reflector), times = pair, lab.times
+    line = lab.lines[lab.bench.spec.nodes[asker.node].clock]
+    first_local_ns = line.local_ns(first_tai_ns + place * times.slot_us * 1000)
+    every_us = times.every_us(directions)
+    node = lab.bench.node(asker.node)
+    lab.remote[_name(pair)] = node.fresh_folder(f"round-trips-{_name(pair)}")
+    series = f"{lab.remote[_name(pair)]}/{_name(pair)}.csv"
+    argv = [
+        lab.bench.tool(asker.node),
+        "roundtrip",
+        "--peer",
+        f"{lab.addresses[reflector.node]}:{lab.ports[reflector.name]}",
+    ]
+    argv += ["--count", str(times.turns * times.turn_trips), "--interval-us", str(times.interval_us)]
+    argv += ["--first-tai-ns", str(first_local_ns), "--turn-trips", str(times.turn_trips)]
+    argv += ["--turn-every-us", str(round(every_us * (1 + line.rate_ppb / 1e9)))]
+    argv += ["--size-bytes", str(times.size_bytes), "--series", series, *_common(lab, asker)]
+    return node.start(argv, lab.folder / _name(pair))
+
+
+def _collected(lab: _Lab, experiment: Experiment, job: Job, pair: tuple[LabDevice, LabDevice]) -> Exchange:
+    (asker, reflector), name = pair, _name(pair)
+    experiment.collect(job, ENDING_S).require_done()
+    node = lab.bench.node(asker.node)
+    fetch_known(node, lab.remote[name], [f"{name}.csv"], lab.folder)
+    return Exchange(asker.name, reflector.name, f"{name}.ndjson", f"{name}.csv", hardware_ns=0)

@@ -222,6 +222,25 @@ def test_a_delay_is_never_shorter_than_it_should(bw_traffic: Path) -> None:
     assert result["round_trip_without_residence"]["min_ns"] >= 3_000_000
     assert (reflected["delay_receive_us"], reflected["delay_send_us"]) == (2000, 300)
     assert (result["delay_receive_us"], result["delay_send_us"]) == (0, 700)
+    assert reflected["delayed_receive_mean_ns"] >= 2_000_000
+    assert reflected["delayed_send_mean_ns"] >= 300_000
+    assert (result["delayed_receive_mean_ns"], result["delayed_send_mean_ns"] >= 700_000) == (0, True)
+
+
+def test_turns_are_taken_on_their_grid(bw_traffic: Path, tmp_path: Path) -> None:
+    """Never before a slot; a slot that is over when its time comes is left out."""
+    series = tmp_path / "series.csv"
+    first_ns, every_ns = tai_ns() - 100_000_000, 40_000_000  # two turns and a half are over
+    with _echo(bw_traffic) as echo:
+        turns = ["--first-tai-ns", str(first_ns), "--turn-trips", "3", "--turn-every-us", "40000"]
+        code, result = _probe(bw_traffic, echo.address, "--count", "60", "--series", str(series), *turns)
+    assert code == 0
+    assert 3 <= result["sent"] <= 52
+    after_ns = [int(row["t1_local_tai_ns"]) - first_ns for row in csv.DictReader(series.open())]
+    assert min(after_ns) >= 100_000_000
+    numbers = [after // every_ns for after in after_ns]
+    assert max(numbers) >= 19, "the last turn"
+    assert all(numbers.count(number) <= 3 for number in range(3, 19)) or result["sent"] < 52
 
 
 @contextmanager
@@ -470,6 +489,8 @@ def test_a_reflector_that_is_stopped_early_is_incomplete(bw_traffic: Path) -> No
         ["roundtrip", "--peer", "127.0.0.1:1", "--size-bytes", "65508"],
         ["roundtrip", "--peer", "127.0.0.1:1", "--interval-us", "0"],
         ["roundtrip", "--peer", "127.0.0.1:1", "--interval-us", "100", "--duration-ms", "100001"],
+        ["roundtrip", "--peer", "127.0.0.1:1", "--turn-trips", "5"],
+        ["roundtrip", "--peer", "127.0.0.1:1", "--turn-trips", "5", "--turn-every-us", "49999"],
         ["roundtrip", "--peer", "127.0.0.1:1", "--series", "/no/such/directory/series.csv"],
     ],
 )

@@ -12,6 +12,7 @@ import pytest
 from reports.normalised_error import normalised_error
 from reports.software_latency.closure import Closure, closures
 from reports.software_latency.plan import Pair
+from reports.software_latency.spread import independent
 from reports.software_latency.trips import PairTrips, measure
 from tests.reports.software_latency.simulator import random_truths, simulate
 
@@ -25,7 +26,8 @@ def trips_of(pairs: list[Pair], seed: int = 1, devices: int = 4) -> list[PairTri
 
 
 def closed(trips: list[PairTrips]) -> tuple[Closure, ...]:
-    return closures([measure(each, resamples=200) for each in trips])
+    measured = [measure(each, resamples=200) for each in trips]
+    return closures(measured, independent(measured))
 
 
 def biased(trips: PairTrips) -> PairTrips:
@@ -46,9 +48,7 @@ def test_a_bias_in_one_role_is_told_in_the_mean_alone():
     mean, variance = closed([one, biased(other)])
     assert mean.en > 1
     assert not mean.agrees
-    assert mean.other - mean.one == pytest.approx(
-        BIAS_NS, abs=math.hypot(mean.one_expanded, mean.other_expanded)
-    )
+    assert mean.other - mean.one == pytest.approx(BIAS_NS, abs=mean.expanded)
     assert variance.agrees
 
 
@@ -98,7 +98,7 @@ def test_repeats_and_both_roles_go_in_as_their_mean():
 
 
 def test_nothing_is_told_of_nothing():
-    assert closures([]) == ()
+    assert closures([], independent([])) == ()
 
 
 @pytest.mark.parametrize(

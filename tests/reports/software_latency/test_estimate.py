@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from reports.software_latency.estimate import CHANCE, correlation, estimate, expand
+from reports.software_latency.estimate import CHANCE, correlation, estimate
 from reports.software_latency.plan import Device, PlanError
+from reports.software_latency.spread import expand
 from reports.software_latency.trips import PairTrips
 from tests.reports.software_latency.coverage import Case, checks, errors_over_u, made_cases
 from tests.reports.software_latency.simulator import Simulated, random_truths, simulate

@@ -37,6 +37,7 @@ INTERVAL_NS = 2_000_000
 RESIDENCE_NS = 7_000
 TRIPS = 600
 LIMIT = Limit(500_000, None, "a test")
+CLOSE = Limit(30_000, None, "a test")
 
 
 def write_folder(
@@ -88,7 +89,7 @@ def test_each_device_is_found_and_passes(tmp_path: Path) -> None:
     assert found.estimate.doubts == ()
     record = software_measurement(found, "a", "SW-A", LIMIT, 100, context("a"))
     assert (record.outcome, record.subject.on("device"), record.n) == ("pass", "a", TRIPS)
-    assert closure_measurement(found, "BENCH", context()).outcome == "pass"
+    assert closure_measurement(found, "BENCH", CLOSE, 100, context()).outcome == "pass"
 
 
 def test_a_device_over_its_limit_fails_and_an_unknown_one_is_unset(tmp_path: Path) -> None:
@@ -130,12 +131,25 @@ def test_roles_that_do_not_agree_are_told(tmp_path: Path) -> None:
     """50 us in one device's echo."""
     write_folder(tmp_path, {("a", "b"): 50_000})
     found = load_software_latencies(tmp_path)
-    check = closure_measurement(found, "BENCH", context())
+    check = closure_measurement(found, "BENCH", CLOSE, 100, context())
     assert check.outcome == "fail"
-    assert "a/b and b/a" in check.reason
-    record = software_measurement(found, "a", "SW-A", LIMIT, 100, context("a"))
-    assert record.outcome == "inconclusive"
-    assert "contradict each other" in record.reason
+    assert "a/b, b/a" in check.reason
+    assert any("contradict each other" in doubt for doubt in found.estimate.doubts)
+
+
+@pytest.mark.parametrize(("limit_us", "outcome"), [(500, "pass"), (430, "inconclusive"), (350, "fail")])
+def test_where_pairs_contradict_each_other_what_every_choice_says_stands(
+    tmp_path: Path, limit_us: int, outcome: str
+) -> None:
+    """50 us in one direction: a's own is 400 or 425 us by who its partner is."""
+    write_folder(tmp_path, {("a", "b"): 50_000})
+    found = load_software_latencies(tmp_path)
+    record = software_measurement(
+        found, "a", "SW-A", Limit(limit_us * 1000, None, "a test"), 100, context("a")
+    )
+    assert record.outcome == outcome
+    (partners,) = [part for part in record.uncertainty.parts if part.name == "partners"]
+    assert 15_000 < partners.value < 60_000
 
 
 @pytest.mark.parametrize(
@@ -162,7 +176,7 @@ def test_the_page_shows_devices_round_trips_and_sums(tmp_path: Path) -> None:
     evidence = (run.evidence(folder / "round_trips.json"),)
     for record in (
         software_measurement(found, "a", "SW-A", LIMIT, 100, context("a")),
-        closure_measurement(found, "BENCH-ROUND-TRIPS", context()),
+        closure_measurement(found, "BENCH-ROUND-TRIPS", CLOSE, 100, context()),
     ):
         run.append(dataclasses.replace(record, run_id=run.run_id, evidence=evidence))
     run.update(target={"linux-rt": {"hostname": "linux-rt"}})

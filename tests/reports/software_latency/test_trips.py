@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from reports.errors import ReportError
-from reports.software_latency.estimate import expand
+from reports.software_latency.spread import expand
 from reports.software_latency.trips import PairTrips, kpss, measure
 
 stats: Any = import_module("scipy.stats")  # has no types

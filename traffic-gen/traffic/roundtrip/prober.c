@@ -49,7 +49,7 @@ static void count_stray(struct prober *prober, enum whose whose, const struct st
 /* Read one datagram. Return 0 (the reply that is waited for), 1 (another one), or -errno. */
 static int receive(struct prober *prober, struct stamp_reply *reply, struct moment *t4, int64_t *stamp_ns)
 {
-	const struct side *side = &prober->side;
+	struct side *side = &prober->side;
 	struct port_received received = { 0 };
 	int64_t length = port_recv(side->sock, prober->reply, sizeof(prober->reply), &received);
 	enum whose whose;
@@ -57,7 +57,7 @@ static int receive(struct prober *prober, struct stamp_reply *reply, struct mome
 	if (length < 0)
 		return (int)length;
 	if (prober->open)
-		side_delay(side->options.delay_receive_us);
+		side_delay(&side->receive);
 	t4->monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	t4->realtime_ns = port_clock_now_ns(PORT_CLOCK_REALTIME);
 	*stamp_ns = side_stamp_ns(received.stamp_realtime_ns, received.stamp_monotonic_ns);
@@ -143,7 +143,7 @@ static int wait_reply(struct prober *prober, const struct moment *t1, struct sta
 
 static void make_trip(struct prober *prober)
 {
-	const struct side *side = &prober->side;
+	struct side *side = &prober->side;
 	struct trip *trip = &prober->trips[prober->next_sequence];
 	const struct stamp_request request = { .sequence = prober->next_sequence, .ssid = prober->ssid };
 	int64_t transmitted_ns = 0, received_ns = 0, t1_ns, t4_ns;
@@ -156,7 +156,7 @@ static void make_trip(struct prober *prober)
 	t1.realtime_ns = port_clock_now_ns(PORT_CLOCK_REALTIME);
 	stamp_request_set_sent(prober->request, ntp_from_realtime_ns(t1.realtime_ns));
 	t1.monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
-	side_delay(side->options.delay_send_us);
+	side_delay(&side->send);
 	if (port_send_to(side->sock, prober->request, prober->size_bytes, &prober->peer, side->kernel_stamps) < 0) {
 		prober->unsent++;
 		return;
@@ -177,26 +177,54 @@ static void make_trip(struct prober *prober)
 	prober->open = false;
 }
 
+/* When a request is due after the first one, on the grid of the turns. */
+static int64_t slot_after_ns(const struct prober *prober, size_t slot)
+{
+	const struct turns *turns = &prober->turns;
+
+	if (!turns->trips)
+		return (int64_t)slot * prober->interval_ns;
+	return (int64_t)(slot / turns->trips) * turns->every_ns + (int64_t)(slot % turns->trips) * prober->interval_ns;
+}
+
+/* The first request's instant; the grid has passed where that is over already. */
+static int64_t first_monotonic_ns(const struct prober *prober)
+{
+	int64_t now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+
+	if (!prober->turns.first_tai_ns)
+		return now_monotonic_ns;
+	return now_monotonic_ns + prober->turns.first_tai_ns - port_tai_now_ns(&prober->side.tai);
+}
+
+/* Where turns are taken each slot is for one request; else those that are late do not count. */
+static bool is_complete(const struct prober *prober, size_t slot)
+{
+	return slot_after_ns(prober, slot) > prober->duration_ns || prober->next_sequence == prober->count ||
+	       (prober->turns.trips && slot >= prober->count);
+}
+
 void prober_run(struct prober *prober)
 {
-	int64_t begin_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC), slot_ns = 0;
+	int64_t begin_monotonic_ns = first_monotonic_ns(prober);
+	size_t slot = 0;
 
 	while (!port_stop_requested()) {
 		int64_t elapsed_ns, jitter_ns = pause_next_ns(&prober->jitter, prober->interval_ns / JITTER_PARTS);
 
-		if (slot_ns > prober->duration_ns || prober->next_sequence == prober->count) {
+		if (is_complete(prober, slot)) {
 			prober->complete = true;
 			break;
 		}
-		if (heard_sleep_until_monotonic_ns(begin_monotonic_ns + slot_ns + jitter_ns))
+		if (heard_sleep_until_monotonic_ns(begin_monotonic_ns + slot_after_ns(prober, slot) + jitter_ns))
 			break;
 		make_trip(prober);
 		stepwatch_tai_now_ns(&prober->watch, &prober->side.tai);
 		/* A trip that took longer than the interval delays the next one; none is made up for. */
 		elapsed_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) - begin_monotonic_ns;
 		do
-			slot_ns += prober->interval_ns;
-		while (slot_ns < elapsed_ns);
+			slot++;
+		while (slot_after_ns(prober, slot) < elapsed_ns);
 	}
 	receive_strays(prober);
 	atomic_store(&prober->side.finished, true);

@@ -16,7 +16,7 @@ static uint64_t wire_time(const struct reflector *reflector, enum stamp_format f
 /* Send one datagram back. Return 0, or -errno of receiving. */
 static int reflect(struct reflector *reflector)
 {
-	const struct side *side = &reflector->side;
+	struct side *side = &reflector->side;
 	struct port_received received = { 0 };
 	int64_t length = port_recv(side->sock, reflector->packet, sizeof(reflector->packet), &received);
 	struct stamp_request request;
@@ -25,7 +25,7 @@ static int reflect(struct reflector *reflector)
 
 	if (length < 0)
 		return (int)length;
-	side_delay(side->options.delay_receive_us);
+	side_delay(&side->receive);
 	t2.monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	t2.realtime_ns = port_clock_now_ns(PORT_CLOCK_REALTIME);
 	reflector->received++;
@@ -39,7 +39,7 @@ static int reflect(struct reflector *reflector)
 	t3.monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	t3.realtime_ns = port_clock_now_ns(PORT_CLOCK_REALTIME);
 	stamp_reply_set_sent(reflector->packet, wire_time(reflector, request.format, &t3));
-	side_delay(side->options.delay_send_us);
+	side_delay(&side->send);
 	if (port_send_to(side->sock, reflector->packet, (size_t)length, &received.source, side->kernel_stamps) < 0) {
 		reflector->unsent++;
 		return 0;

@@ -19,6 +19,7 @@ struct roundtrip_options {
 	const char *peer, *series;
 	int64_t size_bytes, interval_us, timeout_ms;
 	int64_t count, duration_ms; /* 0: not given */
+	int64_t first_tai_ns, turn_trips, turn_every_us; /* likewise */
 };
 
 struct roundtrip {
@@ -220,6 +221,17 @@ static int take_options(struct roundtrip *run, const struct roundtrip_options *o
 			(long long)count_of(options), TRIPS_MAX);
 		return -EINVAL;
 	}
+	if (!options->turn_trips != !options->turn_every_us ||
+	    options->turn_trips * options->interval_us > options->turn_every_us) {
+		fprintf(stderr, TOOL ": --turn-every-us: %lld; needed with --turn-trips: at least %lld, its requests' time\n",
+			(long long)options->turn_every_us, (long long)(options->turn_trips * options->interval_us));
+		return -EINVAL;
+	}
+	prober->turns = (struct turns){
+		.first_tai_ns = options->first_tai_ns,
+		.trips = (size_t)options->turn_trips,
+		.every_ns = options->turn_every_us * NS_PER_US,
+	};
 	prober->size_bytes = (size_t)options->size_bytes;
 	prober->count = (size_t)count_of(options);
 	prober->interval_ns = options->interval_us * NS_PER_US;
@@ -239,7 +251,7 @@ int verb_roundtrip(int argc, char **argv)
 {
 	static struct roundtrip run;
 	struct roundtrip_options chosen = { .size_bytes = STAMP_PACKET_BYTES, .interval_us = 10000, .timeout_ms = 1000 };
-	struct option options[7 + SIDE_OPTIONS + 1] = {
+	struct option options[10 + SIDE_OPTIONS + 1] = {
 		{ .name = "peer", .kind = OPTION_TEXT, .target = &chosen.peer, .argument = "ADDRESS:PORT",
 		  .help = "the reflector: bw-traffic echo, or another one" },
 		{ .name = "size-bytes", .kind = OPTION_INT, .target = &chosen.size_bytes, .min = STAMP_PACKET_BYTES,
@@ -252,6 +264,12 @@ int verb_roundtrip(int argc, char **argv)
 		  .help = "a reply after that is late, 1..60000 ms (default 1000)" },
 		{ .name = "duration-ms", .kind = OPTION_INT, .target = &chosen.duration_ms, .min = 1, .max = INT64_C(604800000),
 		  .argument = "N", .help = "how long at most, 1..604800000 ms (default: until --count)" },
+		{ .name = "first-tai-ns", .kind = OPTION_INT, .target = &chosen.first_tai_ns, .min = 0, .max = INT64_MAX, .argument = "N",
+		  .help = "local TAI of the first request (default: at once)" },
+		{ .name = "turn-trips", .kind = OPTION_INT, .target = &chosen.turn_trips, .min = 0, .max = TRIPS_MAX, .argument = "N",
+		  .help = "take turns with other senders: requests of a turn, 0..1000000 (default 0: no turns)" },
+		{ .name = "turn-every-us", .kind = OPTION_INT, .target = &chosen.turn_every_us, .min = 0,
+		  .max = INT64_C(3600000000), .argument = "N", .help = "from one turn's first request to the next's, 0..3600000000 us" },
 		{ .name = "series", .kind = OPTION_TEXT, .target = &chosen.series, .argument = "FILE",
 		  .help = "write each round trip there at the end, as CSV" },
 	};
@@ -265,7 +283,7 @@ int verb_roundtrip(int argc, char **argv)
 
 	run.prober.side.tool = TOOL;
 	run.prober.side.options = side_defaults;
-	side_add_options(options + 7, &run.prober.side.options);
+	side_add_options(options + 10, &run.prober.side.options);
 	parsed = options_parse(&command, argc, argv, NULL);
 	if (parsed < 0)
 		return options_exit_code(parsed);

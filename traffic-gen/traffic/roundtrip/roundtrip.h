@@ -28,6 +28,13 @@ struct reflector {
 /** Send back until the end. Memory and work a wake-up are bounded, and a reply is as long as its request. */
 void reflector_run(void *reflector);
 
+/** When it has the token: several senders take short turns on one grid, so that what changes meanwhile changes for all. */
+struct turns {
+	int64_t first_tai_ns; /* of the local clock; 0: at once */
+	size_t trips;         /* of a turn; 0: there are no turns */
+	int64_t every_ns;     /* from the beginning of one to the next */
+};
+
 /** Times round trips (a Session-Sender), one at a time. */
 struct prober {
 	struct side side;
@@ -38,6 +45,7 @@ struct prober {
 	int64_t interval_ns, timeout_ns;
 	int64_t duration_ns;      /* INT64_MAX: none */
 	size_t count;             /* requests at most: there is a trip for each */
+	struct turns turns;
 	struct trip *trips;
 	uint32_t next_sequence;   /* of the next request, and the place of its trip */
 	bool open;                /* the last request is waited for */

@@ -39,6 +39,8 @@ int side_open(struct side *side, const struct address *local)
 	int64_t step_ns;
 	int err = port_udp_open(local, &side->sock);
 
+	side->receive.delay_us = side->options.delay_receive_us;
+	side->send.delay_us = side->options.delay_send_us;
 	if (err)
 		return err;
 	side->kernel_stamps = port_socket_stamp_both(side->sock) == 0;
@@ -115,23 +117,33 @@ void side_write_validity(struct json *json, bool complete, const char *const *re
 	json_array_close(json);
 }
 
-void side_write_delays(struct json *json, const struct side *side)
+static void write_delay(struct json *json, const char *asked, const char *mean, const struct delays *delays)
 {
-	json_int(json, "delay_receive_us", side->options.delay_receive_us);
-	json_int(json, "delay_send_us", side->options.delay_send_us);
+	json_int(json, asked, delays->delay_us);
+	json_int(json, mean, delays->count ? delays->sum_ns / (int64_t)delays->count : 0);
 }
 
-void side_delay(int64_t delay_us)
+void side_write_delays(struct json *json, const struct side *side)
 {
-	int64_t until_monotonic_ns;
+	write_delay(json, "delay_receive_us", "delayed_receive_mean_ns", &side->receive);
+	write_delay(json, "delay_send_us", "delayed_send_mean_ns", &side->send);
+}
 
-	if (!delay_us)
+void side_delay(struct delays *delays)
+{
+	int64_t begin_monotonic_ns, now_monotonic_ns, until_monotonic_ns;
+
+	if (!delays->delay_us)
 		return;
-	until_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + delay_us * NS_PER_US;
-	if (delay_us * NS_PER_US > BUSY_NS)
+	begin_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	until_monotonic_ns = begin_monotonic_ns + delays->delay_us * NS_PER_US;
+	if (delays->delay_us * NS_PER_US > BUSY_NS)
 		port_clock_sleep_until_ns(PORT_CLOCK_MONOTONIC, until_monotonic_ns - BUSY_NS);
-	while (port_clock_now_ns(PORT_CLOCK_MONOTONIC) < until_monotonic_ns)
-		;
+	do
+		now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	while (now_monotonic_ns < until_monotonic_ns);
+	delays->sum_ns += now_monotonic_ns - begin_monotonic_ns;
+	delays->count++;
 }
 
 int64_t side_transmitted_ns(const struct side *side, const struct moment *sent)

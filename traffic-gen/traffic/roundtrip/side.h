@@ -21,6 +21,13 @@ struct side_options {
 	int64_t delay_receive_us, delay_send_us;
 };
 
+/* A known delay of one end, and what its waits have really taken. */
+struct delays {
+	int64_t delay_us;
+	int64_t sum_ns;
+	uint64_t count;
+};
+
 /* An instant in both of the system's clocks. */
 struct moment {
 	int64_t realtime_ns, monotonic_ns;
@@ -31,6 +38,7 @@ struct side {
 	const char *tool; /* "bw-traffic echo" */
 	struct side_options options;
 	struct port_tai tai;
+	struct delays receive, send; /* of its thread */
 	port_socket sock;
 	bool kernel_stamps;
 	enum port_clock stamp_clock;
@@ -64,11 +72,11 @@ void side_end_line(struct json *json);
 /** Write "complete", "valid" and "invalid_reasons". */
 void side_write_validity(struct json *json, bool complete, const char *const *reasons, size_t count);
 
-/** Write the two delays that were added. */
+/** Write the two delays that were added: what was asked for, and what the waits took on average. */
 void side_write_delays(struct json *json, const struct side *side);
 
-/** Wait inside a device: the last part of it is busy, so that it is not longer than it should. */
-void side_delay(int64_t delay_us);
+/** Wait inside a device: the last part of it is busy, so that it is not longer than it should. What it took is kept. */
+void side_delay(struct delays *delays);
 
 /** The moment in the clock that the kernel stamps by. */
 static inline int64_t side_stamp_clock_ns(const struct side *side, const struct moment *moment)

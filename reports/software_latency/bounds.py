@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far a device's mean can be off where a check says that the model does not hold.
+
+Where pairs contradict each other, S depends on who the partner is; where trips wandered, on when they were
+made. Then S is worked out from every choice that tells it alone (each odd triangle; each quarter of the
+time), and the farthest is a bound that adds to U: a verdict that stands for every choice stands.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reports.software_latency.trips import TRIPS_MIN, Floats, Measured, PairTrips
+
+STRETCHES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What adds to the U of a device's mean.
+
+    Attributes:
+        name: Of the part of U.
+        ns: The farthest that another choice of trips leads to.
+        words: What was found.
+    """
+
+    name: str
+    ns: float
+    words: str
+
+
+def partner_bounds(design: Floats, measured: Sequence[Measured], means: Floats) -> Floats:
+    """Return how far each kind's mean moves with its partners, in ns, shape (kinds,).
+
+    Args:
+        design: How often each kind is in each pair, shape (pairs, kinds).
+        measured: One a pair.
+        means: Of each kind, by all pairs, shape (kinds,).
+    """
+    values = np.array([each.cumulants[0] for each in measured])
+    farthest = np.zeros(len(means))
+    for rows in _triangles(design):
+        part = design[list(rows)]
+        kinds = np.flatnonzero(part.any(axis=0))
+        found = np.linalg.solve(part[:, kinds], values[list(rows)])
+        farthest[kinds] = np.maximum(farthest[kinds], np.abs(found - means[kinds]))
+    return farthest
+
+
+def wander_bounds(weights: Floats, trips: Sequence[PairTrips], means: Floats) -> Floats | None:
+    """Return how far each kind's mean moves over the quarters of the time, in ns, shape (kinds,).
+
+    None where a pair has too few trips in one of them, or pairs were not measured by turns.
+
+    Args:
+        weights: By which pairs make kinds, shape (kinds, pairs).
+        trips: Of each pair.
+        means: Of each kind, shape (kinds,).
+    """
+    if any(each.turn is None for each in trips):
+        return None
+    last = max(int(each.turn.max()) for each in trips if each.turn is not None)
+    farthest = np.zeros(len(means))
+    for stretch in range(STRETCHES):
+        values: list[float] = []
+        for each in trips:
+            assert each.turn is not None
+            part = (each.turn * STRETCHES // (last + 1) == stretch) & each.counted
+            if np.count_nonzero(part) < TRIPS_MIN / STRETCHES:
+                return None
+            values.append(float(each.rtt_ns[part].mean()))
+        farthest = np.maximum(farthest, np.abs(weights @ np.array(values) - means))
+    return farthest
+
+
+def _triangles(design: Floats) -> Iterator[tuple[int, ...]]:
+    """Yield sets of pairs that tell three kinds, and pairs that tell one by itself."""
+    for row, kinds in enumerate(design):
+        if np.count_nonzero(kinds) == 1:
+            yield (row,)
+    two = [row for row, kinds in enumerate(design) if np.count_nonzero(kinds) == 2]
+    for rows in itertools.combinations(two, 3):
+        part = design[list(rows)]
+        if np.count_nonzero(part.any(axis=0)) == 3 and (part.sum(axis=0)[part.any(axis=0)] == 2).all():
+            yield rows
