@@ -34,7 +34,7 @@ from reports.rejudge.run import rejudge
 from reports.rejudge.seal import sealed_by
 from reports.run.asked import SKIPPED, State
 from reports.run.benches import BENCHES, TrustedSeals
-from reports.run.folder import RunFolder, named_run, newer_runs
+from reports.run.folder import MANIFEST, RunFolder, named_run, newer_runs
 from reports.run.integrity import SUMS, changed_files, read_sums, sha256_file
 from reports.run.outcome import BAD_INPUT, NEXT_STEPS, outcome_of
 from reports.run.seal import SEAL, bench_key, fingerprint, key_file
@@ -145,6 +145,7 @@ def _finish(options: argparse.Namespace) -> int:
     run.update(outcome=outcome_of(run, finalising=True).outcome)
     (run.path / SEAL).unlink(missing_ok=True)
     write_page(run.path)
+    run.write_file_list()
     run.finish()
     print(f"{run.path / PAGE}: written afterwards; the run has its sums, and no seal")
     return 0
@@ -194,6 +195,8 @@ def _verify_run(run: Path, named: bool, seals: TrustedSeals | None) -> int:
             key = sealed_by(run)
             print(f"  {_seal_words(key, seals.bench_of(key, manifest) if seals else '')}")
             print(f"  {pages or 'pages rendered again: the same bytes'}")
+            if manifest.file_sizes_bytes is None:
+                print(f"  its files are not listed in {MANIFEST}: of a version before the list")
             return 0
     for problem in problems:
         print(f"{run}: {problem}" if named else problem)

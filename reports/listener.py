@@ -263,7 +263,8 @@ class Listener:
         )
 
     def _finalise(self, run: RunFolder) -> None:
-        """Seal the run and write its sums; without a key it stays without a seal, which `verify` says."""
+        """List the files, seal the run, write its sums; without a key it has no seal: `verify` says so."""
+        run.write_file_list()
         try:
             seal(run.path, bench_key(key_file()))
         except RunFolderError as error:

@@ -2,7 +2,7 @@
 """The run folder: everything that a run leaves behind, safe against a kill at any moment.
 
 results/<UTC time>-<bench>-<profile>/
-    run.json             manifest, replaced as a whole
+    run.json             manifest, replaced as a whole; at the end it lists all files
     measurements.jsonl   one record a line, each on the disk before `append` returns
     evidence/            raw data
     SHA256SUMS           over every other file, written last
@@ -28,6 +28,7 @@ from reports.errors import RecordError, RunFolderError
 from reports.record.measurement import Evidence, Measurement, Outcome, utc_now
 from reports.run.asked import AskedSuite
 from reports.run.failed_tests import FailedTest
+from reports.run.files import file_sizes_bytes
 from reports.run.integrity import SUMS, sha256_file, write_sums
 from reports.run.left_out import LeftOut
 from reports.run.manifest import MANIFEST_SCHEMA, Attempt, Manifest, TestCounts, count_outcomes
@@ -255,6 +256,14 @@ class RunFolder:
         self._write(
             dataclasses.replace(self._manifest, simulated=simulated, counts=count_outcomes(records), **times)
         )
+
+    def write_file_list(self) -> None:
+        """Write into the manifest which files the run has, and their sizes; after it come seals alone.
+
+        Raises:
+            RunFolderError: A file cannot be listed, or the disk does not take the manifest.
+        """
+        self._write(dataclasses.replace(self._manifest, file_sizes_bytes=file_sizes_bytes(self.path)))
 
     def finalise(self) -> None:
         """Write the sums over every file and point `latest` here; nothing changes after it.

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files of a run, by the list in its manifest (docs/reports.md, `The list of files`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from reports.rejudge.seal import ADVICE, PAGE, RENEWAL, SEAL
+
+KEY = "file_sizes_bytes"
+NOT_LISTED = ("run.json", "SHA256SUMS", SEAL, RENEWAL, ADVICE)
+"""Written with the list, or after it."""
+
+
+def listed_objections(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Say which files have come, gone, or have another size; nothing of a run of before the list.
+
+    Pages that were made anew have another size: their renewal lists them. A renewal of a run without a seal
+    leaves no such list; of that pages are looked for by name alone.
+    """
+    sizes: Mapping[str, int] | None = manifest.get(KEY)
+    if sizes is None:
+        return
+    present = {path.relative_to(run).as_posix() for path in run.rglob("*") if path.is_file()}
+    renewal = json.loads((run / RENEWAL).read_text())["files"] if RENEWAL in present else {}
+    for name in sorted({*sizes, *present} - {*NOT_LISTED}):
+        if name not in present:
+            yield f"{name}: missing; run.json lists it"
+        elif name not in sizes:
+            yield f"{name}: run.json does not list it"
+        elif PAGE.fullmatch(name) and (name in renewal or SEAL not in present):
+            continue
+        elif (size := (run / name).stat().st_size) != sizes[name]:
+            yield f"{name}: has {size} bytes, run.json lists {sizes[name]}"
