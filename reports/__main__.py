@@ -34,7 +34,7 @@ from reports.rejudge.run import rejudge
 from reports.rejudge.seal import sealed_by
 from reports.run.asked import SKIPPED, State
 from reports.run.benches import BENCHES, TrustedSeals
-from reports.run.folder import MANIFEST, RunFolder, named_run, newer_runs
+from reports.run.folder import MANIFEST, RunFolder, named_run, newer_words
 from reports.run.integrity import SUMS, changed_files, read_sums, sha256_file
 from reports.run.outcome import BAD_INPUT, NEXT_STEPS, outcome_of
 from reports.run.seal import SEAL, bench_key, fingerprint, key_file
@@ -100,6 +100,8 @@ def main(arguments: list[str] | None = None) -> int:
     schema.set_defaults(action=_schema)
     options = parser.parse_args(arguments)
     try:
+        if options.action is not _show:  # which says it where it says the rest
+            _say_newer(options)
         code = int(options.action(options))
         sys.stdout.flush()
         return code
@@ -108,6 +110,15 @@ def main(arguments: list[str] | None = None) -> int:
         return PIPE_CLOSED
     except (ReportError, OSError) as error:
         return _refused(error)
+
+
+def _say_newer(options: argparse.Namespace) -> None:
+    """Say on stderr which runs are newer than `results/latest`, where that is what a command is given."""
+    named = [getattr(options, name, []) for name in ("run", "path", "runs")]
+    for path in [path for each in named for path in (each if isinstance(each, list) else [each])]:
+        if isinstance(path, Path):
+            for line in newer_words(path):
+                print(f"reports: {line}", file=sys.stderr)
 
 
 def _refused(error: ReportError | OSError, where: str = "") -> int:
@@ -252,9 +263,8 @@ def _verify_dossier(path: Path, runs: list[Path], trust: list[Path], seals: Trus
 
 
 def _show(options: argparse.Namespace) -> int:
-    for newer in newer_runs(options.run):
-        state = "is still running" if newer.is_held else "was not finalised"
-        print(f"a newer run {newer.run_id} {state}: python -m reports show {newer.path}")
+    for line in newer_words(options.run):
+        print(line)
     found = gather_run(options.run, as_it_is=True)
     report = found.whole
     manifest = report.manifest

@@ -379,6 +379,15 @@ def newer_runs(run: Path) -> list[RunFolder]:
     return sorted(newer, key=lambda each: each.manifest.start_utc)
 
 
+def newer_words(run: Path) -> list[str]:
+    """Return a line for each of `newer_runs`, in words: what is said of `latest` is not said of them."""
+    return [
+        f"a newer run {each.run_id} {'is still running' if each.is_held else 'was not finalised'}:"
+        f" python -m reports show {each.path}"
+        for each in newer_runs(run)
+    ]
+
+
 def switch_link(link: Path, destination: str) -> None:
     """Point a symbolic link elsewhere in one step: a reader sees the old place or the new one.
 
