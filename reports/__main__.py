@@ -114,9 +114,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _say_newer(options: argparse.Namespace) -> None:
     """Say on stderr which runs are newer than `results/latest`, where that is what a command is given."""
-    named = [getattr(options, name, []) for name in ("run", "path", "runs")]
-    for path in [path for each in named for path in (each if isinstance(each, list) else [each])]:
-        if isinstance(path, Path):
+    for name in ("run", "path", "runs"):
+        given: Path | list[Path] = getattr(options, name, [])
+        for path in given if isinstance(given, list) else [given]:
             for line in newer_words(path):
                 print(f"reports: {line}", file=sys.stderr)
 

@@ -25,7 +25,9 @@ def listed_objections(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
     if sizes is None:
         return
     present = {path.relative_to(run).as_posix() for path in run.rglob("*") if path.is_file()}
-    renewal = json.loads((run / RENEWAL).read_text())["files"] if RENEWAL in present else {}
+    renewal: Mapping[str, str] = {}
+    if RENEWAL in present:
+        renewal = json.loads((run / RENEWAL).read_text())["files"]
     for name in sorted({*sizes, *present} - {*NOT_LISTED}):
         if name not in present:
             yield f"{name}: missing; run.json lists it"

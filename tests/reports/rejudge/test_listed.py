@@ -60,30 +60,35 @@ def test_the_list_has_every_file_and_its_size(run: RunFolder) -> None:
     assert said(run.path) == []
 
 
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+def add(path: Path) -> None:
+    path.touch()
+
+
 @pytest.mark.parametrize(
-    ("change", "named"),
+    ("change", "name", "named"),
     [
-        (lambda run: (run / RECEIVED).unlink(), f"{RECEIVED}: missing; run.json lists it"),
-        (lambda run: (run / PAGE).unlink(), f"{PAGE}: missing; run.json lists it"),
-        (lambda run: (run / "evidence/more").touch(), "evidence/more: run.json does not list it"),
-        (
-            lambda run: (run / "qualification-x.html").touch(),
-            "qualification-x.html: run.json does not list it",
-        ),
-        (lambda run: append(run / RECEIVED), f"{RECEIVED}: has "),
-        (lambda run: append(run / PAGE), f"{PAGE}: has "),
+        (remove, RECEIVED, "missing; run.json lists it"),
+        (remove, PAGE, "missing; run.json lists it"),
+        (add, "evidence/more", "run.json does not list it"),
+        (add, "qualification-x.html", "run.json does not list it"),
+        (append, RECEIVED, "has "),
+        (append, PAGE, "has "),
     ],
 )
 def test_what_has_come_gone_or_grown_is_named(
-    run: RunFolder, change: Callable[[Path], None], named: str
+    run: RunFolder, change: Callable[[Path], None], name: str, named: str
 ) -> None:
     """Although it is sealed anew by another key."""
-    change(run.path)
+    change(run.path / name)
     seal(run.path, bench_key(run.path.parent / "stranger.key"))
     (run.path / SUMS).unlink()
     write_sums(run.path)
     (found,) = said(run.path)
-    assert found.startswith(named)
+    assert found.startswith(f"{name}: {named}")
     assert found in rejudge(run.path).problems
 
 

@@ -246,7 +246,7 @@ def test_a_value_that_cannot_be_worked_out_again_is_named(tmp_path: Path) -> Non
     folder = run.path / "evidence/daq_replay/attempt-1"
     known = json.loads((folder / "known_delay.json").read_text())
     error_ns, u = known["measured_ns"] - known["applied_ns"], known["uncertainty"]["expanded"]
-    record = like(records[0], "BENCH-KNOWN-DELAY", "known_delay_error", []) | {
+    record: Json = like(records[0], "BENCH-KNOWN-DELAY", "known_delay_error", []) | {
         "statistic": "median",
         "value": error_ns,
         "n": 1,
