@@ -34,6 +34,7 @@ from reports.rejudge.run import rejudge
 from reports.rejudge.seal import sealed_by
 from reports.run.asked import SKIPPED, State
 from reports.run.benches import BENCHES, TrustedSeals
+from reports.run.files import write_file_list
 from reports.run.folder import MANIFEST, RunFolder, named_run, newer_words
 from reports.run.integrity import SUMS, changed_files, read_sums, sha256_file
 from reports.run.outcome import BAD_INPUT, NEXT_STEPS, outcome_of
@@ -155,8 +156,8 @@ def _finish(options: argparse.Namespace) -> int:
     run.close_afterwards()
     run.update(outcome=outcome_of(run, finalising=True).outcome)
     (run.path / SEAL).unlink(missing_ok=True)
+    write_file_list(run)
     write_page(run.path)
-    run.write_file_list()
     run.finish()
     print(f"{run.path / PAGE}: written afterwards; the run has its sums, and no seal")
     return 0

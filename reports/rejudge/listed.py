@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,22 +17,18 @@ NOT_LISTED = ("run.json", "SHA256SUMS", SEAL, RENEWAL, ADVICE)
 def listed_objections(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
     """Say which files have come, gone, or have another size; nothing of a run of before the list.
 
-    Pages that were made anew have another size: their renewal lists them. A renewal of a run without a seal
-    leaves no such list; of that pages are looked for by name alone.
+    Pages have no size there: they are made after it.
     """
-    sizes: Mapping[str, int] | None = manifest.get(KEY)
+    sizes: Mapping[str, int | None] | None = manifest.get(KEY)
     if sizes is None:
         return
     present = {path.relative_to(run).as_posix() for path in run.rglob("*") if path.is_file()}
-    renewal: Mapping[str, str] = {}
-    if RENEWAL in present:
-        renewal = json.loads((run / RENEWAL).read_text())["files"]
     for name in sorted({*sizes, *present} - {*NOT_LISTED}):
         if name not in present:
             yield f"{name}: missing; run.json lists it"
         elif name not in sizes:
             yield f"{name}: run.json does not list it"
-        elif PAGE.fullmatch(name) and (name in renewal or SEAL not in present):
+        elif sizes[name] is None and PAGE.fullmatch(name):
             continue
         elif (size := (run / name).stat().st_size) != sizes[name]:
             yield f"{name}: has {size} bytes, run.json lists {sizes[name]}"

@@ -28,7 +28,6 @@ from reports.errors import RecordError, RunFolderError
 from reports.record.measurement import Evidence, Measurement, Outcome, utc_now
 from reports.run.asked import AskedSuite
 from reports.run.failed_tests import FailedTest
-from reports.run.files import file_sizes_bytes
 from reports.run.integrity import SUMS, sha256_file, write_sums
 from reports.run.left_out import LeftOut
 from reports.run.manifest import MANIFEST_SCHEMA, Attempt, Manifest, TestCounts, count_outcomes
@@ -208,6 +207,7 @@ class RunFolder:
         excluded_miss_probability: float | None = None,
         interrupted: str | None = None,
         outcome: Outcome | None = None,
+        file_sizes_bytes: Mapping[str, int | None] | None = None,
     ) -> None:
         """Add to the manifest; facts of `host`, `target` and `tools` join those that are there."""
         old = self._manifest
@@ -226,6 +226,7 @@ class RunFolder:
                 excluded_miss_probability=excluded_miss_probability or old.excluded_miss_probability,
                 interrupted=old.interrupted if interrupted is None else interrupted,
                 outcome=outcome or old.outcome,
+                file_sizes_bytes=dict(file_sizes_bytes) if file_sizes_bytes else old.file_sizes_bytes,
             )
         )
 
@@ -256,14 +257,6 @@ class RunFolder:
         self._write(
             dataclasses.replace(self._manifest, simulated=simulated, counts=count_outcomes(records), **times)
         )
-
-    def write_file_list(self) -> None:
-        """Write into the manifest which files the run has, and their sizes; after it come seals alone.
-
-        Raises:
-            RunFolderError: A file cannot be listed, or the disk does not take the manifest.
-        """
-        self._write(dataclasses.replace(self._manifest, file_sizes_bytes=file_sizes_bytes(self.path)))
 
     def finalise(self) -> None:
         """Write the sums over every file and point `latest` here; nothing changes after it.

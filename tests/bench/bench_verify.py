@@ -41,6 +41,7 @@ from reports.page.compared import pages_differ
 from reports.page.render import render_pages
 from reports.rejudge.run import OUTCOMES, rejudge
 from reports.run.benches import TrustedSeals
+from reports.run.files import write_file_list
 from reports.run.folder import RunFolder
 from reports.run.integrity import SUMS, changed_files, list_files, write_sums
 from reports.run.manifest import count_outcomes
@@ -271,7 +272,7 @@ def hash_anew(run: Path, key: Ed25519PrivateKey, place: str) -> None:
 def list_anew(run: Path) -> None:
     """Make the manifest's list of files anew."""
     (run / SUMS).unlink(missing_ok=True)
-    RunFolder.open(run).write_file_list()
+    write_file_list(RunFolder.open(run))
 
 
 def is_named(run: Path, seals: TrustedSeals | None, *, pages: bool) -> bool:
@@ -347,9 +348,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="bw-verify-") as folder:
         sound, work = Path(folder, "sound", "run"), Path(folder, "run")
         shutil.copytree(options.run.resolve(), sound)
+        list_anew(sound)
+        hash_anew(sound, keys["bench"], "")
         for name, text in render_pages(sound).items():
             (sound / name).write_text(text)
-        list_anew(sound)
         hash_anew(sound, keys["bench"], "")
         begin_s = time.monotonic()
         if is_named(sound, TrustedSeals((fingerprint(keys["bench"]),)), pages=True):
