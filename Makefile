@@ -56,12 +56,12 @@ help: ## List the commands
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9%-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@sed -n '/^# Variables/,/^$$/s/^# \{0,1\}/  /p' $(firstword $(MAKEFILE_LIST))
 
-# A caller that must tell exit codes apart names a file: make itself answers 2 for all of them.
+# A caller that must tell exit codes apart names a file: make itself answers 2 for all of them. QUALIFY_RUN_FILE gets the run's folder.
 qualify: ## Qualify a target on a bench and write its report (PROFILE, BENCH, TARGETS, SUITE, ROBOT_OPTIONS)
 	@hw/host/setup.sh
 	@$(call split,TARGETS); targets=("$${words[@]}"); $(call split,EARLIER); earlier=("$${words[@]}"); $(call split,ROBOT_OPTIONS); \
 	$(PYTHON) -m resources.qualify --profile "$$G_PROFILE" --bench "$$G_BENCH" --suite "$$G_SUITE" --targets "$${targets[@]}" \
-		--earlier "$${earlier[@]}" -- "$${words[@]}" || code=$$?; \
+		--earlier "$${earlier[@]}" $${QUALIFY_RUN_FILE:+--run-file "$$QUALIFY_RUN_FILE"} -- "$${words[@]}" || code=$$?; \
 	[[ -z "$${QUALIFY_EXIT_FILE:-}" ]] || echo "$${code:-0}" >"$$QUALIFY_EXIT_FILE"; exit "$${code:-0}"
 
 show: ## Print the verdict of a run, and what did not pass (RUN: a folder, or its name below results/)

@@ -34,7 +34,8 @@ from reports.rejudge.run import rejudge
 from reports.rejudge.seal import sealed_by
 from reports.run.asked import SKIPPED, State
 from reports.run.benches import BENCHES, TrustedSeals
-from reports.run.folder import RunFolder, named_run, newer_runs
+from reports.run.files import write_file_list
+from reports.run.folder import MANIFEST, RunFolder, named_run, newer_words
 from reports.run.integrity import SUMS, changed_files, read_sums, sha256_file
 from reports.run.outcome import BAD_INPUT, NEXT_STEPS, outcome_of
 from reports.run.seal import SEAL, bench_key, fingerprint, key_file
@@ -100,6 +101,8 @@ def main(arguments: list[str] | None = None) -> int:
     schema.set_defaults(action=_schema)
     options = parser.parse_args(arguments)
     try:
+        if options.action is not _show:  # which says it where it says the rest
+            _say_newer(options)
         code = int(options.action(options))
         sys.stdout.flush()
         return code
@@ -108,6 +111,15 @@ def main(arguments: list[str] | None = None) -> int:
         return PIPE_CLOSED
     except (ReportError, OSError) as error:
         return _refused(error)
+
+
+def _say_newer(options: argparse.Namespace) -> None:
+    """Say on stderr which runs are newer than `results/latest`, where that is what a command is given."""
+    for name in ("run", "path", "runs"):
+        given: Path | list[Path] = getattr(options, name, [])
+        for path in given if isinstance(given, list) else [given]:
+            for line in newer_words(path):
+                print(f"reports: {line}", file=sys.stderr)
 
 
 def _refused(error: ReportError | OSError, where: str = "") -> int:
@@ -144,6 +156,7 @@ def _finish(options: argparse.Namespace) -> int:
     run.close_afterwards()
     run.update(outcome=outcome_of(run, finalising=True).outcome)
     (run.path / SEAL).unlink(missing_ok=True)
+    write_file_list(run)
     write_page(run.path)
     run.finish()
     print(f"{run.path / PAGE}: written afterwards; the run has its sums, and no seal")
@@ -194,6 +207,8 @@ def _verify_run(run: Path, named: bool, seals: TrustedSeals | None) -> int:
             key = sealed_by(run)
             print(f"  {_seal_words(key, seals.bench_of(key, manifest) if seals else '')}")
             print(f"  {pages or 'pages rendered again: the same bytes'}")
+            if manifest.file_sizes_bytes is None:
+                print(f"  its files are not listed in {MANIFEST}: of a version before the list")
             return 0
     for problem in problems:
         print(f"{run}: {problem}" if named else problem)
@@ -249,9 +264,8 @@ def _verify_dossier(path: Path, runs: list[Path], trust: list[Path], seals: Trus
 
 
 def _show(options: argparse.Namespace) -> int:
-    for newer in newer_runs(options.run):
-        state = "is still running" if newer.is_held else "was not finalised"
-        print(f"a newer run {newer.run_id} {state}: python -m reports show {newer.path}")
+    for line in newer_words(options.run):
+        print(line)
     found = gather_run(options.run, as_it_is=True)
     report = found.whole
     manifest = report.manifest

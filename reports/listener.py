@@ -35,6 +35,7 @@ from reports.record.measurement import Outcome
 from reports.run.asked import SkippedTest, suite_name, with_asked, with_skipped
 from reports.run.current import set_current_run, take_at_end, take_judged, take_left_out, take_progress
 from reports.run.failed_tests import MESSAGE_MAX, SIGNAL_MARK, FailedTest
+from reports.run.files import write_file_list
 from reports.run.folder import RunFolder
 from reports.run.manifest import EARLIER, EARLIER_SUITE, TestCounts
 from reports.run.outcome import outcome_of
@@ -221,6 +222,7 @@ class Listener:
             self._step("note the problems", lambda: self._note_problems(run))
             self._step("close the manifest", run.close)
             self._step("say how it came out", lambda: self._say_outcome(run))
+            self._step("list its files", lambda: write_file_list(run))
             self._step("render the page", lambda: _render(run.path))
             self._step("finalise", lambda: self._finalise(run))
             print(f"Run:     {run.path}", file=sys.__stdout__, flush=True)

@@ -67,8 +67,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with scratch_folder() as outputs:
         named = [f"profile={options.profile}"]
         named += [f"{name}@{spec.targets[name].provisioning}" for name in targets]
-        code = _run_robot(options, named, Path(outputs))
-        run = _told_run(Path(outputs))
+        run_file: Path = (options.run_file or Path(outputs, RUN_FILE)).absolute()
+        run_file.unlink(missing_ok=True)
+        code = _run_robot(options, named, Path(outputs), run_file)
+        run = _told_run(run_file)
     broken_off = {ROBOT_BAD_INPUT: BAD_INPUT, ROBOT_INTERRUPTED: NO_VERDICT}.get(code, BENCH_FAULT)
     if run is None:
         print("qualify: no run folder was written", file=sys.stderr)
@@ -117,6 +119,9 @@ def _parser() -> argparse.ArgumentParser:
         nargs="*",
         default=[],
         help="run folders of earlier attempts, to be listed in the report",
+    )
+    parser.add_argument(
+        "--run-file", type=Path, metavar="FILE", help="gets the path of the run folder, once it is there"
     )
     parser.add_argument("robot", nargs="*", help="options for Robot Framework, behind --")
     return parser
@@ -168,9 +173,9 @@ def require_free(spec: BenchSpec) -> None:
         pass
 
 
-def _run_robot(options: argparse.Namespace, targets: Sequence[str], folder: Path) -> int:
+def _run_robot(options: argparse.Namespace, targets: Sequence[str], folder: Path, run_file: Path) -> int:
     """Run Robot Framework: it closes the bench after an interrupt, and does not outlive this process."""
-    listener = ["reports.listener.Listener", f"results={options.results}", f"tell={folder / RUN_FILE}"]
+    listener = ["reports.listener.Listener", f"results={options.results}", f"tell={run_file}"]
     if options.earlier:
         listener.append("earlier=" + ",".join(str(path) for path in options.earlier))
     command = [
@@ -216,9 +221,8 @@ def exit_code(robot_code: int, came_out: RunOutcome) -> int:
     return NO_VERDICT if robot_code == ROBOT_INTERRUPTED else BENCH_FAULT
 
 
-def _told_run(folder: Path) -> Path | None:
+def _told_run(file: Path) -> Path | None:
     """Return the folder of the run that `_run_robot` has started, from the run itself; None: it has none."""
-    file = folder / RUN_FILE
     return Path(file.read_text().rstrip("\n")) if file.exists() else None
 
 

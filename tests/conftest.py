@@ -39,6 +39,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--oracle-replays", metavar="N", default="20000", help="random replays against the oracle"
     )
+    parser.addoption(
+        "--synthetic-runs",
+        metavar="N",
+        default="300",
+        help="random runs that both judges have to judge alike",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

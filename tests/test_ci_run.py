@@ -23,7 +23,8 @@ test:
 	@echo "==== 7 passed in 0.1s ===="; exit $(TEST_CODE)
 qualify:
 	@code=$$(head -n 1 codes); sed -i 1d codes; mkdir -p "results/run-$$(wc -l <codes)"; \\
-	echo "$(PROFILE)" >profile; ln -sfn "run-$$(wc -l <codes)" results/latest; \\
+	echo "$(PROFILE)" >profile; echo "$$PWD/results/run-$$(wc -l <codes)" >"$$QUALIFY_RUN_FILE"; \\
+	mkdir -p results/of-somebody-else; ln -sfn of-somebody-else results/latest; \\
 	echo "$$code" >"$$QUALIFY_EXIT_FILE"; exit "$$code"
 """
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from dashboards.store import Store
 from hw.errors import BenchError, ConfigError
 from reports.errors import RecordError, ReportError
 from reports.history.advice import ADVICE, Advice
-from reports.run.folder import RunFolder
+from reports.run.folder import RunFolder, newer_words
 
 LATEST = Path("results/latest")
 
@@ -41,6 +42,8 @@ def _advise(options: argparse.Namespace) -> int:
     path: Path = options.run
     try:
         folder = RunFolder.open(path)
+        for line in newer_words(path):
+            print(f"dashboards: {line}", file=sys.stderr)
     except ReportError as error:
         raise ConfigError(str(error)) from error
     with Store(options.store) as store:

@@ -31,6 +31,8 @@ Floats: TypeAlias = NDArray[np.float64]
 
 _UNITS = ((NS_PER_S, "s"), (NS_PER_MS, "ms"), (NS_PER_US, "µs"), (1, "ns"))
 _COLUMNS_MAX = 600
+_STRETCHES_MAX = 200
+"""Stretches that are drawn one by one, and steps: of more, columns are."""
 _POINTS_MAX = 1500
 _BARS = 120
 _MARKED_POINTS_MAX = 300
@@ -69,6 +71,30 @@ def _thinned(stretch: Stretch, columns: int) -> tuple[NDArray[np.int64], Floats]
     return stretch.time_ns[places], stretch.offset_ns[places].astype(np.float64)
 
 
+def _upright(series: ClockSeries) -> tuple[Floats, Floats]:
+    """Return a line for each column of the figure that has samples, from the smallest to the largest."""
+    times, offsets = series.times(), series.offsets().astype(np.float64)
+    length_ns = max(1, int(times[-1] - times[0]))
+    columns = (times - times[0]) * (_COLUMNS_MAX - 1) // length_ns
+    starts = np.flatnonzero(np.diff(columns, prepend=-1))
+    low, high = np.minimum.reduceat(offsets, starts), np.maximum.reduceat(offsets, starts)
+    opened = np.full(len(starts), np.nan)
+    middles = times[starts].astype(np.float64)
+    return (
+        np.column_stack((middles, middles, opened)).ravel(),
+        np.column_stack((low, high, opened)).ravel(),
+    )
+
+
+def _one_a_column(moments_ns: Sequence[int]) -> list[int]:
+    """Return of moments so many as a figure can show beside each other."""
+    if len(moments_ns) <= _STRETCHES_MAX:
+        return list(moments_ns)
+    first, length_ns = min(moments_ns), max(1, max(moments_ns) - min(moments_ns))
+    chosen = {(moment - first) * _STRETCHES_MAX // length_ns: moment for moment in sorted(moments_ns)}
+    return list(chosen.values())
+
+
 def figure_time_error(
     name: str,
     series: Sequence[tuple[str, ClockSeries]],
@@ -93,6 +119,13 @@ def figure_time_error(
         figure = new_figure(*_WIDE_IN)
         axes = figure.add_subplot()
         for kind, (label, one) in enumerate(shown):
+            if len(one.stretches) > _STRETCHES_MAX:
+                times, offsets = _upright(one)
+                axes.plot(
+                    (times - start_ns) / NS_PER_S, offsets / unit_ns, color=INKS[f"type{kind}"],
+                    linewidth=0.9, solid_capstyle="projecting", label=label,
+                )  # fmt: skip
+                continue
             for place, stretch in enumerate(one.stretches):
                 times, offsets = _thinned(stretch, max(1, _COLUMNS_MAX * len(stretch) // one.n))
                 pointed = one.n <= _MARKED_POINTS_MAX or len(stretch) == 1
@@ -105,7 +138,7 @@ def figure_time_error(
         if limit_ns is not None:
             for side in (-limit_ns, limit_ns):
                 axes.axhline(side / unit_ns, color=INKS["fail"], linewidth=1.0, linestyle=(0, (5, 2)))
-        for moment in steps_ns:
+        for moment in _one_a_column(steps_ns):
             axes.axvline((moment - start_ns) / NS_PER_S, color=INKS["inconclusive"], linewidth=0.9)
         plain_axes(axes, "time in s", f"time error in {unit}")
         figure.legend(loc="outside upper left", ncols=4, fontsize=8.5)

@@ -11,6 +11,7 @@ What a break means for the streams: docs/latency.md, `A clock that breaks its li
 from __future__ import annotations
 
 import statistics
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -86,25 +87,33 @@ def _of_clock(clock: ClockResult, steps: Sequence[ClockStep]) -> list[ClockBreak
     """Return the breaks of one clock's line."""
     points = clock.series
     reported = [step for step in steps if step.clock == clock.name]
-    first_off = [
-        max((i for i, point in enumerate(points) if point[0] <= step.time_tai_ns), default=0)
-        for step in reported
-    ]
+    first_off = [max(0, bisect_right(points, step.time_tai_ns, key=_time) - 1) for step in reported]
     edges = [0, *first_off, len(points)]
     found: list[ClockBreak] = []
     for number, step in enumerate(reported):
         begin, at, end = edges[number : number + 3]
         from_ns = points[at - 1][0] if at > 0 else step.time_tai_ns
         to_ns = points[at][0] if points else step.time_tai_ns
-        change = _rate_change_ppb(points[begin:at], points[at:end])
+        change = None
+        if begin < at < end:
+            first = bisect_left(points, points[at - 1][0] - AROUND_NS, begin, at, key=_time)
+            last = bisect_right(points, points[at][0] + AROUND_NS, at, end, key=_time)
+            change = _rate_change_ppb(points[first:at], points[at:last])
         found.append(ClockBreak(clock.name, from_ns, max(from_ns, to_ns), step.step_ns, change))
     return found
 
 
+def _time(point: Point) -> int:
+    return point[0]
+
+
 def _rate_change_ppb(before: Sequence[Point], after: Sequence[Point]) -> int | None:
-    """Return the change of rate that explains a break; None: it does not."""
-    before = [point for point in before if before[-1][0] - point[0] <= AROUND_NS]
-    after = [point for point in after if point[0] - after[0][0] <= AROUND_NS]
+    """Return the change of rate that explains a break; None: it does not.
+
+    Args:
+        before: Exchanges on the line before it, none longer ago than AROUND_NS.
+        after: Exchanges on the line behind it, likewise.
+    """
     if len(before) < 2 or len(after) < 2:
         return None
     (rate_before, left_open_before), (rate_after, left_open_after) = _rate(before), _rate(after)

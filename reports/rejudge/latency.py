@@ -95,6 +95,8 @@ class ReplayFolder:
         for name in ("warmup_ms", "duration_ms", "phase", "nonce", "correction", "tai_utc_s"):
             if name in run and self.recv[name] != run[name]:
                 yield f"recv.ndjson: {name} is {self.recv[name]}, in the plan {run[name]}"
+        for clock in self.recv["clocks"]:
+            yield from _clock_objections(clock)
         for send in self.sends:
             for each in send["streams"] if send else ():
                 yield from self._send_objections(each)
@@ -253,6 +255,17 @@ class ReplayFolder:
             return None if clock["offset_ns"] is None else float(time + clock["offset_ns"])
 
         return turned
+
+
+def _clock_objections(clock: Mapping[str, Any]) -> Iterator[str]:
+    """Say where a clock's line is known better than its exchanges allow: half the shortest round trip."""
+    if not clock["kept"] or clock["rtt_min_ns"] is None or clock["bound_ns"] is None:
+        return
+    half_ns = clock["rtt_min_ns"] // 2
+    least_ns = min((row[2] for row in clock["series"]), default=half_ns)
+    for words, allowed_ns in (("half its shortest round trip", half_ns), ("its best exchange", least_ns)):
+        if clock["bound_ns"] < allowed_ns:
+            yield f"clock {clock['name']}: bound_ns is {clock['bound_ns']}, {words} leaves {allowed_ns}"
 
 
 def decided(standings: Sequence[str], replays_over: int, needed: int) -> str:

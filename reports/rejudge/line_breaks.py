@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -49,14 +50,19 @@ def _takes(recv: Json, clock_of: Mapping[int, str], name: str, shift: float, own
 def _interval(recv: Json, step: Json) -> tuple[int, int]:
     """Return the last exchange of a clock before a break, and the one that found it."""
     series = _series(recv, step)
-    until = [row[0] for row in series if row[0] <= step["time_tai_ns"]]
-    return (until[-2] if len(until) > 1 else step["time_tai_ns"], until[-1] if until else step["time_tai_ns"])
+    count = bisect_right(series, step["time_tai_ns"], key=_time)
+    last = series[count - 1][0] if count else step["time_tai_ns"]
+    return (series[count - 2][0] if count > 1 else step["time_tai_ns"], last)
 
 
 def _series(recv: Json, step: Json) -> list[list[int]]:
     """Return the exchanges with the clock of a step: local TAI, offset and bound, ns."""
     none: list[list[int]] = []
     return next((clock["series"] for clock in recv["clocks"] if clock["name"] == step["clock"]), none)
+
+
+def _time(row: Sequence[int]) -> int:
+    return row[0]
 
 
 def _is_of_all(recv: Json, step: Json) -> bool:
@@ -75,10 +81,11 @@ def _shift(recv: Json, step: Json) -> float:
     """Return how far a clock is at the end from where its line before the break would have led, ns."""
     series = _series(recv, step)
     _begin, broke = _interval(recv, step)
-    before = [row for row in series if row[0] < broke]
-    after = [row for row in series if broke <= row[0] <= recv["end_tai_ns"]]
-    if len(before) < 2 or not after:
+    first_after = bisect_left(series, broke, key=_time)
+    behind = bisect_right(series, recv["end_tai_ns"], key=_time)
+    if first_after < 2 or behind <= first_after:
         return float(abs(step["step_ns"]))
-    (t0, offset0, _), (t1, offset1, _), (t2, offset2, _) = before[0], before[-1], after[-1]
+    chosen = (series[0], series[first_after - 1], series[behind - 1])
+    (t0, offset0, _), (t1, offset1, _), (t2, offset2, _) = chosen
     led = offset1 + (offset1 - offset0) * (t2 - t1) / (t1 - t0)
     return max(float(abs(step["step_ns"])), abs(offset2 - led))

@@ -16,11 +16,14 @@ from typing import Any
 
 from reports.rejudge.arithmetic import CHECKS, Record
 from reports.rejudge.kept import kept_requirements
-from reports.rejudge.requirements import OF_SUITES
+from reports.rejudge.requirements import NO_SUBJECTS, OF_SUITES
 
 CLOCK = ("trial.json", "filtered.ndjson", "two-way-target.ndjson", "disturbance.json")
 MASK = ("mask.csv",)
 EDGES = ("edges.json",)
+TRIPS = ("round_trips.json",)
+NOT_JUDGED_AGAIN = ("software_latency", "software_latency_en")
+"""Their estimates have no second judge."""
 RAW: Mapping[str, tuple[str, ...]] = {
     "one_way_latency": ("recv.ndjson",),
     "known_delay_error": ("known_delay.json",),
@@ -34,8 +37,10 @@ RAW: Mapping[str, tuple[str, ...]] = {
     "clock_read_latency": ("readings.json",),
     **dict.fromkeys(("edge_delay", "edge_deviation_difference", "edge_error_shift"), EDGES),
     "edge_witness_en": ("witnesses.json",),
+    **dict.fromkeys(NOT_JUDGED_AGAIN, TRIPS),
 }
-"""Each quantity that is judged again, and the files of which its records have to name one."""
+"""Each quantity with raw data of its own, and the files of which its records have to name one."""
+JUDGED_AGAIN = frozenset(RAW) - frozenset(NOT_JUDGED_AGAIN)
 TOLD = re.compile(r"(\S+): (pass|fail|inconclusive|unset|error): .+", re.DOTALL)
 """What Robot Framework's file says of each record as it is made: docs/reports.md, `Judged again`."""
 DELAY_FOUND = re.compile(r"known delay .+ found with an error of .+")
@@ -45,7 +50,7 @@ KNOWN_DELAY = "known_delay_error"
 ATTEMPT = re.compile(r"attempt-([0-9]+)")
 ANSWER = re.compile(r"(recv|send-.+|witness(-target)?|offset-.+|filtered|sequential|card-.+|edge-serve)")
 """So are the answers named of tools that ran beside a measurement; what each said on stderr lies there."""
-LATER_KEYS = ("left_out", "excluded_miss_probability")
+LATER_KEYS = ("left_out", "excluded_miss_probability", "file_sizes_bytes")
 """Of the manifest: no run that came to its end has them without an outcome."""
 JUDGED = ("fail", "inconclusive")
 """First words of the message of a test that came to a verdict."""
@@ -180,20 +185,36 @@ def _loose_evidence(run: Path, manifest: Mapping[str, Any], records: Sequence[Re
             yield f"{name}: a known-delay check that no record names"
         elif path.name in MASK and is_judged and name not in named:
             yield f"{name}: held against a mask, and no record names it"
+        elif path.name in TRIPS and len(parts) == 3 and folder.as_posix() not in folders:
+            yield f"{name}: round trips that no record names"
         elif path.name in ("trial.json", *EDGES) and is_judged and folder.as_posix() not in folders:
             yield f"{name}: a trial that no record names"
 
 
 def _judged_names(run: Path, manifest: Mapping[str, Any]) -> dict[str, Collection[str]]:
-    """Return by target the clocks and methods that its requirements ask for: so trials' folders are named."""
+    """Return by target the clocks, methods and others that its requirements are on: so are trials named."""
     kept = kept_requirements(run)
     found: dict[str, set[str]] = {}
     for suite in manifest.get("asked") or ():
         ids = {name for file in suite.get("asks") or () for name in file["requirements"]}
         items = [item for name in ids for item in kept.get(name, [])]
-        names = {str(item[key]) for item in items for key in ("clock", "method") if item.get(key)}
+        names = {value for item in items for key, value in item.items() if _is_subject(key, value)}
         found.setdefault(suite["target"], set()).update(names)
     return dict(found)
+
+
+def _is_subject(key: str, value: object) -> bool:
+    return isinstance(value, str) and bool(value) and key not in NO_SUBJECTS
+
+
+def is_mask_on_two_way(run: Path, record: Record) -> bool:
+    """Say whether a record is of a mask on two-way transfer, of which the second judge knows nothing."""
+    paths = [run / each["path"] for each in record["evidence"]]
+    folders = [path.parent for path in paths if path.name in MASK]
+    return any(
+        (folder / "two-way-target.ndjson").exists() and not (folder / "filtered.ndjson").exists()
+        for folder in folders
+    )
 
 
 def _unmeasured(manifest: Mapping[str, Any], records: Sequence[Record]) -> Iterator[str]:

@@ -7,7 +7,7 @@ import hashlib
 import json
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -24,9 +24,10 @@ from reports.rejudge.facts import fact_objections
 from reports.rejudge.known_delay import known_delay_objections
 from reports.rejudge.largest_pattern import largest_pattern_objections
 from reports.rejudge.latency import latency_objections
+from reports.rejudge.listed import listed_objections
 from reports.rejudge.lock_time import lock_time_objections
 from reports.rejudge.masks import mask_objections
-from reports.rejudge.missing import missing_objections
+from reports.rejudge.missing import JUDGED_AGAIN, is_mask_on_two_way, missing_objections
 from reports.rejudge.path_shift import path_shift_objections
 from reports.rejudge.provisioning import provisioning_objections
 from reports.rejudge.read_latency import read_latency_objections
@@ -42,6 +43,21 @@ KEYWORDS = ("known-delay check",)
 """What stands in place of a test where a record is made by a suite's setup."""
 MACHINE_FACTS = {"hostname", "kernel", "os"}
 """Facts of a machine have one of these."""
+JUDGES: tuple[Callable[[Path, Sequence[Record]], tuple[list[str], int]], ...] = (
+    known_delay_objections,
+    largest_pattern_objections,
+    clock_sync_objections,
+    mask_objections,
+    edge_objections,
+    clock_step_objections,
+    clock_witness_objections,
+    path_shift_objections,
+    lock_time_objections,
+    told_bound_objections,
+    read_latency_objections,
+    provisioning_objections,
+)
+"""Each judges the records of its quantities again: what differs, and how many were worked out."""
 ALWAYS_REASONED = ("path_shift",)
 """Quantities whose records say in words what was found, whatever the outcome."""
 SAME = ("requirement", "quantity", "statistic", "subject", "conditions")
@@ -87,6 +103,7 @@ def rejudge(run: Path) -> Rejudged:
             problems += [f"{where}: {objection}" for objection in _identity(run, record, manifest)]
         contradicted += simulation_objections(run, manifest, records)
         problems += seal_objections(run)
+        problems += listed_objections(run, manifest)
         problems += requirement_objections(run, records, manifest)
         problems += asked_objections(run, manifest, records)
         problems += fact_objections(run, manifest)
@@ -94,27 +111,36 @@ def rejudge(run: Path) -> Rejudged:
         problems += missing_objections(run, manifest, records)
         found, worked_out = latency_objections(run, records, confirmed="outcome" in manifest)
         contradicted += found
-        for judge in (
-            known_delay_objections,
-            largest_pattern_objections,
-            clock_sync_objections,
-            mask_objections,
-            edge_objections,
-            clock_step_objections,
-            clock_witness_objections,
-            path_shift_objections,
-            lock_time_objections,
-            told_bound_objections,
-            read_latency_objections,
-            provisioning_objections,
-        ):
+        for judge in JUDGES:
             found, count = judge(run, records)
             contradicted += found
             worked_out += count
+        if not contradicted:
+            problems += _left_objections(run, manifest, records, worked_out)
         problems += _manifest_objections(run, manifest, records)
     except DAMAGE as error:
         contradicted.append(f"cannot be judged again: {type(error).__name__}: {error}")
     return Rejudged((*contradicted, *problems), tuple(contradicted), worked_out, len(records))
+
+
+def _left_objections(
+    run: Path, manifest: Mapping[str, Any], records: Sequence[Record], worked_out: int
+) -> Iterator[str]:
+    """Say which values were not worked out, though their quantity is judged again; not of the version before.
+
+    Without a file that says how (the times of a known-delay check's sections), a judge can say nothing.
+    """
+    judged = [each for each in records if each["quantity"] in JUDGED_AGAIN]
+    if "outcome" not in manifest or worked_out >= len(judged):
+        return
+    for number, record in enumerate(records, start=1):
+        if record["value"] is None or record not in judged or is_mask_on_two_way(run, record):
+            continue
+        if not any(judge(run, [record])[1] for judge in (*JUDGES, latency_objections)):
+            yield (
+                f"measurements.jsonl:{number}: {record['requirement']}: {record['quantity']}: could not be"
+                " worked out again from its evidence"
+            )
 
 
 def _identity(run: Path, record: Record, manifest: Mapping[str, Any]) -> Iterator[str]:

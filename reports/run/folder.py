@@ -2,7 +2,7 @@
 """The run folder: everything that a run leaves behind, safe against a kill at any moment.
 
 results/<UTC time>-<bench>-<profile>/
-    run.json             manifest, replaced as a whole
+    run.json             manifest, replaced as a whole; at the end it lists all files
     measurements.jsonl   one record a line, each on the disk before `append` returns
     evidence/            raw data
     SHA256SUMS           over every other file, written last
@@ -207,6 +207,7 @@ class RunFolder:
         excluded_miss_probability: float | None = None,
         interrupted: str | None = None,
         outcome: Outcome | None = None,
+        file_sizes_bytes: Mapping[str, int | None] | None = None,
     ) -> None:
         """Add to the manifest; facts of `host`, `target` and `tools` join those that are there."""
         old = self._manifest
@@ -225,6 +226,7 @@ class RunFolder:
                 excluded_miss_probability=excluded_miss_probability or old.excluded_miss_probability,
                 interrupted=old.interrupted if interrupted is None else interrupted,
                 outcome=outcome or old.outcome,
+                file_sizes_bytes=dict(file_sizes_bytes) if file_sizes_bytes else old.file_sizes_bytes,
             )
         )
 
@@ -368,6 +370,15 @@ def newer_runs(run: Path) -> list[RunFolder]:
             found.append(RunFolder.open(manifest.parent))
     newer = [each for each in found if each.manifest.start_utc > latest and not each.finalised]
     return sorted(newer, key=lambda each: each.manifest.start_utc)
+
+
+def newer_words(run: Path) -> list[str]:
+    """Return a line for each of `newer_runs`, in words: what is said of `latest` is not said of them."""
+    return [
+        f"a newer run {each.run_id} {'is still running' if each.is_held else 'was not finalised'}:"
+        f" python -m reports show {each.path}"
+        for each in newer_runs(run)
+    ]
 
 
 def switch_link(link: Path, destination: str) -> None:

@@ -69,6 +69,8 @@ class Manifest:
             at its end, or not yet.
         outcome: As it was when the run came to its end; null: it did not, or is of the version before, whose
             `counts` have the bench's checks of itself, too.
+        file_sizes_bytes: Size of each file of the run as it ends, by its name, null of pages; manifest and
+            seals are not in it (reports/run/files.py). Null: it did not end, or is older than the list.
     """
 
     schema: str
@@ -93,6 +95,7 @@ class Manifest:
     interrupted: str | None = omit_none()
     finished_utc: str | None = omit_none()
     outcome: Outcome | None = omit_none()  # noqa: RUF009 - it returns a field
+    file_sizes_bytes: dict[str, int | None] | None = omit_none()  # noqa: RUF009 - it returns a field
 
     def __post_init__(self) -> None:
         """Refuse a manifest of another schema."""

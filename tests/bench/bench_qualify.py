@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
+import tempfile
 import time
 import tomllib
 from datetime import datetime
@@ -26,11 +28,23 @@ WALL_S, WALL_REPEATED_S = 420.0, 510.0
 LATEST = REPOSITORY / "results" / "latest"
 
 
-def qualify() -> tuple[float, int]:
-    """Run the command; return how long it took, in s, and its exit code."""
-    begin = time.monotonic()
-    done = subprocess.run(COMMAND, cwd=REPOSITORY, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False)
-    return time.monotonic() - begin, done.returncode
+def qualify() -> tuple[float, int, Path | None]:
+    """Run the command; return how long it took, in s, exit code, and run folder; None: it has none."""
+    with tempfile.TemporaryDirectory(prefix="bw-qualify-") as folder:
+        told = Path(folder, "run")
+        environment = {**os.environ, "QUALIFY_RUN_FILE": str(told)}
+        begin = time.monotonic()
+        done = subprocess.run(
+            COMMAND,
+            cwd=REPOSITORY,
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr,
+            check=False,
+            env=environment,
+        )
+        wall_s = time.monotonic() - begin
+        run = Path(told.read_text().rstrip("\n")) if told.exists() else None
+    return wall_s, done.returncode, run
 
 
 def replays(run: Path) -> dict[str, dict[str, float]]:
@@ -66,10 +80,8 @@ def main() -> int:
     if not LATEST.exists():
         print("bench     the first run, not timed", file=sys.stderr)
         qualify()
-    before = LATEST.resolve()
-    wall_s, code = qualify()
-    run = LATEST.resolve()
-    if run == before:
+    wall_s, code, run = qualify()
+    if run is None:
         print("qualify: no run folder was written", file=sys.stderr)
         return 1
     parts = replays(run)

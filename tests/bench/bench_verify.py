@@ -6,10 +6,14 @@
 
 Changes are generated, not thought of: each key of the record's schema and of the manifest, changed and
 removed; each kind of record removed, with the counts made anew; each file removed, changed; a file added to
-each folder. Each is made by three hands: `stale` changes files only; `stranger` makes all hashes anew and
-seals by a fresh key; `bench` seals by the key of the bench. For each it counts what is named where the
-bench's key is known (`known`: --sealed-by) and where it is not (`unknown`). The bench's key of a copy is made
-here, so that no bench's own is needed. What is not named is listed.
+each folder; the manifest's list of files removed, and each of its sizes changed. A file keeps its form: one
+value is changed, and the size follows only where that value has another length.
+
+Each is made by three hands: `stale` changes files only; `stranger` makes all hashes anew and seals by a fresh
+key; `bench` seals by the key of the bench. For each it counts what is named where the bench's key is known
+(`known`: --sealed-by) and where it is not (`unknown`). Of changed files a fourth, `lister`, makes the list of
+files anew, too, as somebody would who knows of it: that figure has no bar, and says what is left then. The
+bench's key of a copy is made here, so that no bench's own is needed. What is not named is listed.
 """
 
 from __future__ import annotations
@@ -37,15 +41,16 @@ from reports.page.compared import pages_differ
 from reports.page.render import render_pages
 from reports.rejudge.run import OUTCOMES, rejudge
 from reports.run.benches import TrustedSeals
+from reports.run.files import write_file_list
 from reports.run.folder import RunFolder
-from reports.run.integrity import changed_files, list_files, write_sums
+from reports.run.integrity import SUMS, changed_files, list_files, write_sums
 from reports.run.manifest import count_outcomes
 from reports.run.seal import ADVICE, RENEWAL, SEAL, fingerprint, seal, seal_renewal
 from tests.bench.report import REPOSITORY, Bar, publish
 
 HANDS = ("stale", "stranger", "bench")
 READERS = ("known", "unknown")
-RECORDS, MANIFEST = "measurements.jsonl", "run.json"
+RECORDS, MANIFEST, LIST = "measurements.jsonl", "run.json", "file_sizes_bytes"
 SCHEMA = REPOSITORY / "reports" / "measurement.schema.json"
 MADE_BY_THE_HAND = (RECORDS, MANIFEST, SEAL, RENEWAL)
 """Files that have changes of their own, or that a hand makes anew."""
@@ -75,6 +80,12 @@ def changes_of(run: Path, rng: random.Random) -> Iterator[Change]:
                 "record", f"{place} removed", lambda run, n=number, w=own: change_record(run, n, w, None)
             )
     manifest = json.loads((run / MANIFEST).read_text())
+    for name in manifest.pop(LIST, ()):  # of its own class: it would be most of the manifest's
+        yield Change("listed size", f"{MANIFEST}: {LIST}: {name}", lambda run, f=name: change_size(run, f))
+    if (run / MANIFEST).read_text().count(LIST):
+        yield Change(
+            "manifest", f"{MANIFEST}: {LIST} removed", lambda run: change_manifest(run, (LIST,), None)
+        )
     for way in all_ways(manifest):
         place = f"{MANIFEST}: {'.'.join(map(str, way))}"
         yield Change("manifest", place, lambda run, w=way: change_manifest(run, w, other))
@@ -172,6 +183,11 @@ def change_manifest(run: Path, way: Way, new: Callable[[Any], Any] | None) -> No
     (run / MANIFEST).write_text(json.dumps(manifest, ensure_ascii=False, indent=1) + "\n")
 
 
+def change_size(run: Path, name: str) -> None:
+    """Change the size of a file in the manifest's list."""
+    change_manifest(run, (LIST, name), other)
+
+
 def remove_record(run: Path, number: int) -> None:
     """Remove a record and count anew."""
     records = records_of(run)
@@ -191,9 +207,10 @@ def change_file(file: Path, rng: random.Random) -> None:
     try:
         number = results[-1] if results else rng.randrange(len(lines))
         document = json.loads(lines[number])
+        write = form_of(lines[number], document)
         alter(document, rng.choice(list(all_ways(document))), other)
-        lines[number] = json.dumps(document, ensure_ascii=False)
-        new = "\n".join(lines) + "\n"
+        lines[number] = write(document)
+        new = "\n".join(lines) + ("\n" if len(lines) > 1 or file.suffix == ".ndjson" else "")
     except (ValueError, IndexError):
         numbers = list(re.finditer(r"[0-9]+", text))
         if numbers:
@@ -202,6 +219,27 @@ def change_file(file: Path, rng: random.Random) -> None:
         else:
             new = f"{text}added\n"
     file.write_text(new, errors="surrogateescape")
+
+
+def form_of(text: str, document: Any) -> Callable[[Any], str]:
+    """Return what writes a document as this text does: indentation, separators, characters, line break.
+
+    Raises:
+        ValueError: No such form gives this text.
+    """
+    end = text[len(text.rstrip()) :]
+    for indent in (None, 1, 2, 4):
+        for separators in ((",", ":"), (", ", ": "), (",", ": ")):
+            for ascii_only in (False, True):
+
+                def write(
+                    value: Any, i: int | None = indent, s: Any = separators, a: bool = ascii_only
+                ) -> str:
+                    return json.dumps(value, indent=i, separators=s, ensure_ascii=a) + end
+
+                if write(document) == text:
+                    return write
+    raise ValueError("of no known form")
 
 
 def add_file(file: Path) -> None:
@@ -229,6 +267,12 @@ def hash_anew(run: Path, key: Ed25519PrivateKey, place: str) -> None:
     if (run / ADVICE).is_file():
         seal_renewal(run, [ADVICE], key)
     write_sums(run)
+
+
+def list_anew(run: Path) -> None:
+    """Make the manifest's list of files anew."""
+    (run / SUMS).unlink(missing_ok=True)
+    write_file_list(RunFolder.open(run))
 
 
 def is_named(run: Path, seals: TrustedSeals | None, *, pages: bool) -> bool:
@@ -267,6 +311,13 @@ def counted(change: Change, sound: Path, work: Path, keys: dict[str, Ed25519Priv
         unknown = is_named(work, None, pages=is_page)
         named |= {f"{hand}_unknown": unknown, f"{hand}_known": unknown or is_named(work, seals, pages=False)}
     named.setdefault("stranger_unknown", named["bench_unknown"])
+    if change.kind.startswith("file "):
+        shutil.rmtree(work)
+        shutil.copytree(sound, work)
+        change.make(work)
+        list_anew(work)
+        hash_anew(work, keys["bench"], change.place)
+        named["lister_unknown"] = is_named(work, None, pages=is_page)
     return named
 
 
@@ -297,6 +348,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="bw-verify-") as folder:
         sound, work = Path(folder, "sound", "run"), Path(folder, "run")
         shutil.copytree(options.run.resolve(), sound)
+        list_anew(sound)
+        hash_anew(sound, keys["bench"], "")
         for name, text in render_pages(sound).items():
             (sound / name).write_text(text)
         hash_anew(sound, keys["bench"], "")
@@ -324,8 +377,10 @@ def main() -> int:
             for reader in READERS
         },
         **{
-            f"{kind.replace(' ', '_')}_bench_share": named[f"{kind}: bench_known"] / count
+            f"{kind.replace(' ', '_')}_{hand}_unknown_share": named[f"{kind}: {hand}_unknown"] / count
             for kind, count in made.items()
+            for hand in ("stranger", "lister")
+            if hand == "stranger" or kind.startswith("file ")
         },
         "verify_s": verify_s,
     }

@@ -8,7 +8,19 @@ import random
 from collections import Counter
 from pathlib import Path
 
-from tests.bench.bench_verify import SCHEMA, alter, changes_of, drawn, other, schema_ways
+import pytest
+
+from reports.run.files import write_file_list
+from tests.bench.bench_verify import (
+    SCHEMA,
+    alter,
+    change_file,
+    changes_of,
+    drawn,
+    form_of,
+    other,
+    schema_ways,
+)
 from tests.reports.sample_run import make_run
 
 
@@ -36,3 +48,27 @@ def test_a_value_becomes_another_of_its_type_or_goes() -> None:
     assert document == {"counts": [4, True, 5, "passx"]}
     alter(document, ("counts",), None)
     assert document == {}
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a":1,"b":[2.5,"ä"]}', '{\n "a": 1,\n "b": [\n  "\\u00e4"\n ]\n}\n', '{"a": 1, "b": null}\n']
+)
+def test_a_changed_file_keeps_its_form(tmp_path: Path, text: str) -> None:
+    """Only the value that was changed makes it longer, not how it was written."""
+    document = json.loads(text)
+    assert form_of(text, document)(document) == text
+    file = tmp_path / "answer.json"
+    file.write_text('{"a":31}')
+    change_file(file, random.Random(1))
+    assert file.read_text() == '{"a":41}'
+
+
+def test_each_size_of_the_list_has_its_change(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    write_file_list(run)
+    changes = list(changes_of(run.path, random.Random(1)))
+    sizes = run.manifest.file_sizes_bytes or {}
+    assert sum(change.kind == "listed size" for change in changes) == len(sizes) > 1
+    assert "run.json: file_sizes_bytes removed" in {change.place for change in changes}
+    next(change for change in changes if change.kind == "listed size").make(run.path)
+    assert json.loads((run.path / "run.json").read_text())["file_sizes_bytes"] != sizes

@@ -77,6 +77,7 @@ class Disturbance:
         stalled_fraction: Share of stalled time that the witness reports.
         clock_step_ns: Step of the consumer's clock.
         complete: Whether the consumer came to its end.
+        outage_ns: Begin and end of a time since the start in which nothing arrives; all comes at its end.
     """
 
     path_delay_ns: dict[int, int] | None = None
@@ -87,6 +88,7 @@ class Disturbance:
     stalled_fraction: float = 0.0004
     clock_step_ns: int = 0
     complete: bool = True
+    outage_ns: tuple[int, int] = (0, 0)
 
 
 def summary(samples_ns: list[int]) -> dict[str, Any]:
@@ -151,6 +153,9 @@ def _draw(stream_id: int, disturbance: Disturbance, rng: random.Random) -> _Stre
         latency = (
             wire_ns + 180_000 + _coarse(rng.lognormvariate(12.2, 0.55)) + path_ns * (sequence % 50 == 11)
         )
+        instant = sequence * period_ms * 1_000_000 + lateness
+        if disturbance.outage_ns[0] <= instant < disturbance.outage_ns[1]:
+            latency += disturbance.outage_ns[1] - instant
         sent.append(lateness)
         if sequence < lost:
             continue

@@ -81,6 +81,10 @@ def test_what_has_one_reason_is_shown_in_one_line(tmp_path: Path, capsys: pytest
     assert [line for line in said if line.endswith("a reason of its own")]
 
 
+OUTPUT = {"dossier": ("--output", os.devnull + "/none.json")}
+"""Commands write nothing here."""
+
+
 def test_a_run_that_is_still_written_is_neither_finished_nor_called_ended(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -92,6 +96,11 @@ def test_a_run_that_is_still_written_is_neither_finished_nor_called_ended(
     assert "still being written" in capsys.readouterr().err
     assert main(["show", str(tmp_path / "results" / "latest")]) == 0
     assert f"a newer run {writing.run_id} is still running" in capsys.readouterr().out.splitlines()[0]
+    for command in ("verify", "stalled", "finish", "dossier"):
+        main([command, str(tmp_path / "results" / "latest"), *OUTPUT.get(command, ())])
+        assert f"reports: a newer run {writing.run_id} is still running" in capsys.readouterr().err, command
+        main([command, str(older.path), *OUTPUT.get(command, ())])
+        assert "a newer run" not in capsys.readouterr().err, "nobody takes that for the newest"
     writing.let_go()
     assert main(["show", str(tmp_path / "results" / "latest")]) == 0
     assert f"a newer run {writing.run_id} was not finalised" in capsys.readouterr().out.splitlines()[0]

@@ -138,3 +138,15 @@ def test_so_many_runs_are_looked_at(run: RunFolder, tmp_path: Path, monkeypatch:
     assert len(history.runs) == 20 + 1
     assert [one.run_id for one in history.runs[:2]] == ["before-0005", "before-0006"]
     assert history.runs[-1].run_id == run.run_id
+
+
+def test_advice_on_the_latest_names_newer_runs(
+    run: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    newer = RunFolder.create(run.path.parent, "virtual", "ci")
+    assert newer.manifest.start_utc > run.manifest.start_utc
+    store = str(tmp_path / "s.sqlite")
+    assert main(["advise", str(run.path.parent / "latest"), "--store", store]) == 0
+    assert f"a newer run {newer.run_id} was not finalised" in capsys.readouterr().err
+    assert main(["advise", str(run.path), "--store", store]) == 0
+    assert "a newer run" not in capsys.readouterr().err

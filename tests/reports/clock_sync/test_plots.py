@@ -17,6 +17,7 @@ from reports.clock_sync.holdover import HoldoverEnvelope, measured_holdover, pre
 from reports.clock_sync.logs import ServoSeries, read_ptp4l
 from reports.clock_sync.mask import load_mask
 from reports.clock_sync.plots import (
+    _upright,  # pyright: ignore[reportPrivateUsage]
     bars_of,
     figure_corrections,
     figure_distribution,
@@ -176,3 +177,19 @@ def test_axes_of_stability_have_times_not_powers_of_ten() -> None:
     assert "MTIE" in texts
     assert any(re.fullmatch(r"[0-9.]+ ms", text) for text in texts)
     assert not [text for text in texts if "e+" in text]
+
+
+def test_a_clock_with_many_gaps_and_steps_makes_no_large_figure() -> None:
+    """A day on which every other second is missing, and the clock is stepped each time."""
+    times = 3 * np.arange(28_800) * NS_PER_S
+    times = np.sort(np.concatenate([times, times + NS_PER_S]))
+    offsets = np.rint(np.random.default_rng(4).normal(0, 900, len(times))).astype(np.int64)
+    offsets[40_000] = 90_000
+    gapped = ClockSeries.from_samples(times, offsets)
+    assert len(gapped.stretches) == 28_800
+    drawn = figure_time_error("te", [("bench", gapped)], steps_ns=times[::50].tolist())
+    assert len(drawn) < 200_000
+    assert f"28799 gaps, {len(times[::50])} steps" in drawn
+    assert np.nanmax(_upright(gapped)[1]) == 90_000
+    few = figure_time_error("te", [("bench", ClockSeries.from_samples(times[:40], offsets[:40]))])
+    assert len(few) < 60_000

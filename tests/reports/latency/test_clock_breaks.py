@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import dataclasses
 import random
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -208,3 +210,38 @@ def test_no_stage_is_told_of_a_message_whose_clock_broke(
 def test_words():
     assert str(ClockBreak("guest", 0, 1, -3 * MS)) == "clock guest stepped by \N{MINUS SIGN}3 ms"
     assert str(ClockBreak("guest", 0, 1, 9, -12_000)) == "clock guest ran 12 ppm slower than before"
+
+
+class Series(tuple[Any, ...]):
+    """Exchanges of a clock that nobody may walk through: there are as many as the run has seconds."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """Refuse."""
+        raise AssertionError("a walk through all exchanges of a clock")
+
+
+def test_breaks_of_a_day_are_found_without_a_walk_through_it(quiet: ReplayResults) -> None:
+    """Each stream asks for them, and each break: a page of such a day took half a minute, `verify` hours."""
+    count = 86_400
+    series = Series([(START_TAI_NS + n * S, n % 7 * 1000, 81_000) for n in range(count)])
+    steps = tuple(
+        ClockStep("guest", START_TAI_NS + n * 1_300 * S + 2 * MS, 3 * MS * (1 if n % 2 else -1))
+        for n in range(1, 65)
+    )
+    clocks = [dataclasses.replace(each, series=series) for each in quiet.recv.clocks]
+    recv = dataclasses.replace(
+        quiet.recv, clocks=tuple(clocks), clock_steps=steps, end_tai_ns=START_TAI_NS + count * S
+    )
+    found = clock_breaks(recv)
+    assert [(each.clock, each.step_ns, each.to_tai_ns) for each in found] == [
+        ("guest", step.step_ns, step.time_tai_ns - 2 * MS) for step in steps
+    ]
+    assert all(each.to_tai_ns - each.from_tai_ns == S for each in found)
+    as_told = {
+        "clock_steps": [dataclasses.asdict(step) for step in steps],
+        "valid": True,
+        "end_tai_ns": recv.end_tai_ns,
+        "clocks": [{"name": each.name, "series": series} for each in clocks],
+        "streams": [{"producer": 12, "period_ns": PERIOD_NS}],
+    }
+    assert touched(as_told, (), {1: "host", 12: "guest"}, {"producer": 12}) == {True}

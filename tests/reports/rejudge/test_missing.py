@@ -16,7 +16,7 @@ from reports.rejudge.missing import missing_objections
 from reports.rejudge.run import rejudge
 from reports.run.asked import AskedFile, AskedSuite
 from reports.run.folder import MANIFEST, MEASUREMENTS, RunFolder
-from tests.reports.sample_run import Disturbance, add_attempt
+from tests.reports.sample_run import Disturbance, add_attempt, make_run
 
 TARGET = "linux-rt"
 REPLAYS = f"evidence/daq_replay/{TARGET}"
@@ -159,6 +159,13 @@ def without_word(quantity: str) -> Callable[[Path], None]:
     return take
 
 
+def with_lone_round_trips(run: Path) -> None:
+    """Leave of a measurement of round trips its raw data alone."""
+    folder = run / "evidence" / "software_latency" / TARGET
+    folder.mkdir(parents=True)
+    (folder / "round_trips.json").write_text("{}")
+
+
 @pytest.mark.parametrize(
     ("take", "named"),
     [
@@ -174,6 +181,7 @@ def without_word(quantity: str) -> Callable[[Path], None]:
         (without_raw_files, "one_way_latency: its evidence has no recv.ndjson"),
         (without_attempt(1), "has attempts [2], and not each from 1 on"),
         (without_attempt(1), "attempts: 2 of daq_replay/linux-rt, its evidence has 1"),
+        (with_lone_round_trips, "round_trips.json: round trips that no record names"),
         (without_target, "output.xml tells of 2 records of CLK-CHRONY"),
     ],
 )
@@ -228,3 +236,37 @@ def test_a_measurement_that_broke_off_may_leave_raw_data(run: Path) -> None:
 def test_it_is_a_part_of_the_second_judgement(run: Path) -> None:
     without_evidence(run)
     assert [each for each in rejudge(run).problems if "its evidence has no recv.ndjson" in each]
+
+
+def test_a_value_that_cannot_be_worked_out_again_is_named(tmp_path: Path) -> None:
+    """Without the times of its sections no message of a known-delay check is known to be delayed."""
+    run = make_run(tmp_path)
+    run.update(outcome="pass")
+    records = records_of(run.path)
+    folder = run.path / "evidence/daq_replay/attempt-1"
+    known = json.loads((folder / "known_delay.json").read_text())
+    error_ns, u = known["measured_ns"] - known["applied_ns"], known["uncertainty"]["expanded"]
+    record: Json = like(records[0], "BENCH-KNOWN-DELAY", "known_delay_error", []) | {
+        "statistic": "median",
+        "value": error_ns,
+        "n": 1,
+        "n_required": 1,
+        "limit": {"upper": u, "lower": -u, "source": ""},
+        "uncertainty": {"expanded": 0, "parts": []},
+        "margin": u - abs(error_ns),
+        "evidence": [{"path": "evidence/daq_replay/attempt-1/known_delay.json", "sha256": ""}],
+    }
+    write_records(run.path, [*records, record])
+    (folder / "known_delay").mkdir()
+    rows = [(1, 0), (2, known["measured_ns"]), (3, 0)]
+    text = "scheduled_tai_ns,received_minus_scheduled_ns,lateness_ns\n"
+    (folder / "known_delay/messages.csv").write_text(text + "".join(f"{at},{late},0\n" for at, late in rows))
+    sections = {"without": (1, 2), "with": (2, 3), "again": (3, 4)}
+    (folder / "known_delay/sections.json").write_text(json.dumps({"scheduled_tai_ns": sections}))
+    said_of = (
+        f"measurements.jsonl:{len(records) + 1}: BENCH-KNOWN-DELAY: known_delay_error: could not be worked"
+    )
+    assert rejudge(run.path).contradicted == ()
+    assert not [each for each in rejudge(run.path).problems if said_of in each]
+    (folder / "known_delay/sections.json").unlink()
+    assert [each for each in rejudge(run.path).problems if said_of in each]

@@ -225,3 +225,14 @@ def test_it_shares_nothing_with_what_writes_records() -> None:
                 top = name.split(".")[0]
                 assert top not in ("resources", "hw", "dashboards", "scope"), f"{file.name}: {name}"
                 assert top != "reports" or name.startswith("reports.rejudge"), f"{file.name}: {name}"
+
+
+def test_a_clock_is_known_no_better_than_its_exchanges_allow(run: Path) -> None:
+    path = run / REPLAY / "recv.ndjson"
+    *before, last = path.read_text().splitlines()
+    answer = json.loads(last)
+    clock = answer["clocks"][0]
+    clock["bound_ns"] = clock["rtt_min_ns"] // 2 - 1
+    path.write_text("\n".join([*before, json.dumps(answer)]) + "\n")
+    said = f"clock {clock['name']}: bound_ns is {clock['bound_ns']}, half its shortest round trip leaves"
+    assert [each for each in rejudge(run).contradicted if said in each]

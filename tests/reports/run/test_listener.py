@@ -15,6 +15,8 @@ import pytest
 
 from reports.__main__ import main
 from reports.listener import EXIT_LISTENER_FAILED
+from reports.page.render import render
+from reports.rejudge.listed import listed_objections
 from reports.rejudge.run import rejudge
 from reports.run.asked import AskedFile, AskedSuite, SkippedTest
 from reports.run.failed_tests import FailedTest
@@ -144,6 +146,11 @@ def test_a_run_that_passes_leaves_a_complete_verified_folder(robot: Robot):
     assert manifest.tools["robotframework"].startswith("7.")
     assert str(run.path) in done.stdout
     assert sorted(p.name for p in robot.folder.glob("*.*ml")) == []
+    listed = manifest.file_sizes_bytes or {}
+    assert {"output.xml", "log.html", "xunit.xml", "measurements.jsonl", "qualification.html"} <= set(listed)
+    assert list(listed_objections(run.path, {"file_sizes_bytes": listed})) == []
+    page = (run.path / "qualification.html").read_text()
+    assert render(run.path) == page, "it shows the manifest's hash: nothing is written into that after it"
 
 
 @pytest.mark.slow

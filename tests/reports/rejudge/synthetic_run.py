@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of one requirement, drawn so that limits, pauses, lateness and U lie close to each other.
+
+The tools' answers are drawn and written in their documented form; the first judge reads them back and makes
+the records, with as many replays as its rule asks for.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from reports.latency.attempts import decide_streams
+from reports.latency.evidence import load_replay
+from reports.latency.verdict import ReplayResults, StreamRequirement, latency_measurement
+from reports.record.context import Context
+from reports.record.measurement import Conditions, Limit, Outcome, Subject
+from reports.run.folder import RunFolder
+from tests.reports.sample_run import START_TAI_NS, summary
+
+US = 1000
+STREAM, PRODUCER = 13, 1
+BUDGET_NS = 10_000 * US
+PERIOD_NS = 40_000 * US
+ALLOWED = 4
+"""Replays of a simulated bench that there may be at most, those not counted that the machine explains."""
+Json = dict[str, Any]
+
+
+def make_synthetic_run(results: Path, rng: random.Random) -> tuple[RunFolder, Outcome]:
+    """Draw a run, judge it, and return it, as it ends, with the outcome of its stream."""
+    simulated = rng.random() < 0.7
+    run = RunFolder.create(results, "virtual", "ci", simulated=simulated, commit="0" * 40)
+    limit_ns = rng.choice((BUDGET_NS, BUDGET_NS, 8_000 * US, 11_000 * US))
+    requirement = StreamRequirement(
+        "DAQ-013", Limit(limit_ns, None, "a test"), rng.choice((1, 10, 30)), rng.choice((0, 0, 1))
+    )
+    allowed = ALLOWED if simulated else 1
+    temper = rng.choice(("calm", "calm", "late", "mixed"))
+    folders: list[Path] = []
+    replays: list[ReplayResults] = []
+    while True:
+        folder = run.evidence_folder("daq_replay", f"attempt-{len(folders) + 1}")
+        kind = rng.choice(("calm", "late")) if temper == "mixed" else temper
+        write_replay(folder, rng, limit_ns, is_late=kind == "late")
+        folders.append(folder)
+        replays.append(load_replay(folder).replay())
+        decided = decide_streams({STREAM: requirement}, replays, allowed)[STREAM]
+        if not decided.open:
+            break
+    for number in decided.recorded_replays:
+        names = ("recv.ndjson", "misses.ndjson", "witness.ndjson")
+        context = Context(
+            run.run_id,
+            "Robot.Daq Replay.Budgets.Stream 13",
+            Subject("virtual", "linux-rt", "kernel", "two-way", str(STREAM)),
+            Conditions("ci", "aligned-12"),
+            simulated,
+            tuple(run.evidence(folders[number] / name) for name in names),
+        )
+        judged = replace(decided.judged[number], verdict=decided.recorded(number))
+        run.append(latency_measurement(STREAM, requirement, replays[number], judged, context))
+    run.update(outcome=decided.verdict.outcome)
+    run.close()
+    return run, decided.verdict.outcome
+
+
+def write_replay(folder: Path, rng: random.Random, limit_ns: int, *, is_late: bool) -> None:
+    """Draw a replay and write what its tools said."""
+    expected = rng.choice((12, 40, 40))
+    lost = rng.choice((0, 0, 0, 0, 0, 1, 2))
+    logged_above_ns = rng.choice((BUDGET_NS * 3 // 4, BUDGET_NS * 3 // 4, BUDGET_NS))
+    scheduled = expected - (rng.random() < 0.02)  # by the producer: a plan that it did not read to its end
+    sent: list[int] = []
+    rows: list[tuple[int, int, int]] = []
+    for sequence in range(expected):
+        late = rng.choice((0, 20 * US, 150 * US, -100 * US))
+        way = rng.randrange(1_000 * US, 5_000 * US)
+        if is_late and rng.random() < 0.15:
+            late = rng.choice((late, rng.randrange(12_000 * US)))
+            way = rng.choice(
+                (way, limit_ns + rng.randrange(-1_500 * US, 1_500 * US), rng.randrange(30_000 * US))
+            )
+        if sequence < scheduled:
+            sent.append(late)
+        if lost <= sequence < scheduled:
+            rows.append((sequence, late, max(way, -late)))
+    misses = [_miss(*row) for row in rows if row[1] + row[2] > logged_above_ns]
+    dropped = rng.random() < 0.03 and len(misses) > 1
+    logged = misses[1:] if dropped else misses
+    whole = [late + way for _, late, way in rows]
+    stream: Json = {
+        "id": STREAM, "producer": PRODUCER, "message_type": 3, "transport": "tcp", "size_bytes": 10,
+        "period_ns": PERIOD_NS, "budget_ns": BUDGET_NS, "logged_above_ns": logged_above_ns,
+        "expected": expected, "received": len(rows), "lost": expected - len(rows),
+        "duplicates": 0, "reordered": 0, "invalid_samples": 0, "connections": 1,
+        "misses": sum(each > BUDGET_NS for each in whole),
+        "misses_sent": sum(way > BUDGET_NS for _, _, way in rows),
+        "received_minus_scheduled": summary(whole), "received_minus_sent": summary([way for *_, way in rows]),
+        "sent_minus_scheduled": summary([late for _, late, _ in rows]), "receive_stack": summary([]),
+    }  # fmt: skip
+    complete = rng.random() > 0.03
+    recv: Json = {
+        "type": "result", "tool": "bw-traffic recv", "version": "0.1.0",
+        "complete": complete, "valid": complete, "invalid_reasons": [] if complete else ["ended by SIGTERM"],
+        "nonce": "0123456789abcdef", "phase": "aligned-12", "scale": 1, "warmup_ms": 6000,
+        "duration_ms": expected * PERIOD_NS // 10**6, "correction": "two-way", "start_tai_ns": START_TAI_NS,
+        "end_tai_ns": START_TAI_NS + expected * PERIOD_NS, "tai_utc_s": 37,
+        "streams": [stream], "clocks": [_clock(rng)], "clock_steps": _steps(rng, 0.03, "local"),
+        "hostile": dict.fromkeys(
+            ("foreign_connections", "bad_hello", "bad_check", "truncated", "oversized", "stale"), 0
+        ),
+        "recorder": {"miss_log_dropped": len(misses) - len(logged), "message_log_dropped": 0},
+        "memory": {"rss_start_bytes": 3_100_000, "rss_end_bytes": 3_180_000},
+        "scheduling": {"policy": "fifo", "priority": 50, "note": ""},
+    }  # fmt: skip
+    of_producer: Json = {
+        "id": STREAM, "producer": PRODUCER, "scheduled": scheduled, "sent": scheduled,
+        "late_slots": 0, "reconnects": 0, "blocked_writes": 0, "unsent": 0,
+        "sent_minus_scheduled": summary(sent), "transmit_stack": summary([]),
+    }  # fmt: skip
+    send: Json = {
+        "type": "result", "tool": "bw-traffic send", "complete": rng.random() > 0.02,
+        "clock_steps": _steps(rng, 0.02, "local"), "streams": [of_producer],
+        "scheduling": {"policy": "fifo", "priority": 50, "note": ""},
+    }  # fmt: skip
+    ready = {"type": "ready", "local_tai_ns": START_TAI_NS - 10**9}
+    _write(folder / "recv.ndjson", ready, recv)
+    _write(folder / "send-01.ndjson", {"type": "ready"}, send)
+    _write(folder / "misses.ndjson", *logged)
+    _write(folder / "witness.ndjson", _witness(rng, misses, expected))
+    (folder / "plan.toml").write_text(
+        '[run]\nschema = "benchwright.plan/1"\nphase = "aligned-12"\n'
+        '\n[[producer]]\nnumber = 1\nclock = "host"\n'
+        f"\n[[stream]]\nid = {STREAM}\nlow_latency = true\n"
+    )
+
+
+def _miss(sequence: int, late: int, way: int) -> Json:
+    scheduled = START_TAI_NS + sequence * PERIOD_NS
+    return {
+        "stream": STREAM, "sequence": sequence, "scheduled_tai_ns": scheduled, "lateness_ns": late,
+        "received_minus_scheduled_ns": late + way, "received_minus_sent_ns": way,
+        "received_local_tai_ns": scheduled + late + way, "kernel_stamp_local_tai_ns": scheduled + late + way,
+    }  # fmt: skip
+
+
+def _clock(rng: random.Random) -> Json:
+    bound_ns, residual_ns = rng.choice(
+        ((84 * US, 21_500), (900 * US, 400 * US), (0, 0), (6_000 * US, 5_000 * US))
+    )
+    series = [
+        [START_TAI_NS + n * 10**9, 40 * US + rng.randrange(-9 * US, 9 * US), bound_ns] for n in range(4)
+    ]
+    return {
+        "name": "host", "exchanges": 610, "kept": rng.choice((61, 61, 61, 61, 61, 0)), "offset_ns": 40 * US,
+        "rate_ppb": 0, "bound_ns": bound_ns, "residual_ns": residual_ns, "rtt_min_ns": 2 * bound_ns,
+        "rtt_p50_ns": 402_000, "series": series,
+    }  # fmt: skip
+
+
+def _steps(rng: random.Random, share: float, name: str) -> list[Json]:
+    if rng.random() >= share:
+        return []
+    return [{"clock": name, "time_tai_ns": START_TAI_NS + 10**9, "step_ns": rng.randrange(1, 5_000) * US}]
+
+
+def _witness(rng: random.Random, misses: list[Json], expected: int) -> Json:
+    windows: list[list[int]] = []
+    for miss in misses:
+        if rng.random() < 0.6:
+            length_ns = rng.choice(
+                (miss["received_minus_scheduled_ns"], rng.randrange(100 * US, 20_000 * US))
+            )
+            begin = miss["received_local_tai_ns"] + 40 * US - rng.randrange(length_ns + 1_000 * US)
+            windows.append([begin, begin + length_ns, rng.randrange(2)])
+    for _ in range(rng.randrange(3)):
+        begin = START_TAI_NS + rng.randrange(expected * PERIOD_NS)
+        windows.append([begin, begin + rng.randrange(100 * US, 9_000 * US), rng.randrange(2)])
+    cpus: list[Json] = []
+    for cpu in range(2):
+        lengths = [end - begin for begin, end, own in windows if own == cpu]
+        cpus.append({
+            "cpu": cpu, "samples": 6400, "stalls": len(lengths), "stalled_ns": sum(lengths),
+            "max_ns": max(lengths, default=0), "steal_ns": 0, "idle_ns": 10**9,
+            "utilisation": rng.choice((0.0, 0.25, 0.9)),
+        })  # fmt: skip
+    return {
+        "type": "result", "tool": "bw-traffic witness", "version": "0.1.0", "complete": True, "cpus": cpus,
+        "stalled_fraction": 0.0004, "windows": windows, "windows_dropped": 0, "period_ns": 250_000,
+        "threshold_ns": 100_000,
+    }  # fmt: skip
+
+
+def _write(path: Path, *objects: Json) -> None:
+    path.write_text("".join(json.dumps(each) + "\n" for each in objects))
