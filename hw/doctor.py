@@ -50,6 +50,7 @@ _GUESTS = ("memory", "namespaces", "tun", "qdisc", "qemu", "accelerator")
 
 VIRTUAL_MEASUREMENTS = (
     Measurement("12-producer replay into a PREEMPT_RT guest", (*_HOST, *_GUESTS), ("perf",)),
+    Measurement("12-producer replay into a namespace of this machine", (*_HOST, "namespaces", "qdisc")),
     Measurement("impaired links (delay, loss)", (*_HOST, *_GUESTS)),
     Measurement("clock synchronisation, software stamps", (*_HOST, *_GUESTS)),
     Measurement("Windows tools under Wine", ("packages-dev", "wine", "native")),

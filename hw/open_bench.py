@@ -132,5 +132,5 @@ class OpenBench(Protocol):
         ...
 
     def accelerator(self) -> str:
-        """Return what runs the guests (`kvm`, `tcg`), or `none` on a bench of real machines."""
+        """Return what runs the guests (`kvm`, `tcg`), or `none` on a bench that has none."""
         ...

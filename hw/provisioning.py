@@ -15,7 +15,7 @@ from typing import Any
 
 from hw.answers import answers_of, json_line
 from hw.bench import TargetSpec
-from hw.errors import BenchError
+from hw.errors import BenchError, ConfigError
 from hw.fields import Fields
 from hw.protocols import Node
 from hw.toml_file import read_toml
@@ -23,6 +23,8 @@ from hw.tools import local_tool
 
 TARGETS = Path(__file__).resolve().parent.parent / "targets"
 WAY_FILE = "provision.toml"
+SCRIPTS = "provision"
+"""Folder of a kind with what is brought to its targets."""
 ITEM_FIELDS = ("item", "status", "changed")
 
 
@@ -38,6 +40,8 @@ class Way:
     """Native tools that go into the same folder."""
     machine: str = ""
     """Machine that they are built for, by a key of `hw.tools.BUILDS`."""
+    files_besides: tuple[str, ...] = ()
+    """Files of other kinds that go into the same folder, by their way from `provision/`."""
 
 
 def load_way(kind_folder: Path) -> Way:
@@ -55,8 +59,12 @@ def load_way(kind_folder: Path) -> Way:
         fields.words("command"),
         fields.words("tools", ""),
         fields.text("machine", ""),
+        fields.words("files_besides", ""),
     )
     fields.finish()
+    for name in way.files_besides:
+        if not (kind_folder / SCRIPTS / name).is_file():
+            raise ConfigError(f"{path}: files_besides: {name!r}: there is no such file beside {SCRIPTS}/")
     return way
 
 
@@ -174,10 +182,11 @@ class Provisioner:
     def _copy(self) -> None:
         if self._copied:
             return
-        folder = TARGETS / self._target.provisioning / "provision"
+        folder = TARGETS / self._target.provisioning / SCRIPTS
         if not folder.is_dir():
             raise BenchError(f"target {self._target.kind}: no folder {folder.relative_to(TARGETS.parent)}")
         tools = [local_tool(name, self._way.machine) for name in self._way.tools]
-        for file in (*sorted(folder.iterdir()), *tools):
+        besides = [folder / name for name in self._way.files_besides]
+        for file in (*sorted(folder.iterdir()), *besides, *tools):
             self._node.put(file, f"{self._way.folder}/{file.name}")
         self._copied = True

@@ -362,10 +362,11 @@ class Bench:
         return [text for text in (*before, self.console(name)) if text]
 
     def accelerator(self) -> str:
-        """Return what runs the guests (`kvm`, `tcg`), or `none` on a bench of real machines."""
+        """Return what runs the guests (`kvm`, `tcg`), or `none` on a bench that has none."""
         from hw.virtual import accel
 
-        return accel.probe() if self.spec.virtual is not None else "none"
+        targets = (self._environment.get_target(name) for name in self.spec.labgrid_targets)
+        return accel.probe() if any(virtual_guest.guest_of(each) for each in targets) else "none"
 
     # -- opening and closing
 

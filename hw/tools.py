@@ -11,6 +11,8 @@ from pathlib import Path
 from hw.errors import CapabilityError, ConfigError
 
 ROOT = Path(__file__).resolve().parent.parent
+HOST_BUILD = "linux"
+"""Folder below `.build/` of what this machine itself runs."""
 BUILD = ROOT / ".build"
 
 
@@ -79,7 +81,7 @@ def local_tool(name: str, machine: str = "") -> Path:
     """
     if machine and machine not in BUILDS:
         raise CapabilityError(f"{name}: not built for {machine}; there are: {', '.join(BUILDS)}")
-    build = BUILD / (BUILDS[machine] if machine else "linux")
+    build = BUILD / (BUILDS[machine] if machine else HOST_BUILD)
     for folder in TOOL_FOLDERS:
         for file in (build / folder / name, build / folder / f"{name}.exe"):
             if file.exists():

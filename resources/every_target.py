@@ -19,6 +19,7 @@ says so in `targets/KIND/suites.toml`:
     without_tags = ["holdover"]                # tests with one of these tags
     stacks = ["chrony"]                        # of the tests of clock stacks those of these alone
     methods = ["tgpio-latch"]                  # the same of the methods of timed edges
+    only_by_name = true                        # only a run that names the target has it; left out: false
 
 A test of one clock stack bears the tag `stack:NAME`, one of a method of timed edges `method:NAME`. Where the
 kind has `clock/stacks.toml`, it is asked for those stacks alone; a target with another kind's provisioning
@@ -69,11 +70,13 @@ class ProfileSuites:
         without: Folders, or files of suites.
         without_tags: Tests with one of these tags.
         only: Tests with a tag that begins so, as `stack:`, have to have one of these.
+        only_by_name: Whether a run that names no target does without one of this kind.
     """
 
     without: tuple[str, ...] = ()
     without_tags: tuple[str, ...] = ()
     only: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    only_by_name: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,7 @@ def _profile_suites(table: Fields, folders: Sequence[str], stacks: Sequence[str]
         without=table.texts("without", [*folders, *files], default=()),
         without_tags=table.texts("without_tags", _tags(), default=()),
         only={prefix: only[prefix] for key, (prefix, _) in named.items() if table.has(key)},
+        only_by_name=table.boolean("only_by_name", default=False),
     )
     table.finish()
     return found

@@ -64,6 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if os.geteuid() != 0 and spec.virtual is not None:
         print("qualify: a virtual bench needs root: it makes network namespaces", file=sys.stderr)
         return NO_CAPABILITY
+    others = [name for name in spec.targets if name not in targets]
+    if others and not named_targets(options.targets, options.robot):
+        print(f"profile {options.profile} takes only by name (TARGETS=NAME): {', '.join(others)}", flush=True)
     with scratch_folder() as outputs:
         named = [f"profile={options.profile}"]
         named += [f"{name}@{spec.targets[name].provisioning}" for name in targets]
@@ -110,7 +113,8 @@ def _parser() -> argparse.ArgumentParser:
         nargs="*",
         default=[],
         metavar="NAME",
-        help="targets of the bench file, one after the other; else all of them",
+        help="targets of the bench file, one after the other; else all of them, but for kinds that the"
+        " profile takes only by name (only_by_name in targets/KIND/suites.toml)",
     )
     parser.add_argument("--results", type=Path, default=RESULTS, help="where run folders go")
     parser.add_argument(
@@ -130,7 +134,10 @@ def _parser() -> argparse.ArgumentParser:
 def chosen_targets(
     spec: BenchSpec, names: Sequence[str], robot: Sequence[str] = (), profile: str = ""
 ) -> tuple[str, ...]:
-    """Return the targets of a run in the order of the bench file; where none is named all of them.
+    """Return the targets of a run in the order of the bench file.
+
+    Where none is named, all but those of kinds that the profile takes only by name; all, of a bench that has
+    no others.
 
     Args:
         spec: The bench.
@@ -141,14 +148,22 @@ def chosen_targets(
     Raises:
         ConfigError: The bench has no such target, or a kind's `suites.toml` is wrong.
     """
-    wanted = {*names, *(option.rpartition("TARGET:")[2] for option in robot if _NAMES_TARGET.match(option))}
+    wanted = named_targets(names, robot)
     if unknown := sorted(wanted - set(spec.targets)):
         there = ", ".join(spec.targets)
         raise ConfigError(f"{spec.path}: benchwright.targets: no target {unknown[0]!r}; there are: {there}")
-    chosen = tuple(name for name in spec.targets if name in wanted or not wanted)
-    for name in chosen:
-        load_kind_suites(TARGETS / name, spec.targets[name].provisioning, profile)
-    return chosen
+    kinds = {
+        name: load_kind_suites(TARGETS / name, spec.targets[name].provisioning, profile)
+        for name in spec.targets
+        if name in wanted or not wanted
+    }
+    taken = [name for name, kind in kinds.items() if wanted or not kind.profile.only_by_name]
+    return tuple(taken or kinds)
+
+
+def named_targets(names: Sequence[str], robot: Sequence[str]) -> set[str]:
+    """Return the targets that a run names, by itself and by Robot Framework's options."""
+    return {*names, *(option.rpartition("TARGET:")[2] for option in robot if _NAMES_TARGET.match(option))}
 
 
 def require_suite(suite: Path) -> None:

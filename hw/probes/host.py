@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hw.capability import Capability, State
-from hw.tools import BUILDS
+from hw.tools import BUILDS, HOST_BUILD
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGE_LISTS = (
@@ -154,7 +154,7 @@ def judge_python_environment(version: str, stamps: set[str]) -> Capability:
 def native_tools() -> Capability:
     """Run the native tool of this host; look for those of the targets."""
     build = REPOSITORY / ".build"
-    tool = build / "linux" / "traffic-gen" / "bw-traffic"
+    tool = build / HOST_BUILD / "traffic-gen" / "bw-traffic"
     if tool.exists():
         runs = _program("native", [str(tool), "--help"])
         if runs.state is State.MISSING:
@@ -163,7 +163,7 @@ def native_tools() -> Capability:
         name: any((build / name / "traffic-gen" / file).exists() for file in ("bw-traffic", "bw-traffic.exe"))
         for name in BUILDS.values()
     }
-    return judge_native_tools({"linux": tool.exists(), **targets})
+    return judge_native_tools({HOST_BUILD: tool.exists(), **targets})
 
 
 def judge_native_tools(built: dict[str, bool]) -> Capability:

@@ -197,6 +197,12 @@ def set_port(switch: str, port: str, *, up: bool) -> None:
     _batch(switch, [f"link set {port} {'up' if up else 'down'}"])
 
 
+def delete_port(switch: str, port: str) -> None:
+    """Delete a port of the switch with its link; harmless when it is gone."""
+    if port in run("ip", "-n", switch, "-brief", "link", "show").replace("@", " ").split():
+        _batch(switch, [f"link delete {port}"])
+
+
 def ports(switch: str, bridge: str) -> list[str]:
     """Return the names of the ports of a bridge."""
     out = run("ip", "-n", switch, "-brief", "link", "show", "master", bridge)

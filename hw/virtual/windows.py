@@ -19,6 +19,7 @@ from hw.faults import Fault
 from hw.tools import local_tool
 from hw.virtual import network
 from hw.virtual.console_log import READY, wait_for_boot
+from hw.virtual.sshd import CONFIG, SERVER, SFTP_SERVER, write_sshd
 from hw.virtual.windows_prefix import WINE_FOLDER, prefix_or_make, wine_environment
 
 LOGIN_TOOL = "bw-login"
@@ -58,7 +59,7 @@ for attempt in 1 2 3; do
     sleep 0.5
 done
 echo '{ready}'
-exec /usr/sbin/sshd -D -e -f {config}
+exec {sshd} -D -e -f {config}
 """
 
 # A forced command sees what was asked for: a subsystem by the command that sshd_config names for it.
@@ -94,8 +95,6 @@ mount -t tmpfs -o size=64k tmpfs {state}
 dd if=/dev/zero of={state}/filler bs=4k 2>/dev/null || :
 """
 _STATE = "drive_c/Program Files/Benchwright/state"
-
-SFTP_SERVER = "/usr/lib/openssh/sftp-server"
 
 
 @dataclass(frozen=True)
@@ -173,7 +172,8 @@ def boot(machine: WindowsMachine, *, first: bool) -> subprocess.Popen[bytes]:
         # Wine's server looks at a socket again and again until the program has read it: that comes first.
         "server_placement": f"chrt --fifo {machine.priority - 1} " if machine.priority > 1 else "",
         "ready": READY,
-        "config": folder / "sshd_config",
+        "sshd": SERVER,
+        "config": folder / CONFIG,
         "sftp_server": SFTP_SERVER,
     }
     _write_login(machine, _LOGIN.format(**fields))
@@ -227,44 +227,17 @@ def _placement(machine: WindowsMachine) -> list[str]:
 
 def _write_login(machine: WindowsMachine, login: str) -> None:
     folder = machine.folder
-    for key in ("ssh_host_ed25519_key", "login_key"):
-        _make_key(folder / key)
     script = folder / "login"
     script.write_text(login)
     script.chmod(0o755)
-    known = "ssh_host_ed25519_key"
-    if machine.fault == Fault.CHANGED_HOST_KEY:
-        known = "former_host_key"
-        _make_key(folder / known)
-    host_key = (folder / f"{known}.pub").read_text().strip()
-    (folder / "known_hosts").write_text(f"{machine.control_address} {host_key}\n")
     wine = wine_environment(machine.disk / "prefix")
     # With a level, bash does not take the session for a login: no start-up files of this machine.
     environment = {key: value for key, value in wine.items() if key.startswith("WINE") or key == "LC_ALL"}
     environment["SHLVL"] = "1"
     settings = {
-        "ListenAddress": f"{machine.control_address}:22",
-        "HostKey": folder / "ssh_host_ed25519_key",
-        "AuthorizedKeysFile": folder / "login_key.pub",
-        "PermitRootLogin": "prohibit-password",
-        "PasswordAuthentication": "no",
-        "UsePAM": "no",
-        "StrictModes": "no",
-        "PidFile": "none",
-        "MaxSessions": "64",
         "SetEnv": " ".join(shlex.quote(f"{key}={value}") for key, value in environment.items()),
         "ForceCommand": script,
         "Subsystem": f"sftp {SFTP_SERVER}",
     }
-    (folder / "sshd_config").write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
-
-
-def _make_key(path: Path) -> None:
-    for old in (path, path.with_name(f"{path.name}.pub")):
-        old.unlink(missing_ok=True)
-    subprocess.run(
-        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "benchwright", "-f", str(path)],
-        check=True,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-    )
+    changed = machine.fault == Fault.CHANGED_HOST_KEY
+    write_sshd(folder, machine.control_address, settings, changed_host_key=changed)

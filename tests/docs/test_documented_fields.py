@@ -17,6 +17,7 @@ from hw.bench import load_bench
 from hw.drivers.board import BoardStrategy
 from hw.drivers.virtual_board import VirtualBoard
 from hw.drivers.virtual_guest import VirtualGuest
+from hw.drivers.virtual_linux import VirtualLinux
 from hw.drivers.virtual_windows import VirtualWindows
 from hw.errors import ConfigError
 from hw.oscilloscopes import VIRTUAL_OPTIONS
@@ -31,6 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 BENCH_FILES = ROOT / "docs" / "bench-files.md"
 EMBEDDED = ROOT / "docs" / "embedded.md"
 WINDOWS = ROOT / "docs" / "windows.md"
+NATIVE = ROOT / "docs" / "native-target.md"
 REQUIREMENTS = ROOT / "docs" / "requirements.md"
 LATENCY = ROOT / "docs" / "latency.md"
 NATIVE_TOOLS = ROOT / "docs" / "native-tools.md"
@@ -130,6 +132,10 @@ def test_virtual_guest() -> None:
 def test_virtual_board() -> None:
     own = own_fields(VirtualBoard) - own_fields(VirtualGuest)
     assert documented(EMBEDDED, "### `VirtualBoard`") == own
+
+
+def test_virtual_linux() -> None:
+    assert documented(NATIVE, "### `VirtualLinux`") == own_fields(VirtualLinux)
 
 
 def test_virtual_windows() -> None:

@@ -63,7 +63,7 @@ def test_loads_the_virtual_bench() -> None:
     assert sorted(spec.producers) == list(range(1, 13))
     assert spec.nodes["p01"].kind is NodeKind.NAMESPACE
     assert spec.targets["linux-rt"].provisioning == "linux-rt"
-    targets, others = {"linux-rt", "windows", "embedded"}, {"producer-12", "impair", "grandmaster"}
+    targets, others = {"linux-rt", "windows", "embedded", "linux"}, {"producer-12", "impair", "grandmaster"}
     assert set(spec.labgrid_targets) == targets | others
     assert set(spec.targets) == targets
     assert spec.time_server is not None
@@ -110,14 +110,19 @@ def test_refuses_every_misspelt_key(
             "reference_clock",
             "gps",
             "reference_clock",
-            "there are: embedded, grandmaster, host, linux-rt, producer-12, windows",
+            "there are: embedded, grandmaster, host, linux, linux-rt, producer-12, windows",
         ),
         ("nodes.p01.kind", "ssh", "nodes.p01.kind", "one of local, namespace, labgrid"),
         ("nodes.p01.priority", 99, "nodes.p01.priority", "an integer in 0..97"),
         ("nodes.p01.priority", True, "nodes.p01.priority", "an integer in 0..97"),
         ("nodes.p01.cpus", 0, "nodes.p01.cpus", "a list of integers in 0..1023"),
         ("nodes.p01.cpus", [1024], "nodes.p01.cpus", "a list of integers in 0..1023"),
-        ("nodes.p01.clock", "sundial", "nodes.p01.clock", "there are: embedded, grandmaster, host, linux-rt"),
+        (
+            "nodes.p01.clock",
+            "sundial",
+            "nodes.p01.clock",
+            "there are: embedded, grandmaster, host, linux, linux-rt",
+        ),
         ("nodes.p01", None, "nodes.p01", "a table of keys"),
         ("nodes", [], "nodes", "a table of keys"),
         ("clocks.host.address", "10.78.0.256", "clocks.host.address", "an IPv4 address"),
@@ -127,7 +132,7 @@ def test_refuses_every_misspelt_key(
             "clocks.host.node",
             "tower",
             "clocks.host.node",
-            "there are: embedded, grandmaster, impair, linux-rt",
+            "there are: embedded, grandmaster, impair, linux, linux-rt",
         ),
         (
             "targets.linux-rt.node",
@@ -142,13 +147,23 @@ def test_refuses_every_misspelt_key(
             "producers.1.node",
             "tower",
             "producers.1.node",
-            "there are: embedded, grandmaster, impair, linux-rt",
+            "there are: embedded, grandmaster, impair, linux, linux-rt",
         ),
         ("producers.656", {"node": "p01", "address": "10.77.0.77"}, "producers.656", "in 1..655"),
         ("impairment.producers", [0], "impairment.producers", "integers in 1..655"),
         ("impairment.producers", 3, "impairment.producers", "a list of integers"),
-        ("impairment.node", "tower", "impairment.node", "there are: embedded, grandmaster, impair, linux-rt"),
-        ("capture.node", "tower", "capture.node", "there are: embedded, grandmaster, impair, linux-rt"),
+        (
+            "impairment.node",
+            "tower",
+            "impairment.node",
+            "there are: embedded, grandmaster, impair, linux, linux-rt",
+        ),
+        (
+            "capture.node",
+            "tower",
+            "capture.node",
+            "there are: embedded, grandmaster, impair, linux, linux-rt",
+        ),
         ("capture.node", "linux-rt", "capture.node", "on this machine"),
         ("witness.cpus", [], "witness.cpus", "at least one CPU"),
         ("witness.cpus", [4096], "witness.cpus", "integers in 0..4095"),

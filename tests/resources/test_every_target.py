@@ -173,7 +173,7 @@ def test_the_consumer_of_the_virtual_bench_does_not_produce() -> None:
         ('schema = "benchwright.suites/1"\n[variables]\nTARGET = "arm"', "variables.TARGET"),
         (
             'schema = "benchwright.suites/1"\n[profiles.ci]\nfolders = []',
-            "known here: methods, stacks, without",
+            "known here: methods, only_by_name, stacks, without",
         ),
         (
             'schema = "benchwright.suites/1"\n[profiles.hasty]\n',
@@ -220,6 +220,7 @@ QUICK = {
     },
     "embedded": {"daq_producer/produced_streams.robot": 2},
     "windows": {"clock_sync/sync_error.robot": 1, "daq_replay/latency_budgets.robot": 1},
+    "linux": {"daq_replay/latency_budgets.robot": 1},
 }
 """Tests of each suite that the profile `quick` leaves of a target."""
 
@@ -265,6 +266,17 @@ def test_a_run_is_of_all_targets_of_the_bench_or_of_those_named() -> None:
     )
     with pytest.raises(ConfigError, match=r"no target .arm.; there are: linux-rt, windows, embedded"):
         chosen_targets(spec, ["arm"])
+
+
+def test_a_profile_takes_some_kinds_only_by_name() -> None:
+    spec = load_bench(Path("hw/benches/virtual.yaml"))
+    others = ("linux-rt", "embedded", "windows")
+    assert chosen_targets(spec, [], profile="quick") == others
+    assert chosen_targets(spec, [], profile="ci") == (*others, "linux")
+    assert chosen_targets(spec, ["linux", "windows"], profile="quick") == ("windows", "linux")
+    assert chosen_targets(spec, [], ["--variable", "TARGET:linux"], "quick") == ("linux",)
+    alone = replace(spec, targets={"linux": spec.targets["linux"]})
+    assert chosen_targets(alone, [], profile="quick") == ("linux",)
 
 
 STACKS = """*** Test Cases ***

@@ -140,7 +140,7 @@ def user(targets: Path) -> NetworkStack:
 
 def test_every_kind_of_target_that_is_provisioned_has_the_kernels_stack() -> None:
     kinds = {target.provisioning for target in SPEC.targets.values()}
-    assert kinds == {"linux-rt", "windows"}
+    assert kinds == {"linux", "linux-rt", "windows"}
     for kind in kinds:
         stack = load_network_stack(TARGETS / kind, "kernel")
         assert (stack.arguments, stack.environment, stack.transports) == ((), {}, None)

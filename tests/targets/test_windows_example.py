@@ -59,5 +59,7 @@ def test_how_windows_is_provisioned(repository: Path) -> None:
 def test_a_kind_without_a_word_about_it_is_provisioned_as_linux(tmp_path: Path) -> None:
     assert load_way(tmp_path) == Way()
     (tmp_path / "provision.toml").write_text('folder = "/x"\ncommand = "/x/go"\ncolour = "red"\n')
-    with pytest.raises(ConfigError, match="colour: unknown key; known here: command, folder, machine, tools"):
+    with pytest.raises(
+        ConfigError, match="colour: unknown key; known here: command, files_besides, folder, machine, tools"
+    ):
         load_way(tmp_path)

@@ -196,7 +196,9 @@ facts_print() {
     hypervisor=$json
     facts_nics
     nics=$json
-    facts_irqs
+    # Those of a host go their own ways while a namespace of it is measured.
+    json='[]'
+    [ "$SCOPE" = namespace ] || facts_irqs
     irqs=$json
     each_setting facts_of_setting
     facts_versions
@@ -206,5 +208,7 @@ facts_print() {
         memory_bytes "json:$((memory_kb * 1024))" \
         clock "json:$clock" hypervisor "json:$hypervisor" nics "json:$nics" interrupts "json:$irqs" \
         settings "json:{$facts_settings_list}" versions "json:$versions"
+    # A member of its own, at the end: facts of a machine are byte for byte as they were.
+    [ "$SCOPE" != namespace ] || json="${json%\}},\"shared_with_host\":[$SHARED_FACTS]}"
     printf '%s\n' "$json"
 }

@@ -3,7 +3,7 @@
 # shellcheck shell=dash
 # Prepare a Debian machine to be measured, say what it is, and put it back. Run as root on the target.
 #
-#   provision.sh [--interface NAME] [--settings FILE] VERB
+#   provision.sh [--interface NAME] [--settings FILE] [--scope SCOPE] VERB
 #
 #   check     compare every setting with what settings.conf wants; changes nothing
 #   apply     set what differs, old values first into the undo file; what is right already is not touched
@@ -13,13 +13,17 @@
 #   --interface NAME   the test network's card; without it no setting of a card applies, and the control network's is
 #                      never touched
 #   --settings FILE    instead of settings.conf beside this script
+#   --scope SCOPE      machine (default), or namespace: of a target that is a network namespace of its bench's own host. Then
+#                      only what belongs to the namespace is set (its card, what the kernel keeps of net/ for each namespace);
+#                      every other setting is reported as shared with the host, with what it is there, and never written
 #
 # check, apply and restore print NDJSON: one line an item
 #   {"type":"item","item","status","ok","wanted","found","changed","why","note"}
 # (status: ok, wrong, not applicable; found: before a change; note: what is in the way) and at the end
 #   {"type":"summary","verb","items","ok","wrong","not_applicable","changed"}.
 #
-# Exit codes: 0 all is as wanted; 1 something is not; 2 bad argument or settings; 3 not root; 5 another provisioning runs.
+# Exit codes: 0 all is as wanted; 1 something is not; 2 bad argument or settings; 3 not root, or with --scope namespace a machine
+# that could write the settings of its host; 5 another provisioning runs.
 # Files are in ${BENCHWRIGHT_STATE:-/var/lib/benchwright}. Settings are those of the running kernel: a reboot undoes them.
 set -eu
 export LC_ALL=C
@@ -30,6 +34,7 @@ export PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:$STATE
 # shellcheck disable=SC2034  # used by undo.sh
 UNDO=$STATE/undo
 SETTINGS=$HERE/settings.conf
+SCOPE=machine
 TEST_INTERFACE=
 
 # shellcheck source=targets/linux-rt/provision/json.sh
@@ -40,6 +45,8 @@ TEST_INTERFACE=
 . "$HERE/undo.sh"
 # shellcheck source=targets/linux-rt/provision/items.sh
 . "$HERE/items.sh"
+# shellcheck source=targets/linux-rt/provision/scope.sh
+. "$HERE/scope.sh"
 # shellcheck source=targets/linux-rt/provision/facts.sh
 . "$HERE/facts.sh"
 
@@ -102,6 +109,10 @@ goal_of() {
 visit() {
     local mode=$1 kind=$2 wanted=$4 why=$5 target targets='' note='' value='' goal='' found
     "${kind}_targets" "$3"
+    if shared_with_host "$kind" "$targets"; then
+        report_shared "$kind" "$3" "$wanted" "$why" "$targets"
+        return
+    fi
     [ -n "$targets" ] || report 'not applicable' "$kind" "$3" "$wanted" '' false "$why" "$note"
     for target in $targets; do
         note=''
@@ -128,16 +139,20 @@ visit_apply() { visit apply "$@"; }
 
 while [ $# -gt 0 ]; do
     case $1 in
-    --interface | --settings)
+    --interface | --settings | --scope)
         [ $# -ge 2 ] || die 2 "$1 needs a value"
-        [ "$1" = --settings ] && SETTINGS=$2 || TEST_INTERFACE=$2
+        case $1 in
+        --interface) TEST_INTERFACE=$2 ;;
+        --settings) SETTINGS=$2 ;;
+        --scope) SCOPE=$2 ;;
+        esac
         shift 2
         ;;
     --help)
         sed -n '4,/^set /{/^set /d;s/^# \{0,1\}//;p;}' "$0"
         exit 0
         ;;
-    -*) die 2 "unknown option $1; allowed: --interface, --settings, --help" ;;
+    -*) die 2 "unknown option $1; allowed: --interface, --settings, --scope, --help" ;;
     *) break ;;
     esac
 done
@@ -145,6 +160,7 @@ done
 [ -r "$SETTINGS" ] || die 2 "$SETTINGS cannot be read"
 [ -z "$TEST_INTERFACE" ] || [ -e "/sys/class/net/$TEST_INTERFACE" ] || die 2 "there is no interface $TEST_INTERFACE"
 [ "$(id -u)" -eq 0 ] || die 3 "root is needed"
+require_scope
 
 case $1 in
 check)
