@@ -75,6 +75,7 @@ def measure_round_trips(
     folder: Path,
     progress: Progress,
     delayed: Injected | None = None,
+    pairs: Sequence[tuple[LabDevice, LabDevice]] | None = None,
 ) -> RoundTrips:
     """Make round trips between devices and write the evidence.
 
@@ -85,7 +86,9 @@ def measure_round_trips(
         times: How many trips.
         folder: Evidence goes here.
         progress: Called with a line of text now and then.
-        delayed: A delay for the twin of one of the devices, which is measured besides.
+        delayed: A delay for the twin of one of the devices, which is measured besides; without `twin_of`
+            for the echo of one of them.
+        pairs: Who asks whom; None: every pair, the first three devices in both roles.
 
     Raises:
         BenchError: A node or a tool does not work.
@@ -94,7 +97,7 @@ def measure_round_trips(
     folder.mkdir(parents=True, exist_ok=True)
     spec = bench.spec
     twin = next((delayed_twin(each) for each in devices if delayed and each.name == delayed.twin_of), None)
-    pairs = directions(devices, twin)
+    pairs = directions(devices, twin) if pairs is None else pairs
     devices = [*devices, twin] if twin else devices
     nodes = list(dict.fromkeys(each.node for each in devices))
     bench.power_on(nodes)
