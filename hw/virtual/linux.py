@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hw.bench import VirtualSpec
-from hw.errors import BenchError
 from hw.faults import Fault
 from hw.virtual import network
-from hw.virtual.console_log import READY, put_aside, wait_for_boot
+from hw.virtual.console_log import READY, put_aside
+from hw.virtual.namespace_boot import LOG, in_namespace, start
 from hw.virtual.sshd import CONFIG, SERVER, SFTP_SERVER, write_sshd
 
-LOG = "console.log"
 STATE = "/var/lib/benchwright"
 """Memory of its own: tools, and provisioning's undo file."""
 STATE_SIZE = "64m"
@@ -79,13 +78,7 @@ def attach(namespace: str, switch: str, name: str, addresses: tuple[str, str], s
         spec: Subnets and rate.
     """
     network.create_namespace(namespace)
-    test, control = addresses
-    network.create_link(switch, namespace, f"t-{name}", "br-test", "test0", test, spec.test_subnet)
-    network.create_link(
-        switch, namespace, f"c-{name}", "br-control", "control0", control, spec.control_subnet
-    )
-    network.limit_rate(namespace, "test0", spec)
-    network.limit_rate(switch, f"t-{name}", spec)
+    network.connect_machine(switch, namespace, name, addresses, spec)
 
 
 def detach(namespace: str, switch: str, name: str) -> None:
@@ -125,23 +118,10 @@ def boot(machine: LinuxMachine) -> subprocess.Popen[bytes]:
         sshd=SERVER,
         config=folder / CONFIG,
     )
-    log = folder / LOG
-    put_aside(log)
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [*_enter(machine), "sh", "-c", script],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    try:
-        wait_for_boot(machine.name, log, lambda: process.poll() is None)
-    except BenchError:
-        network.end_processes(machine.namespace)
-        process.wait()
-        raise
-    return process
+    put_aside(folder / LOG)
+    own = ["unshare", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    argv = [*in_namespace(machine.namespace, machine.cpus), *own, "sh", "-c", script]
+    return start(machine.name, machine.namespace, argv, folder / LOG)
 
 
 def fill_state(machine: subprocess.Popen[bytes]) -> None:
@@ -155,10 +135,3 @@ def fill_state(machine: subprocess.Popen[bytes]) -> None:
     """
     script = f"dd if=/dev/zero of={STATE}/filler bs=64k 2>/dev/null || :"
     network.run("nsenter", "--mount", "--target", str(machine.pid), "sh", "-c", script)
-
-
-def _enter(machine: LinuxMachine) -> list[str]:
-    argv = ["ip", "netns", "exec", machine.namespace]
-    if machine.cpus:
-        argv += ["taskset", "--cpu-list", ",".join(str(cpu) for cpu in machine.cpus)]
-    return [*argv, "unshare", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"]

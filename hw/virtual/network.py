@@ -192,6 +192,25 @@ def move_port(switch: str, port: str, bridge: str) -> None:
     _batch(switch, [f"link set {port} master {bridge}"])
 
 
+def connect_machine(
+    switch: str, namespace: str, name: str, addresses: tuple[str, str], spec: VirtualSpec
+) -> None:
+    """Connect the namespace of a machine to both networks of the bench.
+
+    Args:
+        switch: Namespace of the switch.
+        namespace: The machine's; exists.
+        name: The switch's ports are `t-NAME` and `c-NAME`.
+        addresses: On the test network, and on the control network.
+        spec: Subnets and rate.
+    """
+    test, control = addresses
+    create_link(switch, namespace, f"t-{name}", "br-test", "test0", test, spec.test_subnet)
+    create_link(switch, namespace, f"c-{name}", "br-control", "control0", control, spec.control_subnet)
+    limit_rate(namespace, "test0", spec)
+    limit_rate(switch, f"t-{name}", spec)
+
+
 def set_port(switch: str, port: str, *, up: bool) -> None:
     """Switch a port of the switch on or off, as if its plug was put in or pulled out."""
     _batch(switch, [f"link set {port} {'up' if up else 'down'}"])

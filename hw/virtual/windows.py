@@ -14,16 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hw.bench import VirtualSpec
-from hw.errors import BenchError
 from hw.faults import Fault
 from hw.tools import local_tool
 from hw.virtual import network
-from hw.virtual.console_log import READY, wait_for_boot
+from hw.virtual.console_log import READY
+from hw.virtual.namespace_boot import LOG, in_namespace, start
 from hw.virtual.sshd import CONFIG, SERVER, SFTP_SERVER, write_sshd
 from hw.virtual.windows_prefix import WINE_FOLDER, prefix_or_make, wine_environment
 
 LOGIN_TOOL = "bw-login"
-LOG = "console.log"
 MEMORY = Path("/dev/shm")  # noqa: S108 - anyone may write here: see `new_disk`
 
 # Windows tunes the receive window of each connection, up to 16 MB; this machine's kernel plays its part.
@@ -125,13 +124,7 @@ def attach(namespace: str, switch: str, name: str, addresses: tuple[str, str], s
         addresses: On the test network, and on the control network.
         spec: Subnets and rate.
     """
-    test, control = addresses
-    network.create_link(switch, namespace, f"t-{name}", "br-test", "test0", test, spec.test_subnet)
-    network.create_link(
-        switch, namespace, f"c-{name}", "br-control", "control0", control, spec.control_subnet
-    )
-    network.limit_rate(namespace, "test0", spec)
-    network.limit_rate(switch, f"t-{name}", spec)
+    network.connect_machine(switch, namespace, name, addresses, spec)
     network.set_sysctls(namespace, WINDOWS_SYSCTLS)
 
 
@@ -177,23 +170,9 @@ def boot(machine: WindowsMachine, *, first: bool) -> subprocess.Popen[bytes]:
         "sftp_server": SFTP_SERVER,
     }
     _write_login(machine, _LOGIN.format(**fields))
-    log = folder / LOG
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [*_placement(machine), "sh", "-c", _BOOT.format(**fields)],
-            env=wine_environment(disk / "prefix"),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    try:
-        wait_for_boot(machine.name, log, lambda: process.poll() is None)
-    except BenchError:
-        power_off(machine.namespace)
-        process.wait()
-        raise
-    return process
+    argv = [*_placement(machine), "sh", "-c", _BOOT.format(**fields)]
+    environment = wine_environment(disk / "prefix")
+    return start(machine.name, machine.namespace, argv, folder / LOG, environment)
 
 
 def power_off(namespace: str) -> None:
@@ -217,12 +196,8 @@ def fill_disk(machine: subprocess.Popen[bytes], disk: Path) -> None:
 
 
 def _placement(machine: WindowsMachine) -> list[str]:
-    argv = ["ip", "netns", "exec", machine.namespace]
-    if machine.cpus:
-        argv += ["taskset", "--cpu-list", ",".join(str(cpu) for cpu in machine.cpus)]
-    if machine.priority:
-        argv += ["chrt", "--fifo", str(machine.priority)]
-    return argv
+    argv = in_namespace(machine.namespace, machine.cpus)
+    return [*argv, "chrt", "--fifo", str(machine.priority)] if machine.priority else argv
 
 
 def _write_login(machine: WindowsMachine, login: str) -> None:
