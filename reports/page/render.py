@@ -24,6 +24,7 @@ from reports.page.not_passed import NO_RECORD, not_passed
 from reports.page.overview import overview_of
 from reports.quantities import PART_MEANINGS
 from reports.record.measurement import Number, Outcome
+from reports.run.files import PAGE, pages_of
 from reports.run.folder import RunFolder
 from reports.run.manifest import Manifest
 from reports.run.outcome import GLOSSARY, NEXT_STEPS
@@ -31,7 +32,6 @@ from reports.run.targets import page_names, targets_of
 from reports.templating import template_environment
 from reports.units import NO_VALUE, exact_value, format_bytes, format_measured, format_value
 
-PAGE = "qualification.html"
 NOT_PASSED_SHOWN_MAX = 12
 """So many of what did not pass stand under the verdict; the others are folded away."""
 _PART_NS_MIN = 0.001
@@ -96,7 +96,7 @@ def page_files(path: Path) -> tuple[str, ...]:
     """Return the names of the pages of a run folder, that of the run first; raises RunFolderError."""
     run = RunFolder.open(path)
     targets = targets_of(run.path, run.manifest, run.records().measurements)
-    return (PAGE, *(page_names(PAGE, targets).values() if len(targets) > 1 else ()))
+    return pages_of(targets)
 
 
 def _render_report(report: Report, facts: list[FactGroup], run_page: str) -> str:

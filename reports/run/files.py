@@ -6,16 +6,16 @@ The pages show the hash of the manifest: the list is written before them, and na
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from pathlib import Path
 
-from reports.run.folder import RunFolder
+from reports.run.folder import MANIFEST, RunFolder
 from reports.run.integrity import list_files
 from reports.run.seal import ADVICE, RENEWAL, SEAL
 from reports.run.targets import page_names, targets_of
 
 PAGE = "qualification.html"
-NOT_LISTED = frozenset({"run.json", SEAL, RENEWAL, ADVICE})
+NOT_LISTED = frozenset({MANIFEST, SEAL, RENEWAL, ADVICE})
 """The manifest itself, and what is written after it: seals and the advice of the history."""
 
 
@@ -29,7 +29,12 @@ def write_file_list(run: RunFolder) -> None:
     run.update(file_sizes_bytes=file_sizes_bytes(run.path, targets))
 
 
-def file_sizes_bytes(folder: Path, targets: Collection[str]) -> dict[str, int | None]:
+def pages_of(targets: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of a run's pages: its own, and one of each target where it has several."""
+    return (PAGE, *(page_names(PAGE, targets).values() if len(targets) > 1 else ()))
+
+
+def file_sizes_bytes(folder: Path, targets: Sequence[str]) -> dict[str, int | None]:
     """Return the size of each file of a run folder by its name, sorted; None of pages.
 
     Args:
@@ -39,8 +44,7 @@ def file_sizes_bytes(folder: Path, targets: Collection[str]) -> dict[str, int | 
     Raises:
         RunFolderError: The folder holds something that cannot be summed, see `list_files`.
     """
-    own = [PAGE, *(page_names(PAGE, list(targets)).values() if len(targets) > 1 else ())]
-    sizes: dict[str, int | None] = dict.fromkeys(own)
+    sizes: dict[str, int | None] = dict.fromkeys(pages_of(targets))
     for name in list_files(folder):
         if name not in NOT_LISTED and name not in sizes:
             sizes[name] = (folder / name).stat().st_size

@@ -149,7 +149,7 @@ class Correlation:
     @property
     def is_independent(self) -> bool:
         """Return whether independent pairs have such a score."""
-        return abs(self.score) <= -student(self.bins - 2, CHANCE / 2)
+        return abs(self.score) <= -float(student(np.array(self.bins - 2), CHANCE / 2))
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -9,7 +9,7 @@ zero for the others (Puttnies et al., equations (13) and (14)). Pairs that both 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -55,7 +55,7 @@ def changes(
     """
     delayed = next(each for each in devices if each.name == twin)
     before = [each for each in devices if each.name != twin]
-    after = [replace(delayed, name=twin) if each.name == plain else each for each in before]
+    after = [delayed if each.name == plain else each for each in before]
     means = np.array([each.cumulants[0] for each in found.measured])
     one, one_open = _by(found, before, means)
     other, other_open = _by(found, after, means)

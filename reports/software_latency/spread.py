@@ -99,15 +99,13 @@ def expand(standard: Floats, freedom: Floats) -> Floats:
     return _factors(np.minimum(effective, 1e6)) * np.sqrt(total)
 
 
-def student(freedom: float, share: float) -> float:
-    """Return the quantile of Student's t."""
+def student(freedom: Floats, share: float) -> Floats:
+    """Return the quantile of Student's t at degrees of freedom; of their shape."""
     from scipy.special import stdtrit  # likewise
 
-    return float(stdtrit(freedom, share))
+    return np.asarray(stdtrit(freedom, share), np.float64)
 
 
 def _factors(freedom: Floats) -> Floats:
     """Return the factor of an expanded uncertainty; of the shape of `freedom`."""
-    from scipy.special import stdtrit
-
-    return np.asarray(stdtrit(freedom, (1 + COVERAGE) / 2), np.float64)
+    return student(freedom, (1 + COVERAGE) / 2)

@@ -156,11 +156,8 @@ def measure(trips: PairTrips, *, resamples: int = 1000, seed: int = 0) -> Measur
     Raises:
         ReportError: Fewer than TRIPS_MIN trips count, or fewer resamples than two.
     """
-    if resamples < 2:
-        raise ReportError(f"{resamples} resamples, need 2")
+    require_enough(trips, resamples)
     kept = trips.rtt_ns[trips.counted]
-    if len(kept) < TRIPS_MIN:
-        raise ReportError(f"{trips.name}: {len(kept)} trips count, need {TRIPS_MIN}")
     middle_ns = int(np.median(kept))
     apart = (kept - middle_ns).astype(np.float64)
     squares = (apart - apart.mean()) ** 2
@@ -184,6 +181,14 @@ def measure(trips: PairTrips, *, resamples: int = 1000, seed: int = 0) -> Measur
         int(kept.max()),
         (Drift("mean", kpss(apart, lags)), Drift("variance", kpss(squares, lags))),
     )
+
+
+def require_enough(trips: PairTrips, resamples: int) -> None:
+    """Raise ReportError where fewer than TRIPS_MIN trips count, or there are fewer than two resamples."""
+    if resamples < 2:
+        raise ReportError(f"{resamples} resamples, need 2")
+    if (n := int(np.count_nonzero(trips.counted))) < TRIPS_MIN:
+        raise ReportError(f"{trips.name}: {n} trips count, need {TRIPS_MIN}")
 
 
 def k_statistics(sums: Floats, n: int | Floats) -> Floats:

@@ -20,7 +20,6 @@ from reports.software_latency.trips import (
     LAGS_MAX,
     LENGTHENED,
     ORDERS,
-    TRIPS_MIN,
     Drift,
     Floats,
     Measured,
@@ -28,6 +27,7 @@ from reports.software_latency.trips import (
     automatic_length,
     k_statistics,
     kpss,
+    require_enough,
 )
 
 TURNS_MIN = 30
@@ -48,11 +48,8 @@ def measure_turns(
         ReportError: A pair has fewer than TRIPS_MIN trips, or all fewer than TURNS_MIN turns, or fewer
             resamples than two.
     """
-    if resamples < 2:
-        raise ReportError(f"{resamples} resamples, need 2")
     for each in trips:
-        if (n := int(each.counted.sum())) < TRIPS_MIN:
-            raise ReportError(f"{each.name}: {n} trips count, need {TRIPS_MIN}")
+        require_enough(each, resamples)
     turns = np.unique(np.concatenate([each.turn[each.counted] for each in trips if each.turn is not None]))
     if len(turns) < TURNS_MIN:
         raise ReportError(f"{len(turns)} turns, need {TURNS_MIN}")
@@ -144,7 +141,7 @@ def _measured(
         cumulants,
         np.sqrt(variance),
         freedom,
-        block,
+        round(block * len(kept) / len(means)),
         automatic <= LAGS_MAX * len(means),
         int(kept.min()),
         int(kept.max()),
