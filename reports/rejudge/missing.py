@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from reports.rejudge.arithmetic import CHECKS, Record
+from reports.rejudge.arithmetic import Record
 from reports.rejudge.kept import kept_requirements
 from reports.rejudge.requirements import NO_SUBJECTS, OF_SUITES
 
@@ -22,8 +22,8 @@ CLOCK = ("trial.json", "filtered.ndjson", "two-way-target.ndjson", "disturbance.
 MASK = ("mask.csv",)
 EDGES = ("edges.json",)
 TRIPS = ("round_trips.json",)
-NOT_JUDGED_AGAIN = ("software_latency", "software_latency_en")
-"""Their estimates have no second judge."""
+NOT_JUDGED_AGAIN = ("software_latency_en",)
+"""Of the version before: it has no second judge."""
 RAW: Mapping[str, tuple[str, ...]] = {
     "one_way_latency": ("recv.ndjson",),
     "known_delay_error": ("known_delay.json",),
@@ -37,7 +37,7 @@ RAW: Mapping[str, tuple[str, ...]] = {
     "clock_read_latency": ("readings.json",),
     **dict.fromkeys(("edge_delay", "edge_deviation_difference", "edge_error_shift"), EDGES),
     "edge_witness_en": ("witnesses.json",),
-    **dict.fromkeys(NOT_JUDGED_AGAIN, TRIPS),
+    **dict.fromkeys(("software_latency", "software_latency_closure", *NOT_JUDGED_AGAIN), TRIPS),
 }
 """Each quantity with raw data of its own, and the files of which its records have to name one."""
 JUDGED_AGAIN = frozenset(RAW) - frozenset(NOT_JUDGED_AGAIN)
@@ -224,7 +224,7 @@ def _unmeasured(manifest: Mapping[str, Any], records: Sequence[Record]) -> Itera
     measured = {
         (record["subject"]["target"], record["requirement"])
         for record in records
-        if record["quantity"] not in (*CHECKS, *OF_SUITES)
+        if record["quantity"] not in OF_SUITES
     }
     for suite in manifest.get("asked") or ():
         skipped = {name for test in suite["skipped"] for name in test["requirements"]}

@@ -34,6 +34,7 @@ from reports.rejudge.read_latency import read_latency_objections
 from reports.rejudge.requirements import requirement_objections
 from reports.rejudge.seal import seal_objections
 from reports.rejudge.simulated import simulation_objections
+from reports.rejudge.software_latency import software_latency_objections
 from reports.rejudge.told_bound import told_bound_objections
 from reports.rejudge.tools import tool_objections
 
@@ -56,6 +57,7 @@ JUDGES: tuple[Callable[[Path, Sequence[Record]], tuple[list[str], int]], ...] = 
     told_bound_objections,
     read_latency_objections,
     provisioning_objections,
+    software_latency_objections,
 )
 """Each judges the records of its quantities again: what differs, and how many were worked out."""
 ALWAYS_REASONED = ("path_shift",)

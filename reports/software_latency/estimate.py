@@ -242,13 +242,18 @@ def solver(design: Floats, standard: Floats) -> Floats:
     return np.asarray(np.linalg.pinv(design * weights[:, None]) * weights)
 
 
+def weighing(measured: Sequence[Measured]) -> Floats:
+    """Return what the mean of each pair is weighed by, in ns, shape (pairs,)."""
+    return np.array([each.weighing_ns for each in measured])
+
+
 def _solve(
     design: Floats, measured: Sequence[Measured], spread: Spread, order: Order
 ) -> tuple[Floats, Floats, Fit]:
-    """Return each kind's cumulant, its U, and the fit: least squares with weights 1 / u²."""
+    """Return each kind's cumulant, its U, and the fit: least squares."""
     values = np.array([each.cumulants[order - 1] for each in measured])
     standard = np.array([each.standard[order - 1] for each in measured])
-    weights = solver(design, standard)
+    weights = solver(design, weighing(measured) if order == 1 else standard)
     found = weights @ values
     contrasts = np.linalg.svd(design)[0][:, design.shape[1] :].T  # sums over pairs in which no device is left
     squared, chance = spread.chance(contrasts, values, order)
@@ -265,7 +270,7 @@ def _bounds(
         for own, ns in zip(bounds, partner_bounds(design, measured, means), strict=True):
             own.append(Bound(PARTNERS, float(ns), "the pairs contradict each other"))
     if any(not each.is_long_enough or not each.drifts[0].is_stationary for each in measured):
-        weights = solver(design, np.array([each.standard[0] for each in measured]))
+        weights = solver(design, weighing(measured))
         moved = wander_bounds(weights, trips, means)
         for own, ns in zip(bounds, moved if moved is not None else (), strict=False):
             own.append(Bound(STRETCHES, float(ns), "round trips wandered"))

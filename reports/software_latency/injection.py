@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reports.software_latency.bounds import partner_bounds
-from reports.software_latency.estimate import CHANCE, Estimate, solver
+from reports.software_latency.estimate import CHANCE, Estimate, solver, weighing
 from reports.software_latency.plan import Device, design_matrix, kinds_of
 from reports.software_latency.trips import Floats
 
@@ -77,7 +77,7 @@ def _by(found: Estimate, devices: Sequence[Device], means: Floats) -> tuple[Floa
     rows = [row for row, each in enumerate(found.measured) if {each.asker, each.reflector} <= names]
     own = [found.measured[row] for row in rows]
     design = design_matrix(devices, [(each.asker, each.reflector) for each in own])
-    part = solver(design, np.array([each.standard[0] for each in own]))
+    part = solver(design, weighing(own))
     weights = np.zeros((design.shape[1], len(means)))
     weights[:, rows] = part
     return weights, partner_bounds(design, own, weights @ means)

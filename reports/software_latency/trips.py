@@ -142,6 +142,14 @@ class Measured:
         """The pair, as it is named in results."""
         return f"{self.asker}/{self.reflector}"
 
+    @property
+    def weighing_ns(self) -> float:
+        """What its mean is weighed by: its standard uncertainty, were trips independent.
+
+        It needs no random numbers, so that anybody who works S out again comes to the same value.
+        """
+        return math.sqrt(max(float(self.cumulants[1]), 0.0) / self.n)
+
 
 def measure(trips: PairTrips, *, resamples: int = 1000, seed: int = 0) -> Measured:
     """Return the cumulants of a pair's trips that count, with their standard uncertainty.

@@ -24,6 +24,7 @@ from reports.software_latency.evidence import (
     Exchange,
     LabDevice,
     RoundTrips,
+    Turns,
     load_software_latencies,
     write_round_trips,
 )
@@ -44,19 +45,27 @@ def write_folder(
     folder: Path,
     extra_ns: Mapping[tuple[str, str], int] | None = None,
     pauses: tuple[tuple[int, int], ...] = (),
+    turns: Turns | None = None,
 ) -> None:
-    """Write round trips between three devices in both roles; `extra_ns` is put into a direction."""
+    """Write round trips between three devices in both roles; `extra_ns` is put into a direction.
+
+    With turns each direction has its own by turns, else one direction follows the other.
+    """
     rng = np.random.default_rng(3)
     devices = tuple(LabDevice(name, name, f"hardware of {name}", "tool", 50) for name in S_NS)
     exchanges: list[Exchange] = []
     for place, (asker, reflector) in enumerate([(x, y) for x in S_NS for y in S_NS if x != y]):
         stem = f"{asker}-{reflector}"
-        begin_ns = START_NS + place * TRIPS * INTERVAL_NS + (AHEAD_NS if asker == "a" else 0)
+        begin_ns = START_NS + (AHEAD_NS if asker == "a" else 0)
+        begin_ns += place * (TRIPS if turns is None else turns.trips) * INTERVAL_NS
         rows = [",".join(COLUMNS)]
         for number in range(TRIPS):
             own_ns = sum(round(S_NS[name] * rng.gamma(20) / 20) for name in (asker, reflector))
             whole_ns = own_ns + RESIDENCE_NS + (extra_ns or {}).get((asker, reflector), 0)
             sent_ns = begin_ns + number * INTERVAL_NS
+            if turns is not None:
+                turn, of_turn = divmod(number, turns.trips)
+                sent_ns = begin_ns + turn * turns.every_us * 1000 + of_turn * INTERVAL_NS
             if any(start < sent_ns - AHEAD_NS * (asker == "a") < end for start, end in pauses):
                 whole_ns += 50_000_000
             rows.append(f"{number},{sent_ns},{whole_ns},{RESIDENCE_NS},,")
@@ -70,7 +79,8 @@ def write_folder(
         "cpus": [], "period_ns": 250_000, "threshold_ns": 100_000,
     }  # fmt: skip
     (folder / WITNESS).write_text(json.dumps(witness) + "\n")
-    write_round_trips(folder, RoundTrips("linux-rt", 64, 2000, devices, tuple(clocks), tuple(exchanges)))
+    facts = RoundTrips("linux-rt", 64, 2000, devices, tuple(clocks), tuple(exchanges), turns=turns)
+    write_round_trips(folder, facts)
 
 
 def context(device: str = "") -> Context:

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Software latency worked out again: honest records stand, and what the round trips contradict is named."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.record.context import Context
+from reports.record.measurement import AxisValue, Conditions, Evidence, Limit, NumberedCondition, Subject
+from reports.rejudge.missing import missing_objections
+from reports.rejudge.requirements import requirement_objections
+from reports.rejudge.software_latency import Pauses, software_latency_objections
+from reports.run.folder import RunFolder
+from reports.software_latency.evidence import ROUND_TRIPS, Turns, load_software_latencies
+from reports.software_latency.verdict import closure_measurement, software_measurement
+from tests.reports.software_latency.test_evidence import START_NS, write_folder
+
+LIMIT = Limit(500_000, None, "a test")
+CLOSE = Limit(30_000, None, "a test")
+TURNS = Turns(START_NS, 12, 6 * 12 * 2000, 50)
+"""Of six directions: 600 trips each."""
+PAUSES = (
+    (START_NS + 100_000_000, START_NS + 110_000_000),
+    (START_NS + 2_000_000_000, START_NS + 2_020_000_000),
+)
+Records = list[dict[str, Any]]
+
+
+def context(run: RunFolder, evidence: tuple[Evidence, ...], device: str = "") -> Context:
+    subject = Subject("virtual", "linux-rt", axes=(AxisValue("device", device),) if device else None)
+    conditions = Conditions("ci", numbers=(NumberedCondition("size_bytes", 64),))
+    return Context(run.run_id, "test", subject, conditions, simulated=True, evidence=evidence)
+
+
+def made(tmp_path: Path, turns: Turns | None, extra_ns: dict[tuple[str, str], int] | None = None) -> Path:
+    """Return a run with records of three devices, of one that is not there, and of the sums."""
+    run = RunFolder.create(tmp_path / "results", "virtual", "ci", simulated=True, commit="0" * 40)
+    folder = run.evidence_folder("software_latency", "linux-rt")
+    write_folder(folder, extra_ns, PAUSES, turns)
+    found = load_software_latencies(folder)
+    evidence = (run.evidence(folder / ROUND_TRIPS),)
+    for device in ("a", "b", "c", "nobody"):
+        run.append(
+            software_measurement(found, device, f"SW-{device}", LIMIT, 100, context(run, evidence, device))
+        )
+    run.append(closure_measurement(found, "BENCH-ROUND-TRIPS", CLOSE, 100, context(run, evidence)))
+    return run.path
+
+
+def told(run: Path) -> tuple[list[str], int]:
+    lines = (run / "measurements.jsonl").read_text().splitlines()
+    return software_latency_objections(run, [json.loads(line) for line in lines])
+
+
+@pytest.mark.parametrize("turns", [TURNS, None])
+@pytest.mark.parametrize("extra_ns", [None, {("a", "b"): 50_000}])
+def test_what_was_measured_stands(
+    tmp_path: Path, turns: Turns | None, extra_ns: dict[tuple[str, str], int] | None
+) -> None:
+    """Also where the pairs contradict each other, and U has a part for it."""
+    run = made(tmp_path, turns, extra_ns)
+    assert told(run) == ([], 5)
+    parts = [part["name"] for record in records_of(run)[:3] for part in record["uncertainty"]["parts"]]
+    assert ("partners" in parts) == (extra_ns is not None)
+
+
+def records_of(run: Path) -> Records:
+    return [json.loads(line) for line in (run / "measurements.jsonl").read_text().splitlines()]
+
+
+def value(records: Records) -> None:
+    records[0]["value"] -= 5_000
+
+
+def count(records: Records) -> None:
+    records[1]["n"] += 1
+
+
+def device(records: Records) -> None:
+    records[0]["subject"]["axes"][0]["value"] = "b"
+
+
+def invented(records: Records) -> None:
+    records[3]["value"] = 1
+
+
+def size(records: Records) -> None:
+    records[0]["conditions"]["numbers"][0]["value"] = 1400
+
+
+def scatter(records: Records) -> None:
+    records[2]["uncertainty"]["parts"][0]["value"] //= 10
+
+
+def partners(records: Records) -> None:
+    for record in records[:3]:
+        record["uncertainty"]["parts"] = [
+            part for part in record["uncertainty"]["parts"] if part["name"] != "partners"
+        ]
+
+
+def smaller(records: Records) -> None:
+    for part in records[0]["uncertainty"]["parts"]:
+        part["value"] //= 2 if part["name"] == "partners" else 1
+
+
+def sums(records: Records) -> None:
+    records[4]["value"] //= 2
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (value, "SW-a: S is"),
+        (count, "SW-b: S is"),
+        (device, "SW-a: S is"),
+        (invented, "SW-nobody: is of the device 'nobody'"),
+        (size, "SW-a: is of 1400 bytes, the round trips of 64"),
+        (scatter, "SW-c: scatter is"),
+        (partners, "the pairs contradict each other, and U has no part for it"),
+        (smaller, "SW-a: part partners of U is"),
+        (sums, "BENCH-ROUND-TRIPS: the largest difference is"),
+    ],
+)
+def test_what_the_round_trips_contradict_is_named(
+    tmp_path: Path, change: Callable[[Records], None], named: str
+) -> None:
+    run = made(tmp_path, TURNS, {("a", "b"): 50_000})
+    records = records_of(run)
+    change(records)
+    (run / "measurements.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records))
+    assert any(named in problem for problem in told(run)[0])
+
+
+def test_a_changed_round_trip_is_named(tmp_path: Path) -> None:
+    run = made(tmp_path, TURNS)
+    path = run / "evidence" / "software_latency" / "linux-rt" / "a-c.csv"
+    with path.open(newline="") as file:
+        rows = list(csv.reader(file))
+    rows[-1][2] = str(int(rows[-1][2]) * 100)
+    path.write_text("\n".join(map(",".join, rows)) + "\n")
+    assert any("SW-a: S is" in problem for problem in told(run)[0])
+
+
+def test_a_damaged_series_is_told(tmp_path: Path) -> None:
+    run = made(tmp_path, TURNS)
+    (run / "evidence" / "software_latency" / "linux-rt" / "a-c.csv").write_text("nothing\n")
+    assert told(run)[0]
+
+
+def test_pauses_of_two_processors_overlap() -> None:
+    """A long one that began early reaches over a short one that began later."""
+    pauses = Pauses([[10, 100, 0], [20, 30, 1]])
+    assert [pauses.touch(*each) for each in ((0, 10), (0, 11), (50, 60), (99, 200), (100, 200))] == [
+        False, True, True, True, False,
+    ]  # fmt: skip
+    assert not Pauses([]).touch(0, 1)
+
+
+@pytest.mark.parametrize(("upper_us", "problems"), [(30, 0), (31, 1)])
+def test_a_check_that_a_file_asks_for_is_held_against_its_limit(
+    tmp_path: Path, upper_us: int, problems: int
+) -> None:
+    """And it has a record: the run measured what it was asked for."""
+    run = made(tmp_path, TURNS)
+    kept = run / "evidence" / "requirements"
+    kept.mkdir()
+    (kept / "software.toml").write_text(
+        '[[requirement]]\nid = "BENCH-ROUND-TRIPS"\nquantity = "software_latency_closure"\n'
+        f'statistic = "max"\nupper_us = {upper_us}\nsamples = 100\nsource = "a test"\n'
+    )
+    asks = {"file": "software.toml", "requirements": ["BENCH-ROUND-TRIPS"]}
+    asked = {"suite": "s", "target": "linux-rt", "asks": [asks], "skipped": []}
+    manifest = {**json.loads((run / "run.json").read_text()), "asked": [asked], "outcome": "pass"}
+    closure = [record for record in records_of(run) if record["quantity"] == "software_latency_closure"]
+    assert len(list(requirement_objections(run, closure, manifest))) == problems
+    manifest["end_utc"] = manifest["start_utc"]
+    assert not [each for each in missing_objections(run, manifest, closure) if "has no record" in each]
