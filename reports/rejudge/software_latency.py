@@ -113,15 +113,18 @@ def _size_objections(record: Record, facts: Json) -> Iterator[str]:
 def _read(file: Path) -> tuple[Json, list[Pair]]:
     facts: Json = json.loads(file.read_text())
     witness = file.parent / "witness.ndjson"
-    nothing: dict[str, Any] = {"windows": []}
-    answer = read_result(witness) if witness.exists() else nothing
-    if answer is None:
-        raise ValueError(f"{witness.name}: no result")
-    pauses = Pauses(answer["windows"])
+    pauses = _pauses(witness) if witness.exists() else Pauses(())
     clocks = {each["device"]: each for each in facts["clocks"]}
     return facts, [
         _pair(file.parent, facts, each, clocks.get(each["asker"]), pauses) for each in facts["exchanges"]
     ]
+
+
+def _pauses(witness: Path) -> Pauses:
+    answer = read_result(witness)
+    if answer is None:
+        raise ValueError(f"{witness.name}: no result")
+    return Pauses(answer["windows"])
 
 
 def _pair(folder: Path, facts: Json, exchange: Json, clock: Json | None, pauses: Pauses) -> Pair:
