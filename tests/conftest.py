@@ -45,6 +45,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="300",
         help="random runs that both judges have to judge alike",
     )
+    parser.addoption("--whole-runs", metavar="N", default="2", help="of these, with pages, seal and sums")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -132,6 +132,8 @@ def write_replay(folder: Path, rng: random.Random, limit_ns: int, *, is_late: bo
     _write(folder / "send-01.ndjson", {"type": "ready"}, send)
     _write(folder / "misses.ndjson", *logged)
     _write(folder / "witness.ndjson", _witness(rng, misses, expected))
+    for tool in ("recv", "send-01", "witness"):
+        (folder / f"{tool}.err").touch()
     (folder / "plan.toml").write_text(
         '[run]\nschema = "benchwright.plan/1"\nphase = "aligned-12"\n'
         '\n[[producer]]\nnumber = 1\nclock = "host"\n'

@@ -1,19 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the first judge says of random runs of one requirement is what the second one says.
 
-Three hundred here; `pytest --synthetic-runs 10000` asks for more (docs/reports.md, `Judged again`).
+Three hundred here; `pytest --synthetic-runs 10000` asks for more (docs/reports.md, `Judged again`). Whole
+ones, finalised as the listener does it, are judged by the command: two here, more by `--whole-runs`.
 """
 
 from __future__ import annotations
 
 import random
 import shutil
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from reports.page.render import write_page
 from reports.rejudge.run import rejudge
+from reports.run.files import write_file_list
+from reports.run.seal import bench_key, fingerprint, key_file, seal
 from tests.reports.rejudge.synthetic_run import make_synthetic_run
 
 PARTS = 4
@@ -34,3 +40,19 @@ def test_no_random_run_is_contradicted(tmp_path: Path, seed: int, pytestconfig: 
         shutil.rmtree(run.path)
     assert min(outcomes[each] for each in ("pass", "fail", "inconclusive")) > 5, outcomes
     assert len(replays) > 2, replays
+
+
+def test_whole_runs_are_verified_by_command(tmp_path: Path, pytestconfig: pytest.Config) -> None:
+    rng = random.Random(PARTS)
+    key = bench_key(key_file())
+    for _ in range(int(str(pytestconfig.getoption("--whole-runs")))):
+        run, _ = make_synthetic_run(tmp_path, rng)
+        write_file_list(run)
+        write_page(run.path)
+        seal(run.path, key)
+        run.finalise()
+        records = len(run.records().measurements)
+        argv = [sys.executable, "-m", "reports", "verify", "--sealed-by", fingerprint(key), str(run.path)]
+        done = subprocess.run(argv, check=False, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert f"{records} records are consistent; {records} worked out again from raw data" in done.stdout
