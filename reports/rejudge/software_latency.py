@@ -29,6 +29,8 @@ PPB = 1_000_000_000
 QUARTERS = 4
 TRIPS_MIN = 25
 """Of a pair in a quarter of the time."""
+REPLIES_MIN = 100
+"""A direction with fewer is silent."""
 U_FACTOR = 4.0
 """Two ways to tell the scatter of few blocks differ by less."""
 BLOCKS = 16
@@ -88,12 +90,18 @@ def software_latency_objections(run: Path, records: Sequence[Record]) -> tuple[l
 def _judge_device(record: Record, file: Path) -> Iterator[str]:
     facts, pairs = _read(file)
     kinds = {each["name"]: (str(each["hardware"]), str(each["software"])) for each in facts["devices"]}
+    yield from _silence_objections(facts, file.parent)
     yield from _size_objections(record, facts)
     device = next(
         (axis["value"] for axis in record["subject"].get("axes", ()) if axis["axis"] == "device"), ""
     )
-    if device in kinds:
-        yield from _of_device(record, kinds[device], kinds, pairs)
+    told = _told(pairs, kinds)
+    if kinds.get(device) in told:
+        heard = [each for each in pairs if {kinds[each.asker], kinds[each.reflector]} <= told]
+        yield from _of_device(record, kinds[device], {k: v for k, v in kinds.items() if v in told}, heard)
+    elif device in kinds:
+        if record["value"] is not None or record["outcome"] != "inconclusive":
+            yield f"{device!r} is not told by those round trips that had replies"
     elif record["value"] is not None or record["outcome"] != "unset":
         yield f"is of the device {device!r}, which made no round trips"
 
@@ -102,6 +110,18 @@ def _judge_sums(record: Record, file: Path) -> Iterator[str]:
     facts, pairs = _read(file)
     yield from _size_objections(record, facts)
     yield from _of_sums(record, pairs)
+
+
+def _silence_objections(facts: Json, folder: Path) -> Iterator[str]:
+    """Say which direction is called silent although its series has replies enough."""
+    for each in facts["exchanges"]:
+        series = folder / each["series"]
+        if each.get("silent") and series.exists():
+            with series.open(newline="") as file:
+                replies = sum(bool(row["round_trip_ns"]) for row in csv.DictReader(file))
+            if replies >= REPLIES_MIN:
+                pair = f"{each['asker']} and {each['reflector']}"
+                yield f"{pair} are called silent, and {replies} replies are there"
 
 
 def _size_objections(record: Record, facts: Json) -> Iterator[str]:
@@ -116,8 +136,32 @@ def _read(file: Path) -> tuple[Json, list[Pair]]:
     pauses = _pauses(witness) if witness.exists() else Pauses(())
     clocks = {each["device"]: each for each in facts["clocks"]}
     return facts, [
-        _pair(file.parent, facts, each, clocks.get(each["asker"]), pauses) for each in facts["exchanges"]
+        _pair(file.parent, facts, each, clocks.get(each["asker"]), pauses)
+        for each in facts["exchanges"]
+        if not each.get("silent")
     ]
+
+
+def _told(pairs: Sequence[Pair], kinds: Mapping[str, Kind]) -> set[Kind]:
+    """Return the kinds that pairs tell: those joined to two ends that no two colours can part."""
+    links = [(kinds[each.asker], kinds[each.reflector]) for each in pairs]
+    told: set[Kind] = set()
+    colours: dict[Kind, int] = {}
+    for first in {kind for link in links for kind in link}:
+        if first in colours:
+            continue
+        colours[first] = 0
+        part, is_odd = [first], False
+        for kind in part:  # which grows
+            for link in links:
+                if kind in link:
+                    other = link[1] if link[0] == kind else link[0]
+                    if other not in colours:
+                        colours[other] = 1 - colours[kind]
+                        part.append(other)
+                    is_odd |= colours[other] == colours[kind]
+        told |= set(part) if is_odd else set()
+    return told
 
 
 def _pauses(witness: Path) -> Pauses:

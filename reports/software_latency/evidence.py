@@ -8,17 +8,18 @@ answer of `bw-traffic roundtrip` and its series, those of the echoes, and the wi
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from reports.errors import RecordError
+from reports.errors import RecordError, ReportError
 from reports.record.document import read_document, write_document
 from reports.software_latency.closure import Closure, closures
 from reports.software_latency.estimate import Estimate, estimate
 from reports.software_latency.injection import Change, changes
-from reports.software_latency.plan import Device
+from reports.software_latency.plan import Device, told_devices
 from reports.software_latency.trips import PairTrips
 from reports.tools.answers import Reader, WitnessResult, last_result, witness_result
 
@@ -70,6 +71,8 @@ class Exchange:
     series: str
     hardware_ns: int
     """Known latency of the hardware on both ways together, which is taken off."""
+    silent: str = ""
+    """Why it has no trips, or next to none: it tells nothing; "": it has them."""
 
 
 @dataclass(frozen=True)
@@ -130,11 +133,13 @@ class SoftwareLatencies:
 
     Attributes:
         facts: What was measured.
-        trips: Of each direction.
+        trips: Of each direction that is not silent.
+        silent: Devices that these do not tell, and why, by their name.
         lost: Requests without a reply.
         estimate: Software latency of each kind of device.
         closures: Sums that have to agree.
-        changes: What the delayed twin changed at each device; empty where there was none.
+        changes: What the delayed twin changed at each device; empty where there was none, or one of the two
+            is silent.
     """
 
     facts: RoundTrips
@@ -143,6 +148,7 @@ class SoftwareLatencies:
     estimate: Estimate
     closures: tuple[Closure, ...]
     changes: tuple[Change, ...] = ()
+    silent: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def write_round_trips(folder: Path, facts: RoundTrips) -> Path:
@@ -161,18 +167,44 @@ def load_software_latencies(folder: Path) -> SoftwareLatencies:
     witness = folder / WITNESS
     pauses = witness_result(last_result(witness)) if witness.exists() else None
     clocks = {clock.device: clock for clock in facts.clocks}
-    trips = tuple(
-        read_trips(folder, each, clocks.get(each.asker), pauses, facts.turns) for each in facts.exchanges
-    )
-    answers = [Reader(last_result(folder / each.file), each.file) for each in facts.exchanges]
+    exchanges, devices, silent = _heard(facts)
+    trips = tuple(read_trips(folder, each, clocks.get(each.asker), pauses, facts.turns) for each in exchanges)
+    answers = [Reader(last_result(folder / each.file), each.file) for each in exchanges]
     lost = sum(answer.get("lost", int) for answer in answers)
-    devices = [Device(each.name, each.hardware, each.software) for each in facts.devices]
     found = estimate(devices, trips)
     changed: tuple[Change, ...] = ()
     for each in facts.injected:
-        if each.twin_of:
+        if each.twin_of and each.put_ns and not {each.device, each.twin_of} & set(silent):
             changed += changes(found, devices, each.device, each.twin_of, each.put_ns)
-    return SoftwareLatencies(facts, trips, lost, found, closures(found.measured, found.spread), changed)
+    sums = closures(found.measured, found.spread)
+    return SoftwareLatencies(facts, trips, lost, found, sums, changed, silent)
+
+
+def _heard(facts: RoundTrips) -> tuple[tuple[Exchange, ...], tuple[Device, ...], dict[str, str]]:
+    """Return the exchanges and devices that tell something, and why the other devices do not.
+
+    Where no exchange is silent all devices are returned: that their pairs do not tell them is a fault of the
+    plan, which the estimate names.
+    """
+    devices = tuple(Device(each.name, each.hardware, each.software) for each in facts.devices)
+    heard = tuple(each for each in facts.exchanges if not each.silent)
+    if len(heard) == len(facts.exchanges):
+        return heard, devices, {}
+    told = told_devices(devices, [(each.asker, each.reflector) for each in heard])
+    names = {each.name for each in told}
+    silent = {
+        each.name: "; ".join(
+            exchange.silent
+            for exchange in facts.exchanges
+            if exchange.silent and each.name in (exchange.asker, exchange.reflector)
+        )
+        or "its partners are silent"
+        for each in devices
+        if each.name not in names
+    }
+    if not told:
+        raise ReportError("no device's latency is told: " + "; ".join(dict.fromkeys(silent.values())))
+    return tuple(each for each in heard if {each.asker, each.reflector} <= names), told, silent
 
 
 def read_trips(

@@ -110,6 +110,14 @@ def rank(devices: Sequence[Device], pairs: Sequence[Pair]) -> int:
     return sum(parts.join(*kinds) for kinds in _kinds_of_pairs(devices, pairs))
 
 
+def told_devices(devices: Sequence[Device], pairs: Sequence[Pair]) -> tuple[Device, ...]:
+    """Return the devices whose latency the pairs tell; raises PlanError as `design_matrix`."""
+    parts = _Parts(kinds_of(devices))
+    for joined in _kinds_of_pairs(devices, pairs):
+        parts.join(*joined)
+    return tuple(device for device in devices if parts.is_told(device.kind))
+
+
 def missing_pairs(
     devices: Sequence[Device], pairs: Sequence[Pair], possible: Sequence[Pair] | None = None
 ) -> tuple[Pair, ...]:

@@ -39,7 +39,12 @@ def software_measurement(
     latency = next((each for each in found.estimate.latencies if device in each.devices), None)
     if latency is None:
         sample = Sample(QUANTITY, STATISTIC, None, 0, n_required)
-        verdict = Verdict("unset", None, f"no device {device} was measured")
+        silent = found.silent.get(device)
+        verdict = (
+            Verdict("inconclusive", None, f"{device} was not heard: {silent}")
+            if silent
+            else Verdict("unset", None, f"no device {device} was measured")
+        )
         return build_record(requirement, sample, limit, Uncertainty.from_parts([]), verdict, context)
     own = [each for each in found.estimate.measured if {each.asker, each.reflector} & set(latency.devices)]
     n = min(each.n for each in own)

@@ -89,6 +89,8 @@ class SoftwareLatencyLibrary(AsksRequirements):
         for each in self._found.estimate.latencies:
             mean, u = format_value(each.mean_ns, "ns"), format_value(each.mean_u_ns, "ns", 2)
             say(f"{', '.join(each.devices)}: S = {mean}, U = {u}")
+        for device, why in self._found.silent.items():
+            say(f"{device} was not heard: {why}")
 
     @keyword
     def each_device_should_be_within_its_budget(self) -> None:
@@ -125,7 +127,8 @@ class SoftwareLatencyLibrary(AsksRequirements):
         each within U.
         """
         if not self._all.changes:
-            raise MeasurementError("no device has a delayed twin: call `Make Round Trips` with one")
+            silent = "; ".join(f"{device} was not heard: {why}" for device, why in self._all.silent.items())
+            raise MeasurementError(silent or "no device has a delayed twin: call `Make Round Trips` with one")
         wrong: list[str] = []
         for each in self._all.changes:
             error, u = format_value(each.error_ns, "ns"), format_value(each.expanded_ns, "ns", 2)
@@ -143,7 +146,7 @@ class SoftwareLatencyLibrary(AsksRequirements):
         run, bench, facts = current_run(), bench_library().bench.spec, self._all.facts
         if not self._evidence:
             names = [ROUND_TRIPS, *(name for each in facts.exchanges for name in (each.file, each.series))]
-            names += [WITNESS] if (self._folder / WITNESS).exists() else []
+            names = [name for name in (*names, WITNESS) if (self._folder / name).exists()]
             self._evidence = tuple(run.evidence(self._folder / name) for name in names)
         subject = Subject(bench.name, facts.target)
         if device:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from hw.bench import TargetSpec
-from hw.errors import BenchError
+from hw.errors import BenchError, MeasurementError
 from hw.open_bench import OpenBench
 from hw.protocols import Job
 from reports.software_latency.evidence import (
@@ -29,6 +29,7 @@ from reports.software_latency.evidence import (
     Turns,
     write_round_trips,
 )
+from reports.software_latency.trips import TRIPS_MIN
 from resources.clocks.lines import ClockLine, measure_clock_lines, serve_clocks
 from resources.clocks.tai_utc import common_tai_utc_s
 from resources.software_latency.devices import delayed_twin, directions
@@ -174,9 +175,12 @@ def _echo(lab: _Lab, device: LabDevice, life_s: float) -> Job:
 
 
 def _put(experiment: Experiment, echo: Job, delayed: Injected) -> Injected:
-    """End the twin's echo and return the delay as it was."""
+    """End the twin's echo and return the delay as it was; unknown, where the echo came to no end."""
     echo.stop()
-    answer = experiment.collect(echo, ENDING_S).require_done().result
+    try:
+        answer = experiment.collect(echo, ENDING_S).require_done().result
+    except MeasurementError:
+        return delayed
     put_ns = int(answer["delayed_receive_mean_ns"]) + int(answer["delayed_send_mean_ns"])
     return replace(delayed, put_ns=put_ns)
 
@@ -208,8 +212,17 @@ def _ask(lab: _Lab, pair: tuple[LabDevice, LabDevice], place: int, directions: i
 
 
 def _collected(lab: _Lab, experiment: Experiment, job: Job, pair: tuple[LabDevice, LabDevice]) -> Exchange:
+    """Return a direction with its files; a silent one says why."""
     (asker, reflector), name = pair, _name(pair)
-    experiment.collect(job, ENDING_S).require_done()
+    silent = ""
+    try:
+        answer = experiment.collect(job, ENDING_S).require_done()
+        sent, received = int(answer.result["sent"]), int(answer.result["received"])
+        if received < TRIPS_MIN:
+            silent = f"{reflector.name} answered {received} of {sent} requests of {asker.name}"
+    except MeasurementError as error:
+        silent = f"{asker.name} asked {reflector.name} to no end: {error}"
     node = lab.bench.node(asker.node)
-    fetch_known(node, lab.remote[name], [f"{name}.csv"], lab.folder)
-    return Exchange(asker.name, reflector.name, f"{name}.ndjson", f"{name}.csv", hardware_ns=0)
+    with suppress(BenchError) if silent else nullcontext():
+        fetch_known(node, lab.remote[name], [f"{name}.csv"], lab.folder)
+    return Exchange(asker.name, reflector.name, f"{name}.ndjson", f"{name}.csv", 0, silent)

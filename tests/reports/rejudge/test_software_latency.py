@@ -19,7 +19,7 @@ from reports.rejudge.software_latency import Pauses, software_latency_objections
 from reports.run.folder import RunFolder
 from reports.software_latency.evidence import ROUND_TRIPS, Turns, load_software_latencies
 from reports.software_latency.verdict import closure_measurement, software_measurement
-from tests.reports.software_latency.test_evidence import START_NS, write_folder
+from tests.reports.software_latency.test_evidence import S_NS, START_NS, write_folder
 
 LIMIT = Limit(500_000, None, "a test")
 CLOSE = Limit(30_000, None, "a test")
@@ -146,6 +146,24 @@ def test_a_changed_round_trip_is_named(tmp_path: Path) -> None:
     rows[-1][2] = str(int(rows[-1][2]) * 100)
     path.write_text("\n".join(map(",".join, rows)) + "\n")
     assert any("SW-a: S is" in problem for problem in told(run)[0])
+
+
+def test_a_silent_device_stands_and_one_that_is_only_called_so_is_named(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path / "results", "virtual", "ci", simulated=True, commit="0" * 40)
+    folder = run.evidence_folder("software_latency", "linux-rt")
+    write_folder(folder, turns=TURNS, s_ns={**S_NS, "d": 60_000}, silent="d")
+    found = load_software_latencies(folder)
+    evidence = (run.evidence(folder / ROUND_TRIPS),)
+    for device in ("a", "d"):
+        run.append(
+            software_measurement(found, device, f"SW-{device}", LIMIT, 100, context(run, evidence, device))
+        )
+    assert told(run.path) == ([], 2)
+    facts = json.loads((folder / ROUND_TRIPS).read_text())
+    for each in facts["exchanges"]:
+        each["silent"] = "nothing was heard" if "a" in (each["asker"], each["reflector"]) else ""
+    (folder / ROUND_TRIPS).write_text(json.dumps(facts))
+    assert any("called silent, and 600 replies are there" in problem for problem in told(run.path)[0])
 
 
 def test_a_damaged_series_is_told(tmp_path: Path) -> None:

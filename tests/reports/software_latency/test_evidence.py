@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reports.errors import RecordError
+from reports.errors import RecordError, ReportError
 from reports.page.render import render_pages
 from reports.record.context import Context
 from reports.record.measurement import AxisValue, Conditions, Limit, Subject
@@ -46,21 +46,23 @@ def write_folder(
     extra_ns: Mapping[tuple[str, str], int] | None = None,
     pauses: tuple[tuple[int, int], ...] = (),
     turns: Turns | None = None,
+    s_ns: Mapping[str, int] = S_NS,
+    silent: str = "",
 ) -> None:
-    """Write round trips between three devices in both roles; `extra_ns` is put into a direction.
+    """Write round trips between devices in both roles; `extra_ns` is put into a direction.
 
-    With turns each direction has its own by turns, else one direction follows the other.
+    One device may be silent. With turns each direction has its own, else one direction follows the other.
     """
     rng = np.random.default_rng(3)
-    devices = tuple(LabDevice(name, name, f"hardware of {name}", "tool", 50) for name in S_NS)
+    devices = tuple(LabDevice(name, name, f"hardware of {name}", "tool", 50) for name in s_ns)
     exchanges: list[Exchange] = []
-    for place, (asker, reflector) in enumerate([(x, y) for x in S_NS for y in S_NS if x != y]):
+    for place, (asker, reflector) in enumerate([(x, y) for x in s_ns for y in s_ns if x != y]):
         stem = f"{asker}-{reflector}"
         begin_ns = START_NS + (AHEAD_NS if asker == "a" else 0)
         begin_ns += place * (TRIPS if turns is None else turns.trips) * INTERVAL_NS
         rows = [",".join(COLUMNS)]
         for number in range(TRIPS):
-            own_ns = sum(round(S_NS[name] * rng.gamma(20) / 20) for name in (asker, reflector))
+            own_ns = sum(round(s_ns[name] * rng.gamma(20) / 20) for name in (asker, reflector))
             whole_ns = own_ns + RESIDENCE_NS + (extra_ns or {}).get((asker, reflector), 0)
             sent_ns = begin_ns + number * INTERVAL_NS
             if turns is not None:
@@ -68,11 +70,13 @@ def write_folder(
                 sent_ns = begin_ns + turn * turns.every_us * 1000 + of_turn * INTERVAL_NS
             if any(start < sent_ns - AHEAD_NS * (asker == "a") < end for start, end in pauses):
                 whole_ns += 50_000_000
-            rows.append(f"{number},{sent_ns},{whole_ns},{RESIDENCE_NS},,")
+            reply = "," if silent in (asker, reflector) else f"{whole_ns},{RESIDENCE_NS}"
+            rows.append(f"{number},{sent_ns},{reply},,")
         (folder / f"{stem}.csv").write_text("\n".join(rows) + "\n")
         (folder / f"{stem}.ndjson").write_text(json.dumps({"type": "result", "lost": 1}) + "\n")
-        exchanges.append(Exchange(asker, reflector, f"{stem}.ndjson", f"{stem}.csv", 0))
-    clocks = [DeviceClock(name, START_NS, AHEAD_NS if name == "a" else 0, 0, 50_000) for name in S_NS]
+        why = f"{reflector} answered 0 of {TRIPS} requests of {asker}" if silent in (asker, reflector) else ""
+        exchanges.append(Exchange(asker, reflector, f"{stem}.ndjson", f"{stem}.csv", 0, silent=why))
+    clocks = [DeviceClock(name, START_NS, AHEAD_NS if name == "a" else 0, 0, 50_000) for name in s_ns]
     windows = [[start, end, 0] for start, end in pauses]
     witness = {
         "type": "result", "complete": True, "stalled_fraction": 0.0, "windows": windows, "windows_dropped": 0,
@@ -109,6 +113,22 @@ def test_a_device_over_its_limit_fails_and_an_unknown_one_is_unset(tmp_path: Pat
     assert software_measurement(found, "a", "SW-A", strict, 100, context("a")).outcome == "fail"
     unknown = software_measurement(found, "d", "SW-D", LIMIT, 100, context("d"))
     assert (unknown.outcome, unknown.reason) == ("unset", "no device d was measured")
+
+
+def test_a_silent_device_has_no_verdict_and_takes_none_from_the_others(tmp_path: Path) -> None:
+    write_folder(tmp_path, s_ns={**S_NS, "d": 60_000}, silent="d")
+    found = load_software_latencies(tmp_path)
+    assert {name for each in found.estimate.latencies for name in each.devices} == set(S_NS)
+    assert software_measurement(found, "a", "SW-A", LIMIT, 100, context("a")).outcome == "pass"
+    record = software_measurement(found, "d", "SW-D", LIMIT, 100, context("d"))
+    assert (record.outcome, record.value) == ("inconclusive", None)
+    assert "d was not heard: d answered 0 of 600 requests of a" in str(record.reason)
+
+
+def test_of_three_devices_one_that_is_silent_leaves_none(tmp_path: Path) -> None:
+    write_folder(tmp_path, silent="b")
+    with pytest.raises(ReportError, match=r"no device's latency is told: .*b answered 0 of 600"):
+        load_software_latencies(tmp_path)
 
 
 def test_trips_in_the_machines_pauses_do_not_count(tmp_path: Path) -> None:
