@@ -4,8 +4,8 @@
 From the first bit that the sender's port puts on its cable to the last bit at the receiver's port:
 serialisation, propagation, transceivers and switches. What happens inside the two devices is not in it.
 A frame takes 8 bits of each of its bytes, and of the 8 of preamble and start delimiter before it, over the
-rate of the link; of a frame by itself the gap between packets costs nothing. A datagram over the MTU is so many
-frames, one behind the other.
+rate of the link; of a frame by itself the gap between packets costs nothing. A datagram over the MTU is so
+many frames, one behind the other.
 """
 
 from __future__ import annotations

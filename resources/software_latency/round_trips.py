@@ -32,6 +32,7 @@ from reports.software_latency.evidence import (
 from resources.clocks.lines import ClockLine, measure_clock_lines, serve_clocks
 from resources.clocks.tai_utc import common_tai_utc_s
 from resources.software_latency.devices import delayed_twin, directions
+from resources.software_latency.hardware import hardware_between
 from resources.software_latency.settings import RoundTripTimes
 from resources.tools.experiment import Experiment, silence
 from resources.tools.fetched import fetch_known
@@ -212,4 +213,5 @@ def _collected(lab: _Lab, experiment: Experiment, job: Job, pair: tuple[LabDevic
     experiment.collect(job, ENDING_S).require_done()
     node = lab.bench.node(asker.node)
     fetch_known(node, lab.remote[name], [f"{name}.csv"], lab.folder)
-    return Exchange(asker.name, reflector.name, f"{name}.ndjson", f"{name}.csv", hardware_ns=0)
+    taken_off = hardware_between(lab.bench.spec.topology, asker, reflector, lab.times.size_bytes)
+    return Exchange(asker.name, reflector.name, f"{name}.ndjson", f"{name}.csv", *taken_off)

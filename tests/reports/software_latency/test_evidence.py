@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import re
 from collections.abc import Mapping
@@ -12,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hw.hardware_latency import HardwareLatency, round_trip
+from hw.topology import Forwarding, LinkSpec, SwitchSpec, TopologySpec
 from reports.errors import RecordError
 from reports.page.render import render_pages
 from reports.record.context import Context
@@ -22,6 +25,7 @@ from reports.software_latency.evidence import (
     WITNESS,
     DeviceClock,
     Exchange,
+    HardwareBound,
     LabDevice,
     RoundTrips,
     Turns,
@@ -41,13 +45,33 @@ LIMIT = Limit(500_000, None, "a test")
 CLOSE = Limit(30_000, None, "a test")
 
 
+def hardware_bounds(hardware: HardwareLatency) -> tuple[HardwareBound, ...]:
+    return tuple(HardwareBound(name, ns) for name, ns in hardware.bounds_ns.items())
+
+
+def lab_network(switch_uncertainty_ns: int = 400, link_uncertainty_ns: int = 50) -> TopologySpec:
+    """Return three devices around one switch: 3376 ns of one way of 64 bytes, 6.8 us of a round trip."""
+    links = {name: LinkSpec(name, (name, "lab"), 1000, 10.0, 5.0, 0, link_uncertainty_ns) for name in S_NS}
+    switch = SwitchSpec("lab", Forwarding.STORE_AND_FORWARD, 1388, switch_uncertainty_ns)
+    return TopologySpec({"lab": switch}, links)
+
+
+def taken_off(topology: TopologySpec) -> dict[frozenset[str], HardwareLatency]:
+    """Return what is taken off a round trip of each pair."""
+    pairs = itertools.combinations(S_NS, 2)
+    return {frozenset(pair): round_trip(topology, *pair, 64) for pair in pairs}
+
+
 def write_folder(
     folder: Path,
     extra_ns: Mapping[tuple[str, str], int] | None = None,
     pauses: tuple[tuple[int, int], ...] = (),
     turns: Turns | None = None,
+    taken_off: Mapping[frozenset[str], HardwareLatency] | None = None,
 ) -> None:
     """Write round trips between three devices in both roles; `extra_ns` is put into a direction.
+
+    Of each pair of devices the hardware takes what is taken off; None: not known.
 
     With turns each direction has its own by turns, else one direction follows the other.
     """
@@ -59,9 +83,11 @@ def write_folder(
         begin_ns = START_NS + (AHEAD_NS if asker == "a" else 0)
         begin_ns += place * (TRIPS if turns is None else turns.trips) * INTERVAL_NS
         rows = [",".join(COLUMNS)]
+        hardware = taken_off[frozenset((asker, reflector))] if taken_off is not None else None
+        hardware_ns, bounds = (0, None) if hardware is None else (hardware.ns, hardware_bounds(hardware))
         for number in range(TRIPS):
             own_ns = sum(round(S_NS[name] * rng.gamma(20) / 20) for name in (asker, reflector))
-            whole_ns = own_ns + RESIDENCE_NS + (extra_ns or {}).get((asker, reflector), 0)
+            whole_ns = own_ns + RESIDENCE_NS + hardware_ns + (extra_ns or {}).get((asker, reflector), 0)
             sent_ns = begin_ns + number * INTERVAL_NS
             if turns is not None:
                 turn, of_turn = divmod(number, turns.trips)
@@ -71,7 +97,7 @@ def write_folder(
             rows.append(f"{number},{sent_ns},{whole_ns},{RESIDENCE_NS},,")
         (folder / f"{stem}.csv").write_text("\n".join(rows) + "\n")
         (folder / f"{stem}.ndjson").write_text(json.dumps({"type": "result", "lost": 1}) + "\n")
-        exchanges.append(Exchange(asker, reflector, f"{stem}.ndjson", f"{stem}.csv", 0))
+        exchanges.append(Exchange(asker, reflector, f"{stem}.ndjson", f"{stem}.csv", hardware_ns, bounds))
     clocks = [DeviceClock(name, START_NS, AHEAD_NS if name == "a" else 0, 0, 50_000) for name in S_NS]
     windows = [[start, end, 0] for start, end in pauses]
     witness = {
@@ -176,6 +202,61 @@ def test_a_damaged_series_is_named(tmp_path: Path, damage: str | None, told: str
     path.unlink() if damage is None else path.write_text(damage)
     with pytest.raises(RecordError, match=told):
         load_software_latencies(tmp_path)
+
+
+def test_what_hardware_takes_is_taken_off_and_its_bounds_are_a_part_of_u(tmp_path: Path) -> None:
+    """U of a device: of its own link there and back, of the switch once; those of its partners cancel."""
+    hardware = taken_off(lab_network())
+    assert {each.ns for each in hardware.values()} == {6752}
+    (tmp_path / "plain").mkdir()
+    write_folder(tmp_path / "plain")
+    write_folder(tmp_path, taken_off=hardware)
+    plain, found = load_software_latencies(tmp_path / "plain"), load_software_latencies(tmp_path)
+    assert found.hardware == (6752, 6752)
+    assert plain.hardware is None
+    for before, after in zip(plain.estimate.latencies, found.estimate.latencies, strict=True):
+        assert after.mean_ns == pytest.approx(before.mean_ns)
+        assert after.mean_u_ns == pytest.approx(before.mean_u_ns + 2 * 50 + 800 / 2)
+    record = software_measurement(found, "a", "SW-A", LIMIT, 100, context("a"))
+    (part,) = [part for part in record.uncertainty.parts if part.name == "hardware"]
+    assert (part.kind, part.value) == ("bound", 500)
+    swapped = closure_measurement(found, "BENCH", CLOSE, 100, context())
+    assert [part.name for part in swapped.uncertainty.parts] == ["round_trips"], "both roles have one way"
+
+
+def test_hardware_that_is_known_badly_leaves_a_device_undecided(tmp_path: Path) -> None:
+    """The limit is 100 us above S; the switch may be off by 250 us, both ways together."""
+    write_folder(tmp_path, taken_off=taken_off(lab_network(switch_uncertainty_ns=125_000)))
+    found = load_software_latencies(tmp_path)
+    assert software_measurement(found, "a", "SW-A", LIMIT, 100, context("a")).outcome == "inconclusive"
+
+
+def test_hardware_without_uncertainty_adds_no_part(tmp_path: Path) -> None:
+    write_folder(tmp_path, taken_off=taken_off(lab_network(0, 0)))
+    record = software_measurement(load_software_latencies(tmp_path), "a", "SW-A", LIMIT, 100, context("a"))
+    assert [part.name for part in record.uncertainty.parts] == ["round_trips"]
+
+
+@pytest.mark.parametrize(
+    ("topology", "said"),
+    [
+        (None, "nothing is taken off, and it is part of S"),
+        (lab_network(), "Cables and switches take 6.752 µs"),
+    ],
+)
+def test_the_page_says_what_is_known_of_the_hardware(
+    tmp_path: Path, topology: TopologySpec | None, said: str
+) -> None:
+    run = RunFolder.create(tmp_path / "results", "virtual", "ci", simulated=True, commit="0" * 40)
+    folder = run.evidence_folder("software_latency", "linux-rt")
+    write_folder(folder, taken_off=None if topology is None else taken_off(topology))
+    record = software_measurement(load_software_latencies(folder), "a", "SW-A", LIMIT, 100, context("a"))
+    evidence = (run.evidence(folder / "round_trips.json"),)
+    run.append(dataclasses.replace(record, run_id=run.run_id, evidence=evidence))
+    run.update(target={"linux-rt": {"hostname": "linux-rt"}})
+    run.close()
+    page = next(text for text in render_pages(run.path).values() if 'id="software-latency"' in text)
+    assert said in re.sub(r"\s+", " ", page)
 
 
 def test_the_page_shows_devices_round_trips_and_sums(tmp_path: Path) -> None:
