@@ -275,6 +275,12 @@ def test_the_page_shows_devices_round_trips_and_sums(tmp_path: Path) -> None:
     page = next(text for text in render_pages(run.path).values() if 'id="software-latency"' in text)
     words = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page))
     assert "hardware of a, tool" in words
+    means = {(each.asker, each.reflector): each.cumulants[0] for each in found.estimate.measured}
+    cells = re.findall(r"Asks a b c a \u2013 (\S+) µs (\S+) µs b (\S+) µs \u2013 (\S+) µs c ", words)
+    directions = ("a", "b"), ("a", "c"), ("b", "a"), ("b", "c")
+    assert [float(each) for each in cells[0]] == pytest.approx(
+        [means[each] / 1000 for each in directions], abs=1
+    )
     assert "a/b b/a" in words, "roles swapped"
     assert "6 requests had no reply" in words
     assert "BENCH-ROUND-TRIPS" in words
