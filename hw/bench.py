@@ -18,6 +18,7 @@ from hw.errors import ConfigError
 from hw.fields import Fields
 from hw.oscilloscopes import OscilloscopeSpec, read_oscilloscopes
 from hw.strict_yaml import read_yaml
+from hw.topology import TopologySpec, check_connected, read_topology
 
 SCHEMA = "benchwright.bench/1"
 
@@ -168,6 +169,8 @@ class BenchSpec:
     oscilloscopes: dict[str, OscilloscopeSpec] = field(default_factory=dict[str, OscilloscopeSpec])
     wiring: dict[str, str] = field(default_factory=dict[str, str])
     """What is connected to what, with which cable, in words."""
+    topology: TopologySpec | None = None
+    """Switches and links of the test network; None: hardware latency is not known."""
     labgrid_targets: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -202,13 +205,14 @@ def _read_section(path: Path, section: Fields, labgrid_targets: dict[str, Any]) 
     simulated = section.boolean("simulated")
     if virtual is not None and not simulated:
         raise ConfigError(f"{path}: benchwright.simulated: must be true on a bench with a virtual section")
+    nodes = {name: _node(name, table) for name, table in section.table_of("nodes").items()}
     spec = BenchSpec(
         path=path,
         name=section.name("name"),
         simulated=simulated,
         reference_clock=section.text("reference_clock"),
         environment=section.text("environment", ""),
-        nodes={name: _node(name, table) for name, table in section.table_of("nodes").items()},
+        nodes=nodes,
         clocks={name: _clock(name, table) for name, table in section.table_of("clocks").items()},
         targets={name: _target(name, table) for name, table in section.table_of("targets").items()},
         producers=_producers(section),
@@ -219,6 +223,7 @@ def _read_section(path: Path, section: Fields, labgrid_targets: dict[str, Any]) 
         virtual=virtual,
         oscilloscopes=read_oscilloscopes(section, simulated),
         wiring=section.texts_of("wiring"),
+        topology=read_topology(section.child("topology", optional=True), nodes, virtual is not None),
         labgrid_targets=labgrid_targets,
     )
     section.finish()
@@ -405,6 +410,8 @@ def _check_references(spec: BenchSpec, labgrid_names: set[str]) -> None:
             refer(f"{where}.node", part.node, spec.nodes, "node")
     if spec.virtual is not None:
         _check_virtual(spec, spec.virtual)
+    if spec.topology is not None:
+        check_connected(spec.path, spec.topology, _test_network(spec))
     reference = spec.clocks[spec.reference_clock].node
     be_here("reference_clock", reference, "the start of a replay is agreed on by the clock of this machine")
     if spec.capture is not None:
@@ -414,6 +421,13 @@ def _check_references(spec: BenchSpec, labgrid_names: set[str]) -> None:
                 f"{spec.path}: benchwright.capture.interface: must name the mirror port; only a virtual bench"
                 " finds it by itself"
             )
+
+
+def _test_network(spec: BenchSpec) -> dict[str, str]:
+    """Return the nodes that take part in the test network, and the field that says so of each."""
+    found = {target.node: f"targets.{target.kind}.node" for target in spec.targets.values()}
+    found |= {producer.node: f"producers.{producer.number}.node" for producer in spec.producers.values()}
+    return found | ({spec.time_server.node: "time_server.node"} if spec.time_server is not None else {})
 
 
 def _check_virtual(spec: BenchSpec, virtual: VirtualSpec) -> None:

@@ -29,6 +29,13 @@ def instrument_facts(spec: BenchSpec, identities: Mapping[str, str]) -> dict[str
     return found
 
 
+def wiring_facts(spec: BenchSpec) -> dict[str, str]:
+    """Return what is connected to what, by name: in the file's words, and the real links of its topology."""
+    if spec.topology is None or spec.virtual is not None:
+        return spec.wiring
+    return {**spec.topology.words(), **spec.wiring}
+
+
 def with_known(
     now: Mapping[str, dict[str, Any]], before: Mapping[str, dict[str, Any]]
 ) -> dict[str, dict[str, Any]]:

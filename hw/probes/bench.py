@@ -34,7 +34,7 @@ def bench(path: Path) -> tuple[list[Capability], bool]:
         broken = [Capability("bench", State.MISSING, str(error), "correct the bench file")]
         parts = [
             Capability(key, State.MISSING, "bench file not read")
-            for key in ("targets", "impairment", "capture", "witness", "edges", "oscilloscopes")
+            for key in ("targets", "topology", "impairment", "capture", "witness", "edges", "oscilloscopes")
         ]
         return broken + parts, False
     unreachable: dict[str, str] = {} if spec.virtual else reach(service_addresses(spec.labgrid_targets))
@@ -88,6 +88,7 @@ def judge_bench(spec: BenchSpec, unreachable: dict[str, str]) -> list[Capability
     return [
         Capability("bench", state, "; ".join(words), remedy),
         _judge_targets(spec, unreachable),
+        judge_topology(spec),
         _judge_part(
             "impairment",
             spec.impairment and f"netem on {spec.impairment.node}, interface {spec.impairment.interface}",
@@ -105,6 +106,15 @@ def judge_bench(spec: BenchSpec, unreachable: dict[str, str]) -> list[Capability
             "a stall of the bench cannot be told from one of the target",
         ),
     ]
+
+
+def judge_topology(spec: BenchSpec) -> Capability:
+    """List switches and links of the test network."""
+    if spec.topology is None:
+        found = "none: the latency of cables and switches counts as the devices' software latency"
+        return Capability("topology", State.MISSING, found, "add benchwright.topology to the bench file")
+    words = [f"{name}: {said}" for name, said in spec.topology.words().items()]
+    return Capability("topology", State.OK, "; ".join(words))
 
 
 def judge_edges(spec: BenchSpec) -> Capability:

@@ -52,6 +52,7 @@ class Pair:
         trips_ns: Round trips that count.
         turns: Turn of each; None: one direction was measured after the other.
         last_turn: Of all its trips.
+        hardware_ns: By how much each cable and switch may be off in what was taken off, by its name.
     """
 
     asker: str
@@ -59,6 +60,7 @@ class Pair:
     trips_ns: list[int]
     turns: list[int] | None
     last_turn: int
+    hardware_ns: Mapping[str, int]
 
 
 class Pauses:
@@ -189,7 +191,9 @@ def _pair(folder: Path, facts: Json, exchange: Json, clock: Json | None, pauses:
                 continue
             trips_ns.append(whole_ns - int(row["residence_ns"]) - exchange["hardware_ns"])
             turns.append(turn)
-    return Pair(exchange["asker"], exchange["reflector"], trips_ns, turns if grid else None, last_turn)
+    bounds_ns = {each["name"]: each["ns"] for each in exchange.get("hardware_bounds") or ()}
+    names = exchange["asker"], exchange["reflector"]
+    return Pair(*names, trips_ns, turns if grid else None, last_turn, bounds_ns)
 
 
 def _by_reference(local_ns: int, clock: Json | None) -> tuple[int, int]:
@@ -219,12 +223,22 @@ def _of_device(record: Record, kind: Kind, kinds: Mapping[str, Kind], pairs: Seq
     standard = _scatter(share, pairs)
     if standard and not standard / U_FACTOR <= parts.get("round_trips", 0) <= standard * U_FACTOR:
         yield f"scatter is {parts.get('round_trips')}, blocks of the round trips say {standard:.0f}"
+    yield from _hardware_objections(share, pairs, parts)
     found = _parts(place, rows, means, share, value, pairs)
     for name, said in parts.items():
-        if name != "round_trips" and (name not in found or abs(said - found[name]) > 1.5):
+        if name not in ("round_trips", "hardware") and (name not in found or abs(said - found[name]) > 1.5):
             yield f"part {name} of U is {said}, the round trips say {found.get(name)}"
     if "partners" not in parts and _is_gross(order, kinds, pairs):
         yield "the pairs contradict each other, and U has no part for it"
+
+
+def _hardware_objections(share: Vector, pairs: Sequence[Pair], parts: Mapping[str, float]) -> Iterator[str]:
+    """Hold the part for cables and switches against what the pairs leave of each: it may cancel."""
+    names = {name for each in pairs for name in each.hardware_ns}
+    left = [_sum(share, [each.hardware_ns.get(name, 0) for each in pairs]) for name in names]
+    bound = math.fsum(map(abs, left))
+    if abs(parts.get("hardware", 0) - bound) > 1.5:
+        yield f"part hardware of U is {parts.get('hardware')}, cables and switches say {bound:.0f}"
 
 
 def _parts(
@@ -275,9 +289,11 @@ def _of_sums(record: Record, pairs: Sequence[Pair]) -> Iterator[str]:
         said = f"{record['value']} of {record['n']}"
         yield f"the largest difference is {said}, the round trips say {worst:.0f} of {n}"
         return
-    standard, (part,) = _scatter(signs, pairs), record["uncertainty"]["parts"]
-    if standard and not standard / U_FACTOR <= part["value"] <= standard * U_FACTOR:
-        yield f"its scatter is {part['value']}, blocks of the round trips say {standard:.0f}"
+    parts = {each["name"]: each["value"] for each in record["uncertainty"]["parts"]}
+    standard, said = _scatter(signs, pairs), parts.get("round_trips", 0)
+    if standard and not standard / U_FACTOR <= said <= standard * U_FACTOR:
+        yield f"its scatter is {said}, blocks of the round trips say {standard:.0f}"
+    yield from _hardware_objections(signs, pairs, parts)
 
 
 def _sum(weights: Vector, values: Vector) -> float:

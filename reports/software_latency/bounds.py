@@ -26,7 +26,7 @@ class Bound:
     Attributes:
         name: Of the part of U.
         ns: The farthest that another choice of trips leads to.
-        words: What was found.
+        words: What it is of.
     """
 
     name: str

@@ -37,6 +37,7 @@ class Closure:
         one: Sum of one side.
         other: Sum of the other.
         expanded: U of their difference.
+        hardware_ns: How much of it is of cables and switches whose latency does not cancel.
         en: E_n: the difference over its U.
     """
 
@@ -47,6 +48,7 @@ class Closure:
     one: float
     other: float
     expanded: float
+    hardware_ns: float
     en: float
 
     @property
@@ -116,6 +118,8 @@ def _mean_of(places: Sequence[int], pairs: int) -> Floats:
 def _compared(sides: _Sides, order: Literal[1, 2], measured: Sequence[Measured], spread: Spread) -> Closure:
     values = np.array([each.cumulants[order - 1] for each in measured])
     one, other = float(sides.one @ values), float(sides.other @ values)
-    expanded = float(spread.expanded((sides.one - sides.other)[None, :], order)[0])
+    weights = (sides.one - sides.other)[None, :]
+    hardware_ns = float(spread.hardware(weights)[0]) if order == 1 else 0.0
+    expanded = float(spread.expanded(weights, order)[0]) + hardware_ns
     en = normalised_error(one, other, expanded, 0.0)
-    return Closure(sides.kind, order, *sides.names, one, other, expanded, en)
+    return Closure(sides.kind, order, *sides.names, one, other, expanded, hardware_ns, en)

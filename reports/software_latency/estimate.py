@@ -20,7 +20,7 @@ import numpy as np
 
 from reports.software_latency.bounds import Bound, partner_bounds, wander_bounds
 from reports.software_latency.plan import Device, Kind, check_identifiable, design_matrix, kinds_of
-from reports.software_latency.spread import Spread, independent, student
+from reports.software_latency.spread import Spread, hardware_of, independent, student
 from reports.software_latency.trips import Drift, Floats, Measured, PairTrips, measure
 from reports.software_latency.turns import measure_turns
 
@@ -29,8 +29,8 @@ Order: TypeAlias = Literal[1, 2, 3]
 CHANCE = 0.001
 """How often a check may speak where nothing is wrong."""
 
-PARTNERS, STRETCHES = "partners", "stretches"
-"""Names of the parts of U that come of a check which has spoken."""
+PARTNERS, STRETCHES, HARDWARE = "partners", "stretches", "hardware"
+"""Names of the parts of U besides the scatter: two come of a check which has spoken."""
 
 _NAMES = {1: "mean", 2: "variance"}
 _BINS_MAX = 400
@@ -78,7 +78,7 @@ class SoftwareLatency:
         devices: Their names.
         mean_ns: Of S.
         mean_expanded_ns: Its U where the model holds.
-        bounds: What comes to U besides, where it does not.
+        bounds: What comes to U besides: where the model does not hold, and of the hardware's latency.
         variance_ns2: Of S; below zero by chance where S hardly varies.
         variance_expanded_ns2: Its U.
         third_ns3: Third cumulant of S.
@@ -198,7 +198,7 @@ def estimate(
     fits = tuple(fit for _, _, fit in solved)
     values = np.array([value for value, _, _ in solved])
     expanded = np.array([u for _, u, _ in solved])
-    bounds = _bounds(design, trips, measured, fits[0], values[0])
+    bounds = _bounds(design, trips, measured, spread, fits[0], values[0])
     latencies = tuple(
         _latency(
             kind,
@@ -228,7 +228,7 @@ def _measure(trips: Sequence[PairTrips], resamples: int, seed: int) -> tuple[tup
     measured = tuple(
         measure(each, resamples=resamples, seed=seed + place) for place, each in enumerate(trips)
     )
-    return measured, independent(measured)
+    return measured, independent(measured, hardware_of(trips))
 
 
 def solver(design: Floats, standard: Floats) -> Floats:
@@ -262,15 +262,23 @@ def _solve(
 
 
 def _bounds(
-    design: Floats, trips: Sequence[PairTrips], measured: Sequence[Measured], fit: Fit, means: Floats
+    design: Floats,
+    trips: Sequence[PairTrips],
+    measured: Sequence[Measured],
+    spread: Spread,
+    fit: Fit,
+    means: Floats,
 ) -> list[tuple[Bound, ...]]:
-    """Return what adds to the U of each kind's mean, because a check of the means has spoken."""
+    """Return what adds to the U of each kind's mean: of the hardware, and where a check has spoken."""
     bounds: list[list[Bound]] = [[] for _ in means]
+    weights = solver(design, weighing(measured))
+    for own, ns in zip(bounds, spread.hardware(weights), strict=True):
+        if ns > 0:
+            own.append(Bound(HARDWARE, float(ns), "latency of cables and switches that was taken off"))
     if fit.chance < CHANCE:
         for own, ns in zip(bounds, partner_bounds(design, measured, means), strict=True):
             own.append(Bound(PARTNERS, float(ns), "the pairs contradict each other"))
     if any(not each.is_long_enough or not each.drifts[0].is_stationary for each in measured):
-        weights = solver(design, weighing(measured))
         moved = wander_bounds(weights, trips, means)
         for own, ns in zip(bounds, moved if moved is not None else (), strict=False):
             own.append(Bound(STRETCHES, float(ns), "round trips wandered"))
@@ -292,9 +300,10 @@ def _latency(
     """
     mean, variance, third = values.tolist()
     mean_u, variance_u, third_u = expanded.tolist()
-    high = max(mean + mean_u, 0.0)
+    whole_u = mean_u + sum(each.ns for each in bounds if each.name == HARDWARE)
+    high = max(mean + whole_u, 0.0)
     largest = float(max(each.maximum_ns for each in own))
-    at_least = max(mean - mean_u, 0.0) + (max(variance - variance_u, 0.0) / high if high else 0.0)
+    at_least = max(mean - whole_u, 0.0) + (max(variance - variance_u, 0.0) / high if high else 0.0)
     smallest = min(float(min(each.minimum_ns for each in own)), high)
     return SoftwareLatency(
         kind,

@@ -62,6 +62,14 @@ class DeviceClock:
 
 
 @dataclass(frozen=True)
+class HardwareBound:
+    """By how much a cable or a switch may be off in the latency of a round trip; the same in every trip."""
+
+    name: str
+    ns: int
+
+
+@dataclass(frozen=True)
 class Exchange:
     """Round trips in one direction: who asks, who sends back, and the files of both."""
 
@@ -71,6 +79,8 @@ class Exchange:
     series: str
     hardware_ns: int
     """Known latency of the hardware on both ways together, which is taken off."""
+    hardware_bounds: tuple[HardwareBound, ...] | None = None
+    """By how much it may be off; None: it is not known, the bench file has no topology."""
     silent: str = ""
     """Why it has no trips, or next to none: it tells nothing; "": it has them."""
 
@@ -149,6 +159,14 @@ class SoftwareLatencies:
     closures: tuple[Closure, ...]
     changes: tuple[Change, ...] = ()
     silent: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def hardware(self) -> tuple[int, int] | None:
+        """Least and most that was taken off a round trip for cables and switches, in ns; None: not known."""
+        if any(each.hardware_bounds is None for each in self.facts.exchanges):
+            return None
+        taken = [each.hardware_ns for each in self.facts.exchanges]
+        return min(taken), max(taken)
 
 
 def write_round_trips(folder: Path, facts: RoundTrips) -> Path:
@@ -241,6 +259,7 @@ def read_trips(
         excluded,
         by_reference if clock is not None else None,
         (by_reference - turns.first_tai_ns) // (turns.every_us * 1000) if turns is not None else None,
+        {each.name: float(each.ns) for each in exchange.hardware_bounds or ()},
     )
 
 

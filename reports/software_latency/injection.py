@@ -60,7 +60,7 @@ def changes(
     one, one_open = _by(found, before, means)
     other, other_open = _by(found, after, means)
     weights = other - one
-    expanded = found.spread.expanded(weights, 1)
+    expanded = found.spread.expanded(weights, 1) + found.spread.hardware(weights)
     is_open = next(fit for fit in found.fits if fit.order == 1).chance < CHANCE
     made: list[Change] = []
     for column, kind in enumerate(kinds_of(before)):

@@ -30,6 +30,26 @@ class SoftwareSection(Shown):
         """Return the records that it shows."""
         return self.judged
 
+    @property
+    def askers(self) -> tuple[str, ...]:
+        """Return the devices that asked, in the order of their measurement."""
+        measured = self.found.estimate.measured if self.found is not None else ()
+        return tuple(dict.fromkeys(each.asker for each in measured))
+
+    @property
+    def reflectors(self) -> tuple[str, ...]:
+        """Return the devices that sent back: those that asked first, in their order."""
+        measured = self.found.estimate.measured if self.found is not None else ()
+        others = {each.reflector for each in measured}
+        asked = [name for name in self.askers if name in others]
+        return tuple(dict.fromkeys([*asked, *(each.reflector for each in measured)]))
+
+    @property
+    def means_ns(self) -> dict[tuple[str, str], float]:
+        """Return the mean round trip of each direction, in ns; of one that was measured again the last."""
+        measured = self.found.estimate.measured if self.found is not None else ()
+        return {(each.asker, each.reflector): float(each.cumulants[0]) for each in measured}
+
 
 def gather_software_latency(measured: Measured) -> SoftwareSection | None:
     """Return the section of a target; None: nothing was measured."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reports.software_latency.trips import Floats, Measured
+from reports.software_latency.trips import Floats, Measured, PairTrips
 
 COVERAGE = 0.9545
 """Of an expanded uncertainty: that of k = 2 in a normal distribution."""
@@ -27,11 +27,14 @@ class Spread:
         covariance: Of order 1, 2 and 3, in the units of their squares, shape (3, pairs, pairs).
         freedom: Degrees of freedom of each pair's variance, shape (pairs,).
         is_joint: All of it is of the same turns, and has the degrees of freedom of one variance.
+        hardware_ns: By how much each cable and switch may be off in what was taken off each pair, shape
+            (pairs, cables and switches); a column is off in one direction, so that it may cancel.
     """
 
     covariance: Floats
     freedom: Floats
     is_joint: bool
+    hardware_ns: Floats
 
     def expanded(self, weights: Floats, order: int) -> Floats:
         """Return the expanded uncertainty of weighted sums over the pairs, shape (rows,).
@@ -45,6 +48,14 @@ class Spread:
             return expand(np.abs(weights) * np.sqrt(np.diag(covariance)), self.freedom)
         variance = np.einsum("rp,pq,rq->r", weights, covariance, weights)
         return _factors(np.full(len(weights), self.freedom.min())) * np.sqrt(np.maximum(variance, 0))
+
+    def hardware(self, weights: Floats) -> Floats:
+        """Return by how much sums of means may be off by the hardware's latency, in ns, shape (rows,).
+
+        Args:
+            weights: Shape (rows, pairs).
+        """
+        return np.asarray(np.abs(weights @ self.hardware_ns).sum(axis=1), np.float64)
 
     def chance(self, contrasts: Floats, values: Floats, order: int) -> tuple[float, float]:
         """Return T² of sums that have to be zero, and how often it is so large by chance.
@@ -76,11 +87,24 @@ class Spread:
         return float(fdtrc(count, left, squared * left / (freedom * count))) if left > 0 else 1.0
 
 
-def independent(measured: Sequence[Measured]) -> Spread:
-    """Return the spread of pairs that were measured one after the other."""
+def hardware_of(trips: Sequence[PairTrips]) -> Floats:
+    """Return the bounds of each pair by cable and switch, in ns, shape (pairs, cables and switches)."""
+    names = sorted({name for each in trips for name in each.hardware_bounds_ns})
+    bounds = [[each.hardware_bounds_ns.get(name, 0.0) for name in names] for each in trips]
+    return np.array(bounds, np.float64).reshape(len(trips), len(names))
+
+
+def independent(measured: Sequence[Measured], hardware_ns: Floats | None = None) -> Spread:
+    """Return the spread of pairs that were measured one after the other.
+
+    Args:
+        measured: One a pair.
+        hardware_ns: As in Spread; None: nothing was taken off.
+    """
     standard = np.array([each.standard for each in measured]).reshape(-1, 3).T
     freedom = np.array([each.freedom for each in measured])
-    return Spread(np.array([np.diag(each**2) for each in standard]), freedom, is_joint=False)
+    bounds = np.zeros((len(measured), 0)) if hardware_ns is None else hardware_ns
+    return Spread(np.array([np.diag(each**2) for each in standard]), freedom, False, bounds)
 
 
 def expand(standard: Floats, freedom: Floats) -> Floats:

@@ -14,7 +14,8 @@ few, and that is told.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -52,6 +53,8 @@ class PairTrips:
         sent_mono_ns: When each was sent, by one clock for all pairs, int64, shape (n,). None: not known.
         turn: Which turn each is of, int64, shape (n,); pairs have their turns of one number at nearly the
             same time. None: one pair was measured after the other.
+        hardware_bounds_ns: By how much the latency of each cable and switch, by its name, may be off in what
+            was taken off; the same in every trip of every pair.
     """
 
     asker: str
@@ -60,6 +63,7 @@ class PairTrips:
     excluded: NDArray[np.bool_] | None = None
     sent_mono_ns: Integers | None = None
     turn: Integers | None = None
+    hardware_bounds_ns: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def __post_init__(self) -> None:
         """Check the shapes.

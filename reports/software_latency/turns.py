@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from reports.errors import ReportError
-from reports.software_latency.spread import Spread
+from reports.software_latency.spread import Spread, hardware_of
 from reports.software_latency.trips import (
     BLOCKS_MIN,
     LAGS_MAX,
@@ -70,7 +70,7 @@ def measure_turns(
             zip(trips, middles, sums, automatic, series, strict=True)
         )
     )
-    return measured, Spread(spread, np.full(len(trips), freedom), is_joint=True)
+    return measured, Spread(spread, np.full(len(trips), freedom), True, hardware_of(trips))
 
 
 def _sums(trips: PairTrips, middle_ns: int, turns: np.ndarray) -> Floats:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verdict on a device's software latency, and on the sums by which the bench proves itself.
 
-A device is judged by the mean of S, send and receive of one trip together, with its U. Where the trips are
+A device is judged by the mean of S, send and receive of one trip together, with its U, in which the latency
+of cables and switches that was taken off has a part. Where the trips are
 not what the model says (they wander, devices are not independent) U has a part for it: what every other
 choice of partners and of time leads to. A verdict that stands for all of them stands, else it is
 inconclusive. Sums that have to agree (roles swapped, four devices) are a check of the bench: the largest
@@ -15,7 +16,7 @@ import math
 from reports.record.context import Context, Sample, build_record
 from reports.record.measurement import Limit, Measurement, Uncertainty, UncertaintyPart
 from reports.record.verdict import Verdict, judge
-from reports.software_latency.estimate import undecided
+from reports.software_latency.estimate import HARDWARE, undecided
 from reports.software_latency.evidence import SoftwareLatencies
 
 QUANTITY = "software_latency"
@@ -78,8 +79,11 @@ def closure_measurement(
         sample = Sample(CLOSURE, "max", None, 0, n_required)
         return build_record(requirement, sample, limit, Uncertainty.from_parts([]), verdict, context)
     n = min(each.n for each in found.estimate.measured)
-    half = UncertaintyPart("round_trips", "standard", math.ceil(worst.expanded / 2))
-    uncertainty = Uncertainty.from_parts([half])
+    half = math.ceil((worst.expanded - worst.hardware_ns) / 2)
+    parts = [UncertaintyPart("round_trips", "standard", half)]
+    if worst.hardware_ns > 0:
+        parts.append(UncertaintyPart(HARDWARE, "bound", math.ceil(worst.hardware_ns)))
+    uncertainty = Uncertainty.from_parts(parts)
     value = round(abs(worst.one - worst.other))
     judged = judge(value, limit, uncertainty, n=n, n_required=n_required, statistic="max", unit="ns")
     if judged.outcome != "pass":

@@ -16,7 +16,7 @@ from robot.libraries.BuiltIn import BuiltIn
 from hw.bench import TargetSpec
 from hw.errors import BenchError, CapabilityError
 from hw.faults import Fault
-from hw.instrument_facts import with_known
+from hw.instrument_facts import wiring_facts, with_known
 from hw.open_bench import OpenBench
 from hw.provisioning import Provisioner
 from hw.session import open_bench
@@ -120,7 +120,7 @@ class BenchLibrary:
                 "bench_file": str(spec.path),
                 "environment": spec.environment,
                 "accelerator": self._bench.accelerator(),
-                "wiring": spec.wiring,
+                "wiring": wiring_facts(spec),
             },
             tools=tool_versions(),
         )

@@ -33,6 +33,7 @@ from reports.software_latency.trips import TRIPS_MIN
 from resources.clocks.lines import ClockLine, measure_clock_lines, serve_clocks
 from resources.clocks.tai_utc import common_tai_utc_s
 from resources.software_latency.devices import delayed_twin, directions
+from resources.software_latency.hardware import hardware_between
 from resources.software_latency.settings import RoundTripTimes
 from resources.tools.experiment import Experiment, silence
 from resources.tools.fetched import fetch_known
@@ -225,4 +226,5 @@ def _collected(lab: _Lab, experiment: Experiment, job: Job, pair: tuple[LabDevic
     node = lab.bench.node(asker.node)
     with suppress(BenchError) if silent else nullcontext():
         fetch_known(node, lab.remote[name], [f"{name}.csv"], lab.folder)
-    return Exchange(asker.name, reflector.name, f"{name}.ndjson", f"{name}.csv", 0, silent)
+    hardware_ns, bounds = hardware_between(lab.bench.spec.topology, asker, reflector, lab.times.size_bytes)
+    return Exchange(asker.name, reflector.name, f"{name}.ndjson", f"{name}.csv", hardware_ns, bounds, silent)

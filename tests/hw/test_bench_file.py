@@ -17,7 +17,7 @@ from hw.bench import NodeKind, load_bench
 from hw.errors import ConfigError
 
 VIRTUAL = Path(__file__).resolve().parents[2] / "hw" / "benches" / "virtual.yaml"
-TABLES_OF_NAMES = ("nodes", "clocks", "targets", "producers", "oscilloscopes", "signals")
+TABLES_OF_NAMES = ("nodes", "clocks", "targets", "producers", "oscilloscopes", "signals", "switches", "links")
 """Tables whose keys are names that the file's author chooses."""
 
 KeyPath = tuple[str | int, ...]
@@ -186,6 +186,7 @@ def test_refuses_a_wrong_value(tmp_path: Path, path: str, value: object, field: 
 def test_refuses_namespaces_on_a_bench_that_is_not_built_here(tmp_path: Path) -> None:
     document = _document()
     del document["benchwright"]["virtual"]
+    del document["benchwright"]["topology"]
     message = _refusal(tmp_path, document)
     assert message == "benchwright.nodes.p01.kind: namespace needs a virtual section"
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from hw.topology import TopologySpec
 from reports.record.context import Context
 from reports.record.measurement import AxisValue, Conditions, Evidence, Limit, NumberedCondition, Subject
 from reports.rejudge.missing import missing_objections
@@ -19,7 +20,13 @@ from reports.rejudge.software_latency import Pauses, software_latency_objections
 from reports.run.folder import RunFolder
 from reports.software_latency.evidence import ROUND_TRIPS, Turns, load_software_latencies
 from reports.software_latency.verdict import closure_measurement, software_measurement
-from tests.reports.software_latency.test_evidence import S_NS, START_NS, write_folder
+from tests.reports.software_latency.test_evidence import (
+    S_NS,
+    START_NS,
+    lab_network,
+    taken_off,
+    write_folder,
+)
 
 LIMIT = Limit(500_000, None, "a test")
 CLOSE = Limit(30_000, None, "a test")
@@ -38,11 +45,16 @@ def context(run: RunFolder, evidence: tuple[Evidence, ...], device: str = "") ->
     return Context(run.run_id, "test", subject, conditions, simulated=True, evidence=evidence)
 
 
-def made(tmp_path: Path, turns: Turns | None, extra_ns: dict[tuple[str, str], int] | None = None) -> Path:
+def made(
+    tmp_path: Path,
+    turns: Turns | None,
+    extra_ns: dict[tuple[str, str], int] | None = None,
+    topology: TopologySpec | None = None,
+) -> Path:
     """Return a run with records of three devices, of one that is not there, and of the sums."""
     run = RunFolder.create(tmp_path / "results", "virtual", "ci", simulated=True, commit="0" * 40)
     folder = run.evidence_folder("software_latency", "linux-rt")
-    write_folder(folder, extra_ns, PAUSES, turns)
+    write_folder(folder, extra_ns, PAUSES, turns, None if topology is None else taken_off(topology))
     found = load_software_latencies(folder)
     evidence = (run.evidence(folder / ROUND_TRIPS),)
     for device in ("a", "b", "c", "nobody"):
@@ -136,6 +148,30 @@ def test_what_the_round_trips_contradict_is_named(
     change(records)
     (run / "measurements.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records))
     assert any(named in problem for problem in told(run)[0])
+
+
+@pytest.mark.parametrize("turns", [TURNS, None])
+def test_the_part_for_cables_and_switches_is_held_against_their_bounds(
+    tmp_path: Path, turns: Turns | None
+) -> None:
+    run = made(tmp_path, turns, topology=lab_network())
+    assert told(run) == ([], 5)
+    records = records_of(run)
+    for record in records[:2]:
+        for part in record["uncertainty"]["parts"]:
+            part["value"] //= 2 if part["name"] == "hardware" else 1
+    records[1]["uncertainty"]["parts"].pop()
+    (run / "measurements.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records))
+    problems = told(run)[0]
+    for said in ("SW-a: part hardware of U is 250, cables", "SW-b: part hardware of U is None, cables"):
+        assert any(said in problem for problem in problems)
+
+
+def test_a_round_trip_from_which_more_was_taken_off_is_named(tmp_path: Path) -> None:
+    run = made(tmp_path, TURNS, topology=lab_network())
+    path = run / "evidence" / "software_latency" / "linux-rt" / ROUND_TRIPS
+    path.write_text(path.read_text().replace('"hardware_ns": 6752', '"hardware_ns": 16752'))
+    assert any("SW-a: S is" in problem for problem in told(run)[0])
 
 
 def test_a_changed_round_trip_is_named(tmp_path: Path) -> None:

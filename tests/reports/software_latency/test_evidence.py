@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import re
 from collections.abc import Mapping
@@ -12,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hw.hardware_latency import HardwareLatency, round_trip
+from hw.topology import Forwarding, LinkSpec, SwitchSpec, TopologySpec
 from reports.errors import RecordError, ReportError
 from reports.page.render import render_pages
 from reports.record.context import Context
@@ -22,6 +25,7 @@ from reports.software_latency.evidence import (
     WITNESS,
     DeviceClock,
     Exchange,
+    HardwareBound,
     LabDevice,
     RoundTrips,
     Turns,
@@ -41,17 +45,37 @@ LIMIT = Limit(500_000, None, "a test")
 CLOSE = Limit(30_000, None, "a test")
 
 
+def hardware_bounds(hardware: HardwareLatency) -> tuple[HardwareBound, ...]:
+    return tuple(HardwareBound(name, ns) for name, ns in hardware.bounds_ns.items())
+
+
+def lab_network(switch_uncertainty_ns: int = 400, link_uncertainty_ns: int = 50) -> TopologySpec:
+    """Return three devices around one switch: 3376 ns of one way of 64 bytes, 6.8 us of a round trip."""
+    links = {name: LinkSpec(name, (name, "lab"), 1000, 10.0, 5.0, 0, link_uncertainty_ns) for name in S_NS}
+    switch = SwitchSpec("lab", Forwarding.STORE_AND_FORWARD, 1388, switch_uncertainty_ns)
+    return TopologySpec({"lab": switch}, links)
+
+
+def taken_off(topology: TopologySpec) -> dict[frozenset[str], HardwareLatency]:
+    """Return what is taken off a round trip of each pair."""
+    pairs = itertools.combinations(S_NS, 2)
+    return {frozenset(pair): round_trip(topology, *pair, 64) for pair in pairs}
+
+
 def write_folder(
     folder: Path,
     extra_ns: Mapping[tuple[str, str], int] | None = None,
     pauses: tuple[tuple[int, int], ...] = (),
     turns: Turns | None = None,
+    taken_off: Mapping[frozenset[str], HardwareLatency] | None = None,
     s_ns: Mapping[str, int] = S_NS,
     silent: str = "",
 ) -> None:
     """Write round trips between devices in both roles; `extra_ns` is put into a direction.
 
-    One device may be silent. With turns each direction has its own, else one direction follows the other.
+    One device may be silent. Of each pair of devices the hardware takes what is taken off; None: not known.
+
+    With turns each direction has its own, else one direction follows the other.
     """
     rng = np.random.default_rng(3)
     devices = tuple(LabDevice(name, name, f"hardware of {name}", "tool", 50) for name in s_ns)
@@ -61,9 +85,11 @@ def write_folder(
         begin_ns = START_NS + (AHEAD_NS if asker == "a" else 0)
         begin_ns += place * (TRIPS if turns is None else turns.trips) * INTERVAL_NS
         rows = [",".join(COLUMNS)]
+        hardware = taken_off[frozenset((asker, reflector))] if taken_off is not None else None
+        hardware_ns, bounds = (0, None) if hardware is None else (hardware.ns, hardware_bounds(hardware))
         for number in range(TRIPS):
             own_ns = sum(round(s_ns[name] * rng.gamma(20) / 20) for name in (asker, reflector))
-            whole_ns = own_ns + RESIDENCE_NS + (extra_ns or {}).get((asker, reflector), 0)
+            whole_ns = own_ns + RESIDENCE_NS + hardware_ns + (extra_ns or {}).get((asker, reflector), 0)
             sent_ns = begin_ns + number * INTERVAL_NS
             if turns is not None:
                 turn, of_turn = divmod(number, turns.trips)
@@ -75,7 +101,9 @@ def write_folder(
         (folder / f"{stem}.csv").write_text("\n".join(rows) + "\n")
         (folder / f"{stem}.ndjson").write_text(json.dumps({"type": "result", "lost": 1}) + "\n")
         why = f"{reflector} answered 0 of {TRIPS} requests of {asker}" if silent in (asker, reflector) else ""
-        exchanges.append(Exchange(asker, reflector, f"{stem}.ndjson", f"{stem}.csv", 0, silent=why))
+        exchanges.append(
+            Exchange(asker, reflector, f"{stem}.ndjson", f"{stem}.csv", hardware_ns, bounds, why)
+        )
     clocks = [DeviceClock(name, START_NS, AHEAD_NS if name == "a" else 0, 0, 50_000) for name in s_ns]
     windows = [[start, end, 0] for start, end in pauses]
     witness = {
@@ -198,6 +226,61 @@ def test_a_damaged_series_is_named(tmp_path: Path, damage: str | None, told: str
         load_software_latencies(tmp_path)
 
 
+def test_what_hardware_takes_is_taken_off_and_its_bounds_are_a_part_of_u(tmp_path: Path) -> None:
+    """U of a device: of its own link there and back, of the switch once; those of its partners cancel."""
+    hardware = taken_off(lab_network())
+    assert {each.ns for each in hardware.values()} == {6752}
+    (tmp_path / "plain").mkdir()
+    write_folder(tmp_path / "plain")
+    write_folder(tmp_path, taken_off=hardware)
+    plain, found = load_software_latencies(tmp_path / "plain"), load_software_latencies(tmp_path)
+    assert found.hardware == (6752, 6752)
+    assert plain.hardware is None
+    for before, after in zip(plain.estimate.latencies, found.estimate.latencies, strict=True):
+        assert after.mean_ns == pytest.approx(before.mean_ns)
+        assert after.mean_u_ns == pytest.approx(before.mean_u_ns + 2 * 50 + 800 / 2)
+    record = software_measurement(found, "a", "SW-A", LIMIT, 100, context("a"))
+    (part,) = [part for part in record.uncertainty.parts if part.name == "hardware"]
+    assert (part.kind, part.value) == ("bound", 500)
+    swapped = closure_measurement(found, "BENCH", CLOSE, 100, context())
+    assert [part.name for part in swapped.uncertainty.parts] == ["round_trips"], "both roles have one way"
+
+
+def test_hardware_that_is_known_badly_leaves_a_device_undecided(tmp_path: Path) -> None:
+    """The limit is 100 us above S; the switch may be off by 250 us, both ways together."""
+    write_folder(tmp_path, taken_off=taken_off(lab_network(switch_uncertainty_ns=125_000)))
+    found = load_software_latencies(tmp_path)
+    assert software_measurement(found, "a", "SW-A", LIMIT, 100, context("a")).outcome == "inconclusive"
+
+
+def test_hardware_without_uncertainty_adds_no_part(tmp_path: Path) -> None:
+    write_folder(tmp_path, taken_off=taken_off(lab_network(0, 0)))
+    record = software_measurement(load_software_latencies(tmp_path), "a", "SW-A", LIMIT, 100, context("a"))
+    assert [part.name for part in record.uncertainty.parts] == ["round_trips"]
+
+
+@pytest.mark.parametrize(
+    ("topology", "said"),
+    [
+        (None, "nothing is taken off, and it is part of S"),
+        (lab_network(), "Cables and switches take 6.752 µs"),
+    ],
+)
+def test_the_page_says_what_is_known_of_the_hardware(
+    tmp_path: Path, topology: TopologySpec | None, said: str
+) -> None:
+    run = RunFolder.create(tmp_path / "results", "virtual", "ci", simulated=True, commit="0" * 40)
+    folder = run.evidence_folder("software_latency", "linux-rt")
+    write_folder(folder, taken_off=None if topology is None else taken_off(topology))
+    record = software_measurement(load_software_latencies(folder), "a", "SW-A", LIMIT, 100, context("a"))
+    evidence = (run.evidence(folder / "round_trips.json"),)
+    run.append(dataclasses.replace(record, run_id=run.run_id, evidence=evidence))
+    run.update(target={"linux-rt": {"hostname": "linux-rt"}})
+    run.close()
+    page = next(text for text in render_pages(run.path).values() if 'id="software-latency"' in text)
+    assert said in re.sub(r"\s+", " ", page)
+
+
 def test_the_page_shows_devices_round_trips_and_sums(tmp_path: Path) -> None:
     run = RunFolder.create(tmp_path / "results", "virtual", "ci", simulated=True, commit="0" * 40)
     folder = run.evidence_folder("software_latency", "linux-rt")
@@ -214,6 +297,12 @@ def test_the_page_shows_devices_round_trips_and_sums(tmp_path: Path) -> None:
     page = next(text for text in render_pages(run.path).values() if 'id="software-latency"' in text)
     words = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page))
     assert "hardware of a, tool" in words
+    means = {(each.asker, each.reflector): each.cumulants[0] for each in found.estimate.measured}
+    cells = re.findall(r"Asks a b c a \u2013 (\S+) µs (\S+) µs b (\S+) µs \u2013 (\S+) µs c ", words)
+    directions = ("a", "b"), ("a", "c"), ("b", "a"), ("b", "c")
+    assert [float(each) for each in cells[0]] == pytest.approx(
+        [means[each] / 1000 for each in directions], abs=1
+    )
     assert "a/b b/a" in words, "roles swapped"
     assert "6 requests had no reply" in words
     assert "BENCH-ROUND-TRIPS" in words
