@@ -32,7 +32,7 @@ from robot.version import VERSION
 from reports.durable import replace_file
 from reports.errors import ReportError, RunFolderError
 from reports.record.measurement import Outcome
-from reports.run.asked import SkippedTest, suite_name, with_asked, with_skipped
+from reports.run.asked import SkippedTest, asked_suite, chosen_stack, suite_name, with_asked, with_skipped
 from reports.run.current import set_current_run, take_at_end, take_judged, take_left_out, take_progress
 from reports.run.failed_tests import MESSAGE_MAX, SIGNAL_MARK, FailedTest
 from reports.run.files import write_file_list
@@ -53,7 +53,7 @@ EXIT_LISTENER_FAILED = 254
 
 MEASUREMENT_TAG = "measurement"
 REQUIREMENT = "requirement"
-TARGET = "TARGET"
+TARGET, STACK = "TARGET", "STACK"
 """Tests that ask for measurements carry this tag, or metadata (or a tag `requirement:ID`) with their ids."""
 
 
@@ -84,8 +84,8 @@ class Listener:
         self._failed: list[FailedTest] = []
         self._interrupted: str | None = None
         self._stopped_after: str | None = None
-        self._asked: dict[tuple[str, str], str] = {}
-        self._asked_any: dict[str, str] = {}
+        self._asked: dict[tuple[str, str | None, str], str] = {}
+        self._asked_any: dict[tuple[str, str | None], str] = {}
         self._outcome: Outcome | None = None
 
     def start_suite(self, data: Any, _result: Any) -> None:
@@ -137,7 +137,8 @@ class Listener:
         self._status[str(result.status)] = self._status.get(str(result.status), 0) + 1
         if result.status == "FAIL":
             message = " ".join(str(result.message).split())[:MESSAGE_MAX]
-            self._failed.append(FailedTest(robot_variable(TARGET), str(result.name), message))
+            failed = FailedTest(robot_variable(TARGET), str(result.name), message, self._stack_of(data))
+            self._failed.append(failed)
             if SIGNAL_MARK in message and self._interrupted is None:
                 self._interrupted = progress
             if self._failed[-1].is_stopped and self._stopped_after is None:
@@ -149,9 +150,17 @@ class Listener:
         name = str(result.full_name)
         tags = [str(tag) for tag in result.tags]
         for requirement in _requirements(tags, dict(result.metadata)):
-            self._asked[robot_variable(TARGET), requirement] = name
+            self._asked[robot_variable(TARGET), self._stack_of(data), requirement] = name
         if any(tag.lower() == MEASUREMENT_TAG for tag in tags):
-            self._asked_any[robot_variable(TARGET)] = name
+            self._asked_any[robot_variable(TARGET), self._stack_of(data)] = name
+
+    def _stack_of(self, test: Any) -> str | None:
+        """Return the network stack that the run has chosen for a test's suite; None: none."""
+        source = test.parent.source
+        if self._run is None or source is None:
+            return None
+        asked, suite = self._run.manifest.asked or (), suite_name(Path(source))
+        return chosen_stack(asked, robot_variable(TARGET), suite, robot_variable(STACK))
 
     def _note_skipped(self, data: Any, result: Any, judged: Collection[str]) -> None:
         """Keep why a test was skipped; before it began, it would have judged what it names, else anything."""
@@ -159,7 +168,8 @@ class Listener:
         if run is None or run.finalised or source is None:
             return
         asked, target, suite = run.manifest.asked or (), robot_variable(TARGET), suite_name(Path(source))
-        asks = next((each for each in asked if (each.target, each.suite) == (target, suite)), None)
+        stack = self._stack_of(data)
+        asks = asked_suite(asked, target, suite, stack)
         ids = asks.requirements if asks else ()
         named = {*_requirements([str(tag) for tag in result.tags], dict(result.metadata))}
         named |= {requirement.upper() for requirement in judged}
@@ -171,7 +181,7 @@ class Listener:
             reason,
             tuple(requirement for requirement in ids if requirement.upper() in named),
         )
-        run.update(asked=with_skipped(asked, target, suite, test))
+        run.update(asked=with_skipped(asked, target, suite, test, stack))
 
     def end_suite(self, data: Any, result: Any) -> None:
         """Note an interrupted setup; give the bench back when the outermost suite has ended."""
@@ -278,27 +288,26 @@ class Listener:
         if records.torn is not None:
             self._problem("check the measurements", "the last record is torn")
         recorded = {
-            (target, record.requirement.upper())
+            (target, stack, record.requirement.upper())
             for record in records.measurements
             for target in (record.subject.target, "")
+            for stack in (record.subject.stack, None)
         }
-        missing = sorted(set(self._asked) - recorded)
+        missing = sorted(set(self._asked) - recorded, key=lambda each: (each[0], each[1] or "", each[2]))
         if missing:
             tests = self._asked[missing[0]]
-            named = [
-                f"{requirement} of {target}" if target else requirement for target, requirement in missing
-            ]
+            named = [f"{requirement}{_of(target, stack)}" for target, stack, requirement in missing]
             shown = ", ".join(named[:8]) + (", …" if len(named) > 8 else "")
             self._problem(
                 "check the measurements",
                 f"no record of {shown}, though {tests!r} passed ({len(missing)} in all)",
             )
-        measured = {target for target, _requirement in recorded}
-        for target, test in self._asked_any.items():
-            if target not in measured:
-                of = f" of {target}" if target else ""
+        measured = {(target, stack) for target, stack, _requirement in recorded}
+        for place, test in self._asked_any.items():
+            if place not in measured:
                 self._problem(
-                    "check the measurements", f"the run holds no measurement{of}, though {test!r} passed"
+                    "check the measurements",
+                    f"the run holds no measurement{_of(*place)}, though {test!r} passed",
                 )
 
     def _say_outcome(self, run: RunFolder) -> None:
@@ -325,20 +334,26 @@ def _render(path: Path) -> None:
 def _note_suites(run: RunFolder, suite: Any) -> None:
     """Note which suites each target takes part in, and what the profile leaves out of them.
 
-    `resources/every_target.py` sets the target in each suite, and says what is left out.
+    `resources/every_target.py` sets the target in each suite, and the network stack where it chooses one, and
+    says what is left out.
 
     What an earlier execution in the same folder has skipped is not in its `output.xml` any more.
     """
     asked = tuple(replace(each, skipped=()) for each in run.manifest.asked or ())
-    for target, source in _suites_of_targets(suite):
-        asked = with_asked(asked, target, suite_name(source))
+    for target, stack, source in _suites_of_targets(suite):
+        asked = with_asked(asked, target, suite_name(source), stack=stack)
     run.update(asked=asked, left_out=take_left_out())
 
 
-def _suites_of_targets(suite: Any) -> Iterator[tuple[str, Path]]:
-    values = [item.value for item in suite.resource.variables if item.name == f"${{{TARGET}}}" and item.value]
-    if values and suite.tests and suite.source is not None:
-        yield str(values[-1][0]), Path(suite.source)
+def _of(target: str, stack: str | None) -> str:
+    return f"{f' of {target}' if target else ''}{f' with stack {stack}' if stack else ''}"
+
+
+def _suites_of_targets(suite: Any) -> Iterator[tuple[str, str | None, Path]]:
+    values = {item.name: str(item.value[0]) for item in suite.resource.variables if item.value}
+    target = values.get(f"${{{TARGET}}}")
+    if target is not None and suite.tests and suite.source is not None:
+        yield target, values.get(f"${{{STACK}}}"), Path(suite.source)
     for child in suite.suites:
         yield from _suites_of_targets(child)
 

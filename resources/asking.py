@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from reports.durable import replace_file
-from reports.run.asked import KEPT, AskedFile, suite_name, with_asked, with_nothing_asked
+from reports.run.asked import KEPT, AskedFile, chosen_stack, suite_name, with_asked, with_nothing_asked
 from reports.run.current import open_run
 from reports.run.folder import RunFolder
 from reports.run.robot_variable import robot_variable
@@ -30,8 +30,9 @@ def ask(suite: Path, file: Path, requirements: Iterable[str]) -> None:
     if run is None or run.finalised:
         return
     more = AskedFile(_keep(run, file).name, tuple(requirements))
-    target, asked = robot_variable("TARGET"), run.manifest.asked or ()
-    run.update(asked=with_asked(asked, target, suite_name(suite), more))
+    target, asked, name = robot_variable("TARGET"), run.manifest.asked or (), suite_name(suite)
+    stack = chosen_stack(asked, target, name, robot_variable("STACK"))
+    run.update(asked=with_asked(asked, target, name, more, stack))
 
 
 def ask_nothing(suite: Path) -> None:
@@ -43,8 +44,9 @@ def ask_nothing(suite: Path) -> None:
     run = open_run()
     if run is None or run.finalised:
         return
-    target, asked = robot_variable("TARGET"), run.manifest.asked or ()
-    run.update(asked=with_nothing_asked(asked, target, suite_name(suite)))
+    target, asked, name = robot_variable("TARGET"), run.manifest.asked or (), suite_name(suite)
+    stack = chosen_stack(asked, target, name, robot_variable("STACK"))
+    run.update(asked=with_nothing_asked(asked, target, name, stack))
 
 
 def _keep(run: RunFolder, file: Path) -> Path:

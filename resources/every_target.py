@@ -26,6 +26,10 @@ kind has `clock/stacks.toml`, it is asked for those stacks alone; a target with 
 (`raspberry-pi@linux-rt`) for that kind's. What a profile leaves out is told to the listener: the run keeps
 it, and its page lists it (reports/run/left_out.py).
 
+Network stacks of the run are named as `stacks=kernel,other`. A suite that uses one says so by its metadata
+`Network Stack`; it is run with each, of several in a copy that bears the stack's name, below the suite's own
+name, with `${STACK}` set. All other suites run once a target.
+
 A variable of the command line (`--variable TARGET:…`) goes before all of these, for every target.
 """
 
@@ -34,12 +38,13 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from hw.errors import ConfigError
+from hw.errors import CapabilityError, ConfigError
 from hw.fields import Fields
 from hw.toml_file import read_toml
 from reports.run.asked import suite_name
@@ -47,6 +52,7 @@ from reports.run.current import set_left_out
 from reports.run.left_out import LeftOut
 from reports.timed_edges.trial import METHODS
 from resources.clocks.settings import STACKS, stack_names
+from resources.network_stack import load_network_stack
 from resources.profiles import PROFILES_FILE
 
 SCHEMA = "benchwright.suites/1"
@@ -54,6 +60,9 @@ SUITES_FILE = "suites.toml"
 STACK_TAG = "stack:"
 METHOD_TAG = "method:"
 PROFILE = "profile="
+NETWORK_STACKS = "stacks="
+NETWORK_STACK = "Network Stack"
+"""Metadata of a suite that uses one."""
 TARGETS = Path(__file__).resolve().parent.parent / "targets"
 SUITES = TARGETS.parent / "robot"
 
@@ -159,21 +168,31 @@ def _tags() -> list[str]:
 
 
 class EveryTarget(_api.SuiteVisitor):  # type: ignore[misc]
-    """Give each target a copy of the suites; one target alone gets them as they are."""
+    """Give each target a copy of the suites, and each network stack one of those that use it.
+
+    One target alone, and one stack alone, gets them as they are.
+    """
 
     def __init__(self, *targets: str) -> None:
         """Remember the targets; a kind's file is read at once, so that an error in it ends Robot early.
 
         Args:
-            targets: `NAME`, or `NAME@KIND` with the kind that provisions it; one may be `profile=NAME`.
+            targets: `NAME`, or `NAME@KIND` with the kind that provisions it; one may be `profile=NAME`, one
+                `stacks=NAME,…`.
+
+        Raises:
+            ConfigError: A file is wrong, no target is named, or no kind has one of the network stacks.
         """
         self._profile = "".join(each.removeprefix(PROFILE) for each in targets if each.startswith(PROFILE))
-        named = [each.partition("@") for each in targets if not each.startswith(PROFILE)]
+        chosen = (each.removeprefix(NETWORK_STACKS) for each in targets if each.startswith(NETWORK_STACKS))
+        self._stacks = tuple(dict.fromkeys(name for each in chosen for name in each.split(",") if name))
+        named = [each.partition("@") for each in targets if not each.startswith((PROFILE, NETWORK_STACKS))]
         if not named:
             raise ConfigError("EveryTarget: needs the name of one target at least")
         self._kinds = {
             name: load_kind_suites(TARGETS / name, other, self._profile) for name, _, other in named
         }
+        require_stacks([other or name for name, _, other in named], self._stacks)
 
     def visit_suite(self, suite: Any) -> None:
         """Change the outermost suite; it is the only one that is visited."""
@@ -181,6 +200,7 @@ class EveryTarget(_api.SuiteVisitor):  # type: ignore[misc]
             [(target, kind)] = self._kinds.items()
             self._told(suite, _keep(suite, target, kind))
             _set_variables(suite, target, kind)
+            _set_stacks(suite, self._stacks)
             return
         copies: list[Any] = []
         left_out: list[LeftOut] = []
@@ -188,14 +208,11 @@ class EveryTarget(_api.SuiteVisitor):  # type: ignore[misc]
             copy = suite.deepcopy(name=target)
             left_out += _keep(copy, target, kind)
             _set_variables(copy, target, kind)
+            _set_stacks(copy, self._stacks)
             if copy.has_tests:
                 copies.append(copy)
         suite.name = "Qualification"
-        suite.tests.clear()
-        suite.suites.clear()
-        suite.setup = suite.teardown = None
-        suite.resource.imports.clear()
-        suite.suites.extend(copies)
+        _replace_by(suite, copies)
         self._told(suite, left_out)
 
     def _told(self, suite: Any, left_out: Sequence[LeftOut]) -> None:
@@ -208,6 +225,22 @@ class EveryTarget(_api.SuiteVisitor):  # type: ignore[misc]
                 file=sys.__stderr__,
                 flush=True,
             )
+
+
+def require_stacks(kinds: Iterable[str], stacks: Iterable[str]) -> None:
+    """Refuse a network stack that no kind of target has; one that only another kind has is left to the suite.
+
+    Args:
+        kinds: Those that provision the targets of the run.
+        stacks: Names of the stacks.
+
+    Raises:
+        ConfigError: No kind has it, or its file is wrong: names file, key and what there is.
+    """
+    for kind in kinds:
+        for stack in stacks:
+            with suppress(CapabilityError):
+                load_network_stack(TARGETS / kind, stack)
 
 
 def _keep(suite: Any, target: str, kind: KindSuites) -> tuple[LeftOut, ...]:
@@ -264,6 +297,29 @@ def _below(source: Path | None, folders: Iterable[str]) -> bool:
         return True  # somebody's own suites: no kind says anything of them
     homes = [SUITES / folder for folder in folders]
     return any(path == home or home in path.parents or path in home.parents for home in homes)
+
+
+def _replace_by(suite: Any, copies: Iterable[Any]) -> None:
+    """Put copies in the place of all that a suite has."""
+    suite.tests.clear()
+    suite.suites.clear()
+    suite.setup = suite.teardown = None
+    suite.resource.imports.clear()
+    suite.suites.extend(copies)
+
+
+def _set_stacks(suite: Any, stacks: Sequence[str]) -> None:
+    """Set the network stack in the suites that use one; of several each gets a copy."""
+    for child in suite.suites:
+        _set_stacks(child, stacks)
+    if not suite.tests or NETWORK_STACK not in suite.metadata or not stacks:
+        return
+    copies = [suite] if len(stacks) == 1 else [suite.deepcopy(name=stack) for stack in stacks]
+    for copy, stack in zip(copies, stacks, strict=True):
+        copy.resource.variables.create(name="${STACK}", value=[stack])
+    if len(stacks) > 1:
+        suite.metadata.clear()
+        _replace_by(suite, copies)
 
 
 def _set_variables(suite: Any, target: str, kind: KindSuites) -> None:

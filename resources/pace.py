@@ -22,7 +22,7 @@ BUDGETS = Path(__file__).resolve().parent.parent / "robot" / "budgets.toml"
 
 
 class Pace:
-    """Notes how long each suite of each target takes."""
+    """Notes how long each suite of each target takes, with each network stack."""
 
     ROBOT_LISTENER_API_VERSION = 3
 
@@ -35,17 +35,17 @@ class Pace:
         """
         table = tomllib.loads(Path(budgets).read_text(encoding="utf-8"))
         self.budgets_s: Mapping[str, Mapping[str, float]] = table.get(profile, {})
-        self.taken_s: dict[tuple[str, str], float] = {}
+        self.taken_s: dict[tuple[str, str, str], float] = {}
 
     def end_suite(self, data: Any, result: Any) -> None:
         """Note a suite that has tests."""
         if data.tests and data.source is not None:
-            name = (robot_variable("TARGET"), suite_name(Path(data.source)))
+            name = (robot_variable("TARGET"), suite_name(Path(data.source)), robot_variable("STACK"))
             self.taken_s[name] = self.taken_s.get(name, 0.0) + result.elapsed_time.total_seconds()
 
     def over_budget(self) -> Iterator[str]:
         """Yield a line for each suite that took longer than its budget."""
-        for (target, suite), taken_s in self.taken_s.items():
+        for (target, suite, _stack), taken_s in self.taken_s.items():
             budget_s = self.budgets_s.get(target, {}).get(suite)
             if budget_s is not None and taken_s > budget_s:
                 yield f"{suite} of {target} took {taken_s:.0f} s, its budget is {budget_s:g} s"

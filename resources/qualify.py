@@ -36,7 +36,7 @@ from reports.run.outcome import (
     RunOutcome,
     outcome_of,
 )
-from resources.every_target import TARGETS, load_kind_suites
+from resources.every_target import NETWORK_STACKS, TARGETS, load_kind_suites, require_stacks
 from resources.keep_run import keep_run
 from resources.profiles import load_profile
 
@@ -47,6 +47,7 @@ RUN_FILE = "run-folder.txt"
 """Into it the listener writes which run folder is this run's own."""
 
 _NAMES_TARGET = re.compile(r"(--variable=)?TARGET:")
+_NAMES_STACK = re.compile(r"(--variable=)?STACK:")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,6 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         load_profile(options.profile)
         targets = chosen_targets(spec, options.targets, options.robot, options.profile)
         require_suite(options.suite)
+        require_one_choice(options.stacks, options.robot)
+        require_stacks((spec.targets[name].provisioning for name in targets), options.stacks)
         require_free(spec)
     except BenchwrightError as error:
         print(f"qualify: {error}", file=sys.stderr)
@@ -70,6 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with scratch_folder() as outputs:
         named = [f"profile={options.profile}"]
         named += [f"{name}@{spec.targets[name].provisioning}" for name in targets]
+        named += [NETWORK_STACKS + ",".join(options.stacks)] if options.stacks else []
         run_file: Path = (options.run_file or Path(outputs, RUN_FILE)).absolute()
         run_file.unlink(missing_ok=True)
         code = _run_robot(options, named, Path(outputs), run_file)
@@ -115,6 +119,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="targets of the bench file, one after the other; else all of them, but for kinds that the"
         " profile takes only by name (only_by_name in targets/KIND/suites.toml)",
+    )
+    parser.add_argument(
+        "--stacks",
+        nargs="*",
+        default=[],
+        metavar="NAME",
+        help="network stacks, files of targets/KIND/stack: suites that use one run with each; else `kernel`",
     )
     parser.add_argument("--results", type=Path, default=RESULTS, help="where run folders go")
     parser.add_argument(
@@ -164,6 +175,16 @@ def chosen_targets(
 def named_targets(names: Sequence[str], robot: Sequence[str]) -> set[str]:
     """Return the targets that a run names, by itself and by Robot Framework's options."""
     return {*names, *(option.rpartition("TARGET:")[2] for option in robot if _NAMES_TARGET.match(option))}
+
+
+def require_one_choice(stacks: Sequence[str], robot: Sequence[str]) -> None:
+    """Refuse network stacks that are named twice: a variable of the command line would go before `--stacks`.
+
+    Raises:
+        ConfigError: Options for Robot Framework name one, too.
+    """
+    if stacks and any(map(_NAMES_STACK.match, robot)):
+        raise ConfigError(f"--stacks {' '.join(stacks)}: and `--variable STACK:…` besides; name them once")
 
 
 def require_suite(suite: Path) -> None:

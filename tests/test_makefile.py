@@ -13,11 +13,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 GIVEN = (
-    "PROFILE", "BENCH", "TARGETS", "SUITE", "EARLIER", "ROBOT_OPTIONS", "RUN", "TEST", "FUZZ_S",
+    "PROFILE", "BENCH", "TARGETS", "STACKS", "SUITE", "EARLIER", "ROBOT_OPTIONS", "RUN", "TEST", "FUZZ_S",
     "TRENDS_OPTIONS",
 )  # fmt: skip
 COMMANDS = {
-    "qualify": ("PROFILE", "BENCH", "TARGETS", "SUITE", "EARLIER", "ROBOT_OPTIONS"),
+    "qualify": ("PROFILE", "BENCH", "TARGETS", "STACKS", "SUITE", "EARLIER", "ROBOT_OPTIONS"),
     "show": ("RUN",),
     "verify": ("RUN",),
     "dossier": ("RUN",),
@@ -74,20 +74,22 @@ def test_nothing_that_is_given_is_run(
 def test_lists_are_split_with_quotes_as_a_shell_understands_them(project: Path) -> None:
     given = {
         "TARGETS": "linux-rt  windows",
+        "STACKS": " kernel other",
         "SUITE": "robot/my suite",
         "ROBOT_OPTIONS": "--test 'My Test' --variable \"A:b c\" *",
     }
     found = made(project, "qualify", given)
     assert found[found.index("--suite") + 1] == "robot/my suite"
     at = found.index("--targets")
-    assert found[at + 1 : found.index("--earlier")] == ["linux-rt", "windows"]
+    assert found[at + 1 : found.index("--stacks")] == ["linux-rt", "windows"]
+    assert found[found.index("--stacks") + 1 : found.index("--earlier")] == ["kernel", "other"]
     assert found[found.index("--") + 1 :] == ["--test", "My Test", "--variable", "A:b c", "*"]
 
 
 def test_what_is_left_out_is_the_default(project: Path) -> None:
     found = made(project, "qualify", {})
     chosen = ["--profile", "quick", "--bench", "hw/benches/virtual.yaml", "--suite", "robot/"]
-    assert found == ["-m", "resources.qualify", *chosen, "--targets", "--earlier", "--"]
+    assert found == ["-m", "resources.qualify", *chosen, "--targets", "--stacks", "--earlier", "--"]
 
 
 @pytest.mark.parametrize("by_environment", [False, True])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -53,7 +53,7 @@ from reports.quantities import INSTRUMENT_CHECKS
 from reports.record.codec import to_json
 from reports.record.measurement import parse_utc
 from reports.requirements import RequirementSet, merged, read_set, requirements_for
-from reports.run.asked import AskedRequirement, asked_of
+from reports.run.asked import AskedRequirement, AskedSuite, asked_by_stack, asked_of
 from reports.run.asked_before import asked_in
 from reports.run.benches import TrustedSeals, read_benches, read_fingerprint, seal_of
 
@@ -188,6 +188,7 @@ def _target(
     wanted = {source.run_id: asked_of(asked_in(source.path, source.manifest), name) for source in own}
     asked = requirements_for(_sets_of_target(sets, wanted), list(wanted))
     skipped = {name: each.skipped for of_run in wanted.values() for name, each in of_run.items()}
+    stacks = stacks_asked([asked_in(source.path, source.manifest) for source in own], name)
     parts = {requirement.id: requirement.parts for _file, requirement in asked}
     tried = Tried(
         [candidate for source in own for candidate in source.candidates(bench, name, parts)],
@@ -205,9 +206,24 @@ def _target(
         else all(source.simulated for source in own),
         configurations=configurations(read_backs(own, bench, name)),
         provisioning=tuple(each for each in found if each is not None),
-        requirements=matrix(asked, skipped, tried, INSTRUMENT_CHECKS),
+        requirements=matrix(asked, skipped, tried, INSTRUMENT_CHECKS, stacks),
         checks=tried.results(lambda record: record.quantity in INSTRUMENT_CHECKS),
     )
+
+
+def stacks_asked(runs: Iterable[Sequence[AskedSuite]], target: str) -> dict[str, tuple[str, ...]]:
+    """Return, by requirement, the network stacks with which a run asks it of a target, where it has several.
+
+    Args:
+        runs: What each run has noted.
+        target: Name of the target.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for asked in runs:
+        for name, stack in asked_by_stack(asked, target):
+            if stack is not None:
+                found.setdefault(name, {})[stack] = None
+    return {name: tuple(each) for name, each in found.items()}
 
 
 def _sets_of_target(

@@ -133,7 +133,8 @@ class RequirementRow:
         file: The requirements file that defines it; empty: only records know of it.
         status: The worst of its results; `untested` also where a part of it was never measured.
         skipped: Why it was skipped, of the run that said so last; empty where it was measured or untested.
-        missing: Parts that the file asks for and nobody measured (`sync_offset max_abs`).
+        missing: Parts that the file asks for, and network stacks that a run chose for it, and nobody measured
+            (`sync_offset max_abs`, `stack rtdip`).
         waived: Id of the waiver that accepts it although it did not pass; empty: none.
         tests: Names of the tests that measured it, first ones first.
         results: What was measured for it; empty where it is untested.

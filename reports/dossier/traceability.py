@@ -87,6 +87,7 @@ def matrix(
     skipped: Mapping[str, str],
     tried: Tried,
     checks: frozenset[str],
+    stacks: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[RequirementRow, ...]:
     """Return the rows of a target: the requirements of the files in their order, then those of records alone.
 
@@ -95,6 +96,7 @@ def matrix(
         skipped: Why requirements were skipped, by their ids.
         tried: What was measured.
         checks: Quantities by which the bench checks itself: no requirements on the target.
+        stacks: Network stacks that requirements are asked with, by their ids: each needs a value.
     """
     rows: list[RequirementRow] = []
     for file, requirement in asked:
@@ -103,8 +105,11 @@ def matrix(
                 record.requirement == wanted and record.quantity not in checks
             )
         )
-        reason = "" if results else skipped.get(requirement.id, "")
-        rows.append(_row(requirement, file.path, results, tried.waivers, reason))
+        records = [attempt.record for result in results for attempt in result.attempts]
+        measured = {record.subject.stack for record in records}
+        missing = [each for each in (stacks or {}).get(requirement.id, ()) if each not in measured]
+        reason = "" if results and not missing else skipped.get(requirement.id, "")
+        rows.append(_row(requirement, file.path, results, tried.waivers, reason, missing if results else ()))
     known = {row.id for row in rows}
     judged = [each.record for each in tried.candidates if each.record.quantity not in checks]
     for name in dict.fromkeys(record.requirement for record in judged if record.requirement not in known):
@@ -116,12 +121,19 @@ def matrix(
 
 
 def _row(
-    requirement: Requirement, file: str, results: tuple[Result, ...], waivers: Waivers, skipped: str
+    requirement: Requirement,
+    file: str,
+    results: tuple[Result, ...],
+    waivers: Waivers,
+    skipped: str,
+    stacks: Iterable[str] = (),
 ) -> RequirementRow:
+    """Return the row of a requirement; `stacks`: with which it was asked, and has no value."""
     records = [attempt.record for result in results for attempt in result.attempts]
     missing = tuple(
         part.name for part in requirement.parts if not any(part.covers(record) for record in records)
     )
+    missing += tuple(f"stack {each}" for each in stacks)
     found = {result.status for result in results}
     if missing or not results:
         found.add("skipped" if skipped else "untested")
@@ -133,7 +145,7 @@ def _row(
         source=requirement.limit.source,
         file=file,
         status=status,
-        skipped=skipped,
+        skipped=skipped if status == "skipped" else "",
         missing=missing,
         waived=waiver.id if waiver is not None and status not in ("pass", "untested on hardware") else "",
         tests=tuple(dict.fromkeys(record.test for record in records)),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from reports.errors import RecordError
 from reports.largest_pattern.search import FILE, QUANTITY, LargestPattern, Trial, read_largest_pattern
@@ -13,7 +14,7 @@ from reports.section import Measured, Shown
 
 
 @dataclass(frozen=True, slots=True)
-class LargestPatternSection(Shown):
+class LargestPatternResult:
     """The record, and the search that it was made from.
 
     Attributes:
@@ -23,11 +24,6 @@ class LargestPatternSection(Shown):
     record: Measurement
     found: LargestPattern | None
     problem: str
-
-    @property
-    def records(self) -> tuple[Measurement, ...]:
-        """Return the record."""
-        return (self.record,)
 
     @property
     def size(self) -> str:
@@ -56,15 +52,29 @@ def lateness_of(trial: Trial) -> Quantile | None:
     return Quantile(trial.lateness_p99_ns, trial.lateness_p99_lower_ns, trial.lateness_p99_upper_ns)
 
 
+@dataclass(frozen=True, slots=True)
+class LargestPatternSection(Shown):
+    """What was found of a target, with each of its network stacks."""
+
+    results: tuple[LargestPatternResult, ...]
+
+    @property
+    def records(self) -> tuple[Measurement, ...]:
+        """Return the records."""
+        return tuple(result.record for result in self.results)
+
+
 def gather_largest_pattern(found: Measured) -> LargestPatternSection | None:
     """Return the section of a target; None: it was not looked for."""
-    record = next((each for each in found.records if each.quantity == QUANTITY), None)
-    if record is None:
-        return None
+    records = [each for each in found.records if each.quantity == QUANTITY]
+    return LargestPatternSection(tuple(_result(found.folder, each) for each in records)) if records else None
+
+
+def _result(run: Path, record: Measurement) -> LargestPatternResult:
     place = next((each.path for each in record.evidence if each.path.endswith(f"/{FILE}")), "")
     if not place:
-        return LargestPatternSection(record, None, f"the record names no {FILE}")
+        return LargestPatternResult(record, None, f"the record names no {FILE}")
     try:
-        return LargestPatternSection(record, read_largest_pattern(found.folder / place), "")
+        return LargestPatternResult(record, read_largest_pattern(run / place), "")
     except RecordError as error:
-        return LargestPatternSection(record, None, str(error))
+        return LargestPatternResult(record, None, str(error))

@@ -19,6 +19,7 @@ from reports.latency.plots import (
     figure_lateness,
     figure_maxima,
 )
+from reports.latency.stack_comparison import StackComparison, compare_stacks
 from reports.latency.stream_groups import (
     STREAM_QUANTITY,
     Instrument,
@@ -43,6 +44,11 @@ class LatencySection(Shown):
     def records(self) -> tuple[Measurement, ...]:
         """Return the records of all streams."""
         return tuple(row.record for group in self.groups for row in group.rows)
+
+    @property
+    def comparisons(self) -> tuple[StackComparison, ...]:
+        """Return the streams by network stack, where the target was measured with several."""
+        return compare_stacks(self.groups)
 
     def cause(self, record: Measurement) -> str:
         """Return in which stage the worst message of a stream spent most of its time."""

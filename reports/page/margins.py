@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The margins of all values in one picture: what is left of each limit, a line a target and quantity."""
+"""The margins of all values in one picture: a line a target and quantity, and a network stack of several."""
 
 from __future__ import annotations
 
@@ -69,21 +69,26 @@ def figure_margins(name: str, reports: Sequence[Report]) -> str:
 
 
 def _lines(reports: Sequence[Report]) -> list[Line]:
-    """Return a line for each quantity and target, in the order of the records."""
-    found: dict[str, dict[int, list[tuple[float, Measurement]]]] = {}
+    """Return a line for each quantity, target and, of several, network stack, in the order of the records."""
+    found: dict[str, dict[tuple[int, str], list[tuple[float, Measurement]]]] = {}
     for number, report in enumerate(reports):
         for record in report.records:
             share = relative_margin(record)
             if share is not None:
-                found.setdefault(record.quantity, {}).setdefault(number, []).append((share, record))
+                stack = record.subject.stack if report.has_stacks else None
+                found.setdefault(record.quantity, {}).setdefault((number, stack or ""), []).append(
+                    (share, record)
+                )
     return [
         (
-            f"{_words(quantity)} \u00b7 {reports[number].target}" if len(reports) > 1 else _words(quantity),
+            " \u00b7 ".join(
+                filter(None, (_words(quantity), reports[number].target if len(reports) > 1 else "", stack))
+            ),
             number,
             values,
         )
         for quantity, of_targets in found.items()
-        for number, values in sorted(of_targets.items())
+        for (number, stack), values in sorted(of_targets.items(), key=lambda pair: pair[0][0])
     ]
 
 

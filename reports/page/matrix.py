@@ -90,7 +90,8 @@ def matrix_of(run: Path, run_id: str, reports: Sequence[Report]) -> Matrix:
     grouped: dict[str, list[MatrixRow]] = {}
     for name in sorted({name for report in reports for name in report.requirements}, key=natural):
         found = [report.requirements.get(name, Standing(NOT_ASKED)) for report in reports]
-        known = [defined[each.file, name] for each in found if (each.file, name) in defined]
+        keys = [(each.file, each.requirement) for each in found]
+        known = [defined[key] for key in keys if key in defined]
         records = [record for standing in found for record in standing.records]
         words = " / ".join(dict.fromkeys(each.text for each in known))
         row = MatrixRow(name, words or (_words(records[0]) if records else ""), tuple(map(_cell, found)))

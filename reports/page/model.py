@@ -92,6 +92,11 @@ class Report:
         return next((found[0] for section, found in self.sections if section.name == name), None)
 
     @property
+    def has_stacks(self) -> bool:
+        """Say whether it has values of several network stacks."""
+        return len({record.subject.stack for record in self.records} - {None}) > 1
+
+    @property
     def unmeasured(self) -> list[tuple[str, Standing]]:
         """Return the requirements that were asked and have no value, in natural order, and what they are."""
         found = [(name, each) for name, each in self.requirements.items() if not each.records]
@@ -272,8 +277,8 @@ def _is_emulated(run: RunFolder) -> bool:
 
 
 def _is_of(attempt: Attempt, target: str) -> bool:
-    """Say whether an attempt is of a target: its suite is then called `SUITE/TARGET`."""
-    return attempt.suite.rpartition("/")[2] == target
+    """Say whether an attempt is of a target: its suite is `SUITE/TARGET`, or `SUITE/TARGET/STACK`."""
+    return attempt.suite.split("/")[1:2] == [target]
 
 
 def _problems_of_evidence(groups: Iterable[StreamGroup]) -> list[str]:

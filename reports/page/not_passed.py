@@ -20,7 +20,7 @@ class NotPassed:
 
     Attributes:
         target: Which of several targets it is of; empty: the run has one.
-        requirement: Its id.
+        requirement: Its id, and the network stack where the run has several.
         record: Its value; None: there is none.
         reason: Why, by the record or the test.
         cause: What the evidence says beside that; empty: nothing.
@@ -54,11 +54,12 @@ def _rank(each: NotPassed) -> tuple[int, float]:
 
 
 def _of_target(report: Report, page: str) -> Iterable[NotPassed]:
+    names = {record: name for name, each in report.requirements.items() for record in each.records}
     for record in (*report.records, *report.checks):
         if record.outcome != "pass":
             words, anchor, cause = _shown(report, record)
             place = (words, f"{page}#{anchor}" if anchor else "")
-            reason, id_ = record.reason, record.requirement
+            reason, id_ = record.reason, names.get(record, record.requirement)
             yield NotPassed(record.outcome, report.target, id_, record, reason, cause, place)
     for name, standing in report.unmeasured:
         if standing.state == UNTESTED:

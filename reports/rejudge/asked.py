@@ -21,11 +21,14 @@ def asked_objections(run: Path, manifest: Mapping[str, Any], records: Sequence[R
         return
     known = dict(_ids(run))
     asked: dict[str, set[str]] = {}
+    by_stack: dict[tuple[str, str], set[str | None]] = {}
     for suite in manifest["asked"]:
         where = f"run.json: asked: {suite['suite']} of {suite['target'] or 'the target'}"
         files = suite.get("asks", [])
         ids = {name for file in files for name in file["requirements"]}
         asked.setdefault(suite["target"], set()).update(ids)
+        for name in ids:
+            by_stack.setdefault((suite["target"], name), set()).add(suite.get("stack"))
         for file in files:
             unknown = sorted(set(file["requirements"]) - known.get(file["file"], set()))
             yield from (f"{where}: {name}: {file['file']} does not have it" for name in unknown)
@@ -38,6 +41,14 @@ def asked_objections(run: Path, manifest: Mapping[str, Any], records: Sequence[R
     for target, name in {(r["subject"]["target"], r["requirement"]): None for r in records if _is_asked(r)}:
         if name not in asked.get(target, set()) | asked.get("", set()):
             yield f"run.json: asked: {name} was measured of {target}, and no suite asks it"
+    for record in filter(_is_asked, records):
+        subject, name = record["subject"], record["requirement"]
+        stacks = by_stack.get((subject["target"], name), {None})
+        if not {None, subject.get("stack")} & stacks:
+            yield (
+                f"run.json: asked: {name} was measured of {subject['target']} with stack"
+                f" {subject.get('stack')}, and no suite asks it with that"
+            )
     yield from _skipped_objections(run, manifest)
 
 

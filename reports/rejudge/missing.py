@@ -150,11 +150,13 @@ def _attempt_objections(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]
     replayed = {
         place.relative_to(run / "evidence").as_posix(): len(found) for place, found in numbers.items()
     }
-    targets = {suite["target"] for suite in manifest.get("asked") or ()}
-    suites = [name for name in {**listed, **replayed} if PurePosixPath(name).name in targets]
+    asked = manifest.get("asked") or ()
+    ends = {(suite["target"],) for suite in asked}
+    ends |= {(suite["target"], suite["stack"]) for suite in asked if "stack" in suite}
+    suites = [name for name in {**listed, **replayed} if PurePosixPath(name).parts[1:] in ends]
     for suite in suites:
         count = replayed.get(suite, 0)
-        if suite.count("/") == 1 and listed[suite] not in (count - 1, count):
+        if listed[suite] not in (count - 1, count):
             yield f"run.json: attempts: {listed[suite]} of {suite}, its evidence has {count}"
 
 
@@ -178,7 +180,7 @@ def _loose_evidence(run: Path, manifest: Mapping[str, Any], records: Sequence[Re
         parts = path.relative_to(run / "evidence").parts
         folder = PurePosixPath(name).parent
         is_judged = len(parts) > 3 and folder.name in judged.get(parts[1], ())
-        is_replay = len(parts) == 4 and ATTEMPT.fullmatch(folder.name) is not None
+        is_replay = len(parts) in (4, 5) and ATTEMPT.fullmatch(folder.name) is not None
         if path.name == "recv.ndjson" and is_replay and name not in named:
             yield f"{name}: a replay that no record names"
         elif path.name == "known_delay.json" and is_replay and name not in named:
@@ -222,12 +224,15 @@ def _unmeasured(manifest: Mapping[str, Any], records: Sequence[Record]) -> Itera
     if manifest["outcome"] != "pass":
         return
     measured = {
-        (record["subject"]["target"], record["requirement"])
+        (record["subject"]["target"], stack, record["requirement"])
         for record in records
         if record["quantity"] not in OF_SUITES
+        for stack in (record["subject"].get("stack"), None)
     }
     for suite in manifest.get("asked") or ():
         skipped = {name for test in suite["skipped"] for name in test["requirements"]}
         for name in sorted({name for file in suite.get("asks") or () for name in file["requirements"]}):
-            if suite["target"] and name not in skipped and (suite["target"], name) not in measured:
-                yield f"run.json: asked: {name} of {suite['target']} has no record, and the run passed"
+            of, stack = suite["target"], suite.get("stack")
+            if of and name not in skipped and (of, stack, name) not in measured:
+                words = f" with stack {stack}" if stack else ""
+                yield f"run.json: asked: {name} of {of}{words} has no record, and the run passed"

@@ -8,6 +8,8 @@ as soon as it starts, before anything can break off. Of a requirement on a targe
 - `skipped`: asked, without a value, and a test that would have judged it was skipped, with its reason;
 - `untested`: asked, and without a value for any other cause;
 - `not asked`: no suite of this target asks it.
+
+A run that compares network stacks asks a suite that uses one once with each: each of these stands for itself.
 """
 
 from __future__ import annotations
@@ -69,12 +71,14 @@ class AskedSuite:
         suite: As `suite_name` names it.
         asks: What it asks; None: it has not started, or asks nothing.
         skipped: Its tests that were skipped.
+        stack: The network stack that it is run with; None: the run chooses none for it.
     """
 
     target: str
     suite: str
     asks: tuple[AskedFile, ...] | None = omit_none()
     skipped: tuple[SkippedTest, ...] = ()
+    stack: str | None = omit_none()
 
     @property
     def requirements(self) -> tuple[str, ...]:
@@ -98,12 +102,14 @@ class Standing:
         records: Its values that count.
         file: By which it is asked; empty: by none, a suite has it of itself.
         reason: Why it was skipped; empty: it was not.
+        requirement: Its id.
     """
 
     state: State
     records: tuple[Measurement, ...] = ()
     file: str = ""
     reason: str = ""
+    requirement: str = ""
 
 
 def suite_name(source: Path) -> str:
@@ -111,8 +117,34 @@ def suite_name(source: Path) -> str:
     return f"{source.parent.name}/{source.name}"
 
 
+def asked_suite(asked: Iterable[AskedSuite], target: str, suite: str, stack: str | None) -> AskedSuite | None:
+    """Return what is noted of a suite of a target, with a network stack or with none; None: nothing."""
+    wanted = (target, suite, stack)
+    return next((each for each in asked if (each.target, each.suite, each.stack) == wanted), None)
+
+
+def chosen_stack(asked: Iterable[AskedSuite], target: str, suite: str, stack: str) -> str | None:
+    """Return the stack that a suite runs with, where the run has chosen it for that; None: it has not."""
+    return stack if asked_suite(asked, target, suite, stack) is not None else None
+
+
+def stacks_of(asked: Iterable[AskedSuite], target: str) -> tuple[str, ...]:
+    """Return the network stacks that a run has chosen for a target, in its order.
+
+    Args:
+        asked: What the run has noted.
+        target: Its name; empty: the run has no more than one.
+    """
+    own = (each.stack for each in asked if not target or each.target in ("", target))
+    return tuple(dict.fromkeys(stack for stack in own if stack is not None))
+
+
 def with_asked(
-    asked: Sequence[AskedSuite], target: str, suite: str, more: AskedFile | None = None
+    asked: Sequence[AskedSuite],
+    target: str,
+    suite: str,
+    more: AskedFile | None = None,
+    stack: str | None = None,
 ) -> tuple[AskedSuite, ...]:
     """Return what is asked, with a suite that a target takes part in, or with a file by which it asks.
 
@@ -121,31 +153,32 @@ def with_asked(
         target: Name of the target.
         suite: Name of the suite.
         more: What the suite asks; None: it will say.
+        stack: The network stack that the run has chosen for it; None: none.
     """
-    before = next((each for each in asked if (each.target, each.suite) == (target, suite)), None)
-    entry = before or AskedSuite(target, suite)
+    before = asked_suite(asked, target, suite, stack)
+    entry = before or AskedSuite(target, suite, stack=stack)
     if more is not None:
         others = [each for each in entry.asks or () if each.file != more.file]
         entry = replace(entry, asks=(*others, more), skipped=())
     return tuple(entry if each is before else each for each in asked) + (() if before else (entry,))
 
 
-def with_nothing_asked(asked: Sequence[AskedSuite], target: str, suite: str) -> tuple[AskedSuite, ...]:
+def with_nothing_asked(
+    asked: Sequence[AskedSuite], target: str, suite: str, stack: str | None = None
+) -> tuple[AskedSuite, ...]:
     """Return what is asked, with a suite that says that it asks nothing, unless it has asked before."""
-    return tuple(
-        replace(each, asks=each.asks or ()) if (each.target, each.suite) == (target, suite) else each
-        for each in with_asked(asked, target, suite)
-    )
+    found = with_asked(asked, target, suite, stack=stack)
+    own = asked_suite(found, target, suite, stack)
+    return tuple(replace(each, asks=each.asks or ()) if each is own else each for each in found)
 
 
 def with_skipped(
-    asked: Sequence[AskedSuite], target: str, suite: str, test: SkippedTest
+    asked: Sequence[AskedSuite], target: str, suite: str, test: SkippedTest, stack: str | None = None
 ) -> tuple[AskedSuite, ...]:
     """Return what is asked, with a test that was skipped."""
-    return tuple(
-        replace(each, skipped=(*each.skipped, test)) if (each.target, each.suite) == (target, suite) else each
-        for each in with_asked(asked, target, suite)
-    )
+    found = with_asked(asked, target, suite, stack=stack)
+    own = asked_suite(found, target, suite, stack)
+    return tuple(replace(each, skipped=(*each.skipped, test)) if each is own else each for each in found)
 
 
 def asked_of(asked: Sequence[AskedSuite], target: str) -> dict[str, AskedRequirement]:
@@ -157,16 +190,35 @@ def asked_of(asked: Sequence[AskedSuite], target: str) -> dict[str, AskedRequire
         asked: What the run has noted.
         target: Its name; empty: the run has no more than one.
     """
-    own = [each for each in asked if not target or each.target in ("", target)]
-    skipped = {
-        requirement: test.reason for each in own for test in each.skipped for requirement in test.requirements
-    }
     found: dict[str, AskedRequirement] = {}
+    for (name, _stack), each in asked_by_stack(asked, target).items():
+        before = found.setdefault(name, each)
+        found[name] = before if before.skipped else replace(before, skipped=each.skipped)
+    return found
+
+
+def asked_by_stack(
+    asked: Sequence[AskedSuite], target: str
+) -> dict[tuple[str, str | None], AskedRequirement]:
+    """Return what is asked of a target, as `asked_of`, by its id and network stack.
+
+    The stack is None where the run has chosen none for the suite, or one alone for all of the target.
+    """
+    own = [each for each in asked if not target or each.target in ("", target)]
+    several = len(stacks_of(own, "")) > 1
+    skipped = {
+        (requirement, each.stack if several else None): test.reason
+        for each in own
+        for test in each.skipped
+        for requirement in test.requirements
+    }
+    found: dict[tuple[str, str | None], AskedRequirement] = {}
     for each in own:
         alike = [each] if each.asks is not None else [other for other in asked if other.suite == each.suite]
         for file in (file for other in alike for file in other.asks or ()):
             for name in file.requirements:
-                found.setdefault(name, AskedRequirement(file.file, skipped.get(name, "")))
+                key = (name, each.stack if several else None)
+                found.setdefault(key, AskedRequirement(file.file, skipped.get(key, "")))
     return found
 
 
@@ -175,22 +227,28 @@ def standings(
 ) -> dict[str, Standing]:
     """Return what became of each requirement that is asked of a target or was measured there, by its id.
 
+    Of a target that the run asks with several network stacks the stack stands behind the id: each has to
+    have its values.
+
     Args:
         asked: What the run has noted.
         target: As `asked_of` takes it.
         records: Values of the target that count, without the bench's checks of itself.
     """
-    measured: dict[str, list[Measurement]] = {}
+    wanted = asked_by_stack(asked, target)
+    measured: dict[tuple[str, str | None], list[Measurement]] = {}
     for record in records:
-        measured.setdefault(record.requirement, []).append(record)
-    wanted = asked_of(asked, target)
+        key = (record.requirement, record.subject.stack)
+        measured.setdefault(key if key in wanted else (record.requirement, None), []).append(record)
     found: dict[str, Standing] = {}
-    for name in dict.fromkeys([*wanted, *measured]):
-        values, ask = tuple(measured.get(name, ())), wanted.get(name, AskedRequirement(""))
+    for key in dict.fromkeys([*wanted, *measured]):
+        values, ask = tuple(measured.get(key, ())), wanted.get(key, AskedRequirement(""))
         if values:
-            found[name] = Standing(worst_outcome({record.outcome for record in values}), values, ask.file)
+            state: State = worst_outcome({record.outcome for record in values})
         else:
-            found[name] = Standing(SKIPPED if ask.skipped else UNTESTED, (), ask.file, ask.skipped)
+            state = SKIPPED if ask.skipped else UNTESTED
+        words = " \u00b7 ".join(part for part in key if part)
+        found[words] = Standing(state, values, ask.file, "" if values else ask.skipped, key[0])
     return found
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
+from reports.record.codec import omit_none
 from reports.record.measurement import Measurement, Outcome
 from reports.run.tally import WORST_FIRST, worst_outcome
 
@@ -30,11 +31,16 @@ MESSAGE_MAX = 400
 
 @dataclass(frozen=True, slots=True)
 class FailedTest:
-    """A test that failed, the target that its suite was for (empty: it names none), and its message."""
+    """A test that failed, the target that its suite was for (empty: it names none), and its message.
+
+    Attributes:
+        stack: The network stack that the run has chosen for its suite; None: none.
+    """
 
     target: str
     name: str
     message: str
+    stack: str | None = omit_none()
 
     @property
     def is_bad_input(self) -> bool:
@@ -70,15 +76,16 @@ def beyond_records(failed: Iterable[FailedTest], counting: Iterable[Measurement]
         failed: Tests that failed.
         counting: The records that count.
     """
-    recorded: dict[tuple[str, str], set[Outcome]] = {}
+    recorded: dict[tuple[str, str | None, str], set[Outcome]] = {}
     for record in counting:
         for target in (record.subject.target, ""):
-            recorded.setdefault((target, record.test), set()).add(record.outcome)
+            for stack in {record.subject.stack, None}:
+                recorded.setdefault((target, stack, record.test), set()).add(record.outcome)
     return tuple(
         each
         for each in failed
         if WORST_FIRST.index(each.outcome)
-        < WORST_FIRST.index(worst_outcome(recorded.get((each.target, each.name), {"pass"})))
+        < WORST_FIRST.index(worst_outcome(recorded.get((each.target, each.stack, each.name), {"pass"})))
     )
 
 
@@ -86,9 +93,11 @@ def in_words(failed: Sequence[FailedTest]) -> list[str]:
     """Return a line for each message: the tests of a suite whose setup failed all have the same."""
     by_message: dict[tuple[str, str], list[str]] = {}
     for each in failed:
-        by_message.setdefault((each.target, each.message), []).append(each.name)
+        stack = f"stack {each.stack}" if each.stack else ""
+        place = ", ".join(filter(None, (each.target, stack)))
+        by_message.setdefault((place, each.message), []).append(each.name)
     return [
-        f"{f'{target}: ' if target else ''}{names[0]}"
+        f"{f'{place}: ' if place else ''}{names[0]}"
         f"{f' and {len(names) - 1} further tests' if len(names) > 1 else ''} failed: {message}"
-        for (target, message), names in by_message.items()
+        for (place, message), names in by_message.items()
     ]

@@ -12,7 +12,9 @@ from robot.api import logger
 from hw.errors import BenchwrightError, CapabilityError, ConfigError, MeasurementError
 from reports import current_run
 from reports.latency.known_delay import KnownDelay
+from reports.run.asked import stacks_of
 from reports.run.current import judges
+from reports.run.folder import EVIDENCE, RunFolder
 from reports.run.tally import effective
 from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
@@ -119,7 +121,7 @@ class DaqReplayLibrary(AsksRequirements):
         requirements.check_role("consumer")
         bench = bench_library().bench
         self._capability = "daq_replay"
-        folder = current_run().evidence_folder(self._capability, target)
+        folder = _evidence_folder(current_run(), self._capability, target, stack)
         self._evidence = LatencyEvidence(
             bench, bench_library().target(target), stack, clock, chosen, requirements, folder
         )
@@ -157,7 +159,7 @@ class DaqReplayLibrary(AsksRequirements):
             clock,
             chosen,
             requirements,
-            current_run().evidence_folder(self._capability, target),
+            _evidence_folder(current_run(), self._capability, target, stack),
             producing.role,
         )
         self._put_on(self._evidence, target)
@@ -236,7 +238,7 @@ class DaqReplayLibrary(AsksRequirements):
         )
         evidence.replay(pattern, settings, say)
         for _ in evidence.attempts[:-1]:
-            suite = f"{self._capability}/{evidence.subject}"
+            suite = evidence.folder.relative_to(current_run().path / EVIDENCE).as_posix()
             current_run().add_attempt(suite, "inconclusive", "streams without a verdict were replayed again")
 
     @keyword
@@ -301,3 +303,9 @@ class DaqReplayLibrary(AsksRequirements):
         if self._evidence is None:
             raise MeasurementError("nothing has been replayed: call `Start Latency Evidence` first")
         return self._evidence
+
+
+def _evidence_folder(run: RunFolder, capability: str, target: str, stack: str) -> Path:
+    """Return where the evidence of a target goes: of several network stacks each has a folder of its own."""
+    several = len(stacks_of(run.manifest.asked or (), target)) > 1
+    return run.evidence_folder(capability, target, *([stack] if several else []))

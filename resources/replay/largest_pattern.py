@@ -121,20 +121,19 @@ def search(
         low = max((size for size in shown if size < high), default=0)
 
 
-def last_answer(results: Path, run: RunFolder, target: str, order: Sequence[int]) -> int | None:
+def last_answer(run: RunFolder, place: Path, order: Sequence[int]) -> int | None:
     """Return the number of producers that the newest earlier run of the same bench has found of a target.
 
     Args:
-        results: Folder of run folders.
-        run: The run that asks: of the same bench and profile.
-        target: Name of the target.
+        run: The run that asks: of the same bench and profile, and beside the earlier ones.
+        place: File of the search in a run folder: that of the target, of several network stacks of the same.
         order: Of the producers; a search in another order says nothing.
 
     Returns:
         None: no run of the last `LOOKED_AT` has an answer.
     """
-    for folder in sorted(results.glob("2*"), reverse=True)[:LOOKED_AT]:
-        file = folder / "evidence" / "daq_replay" / target / FOLDER / FILE
+    for folder in sorted(run.path.parent.glob("2*"), reverse=True)[:LOOKED_AT]:
+        file = folder / place
         if folder.name == run.path.name or not file.exists():
             continue
         try:
@@ -232,7 +231,7 @@ class LargestPatternSearch:
             self._ask,
             self._times.boundary_trials,
             own and (own.size, own.outcome),
-            last_answer(self._run.path.parent, self._run, self._evidence.target.kind, self._order),
+            last_answer(self._run, self._folder.relative_to(self._run.path) / FILE, self._order),
         )
         found = LargestPattern(
             order=self._order,

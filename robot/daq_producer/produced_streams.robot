@@ -8,6 +8,7 @@ Documentation     Does the target, as one producer of the data-acquisition patte
 ...               It sends the streams of one producer while all others send theirs; another target consumes. Each
 ...               requirement of the requirements file becomes one test. Limits come from Table 1 of the paper on
 ...               network acceleration and time synchronisation for data-acquisition systems.
+Metadata          Network Stack    ${STACK}
 
 Resource          ../../resources/daq_producer.resource
 

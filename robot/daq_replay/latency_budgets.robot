@@ -8,6 +8,7 @@ Documentation     Does the target receive the data-acquisition pattern within it
 ...               them the largest part of the pattern that the target takes within its budgets is looked for.
 ...               Limits come from Table 1 of the paper on network acceleration and time synchronisation for
 ...               data-acquisition systems.
+Metadata          Network Stack    ${STACK}
 
 Resource          ../../resources/daq_replay.resource
 

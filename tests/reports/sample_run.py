@@ -360,6 +360,7 @@ def add_attempt(
     simulated: bool,
     target: str = "",
     producers: Collection[int] = tuple(TABLE_1),
+    stack: str = "",
 ) -> Outcome:
     """Write the evidence of one attempt, judge its streams, append the records; return the outcome.
 
@@ -371,8 +372,10 @@ def add_attempt(
         simulated: What the records say of the bench.
         target: One of several; empty: the only one, with its evidence in the place of older runs.
         producers: Whose streams are judged.
+        stack: One of several network stacks of the target; empty: the only one.
     """
-    folder = run.evidence_folder("daq_replay", *([target] if target else []), f"attempt-{number}")
+    place = "/".join(part for part in ("daq_replay", target, stack) if part)
+    folder = run.evidence_folder(*place.split("/"), f"attempt-{number}")
     write_evidence(folder, disturbance, seed)
     replay = load_replay(folder).replay()
     files = ("recv.ndjson", "misses.ndjson", "witness.ndjson")
@@ -386,7 +389,7 @@ def add_attempt(
             Context(
                 run.run_id,
                 f"Robot.Daq Replay.Budgets.Stream {stream.id}",
-                Subject("virtual", target or "linux-rt", "kernel", "two-way", str(stream.id)),
+                Subject("virtual", target or "linux-rt", stack or "kernel", "two-way", str(stream.id)),
                 Conditions("ci", "aligned-12"),
                 simulated,
                 evidence,
@@ -398,8 +401,7 @@ def add_attempt(
     for record in records:
         run.append(record)
     outcome = overall(records)
-    suite = f"daq_replay/{target}" if target else "daq_replay"
-    run.add_attempt(suite, outcome, next((r.reason for r in records if r.outcome == outcome), ""))
+    run.add_attempt(place, outcome, next((r.reason for r in records if r.outcome == outcome), ""))
     return outcome
 
 

@@ -13,12 +13,13 @@ import pytest
 
 from hw.bench import load_bench
 from hw.errors import ConfigError
+from reports.listener import _suites_of_targets  # pyright: ignore[reportPrivateUsage]
 from reports.run.asked import suite_name
 from reports.run.current import take_left_out
 from reports.run.left_out import LeftOut
 from resources import every_target
-from resources.every_target import EveryTarget, ProfileSuites, load_kind_suites
-from resources.qualify import chosen_targets
+from resources.every_target import NETWORK_STACK, SUITES, EveryTarget, ProfileSuites, load_kind_suites
+from resources.qualify import chosen_targets, require_one_choice
 
 _api: Any = import_module("robot.api")
 
@@ -88,6 +89,91 @@ def test_a_single_file_is_copied_too(tree: Path) -> None:
     suite = build(tree / "suites/clocks/one.robot", "a", "b")
     assert names(suite) == ["Qualification.a.Who Is It", "Qualification.b.Who Is It"]
     assert set(run(suite).values()) == {"PASS"}
+
+
+STACK_SUITE = """*** Settings ***
+Resource    ../words.resource
+Metadata    Network Stack    ${STACK}
+*** Test Cases ***
+With Which
+    Log    ${TARGET} ${STACK}
+    Should Be Equal    ${STACK}    ${SUITE METADATA}[Network Stack]
+"""
+
+
+@pytest.fixture
+def stacks(tree: Path) -> Path:
+    """Return the tree with a suite that uses a network stack, and with kinds that have some."""
+    (tree / "suites/words.resource").write_text(RESOURCE + "${STACK}    kernel\n")
+    (tree / "suites/edges/one.robot").write_text(STACK_SUITE)
+    for kind, names_ in (("arm", ("kernel", "user")), ("x86", ("kernel",))):
+        folder = tree / "targets" / kind / "stack"
+        folder.mkdir(parents=True)
+        for name in names_:
+            (folder / f"{name}.toml").write_text('schema = "benchwright.network_stack/1"\n')
+    return tree
+
+
+def test_a_suite_that_uses_a_network_stack_runs_once_with_each(stacks: Path) -> None:
+    suite = build(stacks / "suites", "arm", "x86", "stacks=kernel,user")
+    assert names(suite) == [
+        f"Qualification.{target}.{rest}"
+        for target in ("arm", "x86")
+        for rest in (
+            "Clocks.One.Who Is It",
+            "Edges.One.kernel.With Which",
+            "Edges.One.user.With Which",
+        )
+    ]
+    assert list(_suites_of_targets(suite)) == [
+        (target, stack, stacks / "suites" / file)
+        for target in ("arm", "x86")
+        for file, stack in (
+            ("clocks/one.robot", None),
+            ("edges/one.robot", "kernel"),
+            ("edges/one.robot", "user"),
+        )
+    ]
+    found = suite.run(output=None, log=None, report=None, console="none").suite
+    assert {test.status for test in found.all_tests} == {"PASS"}
+    used = [test.parent.metadata.get("Network Stack") for test in found.all_tests]
+    assert used == [None, "kernel", "user"] * 2
+
+
+def test_a_single_file_is_copied_for_each_network_stack(stacks: Path) -> None:
+    suite = build(stacks / "suites/edges/one.robot", "arm", "stacks=user,kernel,user")
+    assert names(suite) == ["One.user.With Which", "One.kernel.With Which"]
+    assert set(run(suite).values()) == {"PASS"}
+
+
+def test_one_network_stack_gets_the_suites_as_they_are(stacks: Path) -> None:
+    suite = build(stacks / "suites", "arm", "stacks=user")
+    assert names(suite) == ["Suites.Clocks.One.Who Is It", "Suites.Edges.One.With Which"]
+    assert [stack for _target, stack, _file in _suites_of_targets(suite)] == [None, "user"]
+    found = suite.run(output=None, log=None, report=None, console="none").suite
+    assert [test.parent.metadata.get("Network Stack") for test in found.all_tests] == [None, "user"]
+
+
+def test_a_network_stack_that_no_kind_has_is_an_error(stacks: Path) -> None:
+    EveryTarget("x86", "stacks=user")  # another kind has it: the suite is skipped
+    with pytest.raises(ConfigError, match=r"x86/stack/quick\.toml: no network stack 'quick'.*are: kernel$"):
+        EveryTarget("pi@x86", "stacks=kernel,quick")
+    with pytest.raises(ConfigError, match=r"name them once"):
+        require_one_choice(["kernel"], ["--variable", "STACK:user"])
+    require_one_choice([], ["--variable", "STACK:user"])
+    require_one_choice(["kernel"], ["--variable", "PHASE:aligned-48"])
+
+
+def test_every_suite_that_uses_a_network_stack_says_so() -> None:
+    resources = [
+        file.name
+        for file in (SUITES.parent / "resources").glob("*.resource")
+        if "=${STACK}" in file.read_text()
+    ]
+    assert resources
+    for suite in SUITES.rglob("*.robot"):
+        text = suite.read_text()
+        assert any(f"/{name}\n" in text for name in resources) == (f"{NETWORK_STACK}    ${{STACK}}" in text)
 
 
 def test_a_kind_leaves_suites_out_and_sets_its_variables(tree: Path) -> None:

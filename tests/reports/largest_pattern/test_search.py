@@ -212,6 +212,23 @@ def test_the_pages_show_number_confidence_and_trials(tmp_path: Path) -> None:
     assert [report.others for report in gather_run(run.path).targets] == [(), (), ()]
 
 
+def test_the_pages_show_the_search_with_each_network_stack(tmp_path: Path) -> None:
+    run = _with_record(tmp_path, FOUND)
+    other = _found(None, 2, 5, _trial(2, "within"), reason="no verdict on 3 producers")
+    path = write_document(run.evidence_folder("daq_replay", "embedded", "user", FOLDER) / FILE, other)
+    record = _record(other)
+    record = replace(record, subject=replace(record.subject, stack="user"))
+    run.append(replace(record, run_id=run.run_id, evidence=(run.evidence(path),)))
+    pages = render_pages(run.path)
+    overview = squeezed(Outline(pages[PAGE]).text)
+    assert re.search(r"embedded, stack \S+ 3 of 43: in at least 60", overview)
+    assert re.search(r"embedded, stack user at least 2 of 4", overview)
+    own = squeezed(Outline(pages["qualification-embedded.html"]).text)
+    assert "Stack user" in own
+    assert "at least 2 of 4 producers" in own
+    assert [report.others for report in gather_run(run.path).targets] == [(), (), ()]
+
+
 def test_a_search_without_an_end_is_shown_as_such(tmp_path: Path) -> None:
     run = _with_record(tmp_path, _found(None, 2, 5, _trial(2, "within"), reason="no verdict on 3 producers"))
     overview = squeezed(Outline(render_pages(run.path)[PAGE]).text)

@@ -9,16 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from reports.record.measurement import Outcome
+from reports.dossier.gather import stacks_asked
+from reports.record.measurement import Measurement, Outcome
 from reports.run.asked import (
     KEPT,
+    SKIPPED,
+    UNTESTED,
     AskedFile,
     AskedSuite,
     SkippedTest,
     asked_of,
+    chosen_stack,
     count_states,
     natural,
     skipped_tests,
+    stacks_of,
     standings,
     suite_name,
     with_asked,
@@ -165,3 +170,45 @@ def test_where_nothing_says_what_was_asked_all_was(older: RunFolder, damage: str
     assert set(asked_of(asked, "windows")) == {"D1", "D2", "C", "L"}
     text = older.manifest.to_text()
     assert Manifest.from_text(text).asked is None
+
+
+def measured(requirement: str, stack: str) -> Measurement:
+    seen = record()
+    subject = dataclasses.replace(seen.subject, target="arm", stack=stack)
+    return dataclasses.replace(seen, requirement=requirement, subject=subject, outcome="pass")
+
+
+def test_each_of_several_network_stacks_stands_for_itself(tmp_path: Path) -> None:
+    asked: tuple[AskedSuite, ...] = ()
+    for stack in ("kernel", "user"):
+        asked = with_asked(asked, "arm", "latency.robot", stack=stack)
+    asked = with_asked(asked, "arm", "clocks.robot", AskedFile("clocks.toml", ("C-1",)))
+    asked = with_asked(asked, "arm", "latency.robot", AskedFile("daq.toml", ("R-1", "R-2")), "kernel")
+    asked = with_skipped(asked, "arm", "latency.robot", SkippedTest("b", "has none", ("R-2",)), "user")
+    assert stacks_of(asked, "arm") == ("kernel", "user")
+    assert chosen_stack(asked, "arm", "latency.robot", "user") == "user"
+    assert chosen_stack(asked, "arm", "clocks.robot", "user") is None
+
+    seen = measured("R-1", "kernel")
+    found = standings(asked, "arm", [seen])
+    assert {name: each.state for name, each in found.items()} == {
+        "R-1 \u00b7 kernel": "pass",
+        "R-2 \u00b7 kernel": UNTESTED,
+        "R-1 \u00b7 user": UNTESTED,  # it never came to say what it asks
+        "R-2 \u00b7 user": SKIPPED,
+        "C-1": UNTESTED,
+    }
+    assert found["R-1 \u00b7 kernel"].requirement == "R-1"
+    assert asked_of(asked, "arm")["R-2"].skipped == "has none"
+    assert stacks_asked([asked], "arm") == {"R-1": ("kernel", "user"), "R-2": ("kernel", "user")}
+
+    run = RunFolder.create(tmp_path, "virtual", "ci")
+    run.update(asked=asked)
+    assert RunFolder.open(run.path).manifest.asked == asked
+
+
+def test_one_network_stack_alone_is_not_named() -> None:
+    asked = with_asked((), "arm", "latency.robot", AskedFile("daq.toml", ("R-1",)), "user")
+    found = standings(asked, "arm", [measured("R-1", "user")])
+    assert {name: each.state for name, each in found.items()} == {"R-1": "pass"}
+    assert stacks_asked([asked], "arm") == {}

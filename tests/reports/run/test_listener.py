@@ -35,7 +35,7 @@ import reports
 from reports import *
 from reports.record.measurement import utc_now
 
-def record(value=5, requirement="REQ-1", target="linux-rt"):
+def record(value=5, requirement="REQ-1", target="linux-rt", stack=None):
     """Record a value against an upper limit of 10 ns."""
     run = reports.current_run()
     file = run.evidence_folder("listener") / "value.txt"
@@ -45,7 +45,7 @@ def record(value=5, requirement="REQ-1", target="linux-rt"):
     verdict = judge(int(value), limit, band, n=5, n_required=3, unit="ns")
     run.append(Measurement(
         SCHEMA, run.run_id, "test", requirement, "sync_offset", "max", int(value), "ns", 5, 3, 0, 0, limit,
-        band, verdict.margin, RULE, verdict.outcome, verdict.reason, Subject("virtual", target),
+        band, verdict.margin, RULE, verdict.outcome, verdict.reason, Subject("virtual", target, stack),
         Conditions("ci"), True, (run.evidence(file),), utc_now()))
     if verdict.outcome != "pass":
         raise AssertionError(verdict.message)
@@ -531,3 +531,29 @@ def test_suites_ask_before_anything_can_break_off_and_skipped_tests_leave_their_
     assert changed_files(run.path) == []
     problems = rejudge(run.path).problems
     assert not [each for each in problems if "skipped" in each], problems
+
+
+def test_each_network_stack_of_a_run_asks_skips_fails_and_measures_for_itself(robot: Robot) -> None:
+    (robot.folder / "two_stacks.py").write_text(
+        "from resources import every_target\n"
+        "every_target.require_stacks = lambda *_: None\n"
+        "class TwoStacks(every_target.EveryTarget):\n    pass\n"
+    )
+    head = HEAD.replace("***\nLibrary", "***\nMetadata    Network Stack    ${STACK}\nLibrary", 1)
+    tests = (
+        "Measured\n    [Tags]    requirement:REQ-1    measurement\n    Record    stack=kernel\n"
+        "Skipped\n    Skip If    $STACK == 'user'    it has none\n"
+        "Broken\n    Run Keyword If    $STACK == 'user'    Fail    BENCH ERROR: gone\n"
+    )
+    modifier = "two_stacks.TwoStacks:linux-rt:stacks=kernel,user"
+    done = robot.run(tests, "--prerunmodifier", modifier, head=head)
+    assert done.returncode == EXIT_LISTENER_FAILED, done.stdout
+    assert "no record of REQ-1 of linux-rt with stack user, though" in done.stderr
+    assert "holds no measurement of linux-rt with stack user, though" in done.stderr
+    manifest = robot.latest().manifest
+    suite = f"{robot.folder.name}/tests.robot"
+    assert manifest.asked == (
+        AskedSuite("linux-rt", suite, stack="kernel"),
+        AskedSuite("linux-rt", suite, None, (SkippedTest("Skipped", "it has none"),), "user"),
+    )
+    assert manifest.failed_tests == (FailedTest("linux-rt", "Broken", "BENCH ERROR: gone", "user"),)

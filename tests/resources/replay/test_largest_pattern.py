@@ -140,15 +140,18 @@ def test_what_was_found_before_is_that_of_the_newest_run_of_bench_profile_and_ta
             (folder / FILE).write_text("{")
         made.path.rename(tmp_path / name)
 
-    assert last_answer(tmp_path, run, "arm", order) is None
+    def place(target: str) -> Path:
+        return Path("evidence", "daq_replay", target, FOLDER, FILE)
+
+    assert last_answer(run, place("arm"), order) is None
     earlier("20250101T000000Z-virtual-ci", 1)
     earlier("20250102T000000Z-virtual-ci", 2)
     earlier("20250103T000000Z-virtual-soak", 0, profile="soak")
     earlier("20250104T000000Z-virtual-ci", 0, target="windows")
     earlier("20250105T000000Z-virtual-ci", 0, broken=True)
-    assert last_answer(tmp_path, run, "arm", order) == 2
-    assert last_answer(tmp_path, run, "arm", (1, 2)) is None
-    assert last_answer(tmp_path, run, "windows", order) == 0
+    assert last_answer(run, place("arm"), order) == 2
+    assert last_answer(run, place("arm"), (1, 2)) is None
+    assert last_answer(run, place("windows"), order) == 0
 
 
 def test_nothing_at_all_is_within() -> None:

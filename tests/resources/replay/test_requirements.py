@@ -10,11 +10,14 @@ import pytest
 from robot.api import Error
 
 from hw.errors import ConfigError
-from reports.run.asked import KEPT
+from reports.run.asked import KEPT, AskedSuite, with_asked
 from reports.run.current import set_current_run
 from reports.run.folder import RunFolder
 from resources.asking import ask
-from resources.keywords.daq_replay import DaqReplayLibrary
+from resources.keywords.daq_replay import (
+    DaqReplayLibrary,
+    _evidence_folder,  # pyright: ignore[reportPrivateUsage]
+)
 from resources.replay.pattern import Pattern, load_pattern
 from resources.replay.requirements import load_requirements
 
@@ -195,3 +198,16 @@ def test_only_those_of_the_requirements_send_where_a_file_says_so(tmp_path: Path
     assert load_requirements(_write(tmp_path, GOOD)).producers == ()
     text = GOOD.replace('pattern = "daq12"', 'pattern = "daq12"\nproducers = "required"')
     assert load_requirements(_write(tmp_path, text)).producers == (3,)
+
+
+def test_of_several_network_stacks_each_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path, "virtual", "ci")
+    suite = "daq_replay/latency_budgets.robot"
+    for asked, place in (((), "a"), (("other",), "a"), (("kernel", "other"), "a/other")):
+        found: tuple[AskedSuite, ...] = with_asked((), "b", suite)
+        for stack in asked:
+            found = with_asked(found, "a", suite, stack=stack)
+        run.update(asked=found)
+        folder = _evidence_folder(run, "daq_replay", "a", "other")
+        assert folder == run.path / "evidence" / "daq_replay" / place
+    assert _evidence_folder(run, "daq_replay", "b", "kernel").name == "b"
