@@ -29,8 +29,8 @@ PPB = 1_000_000_000
 QUARTERS = 4
 TRIPS_MIN = 25
 """Of a pair in a quarter of the time."""
-REPLIES_MIN = 100
-"""A direction with fewer is silent."""
+REPLIES_MIN, HEARD_SHARE = 100, 0.75
+"""A direction with fewer is silent, and one whose last reply came before that share of the turns."""
 U_FACTOR = 4.0
 """Two ways to tell the scatter of few blocks differ by less."""
 BLOCKS = 16
@@ -115,15 +115,17 @@ def _judge_sums(record: Record, file: Path) -> Iterator[str]:
 
 
 def _silence_objections(facts: Json, folder: Path) -> Iterator[str]:
-    """Say which direction is called silent although its series has replies enough."""
+    """Say which direction is called silent although its series has replies, up to the end of its turns."""
+    clocks = {each["device"]: each for each in facts["clocks"]}
     for each in facts["exchanges"]:
-        series = folder / each["series"]
-        if each.get("silent") and series.exists():
-            with series.open(newline="") as file:
-                replies = sum(bool(row["round_trip_ns"]) for row in csv.DictReader(file))
-            if replies >= REPLIES_MIN:
-                pair = f"{each['asker']} and {each['reflector']}"
-                yield f"{pair} are called silent, and {replies} replies are there"
+        if not each.get("silent") or not (folder / each["series"]).exists():
+            continue
+        pair = _pair(folder, facts, each, clocks.get(each["asker"]), Pauses(()))
+        grid = facts.get("turns")
+        is_heard = not grid or pair.last_turn + 1 > grid["count"] * HEARD_SHARE
+        if is_heard and len(pair.trips_ns) >= REPLIES_MIN:
+            names = f"{each['asker']} and {each['reflector']}"
+            yield f"{names} are called silent, and {len(pair.trips_ns)} replies are there"
 
 
 def _size_objections(record: Record, facts: Json) -> Iterator[str]:

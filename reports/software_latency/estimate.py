@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from reports.software_latency.bounds import Bound, partner_bounds, wander_bounds
+from reports.software_latency.bounds import Bound, is_unsteady, partner_bounds, wander_bounds
 from reports.software_latency.plan import Device, Kind, check_identifiable, design_matrix, kinds_of
 from reports.software_latency.spread import Spread, hardware_of, independent, student
 from reports.software_latency.trips import Drift, Floats, Measured, PairTrips, measure
@@ -278,7 +278,7 @@ def _bounds(
     if fit.chance < CHANCE:
         for own, ns in zip(bounds, partner_bounds(design, measured, means), strict=True):
             own.append(Bound(PARTNERS, float(ns), "the pairs contradict each other"))
-    if any(not each.is_long_enough or not each.drifts[0].is_stationary for each in measured):
+    if is_unsteady(measured):
         moved = wander_bounds(weights, trips, means)
         for own, ns in zip(bounds, moved if moved is not None else (), strict=False):
             own.append(Bound(STRETCHES, float(ns), "round trips wandered"))

@@ -193,7 +193,7 @@ def load_software_latencies(folder: Path) -> SoftwareLatencies:
     changed: tuple[Change, ...] = ()
     for each in facts.injected:
         if each.twin_of and each.put_ns and not {each.device, each.twin_of} & set(silent):
-            changed += changes(found, devices, each.device, each.twin_of, each.put_ns)
+            changed += changes(found, trips, devices, each.device, each.twin_of, each.put_ns)
     sums = closures(found.measured, found.spread)
     return SoftwareLatencies(facts, trips, lost, found, sums, changed, silent)
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reports.software_latency.bounds import partner_bounds
+from reports.software_latency.bounds import is_unsteady, partner_bounds, wander_bounds
 from reports.software_latency.estimate import CHANCE, Estimate, solver, weighing
 from reports.software_latency.plan import Device, design_matrix, kinds_of
-from reports.software_latency.trips import Floats
+from reports.software_latency.trips import Floats, PairTrips
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,8 @@ class Change:
         devices: Their names.
         put_ns: What was put in, by the clock of the device that waited.
         error_ns: Change less what was put in.
-        expanded_ns: U of the error, with what the model leaves open where pairs contradict each other.
+        expanded_ns: U of the error, with what the model leaves open where pairs contradict each other, and
+            how far the change moved over the quarters of the time where trips wandered.
     """
 
     devices: tuple[str, ...]
@@ -42,12 +43,18 @@ class Change:
 
 
 def changes(
-    found: Estimate, devices: Sequence[Device], twin: str, plain: str, put_ns: float
+    found: Estimate,
+    trips: Sequence[PairTrips],
+    devices: Sequence[Device],
+    twin: str,
+    plain: str,
+    put_ns: float,
 ) -> tuple[Change, ...]:
     """Return how each device's S changes when the delayed twin takes the device's place.
 
     Args:
         found: Of all devices, the twin among them.
+        trips: What it was made of.
         devices: All devices.
         twin: Name of the delayed one.
         plain: Name of the same device without the delay.
@@ -61,12 +68,14 @@ def changes(
     other, other_open = _by(found, after, means)
     weights = other - one
     expanded = found.spread.expanded(weights, 1) + found.spread.hardware(weights)
+    moved = wander_bounds(weights, trips, weights @ means) if is_unsteady(found.measured) else None
     is_open = next(fit for fit in found.fits if fit.order == 1).chance < CHANCE
     made: list[Change] = []
     for column, kind in enumerate(kinds_of(before)):
         names = tuple(each.name for each in before if each.kind == kind)
         put = put_ns if plain in names else 0.0
         u = float(expanded[column]) + (float(one_open[column] + other_open[column]) if is_open else 0.0)
+        u += float(moved[column]) if moved is not None else 0.0
         made.append(Change(names, put, float(weights[column] @ means) - put, u))
     return tuple(made)
 

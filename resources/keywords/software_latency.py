@@ -89,8 +89,9 @@ class SoftwareLatencyLibrary(AsksRequirements):
         for each in self._found.estimate.latencies:
             mean, u = format_value(each.mean_ns, "ns"), format_value(each.mean_u_ns, "ns", 2)
             say(f"{', '.join(each.devices)}: S = {mean}, U = {u}")
-        for device, why in self._found.silent.items():
-            say(f"{device} was not heard: {why}")
+        for exchange in self._found.facts.exchanges:
+            if exchange.silent:
+                say(exchange.silent)
 
     @keyword
     def each_device_should_be_within_its_budget(self) -> None:

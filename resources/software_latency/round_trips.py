@@ -27,6 +27,7 @@ from reports.software_latency.evidence import (
     LabDevice,
     RoundTrips,
     Turns,
+    read_trips,
     write_round_trips,
 )
 from reports.software_latency.trips import TRIPS_MIN
@@ -46,6 +47,8 @@ CLOCK_MEASURING_MS = 2500
 LEAD_S = 4.0
 """From here to the first turn. A device that is not ready by then misses the turns before it is."""
 ENDING_S = 30.0
+HEARD_SHARE = 0.75
+"""A direction whose last reply came before that share of the turns is silent."""
 NS_PER_S = 1_000_000_000
 
 
@@ -131,15 +134,17 @@ def measure_round_trips(
                 witness.stop()
                 witness.wait(ENDING_S)
                 witness.fetch()
+    clocks = {each.name: _clock(each, lines[spec.nodes[each.node].clock]) for each in devices}
+    turns = Turns(first_tai_ns, times.turn_trips, times.every_us(len(pairs)), times.turns)
     facts = RoundTrips(
         target.kind,
         times.size_bytes,
         times.interval_us,
         tuple(devices),
-        tuple(_clock(each, lines[spec.nodes[each.node].clock]) for each in devices),
-        tuple(exchanges),
+        tuple(clocks.values()),
+        tuple(_heard_to_the_end(folder, each, clocks[each.asker], turns) for each in exchanges),
         tuple(injected),
-        Turns(first_tai_ns, times.turn_trips, times.every_us(len(pairs)), times.turns),
+        turns,
     )
     write_round_trips(folder, facts)
     return facts
@@ -154,6 +159,19 @@ def _lines(
     for job in serve_clocks(bench, dict.fromkeys([*names, spec.reference_clock]), life_ms, folder / "clocks"):
         experiment.add(job)
     return measure_clock_lines(bench, names, CLOCK_MEASURING_MS, folder / "clocks")
+
+
+def _heard_to_the_end(folder: Path, exchange: Exchange, clock: DeviceClock, turns: Turns) -> Exchange:
+    """Return an exchange; one whose replies end before the last quarter of the turns is silent."""
+    if exchange.silent:
+        return exchange
+    turn = read_trips(folder, exchange, clock, None, turns).turn
+    assert turn is not None
+    last = int(turn.max()) + 1
+    if last > turns.count * HEARD_SHARE:
+        return exchange
+    why = f"{exchange.reflector} answered {exchange.asker} until turn {last} of {turns.count}, then no more"
+    return replace(exchange, silent=why)
 
 
 def _clock(device: LabDevice, line: ClockLine) -> DeviceClock:

@@ -202,6 +202,19 @@ def test_a_silent_device_stands_and_one_that_is_only_called_so_is_named(tmp_path
     assert any("called silent, and 600 replies are there" in problem for problem in told(run.path)[0])
 
 
+def test_a_device_that_died_half_way_may_be_called_silent(tmp_path: Path) -> None:
+    run = made(tmp_path, TURNS)
+    folder = run / "evidence" / "software_latency" / "linux-rt"
+    facts = json.loads((folder / ROUND_TRIPS).read_text())
+    for each in facts["exchanges"]:
+        if each["reflector"] == "b":
+            each["silent"] = f"b answered {each['asker']} until turn 25 of 50, then no more"
+            rows = (folder / each["series"]).read_text().splitlines()
+            (folder / each["series"]).write_text("\n".join(rows[:301]) + "\n")
+    (folder / ROUND_TRIPS).write_text(json.dumps(facts))
+    assert not any("called silent" in problem for problem in told(run)[0])
+
+
 def test_a_damaged_series_is_told(tmp_path: Path) -> None:
     run = made(tmp_path, TURNS)
     (run / "evidence" / "software_latency" / "linux-rt" / "a-c.csv").write_text("nothing\n")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from reports.errors import ReportError
 from reports.software_latency.closure import closures
 from reports.software_latency.estimate import PARTNERS, STRETCHES, Estimate, estimate, undecided
-from reports.software_latency.injection import changes
+from reports.software_latency.injection import Change, changes
 from reports.software_latency.plan import Device, Pair
 from reports.software_latency.trips import PairTrips
 from tests.reports.software_latency.simulator import Floats, Truth, random_truths
@@ -144,14 +145,35 @@ def test_a_known_delay_is_found_at_its_device_alone():
         trips = in_turns([*truths, twin], pairs, 80, Wander(0, 0), rng)
         trips[-2:] = [replace(each, rtt_ns=each.rtt_ns + 500_000) for each in trips[-2:]]
         devices = [truth.device for truth in [*truths, twin]]
-        found = changes(estimate(devices, trips, resamples=300), devices, "d0-delayed", "d0", 500_000)
+        found = _changes(devices, trips)
         assert [each.devices for each in found] == [("d0",), ("d1",), ("d2",)]
         assert [each.put_ns for each in found] == [500_000, 0, 0]
         right += [each.is_right for each in found]
         leaked = [*trips[:-1], replace(trips[-1], rtt_ns=trips[-1].rtt_ns + 60_000)]
-        wrong = changes(estimate(devices, leaked, resamples=300), devices, "d0-delayed", "d0", 500_000)
+        wrong = _changes(devices, leaked)
         assert not all(each.is_right for each in wrong), "60 us went to another device"
     assert np.mean(right) >= 0.9
+
+
+def test_a_pair_that_wanders_makes_the_u_of_a_known_delay_larger():
+    """A machine that is busy in the last quarter of the time is no delay that went elsewhere."""
+    rng = np.random.default_rng(8)
+    truths = random_truths(3, rng)
+    twin = replace(truths[0], device=Device("d0-delayed", "board0", "delayed"))
+    pairs = [*every_pair(truths), ("d1", "d0-delayed"), ("d2", "d0-delayed")]
+    trips = in_turns([*truths, twin], pairs, 80, Wander(0, 0), rng)
+    trips[-2:] = [replace(each, rtt_ns=each.rtt_ns + 500_000) for each in trips[-2:]]
+    turn = trips[-1].turn
+    assert turn is not None
+    trips[-1] = replace(trips[-1], rtt_ns=trips[-1].rtt_ns + np.where(turn >= 60, 80_000, 0))
+    found = _changes([truth.device for truth in [*truths, twin]], trips)
+    assert all(each.is_right for each in found)
+    assert all(5_000 < abs(each.error_ns) < each.expanded_ns < 90_000 for each in found)
+
+
+def _changes(devices: Sequence[Device], trips: Sequence[PairTrips]) -> tuple[Change, ...]:
+    found = estimate(devices, trips, resamples=300)
+    return changes(found, trips, devices, "d0-delayed", "d0", 500_000)
 
 
 def test_too_few_turns_are_refused():
