@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One-way median of 100 B UDP on a veth pair, against sockperf's half round trip on the same pair.
+"""One way of 100 B UDP on a veth pair, against sockperf's own one way on the same pair.
 
-Same rate, CPUs and real-time priority; senders are busy until their next message is due. Half a round trip is
-one way only where both ways are alike: a receiver that has slept for a period wakes more slowly than a client
-that waits for its answer. So the bar is on `awake`, where no CPU may sleep (as with `send --awake`), for
-sockperf too: what is left is the software alone. Beside it, with CPUs that sleep:
+Same rate, CPUs and real-time priority; senders are busy until their next message is due. sockperf tells half
+a round trip, which is no one way: its server has slept for a period, its client waits for the answer. So a
+library that is loaded into both (`one_way.c`) stamps where bw-traffic does, before the call that sends and
+behind the one that receives. bw-traffic serves many streams from one thread, sockperf does so with
+`epoll` (`-F e`): the bar holds those two against each other, where no CPU may sleep (as with `send --awake`),
+so that what is left is the software. Beside it:
 
-busy    as `awake`
-sleep   ours sleeps between messages, as by default
-stamps  as `busy`, with the kernel's receive and transmit stamps that a qualification asks for
+recvfrom   sockperf's server waits in recvfrom, as by default: one socket a thread
+busy       as `awake`, with CPUs that sleep, and sockperf likewise
+sleep      ours sleeps between messages, as by default
+stamps     as `busy`, with the kernel's receive and transmit stamps that a qualification asks for
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 import signal
 import statistics
 import struct
@@ -26,7 +28,10 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from tests.bench.pair import CONSUMER, PRIORITY, Pair, receiver_cpu, sender_cpu
+import numpy as np
+
+from hw.errors import CapabilityError
+from tests.bench.pair import CONSUMER, PRIORITY, Pair, Program, receiver_cpu, sender_cpu
 from tests.bench.replay import Run, replay, udp_pattern
 from tests.bench.report import RUNS_MIN, Bar, alternate, median_ratio, publish
 
@@ -36,6 +41,10 @@ RATE_HZ = 1000
 PERIOD_US = 1_000_000 // RATE_HZ
 WARMUP_MS = 1000
 BUSY_US = PERIOD_US * 9 // 10
+WARMUP_MESSAGES = WARMUP_MS * RATE_HZ // 1000
+ASLEEP = ("busy", "sleep", "stamps")
+LIBRARY_SOURCE = Path(__file__).with_name("one_way.c")
+SENT, RECEIVED = "ONE_WAY_SENT", "ONE_WAY_RECEIVED"
 BARS = {"overhead_ratio": Bar(1.03)}
 
 
@@ -50,23 +59,62 @@ def run_ours(pair: Pair, seconds: int, spin_us: int, stamps: bool) -> float:
     return float(stream["received_minus_sent"]["p50_ns"])
 
 
-def run_sockperf(pair: Pair, seconds: int) -> float:
-    """Return the median of sockperf's half round trip in ns."""
-    address = ["-i", CONSUMER, "-p", str(PORT)]
-    server = pair.start(
-        pair.receiver, ["sockperf", "server", *address], cpu=receiver_cpu(), priority=PRIORITY
+class Sockperf:
+    """sockperf as it is measured: client and server in the namespaces of a pair, both stamped."""
+
+    def __init__(self, pair: Pair, seconds: int) -> None:
+        """Build the library that stamps.
+
+        Raises:
+            CapabilityError: There is no compiler.
+        """
+        self._pair = pair
+        self._seconds = seconds
+        self._library = _build_library(pair.folder)
+        self._feed = pair.folder / "feed"
+        self._feed.write_text("".join(f"U:{CONSUMER}:{PORT + number}\n" for number in range(2)))
+
+    def run(self, *, epoll: bool = True) -> float:
+        """Return the median one way in ns.
+
+        Args:
+            epoll: Its server waits for two sockets; else in recvfrom for one.
+        """
+        address = ["-i", CONSUMER, "-p", str(PORT)]
+        listen = ["-f", str(self._feed), "-F", "e"] if epoll else address
+        server = self._start(self._pair.receiver, RECEIVED, ["server", *listen], receiver_cpu())
+        wait_bound(self._pair)
+        options = ["-m", str(SIZE_BYTES), "-t", str(self._seconds), "--mps", str(RATE_HZ)]
+        client = self._start(self._pair.sender, SENT, ["ping-pong", *address, *options], sender_cpu())
+        client.wait(self._seconds + 30)
+        server.stop(signal.SIGINT)
+        sent, received = (
+            np.fromfile(self._times(kind), np.int64)[WARMUP_MESSAGES:] for kind in (SENT, RECEIVED)
+        )
+        both = (sent > 0) & (received > 0)
+        if np.count_nonzero(both) < (self._seconds * RATE_HZ - WARMUP_MESSAGES) // 2:
+            raise RuntimeError(f"{np.count_nonzero(both)} messages of sockperf were stamped at both ends")
+        return float(np.median((received - sent)[both]))
+
+    def _start(self, namespace: str, kind: str, argv: list[str], cpu: int) -> Program:
+        times = self._times(kind)
+        times.write_bytes(bytes(8 * RATE_HZ * (self._seconds + 5)))
+        loaded = ["env", f"{kind}={times}", f"LD_PRELOAD={self._library}"]
+        return self._pair.start(namespace, [*loaded, "sockperf", *argv], cpu=cpu, priority=PRIORITY)
+
+    def _times(self, kind: str) -> Path:
+        return self._pair.folder / kind
+
+
+def _build_library(folder: Path) -> Path:
+    library = folder / "one_way.so"
+    argv = ["gcc", "-std=gnu11", "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror"]
+    done = subprocess.run(
+        [*argv, "-o", str(library), str(LIBRARY_SOURCE)], capture_output=True, text=True, check=False
     )
-    wait_bound(pair)
-    options = ["-m", str(SIZE_BYTES), "-t", str(seconds), "--mps", str(RATE_HZ)]
-    client = pair.start(
-        pair.sender, ["sockperf", "ping-pong", *address, *options], cpu=sender_cpu(), priority=PRIORITY
-    )
-    output = client.wait(seconds + 30)
-    server.stop(signal.SIGINT)
-    found = re.search(r"percentile 50\.0+ = +([0-9.]+)", output)
-    if not found:
-        raise RuntimeError(f"sockperf printed no median: {output[-400:]}")
-    return float(found[1]) * 1000
+    if done.returncode:
+        raise CapabilityError(f"{LIBRARY_SOURCE.name} cannot be built: {done.stderr.strip()[-300:]}")
+    return library
 
 
 def wait_bound(pair: Pair) -> None:
@@ -100,23 +148,23 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=RUNS_MIN, help="runs of each configuration (default 5)")
     options = parser.parse_args()
     with Pair() as pair:
-        theirs = partial(run_sockperf, pair, options.seconds)
+        sockperf = Sockperf(pair, options.seconds)
         ours = partial(run_ours, pair, options.seconds)
         variants: dict[str, Callable[[], float]] = {
-            "sockperf": theirs,
+            "sockperf": sockperf.run,
             "busy": partial(ours, BUSY_US, False),
             "sleep": partial(ours, 0, False),
             "stamps": partial(ours, BUSY_US, True),
-            "sockperf-awake": partial(with_awake_cpus, theirs),
+            "sockperf_recvfrom_awake": partial(with_awake_cpus, partial(sockperf.run, epoll=False)),
+            "sockperf_awake": partial(with_awake_cpus, sockperf.run),
             "awake": partial(with_awake_cpus, partial(ours, BUSY_US, False)),
         }
         results = alternate(variants, options.runs)
     figures = {
-        "overhead_ratio": median_ratio(results["awake"], results["sockperf-awake"]),
-        "busy_ratio": median_ratio(results["busy"], results["sockperf"]),
-        "sleep_ratio": median_ratio(results["sleep"], results["sockperf"]),
-        "stamps_ratio": median_ratio(results["stamps"], results["sockperf"]),
-        **{f"{name.replace('-', '_')}_ns": statistics.median(runs) for name, runs in results.items()},
+        "overhead_ratio": median_ratio(results["awake"], results["sockperf_awake"]),
+        "recvfrom_ratio": median_ratio(results["awake"], results["sockperf_recvfrom_awake"]),
+        **{f"{name}_ratio": median_ratio(results[name], results["sockperf"]) for name in ASLEEP},
+        **{f"{name}_ns": statistics.median(runs) for name, runs in results.items()},
     }
     return publish("overhead", figures, BARS, {"seconds": options.seconds, "runs_ns": results})
 
