@@ -503,8 +503,8 @@ static void open_stream(int i)
 	forget(account->receive_stack);
 	incoming[i].receiver = &receivers[account->lane];
 	incoming[i].port = (uint16_t)(plan->base_port + stream->id);
-	promise((stream->transport == TRANSPORT_UDP ? receiver_open_udp(&incoming[i]) :
-						      acceptor_listen(&acceptor, &incoming[i])) == 0);
+	incoming[i].transport = receiving_transport_of(stream);
+	promise(incoming[i].transport->listen(&acceptor, &incoming[i]) == 0);
 }
 
 static void open_all(void)

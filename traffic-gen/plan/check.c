@@ -19,7 +19,7 @@ static void print_stream(struct json *json, const struct stream *stream)
 	json_uint(json, "id", stream->id);
 	json_uint(json, "producer", stream->producer);
 	json_uint(json, "message_type", stream->message_type);
-	json_string(json, "transport", transport_name(stream->transport));
+	json_string(json, "transport", transport_limits(stream->transport)->name);
 	json_uint(json, "size_bytes", stream->size_bytes);
 	json_int(json, "period_ns", stream->period_ns);
 	json_int(json, "budget_ns", stream->budget_ns);

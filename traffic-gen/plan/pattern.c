@@ -11,9 +11,14 @@
 #define MESSAGE_TYPES 10
 #define FILE_MAX_BYTES (4 << 20)
 
-const char *transport_name(enum transport transport)
+static const struct transport_limits limits[TRANSPORTS] = {
+	[TRANSPORT_TCP] = { "tcp", PLAN_MESSAGE_MAX_BYTES },
+	[TRANSPORT_UDP] = { "udp", PLAN_UDP_MAX_BYTES },
+};
+
+const struct transport_limits *transport_limits(enum transport transport)
 {
-	return transport == TRANSPORT_TCP ? "tcp" : "udp";
+	return &limits[transport];
 }
 
 static int compare_streams(const void *left, const void *right)
@@ -23,19 +28,19 @@ static int compare_streams(const void *left, const void *right)
 	return (a->id > b->id) - (a->id < b->id);
 }
 
-/* What one row cannot say alone: the size that UDP carries, and that no id comes twice. */
+/* What one row cannot say alone: the size that its transport carries, and that no id comes twice. */
 static int check_stream(const struct schema_document *document, size_t index, const struct schema_row **first_by_id,
 			struct plan_error *error)
 {
 	const struct schema_row *row = &document->rows[TABLE_STREAM].rows[index];
+	const struct transport_limits *carried = transport_limits((enum transport)row->values[STREAM_TRANSPORT].integer);
 	int64_t id = row->values[STREAM_ID].integer;
 
-	if (row->values[STREAM_TRANSPORT].integer == TRANSPORT_UDP &&
-	    row->values[STREAM_SIZE].integer > PLAN_UDP_MAX_BYTES)
+	if (row->values[STREAM_SIZE].integer > carried->message_max_bytes)
 		return schema_refuse(document, TABLE_STREAM, row, STREAM_SIZE, error,
-				     "%lld is out of range for udp; allowed %d..%d",
-				     (long long)row->values[STREAM_SIZE].integer, PLAN_MESSAGE_MIN_BYTES,
-				     PLAN_UDP_MAX_BYTES);
+				     "%lld is out of range for %s; allowed %d..%u",
+				     (long long)row->values[STREAM_SIZE].integer, carried->name, PLAN_MESSAGE_MIN_BYTES,
+				     carried->message_max_bytes);
 	if (first_by_id[id])
 		return schema_refuse(document, TABLE_STREAM, row, STREAM_ID, error,
 				     "duplicate; the first is in line %u", first_by_id[id]->values[STREAM_ID].line);

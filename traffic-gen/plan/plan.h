@@ -22,7 +22,14 @@
 #define PLAN_NAME_BYTES 64     /* names, with their terminating 0 */
 #define PLAN_SOURCE_BYTES 1024 /* where a pattern's numbers come from, with its terminating 0 */
 
-enum transport { TRANSPORT_TCP, TRANSPORT_UDP };
+/** How the messages of a stream go; `transports` of transport.h has the code of each. */
+enum transport { TRANSPORT_TCP, TRANSPORT_UDP, TRANSPORTS };
+
+/** What a transport can carry, as far as patterns and plans ask. */
+struct transport_limits {
+	const char *name; /* as files write it */
+	uint32_t message_max_bytes;
+};
 
 /** See docs/native-tools.md, "Phases". */
 enum phase { PHASE_ALIGNED_12, PHASE_ALIGNED_48, PHASE_STAGGERED };
@@ -126,8 +133,10 @@ const struct plan_producer *plan_find_producer(const struct plan *plan, uint16_t
 /** Find a stream by its id; NULL when the pattern has none of it. O(log n). */
 const struct stream *pattern_find_stream(const struct pattern *pattern, uint16_t id);
 
-/** Names as the files write them: "tcp", "two-way". */
-const char *transport_name(enum transport transport);
+/** Never NULL. */
+const struct transport_limits *transport_limits(enum transport transport);
+
+/** Names as the files write them: "none", "two-way". */
 const char *correction_name(enum correction correction);
 const char *consumer_clock_name(enum consumer_clock clock);
 

@@ -17,6 +17,7 @@
 #include "plan/plan.h"
 #include "port/port.h"
 #include "time/stepwatch.h"
+#include "traffic/transport.h"
 
 enum {
 	RECEIVER_CONNECTIONS_MAX = 4,      /* of one stream at a time: the current one and broken ones that still drain */
@@ -42,6 +43,7 @@ struct endpoint {
 struct incoming {
 	struct account account;
 	struct receiver *receiver;
+	const struct receiving_transport *transport; /* of the stream */
 	uint16_t port;
 	struct endpoint endpoints[RECEIVER_CONNECTIONS_MAX]; /* UDP: the first one alone */
 };
@@ -71,9 +73,6 @@ int receiver_open(struct receiver *receiver, const struct plan *plan, const stru
 		  atomic_bool *stop);
 void receiver_close(struct receiver *receiver);
 
-/** Open the socket of a UDP stream. Before the thread runs. @return 0 or -errno */
-int receiver_open_udp(struct incoming *incoming);
-
 /**
  * Hand an accepted connection, whose hello is read, to its thread.
  *
@@ -86,5 +85,23 @@ void receiver_close_incoming(struct incoming *incoming);
 
 /** Body of the thread. */
 void receiver_run(void *receiver);
+
+/*
+ * For transports.
+ */
+
+/** Give a socket to an endpoint that is free; from receiver_watch() on the thread may use it. */
+void receiver_activate(struct endpoint *endpoint, struct incoming *incoming, port_socket sock);
+/** Let the thread's poller watch an endpoint, with the stamps that the plan asks for. @return 0 or -errno */
+int receiver_watch(struct endpoint *endpoint);
+/** Close an endpoint; it is free then. */
+void receiver_retire(struct endpoint *endpoint);
+/** When something arrived: now, and the kernel's stamp of it. */
+struct arrival receiver_arrival(struct receiver *receiver, const struct port_received *received);
+
+/** See transport.h. */
+int receiver_listen_udp(struct acceptor *acceptor, struct incoming *incoming);
+void receiver_read_tcp(struct receiver *receiver, struct endpoint *endpoint);
+void receiver_read_udp(struct receiver *receiver, struct endpoint *endpoint);
 
 #endif

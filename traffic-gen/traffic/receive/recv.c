@@ -46,8 +46,8 @@ static int open_stream(struct consumer *consumer, const struct stream *stream, s
 		return err;
 	incoming->receiver = &consumer->receivers[lane];
 	incoming->port = (uint16_t)(consumer->plan->base_port + stream->id);
-	err = stream->transport == TRANSPORT_UDP ? receiver_open_udp(incoming)
-						 : acceptor_listen(&consumer->acceptor, incoming);
+	incoming->transport = receiving_transport_of(stream);
+	err = incoming->transport->listen(&consumer->acceptor, incoming);
 	if (err) {
 		struct address local = { consumer->plan->consumer.ipv4, incoming->port };
 		char text[ADDRESS_TEXT_BYTES];

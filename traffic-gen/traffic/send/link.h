@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The way of one stream to the consumer: a connected UDP socket, or a TCP connection that opens with a hello and
- * comes back after it breaks. Driven by the producer's thread; never blocks.
+ * The way of one stream to the consumer, by its transport: a connected UDP socket, or a TCP connection that opens with a
+ * hello and comes back after it breaks. Driven by the producer's thread; never blocks.
  */
 #ifndef BW_LINK_H
 #define BW_LINK_H
@@ -12,6 +12,11 @@
 #include "traffic/frame.h"
 #include "plan/plan.h"
 #include "port/port.h"
+#include "traffic/transport.h"
+
+#define LINK_BACKOFF_FIRST_NS INT64_C(10000000) /* 10 ms, doubled by each failure */
+
+enum { LINK_PIECE_BYTES = 32768 }; /* written at a time: tens of microseconds, the delay that it costs a small message */
 
 enum link_state {
 	LINK_DOWN,       /* try again at retry_at_monotonic_ns */
@@ -22,6 +27,7 @@ enum link_state {
 struct link {
 	struct address local, peer;
 	const struct stream *stream;
+	const struct sending_transport *transport; /* of the stream */
 	struct port_poller *poller;
 	void *poller_user;    /* handed back by the poller for this link */
 	bool stamps;          /* ask for kernel transmit stamps */
@@ -75,5 +81,24 @@ void link_write_hello(struct link *link, int64_t now_monotonic_ns);
 int64_t link_write(struct link *link, const struct port_slice *slices, int count, bool last, int64_t now_monotonic_ns);
 
 void link_close(struct link *link);
+
+/*
+ * For transports.
+ */
+
+/** Set what every socket of a stream has, once it is connected, and count its stamps from 0. */
+void link_prepare_socket(struct link *link);
+/** Let the poller say when the socket takes bytes. */
+void link_watch(struct link *link);
+/** The connection failed: close it and try again later. */
+void link_fail(struct link *link, int err, int64_t now_monotonic_ns);
+
+/** See transport.h. */
+void link_tcp_open(struct link *link, int64_t now_monotonic_ns);
+void link_tcp_connected(struct link *link, int64_t now_monotonic_ns);
+int64_t link_tcp_send(struct link *link, const struct port_slice *slices, int count, bool stamp);
+void link_udp_open(struct link *link, int64_t now_monotonic_ns);
+int64_t link_udp_send(struct link *link, const struct port_slice *slices, int count, bool stamp);
+void link_udp_lost(struct link *link, int err, int64_t now_monotonic_ns);
 
 #endif

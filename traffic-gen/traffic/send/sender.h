@@ -24,7 +24,6 @@
 
 enum {
 	SENDER_STREAMS_MAX = 10,   /* message types of one producer */
-	SENDER_PIECE_BYTES = 32768, /* written at a time: tens of microseconds, the delay that it costs a small message */
 };
 
 struct sender_stream {

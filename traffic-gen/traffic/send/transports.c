@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "traffic/send/link.h"
+
+static const struct sending_transport transports[TRANSPORTS] = {
+	[TRANSPORT_TCP] = {
+		.open = link_tcp_open,
+		.connected = link_tcp_connected,
+		.send = link_tcp_send,
+		.lost = link_fail,
+		.piece_max_bytes = LINK_PIECE_BYTES,
+	},
+	[TRANSPORT_UDP] = {
+		.open = link_udp_open,
+		.send = link_udp_send,
+		.lost = link_udp_lost,
+	},
+};
+
+const struct sending_transport *sending_transport_of(const struct stream *stream)
+{
+	return &transports[stream->transport];
+}
