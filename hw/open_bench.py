@@ -16,7 +16,43 @@ from hw.edges import EdgeRole
 from hw.protocols import EdgeCapture, Impairment, Node, Oscilloscope, TimedOutput
 
 
-class OpenBench(Protocol):
+class Nodes(Protocol):
+    """The nodes of an open bench, and native tools on them."""
+
+    def node(self, name: str) -> Node:
+        """Return a node that is on."""
+        ...
+
+    def tool(self, node_name: str, tool: str = "bw-traffic") -> str:
+        """Return the path of a native tool on a node, copying it there first where need be."""
+        ...
+
+
+class Instruments(Protocol):
+    """The instruments of an open bench, by their names in the bench file."""
+
+    def oscilloscope(self, name: str = "") -> Oscilloscope:
+        """Return an oscilloscope, connected; whoever asks closes it."""
+        ...
+
+    def facts(self) -> dict[str, dict[str, Any]]:
+        """Return the facts of each instrument by name; identities of those opened so far."""
+        ...
+
+    def edge_port(self, scope_name: str = "") -> tuple[str, int] | None:
+        """Return address and port where a virtual oscilloscope takes edges; None: a real instrument."""
+        ...
+
+    def timed_output(self, target: str, role: EdgeRole | str, folder: Path | None = None) -> TimedOutput:
+        """Return an output pin of a target; its node must be on."""
+        ...
+
+    def edge_capture(self, target: str, role: EdgeRole | str, folder: Path | None = None) -> EdgeCapture:
+        """Return an input pin of a target; its node must be on."""
+        ...
+
+
+class OpenBench(Nodes, Protocol):
     """An open bench.
 
     Attributes:
@@ -27,8 +63,9 @@ class OpenBench(Protocol):
     spec: BenchSpec
     host: Node
 
-    def node(self, name: str) -> Node:
-        """Return a node that is on."""
+    @property
+    def instruments(self) -> Instruments:
+        """Its instruments."""
         ...
 
     def power_on(self, names: Iterable[str]) -> None:
@@ -75,32 +112,8 @@ class OpenBench(Protocol):
         """Let the fault that a node was opened with begin, where it was not there from the start."""
         ...
 
-    def tool(self, node_name: str, tool: str = "bw-traffic") -> str:
-        """Return the path of a native tool on a node, copying it there first where need be."""
-        ...
-
     def impairment(self) -> Impairment:
         """Return the impairment of this bench."""
-        ...
-
-    def oscilloscope(self, name: str = "") -> Oscilloscope:
-        """Return an oscilloscope of this bench, connected; whoever asks closes it."""
-        ...
-
-    def instruments(self) -> dict[str, dict[str, Any]]:
-        """Return the facts of this bench's instruments by name; identities of those opened so far."""
-        ...
-
-    def edge_port_of(self, scope_name: str = "") -> tuple[str, int] | None:
-        """Return address and port to which edges of virtual guests are sent; None: a real oscilloscope."""
-        ...
-
-    def timed_output(self, target: str, role: EdgeRole | str, folder: Path | None = None) -> TimedOutput:
-        """Return an output pin of a target; its node must be on."""
-        ...
-
-    def edge_capture(self, target: str, role: EdgeRole | str, folder: Path | None = None) -> EdgeCapture:
-        """Return an input pin of a target; its node must be on."""
         ...
 
     def namespace(self, node_name: str) -> str:

@@ -21,7 +21,6 @@ from typing import Any
 from hw.bench import BenchSpec, NodeKind, TargetSpec, load_bench
 from hw.drivers import virtual_guest, virtual_windows
 from hw.drivers.attachable import Attachable
-from hw.drivers.edges import EdgePin, ToolEdgeCapture, ToolTimedOutput
 from hw.drivers.impairment import NetemImpairment
 from hw.drivers.labgrid_api import (
     disconnect,
@@ -32,15 +31,13 @@ from hw.drivers.labgrid_api import (
 from hw.drivers.local import LocalNode
 from hw.drivers.owned import OwnedNode
 from hw.drivers.ssh import SshNode
-from hw.edges import EdgeRole, pin_clock
 from hw.errors import BenchError, CapabilityError, ConfigError
 from hw.faults import Fault, Faulty, with_fault
 from hw.guests import Guests
-from hw.instrument_facts import instrument_facts
-from hw.instruments import Oscilloscopes, find_pin
+from hw.instruments import BenchInstruments
 from hw.journal import Journal
 from hw.labgrid_file import CONSOLE_LOG, open_labgrid
-from hw.protocols import EdgeCapture, Impairment, Node, Oscilloscope, TimedOutput
+from hw.protocols import Impairment, Node
 from hw.reservation import reserve
 from hw.tools import local_tool
 from hw.virtual import host, network
@@ -67,7 +64,7 @@ class Bench:
         self._nodes: dict[str, Node] = {}
         self._deployed: set[tuple[str, str]] = set()
         self._cut_off: set[str] = set()
-        self._oscilloscopes = Oscilloscopes(spec, self.folder)
+        self.instruments = BenchInstruments(spec, self.folder, self)
         self.host: Node = OwnedNode("host", spec.reference_clock, 0)
         """This machine, outside of all network namespaces; its tools end with this process."""
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -241,75 +238,6 @@ class Bench:
             )
         return NetemImpairment(self, self.spec.impairment)
 
-    def oscilloscope(self, name: str = "") -> Oscilloscope:
-        """Return an oscilloscope of this bench, connected; whoever asks closes it.
-
-        Args:
-            name: Its name in the bench file; empty: the first one.
-
-        Raises:
-            CapabilityError: The bench has none, or none of that name.
-            BenchError: Nobody answers there, or another instrument.
-        """
-        return self._oscilloscopes.connect(name)
-
-    def instruments(self) -> dict[str, dict[str, Any]]:
-        """Return the facts of this bench's instruments by name; identities of those opened so far."""
-        return instrument_facts(self.spec, self._oscilloscopes.identities)
-
-    def edge_port_of(self, scope_name: str = "") -> tuple[str, int] | None:
-        """Return address and port to which edges of virtual guests are sent; None: a real oscilloscope.
-
-        Args:
-            scope_name: Name of the oscilloscope in the bench file; empty: the first one.
-
-        Raises:
-            CapabilityError: The bench has none, or none of that name.
-            BenchError: It cannot be started.
-        """
-        return self._oscilloscopes.edge_port(scope_name)
-
-    def timed_output(self, target: str, role: EdgeRole | str, folder: Path | None = None) -> TimedOutput:
-        """Return an output pin of a target; its node must be on.
-
-        Args:
-            target: Kind of the target in the bench file.
-            role: `reference`, `timecard_reference`, `timed` or `software`.
-            folder: Where the tool's answers go; None: the bench's own, which goes when it closes.
-
-        Raises:
-            CapabilityError: The target has no such pin.
-            BenchError: Its node is off.
-        """
-        return ToolTimedOutput(self._edge_pin(target, role, folder, is_input=False))
-
-    def edge_capture(self, target: str, role: EdgeRole | str, folder: Path | None = None) -> EdgeCapture:
-        """Return an input pin of a target; its node must be on.
-
-        Args:
-            target: Kind of the target in the bench file.
-            role: `latch` or `capture`.
-            folder: Where the tool's answers go; None: the bench's own, which goes when it closes.
-
-        Raises:
-            CapabilityError: The target has no such pin.
-            BenchError: Its node is off.
-        """
-        return ToolEdgeCapture(self._edge_pin(target, role, folder, is_input=True))
-
-    def _edge_pin(
-        self, target_kind: str, role: EdgeRole | str, folder: Path | None, is_input: bool
-    ) -> EdgePin:
-        pin = find_pin(self.spec, target_kind, role, is_input)
-        target = self.spec.targets[target_kind]
-        return EdgePin(
-            node=self.node(target.node),
-            tool=self.tool(target.node, "bw-edge"),
-            pin=pin,
-            clock=pin_clock(pin, target.ptp_clock, is_input=is_input),
-            stem=(folder or self.folder / "edges") / f"edge-{role.replace('_', '-')}",
-        )
-
     def namespace(self, node_name: str) -> str:
         """Return the name of the network namespace of a node of a virtual bench; benches never share one."""
         return namespace_of(self.spec.name, node_name)
@@ -412,7 +340,7 @@ class Bench:
     def close(self) -> None:
         """Power guests off, leave real machines as they are, and undo every change of the host."""
         self._nodes.clear()
-        self._oscilloscopes.close()
+        self.instruments.close()
         try:
             if self._environment is not None:
                 for target in self._environment.targets.values():

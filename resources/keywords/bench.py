@@ -130,7 +130,7 @@ class BenchLibrary:
         """Note in the manifest the instruments, and what they have said of themselves so far in the run."""
         run = current_run()
         known = run.manifest.host.get("instruments", {})
-        run.update(host={"instruments": with_known(self.bench.instruments(), known)})
+        run.update(host={"instruments": with_known(self.bench.instruments.facts(), known)})
 
     @keyword
     def provision_target(

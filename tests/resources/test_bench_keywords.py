@@ -39,7 +39,7 @@ def test_a_full_disk_does_not_keep_the_bench_open(monkeypatch: pytest.MonkeyPatc
     library._bench = SimpleNamespace(
         spec=SimpleNamespace(labgrid_targets={"board": {}}),
         consoles="Booting Linux {}".split,
-        instruments=dict,
+        instruments=SimpleNamespace(facts=dict),
         powered_guests=set,
     )
     manifest = SimpleNamespace(host={})
@@ -116,6 +116,7 @@ class _Bench:
         self.on: set[str] = set()
         self.off: list[str] = []
         self.said = ["first boot", "second boot"]
+        self.instruments = SimpleNamespace(facts=dict)
 
     def power_on(self, names: Iterable[str]) -> None:
         self.on |= {*names}
@@ -135,9 +136,6 @@ class _Bench:
 
     def node(self, name: str) -> str:
         return name
-
-    def instruments(self) -> dict[str, Any]:
-        return {}
 
     def consoles(self, name: str) -> list[str]:
         return self.said if name == "linux-rt" else []
@@ -293,7 +291,7 @@ def test_what_an_instrument_said_of_itself_stays_when_the_bench_is_opened_anew(
         bench = SimpleNamespace(
             spec=SPEC,
             accelerator=str,
-            instruments=lambda: instrument_facts(SPEC, identities),
+            instruments=SimpleNamespace(facts=lambda: instrument_facts(SPEC, identities)),
             answer=lambda: identities.update(next(replies)),
             powered_guests=set,
             consoles=silent,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -77,6 +78,7 @@ class FakeBench:
         self.argv: dict[str, list[str]] = {}
         self.host = FakeNode(self)
         self.port: tuple[str, int] | None = ("127.0.0.1", 25035)
+        self.instruments = SimpleNamespace(edge_port=lambda _name="": self.port)
         self._page = page
 
     def node(self, _name: str) -> FakeNode:
@@ -86,10 +88,6 @@ class FakeBench:
     def timecard_page(self, _name: str) -> Path | None:
         """Return the page of a guest."""
         return self._page
-
-    def edge_port_of(self, _scope_name: str) -> tuple[str, int] | None:
-        """Return where edges go."""
-        return self.port
 
     def tool(self, _node: str, tool: str) -> str:
         """Return the tool's name."""

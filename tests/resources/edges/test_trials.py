@@ -102,25 +102,33 @@ class _Target:
         return {}
 
 
-class _Bench:
-    """An open bench, as far as a trial asks it."""
+class _Instruments:
+    """An oscilloscope and an output pin, whatever they are called."""
 
-    def __init__(self, spec: BenchSpec, target: _Target, link: Link) -> None:
-        self.spec = spec
+    def __init__(self, target: _Target, link: Link) -> None:
         self._target = target
         self._link = link
-
-    def node(self, _name: str) -> _Target:
-        return self._target
-
-    def tool(self, _node: str, tool: str) -> str:
-        return tool
 
     def oscilloscope(self, _name: str) -> ScpiOscilloscope:
         return ScpiOscilloscope(self._link)
 
     def timed_output(self, _target: str, _role: str, _folder: Path) -> _Target:
         return self._target
+
+
+class _Bench:
+    """An open bench, as far as a trial asks it."""
+
+    def __init__(self, spec: BenchSpec, target: _Target, link: Link) -> None:
+        self.spec = spec
+        self.instruments = _Instruments(target, link)
+        self._target = target
+
+    def node(self, _name: str) -> _Target:
+        return self._target
+
+    def tool(self, _node: str, tool: str) -> str:
+        return tool
 
 
 @contextmanager
