@@ -52,6 +52,42 @@ class Instruments(Protocol):
         ...
 
 
+class VirtualBench(Protocol):
+    """What of an open bench is made by this machine: its guests and its switch; nothing where all is real."""
+
+    def powered_guests(self) -> set[str]:
+        """Return the nodes that are on and whose power is this machine's, to be cut at will; none is real."""
+        ...
+
+    def accelerator(self) -> str:
+        """Return what runs the guests (`kvm`, `tcg`), or `none` on a bench that has none."""
+        ...
+
+    def give_way(self, name: str, other: str) -> None:
+        """Let a virtual machine run on any CPU of this machine, but not before another one."""
+        ...
+
+    def take_back_way(self, name: str) -> None:
+        """Let a virtual machine run again where its bench file says; harmless where it gave no way."""
+        ...
+
+    def pause(self, name: str, duration_s: float) -> None:
+        """Stop a guest, with all its clocks, for so long; return when it goes on."""
+        ...
+
+    def emulating_threads(self, node_name: str) -> dict[str, int]:
+        """Return the ids of this machine's threads that emulate a guest by name; empty: a real machine."""
+        ...
+
+    def timecard_page(self, node_name: str) -> Path | None:
+        """Return the file of the page that this machine shares with a guest; None for a real machine."""
+        ...
+
+    def capture_ends(self, node_name: str, target: TargetSpec) -> tuple[str, ...]:
+        """Return where packets from a node to a target are seen before and behind the impairment node."""
+        ...
+
+
 class OpenBench(Nodes, Protocol):
     """An open bench.
 
@@ -68,6 +104,11 @@ class OpenBench(Nodes, Protocol):
         """Its instruments."""
         ...
 
+    @property
+    def virtual(self) -> VirtualBench:
+        """Its virtual part, which has no guests where all machines are real."""
+        ...
+
     def power_on(self, names: Iterable[str]) -> None:
         """Power up nodes, all at once; return when each answers over SSH."""
         ...
@@ -76,20 +117,8 @@ class OpenBench(Nodes, Protocol):
         """Tell whether a node is off, or has lost its power."""
         ...
 
-    def powered_guests(self) -> set[str]:
-        """Return the nodes that are on and whose power is this machine's, to be cut at will; none is real."""
-        ...
-
     def described_by(self, spec: BenchSpec) -> OpenBench:
         """Return this bench as another description has it: the same nodes, on or off for both."""
-        ...
-
-    def give_way(self, name: str, other: str) -> None:
-        """Let a virtual machine run on any CPU of this machine, but not before another one."""
-        ...
-
-    def take_back_way(self, name: str) -> None:
-        """Let a virtual machine run again where its bench file says; harmless where it gave no way."""
         ...
 
     def power_off(self, name: str) -> None:
@@ -104,10 +133,6 @@ class OpenBench(Nodes, Protocol):
         """Have a node restart by itself in the middle of its work; return when it is not reached any more."""
         ...
 
-    def pause(self, name: str, duration_s: float) -> None:
-        """Stop a guest, with all its clocks, for so long; return when it goes on."""
-        ...
-
     def begin_fault(self, name: str) -> None:
         """Let the fault that a node was opened with begin, where it was not there from the start."""
         ...
@@ -116,34 +141,10 @@ class OpenBench(Nodes, Protocol):
         """Return the impairment of this bench."""
         ...
 
-    def namespace(self, node_name: str) -> str:
-        """Return the name of the network namespace of a node of a virtual bench; benches never share one."""
-        ...
-
-    def port_of(self, node_name: str) -> str:
-        """Return the switch's interface towards a node of a virtual bench."""
-        ...
-
-    def capture_ends(self, node_name: str, target: TargetSpec) -> tuple[str, ...]:
-        """Return where packets from a node to a target are seen before and behind the impairment node."""
-        ...
-
-    def emulating_threads(self, node_name: str) -> dict[str, int]:
-        """Return the ids of this machine's threads that emulate a guest by name; empty: a real machine."""
-        ...
-
-    def timecard_page(self, node_name: str) -> Path | None:
-        """Return the file of the page that this machine shares with a guest; None for a real machine."""
-        ...
-
     def console(self, name: str) -> str:
         """Return what a guest or a board has said on its console, or an empty text where nobody listens."""
         ...
 
     def consoles(self, name: str) -> list[str]:
         """Return what a guest or a board has said since the bench was opened."""
-        ...
-
-    def accelerator(self) -> str:
-        """Return what runs the guests (`kvm`, `tcg`), or `none` on a bench that has none."""
         ...

@@ -18,8 +18,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from hw.bench import BenchSpec, NodeKind, TargetSpec, load_bench
-from hw.drivers import virtual_guest, virtual_windows
+from hw.bench import BenchSpec, NodeKind, load_bench
+from hw.drivers import virtual_guest
 from hw.drivers.attachable import Attachable
 from hw.drivers.impairment import NetemImpairment
 from hw.drivers.labgrid_api import (
@@ -33,7 +33,6 @@ from hw.drivers.owned import OwnedNode
 from hw.drivers.ssh import SshNode
 from hw.errors import BenchError, CapabilityError, ConfigError
 from hw.faults import Fault, Faulty, with_fault
-from hw.guests import Guests
 from hw.instruments import BenchInstruments
 from hw.journal import Journal
 from hw.labgrid_file import CONSOLE_LOG, open_labgrid
@@ -43,6 +42,7 @@ from hw.tools import local_tool
 from hw.virtual import host, network
 from hw.virtual.bench_network import build_network, namespace_of, plug_in
 from hw.virtual.console_log import earlier_logs
+from hw.virtual_bench import LocalVirtualBench
 
 RUN_FOLDER = Path("/run/benchwright")
 RESTART_DEADLINE_S = 60.0
@@ -73,12 +73,12 @@ class Bench:
             if node.kind is NodeKind.LOCAL:
                 self._nodes[node.name] = OwnedNode(node.name, node.clock, node.priority)
             elif node.kind is NodeKind.NAMESPACE:
-                namespace = self.namespace(node.name)
+                namespace = namespace_of(spec.name, node.name)
                 self._nodes[node.name] = LocalNode(node.name, node.clock, node.priority, namespace)
         if spec.virtual is not None:
             build_network(spec, journal)
         self._environment = open_labgrid(spec, self.folder)
-        self._guests = Guests(self._environment, spec.labgrid_targets)
+        self.virtual = LocalVirtualBench(spec, self._environment, self.folder, self._nodes)
 
     # -- what keywords use
 
@@ -117,12 +117,6 @@ class Bench:
         """Tell whether a node is off, or has lost its power."""
         return name not in self._nodes or not self._nodes[name].powered
 
-    def powered_guests(self) -> set[str]:
-        """Return the nodes that are on and whose power is this machine's, to be cut at will; none is real."""
-        if self.spec.virtual is None:
-            return set()
-        return {name for name in self.spec.labgrid_targets if name in self._nodes}
-
     def described_by(self, spec: BenchSpec) -> Bench:
         """Return this bench as another description has it: the same nodes, on or off for both.
 
@@ -132,17 +126,6 @@ class Bench:
         view = copy.copy(self)
         view.spec = spec
         return view
-
-    def give_way(self, name: str, other: str) -> None:
-        """Let a virtual machine run on any CPU of this machine, but not before another one.
-
-        Until `take_back_way`; real machines have processors of their own.
-        """
-        self._guests.give_way(name, other)
-
-    def take_back_way(self, name: str) -> None:
-        """Let a virtual machine run again where its bench file says; harmless where it gave no way."""
-        self._guests.take_back_way(name)
 
     def power_off(self, name: str) -> None:
         """Cut the power of a node; harmless when it is off or has no switchable power."""
@@ -238,43 +221,6 @@ class Bench:
             )
         return NetemImpairment(self, self.spec.impairment)
 
-    def namespace(self, node_name: str) -> str:
-        """Return the name of the network namespace of a node of a virtual bench; benches never share one."""
-        return namespace_of(self.spec.name, node_name)
-
-    def port_of(self, node_name: str) -> str:
-        """Return the switch's interface towards a node of a virtual bench."""
-        return node_name if self.spec.nodes[node_name].kind is NodeKind.NAMESPACE else f"t-{node_name}"
-
-    def capture_ends(self, node_name: str, target: TargetSpec) -> tuple[str, ...]:
-        """Return where packets from a node to a target are seen before and behind the impairment node.
-
-        Two interfaces of the capture node; none on a bench that has no capture node or does not see both.
-        """
-        if self.spec.virtual is None or self.spec.capture is None:
-            return ()
-        return (self.port_of(node_name), self.spec.capture.interface or self.port_of(target.node))
-
-    def emulating_threads(self, node_name: str) -> dict[str, int]:
-        """Return the ids of this machine's threads that emulate a guest by name; empty: a real machine."""
-        return self._guests.emulating_threads(node_name)
-
-    def pause(self, name: str, duration_s: float) -> None:
-        """Stop a guest, with all its clocks, for so long; return when it goes on.
-
-        Raises:
-            CapabilityError: It is no guest of this machine.
-            BenchError: Its emulator refuses.
-        """
-        self._guests.pause(name, duration_s)
-
-    def timecard_page(self, node_name: str) -> Path | None:
-        """Return the file of the page that this machine shares with a guest; None for a real machine."""
-        page = self.folder / node_name / virtual_guest.PAGE_FILE
-        if node_name in self.spec.labgrid_targets:
-            page = virtual_windows.page_of(self._environment.get_target(node_name)) or page
-        return page if page.exists() else None
-
     def console(self, name: str) -> str:
         """Return what a guest or a board has said on its console, or an empty text where nobody listens."""
         log = self.folder / name / CONSOLE_LOG
@@ -289,13 +235,6 @@ class Bench:
         before = [each.read_text(errors="replace") for each in earlier_logs(log)]
         return [text for text in (*before, self.console(name)) if text]
 
-    def accelerator(self) -> str:
-        """Return what runs the guests (`kvm`, `tcg`), or `none` on a bench that has none."""
-        from hw.virtual import accel
-
-        targets = (self._environment.get_target(name) for name in self.spec.labgrid_targets)
-        return accel.probe() if any(virtual_guest.guest_of(each) for each in targets) else "none"
-
     # -- opening and closing
 
     def _power_on(self, name: str) -> Node:
@@ -306,7 +245,7 @@ class Bench:
             plug_in(self.spec, guest)
         for resource in target.resources:
             if isinstance(resource, Attachable) and self.spec.virtual is not None:
-                resource.attach(self.journal, self.spec.virtual, self.namespace(name))
+                resource.attach(self.journal, self.spec.virtual, namespace_of(self.spec.name, name))
         power = power_driver(target)
         self._cut_off.discard(name)
         if power is not None:

@@ -9,6 +9,7 @@ from hw.bench import ImpairmentSpec
 from hw.errors import CapabilityError, ConfigError
 from hw.open_bench import OpenBench
 from hw.virtual import network
+from hw.virtual.bench_network import SWITCH, namespace_of
 
 # Packets that netem may hold: an explicit limit, for the default of 1000 loses packets of the larger bursts.
 QUEUE_PACKETS = 100_000
@@ -97,7 +98,7 @@ class NetemImpairment:
     def _plug(self, node: str, bridge: str) -> None:
         if self._bench.spec.virtual is None:
             return
-        switch = self._bench.namespace("switch")
+        switch = namespace_of(self._bench.spec.name, SWITCH)
         for other in {"br-test", "br-impair"} - {bridge}:
             for port in {node, f"t-{node}"}.intersection(network.ports(switch, other)):
                 network.move_port(switch, port, bridge)

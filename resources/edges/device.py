@@ -68,7 +68,7 @@ def run_edge_device(
             f" to {bench.spec.path}"
         )
     node = bench.node(spec.node)
-    page = bench.timecard_page(spec.node)
+    page = bench.virtual.timecard_page(spec.node)
     if page is None:
         yield EdgeDevice()
         return

@@ -75,7 +75,8 @@ def _measure(spec: BenchSpec, folder: Path, odd: dict[str, tuple[int, str, str]]
     def find_page(_name: str) -> None:
         return None
 
-    bench: Any = SimpleNamespace(spec=spec, node=find_node, tool=find_tool, timecard_page=find_page)
+    virtual = SimpleNamespace(timecard_page=find_page)
+    bench: Any = SimpleNamespace(spec=spec, node=find_node, tool=find_tool, virtual=virtual)
     target = spec.targets["linux-rt"]
     return measure_read_latency(cast(Bench, bench), target, _times(), folder, lambda _line: None), node
 

@@ -259,6 +259,6 @@ def test_a_page_that_is_a_file_is_made_once(
     def node(_name: str) -> Any:
         return SimpleNamespace(put=note)
 
-    bench: Any = SimpleNamespace(spec=spec, node=node, timecard_page=page)
+    bench: Any = SimpleNamespace(spec=spec, node=node, virtual=SimpleNamespace(timecard_page=page))
     make_page(bench, "windows", clock)
     assert put == ([(32768, "C:/p")] if made else [])

@@ -79,15 +79,11 @@ class FakeBench:
         self.host = FakeNode(self)
         self.port: tuple[str, int] | None = ("127.0.0.1", 25035)
         self.instruments = SimpleNamespace(edge_port=lambda _name="": self.port)
-        self._page = page
+        self.virtual = SimpleNamespace(timecard_page=lambda _name="": page)
 
     def node(self, _name: str) -> FakeNode:
         """Return any node."""
         return FakeNode(self)
-
-    def timecard_page(self, _name: str) -> Path | None:
-        """Return the page of a guest."""
-        return self._page
 
     def tool(self, _node: str, tool: str) -> str:
         """Return the tool's name."""
