@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What suites, keywords and drivers ask of an open bench, whoever holds it.
+"""What suites, keywords and drivers ask of an open bench and of its parts, whoever holds it.
 
 `hw.session.Bench` is one. Methods raise CapabilityError where the bench lacks what is asked for, and
 BenchError where a machine of it does not do what it should.
@@ -19,12 +19,53 @@ from hw.protocols import EdgeCapture, Impairment, Node, Oscilloscope, TimedOutpu
 class Nodes(Protocol):
     """The nodes of an open bench, and native tools on them."""
 
+    @property
+    def spec(self) -> BenchSpec:
+        """Return what the bench file says."""
+        ...
+
     def node(self, name: str) -> Node:
         """Return a node that is on."""
         ...
 
     def tool(self, node_name: str, tool: str = "bw-traffic") -> str:
         """Return the path of a native tool on a node, copying it there first where need be."""
+        ...
+
+
+class PoweredNodes(Nodes, Protocol):
+    """The nodes of an open bench as machines that are on or off."""
+
+    def power_on(self, names: Iterable[str]) -> None:
+        """Power up nodes, all at once; return when each answers over SSH."""
+        ...
+
+    def is_off(self, name: str) -> bool:
+        """Tell whether a node is off, or has lost its power."""
+        ...
+
+    def power_off(self, name: str) -> None:
+        """Cut the power of a node; harmless when it is off or has no switchable power."""
+        ...
+
+    def cut_power(self, name: str) -> None:
+        """Take the power away from a node in the middle of its work; `power_on` gives it back."""
+        ...
+
+    def restart(self, name: str) -> None:
+        """Have a node restart by itself in the middle of its work; return when it is not reached any more."""
+        ...
+
+    def begin_fault(self, name: str) -> None:
+        """Let the fault that a node was opened with begin, where it was not there from the start."""
+        ...
+
+    def console(self, name: str) -> str:
+        """Return what a guest or a board has said on its console, or an empty text where nobody listens."""
+        ...
+
+    def consoles(self, name: str) -> list[str]:
+        """Return what a guest or a board has said since the bench was opened."""
         ...
 
 
@@ -88,63 +129,28 @@ class VirtualBench(Protocol):
         ...
 
 
-class OpenBench(Nodes, Protocol):
-    """An open bench.
+class OpenBench(PoweredNodes, Protocol):
+    """An open bench: its nodes, its instruments and what of it is virtual."""
 
-    Attributes:
-        spec: The bench file.
-        host: This machine, outside of all network namespaces; its tools end with this process.
-    """
-
-    spec: BenchSpec
-    host: Node
+    @property
+    def host(self) -> Node:
+        """Return this machine, outside of all network namespaces; its tools end with this process."""
+        ...
 
     @property
     def instruments(self) -> Instruments:
-        """Its instruments."""
+        """Return its instruments."""
         ...
 
     @property
     def virtual(self) -> VirtualBench:
-        """Its virtual part, which has no guests where all machines are real."""
-        ...
-
-    def power_on(self, names: Iterable[str]) -> None:
-        """Power up nodes, all at once; return when each answers over SSH."""
-        ...
-
-    def is_off(self, name: str) -> bool:
-        """Tell whether a node is off, or has lost its power."""
+        """Return what of it is virtual: no guests where all machines are real."""
         ...
 
     def described_by(self, spec: BenchSpec) -> OpenBench:
         """Return this bench as another description has it: the same nodes, on or off for both."""
         ...
 
-    def power_off(self, name: str) -> None:
-        """Cut the power of a node; harmless when it is off or has no switchable power."""
-        ...
-
-    def cut_power(self, name: str) -> None:
-        """Take the power away from a node in the middle of its work; `power_on` gives it back."""
-        ...
-
-    def restart(self, name: str) -> None:
-        """Have a node restart by itself in the middle of its work; return when it is not reached any more."""
-        ...
-
-    def begin_fault(self, name: str) -> None:
-        """Let the fault that a node was opened with begin, where it was not there from the start."""
-        ...
-
     def impairment(self) -> Impairment:
         """Return the impairment of this bench."""
-        ...
-
-    def console(self, name: str) -> str:
-        """Return what a guest or a board has said on its console, or an empty text where nobody listens."""
-        ...
-
-    def consoles(self, name: str) -> list[str]:
-        """Return what a guest or a board has said since the bench was opened."""
         ...

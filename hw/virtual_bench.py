@@ -25,7 +25,7 @@ class LocalVirtualBench:
 
         Args:
             spec: The bench.
-            environment: labgrid's, with guests and real machines.
+            environment: labgrid's, with guests and real machines; None where the bench has neither.
             folder: Of the open bench; a guest's files are in one of its name.
             nodes_on: Names of the nodes that are on, at any time.
         """

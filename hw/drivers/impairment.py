@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hw.bench import ImpairmentSpec
 from hw.errors import CapabilityError, ConfigError
-from hw.open_bench import OpenBench
+from hw.open_bench import PoweredNodes
 from hw.virtual import network
 from hw.virtual.bench_network import SWITCH, namespace_of
 
@@ -19,7 +19,7 @@ DELAY_MAX_US = 10_000_000
 class NetemImpairment:
     """The impairment node of a bench; on a virtual bench producers are plugged over to it."""
 
-    def __init__(self, bench: OpenBench, spec: ImpairmentSpec) -> None:
+    def __init__(self, bench: PoweredNodes, spec: ImpairmentSpec) -> None:
         """Describe the impairment; nothing is changed."""
         self._bench = bench
         self._spec = spec

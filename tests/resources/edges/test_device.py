@@ -13,7 +13,7 @@ import pytest
 
 from hw.bench import BenchSpec, load_bench
 from hw.errors import BenchError, CapabilityError, ConfigError
-from hw.session import Bench
+from hw.open_bench import OpenBench
 from resources.edges import device as edge_device
 from resources.edges.device import run_edge_device
 
@@ -101,7 +101,7 @@ def _spec(**changes: Any) -> BenchSpec:
 
 
 def _run(bench: FakeBench, folder: Path, target: str = "linux-rt") -> Any:
-    return run_edge_device(cast("Bench", bench), target, "", folder / "device")
+    return run_edge_device(cast("OpenBench", bench), target, "", folder / "device")
 
 
 def test_the_device_is_there_before_what_tells_it_the_clock(tmp_path: Path) -> None:

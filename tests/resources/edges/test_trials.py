@@ -18,7 +18,7 @@ import pytest
 from hw.bench import BenchSpec, load_bench
 from hw.edges import CapturedEdges
 from hw.errors import BenchError, CapabilityError, ConfigError
-from hw.session import Bench
+from hw.open_bench import OpenBench
 from hw.virtual.oscilloscope.edges import ReplayedEdges
 from hw.virtual.oscilloscope.faults import Fault
 from hw.virtual.oscilloscope.keysight.instrument import InfiniiVision
@@ -145,7 +145,11 @@ def _lab(
         bench = _Bench(spec, target, link)
         profile = replace(load_profile("ci"), edges=TIMES)
         clocks = ClockLab(
-            cast(Bench, cast(object, bench)), spec.targets["linux-rt"], profile, folder, lambda _line: None
+            cast(OpenBench, cast(object, bench)),
+            spec.targets["linux-rt"],
+            profile,
+            folder,
+            lambda _line: None,
         )
         yield EdgeLab(clocks, ""), target
 
