@@ -4,33 +4,41 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from hw.bench import BenchSpec
-from hw.edges import INPUT_ROLES, EdgeRole
+from hw.drivers.edges import EdgePin, ToolEdgeCapture, ToolTimedOutput
+from hw.edges import INPUT_ROLES, EdgeRole, pin_clock
 from hw.errors import CapabilityError, ConfigError
+from hw.instrument_facts import instrument_facts
+from hw.open_bench import Nodes
 from hw.oscilloscopes import OscilloscopeSpec
-from hw.protocols import Oscilloscope
+from hw.protocols import EdgeCapture, Oscilloscope, TimedOutput
 from hw.virtual.scope_process import ScopeProcess
 
 
-class Oscilloscopes:
-    """The oscilloscopes of a bench; virtual ones are started when they are first asked for."""
+class BenchInstruments:
+    """The instruments of a bench; virtual oscilloscopes are started when they are first asked for."""
 
-    def __init__(self, spec: BenchSpec, folder: Path) -> None:
+    def __init__(self, spec: BenchSpec, folder: Path, nodes: Nodes) -> None:
         """Describe them; nothing is started.
 
         Args:
             spec: The bench.
-            folder: Where virtual ones say what goes wrong.
+            folder: Where virtual oscilloscopes say what goes wrong.
+            nodes: Those that have the pins.
         """
         self._bench = spec
         self._folder = folder
+        self._nodes = nodes
         self._processes: dict[str, ScopeProcess] = {}
-        self.identities: dict[str, str] = {}
-        """Replies to `*IDN?` of those that were opened, by name."""
+        self._identities: dict[str, str] = {}
 
-    def connect(self, name: str) -> Oscilloscope:
-        """Return an oscilloscope, connected; an empty name is that of the first one.
+    def oscilloscope(self, name: str = "") -> Oscilloscope:
+        """Return an oscilloscope, connected; whoever asks closes it.
+
+        Args:
+            name: Its name in the bench file; empty: the first one.
 
         Raises:
             CapabilityError: The bench has none, or none of that name.
@@ -40,18 +48,66 @@ class Oscilloscopes:
         from hw.drivers.oscilloscope import connect  # PyVISA takes half a second
 
         opened = connect(spec)
-        self.identities[spec.name] = str(opened.identity)
+        self._identities[spec.name] = str(opened.identity)
         return opened
 
-    def edge_port(self, name: str) -> tuple[str, int] | None:
-        """Return address and port where a virtual one takes edges; None: a real instrument.
+    def facts(self) -> dict[str, dict[str, Any]]:
+        """Return the facts of each instrument by name; identities of those opened so far."""
+        return instrument_facts(self._bench, self._identities)
+
+    def edge_port(self, scope_name: str = "") -> tuple[str, int] | None:
+        """Return address and port where a virtual oscilloscope takes edges; None: a real instrument.
+
+        Args:
+            scope_name: Its name in the bench file; empty: the first one.
 
         Raises:
             CapabilityError: The bench has none, or none of that name.
             BenchError: It cannot be started.
         """
-        virtual = self._running(name).virtual
+        virtual = self._running(scope_name).virtual
         return None if virtual is None else (virtual.address, virtual.edge_port)
+
+    def timed_output(self, target: str, role: EdgeRole | str, folder: Path | None = None) -> TimedOutput:
+        """Return an output pin of a target; its node must be on.
+
+        Args:
+            target: Kind of the target in the bench file.
+            role: `reference`, `timecard_reference`, `timed` or `software`.
+            folder: Where the tool's answers go; None: the bench's own, which goes when it closes.
+
+        Raises:
+            CapabilityError: The target has no such pin.
+            BenchError: Its node is off.
+        """
+        return ToolTimedOutput(self._edge_pin(target, role, folder, is_input=False))
+
+    def edge_capture(self, target: str, role: EdgeRole | str, folder: Path | None = None) -> EdgeCapture:
+        """Return an input pin of a target; its node must be on.
+
+        Args:
+            target: Kind of the target in the bench file.
+            role: `latch` or `capture`.
+            folder: Where the tool's answers go; None: the bench's own, which goes when it closes.
+
+        Raises:
+            CapabilityError: The target has no such pin.
+            BenchError: Its node is off.
+        """
+        return ToolEdgeCapture(self._edge_pin(target, role, folder, is_input=True))
+
+    def _edge_pin(
+        self, target_kind: str, role: EdgeRole | str, folder: Path | None, is_input: bool
+    ) -> EdgePin:
+        pin = find_pin(self._bench, target_kind, role, is_input)
+        target = self._bench.targets[target_kind]
+        return EdgePin(
+            node=self._nodes.node(target.node),
+            tool=self._nodes.tool(target.node, "bw-edge"),
+            pin=pin,
+            clock=pin_clock(pin, target.ptp_clock, is_input=is_input),
+            stem=(folder or self._folder / "edges") / f"edge-{role.replace('_', '-')}",
+        )
 
     def _running(self, name: str) -> OscilloscopeSpec:
         specs = self._bench.oscilloscopes
@@ -67,7 +123,7 @@ class Oscilloscopes:
         return spec
 
     def close(self) -> None:
-        """End those that were started."""
+        """End the virtual oscilloscopes that were started."""
         while self._processes:
             self._processes.popitem()[1].end()
 

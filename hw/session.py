@@ -11,44 +11,25 @@ from __future__ import annotations
 
 import copy
 import shutil
-import time
-from collections.abc import Generator, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
 
-from hw.bench import BenchSpec, NodeKind, TargetSpec, load_bench
-from hw.drivers import virtual_guest, virtual_windows
-from hw.drivers.attachable import Attachable
-from hw.drivers.edges import EdgePin, ToolEdgeCapture, ToolTimedOutput
+from hw.bench import BenchSpec, load_bench
 from hw.drivers.impairment import NetemImpairment
-from hw.drivers.labgrid_api import (
-    disconnect,
-    last_words,
-    power_driver,
-    switch_on,
-)
-from hw.drivers.local import LocalNode
-from hw.drivers.owned import OwnedNode
-from hw.drivers.ssh import SshNode
-from hw.edges import EdgeRole, pin_clock
-from hw.errors import BenchError, CapabilityError, ConfigError
-from hw.faults import Fault, Faulty, with_fault
-from hw.guests import Guests
-from hw.instrument_facts import instrument_facts
-from hw.instruments import Oscilloscopes, find_pin
+from hw.errors import CapabilityError
+from hw.faults import Fault, with_fault
+from hw.instruments import BenchInstruments
 from hw.journal import Journal
-from hw.labgrid_file import CONSOLE_LOG, open_labgrid
-from hw.protocols import EdgeCapture, Impairment, Node, Oscilloscope, TimedOutput
+from hw.labgrid_file import open_labgrid
+from hw.nodes import BenchNodes
+from hw.protocols import Impairment
 from hw.reservation import reserve
-from hw.tools import local_tool
 from hw.virtual import host, network
-from hw.virtual.bench_network import build_network, namespace_of, plug_in
-from hw.virtual.console_log import earlier_logs
+from hw.virtual.bench_network import build_network
+from hw.virtual_bench import LocalVirtualBench
 
 RUN_FOLDER = Path("/run/benchwright")
-RESTART_DEADLINE_S = 60.0
 
 UNDO_ACTIONS = {
     "folder": host.remove_folder,
@@ -56,75 +37,20 @@ UNDO_ACTIONS = {
 }
 
 
-class Bench:
-    """An open bench. Get one from `open_bench`."""
+class Bench(BenchNodes):
+    """An open bench: its nodes, with its instruments and what of it is virtual. Get one from `open_bench`."""
 
     def __init__(self, spec: BenchSpec, journal: Journal) -> None:
         """Prepare an open bench; use `open_bench`."""
-        self.spec = spec
-        self.folder = RUN_FOLDER / spec.name
-        self.journal = journal
-        self._nodes: dict[str, Node] = {}
-        self._deployed: set[tuple[str, str]] = set()
-        self._cut_off: set[str] = set()
-        self._oscilloscopes = Oscilloscopes(spec, self.folder)
-        self.host: Node = OwnedNode("host", spec.reference_clock, 0)
-        """This machine, outside of all network namespaces; its tools end with this process."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.mkdir(parents=True, mode=0o700)
-        for node in spec.nodes.values():
-            if node.kind is NodeKind.LOCAL:
-                self._nodes[node.name] = OwnedNode(node.name, node.clock, node.priority)
-            elif node.kind is NodeKind.NAMESPACE:
-                namespace = self.namespace(node.name)
-                self._nodes[node.name] = LocalNode(node.name, node.clock, node.priority, namespace)
+        folder = RUN_FOLDER / spec.name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True, mode=0o700)
         if spec.virtual is not None:
             build_network(spec, journal)
-        self._environment = open_labgrid(spec, self.folder)
-        self._guests = Guests(self._environment, spec.labgrid_targets)
-
-    # -- what keywords use
-
-    def node(self, name: str) -> Node:
-        """Return a node that is on.
-
-        Raises:
-            BenchError: It is off, or not in the bench file.
-        """
-        if name not in self.spec.nodes:
-            raise ConfigError(f"{self.spec.path}: no node {name!r}; there are: {', '.join(self.spec.nodes)}")
-        if name not in self._nodes:
-            raise BenchError(f"node {name} is off")
-        return self._nodes[name]
-
-    def power_on(self, names: Iterable[str]) -> None:
-        """Power up nodes, all at once; return when each answers over SSH.
-
-        A node that has lost its power meanwhile is powered up again.
-
-        Raises:
-            BenchError: One does not answer within 60 s; the text quotes its console.
-        """
-        wanted = tuple(dict.fromkeys(names))
-        for name in wanted:
-            if name in self._nodes and self.is_off(name):
-                self._forget(name)
-        off = [name for name in wanted if name not in self._nodes]
-        if not off:
-            return
-        with ThreadPoolExecutor(len(off)) as pool:
-            for name, node in zip(off, pool.map(self._power_on, off), strict=True):
-                self._nodes[name] = node
-
-    def is_off(self, name: str) -> bool:
-        """Tell whether a node is off, or has lost its power."""
-        return name not in self._nodes or not self._nodes[name].powered
-
-    def powered_guests(self) -> set[str]:
-        """Return the nodes that are on and whose power is this machine's, to be cut at will; none is real."""
-        if self.spec.virtual is None:
-            return set()
-        return {name for name in self.spec.labgrid_targets if name in self._nodes}
+        environment = open_labgrid(spec, folder)
+        super().__init__(spec, folder, journal, environment)
+        self.instruments = BenchInstruments(spec, folder, self)
+        self.virtual = LocalVirtualBench(spec, environment, folder, self._nodes)
 
     def described_by(self, spec: BenchSpec) -> Bench:
         """Return this bench as another description has it: the same nodes, on or off for both.
@@ -135,99 +61,6 @@ class Bench:
         view = copy.copy(self)
         view.spec = spec
         return view
-
-    def give_way(self, name: str, other: str) -> None:
-        """Let a virtual machine run on any CPU of this machine, but not before another one.
-
-        Until `take_back_way`; real machines have processors of their own.
-        """
-        self._guests.give_way(name, other)
-
-    def take_back_way(self, name: str) -> None:
-        """Let a virtual machine run again where its bench file says; harmless where it gave no way."""
-        self._guests.take_back_way(name)
-
-    def power_off(self, name: str) -> None:
-        """Cut the power of a node; harmless when it is off or has no switchable power."""
-        self._forget(name)
-        power = power_driver(self._environment.get_target(name))
-        if power is not None:
-            power.off()
-
-    def cut_power(self, name: str) -> None:
-        """Take the power away from a node in the middle of its work; `power_on` gives it back.
-
-        Whoever works with the node is told that it has lost its power.
-
-        Raises:
-            CapabilityError: It has no power that can be switched.
-        """
-        power = self._switchable_power(name)
-        self._cut_off.add(name)
-        power.off()
-
-    def restart(self, name: str) -> None:
-        """Have a node restart by itself in the middle of its work; return when it is not reached any more.
-
-        `power_on` reaches it again. A virtual guest loses its power when it restarts.
-
-        Raises:
-            CapabilityError: It cannot restart, or there is no power to be switched if it does not come back.
-            BenchError: It is still there after a minute.
-        """
-        power = self._switchable_power(name)
-        if reason := getattr(power, "no_restart", ""):
-            raise CapabilityError(f"{name} cannot be restarted: {reason}")
-        node = self.node(name)
-        if not isinstance(node, SshNode):
-            raise CapabilityError(f"{name} cannot be restarted: it is part of this machine")
-        node.restart()
-        deadline = time.monotonic() + RESTART_DEADLINE_S
-        while node.is_reached():
-            if time.monotonic() > deadline:
-                raise BenchError(f"{name}: has not restarted {RESTART_DEADLINE_S:g} s after it was asked to")
-            time.sleep(0.2)
-        self._cut_off.add(name)
-
-    def begin_fault(self, name: str) -> None:
-        """Let the fault that a node was opened with begin, where it was not there from the start.
-
-        Raises:
-            CapabilityError: The node can have no faults.
-            BenchError: It cannot be made.
-        """
-        for resource in self._environment.get_target(name).resources:
-            if isinstance(resource, Faulty):
-                resource.begin_fault(self.node(name))
-                return
-        raise CapabilityError(f"{name}: only a virtual machine can be given a fault")
-
-    def _forget(self, name: str) -> None:
-        """Close the connection to a node and what is known of it."""
-        self._nodes.pop(name, None)
-        self._deployed -= {(node, tool) for node, tool in self._deployed if node == name}
-        disconnect(self._environment.get_target(name))
-
-    def _switchable_power(self, name: str) -> Any:
-        """Return the power driver of a node; raises CapabilityError where it has none."""
-        labgrid = name in self.spec.labgrid_targets
-        power = power_driver(self._environment.get_target(name)) if labgrid else None
-        if power is None:
-            raise CapabilityError(
-                f"{name}: its power cannot be switched: there is no power driver in {self.spec.path}"
-            )
-        return power
-
-    def tool(self, node_name: str, tool: str = "bw-traffic") -> str:
-        """Return the path of a native tool on a node, copying it there first where need be."""
-        node = self.node(node_name)
-        if not isinstance(node, SshNode):
-            return str(local_tool(tool))
-        remote = node.tool_path(tool)
-        if (node_name, tool) not in self._deployed:
-            node.put(local_tool(tool, node.machine()), remote)
-            self._deployed.add((node_name, tool))
-        return remote
 
     def impairment(self) -> Impairment:
         """Return the impairment of this bench.
@@ -241,191 +74,14 @@ class Bench:
             )
         return NetemImpairment(self, self.spec.impairment)
 
-    def oscilloscope(self, name: str = "") -> Oscilloscope:
-        """Return an oscilloscope of this bench, connected; whoever asks closes it.
-
-        Args:
-            name: Its name in the bench file; empty: the first one.
-
-        Raises:
-            CapabilityError: The bench has none, or none of that name.
-            BenchError: Nobody answers there, or another instrument.
-        """
-        return self._oscilloscopes.connect(name)
-
-    def instruments(self) -> dict[str, dict[str, Any]]:
-        """Return the facts of this bench's instruments by name; identities of those opened so far."""
-        return instrument_facts(self.spec, self._oscilloscopes.identities)
-
-    def edge_port_of(self, scope_name: str = "") -> tuple[str, int] | None:
-        """Return address and port to which edges of virtual guests are sent; None: a real oscilloscope.
-
-        Args:
-            scope_name: Name of the oscilloscope in the bench file; empty: the first one.
-
-        Raises:
-            CapabilityError: The bench has none, or none of that name.
-            BenchError: It cannot be started.
-        """
-        return self._oscilloscopes.edge_port(scope_name)
-
-    def timed_output(self, target: str, role: EdgeRole | str, folder: Path | None = None) -> TimedOutput:
-        """Return an output pin of a target; its node must be on.
-
-        Args:
-            target: Kind of the target in the bench file.
-            role: `reference`, `timecard_reference`, `timed` or `software`.
-            folder: Where the tool's answers go; None: the bench's own, which goes when it closes.
-
-        Raises:
-            CapabilityError: The target has no such pin.
-            BenchError: Its node is off.
-        """
-        return ToolTimedOutput(self._edge_pin(target, role, folder, is_input=False))
-
-    def edge_capture(self, target: str, role: EdgeRole | str, folder: Path | None = None) -> EdgeCapture:
-        """Return an input pin of a target; its node must be on.
-
-        Args:
-            target: Kind of the target in the bench file.
-            role: `latch` or `capture`.
-            folder: Where the tool's answers go; None: the bench's own, which goes when it closes.
-
-        Raises:
-            CapabilityError: The target has no such pin.
-            BenchError: Its node is off.
-        """
-        return ToolEdgeCapture(self._edge_pin(target, role, folder, is_input=True))
-
-    def _edge_pin(
-        self, target_kind: str, role: EdgeRole | str, folder: Path | None, is_input: bool
-    ) -> EdgePin:
-        pin = find_pin(self.spec, target_kind, role, is_input)
-        target = self.spec.targets[target_kind]
-        return EdgePin(
-            node=self.node(target.node),
-            tool=self.tool(target.node, "bw-edge"),
-            pin=pin,
-            clock=pin_clock(pin, target.ptp_clock, is_input=is_input),
-            stem=(folder or self.folder / "edges") / f"edge-{role.replace('_', '-')}",
-        )
-
-    def namespace(self, node_name: str) -> str:
-        """Return the name of the network namespace of a node of a virtual bench; benches never share one."""
-        return namespace_of(self.spec.name, node_name)
-
-    def port_of(self, node_name: str) -> str:
-        """Return the switch's interface towards a node of a virtual bench."""
-        return node_name if self.spec.nodes[node_name].kind is NodeKind.NAMESPACE else f"t-{node_name}"
-
-    def capture_ends(self, node_name: str, target: TargetSpec) -> tuple[str, ...]:
-        """Return where packets from a node to a target are seen before and behind the impairment node.
-
-        Two interfaces of the capture node; none on a bench that has no capture node or does not see both.
-        """
-        if self.spec.virtual is None or self.spec.capture is None:
-            return ()
-        return (self.port_of(node_name), self.spec.capture.interface or self.port_of(target.node))
-
-    def emulating_threads(self, node_name: str) -> dict[str, int]:
-        """Return the ids of this machine's threads that emulate a guest by name; empty: a real machine."""
-        return self._guests.emulating_threads(node_name)
-
-    def pause(self, name: str, duration_s: float) -> None:
-        """Stop a guest, with all its clocks, for so long; return when it goes on.
-
-        Raises:
-            CapabilityError: It is no guest of this machine.
-            BenchError: Its emulator refuses.
-        """
-        self._guests.pause(name, duration_s)
-
-    def timecard_page(self, node_name: str) -> Path | None:
-        """Return the file of the page that this machine shares with a guest; None for a real machine."""
-        page = self.folder / node_name / virtual_guest.PAGE_FILE
-        if node_name in self.spec.labgrid_targets:
-            page = virtual_windows.page_of(self._environment.get_target(node_name)) or page
-        return page if page.exists() else None
-
-    def console(self, name: str) -> str:
-        """Return what a guest or a board has said on its console, or an empty text where nobody listens."""
-        log = self.folder / name / CONSOLE_LOG
-        return log.read_text(errors="replace") if log.exists() else ""
-
-    def consoles(self, name: str) -> list[str]:
-        """Return what a guest or a board has said since the bench was opened.
-
-        A guest's texts are those of its boots; a board's is one, with the instants of power on and off in it.
-        """
-        log = self.folder / name / CONSOLE_LOG
-        before = [each.read_text(errors="replace") for each in earlier_logs(log)]
-        return [text for text in (*before, self.console(name)) if text]
-
-    def accelerator(self) -> str:
-        """Return what runs the guests (`kvm`, `tcg`), or `none` on a bench that has none."""
-        from hw.virtual import accel
-
-        targets = (self._environment.get_target(name) for name in self.spec.labgrid_targets)
-        return accel.probe() if any(virtual_guest.guest_of(each) for each in targets) else "none"
-
-    # -- opening and closing
-
-    def _power_on(self, name: str) -> Node:
-        spec = self.spec.nodes[name]
-        target = self._environment.get_target(name)
-        guest = virtual_guest.guest_of(target)
-        if guest is not None:
-            plug_in(self.spec, guest)
-        for resource in target.resources:
-            if isinstance(resource, Attachable) and self.spec.virtual is not None:
-                resource.attach(self.journal, self.spec.virtual, self.namespace(name))
-        power = power_driver(target)
-        self._cut_off.discard(name)
-        if power is not None:
-            switch_on(name, power)
-        try:
-            driver = target.get_driver("CommandProtocol")
-        except BenchError as error:
-            raise BenchError(f"node {name}: {error}") from error
-        except Exception as error:
-            console = self.console(name)[-400:].strip()
-            raise BenchError(
-                f"node {name} does not answer over SSH: {last_words(error)}; console: {console or 'silent'}"
-            ) from error
-
-        def is_powered() -> bool:
-            return name not in self._cut_off and _has_power(power)
-
-        node: SshNode = driver.make_node(name, spec.clock, spec.priority, is_powered)
-        if guest is None:
-            node.end_leftovers()
-        if guest is not None and spec.clock in self.spec.clocks:
-            settings = [f"{key}={value}" for key, value in network.PRODUCER_SYSCTLS.items()]
-            node.run(["sysctl", "-q", "-w", *settings])
-        return node
-
-    def begin_undisturbed(self) -> None:
-        """Take away what a killed run has left on the impairment node of a bench of real machines."""
-        if self.spec.virtual is None and self.spec.impairment is not None:
-            self.impairment().clear()
-
     def close(self) -> None:
         """Power guests off, leave real machines as they are, and undo every change of the host."""
-        self._nodes.clear()
-        self._oscilloscopes.close()
+        self.instruments.close()
         try:
-            if self._environment is not None:
-                for target in self._environment.targets.values():
-                    disconnect(target)
-                self._environment.cleanup()
+            super().close()
         finally:
             self.journal.undo()
             shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _has_power(power: Any) -> bool:
-    """Tell whether a power driver says so, without asking the node; one that does not know says yes."""
-    return bool(getattr(power, "powered", True))
 
 
 @contextmanager
@@ -450,7 +106,8 @@ def open_bench(path: Path, faults: Mapping[str, Fault] | None = None) -> Generat
         bench: Bench | None = None
         try:
             bench = Bench(spec, journal)
-            bench.begin_undisturbed()
+            if spec.virtual is None and spec.impairment is not None:
+                bench.impairment().clear()  # what a killed run has left on a real machine
             yield bench
         finally:
             if bench is not None:

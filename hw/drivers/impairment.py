@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from hw.bench import ImpairmentSpec
 from hw.errors import CapabilityError, ConfigError
-from hw.open_bench import OpenBench
+from hw.open_bench import PoweredNodes
 from hw.virtual import network
+from hw.virtual.bench_network import SWITCH, namespace_of
 
 # Packets that netem may hold: an explicit limit, for the default of 1000 loses packets of the larger bursts.
 QUEUE_PACKETS = 100_000
@@ -18,7 +19,7 @@ DELAY_MAX_US = 10_000_000
 class NetemImpairment:
     """The impairment node of a bench; on a virtual bench producers are plugged over to it."""
 
-    def __init__(self, bench: OpenBench, spec: ImpairmentSpec) -> None:
+    def __init__(self, bench: PoweredNodes, spec: ImpairmentSpec) -> None:
         """Describe the impairment; nothing is changed."""
         self._bench = bench
         self._spec = spec
@@ -97,7 +98,7 @@ class NetemImpairment:
     def _plug(self, node: str, bridge: str) -> None:
         if self._bench.spec.virtual is None:
             return
-        switch = self._bench.namespace("switch")
+        switch = namespace_of(self._bench.spec.name, SWITCH)
         for other in {"br-test", "br-impair"} - {bridge}:
             for port in {node, f"t-{node}"}.intersection(network.ports(switch, other)):
                 network.move_port(switch, port, bridge)

@@ -80,7 +80,7 @@ class NamespaceMachineDriver(Driver, PowerProtocol):
     """Powers a NamespaceMachine; a kind of it says how it boots."""
 
     no_restart: ClassVar[str]
-    """Why the machine cannot be asked to restart; see `Bench.restart`."""
+    """Why the machine cannot be asked to restart; see `BenchNodes.restart`."""
 
     @property
     def _resource(self) -> Any:

@@ -17,6 +17,11 @@ def namespace_of(bench_name: str, node_name: str) -> str:
     return f"bw-{bench_name}-{node_name}"
 
 
+def port_of(spec: BenchSpec, node_name: str) -> str:
+    """Return the switch's interface towards a node of a virtual bench."""
+    return node_name if spec.nodes[node_name].kind is NodeKind.NAMESPACE else f"t-{node_name}"
+
+
 def build_network(spec: BenchSpec, journal: Journal) -> None:
     """Build switch, namespaces and producers' links; the journal knows how to undo it.
 

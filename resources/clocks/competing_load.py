@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hw.bench import TargetSpec
 from hw.errors import CapabilityError, ConfigError
-from hw.open_bench import OpenBench
+from hw.open_bench import Nodes
 from resources.tools.jobs import end_and_fetch
 
 IPERF_PORT = 5201
@@ -23,7 +23,7 @@ NETWORK_LOAD_MBPS = 200
 
 @contextmanager
 def competing_load(
-    bench: OpenBench, target: TargetSpec, load: str, duration_s: int, folder: Path
+    bench: Nodes, target: TargetSpec, load: str, duration_s: int, folder: Path
 ) -> Generator[None, None, None]:
     """Load a target until the context ends, for at most `duration_s`.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hw.errors import BenchError, MeasurementError
-from hw.open_bench import OpenBench
+from hw.open_bench import Nodes
 from hw.protocols import Job
 from resources.tools.experiment import last_result
 from resources.tools.jobs import READY_S
@@ -47,7 +47,7 @@ def _divide(numerator: int, denominator: int) -> int:
     return (2 * numerator + denominator) // (2 * denominator)
 
 
-def serve_clocks(bench: OpenBench, names: Iterable[str], duration_ms: int, folder: Path) -> list[Job]:
+def serve_clocks(bench: Nodes, names: Iterable[str], duration_ms: int, folder: Path) -> list[Job]:
     """Start the responders of clocks; each ends by itself after `duration_ms`."""
     folder.mkdir(parents=True, exist_ok=True)
     jobs: list[Job] = []
@@ -62,7 +62,7 @@ def serve_clocks(bench: OpenBench, names: Iterable[str], duration_ms: int, folde
     return jobs
 
 
-def ask_clock(bench: OpenBench, name: str, duration_ms: int, interval_ms: int, stem: Path) -> Job:
+def ask_clock(bench: Nodes, name: str, duration_ms: int, interval_ms: int, stem: Path) -> Job:
     """Start asking a clock of another node, from the node of the reference clock.
 
     Args:
@@ -80,7 +80,7 @@ def ask_clock(bench: OpenBench, name: str, duration_ms: int, interval_ms: int, s
 
 
 def measure_clock_lines(
-    bench: OpenBench, names: Iterable[str], duration_ms: int, folder: Path
+    bench: Nodes, names: Iterable[str], duration_ms: int, folder: Path
 ) -> dict[str, ClockLine]:
     """Measure clocks against the reference clock, all at once.
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hw.bench import TargetSpec
 from hw.errors import BenchError
-from hw.open_bench import OpenBench
+from hw.open_bench import Nodes, OpenBench
 from reports.clock_read.readings import (
     HOST,
     KERNEL_CLOCKS,
@@ -92,7 +92,7 @@ def measure_read_latency(
 
 
 def _read(
-    bench: OpenBench, node: str, command: ReadCommand, reading: Reading, max_s: int, folder: Path
+    bench: Nodes, node: str, command: ReadCommand, reading: Reading, max_s: int, folder: Path
 ) -> Reading:
     argv = [bench.tool(node, "bw-clock"), "latency", "--clock", command.device, *command.options]
     argv += ["--reads", str(reading.reads), "--duration-ms", str(max_s * 1000), "--priority", str(PRIORITY)]

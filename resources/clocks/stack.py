@@ -20,11 +20,10 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol
 
-from hw.bench import BenchSpec, TargetSpec
+from hw.bench import TargetSpec
 from hw.errors import BenchError, CapabilityError, MeasurementError
-from hw.protocols import Node
+from hw.open_bench import Nodes
 from hw.provisioning import TARGETS
 from reports.clock_sync.tai_utc import TaiUtc
 from reports.clock_sync.trial import Lock
@@ -74,29 +73,12 @@ TOOLS = {
 """Native tools that a stack needs on the target, besides bw-setclock."""
 
 
-class ClockBench(Protocol):
-    """What a clock stack needs of an open bench."""
-
-    @property
-    def spec(self) -> BenchSpec:
-        """Return what the bench file says."""
-        ...
-
-    def node(self, name: str) -> Node:
-        """Return a node that is on."""
-        ...
-
-    def tool(self, node_name: str, tool: str = "bw-traffic") -> str:
-        """Bring a native tool to a node."""
-        ...
-
-
 class ClockStack:
     """A clock stack on one target, with its time server. As a context manager it stops what it started."""
 
     def __init__(
         self,
-        bench: ClockBench,
+        bench: Nodes,
         target: TargetSpec,
         name: str,
         settings: ClockSettings,

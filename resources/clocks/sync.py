@@ -140,7 +140,7 @@ class ClockLab:
         """Power the time server on and make its clock wander where it is a guest."""
         self.bench.power_on([self.target.node, self.server.node])
         common_tai_utc_s(self.bench, [self.target.node, self.server.node], self.folder)
-        if self.bench.timecard_page(self.server.node) is not None:
+        if self.bench.virtual.timecard_page(self.server.node) is not None:
             argv = [
                 self.bench.tool(self.server.node, "bw-wander"),
                 "--base-ppb-max",
@@ -281,7 +281,7 @@ class ClockLab:
         place.mkdir(parents=True, exist_ok=True)
         facts = replace(self.facts(stack, "asymmetry", lock), impairment=f"{delay_us} us one way")
         settings = TrialSettings(self.times.measure_s, sequential=False)
-        ends = self.bench.capture_ends(self.server.node, self.target)
+        ends = self.bench.virtual.capture_ends(self.server.node, self.target)
         with ExitStack() as captures:
             for interface in ends:
                 captures.callback(end_job, start_capture(self.bench, interface, place))

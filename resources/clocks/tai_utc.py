@@ -6,30 +6,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol
 
 from hw.errors import BenchError
-from hw.open_bench import OpenBench
-from hw.protocols import Node
+from hw.open_bench import Nodes
 from reports.clock_sync.tai_utc import NodeTaiUtc, TaiUtc, write_tai_utc
 
 TOOL = "bw-setclock"
 """Without options it changes nothing, and prints what adjtimex says."""
 
 
-class Tools(Protocol):
-    """What of a bench is needed here: its nodes, and native tools on them."""
-
-    def node(self, name: str) -> Node:
-        """Return a node that is on."""
-        ...
-
-    def tool(self, node_name: str, tool: str) -> str:
-        """Return the path of a native tool on a node."""
-        ...
-
-
-def common_tai_utc_s(bench: OpenBench, nodes: Iterable[str], folder: Path) -> int:
+def common_tai_utc_s(bench: Nodes, nodes: Iterable[str], folder: Path) -> int:
     """Read TAI - UTC on nodes, write it to the evidence, and return the value that all of them use.
 
     Args:
@@ -56,7 +42,7 @@ def agreed_s(found: TaiUtc) -> int:
     return found.agreed_s
 
 
-def read_tai_utc(bench: Tools, name: str) -> NodeTaiUtc:
+def read_tai_utc(bench: Nodes, name: str) -> NodeTaiUtc:
     """Return TAI - UTC as the kernel of a node has it.
 
     Raises:

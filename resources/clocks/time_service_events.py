@@ -89,7 +89,7 @@ class TimeServiceEvents:
             begun_s = log.now_s()
             # It will be behind by as much, and its server is right all the same.
             stack.settings = replace(stack.settings, max_change_s=stack.settings.max_change_s + 2 * PAUSE_S)
-            self.lab.bench.pause(self.lab.target.node, PAUSE_S)
+            self.lab.bench.virtual.pause(self.lab.target.node, PAUSE_S)
             self._note(log, stack, requirement, f"target paused for {PAUSE_S} s", begun_s)
 
         return (*self._by_own_counter(requirement, "paused", act), PAUSE_S * NS_PER_S)

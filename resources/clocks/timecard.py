@@ -28,7 +28,7 @@ def make_page(bench: OpenBench, node: str, clock: str) -> None:
         node: Whose timecard it is.
         clock: As `bw-clock` names it there.
     """
-    if not clock.startswith(PAGE_CLOCK) or bench.timecard_page(node) is not None:
+    if not clock.startswith(PAGE_CLOCK) or bench.virtual.timecard_page(node) is not None:
         return
     with tempfile.NamedTemporaryFile() as page:
         page.write(bytes(PAGE_BYTES))
@@ -50,7 +50,7 @@ def serve_timecards(
         folder: Where the tools' answers go.
     """
     publishers = [] if source is None else [source]
-    pages = {name: bench.timecard_page(name) for name in dict.fromkeys([*guests, *publishers])}
+    pages = {name: bench.virtual.timecard_page(name) for name in dict.fromkeys([*guests, *publishers])}
     if all(page is None for page in pages.values()):
         yield
         return

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from hw.bench import TargetSpec
 from hw.errors import CapabilityError, MeasurementError
-from hw.open_bench import OpenBench
+from hw.open_bench import Nodes
 from hw.protocols import Job
 from reports.clock_sync.trial import (
     FILTERED,
@@ -91,7 +91,7 @@ def timecard_of(target: TargetSpec) -> Timecard:
 
 
 def measure_trial(
-    bench: OpenBench,
+    bench: Nodes,
     target: TargetSpec,
     facts: TrialFacts,
     settings: TrialSettings,
@@ -155,7 +155,7 @@ def measure_trial(
     return load_trial(folder)
 
 
-def _read_phc(bench: OpenBench, target: TargetSpec, facts: TrialFacts, way: str, folder: Path) -> None:
+def _read_phc(bench: Nodes, target: TargetSpec, facts: TrialFacts, way: str, folder: Path) -> None:
     """Compare with a PHC that is read in one way; a way that it does not offer leaves no answer."""
     argv = [bench.tool(target.node, "bw-clock"), "compare", "--device", facts.device]
     argv += ["--reference", facts.timecard.clock, "--phc-read", way, "--read", "bracketed"]
@@ -170,7 +170,7 @@ def _read_phc(bench: OpenBench, target: TargetSpec, facts: TrialFacts, way: str,
         job.fetch().unlink()
 
 
-def _two_way(bench: OpenBench, target: TargetSpec, folder: Path) -> TwoWay | None:
+def _two_way(bench: Nodes, target: TargetSpec, folder: Path) -> TwoWay | None:
     """Return the target's offset to the time server by two-way transfer; None where a clock cannot be asked.
 
     Both are measured against the bench's reference clock at the same time; their difference counts.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hw.bench import TargetSpec
 from hw.errors import BenchError, CapabilityError
-from hw.open_bench import OpenBench
+from hw.open_bench import Nodes
 from reports.clock_sync.trial import WITNESS, ClockTrial, TrialFacts, load_trial, write_trial
 from reports.clock_sync.two_way_reference import SERVER_FILE, TARGET_FILE
 from resources.clocks.lines import ask_clock, serve_clocks
@@ -25,7 +25,7 @@ ENDING_S = 20.0
 
 
 def measure_by_two_way(
-    bench: OpenBench,
+    bench: Nodes,
     target: TargetSpec,
     facts: TrialFacts,
     duration_s: int,
@@ -66,7 +66,7 @@ def measure_by_two_way(
     return load_trial(folder)
 
 
-def ask_clocks(bench: OpenBench, asked: dict[str, str], duration_s: int, folder: Path) -> None:
+def ask_clocks(bench: Nodes, asked: dict[str, str], duration_s: int, folder: Path) -> None:
     """Ask clocks of other nodes by two-way transfer, all at once, from the node of the reference clock.
 
     Args:

@@ -68,7 +68,7 @@ def run_edge_device(
             f" to {bench.spec.path}"
         )
     node = bench.node(spec.node)
-    page = bench.timecard_page(spec.node)
+    page = bench.virtual.timecard_page(spec.node)
     if page is None:
         yield EdgeDevice()
         return
@@ -77,7 +77,7 @@ def run_edge_device(
             f"bench {bench.spec.name}: target {target} has no PTP hardware clock; add"
             f" benchwright.targets.{target}.ptp_clock to {bench.spec.path}"
         )
-    port = bench.edge_port_of(scope_name)
+    port = bench.instruments.edge_port(scope_name)
     if port is None:
         raise ConfigError(
             f"{bench.spec.path}: benchwright.oscilloscopes.{scope_name or '(first)'}: must be virtual,"

@@ -233,9 +233,9 @@ class EdgeLab:
         self.clocks.progress(f"{plan.name}: {plan.wanted} edges, one every {plan.period_ns / 1e6:.7g} ms")
         captured = None
         with ExitStack() as stack, Experiment(self.bench) as experiment:
-            oscilloscope = self.bench.oscilloscope(self.scope.name)
+            oscilloscope = self.bench.instruments.oscilloscope(self.scope.name)
             stack.callback(oscilloscope.close)
-            reference = self.bench.timed_output(self.target.kind, plan.reference, folder)
+            reference = self.bench.instruments.timed_output(self.target.kind, plan.reference, folder)
             stack.callback(_stop, reference)
             start_ns = reference.start_periodic(plan.period_ns)
             command = EdgeCommand(plan.method, plan.period_ns, start_ns, plan.correlation_error_ns)
@@ -243,7 +243,7 @@ class EdgeLab:
             time.sleep(FIRST_EDGE_S)
             capture = None
             if plan.captures:
-                capture = self.bench.edge_capture(self.target.kind, EdgeRole.CAPTURE, folder)
+                capture = self.bench.instruments.edge_capture(self.target.kind, EdgeRole.CAPTURE, folder)
                 capture.start(plan.wanted * 100, self.times.trial_max_s * 1000)
             began_s = time.monotonic()
             watched = watch_edges(

@@ -119,7 +119,7 @@ class BenchLibrary:
             host={
                 "bench_file": str(spec.path),
                 "environment": spec.environment,
-                "accelerator": self._bench.accelerator(),
+                "accelerator": self._bench.virtual.accelerator(),
                 "wiring": wiring_facts(spec),
             },
             tools=tool_versions(),
@@ -130,7 +130,7 @@ class BenchLibrary:
         """Note in the manifest the instruments, and what they have said of themselves so far in the run."""
         run = current_run()
         known = run.manifest.host.get("instruments", {})
-        run.update(host={"instruments": with_known(self.bench.instruments(), known)})
+        run.update(host={"instruments": with_known(self.bench.instruments.facts(), known)})
 
     @keyword
     def provision_target(
@@ -156,7 +156,7 @@ class BenchLibrary:
             "nothing": set[str](),
         }[besides]
         self.power_on([spec.node, *others])
-        self.bench.take_back_way(spec.node)
+        self.bench.virtual.take_back_way(spec.node)
         if spec.kind not in self._prepared:
             self._provision([(spec, current_run().evidence_folder("provisioning", spec.kind))], spec.kind)
 
@@ -172,7 +172,7 @@ class BenchLibrary:
         """
         if self._left:
             self._left = False
-            for name in self.bench.powered_guests() - {*nodes}:
+            for name in self.bench.virtual.powered_guests() - {*nodes}:
                 self._forget(name)
                 self.bench.power_off(name)
             for kind in [kind for kind in self._prepared if self.target(kind).node not in nodes]:
@@ -204,9 +204,9 @@ class BenchLibrary:
             consumer: That of the other.
         """
         spec, other = self.target(target), self.target(consumer)
-        on_already = self.bench.powered_guests() & {spec.node}
+        on_already = self.bench.virtual.powered_guests() & {spec.node}
         self.power_on([other.node, *self._producers(), *on_already])
-        self.bench.give_way(spec.node, other.node)  # it would starve beside others that boot
+        self.bench.virtual.give_way(spec.node, other.node)  # it would starve beside others that boot
         self.power_on([spec.node])
         run = current_run()
         work = [
@@ -266,7 +266,7 @@ class BenchLibrary:
             if changed := self._changed(kind, facts):
                 node = self.target(kind).node
                 say(f"{node}: the suite has left it changed ({', '.join(changed)}): it starts afresh")
-                if node in self._bench.powered_guests():
+                if node in self._bench.virtual.powered_guests():
                     self._forget(node)
                     self._bench.power_off(node)
                 else:
@@ -289,7 +289,7 @@ class BenchLibrary:
             last.callback(self._stack.close)
             last.callback(self._forget_all)
             last.callback(self._keep_consoles)
-            virtual = self._bench.powered_guests() if self._bench is not None else set[str]()
+            virtual = self._bench.virtual.powered_guests() if self._bench is not None else set[str]()
             for kind in [kind for kind in self._provisioned if self.target(kind).node not in virtual]:
                 last.callback(self.restore_target, kind)
             last.callback(self._until_left.close)

@@ -16,7 +16,7 @@ from random import Random
 
 from hw.bench import TargetSpec
 from hw.errors import BenchError, CapabilityError, MeasurementError
-from hw.open_bench import OpenBench
+from hw.open_bench import PoweredNodes
 from hw.protocols import Job
 from hw.provisioning import Provisioner
 from resources.provisioning.fact_differences import differing_facts, differing_lasting_facts
@@ -44,7 +44,7 @@ class Round:
 class ProvisioningTrials:
     """Trials of one target on an open bench; its node is on."""
 
-    def __init__(self, bench: OpenBench, target: TargetSpec, folder: Path, progress: Progress) -> None:
+    def __init__(self, bench: PoweredNodes, target: TargetSpec, folder: Path, progress: Progress) -> None:
         """Undo what a killed run has left, and read the target's facts as they are then.
 
         Args:

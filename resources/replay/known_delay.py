@@ -131,7 +131,7 @@ def find_known_delay(
     replay = Replay(bench, target, pattern, settings, folder, lambda _line: None)
     replay.stack = stack
     replay.log_messages = True
-    replay.capture_interfaces = bench.capture_ends(bench.spec.producers[producer].node, target)
+    replay.capture_interfaces = bench.virtual.capture_ends(bench.spec.producers[producer].node, target)
     replay.during = lambda _counting_s: sections.go_through(replay.sleep)
     progress(f"known-delay check: producer {producer}, 0, {delay_ns / 1e6:g} and 0 ms")
     try:

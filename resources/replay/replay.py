@@ -252,7 +252,7 @@ class Replay:
         witness = in_target = None
         if self.bench.spec.witness is not None:
             duration_ms = self.settings.total_ms + lead_ms
-            emulated = self.bench.emulating_threads(self.target.node) if self.watch_emulator else {}
+            emulated = self.bench.virtual.emulating_threads(self.target.node) if self.watch_emulator else {}
             witness = experiment.add(
                 start_witness(
                     self.bench, self.bench.spec.witness, self.folder / "witness", duration_ms, emulated

@@ -14,14 +14,14 @@ from scapy.layers.l2 import Ether
 from scapy.utils import RawPcapReader
 
 from hw.errors import BenchError, CapabilityError, MeasurementError
-from hw.open_bench import OpenBench
+from hw.open_bench import Nodes
 from hw.protocols import Job
 from resources.tools.jobs import READY_S, end_job
 
 SEEN_AT_LEAST = 10
 
 
-def start_capture(bench: OpenBench, interface: str, folder: Path) -> Job:
+def start_capture(bench: Nodes, interface: str, folder: Path) -> Job:
     """Capture data packets on an interface of the capture node; returns when it has begun.
 
     The kernel fills 64 MB of buffers with zeros at the beginning, which holds a processor up for a tenth of a

@@ -19,7 +19,7 @@ from typing import Any, Self
 from hw.answers import json_line
 from hw.drivers.local import tail
 from hw.errors import BenchError, MeasurementError
-from hw.open_bench import OpenBench
+from hw.open_bench import Nodes
 from hw.protocols import Job
 from resources.tools.jobs import READY_S, end_job
 
@@ -60,7 +60,7 @@ class Experiment:
     Where it is left by an error or by Ctrl-C, what they have written until then is fetched.
     """
 
-    def __init__(self, bench: OpenBench) -> None:
+    def __init__(self, bench: Nodes) -> None:
         """Prepare; nothing is started.
 
         Args:
@@ -155,7 +155,7 @@ class Experiment:
             raise MeasurementError(f"{job.name} {how} and left no result ({said})") from error
 
 
-def silence(bench: OpenBench, end_s: float, nodes: Iterable[str]) -> None:
+def silence(bench: Nodes, end_s: float, nodes: Iterable[str]) -> None:
     """Sleep until a time of the monotonic clock. Nothing goes to a node meanwhile.
 
     Args:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hw.bench import WitnessSpec
-from hw.open_bench import OpenBench
+from hw.open_bench import Nodes
 from hw.protocols import Job
 from resources.tools.experiment import Experiment
 from resources.tools.jobs import READY_S
@@ -24,7 +24,7 @@ TARGET_THRESHOLD_US = 1000
 
 
 def start_witness(
-    bench: OpenBench,
+    bench: Nodes,
     spec: WitnessSpec,
     stem: Path,
     duration_ms: int,
@@ -70,7 +70,7 @@ def add_witness(
     return experiment.add(start_witness(bench, bench.spec.witness, stem, duration_ms, emulated))
 
 
-def start_target_witness(bench: OpenBench, node_name: str, stem: Path, duration_ms: int) -> Job:
+def start_target_witness(bench: Nodes, node_name: str, stem: Path, duration_ms: int) -> Job:
     """Start the witness inside an emulated target, above all else there; ready when this returns.
 
     It tells a target that is not run from one that is slow: reports/latency/emulation.py.

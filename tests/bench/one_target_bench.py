@@ -20,6 +20,7 @@ import yaml
 from hw.bench import load_bench
 from hw.session import open_bench
 from hw.virtual import network
+from hw.virtual.bench_network import namespace_of
 from tests.bench.killed_run import Place
 
 CONNECTION_TIMEOUT_S = 20.0
@@ -97,7 +98,7 @@ def open_standing(bench_file: Path, target: str, folder: Path) -> Generator[Plac
     holder.write_text(one.text("holder", one.entry, nodes=nodes, producers={}, virtual=one.virtual))
     with open_bench(holder) as bench:
         bench.power_on([one.node])
-        switch = bench.namespace(one.host)
+        switch = namespace_of(bench.spec.name, one.host)
         for address in one.producers.values():
             place = ("address", "add", f"{address}/{one.prefix}", "dev", "br-test")
             network.run("ip", "-n", switch, *place)

@@ -57,7 +57,7 @@ from pathlib import Path
 from hw.session import open_bench
 
 with open_bench(Path(sys.argv[1])) as bench:
-    bench.edge_port_of("first")
+    bench.instruments.edge_port("first")
     sleep = [sys.executable, "-c", "import time; time.sleep(600)", sys.argv[1]]
     bench.host.start(sleep, Path(sys.argv[2]))
     print("open", flush=True)
@@ -118,13 +118,13 @@ def test_edges_of_the_bench_are_seen_by_the_driver(bench_file: Path, name: str) 
         assert _scopes() == before  # nothing runs that nobody has asked for
         spec = bench.spec.oscilloscopes[name]
         assert spec.virtual is not None
-        address = bench.edge_port_of(name)
+        address = bench.instruments.edge_port(name)
         assert address == ("127.0.0.1", spec.virtual.edge_port)
         stop = threading.Event()
         sender = threading.Thread(target=_send_edges, args=(address, stop))
         sender.start()
         try:
-            scope = bench.oscilloscope(name)
+            scope = bench.instruments.oscilloscope(name)
             channels = tuple(signal.channel for signal in spec.signals.values())
             trigger = TriggerSettings(1, spec.signals["reference"].level_v)
             scope.configure(OscilloscopeSettings(channels, TimebaseSettings(400e-9), trigger, SEGMENTS))
@@ -146,11 +146,11 @@ def test_edges_of_the_bench_are_seen_by_the_driver(bench_file: Path, name: str) 
 def test_it_outlives_the_thread_that_asked_for_it(bench_file: Path) -> None:
     """Keywords with a time-out run in threads of their own."""
     with open_bench(bench_file) as bench:
-        thread = threading.Thread(target=bench.edge_port_of)
+        thread = threading.Thread(target=bench.instruments.edge_port)
         thread.start()
         thread.join()
         time.sleep(0.3)
-        scope = bench.oscilloscope("first")
+        scope = bench.instruments.oscilloscope("first")
         assert "MSO-X" in str(scope.identity) or "KEYSIGHT" in str(scope.identity)
         scope.close()
 
@@ -166,7 +166,7 @@ def test_a_killed_session_leaves_no_process(bench_file: Path, tmp_path: Path) ->
         process.kill()
     wait_until(lambda: not (_scopes() - before or _scopes(str(bench_file))), "the end of what was killed")
     with open_bench(bench_file) as bench:  # and its ports are free again
-        bench.edge_port_of("first")
+        bench.instruments.edge_port("first")
 
 
 def test_a_port_in_use_is_named(bench_file: Path) -> None:
@@ -179,15 +179,15 @@ def test_a_port_in_use_is_named(bench_file: Path) -> None:
                 BenchError, match=rf"oscilloscope first: .*port {virtual.edge_port}: Address already"
             ),
         ):
-            bench.edge_port_of("first")
+            bench.instruments.edge_port("first")
 
 
 def test_a_real_one_is_not_started(bench_file: Path) -> None:
     before = _scopes()
     with open_bench(bench_file) as bench:
-        assert bench.edge_port_of("real") is None
+        assert bench.instruments.edge_port("real") is None
         with pytest.raises(CapabilityError, match="no oscilloscope third"):
-            bench.edge_port_of("third")
+            bench.instruments.edge_port("third")
         with pytest.raises(BenchError, match="oscilloscope real "):
-            bench.oscilloscope("real")
+            bench.instruments.oscilloscope("real")
         assert _scopes() == before

@@ -39,8 +39,8 @@ def test_a_full_disk_does_not_keep_the_bench_open(monkeypatch: pytest.MonkeyPatc
     library._bench = SimpleNamespace(
         spec=SimpleNamespace(labgrid_targets={"board": {}}),
         consoles="Booting Linux {}".split,
-        instruments=dict,
-        powered_guests=set,
+        instruments=SimpleNamespace(facts=dict),
+        virtual=SimpleNamespace(powered_guests=set),
     )
     manifest = SimpleNamespace(host={})
     run = SimpleNamespace(evidence_folder=evidence_folder, update=dict, manifest=manifest)
@@ -82,9 +82,8 @@ def test_the_consumer_of_a_producing_target_is_no_subject(
         assert powered == [{other, "producer-12"}]
         ways.append((name, other))
 
-    library._bench = SimpleNamespace(
-        spec=SPEC, power_on=power_on, node=str, give_way=give_way, powered_guests=set, is_off=len
-    )
+    virtual = SimpleNamespace(give_way=give_way, powered_guests=set)
+    library._bench = SimpleNamespace(spec=SPEC, power_on=power_on, node=str, virtual=virtual, is_off=len)
     monkeypatch.setattr(keywords, "Provisioner", Provisioner)
     monkeypatch.setattr(keywords, "say", len)
     run = RunFolder.create(tmp_path, "virtual", "ci")
@@ -108,6 +107,19 @@ def test_the_consumer_of_a_producing_target_is_no_subject(
     assert restored == ["embedded", "linux-rt"]
 
 
+class _Guests:
+    """The nodes of a bench as guests of this machine."""
+
+    def __init__(self, on: set[str]) -> None:
+        self._on = on
+
+    def powered_guests(self) -> set[str]:
+        return {*self._on}
+
+    def take_back_way(self, name: str) -> None:
+        assert name in self._on
+
+
 class _Bench:
     """A bench whose nodes are names."""
 
@@ -116,6 +128,8 @@ class _Bench:
         self.on: set[str] = set()
         self.off: list[str] = []
         self.said = ["first boot", "second boot"]
+        self.instruments = SimpleNamespace(facts=dict)
+        self.virtual = _Guests(self.on)
 
     def power_on(self, names: Iterable[str]) -> None:
         self.on |= {*names}
@@ -127,17 +141,8 @@ class _Bench:
     def is_off(self, name: str) -> bool:
         return name not in self.on
 
-    def powered_guests(self) -> set[str]:
-        return {*self.on}
-
-    def take_back_way(self, name: str) -> None:
-        assert name in self.on
-
     def node(self, name: str) -> str:
         return name
-
-    def instruments(self) -> dict[str, Any]:
-        return {}
 
     def consoles(self, name: str) -> list[str]:
         return self.said if name == "linux-rt" else []
@@ -240,10 +245,10 @@ def test_a_real_target_gets_its_settings_back(
     """Nothing cuts the power of a real machine: it is given back with the next target, and at the end."""
     library, opened = held
 
-    def none(_bench: _Bench) -> set[str]:
+    def none(_guests: _Guests) -> set[str]:
         return set()
 
-    monkeypatch.setattr(_Bench, "powered_guests", none)
+    monkeypatch.setattr(_Guests, "powered_guests", none)
     _suite(library, "linux-rt", "nothing")
     _suite(library, "embedded", "nothing")
     assert _Provisioner.done[-2:] == ["restore linux-rt", "prepare embedded"]
@@ -292,10 +297,9 @@ def test_what_an_instrument_said_of_itself_stays_when_the_bench_is_opened_anew(
         identities: dict[str, str] = {}
         bench = SimpleNamespace(
             spec=SPEC,
-            accelerator=str,
-            instruments=lambda: instrument_facts(SPEC, identities),
+            virtual=SimpleNamespace(accelerator=str, powered_guests=set),
+            instruments=SimpleNamespace(facts=lambda: instrument_facts(SPEC, identities)),
             answer=lambda: identities.update(next(replies)),
-            powered_guests=set,
             consoles=silent,
         )
         return nullcontext(bench)

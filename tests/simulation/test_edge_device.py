@@ -55,11 +55,11 @@ def test_periodic_edges_of_the_phc_reach_the_oscilloscope(bench: Bench, name: st
         segments=SEGMENTS,
     )
     with run_edge_device(bench, TARGET, name, tmp_path) as device:
-        reference = bench.timed_output(TARGET, EdgeRole.REFERENCE, tmp_path)
-        latch = bench.edge_capture(TARGET, EdgeRole.LATCH, tmp_path)
+        reference = bench.instruments.timed_output(TARGET, EdgeRole.REFERENCE, tmp_path)
+        latch = bench.instruments.edge_capture(TARGET, EdgeRole.LATCH, tmp_path)
         assert reference.clock == "phc:/dev/ptp0"
         assert reference.start_periodic(PERIOD_NS) % PERIOD_NS == 0
-        scope = bench.oscilloscope(name)
+        scope = bench.instruments.oscilloscope(name)
         scope.configure(settings)
         latch.start(SEGMENTS, 20_000)
         scope.arm()
@@ -98,9 +98,9 @@ def _expect_period(instants_ns: list[float]) -> None:
 
 def test_edges_at_an_instant_and_of_software_are_captured(bench: Bench, tmp_path: Path) -> None:
     with run_edge_device(bench, TARGET, "", tmp_path):
-        timed = bench.timed_output(TARGET, EdgeRole.TIMED, tmp_path)
-        software = bench.timed_output(TARGET, EdgeRole.SOFTWARE, tmp_path)
-        capture = bench.edge_capture(TARGET, EdgeRole.CAPTURE, tmp_path)
+        timed = bench.instruments.timed_output(TARGET, EdgeRole.TIMED, tmp_path)
+        software = bench.instruments.timed_output(TARGET, EdgeRole.SOFTWARE, tmp_path)
+        capture = bench.instruments.edge_capture(TARGET, EdgeRole.CAPTURE, tmp_path)
         assert (timed.clock, capture.clock) == ("tai", "phc:/dev/ptp0")
         capture.start(1, 30_000)
         timed.fire_at(_in_s(bench, 1.5), 20.0)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from hw.session import Bench
+from hw.virtual.bench_network import port_of
 from reports import Measurement, RunFolder
 from resources.profiles import Profile
 from resources.replay.evidence import LatencyEvidence
@@ -86,7 +87,7 @@ class Lab:
         self.results = results
         self.target = bench.spec.targets[target]
         self.pattern: Pattern = load_pattern(PATTERN, PHASE)
-        self.capture = bench.port_of(self.target.node)
+        self.capture = port_of(bench.spec, self.target.node)
 
     def replay(self, folder: Path) -> Replay:
         """Return a short replay in the making that captures the target's link."""

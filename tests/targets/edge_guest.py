@@ -47,7 +47,7 @@ def edge_guest(folder: Path) -> Generator[EdgeGuest]:
         bench = stack.enter_context(open_bench(file))
         bench.power_on([GUEST])
         stack.enter_context(serve_timecards(bench, [GUEST], None, folder))
-        page = f"{GUEST}={bench.timecard_page(GUEST)}"
+        page = f"{GUEST}={bench.virtual.timecard_page(GUEST)}"
 
         def start(name: str, node: Node, argv: list[str]) -> Job:
             job = node.start(argv, folder / name)

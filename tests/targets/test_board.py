@@ -82,7 +82,7 @@ def assert_arm_facts(facts: dict[str, Any]) -> None:
 
 
 def test_clock_is_compared_with_the_card(bench: Bench, tmp_path: Path) -> None:
-    page = f"{BOARD}={bench.timecard_page(BOARD)}"
+    page = f"{BOARD}={bench.virtual.timecard_page(BOARD)}"
     card = ["card", "serve", "--source", "host", "--page", page]
     server = bench.node("switch").start([bench.tool("switch", "bw-clock"), *card], tmp_path / "serve")
     try:

@@ -96,7 +96,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Generator[Watched]:
             job.stop()
             assert job.wait(READY_S) == 0, result_of(job)
         scope.wait_for_all(result_of(serve))
-        memory = Path(str(bench.timecard_page(GUEST))).read_bytes()
+        memory = Path(str(bench.virtual.timecard_page(GUEST))).read_bytes()
         offset: int = struct.unpack_from("<q", memory, CALIBRATION + 8)[0]
         answers = (result_of(serve), result_of(follow), fired, latched, readings, edges_in_phc)
         yield Watched(scope, *answers, offset)

@@ -54,7 +54,7 @@ def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 @contextmanager
 def served_by_host(bench: Bench, folder: Path) -> Generator[None]:
     """Serve the guest's timecard with this machine's time."""
-    page = f"{GUEST}={bench.timecard_page(GUEST)}"
+    page = f"{GUEST}={bench.virtual.timecard_page(GUEST)}"
     argv = [bench.tool("switch", "bw-clock"), "card", "serve", "--source", "host", "--page", page]
     server = bench.node("switch").start(argv, folder / "serve")
     try:

@@ -21,6 +21,7 @@ from hw.leftovers import leftovers
 from hw.provisioning import TARGETS, Provisioner, load_way
 from hw.session import Bench, open_bench
 from hw.virtual import network
+from hw.virtual.bench_network import namespace_of
 from reports.rejudge.simulated import signs_of_emulation
 from resources.every_target import load_kind_suites
 from resources.network_stack import load_network_stack
@@ -214,7 +215,7 @@ def test_it_sees_its_own_processes_and_none_of_the_hosts(node: SshNode) -> None:
 @pytest.mark.simulated
 def test_where_no_guest_is_nothing_emulates(bench: Bench) -> None:
     """No image is built to find out whether guests would run under KVM."""
-    assert bench.accelerator() == "none"
+    assert bench.virtual.accelerator() == "none"
 
 
 @pytest.mark.simulated
@@ -236,7 +237,7 @@ def test_a_power_cut_takes_its_settings_and_its_tools(
     bench.cut_power(TARGET)
     with pytest.raises(BenchError, match="linux: has lost its power"):
         node.run(["true"])
-    assert network.processes(bench.namespace(TARGET)) == []
+    assert network.processes(namespace_of(bench.spec.name, TARGET)) == []
     bench.power_on([TARGET])
     after = Provisioner(bench.node(TARGET), bench.spec.targets[TARGET])
     assert after.facts_text() == before

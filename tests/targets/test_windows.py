@@ -18,6 +18,7 @@ from hw.provisioning import TARGETS, Provisioner
 from hw.session import Bench, open_bench
 from hw.tools import local_tool
 from hw.virtual import network
+from hw.virtual.bench_network import namespace_of
 from resources.clocks.config import Place, client_files
 from resources.clocks.kind import load_clock_kind
 from resources.clocks.role import ClockRole
@@ -278,7 +279,7 @@ def test_an_undo_file_that_is_none_stays_and_is_told(
 
 def running(bench: Bench, program: str) -> list[int]:
     """Return the ids, on this machine, of the programs of that name that run in the Windows machine."""
-    pids = network.processes(bench.namespace(TARGET))
+    pids = network.processes(namespace_of(bench.spec.name, TARGET))
     return [
         pid
         for pid in pids
@@ -529,7 +530,7 @@ def test_power(bench: Bench, node: WindowsSshNode, tmp_path: Path) -> None:
     node.bring(file)
     node.start([bench.tool(TARGET), "witness"], tmp_path / "witness").wait_ready(HANG_S)
     bench.power_off(TARGET)
-    assert network.processes(bench.namespace(TARGET)) == []
+    assert network.processes(namespace_of(bench.spec.name, TARGET)) == []
     with pytest.raises(BenchError, match="has lost its power"):
         node.run(["ver"])
     bench.power_on([TARGET])

@@ -14,8 +14,8 @@ import pytest
 
 from hw.bench import BenchSpec, load_bench
 from hw.errors import BenchError
+from hw.open_bench import OpenBench
 from hw.protocols import Completed
-from hw.session import Bench
 from reports.clock_read.readings import (
     CLOCKS,
     HOST,
@@ -75,9 +75,10 @@ def _measure(spec: BenchSpec, folder: Path, odd: dict[str, tuple[int, str, str]]
     def find_page(_name: str) -> None:
         return None
 
-    bench: Any = SimpleNamespace(spec=spec, node=find_node, tool=find_tool, timecard_page=find_page)
+    virtual = SimpleNamespace(timecard_page=find_page)
+    bench: Any = SimpleNamespace(spec=spec, node=find_node, tool=find_tool, virtual=virtual)
     target = spec.targets["linux-rt"]
-    return measure_read_latency(cast(Bench, bench), target, _times(), folder, lambda _line: None), node
+    return measure_read_latency(cast(OpenBench, bench), target, _times(), folder, lambda _line: None), node
 
 
 def _of(readings: Readings, place: str, clock: str) -> Reading:

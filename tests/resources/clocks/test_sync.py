@@ -13,7 +13,7 @@ import pytest
 
 from hw.bench import BenchSpec, load_bench
 from hw.errors import CapabilityError, ConfigError
-from hw.session import Bench
+from hw.open_bench import OpenBench
 from reports.clock_sync.logs import ServoSeries
 from reports.clock_sync.trial import Lock, load_trial
 from reports.clock_sync.two_way_reference import TWO_WAY
@@ -40,14 +40,14 @@ def spec() -> BenchSpec:
     return load_bench(VIRTUAL)
 
 
-def _bench(spec: BenchSpec) -> Bench:
+def _bench(spec: BenchSpec) -> OpenBench:
     """Stand for an open bench of which nothing but the description is asked."""
 
     def node(_name: str) -> None:
         return None
 
     bench: Any = SimpleNamespace(spec=spec, node=node)
-    return cast(Bench, bench)
+    return cast(OpenBench, bench)
 
 
 def _lab(spec: BenchSpec, folder: Path, profile: str = "ci") -> ClockLab:
@@ -259,6 +259,6 @@ def test_a_page_that_is_a_file_is_made_once(
     def node(_name: str) -> Any:
         return SimpleNamespace(put=note)
 
-    bench: Any = SimpleNamespace(spec=spec, node=node, timecard_page=page)
+    bench: Any = SimpleNamespace(spec=spec, node=node, virtual=SimpleNamespace(timecard_page=page))
     make_page(bench, "windows", clock)
     assert put == ([(32768, "C:/p")] if made else [])

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from hw.errors import BenchError
-from hw.session import Bench
+from hw.open_bench import Nodes
 from reports.clock_sync.tai_utc import TAI_UTC, load_tai_utc
 from reports.errors import RecordError
 from resources.clocks.tai_utc import common_tai_utc_s, read_tai_utc
@@ -45,7 +45,7 @@ def _says(kernel_s: int) -> str:
 
 
 def _common(bench: _Bench, nodes: list[str], folder: Path) -> int:
-    return common_tai_utc_s(cast(Bench, bench), nodes, folder)
+    return common_tai_utc_s(cast(Nodes, bench), nodes, folder)
 
 
 def test_every_node_is_asked_once_and_the_answers_are_kept(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_nodes_that_differ_are_refused(tmp_path: Path, said: dict[str, int], mes
 )
 def test_a_node_that_does_not_say_is_refused(said: str) -> None:
     with pytest.raises(BenchError, match="target"):
-        read_tai_utc(cast(Bench, _Bench(target=said)), "target")
+        read_tai_utc(cast(Nodes, _Bench(target=said)), "target")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 
 from hw.bench import BenchSpec, load_bench
 from hw.errors import CapabilityError, MeasurementError
-from hw.session import Bench
+from hw.open_bench import Nodes
 from reports.clock_sync.trial import ClockTrial, Timecard, TrialFacts
 from reports.clock_sync.two_way_reference import SERVER_FILE, TARGET_FILE, TWO_WAY
 from resources.clocks.requirements import load_clock_requirements
@@ -85,7 +85,7 @@ def _measure(bench: _Bench, folder: Path, interval_s: float | None, node: str = 
     card = Timecard(TWO_WAY, 0, "the control network")
     facts = TrialFacts("a-stack", "sync", interval_s, "idle", "none", None, None, None, card)
     target = replace(bench.spec.targets["windows"], node=node)
-    return measure_by_two_way(cast(Bench, cast(Any, bench)), target, facts, 15, folder)
+    return measure_by_two_way(cast(Nodes, cast(Any, bench)), target, facts, 15, folder)
 
 
 def test_a_clock_as_found_is_held_against_this_machines(spec: BenchSpec, tmp_path: Path) -> None:

@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from hw.bench import BenchSpec, load_bench
 from hw.errors import BenchError, CapabilityError, ConfigError
-from hw.session import Bench
+from hw.open_bench import OpenBench
 from resources.edges import device as edge_device
 from resources.edges.device import run_edge_device
 
@@ -77,19 +78,12 @@ class FakeBench:
         self.argv: dict[str, list[str]] = {}
         self.host = FakeNode(self)
         self.port: tuple[str, int] | None = ("127.0.0.1", 25035)
-        self._page = page
+        self.instruments = SimpleNamespace(edge_port=lambda _name="": self.port)
+        self.virtual = SimpleNamespace(timecard_page=lambda _name="": page)
 
     def node(self, _name: str) -> FakeNode:
         """Return any node."""
         return FakeNode(self)
-
-    def timecard_page(self, _name: str) -> Path | None:
-        """Return the page of a guest."""
-        return self._page
-
-    def edge_port_of(self, _scope_name: str) -> tuple[str, int] | None:
-        """Return where edges go."""
-        return self.port
 
     def tool(self, _node: str, tool: str) -> str:
         """Return the tool's name."""
@@ -107,7 +101,7 @@ def _spec(**changes: Any) -> BenchSpec:
 
 
 def _run(bench: FakeBench, folder: Path, target: str = "linux-rt") -> Any:
-    return run_edge_device(cast("Bench", bench), target, "", folder / "device")
+    return run_edge_device(cast("OpenBench", bench), target, "", folder / "device")
 
 
 def test_the_device_is_there_before_what_tells_it_the_clock(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import pytest
 from hw.bench import BenchSpec, load_bench
 from hw.edges import CapturedEdges
 from hw.errors import BenchError, CapabilityError, ConfigError
-from hw.session import Bench
+from hw.open_bench import OpenBench
 from hw.virtual.oscilloscope.edges import ReplayedEdges
 from hw.virtual.oscilloscope.faults import Fault
 from hw.virtual.oscilloscope.keysight.instrument import InfiniiVision
@@ -102,25 +102,33 @@ class _Target:
         return {}
 
 
-class _Bench:
-    """An open bench, as far as a trial asks it."""
+class _Instruments:
+    """An oscilloscope and an output pin, whatever they are called."""
 
-    def __init__(self, spec: BenchSpec, target: _Target, link: Link) -> None:
-        self.spec = spec
+    def __init__(self, target: _Target, link: Link) -> None:
         self._target = target
         self._link = link
-
-    def node(self, _name: str) -> _Target:
-        return self._target
-
-    def tool(self, _node: str, tool: str) -> str:
-        return tool
 
     def oscilloscope(self, _name: str) -> ScpiOscilloscope:
         return ScpiOscilloscope(self._link)
 
     def timed_output(self, _target: str, _role: str, _folder: Path) -> _Target:
         return self._target
+
+
+class _Bench:
+    """An open bench, as far as a trial asks it."""
+
+    def __init__(self, spec: BenchSpec, target: _Target, link: Link) -> None:
+        self.spec = spec
+        self.instruments = _Instruments(target, link)
+        self._target = target
+
+    def node(self, _name: str) -> _Target:
+        return self._target
+
+    def tool(self, _node: str, tool: str) -> str:
+        return tool
 
 
 @contextmanager
@@ -137,7 +145,11 @@ def _lab(
         bench = _Bench(spec, target, link)
         profile = replace(load_profile("ci"), edges=TIMES)
         clocks = ClockLab(
-            cast(Bench, cast(object, bench)), spec.targets["linux-rt"], profile, folder, lambda _line: None
+            cast(OpenBench, cast(object, bench)),
+            spec.targets["linux-rt"],
+            profile,
+            folder,
+            lambda _line: None,
         )
         yield EdgeLab(clocks, ""), target
 

@@ -11,12 +11,12 @@ from typing import Any, cast
 
 import pytest
 
-from hw import guests as guests_of_bench
+from hw import virtual_bench
 from hw.bench import BenchSpec, load_bench
 from hw.drivers import virtual_guest
 from hw.errors import CapabilityError
-from hw.guests import Guests
 from hw.session import Bench
+from hw.virtual_bench import LocalVirtualBench
 from reports import RunFolder
 from reports.latency.evidence import load_replay
 from reports.latency.role import REPLAY_ROLE, ReplayRole
@@ -92,13 +92,13 @@ def test_a_virtual_target_that_produces_gives_way_to_its_consumer(
 ) -> None:
     guests = {name: SimpleNamespace(vcpu_cpus=[1], vcpu_priority=40) for name in ("embedded", "linux-rt")}
     environment = SimpleNamespace(get_target=str)
-    bench = Guests(environment, SPEC.labgrid_targets)
+    bench = LocalVirtualBench(SPEC, environment, Path(), ())
 
     def guest_of(name: str) -> SimpleNamespace | None:
         return None if name == real else guests[name]
 
     monkeypatch.setattr(virtual_guest, "guest_of", guest_of)
-    monkeypatch.setattr(guests_of_bench, "power_driver", len)
+    monkeypatch.setattr(virtual_bench, "power_driver", len)
     bench.give_way("embedded", "linux-rt")
     bench.give_way("p11", "linux-rt")  # no machine of its own
     own = guests["embedded"]

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from hw.errors import BenchError, MeasurementError
-from hw.open_bench import OpenBench
+from hw.open_bench import Nodes
 from resources.tools.experiment import Experiment, silence
 
 
@@ -69,7 +69,7 @@ class _Bench:
         return self.one
 
     def experiment(self) -> Experiment:
-        return Experiment(cast("OpenBench", self))
+        return Experiment(cast("Nodes", self))
 
 
 def test_tools_are_ended_the_last_one_first_and_nothing_is_fetched_unasked(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_node_that_loses_its_power_breaks_the_silence(tmp_path: Path) -> None:
     bench = _Bench(tmp_path)
     bench.one.powered = False
     with pytest.raises(BenchError, match="target lost its power while it measured"):
-        silence(cast("OpenBench", bench), time.monotonic() + 3600, ["target"])
+        silence(cast("Nodes", bench), time.monotonic() + 3600, ["target"])
 
 
 def test_an_answer_says_how_its_tool_ended(tmp_path: Path) -> None:
