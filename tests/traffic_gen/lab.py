@@ -248,7 +248,7 @@ class SocketMaker:
 
         def enter() -> None:
             with Path(f"/run/netns/{self._namespace}").open("rb") as handle:
-                _setns(handle)
+                setns(handle)
             made.append(socket.socket(socket.AF_INET, kind))
 
         thread = threading.Thread(target=enter)
@@ -287,7 +287,8 @@ def is_put_out(sock: socket.socket) -> bool:
         raise
 
 
-def _setns(handle: IO[bytes]) -> None:
+def setns(handle: IO[bytes]) -> None:
+    """Move the calling thread into a network namespace."""
     import ctypes
 
     clone_newnet = 0x40000000

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An end of a measurement, over RTDiP or over UDP: so both are measured by the same program. */
+#ifndef RTDIP_ENDS_H
+#define RTDIP_ENDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/address.h"
+#include "rtdip.h"
+
+struct end {
+	struct rtdip *handle; /* NULL: UDP */
+	uint16_t port;
+	int sock;
+	unsigned int busy;    /* do not sleep while waiting */
+};
+
+struct peer {
+	struct rtdip_address rtdip;
+	struct address udp;
+};
+
+/**
+ * Open an end.
+ *
+ * @param local        "7000": a port of RTDiP; "10.0.0.1:7000": of UDP; "0": any of RTDiP
+ * @param socket_path  of the service of RTDiP
+ * @param flags        of rtdip_open()
+ * @return 0 (end_close), -EINVAL (not a place), or -errno
+ */
+int end_open(struct end *end, const char *local, const char *socket_path, unsigned int flags);
+void end_close(struct end *end);
+
+/** Read who is sent to: "02:00:00:00:00:01/7000" for RTDiP, "10.0.0.1:7000" for UDP. @return 0 or -EINVAL */
+int end_parse_peer(const struct end *end, const char *text, struct peer *peer);
+
+/** @return size_bytes, or -errno */
+int64_t end_send(struct end *end, const struct peer *to, enum rtdip_priority priority, const void *data, size_t size_bytes);
+
+/** @return bytes of the message, or -errno: -ETIMEDOUT, -EINTR, … */
+int64_t end_receive(struct end *end, struct peer *from, enum rtdip_priority *priority, void *data, size_t room_bytes,
+		    int64_t timeout_ns);
+
+int64_t end_monotonic_ns(void);
+
+#endif

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The service of an interface: it holds the privileged part, and says who has which port. Nothing of what it does is on the way
+ * of a frame. A process that ends takes its connection with it, and by that its ports; when the service itself ends, however it
+ * does, the kernel takes program, maps and ports away.
+ */
+#include "service.h"
+
+#include <errno.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "config/options.h"
+#include "port_xdp.h"
+#include "rtdip.h"
+
+#define TOOL "bw-rtdip serve"
+
+enum { CLIENTS_MAX = 1024, EVENTS_MAX = 64, BACKLOG = 64 };
+
+struct client {
+	int connection; /* -1: free */
+	struct ucred who;
+};
+
+struct owner {
+	struct client *client; /* NULL: free */
+	uint32_t ring_bytes;
+};
+
+struct service {
+	const char *interface, *path;
+	unsigned int interface_index;
+	uint8_t mac[RTDIP_MAC_BYTES];
+	int listener, epoll, signals;
+	struct rtdip_kernel kernel;
+	struct client clients[CLIENTS_MAX];
+	struct owner owners[UINT16_MAX + 1];
+	int port_count;
+	char text[RTDIP_SHOW_BYTES];
+};
+
+static int fail(const struct service *service, const char *what, int err)
+{
+	fprintf(stderr, TOOL ": %s: %s: %s\n", service->interface, what, strerror(-err));
+	return EXIT_CAPABILITY;
+}
+
+static int find_interface(struct service *service)
+{
+	struct ifreq request = { 0 };
+	int probe, err = 0;
+
+	service->interface_index = if_nametoindex(service->interface);
+	if (!service->interface_index)
+		return -errno;
+	probe = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	strncpy(request.ifr_name, service->interface, sizeof(request.ifr_name) - 1);
+	if (probe < 0 || ioctl(probe, SIOCGIFHWADDR, &request) < 0)
+		err = -errno;
+	if (probe >= 0)
+		close(probe);
+	memcpy(service->mac, request.ifr_hwaddr.sa_data, RTDIP_MAC_BYTES);
+	return err;
+}
+
+static int watch(struct service *service, int descriptor)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = descriptor };
+
+	return epoll_ctl(service->epoll, EPOLL_CTL_ADD, descriptor, &event) ? -errno : 0;
+}
+
+/* Make the socket that processes ask. One that a killed service has left is replaced; of one that lives the bind fails. */
+static int listen_for_processes(struct service *service, int64_t group)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int probe;
+
+	if (strlen(service->path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(address.sun_path, service->path);
+	probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (probe >= 0 && connect(probe, (struct sockaddr *)&address, sizeof(address)) < 0 && errno == ECONNREFUSED)
+		unlink(service->path);
+	if (probe >= 0)
+		close(probe);
+	service->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (service->listener < 0 || bind(service->listener, (struct sockaddr *)&address, sizeof(address)) < 0)
+		return -errno;
+	if (chmod(service->path, group >= 0 ? 0660 : 0600) < 0 ||
+	    (group >= 0 && chown(service->path, (uid_t)-1, (gid_t)group) < 0) || listen(service->listener, BACKLOG) < 0)
+		return -errno;
+	return watch(service, service->listener);
+}
+
+static int take_signals(struct service *service)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	service->signals = signalfd(-1, &set, SFD_CLOEXEC);
+	return service->signals < 0 ? -errno : watch(service, service->signals);
+}
+
+static struct client *client_of(struct service *service, int connection)
+{
+	for (int i = 0; i < CLIENTS_MAX; i++) {
+		if (service->clients[i].connection == connection)
+			return &service->clients[i];
+	}
+	return NULL;
+}
+
+static void take_port(struct service *service, uint16_t port)
+{
+	rtdip_kernel_take(&service->kernel, port);
+	service->owners[port].client = NULL;
+	service->port_count--;
+}
+
+static void drop_client(struct service *service, struct client *client)
+{
+	for (int port = 1; port <= UINT16_MAX && service->port_count; port++) {
+		if (service->owners[port].client == client)
+			take_port(service, (uint16_t)port);
+	}
+	close(client->connection);
+	client->connection = -1;
+}
+
+static void admit(struct service *service)
+{
+	int connection = accept4(service->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct client *client = client_of(service, -1);
+	socklen_t size = sizeof(client->who);
+
+	if (connection < 0)
+		return;
+	if (!client || getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &client->who, &size) < 0 ||
+	    watch(service, connection) != 0) {
+		close(connection);
+		return;
+	}
+	client->connection = connection;
+}
+
+/* A socket by which one process sends. It receives nothing. Return it, or -errno. */
+static int open_sending(const struct service *service)
+{
+	const struct sockaddr_ll address = {
+		.sll_family = AF_PACKET, .sll_ifindex = (int)service->interface_index,
+	};
+	int sending = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (sending < 0)
+		return -errno;
+	if (bind(sending, (const struct sockaddr *)&address, sizeof(address)) < 0) {
+		int err = -errno;
+
+		close(sending);
+		return err;
+	}
+	return sending;
+}
+
+/* A port that is free, from above; 0: none. */
+static uint16_t free_port(const struct service *service)
+{
+	for (int port = RTDIP_EPHEMERAL_MIN; port <= UINT16_MAX; port++) {
+		if (!service->owners[port].client)
+			return (uint16_t)port;
+	}
+	return 0;
+}
+
+/* Give a port to a client. Return the port, *ring a descriptor of its ring; or -errno. */
+static int give_port(struct service *service, struct client *client, const struct rtdip_request *request, int *ring)
+{
+	uint16_t port = request->port ? request->port : free_port(service);
+	uint32_t bytes = request->ring_bytes;
+	int err;
+
+	if (bytes < RTDIP_RING_MIN_BYTES || bytes > RTDIP_RING_MAX_BYTES || (bytes & (bytes - 1)))
+		return -EINVAL;
+	if (!port || service->owners[port].client)
+		return -EADDRINUSE;
+	if (port <= RTDIP_PRIVILEGED_MAX && client->who.uid != 0)
+		return -EACCES;
+	if (service->port_count == RTDIP_PORTS_MAX)
+		return -ENOSPC;
+	*ring = rtdip_kernel_ring(bytes);
+	if (*ring < 0)
+		return *ring;
+	err = rtdip_kernel_give(&service->kernel, port, *ring);
+	if (err)
+		return err;
+	service->owners[port] = (struct owner){ client, bytes };
+	service->port_count++;
+	return port;
+}
+
+/* Add to the text of `show`; what has no room is cut off. */
+__attribute__((format(printf, 3, 4))) static size_t add(struct service *service, size_t used, const char *format, ...)
+{
+	size_t room = sizeof(service->text) - used;
+	va_list values;
+	int length;
+
+	va_start(values, format);
+	length = vsnprintf(service->text + used, room, format, values);
+	va_end(values);
+	return used + ((size_t)length < room ? (size_t)length : room - 1);
+}
+
+/* Write what the service knows as a JSON object. Return its length. */
+static size_t show(struct service *service)
+{
+	uint64_t counts[RTDIP_COUNTS];
+	size_t used = add(service, 0, "{\"interface\":\"%s\",\"mac\":\"%02x:%02x:%02x:%02x:%02x:%02x\",\"native\":%s,\"frames\":{",
+			  service->interface, service->mac[0], service->mac[1], service->mac[2], service->mac[3],
+			  service->mac[4], service->mac[5], service->kernel.native ? "true" : "false");
+	const char *between = "";
+
+	rtdip_kernel_counts(&service->kernel, counts);
+	for (int i = 0; i < RTDIP_COUNTS; i++)
+		used = add(service, used, "%s\"%s\":%llu", i ? "," : "", rtdip_count_name((enum rtdip_count)i),
+			   (unsigned long long)counts[i]);
+	used = add(service, used, "},\"ports\":[");
+	for (int port = 1; port <= UINT16_MAX; port++) {
+		const struct owner *owner = &service->owners[port];
+		struct rtdip_port_counts of_port = { 0 };
+
+		if (!owner->client)
+			continue;
+		rtdip_kernel_port_counts(&service->kernel, (uint16_t)port, &of_port);
+		used = add(service, used,
+			   "%s{\"port\":%d,\"pid\":%d,\"uid\":%u,\"ring_bytes\":%u,\"frames\":%llu,\"bytes\":%llu,\"full\":%llu}",
+			   between, port, (int)owner->client->who.pid, (unsigned int)owner->client->who.uid,
+			   owner->ring_bytes, (unsigned long long)of_port.frames, (unsigned long long)of_port.bytes,
+			   (unsigned long long)of_port.full);
+		between = ",";
+	}
+	return add(service, used, "]}\n");
+}
+
+/* Send an answer, with a descriptor if there is one, which is closed here, and with text. */
+static void answer(const struct client *client, const struct rtdip_answer *about, int descriptor, const char *text,
+		   size_t text_bytes)
+{
+	struct iovec parts[2] = { { (void *)(uintptr_t)about, sizeof(*about) }, { (void *)(uintptr_t)text, text_bytes } };
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	struct msghdr message = { .msg_iov = parts, .msg_iovlen = text_bytes ? 2 : 1 };
+
+	if (descriptor >= 0) {
+		memcpy(CMSG_DATA(&control.header), &descriptor, sizeof(descriptor));
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control.bytes);
+	}
+	if (sendmsg(client->connection, &message, MSG_NOSIGNAL) < 0) {
+		/* The client is gone, or reads nothing: its connection says so next. */
+	}
+	if (descriptor >= 0)
+		close(descriptor);
+}
+
+static void handle(struct service *service, struct client *client, const struct rtdip_request *request)
+{
+	struct rtdip_answer about = { .interface_index = service->interface_index, .ring_bytes = request->ring_bytes };
+	size_t text_bytes = 0;
+	int descriptor = -1;
+
+	memcpy(about.mac, service->mac, RTDIP_MAC_BYTES);
+	switch (request->verb) {
+	case RTDIP_HELLO:
+		descriptor = open_sending(service);
+		about.result = descriptor < 0 ? descriptor : 0;
+		break;
+	case RTDIP_BIND:
+		about.result = give_port(service, client, request, &descriptor);
+		break;
+	case RTDIP_UNBIND:
+		if (request->port && service->owners[request->port].client == client)
+			take_port(service, request->port);
+		else
+			about.result = -EINVAL;
+		break;
+	case RTDIP_SHOW:
+		text_bytes = show(service);
+		break;
+	default:
+		about.result = -EINVAL;
+		break;
+	}
+	answer(client, &about, descriptor, service->text, text_bytes);
+}
+
+static void serve_client(struct service *service, struct client *client)
+{
+	struct rtdip_request request;
+	ssize_t length = recv(client->connection, &request, sizeof(request), MSG_TRUNC);
+
+	if (length == (ssize_t)sizeof(request))
+		handle(service, client, &request);
+	else if (length >= 0 || (errno != EAGAIN && errno != EINTR))
+		drop_client(service, client); /* it has ended, or speaks something else */
+}
+
+static void run(struct service *service)
+{
+	struct epoll_event events[EVENTS_MAX];
+
+	for (;;) {
+		int count = epoll_wait(service->epoll, events, EVENTS_MAX, -1);
+
+		for (int i = 0; i < count; i++) {
+			int descriptor = events[i].data.fd;
+			struct client *client;
+
+			if (descriptor == service->signals)
+				return;
+			if (descriptor == service->listener)
+				admit(service);
+			else if ((client = client_of(service, descriptor)) != NULL)
+				serve_client(service, client);
+		}
+	}
+}
+
+int rtdip_serve(const char *interface, const char *socket_path, int64_t group, int generic)
+{
+	static struct service service;
+	static char log[RTDIP_LOG_BYTES];
+	int err, code = EXIT_DONE;
+
+	service = (struct service){ .interface = interface, .path = socket_path, .listener = -1, .signals = -1 };
+	for (int i = 0; i < CLIENTS_MAX; i++)
+		service.clients[i].connection = -1;
+	service.epoll = epoll_create1(EPOLL_CLOEXEC);
+	err = service.epoll < 0 ? -errno : find_interface(&service);
+	if (err)
+		return fail(&service, "no such interface", err);
+	err = rtdip_kernel_open(&service.kernel, (int)service.interface_index, service.mac, generic, log);
+	if (err) {
+		fputs(log, stderr);
+		return fail(&service, err == -EBUSY ? "another XDP program is there" : "the XDP program cannot be attached", err);
+	}
+	err = take_signals(&service);
+	if (!err)
+		err = listen_for_processes(&service, group);
+	if (err) {
+		code = fail(&service, socket_path, err);
+	} else {
+		printf("{\"type\":\"ready\",\"tool\":\"" TOOL "\",\"interface\":\"%s\",\"native\":%s}\n", interface,
+		       service.kernel.native ? "true" : "false");
+		fflush(stdout);
+		run(&service);
+		unlink(socket_path);
+	}
+	rtdip_kernel_close(&service.kernel);
+	return code;
+}
+
+int rtdip_show(const char *socket_path)
+{
+	static struct {
+		struct rtdip_answer about;
+		char text[RTDIP_SHOW_BYTES];
+	} reply;
+	const struct rtdip_request request = { .verb = RTDIP_SHOW };
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	ssize_t length = -1;
+	int service;
+
+	if (strlen(socket_path) >= sizeof(address.sun_path)) {
+		fprintf(stderr, "bw-rtdip show: --socket: longer than %zu bytes\n", sizeof(address.sun_path) - 1);
+		return EXIT_BAD_INPUT;
+	}
+	strcpy(address.sun_path, socket_path);
+	service = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (service >= 0 && connect(service, (struct sockaddr *)&address, sizeof(address)) == 0 &&
+	    send(service, &request, sizeof(request), MSG_NOSIGNAL) > 0)
+		length = recv(service, &reply, sizeof(reply), 0);
+	if (length < (ssize_t)sizeof(reply.about)) {
+		fprintf(stderr, "bw-rtdip show: %s: %s\n", socket_path, length < 0 ? strerror(errno) : "no answer");
+		return EXIT_CAPABILITY;
+	}
+	close(service);
+	fwrite(reply.text, 1, (size_t)length - sizeof(reply.about), stdout);
+	return EXIT_DONE;
+}

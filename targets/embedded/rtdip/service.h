@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What goes between the service of an interface and the processes that have ports, over a SOCK_SEQPACKET socket. */
+#ifndef RTDIP_SERVICE_H
+#define RTDIP_SERVICE_H
+
+#include <stdint.h>
+
+#include "frame.h"
+
+#define RTDIP_SOCKET "/run/benchwright/rtdip.sock"
+
+enum rtdip_verb { RTDIP_HELLO, RTDIP_BIND, RTDIP_UNBIND, RTDIP_SHOW };
+
+struct rtdip_request {
+	uint32_t verb;
+	uint32_t ring_bytes;
+	uint16_t port;
+};
+
+struct rtdip_answer {
+	int32_t result; /* 0 or a port; -errno */
+	uint32_t interface_index, ring_bytes;
+	uint8_t mac[RTDIP_MAC_BYTES];
+	/* Of RTDIP_HELLO with a descriptor that sends; of RTDIP_BIND with that of the ring. RTDIP_SHOW: text follows. */
+};
+
+enum { RTDIP_SHOW_BYTES = 256 * 1024 };
+
+/**
+ * Serve an interface until SIGTERM or SIGINT.
+ *
+ * @param group  whose members may have ports, besides root and the service's own user; negative: nobody else
+ * @return an exit code
+ */
+int rtdip_serve(const char *interface, const char *socket_path, int64_t group, int generic);
+
+/** Print what a service says of itself. @return an exit code, with a line on stderr */
+int rtdip_show(const char *socket_path);
+
+#endif

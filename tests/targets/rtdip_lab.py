@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two namespaces with the service of RTDiP at both ends, and frames that tests write themselves."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+import subprocess
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.patience import HANG_S
+from tests.traffic_gen.lab import Json, Tool, setns
+
+ETHERTYPE = 0x88B5
+HEADER = struct.Struct("!HBBHHI")
+HIGH, MEDIUM, LOW = range(3)
+INTERFACE = "r0"
+
+
+def header(
+    port: int, priority: int, length: int, source_port: int = 0, sequence: int = 0, version: int = 1
+) -> bytes:
+    """Return a header of RTDiP."""
+    return HEADER.pack(port, priority, version, length, source_port, sequence)
+
+
+class RtdipLab:
+    """Namespaces `near` and `far`, a veth pair, a service at each end, and the tools that use them."""
+
+    def __init__(self, program: Path, folder: Path, *options: str) -> None:
+        """Take `bw-rtdip`, a folder for sockets and answers, and options of the services."""
+        self.program = program
+        self.folder = folder
+        self.near, self.far = (f"bw-r{os.getpid()}{end}" for end in "nf")
+        self.options = options
+        self.services: dict[str, Tool] = {}
+        self._tools: list[Tool] = []
+        self._sockets: list[socket.socket] = []
+
+    def __enter__(self) -> RtdipLab:
+        """Make the namespaces and start the services."""
+        self._delete()
+        for namespace in (self.near, self.far):
+            _ip("netns", "add", namespace)
+        pair = ["type", "veth", "peer", INTERFACE, "netns", self.far]
+        _ip("link", "add", INTERFACE, "netns", self.near, *pair)
+        for number, namespace in enumerate((self.near, self.far), 1):
+            _ip("-n", namespace, "address", "add", f"10.99.0.{number}/24", "dev", INTERFACE)
+            _ip("-n", namespace, "link", "set", INTERFACE, "up")
+            self.serve(namespace)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Kill what still runs and remove the namespaces."""
+        for sock in self._sockets:
+            sock.close()
+        for tool in self._tools:
+            tool.close()
+        self._delete()
+
+    def _delete(self) -> None:
+        for namespace in (self.near, self.far):
+            subprocess.run(["ip", "netns", "delete", namespace], check=False, stderr=subprocess.DEVNULL)
+
+    def serve(self, namespace: str) -> Tool:
+        """Start the service of an end."""
+        tool = self._start(
+            namespace, "serve", "--interface", INTERFACE, *self.options, *self.socket_of(namespace)
+        )
+        tool.wait_ready()
+        self.services[namespace] = tool
+        return tool
+
+    def socket_of(self, namespace: str) -> list[str]:
+        """Return the option that names the service of an end."""
+        return ["--socket", str(self.folder / namespace)]
+
+    def tool(self, namespace: str, verb: str, *options: str) -> Tool:
+        """Start a tool at an end."""
+        return self._start(namespace, verb, *options, *self.socket_of(namespace))
+
+    def _start(self, namespace: str, *arguments: str) -> Tool:
+        log = self.folder / f"{arguments[0]}-{len(self._tools)}.ndjson"
+        tool = Tool(namespace, self.program, list(arguments), log, {})
+        self._tools.append(tool)
+        return tool
+
+    def mac(self, namespace: str) -> str:
+        """Return the address of an end's interface."""
+        shown = subprocess.run(
+            ["ip", "-n", namespace, "-json", "link", "show", INTERFACE], check=True, capture_output=True
+        )
+        return str(json.loads(shown.stdout)[0]["address"])
+
+    def show(self, namespace: str) -> Json:
+        """Return what the service of an end says."""
+        done = subprocess.run(
+            [str(self.program), "show", *self.socket_of(namespace)], check=True, capture_output=True
+        )
+        found: Json = json.loads(done.stdout)
+        return found
+
+    def raw(self) -> socket.socket:
+        """Return a socket that writes whole frames at the near end, and reads those that come there."""
+        made: list[socket.socket] = []
+
+        def enter() -> None:
+            with Path(f"/run/netns/{self.near}").open("rb") as handle:
+                setns(handle)
+            made.append(socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
+            made[0].bind((INTERFACE, ETHERTYPE))
+
+        thread = threading.Thread(target=enter)
+        thread.start()
+        thread.join()
+        self._sockets += made
+        made[0].settimeout(HANG_S)
+        return made[0]
+
+    def frame(self, payload: bytes, to: str = "") -> bytes:
+        """Return an Ethernet frame from the near end to the far one, or to another address."""
+        ends = bytes.fromhex((to or self.mac(self.far)).replace(":", "")), self.mac(self.near)
+        return ends[0] + bytes.fromhex(ends[1].replace(":", "")) + struct.pack("!H", ETHERTYPE) + payload
+
+
+def _ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True)
+
+
+def attached(lab: RtdipLab, namespace: str) -> bool:
+    """Say whether an XDP program is on an end's interface."""
+    shown = subprocess.run(
+        ["ip", "-n", namespace, "link", "show", INTERFACE], check=True, capture_output=True, text=True
+    )
+    return "xdp" in shown.stdout
+
+
+def ports(shown: Json) -> Sequence[int]:
+    """Return the ports that a service has given."""
+    return [each["port"] for each in shown["ports"]]

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The library of RTDiP without a kernel: headers, and that a frame of a higher priority always comes first. The test writes
+ * rings as the kernel does, into memory that the library maps.
+ */
+#include "port_rtdip.c" /* its rings and queues are no business of others */
+
+#include <stdbool.h>
+#include <sys/mman.h>
+
+#include "check.h"
+#include "random.h"
+
+enum { PORT = 7000, ROUNDS = 100000, HELD_MAX = 4096 };
+
+/* A ring as the kernel writes it. */
+struct kernel_ring {
+	uint8_t *pages; /* reader's page, writer's page, data once; the kernel maps it twice */
+	size_t page;
+	uint32_t bytes;
+};
+
+static struct rtdip *make_handle(struct kernel_ring *kernel, uint32_t bytes)
+{
+	struct rtdip *handle = calloc(1, sizeof(*handle));
+	struct ring *ring = &handle->rings[0];
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int memory = memfd_create("ring", 0);
+	uint8_t *twice;
+
+	CHECK(memory >= 0 && ftruncate(memory, (off_t)(2 * page + bytes)) == 0);
+	twice = mmap(NULL, 2 * page + 2 * (size_t)bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	mmap(twice, 2 * page + bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory, 0);
+	mmap(twice + 2 * page + bytes, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory, (off_t)(2 * page));
+	close(memory);
+	*kernel = (struct kernel_ring){ twice, page, bytes };
+	*ring = (struct ring){ .port = PORT, .bytes = bytes, .read_at = (void *)twice, .written_to = (void *)(twice + page),
+			       .data = twice + 2 * page };
+	handle->ring_count = 1;
+	CHECK_INT(enlarge_queues(handle, bytes), 0);
+	return handle;
+}
+
+static void free_handle(struct rtdip *handle, struct kernel_ring *kernel)
+{
+	munmap(kernel->pages, 2 * kernel->page + 2 * (size_t)kernel->bytes);
+	for (int i = 0; i < RTDIP_PRIORITIES; i++)
+		free(handle->queues[i].bytes);
+	free(handle);
+}
+
+/* Put a frame into the ring. Return false where it is full. */
+static bool write_frame(struct kernel_ring *kernel, enum rtdip_priority priority, uint32_t sequence, uint16_t length)
+{
+	unsigned long read_at = *(unsigned long *)(void *)kernel->pages;
+	unsigned long *written_to = (unsigned long *)(void *)(kernel->pages + kernel->page);
+	size_t room = length + RTDIP_HEADER_BYTES <= 64 ? 64 : length + RTDIP_HEADER_BYTES <= 256 ? 256 : 1504;
+	size_t bytes = sizeof(struct rtdip_record) + room;
+	uint8_t *head = kernel->pages + 2 * kernel->page + (*written_to & (kernel->bytes - 1));
+	struct rtdip_header header = { PORT, (uint8_t)priority, length, 1, sequence };
+	struct rtdip_record about = { .payload_bytes = (uint16_t)(length + RTDIP_HEADER_BYTES) };
+
+	if (*written_to + BPF_RINGBUF_HDR_SZ + bytes - read_at > kernel->bytes)
+		return false;
+	*(uint32_t *)(void *)head = (uint32_t)bytes;
+	memcpy(head + BPF_RINGBUF_HDR_SZ, &about, sizeof(about));
+	rtdip_pack(&header, head + BPF_RINGBUF_HDR_SZ + sizeof(about));
+	*written_to += BPF_RINGBUF_HDR_SZ + bytes;
+	return true;
+}
+
+/* Random arrivals and reads: what is read is the oldest of the highest priority that is there. */
+static void test_order(void)
+{
+	static uint32_t held[RTDIP_PRIORITIES][HELD_MAX];
+	uint32_t first[RTDIP_PRIORITIES] = { 0 }, last[RTDIP_PRIORITIES] = { 0 }, sequence = 0;
+	struct kernel_ring kernel;
+	struct rtdip *handle = make_handle(&kernel, 64 * 1024);
+	struct random random = { 1 };
+	uint64_t wrong = 0, read = 0;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		uint8_t data[RTDIP_DATA_MAX_BYTES];
+		struct rtdip_message message;
+		int expected = -1;
+
+		for (uint64_t left = random_bits(&random) % 4; left > 0; left--) {
+			enum rtdip_priority priority = (enum rtdip_priority)(random_bits(&random) % RTDIP_PRIORITIES);
+			uint16_t length = (uint16_t)(random_bits(&random) % (RTDIP_DATA_MAX_BYTES + 1));
+
+			if (last[priority] - first[priority] < HELD_MAX && write_frame(&kernel, priority, sequence, length))
+				held[priority][last[priority]++ % HELD_MAX] = sequence++;
+		}
+		for (uint64_t left = random_bits(&random) % 5; left > 0; left--) {
+			int err = take_first(handle, &message, data, sizeof(data));
+
+			expected = -1;
+			for (int i = RTDIP_PRIORITIES - 1; i >= 0; i--)
+				expected = first[i] != last[i] ? i : expected;
+			if (err) {
+				wrong += expected >= 0;
+				break;
+			}
+			wrong += expected < 0 || message.priority != (enum rtdip_priority)expected ||
+				 message.sequence != held[expected][first[expected] % HELD_MAX];
+			first[message.priority]++;
+			read++;
+		}
+	}
+	CHECK_INT(wrong, 0);
+	CHECK(read > ROUNDS);
+	CHECK_INT(handle->counts.unheard, 0);
+	free_handle(handle, &kernel);
+}
+
+/* Low frames that nobody reads fill their queue; a high one behind them comes first all the same, and losses are counted. */
+static void test_low_frames_never_delay_a_high_one(void)
+{
+	struct kernel_ring kernel;
+	struct rtdip *handle = make_handle(&kernel, 16 * 1024);
+	uint8_t data[RTDIP_DATA_MAX_BYTES];
+	struct rtdip_message message;
+	uint32_t written = 0, read = 0;
+
+	for (int round = 0; round < 10; round++) {
+		while (write_frame(&kernel, RTDIP_LOW, written, 1000))
+			written++;
+		drain(handle, &handle->rings[0]);
+	}
+	CHECK(write_frame(&kernel, RTDIP_HIGH, 1, 10));
+	CHECK_INT(take_first(handle, &message, data, sizeof(data)), 0);
+	CHECK_INT(message.priority, RTDIP_HIGH);
+	while (take_first(handle, &message, data, sizeof(data)) == 0)
+		read++;
+	CHECK(read > 0);
+	CHECK_INT(read + handle->counts.unheard, written);
+	free_handle(handle, &kernel);
+}
+
+static void test_header(void)
+{
+	const struct rtdip_header header = { 7000, RTDIP_LOW, 300, 9, 0x01020304 };
+	uint8_t bytes[RTDIP_HEADER_BYTES];
+	struct rtdip_header read;
+
+	rtdip_pack(&header, bytes);
+	CHECK_INT(memcmp(bytes, "\x1b\x58\x02\x01\x01\x2c\x00\x09\x01\x02\x03\x04", sizeof(bytes)), 0);
+	CHECK_INT(rtdip_parse(bytes, RTDIP_HEADER_BYTES + 300, &read), 0);
+	CHECK_INT(read.sequence, header.sequence);
+	CHECK_INT(rtdip_parse(bytes, RTDIP_HEADER_BYTES + 299, &read), -EMSGSIZE);
+	CHECK_INT(rtdip_parse(bytes, RTDIP_HEADER_BYTES - 1, &read), -EMSGSIZE);
+	for (int i = 0; i < 4; i++) { /* priority, version, length, port */
+		const struct { int at; uint8_t value; } wrong[] = { { 2, 3 }, { 3, 2 }, { 4, 0x20 }, { 1, 0 } };
+		uint8_t changed[RTDIP_HEADER_BYTES];
+
+		memcpy(changed, bytes, sizeof(bytes));
+		changed[wrong[i].at] = wrong[i].value;
+		if (i == 3)
+			changed[0] = 0;
+		CHECK_INT(rtdip_parse(changed, RTDIP_PAYLOAD_MAX_BYTES, &read), -EBADMSG);
+	}
+}
+
+/* Numbers that a sender skipped are missing, unless they only were overtaken by a higher priority. */
+static void test_missing(void)
+{
+	struct kernel_ring kernel;
+	struct rtdip *handle = make_handle(&kernel, 64 * 1024);
+	uint8_t data[RTDIP_DATA_MAX_BYTES];
+	struct rtdip_message message;
+
+	write_frame(&kernel, RTDIP_LOW, 1, 10);
+	write_frame(&kernel, RTDIP_LOW, 2, 10);
+	write_frame(&kernel, RTDIP_HIGH, 3, 10);
+	write_frame(&kernel, RTDIP_LOW, 7, 10);
+	for (int i = 0; i < 4; i++)
+		CHECK_INT(take_first(handle, &message, data, sizeof(data)), 0);
+	CHECK_INT(handle->counts.missing, 3);
+	CHECK_INT(take_first(handle, &message, data, sizeof(data)), -EAGAIN);
+	free_handle(handle, &kernel);
+}
+
+int main(void)
+{
+	test_header();
+	test_order();
+	test_low_frames_never_delay_a_high_one();
+	test_missing();
+	return check_result();
+}

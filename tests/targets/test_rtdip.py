@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RTDiP between two namespaces: what it carries, what it refuses, what it counts, and what stays of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.patience import wait_until
+from tests.targets.rtdip_lab import HIGH, LOW, MEDIUM, RtdipLab, attached, header, ports
+
+NOBODY = 65534
+
+
+@pytest.fixture(params=["driver", "generic"])
+def lab(request: pytest.FixtureRequest, repository: Path, tmp_path: Path) -> Iterator[RtdipLab]:
+    with RtdipLab(
+        _program(repository), tmp_path, *(["--generic"] if request.param == "generic" else [])
+    ) as made:
+        yield made
+
+
+@pytest.fixture
+def driver_lab(repository: Path, tmp_path: Path) -> Iterator[RtdipLab]:
+    with RtdipLab(_program(repository), tmp_path) as made:
+        yield made
+
+
+def _program(repository: Path) -> Path:
+    program = repository / ".build" / "linux" / "targets" / "embedded" / "rtdip" / "bw-rtdip"
+    if not program.exists():
+        pytest.skip(f"{program.relative_to(repository)} is not built: make setup")
+    return program
+
+
+def test_messages_come_back_whole_at_every_size(lab: RtdipLab) -> None:
+    lab.tool(lab.far, "echo", "--local", "7000").wait_ready()
+    peer = f"{lab.mac(lab.far)}/7000"
+    for size in (4, 51, 52, 53, 244, 245, 1487, 1488):
+        asked = ["--peer", peer, "--size-bytes", str(size), "--count", "50", "--interval-us", "100"]
+        result = lab.tool(lab.near, "latency", *asked).result()
+        assert (result["over"], result["sent"], result["lost"]) == ("rtdip", 50, 0)
+        assert result["round_trip"]["min_ns"] > 0
+
+
+def test_windows_are_acknowledged(lab: RtdipLab) -> None:
+    sink = lab.tool(lab.far, "sink", "--local", "7000")
+    sink.wait_ready()
+    asked = ["--peer", f"{lab.mac(lab.far)}/7000", "--duration-ms", "300", "--size-bytes", "1400"]
+    result = lab.tool(lab.near, "source", *asked).result()
+    assert result["windows"] > 0
+    sink.stop()
+    assert sink.result()["acknowledged"] >= result["windows"]
+
+
+def test_the_kernel_keeps_its_own_traffic(driver_lab: RtdipLab) -> None:
+    """Pings pass the program, and so do messages of the same tools over UDP."""
+    lab = driver_lab
+    ping = ["ip", "netns", "exec", lab.near, "ping", "-c", "3", "-i", "0.05", "10.99.0.2"]
+    assert subprocess.run(ping, check=False, capture_output=True).returncode == 0
+    lab.tool(lab.far, "echo", "--local", "10.99.0.2:7000").wait_ready()
+    asked = ["--local", "10.99.0.1:7001", "--peer", "10.99.0.2:7000", "--count", "20", "--interval-us", "100"]
+    assert lab.tool(lab.near, "latency", *asked).result()["over"] == "udp"
+    assert lab.show(lab.far)["frames"]["delivered"] == 0
+
+
+def test_a_port_is_one_process_s_and_free_when_it_dies(driver_lab: RtdipLab) -> None:
+    lab = driver_lab
+    first = lab.tool(lab.far, "echo", "--local", "7000")
+    first.wait_ready()
+    second = lab.tool(lab.far, "echo", "--local", "7000")
+    assert second.process.wait() == 3
+    assert "Address already in use" in second.errors()
+    assert lab.show(lab.far)["ports"][0]["pid"] == first.process.pid
+    for _ in range(20):
+        first.process.kill()
+        wait_until(lambda: not ports(lab.show(lab.far)), "the port to be free")
+        first = lab.tool(lab.far, "echo", "--local", "7000")
+        first.wait_ready()
+
+
+def test_who_may_not_has_no_port(driver_lab: RtdipLab) -> None:
+    """Ports below 1024 are root's; the socket is that of the service's group alone."""
+    lab = driver_lab
+
+    def tried(lab: RtdipLab, port: int, *identity: str) -> str:
+        place = ["--local", str(port), *lab.socket_of(lab.near)]
+        argv = ["setpriv", *identity, str(lab.program), "echo", *place]
+        done = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=20)
+        assert done.returncode == 3
+        return done.stderr
+
+    nobody = ["--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
+    for folder in (lab.folder, *lab.folder.parents):
+        if folder.stat().st_mode & 0o777 == 0o700:  # pytest's: a user without rights has to reach the socket
+            folder.chmod(0o755)
+    assert "Permission denied" in tried(lab, 7000, *nobody)
+    lab.services[lab.near].stop()
+    lab.services[lab.near].process.wait()
+    lab.options = ("--group", str(NOBODY))
+    lab.serve(lab.near)
+    assert "Permission denied" in tried(lab, 7, *nobody), "a privileged port"
+    sender = [
+        "setpriv",
+        *nobody,
+        str(lab.program),
+        "latency",
+        "--peer",
+        f"{lab.mac(lab.far)}/7000",
+        "--count",
+        "1",
+    ]
+    done = subprocess.run(
+        [*sender, "--timeout-ms", "50", *lab.socket_of(lab.near)], check=False, capture_output=True
+    )
+    assert done.returncode == 4, "it may have a port; nobody answers"
+
+
+@pytest.mark.parametrize(
+    ("payload", "counted"),
+    [
+        (b"\x00" * 5, "short"),
+        (header(7000, HIGH, 100) + b"x" * 50, "short"),
+        (header(7000, 3, 40) + b"x" * 40, "malformed"),
+        (header(7000, HIGH, 40, version=2) + b"x" * 40, "malformed"),
+        (header(0, HIGH, 40) + b"x" * 40, "malformed"),
+        (header(7000, HIGH, 1489) + b"x" * 1488, "malformed"),
+        (header(7001, HIGH, 40) + b"x" * 40, "no_port"),
+    ],
+)
+def test_what_is_no_frame_is_counted_by_its_reason(
+    driver_lab: RtdipLab, payload: bytes, counted: str
+) -> None:
+    lab = driver_lab
+    echo = lab.tool(lab.far, "echo", "--local", "7000")
+    echo.wait_ready()
+    lab.raw().send(lab.frame(payload))
+    wait_until(lambda: lab.show(lab.far)["frames"][counted] == 1, counted)
+    frames = lab.show(lab.far)["frames"]
+    assert sum(frames.values()) == 1
+    echo.stop()
+    assert echo.result()["echoed"] == 0
+
+
+def test_frames_for_others_are_not_ours(driver_lab: RtdipLab) -> None:
+    lab = driver_lab
+    lab.tool(lab.far, "echo", "--local", "7000").wait_ready()
+    raw = lab.raw()
+    raw.send(lab.frame(header(7000, HIGH, 4) + b"else", to="02:00:00:00:00:77"))
+    raw.send(lab.frame(header(7000, HIGH, 4, 9) + b"ours"))
+    wait_until(lambda: lab.show(lab.far)["frames"]["delivered"] > 0, "the frame")
+    assert lab.show(lab.far)["frames"]["delivered"] == 1
+
+
+def test_a_high_frame_comes_first(driver_lab: RtdipLab) -> None:
+    """While the receiver is stopped all priorities come; it answers them by priority, then in order."""
+    lab = driver_lab
+    echo = lab.tool(lab.far, "echo", "--local", "7000")
+    echo.wait_ready()
+    lab.services[lab.near].stop()  # it would take the answers
+    lab.services[lab.near].process.wait()
+    raw = lab.raw()
+    os.kill(echo.process.pid, signal.SIGSTOP)
+    sent = [(number * 7 % 3, number) for number in range(60)]
+    for priority, number in sent:
+        raw.send(lab.frame(header(7000, priority, 4, 9, number) + number.to_bytes(4, "big")))
+    wait_until(lambda: lab.show(lab.far)["frames"]["delivered"] == 60, "all frames")
+    os.kill(echo.process.pid, signal.SIGCONT)
+    came = [_reply(raw) for _ in sent]
+    assert [priority for priority, _ in came] == sorted(priority for priority, _ in sent)
+    for level in (HIGH, MEDIUM, LOW):
+        assert [number for priority, number in came if priority == level] == [
+            number for priority, number in sent if priority == level
+        ]
+
+
+def _reply(raw: socket.socket) -> tuple[int, int]:
+    """Return priority and number of the next answer that comes to the near end."""
+    while True:
+        data, about = raw.recvfrom(2000)
+        if about[2] != 4:  # PACKET_OUTGOING: what this socket's own end sends
+            return data[16], int.from_bytes(data[26:30], "big")
+
+
+def test_a_full_ring_loses_and_says_so(driver_lab: RtdipLab) -> None:
+    lab = driver_lab
+    echo = lab.tool(lab.far, "echo", "--local", "7000")
+    echo.wait_ready()
+    os.kill(echo.process.pid, signal.SIGSTOP)
+    raw, frame = lab.raw(), lab.frame(header(7000, LOW, 1400, 9) + b"x" * 1400)
+    for _ in range(300):
+        raw.send(frame)
+    wait_until(lambda: sum(lab.show(lab.far)["frames"].values()) == 300, "all frames")
+    shown = lab.show(lab.far)
+    (port,) = shown["ports"]
+    assert port["full"] == shown["frames"]["full"] > 0
+    assert port["frames"] == shown["frames"]["delivered"] == 300 - port["full"]
+    os.kill(echo.process.pid, signal.SIGCONT)
+    wait_until(lambda: lab.show(lab.near)["frames"]["no_port"] == port["frames"], "the answers")
+
+
+def test_of_a_service_that_is_killed_nothing_stays(driver_lab: RtdipLab) -> None:
+    lab = driver_lab
+    echo = lab.tool(lab.far, "echo", "--local", "7000")
+    echo.wait_ready()
+    assert attached(lab, lab.far)
+    lab.services[lab.far].process.kill()
+    assert echo.process.wait() == 5, "its ports are gone: it says so and ends"
+    assert not attached(lab, lab.far)
+    lab.serve(lab.far)
+    lab.tool(lab.far, "echo", "--local", "7000").wait_ready()
+
+
+def test_a_second_service_is_refused(driver_lab: RtdipLab) -> None:
+    lab = driver_lab
+    second = lab.tool(lab.far, "serve", "--interface", "r0")
+    assert second.process.wait() == 3
+    assert "another XDP program is there" in second.errors()
+    unknown = lab.tool(lab.far, "serve", "--interface", "nothing")
+    assert unknown.process.wait() == 3
+    assert "nothing: no such interface" in unknown.errors()
