@@ -8,7 +8,7 @@ answer of `bw-traffic roundtrip` and its series, those of the echoes, and the wi
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -172,6 +172,17 @@ class SoftwareLatencies:
 def write_round_trips(folder: Path, facts: RoundTrips) -> Path:
     """Write `round_trips.json` and return its path."""
     return write_document(folder / ROUND_TRIPS, facts)
+
+
+def folder_of_size(folder: Path, size_bytes: int, sizes_bytes: Sequence[int]) -> Path:
+    """Return where round trips of one size are below a target's folder: of the first size there itself."""
+    return folder if size_bytes == sizes_bytes[0] else folder / str(size_bytes)
+
+
+def folders_of_sizes(folder: Path) -> list[Path]:
+    """Return the folders of a target that hold round trips: that of the first size, then by size."""
+    further = sorted((path for path in folder.glob("*") if path.name.isdecimal()), key=lambda x: int(x.name))
+    return [each for each in (folder, *further) if (each / ROUND_TRIPS).exists()]
 
 
 def load_software_latencies(folder: Path) -> SoftwareLatencies:

@@ -70,6 +70,7 @@ def write_folder(
     taken_off: Mapping[frozenset[str], HardwareLatency] | None = None,
     s_ns: Mapping[str, int] = S_NS,
     silent: str = "",
+    size_bytes: int = 64,
 ) -> None:
     """Write round trips between devices in both roles; `extra_ns` is put into a direction.
 
@@ -111,7 +112,7 @@ def write_folder(
         "cpus": [], "period_ns": 250_000, "threshold_ns": 100_000,
     }  # fmt: skip
     (folder / WITNESS).write_text(json.dumps(witness) + "\n")
-    facts = RoundTrips("linux-rt", 64, 2000, devices, tuple(clocks), tuple(exchanges), turns=turns)
+    facts = RoundTrips("linux-rt", size_bytes, 2000, devices, tuple(clocks), tuple(exchanges), turns=turns)
     write_round_trips(folder, facts)
 
 
