@@ -18,6 +18,7 @@ from reports.errors import RecordError, ReportError
 from reports.record.document import read_document, write_document
 from reports.software_latency.closure import Closure, closures
 from reports.software_latency.estimate import Estimate, estimate
+from reports.software_latency.icmp import IcmpEchoes, IcmpTimes, icmp_times
 from reports.software_latency.injection import Change, changes
 from reports.software_latency.plan import Device, told_devices
 from reports.software_latency.trips import PairTrips
@@ -134,6 +135,7 @@ class RoundTrips:
     injected: tuple[Injected, ...] = ()
     turns: Turns | None = None
     """None: one direction was measured after the other."""
+    icmp: tuple[IcmpEchoes, ...] = ()
     schema: str = SCHEMA
 
 
@@ -150,6 +152,7 @@ class SoftwareLatencies:
         closures: Sums that have to agree.
         changes: What the delayed twin changed at each device; empty where there was none, or one of the two
             is silent.
+        icmp: Echoes by `ping` between two devices, asker first: two kernels without the programs.
     """
 
     facts: RoundTrips
@@ -159,6 +162,7 @@ class SoftwareLatencies:
     closures: tuple[Closure, ...]
     changes: tuple[Change, ...] = ()
     silent: Mapping[str, str] = field(default_factory=dict[str, str])
+    icmp: Mapping[tuple[str, str], IcmpTimes] = field(default_factory=dict[tuple[str, str], IcmpTimes])
 
     @property
     def hardware(self) -> tuple[int, int] | None:
@@ -206,7 +210,15 @@ def load_software_latencies(folder: Path) -> SoftwareLatencies:
         if each.twin_of and each.put_ns and not {each.device, each.twin_of} & set(silent):
             changed += changes(found, devices, each.device, each.twin_of, each.put_ns)
     sums = closures(found.measured, found.spread)
-    return SoftwareLatencies(facts, trips, lost, found, sums, changed, silent)
+    icmp = {(each.asker, each.reflector): _icmp(folder, each) for each in facts.icmp if not each.absent}
+    return SoftwareLatencies(facts, trips, lost, found, sums, changed, silent, icmp)
+
+
+def _icmp(folder: Path, echoes: IcmpEchoes) -> IcmpTimes:
+    try:
+        return icmp_times((folder / echoes.file).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecordError) as error:
+        raise RecordError(f"{echoes.file}: {error}") from error
 
 
 def _heard(facts: RoundTrips) -> tuple[tuple[Exchange, ...], tuple[Device, ...], dict[str, str]]:

@@ -34,6 +34,7 @@ from resources.clocks.lines import ClockLine, measure_clock_lines, serve_clocks
 from resources.clocks.tai_utc import common_tai_utc_s
 from resources.software_latency.devices import delayed_twin, directions
 from resources.software_latency.hardware import hardware_between
+from resources.software_latency.icmp import icmp_between
 from resources.software_latency.settings import RoundTripTimes
 from resources.tools.experiment import Experiment, silence
 from resources.tools.fetched import fetch_known
@@ -131,6 +132,8 @@ def measure_round_trips(
                 witness.stop()
                 witness.wait(ENDING_S)
                 witness.fetch()
+    if times.icmp_echoes:
+        progress(f"{times.icmp_echoes} ICMP echoes between each two devices")
     facts = RoundTrips(
         target.kind,
         times.size_bytes,
@@ -140,6 +143,7 @@ def measure_round_trips(
         tuple(exchanges),
         tuple(injected),
         Turns(first_tai_ns, times.turn_trips, times.every_us(len(pairs)), times.turns),
+        icmp_between(bench, pairs, addresses, times, folder),
     )
     write_round_trips(folder, facts)
     return facts

@@ -26,12 +26,14 @@ from reports.software_latency.evidence import (
     DeviceClock,
     Exchange,
     HardwareBound,
+    Injected,
     LabDevice,
     RoundTrips,
     Turns,
     load_software_latencies,
     write_round_trips,
 )
+from reports.software_latency.icmp import IcmpEchoes
 from reports.software_latency.verdict import closure_measurement, software_measurement
 
 START_NS = 1_790_000_000_000_000_000
@@ -71,6 +73,8 @@ def write_folder(
     s_ns: Mapping[str, int] = S_NS,
     silent: str = "",
     size_bytes: int = 64,
+    icmp: tuple[IcmpEchoes, ...] = (),
+    injected: tuple[Injected, ...] = (),
 ) -> None:
     """Write round trips between devices in both roles; `extra_ns` is put into a direction.
 
@@ -112,7 +116,9 @@ def write_folder(
         "cpus": [], "period_ns": 250_000, "threshold_ns": 100_000,
     }  # fmt: skip
     (folder / WITNESS).write_text(json.dumps(witness) + "\n")
-    facts = RoundTrips("linux-rt", size_bytes, 2000, devices, tuple(clocks), tuple(exchanges), turns=turns)
+    facts = RoundTrips(
+        "linux-rt", size_bytes, 2000, devices, tuple(clocks), tuple(exchanges), injected, turns, icmp
+    )
     write_round_trips(folder, facts)
 
 
