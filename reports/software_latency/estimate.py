@@ -108,6 +108,27 @@ class SoftwareLatency:
         """U of the mean, with what the model leaves open."""
         return self.mean_expanded_ns + sum(each.ns for each in self.bounds)
 
+    @property
+    def deviation(self) -> tuple[float, float] | None:
+        """Return the standard deviation of S and its U, in ns; None where the variance is not above zero."""
+        if self.variance_ns2 <= 0:
+            return None
+        deviation_ns = math.sqrt(self.variance_ns2)
+        return deviation_ns, deviation_ns - math.sqrt(max(self.variance_ns2 - self.variance_expanded_ns2, 0))
+
+    @property
+    def skewness(self) -> tuple[float, float] | None:
+        """Return the skewness of S, third cumulant over deviation³, with U; None: the variance is not told.
+
+        U is the sum of what both cumulants can be off, so that it holds whatever they have in common.
+        """
+        if self.variance_ns2 <= self.variance_expanded_ns2:
+            return None
+        skewness = self.third_ns3 / self.variance_ns2**1.5
+        narrow = (self.variance_ns2 - self.variance_expanded_ns2) ** 1.5
+        third = abs(self.third_ns3) + self.third_expanded_ns3
+        return skewness, third / narrow - abs(skewness)
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Fit:

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from reports.errors import ReportError
 from reports.record.measurement import Measurement
-from reports.section import Measured, Shown
+from reports.section import Measured, PrintFigure, Shown
 from reports.software_latency.estimate import SoftwareLatency
 from reports.software_latency.evidence import (
     FOLDER,
@@ -16,7 +16,16 @@ from reports.software_latency.evidence import (
     folders_of_sizes,
     load_software_latencies,
 )
+from reports.software_latency.plots import figure_quantiles, pair_quantiles
 from reports.software_latency.verdict import CLOSURE, QUANTITY
+
+PAPER_DELAY_NS = 2_000_000
+PAPER_BEFORE_NS, PAPER_AFTER_NS = (1_599_130, 1_585_960, 1_604_775), (1_602_646, 1_580_520, 3_724_501)
+"""Puttnies et al., (13) and (14): of one way, of three devices; the delay is in the last one's."""
+QUANTILES_CAPTION = (
+    "Round trips of each direction, all of them measured: the middle 98 %, the median, and what one in a"
+    " thousand exceeds. Of S itself three cumulants are known, and no density is drawn: it would be a model."
+)
 
 
 @dataclass(frozen=True)
@@ -39,6 +48,14 @@ class OfSize:
     """What the section shows of one size."""
 
     found: SoftwareLatencies
+    caption: str = QUANTILES_CAPTION
+
+    @property
+    def paper_errors_ns(self) -> tuple[int, ...]:
+        """Return by how much the paper's devices changed besides the delay, of one way."""
+        put_ns = (0, 0, PAPER_DELAY_NS)
+        every = zip(PAPER_AFTER_NS, PAPER_BEFORE_NS, put_ns, strict=True)
+        return tuple(after - before - put for after, before, put in every)
 
     @property
     def matrix(self) -> RoundTripMatrix:
@@ -49,6 +66,17 @@ class OfSize:
         reflectors = tuple(dict.fromkeys([*(name for name in askers if name in others), *others]))
         means_ns = {(each.asker, each.reflector): float(each.cumulants[0]) for each in measured}
         return RoundTripMatrix(askers, reflectors, means_ns)
+
+    @property
+    def figure(self) -> str:
+        """Return the figure of round trips, those of delayed twins left out; empty: there is none to draw."""
+        twins = {each.device for each in self.found.facts.injected}
+        trips = [each for each in self.found.trips if not twins & {each.asker, each.reflector}]
+        try:
+            name = f"software-latency-{self.found.facts.size_bytes}"
+            return figure_quantiles(name, [pair_quantiles(each) for each in trips])
+        except ReportError:
+            return ""
 
 
 @dataclass(frozen=True)
@@ -101,6 +129,12 @@ class SoftwareSection(Shown):
     def records(self) -> Sequence[Measurement]:
         """Return the records that it shows."""
         return self.judged
+
+    @property
+    def print_figures(self) -> Iterable[PrintFigure]:
+        """Return the figure of the first size."""
+        figures = [each.figure for each in self.sizes[:1]]
+        return [PrintFigure(each, QUANTILES_CAPTION, "half") for each in figures if each]
 
     @property
     def by_size(self) -> tuple[DeviceBySize, ...]:
