@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from reports.errors import RecordError, ReportError
+from reports.record.codec import omit_none
 from reports.record.document import read_document, write_document
 from reports.software_latency.closure import Closure, closures
 from reports.software_latency.estimate import Estimate, estimate
@@ -80,10 +81,10 @@ class Exchange:
     series: str
     hardware_ns: int
     """Known latency of the hardware on both ways together, which is taken off."""
-    hardware_bounds: tuple[HardwareBound, ...] | None = None
+    hardware_bounds: tuple[HardwareBound, ...] | None = omit_none()
     """By how much it may be off; None: it is not known, the bench file has no topology."""
-    silent: str = ""
-    """Why it has no trips, or next to none: it tells nothing; "": it has them."""
+    silent: str | None = omit_none()
+    """Why it has no trips, or next to none: it tells nothing; None: it has them."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,8 @@ class RoundTrips:
     injected: tuple[Injected, ...] = ()
     turns: Turns | None = None
     """None: one direction was measured after the other."""
-    icmp: tuple[IcmpEchoes, ...] = ()
+    icmp: tuple[IcmpEchoes, ...] | None = omit_none()
+    """By `ping`; None: none were made, as in runs of before."""
     schema: str = SCHEMA
 
 
@@ -210,7 +212,7 @@ def load_software_latencies(folder: Path) -> SoftwareLatencies:
         if each.twin_of and each.put_ns and not {each.device, each.twin_of} & set(silent):
             changed += changes(found, devices, each.device, each.twin_of, each.put_ns)
     sums = closures(found.measured, found.spread)
-    icmp = {(each.asker, each.reflector): _icmp(folder, each) for each in facts.icmp if not each.absent}
+    icmp = {(each.asker, each.reflector): _icmp(folder, each) for each in facts.icmp or () if not each.absent}
     return SoftwareLatencies(facts, trips, lost, found, sums, changed, silent, icmp)
 
 

@@ -25,8 +25,8 @@ def icmp_between(
     addresses: Mapping[str, str],
     times: RoundTripTimes,
     folder: Path,
-) -> tuple[IcmpEchoes, ...]:
-    """Ask each pair of nodes once, and where the asker has no `ping` the other way round; write its answers.
+) -> tuple[IcmpEchoes, ...] | None:
+    """Ask each two nodes once, and where the asker has no `ping` the other way round; None: none are wanted.
 
     Args:
         bench: An open bench.
@@ -35,7 +35,7 @@ def icmp_between(
         times: How many, how often, how large.
         folder: Evidence goes here.
     """
-    return tuple(_each(bench, pairs, addresses, times, folder)) if times.icmp_echoes else ()
+    return tuple(_each(bench, pairs, addresses, times, folder)) if times.icmp_echoes else None
 
 
 def _each(

@@ -231,4 +231,6 @@ def _collected(lab: _Lab, experiment: Experiment, job: Job, pair: tuple[LabDevic
     with suppress(BenchError) if silent else nullcontext():
         fetch_known(node, lab.remote[name], [f"{name}.csv"], lab.folder)
     hardware_ns, bounds = hardware_between(lab.bench.spec.topology, asker, reflector, lab.times.size_bytes)
-    return Exchange(asker.name, reflector.name, f"{name}.ndjson", f"{name}.csv", hardware_ns, bounds, silent)
+    return Exchange(
+        asker.name, reflector.name, f"{name}.ndjson", f"{name}.csv", hardware_ns, bounds, silent or None
+    )

@@ -55,7 +55,7 @@ class Lab:
 def pinged(lab: Lab, folder: Path) -> list[tuple[str, str, str]]:
     pairs = directions(DEVICES, delayed_twin(DEVICES[0]))
     found = icmp_between(cast("OpenBench", lab), pairs, ADDRESSES, TIMES, folder)
-    return [(each.asker, each.reflector, each.absent) for each in found]
+    return [(each.asker, each.reflector, each.absent) for each in found or ()]
 
 
 def test_each_two_nodes_are_asked_once_and_one_without_ping_is_named_and_asked(tmp_path: Path) -> None:
@@ -79,4 +79,4 @@ def test_a_node_that_is_not_reached_and_one_that_does_not_answer_are_named(tmp_p
 
 def test_none_are_asked_for() -> None:
     times = RoundTripTimes(1000, 10, 1500, (512,))
-    assert icmp_between(cast("OpenBench", Lab()), directions(DEVICES), ADDRESSES, times, Path()) == ()
+    assert icmp_between(cast("OpenBench", Lab()), directions(DEVICES), ADDRESSES, times, Path()) is None
