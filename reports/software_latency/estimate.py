@@ -195,6 +195,11 @@ class Estimate:
     doubts: tuple[str, ...]
     untested: tuple[str, ...]
 
+    @property
+    def wanders(self) -> bool:
+        """Return whether trips of a pair wandered, or depend on each other for too long to tell."""
+        return _wander(self.measured)
+
 
 def estimate(
     devices: Sequence[Device], trips: Sequence[PairTrips], *, resamples: int = 1000, seed: int = 0
@@ -299,11 +304,15 @@ def _bounds(
     if fit.chance < CHANCE:
         for own, ns in zip(bounds, partner_bounds(design, measured, means), strict=True):
             own.append(Bound(PARTNERS, float(ns), "the pairs contradict each other"))
-    if any(not each.is_long_enough or not each.drifts[0].is_stationary for each in measured):
+    if _wander(measured):
         moved = wander_bounds(weights, trips, means)
         for own, ns in zip(bounds, moved if moved is not None else (), strict=False):
             own.append(Bound(STRETCHES, float(ns), "round trips wandered"))
     return [tuple(own) for own in bounds]
+
+
+def _wander(measured: Iterable[Measured]) -> bool:
+    return any(not each.is_long_enough or not each.drifts[0].is_stationary for each in measured)
 
 
 def _latency(

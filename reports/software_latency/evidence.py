@@ -210,7 +210,7 @@ def load_software_latencies(folder: Path) -> SoftwareLatencies:
     changed: tuple[Change, ...] = ()
     for each in facts.injected:
         if each.twin_of and each.put_ns and not {each.device, each.twin_of} & set(silent):
-            changed += changes(found, devices, each.device, each.twin_of, each.put_ns)
+            changed += changes(found, devices, trips, each.device, each.twin_of, each.put_ns)
     sums = closures(found.measured, found.spread)
     icmp = {(each.asker, each.reflector): _icmp(folder, each) for each in facts.icmp or () if not each.absent}
     return SoftwareLatencies(facts, trips, lost, found, sums, changed, silent, icmp)

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reports.software_latency.bounds import partner_bounds
+from reports.software_latency.bounds import partner_bounds, wander_bounds
 from reports.software_latency.estimate import CHANCE, Estimate, solver, weighing
 from reports.software_latency.plan import Device, design_matrix, kinds_of
-from reports.software_latency.trips import Floats
+from reports.software_latency.trips import Floats, PairTrips
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Change:
         devices: Their names.
         put_ns: What was put in, by the clock of the device that waited.
         error_ns: Change less what was put in.
-        expanded_ns: U of the error, with what the model leaves open where pairs contradict each other.
+        expanded_ns: U of the error, with what is open where pairs contradict each other or trips wander.
     """
 
     devices: tuple[str, ...]
@@ -42,13 +42,19 @@ class Change:
 
 
 def changes(
-    found: Estimate, devices: Sequence[Device], twin: str, plain: str, put_ns: float
+    found: Estimate,
+    devices: Sequence[Device],
+    trips: Sequence[PairTrips],
+    twin: str,
+    plain: str,
+    put_ns: float,
 ) -> tuple[Change, ...]:
     """Return how each device's S changes when the delayed twin takes the device's place.
 
     Args:
         found: Of all devices, the twin among them.
         devices: All devices.
+        trips: Of each pair, as `found` is of them.
         twin: Name of the delayed one.
         plain: Name of the same device without the delay.
         put_ns: The delay, as it was.
@@ -62,11 +68,13 @@ def changes(
     weights = other - one
     expanded = found.spread.expanded(weights, 1) + found.spread.hardware(weights)
     is_open = next(fit for fit in found.fits if fit.order == 1).chance < CHANCE
+    moved = wander_bounds(weights, trips, weights @ means) if found.wanders else None
     made: list[Change] = []
     for column, kind in enumerate(kinds_of(before)):
         names = tuple(each.name for each in before if each.kind == kind)
         put = put_ns if plain in names else 0.0
         u = float(expanded[column]) + (float(one_open[column] + other_open[column]) if is_open else 0.0)
+        u += float(moved[column]) if moved is not None else 0.0
         made.append(Change(names, put, float(weights[column] @ means) - put, u))
     return tuple(made)
 
