@@ -40,6 +40,11 @@ class Change:
         """Return whether the error lies within its U."""
         return abs(self.error_ns) <= self.expanded_ns
 
+    @property
+    def is_told(self) -> bool:
+        """Return whether what was put in is more than U: else nothing was shown of it."""
+        return not self.put_ns or self.expanded_ns < self.put_ns
+
 
 def changes(
     found: Estimate,

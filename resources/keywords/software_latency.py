@@ -131,7 +131,7 @@ class SoftwareLatencyLibrary(AsksRequirements):
         """Look for the delay that `Make Round Trips` has given to the twin of one device.
 
         The paper's validation, (13) and (14): S of that device grows by the delay, and no other's changes,
-        each within U.
+        each within U. Where U is more than the delay nothing was shown, and the test fails, too.
         """
         found, _context = next(self._each_size())
         if not found.changes:
@@ -144,6 +144,8 @@ class SoftwareLatencyLibrary(AsksRequirements):
             say(f"{', '.join(each.devices)}: {put} put in, error {error}, U = {u}")
             if not each.is_right:
                 wrong.append(f"{', '.join(each.devices)}: {put} put in, off by {error}, U = {u}")
+            elif not each.is_told:
+                wrong.append(f"{', '.join(each.devices)}: {put} put in, not told from none: U = {u}")
         if wrong:
             raise MeasurementError("; ".join(wrong))
 

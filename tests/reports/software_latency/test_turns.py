@@ -11,7 +11,7 @@ import pytest
 from reports.errors import ReportError
 from reports.software_latency.closure import closures
 from reports.software_latency.estimate import PARTNERS, STRETCHES, Estimate, estimate, undecided
-from reports.software_latency.injection import changes
+from reports.software_latency.injection import Change, changes
 from reports.software_latency.plan import Device, Pair
 from reports.software_latency.trips import PairTrips
 from tests.reports.software_latency.simulator import Floats, Truth, random_truths
@@ -174,6 +174,12 @@ def test_a_known_delay_among_trips_that_wander_has_a_part_for_it_in_its_u():
     for one, other in zip(before, after, strict=True):
         assert 6_000 < abs(other.error_ns - one.error_ns) < 16_000
         assert other.expanded_ns - one.expanded_ns > 15_000, "a quarter is 22.5 us off the mean of all"
+
+
+def test_a_known_delay_below_u_is_not_told() -> None:
+    assert Change(("a",), 500_000, 10_000, 20_000).is_told
+    assert not Change(("a",), 500_000, 260_000, 650_000).is_told
+    assert Change(("b",), 0, 260_000, 650_000).is_told, "nothing was put in"
 
 
 def test_too_few_turns_are_refused():
