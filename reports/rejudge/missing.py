@@ -187,7 +187,7 @@ def _loose_evidence(run: Path, manifest: Mapping[str, Any], records: Sequence[Re
             yield f"{name}: a known-delay check that no record names"
         elif path.name in MASK and is_judged and name not in named:
             yield f"{name}: held against a mask, and no record names it"
-        elif path.name in TRIPS and len(parts) == 3 and folder.as_posix() not in folders:
+        elif path.name in TRIPS and len(parts) in (3, 4) and folder.as_posix() not in folders:
             yield f"{name}: round trips that no record names"
         elif path.name in ("trial.json", *EDGES) and is_judged and folder.as_posix() not in folders:
             yield f"{name}: a trial that no record names"

@@ -52,11 +52,6 @@ def partner_bounds(design: Floats, measured: Sequence[Measured], means: Floats) 
     return farthest
 
 
-def is_unsteady(measured: Sequence[Measured]) -> bool:
-    """Say whether trips wandered, or depend on each other for too long to tell how far they scatter."""
-    return any(not each.is_long_enough or not each.drifts[0].is_stationary for each in measured)
-
-
 def wander_bounds(weights: Floats, trips: Sequence[PairTrips], means: Floats) -> Floats | None:
     """Return how far each kind's mean moves over the quarters of the time, in ns, shape (kinds,).
 

@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from reports.software_latency.bounds import Bound, is_unsteady, partner_bounds, wander_bounds
+from reports.software_latency.bounds import Bound, partner_bounds, wander_bounds
 from reports.software_latency.plan import Device, Kind, check_identifiable, design_matrix, kinds_of
 from reports.software_latency.spread import Spread, hardware_of, independent, student
 from reports.software_latency.trips import Drift, Floats, Measured, PairTrips, measure
@@ -108,6 +108,27 @@ class SoftwareLatency:
         """U of the mean, with what the model leaves open."""
         return self.mean_expanded_ns + sum(each.ns for each in self.bounds)
 
+    @property
+    def deviation(self) -> tuple[float, float] | None:
+        """Return the standard deviation of S and its U, in ns; None where the variance is not above zero."""
+        if self.variance_ns2 <= 0:
+            return None
+        deviation_ns = math.sqrt(self.variance_ns2)
+        return deviation_ns, deviation_ns - math.sqrt(max(self.variance_ns2 - self.variance_expanded_ns2, 0))
+
+    @property
+    def skewness(self) -> tuple[float, float] | None:
+        """Return the skewness of S, third cumulant over deviation³, with U; None: the variance is not told.
+
+        U is the sum of what both cumulants can be off, so that it holds whatever they have in common.
+        """
+        if self.variance_ns2 <= self.variance_expanded_ns2:
+            return None
+        skewness = self.third_ns3 / self.variance_ns2**1.5
+        narrow = (self.variance_ns2 - self.variance_expanded_ns2) ** 1.5
+        third = abs(self.third_ns3) + self.third_expanded_ns3
+        return skewness, third / narrow - abs(skewness)
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Fit:
@@ -173,6 +194,11 @@ class Estimate:
     correlations: tuple[Correlation, ...]
     doubts: tuple[str, ...]
     untested: tuple[str, ...]
+
+    @property
+    def wanders(self) -> bool:
+        """Return whether trips of a pair wandered, or depend on each other for too long to tell."""
+        return _wander(self.measured)
 
 
 def estimate(
@@ -278,11 +304,15 @@ def _bounds(
     if fit.chance < CHANCE:
         for own, ns in zip(bounds, partner_bounds(design, measured, means), strict=True):
             own.append(Bound(PARTNERS, float(ns), "the pairs contradict each other"))
-    if is_unsteady(measured):
+    if _wander(measured):
         moved = wander_bounds(weights, trips, means)
         for own, ns in zip(bounds, moved if moved is not None else (), strict=False):
             own.append(Bound(STRETCHES, float(ns), "round trips wandered"))
     return [tuple(own) for own in bounds]
+
+
+def _wander(measured: Iterable[Measured]) -> bool:
+    return any(not each.is_long_enough or not each.drifts[0].is_stationary for each in measured)
 
 
 def _latency(

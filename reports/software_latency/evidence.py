@@ -8,16 +8,18 @@ answer of `bw-traffic roundtrip` and its series, those of the echoes, and the wi
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from reports.errors import RecordError, ReportError
+from reports.record.codec import omit_none
 from reports.record.document import read_document, write_document
 from reports.software_latency.closure import Closure, closures
 from reports.software_latency.estimate import Estimate, estimate
+from reports.software_latency.icmp import IcmpEchoes, IcmpTimes, icmp_times
 from reports.software_latency.injection import Change, changes
 from reports.software_latency.plan import Device, told_devices
 from reports.software_latency.trips import PairTrips
@@ -79,10 +81,10 @@ class Exchange:
     series: str
     hardware_ns: int
     """Known latency of the hardware on both ways together, which is taken off."""
-    hardware_bounds: tuple[HardwareBound, ...] | None = None
+    hardware_bounds: tuple[HardwareBound, ...] | None = omit_none()
     """By how much it may be off; None: it is not known, the bench file has no topology."""
-    silent: str = ""
-    """Why it has no trips, or next to none: it tells nothing; "": it has them."""
+    silent: str | None = omit_none()
+    """Why it has no trips, or next to none: it tells nothing; None: it has them."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,8 @@ class RoundTrips:
     injected: tuple[Injected, ...] = ()
     turns: Turns | None = None
     """None: one direction was measured after the other."""
+    icmp: tuple[IcmpEchoes, ...] | None = omit_none()
+    """By `ping`; None: none were made, as in runs of before."""
     schema: str = SCHEMA
 
 
@@ -150,6 +154,7 @@ class SoftwareLatencies:
         closures: Sums that have to agree.
         changes: What the delayed twin changed at each device; empty where there was none, or one of the two
             is silent.
+        icmp: Echoes by `ping` between two devices, asker first: two kernels without the programs.
     """
 
     facts: RoundTrips
@@ -159,6 +164,7 @@ class SoftwareLatencies:
     closures: tuple[Closure, ...]
     changes: tuple[Change, ...] = ()
     silent: Mapping[str, str] = field(default_factory=dict[str, str])
+    icmp: Mapping[tuple[str, str], IcmpTimes] = field(default_factory=dict[tuple[str, str], IcmpTimes])
 
     @property
     def hardware(self) -> tuple[int, int] | None:
@@ -172,6 +178,17 @@ class SoftwareLatencies:
 def write_round_trips(folder: Path, facts: RoundTrips) -> Path:
     """Write `round_trips.json` and return its path."""
     return write_document(folder / ROUND_TRIPS, facts)
+
+
+def folder_of_size(folder: Path, size_bytes: int, sizes_bytes: Sequence[int]) -> Path:
+    """Return where round trips of one size are below a target's folder: of the first size there itself."""
+    return folder if size_bytes == sizes_bytes[0] else folder / str(size_bytes)
+
+
+def folders_of_sizes(folder: Path) -> list[Path]:
+    """Return the folders of a target that hold round trips: that of the first size, then by size."""
+    further = sorted((path for path in folder.glob("*") if path.name.isdecimal()), key=lambda x: int(x.name))
+    return [each for each in (folder, *further) if (each / ROUND_TRIPS).exists()]
 
 
 def load_software_latencies(folder: Path) -> SoftwareLatencies:
@@ -193,9 +210,17 @@ def load_software_latencies(folder: Path) -> SoftwareLatencies:
     changed: tuple[Change, ...] = ()
     for each in facts.injected:
         if each.twin_of and each.put_ns and not {each.device, each.twin_of} & set(silent):
-            changed += changes(found, trips, devices, each.device, each.twin_of, each.put_ns)
+            changed += changes(found, devices, trips, each.device, each.twin_of, each.put_ns)
     sums = closures(found.measured, found.spread)
-    return SoftwareLatencies(facts, trips, lost, found, sums, changed, silent)
+    icmp = {(each.asker, each.reflector): _icmp(folder, each) for each in facts.icmp or () if not each.absent}
+    return SoftwareLatencies(facts, trips, lost, found, sums, changed, silent, icmp)
+
+
+def _icmp(folder: Path, echoes: IcmpEchoes) -> IcmpTimes:
+    try:
+        return icmp_times((folder / echoes.file).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecordError) as error:
+        raise RecordError(f"{echoes.file}: {error}") from error
 
 
 def _heard(facts: RoundTrips) -> tuple[tuple[Exchange, ...], tuple[Device, ...], dict[str, str]]:

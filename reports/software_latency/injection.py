@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reports.software_latency.bounds import is_unsteady, partner_bounds, wander_bounds
+from reports.software_latency.bounds import partner_bounds, wander_bounds
 from reports.software_latency.estimate import CHANCE, Estimate, solver, weighing
 from reports.software_latency.plan import Device, design_matrix, kinds_of
 from reports.software_latency.trips import Floats, PairTrips
@@ -27,8 +27,7 @@ class Change:
         devices: Their names.
         put_ns: What was put in, by the clock of the device that waited.
         error_ns: Change less what was put in.
-        expanded_ns: U of the error, with what the model leaves open where pairs contradict each other, and
-            how far the change moved over the quarters of the time where trips wandered.
+        expanded_ns: U of the error, with what is open where pairs contradict each other or trips wander.
     """
 
     devices: tuple[str, ...]
@@ -41,11 +40,16 @@ class Change:
         """Return whether the error lies within its U."""
         return abs(self.error_ns) <= self.expanded_ns
 
+    @property
+    def is_told(self) -> bool:
+        """Return whether what was put in is more than U: else nothing was shown of it."""
+        return not self.put_ns or self.expanded_ns < self.put_ns
+
 
 def changes(
     found: Estimate,
-    trips: Sequence[PairTrips],
     devices: Sequence[Device],
+    trips: Sequence[PairTrips],
     twin: str,
     plain: str,
     put_ns: float,
@@ -54,8 +58,8 @@ def changes(
 
     Args:
         found: Of all devices, the twin among them.
-        trips: What it was made of.
         devices: All devices.
+        trips: Of each pair, as `found` is of them.
         twin: Name of the delayed one.
         plain: Name of the same device without the delay.
         put_ns: The delay, as it was.
@@ -68,8 +72,8 @@ def changes(
     other, other_open = _by(found, after, means)
     weights = other - one
     expanded = found.spread.expanded(weights, 1) + found.spread.hardware(weights)
-    moved = wander_bounds(weights, trips, weights @ means) if is_unsteady(found.measured) else None
     is_open = next(fit for fit in found.fits if fit.order == 1).chance < CHANCE
+    moved = wander_bounds(weights, trips, weights @ means) if found.wanders else None
     made: list[Change] = []
     for column, kind in enumerate(kinds_of(before)):
         names = tuple(each.name for each in before if each.kind == kind)

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from hw.errors import ConfigError, MeasurementError
@@ -18,7 +19,9 @@ from reports.software_latency.evidence import (
     ROUND_TRIPS,
     WITNESS,
     Injected,
+    RoundTrips,
     SoftwareLatencies,
+    folder_of_size,
     load_software_latencies,
 )
 from reports.software_latency.verdict import CLOSURE, QUANTITY, closure_measurement, software_measurement
@@ -52,9 +55,7 @@ class SoftwareLatencyLibrary(AsksRequirements):
         self._path = requirements
         self._requirements: tuple[Requirement, ...] = ()
         self._profile = ""
-        self._target = ""
-        self._found: SoftwareLatencies | None = None
-        self._evidence: tuple[Evidence, ...] = ()
+        self._found: list[tuple[Path, SoftwareLatencies]] = []
 
     def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:  # noqa: ARG002 - all
         """Say that the suite asks every requirement of the file."""
@@ -66,6 +67,8 @@ class SoftwareLatencyLibrary(AsksRequirements):
     ) -> None:
         """Make round trips between the target and machines of the producers, in each direction by turns.
 
+        Each size of the profile is a measurement of its own; the delayed twin takes part in the first.
+
         Args:
             target: Name of the target under `benchwright.targets` of the bench file.
             profile: `ci`, `nightly`, …: how many.
@@ -73,7 +76,7 @@ class SoftwareLatencyLibrary(AsksRequirements):
             delay_us: Of the twin, half of it receiving and half sending.
         """
         self._requirements = self._load()
-        self._profile, self._target, self._evidence = profile, target, ()
+        self._profile, self._found = profile, []
         library = bench_library()
         times = load_profile(profile).round_trips
         if times is None:
@@ -81,28 +84,27 @@ class SoftwareLatencyLibrary(AsksRequirements):
         spec = library.target(target)
         devices = devices_of(library.bench.spec, spec)
         delayed = _delayed(delayed_device, delay_us, [each.name for each in devices])
-        measure_round_trips(library.bench, spec, devices, times, self._folder, say, delayed)
-        try:
-            self._found = load_software_latencies(self._folder)
-        except ReportError as error:
-            raise MeasurementError(str(error)) from error
-        for each in self._found.estimate.latencies:
-            mean, u = format_value(each.mean_ns, "ns"), format_value(each.mean_u_ns, "ns", 2)
-            say(f"{', '.join(each.devices)}: S = {mean}, U = {u}")
-        for exchange in self._found.facts.exchanges:
-            if exchange.silent:
-                say(exchange.silent)
+        whole = current_run().evidence_folder(FOLDER, target)
+        for each in times.each_size():
+            folder = folder_of_size(whole, each.size_bytes, times.sizes_bytes)
+            measure_round_trips(library.bench, spec, devices, each, folder, say, delayed)
+            delayed = None
+            try:
+                found = load_software_latencies(folder)
+            except ReportError as error:
+                raise MeasurementError(f"{each.size_bytes} bytes: {error}") from error
+            self._found.append((folder, found))
+            _say_found(found)
 
     @keyword
     def each_device_should_be_within_its_budget(self) -> None:
-        """Judge every device by every requirement of the file.
+        """Judge every device by every requirement of the file, at each size.
 
         Fails unless all outcomes are `pass`; the message begins with `FAIL:`, `INCONCLUSIVE:` or `UNSET:`.
         """
         records = [
-            software_measurement(
-                self._all, each.of, each.id, each.limit, each.samples, self._context(each.of)
-            )
+            software_measurement(found, each.of, each.id, each.limit, each.samples, context(each.of))
+            for found, context in self._each_size()
             for each in self._requirements
             if each.quantity == QUANTITY
         ]
@@ -111,9 +113,13 @@ class SoftwareLatencyLibrary(AsksRequirements):
 
     @keyword
     def sums_of_round_trips_should_agree(self) -> None:
-        """Check the bench: roles swapped, and sums of four devices, have to agree as the requirement says."""
+        """Check the bench: roles swapped, and sums of four devices, have to agree as the requirement says.
+
+        At each size.
+        """
         records = [
-            closure_measurement(self._all, each.id, each.limit, each.samples, self._context(""))
+            closure_measurement(found, each.id, each.limit, each.samples, context(""))
+            for found, context in self._each_size()
             for each in self._requirements
             if each.quantity == CLOSURE
         ]
@@ -125,30 +131,40 @@ class SoftwareLatencyLibrary(AsksRequirements):
         """Look for the delay that `Make Round Trips` has given to the twin of one device.
 
         The paper's validation, (13) and (14): S of that device grows by the delay, and no other's changes,
-        each within U.
+        each within U. Where U is more than the delay nothing was shown, and the test fails, too.
         """
-        if not self._all.changes:
-            silent = "; ".join(f"{device} was not heard: {why}" for device, why in self._all.silent.items())
+        found, _context = next(self._each_size())
+        if not found.changes:
+            silent = "; ".join(f"{device} was not heard: {why}" for device, why in found.silent.items())
             raise MeasurementError(silent or "no device has a delayed twin: call `Make Round Trips` with one")
         wrong: list[str] = []
-        for each in self._all.changes:
+        for each in found.changes:
             error, u = format_value(each.error_ns, "ns"), format_value(each.expanded_ns, "ns", 2)
             put = format_value(each.put_ns, "ns")
             say(f"{', '.join(each.devices)}: {put} put in, error {error}, U = {u}")
             if not each.is_right:
                 wrong.append(f"{', '.join(each.devices)}: {put} put in, off by {error}, U = {u}")
+            elif not each.is_told:
+                wrong.append(f"{', '.join(each.devices)}: {put} put in, not told from none: U = {u}")
         if wrong:
             raise MeasurementError("; ".join(wrong))
 
     def _load(self) -> tuple[Requirement, ...]:
         return load_requirements_file(self._path, QUANTITY, CLOSURE).requirements
 
-    def _context(self, device: str) -> Context:
-        run, bench, facts = current_run(), bench_library().bench.spec, self._all.facts
-        if not self._evidence:
-            names = [ROUND_TRIPS, *(name for each in facts.exchanges for name in (each.file, each.series))]
-            names = [name for name in (*names, WITNESS) if (self._folder / name).exists()]
-            self._evidence = tuple(run.evidence(self._folder / name) for name in names)
+    def _each_size(self) -> Iterator[tuple[SoftwareLatencies, Callable[[str], Context]]]:
+        """Yield what was found of each size, and what makes a device's context.
+
+        Raises:
+            MeasurementError: Nothing was measured.
+        """
+        if not self._found:
+            raise MeasurementError("nothing was measured: call `Make Round Trips` first")
+        for folder, found in self._found:
+            yield found, partial(self._context, found.facts, _evidence_of(folder, found.facts))
+
+    def _context(self, facts: RoundTrips, evidence: tuple[Evidence, ...], device: str) -> Context:
+        run, bench = current_run(), bench_library().bench.spec
         subject = Subject(bench.name, facts.target)
         if device:
             subject = replace(subject, axes=(AxisValue("device", device),))
@@ -160,18 +176,23 @@ class SoftwareLatencyLibrary(AsksRequirements):
                 self._profile, numbers=(NumberedCondition("size_bytes", facts.size_bytes),)
             ),
             simulated=bench.simulated,
-            evidence=self._evidence,
+            evidence=evidence,
         )
 
-    @property
-    def _folder(self) -> Path:
-        return current_run().evidence_folder(FOLDER, self._target)
 
-    @property
-    def _all(self) -> SoftwareLatencies:
-        if self._found is None:
-            raise MeasurementError("nothing was measured: call `Make Round Trips` first")
-        return self._found
+def _say_found(found: SoftwareLatencies) -> None:
+    size_bytes = found.facts.size_bytes
+    for each in found.estimate.latencies:
+        mean, u = format_value(each.mean_ns, "ns"), format_value(each.mean_u_ns, "ns", 2)
+        say(f"{', '.join(each.devices)}: S = {mean}, U = {u}, with {size_bytes} bytes")
+    for exchange in found.facts.exchanges:
+        if exchange.silent:
+            say(f"{exchange.silent}, with {size_bytes} bytes")
+
+
+def _evidence_of(folder: Path, facts: RoundTrips) -> tuple[Evidence, ...]:
+    names = [ROUND_TRIPS, *(name for each in facts.exchanges for name in (each.file, each.series)), WITNESS]
+    return tuple(current_run().evidence(folder / name) for name in names if (folder / name).exists())
 
 
 def _delayed(device: str, delay_us: int, devices: Sequence[str]) -> Injected | None:

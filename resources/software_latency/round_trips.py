@@ -35,6 +35,7 @@ from resources.clocks.lines import ClockLine, measure_clock_lines, serve_clocks
 from resources.clocks.tai_utc import common_tai_utc_s
 from resources.software_latency.devices import delayed_twin, directions
 from resources.software_latency.hardware import hardware_between
+from resources.software_latency.icmp import icmp_between
 from resources.software_latency.settings import RoundTripTimes
 from resources.tools.experiment import Experiment, silence
 from resources.tools.fetched import fetch_known
@@ -136,6 +137,8 @@ def measure_round_trips(
                 witness.fetch()
     clocks = {each.name: _clock(each, lines[spec.nodes[each.node].clock]) for each in devices}
     turns = Turns(first_tai_ns, times.turn_trips, times.every_us(len(pairs)), times.turns)
+    if times.icmp_echoes:
+        progress(f"{times.icmp_echoes} ICMP echoes between each two devices")
     facts = RoundTrips(
         target.kind,
         times.size_bytes,
@@ -145,6 +148,7 @@ def measure_round_trips(
         tuple(_heard_to_the_end(folder, each, clocks[each.asker], turns) for each in exchanges),
         tuple(injected),
         turns,
+        icmp_between(bench, pairs, addresses, times, folder),
     )
     write_round_trips(folder, facts)
     return facts
@@ -245,4 +249,6 @@ def _collected(lab: _Lab, experiment: Experiment, job: Job, pair: tuple[LabDevic
     with suppress(BenchError) if silent else nullcontext():
         fetch_known(node, lab.remote[name], [f"{name}.csv"], lab.folder)
     hardware_ns, bounds = hardware_between(lab.bench.spec.topology, asker, reflector, lab.times.size_bytes)
-    return Exchange(asker.name, reflector.name, f"{name}.ndjson", f"{name}.csv", hardware_ns, bounds, silent)
+    return Exchange(
+        asker.name, reflector.name, f"{name}.ndjson", f"{name}.csv", hardware_ns, bounds, silent or None
+    )

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
+from hw.errors import ConfigError
 from hw.fields import Fields
 
 TURN_PAUSE_US = 3000
 """Between two turns: what the clocks' lines leave open, and a trip that comes back late."""
+SIZE_RANGE_BYTES = 44, 65_507
+"""A STAMP packet at least, a datagram of IPv4 at most."""
 
 
 @dataclass(frozen=True)
@@ -19,13 +23,25 @@ class RoundTripTimes:
         trips: In each direction.
         turn_trips: Of a turn: then the token goes to the next direction.
         interval_us: From one to the next.
-        size_bytes: Of the payload, there and back.
+        sizes_bytes: Of the payload, there and back; each is a measurement of its own.
+        icmp_echoes: Of `ping` between each two devices, after the turns of each size; 0: none.
     """
 
     trips: int
     turn_trips: int
     interval_us: int
-    size_bytes: int
+    sizes_bytes: tuple[int, ...]
+    icmp_echoes: int = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the first size."""
+        return self.sizes_bytes[0]
+
+    def each_size(self) -> Iterator[RoundTripTimes]:
+        """Yield what is measured of each size alone."""
+        for size_bytes in self.sizes_bytes:
+            yield replace(self, sizes_bytes=(size_bytes,))
 
     @property
     def turns(self) -> int:
@@ -54,7 +70,21 @@ def round_trip_times(table: Fields | None) -> RoundTripTimes | None:
         trips=table.integer("trips", 100, 1_000_000),
         turn_trips=table.integer("turn_trips", 1, 10_000),
         interval_us=table.integer("interval_us", 100, 60_000_000),
-        size_bytes=table.integer("size_bytes", 44, 65_507),
+        sizes_bytes=_sizes_bytes(table),
+        icmp_echoes=table.integer("icmp_echoes", 0, 100_000, default=200),
     )
     table.finish()
     return times
+
+
+def _sizes_bytes(table: Fields) -> tuple[int, ...]:
+    """Read `size_bytes`, or `sizes_bytes` for several; raises ConfigError."""
+    where = f"{table.file}: {table.table}"
+    if table.has("size_bytes") == table.has("sizes_bytes"):
+        raise ConfigError(f"{where}: needs one of size_bytes (one size) and sizes_bytes (a list of sizes)")
+    if table.has("size_bytes"):
+        return (table.integer("size_bytes", *SIZE_RANGE_BYTES),)
+    sizes_bytes = table.integers("sizes_bytes", *SIZE_RANGE_BYTES)
+    if not sizes_bytes or len(set(sizes_bytes)) < len(sizes_bytes):
+        raise ConfigError(f"{where}.sizes_bytes: needs at least one size, none twice; found {sizes_bytes}")
+    return sizes_bytes

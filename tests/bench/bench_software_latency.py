@@ -79,7 +79,7 @@ class Lab:
         """Remember them."""
         self._bench = bench
         self.folder = folder
-        self._times = RoundTripTimes(turns * 20, 20, 1000, 64)
+        self._times = RoundTripTimes(turns * 20, 20, 1000, (64,))
 
     def measure(
         self,

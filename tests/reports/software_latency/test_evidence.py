@@ -22,16 +22,19 @@ from reports.record.measurement import AxisValue, Conditions, Limit, Subject
 from reports.run.folder import RunFolder
 from reports.software_latency.evidence import (
     COLUMNS,
+    ROUND_TRIPS,
     WITNESS,
     DeviceClock,
     Exchange,
     HardwareBound,
+    Injected,
     LabDevice,
     RoundTrips,
     Turns,
     load_software_latencies,
     write_round_trips,
 )
+from reports.software_latency.icmp import IcmpEchoes
 from reports.software_latency.verdict import closure_measurement, software_measurement
 
 START_NS = 1_790_000_000_000_000_000
@@ -70,6 +73,9 @@ def write_folder(
     taken_off: Mapping[frozenset[str], HardwareLatency] | None = None,
     s_ns: Mapping[str, int] = S_NS,
     silent: str = "",
+    size_bytes: int = 64,
+    icmp: tuple[IcmpEchoes, ...] | None = None,
+    injected: tuple[Injected, ...] = (),
 ) -> None:
     """Write round trips between devices in both roles; `extra_ns` is put into a direction.
 
@@ -102,7 +108,7 @@ def write_folder(
         (folder / f"{stem}.ndjson").write_text(json.dumps({"type": "result", "lost": 1}) + "\n")
         why = f"{reflector} answered 0 of {TRIPS} requests of {asker}" if silent in (asker, reflector) else ""
         exchanges.append(
-            Exchange(asker, reflector, f"{stem}.ndjson", f"{stem}.csv", hardware_ns, bounds, why)
+            Exchange(asker, reflector, f"{stem}.ndjson", f"{stem}.csv", hardware_ns, bounds, why or None)
         )
     clocks = [DeviceClock(name, START_NS, AHEAD_NS if name == "a" else 0, 0, 50_000) for name in s_ns]
     windows = [[start, end, 0] for start, end in pauses]
@@ -111,7 +117,9 @@ def write_folder(
         "cpus": [], "period_ns": 250_000, "threshold_ns": 100_000,
     }  # fmt: skip
     (folder / WITNESS).write_text(json.dumps(witness) + "\n")
-    facts = RoundTrips("linux-rt", 64, 2000, devices, tuple(clocks), tuple(exchanges), turns=turns)
+    facts = RoundTrips(
+        "linux-rt", size_bytes, 2000, devices, tuple(clocks), tuple(exchanges), injected, turns, icmp
+    )
     write_round_trips(folder, facts)
 
 
@@ -132,6 +140,19 @@ def test_each_device_is_found_and_passes(tmp_path: Path) -> None:
     record = software_measurement(found, "a", "SW-A", LIMIT, 100, context("a"))
     assert (record.outcome, record.subject.on("device"), record.n) == ("pass", "a", TRIPS)
     assert closure_measurement(found, "BENCH", CLOSE, 100, context()).outcome == "pass"
+
+
+def test_evidence_of_before_is_read(tmp_path: Path) -> None:
+    """It knew nothing of echoes, of hardware's bounds and of directions that are silent."""
+    write_folder(tmp_path)
+    facts = json.loads((tmp_path / ROUND_TRIPS).read_text())
+    later = {"hardware_bounds", "silent"}
+    assert not any(later & set(each) for each in facts["exchanges"])
+    assert "icmp" not in facts
+    for each in facts["exchanges"]:
+        each |= {"hardware_bounds": None, "silent": ""}  # as the version between wrote them
+    (tmp_path / ROUND_TRIPS).write_text(json.dumps(facts))
+    assert load_software_latencies(tmp_path).silent == {}
 
 
 def test_a_device_over_its_limit_fails_and_an_unknown_one_is_unset(tmp_path: Path) -> None:
