@@ -83,6 +83,24 @@ class RtdipLab:
         """Start a tool at an end."""
         return self._start(namespace, verb, *options, *self.socket_of(namespace))
 
+    def traffic(self, program: Path, namespace: str, *options: str) -> Tool:
+        """Start bw-traffic at an end, carried by RTDiP."""
+        log = self.folder / f"{options[0]}-{len(self._tools)}.ndjson"
+        rtdip = ["--rtdip", str(self.folder / namespace)]
+        tool = Tool(namespace, program, [*options, *rtdip], log, {})
+        self._tools.append(tool)
+        return tool
+
+    def kernel_datagrams(self) -> int:
+        """Return how many UDP datagrams and TCP segments the kernel has sent at the near end."""
+        argv = ["ip", "netns", "exec", self.near, "cat", "/proc/net/snmp"]
+        lines = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.splitlines()
+        tables = {
+            head.split()[0]: dict(zip(head.split()[1:], row.split()[1:], strict=True))
+            for head, row in zip(lines[::2], lines[1::2], strict=True)
+        }
+        return int(tables["Udp:"]["OutDatagrams"]) + int(tables["Tcp:"]["OutSegs"])
+
     def _start(self, namespace: str, *arguments: str) -> Tool:
         log = self.folder / f"{arguments[0]}-{len(self._tools)}.ndjson"
         tool = Tool(namespace, self.program, list(arguments), log, {})

@@ -14,6 +14,7 @@ import pytest
 
 from tests.patience import wait_until
 from tests.targets.rtdip_lab import HIGH, LOW, MEDIUM, RtdipLab, attached, header, ports
+from tests.traffic_gen.lab import CONSUMER, Plan, Stream, pattern_text, streams_by_id
 
 NOBODY = 65534
 
@@ -225,3 +226,31 @@ def test_a_second_service_is_refused(driver_lab: RtdipLab) -> None:
     unknown = lab.tool(lab.far, "serve", "--interface", "nothing")
     assert unknown.process.wait() == 3
     assert "nothing: no such interface" in unknown.errors()
+
+
+def test_the_pattern_is_replayed_over_rtdip(driver_lab: RtdipLab, repository: Path) -> None:
+    """Both ends of bw-traffic: small messages and such of many frames, none by the kernel's UDP or TCP."""
+    lab = driver_lab
+    streams = [
+        Stream(11, "udp", 100),
+        Stream(12, "tcp", 640_000, 200_000),
+        Stream(13, "tcp", 10, low_latency=True),
+    ]
+    plan = Plan(pattern_text(*streams), duration_ms=2000)
+    text = plan.write(lab.folder / "plan.toml").read_text()
+    (lab.folder / "plan.toml").write_text(
+        text.replace(CONSUMER, "10.99.0.2").replace("10.77.0.1", "10.99.0.1")
+    )
+    program = repository / ".build" / "linux" / "traffic-gen" / "bw-traffic"
+    before = lab.kernel_datagrams()
+    recv = lab.traffic(program, lab.far, "recv", str(lab.folder / "plan.toml"), "--check-fill")
+    recv.wait_ready()
+    send = lab.traffic(program, lab.near, "send", str(lab.folder / "plan.toml"), "--producer", "all")
+    received, sent = recv.result(), send.result()
+    assert received["valid"], received["invalid_reasons"]
+    assert sent["valid"], sent["invalid_reasons"]
+    by_id = streams_by_id(received)
+    assert {number: stream["lost"] for number, stream in by_id.items()} == {11: 0, 12: 0, 13: 0}
+    assert [by_id[number]["received"] for number in (11, 12, 13)] == [200, 10, 200]
+    assert lab.show(lab.far)["frames"]["delivered"] >= 400 + 10 * 640_000 // 1480
+    assert lab.kernel_datagrams() - before < 10, "a question for the neighbour, no more"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Build one fuzz target with clang's libFuzzer, ASan and UBSan, and run it on its seeds for a bounded time.
 #
-#   [FUZZ_KEEP=FOLDER] fuzz.sh SECONDS SEEDS INCLUDE TARGET.c SOURCE.c…
+#   [FUZZ_KEEP=FOLDER] fuzz.sh SECONDS SEEDS INCLUDE[:INCLUDE] TARGET.c SOURCE.c…
 #
 # In FUZZ_KEEP the corpus grows from call to call, and what was found stays: corpus/, found/, log. Without it every call is
 # the same. Exit 0: nothing was found; 77: skipped, with the reason; else what libFuzzer says, and the input that did it.
@@ -28,7 +28,7 @@ if ! clang -fsanitize=fuzzer,address,undefined -o "$work/probe" "$work/probe.c" 
     exit 77
 fi
 
-clang -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I"$include" \
+clang -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I"${include%%:*}" -I"${include#*:}" \
     -o "$work/fuzz" "$@" -lm
 status=0
 "$work/fuzz" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=1024 -max_len=16384 -seed="$seed" -print_final_stats=1 \

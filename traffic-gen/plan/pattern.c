@@ -14,6 +14,7 @@
 static const struct transport_limits limits[TRANSPORTS] = {
 	[TRANSPORT_TCP] = { "tcp", PLAN_MESSAGE_MAX_BYTES },
 	[TRANSPORT_UDP] = { "udp", PLAN_UDP_MAX_BYTES },
+	[TRANSPORT_RTDIP] = { "rtdip", PLAN_MESSAGE_MAX_BYTES },
 };
 
 const struct transport_limits *transport_limits(enum transport transport)
@@ -57,6 +58,7 @@ static void convert_stream(const struct schema_row *row, struct stream *stream)
 		.producer = id / MESSAGE_TYPES,
 		.message_type = id % MESSAGE_TYPES,
 		.transport = (enum transport)row->values[STREAM_TRANSPORT].integer,
+		.carrier = (enum transport)row->values[STREAM_TRANSPORT].integer,
 		.size_bytes = (uint32_t)row->values[STREAM_SIZE].integer,
 		.period_ns = row->values[STREAM_PERIOD].integer * NS_PER_US,
 		.budget_ns = row->values[STREAM_BUDGET].integer * NS_PER_US,

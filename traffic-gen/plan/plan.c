@@ -251,6 +251,13 @@ void plan_destroy(struct plan *plan)
 	free(plan);
 }
 
+void plan_carry_by_rtdip(struct plan *plan, const char *socket_path)
+{
+	plan->rtdip_socket = socket_path;
+	for (size_t i = 0; i < plan->pattern->stream_count; i++)
+		plan->pattern->streams[i].carrier = TRANSPORT_RTDIP;
+}
+
 const struct plan_producer *plan_find_producer(const struct plan *plan, uint16_t number)
 {
 	const struct plan_producer key = { .number = number };

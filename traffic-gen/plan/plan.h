@@ -23,7 +23,7 @@
 #define PLAN_SOURCE_BYTES 1024 /* where a pattern's numbers come from, with its terminating 0 */
 
 /** How the messages of a stream go; `transports` of transport.h has the code of each. */
-enum transport { TRANSPORT_TCP, TRANSPORT_UDP, TRANSPORTS };
+enum transport { TRANSPORT_TCP, TRANSPORT_UDP, TRANSPORT_RTDIP, TRANSPORTS };
 
 /** What a transport can carry, as far as patterns and plans ask. */
 struct transport_limits {
@@ -43,7 +43,8 @@ struct stream {
 	uint16_t id;           /* producer * 10 + message_type */
 	uint16_t producer;     /* number of the producer, 1..655 */
 	uint8_t message_type;  /* 0..9 */
-	enum transport transport;
+	enum transport transport; /* as its pattern says: TCP or UDP */
+	enum transport carrier;   /* what its messages go by: its transport, or what carries all of a run */
 	uint32_t size_bytes;
 	int64_t period_ns;
 	int64_t budget_ns;     /* allowed received - scheduled */
@@ -88,6 +89,7 @@ struct plan {
 	enum correction correction;
 	int32_t tai_utc_s;
 	bool capture_stamps;
+	const char *rtdip_socket; /* of the service of RTDiP that carries all streams; NULL: their transports do. Not in the file */
 	struct address consumer; /* port 0 */
 	enum consumer_clock consumer_clock; /* CONSUMER_CLOCK_TIME_SERVICE: with CORRECTION_NONE alone */
 	size_t clock_count;
@@ -126,6 +128,9 @@ int plan_load(const char *path, struct plan **plan, struct plan_error *error);
 int plan_parse(const char *path, const char *text, size_t length, struct plan **plan, struct plan_error *error);
 
 void plan_destroy(struct plan *plan);
+
+/** Let RTDiP carry all streams, by a service whose socket this is; the text outlives the plan. */
+void plan_carry_by_rtdip(struct plan *plan, const char *socket_path);
 
 /** Find a producer by its number; NULL when the plan has none of it. O(log n). */
 const struct plan_producer *plan_find_producer(const struct plan *plan, uint16_t number);

@@ -28,6 +28,8 @@ struct sending_transport {
 	int64_t (*send)(struct link *link, const struct port_slice *slices, int count, bool stamp);
 	/* A piece could not be written: say what becomes of the link. */
 	void (*lost)(struct link *link, int err, int64_t now_monotonic_ns);
+	/* The link's socket is closed; close what else it has. NULL: nothing. */
+	void (*close)(struct link *link);
 	uint32_t piece_max_bytes; /* 0: a message goes as a whole */
 };
 

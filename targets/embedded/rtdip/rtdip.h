@@ -92,8 +92,22 @@ int64_t rtdip_send(struct rtdip *handle, const struct rtdip_address *to, uint16_
  */
 int rtdip_receive(struct rtdip *handle, struct rtdip_message *message, void *data, size_t room_bytes, int64_t timeout_ns);
 
-/** A descriptor that poll() and epoll call readable while frames may be there; read until rtdip_receive() has none. */
+/**
+ * A descriptor that poll() and epoll call readable while frames may be there; read until rtdip_receive() has none. The caller
+ * closes it, before the handle.
+ */
 int rtdip_descriptor(const struct rtdip *handle);
+
+/** A descriptor that is writable while frames can be sent; the caller closes it. */
+int rtdip_sending_descriptor(const struct rtdip *handle);
+
+/**
+ * Ask the kernel for the Ethernet address of a neighbour. Where it does not know it yet it begins to ask the network.
+ *
+ * @param ipv4  in host byte order
+ * @return 0, -EAGAIN: not known yet, or -errno
+ */
+int rtdip_resolve(uint32_t ipv4, uint8_t mac[RTDIP_MAC_BYTES]);
 
 void rtdip_counts(const struct rtdip *handle, struct rtdip_counts *counts);
 

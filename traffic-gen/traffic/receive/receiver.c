@@ -34,7 +34,12 @@ int receiver_open(struct receiver *receiver, const struct plan *plan, const stru
 void receiver_close(struct receiver *receiver)
 {
 	port_poller_destroy(receiver->poller);
+	if (receiver->rtdip)
+		rtdip_close(receiver->rtdip);
+	free(receiver->rtdip_ports);
 	free(receiver->scratch);
+	receiver->rtdip = NULL;
+	receiver->rtdip_ports = NULL;
 	receiver->poller = NULL;
 	receiver->scratch = NULL;
 }

@@ -16,6 +16,7 @@
 #include "traffic/frame.h"
 #include "plan/plan.h"
 #include "port/port.h"
+#include "rtdip.h"
 #include "time/stepwatch.h"
 #include "traffic/transport.h"
 
@@ -35,7 +36,8 @@ struct endpoint {
 	atomic_int state;
 	port_socket sock;
 	bool fresh;        /* nothing was read yet */
-	uint32_t position; /* TCP: bytes of the current message that were read */
+	uint32_t position; /* bytes of the current message that were read, where it comes in parts */
+	uint32_t message;  /* RTDiP: which one it is */
 	uint8_t header[FRAME_HEADER_BYTES];
 };
 
@@ -58,6 +60,8 @@ struct receiver {
 	uint8_t *scratch;
 	struct stepwatch watch;
 	struct hostile hostile;
+	struct rtdip *rtdip;             /* NULL: it carries none of the streams */
+	struct incoming **rtdip_ports;   /* by port */
 	struct tally clock_steps; /* = watch.count, for other threads */
 	atomic_bool *stop;
 };
@@ -99,9 +103,19 @@ void receiver_retire(struct endpoint *endpoint);
 /** When something arrived: now, and the kernel's stamp of it. */
 struct arrival receiver_arrival(struct receiver *receiver, const struct port_received *received);
 
+/**
+ * Cut what was read of a stream into messages. The kernel's stamp is that of the last byte: it belongs to a message that ends
+ * there.
+ *
+ * @return 0, or -EBADMSG: what comes cannot be trusted any more
+ */
+int receiver_take_bytes(struct endpoint *endpoint, const uint8_t *bytes, uint32_t length, const struct arrival *arrival);
+
 /** See transport.h. */
 int receiver_listen_udp(struct acceptor *acceptor, struct incoming *incoming);
 void receiver_read_tcp(struct receiver *receiver, struct endpoint *endpoint);
 void receiver_read_udp(struct receiver *receiver, struct endpoint *endpoint);
+int receiver_listen_rtdip(struct acceptor *acceptor, struct incoming *incoming);
+void receiver_read_rtdip(struct receiver *receiver, struct endpoint *endpoint);
 
 #endif

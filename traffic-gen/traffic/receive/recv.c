@@ -17,7 +17,7 @@
 enum { PRIORITY_DEFAULT = 40, PRIORITY_MAX = 97, PRIORITY_STEP = 2 /* between them: the card's interrupt threads */ };
 
 struct recv_options {
-	const char *directory;
+	const char *directory, *rtdip_socket;
 	bool log;
 	bool check_fill;
 	int64_t priority;
@@ -309,6 +309,8 @@ static int read_options(int argc, char **argv, struct recv_options *recv_options
 		{ .name = "priority", .kind = OPTION_INT, .target = &recv_options->priority, .min = 0,
 		  .max = PRIORITY_MAX, .argument = "N",
 		  .help = "SCHED_FIFO priority, low-latency streams two higher; 0: do not ask (default 40)" },
+		{ .name = "rtdip", .kind = OPTION_TEXT, .target = &recv_options->rtdip_socket, .argument = "SOCKET",
+		  .help = "carry all streams by RTDiP, of the service that has this socket, at both ends" },
 		{ .name = NULL },
 	};
 	const struct command command = {
@@ -344,6 +346,8 @@ int verb_recv(int argc, char **argv)
 		free(consumer);
 		return EXIT_BAD_INPUT;
 	}
+	if (options.rtdip_socket)
+		plan_carry_by_rtdip(consumer->plan, options.rtdip_socket);
 	port_stop_install();
 	json_init(&consumer->json, stdout);
 	port_tai_init(&consumer->tai, consumer->plan->tai_utc_s);

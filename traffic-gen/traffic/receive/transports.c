@@ -5,9 +5,10 @@
 static const struct receiving_transport transports[TRANSPORTS] = {
 	[TRANSPORT_TCP] = { .listen = acceptor_listen, .receive = receiver_read_tcp },
 	[TRANSPORT_UDP] = { .listen = receiver_listen_udp, .receive = receiver_read_udp },
+	[TRANSPORT_RTDIP] = { .listen = receiver_listen_rtdip, .receive = receiver_read_rtdip },
 };
 
 const struct receiving_transport *receiving_transport_of(const struct stream *stream)
 {
-	return &transports[stream->transport];
+	return &transports[stream->carrier];
 }

@@ -21,6 +21,7 @@ void link_init(struct link *link, const struct plan *plan, const struct plan_pro
 	link->poller = poller;
 	link->poller_user = poller_user;
 	link->stamps = plan->capture_stamps;
+	link->rtdip_socket = plan->rtdip_socket;
 	link->sock = PORT_SOCKET_NONE;
 	link->backoff_ns = LINK_BACKOFF_FIRST_NS;
 	frame_hello_pack(&hello, link->hello);
@@ -127,6 +128,8 @@ void link_write_hello(struct link *link, int64_t now_monotonic_ns)
 void link_close(struct link *link)
 {
 	drop_socket(link);
+	if (link->transport->close)
+		link->transport->close(link);
 	link->state = LINK_DOWN;
 	link->retry_at_monotonic_ns = INT64_MAX;
 }

@@ -12,6 +12,8 @@
 #include "traffic/frame.h"
 #include "plan/plan.h"
 #include "port/port.h"
+#include "rtdip.h"
+#include "traffic/rtdip_fragment.h"
 #include "traffic/transport.h"
 
 #define LINK_BACKOFF_FIRST_NS INT64_C(10000000) /* 10 ms, doubled by each failure */
@@ -44,6 +46,11 @@ struct link {
 	uint64_t reconnects;
 	uint64_t blocked_writes;
 	int last_error;       /* errno of the last failure; 0: none */
+	const char *rtdip_socket;
+	struct rtdip *rtdip;  /* NULL: not carried by RTDiP, or not open */
+	struct rtdip_address rtdip_peer;
+	uint16_t rtdip_port;
+	struct rtdip_fragment fragment; /* the next one */
 };
 
 /** Prepare a link; it opens with the first link_advance(). */
@@ -100,5 +107,9 @@ int64_t link_tcp_send(struct link *link, const struct port_slice *slices, int co
 void link_udp_open(struct link *link, int64_t now_monotonic_ns);
 int64_t link_udp_send(struct link *link, const struct port_slice *slices, int count, bool stamp);
 void link_udp_lost(struct link *link, int err, int64_t now_monotonic_ns);
+void link_rtdip_open(struct link *link, int64_t now_monotonic_ns);
+int64_t link_rtdip_send(struct link *link, const struct port_slice *slices, int count, bool stamp);
+void link_rtdip_lost(struct link *link, int err, int64_t now_monotonic_ns);
+void link_rtdip_close(struct link *link);
 
 #endif

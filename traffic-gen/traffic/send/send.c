@@ -364,7 +364,7 @@ int verb_send(int argc, char **argv)
 {
 	struct send_run *run = calloc(1, sizeof(*run));
 	struct plan_error error;
-	const char *path = NULL;
+	const char *path = NULL, *rtdip_socket = NULL;
 	int code, parsed;
 
 	if (!run)
@@ -379,6 +379,8 @@ int verb_send(int argc, char **argv)
 		  .help = "keep idle CPUs of this machine from sleeping: exact wake-ups, at the cost of power" },
 		{ .name = "priority", .kind = OPTION_INT, .target = &run->priority, .min = 0, .max = 99, .argument = "N",
 		  .help = "SCHED_FIFO priority, 0: do not ask (default 50)" },
+		{ .name = "rtdip", .kind = OPTION_TEXT, .target = &rtdip_socket, .argument = "SOCKET",
+		  .help = "carry all streams by RTDiP, of the service that has this socket, at both ends" },
 		{ .name = NULL },
 	};
 	const struct command command = {
@@ -401,6 +403,8 @@ int verb_send(int argc, char **argv)
 		destroy(run);
 		return EXIT_BAD_INPUT;
 	}
+	if (rtdip_socket)
+		plan_carry_by_rtdip(run->plan, rtdip_socket);
 	port_stop_install();
 	json_init(&run->json, stdout);
 	port_tai_init(&run->tai, run->plan->tai_utc_s);

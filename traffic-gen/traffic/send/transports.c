@@ -14,9 +14,16 @@ static const struct sending_transport transports[TRANSPORTS] = {
 		.send = link_udp_send,
 		.lost = link_udp_lost,
 	},
+	[TRANSPORT_RTDIP] = {
+		.open = link_rtdip_open,
+		.send = link_rtdip_send,
+		.lost = link_rtdip_lost,
+		.close = link_rtdip_close,
+		.piece_max_bytes = RTDIP_FRAGMENT_MAX_BYTES,
+	},
 };
 
 const struct sending_transport *sending_transport_of(const struct stream *stream)
 {
-	return &transports[stream->transport];
+	return &transports[stream->carrier];
 }

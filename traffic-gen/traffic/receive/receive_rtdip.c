@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What RTDiP brings: the frames of all streams of a thread by their priorities, put together to messages. */
+#include "traffic/receive/receiver.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "traffic/rtdip_fragment.h"
+
+enum {
+	POLLED, /* of the thread's first stream: the descriptor of all of them */
+	PARTS,  /* of each stream: what is there of the current message */
+};
+
+/* A ring has room for two messages, in frames. */
+static uint32_t ring_bytes_for(const struct stream *stream)
+{
+	uint64_t wanted_bytes = 2 * ((uint64_t)stream->size_bytes / RTDIP_FRAGMENT_MAX_BYTES + 1) * 2048;
+	uint32_t bytes = RTDIP_RING_BYTES;
+
+	while (bytes < wanted_bytes && bytes < RTDIP_RING_MAX_BYTES)
+		bytes *= 2;
+	return bytes;
+}
+
+/* Open the thread's handle by its first stream. */
+static int open_handle(struct receiver *receiver, struct incoming *first)
+{
+	int err, descriptor;
+
+	receiver->rtdip_ports = calloc(UINT16_MAX + 1, sizeof(struct incoming *));
+	if (!receiver->rtdip_ports)
+		return -ENOMEM;
+	err = rtdip_open(receiver->plan->rtdip_socket, 0, &receiver->rtdip);
+	if (err)
+		return err;
+	descriptor = rtdip_descriptor(receiver->rtdip);
+	if (descriptor < 0)
+		return descriptor;
+	receiver_activate(&first->endpoints[POLLED], first, descriptor);
+	return port_poller_add(receiver->poller, descriptor, PORT_POLL_IN, &first->endpoints[POLLED]);
+}
+
+int receiver_listen_rtdip(struct acceptor *acceptor, struct incoming *incoming)
+{
+	struct receiver *receiver = incoming->receiver;
+	int err = receiver->rtdip ? 0 : open_handle(receiver, incoming);
+
+	(void)acceptor;
+	if (!err)
+		err = rtdip_bind(receiver->rtdip, incoming->port, ring_bytes_for(incoming->account.stream));
+	if (err < 0)
+		return err;
+	incoming->endpoints[PARTS].incoming = incoming;
+	receiver->rtdip_ports[incoming->port] = incoming;
+	return 0;
+}
+
+/* Take a frame's part of a message. One that follows no other begins nothing: the message is lost, which its account shows. */
+static void take_fragment(struct receiver *receiver, const struct rtdip_message *message, const struct arrival *arrival)
+{
+	struct incoming *incoming = receiver->rtdip_ports[message->to_port];
+	struct endpoint *parts = &incoming->endpoints[PARTS];
+	uint32_t length = (uint32_t)message->size_bytes;
+	struct rtdip_fragment fragment;
+
+	if (length <= RTDIP_FRAGMENT_HEADER_BYTES) {
+		tally_add(&receiver->hostile.truncated, 1);
+		return;
+	}
+	fragment = rtdip_fragment_parse(receiver->scratch);
+	length -= RTDIP_FRAGMENT_HEADER_BYTES;
+	if (length > incoming->account.stream->size_bytes - fragment.offset ||
+	    fragment.offset >= incoming->account.stream->size_bytes) {
+		tally_add(&receiver->hostile.oversized, 1);
+		return;
+	}
+	if (fragment.offset == 0) {
+		parts->position = 0;
+		parts->message = fragment.message;
+	} else if (fragment.message != parts->message || fragment.offset != parts->position) {
+		return;
+	}
+	if (receiver_take_bytes(parts, receiver->scratch + RTDIP_FRAGMENT_HEADER_BYTES, length, arrival) != 0) {
+		parts->position = 0;
+		tally_add(&receiver->hostile.bad_check, 1);
+	}
+}
+
+void receiver_read_rtdip(struct receiver *receiver, struct endpoint *endpoint)
+{
+	struct rtdip_message message;
+
+	(void)endpoint; /* it stands for all streams of the thread */
+	/* What the handle has sorted by priority already shows in no poller: nothing may stay there. */
+	while (!atomic_load_explicit(receiver->stop, memory_order_relaxed) &&
+	       rtdip_receive(receiver->rtdip, &message, receiver->scratch, RECEIVER_SCRATCH_BYTES, 0) == 0) {
+		struct port_received received = { 0 };
+		struct arrival arrival;
+
+		if (receiver->plan->capture_stamps)
+			received.stamp_realtime_ns = port_clock_now_ns(PORT_CLOCK_REALTIME) -
+						     (port_clock_now_ns(PORT_CLOCK_MONOTONIC) - message.received_monotonic_ns);
+		arrival = receiver_arrival(receiver, &received);
+		take_fragment(receiver, &message, &arrival);
+	}
+}

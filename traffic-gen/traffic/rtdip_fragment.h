@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A message over frames of RTDiP: each begins with which message it is of, and where in it. Pure. */
+#ifndef BW_RTDIP_FRAGMENT_H
+#define BW_RTDIP_FRAGMENT_H
+
+#include <stdint.h>
+
+#include "frame.h"
+
+enum {
+	RTDIP_FRAGMENT_HEADER_BYTES = 8, /* message, offset: 32 bits each, network order */
+	RTDIP_FRAGMENT_MAX_BYTES = RTDIP_DATA_MAX_BYTES - RTDIP_FRAGMENT_HEADER_BYTES, /* of a message in a frame */
+};
+
+struct rtdip_fragment {
+	uint32_t message; /* counted by the stream's sender, modulo 2^32; one that was given up counts */
+	uint32_t offset;  /* of the first byte in the message */
+};
+
+static inline void rtdip_fragment_pack(const struct rtdip_fragment *fragment, uint8_t bytes[RTDIP_FRAGMENT_HEADER_BYTES])
+{
+	for (int i = 0; i < 4; i++) {
+		bytes[i] = (uint8_t)(fragment->message >> (24 - 8 * i));
+		bytes[4 + i] = (uint8_t)(fragment->offset >> (24 - 8 * i));
+	}
+}
+
+static inline struct rtdip_fragment rtdip_fragment_parse(const uint8_t bytes[RTDIP_FRAGMENT_HEADER_BYTES])
+{
+	struct rtdip_fragment fragment = { 0, 0 };
+
+	for (int i = 0; i < 4; i++) {
+		fragment.message = fragment.message << 8 | bytes[i];
+		fragment.offset = fragment.offset << 8 | bytes[4 + i];
+	}
+	return fragment;
+}
+
+#endif
