@@ -223,7 +223,10 @@ def asked_by_stack(
 
 
 def standings(
-    asked: Sequence[AskedSuite], target: str, records: Iterable[Measurement]
+    asked: Sequence[AskedSuite],
+    target: str,
+    records: Iterable[Measurement],
+    checks: Iterable[Measurement] = (),
 ) -> dict[str, Standing]:
     """Return what became of each requirement that is asked of a target or was measured there, by its id.
 
@@ -234,7 +237,9 @@ def standings(
         asked: What the run has noted.
         target: As `asked_of` takes it.
         records: Values of the target that count, without the bench's checks of itself.
+        checks: These: one that a file asks for is no requirement on the target, and not untested either.
     """
+    checked = {check.requirement for check in checks}
     wanted = asked_by_stack(asked, target)
     measured: dict[tuple[str, str | None], list[Measurement]] = {}
     for record in records:
@@ -243,6 +248,8 @@ def standings(
     found: dict[str, Standing] = {}
     for key in dict.fromkeys([*wanted, *measured]):
         values, ask = tuple(measured.get(key, ())), wanted.get(key, AskedRequirement(""))
+        if not values and key[0] in checked:
+            continue
         if values:
             state: State = worst_outcome({record.outcome for record in values})
         else:

@@ -98,7 +98,7 @@ def run_outcome(
     ends = _ends(manifest, found, finalised=finalised)
     if len(targets) <= 1:
         whole = _scope(manifest, ends, found.measurements, failed, changed)
-        return replace(whole, requirements=standings(asked, "", whole.judged))
+        return replace(whole, requirements=standings(asked, "", whole.judged, whole.checks))
     each = {
         name: _scope(
             manifest,
@@ -110,7 +110,7 @@ def run_outcome(
         for name in targets
     }
     for name, scope in each.items():
-        each[name] = replace(scope, requirements=standings(asked, name, scope.judged))
+        each[name] = replace(scope, requirements=standings(asked, name, scope.judged, scope.checks))
     return _scope(manifest, ends, found.measurements, failed, changed, each)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reports.software_latency.bounds import partner_bounds, wander_bounds
-from reports.software_latency.estimate import CHANCE, Estimate, solver, weighing
+from reports.software_latency.estimate import Estimate, solver, weighing
 from reports.software_latency.plan import Device, design_matrix, kinds_of
 from reports.software_latency.trips import Floats, PairTrips
 
@@ -27,7 +27,8 @@ class Change:
         devices: Their names.
         put_ns: What was put in, by the clock of the device that waited.
         error_ns: Change less what was put in.
-        expanded_ns: U of the error, with what is open where pairs contradict each other or trips wander.
+        expanded_ns: U of the error, with what another choice of partners leads to (whoever waits longer for a
+            reply is colder when it comes), and another time where trips wander.
     """
 
     devices: tuple[str, ...]
@@ -72,13 +73,12 @@ def changes(
     other, other_open = _by(found, after, means)
     weights = other - one
     expanded = found.spread.expanded(weights, 1) + found.spread.hardware(weights)
-    is_open = next(fit for fit in found.fits if fit.order == 1).chance < CHANCE
     moved = wander_bounds(weights, trips, weights @ means) if found.wanders else None
     made: list[Change] = []
     for column, kind in enumerate(kinds_of(before)):
         names = tuple(each.name for each in before if each.kind == kind)
         put = put_ns if plain in names else 0.0
-        u = float(expanded[column]) + (float(one_open[column] + other_open[column]) if is_open else 0.0)
+        u = float(expanded[column] + one_open[column] + other_open[column])
         u += float(moved[column]) if moved is not None else 0.0
         made.append(Change(names, put, float(weights[column] @ means) - put, u))
     return tuple(made)

@@ -121,6 +121,14 @@ def test_states(outcomes: list[Outcome], asks: bool, skips: bool, state: str) ->
     assert "R" not in standings(asked, "windows", [])
 
 
+def test_a_check_of_the_bench_that_a_file_asks_for_is_not_untested() -> None:
+    """It is no requirement on the target; where it was not made it is missing as any other."""
+    asked = with_asked((), "linux-rt", CLOCKS, *of("R", "BENCH-SUMS"))
+    value, check = (dataclasses.replace(record(), requirement=name) for name in ("R", "BENCH-SUMS"))
+    assert list(standings(asked, "linux-rt", [value], [check])) == ["R"]
+    assert standings(asked, "linux-rt", [value])["BENCH-SUMS"].state == "untested"
+
+
 def test_natural_order() -> None:
     assert sorted(["A-10", "A-9", "A", "B-1"], key=natural) == ["A", "A-9", "A-10", "B-1"]
 
