@@ -211,12 +211,12 @@ def _source(measured: SoftwareLatencies, number: int) -> _Source | None:
     facts = measured.facts
     latencies = {each.kind: each for each in measured.estimate.latencies}
     producer = next((each for each in facts.producers or () if each.number == number), None)
-    target = facts.devices[0]
-    receiving = latencies.get((target.hardware, target.software))
-    if producer is None or receiving is None:
+    if producer is None or not facts.devices:
         return None
-    sending = latencies.get((producer.hardware, producer.software))
-    if sending is None:
+    sending, receiving = (
+        latencies.get((each.hardware, each.software)) for each in (producer, facts.devices[0])
+    )
+    if sending is None or receiving is None:
         return None
     bounds = producer.hardware_bounds
     hardware_ns = None if bounds is None else producer.hardware_ns / 2

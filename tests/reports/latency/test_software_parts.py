@@ -192,6 +192,8 @@ def test_without_the_target_or_without_producers_nothing_is_told(rows: tuple[Str
     told = round_trips(BOTH)
     older = dataclasses.replace(told, facts=dataclasses.replace(told.facts, producers=None))
     assert software_parts(chosen, [older]) is None
+    nobody = dataclasses.replace(told, facts=dataclasses.replace(told.facts, devices=()))
+    assert parts(chosen, nobody).rows == ()
 
 
 def with_round_trips(run: RunFolder, *, listed: bool = True) -> None:
