@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from reports.errors import RecordError
+from reports.errors import RecordError, ReportError
 from reports.latency.evidence import ReplayEvidence, load_replay
 from reports.latency.late_message_plots import figure_late_messages
 from reports.latency.late_messages import latest_messages, worst_messages
@@ -19,6 +20,7 @@ from reports.latency.plots import (
     figure_lateness,
     figure_maxima,
 )
+from reports.latency.software_parts import SoftwareParts, software_parts
 from reports.latency.stack_comparison import StackComparison, compare_stacks
 from reports.latency.stream_groups import (
     STREAM_QUANTITY,
@@ -31,14 +33,29 @@ from reports.latency.stream_groups import (
 from reports.record.measurement import Measurement
 from reports.run.tally import WORST_FIRST, relative_margin
 from reports.section import Measured, SampleReader, Samples, Shown
+from reports.software_latency.evidence import (
+    FOLDER,
+    SoftwareLatencies,
+    folders_of_sizes,
+    load_software_latencies,
+)
 from reports.tools.answers import recv_progress
+
+ROUND_TRIP_STACK = "kernel"
+"""Network stack by which round trips are made: of streams by another one they tell nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class LatencySection(Shown):
-    """The streams of a target, grouped by subject and conditions, with the instruments of their replays."""
+    """The streams of a target, grouped by subject and conditions, with the instruments of their replays.
+
+    Attributes:
+        groups: Those streams.
+        round_trips: Of the same target, one a size; empty: the run has none.
+    """
 
     groups: tuple[StreamGroup, ...]
+    round_trips: tuple[SoftwareLatencies, ...] = ()
 
     @property
     def records(self) -> tuple[Measurement, ...]:
@@ -49,6 +66,14 @@ class LatencySection(Shown):
     def comparisons(self) -> tuple[StackComparison, ...]:
         """Return the streams by network stack, where the target was measured with several."""
         return compare_stacks(self.groups)
+
+    @property
+    def software(self) -> list[SoftwareParts | None]:
+        """Return of each group what software takes of its latencies; None: not told."""
+        return [
+            software_parts(each.rows, self.round_trips) if _is_of_round_trips(each) else None
+            for each in self.groups
+        ]
 
     def cause(self, record: Measurement) -> str:
         """Return in which stage the worst message of a stream spent most of its time."""
@@ -69,7 +94,23 @@ def gather_latency(found: Measured) -> LatencySection | None:
     """Return the section of a target; None: no stream was measured."""
     streams = [m for m in found.records if m.quantity == STREAM_QUANTITY and m.subject.stream is not None]
     groups = stream_groups(found.folder, streams, found.attempts)
-    return LatencySection(tuple(groups)) if groups else None
+    if not groups:
+        return None
+    return LatencySection(tuple(groups), _round_trips(found) if any(map(_is_of_round_trips, groups)) else ())
+
+
+def _is_of_round_trips(group: StreamGroup) -> bool:
+    """Say whether round trips of the target tell something of a group: it received by the same stack."""
+    return group.role is None and group.rows[0].record.subject.stack == ROUND_TRIP_STACK
+
+
+def _round_trips(found: Measured) -> tuple[SoftwareLatencies, ...]:
+    """Read the round trips of a target; what cannot be read the section on software latency says."""
+    told: list[SoftwareLatencies] = []
+    for folder in folders_of_sizes(found.evidence(FOLDER)):
+        with suppress(ReportError):
+            told.append(load_software_latencies(folder))
+    return tuple(told)
 
 
 def latency_samples(run: Path) -> SampleReader:

@@ -88,6 +88,25 @@ class Exchange:
 
 
 @dataclass(frozen=True)
+class LabProducer:
+    """A producer of the bench: what kind of device it is, and its way to the target.
+
+    Attributes:
+        number: As patterns have it.
+        hardware: As that of a `LabDevice`.
+        software: Of its programs, likewise.
+        hardware_ns: Known latency of the hardware on both ways together, as of an `Exchange`.
+        hardware_bounds: By how much it may be off; None: it is not known.
+    """
+
+    number: int
+    hardware: str
+    software: str
+    hardware_ns: int
+    hardware_bounds: tuple[HardwareBound, ...] | None = omit_none()
+
+
+@dataclass(frozen=True)
 class Injected:
     """A delay that was put into a device's software on purpose.
 
@@ -138,6 +157,8 @@ class RoundTrips:
     """None: one direction was measured after the other."""
     icmp: tuple[IcmpEchoes, ...] | None = omit_none()
     """By `ping`; None: none were made, as in runs of before."""
+    producers: tuple[LabProducer, ...] | None = omit_none()
+    """Those of the bench, measured or not; None: the run is older than the list."""
     schema: str = SCHEMA
 
 

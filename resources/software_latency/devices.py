@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from hw.bench import BenchSpec, TargetSpec
 from hw.errors import CapabilityError
-from reports.software_latency.evidence import LabDevice
+from reports.software_latency.evidence import LabDevice, LabProducer
+from resources.software_latency.hardware import hardware_between
 
 TARGET = "target"
 """Name of the target among the devices: a requirement holds for whichever it is."""
@@ -49,6 +50,24 @@ def devices_of(spec: BenchSpec, target: TargetSpec) -> list[LabDevice]:
             f" latency: it takes {DEVICES_MIN}; add a producer of another kind to {spec.path}"
         )
     return devices
+
+
+def producers_of(spec: BenchSpec, target: TargetSpec, size_bytes: int) -> tuple[LabProducer, ...]:
+    """Return every producer with its kind and its way to the target; a target that produces is none of them.
+
+    Args:
+        spec: The bench.
+        target: Which receives.
+        size_bytes: Of the payload, there and back.
+    """
+    receiver = _device(TARGET, spec, target.node, spec.nodes[target.node].priority)
+    found: list[LabProducer] = []
+    for number, producer in sorted(spec.producers.items()):
+        if producer.node != target.node:
+            own = _device(producer.node, spec, producer.node, spec.nodes[producer.node].priority)
+            way = hardware_between(spec.topology, own, receiver, size_bytes)
+            found.append(LabProducer(number, own.hardware, own.software, *way))
+    return tuple(found)
 
 
 def _device(name: str, spec: BenchSpec, node: str, priority: int) -> LabDevice:

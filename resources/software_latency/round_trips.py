@@ -33,7 +33,7 @@ from reports.software_latency.evidence import (
 from reports.software_latency.trips import TRIPS_MIN
 from resources.clocks.lines import ClockLine, measure_clock_lines, serve_clocks
 from resources.clocks.tai_utc import common_tai_utc_s
-from resources.software_latency.devices import delayed_twin, directions
+from resources.software_latency.devices import delayed_twin, directions, producers_of
 from resources.software_latency.hardware import hardware_between
 from resources.software_latency.icmp import icmp_between
 from resources.software_latency.settings import RoundTripTimes
@@ -149,6 +149,7 @@ def measure_round_trips(
         tuple(injected),
         turns,
         icmp_between(bench, pairs, addresses, times, folder),
+        producers_of(spec, target, times.size_bytes),
     )
     write_round_trips(folder, facts)
     return facts

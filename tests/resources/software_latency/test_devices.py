@@ -11,7 +11,7 @@ import pytest
 from hw.bench import load_bench
 from hw.errors import CapabilityError
 from reports.software_latency.plan import Device, check_identifiable
-from resources.software_latency.devices import devices_of, directions
+from resources.software_latency.devices import devices_of, directions, producers_of
 
 SPEC = load_bench(Path(__file__).resolve().parents[3] / "hw" / "benches" / "virtual.yaml")
 
@@ -36,3 +36,35 @@ def test_a_bench_with_too_few_devices_says_what_it_lacks() -> None:
     few = dataclasses.replace(SPEC, producers={1: SPEC.producers[1]})
     with pytest.raises(CapabilityError, match=r"between 2 devices .* it takes 3; add a producer"):
         devices_of(few, few.targets["linux-rt"])
+
+
+def test_a_producer_is_of_the_kind_of_a_device_whose_machine_is_like_its_own() -> None:
+    target = SPEC.targets["linux-rt"]
+    kinds = {(each.hardware, each.software): each.name for each in devices_of(SPEC, target)}
+    found = {
+        each.number: kinds.get((each.hardware, each.software)) for each in producers_of(SPEC, target, 64)
+    }
+    assert found == dict.fromkeys(range(1, 12), "p01") | {12: "producer-12"}
+
+
+def test_a_producer_that_may_compute_less_is_of_no_devices_kind() -> None:
+    slow = dataclasses.replace(SPEC.nodes["p05"], priority=0)
+    target, spec = SPEC.targets["linux-rt"], dataclasses.replace(SPEC, nodes={**SPEC.nodes, "p05": slow})
+    of_five = next(each for each in producers_of(spec, target, 64) if each.number == 5)
+    assert (of_five.hardware, of_five.software) == ("namespace of host", "bw-traffic, SCHED_OTHER")
+
+
+def test_the_way_of_a_producer_is_that_of_its_own_cable() -> None:
+    """64 bytes are 944 ns on a link of 1 Gbit/s; producers 7 to 12 have the link `b`."""
+    spec = load_bench(Path(SPEC.path).parent / "example-hardware.yaml")
+    found = producers_of(spec, spec.targets["linux-rt"], 64)
+    last = found[-1]
+    assert last.hardware_ns == 2 * (944 + 15 + 480 + 2300 + 944 + 98)
+    assert last.hardware_bounds is not None
+    assert {each.name: each.ns for each in last.hardware_bounds} == {
+        "link target": 125,
+        "switch lab": 800,
+        "link b": 404,
+    }
+    board = load_bench(Path(SPEC.path).parent / "example-board.yaml")
+    assert {each.hardware_bounds for each in producers_of(board, board.targets["embedded"], 64)} == {None}
