@@ -24,7 +24,8 @@ from dashboards.trends.selection import Selection
 from hw.bench import load_bench
 from hw.errors import BenchwrightError
 from hw.virtual.oscilloscope.edge_lines import read_file
-from reports.clock_sync.log_command import FORMATS, said
+from reports.clock_sync.log_command import said
+from reports.clock_sync.log_formats import LOG_READERS
 from reports.clock_sync.mask import load_mask, mask_file, mask_names
 from reports.dossier.waivers import read_waivers
 from reports.errors import ReportError
@@ -58,7 +59,7 @@ class Kind:
 def _log(name: str, form: str) -> Kind:
     return Kind(
         lambda _: (GOLDEN / f"{name}.log").read_bytes()[:6000],
-        lambda file: list(said(FORMATS[form](file.read_text(encoding="utf-8", errors="replace")))),
+        lambda file: list(said(LOG_READERS[form](file.read_text(encoding="utf-8", errors="replace"), 37))),
     )
 
 
@@ -117,10 +118,11 @@ KINDS: dict[str, Kind] = {
     "chrony-tracking": _log("chrony-tracking", "chrony-tracking"),
     "ntp-user": Kind(
         lambda _: poll().encode() * 3,
-        lambda f: list(said(FORMATS["bw-ntp-user"](f.read_text(errors="replace")))),
+        lambda f: list(said(LOG_READERS["bw-ntp-user"](f.read_text(errors="replace"), 37))),
     ),
     "stripchart": Kind(
-        lambda _: STRIPCHART.encode(), lambda f: list(said(FORMATS["w32tm"](f.read_text(errors="replace"))))
+        lambda _: STRIPCHART.encode(),
+        lambda f: list(said(LOG_READERS["w32tm"](f.read_text(errors="replace"), 37))),
     ),
     "mask": Kind(lambda _: mask_file(mask_names()[0], Path()).read_bytes(), lambda file: load_mask(file)),
     "rtc-testbench": Kind(lambda _: (message() * 2).encode(), _statistics),

@@ -8,44 +8,18 @@ from __future__ import annotations
 
 import argparse
 import codecs
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from reports.clock_sync.client_logs import read_ntp_user, read_stripchart, read_time_service
-from reports.clock_sync.logs import (
-    ClockLog,
-    ServoSeries,
-    read_chrony_measurements,
-    read_chrony_statistics,
-    read_chrony_tracking,
-    read_phc2sys,
-    read_ptp4l,
-    read_ts2phc,
-)
-from reports.clock_sync.other_logs import read_loopstats, read_peerstats, read_pmc
+from reports.clock_sync.log_formats import LOG_READERS
+from reports.clock_sync.logs import ClockLog, ServoSeries
 from reports.clock_sync.series import ClockSeries
 from reports.clock_sync.stability import Curve, mtie, tdev
 from reports.clock_sync.tai_utc import TAI_UTC_S
 from reports.clock_sync.time_error import time_error
 from reports.errors import ReportError
 from reports.units import NS_PER_S, format_value
-
-FORMATS: dict[str, Callable[[str], ClockLog]] = {
-    "ptp4l": read_ptp4l,
-    "phc2sys": read_phc2sys,
-    "ts2phc": read_ts2phc,
-    "chrony-measurements": lambda text: read_chrony_measurements(text, TAI_UTC_S),
-    "chrony-statistics": lambda text: read_chrony_statistics(text, TAI_UTC_S),
-    "chrony-tracking": lambda text: read_chrony_tracking(text, TAI_UTC_S),
-    "ntpd-loopstats": lambda text: read_loopstats(text, TAI_UTC_S),
-    "ntpd-peerstats": lambda text: read_peerstats(text, TAI_UTC_S),
-    "pmc": read_pmc,
-    "bw-ntp-user": read_ntp_user,
-    "bw-timed": read_time_service,
-    "w32tm": read_stripchart,
-}
-"""Readers by the name of the format; the times of a log stand in no line of what is said here."""
 
 
 def add_clock_log(commands: Any) -> None:
@@ -55,9 +29,9 @@ def add_clock_log(commands: Any) -> None:
         help="print time error, MTIE and TDEV of a daemon's log (exit 1: no offset in it)",
         description="Offsets are target - source, whatever the log has: positive, the target is ahead.",
     )
-    parser.add_argument("log", type=Path, help=f"a log: {', '.join(FORMATS)}")
+    parser.add_argument("log", type=Path, help=f"a log: {', '.join(LOG_READERS)}")
     parser.add_argument(
-        "--format", choices=tuple(FORMATS), help="else that by which the most of its lines hold an offset"
+        "--format", choices=tuple(LOG_READERS), help="else that by which the most of its lines hold an offset"
     )
     parser.set_defaults(action=_say)
 
@@ -68,8 +42,9 @@ def _say(options: argparse.Namespace) -> int:
         text = decoded(path.read_bytes())
     except OSError as error:
         raise ReportError(f"{path}: {error.strerror}") from error
-    chosen = {options.format: FORMATS[options.format]} if options.format else FORMATS
-    tried = {name: read(text) for name, read in chosen.items()}
+    chosen = {options.format: LOG_READERS[options.format]} if options.format else LOG_READERS
+    # What is said of a log has no times.
+    tried = {name: read(text, TAI_UTC_S) for name, read in chosen.items()}
     form = max(tried, key=lambda each: _held(tried[each]))
     log = tried[form]
     if not log.series and not log.summaries:

@@ -3,21 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from reports.clock_sync.answers import read_clock_compare, series_of
-from reports.clock_sync.client_logs import read_ntp_user, read_time_service
 from reports.clock_sync.disturbance_section import DISTURBANCE_KINDS, DisturbanceRow, gather_disturbances
 from reports.clock_sync.holdover import measured_holdover
-from reports.clock_sync.logs import (
-    ClockLog,
-    ServoSeries,
-    read_chrony_statistics,
-    read_phc2sys,
-    read_ptp4l,
-)
+from reports.clock_sync.log_formats import KERNEL_STAMPS, LOG_READERS, USER_STAMPS
+from reports.clock_sync.logs import ClockLog, ServoSeries
 from reports.clock_sync.mask import load_mask
 from reports.clock_sync.mask_verdict import MASK_QUANTITIES
 from reports.clock_sync.phc_read_table import PhcReadRow, phc_read_rows
@@ -50,14 +44,6 @@ _TIME_ERROR = (
     "is ahead. Gaps are open."
 )
 _HOLDOVER = "Extremes of the time error since the target was cut off from its server."
-LOG_READERS: dict[str, Callable[[str, int], ClockLog]] = {
-    "ptp4l": lambda text, _tai_utc_s: read_ptp4l(text),
-    "phc2sys": lambda text, _tai_utc_s: read_phc2sys(text),
-    "chrony-statistics": read_chrony_statistics,
-    "bw-ntp-user": lambda text, _tai_utc_s: read_ntp_user(text),
-    "bw-timed": lambda text, _tai_utc_s: read_time_service(text),
-}
-"""How the log of a servo is read, by its format as `trial.json` says it; with TAI - UTC in s."""
 KINDS = {
     "sync": "steady state",
     "interval": "sync interval",
@@ -101,6 +87,15 @@ class ClockRow:
 
 
 @dataclass(frozen=True)
+class StampComparison:
+    """Spread of an NTP client that stamps in user space over that of one for which the kernel stamps."""
+
+    user: str
+    kernel: str
+    spread: SpreadRatio
+
+
+@dataclass(frozen=True)
 class ClockFigures:
     """Drawn figures as SVG; a figure that the data cannot give is an empty text."""
 
@@ -120,8 +115,7 @@ class ClockSection(Shown):
     """All that the page says of clocks."""
 
     rows: tuple[ClockRow, ...]
-    kernel_stamps: SpreadRatio | None
-    """Spread of `ntp-user`, which stamps in user space, over that of `chrony`, for which kernels stamp."""
+    kernel_stamps: StampComparison | None
     table: tuple[SyncComparison, ...]
     disturbances: tuple[DisturbanceRow, ...]
     problems: tuple[str, ...]
@@ -232,12 +226,22 @@ def clock_samples(run: Path) -> SampleReader:
     return read
 
 
-def _kernel_stamps(rows: Sequence[ClockRow]) -> SpreadRatio | None:
-    steady = {row.trial.facts.clock: row.trial for row in rows if row.trial.facts.kind == "sync"}
-    if "ntp-user" not in steady or "chrony" not in steady:
+def _kernel_stamps(rows: Sequence[ClockRow]) -> StampComparison | None:
+    """Compare the last trial in steady state of either kind; None: one of them is not there."""
+    user, kernel = (_last_steady(rows, formats) for formats in (USER_STAMPS, KERNEL_STAMPS))
+    if user is None or kernel is None:
         return None
-    user, kernel = series_of(steady["ntp-user"].filtered), series_of(steady["chrony"].filtered)
-    return spread_ratio(user, kernel) if user is not None and kernel is not None else None
+    series = [series_of(trial.filtered) for trial in (user, kernel)]
+    if series[0] is None or series[1] is None:
+        return None
+    spread = spread_ratio(series[0], series[1])
+    return StampComparison(user.facts.clock, kernel.facts.clock, spread) if spread is not None else None
+
+
+def _last_steady(rows: Sequence[ClockRow], formats: Collection[str]) -> ClockTrial | None:
+    """Return the last trial in steady state of a stack whose log has one of the formats."""
+    trials = [row.trial for row in rows if row.trial.facts.kind == "sync"]
+    return next((trial for trial in reversed(trials) if trial.facts.servo_format in formats), None)
 
 
 def _table(rows: Sequence[ClockRow]) -> tuple[SyncComparison, ...]:

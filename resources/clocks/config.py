@@ -12,7 +12,7 @@ from string import Template
 
 from hw.errors import ConfigError
 from reports.clock_sync.tai_utc import TAI_UTC_S
-from resources.clocks.settings import PTP_STACKS, ClockSettings, StackSpec, Wander, log2_interval
+from resources.clocks.settings import ClockSettings, StackSpec, Wander, log2_interval
 
 REMOTE_RUN = "/run/benchwright/clock"
 TX_TIMESTAMP_TIMEOUT_MS = 100
@@ -60,36 +60,24 @@ def client_files(folder: Path, stack: StackSpec, settings: ClockSettings, place:
     """
     values = _values(stack, settings, place)
     files = {name: _filled(folder / name, values) for name in stack.files}
-    if stack.name == "chrony":
-        files["chrony-client.conf"] = _filled(folder / "chrony-client.conf", values)
-    elif stack.name == "ntp-user":
-        files["bw-ntp-user.arguments"] = _filled(folder / "bw-ntp-user.arguments", values)
-    elif stack.name in PTP_STACKS:
-        files["ptp4l-client.conf"] = _filled(folder / "ptp4l-client.conf", values)
-    if stack.name == "ptp-hardware":
-        files["phc2sys-hardware.arguments"] = _filled(folder / "phc2sys-hardware.arguments", values)
+    if stack.needs_phc:
         files["phc"] = place.phc + "\n"
-    elif stack.name == "phc2sys":
-        files["phc2sys.arguments"] = _filled(folder / "phc2sys.arguments", values)
-        files["phc"] = place.phc + "\n"
-        if place.simulated:
-            files["phc-preset"] = f"{place.tai_utc_s}\n"
-            if settings.phc_wander is not None:
-                files |= _wander(folder, settings.phc_wander, f"--phc {place.phc} --steps-ms {PHC_STEPS_MS}")
+    if stack.follows_phc and place.simulated:
+        files["phc-preset"] = f"{place.tai_utc_s}\n"
+        if settings.phc_wander is not None:
+            files |= _wander(folder, settings.phc_wander, f"--phc {place.phc} --steps-ms {PHC_STEPS_MS}")
     return files
 
 
 def server_files(folder: Path, stack: StackSpec, settings: ClockSettings, place: Place) -> dict[str, str]:
-    """Return the configuration of a time server; arguments and errors are those of `client_files`."""
+    """Return the configuration of a time server; arguments and errors are those of `client_files`.
+
+    The stack is that whose server's side it plays (`StackSpec.served`).
+    """
     values = _values(stack, settings, place)
-    files: dict[str, str] = {}
-    served = stack.served_as or stack.name
-    if served in ("chrony", "ntp-user"):
-        files["chrony-server.conf"] = _filled(folder / "chrony-server.conf", values)
-    elif served in PTP_STACKS:
-        files["ptp4l-server.conf"] = _filled(folder / "ptp4l-server.conf", values | LEADER)
-        if settings.standby:
-            files["ptp4l-standby.conf"] = _filled(folder / "ptp4l-server.conf", values | STANDBY)
+    files = {name: _filled(folder / name, values | LEADER) for name in stack.server_files}
+    if settings.standby and stack.standby_file:
+        files[stack.standby_file] = _filled(folder / stack.server_files[0], values | STANDBY)
     if settings.server_wander is not None:
         files |= _wander(folder, settings.server_wander, "")
     return files
@@ -107,7 +95,7 @@ def _values(stack: StackSpec, settings: ClockSettings, place: Place) -> dict[str
         "any_counter": "--any-counter" if place.simulated else "",
         "interval_ms": str(round(interval_s * 1000)),
         "interval_s": str(round(interval_s)),
-        "time_stamping": "hardware" if stack.name == "ptp-hardware" else "software",
+        "time_stamping": "hardware" if stack.needs_phc else "software",
         "domain": str(settings.ptp_domain),
         "tx_timestamp_timeout_ms": str(TX_TIMESTAMP_TIMEOUT_MS),
         "phc_clock": place.phc,

@@ -9,12 +9,9 @@ from pathlib import Path
 from hw.errors import ConfigError
 from hw.fields import Fields
 from hw.toml_file import read_toml
-from resources.clocks.settings import PTP_STACKS
+from resources.clocks.settings import stacks_of_any_kind
 
 DISTURBANCES_FILE = Path(__file__).with_name("clock_disturbances.toml")
-DISTURBED_STACKS = ("chrony", "ptp-software")
-"""Stacks whose servo steers by the frequency alone: what changes an oscillator here would undo ntp-user's
-slews, which the kernel makes (docs/clock-sync.md)."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +75,8 @@ def load_disturbances(profile: str, simulated: bool, path: Path = DISTURBANCES_F
         if name not in tables:
             raise ConfigError(f"{path}: no table for {name!r}; there are: {', '.join(tables)}")
     size, times = sizes[kind], profiles[profile]
+    disturbable = stacks_of_any_kind(lambda stack: stack.disturbable)
+    with_standby = stacks_of_any_kind(lambda stack: bool(stack.standby_file))
     jitter_us = size.integer("path_jitter_us", 0, 1_000_000)
     settings = DisturbanceSettings(
         oscillator_ppb=size.integer("oscillator_ppb", 1, 400_000),
@@ -90,10 +89,10 @@ def load_disturbances(profile: str, simulated: bool, path: Path = DISTURBANCES_F
         oscillator_s=times.integer("oscillator_s", 1, 86_400),
         grandmaster_s=times.integer("grandmaster_s", 1, 86_400),
         repeats=times.integer("repeats", 1, 1000),
-        stacks=times.texts("stacks", DISTURBED_STACKS),
-        grandmaster=times.texts("grandmaster", PTP_STACKS),
+        stacks=times.texts("stacks", disturbable),
+        grandmaster=times.texts("grandmaster", with_standby),
         impaired_s=times.integer("impaired_s", 1, 86_400),
-        impaired=times.texts("impaired", DISTURBED_STACKS),
+        impaired=times.texts("impaired", disturbable),
     )
     size.text("oscillator_source")
     size.text("path_source")

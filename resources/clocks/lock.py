@@ -4,79 +4,16 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.answers import json_line
-from reports.clock_sync.client_logs import read_ntp_user, read_stripchart, read_time_service
-from reports.clock_sync.logs import (
-    ClockLog,
-    ServoSeries,
-    read_chrony_tracking,
-    read_phc2sys,
-    read_ptp4l,
-)
+from reports.clock_sync.logs import ServoSeries
+from resources.clocks.refused_answers import rejected_answers
+from resources.clocks.servo_log import ServoLog
 from resources.clocks.settings import LockRule
-
-
-@dataclass(frozen=True)
-class ServoLog:
-    """The log of a stack's servo on the target.
-
-    Attributes:
-        daemon: Who writes it.
-        file: Below the folder of the run.
-        read: Its parser.
-        settled_states: States in which an observation counts.
-        kept: The log that a report reads: file below the folder of the run, and its format, one of those that
-            reports/clock_sync/section.py knows.
-    """
-
-    daemon: str
-    file: str
-    read: Callable[[str], ClockLog]
-    settled_states: tuple[str, ...]
-    kept: tuple[str, str]
-
-
-def _tracking(text: str) -> ClockLog:
-    """Read chronyd's log; its times stay UTC: a lock asks for offsets and for their order."""
-    return read_chrony_tracking(text, tai_utc_s=0)
-
-
-_PTP4L = ServoLog("ptp4l", "ptp4l.log", read_ptp4l, ("s2", "s3"), ("ptp4l.log", "ptp4l"))
-_PHC2SYS = ServoLog("phc2sys", "phc2sys.log", read_phc2sys, ("s2", "s3"), ("phc2sys.log", "phc2sys"))
-SERVO_LOGS: dict[str, tuple[ServoLog, ...]] = {
-    "chrony": (
-        ServoLog(
-            "chronyd",
-            "chrony/tracking.log",
-            _tracking,
-            ("N", "+", "-"),
-            ("chrony/statistics.log", "chrony-statistics"),
-        ),
-    ),
-    "ntp-user": (
-        ServoLog(
-            "bw-ntp-user", "bw-ntp-user.log", read_ntp_user, ("locked",), ("bw-ntp-user.log", "bw-ntp-user")
-        ),
-    ),
-    "ptp-software": (_PTP4L,),
-    "ptp-hardware": (_PTP4L, _PHC2SYS),
-    "phc2sys": (_PHC2SYS,),
-    "w32time": (
-        ServoLog("w32tm", "log/out", read_stripchart, ("measured",), ("log/out", "w32tm-stripchart")),
-    ),
-    "timeservice": (
-        ServoLog("bw-timed", "bw-timed.log", read_time_service, ("locked",), ("bw-timed.log", "bw-timed")),
-    ),
-    "free-run": (),
-}
-"""Servos of each stack; all have to be locked. The last is the one that keeps the clock which is measured."""
 
 
 @dataclass(frozen=True)
@@ -181,49 +118,3 @@ def selected_grandmaster(text: str) -> str:
     """
     found: list[str] = _SELECTED.findall(text)
     return found[-1] if found else ""
-
-
-def rejected_answers(text: str) -> str:
-    """Return, in words, why bw-ntp-user or bw-timed did not use answers; empty: it used all."""
-    counts: Counter[str] = Counter()
-    for line in text.splitlines():
-        if '"rejected"' not in line:
-            continue
-        answer = json_line(line)
-        if answer is not None and answer.get("type") == "rejected":  # None: a torn line
-            counts[" ".join(str(answer[key]) for key in ("reason", "detail") if key in answer)] += 1
-    return ", ".join(f"{count} answers rejected: {reason}" for reason, count in counts.most_common(4))
-
-
-_RAW_MEASUREMENT = re.compile(r"^\S+ \S+ +(?P<source>\S+) +\S +\d+ +(?P<tests>[01]{3} [01]{3} [01]{4}) ")
-CHRONY_TESTS = (
-    "duplicates",
-    "the origin stamp",
-    "missing stamps",
-    "authentication",
-    "a synchronised server (leap and stratum)",
-    "root distance",
-    "round-trip delay",
-    "round-trip delay ratio",
-    "round-trip delay deviation",
-    "synchronisation loop",
-)
-"""NTP tests in the order of chrony's measurements.log (chrony.conf(5), `log rawmeasurements`)."""
-
-
-def failed_chrony_tests(measurements: str) -> str:
-    """Return, in words, which NTP tests answers have failed in chrony's measurements.log; empty: none."""
-    counts: Counter[str] = Counter()
-    total = 0
-    for line in measurements.splitlines():
-        found = _RAW_MEASUREMENT.match(line)
-        if found is None:
-            continue
-        total += 1
-        bits = found["tests"].replace(" ", "")
-        counts.update(name for bit, name in zip(bits, CHRONY_TESTS, strict=True) if bit == "0")
-    if not total:
-        return "no answer of the server came"
-    return ", ".join(
-        f"{count} of {total} answers failed the test of {name}" for name, count in counts.most_common(4)
-    )

@@ -163,7 +163,7 @@ class ClockRole:
         """Return logs and configuration of the run, below its folder; names that lead elsewhere are none."""
         run = self._kind.folder
         if self._kind.transfer == ARCHIVE:
-            patterns = "*.log *.err *.exit chrony/*.log config/*"
+            patterns = "*.log *.err *.exit */*.log config/*"
             script = f"cd {run} 2>/dev/null && ls -d {patterns} 2>/dev/null"
             return plain_names(self.node.run(["sh", "-c", script], check=False).stdout.split(), folders=1)
         return [

@@ -19,7 +19,7 @@ def with_servo(trial: ClockTrial, log: str, log_format: str) -> ClockTrial:
     Args:
         trial: As measured.
         log: The servo's log in the trial's folder; empty: none.
-        log_format: How it is read (reports/clock_sync/section.py).
+        log_format: How it is read (reports/clock_sync/log_formats.py).
     """
     facts = replace(trial.facts, servo_log=log, servo_format=log_format)
     trial = replace(trial, facts=facts)

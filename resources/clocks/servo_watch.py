@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 
 from hw.errors import MeasurementError
-from resources.clocks.lock import SERVO_LOGS, selected_grandmaster, settled_freq_ppb
+from resources.clocks.lock import selected_grandmaster, settled_freq_ppb
 from resources.clocks.stack import LOOK_S, ClockStack
 
 
@@ -26,9 +26,9 @@ def wait_settled(stack: ClockStack, tolerance_ppb: float, deadline_s: float) -> 
         MeasurementError: It has not settled in time, or says no frequency.
     """
     end_s = time.monotonic() + deadline_s
-    rule = stack.lock_rule
-    while rule is not None:
-        found = settled_freq_ppb(stack.servo_text(), SERVO_LOGS[stack.name][-1], rule, tolerance_ppb)
+    rule, logs = stack.spec.lock, stack.spec.logs
+    while rule is not None and logs:
+        found = settled_freq_ppb(stack.servo_text(), logs[-1], rule, tolerance_ppb)
         if found is not None:
             return found
         stack.require_running()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,13 +12,16 @@ from hw.errors import ConfigError
 from hw.fields import Fields
 from hw.provisioning import TARGETS
 from hw.toml_file import read_toml
+from resources.clocks.refused_answers import ANSWER_READERS
+from resources.clocks.servo_log import ServoLog, servo_log
 
 STACKS = "clock/stacks.toml"
 """File below `targets/KIND`."""
 STACKS_FILE = TARGETS / "linux-rt" / STACKS
 FREE_RUN = "free-run"
-PTP_STACKS = ("ptp-software", "ptp-hardware")
-PHC_STACKS = ("ptp-hardware", "phc2sys")
+"""Of a target whose clock nothing steers, and of a time server that serves nobody."""
+SERVER, PHC = "server", "phc"
+"""What a stack may need: the bench's time server, a PTP hardware clock of the target."""
 SYSTEM_CLOCK = "realtime"
 """The clock that stacks steer, as `bw-clock` names it."""
 BASE_PPB_MAX = 50_000
@@ -118,11 +122,23 @@ class StackSpec:
         lock: None for a stack without a servo.
         kp: Proportional constant of a PI servo, 1/s as linuxptp counts it; None: it has no such servo.
         ki: Integral constant.
-        served_as: The stack that a time server is put on for it, where that has another name; empty: its own.
-        files: Its configuration on the target, templates of `config/`; empty: `clock_config` knows it.
+        served_as: The stack of Linux whose server's side the time server plays for it; empty: its own.
+        files: Its configuration on the target, templates of `config/`.
         device: The clock that it keeps, as `bw-clock` names it: what programs read, and trials measure.
         server_wander: How wrong the time server's clock is made where a suite is about this stack alone;
             None: as for all.
+        logs: Of its servos; all have to be locked. The last is that which keeps the clock that is measured.
+        answers: Log of the server's answers, below the folder of the run, and its format: what it says of
+            those that were refused is told where a lock does not come. Empty texts: none.
+        tools: Native tools that it needs on the target.
+        needs: What it cannot do without: `server`, `phc`.
+        can_resume: Its daemons live on when it is cut off from its server, and listen again.
+        multicast: Its packets go to whoever listens at the test interface, not to the server's address.
+        disturbable: Its servo steers by the frequency alone: an oscillator may be changed under it.
+        server_files: Configuration of the time server, templates of `config/`.
+        standby_file: The first of them again, for a second grandmaster of the same clock; empty: there can
+            be none.
+        leader: The daemon on the time server which serves the time, and ends where the server vanishes.
     """
 
     name: str
@@ -137,6 +153,46 @@ class StackSpec:
     files: tuple[str, ...] = ()
     device: str = SYSTEM_CLOCK
     server_wander: Wander | None = None
+    logs: tuple[ServoLog, ...] = ()
+    answers: tuple[str, str] = ("", "")
+    tools: tuple[str, ...] = ()
+    needs: tuple[str, ...] = (SERVER,)
+    can_resume: bool = True
+    multicast: bool = False
+    disturbable: bool = False
+    server_files: tuple[str, ...] = ()
+    standby_file: str = ""
+    leader: str = ""
+
+    @property
+    def needs_server(self) -> bool:
+        """Tell whether it follows the bench's time server."""
+        return SERVER in self.needs
+
+    @property
+    def needs_phc(self) -> bool:
+        """Tell whether the target has to have a PTP hardware clock for it."""
+        return PHC in self.needs
+
+    @property
+    def follows_phc(self) -> bool:
+        """Tell whether the PHC is its only source of time; what a PHC only stamps for has a server, too."""
+        return self.needs_phc and not self.needs_server
+
+    @property
+    def served(self) -> str:
+        """Return the stack of Linux whose server's side the time server plays."""
+        return self.served_as or (self.name if self.needs_server else FREE_RUN)
+
+    @property
+    def daemon(self) -> str:
+        """Return the daemon that keeps the clock which is measured; empty: there is none."""
+        return self.logs[-1].daemon if self.logs else ""
+
+    @property
+    def is_locked_to_server(self) -> bool:
+        """Tell whether it keeps a clock on the time of its server, and says when it has it."""
+        return self.needs_server and self.lock is not None
 
 
 def stack_names(path: Path = STACKS_FILE) -> tuple[str, ...]:
@@ -160,13 +216,26 @@ def load_stack(name: str, simulated: bool, path: Path = STACKS_FILE) -> StackSpe
     Raises:
         ConfigError: There is no such stack, or the file is wrong; names file, field and allowed range.
     """
-    specs = {
-        key: _stack(key, table, "simulated" if simulated else "hardware")
-        for key, table in _read(path).items()
-    }
+    specs = load_stacks(simulated, path)
     if name not in specs:
         raise ConfigError(f"{path}: clock stack: must be one of {', '.join(specs)}, found {name!r}")
     return specs[name]
+
+
+def load_stacks(simulated: bool, path: Path = STACKS_FILE) -> dict[str, StackSpec]:
+    """Read what is known of all stacks of a data file, in its order; as `load_stack`."""
+    kind = "simulated" if simulated else "hardware"
+    return {name: _stack(name, table, kind) for name, table in _read(path).items()}
+
+
+def stacks_of_any_kind(wanted: Callable[[StackSpec], bool]) -> tuple[str, ...]:
+    """Return the names of the stacks of all kinds of target for which something is so; raises ConfigError.
+
+    For files that are of no kind of target, such as profiles: what one kind lacks is skipped there.
+    """
+    files = sorted(TARGETS.glob(f"*/{STACKS}"))
+    specs = [spec for file in files for spec in load_stacks(simulated=True, path=file).values()]
+    return tuple(dict.fromkeys(spec.name for spec in specs if wanted(spec)))
 
 
 def _stack(name: str, table: Fields, kind: str) -> StackSpec:
@@ -174,7 +243,6 @@ def _stack(name: str, table: Fields, kind: str) -> StackSpec:
     least_s = table.number("interval_min_s", 0.0, 3600.0, 0.0)
     most_s = table.number("interval_max_s", least_s, 3600.0, 0.0)
     power_of_two = table.boolean("power_of_two", False)
-    served_as, files = table.text("served_as", ""), table.words("files", "")
     rules: dict[str, LockRule] = {}
     lock = table.child("lock", optional=True)
     if lock is not None:
@@ -194,9 +262,7 @@ def _stack(name: str, table: Fields, kind: str) -> StackSpec:
         kp, ki = servo.number("kp", 0.0, 10.0), servo.number("ki", 0.0, 10.0)
         servo.text("source")
         servo.finish()
-    device, wander = table.text("device", SYSTEM_CLOCK), _wander(table.child("server_wander", optional=True))
-    table.finish()
-    return StackSpec(
+    spec = StackSpec(
         name=name,
         sync_interval_s=interval_s,
         interval_min_s=least_s,
@@ -205,11 +271,31 @@ def _stack(name: str, table: Fields, kind: str) -> StackSpec:
         lock=rules.get(kind),
         kp=kp,
         ki=ki,
-        served_as=served_as,
-        files=files,
-        device=device,
-        server_wander=wander,
+        served_as=table.text("served_as", ""),
+        files=table.words("files", ""),
+        device=table.text("device", SYSTEM_CLOCK),
+        server_wander=_wander(table.child("server_wander", optional=True)),
+        logs=tuple(servo_log(daemon, log) for daemon, log in table.table_of("logs", optional=True).items()),
+        answers=_answers(table.child("answers", optional=True)),
+        tools=table.words("tools", ""),
+        needs=table.texts("needs", (SERVER, PHC), (SERVER,)),
+        can_resume=table.boolean("can_resume", True),
+        multicast=table.boolean("multicast", False),
+        disturbable=table.boolean("disturbable", False),
+        server_files=table.words("server_files", ""),
+        standby_file=table.text("standby_file", ""),
+        leader=table.text("leader", ""),
     )
+    table.finish()
+    return spec
+
+
+def _answers(table: Fields | None) -> tuple[str, str]:
+    if table is None:
+        return "", ""
+    answers = table.text("file"), table.text("format", choices=tuple(ANSWER_READERS))
+    table.finish()
+    return answers
 
 
 def _wander(table: Fields | None) -> Wander | None:

@@ -30,25 +30,11 @@ from reports.clock_sync.trial import Lock
 from reports.units import NS_PER_S
 from resources.clocks.config import Place, client_files, server_files
 from resources.clocks.kind import ClockKind, load_clock_kind
-from resources.clocks.lock import (
-    SERVO_LOGS,
-    RateGoal,
-    ServoLog,
-    failed_chrony_tests,
-    farthest_offset_ns,
-    is_locked,
-    why_not_locked,
-)
+from resources.clocks.lock import RateGoal, farthest_offset_ns, is_locked, why_not_locked
+from resources.clocks.refused_answers import ANSWER_READERS
 from resources.clocks.role import ClockRole, Daemon
-from resources.clocks.settings import (
-    FREE_RUN,
-    PHC_STACKS,
-    PTP_STACKS,
-    STACKS,
-    ClockSettings,
-    LockRule,
-    load_stack,
-)
+from resources.clocks.servo_log import ServoLog
+from resources.clocks.settings import STACKS, ClockSettings, StackSpec, load_stack
 from resources.clocks.tai_utc import agreed_s, read_tai_utc
 
 Progress = Callable[[str], None]
@@ -63,14 +49,6 @@ KEEP_LOOK_S = 10.0
 STALE_INTERVALS = 8
 """A server that missed so many synchronisations in a row has vanished (RFC 5905's reach register)."""
 STALE_MIN_S = 10.0
-LEADERS = ("chronyd", "ptp4l")
-"""Daemons that serve the time, and end when the time server vanishes; a standby is none of them."""
-TOOLS = {
-    "ntp-user": ("bw-ntp-user",),
-    "phc2sys": ("bw-wander",),
-    "timeservice": ("bw-timed",),
-}
-"""Native tools that a stack needs on the target, besides bw-setclock."""
 
 
 class ClockStack:
@@ -90,8 +68,7 @@ class ClockStack:
         Args:
             bench: An open bench; target and time server are on.
             target: Whose clock is synchronised.
-            name: A stack of the target's kind: `free-run`, `chrony`, `ntp-user`, `timeservice`,
-                `ptp-software`, `ptp-hardware`, `phc2sys`; `w32time`.
+            name: A stack of the target's kind, such as `chrony` (docs/clocks.md).
             settings: What is chosen of it.
             folder: Logs go here.
             progress: Called with a line of text now and then.
@@ -107,7 +84,8 @@ class ClockStack:
         kind = load_clock_kind(folder_of_kind)
         kind.require_offered(name)
         self._spec = load_stack(name, bench.spec.simulated, folder_of_kind / STACKS)
-        self._logs = tuple(_placed(log, kind) for log in SERVO_LOGS[name])
+        self._served = load_stack(self._spec.served, bench.spec.simulated, TARGETS / SERVER_KIND / STACKS)
+        self._logs = tuple(_placed(log, kind) for log in self._spec.logs)
         self.settings = settings.effective(self._spec)
         """What was chosen, with the sync interval that the stack really has."""
         self.folder = folder
@@ -117,11 +95,11 @@ class ClockStack:
         self._started_s = 0.0
         self._waited = False
         server = bench.spec.time_server
-        if server is None and (name not in (FREE_RUN, "phc2sys")):
+        if server is None and self._spec.needs_server:
             raise CapabilityError(
                 f"bench {bench.spec.name}: no time server; add benchwright.time_server to {bench.spec.path}"
             )
-        if name in PHC_STACKS and not target.ptp_clock:
+        if self._spec.needs_phc and not target.ptp_clock:
             raise CapabilityError(
                 f"target {target.kind}: no PHC: add benchwright.targets.{target.kind}.ptp_clock to"
                 f" {bench.spec.path}"
@@ -176,9 +154,9 @@ class ClockStack:
             self._bench.tool(server.node, "bw-wander")
             place = self._place(server.interface, tai_utc_s)
             templates = TARGETS / SERVER_KIND / "clock" / "config"
-            files = server_files(templates, self._spec, self.settings, place)
-            self._server.start(self._spec.served_as or self.name, files)
-        for tool in TOOLS.get(self.name, ()):
+            files = server_files(templates, self._served, self.settings, place)
+            self._server.start(self._served.name, files)
+        for tool in self._spec.tools:
             self._bench.tool(self._target.node, tool)
         place = self._place(self._target.test_interface, tai_utc_s)
         files = client_files(self._templates, self._spec, self.settings, place)
@@ -287,14 +265,14 @@ class ClockStack:
         return self._spec.sync_interval_s
 
     @property
+    def spec(self) -> StackSpec:
+        """Return what is known of it."""
+        return self._spec
+
+    @property
     def device(self) -> str:
         """Return the clock that it keeps, as `bw-clock` names it."""
         return self._spec.device
-
-    @property
-    def lock_rule(self) -> LockRule | None:
-        """Return when its servo counts as locked; None: it has none."""
-        return self._spec.lock
 
     def servo_text(self) -> str:
         """Return all that the servo which steers the system's clock has said; empty: there is none."""
@@ -388,11 +366,11 @@ class ClockStack:
     def _daemons(self) -> list[Daemon]:
         """Return the daemons that have to run now."""
         daemons: list[Daemon] = []
-        if not (self._held and (self.name in PTP_STACKS or self.name == "phc2sys")):
+        if self._spec.can_resume or not self._held:
             daemons += self._client.daemons()
         if self._server is not None:
             found = self._server.daemons()
-            daemons += [one for one in found if not (self._server_held and one.name in LEADERS)]
+            daemons += [one for one in found if not (self._server_held and one.name == self._served.leader)]
         return daemons
 
     def _observations(self, log: ServoLog) -> list[int]:
@@ -409,10 +387,11 @@ class ClockStack:
             )
 
     def _rejected(self) -> str:
-        """Return what chrony says of the server's answers, for the end of a message."""
-        if self.name != "chrony":
+        """Return what a stack's log says of the server's answers, for the end of a message."""
+        file, form = self._spec.answers
+        if not file:
             return ""
-        failed = failed_chrony_tests(self._client.lines("chrony/measurements.log"))
+        failed = ANSWER_READERS[form](self._client.lines(file))
         return f"; {failed}" if failed else ""
 
 

@@ -25,7 +25,7 @@ from reports.units import NS_PER_S
 from resources.clocks.competing_load import competing_load
 from resources.clocks.kind import load_clock_kind
 from resources.clocks.servo_summary import with_servo
-from resources.clocks.settings import SYSTEM_CLOCK, ClockSettings, Wander
+from resources.clocks.settings import STACKS, SYSTEM_CLOCK, ClockSettings, StackSpec, Wander, load_stack
 from resources.clocks.stack import ClockStack
 from resources.clocks.tai_utc import common_tai_utc_s
 from resources.clocks.timecard import make_page, serve_timecards
@@ -187,6 +187,11 @@ class ClockLab:
         kind = load_clock_kind(TARGETS / self.target.provisioning)
         kind.require_offered(clock, self.bench.node(self.target.node))
 
+    def stack_spec(self, clock: str) -> StackSpec:
+        """Return what is known of a clock stack of the target's kind; raises ConfigError: there is none."""
+        path = TARGETS / self.target.provisioning / STACKS
+        return load_stack(clock, self.bench.spec.simulated, path)
+
     def locked_trial(
         self,
         requirement: Requirement,
@@ -214,7 +219,7 @@ class ClockLab:
             facts = self.facts(stack, "sync", lock)
             settings = settings or TrialSettings(self.times.measure_s)
             # It follows the PHC, of which two-way transfer with the server knows nothing.
-            if stack.name == "phc2sys":
+            if stack.spec.follows_phc:
                 settings = replace(settings, two_way=False, phc_reads=PHC_READS)
             trial = self.measured(stack, facts, settings, folder, during)
             self._kept = _Kept(stack, lock, locked_s, own.pop_all())
@@ -396,8 +401,9 @@ class ClockLab:
     def facts(self, stack: ClockStack, kind: str, lock: Lock | None) -> TrialFacts:
         """Return what is known of a trial before it is measured."""
         timecard = self.timecard
-        if stack.name == "phc2sys":
-            timecard = Timecard(f"phc:{self.target.ptp_clock}", 0, "the PHC itself, the source of phc2sys")
+        if stack.spec.follows_phc:
+            source = f"the PHC itself, the source of {stack.name}"
+            timecard = Timecard(f"phc:{self.target.ptp_clock}", 0, source)
         facts = _facts(stack.name, kind, timecard)
         return replace(facts, interval_s=stack.settings.sync_interval_s, lock=lock, device=stack.device)
 

@@ -23,8 +23,6 @@ from resources.clocks.time_service_times import TableRow, TimeServiceTimes
 from resources.clocks.trial import CLOCK_PRIORITY, TrialSettings
 
 STACK = "timeservice"
-DAEMONS = {STACK: "bw-timed", "chrony": "chronyd", "ntp-user": "bw-ntp-user"}
-"""Who keeps the clock of each stack that is measured beside the others."""
 READ_MAX_S = 30
 STARTING_S = 60.0
 _CPU_SCRIPT = (
@@ -56,7 +54,7 @@ class TimeServiceTrials:
         times = self.times
         own = clock == STACK
         settings = TrialSettings(times.measure_s if own else times.beside_s, two_way=False)
-        spent = _Spent(self._cpu_s, clock)
+        spent = _Spent(self._cpu_s, clock, self.lab.stack_spec(clock).daemon)
         of_clock = replace(requirement, subject=("clock", clock))
         trial = self.lab.locked_trial(of_clock, times.interval_s, settings, spent.begin)
         usage = spent.end()
@@ -80,12 +78,12 @@ class TimeServiceTrials:
             settings = TrialSettings(self.times.row_max_s, row.iterations)
             return self.lab.measured(stack, facts, settings, folder)
 
-    def _cpu_s(self, clock: str) -> float | None:
-        """Return what a stack's daemon has had of the CPU, in s; None where the target does not say."""
+    def _cpu_s(self, daemon: str) -> float | None:
+        """Return what a daemon has had of the CPU, in s; None where the target does not say."""
         if not has_shell(self.lab):
             return None
         node = self.lab.bench.node(self.lab.target.node)
-        done = node.run(["sh", "-c", _CPU_SCRIPT, DAEMONS[clock]], check=False)
+        done = node.run(["sh", "-c", _CPU_SCRIPT, daemon], check=False)
         words = done.stdout.split()
         if done.exit_code or len(words) != 4:
             return None
@@ -114,16 +112,17 @@ def has_shell(lab: ClockLab) -> bool:
 class _Spent:
     """What a daemon spends of the CPU between two looks."""
 
-    def __init__(self, look: Callable[[str], float | None], clock: str) -> None:
+    def __init__(self, look: Callable[[str], float | None], clock: str, daemon: str) -> None:
         self._look = look
         self._clock = clock
+        self._daemon = daemon
         self._before: tuple[float | None, float] = (None, 0.0)
 
     def begin(self) -> None:
-        self._before = (self._look(self._clock), time.monotonic())
+        self._before = (self._look(self._daemon), time.monotonic())
 
     def end(self) -> Usage:
         before_s, begun_s = self._before
-        after_s, elapsed_s = self._look(self._clock), time.monotonic() - begun_s
+        after_s, elapsed_s = self._look(self._daemon), time.monotonic() - begun_s
         spent_s = None if before_s is None or after_s is None else round(after_s - before_s, 3)
-        return Usage(self._clock, DAEMONS[self._clock], spent_s, round(elapsed_s, 3))
+        return Usage(self._clock, self._daemon, spent_s, round(elapsed_s, 3))

@@ -23,7 +23,7 @@ from reports.units import NS_PER_S, format_value
 from resources.clocks.disturbed_trial import EventLog, measure_disturbed
 from resources.clocks.stack import ClockStack
 from resources.clocks.sync import ClockLab, lock_deadline_s
-from resources.clocks.time_service import DAEMONS, STACK, has_shell
+from resources.clocks.time_service import has_shell
 from resources.clocks.time_service_times import TimeServiceTimes
 from resources.clocks.trial import TrialSettings
 
@@ -123,7 +123,7 @@ class TimeServiceEvents:
     def _kill(self, stack: ClockStack, requirement: Requirement, log: EventLog) -> None:
         begun_s = log.now_s()
         node = self.lab.bench.node(self.lab.target.node)
-        node.run(["pkill", "-KILL", "-x", DAEMONS[STACK]])
+        node.run(["pkill", "-KILL", "-x", stack.spec.daemon])
         stack.resume()
         self._note(log, stack, requirement, "service killed, and started anew", begun_s)
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 from hw.errors import ConfigError
 from hw.fields import Fields
+from resources.clocks.settings import SYSTEM_CLOCK, StackSpec, stacks_of_any_kind
 
 EVENTS = ("killed", "server-lost", "system-clock", "server-stepped", "paused", "rebooted")
 """What happens to a time service in mid-run, in this order."""
-BESIDE = ("chrony", "ntp-user")
-"""Stacks that are measured beside it."""
 PAPER_SYNCHRONISED_S = 300
 """Before the paper's holdover (Table 2, `No sync`): a shorter one says little of how it drifts."""
 
@@ -83,7 +82,7 @@ def time_service_times(table: Fields | None) -> TimeServiceTimes | None:
         synchronised_s=table.integer("synchronised_s", 1, 86_400),
         holdover_iterations=table.integer("holdover_iterations", 1, 10_000_000_000),
         holdover_max_s=table.integer("holdover_max_s", 1, 7 * 86_400),
-        beside=table.texts("beside", BESIDE),
+        beside=table.texts("beside", stacks_of_any_kind(_steers_the_system)),
         beside_s=table.integer("beside_s", 1, 86_400),
         events=table.texts("events", EVENTS),
         lost_s=table.integer("lost_s", 1, 86_400),
@@ -92,3 +91,7 @@ def time_service_times(table: Fields | None) -> TimeServiceTimes | None:
     )
     table.finish()
     return times
+
+
+def _steers_the_system(stack: StackSpec) -> bool:
+    return stack.is_locked_to_server and stack.device == SYSTEM_CLOCK

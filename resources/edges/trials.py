@@ -35,7 +35,7 @@ from reports.timed_edges.trial import (
     write_edge_trial,
 )
 from reports.units import NS_PER_S
-from resources.clocks.settings import PHC_STACKS, ClockSettings
+from resources.clocks.settings import ClockSettings
 from resources.clocks.stack import ClockStack
 from resources.clocks.sync import ClockLab
 from resources.clocks.trial import TrialSettings
@@ -209,7 +209,7 @@ class EdgeLab:
 
     def clock_plan(self, clock: str) -> EdgePlan:
         """Return the trial of a clock's own edges: against the PHC, which captures them, if it follows it."""
-        follows_phc = clock in PHC_STACKS
+        follows_phc = self.clocks.stack_spec(clock).needs_phc
         return EdgePlan(
             name=f"{CLOCK_EDGE}-{clock}",
             method=CLOCK_EDGE,

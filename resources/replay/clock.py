@@ -15,11 +15,12 @@ from pathlib import Path
 from hw.bench import TargetSpec, TimeServerSpec
 from hw.errors import CapabilityError, MeasurementError
 from hw.open_bench import OpenBench
+from hw.provisioning import TARGETS
 from reports.clock_sync.answers import read_clock_compare
 from reports.clock_sync.trial import Lock
 from reports.latency.replay_clock import CLOCK_ERROR, ReplayClock, ServerLine, measured_clock
 from resources.clocks.lines import ClockLine
-from resources.clocks.settings import PTP_STACKS, SYSTEM_CLOCK, ClockSettings
+from resources.clocks.settings import STACKS, SYSTEM_CLOCK, ClockSettings, load_stacks
 from resources.clocks.stack import ClockStack
 from resources.clocks.timecard import serve_timecards
 from resources.clocks.trial import CLOCK_PRIORITY, FILTER_NS, SERIES_INTERVAL_MS, timecard_of
@@ -27,13 +28,18 @@ from resources.tools.jobs import READY_S, end_and_fetch
 
 Progress = Callable[[str], None]
 
-SYNCHRONISED = ("chrony", "ntp-user", "timeservice", *PTP_STACKS)
-"""Stacks that keep a target on the time of its server."""
 TIME_SERVICE = "time-service"
 """The clock of a consumer that no stack steers, as plans name it."""
 LOCK_WITHIN_S = 120
 PAUSE_MAX_US = 20_000
 """Between readings: a hundred a second see what a servo does, and take nothing from the target."""
+
+
+def synchronised_stacks(target: TargetSpec) -> tuple[str, ...]:
+    """Return the stacks of a target's kind that keep it on the time of its server; raises ConfigError."""
+    path = TARGETS / target.provisioning / STACKS
+    stacks = load_stacks(simulated=True, path=path) if path.exists() else {}
+    return tuple(name for name, stack in stacks.items() if stack.is_locked_to_server)
 
 
 class ClockOfReplay:
@@ -108,7 +114,7 @@ def clock_of_replay(
     Args:
         bench: An open bench.
         target: Whose clock is synchronised.
-        clock: One of `SYNCHRONISED`.
+        clock: One of `synchronised_stacks`.
         folder: Logs go here.
         progress: Called with a line of text now and then.
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from hw.errors import CapabilityError, MeasurementError
 from reports.clock_sync.trial import ClockTrial
 from reports.requirements import Requirement
-from resources.clocks.settings import PHC_STACKS, PTP_STACKS, ClockSettings
+from resources.clocks.settings import ClockSettings
 from resources.clocks.stack import ClockStack
 from resources.clocks.sync import ClockLab
 from resources.clocks.trial import TrialSettings
@@ -90,7 +90,8 @@ def server_address(lab: ClockLab, clock: str, network: str) -> str:
     """
     if network == "same":
         return ""
-    if clock in PTP_STACKS or clock in PHC_STACKS:
+    stack = lab.stack_spec(clock)
+    if stack.multicast or stack.needs_phc:
         raise CapabilityError(f"clock {clock}: its packets go over the target's test interface only")
     spec = lab.bench.spec
     name = spec.nodes[lab.server.node].clock

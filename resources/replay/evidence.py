@@ -38,7 +38,7 @@ from reports.record.sampling import required_samples
 from resources.clocks.settings import FREE_RUN
 from resources.network_stack import network_stack_of
 from resources.profiles import Profile
-from resources.replay.clock import SYNCHRONISED, ClockOfReplay, clock_of_replay
+from resources.replay.clock import ClockOfReplay, clock_of_replay, synchronised_stacks
 from resources.replay.known_delay import known_delay_record
 from resources.replay.pattern import Pattern
 from resources.replay.plan import ReplaySettings
@@ -46,7 +46,7 @@ from resources.replay.replay import Progress, Replay, ReplayAnswers
 from resources.replay.requirements import StreamRequirements
 
 CORRECTED = ("two-way", FREE_RUN)
-"""Clocks of a target whose stamps two-way transfer corrects; `SYNCHRONISED` are taken as they are."""
+"""Clocks of a target whose stamps two-way transfer corrects; `synchronised_stacks` are taken as they are."""
 CLOCK_WATCH_MARGIN_MS = 180_000
 """What a replay may take besides its own time: clocks measured before and after, tools started thrice."""
 AGAIN_MIN_MS = 15_000
@@ -116,7 +116,7 @@ class LatencyEvidence:
             bench: An open bench.
             target: The consumer.
             stack: Name of the network stack of the target under test; whoever asks puts it on.
-            clock: One of `CORRECTED` or `SYNCHRONISED`.
+            clock: One of `CORRECTED` or `synchronised_stacks`.
             profile: How long, how sure, and how many attempts.
             requirements: One for each stream that is judged.
             folder: Evidence goes to folders `attempt-N` in it.
@@ -129,8 +129,9 @@ class LatencyEvidence:
         under_test = target if role is None else bench.spec.targets[role.target]
         self.network = network_stack_of(under_test, stack)
         self.stack_node = under_test.node
-        if clock not in (*CORRECTED, *SYNCHRONISED):
-            raise CapabilityError(f"clock {clock!r}: must be one of {', '.join((*CORRECTED, *SYNCHRONISED))}")
+        clocks = (*CORRECTED, *synchronised_stacks(target))
+        if clock not in clocks:
+            raise CapabilityError(f"clock {clock!r}: must be one of {', '.join(clocks)}")
         self.bench = bench
         self.target = target
         self.stack = stack

@@ -16,7 +16,8 @@ from hw.bench import TargetSpec
 from hw.errors import BenchError, MeasurementError
 from hw.provisioning import Provisioner
 from resources.clocks.config import Place, client_files
-from resources.clocks.lock import SERVO_LOGS, failed_chrony_tests, is_locked
+from resources.clocks.lock import is_locked
+from resources.clocks.refused_answers import failed_chrony_tests
 from resources.clocks.role import ClockRole
 from resources.clocks.settings import ClockSettings, load_stack
 from tests.patience import wait_until
@@ -110,7 +111,7 @@ def test_chronyd_says_which_lie_it_refuses(
             wait_until(
                 lambda: said in failed_chrony_tests(client.lines("chrony/measurements.log")), "its refusal"
             )
-            (log,) = SERVO_LOGS["chrony"]
+            (log,) = load_stack("chrony", simulated=True).logs
             assert spec.lock is not None
             assert not is_locked(client.lines(log.file), log, spec.lock)
         finally:

@@ -18,7 +18,7 @@ import pytest
 from hw.bench import TargetSpec
 from hw.errors import MeasurementError
 from resources.clocks.config import REMOTE_RUN, STANDBY
-from resources.clocks.lock import SERVO_LOGS, selected_grandmaster
+from resources.clocks.lock import selected_grandmaster
 from resources.clocks.servo_watch import wait_grandmaster
 from resources.clocks.settings import ClockSettings
 from resources.clocks.stack import ClockStack
@@ -32,7 +32,7 @@ RATE_TOLERANCE_PPB = 30_000
 
 def servo_rate_ppb(lab: ClockLab, stack: ClockStack) -> float:
     """Return the rate that a servo gives the target's clock: the middle of its last ten seconds or so."""
-    log = SERVO_LOGS[stack.name][-1]
+    log = stack.spec.logs[-1]
     text = lab.node("linux-rt").run(["cat", f"{REMOTE_RUN}/{log.file}"]).stdout
     (series,) = log.read(text).series
     tail = round(10 / (stack.settings.sync_interval_s or 1.0))

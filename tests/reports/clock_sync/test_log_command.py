@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from reports.__main__ import main
-from reports.clock_sync.log_command import FORMATS, decoded
+from reports.clock_sync.log_command import decoded
+from reports.clock_sync.log_formats import LOG_READERS
 from reports.clock_sync.logs import read_ptp4l
 from tests.reports.clock_sync.test_logs import GOLDEN, PHC2SYS
 
@@ -42,7 +43,7 @@ def test_what_cannot_be_read_is_said(tmp_path: Path, capsys: pytest.CaptureFixtu
     said = capsys.readouterr().out
     assert f"{log}: no offset in it" in said
     assert [line.strip() for line in said.splitlines()[1:]] == [
-        f"{name}: none of 1 lines bears its mark" for name in FORMATS
+        f"{name}: none of 1 lines bears its mark" for name in LOG_READERS
     ]
     assert main(["clock-log", str(tmp_path / "none")]) == 2
     assert "No such file" in capsys.readouterr().err

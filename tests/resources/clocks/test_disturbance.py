@@ -22,7 +22,7 @@ from resources.clocks.disturbance import ClockDisturber
 from resources.clocks.disturbance_settings import DisturbanceSettings, PathImpairment
 from resources.clocks.disturbed_trial import EventLog
 from resources.clocks.lock import RateGoal
-from resources.clocks.settings import ClockSettings, load_stack
+from resources.clocks.settings import ClockSettings, StackSpec, load_stack
 from resources.clocks.sync import ClockLab
 from tests.reports.sample_clock import compare_answer, offset_requirement, write_clock_trial
 
@@ -61,8 +61,8 @@ class _Stack:
         return ClockSettings(standby=self.standby)
 
     @property
-    def lock_rule(self) -> object:
-        return load_stack("ptp-software", simulated=True).lock
+    def spec(self) -> StackSpec:
+        return load_stack("ptp-software", simulated=True)
 
     def __enter__(self) -> _Stack:
         self.do("start")

@@ -141,12 +141,14 @@ def test_the_time_service_asks_the_time_server_at_the_interval(kind: Path) -> No
     settings = ClockSettings(sync_interval_s=2).effective(spec)
     files = client_files(kind / "clock" / "config", spec, settings, PLACE)
     assert files["bw-timed.arguments"].split() == ["--server", "10.77.0.50", "--interval-ms", "2000"]
-    assert set(server_files(LINUX / "clock" / "config", spec, settings, PLACE)) == {"chrony-server.conf"}
+    served = load_stack(spec.served, simulated=True)
+    assert set(server_files(LINUX / "clock" / "config", served, settings, PLACE)) == {"chrony-server.conf"}
 
 
 def test_the_time_server_serves_it_as_chrony() -> None:
     spec = load_stack("w32time", False, WINDOWS / STACKS)
-    files = server_files(LINUX / "clock" / "config", spec, ClockSettings().effective(spec), PLACE)
+    served = load_stack(spec.served, simulated=False)
+    files = server_files(LINUX / "clock" / "config", served, ClockSettings().effective(spec), PLACE)
     assert set(files) == {"chrony-server.conf"}
 
 

@@ -8,14 +8,12 @@ import json
 import pytest
 
 from resources.clocks.lock import (
-    SERVO_LOGS,
-    failed_chrony_tests,
     farthest_offset_ns,
     is_locked,
-    rejected_answers,
     why_not_locked,
 )
-from resources.clocks.settings import LockRule
+from resources.clocks.refused_answers import failed_chrony_tests, rejected_answers
+from resources.clocks.settings import LockRule, load_stack
 
 US = 1000
 RULE = LockRule(offset_ns=100 * US, consecutive=4, source="test")
@@ -77,7 +75,7 @@ WRITERS = {
 @pytest.mark.parametrize("stack", sorted(WRITERS))
 def test_offsets_below_the_limit_in_a_row_lock(stack: str) -> None:
     write, _ = WRITERS[stack]
-    (log,) = SERVO_LOGS[stack]
+    (log,) = load_stack(stack, simulated=True).logs
     assert is_locked(write(GOOD), log, RULE)
     assert is_locked(write([5_000 * US, *GOOD]), log, RULE)
 
@@ -96,43 +94,43 @@ def test_offsets_below_the_limit_in_a_row_lock(stack: str) -> None:
 )
 def test_these_never_lock(stack: str, offsets: list[int]) -> None:
     write, _ = WRITERS[stack]
-    (log,) = SERVO_LOGS[stack]
+    (log,) = load_stack(stack, simulated=True).logs
     assert not is_locked(write(offsets), log, RULE)
 
 
 @pytest.mark.parametrize("stack", sorted(WRITERS))
 def test_servo_that_has_not_settled_does_not_lock_by_chance(stack: str) -> None:
     write, unsettled = WRITERS[stack]
-    (log,) = SERVO_LOGS[stack]
+    (log,) = load_stack(stack, simulated=True).logs
     assert not is_locked(write(GOOD * 5, unsettled), log, RULE)
 
 
 @pytest.mark.parametrize("stack", sorted(set(WRITERS) - {"chrony"}))
 def test_row_is_broken_by_a_servo_that_begins_anew(stack: str) -> None:
     write, unsettled = WRITERS[stack]
-    (log,) = SERVO_LOGS[stack]
+    (log,) = load_stack(stack, simulated=True).logs
     assert not is_locked(write(GOOD[:2]) + write(GOOD[:1], unsettled) + write(GOOD[:2]), log, RULE)
 
 
 def test_summary_lines_without_a_sign_do_not_lock() -> None:
-    (log,) = SERVO_LOGS["ptp-software"]
+    (log,) = load_stack("ptp-software", simulated=True).logs
     text = "ptp4l[100.000]: rms   10 max   20 freq  +3700 +/-   5 delay   900 +/-   3\n" * 50
     assert not is_locked(text, log, RULE)
 
 
 def test_both_servos_of_hardware_ptp_have_to_lock() -> None:
-    ports, cards = SERVO_LOGS["ptp-hardware"]
+    ports, cards = load_stack("ptp-hardware", simulated=True).logs
     assert (ports.daemon, cards.daemon) == ("ptp4l", "phc2sys")
 
 
 def test_farthest_offset_is_the_one_that_tells_a_lie() -> None:
-    (log,) = SERVO_LOGS["chrony"]
+    (log,) = load_stack("chrony", simulated=True).logs
     assert farthest_offset_ns(tracking([20, -3_600_000_000_000, 40]), log) == -3_600_000_000_000
     assert farthest_offset_ns("", log) == 0
 
 
 def test_reason_names_what_was_seen_instead() -> None:
-    (log,) = SERVO_LOGS["ptp-software"]
+    (log,) = load_stack("ptp-software", simulated=True).logs
     said = why_not_locked(ptp4l([700 * US, 600 * US]), log, RULE)
     assert "2 observations, the last +600.0 us in state s2" in said
     assert "below 100 us in 4 consecutive observations" in said
@@ -150,7 +148,7 @@ def test_refused_answers_are_counted_by_reason() -> None:
     rows += [{"type": "rejected", "reason": "no-answer"}]
     text = "".join(json.dumps(row) + "\n" for row in rows) + '{"type":"rejec'
     assert rejected_answers(text) == "3 answers rejected: stratum stratum 16, 1 answers rejected: no-answer"
-    (log,) = SERVO_LOGS["ntp-user"]
+    (log,) = load_stack("ntp-user", simulated=True).logs
     assert "3 answers rejected: stratum" in why_not_locked(text, log, RULE)
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from hw.errors import MeasurementError
 from resources.clocks.lock import (
-    SERVO_LOGS,
     RateGoal,
     is_locked,
     locked_at,
@@ -18,11 +17,11 @@ from resources.clocks.lock import (
     settled_freq_ppb,
 )
 from resources.clocks.servo_watch import wait_grandmaster, wait_settled
-from resources.clocks.settings import LockRule
+from resources.clocks.settings import LockRule, load_stack
 from resources.clocks.stack import ClockStack
 
 RULE = LockRule(offset_ns=1000, consecutive=3, source="test")
-(LOG,) = SERVO_LOGS["ptp-software"]
+(LOG,) = load_stack("ptp-software", simulated=True).logs
 LEADER, STANDBY = "525415.fffe.bf1175", "020000.fffe.000002"
 
 
@@ -92,7 +91,10 @@ def fake_stack(text: str, running: bool = True) -> ClockStack:
             raise MeasurementError("ptp4l is gone")
 
     stack: Any = SimpleNamespace(
-        name="ptp-software", lock_rule=RULE, servo_text=lambda: text, require_running=require_running
+        name="ptp-software",
+        spec=SimpleNamespace(lock=RULE, logs=(LOG,)),
+        servo_text=lambda: text,
+        require_running=require_running,
     )
     return cast(ClockStack, stack)
 

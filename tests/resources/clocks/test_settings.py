@@ -85,6 +85,20 @@ def test_lock_rule_depends_on_the_bench() -> None:
         ("[chrony.lock.hardware]", "[chrony.lock.brassware]", "stacks.chrony.lock.hardware"),
         ("kp = 0.2", "kp = 0.2\nkd = 1", "servo.kd: unknown key"),
         ("walk_ppb_per_sqrt_s = 1", "walk = 1", "server_wander.walk_ppb_per_sqrt_s: missing"),
+        ('needs = ["phc"]', 'needs = ["sun"]', "phc2sys.needs: must be a list of server, phc, found 'sun'"),
+        ("can_resume = false", "can_resume = 0", "can_resume: must be true or false, found 0"),
+        (
+            'format = "chrony-tracking"',
+            'format = "papyrus"',
+            "logs.chronyd.format: must be one of ptp4l, phc",
+        ),
+        ('format = "chrony-measurements"', 'format = "pmc"', "answers.format: must be one of chrony-measure"),
+        ('settled_states = "locked"\n', "", "logs.bw-ntp-user.settled_states: missing"),
+        (
+            'tools = "bw-timed"',
+            'tool = "bw-timed"',
+            "timeservice.tool: unknown key; known here: answers, can",
+        ),
     ],
 )
 def test_damaged_data_file_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
@@ -101,7 +115,8 @@ def _files(
 ) -> tuple[dict[str, str], dict[str, str]]:
     spec = load_stack(stack, simulated=place.simulated)
     settings = settings.effective(spec)
-    return client_files(TEMPLATES, spec, settings, place), server_files(TEMPLATES, spec, settings, place)
+    served = load_stack(spec.served, simulated=place.simulated)
+    return client_files(TEMPLATES, spec, settings, place), server_files(TEMPLATES, served, settings, place)
 
 
 @pytest.mark.parametrize("stack", STACKS)

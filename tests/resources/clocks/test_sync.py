@@ -19,7 +19,7 @@ from reports.clock_sync.trial import Lock, load_trial
 from reports.clock_sync.two_way_reference import TWO_WAY
 from resources.clocks.competing_load import competing_load
 from resources.clocks.servo_summary import servo_summary
-from resources.clocks.settings import ClockSettings
+from resources.clocks.settings import ClockSettings, load_stack
 from resources.clocks.sync import ClockLab
 from resources.clocks.timecard import make_page
 from resources.clocks.trial import (
@@ -149,6 +149,7 @@ class _Stack:
         self.settings = ClockSettings()
         self.own_interval_s = 1.0
         self.device = "realtime"
+        self.spec = load_stack(name, simulated=True)
 
     def __enter__(self) -> _Stack:
         self.done.append(f"start {self.name}")

@@ -14,6 +14,7 @@ from hw.errors import ConfigError
 from hw.fields import Fields
 from reports.clock_sync.trial import Lock
 from resources.clocks.disturbed_trial import EventLog
+from resources.clocks.settings import load_stack
 from resources.clocks.time_service import TimeServiceTrials
 from resources.clocks.time_service_events import TimeServiceEvents, _told  # pyright: ignore[reportPrivateUsage]
 from resources.clocks.time_service_times import EVENTS, time_service_times
@@ -90,7 +91,7 @@ class _Lab:
 
 def _cpu_s(lab: Any) -> float | None:
     times: Any = load_profile("ci").time_service
-    return TimeServiceTrials(lab, times)._cpu_s("chrony")  # pyright: ignore[reportPrivateUsage]
+    return TimeServiceTrials(lab, times)._cpu_s("chronyd")  # pyright: ignore[reportPrivateUsage]
 
 
 def test_what_a_daemon_takes_is_read_of_its_process() -> None:
@@ -121,6 +122,7 @@ class _Stack:
 
     name = "timeservice"
     own_interval_s = 30.0
+    spec = load_stack("timeservice", simulated=True)
 
     def __init__(self, done: list[str]) -> None:
         self.done = done

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -14,13 +14,16 @@ from hw.bench import BenchSpec, load_bench
 from hw.errors import CapabilityError
 from resources.clocks.sync import ClockLab
 from resources.profiles import NETWORKS as WORDS
+from resources.profiles import load_profile
 from resources.replay.clock_networks import NETWORKS, server_address
 
 SPEC = load_bench(Path(__file__).resolve().parents[3] / "hw" / "benches" / "virtual.yaml")
 
 
 def _lab(spec: BenchSpec = SPEC) -> ClockLab:
-    return cast("Any", SimpleNamespace(bench=SimpleNamespace(spec=spec), server=spec.time_server))
+    bench: Any = SimpleNamespace(spec=spec)
+    folder = Path()
+    return ClockLab(bench, spec.targets["linux-rt"], load_profile("ci"), folder, lambda _line: None)
 
 
 def test_every_word_of_a_profile_is_a_network() -> None:
