@@ -8,12 +8,12 @@ import os
 import socket
 import struct
 import subprocess
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.namespace import in_namespace
 from tests.patience import HANG_S
-from tests.traffic_gen.lab import Json, Tool, setns
+from tests.traffic_gen.lab import Json, Tool
 
 ETHERTYPE = 0x88B5
 HEADER = struct.Struct("!HBBHHI")
@@ -85,11 +85,7 @@ class RtdipLab:
 
     def traffic(self, program: Path, namespace: str, *options: str) -> Tool:
         """Start bw-traffic at an end, carried by RTDiP."""
-        log = self.folder / f"{options[0]}-{len(self._tools)}.ndjson"
-        rtdip = ["--rtdip", str(self.folder / namespace)]
-        tool = Tool(namespace, program, [*options, *rtdip], log, {})
-        self._tools.append(tool)
-        return tool
+        return self._start(namespace, *options, "--rtdip", str(self.folder / namespace), program=program)
 
     def kernel_datagrams(self) -> int:
         """Return how many UDP datagrams and TCP segments the kernel has sent at the near end."""
@@ -101,9 +97,9 @@ class RtdipLab:
         }
         return int(tables["Udp:"]["OutDatagrams"]) + int(tables["Tcp:"]["OutSegs"])
 
-    def _start(self, namespace: str, *arguments: str) -> Tool:
+    def _start(self, namespace: str, *arguments: str, program: Path | None = None) -> Tool:
         log = self.folder / f"{arguments[0]}-{len(self._tools)}.ndjson"
-        tool = Tool(namespace, self.program, list(arguments), log, {})
+        tool = Tool(namespace, program or self.program, list(arguments), log, {})
         self._tools.append(tool)
         return tool
 
@@ -124,20 +120,11 @@ class RtdipLab:
 
     def raw(self) -> socket.socket:
         """Return a socket that writes whole frames at the near end, and reads those that come there."""
-        made: list[socket.socket] = []
-
-        def enter() -> None:
-            with Path(f"/run/netns/{self.near}").open("rb") as handle:
-                setns(handle)
-            made.append(socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
-            made[0].bind((INTERFACE, ETHERTYPE))
-
-        thread = threading.Thread(target=enter)
-        thread.start()
-        thread.join()
-        self._sockets += made
-        made[0].settimeout(HANG_S)
-        return made[0]
+        made = in_namespace(self.near, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
+        self._sockets.append(made)
+        made.settimeout(HANG_S)
+        made.bind((INTERFACE, ETHERTYPE))
+        return made
 
     def frame(self, payload: bytes, to: str = "") -> bytes:
         """Return an Ethernet frame from the near end to the far one, or to another address."""

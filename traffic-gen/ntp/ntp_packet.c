@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/big_endian.h"
+
 #define NS_PER_S INT64_C(1000000000)
 #define SECONDS_1900_TO_1970 INT64_C(2208988800)
 #define SECONDS_1900_TO_2000 UINT32_C(3155673600)
@@ -33,26 +35,10 @@ static const char *const reject_names[] = {
 	[NTP_NEGATIVE_DELAY] = "negative-delay",
 };
 
-static uint64_t get_32(const uint8_t *at)
-{
-	return (uint64_t)at[0] << 24 | (uint64_t)at[1] << 16 | (uint64_t)at[2] << 8 | at[3];
-}
-
-static uint64_t get_64(const uint8_t *at)
-{
-	return get_32(at) << 32 | get_32(at + 4);
-}
-
-static void put_64(uint8_t *at, uint64_t value)
-{
-	for (int i = 0; i < 8; i++)
-		at[i] = (uint8_t)(value >> (56 - 8 * i));
-}
-
 /* NTP's short format: 16 bits of seconds, 16 of fraction. */
 static int64_t get_short_ns(const uint8_t *at)
 {
-	return (int64_t)(get_32(at) * (uint64_t)NS_PER_S >> 16);
+	return (int64_t)(big_endian_get(at, 4) * (uint64_t)NS_PER_S >> 16);
 }
 
 static void get_kiss(const uint8_t *at, char kiss[NTP_KISS_BYTES])
@@ -71,9 +57,9 @@ void ntp_request_pack_interleaved(uint8_t packet[NTP_PACKET_BYTES], uint64_t ori
 {
 	memset(packet, 0, NTP_PACKET_BYTES);
 	packet[AT_FLAGS] = VERSION << 3 | MODE_CLIENT;
-	put_64(packet + AT_ORIGIN, origin);
-	put_64(packet + AT_RECEIVE, receive);
-	put_64(packet + AT_TRANSMIT, transmit);
+	big_endian_put(packet + AT_ORIGIN, 8, origin);
+	big_endian_put(packet + AT_RECEIVE, 8, receive);
+	big_endian_put(packet + AT_TRANSMIT, 8, transmit);
 }
 
 int ntp_reply_parse(const uint8_t *packet, size_t size_bytes, struct ntp_reply *reply)
@@ -88,9 +74,9 @@ int ntp_reply_parse(const uint8_t *packet, size_t size_bytes, struct ntp_reply *
 	reply->root_delay_ns = get_short_ns(packet + AT_ROOT_DELAY);
 	reply->root_dispersion_ns = get_short_ns(packet + AT_ROOT_DISPERSION);
 	get_kiss(packet + AT_REFERENCE_ID, reply->kiss);
-	reply->origin = get_64(packet + AT_ORIGIN);
-	reply->receive = get_64(packet + AT_RECEIVE);
-	reply->transmit = get_64(packet + AT_TRANSMIT);
+	reply->origin = big_endian_get(packet + AT_ORIGIN, 8);
+	reply->receive = big_endian_get(packet + AT_RECEIVE, 8);
+	reply->transmit = big_endian_get(packet + AT_TRANSMIT, 8);
 	return 0;
 }
 

@@ -4,6 +4,8 @@
 
 #include "time/twoway.h"
 
+#include "base/big_endian.h"
+
 #define SPAN_LIMIT_NS (INT64_C(1) << 40)
 #define OFFSET_LIMIT_NS (INT64_C(1) << 61)
 
@@ -13,34 +15,17 @@ static const uint8_t MAGIC[4] = { 'B', 'W', 'O', '1' };
 enum { AT_MAGIC = 0, AT_VERSION = 4, AT_KIND = 6, AT_SEQUENCE = 8, AT_RESERVED = 12, AT_COOKIE = 16, AT_T1 = 24, AT_T2 = 32,
        AT_T3 = 40 };
 
-static void put(uint8_t *wire, unsigned int bytes, uint64_t value)
-{
-	while (bytes--) {
-		wire[bytes] = (uint8_t)value;
-		value >>= 8;
-	}
-}
-
-static uint64_t get(const uint8_t *wire, unsigned int bytes)
-{
-	uint64_t value = 0;
-
-	for (unsigned int i = 0; i < bytes; i++)
-		value = value << 8 | wire[i];
-	return value;
-}
-
 void twoway_pack(const struct twoway_packet *packet, uint8_t wire[TWOWAY_PACKET_BYTES])
 {
 	memcpy(wire + AT_MAGIC, MAGIC, sizeof(MAGIC));
-	put(wire + AT_VERSION, 2, TWOWAY_VERSION);
-	put(wire + AT_KIND, 2, packet->kind);
-	put(wire + AT_SEQUENCE, 4, packet->sequence);
-	put(wire + AT_RESERVED, 4, 0);
-	put(wire + AT_COOKIE, 8, packet->cookie);
-	put(wire + AT_T1, 8, (uint64_t)packet->t1_local_ns);
-	put(wire + AT_T2, 8, (uint64_t)packet->t2_peer_ns);
-	put(wire + AT_T3, 8, (uint64_t)packet->t3_peer_ns);
+	big_endian_put(wire + AT_VERSION, 2, TWOWAY_VERSION);
+	big_endian_put(wire + AT_KIND, 2, packet->kind);
+	big_endian_put(wire + AT_SEQUENCE, 4, packet->sequence);
+	big_endian_put(wire + AT_RESERVED, 4, 0);
+	big_endian_put(wire + AT_COOKIE, 8, packet->cookie);
+	big_endian_put(wire + AT_T1, 8, (uint64_t)packet->t1_local_ns);
+	big_endian_put(wire + AT_T2, 8, (uint64_t)packet->t2_peer_ns);
+	big_endian_put(wire + AT_T3, 8, (uint64_t)packet->t3_peer_ns);
 }
 
 int twoway_parse(const void *data, size_t length, struct twoway_packet *packet)
@@ -52,18 +37,18 @@ int twoway_parse(const void *data, size_t length, struct twoway_packet *packet)
 		return -EMSGSIZE;
 	if (memcmp(wire + AT_MAGIC, MAGIC, sizeof(MAGIC)) != 0)
 		return -EBADMSG;
-	if (get(wire + AT_VERSION, 2) != TWOWAY_VERSION)
+	if (big_endian_get(wire + AT_VERSION, 2) != TWOWAY_VERSION)
 		return -EPROTONOSUPPORT;
-	kind = get(wire + AT_KIND, 2);
-	if ((kind != TWOWAY_REQUEST && kind != TWOWAY_REPLY) || get(wire + AT_RESERVED, 4) != 0)
+	kind = big_endian_get(wire + AT_KIND, 2);
+	if ((kind != TWOWAY_REQUEST && kind != TWOWAY_REPLY) || big_endian_get(wire + AT_RESERVED, 4) != 0)
 		return -EBADMSG;
 	*packet = (struct twoway_packet){
 		.kind = (enum twoway_kind)kind,
-		.sequence = (uint32_t)get(wire + AT_SEQUENCE, 4),
-		.cookie = get(wire + AT_COOKIE, 8),
-		.t1_local_ns = (int64_t)get(wire + AT_T1, 8),
-		.t2_peer_ns = (int64_t)get(wire + AT_T2, 8),
-		.t3_peer_ns = (int64_t)get(wire + AT_T3, 8),
+		.sequence = (uint32_t)big_endian_get(wire + AT_SEQUENCE, 4),
+		.cookie = big_endian_get(wire + AT_COOKIE, 8),
+		.t1_local_ns = (int64_t)big_endian_get(wire + AT_T1, 8),
+		.t2_peer_ns = (int64_t)big_endian_get(wire + AT_T2, 8),
+		.t3_peer_ns = (int64_t)big_endian_get(wire + AT_T3, 8),
 	};
 	return 0;
 }

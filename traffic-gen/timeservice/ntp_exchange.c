@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/big_endian.h"
+
 /* Coarser clocks than a millisecond say nothing here; finer ones than 1 ns cannot be told. */
 enum { PRECISION_MIN_LOG2_S = -30, PRECISION_MAX_LOG2_S = -10 };
 
@@ -57,17 +59,6 @@ void ntp_exchange_use_key(struct ntp_exchange *exchange, const struct exchange_k
 	exchange->key = *key;
 }
 
-static uint32_t get_id(const uint8_t *at)
-{
-	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
-
-static void put_id(uint8_t *at, uint32_t id)
-{
-	for (int i = 0; i < EXCHANGE_KEY_ID_BYTES; i++)
-		at[i] = (uint8_t)(id >> (24 - 8 * i));
-}
-
 /* In the same time wherever they differ. */
 static bool tags_differ(const uint8_t *a, const uint8_t *b)
 {
@@ -86,11 +77,11 @@ static unsigned int check_mac(const struct exchange_key *key, const uint8_t *byt
 
 	if (size_bytes == NTP_PACKET_BYTES)
 		return EXCHANGE_MAC_MISSING;
-	if (size_bytes == NTP_PACKET_BYTES + EXCHANGE_KEY_ID_BYTES && get_id(mac) == 0)
+	if (size_bytes == NTP_PACKET_BYTES + EXCHANGE_KEY_ID_BYTES && big_endian_get(mac, EXCHANGE_KEY_ID_BYTES) == 0)
 		return EXCHANGE_CRYPTO_NAK;
 	if (size_bytes != EXCHANGE_PACKET_BYTES)
 		return EXCHANGE_MAC_SHORT;
-	if (get_id(mac) != key->id)
+	if (big_endian_get(mac, EXCHANGE_KEY_ID_BYTES) != key->id)
 		return EXCHANGE_MAC_KEY;
 	if (key->tag(key->context, bytes, NTP_PACKET_BYTES, tag) || tags_differ(tag, mac + EXCHANGE_KEY_ID_BYTES))
 		return EXCHANGE_MAC_WRONG;
@@ -111,7 +102,7 @@ int ntp_exchange_ask(struct ntp_exchange *exchange, uint64_t ticks, uint8_t pack
 		ntp_request_pack(packet, ticks);
 	if (!key->id)
 		return NTP_PACKET_BYTES;
-	put_id(packet + NTP_PACKET_BYTES, key->id);
+	big_endian_put(packet + NTP_PACKET_BYTES, EXCHANGE_KEY_ID_BYTES, key->id);
 	err = key->tag(key->context, packet, NTP_PACKET_BYTES, packet + NTP_PACKET_BYTES + EXCHANGE_KEY_ID_BYTES);
 	return err ? err : EXCHANGE_PACKET_BYTES;
 }

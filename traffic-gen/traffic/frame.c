@@ -4,31 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/big_endian.h"
+
 enum { FILL_STEP = 151, FILL_START = 73 }; /* odd step: all 256 values occur in each period */
 
 static const uint8_t hello_magic[4] = { 'B', 'W', 'T', '1' };
-
-static void put_be16(uint8_t *p, uint16_t value)
-{
-	p[0] = (uint8_t)(value >> 8);
-	p[1] = (uint8_t)value;
-}
-
-static void put_be32(uint8_t *p, uint32_t value)
-{
-	put_be16(p, (uint16_t)(value >> 16));
-	put_be16(p + 2, (uint16_t)value);
-}
-
-static uint16_t get_be16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] << 8 | p[1]);
-}
-
-static uint32_t get_be32(const uint8_t *p)
-{
-	return (uint32_t)get_be16(p) << 16 | get_be16(p + 2);
-}
 
 /* Mix 64 bits so that each input bit changes half of the output bits (the finaliser of SplitMix64). */
 static uint64_t mix64(uint64_t x)
@@ -79,19 +59,19 @@ bool frame_lateness_valid(int64_t lateness_ns)
 
 void frame_pack(const struct frame_header *header, uint64_t nonce, uint16_t stream_id, uint8_t wire[FRAME_HEADER_BYTES])
 {
-	put_be32(wire, header->sequence);
-	put_be32(wire + 4, (uint32_t)field_of(header->lateness_ns));
-	put_be16(wire + 8, check_value(header, nonce, stream_id));
+	big_endian_put(wire, 4, header->sequence);
+	big_endian_put(wire + 4, 4, (uint32_t)field_of(header->lateness_ns));
+	big_endian_put(wire + 8, 2, check_value(header, nonce, stream_id));
 }
 
 int frame_parse(const uint8_t wire[FRAME_HEADER_BYTES], uint64_t nonce, uint16_t stream_id, struct frame_header *header)
 {
 	struct frame_header read = {
-		.sequence = get_be32(wire),
-		.lateness_ns = lateness_of((int32_t)get_be32(wire + 4)),
+		.sequence = (uint32_t)big_endian_get(wire, 4),
+		.lateness_ns = lateness_of((int32_t)big_endian_get(wire + 4, 4)),
 	};
 
-	if (get_be16(wire + 8) != check_value(&read, nonce, stream_id))
+	if (big_endian_get(wire + 8, 2) != check_value(&read, nonce, stream_id))
 		return -EBADMSG;
 	*header = read;
 	return 0;
@@ -100,23 +80,22 @@ int frame_parse(const uint8_t wire[FRAME_HEADER_BYTES], uint64_t nonce, uint16_t
 void frame_hello_pack(const struct frame_hello *hello, uint8_t wire[FRAME_HELLO_BYTES])
 {
 	memcpy(wire, hello_magic, sizeof(hello_magic));
-	put_be16(wire + 4, FRAME_HELLO_VERSION);
-	put_be16(wire + 6, hello->stream_id);
-	put_be32(wire + 8, (uint32_t)(hello->nonce >> 32));
-	put_be32(wire + 12, (uint32_t)hello->nonce);
-	put_be32(wire + 16, hello->size_bytes);
-	put_be32(wire + 20, 0);
+	big_endian_put(wire + 4, 2, FRAME_HELLO_VERSION);
+	big_endian_put(wire + 6, 2, hello->stream_id);
+	big_endian_put(wire + 8, 8, hello->nonce);
+	big_endian_put(wire + 16, 4, hello->size_bytes);
+	big_endian_put(wire + 20, 4, 0);
 }
 
 int frame_hello_parse(const uint8_t wire[FRAME_HELLO_BYTES], struct frame_hello *hello)
 {
-	if (memcmp(wire, hello_magic, sizeof(hello_magic)) != 0 || get_be32(wire + 20) != 0)
+	if (memcmp(wire, hello_magic, sizeof(hello_magic)) != 0 || big_endian_get(wire + 20, 4) != 0)
 		return -EBADMSG;
-	if (get_be16(wire + 4) != FRAME_HELLO_VERSION)
+	if (big_endian_get(wire + 4, 2) != FRAME_HELLO_VERSION)
 		return -EPROTONOSUPPORT;
-	hello->stream_id = get_be16(wire + 6);
-	hello->nonce = (uint64_t)get_be32(wire + 8) << 32 | get_be32(wire + 12);
-	hello->size_bytes = get_be32(wire + 16);
+	hello->stream_id = (uint16_t)big_endian_get(wire + 6, 2);
+	hello->nonce = big_endian_get(wire + 8, 8);
+	hello->size_bytes = (uint32_t)big_endian_get(wire + 16, 4);
 	return 0;
 }
 

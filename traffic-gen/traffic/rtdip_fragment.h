@@ -5,7 +5,8 @@
 
 #include <stdint.h>
 
-#include "frame.h"
+#include "base/big_endian.h"
+#include "rtdip.h"
 
 enum {
 	RTDIP_FRAGMENT_HEADER_BYTES = 8, /* message, offset: 32 bits each, network order */
@@ -19,21 +20,13 @@ struct rtdip_fragment {
 
 static inline void rtdip_fragment_pack(const struct rtdip_fragment *fragment, uint8_t bytes[RTDIP_FRAGMENT_HEADER_BYTES])
 {
-	for (int i = 0; i < 4; i++) {
-		bytes[i] = (uint8_t)(fragment->message >> (24 - 8 * i));
-		bytes[4 + i] = (uint8_t)(fragment->offset >> (24 - 8 * i));
-	}
+	big_endian_put(bytes, 4, fragment->message);
+	big_endian_put(bytes + 4, 4, fragment->offset);
 }
 
 static inline struct rtdip_fragment rtdip_fragment_parse(const uint8_t bytes[RTDIP_FRAGMENT_HEADER_BYTES])
 {
-	struct rtdip_fragment fragment = { 0, 0 };
-
-	for (int i = 0; i < 4; i++) {
-		fragment.message = fragment.message << 8 | bytes[i];
-		fragment.offset = fragment.offset << 8 | bytes[4 + i];
-	}
-	return fragment;
+	return (struct rtdip_fragment){ (uint32_t)big_endian_get(bytes, 4), (uint32_t)big_endian_get(bytes + 4, 4) };
 }
 
 #endif

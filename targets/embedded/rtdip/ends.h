@@ -3,17 +3,19 @@
 #ifndef RTDIP_ENDS_H
 #define RTDIP_ENDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/address.h"
+#include "port/port.h"
 #include "rtdip.h"
 
 struct end {
 	struct rtdip *handle; /* NULL: UDP */
 	uint16_t port;
-	int sock;
-	unsigned int busy;    /* do not sleep while waiting */
+	port_socket sock;
+	bool busy;            /* do not sleep while waiting */
 };
 
 struct peer {
@@ -41,7 +43,5 @@ int64_t end_send(struct end *end, const struct peer *to, enum rtdip_priority pri
 /** @return bytes of the message, or -errno: -ETIMEDOUT, -EINTR, … */
 int64_t end_receive(struct end *end, struct peer *from, enum rtdip_priority *priority, void *data, size_t room_bytes,
 		    int64_t timeout_ns);
-
-int64_t end_monotonic_ns(void);
 
 #endif

@@ -2,27 +2,18 @@
 #include "frame.h"
 
 #include <errno.h>
+#include <stdio.h>
 
-static void put16(uint8_t *bytes, uint32_t value)
-{
-	bytes[0] = (uint8_t)(value >> 8);
-	bytes[1] = (uint8_t)value;
-}
-
-static uint16_t get16(const uint8_t *bytes)
-{
-	return (uint16_t)(bytes[0] << 8 | bytes[1]);
-}
+#include "base/big_endian.h"
 
 void rtdip_pack(const struct rtdip_header *header, uint8_t bytes[RTDIP_HEADER_BYTES])
 {
-	put16(bytes, header->destination_port);
+	big_endian_put(bytes, 2, header->destination_port);
 	bytes[2] = header->priority;
 	bytes[3] = RTDIP_VERSION;
-	put16(bytes + 4, header->length_bytes);
-	put16(bytes + 6, header->source_port);
-	put16(bytes + 8, header->sequence >> 16);
-	put16(bytes + 10, header->sequence);
+	big_endian_put(bytes + 4, 2, header->length_bytes);
+	big_endian_put(bytes + 6, 2, header->source_port);
+	big_endian_put(bytes + 8, 4, header->sequence);
 }
 
 int rtdip_parse(const uint8_t *bytes, uint32_t payload_bytes, struct rtdip_header *header)
@@ -32,11 +23,11 @@ int rtdip_parse(const uint8_t *bytes, uint32_t payload_bytes, struct rtdip_heade
 	if (payload_bytes < RTDIP_HEADER_BYTES)
 		return -EMSGSIZE;
 	read = (struct rtdip_header){
-		.destination_port = get16(bytes),
+		.destination_port = (uint16_t)big_endian_get(bytes, 2),
 		.priority = bytes[2],
-		.length_bytes = get16(bytes + 4),
-		.source_port = get16(bytes + 6),
-		.sequence = (uint32_t)get16(bytes + 8) << 16 | get16(bytes + 10),
+		.length_bytes = (uint16_t)big_endian_get(bytes + 4, 2),
+		.source_port = (uint16_t)big_endian_get(bytes + 6, 2),
+		.sequence = (uint32_t)big_endian_get(bytes + 8, 4),
 	};
 	if (bytes[3] != RTDIP_VERSION || read.priority >= RTDIP_PRIORITIES || read.length_bytes > RTDIP_DATA_MAX_BYTES ||
 	    read.destination_port == 0)
@@ -45,6 +36,19 @@ int rtdip_parse(const uint8_t *bytes, uint32_t payload_bytes, struct rtdip_heade
 		return -EMSGSIZE;
 	*header = read;
 	return 0;
+}
+
+int rtdip_parse_mac(const char *text, uint8_t mac[RTDIP_MAC_BYTES])
+{
+	unsigned int parts[RTDIP_MAC_BYTES];
+	int used = 0;
+
+	if (sscanf(text, "%2x:%2x:%2x:%2x:%2x:%2x%n", &parts[0], &parts[1], &parts[2], &parts[3], &parts[4], &parts[5], &used) !=
+	    RTDIP_MAC_BYTES)
+		return -EINVAL;
+	for (int i = 0; i < RTDIP_MAC_BYTES; i++)
+		mac[i] = (uint8_t)parts[i];
+	return used;
 }
 
 const char *rtdip_priority_name(enum rtdip_priority priority)

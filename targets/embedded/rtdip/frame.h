@@ -68,6 +68,9 @@ void rtdip_pack(const struct rtdip_header *header, uint8_t bytes[RTDIP_HEADER_BY
  */
 int rtdip_parse(const uint8_t *bytes, uint32_t payload_bytes, struct rtdip_header *header);
 
+/** Read an Ethernet address, "02:00:00:00:00:01", at the beginning of a text. @return characters of it, or -EINVAL */
+int rtdip_parse_mac(const char *text, uint8_t mac[RTDIP_MAC_BYTES]);
+
 /** Names as tools write them: "high", "no port". */
 const char *rtdip_priority_name(enum rtdip_priority priority);
 const char *rtdip_count_name(enum rtdip_count count);

@@ -96,19 +96,42 @@ static int watch(struct rtdip *handle, int descriptor)
 	return epoll_ctl(handle->epoll, EPOLL_CTL_ADD, descriptor, &event) ? -errno : 0;
 }
 
+int rtdip_socket_address(const char *path, struct sockaddr_un *address)
+{
+	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	if (strlen(path) >= sizeof(address->sun_path))
+		return -ENAMETOOLONG;
+	strcpy(address->sun_path, path);
+	return 0;
+}
+
+int rtdip_connect(const char *path)
+{
+	struct sockaddr_un address;
+	int service, err = rtdip_socket_address(path, &address);
+
+	if (err)
+		return err;
+	service = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (service < 0)
+		return -errno;
+	if (connect(service, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		err = -errno;
+		close(service);
+		return err;
+	}
+	return service;
+}
+
 static int connect_service(struct rtdip *handle, const char *path, unsigned int flags)
 {
 	const struct rtdip_request hello = { .verb = RTDIP_HELLO };
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	const int bypass = 1;
 	int err;
 
-	if (strlen(path) >= sizeof(address.sun_path))
-		return -ENAMETOOLONG;
-	strcpy(address.sun_path, path);
-	handle->service = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (handle->service < 0 || connect(handle->service, (struct sockaddr *)&address, sizeof(address)) < 0)
-		return -errno;
+	handle->service = rtdip_connect(path);
+	if (handle->service < 0)
+		return handle->service;
 	err = ask(handle, &hello, &handle->about, &handle->sending);
 	if (err < 0)
 		return err;
@@ -163,11 +186,6 @@ void rtdip_close(struct rtdip *handle)
 	if (handle->epoll >= 0)
 		close(handle->epoll);
 	free(handle);
-}
-
-void rtdip_own_mac(const struct rtdip *handle, uint8_t mac[RTDIP_MAC_BYTES])
-{
-	memcpy(mac, handle->about.mac, RTDIP_MAC_BYTES);
 }
 
 static struct ring *find_ring(struct rtdip *handle, uint16_t port)
@@ -451,17 +469,12 @@ int rtdip_resolve(uint32_t ipv4, uint8_t mac[RTDIP_MAC_BYTES])
 	if (!neighbours)
 		return -errno;
 	while (err && fgets(line, sizeof(line), neighbours)) {
-		unsigned int part[RTDIP_MAC_BYTES];
 		struct in_addr address;
 
 		if (sscanf(line, "%63s 0x%*x 0x%x %63s", place, &flags, text) != 3 || inet_aton(place, &address) == 0 ||
-		    ntohl(address.s_addr) != ipv4 || !(flags & ATF_COM) ||
-		    sscanf(text, "%2x:%2x:%2x:%2x:%2x:%2x", &part[0], &part[1], &part[2], &part[3], &part[4], &part[5]) !=
-			    RTDIP_MAC_BYTES)
+		    ntohl(address.s_addr) != ipv4 || !(flags & ATF_COM))
 			continue;
-		for (int i = 0; i < RTDIP_MAC_BYTES; i++)
-			mac[i] = (uint8_t)part[i];
-		err = 0;
+		err = rtdip_parse_mac(text, mac) < 0 ? -EAGAIN : 0;
 	}
 	fclose(neighbours);
 	if (err)

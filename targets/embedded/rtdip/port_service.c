@@ -87,14 +87,13 @@ static int watch(struct service *service, int descriptor)
 /* Make the socket that processes ask. One that a killed service has left is replaced; of one that lives the bind fails. */
 static int listen_for_processes(struct service *service, int64_t group)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int probe;
+	struct sockaddr_un address;
+	int probe, err = rtdip_socket_address(service->path, &address);
 
-	if (strlen(service->path) >= sizeof(address.sun_path))
-		return -ENAMETOOLONG;
-	strcpy(address.sun_path, service->path);
-	probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (probe >= 0 && connect(probe, (struct sockaddr *)&address, sizeof(address)) < 0 && errno == ECONNREFUSED)
+	if (err)
+		return err;
+	probe = rtdip_connect(service->path);
+	if (probe == -ECONNREFUSED)
 		unlink(service->path);
 	if (probe >= 0)
 		close(probe);
@@ -286,7 +285,7 @@ static void answer(const struct client *client, const struct rtdip_answer *about
 
 static void handle(struct service *service, struct client *client, const struct rtdip_request *request)
 {
-	struct rtdip_answer about = { .interface_index = service->interface_index, .ring_bytes = request->ring_bytes };
+	struct rtdip_answer about = { .ring_bytes = request->ring_bytes };
 	size_t text_bytes = 0;
 	int descriptor = -1;
 
@@ -388,21 +387,18 @@ int rtdip_show(const char *socket_path)
 		char text[RTDIP_SHOW_BYTES];
 	} reply;
 	const struct rtdip_request request = { .verb = RTDIP_SHOW };
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int service = rtdip_connect(socket_path);
 	ssize_t length = -1;
-	int service;
 
-	if (strlen(socket_path) >= sizeof(address.sun_path)) {
-		fprintf(stderr, "bw-rtdip show: --socket: longer than %zu bytes\n", sizeof(address.sun_path) - 1);
-		return EXIT_BAD_INPUT;
+	if (service < 0) {
+		fprintf(stderr, "bw-rtdip show: %s: %s\n", socket_path, strerror(-service));
+		return service == -ENAMETOOLONG ? EXIT_BAD_INPUT : EXIT_CAPABILITY;
 	}
-	strcpy(address.sun_path, socket_path);
-	service = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (service >= 0 && connect(service, (struct sockaddr *)&address, sizeof(address)) == 0 &&
-	    send(service, &request, sizeof(request), MSG_NOSIGNAL) > 0)
+	if (send(service, &request, sizeof(request), MSG_NOSIGNAL) > 0)
 		length = recv(service, &reply, sizeof(reply), 0);
 	if (length < (ssize_t)sizeof(reply.about)) {
 		fprintf(stderr, "bw-rtdip show: %s: %s\n", socket_path, length < 0 ? strerror(errno) : "no answer");
+		close(service);
 		return EXIT_CAPABILITY;
 	}
 	close(service);

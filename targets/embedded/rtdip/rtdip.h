@@ -59,9 +59,6 @@ enum {
 int rtdip_open(const char *socket_path, unsigned int flags, struct rtdip **handle);
 void rtdip_close(struct rtdip *handle);
 
-/** The interface's own address. */
-void rtdip_own_mac(const struct rtdip *handle, uint8_t mac[RTDIP_MAC_BYTES]);
-
 /**
  * Take a port.
  *

@@ -7,6 +7,8 @@
 
 #include "frame.h"
 
+struct sockaddr_un;
+
 #define RTDIP_SOCKET "/run/benchwright/rtdip.sock"
 
 enum rtdip_verb { RTDIP_HELLO, RTDIP_BIND, RTDIP_UNBIND, RTDIP_SHOW };
@@ -19,10 +21,16 @@ struct rtdip_request {
 
 struct rtdip_answer {
 	int32_t result; /* 0 or a port; -errno */
-	uint32_t interface_index, ring_bytes;
+	uint32_t ring_bytes;
 	uint8_t mac[RTDIP_MAC_BYTES];
 	/* Of RTDIP_HELLO with a descriptor that sends; of RTDIP_BIND with that of the ring. RTDIP_SHOW: text follows. */
 };
+
+/** Fill in the address of a service. @return 0 or -ENAMETOOLONG */
+int rtdip_socket_address(const char *path, struct sockaddr_un *address);
+
+/** Connect to a service. @return a socket, which the caller closes, or -errno */
+int rtdip_connect(const char *path);
 
 enum { RTDIP_SHOW_BYTES = 256 * 1024 };
 

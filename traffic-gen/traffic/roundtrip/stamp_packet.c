@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/big_endian.h"
 #include "ntp/ntp_packet.h"
 
 #define NS_PER_S INT64_C(1000000000)
@@ -20,21 +21,6 @@ enum { FLAG_Z = 0x40, MULTIPLIER_UNKNOWN = 1, TTL_UNKNOWN = 255 };
 
 /* A TLV: flags, type, length of its value. */
 enum { TLV_HEAD_BYTES = 4, TLV_RESERVED = 0, TLV_EXTRA_PADDING = 1, TLV_UNRECOGNISED = 0x80, TLV_MALFORMED = 0x40 };
-
-static uint64_t get(const uint8_t *at, unsigned int bytes)
-{
-	uint64_t value = 0;
-
-	for (unsigned int i = 0; i < bytes; i++)
-		value = value << 8 | at[i];
-	return value;
-}
-
-static void put(uint8_t *at, unsigned int bytes, uint64_t value)
-{
-	for (unsigned int i = bytes; i-- > 0; value >>= 8)
-		at[i] = (uint8_t)value;
-}
 
 static enum stamp_format get_format(const uint8_t *error_estimate)
 {
@@ -52,20 +38,20 @@ void stamp_request_pack(const struct stamp_request *request, uint8_t *packet, si
 	size_t padding_bytes = size_bytes - STAMP_PACKET_BYTES;
 
 	memset(packet, 0, size_bytes);
-	put(packet + AT_SEQUENCE, 4, request->sequence);
-	put(packet + AT_SENT, 8, request->sent);
+	big_endian_put(packet + AT_SEQUENCE, 4, request->sequence);
+	big_endian_put(packet + AT_SENT, 8, request->sent);
 	put_error_estimate(packet + AT_ERROR_ESTIMATE, STAMP_NTP);
-	put(packet + AT_SSID, 2, request->ssid);
+	big_endian_put(packet + AT_SSID, 2, request->ssid);
 	if (padding_bytes < TLV_HEAD_BYTES)
 		return;
 	packet[AT_TLVS] = TLV_UNRECOGNISED; /* until a reflector has recognised it */
 	packet[AT_TLVS + 1] = TLV_EXTRA_PADDING;
-	put(packet + AT_TLVS + 2, 2, padding_bytes - TLV_HEAD_BYTES);
+	big_endian_put(packet + AT_TLVS + 2, 2, padding_bytes - TLV_HEAD_BYTES);
 }
 
 void stamp_request_set_sent(uint8_t *packet, uint64_t sent)
 {
-	put(packet + AT_SENT, 8, sent);
+	big_endian_put(packet + AT_SENT, 8, sent);
 }
 
 int stamp_request_parse(const uint8_t *packet, size_t size_bytes, struct stamp_request *request)
@@ -76,9 +62,9 @@ int stamp_request_parse(const uint8_t *packet, size_t size_bytes, struct stamp_r
 		return -EMSGSIZE;
 	if (packet[AT_ERROR_ESTIMATE + 1] == 0 || memcmp(packet + AT_MUST_BE_ZERO, zeros, sizeof(zeros)) != 0)
 		return -EBADMSG;
-	request->sequence = (uint32_t)get(packet + AT_SEQUENCE, 4);
-	request->ssid = (uint16_t)get(packet + AT_SSID, 2);
-	request->sent = get(packet + AT_SENT, 8);
+	request->sequence = (uint32_t)big_endian_get(packet + AT_SEQUENCE, 4);
+	request->ssid = (uint16_t)big_endian_get(packet + AT_SSID, 2);
+	request->sent = big_endian_get(packet + AT_SENT, 8);
 	request->format = get_format(packet + AT_ERROR_ESTIMATE);
 	return 0;
 }
@@ -92,7 +78,7 @@ static void reflect_tlvs(uint8_t *packet, size_t size_bytes)
 	size_t at = AT_TLVS;
 
 	while (size_bytes - at >= TLV_HEAD_BYTES && packet[at + 1] != TLV_RESERVED) {
-		size_t value_bytes = (size_t)get(packet + at + 2, 2);
+		size_t value_bytes = (size_t)big_endian_get(packet + at + 2, 2);
 		bool known = packet[at + 1] == TLV_EXTRA_PADDING;
 
 		packet[at] = known ? 0 : TLV_UNRECOGNISED;
@@ -113,15 +99,15 @@ void stamp_reflect(uint8_t *packet, size_t size_bytes, uint32_t sequence, uint64
 	memcpy(packet + AT_SENDER_SENT, packet + AT_SENT, 8);
 	memcpy(packet + AT_SENDER_ERROR_ESTIMATE, packet + AT_ERROR_ESTIMATE, 2);
 	packet[AT_SENDER_TTL] = TTL_UNKNOWN;
-	put(packet + AT_SEQUENCE, 4, sequence);
-	put(packet + AT_RECEIVED, 8, received);
+	big_endian_put(packet + AT_SEQUENCE, 4, sequence);
+	big_endian_put(packet + AT_RECEIVED, 8, received);
 	put_error_estimate(packet + AT_ERROR_ESTIMATE, format);
 	reflect_tlvs(packet, size_bytes);
 }
 
 void stamp_reply_set_sent(uint8_t *packet, uint64_t sent)
 {
-	put(packet + AT_SENT, 8, sent);
+	big_endian_put(packet + AT_SENT, 8, sent);
 }
 
 int stamp_reply_parse(const uint8_t *packet, size_t size_bytes, struct stamp_reply *reply)
@@ -130,13 +116,13 @@ int stamp_reply_parse(const uint8_t *packet, size_t size_bytes, struct stamp_rep
 		return -EMSGSIZE;
 	if (packet[AT_ERROR_ESTIMATE + 1] == 0)
 		return -EBADMSG;
-	reply->sequence = (uint32_t)get(packet + AT_SEQUENCE, 4);
-	reply->ssid = (uint16_t)get(packet + AT_SSID, 2);
-	reply->sent = get(packet + AT_SENT, 8);
-	reply->received = get(packet + AT_RECEIVED, 8);
+	reply->sequence = (uint32_t)big_endian_get(packet + AT_SEQUENCE, 4);
+	reply->ssid = (uint16_t)big_endian_get(packet + AT_SSID, 2);
+	reply->sent = big_endian_get(packet + AT_SENT, 8);
+	reply->received = big_endian_get(packet + AT_RECEIVED, 8);
 	reply->format = get_format(packet + AT_ERROR_ESTIMATE);
-	reply->sender_sequence = (uint32_t)get(packet + AT_SENDER_SEQUENCE, 4);
-	reply->sender_sent = get(packet + AT_SENDER_SENT, 8);
+	reply->sender_sequence = (uint32_t)big_endian_get(packet + AT_SENDER_SEQUENCE, 4);
+	reply->sender_sent = big_endian_get(packet + AT_SENDER_SENT, 8);
 	reply->sender_format = get_format(packet + AT_SENDER_ERROR_ESTIMATE);
 	return 0;
 }

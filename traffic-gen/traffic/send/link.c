@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define BACKOFF_LAST_NS INT64_C(1000000000) /* 1 s */
+#define HOLD_NS INT64_C(1000000)            /* 1 ms */
 
 enum { DSCP_EXPEDITED_FORWARDING = 46 };
 
@@ -58,6 +59,14 @@ void link_fail(struct link *link, int err, int64_t now_monotonic_ns)
 	link->retry_at_monotonic_ns = now_monotonic_ns + link->backoff_ns;
 	if (link->backoff_ns < BACKOFF_LAST_NS)
 		link->backoff_ns *= 2;
+}
+
+void link_hold(struct link *link, int err, int64_t now_monotonic_ns)
+{
+	link->blocked_writes++;
+	link->state = LINK_DOWN;
+	link->last_error = -err;
+	link->retry_at_monotonic_ns = now_monotonic_ns + HOLD_NS;
 }
 
 void link_prepare_socket(struct link *link)

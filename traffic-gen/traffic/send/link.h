@@ -99,6 +99,8 @@ void link_prepare_socket(struct link *link);
 void link_watch(struct link *link);
 /** The connection failed: close it and try again later. */
 void link_fail(struct link *link, int err, int64_t now_monotonic_ns);
+/** Nothing could be sent for a reason that no event ends (no route, no buffers): keep the socket, and wait a moment. */
+void link_hold(struct link *link, int err, int64_t now_monotonic_ns);
 
 /** See transport.h. */
 void link_tcp_open(struct link *link, int64_t now_monotonic_ns);
@@ -106,7 +108,6 @@ void link_tcp_connected(struct link *link, int64_t now_monotonic_ns);
 int64_t link_tcp_send(struct link *link, const struct port_slice *slices, int count, bool stamp);
 void link_udp_open(struct link *link, int64_t now_monotonic_ns);
 int64_t link_udp_send(struct link *link, const struct port_slice *slices, int count, bool stamp);
-void link_udp_lost(struct link *link, int err, int64_t now_monotonic_ns);
 void link_rtdip_open(struct link *link, int64_t now_monotonic_ns);
 int64_t link_rtdip_send(struct link *link, const struct port_slice *slices, int count, bool stamp);
 void link_rtdip_lost(struct link *link, int err, int64_t now_monotonic_ns);

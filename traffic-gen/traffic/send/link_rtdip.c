@@ -2,10 +2,7 @@
 /* A link that RTDiP carries: messages go in fragments of one frame each; those of low-latency streams first. */
 #include "traffic/send/link.h"
 
-#include <errno.h>
 #include <string.h>
-
-#define HOLD_NS INT64_C(1000000) /* 1 ms: after a failure that no event ends */
 
 static int open_handle(struct link *link)
 {
@@ -66,11 +63,8 @@ int64_t link_rtdip_send(struct link *link, const struct port_slice *slices, int 
 /* A frame could not be sent: the message begins anew, after a moment. */
 void link_rtdip_lost(struct link *link, int err, int64_t now_monotonic_ns)
 {
-	link->blocked_writes++;
 	link->fragment = (struct rtdip_fragment){ link->fragment.message + 1, 0 };
-	link->state = LINK_DOWN;
-	link->last_error = -err;
-	link->retry_at_monotonic_ns = now_monotonic_ns + HOLD_NS;
+	link_hold(link, err, now_monotonic_ns);
 }
 
 void link_rtdip_close(struct link *link)

@@ -4,8 +4,6 @@
 
 #include <errno.h>
 
-#define HOLD_NS INT64_C(1000000) /* 1 ms: after a failure that no event ends (no route, no buffers) */
-
 void link_udp_open(struct link *link, int64_t now_monotonic_ns)
 {
 	int err = 0;
@@ -35,13 +33,4 @@ int64_t link_udp_send(struct link *link, const struct port_slice *slices, int co
 	if (written >= 0)
 		link->written++;
 	return written;
-}
-
-/* A datagram could not be sent for a reason that no event ends: hold the stream for a moment. */
-void link_udp_lost(struct link *link, int err, int64_t now_monotonic_ns)
-{
-	link->blocked_writes++;
-	link->state = LINK_DOWN;
-	link->last_error = -err;
-	link->retry_at_monotonic_ns = now_monotonic_ns + HOLD_NS;
 }

@@ -12,7 +12,7 @@ static const struct sending_transport transports[TRANSPORTS] = {
 	[TRANSPORT_UDP] = {
 		.open = link_udp_open,
 		.send = link_udp_send,
-		.lost = link_udp_lost,
+		.lost = link_hold,
 	},
 	[TRANSPORT_RTDIP] = {
 		.open = link_rtdip_open,

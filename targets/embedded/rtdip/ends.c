@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ends.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "config/options.h"
+
+int end_open(struct end *end, const char *local, const char *socket_path, unsigned int flags)
+{
+	struct address address;
+	int64_t port;
+	int err;
+
+	*end = (struct end){ .sock = PORT_SOCKET_NONE };
+	if (option_parse_int(local, 0, UINT16_MAX, &port) == 0) {
+		err = rtdip_open(socket_path, flags, &end->handle);
+		if (err)
+			return err;
+		err = rtdip_bind(end->handle, (uint16_t)port, 0);
+		if (err < 0) {
+			end_close(end);
+			return err;
+		}
+		end->port = (uint16_t)err;
+		return 0;
+	}
+	if (address_parse(local, &address))
+		return -EINVAL;
+	err = port_udp_open(&address, &end->sock);
+	if (err)
+		end->sock = PORT_SOCKET_NONE;
+	return err;
+}
+
+void end_close(struct end *end)
+{
+	if (end->handle)
+		rtdip_close(end->handle);
+	if (end->sock != PORT_SOCKET_NONE)
+		port_socket_close(end->sock);
+	*end = (struct end){ .sock = PORT_SOCKET_NONE };
+}
+
+int end_parse_peer(const struct end *end, const char *text, struct peer *peer)
+{
+	int64_t port;
+	int used;
+
+	if (!end->handle)
+		return address_parse(text, &peer->udp);
+	used = rtdip_parse_mac(text, peer->rtdip.mac);
+	if (used < 0 || text[used] != '/' || option_parse_int(text + used + 1, 1, UINT16_MAX, &port))
+		return -EINVAL;
+	peer->rtdip.port = (uint16_t)port;
+	return 0;
+}
+
+int64_t end_send(struct end *end, const struct peer *to, enum rtdip_priority priority, const void *data, size_t size_bytes)
+{
+	if (end->handle)
+		return rtdip_send(end->handle, &to->rtdip, end->port, priority, data, size_bytes);
+	return port_send_to(end->sock, data, size_bytes, &to->udp, false);
+}
+
+static int64_t take_rtdip(struct end *end, struct peer *from, enum rtdip_priority *priority, void *data, size_t room_bytes,
+			  int64_t timeout_ns)
+{
+	struct rtdip_message message;
+	int err = rtdip_receive(end->handle, &message, data, room_bytes, timeout_ns);
+
+	if (err)
+		return err;
+	from->rtdip = message.from;
+	*priority = message.priority;
+	return (int64_t)message.size_bytes;
+}
+
+static int64_t take_udp(struct end *end, struct peer *from, void *data, size_t room_bytes, int64_t timeout_ns)
+{
+	struct port_received received = { 0 };
+	int64_t length = port_recv(end->sock, data, room_bytes, &received);
+
+	if (length == -EAGAIN && timeout_ns > 0) {
+		int err = port_socket_wait_readable(end->sock, timeout_ns);
+
+		length = err ? err : port_recv(end->sock, data, room_bytes, &received);
+	}
+	from->udp = received.source;
+	return length == -EAGAIN ? -ETIMEDOUT : length;
+}
+
+static int64_t take(struct end *end, struct peer *from, enum rtdip_priority *priority, void *data, size_t room_bytes,
+		    int64_t timeout_ns)
+{
+	*priority = RTDIP_HIGH;
+	return end->handle ? take_rtdip(end, from, priority, data, room_bytes, timeout_ns)
+			   : take_udp(end, from, data, room_bytes, timeout_ns);
+}
+
+int64_t end_receive(struct end *end, struct peer *from, enum rtdip_priority *priority, void *data, size_t room_bytes,
+		    int64_t timeout_ns)
+{
+	int64_t deadline_monotonic_ns, length;
+
+	if (!end->busy)
+		return take(end, from, priority, data, room_bytes, timeout_ns);
+	deadline_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + timeout_ns;
+	do
+		length = take(end, from, priority, data, room_bytes, 0);
+	while (length == -ETIMEDOUT && port_clock_now_ns(PORT_CLOCK_MONOTONIC) < deadline_monotonic_ns);
+	return length;
+}
