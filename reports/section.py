@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar, cast
 
 from reports.record.histogram import Summary
 from reports.record.measurement import Measurement, Number, UncertaintyPart
 from reports.run.targets import evidence_of
 
+Evidence = TypeVar("Evidence")
 Size = Literal["whole", "wide", "half"]
 """A landscape page of its own, its width, half of its width."""
 
@@ -26,6 +27,7 @@ class Measured:
         attempts: Its measurements of all attempts.
         target: Empty: the run has one at most.
         targets: All targets of the run.
+        read: What was read for one section, by reader and folder: another one need not read it again.
     """
 
     folder: Path
@@ -33,6 +35,16 @@ class Measured:
     attempts: Sequence[Measurement] = ()
     target: str = ""
     targets: Sequence[str] = ()
+    read: dict[tuple[Callable[[Path], object], Path], object] = field(
+        default_factory=dict[tuple[Callable[[Path], object], Path], object], compare=False, repr=False
+    )
+
+    def once(self, reader: Callable[[Path], Evidence], folder: Path) -> Evidence:
+        """Return what a reader makes of a folder, which is read for the first section that asks alone."""
+        key = (reader, folder)
+        if key not in self.read:
+            self.read[key] = reader(folder)
+        return cast(Evidence, self.read[key])
 
     def evidence(self, capability: str) -> Path:
         """Return the folder that holds the target's evidence of a capability; it need not exist."""

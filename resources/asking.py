@@ -4,11 +4,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from reports.durable import replace_file
-from reports.run.asked import KEPT, AskedFile, chosen_stack, suite_name, with_asked, with_nothing_asked
+from reports.run.asked import (
+    KEPT,
+    AskedFile,
+    AskedSuite,
+    chosen_stack,
+    suite_name,
+    with_asked,
+    with_nothing_asked,
+)
 from reports.run.current import open_run
 from reports.run.folder import RunFolder
 from reports.run.robot_variable import robot_variable
@@ -30,8 +38,8 @@ def ask(suite: Path, file: Path, requirements: Iterable[str]) -> None:
     if run is None or run.finalised:
         return
     more = AskedFile(_keep(run, file).name, tuple(requirements))
-    target, asked, name = robot_variable("TARGET"), run.manifest.asked or (), suite_name(suite)
-    stack = chosen_stack(asked, target, name, robot_variable("STACK"))
+    asked = run.manifest.asked or ()
+    target, name, stack = _place(asked, suite)
     run.update(asked=with_asked(asked, target, name, more, stack))
 
 
@@ -44,9 +52,14 @@ def ask_nothing(suite: Path) -> None:
     run = open_run()
     if run is None or run.finalised:
         return
-    target, asked, name = robot_variable("TARGET"), run.manifest.asked or (), suite_name(suite)
-    stack = chosen_stack(asked, target, name, robot_variable("STACK"))
-    run.update(asked=with_nothing_asked(asked, target, name, stack))
+    asked = run.manifest.asked or ()
+    run.update(asked=with_nothing_asked(asked, *_place(asked, suite)))
+
+
+def _place(asked: Sequence[AskedSuite], suite: Path) -> tuple[str, str, str | None]:
+    """Return target, name and network stack of a suite that runs."""
+    target, name = robot_variable("TARGET"), suite_name(suite)
+    return target, name, chosen_stack(asked, target, name, robot_variable("STACK"))
 
 
 def _keep(run: RunFolder, file: Path) -> Path:

@@ -109,7 +109,7 @@ def _round_trips(found: Measured) -> tuple[SoftwareLatencies, ...]:
     told: list[SoftwareLatencies] = []
     for folder in folders_of_sizes(found.evidence(FOLDER)):
         with suppress(ReportError):
-            told.append(load_software_latencies(folder))
+            told.append(found.once(load_software_latencies, folder))
     return tuple(told)
 
 

@@ -112,9 +112,7 @@ def rank(devices: Sequence[Device], pairs: Sequence[Pair]) -> int:
 
 def told_devices(devices: Sequence[Device], pairs: Sequence[Pair]) -> tuple[Device, ...]:
     """Return the devices whose latency the pairs tell; raises PlanError as `design_matrix`."""
-    parts = _Parts(kinds_of(devices))
-    for joined in _kinds_of_pairs(devices, pairs):
-        parts.join(*joined)
+    parts = _joined(devices, pairs)
     return tuple(device for device in devices if parts.is_told(device.kind))
 
 
@@ -132,13 +130,10 @@ def missing_pairs(
         PlanError: No possible pairs are enough, or as for `design_matrix`.
     """
     possible = _every_pair(devices) if possible is None else possible
-    kinds = kinds_of(devices)
-    parts = _Parts(kinds)
-    for joined in _kinds_of_pairs(devices, pairs):
-        parts.join(*joined)
+    parts = _joined(devices, pairs)
     candidates = zip(possible, _kinds_of_pairs(devices, possible), strict=True)
     missing = tuple(pair for pair, joined in candidates if parts.join(*joined))
-    if untold := [kind for kind in kinds if not parts.is_told(kind)]:
+    if untold := [kind for kind in kinds_of(devices) if not parts.is_told(kind)]:
         named = "; ".join(" ".join(kind) for kind in untold)
         raise PlanError(f"no possible pairs close an odd cycle, so the latency cannot be told of: {named}")
     return missing
@@ -247,6 +242,14 @@ class _Parts:
             node, step = self._parent[node]
             side ^= step
         return node, side
+
+
+def _joined(devices: Sequence[Device], pairs: Sequence[Pair]) -> _Parts:
+    """Return the parts that pairs join kinds to; raises PlanError as `design_matrix`."""
+    parts = _Parts(kinds_of(devices))
+    for kinds in _kinds_of_pairs(devices, pairs):
+        parts.join(*kinds)
+    return parts
 
 
 def _every_pair(devices: Sequence[Device]) -> tuple[Pair, ...]:

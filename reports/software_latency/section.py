@@ -161,7 +161,7 @@ def gather_software_latency(measured: Measured) -> SoftwareSection | None:
     problems: list[str] = []
     for folder in folders or [measured.evidence(FOLDER)]:
         try:
-            sizes.append(OfSize(load_software_latencies(folder)))
+            sizes.append(OfSize(measured.once(load_software_latencies, folder)))
         except ReportError as error:
             problems.append(str(error))
     return SoftwareSection(judged, tuple(sizes), tuple(problems))
