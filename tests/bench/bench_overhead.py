@@ -30,7 +30,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hw.errors import CapabilityError
+from tests.bench.compiler import compile_c
 from tests.bench.pair import CONSUMER, PRIORITY, Pair, Program, receiver_cpu, sender_cpu
 from tests.bench.replay import Run, replay, udp_pattern
 from tests.bench.report import RUNS_MIN, Bar, alternate, median_ratio, publish
@@ -70,7 +70,7 @@ class Sockperf:
         """
         self._pair = pair
         self._seconds = seconds
-        self._library = _build_library(pair.folder)
+        self._library = compile_c(LIBRARY_SOURCE, pair.folder / "one_way.so", "-shared", "-fPIC", "-Werror")
         self._feed = pair.folder / "feed"
         self._feed.write_text("".join(f"U:{CONSUMER}:{PORT + number}\n" for number in range(2)))
 
@@ -104,17 +104,6 @@ class Sockperf:
 
     def _times(self, kind: str) -> Path:
         return self._pair.folder / kind
-
-
-def _build_library(folder: Path) -> Path:
-    library = folder / "one_way.so"
-    argv = ["gcc", "-std=gnu11", "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror"]
-    done = subprocess.run(
-        [*argv, "-o", str(library), str(LIBRARY_SOURCE)], capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise CapabilityError(f"{LIBRARY_SOURCE.name} cannot be built: {done.stderr.strip()[-300:]}")
-    return library
 
 
 def wait_bound(pair: Pair) -> None:

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
 from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -21,12 +19,13 @@ from random import Random
 
 from hw.bench import TargetSpec
 from hw.drivers.ssh import REMOTE_TOOLS
-from hw.errors import CapabilityError, MeasurementError
+from hw.errors import MeasurementError
 from hw.protocols import Job
 from hw.session import Bench
 from resources.replay.pattern import Pattern
 from resources.tools.experiment import last_result
 from resources.tools.jobs import READY_S, end_job
+from tests.bench.compiler import compile_c
 
 HOG_SOURCE = Path(__file__).with_name("hog.c")
 LIFE_S = 900
@@ -133,14 +132,7 @@ def build_hog(folder: Path) -> Path:
     Raises:
         CapabilityError: There is no compiler, or no static C library.
     """
-    if shutil.which("gcc") is None:
-        raise CapabilityError("gcc is missing: run `make setup`")
-    program = folder / "hog"
-    argv = ["gcc", "-std=gnu11", "-static", "-O2", "-Wall", "-Wextra", "-o", str(program), str(HOG_SOURCE)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise CapabilityError(f"{HOG_SOURCE.name} cannot be built: {done.stderr.strip()[-300:]}")
-    return program
+    return compile_c(HOG_SOURCE, folder / "hog", "-static")
 
 
 def hog_arguments(

@@ -8,11 +8,9 @@ runs.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shlex
 import subprocess
-import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from hw.virtual.network import delete_namespace
+from tests.namespace import in_namespace
 
 R = TypeVar("R")
 
@@ -29,8 +28,6 @@ PRODUCER = "10.79.0.1"
 TEST_TARGET = "10.76.0.100"
 TEST_PRODUCERS = ("10.76.0.1", "10.76.0.2")
 PORT = 2222
-
-_CLONE_NEWNET = 0x40000000
 
 _BOOT = """
 set -e
@@ -58,24 +55,7 @@ class SshLab:
 
     def inside(self, machine: str, function: Callable[[], R]) -> R:
         """Return what a function returns that runs, with all its children, in the network of a machine."""
-        answers: list[R] = []
-        errors: list[BaseException] = []
-
-        def enter() -> None:
-            try:
-                with Path("/run/netns", self.namespace(machine)).open() as file:
-                    if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), _CLONE_NEWNET) != 0:
-                        raise OSError(ctypes.get_errno(), "setns")
-                answers.append(function())
-            except BaseException as error:  # noqa: BLE001 - it is raised again below, in the caller's thread
-                errors.append(error)
-
-        thread = threading.Thread(target=enter)
-        thread.start()
-        thread.join()
-        if errors:
-            raise errors[0]
-        return answers[0]
+        return in_namespace(self.namespace(machine), function)
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import random
 import signal
@@ -17,6 +16,7 @@ from typing import Self
 import pytest
 from scapy.layers.inet import IP, UDP
 
+from tests.namespace import in_namespace
 from tests.patience import HANG_S
 from tests.targets.lying_server import ntp_now
 from tests.targets.timed_lab import (
@@ -37,7 +37,6 @@ SETTINGS = (
 FORGED = int(os.environ.get("BW_FORGED_PACKETS", "6000"))
 """A million in the nightly run: BW_FORGED_PACKETS=1000000."""
 RECEIVE_ALL = 0x0003  # ETH_P_ALL
-CLONE_NEWNET = 0x40000000
 MARK = 0xBEEF
 """Identification in the IP header of what is forged."""
 
@@ -213,20 +212,8 @@ def test_forger_on_the_way_moves_nothing_without_the_key(program: Path, pair: Pa
 
 
 def open_in(namespace: str, family: int, protocol: int) -> socket.socket:
-    """Open a raw socket in a namespace, in a thread of its own that enters it."""
-    made: list[socket.socket] = []
-
-    def open_there() -> None:
-        libc = ctypes.CDLL(None, use_errno=True)
-        with Path(f"/run/netns/{namespace}").open("rb") as handle:
-            if libc.setns(handle.fileno(), CLONE_NEWNET):
-                raise OSError(ctypes.get_errno(), "setns")
-        made.append(socket.socket(family, socket.SOCK_RAW, protocol))
-
-    thread = threading.Thread(target=open_there)
-    thread.start()
-    thread.join()
-    return made[0]
+    """Open a raw socket in a namespace."""
+    return in_namespace(namespace, lambda: socket.socket(family, socket.SOCK_RAW, protocol))
 
 
 class Forger:

@@ -10,13 +10,13 @@ import os
 import signal
 import socket
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from tests.namespace import in_namespace
 from tests.patience import HANG_S
 
 TAI_UTC_S = 37
@@ -235,7 +235,7 @@ class Lab:
 
 
 class SocketMaker:
-    """Opens sockets in a namespace: a thread of its own enters it, the sockets are everybody's."""
+    """Opens sockets in a namespace."""
 
     def __init__(self, namespace: str) -> None:
         """Take the namespace's name."""
@@ -244,20 +244,11 @@ class SocketMaker:
 
     def open(self, kind: socket.SocketKind, source: str, port: int = 0) -> socket.socket:
         """Open a socket bound to a source address."""
-        made: list[socket.socket] = []
-
-        def enter() -> None:
-            with Path(f"/run/netns/{self._namespace}").open("rb") as handle:
-                setns(handle)
-            made.append(socket.socket(socket.AF_INET, kind))
-
-        thread = threading.Thread(target=enter)
-        thread.start()
-        thread.join()
-        self._sockets += made
-        made[0].settimeout(HANG_S)
-        made[0].bind((source, port))
-        return made[0]
+        made = in_namespace(self._namespace, lambda: socket.socket(socket.AF_INET, kind))
+        self._sockets.append(made)
+        made.settimeout(HANG_S)
+        made.bind((source, port))
+        return made
 
     def connect(self, source: str, stream_id: int) -> socket.socket:
         """Open a TCP connection to the consumer's port of a stream.
@@ -285,16 +276,6 @@ def is_put_out(sock: socket.socket) -> bool:
         if error.errno == errno.ENOTCONN:  # it was reset while it was being made
             return True
         raise
-
-
-def setns(handle: IO[bytes]) -> None:
-    """Move the calling thread into a network namespace."""
-    import ctypes
-
-    clone_newnet = 0x40000000
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.setns(handle.fileno(), clone_newnet) != 0:
-        raise OSError(ctypes.get_errno(), "setns")
 
 
 def _ip(*arguments: str) -> None:
