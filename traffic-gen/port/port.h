@@ -69,6 +69,7 @@ struct port_slice {
 
 /* What came with received bytes. */
 struct port_received {
+	bool unstamped;            /* set by the caller, of datagrams only: no stamps are wanted, a cheaper call */
 	struct address source;     /* datagrams only */
 	bool truncated;            /* the datagram was longer than the buffer */
 	int64_t stamp_realtime_ns; /* kernel receive stamp of the last byte (CLOCK_REALTIME); 0: none */
@@ -149,7 +150,7 @@ int64_t port_send_to(port_socket sock, const void *data, size_t size_bytes, cons
 /**
  * Read what is there, without blocking.
  *
- * @param received  what came along; may be NULL (a cheaper call, no stamps)
+ * @param received  what came along; may be NULL (a cheaper call, neither source nor stamps)
  * @return bytes (0: the peer has closed; of a datagram, an empty one), -EAGAIN when nothing is there, or -errno
  */
 int64_t port_recv(port_socket sock, void *data, size_t size_bytes, struct port_received *received);

@@ -19,7 +19,7 @@
 
 #define NS_PER_S INT64_C(1000000000)
 
-enum { CONTROL_BYTES = 256 };
+enum { CONTROL_BYTES = 256, JOINED_MAX_BYTES = 512 };
 
 /* Control buffers hold headers that must be aligned. */
 union control {
@@ -243,12 +243,35 @@ static struct iovec to_iovec(const void *data, size_t size_bytes)
 	return (struct iovec){ .iov_base = (void *)(uintptr_t)data, .iov_len = size_bytes };
 }
 
+/* Join slices; 0: more than the room. */
+static size_t join(uint8_t *joined, size_t room_bytes, const struct port_slice *slices, int count)
+{
+	size_t size_bytes = 0;
+
+	for (int i = 0; i < count; i++) {
+		if (slices[i].size_bytes > room_bytes - size_bytes)
+			return 0;
+		memcpy(joined + size_bytes, slices[i].data, slices[i].size_bytes);
+		size_bytes += slices[i].size_bytes;
+	}
+	return size_bytes;
+}
+
 int64_t port_send(port_socket sock, const struct port_slice *slices, int count, bool want_transmit)
 {
 	struct iovec vector[PORT_SLICES_MAX];
 	struct msghdr message = { .msg_iov = vector, .msg_iovlen = (size_t)count };
 	union control control;
+	uint8_t joined[JOINED_MAX_BYTES];
+	size_t joined_bytes = want_transmit ? 0 : join(joined, sizeof(joined), slices, count);
+	ssize_t written;
 
+	if (joined_bytes) { /* send spares the kernel the reading of a message's header and vector: about 0.1 us */
+		do
+			written = send((int)sock, joined, joined_bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+		while (written < 0 && errno == EINTR);
+		return written < 0 ? -errno : written;
+	}
 	for (int i = 0; i < count; i++)
 		vector[i] = to_iovec(slices[i].data, slices[i].size_bytes);
 	if (want_transmit)
@@ -282,7 +305,25 @@ static int64_t find_stamp_realtime_ns(struct msghdr *message)
 	return 0;
 }
 
-int64_t port_recv(port_socket sock, void *data, size_t size_bytes, struct port_received *received)
+/* Read a datagram and its source: recvfrom spares the kernel the reading of a message's header and vector. */
+static int64_t receive_unstamped(port_socket sock, void *data, size_t size_bytes, struct port_received *received)
+{
+	struct sockaddr_in source = { 0 };
+	socklen_t source_bytes = sizeof(source);
+	ssize_t length;
+
+	do
+		length = recvfrom((int)sock, data, size_bytes, MSG_DONTWAIT | MSG_TRUNC, (struct sockaddr *)&source, &source_bytes);
+	while (length < 0 && errno == EINTR);
+	if (length < 0)
+		return -errno;
+	received->source = from_sockaddr(&source);
+	received->truncated = (size_t)length > size_bytes;
+	received->stamp_realtime_ns = received->stamp_monotonic_ns = 0;
+	return received->truncated ? (int64_t)size_bytes : length;
+}
+
+static int64_t receive_stamped(port_socket sock, void *data, size_t size_bytes, struct port_received *received)
 {
 	struct iovec vector = { .iov_base = data, .iov_len = size_bytes };
 	struct sockaddr_in source = { 0 };
@@ -293,12 +334,6 @@ int64_t port_recv(port_socket sock, void *data, size_t size_bytes, struct port_r
 	};
 	ssize_t length;
 
-	if (!received) {
-		do
-			length = recv((int)sock, data, size_bytes, MSG_DONTWAIT);
-		while (length < 0 && errno == EINTR);
-		return length < 0 ? -errno : length;
-	}
 	do
 		length = recvmsg((int)sock, &message, MSG_DONTWAIT);
 	while (length < 0 && errno == EINTR);
@@ -309,6 +344,19 @@ int64_t port_recv(port_socket sock, void *data, size_t size_bytes, struct port_r
 	received->stamp_realtime_ns = find_stamp_realtime_ns(&message);
 	received->stamp_monotonic_ns = 0;
 	return length;
+}
+
+int64_t port_recv(port_socket sock, void *data, size_t size_bytes, struct port_received *received)
+{
+	ssize_t length;
+
+	if (received)
+		return received->unstamped ? receive_unstamped(sock, data, size_bytes, received) :
+					     receive_stamped(sock, data, size_bytes, received);
+	do
+		length = recv((int)sock, data, size_bytes, MSG_DONTWAIT);
+	while (length < 0 && errno == EINTR);
+	return length < 0 ? -errno : length;
 }
 
 int port_socket_wait_readable(port_socket sock, int64_t timeout_ns)

@@ -42,7 +42,7 @@ static void take_datagram(struct incoming *incoming, const uint8_t *bytes, uint3
 void receiver_read_udp(struct receiver *receiver, struct endpoint *endpoint)
 {
 	struct incoming *incoming = endpoint->incoming;
-	struct port_received received = { 0 };
+	struct port_received received = { .unstamped = !receiver->plan->capture_stamps };
 	int64_t length = port_recv(endpoint->sock, receiver->scratch, RECEIVER_SCRATCH_BYTES, &received);
 	struct arrival arrival;
 
