@@ -106,6 +106,8 @@ QUANTITIES: dict[str, Quantity] = {
     "dte_l_tdev": Quantity(),
     "bound_missed": Quantity("ppm", VERDICT),
     "bound_width": Quantity("", VERDICT),
+    "u_missed": Quantity("ppm", VERDICT),
+    "u_width": Quantity("", VERDICT),
     "reads_left_out": Quantity("ppm", VERDICT),
     "holdover_rate": Quantity("ppb", VERDICT, "farther from zero"),
     "clock_read_latency": Quantity(series="sync", has_distribution=True),
@@ -134,7 +136,7 @@ PART_MEANINGS: dict[str, str] = {
     "timecard_certificate": "The reference card's uncertainty against its time server, from its certificate.",
     "bracket": "Half of the widest bracket that was kept: where in it the other clock was read is not known.",
     "undecided": "Samples that were off by more than they were told by no more than half of their window.",
-    "median_error": "What reference and bracket can make of the median error that the bound is held against.",
+    "median_error": "What reference and bracket can make of the median error that U, or a bound, is held to.",
     "slope": "The steepest line that errors within the bounds of reference and mean bracket can draw.",
     "counter_pair": "What two readings of the processor's counter cost: they stand around each reading of a "
     "clock, and are in its time.",

@@ -123,13 +123,15 @@ TAKEN: dict[str, tuple[_Keys, ...]] = {
     **{
         quantity: (
             {"clock": _text(), "statistic": _text(told_bound.STATISTICS[quantity])}
-            | {"samples": _whole(1, 10_000_000_000), limit: _whole(1, most)},
+            | {"samples": _whole(1, 10_000_000_000), limit: _whole(least, most)},
         )
-        for quantity, limit, most in (
-            (told_bound.MISSED, "upper_ppm", 1_000_000),
-            (told_bound.WIDTH, "upper_ratio", 1000),
-            (told_bound.LEFT_OUT, "upper_ppm", 1_000_000),
-            (told_bound.HOLDOVER, "upper_ppb", 1_000_000),
+        for quantity, limit, least, most in (
+            (told_bound.MISSED, "upper_ppm", 0, 1_000_000),
+            (told_bound.WIDTH, "upper_ratio", 1, 1000),
+            (told_bound.U_MISSED, "upper_ppm", 0, 1_000_000),
+            (told_bound.U_WIDTH, "upper_ratio", 1, 1000),
+            (told_bound.LEFT_OUT, "upper_ppm", 1, 1_000_000),
+            (told_bound.HOLDOVER, "upper_ppb", 1, 1_000_000),
         )
     },
     clock_read.QUANTITY: (

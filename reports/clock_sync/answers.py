@@ -30,22 +30,35 @@ class SeriesPoint:
 
 
 @dataclass(frozen=True, slots=True)
+class ToldError:
+    """What a clock told of its error, in one of its two forms, and how that held.
+
+    Attributes:
+        missed: Samples that were off by more.
+        beyond: Of these those that were off by more even where half of their window is taken off.
+        sizes: What was told: of an interval the larger of its two sides.
+    """
+
+    missed: int
+    beyond: int
+    sizes: Summary
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceBound:
     """What a clock told of its own error, and how that held: only of a device that tells a bound.
 
     Attributes:
-        checked: Samples, each of which was told with a bound.
-        missed: Of them those that were off by more.
-        beyond: Of these those that were off by more even where half of their window is taken off.
+        checked: Samples, each of which was told with an interval and U.
         without: Attempts that got no time, because there was no bound for one: no samples.
-        bound: The bounds that were told.
+        interval: The hard interval.
+        u: U (k = 2); None: the answer is older than U.
     """
 
     checked: int
-    missed: int
-    beyond: int
     without: int
-    bound: Summary
+    interval: ToldError
+    u: ToldError | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,18 +165,20 @@ def _device_bound(reader: Reader) -> DeviceBound | None:
     if not reader.has("device_bound") or reader.get("device_bound", dict, type(None)) is None:
         return None
     told = reader.child("device_bound")
-    found = DeviceBound(
-        checked=told.get("bound_checked", int),
-        missed=told.get("bound_missed", int),
-        beyond=told.get("bound_missed_beyond_window", int),
-        without=told.get("without_bound", int),
-        bound=told.summary("bound"),
-    )
-    if found.without < 0 or not 0 <= found.beyond <= found.missed <= found.checked:
+    checked, without = told.get("bound_checked", int), told.get("without_bound", int)
+    if without < 0:
+        raise RecordError(f"{told.where}: need without_bound >= 0")
+    u = _told_error(told, "u", checked) if told.has("u") else None
+    return DeviceBound(checked, without, _told_error(told, "bound", checked), u)
+
+
+def _told_error(told: Reader, name: str, checked: int) -> ToldError:
+    missed, beyond = told.get(f"{name}_missed", int), told.get(f"{name}_missed_beyond_window", int)
+    if not 0 <= beyond <= missed <= checked:
         raise RecordError(
-            f"{told.where}: need bound_checked >= bound_missed >= bound_missed_beyond_window >= 0"
+            f"{told.where}: need bound_checked >= {name}_missed >= {name}_missed_beyond_window >= 0"
         )
-    return found
+    return ToldError(missed, beyond, told.summary(name))
 
 
 def _point(row: object, where: str) -> SeriesPoint:

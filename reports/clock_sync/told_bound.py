@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is judged of a clock that tells its own error: whether the bound held, and is not padded.
+"""What is judged of a clock that tells its own error: whether interval and U held, and are not padded.
 
-Of each trial whose device tells a bound with every reading:
+Of each trial whose device tells a hard interval and U (k = 2) with every reading:
 
-- `bound_missed`, ppm of the samples that were off by more than they were told. U are those of them that were
-  so by no more than half of their window.
-- `bound_width`, the median of the bounds over the median size of the offsets: a bound that is padded always
-  holds.
+- `bound_missed`, `u_missed`, ppm of the samples that were off by more than the interval, or U, that they were
+  told. U of these quantities are those of them that were so by no more than half of their window.
+- `bound_width`, `u_width`, the median of what was told (of an interval its larger side) over the median size
+  of the offsets: what is padded always holds.
 - `reads_left_out`, ppm of the readings whose own window, looked at before their offset, was too wide.
 
 Of its holdover: `holdover_rate`, ppb, the slope of the least-squares line through the series.
@@ -18,7 +18,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from reports.clock_sync.answers import ClockCompare
+from reports.clock_sync.answers import ClockCompare, DeviceBound, ToldError
 from reports.clock_sync.trial import ClockTrial
 from reports.record.context import Context, Sample, build_record
 from reports.record.histogram import Summary
@@ -26,11 +26,19 @@ from reports.record.measurement import Limit, Measurement, Number, Uncertainty, 
 from reports.record.verdict import Verdict, judge
 
 MISSED, WIDTH, LEFT_OUT, HOLDOVER = "bound_missed", "bound_width", "reads_left_out", "holdover_rate"
-STATISTICS = {MISSED: "share", WIDTH: "median", LEFT_OUT: "share", HOLDOVER: "slope"}
+U_MISSED, U_WIDTH = "u_missed", "u_width"
+STATISTICS = {
+    MISSED: "share",
+    WIDTH: "median",
+    U_MISSED: "share",
+    U_WIDTH: "median",
+    LEFT_OUT: "share",
+    HOLDOVER: "slope",
+}
 """The statistic of each of these quantities."""
 PPM = 1_000_000
 PPB = 1_000_000_000
-NO_BOUND = "the clock tells no bound"
+NO_BOUND, NO_U = "the clock tells no bound", "the clock tells no U"
 
 
 @dataclass(frozen=True)
@@ -92,24 +100,24 @@ def find(trial: ClockTrial, quantity: str) -> Found:
         return _left_out(trial.filtered)
     if quantity == HOLDOVER:
         return _holdover(trial)
-    if trial.filtered.device_bound is None:
+    told = trial.filtered.device_bound
+    if told is None:
         return Found(None, 0, why=NO_BOUND)
-    return _missed(trial.filtered) if quantity == MISSED else _width(trial)
+    error = told.interval if quantity in {MISSED, WIDTH} else told.u
+    if error is None:
+        return Found(None, 0, why=NO_U)
+    return _missed(told, error) if quantity in {MISSED, U_MISSED} else _width(trial, told, error)
 
 
-def _missed(compare: ClockCompare) -> Found:
-    told = compare.device_bound
-    assert told is not None
+def _missed(told: DeviceBound, error: ToldError) -> Found:
     if not told.checked:
         return Found(None, 0, why=f"{told.without} readings, and none gave a time")
-    undecided = UncertaintyPart("undecided", "bound", PPM * (told.missed - told.beyond) / told.checked)
-    return Found(PPM * told.missed / told.checked, told.checked, (undecided,))
+    undecided = UncertaintyPart("undecided", "bound", PPM * (error.missed - error.beyond) / told.checked)
+    return Found(PPM * error.missed / told.checked, told.checked, (undecided,))
 
 
-def _width(trial: ClockTrial) -> Found:
-    told = trial.filtered.device_bound
-    assert told is not None
-    bound, error = told.bound.quantile(0.5), median_size_ns(trial.filtered.offset)
+def _width(trial: ClockTrial, told: DeviceBound, told_error: ToldError) -> Found:
+    bound, error = told_error.sizes.quantile(0.5), median_size_ns(trial.filtered.offset)
     if bound is None or error is None:
         return Found(None, 0, why=f"{told.without} readings, and none gave a time")
     ratio, slack_ns = bound.value_ns / error, _slack_ns(trial)

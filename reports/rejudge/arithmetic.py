@@ -38,6 +38,8 @@ KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "dte_l_tdev": ("ns", ("deviation",)),
     "bound_missed": ("ppm", ("share",)),
     "bound_width": ("", ("median",)),
+    "u_missed": ("ppm", ("share",)),
+    "u_width": ("", ("median",)),
     "reads_left_out": ("ppm", ("share",)),
     "holdover_rate": ("ppb", ("slope",)),
     "clock_read_latency": ("ns", ("mean", "max")),

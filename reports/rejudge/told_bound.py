@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ from reports.rejudge.trial import (
 
 SAYS = "the comparison says"
 MILLION, BILLION = 10**6, 10**9
+FORMS = ("bound", "u")
+"""What is told of an error: the interval, and U, which older answers do not have."""
 
 Json = Mapping[str, Any]
 
@@ -74,14 +77,14 @@ def _told_objections(answer: Json) -> Iterator[str]:
     told = answer.get("device_bound")
     if not told:
         return
-    yield from (f"device_bound.bound: {each}" for each in summary_objections(told["bound"]))
-    checked, missed, beyond = (
-        told[f"bound_{name}"] for name in ("checked", "missed", "missed_beyond_window")
-    )
-    if not checked == told["bound"]["n"] == answer["offset"]["n"]:
-        yield f"{checked} bounds checked of {answer['offset']['n']} samples"
-    if told["without_bound"] < 0 or not 0 <= beyond <= missed <= checked:
-        yield f"{missed} missed of {checked}, {beyond} of them beyond the window"
+    checked = told["bound_checked"]
+    for form in [form for form in FORMS if form in told]:
+        yield from (f"device_bound.{form}: {each}" for each in summary_objections(told[form]))
+        missed, beyond = told[f"{form}_missed"], told[f"{form}_missed_beyond_window"]
+        if not checked == told[form]["n"] == answer["offset"]["n"]:
+            yield f"{checked} bounds checked of {answer['offset']['n']} samples"
+        if told["without_bound"] < 0 or not 0 <= beyond <= missed <= checked:
+            yield f"{missed} missed of {checked}, {beyond} of them beyond the window"
 
 
 def _objections(record: Record, found: _Value, answer: Json, facts: Json) -> Iterator[str]:
@@ -94,20 +97,20 @@ def _objections(record: Record, found: _Value, answer: Json, facts: Json) -> Ite
         yield f"{record['outcome']}, the comparison comes to {wanted}"
 
 
-def _missed(answer: Json, _facts: Json) -> _Value:
+def _missed(form: str, answer: Json, _facts: Json) -> _Value:
     told = answer.get("device_bound")
-    if not told or not told["bound_checked"]:
+    if not told or not told["bound_checked"] or form not in told:
         return _Value(None, 0, "ppm")
-    checked, missed = told["bound_checked"], told["bound_missed"]
-    undecided = MILLION * (missed - told["bound_missed_beyond_window"]) / checked
+    checked, missed = told["bound_checked"], told[f"{form}_missed"]
+    undecided = MILLION * (missed - told[f"{form}_missed_beyond_window"]) / checked
     return _Value(MILLION * missed / checked, checked, "ppm", {"undecided": undecided})
 
 
-def _width(answer: Json, facts: Json) -> _Value:
+def _width(form: str, answer: Json, facts: Json) -> _Value:
     told = answer.get("device_bound")
-    if not told or not told["bound"]["n"] or not answer["offset"]["n"]:
+    if not told or form not in told or not told[form]["n"] or not answer["offset"]["n"]:
         return _Value(None, 0, "")
-    middle_ns, error_ns = _middle_ns(told["bound"]), _median_size_ns(answer["offset"])
+    middle_ns, error_ns = _middle_ns(told[form]), _median_size_ns(answer["offset"])
     ratio, slack_ns = middle_ns / error_ns, _slack_ns(answer, facts)
     if slack_ns >= error_ns:
         return _Value(ratio, told["bound_checked"], "", {"median_error": ratio}, is_open=True)
@@ -134,8 +137,10 @@ def _holdover(answer: Json, facts: Json) -> _Value:
 
 
 _WAYS: dict[str, Callable[[Json, Json], _Value]] = {
-    "bound_missed": _missed,
-    "bound_width": _width,
+    "bound_missed": partial(_missed, "bound"),
+    "bound_width": partial(_width, "bound"),
+    "u_missed": partial(_missed, "u"),
+    "u_width": partial(_width, "u"),
     "reads_left_out": _left_out,
     "holdover_rate": _holdover,
 }

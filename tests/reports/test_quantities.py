@@ -47,6 +47,8 @@ def test_checks_of_the_bench_never_follow_as_what_a_target_can_do() -> None:
         "provisioning_difference",
         "bound_missed",
         "bound_width",
+        "u_missed",
+        "u_width",
         "reads_left_out",
         "holdover_rate",
     }

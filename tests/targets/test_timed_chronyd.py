@@ -32,7 +32,7 @@ from tests.targets.timed_lab import (
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 SETTINGS = (
     *("--server", SERVER_ADDRESS, "--interval-ms", "500", "--quick-interval-ms", "200", "--batch", "8"),
-    *("--check-interval-ms", "200", "--wander-ppb-per-s", "1000"),
+    *("--check-interval-ms", "200"),
 )
 FORGED = int(os.environ.get("BW_FORGED_PACKETS", "6000"))
 """A million in the nightly run: BW_FORGED_PACKETS=1000000."""

@@ -27,7 +27,7 @@ TOOLS = "C:\\tools"
 FULL_DISK = "\\\\?\\unix\\dev\\full"
 """As Wine names a file of this machine that nobody can write to."""
 FOLDER = Path("Program Files", "Benchwright", "time")
-QUICK = ("--interval-ms", "500", "--quick-interval-ms", "200", "--wander-ppb-per-s", "1000", "--any-counter")
+QUICK = ("--interval-ms", "500", "--quick-interval-ms", "200", "--any-counter")
 
 
 class Windows:

@@ -29,7 +29,7 @@ Json = dict[str, Any]
 
 QUICK = (
     *("--interval-ms", "300", "--quick-interval-ms", "100", "--batch", "4", "--gap-us", "500"),
-    *("--timeout-ms", "200", "--check-interval-ms", "100", "--wander-ppb-per-s", "1000"),
+    *("--timeout-ms", "200", "--check-interval-ms", "100"),
 )
 """Settings by which things happen within a second, and by which a busy machine contradicts nothing."""
 

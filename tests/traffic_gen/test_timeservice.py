@@ -19,9 +19,10 @@ PACKAGE = Path("traffic-gen", "timeservice", "python")
 LIBRARY = Path("traffic-gen", "timeservice", "libbwtime.so")
 FAST = ("--iterations", "3000", "--pause-max-us", "20")
 FUNCTIONS = {
-    "bwtime_abi_version", "bwtime_accept_step", "bwtime_close", "bwtime_from_ticks", "bwtime_gettime",
-    "bwtime_last_step_ns", "bwtime_now", "bwtime_now_ns", "bwtime_now_ntp", "bwtime_now_tai_ns",
-    "bwtime_open", "bwtime_publications", "bwtime_result_name", "bwtime_stamps", "bwtime_ticks", "bwtime_why",
+    "bwtime_abi_version", "bwtime_accept_step", "bwtime_close", "bwtime_condition", "bwtime_difference",
+    "bwtime_from_ticks", "bwtime_gettime", "bwtime_last_step_ns", "bwtime_now", "bwtime_now_ns",
+    "bwtime_now_ntp", "bwtime_now_tai_ns", "bwtime_open", "bwtime_past", "bwtime_publications",
+    "bwtime_result_name", "bwtime_stamps", "bwtime_ticks", "bwtime_why",
 }  # fmt: skip
 
 
@@ -42,6 +43,8 @@ def test_bounds_of_readings_are_checked(bw_clock: Path, build: Path, tmp_path: P
     assert bound["bound_checked"] == bound["bound"]["n"] == result["offset"]["n"] == 3000
     assert (bound["bound_missed"], bound["bound_missed_beyond_window"], bound["without_bound"]) == (0, 0, 0)
     assert 10_000_000 <= bound["bound"]["p50_ns"] < 11_000_000
+    assert bound["u_missed"] == bound["u_missed_beyond_window"] == 0
+    assert 5_000_000 <= bound["u"]["p50_ns"] < 5_500_000
     device = result["device"]
     assert (device["kind"], device["state"], device["epoch"]) == ("timeservice", "synchronised", 0)
     assert device["bound_ns"] >= bound["bound"]["max_ns"]
@@ -184,6 +187,22 @@ with Clock(sys.argv[1]) as clock, Clock(sys.argv[1], Flag.TELL_STEPS) as telling
     before_ns, ticks, after_ns = clock.now_ns(), Clock.ticks(), clock.now_ns()
     then, = clock.from_ticks([ticks])
     assert before_ns - 10**9 < then.utc_ns < after_ns + 10**9
+    apart_ns, apart_bound_ns = clock.difference_ns(ticks, Clock.ticks())
+    assert 0 < apart_ns < 10**10 and apart_bound_ns < 10**6
+    stamped_ns = time.time_ns()  # the page follows this very clock
+    past = clock.past(stamped_ns)
+    assert abs(past.utc_ns - stamped_ns) <= past.bound_ns < 10**7, (past, stamped_ns)
+    assert past.earliest_utc_ns <= stamped_ns <= past.latest_utc_ns
+    for wrong_ns in (stamped_ns - 2 * 10**9, stamped_ns + 10**9):
+        try:
+            clock.past(wrong_ns)
+        except bwtime.BwtimeError as error:
+            assert error.result == -22, error
+        else:
+            raise AssertionError(wrong_ns)
+    condition = clock.condition()
+    assert condition.heard_utc_ns <= clock.now_ns() < condition.valid_until_utc_ns
+    assert condition.disruptions == 0 and condition.state == bwtime.State.SYNCHRONISED
     many = clock.stamps(100)
     assert all(a.utc_ns <= b.utc_ns for a, b in zip(many, many[1:]))
     before = telling.now().utc_ns

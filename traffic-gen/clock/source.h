@@ -21,6 +21,11 @@ enum { SOURCE_ERROR_BYTES = 256 };
 
 struct source;
 
+/* What a clock tells of a reading of its own: the truth is within reading - low_ns .. reading + high_ns; U (k = 2). */
+struct source_error {
+	int64_t low_ns, high_ns, u_ns;
+};
+
 struct source_kind {
 	const char *name;
 	bool takes_argument, needs_argument;
@@ -32,8 +37,8 @@ struct source_kind {
 	int (*begin)(struct source *source, char *error, size_t error_bytes);
 	int (*end)(struct source *source, char *error, size_t error_bytes);
 	int64_t (*bound_ns)(const struct source *source); /* negative: unknown. NULL: unknown */
-	/* Bound of the reading before; such a clock answers -ENODATA while it has no time with a bound. NULL: it states none */
-	int64_t (*reading_bound_ns)(const struct source *source);
+	/* What it told of the reading before; such a clock answers -ENODATA while it has no time with a bound. NULL: it tells nothing */
+	struct source_error (*reading_error)(const struct source *source);
 	void (*facts)(const struct source *source, struct json *json);
 };
 

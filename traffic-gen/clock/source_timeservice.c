@@ -70,14 +70,17 @@ static int64_t largest_bound_ns(const struct source *source)
 	return source->timeservice.largest_bound_ns;
 }
 
-static int64_t reading_bound_ns(const struct source *source)
+static struct source_error reading_error(const struct source *source)
 {
-	return source->timeservice.stamp.bound_ns;
+	const struct bwtime_stamp *stamp = &source->timeservice.stamp;
+
+	return (struct source_error){ stamp->utc_ns - stamp->earliest_utc_ns, stamp->latest_utc_ns - stamp->utc_ns, stamp->u_ns };
 }
 
 static void facts_service(const struct source *source, struct json *json)
 {
 	const struct bwtime_stamp *stamp = &source->timeservice.stamp;
+	struct bwtime_condition condition;
 
 	json_int(json, "tai_utc_s", stamp->tai_utc_s ? stamp->tai_utc_s : source->tai.tai_utc_s);
 	json_bool(json, "tai_utc_of_service", stamp->tai_utc_s != 0);
@@ -85,6 +88,10 @@ static void facts_service(const struct source *source, struct json *json)
 	json_string(json, "state", timepage_state_name(stamp->state));
 	json_uint(json, "epoch", stamp->epoch);
 	json_uint(json, "publications", bwtime_publications(source->timeservice.handle));
+	if (bwtime_condition(source->timeservice.handle, &condition) == 0) {
+		json_int(json, "growth_ppb", condition.growth_ppb);
+		json_uint(json, "disruptions", condition.disruptions);
+	}
 }
 
 const struct source_kind source_timeservice = {
@@ -94,6 +101,6 @@ const struct source_kind source_timeservice = {
 	.close = close_service,
 	.read = read_service,
 	.bound_ns = largest_bound_ns,
-	.reading_bound_ns = reading_bound_ns,
+	.reading_error = reading_error,
 	.facts = facts_service,
 };

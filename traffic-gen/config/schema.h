@@ -15,7 +15,7 @@
 #include "plan/plan.h"
 
 #define SCHEMA_TABLES_MAX 8
-#define SCHEMA_FIELDS_MAX 24
+#define SCHEMA_FIELDS_MAX 28
 
 enum schema_type {
 	SCHEMA_INTEGER, /* min..max */

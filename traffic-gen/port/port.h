@@ -46,6 +46,8 @@ int64_t port_tai_from_realtime_ns(const struct port_tai *tai, int64_t realtime_n
  * @return 0, or -EINTR when a signal came first
  */
 int port_clock_sleep_until_ns(enum port_clock clock, int64_t deadline_ns);
+/** Draw 64 random bits that nobody can guess. @return 0 or -errno */
+int port_random(uint64_t *bits);
 /** Draw a seed of 63 random bits. @return 0 or -errno */
 int port_seed_draw(int64_t *seed);
 /** Sleep for a while. @return 0 or -EINTR */

@@ -43,6 +43,9 @@ int port_timepage_open(const char *path, size_t size_bytes, struct port_timepage
 /** Unmap and unlock; the file stays. A page of zeros is left alone. */
 void port_timepage_close(struct port_timepage *page);
 
+/** The system's CLOCK_REALTIME in ns, as its kernel stamps by. Real-time safe. */
+int64_t port_timepage_realtime_ns(void);
+
 /**
  * Say whether the processor promises that its counter runs at one rate in all states of power: x86's "invariant TSC" (CPUID
  * 0x80000007, EDX bit 8); ARM's generic timer always does.

@@ -8,7 +8,6 @@
  */
 #include "timeservice/bwtime.h"
 
-#include <math.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -19,9 +18,15 @@
 
 #define NS_PER_S INT64_C(1000000000)
 #define NTP_ERA_S UINT64_C(2208988800) /* 1900 to 1970 */
-#define BOUND_MAX_NS 9e18
+#define PAST_LONGEST_NS NS_PER_S
+#define DIFFERENCE_LONGEST_NS (3600 * NS_PER_S)
 
-enum { ABI_VERSION = 1 };
+enum {
+	ABI_VERSION = 1,
+	PAST_READINGS = 3,
+	PAST_SLEW_SHARE = 1000, /* the system's clock is slewed by at most 1000 ppm against UTC */
+	DIFFERENCE_SHIFT = 4,   /* a counter of at most 16 GHz */
+};
 
 /* ---- readings ---------------------------------------------------------------------------------------------------- */
 
@@ -32,15 +37,6 @@ static inline int64_t never_back(struct bwtime *handle, int64_t utc_ns)
 		return handle->last_utc_ns;
 	handle->last_utc_ns = utc_ns;
 	return utc_ns;
-}
-
-/* The bound at a time of the line, its rounding included. */
-static int64_t bound_at(const struct bwtime *handle, int64_t line_utc_ns)
-{
-	double age_ns = fabs((double)(line_utc_ns - handle->base_utc_ns));
-	double bound_ns = handle->bound_ns + age_ns * (handle->growth + age_ns * handle->wander_half);
-
-	return bound_ns < BOUND_MAX_NS ? (int64_t)bound_ns : (int64_t)BOUND_MAX_NS;
 }
 
 /* The fast way. False: it is closed. */
@@ -58,6 +54,14 @@ static inline int read_line(struct bwtime *handle, int64_t *line_utc_ns, uint64_
 	return read_fast(handle, line_utc_ns, distance) ? 0 : reader_read_slow(handle, line_utc_ns, distance);
 }
 
+/* Put into told how well the time is known there. */
+static void know_at(struct bwtime *handle, uint64_t ticks)
+{
+	timepage_interval_ns(&handle->line, ticks, &handle->low_ns, &handle->high_ns);
+	handle->told.bound_ns = handle->low_ns > handle->high_ns ? handle->low_ns : handle->high_ns;
+	handle->told.u_ns = timepage_u_ns(&handle->line, ticks);
+}
+
 /* A stamp the slow way: the bound is calculated, for the readings to come too. */
 static int stamp_slow(struct bwtime *handle, struct bwtime_stamp *stamp)
 {
@@ -69,16 +73,19 @@ static int stamp_slow(struct bwtime *handle, struct bwtime_stamp *stamp)
 		return result;
 	told_utc_ns = never_back(handle, line_utc_ns);
 	if ((int64_t)distance < 0) { /* just before the line begins */
-		handle->told.bound_ns = bound_at(handle, line_utc_ns);
+		know_at(handle, handle->base_ticks + distance);
 	} else {
 		end = distance + handle->bound_step;
 		end = end < handle->usable ? end : handle->usable;
-		handle->told.bound_ns = bound_at(handle, utc_at(handle, end));
+		know_at(handle, handle->base_ticks + end);
 		handle->bounded = end;
 	}
 	*stamp = handle->told;
 	stamp->utc_ns = told_utc_ns;
+	stamp->earliest_utc_ns = line_utc_ns - handle->low_ns;
+	stamp->latest_utc_ns = line_utc_ns + handle->high_ns;
 	stamp->bound_ns += told_utc_ns - line_utc_ns;
+	stamp->u_ns += told_utc_ns - line_utc_ns;
 	stamp->stepped = handle->stepped;
 	handle->stepped = false;
 	return 0;
@@ -97,6 +104,8 @@ static inline int stamp_now(struct bwtime *handle, struct bwtime_stamp *stamp)
 	handle->last_utc_ns = utc_ns;
 	*stamp = handle->told;
 	stamp->utc_ns = utc_ns;
+	stamp->earliest_utc_ns = utc_ns - handle->low_ns;
+	stamp->latest_utc_ns = utc_ns + handle->high_ns;
 	return 0;
 }
 
@@ -234,6 +243,21 @@ static bool is_within(const struct timepage_line *line, uint64_t ticks)
 	       timepage_utc_ns(line, ticks) > 0;
 }
 
+/* A time of the line, wherever it is. */
+static void stamp_at(const struct bwtime *handle, uint64_t ticks, struct bwtime_stamp *stamp)
+{
+	int64_t low_ns, high_ns;
+
+	timepage_interval_ns(&handle->line, ticks, &low_ns, &high_ns);
+	*stamp = handle->told;
+	stamp->utc_ns = timepage_utc_ns(&handle->line, ticks);
+	stamp->earliest_utc_ns = stamp->utc_ns - low_ns;
+	stamp->latest_utc_ns = stamp->utc_ns + high_ns;
+	stamp->bound_ns = low_ns > high_ns ? low_ns : high_ns;
+	stamp->u_ns = timepage_u_ns(&handle->line, ticks);
+	stamp->stepped = handle->stepped;
+}
+
 int bwtime_from_ticks(struct bwtime *handle, const uint64_t *ticks, size_t count, struct bwtime_stamp *stamps)
 {
 	int64_t line_utc_ns;
@@ -245,11 +269,109 @@ int bwtime_from_ticks(struct bwtime *handle, const uint64_t *ticks, size_t count
 	for (size_t i = 0; i < count; i++) {
 		if (!is_within(&handle->line, ticks[i]))
 			return BWTIME_BAD_ARGUMENT;
-		stamps[i] = handle->told;
-		stamps[i].utc_ns = timepage_utc_ns(&handle->line, ticks[i]);
-		stamps[i].bound_ns = bound_at(handle, stamps[i].utc_ns);
-		stamps[i].stepped = handle->stepped;
+		stamp_at(handle, ticks[i], &stamps[i]);
 	}
+	return 0;
+}
+
+/* The system's clock and the counter at one moment: the quickest of some readings. */
+static struct past_look look_at_system(const struct bwtime *handle)
+{
+	struct past_look look = { 0 };
+	uint64_t shortest = UINT64_MAX;
+
+	for (int i = 0; i < PAST_READINGS; i++) {
+		uint64_t before_ticks = counter_now(true), after_ticks;
+		int64_t realtime_ns = port_timepage_realtime_ns();
+
+		after_ticks = counter_now(true);
+		if (after_ticks - before_ticks >= shortest)
+			continue;
+		shortest = after_ticks - before_ticks;
+		look.ticks = before_ticks + shortest / 2;
+		look.realtime_ns = realtime_ns;
+	}
+	look.error_ns = (int64_t)fixed_mul(shortest, handle->settled_mult) / 2 + 1;
+	return look;
+}
+
+/* What the system's clock may have been slewed by over a while. */
+static int64_t slewed_ns(int64_t duration_ns)
+{
+	return duration_ns / PAST_SLEW_SHARE + 1;
+}
+
+/* Between two looks the system's clock has gone as far as the counter, but for what it may be slewed by. */
+static bool was_stepped(const struct bwtime *handle, const struct past_look *from, const struct past_look *to)
+{
+	int64_t counted_ns = (int64_t)fixed_mul(to->ticks - from->ticks, handle->settled_mult);
+	int64_t off_ns = to->realtime_ns - from->realtime_ns - counted_ns;
+
+	return llabs(off_ns) > slewed_ns(counted_ns) + from->error_ns + to->error_ns;
+}
+
+int bwtime_past(struct bwtime *handle, int64_t realtime_ns, struct bwtime_stamp *stamp)
+{
+	int64_t line_utc_ns, age_ns, error_ns;
+	struct past_look now, before;
+	uint64_t distance;
+	int result = read_line(handle, &line_utc_ns, &distance);
+
+	if (result)
+		return result;
+	before = handle->past;
+	now = handle->past = look_at_system(handle);
+	age_ns = now.realtime_ns - realtime_ns;
+	if (age_ns < 0 || age_ns > PAST_LONGEST_NS || !is_within(&handle->line, now.ticks) ||
+	    (before.ticks && was_stepped(handle, &before, &now)))
+		return BWTIME_BAD_ARGUMENT;
+	stamp_at(handle, now.ticks, stamp);
+	error_ns = now.error_ns + slewed_ns(age_ns);
+	stamp->utc_ns -= age_ns;
+	stamp->earliest_utc_ns -= age_ns + error_ns;
+	stamp->latest_utc_ns -= age_ns - error_ns;
+	stamp->bound_ns += error_ns;
+	stamp->u_ns += error_ns;
+	return 0;
+}
+
+int bwtime_difference(struct bwtime *handle, uint64_t from_ticks, uint64_t to_ticks, int64_t *duration_ns, int64_t *bound_ns)
+{
+	int64_t line_utc_ns, size_ns;
+	uint64_t distance, apart = to_ticks - from_ticks;
+	bool forward = (int64_t)apart >= 0;
+	int result = read_line(handle, &line_utc_ns, &distance);
+
+	if (result)
+		return result;
+	if (!forward)
+		apart = 0 - apart;
+	if (apart >> DIFFERENCE_SHIFT > (uint64_t)DIFFERENCE_LONGEST_NS ||
+	    fixed_mul(apart, handle->settled_mult) > (uint64_t)DIFFERENCE_LONGEST_NS)
+		return BWTIME_BAD_ARGUMENT;
+	size_ns = (int64_t)fixed_mul(apart, handle->settled_mult);
+	*duration_ns = forward ? size_ns : -size_ns;
+	if (bound_ns)
+		*bound_ns = (int64_t)((double)size_ns * 1e-9 * (double)handle->line.growth_ppb) + 2;
+	return 0;
+}
+
+int bwtime_condition(struct bwtime *handle, struct bwtime_condition *condition)
+{
+	int64_t line_utc_ns;
+	uint64_t distance;
+	int result = read_line(handle, &line_utc_ns, &distance);
+
+	if (result)
+		return result;
+	*condition = (struct bwtime_condition){
+		.heard_utc_ns = timepage_utc_ns(&handle->line, handle->line.heard_ticks),
+		.valid_until_utc_ns = timepage_utc_ns(&handle->line, handle->line.usable_until_ticks),
+		.growth_ppb = (int64_t)handle->line.growth_ppb,
+		.disruptions = handle->line.disruptions,
+		.publications = handle->line.publications,
+		.state = handle->line.state,
+	};
 	return 0;
 }
 

@@ -57,13 +57,27 @@ enum bwtime_state {
 };
 
 struct bwtime_stamp {
-	int64_t utc_ns;    /* since 1970, without leap seconds */
-	int64_t bound_ns;  /* |utc_ns - true UTC| is at most this */
+	int64_t utc_ns;          /* since 1970, without leap seconds */
+	int64_t earliest_utc_ns; /* true UTC is not before this, */
+	int64_t latest_utc_ns;   /* and not after this, as long as the counter's drift is within the service's limit of it */
+	int64_t bound_ns;        /* |utc_ns - true UTC| is at most this: the farther of the two */
+	int64_t u_ns;            /* U of utc_ns (k = 2), from the scatter of exchanges; at most bound_ns */
 	uint64_t epoch;    /* steps since the boot */
 	int32_t tai_utc_s; /* TAI - UTC; 0: unknown */
 	uint32_t state;    /* enum bwtime_state */
 	uint32_t stepped;  /* 1: the time was stepped since the handle's last reading (BWTIME_TELL_STEPS) */
 	int32_t leap;      /* 1: the last minute of the day has 61 s, 2: 59 s, 0: neither, 3: unknown */
+};
+
+/* How well the time is known, and since when. */
+struct bwtime_condition {
+	int64_t heard_utc_ns;      /* the last exchange with a server: since then the time runs free */
+	int64_t valid_until_utc_ns; /* then the bound is wider than the service allows: BWTIME_NO_SYNC */
+	int64_t growth_ppb;        /* of the interval, at either end */
+	uint64_t disruptions;      /* how often the time was withdrawn or stepped, counted since the boot */
+	uint64_t publications;     /* how often the service has published, counted since the boot */
+	uint32_t state;            /* enum bwtime_state */
+	uint32_t reserved;
 };
 
 struct bwtime_timespec {
@@ -98,6 +112,9 @@ BWTIME_API int bwtime_now_ntp(struct bwtime *handle, uint64_t *ntp, int64_t *bou
 /** The same as clock_gettime has it. */
 BWTIME_API int bwtime_gettime(struct bwtime *handle, struct bwtime_timespec *utc);
 
+/** How well the time is known, by the service's last word. @return as bwtime_now */
+BWTIME_API int bwtime_condition(struct bwtime *handle, struct bwtime_condition *condition);
+
 /** Readings one right after the other, with one look at the service's page for all. */
 BWTIME_API int bwtime_stamps(struct bwtime *handle, struct bwtime_stamp *stamps, size_t count);
 /** The counter as bwtime_from_ticks wants it; 0: this machine has none. */
@@ -109,6 +126,26 @@ BWTIME_API uint64_t bwtime_ticks(void);
  * @return as bwtime_now; BWTIME_BAD_ARGUMENT: further off than the page can tell, stamps up to there are written
  */
 BWTIME_API int bwtime_from_ticks(struct bwtime *handle, const uint64_t *ticks, size_t count, struct bwtime_stamp *stamps);
+
+/**
+ * The time at which the kernel has stamped a packet, an input or the like by the system's clock, a moment ago.
+ *
+ * The system's clock is held against this one now. What it may have been slewed by since the stamp, 1000 ppm at most, is a part of the
+ * bound and of U. A step of it is seen if this function was called before on this handle; it then answers BWTIME_BAD_ARGUMENT once.
+ *
+ * @param realtime_ns  CLOCK_REALTIME of the stamp in ns, at most a second ago
+ * @return as bwtime_now; BWTIME_BAD_ARGUMENT: it lies in the future or too far back, or the system's clock was stepped
+ */
+BWTIME_API int bwtime_past(struct bwtime *handle, int64_t realtime_ns, struct bwtime_stamp *stamp);
+/**
+ * The time between two readings of the counter (bwtime_ticks), at most an hour apart: no offset is in its error.
+ *
+ * @param duration_ns  from the first one to the second; negative: the other way round
+ * @param bound_ns     |duration_ns - true| is at most this; may be NULL
+ * @return as bwtime_now; BWTIME_BAD_ARGUMENT: further apart
+ */
+BWTIME_API int bwtime_difference(struct bwtime *handle, uint64_t from_ticks, uint64_t to_ticks, int64_t *duration_ns,
+				 int64_t *bound_ns);
 
 /** Take note of a step: go on with the new time, which may be less than this handle's last one. @return 0 */
 BWTIME_API int bwtime_accept_step(struct bwtime *handle);

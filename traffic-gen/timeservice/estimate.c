@@ -6,16 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "time/twoway.h"
+#include "timeservice/interval.h"
 #include "timeservice/likely.h"
 
 #define NS_PER_S INT64_C(1000000000)
 #define SECONDS_PER_NS 1e-9
 #define NOISE_FLOOR_NS 50.0  /* of a kernel's stamp: its clock is read in steps */
-#define SLACK_NS 20          /* of the hard bound: stamps are read in steps, and a walk is no parabola from its first second */
-#define WALK_MIN_PPB 0.3
+#define SLACK_NS 20          /* of the interval: stamps are read in steps */
+#define WALK_MIN_PPB 0.3     /* a root second: of a quartz at rest */
+#define WALK_STEPS 8         /* to 0.3 * 10^3.5 = 950 ppb a root second, by half a decade */
+#define LIKELY_ENOUGH 2.0    /* log-likelihoods that near to the best one's are not unlikely, */
+#define LIKELY_FIRST 20.0    /* and by that over the number of batches more; */
+#define WALK_FIRST 5         /* until there are so many batches, a walk of 95 ppb a root second is not unlikely at all */
+#define CAUTION 1.75         /* so that U, two of the standard deviations that are told, covers 99.9 %: 3.5 of the filter's own */
 
-enum { PICKS_MAX = 64 };     /* batches that carry the likely line, and over which the fastest ways are looked for */
+enum { PICKS_MAX = 64, FIRST_BATCHES = 20 };     /* batches that carry the likely line, and over which the fastest ways are looked for */
 
 /* Of a batch, the exchanges that say most, and what its fastest ways say together at one moment. */
 struct pick {
@@ -26,8 +31,8 @@ struct pick {
 
 struct estimate {
 	struct estimate_settings settings;
-	struct twoway *twoway;
-	struct likely likely;
+	struct interval interval;
+	struct likely likely, wary;
 	struct estimate_line line;
 	struct exchange_sample batch[ESTIMATE_BATCH_MAX];
 	int count;
@@ -37,89 +42,57 @@ struct estimate {
 
 struct estimate_settings estimate_default_settings(void)
 {
-	return (struct estimate_settings){
-		.window_ns = INT64_C(3) * 3600 * NS_PER_S,
-		.wander_ppb_per_s = 5,
-		.rate_limit_ppb = 500000,
-	};
-}
-
-static struct twoway *hard_create(const struct estimate_settings *settings)
-{
-	struct twoway_config config = {
-		.window_ns = settings->window_ns,
-		.wander_ppb_per_s = settings->wander_ppb_per_s,
-		.rate_limit_ppb = settings->rate_limit_ppb,
-		.min_way_ns = settings->min_way_ns,
-		.slack_ns = SLACK_NS,
-	};
-
-	return twoway_create(&config);
+	return (struct estimate_settings){ .drift_limit_ppb = 15000, .rate_limit_ppb = 500000, .asymmetry_percent = 10 };
 }
 
 struct estimate *estimate_create(const struct estimate_settings *settings)
 {
-	struct estimate *estimate = calloc(1, sizeof(*estimate));
-	double walk_ppb = (double)settings->wander_ppb_per_s;
+	struct estimate *estimate;
 
+	if (settings->min_way_ns < 0 || settings->drift_limit_ppb < 0 || settings->rate_limit_ppb <= 0 ||
+	    settings->asymmetry_percent < 0 || settings->asymmetry_percent > 100) {
+		errno = EINVAL;
+		return NULL;
+	}
+	estimate = calloc(1, sizeof(*estimate));
 	if (!estimate)
 		return NULL;
 	estimate->settings = *settings;
-	estimate->twoway = hard_create(settings);
-	if (!estimate->twoway) {
-		free(estimate);
-		return NULL;
-	}
-	likely_init(&estimate->likely, walk_ppb > WALK_MIN_PPB ? walk_ppb : WALK_MIN_PPB);
+	estimate_restart(estimate);
 	return estimate;
 }
 
 void estimate_destroy(struct estimate *estimate)
 {
-	if (!estimate)
-		return;
-	twoway_destroy(estimate->twoway);
 	free(estimate);
 }
 
 void estimate_restart(struct estimate *estimate)
 {
-	twoway_restart(estimate->twoway);
-	likely_init(&estimate->likely, estimate->likely.walk_ppb_per_sqrt_s);
+	interval_init(&estimate->interval, estimate->settings.drift_limit_ppb, estimate->settings.rate_limit_ppb);
+	likely_init(&estimate->likely, WALK_MIN_PPB);
 	estimate->batches = 0;
 	estimate->count = 0;
 	estimate->line.valid = false;
 }
 
 /* Outward: whatever the stamps are wrong by, the interval holds. */
-static struct twoway_exchange widened(const struct exchange_sample *sample)
-{
-	int64_t wider_ns = sample->error_ns + sample->precision_ns;
-
-	return (struct twoway_exchange){
-		.t1_local_ns = sample->t1_local_ns - wider_ns,
-		.t2_peer_ns = sample->t2_utc_ns,
-		.t3_peer_ns = sample->t3_utc_ns,
-		.t4_local_ns = sample->t4_local_ns + wider_ns,
-	};
-}
-
 void estimate_interval(const struct exchange_sample *sample, int64_t min_way_ns, int64_t *local_ns, int64_t *low_ns,
 		       int64_t *high_ns)
 {
-	struct twoway_exchange exchange = widened(sample);
+	int64_t wider_ns = sample->error_ns + sample->precision_ns + SLACK_NS - min_way_ns;
 
-	*local_ns = exchange.t1_local_ns + (exchange.t4_local_ns - exchange.t1_local_ns) / 2;
-	*low_ns = exchange.t3_peer_ns - exchange.t4_local_ns + min_way_ns - SLACK_NS;
-	*high_ns = exchange.t2_peer_ns - exchange.t1_local_ns - min_way_ns + SLACK_NS;
+	*local_ns = sample->t1_local_ns + (sample->t4_local_ns - sample->t1_local_ns) / 2;
+	*low_ns = sample->t3_utc_ns - sample->t4_local_ns - wider_ns;
+	*high_ns = sample->t2_utc_ns - sample->t1_local_ns + wider_ns;
 }
 
 int estimate_add(struct estimate *estimate, const struct exchange_sample *sample)
 {
-	struct twoway_exchange exchange = widened(sample);
+	int64_t local_ns, low_ns, high_ns;
 
-	if (!twoway_exchange_valid(&exchange) ||
-	    twoway_rtt_ns(&exchange) + INT64_C(2) * SLACK_NS < 2 * estimate->settings.min_way_ns)
+	estimate_interval(sample, estimate->settings.min_way_ns, &local_ns, &low_ns, &high_ns);
+	if (sample->t4_local_ns < sample->t1_local_ns || sample->t3_utc_ns < sample->t2_utc_ns || low_ns > high_ns)
 		return -ERANGE;
 	if (estimate->count < ESTIMATE_BATCH_MAX)
 		estimate->batch[estimate->count++] = *sample;
@@ -154,71 +127,123 @@ static struct pick pick_of(const struct estimate *estimate)
 	return pick;
 }
 
-/* Hand them to the hard bound, in the order of time. Returns whether they contradict it. */
-static bool hard_take(struct estimate *estimate, const struct pick *pick, int64_t *step_ns)
+/* Hand them to the interval, in the order of time. Returns whether they contradict it: then it begins anew with the first that does. */
+static bool interval_update(struct estimate *estimate, const struct pick *pick, int64_t *step_ns)
 {
 	bool contradiction = false;
 
 	for (int i = 0; i < estimate->count; i++) {
-		struct twoway_exchange exchange;
+		int64_t local_ns, low_ns, high_ns;
+		double off_ns;
 
 		if (i != pick->there && i != pick->back && i != pick->shortest)
 			continue;
-		exchange = widened(&estimate->batch[i]);
-		twoway_add(estimate->twoway, &exchange);
-		if (twoway_end_burst(estimate->twoway, contradiction ? NULL : step_ns) == TWOWAY_STEPPED)
-			contradiction = true;
+		estimate_interval(&estimate->batch[i], estimate->settings.min_way_ns, &local_ns, &low_ns, &high_ns);
+		if (interval_take(&estimate->interval, local_ns, low_ns, high_ns, &off_ns))
+			continue;
+		if (step_ns && !contradiction)
+			*step_ns = llround(off_ns);
+		contradiction = true;
+		interval_init(&estimate->interval, estimate->settings.drift_limit_ppb, estimate->settings.rate_limit_ppb);
+		interval_take(&estimate->interval, local_ns, low_ns, high_ns, NULL);
 	}
 	return contradiction;
 }
 
+/* The likely line by all batches that are kept, for one walk of the rate. */
+static struct likely likely_by(const struct estimate *estimate, double walk_ppb_per_sqrt_s, uint64_t first, int64_t fastest_ns)
+{
+	struct likely likely;
+
+	likely_init(&likely, walk_ppb_per_sqrt_s);
+	for (uint64_t i = first; i < estimate->batches; i++) {
+		const struct pick *pick = &estimate->picks[i % PICKS_MAX];
+
+		likely_take(&likely, pick->at_local_ns, pick->offset_ns,
+			    pick->stamp_ns + (double)(pick->delay_ns - fastest_ns) / 2);
+	}
+	return likely;
+}
+
 /*
- * The likely line anew from all batches that are kept: how far each is trusted depends on the fastest way, which may have been seen
- * after it.
+ * The likely line anew: how far each batch is trusted depends on the fastest way, which may have been seen after it, and how much the
+ * rate walks is what the batches themselves make most likely. The variance is that of a walk which they make just not unlikely.
  */
 static void likely_from_picks(struct estimate *estimate)
 {
 	uint64_t first = estimate->batches > PICKS_MAX ? estimate->batches - PICKS_MAX : 0;
+	struct likely candidates[WALK_STEPS];
+	double enough = LIKELY_ENOUGH + LIKELY_FIRST / (double)(estimate->batches - first);
+	int best = 0;
 	int64_t fastest_ns = INT64_MAX;
 
 	for (uint64_t i = first; i < estimate->batches; i++)
 		if (estimate->picks[i % PICKS_MAX].delay_ns < fastest_ns)
 			fastest_ns = estimate->picks[i % PICKS_MAX].delay_ns;
-	likely_init(&estimate->likely, estimate->likely.walk_ppb_per_sqrt_s);
-	for (uint64_t i = first; i < estimate->batches; i++) {
-		const struct pick *pick = &estimate->picks[i % PICKS_MAX];
-
-		likely_take(&estimate->likely, pick->at_local_ns, pick->offset_ns,
-			    pick->stamp_ns + (double)(pick->delay_ns - fastest_ns) / 2);
+	for (int i = 0; i < WALK_STEPS; i++) {
+		candidates[i] = likely_by(estimate, WALK_MIN_PPB * pow(10.0, i / 2.0), first, fastest_ns);
+		if (candidates[i].log_likelihood > candidates[best].log_likelihood)
+			best = i;
 	}
+	estimate->likely = candidates[best];
+	for (int i = best; i < WALK_STEPS; i++)
+		if (candidates[i].log_likelihood >= candidates[best].log_likelihood - enough ||
+		    (i == WALK_FIRST && estimate->batches < FIRST_BATCHES))
+			estimate->wary = candidates[i];
 }
 
-static double clip(double value, double middle, double reach)
+/* What the batches' scatter does not show: that one way may always take longer than the other. Rectangular. */
+static double asymmetry_ns2(const struct estimate *estimate)
 {
-	return value < middle - reach ? middle - reach : value > middle + reach ? middle + reach : value;
+	double half_ns = (double)estimate_delay_ns(estimate) / 2 * (double)estimate->settings.asymmetry_percent / 100;
+
+	return half_ns * half_ns / 3;
 }
 
-/* The likely line, held inside the set of those that can be. */
+/* The likely line, held inside the interval. */
 static void combine(struct estimate *estimate)
 {
-	struct twoway_line hard = twoway_current(estimate->twoway);
-	struct likely *likely = &estimate->likely;
-	double off_middle_ns, rate_ppb, ahead_s;
-
-	likely_move(likely, hard.at_local_ns);
-	off_middle_ns = clip(likely_offset_ns(likely, hard.at_local_ns, hard.offset_ns), 0.0, (double)hard.bound_ns);
-	rate_ppb = clip(likely->rate_ppb, (double)hard.rate_ppb, (double)hard.bound_growth_ppb);
-	ahead_s = (double)(likely->at_local_ns - hard.at_local_ns) * SECONDS_PER_NS;
-	likely_clip(likely, hard.offset_ns, off_middle_ns + rate_ppb * ahead_s, rate_ppb);
-	estimate->line = (struct estimate_line){
-		.valid = hard.valid,
-		.at_local_ns = hard.at_local_ns,
-		.offset_ns = hard.offset_ns + llround(off_middle_ns),
-		.rate_ppb = rate_ppb,
-		.bound_ns = hard.bound_ns + (int64_t)ceil(fabs(off_middle_ns)) + 1,
-		.bound_growth_ppb = hard.bound_growth_ppb + (int64_t)ceil(fabs(rate_ppb - (double)hard.rate_ppb)),
-		.wander_ppb_per_s = hard.wander_ppb_per_s,
+	const struct interval *interval = &estimate->interval;
+	const struct interval_point *now = &interval->now;
+	const struct likely *likely = &estimate->likely, *wary = &estimate->wary;
+	double likely_ns = likely_offset_ns(likely, now->at_local_ns, interval->origin_ns);
+	double offset_ns = fmin(fmax(likely_ns, now->low_ns), now->high_ns);
+	double apart_ns = offset_ns - likely_offset_ns(wary, now->at_local_ns, interval->origin_ns), apart_ppb;
+	double drift_ppb = (double)interval->drift_limit_ppb;
+	double rate_ppb = fmin(fmax(likely->rate_ppb, interval->rate_low_ppb - drift_ppb), interval->rate_high_ppb + drift_ppb);
+	struct scatter own = {
+		.offset_ns2 = wary->var_offset,
+		.cross_ns2_per_s = fmax(2 * wary->cov, 0.0),
+		.rate_ns2_per_s2 = wary->var_rate,
+		.walk_ns2_per_s3 = wary->walk_ppb_per_sqrt_s * wary->walk_ppb_per_sqrt_s / 3,
 	};
+	struct scatter scatter = { 0 };
+
+	scatter_add(&scatter, &own, CAUTION * CAUTION);
+	scatter = scatter_later(&scatter, fmax((double)(now->at_local_ns - wary->at_local_ns) * SECONDS_PER_NS, 0.0));
+	apart_ppb = rate_ppb - wary->rate_ppb;
+	scatter.offset_ns2 += asymmetry_ns2(estimate) + apart_ns * apart_ns;
+	scatter.rate_ns2_per_s2 += apart_ppb * apart_ppb;
+	estimate->line = (struct estimate_line){
+		.valid = true,
+		.at_local_ns = now->at_local_ns,
+		.offset_ns = interval->origin_ns + llround(offset_ns),
+		.rate_ppb = rate_ppb,
+		.low_ns = (int64_t)ceil(offset_ns - now->low_ns) + 1,
+		.high_ns = (int64_t)ceil(now->high_ns - offset_ns) + 1,
+		.growth_ppb = (int64_t)ceil(interval_growth_ppb(interval, rate_ppb)),
+		.scatter = scatter,
+	};
+}
+
+bool estimate_check(struct estimate *estimate, int64_t local_ns, int64_t low_ns, int64_t high_ns)
+{
+	if (!estimate->line.valid)
+		return true;
+	if (!interval_take(&estimate->interval, local_ns, low_ns - SLACK_NS, high_ns + SLACK_NS, NULL))
+		return false;
+	combine(estimate);
+	return true;
 }
 
 enum estimate_outcome estimate_end_batch(struct estimate *estimate, int64_t *step_ns)
@@ -229,7 +254,7 @@ enum estimate_outcome estimate_end_batch(struct estimate *estimate, int64_t *ste
 	if (estimate->count == 0)
 		return ESTIMATE_NOTHING;
 	pick = pick_of(estimate);
-	contradiction = hard_take(estimate, &pick, step_ns);
+	contradiction = interval_update(estimate, &pick, step_ns);
 	if (contradiction)
 		estimate->batches = 0;
 	estimate->picks[estimate->batches++ % PICKS_MAX] = pick;
@@ -259,9 +284,7 @@ int64_t estimate_offset_at(const struct estimate_line *line, int64_t local_ns)
 	return line->offset_ns + llround(line->rate_ppb * (double)(local_ns - line->at_local_ns) * SECONDS_PER_NS);
 }
 
-double estimate_bound_at(const struct estimate_line *line, int64_t local_ns)
+double estimate_growth_at(const struct estimate_line *line, int64_t local_ns)
 {
-	double age_s = fabs((double)(local_ns - line->at_local_ns)) * SECONDS_PER_NS;
-
-	return (double)line->bound_ns + age_s * ((double)line->bound_growth_ppb + age_s * (double)line->wander_ppb_per_s / 2);
+	return fabs((double)(local_ns - line->at_local_ns)) * SECONDS_PER_NS * (double)line->growth_ppb;
 }

@@ -2,11 +2,11 @@
 /*
  * One server's clock against this machine's counter, from many batches of exchanges. Pure.
  *
- * Two answers are found side by side. The hard one is a set: all straight lines that every exchange of the window allows
- * (time/twoway.h), whatever the two ways took. The likely one is a Kalman filter of offset and rate: of each batch the fastest
- * way there and the fastest way back count, trusted the less the longer both together took than the fastest of late; what
- * it does not expect is believed only in part. The line that is told is the likely one, held inside the set; its bound is the
- * distance to the far side of the set.
+ * Two answers are found side by side. The hard one is an interval (timeservice/interval.h): what every exchange allows, whatever the
+ * two ways took, as long as the counter's rate stays within its limit of drift. The likely one is a Kalman filter of offset and
+ * rate (timeservice/likely.h): of each batch the fastest way there and the fastest way back count, trusted the less the longer
+ * both together took than the fastest of late; what it does not expect is believed only in part. The line that is told is the
+ * likely one, held inside the interval, with the filter's own variance.
  *
  * Offsets here are of the server against the counter (server - local; positive: the server is ahead), as in time/twoway.h.
  */
@@ -17,14 +17,15 @@
 #include <stdint.h>
 
 #include "timeservice/ntp_exchange.h"
+#include "timeservice/scatter.h"
 
 enum { ESTIMATE_BATCH_MAX = 64 };
 
 struct estimate_settings {
-	int64_t min_way_ns;       /* each way takes at least that; 0: not known */
-	int64_t wander_ppb_per_s; /* the rate between server and counter changes by at most that: carries the bound */
-	int64_t rate_limit_ppb;   /* largest rate between the two */
-	int64_t window_ns;        /* of the hard bound */
+	int64_t min_way_ns;         /* each way takes at least that; 0: not known */
+	int64_t drift_limit_ppb;    /* the counter's rate stays that near to its mean over the last minutes: carries the interval */
+	int64_t rate_limit_ppb;     /* largest rate between server and counter */
+	int64_t asymmetry_percent;  /* of the round trip, by which the ways may differ: a part of U, never of the interval */
 };
 
 struct estimate_line {
@@ -32,20 +33,20 @@ struct estimate_line {
 	int64_t at_local_ns;
 	int64_t offset_ns;
 	double rate_ppb;
-	int64_t bound_ns;           /* |true offset - offset_ns| at at_local_ns */
-	int64_t bound_growth_ppb;   /* growth with the distance from there */
-	int64_t wander_ppb_per_s;   /* growth of that growth */
+	int64_t low_ns, high_ns;    /* the true offset is within offset_ns - low_ns .. offset_ns + high_ns at at_local_ns, */
+	int64_t growth_ppb;         /* and both grow by that with the distance from there */
+	struct scatter scatter;     /* variance of offset_ns against the truth, and its growth */
 };
 
 enum estimate_outcome {
 	ESTIMATE_NOTHING,       /* no usable exchange */
 	ESTIMATE_UPDATED,
-	ESTIMATE_CONTRADICTION, /* no line fits any more: the server has stepped, or the counter; it starts anew from this batch */
+	ESTIMATE_CONTRADICTION, /* outside the interval: the server has stepped, or the counter; it starts anew from this batch */
 };
 
 struct estimate; /* opaque */
 
-/** 3 h, 5 ppb/s, 500 ppm. */
+/** 15 ppm, 500 ppm, 10 %. */
 struct estimate_settings estimate_default_settings(void);
 
 /** @return NULL with errno EINVAL or ENOMEM */
@@ -74,9 +75,17 @@ int64_t estimate_delay_ns(const struct estimate *estimate);
 /** Batches since the beginning, or since the last contradiction. */
 uint64_t estimate_batches(const struct estimate *estimate);
 
-/** Offset by a line, and its bound, at another time. */
+/**
+ * Take an exchange that is in no batch: it says what the offset can be, not what is likely.
+ *
+ * @return false: that lies outside the interval; nothing was taken
+ */
+bool estimate_check(struct estimate *estimate, int64_t local_ns, int64_t low_ns, int64_t high_ns);
+
+/** Offset by a line at another time. */
 int64_t estimate_offset_at(const struct estimate_line *line, int64_t local_ns);
-double estimate_bound_at(const struct estimate_line *line, int64_t local_ns);
+/** What low_ns and high_ns have grown by at another time. */
+double estimate_growth_at(const struct estimate_line *line, int64_t local_ns);
 
 /** What a sample allows of the offset in the middle of it, by itself. */
 void estimate_interval(const struct exchange_sample *sample, int64_t min_way_ns, int64_t *local_ns, int64_t *low_ns,

@@ -8,8 +8,6 @@
 #define RATE_UNKNOWN_PPB 2e5      /* standard deviation before anything is known */
 #define WHITE_NS2_PER_S 1.0       /* what clocks do besides walking */
 #define GATE 3.0                  /* standard deviations */
-#define CHANGED_AFTER 3           /* so many in a row beyond the gate, on one side */
-#define CHANGED_VARIANCE 100.0    /* factor: forget so much of the rate then */
 
 void likely_init(struct likely *likely, double walk_ppb_per_sqrt_s)
 {
@@ -17,7 +15,8 @@ void likely_init(struct likely *likely, double walk_ppb_per_sqrt_s)
 	likely->walk_ppb_per_sqrt_s = walk_ppb_per_sqrt_s;
 }
 
-void likely_move(struct likely *likely, int64_t local_ns)
+/* Move on to a later time. */
+static void likely_move(struct likely *likely, int64_t local_ns)
 {
 	double dt_s = (double)(local_ns - likely->at_local_ns) * SECONDS_PER_NS;
 	double walk = likely->walk_ppb_per_sqrt_s * likely->walk_ppb_per_sqrt_s;
@@ -42,24 +41,6 @@ static void begin(struct likely *likely, int64_t local_ns, int64_t offset_ns, do
 	likely->var_offset = noise_ns * noise_ns;
 	likely->cov = 0.0;
 	likely->var_rate = RATE_UNKNOWN_PPB * RATE_UNKNOWN_PPB;
-	likely->same_sign = 0;
-}
-
-/* Count what is too far off on one side; one that stays there has another rate than was thought. */
-static void watch_for_change(struct likely *likely, double surprise, double limit)
-{
-	if (fabs(surprise) <= limit)
-		likely->same_sign = 0;
-	else if (surprise > 0)
-		likely->same_sign = likely->same_sign > 0 ? likely->same_sign + 1 : 1;
-	else
-		likely->same_sign = likely->same_sign < 0 ? likely->same_sign - 1 : -1;
-	if (likely->same_sign >= CHANGED_AFTER || likely->same_sign <= -CHANGED_AFTER) {
-		likely->var_rate *= CHANGED_VARIANCE;
-		likely->var_offset *= CHANGED_VARIANCE;
-		likely->cov *= CHANGED_VARIANCE;
-		likely->same_sign = 0;
-	}
 }
 
 void likely_take(struct likely *likely, int64_t local_ns, int64_t offset_ns, double noise_ns)
@@ -72,8 +53,9 @@ void likely_take(struct likely *likely, int64_t local_ns, int64_t offset_ns, dou
 	}
 	likely_move(likely, local_ns);
 	surprise = (double)(offset_ns - likely->origin_ns) - likely->offset_ns;
-	watch_for_change(likely, surprise, GATE * sqrt(likely->var_offset + noise));
 	variance = likely->var_offset + noise;
+	/* Student's t with four degrees of freedom: a batch that is far off says much, but not everything. */
+	likely->log_likelihood -= log(variance) / 2 + 2.5 * log1p(surprise * surprise / (4 * variance));
 	if (surprise * surprise > GATE * GATE * variance) /* noisier than it claims to be */
 		variance = surprise * surprise / (GATE * GATE);
 	gain_offset = likely->var_offset / variance;
@@ -89,10 +71,4 @@ double likely_offset_ns(const struct likely *likely, int64_t local_ns, int64_t f
 {
 	return (double)(likely->origin_ns - from_ns) + likely->offset_ns +
 	       likely->rate_ppb * (double)(local_ns - likely->at_local_ns) * SECONDS_PER_NS;
-}
-
-void likely_clip(struct likely *likely, int64_t from_ns, double offset_ns, double rate_ppb)
-{
-	likely->offset_ns = (double)(from_ns - likely->origin_ns) + offset_ns;
-	likely->rate_ppb = rate_ppb;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A Kalman filter of offset and rate between two clocks whose rate walks at random. Robust: what is further off than three standard
- * deviations is taken as that far off; what stays there is a change of the rate. Pure.
+ * deviations is taken as that far off. How much the rate walks is chosen by the likelihood of what was taken. Pure.
  */
 #ifndef BW_TIMESERVICE_LIKELY_H
 #define BW_TIMESERVICE_LIKELY_H
@@ -16,13 +16,10 @@ struct likely {
 	int64_t origin_ns;          /* offsets are kept relative to it, so that doubles are exact enough */
 	double offset_ns, rate_ppb; /* relative to origin_ns; the rate as it is */
 	double var_offset, cov, var_rate; /* ns^2, ns ppb, ppb^2 */
-	int same_sign;              /* how many in a row were too far off on one side; negative: the other one */
+	double log_likelihood;      /* of what was taken, given the walk */
 };
 
 void likely_init(struct likely *likely, double walk_ppb_per_sqrt_s);
-
-/** Move on to a later time. */
-void likely_move(struct likely *likely, int64_t local_ns);
 
 /**
  * Take a measurement.
@@ -33,8 +30,5 @@ void likely_take(struct likely *likely, int64_t local_ns, int64_t offset_ns, dou
 
 /** Offset at a time, by the line, less from_ns. */
 double likely_offset_ns(const struct likely *likely, int64_t local_ns, int64_t from_ns);
-
-/** Put the line somewhere else: through from_ns + offset_ns at the filter's time. */
-void likely_clip(struct likely *likely, int64_t from_ns, double offset_ns, double rate_ppb);
 
 #endif

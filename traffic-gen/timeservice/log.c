@@ -53,6 +53,8 @@ int timed_log_ready(struct timed_log *log, const char *state, const struct setti
 	json_array_close(&log->json);
 	json_int(&log->json, "interval_ms", settings->interval_ms);
 	json_int(&log->json, "batch", settings->batch);
+	json_int(&log->json, "drift_limit_ppb", settings->estimate.drift_limit_ppb);
+	json_int(&log->json, "asymmetry_percent", settings->estimate.asymmetry_percent);
 	json_string(&log->json, "counter", port_counter_kind() == PORT_COUNTER_TSC ? "tsc" : "cntvct");
 	json_uint(&log->json, "counter_hz", local->hz);
 	json_string(&log->json, "page", page);
@@ -65,6 +67,7 @@ int timed_log_sync(struct timed_log *log, const char *state, const struct timed_
 	json_int(&log->json, "offset_ns", sync->offset_ns);
 	json_int(&log->json, "delay_ns", sync->delay_ns);
 	json_int(&log->json, "bound_ns", sync->bound_ns);
+	json_int(&log->json, "u_ns", sync->u_ns);
 	json_double(&log->json, "freq_ppb", sync->rate_ppb);
 	json_string(&log->json, "stamps", sync->kernel_stamps ? "kernel" : "user");
 	json_bool(&log->json, "interleaved", sync->interleaved);

@@ -21,7 +21,7 @@ struct timed_log {
 /* A batch whose line was published. */
 struct timed_sync {
 	int64_t offset_ns;  /* what was published before less what is known now; positive: it was ahead */
-	int64_t delay_ns, bound_ns;
+	int64_t delay_ns, bound_ns, u_ns;
 	double rate_ppb;    /* of the counter against nominal; positive: it is fast */
 	bool kernel_stamps, interleaved;
 	int servers;        /* combined */

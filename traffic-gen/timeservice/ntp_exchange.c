@@ -88,18 +88,18 @@ static unsigned int check_mac(const struct exchange_key *key, const uint8_t *byt
 	return NTP_GOOD;
 }
 
-int ntp_exchange_ask(struct ntp_exchange *exchange, uint64_t ticks, uint8_t packet[EXCHANGE_PACKET_BYTES])
+int ntp_exchange_ask(struct ntp_exchange *exchange, uint64_t number, uint8_t packet[EXCHANGE_PACKET_BYTES])
 {
 	const struct exchange_key *key = &exchange->key;
 	int err;
 
 	exchange->asked = true;
-	exchange->transmit = ticks;
-	exchange->receive = exchange->interleave && exchange->answered ? exchange->received_ticks : 0;
+	exchange->transmit = number;
+	exchange->receive = exchange->interleave && exchange->answered ? exchange->received : 0;
 	if (exchange->receive)
-		ntp_request_pack_interleaved(packet, exchange->server_receive, exchange->receive, ticks);
+		ntp_request_pack_interleaved(packet, exchange->server_receive, exchange->receive, number);
 	else
-		ntp_request_pack(packet, ticks);
+		ntp_request_pack(packet, number);
 	if (!key->id)
 		return NTP_PACKET_BYTES;
 	big_endian_put(packet + NTP_PACKET_BYTES, EXCHANGE_KEY_ID_BYTES, key->id);
@@ -225,7 +225,7 @@ static unsigned int finish_previous(const struct ntp_exchange *exchange, struct 
 	return reject == NTP_GOOD ? NTP_GOOD : EXCHANGE_PREVIOUS;
 }
 
-bool ntp_exchange_finish(struct ntp_exchange *exchange, const struct exchange_stamps *stamps, uint64_t ticks,
+bool ntp_exchange_finish(struct ntp_exchange *exchange, const struct exchange_stamps *stamps, uint64_t number,
 			 struct exchange_sample *sample, unsigned int *reject)
 {
 	const struct ntp_reply *reply = &exchange->reply;
@@ -242,7 +242,7 @@ bool ntp_exchange_finish(struct ntp_exchange *exchange, const struct exchange_st
 	exchange->last_transmit = exchange->transmit;
 	exchange->last_receive = exchange->receive;
 	exchange->server_receive = reply->receive;
-	exchange->received_ticks = ticks;
+	exchange->received = number;
 	exchange->last = *stamps;
 	return told;
 }

@@ -3,7 +3,7 @@
  * The exchanges with one NTP server (RFC 5905, client mode; RFC 9769, interleaved client/server mode). Pure: datagrams and
  * stamps are passed in.
  *
- * A request carries the raw counter of this machine in its transmit field, and is matched by it: no two have the same. In the
+ * A request carries a random number in its transmit field, and is matched by it: who does not see it cannot answer it. In the
  * interleaved mode a reply carries the stamp that the server's kernel took when the reply *before* it was sent, which is what
  * makes an exchange complete: so an exchange is told one reply later. A server that knows no interleaved mode answers in basic
  * mode by itself, and its reply is used at once.
@@ -87,14 +87,14 @@ struct ntp_exchange {
 	struct exchange_key key;
 	/* The request under way. */
 	bool asked;
-	uint64_t transmit;         /* its raw counter */
+	uint64_t transmit;         /* its number */
 	uint64_t receive;          /* of an interleaved request: else 0 */
 	/* The last exchange that was answered. */
 	bool answered;             /* there is one */
 	bool open;                 /* its t3 is still to come */
 	uint64_t last_transmit, last_receive; /* fields of its request */
 	uint64_t server_receive;   /* t2, as on the wire */
-	uint64_t received_ticks;   /* raw counter when its reply came */
+	uint64_t received;         /* the number that stands for its reply's arrival */
 	struct exchange_stamps last;
 	/* The reply that was taken and waits for ntp_exchange_finish(). */
 	struct ntp_reply reply;
@@ -111,10 +111,10 @@ void ntp_exchange_use_key(struct ntp_exchange *exchange, const struct exchange_k
 /**
  * Write a request; what was under way is given up.
  *
- * @param ticks  raw counter right now; larger than ever before
+ * @param number  random; neither 0 nor that of the request before
  * @return its bytes, or -errno of the key: it is not to be sent
  */
-int ntp_exchange_ask(struct ntp_exchange *exchange, uint64_t ticks, uint8_t packet[EXCHANGE_PACKET_BYTES]);
+int ntp_exchange_ask(struct ntp_exchange *exchange, uint64_t number, uint8_t packet[EXCHANGE_PACKET_BYTES]);
 
 /**
  * Look at a datagram.
@@ -131,11 +131,11 @@ unsigned int ntp_exchange_take(struct ntp_exchange *exchange, const uint8_t *byt
  * Complete the exchange whose reply was taken.
  *
  * @param stamps  of this exchange
- * @param ticks   raw counter when the reply came
+ * @param number  random, not 0: by it the next request names this reply, in the interleaved mode
  * @param sample  receives what is known for certain: of this exchange (basic), or of the one before it (interleaved)
  * @return true: there is a sample; false: not yet, or *reject says why there is none
  */
-bool ntp_exchange_finish(struct ntp_exchange *exchange, const struct exchange_stamps *stamps, uint64_t ticks,
+bool ntp_exchange_finish(struct ntp_exchange *exchange, const struct exchange_stamps *stamps, uint64_t number,
 			 struct exchange_sample *sample, unsigned int *reject);
 
 /**

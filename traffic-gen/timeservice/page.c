@@ -10,8 +10,6 @@
 
 enum { READ_RETRIES = 64, TAI_UTC_MAX_S = 1000, STRATUM_MAX = 16, LEAP_MAX = 3, REASON_MAX = 255 };
 
-#define BOUND_LARGEST_NS 9e18
-
 /* Order of the words of a line. */
 enum {
 	WORD_BASE_TICKS,
@@ -20,9 +18,15 @@ enum {
 	WORD_SETTLED_TICKS,
 	WORD_SETTLED_UTC,
 	WORD_SETTLED_MULT,
-	WORD_BOUND,
-	WORD_BOUND_GROWTH,
-	WORD_WANDER,
+	WORD_LOW,
+	WORD_HIGH,
+	WORD_GROWTH,
+	WORD_SCATTER_OFFSET,
+	WORD_SCATTER_CROSS,
+	WORD_SCATTER_RATE,
+	WORD_SCATTER_WALK,
+	WORD_HEARD,
+	WORD_DISRUPTIONS,
 	WORD_USABLE_UNTIL,
 	WORD_EPOCH,
 	WORD_PUBLICATIONS,
@@ -55,15 +59,34 @@ uint64_t timepage_usable_ticks(const struct timepage_line *line)
 	return usable > 0 ? (uint64_t)usable : 0;
 }
 
+static double age_s(const struct timepage_line *line, uint64_t ticks)
+{
+	return fabs((double)(timepage_utc_ns(line, ticks) - line->base_utc_ns)) * 1e-9;
+}
+
+/* Ages are at most nine years, growths at most one: the sums fit. */
+void timepage_interval_ns(const struct timepage_line *line, uint64_t ticks, int64_t *low_ns, int64_t *high_ns)
+{
+	int64_t wider_ns = (int64_t)(age_s(line, ticks) * (double)line->growth_ppb) + 2; /* rounding: up, and that of the time itself */
+
+	*low_ns = line->low_ns + wider_ns;
+	*high_ns = line->high_ns + wider_ns;
+}
+
 int64_t timepage_bound_ns(const struct timepage_line *line, uint64_t ticks)
 {
-	double age_s = fabs((double)(timepage_utc_ns(line, ticks) - line->base_utc_ns)) * 1e-9;
-	double bound_ns = (double)line->bound_ns +
-			  age_s * ((double)line->bound_growth_ppb + age_s * (double)line->wander_ppb_per_s / 2);
+	int64_t low_ns, high_ns;
 
-	if (!(bound_ns < BOUND_LARGEST_NS))
-		return INT64_MAX;
-	return (int64_t)bound_ns + 2; /* rounding: up, and that of the time itself */
+	timepage_interval_ns(line, ticks, &low_ns, &high_ns);
+	return low_ns > high_ns ? low_ns : high_ns;
+}
+
+int64_t timepage_u_ns(const struct timepage_line *line, uint64_t ticks)
+{
+	double u_ns = ceil(scatter_u_ns(&line->scatter, age_s(line, ticks)));
+	int64_t bound_ns = timepage_bound_ns(line, ticks);
+
+	return u_ns < (double)bound_ns ? (int64_t)u_ns : bound_ns;
 }
 
 static bool distances_valid(const struct timepage_line *line)
@@ -107,8 +130,8 @@ int timepage_line_check(const struct timepage_line *line)
 	if (!has_time(line) || (line->state == TIMEPAGE_ENDED && line->mult == 0))
 		return 0; /* nobody reads its figures */
 	if (line->base_utc_ns <= 0 || line->base_utc_ns > TIMEPAGE_UTC_MAX_NS - 2 * TIMEPAGE_AGE_MAX_NS || !rates_valid(line) ||
-	    !distances_valid(line) || line->bound_ns < 0 || line->bound_ns > TIMEPAGE_BOUND_MAX_NS ||
-	    line->bound_growth_ppb > TIMEPAGE_RATE_MAX || line->wander_ppb_per_s > TIMEPAGE_RATE_MAX)
+	    !distances_valid(line) || line->low_ns < 0 || line->low_ns > TIMEPAGE_BOUND_MAX_NS || line->high_ns < 0 ||
+	    line->high_ns > TIMEPAGE_BOUND_MAX_NS || line->growth_ppb > TIMEPAGE_RATE_MAX || !scatter_valid(&line->scatter))
 		return -EBADMSG;
 	if (line->settled_utc_ns !=
 	    line->base_utc_ns + (int64_t)fixed_mul(line->settled_ticks - line->base_ticks, line->mult))
@@ -161,6 +184,23 @@ const char *timepage_server_state_name(uint32_t state)
 
 /* ---- postings ---------------------------------------------------------------------------------------------------- */
 
+/* A double's own 64 bits (IEEE 754 on all systems that are served). */
+static uint64_t word_of(double value)
+{
+	uint64_t word;
+
+	memcpy(&word, &value, sizeof(word));
+	return word;
+}
+
+static double double_of(uint64_t word)
+{
+	double value;
+
+	memcpy(&value, &word, sizeof(value));
+	return value;
+}
+
 static void pack(const struct timepage_line *line, uint64_t words[TIMEPAGE_LINE_WORDS])
 {
 	memset(words, 0, TIMEPAGE_LINE_WORDS * sizeof(words[0]));
@@ -170,9 +210,15 @@ static void pack(const struct timepage_line *line, uint64_t words[TIMEPAGE_LINE_
 	words[WORD_SETTLED_TICKS] = line->settled_ticks;
 	words[WORD_SETTLED_UTC] = (uint64_t)line->settled_utc_ns;
 	words[WORD_SETTLED_MULT] = line->settled_mult;
-	words[WORD_BOUND] = (uint64_t)line->bound_ns;
-	words[WORD_BOUND_GROWTH] = line->bound_growth_ppb;
-	words[WORD_WANDER] = line->wander_ppb_per_s;
+	words[WORD_LOW] = (uint64_t)line->low_ns;
+	words[WORD_HIGH] = (uint64_t)line->high_ns;
+	words[WORD_GROWTH] = line->growth_ppb;
+	words[WORD_SCATTER_OFFSET] = word_of(line->scatter.offset_ns2);
+	words[WORD_SCATTER_CROSS] = word_of(line->scatter.cross_ns2_per_s);
+	words[WORD_SCATTER_RATE] = word_of(line->scatter.rate_ns2_per_s2);
+	words[WORD_SCATTER_WALK] = word_of(line->scatter.walk_ns2_per_s3);
+	words[WORD_HEARD] = line->heard_ticks;
+	words[WORD_DISRUPTIONS] = line->disruptions;
 	words[WORD_USABLE_UNTIL] = line->usable_until_ticks;
 	words[WORD_EPOCH] = line->epoch;
 	words[WORD_PUBLICATIONS] = line->publications;
@@ -190,9 +236,15 @@ static void unpack(const uint64_t words[TIMEPAGE_LINE_WORDS], struct timepage_li
 	line->settled_ticks = words[WORD_SETTLED_TICKS];
 	line->settled_utc_ns = (int64_t)words[WORD_SETTLED_UTC];
 	line->settled_mult = words[WORD_SETTLED_MULT];
-	line->bound_ns = (int64_t)words[WORD_BOUND];
-	line->bound_growth_ppb = words[WORD_BOUND_GROWTH];
-	line->wander_ppb_per_s = words[WORD_WANDER];
+	line->low_ns = (int64_t)words[WORD_LOW];
+	line->high_ns = (int64_t)words[WORD_HIGH];
+	line->growth_ppb = words[WORD_GROWTH];
+	line->scatter.offset_ns2 = double_of(words[WORD_SCATTER_OFFSET]);
+	line->scatter.cross_ns2_per_s = double_of(words[WORD_SCATTER_CROSS]);
+	line->scatter.rate_ns2_per_s2 = double_of(words[WORD_SCATTER_RATE]);
+	line->scatter.walk_ns2_per_s3 = double_of(words[WORD_SCATTER_WALK]);
+	line->heard_ticks = words[WORD_HEARD];
+	line->disruptions = words[WORD_DISRUPTIONS];
 	line->usable_until_ticks = words[WORD_USABLE_UNTIL];
 	line->epoch = words[WORD_EPOCH];
 	line->publications = words[WORD_PUBLICATIONS];

@@ -17,18 +17,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "timeservice/scatter.h"
+
 #define TIMEPAGE_MAGIC UINT64_C(0x454d495431305742) /* "BW01TIME" */
 #define TIMEPAGE_UTC_MAX_NS (INT64_C(1) << 62)
 #define TIMEPAGE_AGE_MAX_NS (INT64_C(1) << 58)      /* nine years: usable_until_ticks lies at most so far from base_ticks */
 #define TIMEPAGE_MULT_MIN (UINT64_C(1) << 44)       /* 16 GHz */
 #define TIMEPAGE_MULT_MAX (UINT64_C(1) << 58)       /* 1 MHz: 1024 ns a tick at most */
 #define TIMEPAGE_BOUND_MAX_NS INT64_C(1000000000000)
-#define TIMEPAGE_RATE_MAX UINT64_C(1000000000)      /* of bound_growth_ppb and wander_ppb_per_s */
+#define TIMEPAGE_RATE_MAX UINT64_C(1000000000)      /* of growth_ppb */
 #define TIMEPAGE_SLEW_SHIFT 10                      /* mult and settled_mult differ by less than mult / 2^10 */
 
 enum {
-	TIMEPAGE_VERSION = 1,
-	TIMEPAGE_LINE_WORDS = 18,
+	TIMEPAGE_VERSION = 2,
+	TIMEPAGE_LINE_WORDS = 24,
 	TIMEPAGE_BOOT_BYTES = 16,
 	TIMEPAGE_SERVERS = 16,
 	TIMEPAGE_HISTORY = 256,
@@ -73,9 +75,11 @@ struct timepage_line {
 	uint64_t settled_ticks;      /* second segment, from here on: a correction is slewed away until then; not before base_ticks */
 	int64_t settled_utc_ns;      /* timepage_publish fills it in: what the first segment gives there */
 	uint64_t settled_mult;       /* also holds before base_ticks */
-	int64_t bound_ns;            /* |published - true| at base_ticks at most this, the rest of the slew included */
-	uint64_t bound_growth_ppb;   /* growth with distance from base_ticks */
-	uint64_t wander_ppb_per_s;   /* growth of that growth: + wander / 2 * age^2 */
+	int64_t low_ns, high_ns;     /* true UTC at base_ticks is within published - low_ns .. published + high_ns, the slew included */
+	uint64_t growth_ppb;         /* growth of both with distance from base_ticks, as far as the counter's drift is within its limit */
+	struct scatter scatter;      /* variance of published - true at base_ticks, and its growth: the U of readers */
+	uint64_t heard_ticks;        /* of the last exchange that this rests on: since then the time runs free */
+	uint64_t disruptions;        /* how often time was withdrawn or stepped, counted since the boot */
 	uint64_t usable_until_ticks; /* afterwards: not synchronised */
 	uint64_t epoch;              /* + 1 at every step that was not slewed */
 	uint64_t publications;       /* timepage_publish counts them, on from a service before */
@@ -111,7 +115,7 @@ struct timepage_server {
 };
 
 struct timepage_moment {
-	int64_t utc_ns, offset_ns, bound_ns, rate_ppb;
+	int64_t utc_ns, offset_ns, bound_ns, u_ns, rate_ppb;
 };
 
 /* For bw-timectl. */
@@ -174,8 +178,12 @@ struct timepage_identity {
 int64_t timepage_utc_ns(const struct timepage_line *line, uint64_t ticks);
 /** Ticks from base_ticks on until a line that timepage_line_check accepts is not usable any more; 0: it never was. */
 uint64_t timepage_usable_ticks(const struct timepage_line *line);
-/** |timepage_utc_ns - true| is at most this, rounding included; INT64_MAX where it would not fit. */
+/** How far true UTC may be below and above timepage_utc_ns, rounding included. Right for a line that timepage_line_check accepts. */
+void timepage_interval_ns(const struct timepage_line *line, uint64_t ticks, int64_t *low_ns, int64_t *high_ns);
+/** The larger of the two: |timepage_utc_ns - true| is at most this. */
 int64_t timepage_bound_ns(const struct timepage_line *line, uint64_t ticks);
+/** U (k = 2) of timepage_utc_ns, never more than the bound. */
+int64_t timepage_u_ns(const struct timepage_line *line, uint64_t ticks);
 /** @return 0, or -EBADMSG: these figures cannot be, or could overflow */
 int timepage_line_check(const struct timepage_line *line);
 const char *timepage_state_name(uint32_t state);

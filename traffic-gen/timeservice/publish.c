@@ -26,15 +26,13 @@ bool publish_continues(const struct timepage_line *last)
 }
 
 /* After how long a bound has grown to its limit. */
-static double usable_s(double bound_ns, double growth_ppb, double wander_ppb_per_s, double limit_ns)
+static double usable_s(double bound_ns, double growth_ppb, double limit_ns)
 {
-	double left_ns = limit_ns - bound_ns, root, seconds;
+	double left_ns = limit_ns - bound_ns, seconds;
 
 	if (left_ns <= 0)
 		return 0;
-	/* wander/2 s^2 + growth s = left, without the loss of digits of the usual formula. */
-	root = growth_ppb + sqrt(growth_ppb * growth_ppb + 2 * wander_ppb_per_s * left_ns);
-	seconds = root > 0 ? 2 * left_ns / root : USABLE_LONGEST_S;
+	seconds = growth_ppb > 0 ? left_ns / growth_ppb : USABLE_LONGEST_S;
 	return seconds < USABLE_LONGEST_S ? seconds : USABLE_LONGEST_S;
 }
 
@@ -56,15 +54,26 @@ static void slew(const struct publish_settings *settings, uint64_t hz, int64_t c
 	next->base_utc_ns -= correction_ns;
 }
 
+/* What is published is behind the estimate by the correction at first, and by less and less while it is slewed. */
+static void widen(struct timepage_line *next, int64_t correction_ns)
+{
+	double deviation_ns = sqrt(next->scatter.offset_ns2) + fabs((double)correction_ns) / SCATTER_COVERAGE;
+
+	next->scatter.offset_ns2 = deviation_ns * deviation_ns;
+	if (correction_ns > 0)
+		next->high_ns += correction_ns;
+	else
+		next->low_ns -= correction_ns;
+}
+
 int64_t publish_line(const struct publish_settings *settings, const struct local_time *local, const struct estimate_line *estimate,
 		     uint64_t now_ticks, const struct timepage_line *last, const struct publish_words *words,
 		     struct timepage_line *next)
 {
 	int64_t now_local_ns = local_from_ticks(local, now_ticks), correction_ns = 0;
 	int64_t utc_ns = now_local_ns + estimate_offset_at(estimate, now_local_ns);
-	double age_s = fabs((double)(now_local_ns - estimate->at_local_ns)) / NS_PER_S;
-	double bound_ns = estimate_bound_at(estimate, now_local_ns);
-	double growth_ppb = (double)estimate->bound_growth_ppb + age_s * (double)estimate->wander_ppb_per_s;
+	double age_s = fmax((double)(now_local_ns - estimate->at_local_ns) / NS_PER_S, 0.0);
+	double wider_ns = estimate_growth_at(estimate, now_local_ns) + 1, bound_ns;
 	bool continues = publish_continues(last);
 
 	*next = (struct timepage_line){
@@ -72,9 +81,13 @@ int64_t publish_line(const struct publish_settings *settings, const struct local
 		.base_utc_ns = utc_ns,
 		.settled_ticks = now_ticks,
 		.settled_mult = (uint64_t)llround(NS_PER_S / (double)local->hz * (1 + estimate->rate_ppb * 1e-9) * MULT_UNIT),
-		.bound_growth_ppb = (uint64_t)ceil(growth_ppb),
-		.wander_ppb_per_s = (uint64_t)estimate->wander_ppb_per_s,
-		.epoch = continues ? last->epoch : last ? last->epoch : 0,
+		.low_ns = estimate->low_ns + (int64_t)ceil(wider_ns),
+		.high_ns = estimate->high_ns + (int64_t)ceil(wider_ns),
+		.growth_ppb = (uint64_t)estimate->growth_ppb,
+		.scatter = scatter_later(&estimate->scatter, age_s),
+		.heard_ticks = words->heard_ticks,
+		.disruptions = last ? last->disruptions : 0,
+		.epoch = last ? last->epoch : 0,
 		.step_ns = last ? last->step_ns : 0,
 		.state = words->state,
 		.reason = words->reason,
@@ -87,16 +100,16 @@ int64_t publish_line(const struct publish_settings *settings, const struct local
 		correction_ns = utc_ns - timepage_utc_ns(last, now_ticks);
 		if (llabs(correction_ns) > settings->step_ns) {
 			next->epoch++;
+			next->disruptions++;
 			next->step_ns = correction_ns;
 		} else if (correction_ns) {
 			slew(settings, local->hz, correction_ns, next);
-			bound_ns += fabs((double)correction_ns);
+			widen(next, correction_ns);
 		}
 	}
-	next->bound_ns = (int64_t)ceil(bound_ns) + 1;
+	bound_ns = (double)(next->low_ns > next->high_ns ? next->low_ns : next->high_ns);
 	next->usable_until_ticks =
-		now_ticks + (uint64_t)(usable_s(bound_ns, growth_ppb, (double)estimate->wander_ppb_per_s,
-						(double)settings->bound_max_ns) * (double)local->hz);
+		now_ticks + (uint64_t)(usable_s(bound_ns, (double)next->growth_ppb, (double)settings->bound_max_ns) * (double)local->hz);
 	if (bound_ns >= (double)settings->bound_max_ns) {
 		next->state = TIMEPAGE_UNSYNCHRONISED;
 		next->reason = TIMEPAGE_REASON_BOUND;
@@ -112,4 +125,5 @@ void publish_withdraw(const struct timepage_line *last, const struct publish_wor
 	next->leap = words->leap;
 	next->stratum = words->stratum;
 	next->tai_utc_s = words->tai_utc_s;
+	next->disruptions += words->disrupted;
 }

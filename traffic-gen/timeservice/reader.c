@@ -127,9 +127,6 @@ static void adopt(struct bwtime *handle, const struct timepage_line *line)
 	handle->settled_utc_ns = line->settled_utc_ns;
 	handle->mult = line->mult;
 	handle->settled_mult = line->settled_mult;
-	handle->bound_ns = (double)line->bound_ns + 2; /* rounding: up, and that of the time itself */
-	handle->growth = (double)line->bound_growth_ppb * 1e-9;
-	handle->wander_half = (double)line->wander_ppb_per_s * 1e-18 / 2;
 	handle->usable = timepage_usable_ticks(line);
 	handle->bounded = 0;
 	handle->bound_step = BOUND_STEP_SCALED / (line->mult >> BOUND_STEP_SCALE);

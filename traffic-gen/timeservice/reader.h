@@ -12,6 +12,12 @@
 #include "timeservice/fixed_mul.h"
 #include "timeservice/page.h"
 
+/* The system's clock at a reading of the counter. */
+struct past_look {
+	uint64_t ticks; /* 0: none yet */
+	int64_t realtime_ns, error_ns;
+};
+
 struct bwtime {
 	/* the fast way */
 	const _Atomic uint32_t *sequence_at; /* of the page, or of `none` */
@@ -24,12 +30,12 @@ struct bwtime {
 	uint64_t mult, settled_mult;
 	int64_t last_utc_ns;                 /* INT64_MIN: none yet */
 	uint64_t bounded;                    /* distance up to which told's bound holds; 0: to be calculated */
-	struct bwtime_stamp told;            /* all of the next stamp but its time */
+	struct bwtime_stamp told;            /* all of the next stamp but its times */
+	int64_t low_ns, high_ns;             /* told's interval around its time */
 	int64_t second_utc_ns;               /* the second that was last told in NTP's format, */
 	uint64_t second_ntp;                 /* and what it is there; before 1970: none */
 	/* the slow way */
-	double bound_ns, growth, wander_half; /* bound_ns + age * (growth + age * wander_half), age in ns */
-	uint64_t bound_step;                 /* ticks for which a bound is calculated at a time */
+	uint64_t bound_step;                 /* ticks for which interval and U are calculated at a time */
 	struct timepage_line line;
 	struct port_timepage file;
 	_Atomic uint32_t none;
@@ -38,6 +44,7 @@ struct bwtime {
 	int64_t step_ns;
 	int result;
 	const char *why;
+	struct past_look past;
 	char *path; /* NULL: the default */
 };
 

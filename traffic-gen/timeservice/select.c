@@ -46,24 +46,24 @@ static bool hull_of(struct edge *edges, int count, int needed, struct hull *hull
 
 /* What a candidate says of one moment. */
 struct said {
-	double offset_ns, bound_ns; /* relative to the first candidate's offset */
+	double offset_ns, low_ns, high_ns; /* relative to the first candidate's offset; the truth is within low .. high */
 	double rate_ppb, growth_ppb;
 };
 
-static void add_edges(struct edge *edges, int *count, double middle, double reach)
+static void add_edges(struct edge *edges, int *count, double low, double high)
 {
-	edges[(*count)++] = (struct edge){ middle - reach, 1 };
-	edges[(*count)++] = (struct edge){ middle + reach, -1 };
+	edges[(*count)++] = (struct edge){ low, 1 };
+	edges[(*count)++] = (struct edge){ high, -1 };
+}
+
+static double width_ns(const struct said *said)
+{
+	return said->high_ns - said->low_ns;
 }
 
 static double clip(double value, const struct hull *hull)
 {
 	return value < hull->low ? hull->low : value > hull->high ? hull->high : value;
-}
-
-static double far_end(double value, const struct hull *hull)
-{
-	return fmax(hull->high - value, value - hull->low);
 }
 
 /* Give each candidate its role. Returns how many are combined. */
@@ -74,14 +74,14 @@ static int give_roles(struct select_candidate *candidates, const struct said *sa
 	for (int i = 0; i < count; i++) {
 		if (!candidates[i].usable)
 			continue;
-		if (said[i].offset_ns - said[i].bound_ns > hull->high || said[i].offset_ns + said[i].bound_ns < hull->low) {
+		if (said[i].low_ns > hull->high || said[i].high_ns < hull->low) {
 			candidates[i].role = SELECT_FALSETICKER;
 		} else if (said[i].offset_ns < hull->low || said[i].offset_ns > hull->high) {
 			candidates[i].role = SELECT_OUTLYING;
 		} else {
 			candidates[i].role = SELECT_COMBINED;
 			combined++;
-			if (best < 0 || said[i].bound_ns < said[best].bound_ns)
+			if (best < 0 || width_ns(&said[i]) < width_ns(&said[best]))
 				best = i;
 		}
 	}
@@ -90,35 +90,66 @@ static int give_roles(struct select_candidate *candidates, const struct said *sa
 	return combined;
 }
 
+static double weight_of(const struct select_candidate *candidate, const struct said *said)
+{
+	if (candidate->role != SELECT_BEST && candidate->role != SELECT_COMBINED)
+		return 0;
+	return 1 / (width_ns(said) * width_ns(said) + 1);
+}
+
 /* Mean of those that are combined, the surer ones more; the middle of the hulls where there are none. */
 static struct said mean_of(const struct select_candidate *candidates, const struct said *said, int count, const struct hull *offsets,
 			   const struct hull *rates)
 {
-	struct said mean = { 0 };
-	double weights = 0;
+	struct said mean = { .offset_ns = (offsets->low + offsets->high) / 2, .rate_ppb = (rates->low + rates->high) / 2 };
+	double weights = 0, offset_ns = 0, rate_ppb = 0;
 
 	for (int i = 0; i < count; i++) {
-		double weight;
+		double weight = weight_of(&candidates[i], &said[i]);
 
-		if (candidates[i].role != SELECT_BEST && candidates[i].role != SELECT_COMBINED)
-			continue;
-		weight = 1 / (said[i].bound_ns * said[i].bound_ns + 1);
 		weights += weight;
-		mean.offset_ns += weight * said[i].offset_ns;
-		mean.rate_ppb += weight * said[i].rate_ppb;
+		offset_ns += weight * said[i].offset_ns;
+		rate_ppb += weight * said[i].rate_ppb;
 	}
 	if (weights > 0) {
-		mean.offset_ns /= weights;
-		mean.rate_ppb /= weights;
-	} else {
-		mean.offset_ns = (offsets->low + offsets->high) / 2;
-		mean.rate_ppb = (rates->low + rates->high) / 2;
+		mean.offset_ns = clip(offset_ns / weights, offsets);
+		mean.rate_ppb = clip(rate_ppb / weights, rates);
 	}
-	mean.offset_ns = clip(mean.offset_ns, offsets);
-	mean.rate_ppb = clip(mean.rate_ppb, rates);
-	mean.bound_ns = far_end(mean.offset_ns, offsets);
-	mean.growth_ppb = far_end(mean.rate_ppb, rates);
+	mean.low_ns = offsets->low;
+	mean.high_ns = offsets->high;
+	mean.growth_ppb = fmax(rates->high - mean.rate_ppb, mean.rate_ppb - rates->low);
 	return mean;
+}
+
+/*
+ * Variance of the mean: no more than the weighted mean of theirs, however they hang together, and of how they differ. Where nothing
+ * is combined: of a place somewhere in the hull.
+ */
+static struct scatter scatter_of(const struct select_candidate *candidates, const struct said *said, int count, const struct said *mean,
+				 int64_t at_local_ns)
+{
+	struct scatter sum = { 0 };
+	double weights = 0;
+
+	for (int i = 0; i < count; i++)
+		weights += weight_of(&candidates[i], &said[i]);
+	for (int i = 0; i < count; i++) {
+		double weight = weights > 0 ? weight_of(&candidates[i], &said[i]) / weights : 0, root_ns, apart_ns;
+		struct scatter own;
+
+		if (weight <= 0)
+			continue;
+		root_ns = (double)candidates[i].root_distance_ns;
+		apart_ns = said[i].offset_ns - mean->offset_ns;
+		own = scatter_later(&candidates[i].line.scatter, fmax((double)(at_local_ns - candidates[i].line.at_local_ns) * 1e-9, 0.0));
+		own.offset_ns2 += root_ns * root_ns / 3 + apart_ns * apart_ns;
+		scatter_add(&sum, &own, weight);
+	}
+	if (weights <= 0) {
+		sum.offset_ns2 = width_ns(mean) * width_ns(mean) / 12;
+		sum.rate_ns2_per_s2 = mean->growth_ppb * mean->growth_ppb / 3;
+	}
+	return sum;
 }
 
 int select_line(struct select_candidate *candidates, int count, int64_t at_local_ns, struct estimate_line *line)
@@ -127,12 +158,12 @@ int select_line(struct select_candidate *candidates, int count, int64_t at_local
 	struct said said[SELECT_MAX], mean;
 	struct hull offsets, rates;
 	int usable = 0, edges = 0, same_edges = 0, combined;
-	int64_t from_ns = 0, wander_ppb_per_s = 0;
+	int64_t from_ns = 0;
 
 	*line = (struct estimate_line){ .valid = false };
 	for (int i = 0; i < count; i++) {
 		const struct estimate_line *own = &candidates[i].line;
-		double age_s = fabs((double)(at_local_ns - own->at_local_ns)) * 1e-9;
+		double wider_ns;
 		int64_t offset_ns;
 
 		candidates[i].role = SELECT_UNUSED;
@@ -141,16 +172,16 @@ int select_line(struct select_candidate *candidates, int count, int64_t at_local
 		offset_ns = estimate_offset_at(own, at_local_ns);
 		if (usable++ == 0)
 			from_ns = offset_ns;
+		wider_ns = estimate_growth_at(own, at_local_ns) + (double)candidates[i].root_distance_ns + 1;
 		said[i] = (struct said){
 			.offset_ns = (double)(offset_ns - from_ns),
-			.bound_ns = estimate_bound_at(own, at_local_ns) + (double)candidates[i].root_distance_ns + 1,
+			.low_ns = (double)(offset_ns - from_ns - own->low_ns) - wider_ns,
+			.high_ns = (double)(offset_ns - from_ns + own->high_ns) + wider_ns,
 			.rate_ppb = own->rate_ppb,
-			.growth_ppb = (double)own->bound_growth_ppb + age_s * (double)own->wander_ppb_per_s,
+			.growth_ppb = (double)own->growth_ppb,
 		};
-		if (own->wander_ppb_per_s > wander_ppb_per_s)
-			wander_ppb_per_s = own->wander_ppb_per_s;
-		add_edges(offset_edges, &edges, said[i].offset_ns, said[i].bound_ns);
-		add_edges(rate_edges, &same_edges, said[i].rate_ppb, said[i].growth_ppb);
+		add_edges(offset_edges, &edges, said[i].low_ns, said[i].high_ns);
+		add_edges(rate_edges, &same_edges, own->rate_ppb - said[i].growth_ppb, own->rate_ppb + said[i].growth_ppb);
 	}
 	if (!usable || !hull_of(offset_edges, edges, usable / 2 + 1, &offsets) ||
 	    !hull_of(rate_edges, edges, usable / 2 + 1, &rates))
@@ -162,9 +193,10 @@ int select_line(struct select_candidate *candidates, int count, int64_t at_local
 		.at_local_ns = at_local_ns,
 		.offset_ns = from_ns + llround(mean.offset_ns),
 		.rate_ppb = mean.rate_ppb,
-		.bound_ns = (int64_t)ceil(mean.bound_ns) + 1,
-		.bound_growth_ppb = (int64_t)ceil(mean.growth_ppb),
-		.wander_ppb_per_s = wander_ppb_per_s,
+		.low_ns = (int64_t)ceil(mean.offset_ns - mean.low_ns) + 1,
+		.high_ns = (int64_t)ceil(mean.high_ns - mean.offset_ns) + 1,
+		.growth_ppb = (int64_t)ceil(mean.growth_ppb),
+		.scatter = scatter_of(candidates, said, count, &mean, at_local_ns),
 	};
 	return combined > 0 ? combined : 1;
 }

@@ -85,11 +85,23 @@ static int refused(struct server *server, const struct server_means *means, unsi
 	return means->refusal ? means->refusal(means->sink, server, reject) : 0;
 }
 
+/* A number for the wire that nobody can guess, and that is not in use. Returns 0 or -errno. */
+static int draw_number(const struct server *server, uint64_t *number)
+{
+	int err;
+
+	do
+		err = port_random(number);
+	while (!err && (*number == 0 || *number == server->exchange.transmit || *number == server->exchange.received));
+	return err;
+}
+
 /* Send the request. Returns 0 or -errno of sending. */
 static int send_request(struct server *server, const struct server_means *means, struct asking *asking)
 {
 	uint8_t packet[EXCHANGE_PACKET_BYTES];
 	struct port_slice slice = { packet, 0 };
+	uint64_t number;
 	int64_t sent;
 	int size;
 
@@ -97,13 +109,14 @@ static int send_request(struct server *server, const struct server_means *means,
 	asking->deadline_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + means->timeout_ns;
 	if (server->stamping)
 		bracket_read(&means->local, &asking->before);
-	do
-		asking->sent_ticks = port_counter_before();
-	while (asking->sent_ticks == server->exchange.transmit || asking->sent_ticks == server->exchange.received_ticks);
-	size = ntp_exchange_ask(&server->exchange, asking->sent_ticks, packet);
+	size = draw_number(server, &number);
+	if (size)
+		return size;
+	size = ntp_exchange_ask(&server->exchange, number, packet);
 	if (size < 0)
 		return size;
 	slice.size_bytes = (size_t)size;
+	asking->sent_ticks = port_counter_before();
 	sent = port_send(server->sock, &slice, 1, server->stamping);
 	if (sent < 0)
 		return (int)sent;
@@ -173,9 +186,13 @@ static int finish(struct server *server, const struct server_means *means, const
 {
 	struct exchange_stamps stamps = stamps_of(server, means, asking);
 	unsigned int reject;
-	bool told = ntp_exchange_finish(&server->exchange, &stamps, asking->received_ticks, sample, &reject);
-	int err;
+	uint64_t number;
+	bool told;
+	int err = draw_number(server, &number);
 
+	if (err)
+		return err;
+	told = ntp_exchange_finish(&server->exchange, &stamps, number, sample, &reject);
 	if (reject != NTP_GOOD) {
 		err = refused(server, means, reject);
 		return err ? err : SERVER_NOTHING;

@@ -245,21 +245,19 @@ static int batch_run(struct service *service)
 
 /* ---- between batches --------------------------------------------------------------------------------------------- */
 
-/* Is what a server said just now outside what its own line and bound say? */
+/* Is what a server said just now outside its own interval? If not, the interval is cut with it. */
 static bool surprises(const struct server *server)
 {
-	struct estimate_line line = estimate_current(server->estimate);
-	int64_t local_ns, low_ns, high_ns, own_ns;
-	double bound_ns;
+	int64_t local_ns, low_ns, high_ns;
 
-	if (!line.valid || !ntp_exchange_rough(&server->exchange, &local_ns, &low_ns, &high_ns))
-		return false;
-	own_ns = estimate_offset_at(&line, local_ns);
-	bound_ns = estimate_bound_at(&line, local_ns);
-	return (double)(low_ns - own_ns) > bound_ns || (double)(own_ns - high_ns) > bound_ns;
+	return ntp_exchange_rough(&server->exchange, &local_ns, &low_ns, &high_ns) &&
+	       !estimate_check(server->estimate, local_ns, low_ns, high_ns);
 }
 
-/* One exchange with one server, which carries no estimate: that the counter stopped is noticed. Returns 0 or -errno. */
+/*
+ * One exchange with one server, which carries the interval but no likely line: that the counter stopped or drifts is noticed.
+ * Returns 0 or -errno.
+ */
 static int check_run(struct service *service)
 {
 	struct server *server = NULL;
@@ -282,12 +280,15 @@ static int check_run(struct service *service)
 	if (result == SERVER_EVENT)
 		return event_take(service, event);
 	heed_complaint(service, server);
-	if (server->received > received && surprises(server)) {
+	if (server->received == received)
+		return 0;
+	if (surprises(server)) {
 		/* Another batch of all of them says whose fault it is. */
 		service->next_batch_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 		hurry(service, service->settings->quick_batches);
+		return 0;
 	}
-	return 0;
+	return service->line.valid && service->state == TIMEPAGE_SYNCHRONISED ? service_publish(service, false) : 0;
 }
 
 /*

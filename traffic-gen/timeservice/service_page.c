@@ -46,6 +46,23 @@ static const struct server *best_server(const struct service *service)
 	return NULL;
 }
 
+/* Of the last exchange with a server that is combined; of the page's line where there is none now. */
+static uint64_t heard_ticks(const struct service *service)
+{
+	uint64_t latest_ticks = service->before.heard_ticks;
+
+	for (int i = 0; i < service->settings->server_count; i++)
+		if ((service->candidates[i].role == SELECT_BEST || service->candidates[i].role == SELECT_COMBINED) &&
+		    (int64_t)(service->servers[i].heard_ticks - latest_ticks) > 0)
+			latest_ticks = service->servers[i].heard_ticks;
+	return latest_ticks;
+}
+
+static bool has_time(uint32_t state)
+{
+	return state == TIMEPAGE_SYNCHRONISED || state == TIMEPAGE_HOLDOVER || state == TIMEPAGE_ENDED;
+}
+
 static struct publish_words words_of(const struct service *service, uint32_t state, uint32_t reason)
 {
 	const struct server *best = best_server(service);
@@ -55,6 +72,8 @@ static struct publish_words words_of(const struct service *service, uint32_t sta
 		.leap = service->before.leap,
 		.stratum = service->before.stratum,
 		.tai_utc_s = service->log->tai_utc_s,
+		.heard_ticks = heard_ticks(service),
+		.disrupted = !has_time(state) && has_time(service->before.state),
 	};
 
 	if (service->settings->tai_utc_s)
@@ -90,6 +109,11 @@ int service_withdraw(struct service *service, uint32_t state, uint32_t reason)
 	return put(service, &next);
 }
 
+static int64_t bound_of(const struct timepage_line *line)
+{
+	return timepage_bound_ns(line, line->base_ticks);
+}
+
 static void remember(struct service *service, int64_t offset_ns, int64_t utc_ns)
 {
 	struct timepage_status *status = &service->status;
@@ -101,7 +125,8 @@ static void remember(struct service *service, int64_t offset_ns, int64_t utc_ns)
 	status->history[status->history_count++] = (struct timepage_moment){
 		.utc_ns = utc_ns,
 		.offset_ns = offset_ns,
-		.bound_ns = service->before.bound_ns,
+		.bound_ns = bound_of(&service->before),
+		.u_ns = timepage_u_ns(&service->before, service->before.base_ticks),
 		.rate_ppb = -llround(service->line.rate_ppb),
 	};
 }
@@ -168,7 +193,8 @@ static int publish_selected(struct service *service, const struct estimate_line 
 	sync = (struct timed_sync){
 		.offset_ns = -correction_ns,
 		.delay_ns = best ? estimate_delay_ns(best->estimate) : 0,
-		.bound_ns = service->before.bound_ns,
+		.bound_ns = bound_of(&service->before),
+		.u_ns = timepage_u_ns(&service->before, service->before.base_ticks),
 		.rate_ppb = -line->rate_ppb,
 		.kernel_stamps = best && best->kernel_stamps,
 		.interleaved = best && best->interleaved,
@@ -304,7 +330,8 @@ static void put_server(const struct service *service, int index, uint64_t now_ti
 	out->sent = server->sent;
 	out->received = server->received;
 	if (line.valid) {
-		double bound_ns = estimate_bound_at(&line, now_local_ns) + (double)server_root_distance_ns(server);
+		double bound_ns = (double)(line.low_ns > line.high_ns ? line.low_ns : line.high_ns) +
+				  estimate_growth_at(&line, now_local_ns) + (double)server_root_distance_ns(server);
 
 		if (publish_continues(&service->before))
 			out->offset_ns = timepage_utc_ns(&service->before, now_ticks) -

@@ -15,8 +15,8 @@ enum { DAY_MS = 86400000, SECOND_NS = 1000000000 };
 static const char *const FEEDS[] = { "none", "kernel", "chrony", NULL };
 
 enum {
-	INTERVAL, BATCH, GAP, TIMEOUT, QUICK_BATCHES, QUICK_INTERVAL, CONFIRM, CHECK_INTERVAL, MIN_SERVERS, WANDER, RATE_LIMIT, STEP,
-	BOUND_MAX, SLEW, TAI_UTC, PRIORITY, FEED, FEED_UNIT, INTERLEAVE, KERNEL_STAMPS, ANY_COUNTER, PAGE, LOG, KEY_FILE,
+	INTERVAL, BATCH, GAP, TIMEOUT, QUICK_BATCHES, QUICK_INTERVAL, CONFIRM, CHECK_INTERVAL, MIN_SERVERS, DRIFT_LIMIT,
+	ASYMMETRY, RATE_LIMIT, STEP, BOUND_MAX, SLEW, TAI_UTC, PRIORITY, FEED, FEED_UNIT, INTERLEAVE, KERNEL_STAMPS, ANY_COUNTER, PAGE, LOG, KEY_FILE,
 	SERVICE_FIELDS
 };
 
@@ -31,7 +31,8 @@ static const struct schema_field SERVICE[SERVICE_FIELDS] = {
 	[CONFIRM] = { "confirm_batches", SCHEMA_INTEGER, 1, 64, NULL, true, 0 },
 	[CHECK_INTERVAL] = { "check_interval_ms", SCHEMA_INTEGER, 0, DAY_MS, NULL, true, 0 },
 	[MIN_SERVERS] = { "min_servers", SCHEMA_INTEGER, 1, SELECT_MAX, NULL, true, 0 },
-	[WANDER] = { "wander_ppb_per_s", SCHEMA_INTEGER, 0, 100000, NULL, true, 0 },
+	[DRIFT_LIMIT] = { "drift_limit_ppb", SCHEMA_INTEGER, 0, 1000000, NULL, true, 0 },
+	[ASYMMETRY] = { "asymmetry_percent", SCHEMA_INTEGER, 0, 100, NULL, true, 0 },
 	[RATE_LIMIT] = { "rate_limit_ppb", SCHEMA_INTEGER, 1000, 10000000, NULL, true, 0 },
 	[STEP] = { "step_ns", SCHEMA_INTEGER, 1000, SECOND_NS, NULL, true, 0 },
 	[BOUND_MAX] = { "bound_max_ns", SCHEMA_INTEGER, 1000, INT64_C(10) * SECOND_NS, NULL, true, 0 },
@@ -76,7 +77,8 @@ static void take_service(struct settings *settings, const struct schema_row *row
 		[CONFIRM] = &settings->confirm_batches,
 		[CHECK_INTERVAL] = &settings->check_interval_ms,
 		[MIN_SERVERS] = &settings->min_servers,
-		[WANDER] = &settings->estimate.wander_ppb_per_s,
+		[DRIFT_LIMIT] = &settings->estimate.drift_limit_ppb,
+		[ASYMMETRY] = &settings->estimate.asymmetry_percent,
 		[RATE_LIMIT] = &settings->estimate.rate_limit_ppb,
 		[STEP] = &settings->publish.step_ns,
 		[BOUND_MAX] = &settings->publish.bound_max_ns,

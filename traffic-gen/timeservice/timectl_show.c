@@ -50,7 +50,8 @@ int timectl_read(struct timectl *ctl, const char *path)
 			    ctl->line.mult && (int64_t)(ctl->line.usable_until_ticks - ctl->now_ticks) > 0;
 	if (ctl->synchronised) {
 		ctl->utc_ns = timepage_utc_ns(&ctl->line, ctl->now_ticks);
-		ctl->bound_ns = timepage_bound_ns(&ctl->line, ctl->now_ticks);
+		timepage_interval_ns(&ctl->line, ctl->now_ticks, &ctl->low_ns, &ctl->high_ns);
+		ctl->u_ns = timepage_u_ns(&ctl->line, ctl->now_ticks);
 	}
 	return 0;
 }
@@ -96,6 +97,11 @@ static const char *leap_text(int32_t leap)
 	return names[leap & 3];
 }
 
+static int64_t bound_ns(const struct timectl *ctl)
+{
+	return ctl->low_ns > ctl->high_ns ? ctl->low_ns : ctl->high_ns;
+}
+
 /* ---- tracking ---------------------------------------------------------------------------------------------------- */
 
 static void tracking_json(const struct timectl *ctl)
@@ -114,13 +120,18 @@ static void tracking_json(const struct timectl *ctl)
 	json_int(&json, "leap", ctl->line.leap);
 	if (ctl->synchronised) {
 		json_int(&json, "utc_ns", ctl->utc_ns);
-		json_int(&json, "bound_ns", ctl->bound_ns);
+		json_int(&json, "earliest_utc_ns", ctl->utc_ns - ctl->low_ns);
+		json_int(&json, "latest_utc_ns", ctl->utc_ns + ctl->high_ns);
+		json_int(&json, "bound_ns", bound_ns(ctl));
+		json_int(&json, "u_ns", ctl->u_ns);
+		json_double(&json, "heard_ago_s", ago_s(ctl, ctl->line.heard_ticks));
+		json_double(&json, "valid_for_s", -ago_s(ctl, ctl->line.usable_until_ticks));
 	}
 	json_int(&json, "tai_utc_s", ctl->line.tai_utc_s);
 	json_double(&json, "age_s", ago_s(ctl, ctl->line.base_ticks));
 	json_int(&json, "rate_ppb", ctl->status.rate_ppb);
-	json_uint(&json, "bound_growth_ppb", ctl->line.bound_growth_ppb);
-	json_uint(&json, "wander_ppb_per_s", ctl->line.wander_ppb_per_s);
+	json_uint(&json, "growth_ppb", ctl->line.growth_ppb);
+	json_uint(&json, "disruptions", ctl->line.disruptions);
 	json_uint(&json, "epoch", ctl->line.epoch);
 	json_int(&json, "step_ns", ctl->line.step_ns);
 	json_uint(&json, "publications", ctl->line.publications);
@@ -152,13 +163,16 @@ void timectl_tracking(const struct timectl *ctl, bool json)
 		printf("Ref time (UTC)  : %s\n", utc_text(ctl->line.base_utc_ns, text));
 	if (ctl->synchronised) {
 		printf("Time (UTC)      : %s\n", utc_text(ctl->utc_ns, text));
-		printf("Error bound     : %.9f seconds\n", (double)ctl->bound_ns * 1e-9);
+		printf("Interval        : -%.9f .. +%.9f seconds\n", (double)ctl->low_ns * 1e-9, (double)ctl->high_ns * 1e-9);
+		printf("Uncertainty     : %.9f seconds (k = 2)\n", (double)ctl->u_ns * 1e-9);
+		printf("Last heard      : %.1f seconds ago; valid for %.0f seconds more\n", ago_s(ctl, ctl->line.heard_ticks),
+		       -ago_s(ctl, ctl->line.usable_until_ticks));
 	}
 	if (status->history_count)
 		printf("Last offset     : %+.9f seconds\n", (double)status->history[status->history_count - 1].offset_ns * 1e-9);
 	printf("Frequency       : %.3f ppm %s\n", fabs((double)status->rate_ppb) * 1e-3, status->rate_ppb < 0 ? "slow" : "fast");
-	printf("Bound growth    : %.3f ppm, +%" PRIu64 " ppb/s\n", (double)ctl->line.bound_growth_ppb * 1e-3,
-	       ctl->line.wander_ppb_per_s);
+	printf("Interval growth : %.3f ppm\n", (double)ctl->line.growth_ppb * 1e-3);
+	printf("Disruptions     : %" PRIu64 "\n", ctl->line.disruptions);
 	if (server)
 		printf("Root distance   : %.9f seconds\n", (double)server->root_dispersion_ns * 1e-9);
 	printf("Update interval : %.1f seconds\n", (double)status->interval_ns * 1e-9);
@@ -272,21 +286,22 @@ void timectl_history(const struct timectl *ctl, bool json, int last)
 		json_object_open(&out, NULL);
 		json_array_open(&out, "history");
 	} else {
-		printf("Time (UTC)                           Offset        Bound         Frequency\n");
-		printf("============================================================================\n");
+		printf("Time (UTC)                           Offset        Bound         U             Frequency\n");
+		printf("==========================================================================================\n");
 	}
 	for (uint64_t i = first; i < count; i++) {
 		const struct timepage_moment *moment = &ctl->status.history[i];
 
 		if (!json) {
-			printf("%s %+10.3fus %10.3fus %+12.3fppm\n", utc_text(moment->utc_ns, text), (double)moment->offset_ns * 1e-3,
-			       (double)moment->bound_ns * 1e-3, (double)moment->rate_ppb * 1e-3);
+			printf("%s %+10.3fus %10.3fus %10.3fus %+12.3fppm\n", utc_text(moment->utc_ns, text), (double)moment->offset_ns * 1e-3,
+			       (double)moment->bound_ns * 1e-3, (double)moment->u_ns * 1e-3, (double)moment->rate_ppb * 1e-3);
 			continue;
 		}
 		json_object_open(&out, NULL);
 		json_int(&out, "utc_ns", moment->utc_ns);
 		json_int(&out, "offset_ns", moment->offset_ns);
 		json_int(&out, "bound_ns", moment->bound_ns);
+		json_int(&out, "u_ns", moment->u_ns);
 		json_int(&out, "rate_ppb", moment->rate_ppb);
 		json_object_close(&out);
 	}

@@ -16,8 +16,8 @@ struct timectl {
 	struct timepage_status status;
 	uint64_t now_ticks;
 	bool synchronised;     /* there is a time right now */
-	int64_t utc_ns;        /* then: it, and its bound */
-	int64_t bound_ns;
+	int64_t utc_ns;        /* then: it, how far the truth may be below and above it, and its U */
+	int64_t low_ns, high_ns, u_ns;
 	char why[TIMECTL_WHY_BYTES]; /* it could not be read */
 };
 

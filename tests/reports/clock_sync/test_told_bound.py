@@ -15,6 +15,8 @@ from reports.clock_sync.told_bound import (
     LEFT_OUT,
     MISSED,
     STATISTICS,
+    U_MISSED,
+    U_WIDTH,
     WIDTH,
     median_size_ns,
     told_measurement,
@@ -32,17 +34,22 @@ CONTEXT = Context("run-1", "a test", Subject("lab", "arm", clock="timeservice"),
 LIMITS = {
     MISSED: Limit(100, None, "issue"),
     WIDTH: Limit(10, None, "issue"),
+    U_MISSED: Limit(1000, None, "issue"),
+    U_WIDTH: Limit(10, None, "issue"),
     LEFT_OUT: Limit(1000, None, "issue"),
     HOLDOVER: Limit(50, -50, "paper, halved"),
 }
 
 
-def told(answer: dict[str, Any], bound_ns: int = 20_000, **changed: Any) -> dict[str, Any]:
-    """Return an answer whose device tells one bound with every reading."""
+def told(
+    answer: dict[str, Any], bound_ns: int = 20_000, u_ns: int = 12_000, **changed: Any
+) -> dict[str, Any]:
+    """Return an answer whose device tells one bound and one U with every reading."""
     n = answer["offset"]["n"]
     said = {
         "bound_checked": n, "bound_missed": 0, "bound_missed_beyond_window": 0, "without_bound": 0,
-        "bound": summary([bound_ns] * n),
+        "u_missed": 0, "u_missed_beyond_window": 0,
+        "bound": summary([bound_ns] * n), "u": summary([u_ns] * n),
     }  # fmt: skip
     return answer | {"device_bound": said | changed}
 
@@ -81,6 +88,31 @@ def test_the_bound_has_to_hold_but_for_a_share(
     assert (record.value, record.unit, record.n) == (missed * 500, "ppm", 2000)
     assert record.uncertainty.expanded == (missed - beyond) * 500
     assert record.outcome == outcome, record.reason
+
+
+@pytest.mark.parametrize(
+    ("missed", "beyond", "outcome"), [(0, 0, "pass"), (2, 2, "pass"), (3, 2, "inconclusive"), (3, 3, "fail")]
+)
+def test_u_has_to_cover_but_for_a_share(tmp_path: Path, missed: int, beyond: int, outcome: str) -> None:
+    answer = told(compare_answer(), u_missed=missed, u_missed_beyond_window=beyond)
+    record = judged(tmp_path, answer, U_MISSED)
+    assert (record.value, record.n, record.outcome) == (missed * 500, 2000, outcome)
+    assert judged(tmp_path / "other", answer, MISSED).value == 0, "the interval has a count of its own"
+
+
+def test_a_u_that_is_padded_fails(tmp_path: Path) -> None:
+    assert judged(tmp_path / "narrow", told(compare_answer(), u_ns=20_000), U_WIDTH).outcome == "pass"
+    assert judged(tmp_path / "padded", told(compare_answer(), u_ns=100_000), U_WIDTH).outcome == "fail"
+
+
+@pytest.mark.parametrize("quantity", [U_MISSED, U_WIDTH])
+def test_an_older_answer_tells_no_u(tmp_path: Path, quantity: str) -> None:
+    answer = told(compare_answer())
+    for key in ("u", "u_missed", "u_missed_beyond_window"):
+        del answer["device_bound"][key]
+    record = judged(tmp_path, answer, quantity)
+    assert (record.outcome, record.reason) == ("unset", "the clock tells no U")
+    assert judged(tmp_path / "bound", answer, MISSED).outcome == "pass"
 
 
 def test_a_bound_that_is_padded_fails(tmp_path: Path) -> None:

@@ -10,7 +10,15 @@ from typing import Any
 
 import pytest
 
-from reports.clock_sync.told_bound import HOLDOVER, LEFT_OUT, MISSED, STATISTICS, WIDTH, told_measurement
+from reports.clock_sync.told_bound import (
+    HOLDOVER,
+    LEFT_OUT,
+    MISSED,
+    STATISTICS,
+    U_MISSED,
+    WIDTH,
+    told_measurement,
+)
 from reports.clock_sync.trial import EVIDENCE_FILES, FILTERED, ClockTrial, load_trial, write_trial
 from reports.record.context import Context
 from reports.record.measurement import Conditions, Subject
@@ -46,7 +54,8 @@ def record_of(run: RunFolder, trial: ClockTrial, quantity: str) -> Json:
 ANSWERS = {
     "as it should be": told(compare_answer()),
     "missed": told(compare_answer(), bound_missed=3, bound_missed_beyond_window=2),
-    "padded": told(compare_answer(), bound_ns=123_457),
+    "padded": told(compare_answer(), bound_ns=123_457, u_ns=99_999),
+    "U missed": told(compare_answer(), u_missed=7, u_missed_beyond_window=3),
     "too small to tell": told(compare_answer(mean_ns=0, deviation_ns=300)),
     "never a bound": compare_answer(),
     "not valid": told(compare_answer()) | {"valid": False, "invalid_reasons": ["drifted"]},
@@ -71,6 +80,8 @@ def test_it_is_worked_out_alike(run: RunFolder, name: str, quantity: str) -> Non
         (MISSED, "bound_checked", 1999, "1999 bounds checked of 2000 samples"),
         (MISSED, "bound_missed", -1, "-1 missed of 2000"),
         (LEFT_OUT, "without_bound", -1, "0 missed of 2000"),
+        (U_MISSED, "u_missed", 3, "value is 0.0, the comparison says 1500.0"),
+        (U_MISSED, "u_missed_beyond_window", 1, "0 missed of 2000, 1 of them beyond the window"),
     ],
 )
 def test_what_was_changed_afterwards_is_named(

@@ -66,8 +66,10 @@ static void publish(struct follower *follower)
 	line->mult = line->settled_mult =
 		(uint64_t)(1e9 * (1 + follower->fast_ppb * 1e-9) * 281474976710656.0 / (double)follower->hz);
 	line->settled_ticks = line->base_ticks;
-	line->bound_ns = follower->bound_ns;
-	line->bound_growth_ppb = GROWTH_PPB;
+	line->low_ns = line->high_ns = follower->bound_ns;
+	line->growth_ppb = GROWTH_PPB;
+	line->scatter.offset_ns2 = (double)follower->bound_ns * (double)follower->bound_ns / 16; /* U: half of the bound */
+	line->heard_ticks = line->base_ticks;
 	line->usable_until_ticks = line->base_ticks + USABLE_S * follower->hz;
 	line->state = atomic_load(&follower->withdrawn) ? TIMEPAGE_UNSYNCHRONISED : TIMEPAGE_SYNCHRONISED;
 	line->reason = atomic_load(&follower->withdrawn) ? TIMEPAGE_REASON_CONTRADICTION : TIMEPAGE_REASON_NONE;

@@ -15,7 +15,7 @@
 #define NS_PER_S INT64_C(1000000000)
 #define BEGIN_LOCAL_NS (INT64_C(1795284915) * NS_PER_S)
 
-enum { BATCH = 16, QUICK_BATCHES = 8, SAMPLES_MAX = 200000 };
+enum { BATCH = 16, QUICK_BATCHES = 8, SEEDS = 8, SAMPLES_MAX = 200000 };
 
 struct world {
 	uint64_t random;
@@ -85,9 +85,9 @@ static struct exchange_sample exchange(struct world *world)
 
 /* What was found against the truth. */
 struct found {
-	int count, outside, contradictions;
+	int count, outside, beyond_u, contradictions, surprises;
 	double largest_ns;
-	double errors_ns[SAMPLES_MAX], bounds_ns[SAMPLES_MAX];
+	double errors_ns[SAMPLES_MAX], bounds_ns[SAMPLES_MAX], us_ns[SAMPLES_MAX], shares[SAMPLES_MAX];
 };
 
 static void batch(struct world *world, struct estimate *estimate, struct found *found)
@@ -110,15 +110,30 @@ static void look(const struct world *world, const struct estimate *estimate, str
 {
 	struct estimate_line line = estimate_current(estimate);
 	double error_ns = (double)(estimate_offset_at(&line, world->local_ns) - world->ahead_ns) - world->offset_ns;
-	double bound_ns = estimate_bound_at(&line, world->local_ns);
+	double growth_ns = estimate_growth_at(&line, world->local_ns);
+	double age_s = fmax((double)(world->local_ns - line.at_local_ns) * 1e-9, 0), u_ns = scatter_u_ns(&line.scatter, age_s);
+	double low_ns = (double)line.low_ns + growth_ns, high_ns = (double)line.high_ns + growth_ns;
 
 	if (found->count == SAMPLES_MAX)
 		return;
-	found->outside += fabs(error_ns) > bound_ns;
-	if (fabs(error_ns) > found->largest_ns)
-		found->largest_ns = fabs(error_ns);
+	found->outside += error_ns > low_ns || error_ns < -high_ns;
+	u_ns = fmin(u_ns, fmax(low_ns, high_ns));
+	found->beyond_u += fabs(error_ns) > u_ns;
+	found->largest_ns = fmax(found->largest_ns, fabs(error_ns));
 	found->errors_ns[found->count] = fabs(error_ns);
-	found->bounds_ns[found->count++] = bound_ns;
+	found->us_ns[found->count] = u_ns;
+	found->shares[found->count] = fabs(error_ns) / u_ns;
+	found->bounds_ns[found->count++] = fmax(low_ns, high_ns);
+}
+
+/* One exchange between batches, as once a second. */
+static void check_once(struct world *world, struct estimate *estimate, struct found *found)
+{
+	struct exchange_sample sample = exchange(world);
+	int64_t local_ns, low_ns, high_ns;
+
+	estimate_interval(&sample, 0, &local_ns, &low_ns, &high_ns);
+	found->surprises += !estimate_check(estimate, local_ns, low_ns, high_ns);
 }
 
 static int compare(const void *left, const void *right)
@@ -134,12 +149,12 @@ static double quantile(double *values, int count, double share)
 	return values[(int)((count - 1) * share)];
 }
 
-static struct world new_world(uint64_t seed)
+static struct world new_world(uint64_t seed, double walk_ppb)
 {
 	return (struct world){
 		.random = seed * UINT64_C(0x9e3779b97f4a7c15) + 1,
 		.rate_ppb = (seed & 1 ? 50000 : -50000) + (double)seed,
-		.walk_ppb = 1.0,
+		.walk_ppb = walk_ppb,
 		.ahead_ns = INT64_C(7200) * NS_PER_S,
 		.local_ns = BEGIN_LOCAL_NS,
 		.way_there_ns = 60000,
@@ -154,7 +169,7 @@ static struct estimate *new_estimate(int64_t min_way_ns)
 	struct estimate_settings settings = estimate_default_settings();
 
 	settings.min_way_ns = min_way_ns;
-	settings.wander_ppb_per_s = 1;
+	settings.asymmetry_percent = 0; /* the ways are alike here */
 	return estimate_create(&settings);
 }
 
@@ -176,43 +191,57 @@ static void run(struct world *world, struct estimate *estimate, int64_t interval
 		for (int64_t s = 0; s < interval_s; s++) {
 			look(world, estimate, found);
 			pass(world, NS_PER_S);
+			look(world, estimate, found);
+			check_once(world, estimate, found);
 		}
 	}
 }
 
-static void test_interval(int64_t interval_s, int64_t min_way_ns, double limit_ns, double ratio_limit) /* 0: none */
+struct limits {
+	double error_ns, u_ratio, bound_ns; /* largest error; median U by the median error; median of the interval's larger side; 0: none */
+};
+
+static void test_interval(int64_t interval_s, int64_t min_way_ns, double walk_ppb, struct limits limits)
 {
 	static struct found found;
-	double largest_ns = 0;
-	int outside = 0, count = 0, contradictions = 0;
-	double ratio = 0;
+	double largest_ns = 0, ratio = 0, widest_ns = 0;
+	int outside = 0, beyond_u = 0, count = 0, contradictions = 0, surprises = 0;
 
-	for (uint64_t seed = 1; seed <= 8; seed++) {
-		struct world world = new_world(seed);
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		struct world world = new_world(seed, walk_ppb);
 		struct estimate *estimate = new_estimate(min_way_ns);
-		double median_error_ns, median_bound_ns;
+		double median_error_ns, median_bound_ns, median_u_ns;
 
 		memset(&found, 0, sizeof(found));
 		run(&world, estimate, interval_s, interval_s * 120 + 300, &found);
 		estimate_destroy(estimate);
 		median_error_ns = quantile(found.errors_ns, found.count, 0.5);
 		median_bound_ns = quantile(found.bounds_ns, found.count, 0.5);
+		median_u_ns = quantile(found.us_ns, found.count, 0.5);
 		if (getenv("BW_SHOW"))
-			fprintf(stderr, "interval %3d s min way %5d ns seed %d: error p50 %6.0f p99 %6.0f max %6.0f ns, bound p50 %7.0f ns (x %.1f), outside %d of %d, contradictions %d\n",
-				(int)interval_s, (int)min_way_ns, (int)seed, median_error_ns, quantile(found.errors_ns, found.count, 0.99),
-				found.largest_ns, median_bound_ns, median_bound_ns / median_error_ns, found.outside, found.count,
-				found.contradictions);
+			fprintf(stderr, "interval %3d s walk %5.1f min way %5d seed %d: error p50 %6.0f p99 %6.0f max %6.0f ns, U p50 %6.0f (x %.1f) missed %d, error by U p99.9 %.2f, bound p50 %6.0f outside %d of %d, contradictions %d, surprises %d\n",
+				(int)interval_s, walk_ppb, (int)min_way_ns, (int)seed, median_error_ns,
+				quantile(found.errors_ns, found.count, 0.99), found.largest_ns, median_u_ns, median_u_ns / median_error_ns,
+				found.beyond_u, quantile(found.shares, found.count, 0.999), median_bound_ns, found.outside, found.count, found.contradictions, found.surprises);
 		largest_ns = fmax(largest_ns, found.largest_ns);
-		ratio = fmax(ratio, median_bound_ns / median_error_ns);
+		ratio += median_u_ns / median_error_ns / SEEDS;
+		widest_ns = fmax(widest_ns, median_bound_ns);
 		outside += found.outside;
+		beyond_u += found.beyond_u;
 		count += found.count;
 		contradictions += found.contradictions;
+		surprises += found.surprises;
 	}
-	CHECK_THAT(largest_ns <= limit_ns, "interval %d s: error %.0f ns", (int)interval_s, largest_ns);
-	CHECK_THAT(outside * 10000.0 <= count, "interval %d s: %d of %d outside the bound", (int)interval_s, outside, count);
-	CHECK_THAT(contradictions == 0, "interval %d s: %d contradictions", (int)interval_s, contradictions);
-	if (ratio_limit > 0)
-		CHECK_THAT(ratio <= ratio_limit, "interval %d s: the bound is %.1f times the error", (int)interval_s, ratio);
+	CHECK_THAT(outside == 0, "interval %d s: %d of %d outside the interval", (int)interval_s, outside, count);
+	CHECK_THAT(beyond_u * 1000.0 <= count, "interval %d s: %d of %d beyond U", (int)interval_s, beyond_u, count);
+	CHECK_THAT(contradictions == 0 && surprises == 0, "interval %d s: %d contradictions, %d surprises", (int)interval_s, contradictions,
+		   surprises);
+	if (limits.error_ns > 0)
+		CHECK_THAT(largest_ns <= limits.error_ns, "interval %d s: error %.0f ns", (int)interval_s, largest_ns);
+	if (limits.u_ratio > 0)
+		CHECK_THAT(ratio <= limits.u_ratio, "interval %d s: U is %.1f times the error", (int)interval_s, ratio);
+	if (limits.bound_ns > 0)
+		CHECK_THAT(widest_ns <= limits.bound_ns, "interval %d s: bound %.0f ns", (int)interval_s, widest_ns);
 }
 
 /* After five minutes nobody is asked any more. */
@@ -222,12 +251,11 @@ static void test_holdover(void)
 
 	for (uint64_t seed = 1; seed <= 20; seed++) {
 		static struct found found;
-		struct world world = new_world(seed);
+		struct world world = new_world(seed, 0.1);
 		struct estimate *estimate = new_estimate(0);
 		struct estimate_line line;
 		double error_before_ns, error_after_ns, slope_ppb;
 
-		world.walk_ppb = 0.1; /* what the walk does meanwhile is not the estimate's error */
 		memset(&found, 0, sizeof(found));
 		run(&world, estimate, 30, 300, &found);
 		line = estimate_current(estimate);
@@ -236,7 +264,9 @@ static void test_holdover(void)
 		error_after_ns = (double)(estimate_offset_at(&line, world.local_ns) - world.ahead_ns) - world.offset_ns;
 		slope_ppb = fabs(error_after_ns - error_before_ns) / 100;
 		worst_ppb = fmax(worst_ppb, slope_ppb);
-		CHECK_THAT(fabs(error_after_ns) <= estimate_bound_at(&line, world.local_ns), "seed %d: outside the bound", (int)seed);
+		CHECK_THAT(fabs(error_after_ns) <= (double)(line.low_ns < line.high_ns ? line.low_ns : line.high_ns) +
+							   estimate_growth_at(&line, world.local_ns),
+			   "seed %d: outside the interval", (int)seed);
 		estimate_destroy(estimate);
 	}
 	if (getenv("BW_SHOW"))
@@ -248,7 +278,7 @@ static void test_holdover(void)
 static void test_step(void)
 {
 	static struct found found;
-	struct world world = new_world(3);
+	struct world world = new_world(3, 1.0);
 	struct estimate *estimate = new_estimate(0);
 	struct estimate_line line;
 	int64_t step_ns = 0;
@@ -269,14 +299,14 @@ static void test_step(void)
 	}
 	line = estimate_current(estimate);
 	CHECK(fabs((double)(estimate_offset_at(&line, world.local_ns) - world.ahead_ns) - world.offset_ns) <=
-	      estimate_bound_at(&line, world.local_ns));
+	      (double)(line.low_ns < line.high_ns ? line.low_ns : line.high_ns) + estimate_growth_at(&line, world.local_ns));
 	CHECK_INT(estimate_batches(estimate), 5);
 	estimate_destroy(estimate);
 }
 
 static void test_limits(void)
 {
-	struct world world = new_world(4);
+	struct world world = new_world(4, 1.0);
 	struct estimate *estimate = new_estimate(70000); /* more than the ways take */
 	struct exchange_sample sample;
 	struct estimate_settings wrong = estimate_default_settings();
@@ -288,18 +318,37 @@ static void test_limits(void)
 	CHECK_INT(estimate_add(estimate, &sample), -ERANGE);
 	CHECK_INT(estimate_end_batch(estimate, NULL), ESTIMATE_NOTHING);
 	estimate_destroy(estimate);
-	wrong.wander_ppb_per_s = -1;
+	wrong.drift_limit_ppb = -1;
 	CHECK(!estimate_create(&wrong));
+}
+
+/* A counter whose rate changes by more than the limit of drift is found at the next exchange. */
+static void test_drift(void)
+{
+	static struct found found;
+	struct world world = new_world(5, 0.3);
+	struct estimate *estimate = new_estimate(0);
+
+	run(&world, estimate, 30, 600, &found);
+	CHECK_INT(found.surprises, 0);
+	world.rate_ppb += 200000;
+	pass(&world, NS_PER_S);
+	check_once(&world, estimate, &found);
+	CHECK_INT(found.surprises, 1);
+	estimate_destroy(estimate);
 }
 
 int main(void)
 {
-	test_interval(30, 60000, 5000, 10);
-	test_interval(30, 0, 5000, 0);
-	test_interval(120, 60000, 12000, 0); /* the bound must allow for more than the walk: it grows with the square */
-	test_interval(960, 60000, 250000, 0);
+	test_interval(30, 60000, 0.3, (struct limits){ 5000, 10, 90000 });
+	test_interval(30, 0, 0.3, (struct limits){ 5000, 10, 90000 });
+	test_interval(30, 0, 1, (struct limits){ 5000, 10, 90000 });
+	test_interval(30, 0, 100, (struct limits){ 0 }); /* what is told has to be true; the error is the walk's */
+	test_interval(120, 60000, 1, (struct limits){ 12000, 0, 0 });
+	test_interval(960, 60000, 1, (struct limits){ 250000, 0, 0 });
 	test_holdover();
 	test_step();
+	test_drift();
 	test_limits();
 	return check_result();
 }

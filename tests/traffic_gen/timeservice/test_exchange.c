@@ -141,7 +141,7 @@ static void test_interleaved(void)
 	sent_ns = (int64_t)scene.ticks + WAY_NS + HELD_NS + scene.ahead_ns;
 	ask(&scene);
 	CHECK(get_64(scene.request + 24) == scene.exchange.server_receive);
-	CHECK(get_64(scene.request + 32) == scene.exchange.received_ticks);
+	CHECK(get_64(scene.request + 32) == scene.exchange.received);
 	answer_interleaved(&scene, sent_ns + 5000);
 	CHECK_INT(take(&scene, NTP_PACKET_BYTES), NTP_GOOD);
 	CHECK(!finish(&scene)); /* that exchange was told before */

@@ -87,10 +87,16 @@ static void test_figures(void)
 	REFUSED_WITH(settled_ticks, fake_ticks + (UINT64_C(1) << 62));
 	REFUSED_WITH(usable_until_ticks, fake_ticks + (UINT64_C(1) << 61));
 	REFUSED_WITH(usable_until_ticks, fake_ticks + INT64_MAX);
-	REFUSED_WITH(bound_ns, -1);
-	REFUSED_WITH(bound_ns, INT64_MAX);
-	REFUSED_WITH(bound_growth_ppb, UINT64_MAX);
-	REFUSED_WITH(wander_ppb_per_s, UINT64_MAX);
+	REFUSED_WITH(low_ns, -1);
+	REFUSED_WITH(low_ns, INT64_MAX);
+	REFUSED_WITH(high_ns, -1);
+	REFUSED_WITH(high_ns, INT64_MAX);
+	REFUSED_WITH(growth_ppb, UINT64_MAX);
+	REFUSED_WITH(scatter.offset_ns2, -1);
+	REFUSED_WITH(scatter.offset_ns2, NAN);
+	REFUSED_WITH(scatter.cross_ns2_per_s, INFINITY);
+	REFUSED_WITH(scatter.rate_ns2_per_s2, 1e40);
+	REFUSED_WITH(scatter.walk_ns2_per_s3, -1e-300);
 	REFUSED_WITH(state, TIMEPAGE_NONE);
 	REFUSED_WITH(state, 99);
 	REFUSED_WITH(reason, 256);
@@ -125,8 +131,10 @@ static bool same(const struct timepage_line *a, const struct timepage_line *b)
 {
 	return a->base_ticks == b->base_ticks && a->base_utc_ns == b->base_utc_ns && a->mult == b->mult &&
 	       a->settled_ticks == b->settled_ticks && a->settled_utc_ns == b->settled_utc_ns && a->settled_mult == b->settled_mult &&
-	       a->bound_ns == b->bound_ns && a->bound_growth_ppb == b->bound_growth_ppb &&
-	       a->wander_ppb_per_s == b->wander_ppb_per_s && a->usable_until_ticks == b->usable_until_ticks && a->epoch == b->epoch &&
+	       a->low_ns == b->low_ns && a->high_ns == b->high_ns && a->growth_ppb == b->growth_ppb &&
+	       a->scatter.offset_ns2 == b->scatter.offset_ns2 && a->scatter.cross_ns2_per_s == b->scatter.cross_ns2_per_s &&
+	       a->scatter.rate_ns2_per_s2 == b->scatter.rate_ns2_per_s2 && a->scatter.walk_ns2_per_s3 == b->scatter.walk_ns2_per_s3 &&
+	       a->heard_ticks == b->heard_ticks && a->disruptions == b->disruptions && a->usable_until_ticks == b->usable_until_ticks && a->epoch == b->epoch &&
 	       a->publications == b->publications && a->step_ns == b->step_ns && a->state == b->state && a->reason == b->reason &&
 	       a->leap == b->leap && a->stratum == b->stratum && a->tai_utc_s == b->tai_utc_s;
 }
@@ -220,12 +228,12 @@ static void test_foreign(void)
 	CHECK_INT(timepage_last(page)->publications, 0);
 	CHECK_INT(timepage_publish(page, &line), 0);
 	check_page(0, "");
-	line.bound_ns = -1;
+	line.low_ns = -1;
 	CHECK_INT(timepage_publish(page, &line), -EINVAL);
 	timepage_close(page);
 	CHECK_INT(port_timepage_create(path, TIMEPAGE_BYTES, &file), 0);
 	image = file.writable;
-	atomic_store(&image->version, 2);
+	atomic_store(&image->version, TIMEPAGE_VERSION + 1);
 	check_page(BWTIME_BAD_VERSION, "version");
 	atomic_store(&image->version, TIMEPAGE_VERSION);
 	atomic_fetch_add(&image->boot[1], 1);

@@ -20,9 +20,10 @@ static struct estimate_line estimate(int64_t at_local_ns, int64_t offset_ns, dou
 		.at_local_ns = at_local_ns,
 		.offset_ns = offset_ns,
 		.rate_ppb = rate_ppb,
-		.bound_ns = bound_ns,
-		.bound_growth_ppb = 50,
-		.wander_ppb_per_s = 1,
+		.low_ns = bound_ns,
+		.high_ns = bound_ns,
+		.growth_ppb = 50,
+		.scatter = { .offset_ns2 = 100, .rate_ns2_per_s2 = 4 },
 	};
 }
 
@@ -80,9 +81,12 @@ static void test_slew(uint64_t hz, int64_t correction_ns)
 		uint64_t ticks = now_ticks + (uint64_t)(s * (double)hz);
 		int64_t utc_ns = timepage_utc_ns(&next, ticks);
 		int64_t local_ns = local_from_ticks(&local, ticks);
-		int64_t true_ns = local_ns + estimate_offset_at(&second, local_ns);
+		int64_t true_ns = local_ns + estimate_offset_at(&second, local_ns), low_ns, high_ns;
 
 		CHECK_THAT(utc_ns > before_ns, "backwards at %.2f s", s);
+		timepage_interval_ns(&next, ticks, &low_ns, &high_ns);
+		CHECK_THAT(utc_ns - low_ns <= true_ns && true_ns <= utc_ns + high_ns, "interval at %.2f s", s);
+		CHECK_THAT(llabs(utc_ns - true_ns) <= timepage_u_ns(&next, ticks) + tick_ns, "U at %.2f s", s);
 		CHECK_THAT(llabs(utc_ns - true_ns) <= timepage_bound_ns(&next, ticks), "at %.2f s: %" PRId64 " ns off", s, utc_ns - true_ns);
 		before_ns = utc_ns;
 		if (s > fabs((double)correction_ns) / 450e3 + 1.5)
@@ -95,7 +99,7 @@ static void test_step(void)
 	struct local_time local = { ORIGIN_TICKS, UTC_NS, 1000000000 };
 	struct publish_settings settings = publish_default_settings();
 	struct estimate_line first = estimate(UTC_NS, 0, 0, 1000), second = estimate(UTC_NS, 3600 * NS_PER_S, 0, 1000);
-	struct publish_words withdrawn = { .state = TIMEPAGE_UNSYNCHRONISED, .reason = TIMEPAGE_REASON_CONTRADICTION };
+	struct publish_words withdrawn = { .state = TIMEPAGE_UNSYNCHRONISED, .reason = TIMEPAGE_REASON_CONTRADICTION, .disrupted = true };
 	struct timepage_line last, between, next;
 
 	publish_line(&settings, &local, &first, ORIGIN_TICKS, NULL, &synchronised, &last);
@@ -107,6 +111,8 @@ static void test_step(void)
 	CHECK(publish_continues(&between));
 	CHECK_INT(publish_line(&settings, &local, &second, ORIGIN_TICKS + 5000, &between, &synchronised, &next), 3600 * NS_PER_S);
 	CHECK_INT(next.epoch, 8);
+	CHECK_INT(between.disruptions, 1);
+	CHECK_INT(next.disruptions, 2);
 	CHECK_INT(next.step_ns, 3600 * NS_PER_S);
 	CHECK_INT(next.base_utc_ns, UTC_NS + 3600 * NS_PER_S + 5000);
 	CHECK_INT(next.mult, next.settled_mult);
@@ -124,7 +130,7 @@ static void test_end_of_use(void)
 	settle(&next);
 	bound_ns = timepage_bound_ns(&next, next.usable_until_ticks);
 	CHECK_THAT(llabs(bound_ns - settings.bound_max_ns) < 1000, "bound %" PRId64 " at the end", bound_ns);
-	line.bound_ns = settings.bound_max_ns;
+	line.low_ns = settings.bound_max_ns;
 	publish_line(&settings, &local, &line, ORIGIN_TICKS, NULL, &synchronised, &next);
 	CHECK_INT(next.state, TIMEPAGE_UNSYNCHRONISED);
 	CHECK_INT(next.reason, TIMEPAGE_REASON_BOUND);

@@ -70,8 +70,8 @@ static void test_formats(void)
 	CHECK_INT(stamps[0].tai_utc_s, 37);
 	CHECK_INT(stamps[0].state, BWTIME_STATE_SYNCHRONISED);
 	CHECK_INT(stamps[0].stepped, 0);
-	/* 1000 + 2000 ppb and half of 100 ppb/s over a second, + 2 of rounding; as at the end of half a millisecond */
-	CHECK_THAT(stamps[0].bound_ns >= 3052 && stamps[0].bound_ns <= 3054, "bound %" PRId64, stamps[0].bound_ns);
+	/* 1000 + 2000 ppb over a second, + 2 of rounding; as at the end of half a millisecond */
+	CHECK_THAT(stamps[0].bound_ns >= 3002 && stamps[0].bound_ns <= 3004, "bound %" PRId64, stamps[0].bound_ns);
 	CHECK_INT(bwtime_gettime(handle, &timespec), 0);
 	CHECK_INT(timespec.tv_sec * 1000000000 + timespec.tv_nsec, stamps[0].utc_ns);
 	CHECK_INT(bwtime_now_tai_ns(handle, &tai_ns, &bound_ns), 0);
@@ -230,8 +230,9 @@ static void test_end_and_restart(void)
 	fake_ticks += 99 * SECOND_TICKS;
 	CHECK_INT(bwtime_now(handle, &stamp), 0);
 	CHECK_INT(stamp.state, BWTIME_STATE_ENDED);
-	/* 1000 + 99 s * 2000 ppb + 50 ppb/s * 99^2 */
-	CHECK_THAT(llabs(stamp.bound_ns - (1000 + 198000 + 490050 + 2)) <= 10, "bound %" PRId64, stamp.bound_ns);
+	/* 1000 + 99 s * 2000 ppb; U: 2 * sqrt(100^2 + (2 ppb * 99 s)^2) */
+	CHECK_THAT(llabs(stamp.u_ns - 444) <= 1, "U %" PRId64, stamp.u_ns);
+	CHECK_THAT(llabs(stamp.bound_ns - (1000 + 198000 + 2)) <= 10, "bound %" PRId64, stamp.bound_ns);
 	fake_ticks += SECOND_TICKS;
 	CHECK_INT(bwtime_now(handle, &stamp), BWTIME_NO_SYNC);
 	CHECK(strstr(bwtime_why(handle), "too old"));
@@ -311,8 +312,8 @@ static void test_bounds(void)
 	struct timepage_line line = line_now();
 	struct bwtime_stamp stamp;
 
-	line.bound_growth_ppb = 20000000;
-	line.wander_ppb_per_s = 100000000;
+	line.growth_ppb = 20000000;
+	line.scatter.rate_ns2_per_s2 = 1e14;
 	line.settled_ticks += SECOND_TICKS;
 	line.mult -= RATE >> 11;
 	CHECK_INT(timepage_publish(page, &line), 0);
@@ -322,6 +323,10 @@ static void test_bounds(void)
 		int64_t widest_ns = timepage_bound_ns(last, fake_ticks + SECOND_TICKS / 1900); /* 2^19 ns and a little */
 
 		CHECK_INT(bwtime_now(handle, &stamp), 0);
+		CHECK_INT(stamp.bound_ns, stamp.latest_utc_ns - stamp.utc_ns); /* of line_now, the larger side */
+		CHECK_INT(stamp.utc_ns - stamp.earliest_utc_ns, stamp.bound_ns - 200);
+		CHECK_THAT(stamp.u_ns >= timepage_u_ns(last, fake_ticks) && stamp.u_ns <= timepage_u_ns(last, fake_ticks + SECOND_TICKS / 1900),
+			   "U %" PRId64, stamp.u_ns);
 		CHECK_THAT(stamp.bound_ns >= bound_ns - 1 && stamp.bound_ns <= widest_ns,
 			   "bound %" PRId64 ", of the line %" PRId64 " to %" PRId64, stamp.bound_ns, bound_ns, widest_ns);
 		fake_ticks += random_bits(&random) >> (44 + random_bits(&random) % 20);
@@ -370,13 +375,55 @@ static void test_from_ticks(void)
 	CHECK_INT(timepage_publish(page, &line), 0);
 	CHECK_INT(bwtime_from_ticks(handle, ticks, 3, stamps), 0);
 	CHECK_INT(stamps[0].utc_ns, line.base_utc_ns - INT64_C(10000000000));
-	CHECK_INT(stamps[0].bound_ns, 1000 + 20000 + 5000 + 2);
+	CHECK_INT(stamps[0].bound_ns, 1000 + 20000 + 2);
+	CHECK_INT(stamps[0].earliest_utc_ns, stamps[0].utc_ns - 800 - 20000 - 2);
+	CHECK_INT(stamps[0].u_ns, 204); /* 2 * sqrt(100^2 + (2 ppb * 10 s)^2) */
 	CHECK_INT(stamps[1].utc_ns, line.base_utc_ns + 1000000000 + (1000000000 >> 12));
 	CHECK_INT(stamps[2].utc_ns, line.base_utc_ns);
 	CHECK_INT(bwtime_from_ticks(handle, distant, 2, stamps), BWTIME_BAD_ARGUMENT);
 	CHECK_INT(bwtime_from_ticks(handle, distant + 2, 1, stamps), BWTIME_BAD_ARGUMENT);
 	/* What was told of other instants does not hold the time up. */
 	CHECK_INT(now_ns(handle), line.base_utc_ns);
+	bwtime_close(handle);
+	timepage_close(page);
+}
+
+static void test_condition(void)
+{
+	struct timepage *page = service(path);
+	struct bwtime *handle = reader(path, 0);
+	struct timepage_line line = line_now();
+	struct bwtime_condition condition;
+
+	line.disruptions = 3;
+	CHECK_INT(timepage_publish(page, &line), 0);
+	CHECK_INT(bwtime_condition(handle, &condition), 0);
+	CHECK_INT(condition.heard_utc_ns, line.base_utc_ns - 1000000000);
+	CHECK_INT(condition.valid_until_utc_ns, line.base_utc_ns + INT64_C(100000000000));
+	CHECK_INT(condition.growth_ppb, 2000);
+	CHECK_INT(condition.disruptions, 3);
+	CHECK_INT(condition.state, BWTIME_STATE_SYNCHRONISED);
+	bwtime_close(handle);
+	timepage_close(page);
+}
+
+static void test_difference(void)
+{
+	struct timepage *page = service(path);
+	struct bwtime *handle = reader(path, 0);
+	struct timepage_line line = line_now();
+	int64_t duration_ns, bound_ns;
+
+	line.mult = RATE + (RATE >> 12); /* a slew is no part of a duration */
+	line.settled_ticks += SECOND_TICKS;
+	CHECK_INT(timepage_publish(page, &line), 0);
+	CHECK_INT(bwtime_difference(handle, fake_ticks - 10 * SECOND_TICKS, fake_ticks, &duration_ns, &bound_ns), 0);
+	CHECK_INT(duration_ns, INT64_C(10000000000));
+	CHECK_INT(bound_ns, 20002); /* 10 s * 2000 ppb, and rounding: without the offset's 1000 */
+	CHECK_INT(bwtime_difference(handle, fake_ticks, fake_ticks - 10 * SECOND_TICKS, &duration_ns, NULL), 0);
+	CHECK_INT(duration_ns, -INT64_C(10000000000));
+	CHECK_INT(bwtime_difference(handle, fake_ticks, fake_ticks + 3601 * SECOND_TICKS, &duration_ns, NULL), BWTIME_BAD_ARGUMENT);
+	CHECK_INT(bwtime_difference(handle, 0, UINT64_MAX / 2, &duration_ns, NULL), BWTIME_BAD_ARGUMENT);
 	bwtime_close(handle);
 	timepage_close(page);
 }
@@ -397,6 +444,8 @@ int main(int argc, char **argv)
 	test_replaced_meanwhile();
 	test_bounds();
 	test_counter_behind();
+	test_condition();
+	test_difference();
 	test_from_ticks();
 	remove_page(path);
 	return check_result();

@@ -31,11 +31,17 @@ static struct select_candidate server(double offset_ns, double bound_ns, double 
 			.at_local_ns = AT_LOCAL_NS,
 			.offset_ns = TRUTH_NS + llround(offset_ns),
 			.rate_ppb = rate_ppb,
-			.bound_ns = llround(bound_ns),
-			.bound_growth_ppb = 100,
-			.wander_ppb_per_s = 1,
+			.low_ns = llround(bound_ns),
+			.high_ns = llround(bound_ns),
+			.growth_ppb = 100,
+			.scatter = { .offset_ns2 = bound_ns * bound_ns / 16, .rate_ns2_per_s2 = 25 },
 		},
 	};
+}
+
+static bool holds(const struct estimate_line *line)
+{
+	return line->offset_ns - line->low_ns <= TRUTH_NS && TRUTH_NS <= line->offset_ns + line->high_ns;
 }
 
 static void test_one_and_two(void)
@@ -47,16 +53,19 @@ static void test_one_and_two(void)
 	CHECK(!line.valid);
 	CHECK_INT(select_line(servers, 1, AT_LOCAL_NS, &line), 1);
 	CHECK_INT(line.offset_ns, TRUTH_NS + 100);
-	CHECK_THAT(line.bound_ns >= 1000 && line.bound_ns <= 1003, "bound %" PRId64, line.bound_ns);
+	CHECK_THAT(line.low_ns >= 1000 && line.low_ns <= 1003 && line.high_ns >= 1000 && line.high_ns <= 1003, "interval -%" PRId64 " +%" PRId64,
+		   line.low_ns, line.high_ns);
+	CHECK_THAT(scatter_u_ns(&line.scatter, 0) > 499 && scatter_u_ns(&line.scatter, 0) < 501, "U %f", scatter_u_ns(&line.scatter, 0));
 	CHECK_INT(servers[0].role, SELECT_BEST);
 	CHECK_INT(select_line(servers, 2, AT_LOCAL_NS, &line), 0); /* they contradict each other */
 	servers[1].line.offset_ns = TRUTH_NS + 1500;
 	CHECK(select_line(servers, 2, AT_LOCAL_NS, &line) > 0);
 	/* Both are right: the truth is where both say. */
-	CHECK_THAT(line.offset_ns - line.bound_ns >= TRUTH_NS + 495 && line.offset_ns + line.bound_ns <= TRUTH_NS + 1105, "hull");
+	CHECK_THAT(line.offset_ns - line.low_ns >= TRUTH_NS + 495 && line.offset_ns + line.high_ns <= TRUTH_NS + 1105, "hull");
 	servers[0].root_distance_ns = 1000000;
 	CHECK_INT(select_line(servers, 1, AT_LOCAL_NS, &line), 1);
-	CHECK_THAT(line.bound_ns >= 1001000 && line.bound_ns <= 1001003, "bound %" PRId64, line.bound_ns);
+	CHECK_THAT(line.low_ns >= 1001000 && line.low_ns <= 1001003, "interval -%" PRId64, line.low_ns);
+	CHECK(scatter_u_ns(&line.scatter, 0) > 1.1e6); /* a rectangular part of 1 ms */
 }
 
 static void test_falseticker(void)
@@ -66,7 +75,7 @@ static void test_falseticker(void)
 
 	CHECK_INT(select_line(servers, 3, AT_LOCAL_NS, &line), 2);
 	CHECK_INT(servers[1].role, SELECT_FALSETICKER);
-	CHECK(llabs(line.offset_ns - TRUTH_NS) <= line.bound_ns);
+	CHECK(holds(&line));
 	CHECK(llabs(line.offset_ns - TRUTH_NS) <= 1300);
 	servers[2].usable = false;
 	CHECK_INT(select_line(servers, 3, AT_LOCAL_NS, &line), 0);
@@ -96,16 +105,17 @@ static void test_minority(void)
 			if (i >= liars)
 				continue;
 			servers[i].line.offset_ns = TRUTH_NS + llround(uniform(-1, 1) * exp(uniform(0, uniform(0, 1) < 0.5 ? 12 : 35)));
-			servers[i].line.bound_ns = llround(exp(uniform(0, 20)));
+			servers[i].line.low_ns = llround(exp(uniform(0, 20)));
+			servers[i].line.high_ns = llround(exp(uniform(0, 20)));
 			servers[i].line.rate_ppb = uniform(0, 1) < 0.5 ? uniform(-1e6, 1e6) : true_rate_ppb + uniform(-300, 300);
-			servers[i].line.bound_growth_ppb = (int64_t)uniform(0, 200);
+			servers[i].line.growth_ppb = (int64_t)uniform(0, 200);
 		}
 		CHECK(select_line(servers, count, AT_LOCAL_NS, &line) > 0);
 		told++;
-		if (llabs(line.offset_ns - TRUTH_NS) > line.bound_ns)
-			CHECK_THAT(false, "%d servers, %d liars: %" PRId64 " ns off, bound %" PRId64, count, liars,
-				   line.offset_ns - TRUTH_NS, line.bound_ns);
-		if (fabs(line.rate_ppb - true_rate_ppb) > (double)line.bound_growth_ppb + 1e-6)
+		if (!holds(&line))
+			CHECK_THAT(false, "%d servers, %d liars: %" PRId64 " ns off, interval -%" PRId64 " +%" PRId64, count, liars,
+				   line.offset_ns - TRUTH_NS, line.low_ns, line.high_ns);
+		if (fabs(line.rate_ppb - true_rate_ppb) > (double)line.growth_ppb + 1e-6)
 			CHECK_THAT(false, "%d servers, %d liars: rate %.1f ppb off", count, liars, line.rate_ppb - true_rate_ppb);
 	}
 	CHECK_THAT(told > WORLDS / 2, "%d worlds", told);
@@ -118,7 +128,7 @@ static void test_majority_lies(void)
 	struct estimate_line line;
 
 	CHECK(select_line(servers, 3, AT_LOCAL_NS, &line) > 0);
-	CHECK(llabs(line.offset_ns - TRUTH_NS) > line.bound_ns);
+	CHECK(!holds(&line));
 	CHECK_INT(servers[0].role, SELECT_FALSETICKER);
 }
 

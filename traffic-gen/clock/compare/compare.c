@@ -130,8 +130,9 @@ static int prepare(struct compare *compare, const struct arguments *arguments)
 		return code;
 	compare->offset = histogram_create(-OFFSET_HIGHEST_NS, OFFSET_HIGHEST_NS);
 	compare->window = histogram_create(HISTOGRAM_LOWEST_NS, WINDOW_HIGHEST_NS);
-	compare->bounds.bound = histogram_create(0, OFFSET_HIGHEST_NS);
-	if (compare->offset && compare->window && compare->bounds.bound)
+	compare->bounds.interval.size = histogram_create(0, OFFSET_HIGHEST_NS);
+	compare->bounds.u.size = histogram_create(0, OFFSET_HIGHEST_NS);
+	if (compare->offset && compare->window && compare->bounds.interval.size && compare->bounds.u.size)
 		return 0;
 	fputs(COMPARE_TOOL ": out of memory\n", stderr);
 	return EXIT_CAPABILITY;
@@ -298,7 +299,8 @@ int verb_compare(int argc, char **argv)
 	source_close(&compare->reference);
 	histogram_destroy(compare->offset);
 	histogram_destroy(compare->window);
-	histogram_destroy(compare->bounds.bound);
+	histogram_destroy(compare->bounds.interval.size);
+	histogram_destroy(compare->bounds.u.size);
 	free(compare);
 	return code;
 }

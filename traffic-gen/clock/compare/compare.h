@@ -35,16 +35,21 @@ struct compare_options {
 struct sample {
 	int64_t time_tai_ns; /* of the reference */
 	int64_t offset_ns, window_ns;
-	int64_t bound_ns; /* that the device stated with this reading; negative: it states none */
+	struct source_error error; /* that the device told with this reading */
 };
 
-/* How the bounds held that a device stated with each of its readings. */
+/* How what a device told with each of its readings held. */
+struct compare_told {
+	uint64_t missed;               /* the offset was more */
+	uint64_t missed_beyond_window; /* even by more than half the sample's window: not by the way of reading */
+	struct histogram *size;
+};
+
 struct compare_bounds {
 	uint64_t checked;
-	uint64_t missed;               /* |offset| was more */
-	uint64_t missed_beyond_window; /* even by more than half the sample's window: not by the way of reading */
 	uint64_t without;              /* attempts that found no time with a bound: no samples */
-	struct histogram *bound;
+	struct compare_told interval;  /* size: the larger of its two sides */
+	struct compare_told u;
 };
 
 struct compare {

@@ -13,9 +13,11 @@
 
 enum { LOOK_EVERY = 64 }; /* iterations between looks at the clock that ends the run, where there is no pause */
 
-static int64_t bound_of(const struct source *device)
+/* What the device told with the reading that it has just had. */
+static void note_error(const struct compare *compare, struct sample *sample)
 {
-	return device->kind->reading_bound_ns ? device->kind->reading_bound_ns(device) : -1;
+	if (compare->device.kind->reading_error)
+		sample->error = compare->device.kind->reading_error(&compare->device);
 }
 
 static int fail(struct compare *compare, int err, bool of_device)
@@ -33,7 +35,7 @@ static int take_sequential(struct compare *compare, struct sample *sample)
 
 	if (err)
 		return fail(compare, err, true);
-	sample->bound_ns = bound_of(&compare->device);
+	note_error(compare, sample);
 	err = source_read(&compare->reference, &sample->time_tai_ns);
 	if (err)
 		return fail(compare, err, false);
@@ -53,7 +55,7 @@ static int take_bracketed(struct compare *compare, struct sample *sample)
 	err = source_read(&compare->device, &device_tai_ns);
 	if (err)
 		return fail(compare, err, true);
-	sample->bound_ns = bound_of(&compare->device);
+	note_error(compare, sample);
 	err = source_read(&compare->reference, &after_tai_ns);
 	if (err)
 		return fail(compare, err, false);
@@ -73,7 +75,6 @@ static int take_cross(struct compare *compare, struct sample *sample)
 
 	if (err)
 		return fail(compare, err, compare->device_is_phc);
-	sample->bound_ns = -1;
 	sample->window_ns = cross.after_realtime_ns - cross.before_realtime_ns;
 	system_tai_ns = cross.before_realtime_ns + sample->window_ns / 2 + compare->realtime_add_ns;
 	sample->time_tai_ns = compare->device_is_phc ? system_tai_ns : cross.phc_ns;
@@ -103,20 +104,28 @@ static void warm_up(struct compare *compare)
 		compare->read_error = 0; /* the reading that counts will fail too */
 }
 
-static void check_bound(struct compare_bounds *bounds, const struct sample *sample)
+/* An offset to each side may be as large as was told of that side. */
+static void check_told(struct compare_told *told, const struct sample *sample, int64_t low_ns, int64_t high_ns)
 {
-	int64_t distance_ns = sample->offset_ns < 0 ? -sample->offset_ns : sample->offset_ns;
+	int64_t beyond_ns = sample->offset_ns > 0 ? sample->offset_ns - low_ns : -sample->offset_ns - high_ns;
+	int64_t size_ns = low_ns > high_ns ? low_ns : high_ns;
 
+	told->missed += beyond_ns > 0;
+	told->missed_beyond_window += beyond_ns > sample->window_ns / 2;
+	histogram_record_all(told->size, &size_ns, 1);
+}
+
+static void check_bounds(struct compare_bounds *bounds, const struct sample *sample)
+{
 	bounds->checked++;
-	bounds->missed += distance_ns > sample->bound_ns;
-	bounds->missed_beyond_window += distance_ns - sample->window_ns / 2 > sample->bound_ns;
-	histogram_record_all(bounds->bound, &sample->bound_ns, 1);
+	check_told(&bounds->interval, sample, sample->error.low_ns, sample->error.high_ns);
+	check_told(&bounds->u, sample, sample->error.u_ns, sample->error.u_ns);
 }
 
 /* An attempt found the device without a time: no sample, and no end of the measurement. */
 static bool is_without_time(struct compare *compare)
 {
-	if (compare->read_error != -ENODATA || !compare->device_failed || !compare->device.kind->reading_bound_ns)
+	if (compare->read_error != -ENODATA || !compare->device_failed || !compare->device.kind->reading_error)
 		return false;
 	compare->read_error = 0;
 	compare->bounds.without++;
@@ -125,8 +134,8 @@ static bool is_without_time(struct compare *compare)
 
 static void record(struct compare *compare, const struct sample *sample)
 {
-	if (sample->bound_ns >= 0)
-		check_bound(&compare->bounds, sample);
+	if (compare->device.kind->reading_error)
+		check_bounds(&compare->bounds, sample);
 	compare->offsets[compare->batched] = sample->offset_ns;
 	compare->windows[compare->batched] = sample->window_ns;
 	if (++compare->batched == COMPARE_BATCH)

@@ -81,21 +81,24 @@ static void print_how(struct json *json, const struct compare *compare)
 	json_int(json, "gap_ns", options->gap_ns);
 }
 
-/* Of a device that states a bound with each of its readings. */
+/* Of a device that tells an interval and U with each of its readings. */
 static void print_bounds(struct json *json, const struct compare *compare)
 {
 	const struct compare_bounds *bounds = &compare->bounds;
 
-	if (!compare->device.kind->reading_bound_ns) {
+	if (!compare->device.kind->reading_error) {
 		json_null(json, "device_bound");
 		return;
 	}
 	json_object_open(json, "device_bound");
 	json_uint(json, "bound_checked", bounds->checked);
-	json_uint(json, "bound_missed", bounds->missed);
-	json_uint(json, "bound_missed_beyond_window", bounds->missed_beyond_window);
+	json_uint(json, "bound_missed", bounds->interval.missed);
+	json_uint(json, "bound_missed_beyond_window", bounds->interval.missed_beyond_window);
+	json_uint(json, "u_missed", bounds->u.missed);
+	json_uint(json, "u_missed_beyond_window", bounds->u.missed_beyond_window);
 	json_uint(json, "without_bound", bounds->without);
-	summary_histogram(json, "bound", bounds->bound);
+	summary_histogram(json, "bound", bounds->interval.size);
+	summary_histogram(json, "u", bounds->u.size);
 	json_object_close(json);
 }
 

@@ -68,14 +68,18 @@ void port_tai_init(struct port_tai *tai, int fallback_tai_utc_s)
 	tai->add_ns = (tai->tai_utc_s - tai->kernel_tai_utc_s) * NS_PER_S;
 }
 
+int port_random(uint64_t *bits)
+{
+	return getrandom(bits, sizeof(*bits), 0) == (ssize_t)sizeof(*bits) ? 0 : -errno;
+}
+
 int port_seed_draw(int64_t *seed)
 {
 	uint64_t bits;
+	int err = port_random(&bits);
 
-	if (getrandom(&bits, sizeof(bits), 0) != (ssize_t)sizeof(bits))
-		return -errno;
-	*seed = (int64_t)(bits >> 1);
-	return 0;
+	*seed = err ? 0 : (int64_t)(bits >> 1);
+	return err;
 }
 
 int64_t port_tai_now_ns(const struct port_tai *tai)

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define DEFAULT_PATH "/run/benchwright/time/page"
@@ -145,4 +146,12 @@ void port_timepage_close(struct port_timepage *page)
 	if (page->writable)
 		close((int)page->lock);
 	memset(page, 0, sizeof(*page));
+}
+
+int64_t port_timepage_realtime_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }

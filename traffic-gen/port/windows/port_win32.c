@@ -56,14 +56,23 @@ void port_tai_init(struct port_tai *tai, int fallback_tai_utc_s)
 	tai->add_ns = fallback_tai_utc_s * NS_PER_S;
 }
 
-int port_seed_draw(int64_t *seed)
+int port_random(uint64_t *bits)
 {
 	unsigned int high, low;
 
 	if (rand_s(&high) || rand_s(&low))
 		return -EIO;
-	*seed = (int64_t)(((uint64_t)high << 32 | low) >> 1);
+	*bits = (uint64_t)high << 32 | low;
 	return 0;
+}
+
+int port_seed_draw(int64_t *seed)
+{
+	uint64_t bits;
+	int err = port_random(&bits);
+
+	*seed = err ? 0 : (int64_t)(bits >> 1);
+	return err;
 }
 
 int64_t port_tai_now_ns(const struct port_tai *tai)

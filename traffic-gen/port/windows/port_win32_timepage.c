@@ -18,6 +18,9 @@ enum {
 	SHARE_ALL = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
 };
 
+#define FILETIME_OF_1970 INT64_C(116444736000000000) /* steps of 100 ns from 1601 */
+#define FILETIME_NS 100
+
 int port_boot_id(uint64_t id[2])
 {
 	id[0] = *(const volatile ULONG *)(uintptr_t)(SHARED_USER_DATA + BOOT_ID_OFFSET);
@@ -121,4 +124,12 @@ void port_timepage_close(struct port_timepage *page)
 	if (page->writable)
 		CloseHandle((HANDLE)page->lock);
 	memset(page, 0, sizeof(*page));
+}
+
+int64_t port_timepage_realtime_ns(void)
+{
+	FILETIME now;
+
+	GetSystemTimePreciseAsFileTime(&now);
+	return ((int64_t)((uint64_t)now.dwHighDateTime << 32 | now.dwLowDateTime) - FILETIME_OF_1970) * FILETIME_NS;
 }

@@ -104,7 +104,10 @@ class Stamp:
 
     Attributes:
         utc_ns: Since 1970, without leap seconds.
-        bound_ns: |utc_ns - true UTC| is at most this.
+        earliest_utc_ns: True UTC is not before this,
+        latest_utc_ns: and not after this, as long as the counter's drift is within the service's limit of it.
+        bound_ns: |utc_ns - true UTC| is at most this: the farther of the two.
+        u_ns: U of utc_ns (k = 2), from the scatter of exchanges; at most bound_ns.
         epoch: Steps since the boot.
         tai_utc_s: TAI - UTC; 0: unknown.
         state: What it rests on.
@@ -113,7 +116,10 @@ class Stamp:
     """
 
     utc_ns: int
+    earliest_utc_ns: int
+    latest_utc_ns: int
     bound_ns: int
+    u_ns: int
     epoch: int
     tai_utc_s: int
     state: State
@@ -124,12 +130,48 @@ class Stamp:
 class _Stamp(ctypes.Structure):
     _fields_ = (
         ("utc_ns", ctypes.c_int64),
+        ("earliest_utc_ns", ctypes.c_int64),
+        ("latest_utc_ns", ctypes.c_int64),
         ("bound_ns", ctypes.c_int64),
+        ("u_ns", ctypes.c_int64),
         ("epoch", ctypes.c_uint64),
         ("tai_utc_s", ctypes.c_int32),
         ("state", ctypes.c_uint32),
         ("stepped", ctypes.c_uint32),
         ("leap", ctypes.c_int32),
+    )
+
+
+@dataclass(frozen=True)
+class Condition:
+    """How well the time is known, by the service's last word.
+
+    Attributes:
+        heard_utc_ns: The last exchange with a server: since then the time runs free.
+        valid_until_utc_ns: Then the bound is wider than the service allows.
+        growth_ppb: Of the interval, at either end.
+        disruptions: How often the time was withdrawn or stepped, counted since the boot.
+        publications: How often the service has published, counted since the boot.
+        state: Of the service.
+    """
+
+    heard_utc_ns: int
+    valid_until_utc_ns: int
+    growth_ppb: int
+    disruptions: int
+    publications: int
+    state: State
+
+
+class _Condition(ctypes.Structure):
+    _fields_ = (
+        ("heard_utc_ns", ctypes.c_int64),
+        ("valid_until_utc_ns", ctypes.c_int64),
+        ("growth_ppb", ctypes.c_int64),
+        ("disruptions", ctypes.c_uint64),
+        ("publications", ctypes.c_uint64),
+        ("state", ctypes.c_uint32),
+        ("reserved", ctypes.c_uint32),
     )
 
 
@@ -148,6 +190,9 @@ def _load() -> ctypes.CDLL:
     library.bwtime_stamps.argtypes = [ctypes.c_void_p, ctypes.POINTER(_Stamp), ctypes.c_size_t]
     stamps = ctypes.POINTER(_Stamp)
     library.bwtime_from_ticks.argtypes = [ctypes.c_void_p, unsigned, ctypes.c_size_t, stamps]
+    library.bwtime_condition.argtypes = [ctypes.c_void_p, ctypes.POINTER(_Condition)]
+    library.bwtime_past.argtypes = [ctypes.c_void_p, ctypes.c_int64, stamps]
+    library.bwtime_difference.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, signed, signed]
     library.bwtime_ticks.restype = ctypes.c_uint64
     library.bwtime_accept_step.argtypes = [ctypes.c_void_p]
     library.bwtime_last_step_ns.argtypes = [ctypes.c_void_p]
@@ -169,7 +214,16 @@ _library = _load()
 
 def _stamp(raw: _Stamp) -> Stamp:
     return Stamp(
-        raw.utc_ns, raw.bound_ns, raw.epoch, raw.tai_utc_s, State(raw.state), bool(raw.stepped), raw.leap
+        raw.utc_ns,
+        raw.earliest_utc_ns,
+        raw.latest_utc_ns,
+        raw.bound_ns,
+        raw.u_ns,
+        raw.epoch,
+        raw.tai_utc_s,
+        State(raw.state),
+        bool(raw.stepped),
+        raw.leap,
     )
 
 
@@ -233,6 +287,40 @@ class Clock:
         numbers = (ctypes.c_uint64 * len(ticks))(*ticks)
         self._check(_library.bwtime_from_ticks(self._open(), numbers, len(ticks), raw))
         return [_stamp(each) for each in raw]
+
+    def condition(self) -> Condition:
+        """Return how well the time is known, and since when; raises BwtimeError."""
+        raw = _Condition()
+        self._check(_library.bwtime_condition(self._open(), ctypes.byref(raw)))
+        return Condition(
+            raw.heard_utc_ns,
+            raw.valid_until_utc_ns,
+            raw.growth_ppb,
+            raw.disruptions,
+            raw.publications,
+            State(raw.state),
+        )
+
+    def past(self, realtime_ns: int) -> Stamp:
+        """Return the time of a stamp by CLOCK_REALTIME, at most a second ago; raises BwtimeError.
+
+        A step of the system's clock in between is seen where this was called before; it raises once.
+        """
+        raw = _Stamp()
+        self._check(_library.bwtime_past(self._open(), realtime_ns, ctypes.byref(raw)))
+        return _stamp(raw)
+
+    def difference_ns(self, from_ticks: int, to_ticks: int) -> tuple[int, int]:
+        """Return the time from one `Clock.ticks()` to another, and its bound; raises BwtimeError.
+
+        They are at most an hour apart. No offset is in the error.
+        """
+        duration, bound = ctypes.c_int64(), ctypes.c_int64()
+        result = _library.bwtime_difference(
+            self._open(), from_ticks, to_ticks, ctypes.byref(duration), ctypes.byref(bound)
+        )
+        self._check(result)
+        return duration.value, bound.value
 
     @staticmethod
     def ticks() -> int:
