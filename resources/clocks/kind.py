@@ -10,37 +10,26 @@
     tools = "bw-provision bw-job"              # native tools that go to the scripts; left out: none
     machine = "x86_64-windows"                 # that they are built for
 
-    [needs.NAME]                               # of a stack: what the machine itself has to have
-    command = "sc query W32Time"               # ends with exit code 0 where it is there
-    without = "there is no Windows Time service"
-
-The stacks themselves are those of `stacks.toml` beside it (resources/clocks/settings.py).
+The stacks themselves are those of `stacks.toml` beside it (resources/clocks/settings.py): what a program of
+this machine knows of each, and what it needs. What starts, holds and resumes one is its file of `stacks/`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from hw.errors import CapabilityError
 from hw.fields import Fields
 from hw.protocols import Node
 from hw.toml_file import read_toml
-from resources.clocks.settings import STACKS, stack_names
+from resources.clocks.settings import STACKS, StackSpec, load_stack, stack_names
 
 SCHEMA = "benchwright.clock_kind/1"
 KIND_FILE = "clock/clock.toml"
 ARCHIVE, FILES = "archive", "files"
 JOB_LOG = "log/out"
 """Of `bw-job`, where targets have no shell that could watch a daemon."""
-
-
-@dataclass(frozen=True)
-class Need:
-    """What a machine has to have for a stack, and what is said where it is not there."""
-
-    command: tuple[str, ...]
-    without: str
 
 
 @dataclass(frozen=True)
@@ -56,7 +45,6 @@ class ClockKind:
     scripts_besides: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     machine: str = ""
-    needs: dict[str, Need] = field(default_factory=dict[str, Need])
 
     @property
     def scripts(self) -> str:
@@ -66,6 +54,10 @@ class ClockKind:
     def log_file(self, name: str) -> str:
         """Return where a daemon's log is, below the folder: what is started as a job writes to the job's."""
         return name if self.transfer == ARCHIVE else JOB_LOG
+
+    def stack(self, name: str, simulated: bool) -> StackSpec:
+        """Return what is known of a stack on a virtual bench, or on a real one; raises ConfigError."""
+        return load_stack(name, simulated, self.path / STACKS)
 
     def require_offered(self, stack: str, node: Node | None = None) -> None:
         """Check that targets of this kind, and this machine, can have a stack.
@@ -82,7 +74,7 @@ class ClockKind:
                 f"targets/{self.path.name}/{STACKS}: this kind of target has no clock stack {stack!r};"
                 f" there are: {', '.join(self.stacks)}"
             )
-        need = self.needs.get(stack)
+        need = self.stack(stack, simulated=False).machine_needs
         if need is not None and node is not None and node.run(need.command, check=False).exit_code != 0:
             raise CapabilityError(f"clock stack {stack}: {node.name}: {need.without}")
 
@@ -112,13 +104,6 @@ def load_clock_kind(folder: Path) -> ClockKind:
         scripts_besides=table.words("scripts_besides", ""),
         tools=table.words("tools", ""),
         machine=table.text("machine", ""),
-        needs={name: _need(each) for name, each in table.table_of("needs", optional=True).items()},
     )
     table.finish()
     return kind
-
-
-def _need(table: Fields) -> Need:
-    need = Need(table.words("command"), table.text("without"))
-    table.finish()
-    return need

@@ -179,6 +179,8 @@ class ClockRole:
         scripts += [clock / name for name in kind.scripts_besides]
         scripts += [local_tool(name, kind.machine) for name in kind.tools]
         content = {f"script/{file.name}": file.read_bytes() for file in scripts}
+        stacks = sorted((clock / "stacks").iterdir())
+        content |= {f"script/stacks/{file.name}": file.read_bytes() for file in stacks}
         content |= {f"config/{name}": text.encode() for name, text in files.items()}
         with tempfile.TemporaryDirectory() as scratch:
             if kind.transfer == ARCHIVE:
@@ -196,7 +198,7 @@ class ClockRole:
                 tar.addfile(entry, io.BytesIO(data))
         self.node.put(archive, f"{run}/{ARCHIVE_FILE}")
         unpack = f"tar -xf {ARCHIVE_FILE} && rm {ARCHIVE_FILE}"
-        self.node.run(["sh", "-c", f"cd {run} && rm -rf config && mkdir config && {unpack}"])
+        self.node.run(["sh", "-c", f"cd {run} && rm -rf config script && mkdir config && {unpack}"])
 
     def _bring_files(self, content: Mapping[str, bytes], scratch: Path) -> None:
         for name, data in content.items():

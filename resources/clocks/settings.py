@@ -112,6 +112,14 @@ class LockRule:
 
 
 @dataclass(frozen=True)
+class MachineNeed:
+    """What a machine itself has to have for a stack: a command, and what is said where that fails."""
+
+    command: tuple[str, ...]
+    without: str
+
+
+@dataclass(frozen=True)
 class StackSpec:
     """What `stacks.toml` says of one stack.
 
@@ -132,6 +140,7 @@ class StackSpec:
             those that were refused is told where a lock does not come. Empty texts: none.
         tools: Native tools that it needs on the target.
         needs: What it cannot do without: `server`, `phc`.
+        machine_needs: What not every machine of the kind has; None: nothing.
         can_resume: Its daemons live on when it is cut off from its server, and listen again.
         multicast: Its packets go to whoever listens at the test interface, not to the server's address.
         disturbable: Its servo steers by the frequency alone: an oscillator may be changed under it.
@@ -157,6 +166,7 @@ class StackSpec:
     answers: tuple[str, str] = ("", "")
     tools: tuple[str, ...] = ()
     needs: tuple[str, ...] = (SERVER,)
+    machine_needs: MachineNeed | None = None
     can_resume: bool = True
     multicast: bool = False
     disturbable: bool = False
@@ -279,6 +289,7 @@ def _stack(name: str, table: Fields, kind: str) -> StackSpec:
         answers=_answers(table.child("answers", optional=True)),
         tools=table.words("tools", ""),
         needs=table.texts("needs", (SERVER, PHC), (SERVER,)),
+        machine_needs=_machine_needs(table.child("machine_needs", optional=True)),
         can_resume=table.boolean("can_resume", True),
         multicast=table.boolean("multicast", False),
         disturbable=table.boolean("disturbable", False),
@@ -296,6 +307,14 @@ def _answers(table: Fields | None) -> tuple[str, str]:
     answers = table.text("file"), table.text("format", choices=tuple(ANSWER_READERS))
     table.finish()
     return answers
+
+
+def _machine_needs(table: Fields | None) -> MachineNeed | None:
+    if table is None:
+        return None
+    need = MachineNeed(table.words("command"), table.text("without"))
+    table.finish()
+    return need
 
 
 def _wander(table: Fields | None) -> Wander | None:

@@ -10,7 +10,7 @@ from hw.errors import ConfigError
 from hw.fields import Fields
 from hw.toml_file import read_toml
 from reports.timed_edges.trial import CLOCK_EDGE, METHODS
-from resources.clocks.settings import SYSTEM_CLOCK, StackSpec, stacks_of_any_kind
+from resources.clocks.settings import StackSpec, stacks_of_any_kind
 
 VIEWS_FILE = Path(__file__).with_name("timed_edges.toml")
 VIEWS = (*METHODS, f"{CLOCK_EDGE}-timecard", f"{CLOCK_EDGE}-phc")
@@ -70,7 +70,7 @@ def edge_times(table: Fields | None) -> EdgeTimes | None:
         period_ns=table.integer("period_ns", 500_000, 1_000_000_000),
         error_edges=table.integer("error_edges", 1, 100_000_000),
         latches=table.integer("latches", 1, 100_000_000),
-        clocks=table.texts("clocks", stacks_of_any_kind(_steers_the_system)),
+        clocks=table.texts("clocks", stacks_of_any_kind(_keeps_a_clock)),
         clock_edges=table.integer("clock_edges", 1, 100_000_000),
         clock_period_us=table.integer("clock_period_us", 100, 1_000_000),
         trial_max_s=table.integer("trial_max_s", 1, 7 * 86_400),
@@ -79,8 +79,8 @@ def edge_times(table: Fields | None) -> EdgeTimes | None:
     return times
 
 
-def _steers_the_system(stack: StackSpec) -> bool:
-    return stack.lock is not None and stack.device == SYSTEM_CLOCK
+def _keeps_a_clock(stack: StackSpec) -> bool:
+    return stack.lock is not None
 
 
 def load_view(name: str, simulated: bool, path: Path = VIEWS_FILE) -> EdgeView:

@@ -16,6 +16,7 @@ from reports.errors import RecordError
 from reports.record.histogram import Summary
 from reports.timed_edges.trial import CLOCK_EDGE, BudgetPart, Budgets, Delays
 from reports.tools.answers import last_result
+from resources.clocks.settings import SYSTEM_CLOCK
 
 SOFTWARE_METHODS = ("gettime-software", "rdtsc-software")
 """Methods that set a line themselves."""
@@ -40,12 +41,14 @@ class EdgeCommand:
         period_ns: From one edge to the next.
         start_ns: Instant of some reference edge.
         correlation_error_ns: A mistake that is put in on purpose.
+        clock: Whose edges CLOCK_EDGE makes, as `bw-clock` names it; no other method asks for one.
     """
 
     method: str
     period_ns: int
     start_ns: int
     correlation_error_ns: int = 0
+    clock: str = SYSTEM_CLOCK
 
 
 def pin_of(target: TargetSpec, role: EdgeRole) -> str:
@@ -70,7 +73,7 @@ def run_options(target: TargetSpec, command: EdgeCommand) -> list[str]:
     if command.method == LATCH_METHOD:
         options += ["--latch", pin_of(target, EdgeRole.LATCH)]
     if command.method == CLOCK_EDGE:
-        options += ["--clock", "realtime"]
+        options += ["--clock", command.clock]
     if command.correlation_error_ns:
         options += ["--correlation-error-ns", str(command.correlation_error_ns)]
     return options

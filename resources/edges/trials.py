@@ -35,7 +35,7 @@ from reports.timed_edges.trial import (
     write_edge_trial,
 )
 from reports.units import NS_PER_S
-from resources.clocks.settings import ClockSettings
+from resources.clocks.settings import SYSTEM_CLOCK, ClockSettings
 from resources.clocks.stack import ClockStack
 from resources.clocks.sync import ClockLab
 from resources.clocks.trial import TrialSettings
@@ -95,6 +95,7 @@ class EdgePlan:
         clock: Stack that the target's clock follows, where that matters.
         correlation_error_ns: A mistake that is put into the software.
         captures: Whether the edges are captured by the network card, too.
+        device: The clock that this stack keeps, as `bw-clock` names it.
     """
 
     name: str
@@ -105,6 +106,7 @@ class EdgePlan:
     clock: str = ""
     correlation_error_ns: int = 0
     captures: bool = False
+    device: str = SYSTEM_CLOCK
 
     @property
     def view(self) -> str:
@@ -209,7 +211,8 @@ class EdgeLab:
 
     def clock_plan(self, clock: str) -> EdgePlan:
         """Return the trial of a clock's own edges: against the PHC, which captures them, if it follows it."""
-        follows_phc = self.clocks.stack_spec(clock).needs_phc
+        spec = self.clocks.stack_spec(clock)
+        follows_phc = spec.needs_phc
         return EdgePlan(
             name=f"{CLOCK_EDGE}-{clock}",
             method=CLOCK_EDGE,
@@ -218,6 +221,7 @@ class EdgeLab:
             reference=EdgeRole.REFERENCE if follows_phc else EdgeRole.TIMECARD_REFERENCE,
             clock=clock,
             captures=follows_phc and self.target.edges is not None and self.target.edges.capture is not None,
+            device=spec.device,
         )
 
     def trial(self, plan: EdgePlan) -> EdgeRun:
@@ -238,7 +242,9 @@ class EdgeLab:
             reference = self.bench.instruments.timed_output(self.target.kind, plan.reference, folder)
             stack.callback(_stop, reference)
             start_ns = reference.start_periodic(plan.period_ns)
-            command = EdgeCommand(plan.method, plan.period_ns, start_ns, plan.correlation_error_ns)
+            command = EdgeCommand(
+                plan.method, plan.period_ns, start_ns, plan.correlation_error_ns, plan.device
+            )
             job = self._start(experiment, "run", run_options(self.target, command), folder)
             time.sleep(FIRST_EDGE_S)
             capture = None

@@ -19,7 +19,6 @@ from reports.requirements import Requirement
 from reports.run.current import judges
 from reports.units import format_measured
 from resources.clocks.kind import load_clock_kind
-from resources.clocks.settings import load_stack
 from resources.clocks.sync import ClockLab
 from resources.clocks.time_service import STACK, TimeServiceTrials
 from resources.clocks.time_service_events import TimeServiceEvents
@@ -88,11 +87,13 @@ class TimeServiceLibrary(AsksRequirements):
         """
         library = bench_library()
         place = current_run().evidence_folder("clock_sync", target, STACK)
-        wander = load_stack(STACK, library.bench.spec.simulated).server_wander
         found = load_profile(profile)
         if found.time_service is None:
             raise ConfigError(f"profile {profile}: no table {profile}.time_service")
         of_target = with_counter_timecard(library.target(target))
+        kind = load_clock_kind(TARGETS / of_target.provisioning)
+        kind.require_offered(STACK)
+        wander = kind.stack(STACK, library.bench.spec.simulated).server_wander
         lab = ClockLab(library.bench, of_target, found, place, say, wander)
         self._lab = lab.__enter__()
 

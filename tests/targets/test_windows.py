@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import time
 from collections.abc import Generator, Sequence
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from hw.drivers.windows_ssh import HOME, WindowsSshNode, cmd_line
-from hw.errors import BenchError, CapabilityError, ConfigError
+from hw.errors import BenchError, CapabilityError, ConfigError, MeasurementError
 from hw.provisioning import TARGETS, Provisioner
 from hw.session import Bench, open_bench
 from hw.tools import local_tool
@@ -444,12 +445,16 @@ def test_the_time_service_is_configured_and_given_back(
     assert [(daemon.name, daemon.running) for daemon in role.daemons()] == [("W32Time", True)]
     role.stop()
     assert node.run(["reg", "query", W32TIME, "/s"]).stdout == time_service
-    assert [daemon.running for daemon in role.daemons()] == [True], "it ran before"
+    assert _time_service_runs(node), "it ran before"
     node.run(["net", "stop", "W32Time"])
     role.start("w32time", files)
     provisioner.restore()
     assert node.run(["reg", "query", W32TIME, "/s"]).stdout == time_service
-    assert [daemon.running for daemon in role.daemons()] == [False]
+    assert not _time_service_runs(node)
+
+
+def _time_service_runs(node: WindowsSshNode) -> bool:
+    return "RUNNING" in node.run(["sc", "query", "W32Time"]).stdout
 
 
 @pytest.mark.simulated
@@ -476,6 +481,64 @@ def test_the_projects_time_service_is_started_held_and_taken_off(node: WindowsSs
     assert "page" not in node.files(page)
     assert [daemon.running for daemon in role.daemons() if daemon.name == "bw-timed"] == []
     role.stop()
+
+
+SUNDIAL = r"""@rem A stack that does not exist: as a job it says what its configuration says, and ends.
+@goto %~1
+:start
+if not exist "%run%\log" mkdir "%run%\log"
+"%script%bw-job.exe" start "%run%\log" "%script%bw-job.exe" read "%run%\config\sundial.conf"
+exit /b %ERRORLEVEL%
+:hold
+echo held>"%run%\log\err"
+exit /b 0
+:resume
+exit /b 4
+:status
+call "%script%job_status.cmd" sundiald
+exit /b 0
+:stop
+echo stopped>"%run%\log\stopped"
+exit /b 0
+"""
+
+
+@pytest.mark.simulated
+@pytest.mark.slow
+def test_a_made_up_stack_takes_a_row_a_template_and_a_script(node: WindowsSshNode, tmp_path: Path) -> None:
+    """Its name is that of its script, and no way to another one."""
+    kind = tmp_path / TARGET
+    shutil.copytree(TARGETS / "windows" / "clock", kind / "clock")
+    with (kind / STACKS).open("a") as rows:
+        rows.write('\n[sundial]\nsync_interval_s = 0.0\nfiles = "sundial.conf"\n')
+    (kind / "clock/config/sundial.conf").write_text("ask $server\n")
+    (kind / "clock/stacks/sundial.cmd").write_bytes(SUNDIAL.replace("\n", "\r\n").encode())
+    spec = load_stack("sundial", simulated=True, path=kind / STACKS)
+    place = Place(server="10.77.0.50", interface="test0", phc="", simulated=True)
+    files = client_files(kind / "clock" / "config", spec, ClockSettings().effective(spec), place)
+    role = ClockRole(node, "client", kind)
+    for name in ("moondial", "../client", r"..\client"):
+        with pytest.raises(
+            BenchError, match=r"unknown stack .*; allowed: as-found, sundial, timeservice, w32"
+        ):
+            role.start(name, files)
+        with pytest.raises(MeasurementError, match="no stack runs"):
+            role.hold()
+    role.start("sundial", files)
+    try:
+        wait_until(lambda: "ask 10.77.0.50" in role.lines("log/out"), "what the job reads")
+        wait_until(lambda: [daemon.exit_code for daemon in role.daemons()] == [0], "its end")
+        role.hold()
+        (daemon,) = role.daemons()
+        assert (daemon.name, daemon.running, daemon.last_words) == ("sundiald", False, "held")
+        with pytest.raises(MeasurementError, match="resume"):
+            role.resume()
+    finally:
+        role.stop()
+    assert role.lines("log/stopped").strip() == "stopped"
+    assert role.daemons() == []
+    role.stop()
+    node.run(["del", f"{HOME}/clock/script/stacks/sundial.cmd"])
 
 
 def replay(bench: Bench, folder: Path, pattern_text: str, correction: str = "two-way") -> ReplayAnswers:

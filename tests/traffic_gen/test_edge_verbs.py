@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,9 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from reports.units import NS_PER_S
+from tests.patience import HANG_S
 from tests.traffic_gen.clock_page import finish, run, started
 from tests.traffic_gen.edge_lab import OTHER, Json
 from tests.traffic_gen.test_edge_device import Device, run_device
+from tests.traffic_gen.timeservice_page import service
 
 PERIOD_NS = 2_000_000
 EDGES = 100
@@ -47,6 +52,12 @@ class Software:
 
 
 @pytest.fixture
+def linux_build(repository: Path) -> Path:
+    """Return where the time service's stand-in is built."""
+    return repository / ".build" / "linux"
+
+
+@pytest.fixture
 def software(bw_edge: Path, checked_bw_edge: Path, edge_pins: Path, tmp_path: Path) -> Generator[Software]:
     """Give a served device."""
     with run_device(bw_edge, edge_pins, tmp_path) as device:
@@ -74,6 +85,46 @@ def test_until_it_is_told_to_end(software: Software) -> None:
     ) as process:
         code, result = finish(process)
     assert (code, result["complete"]) == (4, False)
+
+
+AHEAD_NS = 300 * NS_PER_S
+
+
+def test_edges_are_those_of_the_clock_that_is_named(
+    software: Software, linux_build: Path, tmp_path: Path
+) -> None:
+    """A time service that is five minutes ahead has its full periods then; nothing asks the system's."""
+    clock = ("--clock", f"timeservice:{tmp_path}/time", "--output", software.pin("tgpio-out"))
+    with service(linux_build, tmp_path / "time", str(AHEAD_NS), str(2 * AHEAD_NS), "37"):
+        before_tai_ns = time.time_ns() + 37 * NS_PER_S
+        code, result, complaint = software.run(*CLOCK, *clock, "--count", str(EDGES))
+    assert code == 0, complaint
+    assert (result["programmed"] + result["late"], result["valid"]) == (EDGES, True)
+    assert 0 < result["start_phc_ns"] - before_tai_ns - AHEAD_NS < HANG_S * NS_PER_S
+    assert result["start_phc_ns"] % PERIOD_NS == 0
+    assert (result["clock"]["kind"], result["clock"]["bound_ns"] >= 2 * AHEAD_NS) == ("timeservice", True)
+    _, result, _ = software.run(*CLOCK, "--output", software.pin("tgpio-out"), "--count", "5")
+    assert result["clock"]["name"] == "realtime"
+    assert result["start_phc_ns"] - before_tai_ns < AHEAD_NS
+
+
+def test_a_clock_that_gives_no_time_makes_no_edges(
+    software: Software, linux_build: Path, tmp_path: Path
+) -> None:
+    clock = ("--clock", f"timeservice:{tmp_path}/time", "--output", software.pin("tgpio-out"))
+    code, _, complaint = software.run(*CLOCK, *clock)
+    assert code == 3
+    assert '--clock: clock "timeservice:' in complaint
+    assert "no service" in complaint
+    with (
+        service(linux_build, tmp_path / "time", "0", "10000000") as made,
+        started(software.program, *CLOCK, *clock, "--count", "0") as process,
+    ):
+        made.tell("withdraw")
+        said, _ = process.communicate(timeout=HANG_S)
+    result = json.loads(said.splitlines()[-1])
+    assert (process.returncode, result["valid"]) == (4, False)
+    assert result["invalid_reasons"][0].endswith(": the clock gives no time")
 
 
 def test_captures_are_those_of_the_reference(software: Software) -> None:
@@ -121,7 +172,14 @@ def test_a_pin_of_another_process_is_refused(software: Software) -> None:
         ((*CLOCK, "--output", "ptp:/dev/ptp0,pin=999"), "pin: must be in 0..255"),
         ((*CLOCK, "--output", "gpio:/dev/gpiochip0"), "line: is missing"),
         ((*CLOCK, "--output", "bench:led"), "sdp-out, card-pps, tgpio-out"),
-        ((*CLOCK, "--output", "bench:gpio", "--clock", "sundial"), "allowed: realtime tai"),
+        (
+            (*CLOCK, "--output", "bench:gpio", "--clock", "sundial"),
+            'unknown clock "sundial"; allowed: realtime,',
+        ),
+        (
+            (*GETTIME, "--output", "bench:gpio", "--clock", "timeservice"),
+            "gettime-software reads no clock by name",
+        ),
         ((*CLOCK, "--period-ns", "1000", "--output", "bench:gpio"), "--period-ns"),
         (("run", "--method", "tgpio-latch", "--output", "bench:gpio"), "--phc is missing"),
         (

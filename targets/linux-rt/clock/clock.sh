@@ -3,6 +3,13 @@
 # What both roles of a clock stack need: other time services out of the way, daemons that are watched, and the way back.
 # Sourced by client.sh and server.sh, never run.
 #
+# A stack is the file stacks/NAME.sh, of functions without arguments:
+#   stack_start    on a target: check what is needed, write down what is changed (keep), start the daemons (daemon_start)
+#   stack_hold     stop listening to the server, keep the frequency
+#   stack_resume   listen again
+#   server_start   on a time server: start what serves; left out: `served_as` of stacks.toml names another stack's
+#   server_hold    end that
+#
 # Every change is written to $STATE/clock.undo before it is made, in the form of ../provision/undo.sh. `stop` replays it, and
 # so does provision.sh's `restore`: what a killed run has left is put back by whichever comes first.
 set -eu
@@ -13,9 +20,6 @@ export PATH="$STATE/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:
 HERE=$(cd "$(dirname "$0")" && pwd)
 # Logs of the daemons, and what tells how they ended.
 RUN=${BENCHWRIGHT_CLOCK_RUN:-/run/benchwright/clock}
-# What the time service publishes; its programs know no other place.
-# shellcheck disable=SC2034  # used by client.sh
-TIME_PAGE=/run/benchwright/time/page
 # Configurations, as resources/clocks/config.py has filled them in.
 CONFIG=$RUN/config
 # shellcheck disable=SC2034  # used by undo.sh, and by items.sh
@@ -106,6 +110,13 @@ daemon_start_with() { # FILE NAME COMMAND...
     daemon_start "$@" $(cat "$file")
 }
 
+end_daemons() { # NAME...
+    local daemon note=''
+    for daemon in "$@"; do
+        daemon_write "$daemon" ended || die 4 "$daemon does not end"
+    done
+}
+
 signal_daemon() { # NAME SIGNAL
     local pids
     pids=$(daemon_pids "$1")
@@ -135,13 +146,39 @@ print_status() {
     printf '%s\n' "$json"
 }
 
-begin() { # STACK
+# Take the functions of a stack. The name is that of a file of stacks/, never a way to another one.
+load_stack() { # STACK
+    local file names=''
+    case $1 in
+    '' | *[!a-z0-9-]*) ;;
+    *)
+        if [ -r "$HERE/stacks/$1.sh" ]; then
+            stack=$1
+            # shellcheck disable=SC1090  # each of stacks/ is checked by itself
+            . "$HERE/stacks/$1.sh"
+            return
+        fi
+        ;;
+    esac
+    for file in "$HERE"/stacks/*.sh; do
+        file=${file##*/}
+        names="$names${names:+, }${file%.sh}"
+    done
+    die 2 "unknown stack \"$1\"; allowed: $names"
+}
+
+call_stack() { # FUNCTION
+    command -v "$1" >/dev/null || die 4 "clock stack $stack cannot do this: no $1 in stacks/$stack.sh"
+    "$1"
+}
+
+begin() {
     need_root
     mkdir -p "$STATE" "$RUN/chrony/command"
     # chronyd insists on a folder that only its user can enter.
     chmod 0700 "$RUN/chrony/command"
     rm -f "$RUN/daemons" "$RUN"/*.log "$RUN"/*.err "$RUN"/*.exit "$RUN"/chrony/*.log
-    echo "$1" >"$RUN/stack"
+    echo "$stack" >"$RUN/stack"
     stop_time_services
 }
 
@@ -158,18 +195,17 @@ run_verb() { # VERB [STACK]
     case $1 in
     start)
         [ $# -eq 2 ] || die 2 "start: name the stack"
+        load_stack "$2"
         lock_state
         restore_all >/dev/null || die 5 "what an earlier run has left cannot be put back"
-        begin "$2"
-        case $2 in
-        free-run | chrony | ntp-user | timeservice | ptp-software | ptp-hardware | phc2sys) start_stack "$2" ;;
-        *) die 2 "unknown stack \"$2\"; allowed: free-run, chrony, ntp-user, timeservice, ptp-software, ptp-hardware, phc2sys" ;;
-        esac
+        begin
+        role_start
         ;;
     hold | resume)
         need_root
         [ -r "$RUN/stack" ] || die 4 "no stack runs"
-        "${1}_stack" "$(cat "$RUN/stack")"
+        load_stack "$(cat "$RUN/stack")"
+        "role_$1"
         ;;
     status) print_status ;;
     stop)

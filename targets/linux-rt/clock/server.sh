@@ -4,48 +4,27 @@
 # The time server of a clock stack: PTP grandmaster or NTP server, with a clock that wanders. Run as root on it; the configuration
 # lies in /run/benchwright/clock/config already.
 #
-#   server.sh start STACK   as client.sh; phc2sys and free-run serve nothing
+#   server.sh start STACK   as client.sh; what nobody serves, phc2sys, goes with free-run
 #   server.sh hold          vanish: stop serving, the clock wanders on; a standby grandmaster, where one is configured, serves on
 #   server.sh resume        serve again
 #   server.sh status, stop  as client.sh
 # shellcheck source=targets/linux-rt/clock/clock.sh
 . "$(dirname "$0")/clock.sh"
 
-serve() { # STACK
-    case $1 in
-    chrony | ntp-user)
-        need_program chronyd
-        # -x: it may not touch the clock.
-        daemon_start chronyd chronyd -d -x -u root -f "$CONFIG/chrony-server.conf"
-        ;;
-    ptp-software | ptp-hardware)
-        need_program ptp4l
-        daemon_start ptp4l ptp4l -f "$CONFIG/ptp4l-server.conf"
-        ;;
-    phc2sys | free-run) ;;
-    esac
-}
-
-start_stack() { # STACK
+role_start() {
     # Who serves does not touch the clock: only what wanders it has to be put back, unless the bench lets it wander itself.
     if [ -e "$CONFIG/bw-wander.arguments" ]; then
         keep_system_clock
         need_program bw-wander
         daemon_start_with bw-wander.arguments bw-wander bw-wander
     fi
-    serve "$1"
+    call_stack server_start
     # A second grandmaster with an identity of its own: both serve the same clock.
     [ ! -e "$CONFIG/ptp4l-standby.conf" ] || daemon_start ptp4l-standby ptp4l -f "$CONFIG/ptp4l-standby.conf"
 }
 
-hold_stack() { # STACK
-    local daemon
-    for daemon in chronyd ptp4l; do
-        daemon_write "$daemon" ended || die 4 "$daemon does not end"
-    done
-}
-
-resume_stack() { serve "$1"; }
+role_hold() { call_stack server_hold; }
+role_resume() { call_stack server_start; }
 
 [ $# -ge 1 ] || die 2 "a verb is needed: start, hold, resume, status, stop"
 run_verb "$@"

@@ -89,7 +89,7 @@ def test_what_a_machine_lacks_for_a_stack_is_a_missing_capability() -> None:
     ("old", "new", "said"),
     [
         ('transfer = "files"', 'transfer = "pigeon"', "transfer: must be one of archive, files"),
-        ("without = ", "with = ", "needs.w32time.without: missing"),
+        ('machine = "', 'needs.sundial.command = "x"\nmachine = "', "needs: unknown key"),
         ("folder = ", "place = ", "folder: missing"),
         ('machine = "', 'colour = "red"\nmachine = "', "colour: unknown key"),
         ("schema =", "schema", "clock.toml"),
@@ -164,6 +164,7 @@ def test_files_are_brought_one_by_one_where_there_is_no_shell(monkeypatch: pytes
     role.start("w32time", _windows_files())
     assert node.ran == [[f"{FOLDER}/script/client.cmd", "start", "w32time"]]
     assert {f"{FOLDER}/config/w32time.conf", f"{FOLDER}/script/client.cmd"} < set(node.there)
+    assert f"{FOLDER}/script/stacks/w32time.cmd" in node.there
     assert not [name for name in node.there if name.endswith(".toml")]
     assert role.lines("log/out") == ""
     node.there[f"{FOLDER}/log/out"] = b"Tracking 10.77.0.50\r\n10:11:12, +00.0000120s\r\n"
@@ -198,8 +199,8 @@ def test_what_a_script_lacks_is_named(exit_code: int, kind: type[Exception]) -> 
         role.hold()
 
 
-@pytest.mark.parametrize("script", ["clock/client.cmd", "provision/provision.cmd"])
-def test_scripts_for_cmd_have_its_line_ends(script: str) -> None:
+@pytest.mark.parametrize("script", sorted(WINDOWS.rglob("*.cmd")), ids=lambda file: file.name)
+def test_scripts_for_cmd_have_its_line_ends(script: Path) -> None:
     """Without them cmd.exe misses labels."""
-    text = (WINDOWS / script).read_bytes()
-    assert text.count(b"\r\n") == text.count(b"\n") > 5
+    text = script.read_bytes()
+    assert text.count(b"\r\n") == text.count(b"\n") > 2

@@ -86,6 +86,11 @@ def test_lock_rule_depends_on_the_bench() -> None:
         ("kp = 0.2", "kp = 0.2\nkd = 1", "servo.kd: unknown key"),
         ("walk_ppb_per_sqrt_s = 1", "walk = 1", "server_wander.walk_ppb_per_sqrt_s: missing"),
         ('needs = ["phc"]', 'needs = ["sun"]', "phc2sys.needs: must be a list of server, phc, found 'sun'"),
+        (
+            "[phc2sys.servo]",
+            '[phc2sys.machine_needs]\ncommand = "x"\n[phc2sys.servo]',
+            "needs.without: missing",
+        ),
         ("can_resume = false", "can_resume = 0", "can_resume: must be true or false, found 0"),
         (
             'format = "chrony-tracking"',

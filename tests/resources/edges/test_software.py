@@ -67,6 +67,9 @@ def test_edges_of_a_clock_are_at_its_own_full_periods() -> None:
     options = run_options(_target(), EdgeCommand("clock-edge", PERIOD_NS, 77))
     assert "--start-phc-ns" not in options
     assert _value(options, "--clock") == "realtime"
+    command = EdgeCommand("clock-edge", PERIOD_NS, 77, clock="timeservice")
+    assert _value(run_options(_target(), command), "--clock") == "timeservice"
+    assert "--clock" not in run_options(_target(), replace(command, method="tgpio-latch"))
 
 
 def test_a_mistake_is_handed_on() -> None:

@@ -208,11 +208,20 @@ def test_a_profile_has_to_say_how_many(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("clock", "view"), [("chrony", "clock-edge-timecard"), ("phc2sys", "clock-edge-phc")]
+    ("clock", "view", "device"),
+    [
+        ("chrony", "clock-edge-timecard", "realtime"),
+        ("phc2sys", "clock-edge-phc", "realtime"),
+        ("timeservice", "clock-edge-timecard", "timeservice"),
+    ],
 )
-def test_a_clock_is_held_against_what_it_follows(tmp_path: Path, clock: str, view: str) -> None:
-    with _lab(tmp_path) as (lab, _):
-        assert lab.clock_plan(clock).view == view
+def test_a_clock_is_held_against_what_it_follows(tmp_path: Path, clock: str, view: str, device: str) -> None:
+    with _lab(tmp_path) as (lab, target):
+        plan = lab.clock_plan(clock)
+        assert (plan.view, plan.device) == (view, device)
+        lab.trial(replace(plan, captures=False, wanted=20))
+        (argv,) = [job.argv for job in target.jobs]
+        assert argv[argv.index("--clock") + 1] == device
 
 
 def test_the_serial_number_is_the_third_field() -> None:

@@ -18,7 +18,7 @@ static int read_once(const struct filtered_clock *clock, uint64_t *before, uint6
 	if (clock->phc)
 		err = port_phc_now_ns(clock->phc, clock_ns);
 	else
-		*clock_ns = port_tai_now_ns(clock->tai);
+		err = source_read(clock->source, clock_ns);
 	*after = port_counter_read();
 	return err;
 }

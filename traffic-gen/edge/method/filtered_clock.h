@@ -9,12 +9,13 @@
 #include <stdint.h>
 
 #include "base/histogram.h"
+#include "clock/source.h"
 #include "port/port.h"
 #include "port/port_clock.h"
 
 struct filtered_clock {
-	struct port_phc *phc;        /* NULL: the system's TAI */
-	const struct port_tai *tai;
+	struct port_phc *phc;        /* NULL: source is read */
+	struct source *source;
 	uint64_t hz;                 /* of the counter */
 	struct histogram *bracket;   /* ns, of all readings after the warm-up */
 	uint64_t threshold;          /* ticks */

@@ -220,7 +220,6 @@ int verb_latch(int argc, char **argv)
 	latch->filter_percent = filter_percent;
 	latch->by_counter = strcmp(clock, "rdtsc") == 0;
 	port_tai_init(&latch->tai, (int)tai_utc_s);
-	latch->clock.tai = &latch->tai;
 	if (!latch->by_counter && strcmp(clock, "gettime") != 0)
 		fprintf(stderr, TOOL ": --clock: unknown \"%s\"; allowed: gettime rdtsc\n", clock);
 	else

@@ -19,7 +19,7 @@
 #define LATCH_TIMEOUT_NS (3 * NS_PER_S)
 #define PREDICT_SPAN_NS (2 * NS_PER_S)
 #define AGE_PHC_NS (2 * NS_PER_S)
-#define AGE_SYSTEM_NS (250 * NS_PER_MS) /* its rate is changed by whoever disciplines it */
+#define AGE_CLOCK_NS (250 * NS_PER_MS)  /* its rate is changed by whoever disciplines it */
 #define AGE_MAX_NS (10 * NS_PER_S)
 #define END_NS (20 * NS_PER_MS)         /* until the device has counted it */
 
@@ -91,7 +91,7 @@ static int prepare_correlated(struct edge_run *run, int64_t age_ns, const char *
 {
 	int err = correlate(run, age_ns);
 
-	*what = run->clock.phc ? "reading the PHC" : "reading the system's clock";
+	*what = run->clock.phc ? "reading the PHC" : "reading the clock";
 	if (!err)
 		start_soon(run, correlation_ns_at(&run->correlation, port_counter_read()));
 	return err;
@@ -203,7 +203,7 @@ static int prepare_filtered(struct edge_run *run, const char **what)
 
 static int prepare_clock(struct edge_run *run, const char **what)
 {
-	return prepare_correlated(run, AGE_SYSTEM_NS, what);
+	return prepare_correlated(run, AGE_CLOCK_NS, what);
 }
 
 static int make_filtered(struct edge_run *run, int64_t k)
@@ -302,7 +302,7 @@ static const struct edge_method methods[] = {
 	{ .name = "rdtsc-software", .software = true, .reads_phc = true, .prepare = prepare_rdtsc, .make = make_rdtsc },
 	{ .name = "tgpio-filtered-read", .reads_phc = true, .prepare = prepare_filtered, .make = make_filtered },
 	{ .name = "tgpio-latch", .latches = true, .reads_phc = true, .prepare = prepare_latch, .make = make_latched },
-	{ .name = "clock-edge", .reads_system = true, .prepare = prepare_clock, .make = make_filtered },
+	{ .name = "clock-edge", .reads_clock = true, .prepare = prepare_clock, .make = make_filtered },
 };
 
 const struct edge_method *edge_method_at(int index)

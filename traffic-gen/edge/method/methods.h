@@ -7,7 +7,7 @@
  * rdtsc-software       the same with the processor's counter, correlated to the PHC by filtered reads from time to time
  * tgpio-filtered-read  Listing 2: a filtered read of the PHC for each edge, then TGPIO is programmed
  * tgpio-latch          TGPIO latches the reference edges; the line through them says where to program the next one
- * clock-edge           as tgpio-filtered-read, of the system's clock instead of the PHC
+ * clock-edge           as tgpio-filtered-read, of a clock of bw-clock's instead of the PHC
  */
 #ifndef BW_EDGE_METHODS_H
 #define BW_EDGE_METHODS_H
@@ -29,7 +29,7 @@ struct edge_method {
 	const char *name;
 	bool software;  /* sets a line; else programs one in counter ticks */
 	bool latches;   /* needs the latch pin */
-	bool reads_phc, reads_system;
+	bool reads_phc, reads_clock; /* a clock that is asked for by name */
 	/* Make ready in the measuring thread; sets start_clock_ns. 0 or -errno; *what names what failed. */
 	int (*prepare)(struct edge_run *run, const char **what);
 	/* Make edge k. 0; -ETIME: it was too late for it; or -errno, which ends the run. */
@@ -46,6 +46,7 @@ struct edge_run {
 	int64_t filter_percent;
 	struct edge_pin *output, *latch, *reference; /* NULL where there is none */
 	struct port_tai tai;
+	struct source source;         /* where the method reads a clock */
 	/* at work */
 	struct filtered_clock clock;
 	struct correlation correlation;
@@ -59,6 +60,7 @@ struct edge_run {
 	uint64_t latches;
 	int error;                    /* that ended it */
 	const char *failed;           /* what it was of */
+	char unfit[SOURCE_ERROR_BYTES]; /* why the clock was not fit to be read; empty: it was */
 	bool complete;
 	struct edge_pin_counts counts;
 	bool counted;

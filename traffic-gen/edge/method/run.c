@@ -101,6 +101,19 @@ static int open_phc(struct edge_run *run, const char *path)
 	return EXIT_CAPABILITY;
 }
 
+static int open_clock(struct edge_run *run, const char *text, int tai_utc_s)
+{
+	char error[2 * SOURCE_ERROR_BYTES];
+	int err = source_open(&run->source, text, tai_utc_s, error, sizeof(error));
+
+	if (!err)
+		err = source_begin(&run->source, error, sizeof(error));
+	if (!err)
+		return 0;
+	fprintf(stderr, TOOL ": --clock: %s\n", error);
+	return source_exit_code(err);
+}
+
 /* Check the options and open all. Return 0 or an exit code. */
 static int prepare(struct edge_run *run, struct pins *pins, const struct arguments *arguments)
 {
@@ -123,17 +136,20 @@ static int prepare(struct edge_run *run, struct pins *pins, const struct argumen
 		return missing("phc", "this method reads a PTP hardware clock");
 	if (run->method->latches && !arguments->latch)
 		return missing("latch", "this method needs the instants of the reference edges");
-	if (strcmp(arguments->clock, "realtime") != 0 && strcmp(arguments->clock, "tai") != 0) {
-		fprintf(stderr, TOOL ": --clock: unknown \"%s\"; allowed: realtime tai\n", arguments->clock);
+	if (arguments->clock && !run->method->reads_clock) {
+		fprintf(stderr, TOOL ": --clock: %s reads no clock by name; clock-edge does\n", run->method->name);
 		return EXIT_BAD_INPUT;
 	}
 	port_tai_init(&run->tai, (int)arguments->tai_utc_s);
-	code = open_pins(run, pins, arguments);
+	code = run->method->reads_clock ?
+		       open_clock(run, arguments->clock ? arguments->clock : "realtime", (int)arguments->tai_utc_s) : 0;
+	if (!code)
+		code = open_pins(run, pins, arguments);
 	if (!code && run->method->reads_phc)
 		code = open_phc(run, arguments->phc);
 	if (code)
 		return code;
-	run->clock.tai = &run->tai;
+	run->clock.source = &run->source;
 	run->clock.hz = counted->axis == EDGE_AXIS_COUNTER && counted->counter_hz ? counted->counter_hz : ticks_hz();
 	run->clock.bracket = histogram_create(0, HISTOGRAM_HIGHEST_NS);
 	if (run->clock.hz && run->clock.bracket)
@@ -168,14 +184,22 @@ static void print_progress(struct json *json, const struct edge_run *run)
 	json_line_end(json);
 }
 
+static const char *reason_of(const struct edge_run *run)
+{
+	if (run->error != -ENODATA)
+		return strerror(-run->error);
+	return run->method->latches ? "no edge of the reference was latched" : "the clock gives no time";
+}
+
 static void print_reasons(struct json *json, const struct edge_run *run)
 {
 	char reason[REASON_BYTES];
 
 	json_array_open(json, "invalid_reasons");
+	if (run->unfit[0])
+		json_string(json, NULL, run->unfit);
 	if (run->error) {
-		snprintf(reason, sizeof(reason), "%s: %s", run->failed,
-			 run->error == -ENODATA ? "no edge of the reference was latched" : strerror(-run->error));
+		snprintf(reason, sizeof(reason), "%s: %s", run->failed, reason_of(run));
 		json_string(json, NULL, reason);
 	} else if (tally_get(&run->programmed) == 0) {
 		json_string(json, NULL, tally_get(&run->late) ? "all edges were late" : "no edge was made");
@@ -185,7 +209,7 @@ static void print_reasons(struct json *json, const struct edge_run *run)
 
 static bool is_valid(const struct edge_run *run)
 {
-	return !run->error && tally_get(&run->programmed) > 0;
+	return !run->error && !run->unfit[0] && tally_get(&run->programmed) > 0;
 }
 
 static double threshold_ns(const struct edge_run *run)
@@ -195,7 +219,7 @@ static double threshold_ns(const struct edge_run *run)
 
 static int print_result(struct json *json, const struct edge_run *run, const struct port_scheduling *scheduling)
 {
-	bool reads = run->method->reads_phc || run->method->reads_system;
+	bool reads = run->method->reads_phc || run->method->reads_clock;
 
 	json_object_open(json, NULL);
 	json_string(json, "type", "result");
@@ -232,6 +256,10 @@ static int print_result(struct json *json, const struct edge_run *run, const str
 	json_uint(json, "latches_stray", run->predictor.strays);
 	json_uint(json, "counter_hz", run->clock.hz);
 	json_int(json, "tai_utc_s", run->tai.tai_utc_s);
+	if (run->method->reads_clock)
+		source_report(&run->source, json, "clock");
+	else
+		json_null(json, "clock");
 	summary_scheduling(json, scheduling);
 	json_object_close(json);
 	return json_line_end(json);
@@ -282,6 +310,8 @@ static int measure(struct edge_run *run, const struct arguments *arguments)
 	}
 	scheduling = *port_thread_scheduling(thread);
 	port_thread_join(thread);
+	if (run->method->reads_clock)
+		source_end(&run->source, run->unfit, sizeof(run->unfit));
 	if (run->error == -ENOTSUP || run->error == -ENXIO) {
 		fprintf(stderr, TOOL ": %s: a pin or its driver cannot do that\n", run->failed);
 		return EXIT_CAPABILITY;
@@ -295,7 +325,7 @@ int verb_run(int argc, char **argv)
 {
 	struct edge_run *run = calloc(1, sizeof(*run));
 	struct pins *pins = calloc(1, sizeof(*pins));
-	struct arguments arguments = { .clock = "realtime", .cpu = PORT_CPU_ANY, .tai_utc_s = TAI_UTC_DEFAULT_S };
+	struct arguments arguments = { .cpu = PORT_CPU_ANY, .tai_utc_s = TAI_UTC_DEFAULT_S };
 	struct edge_run defaults = { .count = 1000, .period_ns = 2 * NS_PER_MS, .filter_percent = FILTER_DEFAULT_PERCENT };
 	struct edge_run *options_of = run ? run : &defaults;
 	const struct option options[] = {
@@ -309,7 +339,7 @@ int verb_run(int argc, char **argv)
 		{ .name = "phc", .kind = OPTION_TEXT, .target = &arguments.phc, .argument = "DEVICE",
 		  .help = "the PTP hardware clock whose time the edges have, /dev/ptpN" },
 		{ .name = "clock", .kind = OPTION_TEXT, .target = &arguments.clock, .argument = "CLOCK",
-		  .help = "clock-edge: realtime (default) or tai" },
+		  .help = "clock-edge: as bw-clock names it, such as timeservice (default realtime)" },
 		{ .name = "count", .kind = OPTION_INT, .target = &options_of->count, .min = 0, .max = INT64_C(1000000000),
 		  .argument = "N", .help = "edges (default 1000; 0: until SIGTERM)" },
 		{ .name = "period-ns", .kind = OPTION_INT, .target = &options_of->period_ns, .min = PERIOD_MIN_NS,
@@ -355,6 +385,7 @@ int verb_run(int argc, char **argv)
 	edge_pin_close(&pins->reference);
 	if (run->clock.phc)
 		port_phc_close(run->clock.phc);
+	source_close(&run->source);
 	histogram_destroy(run->clock.bracket);
 release:
 	free(run);
