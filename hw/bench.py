@@ -17,6 +17,7 @@ from hw.edges import EdgesSpec, read_edges
 from hw.errors import ConfigError
 from hw.fields import Fields
 from hw.oscilloscopes import OscilloscopeSpec, read_oscilloscopes
+from hw.plug_in import plug_in_of
 from hw.strict_yaml import read_yaml
 from hw.topology import TopologySpec, check_connected, read_topology
 
@@ -62,7 +63,7 @@ class TimecardSpec:
     """The clock on a target that its own clock is measured against."""
 
     clock: str
-    """As `bw-clock` names it: `card`, `phc:/dev/ptp1`, `plugin:…`."""
+    """As `bw-clock` names it: `card`, `phc:/dev/ptp1`, `plugin:FILE`; FILE: see `hw.plug_in`."""
     bound_ns: int
     """The card's own uncertainty against the time server, from its certificate; 0: it states it itself."""
     synchronised_over: str
@@ -269,8 +270,15 @@ def _target(kind: str, table: Fields) -> TargetSpec:
 def _timecard(table: Fields | None) -> TimecardSpec | None:
     if table is None:
         return None
+    clock = table.text("clock")
+    plug_in = plug_in_of(clock)
+    if plug_in is not None and not plug_in.is_on_node:
+        try:
+            plug_in.beside(Path(table.file))
+        except ConfigError as error:
+            raise ConfigError(f"{table.file}: {table.table}.clock: {error}") from error
     spec = TimecardSpec(
-        table.text("clock"), table.integer("bound_ns", 0, 1_000_000_000, 0), table.text("synchronised_over")
+        clock, table.integer("bound_ns", 0, 1_000_000_000, 0), table.text("synchronised_over")
     )
     table.finish()
     return spec

@@ -21,12 +21,14 @@ from hw.faults import Faulty
 from hw.journal import Journal
 from hw.labgrid_file import CONSOLE_LOG
 from hw.protocols import Node
-from hw.tools import local_tool
+from hw.tools import local_library, local_tool
 from hw.virtual import network
 from hw.virtual.bench_network import namespace_of, plug_in
 from hw.virtual.console_log import earlier_logs
 
 RESTART_DEADLINE_S = 60.0
+DYNAMIC = "dynamic"
+"""Folder, beside a node's static programs, of those that load libraries, and of the libraries."""
 
 
 class BenchNodes:
@@ -48,7 +50,7 @@ class BenchNodes:
         """This machine, outside of all network namespaces; its tools end with this process."""
         self._environment = environment
         self._nodes: dict[str, Node] = {}
-        self._deployed: set[tuple[str, str]] = set()
+        self._deployed: dict[tuple[str, str], Path] = {}
         self._cut_off: set[str] = set()
         for node in spec.nodes.values():
             if node.kind is NodeKind.LOCAL:
@@ -147,15 +149,47 @@ class BenchNodes:
                 return
         raise CapabilityError(f"{name}: only a virtual machine can be given a fault")
 
-    def tool(self, node_name: str, tool: str = "bw-traffic") -> str:
-        """Return the path of a native tool on a node, copying it there first where need be."""
+    def tool(self, node_name: str, tool: str = "bw-traffic", *, dynamic: bool = False) -> str:
+        """Return the path of a native tool on a node, copying it there first where need be.
+
+        Args:
+            node_name: Of a node that is on.
+            tool: `bw-clock`, …
+            dynamic: One that can load libraries, tried there at once; else one that needs none of the node.
+
+        Raises:
+            CapabilityError: None is built for the node, or the node's loader and libraries are not for it.
+        """
         node = self.node(node_name)
         if not isinstance(node, SshNode):
             return str(local_tool(tool))
-        remote = node.tool_path(tool)
-        if (node_name, tool) not in self._deployed:
-            node.put(local_tool(tool, node.machine()), remote)
-            self._deployed.add((node_name, tool))
+        remote = node.tool_path(f"{DYNAMIC}/{tool}" if dynamic else tool)
+        if self._deploy(node, local_tool(tool, node.machine(), dynamic=dynamic), remote) and dynamic:
+            tried = node.run([remote, "--version"], check=False)
+            if tried.exit_code != 0:
+                del self._deployed[node_name, remote]
+                said = tried.stderr.strip() or tried.stdout.strip() or f"exit code {tried.exit_code}"
+                raise CapabilityError(f"{node_name}: {tool}, the dynamic build, does not run there: {said}")
+        return remote
+
+    def library(self, node_name: str, library: str | Path) -> str:
+        """Return the path of a shared library on a node, copying it there first where need be.
+
+        Args:
+            node_name: Of a node that is on.
+            library: Name of one that is built with the native tools, or path of a file of this machine.
+
+        Raises:
+            CapabilityError: None is built for the node.
+            ConfigError: Another file of that name is on the node already.
+        """
+        node = self.node(node_name)
+        machine = node.machine() if isinstance(node, SshNode) else ""
+        file = library if isinstance(library, Path) else local_library(library, machine)
+        if not isinstance(node, SshNode):
+            return str(file)
+        remote = node.library_path(f"{DYNAMIC}/{file.name}")
+        self._deploy(node, file, remote)
         return remote
 
     def console(self, name: str) -> str:
@@ -179,6 +213,16 @@ class BenchNodes:
             for target in self._environment.targets.values():
                 disconnect(target)
             self._environment.cleanup()
+
+    def _deploy(self, node: SshNode, local: Path, remote: str) -> bool:
+        """Copy a file to a node; return whether it had to be, raise ConfigError where it is another one's."""
+        before = self._deployed.get((node.name, remote))
+        if before not in (None, local):
+            raise ConfigError(f"{node.name}: {before} and {local}: two files that bear one name there")
+        if before is None:
+            node.put(local, remote)
+            self._deployed[node.name, remote] = local
+        return before is None
 
     def _power_on(self, name: str) -> Node:
         spec = self.spec.nodes[name]
@@ -217,7 +261,8 @@ class BenchNodes:
     def _forget(self, name: str) -> None:
         """Close the connection to a node and what is known of it."""
         self._nodes.pop(name, None)
-        self._deployed -= {(node, tool) for node, tool in self._deployed if node == name}
+        for there in [each for each in self._deployed if each[0] == name]:
+            del self._deployed[there]
         disconnect(self._environment.get_target(name))
 
     def _switchable_power(self, name: str) -> Any:

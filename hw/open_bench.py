@@ -28,8 +28,15 @@ class Nodes(Protocol):
         """Return a node that is on."""
         ...
 
-    def tool(self, node_name: str, tool: str = "bw-traffic") -> str:
-        """Return the path of a native tool on a node, copying it there first where need be."""
+    def tool(self, node_name: str, tool: str = "bw-traffic", *, dynamic: bool = False) -> str:
+        """Return the path of a native tool on a node, copying it there first where need be.
+
+        A dynamic one can load libraries, and has run on the node.
+        """
+        ...
+
+    def library(self, node_name: str, library: str | Path) -> str:
+        """Return the path of a shared library on a node: of the native tools by name, or any file by path."""
         ...
 
 

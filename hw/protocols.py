@@ -28,6 +28,10 @@ class Job(Protocol):
 
     name: str
 
+    def process_id(self) -> int:
+        """Return the id that the tool has, or had, on its node."""
+        ...
+
     def wait_ready(self, timeout_s: float) -> None:
         """Return when the tool has said `ready`; raise BenchError when it ended or was silent."""
         ...

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import configparser
+import platform
 import subprocess
 from importlib import metadata
 from pathlib import Path
@@ -24,13 +25,18 @@ TOOL_FOLDERS = (
 MACHINE_PROPERTY = "benchwright_machine"
 
 
-def cross_builds(root: Path) -> dict[str, str]:
+def cross_builds(root: Path, *, dynamic: bool = False) -> dict[str, str]:
     """Return machine → build, by the cross files of all kinds: `targets/*/cross/BUILD.ini`.
+
+    Args:
+        root: Of the source tree.
+        dynamic: Only builds whose programs can load libraries: without `static = true` in the file.
 
     Raises:
         ConfigError: A cross file does not say its machine, or another one is for it, or of the same name.
     """
     builds: dict[str, str] = {}
+    static: set[str] = set()
     for file in sorted(root.glob("targets/*/cross/*.ini")):
         machine_file = configparser.ConfigParser(interpolation=None)
         machine_file.read(file)
@@ -40,11 +46,15 @@ def cross_builds(root: Path) -> dict[str, str]:
         if machine in builds or file.stem in builds.values():
             raise ConfigError(f"{file}: there is another build {file.stem} or for {machine}")
         builds[machine] = file.stem
-    return builds
+        if machine_file.getboolean("project options", "static", fallback=False):
+            static.add(machine)
+    return {machine: build for machine, build in builds.items() if not (dynamic and machine in static)}
 
 
 BUILDS = {"x86_64": "static", **cross_builds(ROOT)}
 """Machine, as `uname -m` says on a node, → build whose programs run there, whatever its shared libraries."""
+DYNAMIC_BUILDS = {platform.machine(): HOST_BUILD, **cross_builds(ROOT, dynamic=True)}
+"""Machine → build whose programs can load libraries, where the machine has those that they need."""
 NATIVE_TOOLS = ("bw-traffic", "bw-clock", "bw-edge")
 PYTHON_TOOLS = ("labgrid", "scapy")
 PROGRAMS = {
@@ -69,21 +79,50 @@ def tool_versions() -> dict[str, str]:
     return versions
 
 
-def local_tool(name: str, machine: str = "") -> Path:
+def local_tool(name: str, machine: str = "", *, dynamic: bool = False) -> Path:
     """Return the path of a native tool.
 
     Args:
         name: `bw-traffic`, `bw-wander`, …
         machine: What `uname -m` says on the node that it is for; empty: for this machine.
+        dynamic: One that can load libraries; this machine's always can.
 
     Raises:
-        CapabilityError: It has not been built, or nothing is built for such a machine.
+        CapabilityError: It has not been built, or nothing of the kind is built for such a machine.
     """
-    if machine and machine not in BUILDS:
-        raise CapabilityError(f"{name}: not built for {machine}; there are: {', '.join(BUILDS)}")
-    build = BUILD / (BUILDS[machine] if machine else HOST_BUILD)
+    build = _build(name, machine, dynamic=dynamic)
     for folder in TOOL_FOLDERS:
         for file in (build / folder / name, build / folder / f"{name}.exe"):
             if file.exists():
                 return file
     raise CapabilityError(f"{name} is missing in {build.relative_to(ROOT)}: run `make setup`")
+
+
+def local_library(name: str, machine: str = "") -> Path:
+    """Return the path of a shared library of the native tools.
+
+    Args:
+        name: Of its file, such as `libbwtime.so`.
+        machine: What `uname -m` says on the node that it is for; empty: for this machine.
+
+    Raises:
+        CapabilityError: It has not been built, or programs for such a machine load no libraries.
+    """
+    build = _build(name, machine, dynamic=True)
+    for folder in ("traffic-gen", "targets"):
+        for file in (build / folder).rglob(name):
+            return file
+    raise CapabilityError(f"{name} is missing in {build.relative_to(ROOT)}: run `make setup`")
+
+
+def _build(name: str, machine: str, *, dynamic: bool) -> Path:
+    """Return the folder of the build for a machine; raises CapabilityError where there is none."""
+    builds = DYNAMIC_BUILDS if dynamic else BUILDS
+    if machine and machine not in builds:
+        if machine in BUILDS:
+            raise CapabilityError(
+                f"{name}: programs for {machine} are linked statically and load no libraries; those that do"
+                f" are built for: {', '.join(builds)}"
+            )
+        raise CapabilityError(f"{name}: not built for {machine}; there are: {', '.join(builds)}")
+    return BUILD / (builds[machine] if machine else HOST_BUILD)

@@ -6,8 +6,10 @@
     message_max_bytes = 1400                   # of the messages that it carries; left out: any
     arguments = "--burst 8"                    # of bw-traffic on the target, behind its own; left out: none
 
+    preload = "libuser.so"                     # libraries that are loaded into bw-traffic; left out: none
+
     [environment]                              # of bw-traffic on the target; left out: as it is there
-    LD_PRELOAD = "/run/benchwright/stack/libuser.so"
+    USER_SPIN_US = "50"
 
     [put_on]                                   # left out: nothing has to be done
     folder = "/run/benchwright/stack"          # on the target
@@ -16,6 +18,10 @@
     machine = "x86_64-linux"                   # that they are built for; left out: this machine's
     command = "sh /run/benchwright/stack/user.sh"  # `--interface NAME apply`, or `restore`, follows
 
+A library of `preload` with a path is the target's own; one without is built with the native tools, and
+brought there. Programs on the target are then of the dynamic build, and none is ready before its libraries
+are seen in it (`hw.preload`): traffic by the system's own stack is never taken for that of another.
+
 A name that a kind has no file of is a stack that it cannot have. `restore` comes before every `apply`: what a
 killed run has left is given back first, so the command keeps a journal of its own on the target, as
 provisioning does. Exit code 3 of `apply`, with a line on stderr: the machine cannot have the stack.
@@ -23,7 +29,7 @@ provisioning does. Exit code 3 of `apply`, with a line on stderr: the machine ca
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,7 +37,9 @@ from pathlib import Path
 from hw.bench import TargetSpec
 from hw.errors import BenchError, CapabilityError, ConfigError
 from hw.fields import Fields
-from hw.protocols import Node
+from hw.open_bench import Nodes
+from hw.preload import PRELOAD, start_program
+from hw.protocols import Job, Node
 from hw.provisioning import TARGETS
 from hw.toml_file import read_toml
 from hw.tools import local_tool
@@ -69,6 +77,7 @@ class NetworkStack:
         arguments: Of a program that uses it.
         environment: Of a program that uses it.
         put_on: None: nothing has to be done.
+        preload: Libraries that are loaded into such a program, by name or by their path on the target.
     """
 
     name: str
@@ -78,6 +87,7 @@ class NetworkStack:
     arguments: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     put_on: PutOn | None = None
+    preload: tuple[str, ...] = ()
 
     def why_not(self, stream: Stream) -> str:
         """Return why it does not carry a stream; empty: it does."""
@@ -106,10 +116,23 @@ class NetworkStack:
             raise CapabilityError(f"pattern {pattern.name}: {refused[through[0].id]}")
         return replace(pattern, streams=tuple(s for s in pattern.streams if s.id not in refused))
 
-    def program(self, argv: list[str]) -> list[str]:
-        """Return the command line of a program that uses the stack."""
-        setting = ["env", *(f"{name}={value}" for name, value in self.environment.items())]
-        return [*(setting if self.environment else []), *argv, *self.arguments]
+    def start(self, bench: Nodes, node_name: str, arguments: Sequence[str], stem: Path) -> Job:
+        """Start bw-traffic on a node where it uses the stack.
+
+        Args:
+            bench: An open bench; the node is on, the stack put on it.
+            node_name: Of the node.
+            arguments: Of the program: a verb and its options.
+            stem: It writes to `stem`.ndjson and `stem`.err.
+
+        Raises:
+            CapabilityError: The node runs no program that loads libraries.
+            BenchError: It did not start, or a library cannot be loaded there.
+        """
+        libraries = [each if "/" in each else bench.library(node_name, each) for each in self.preload]
+        tool = bench.tool(node_name, dynamic=True) if libraries else bench.tool(node_name)
+        argv = [tool, *arguments, *self.arguments]
+        return start_program(bench.node(node_name), argv, stem, self.environment, libraries)
 
 
 def stack_names(kind_folder: Path) -> tuple[str, ...]:
@@ -146,8 +169,11 @@ def load_network_stack(kind_folder: Path, name: str) -> NetworkStack:
         arguments=table.words("arguments", ""),
         environment=table.texts_of("environment"),
         put_on=_put_on(table.child("put_on", optional=True)),
+        preload=table.words("preload", ""),
     )
     table.finish()
+    if PRELOAD in stack.environment:
+        raise ConfigError(f"{path}: environment.{PRELOAD}: name the libraries in `preload`")
     return stack
 
 

@@ -27,6 +27,10 @@ class LocalJob:
         self._output = output
         self._errors = errors
 
+    def process_id(self) -> int:
+        """Return the tool's process id: what stands before it in its command line becomes the tool."""
+        return self._process.pid
+
     def wait_ready(self, timeout_s: float) -> None:
         """Return when the tool has said `ready`."""
         deadline = time.monotonic() + timeout_s

@@ -131,6 +131,13 @@ class SshJob:
         self._output = stem.with_suffix(".ndjson")
         self._errors = stem.with_suffix(".err")
 
+    def process_id(self) -> int:
+        """Return the tool's process id on the node."""
+        text = self._node.read(f"{self._folder}/pid").stdout.strip()
+        if not text.isdigit():
+            raise BenchError(f"{self.name}: has left no process id")
+        return int(text)
+
     def wait_ready(self, timeout_s: float) -> None:
         """Return when the tool has said `ready`; polls over SSH, so call it before measuring begins."""
         deadline = time.monotonic() + timeout_s
@@ -216,6 +223,10 @@ class SshNode:
     def tool_path(self, tool: str) -> str:
         """Return where a native tool is put."""
         return f"{REMOTE_TOOLS}/{tool}"
+
+    def library_path(self, library: str) -> str:
+        """Return where a shared library is put: as programs, where it may be loaded."""
+        return f"{REMOTE_TOOLS}/{library}"
 
     def end_leftovers(self) -> None:
         """End the tools that a killed run has left on a machine whose power nobody cut: they hold ports."""

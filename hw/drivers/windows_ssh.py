@@ -114,6 +114,10 @@ class WindowsSshNode(SshNode):
         """Return where a native tool is put."""
         return f"{HOME}/bin/{tool}.exe"
 
+    def library_path(self, library: str) -> str:
+        """Return where a shared library is put."""
+        return f"{HOME}/bin/{library}"
+
     def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> Completed:
         """Run a program, or a command of cmd's own, to its end."""
         return self._run_line(cmd_line(argv), argv, timeout_s, check)

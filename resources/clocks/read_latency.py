@@ -24,6 +24,7 @@ from reports.clock_read.readings import (
     Readings,
     write_readings,
 )
+from resources.clocks.command import clock_command
 from resources.clocks.timecard import serve_timecards
 from resources.profiles import ClockTimes
 
@@ -94,7 +95,7 @@ def measure_read_latency(
 def _read(
     bench: Nodes, node: str, command: ReadCommand, reading: Reading, max_s: int, folder: Path
 ) -> Reading:
-    argv = [bench.tool(node, "bw-clock"), "latency", "--clock", command.device, *command.options]
+    argv = [*clock_command(bench, node, "latency", clock=command.device), *command.options]
     argv += ["--reads", str(reading.reads), "--duration-ms", str(max_s * 1000), "--priority", str(PRIORITY)]
     done = bench.node(node).run(argv, timeout_s=max_s + STARTING_S, check=False)
     said = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.exit_code}"]

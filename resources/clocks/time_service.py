@@ -16,6 +16,7 @@ from hw.provisioning import TARGETS
 from reports.clock_sync.trial import ClockTrial
 from reports.clock_sync.usage import READ_COST, Usage, write_usage
 from reports.requirements import Requirement
+from resources.clocks.command import clock_command
 from resources.clocks.kind import ARCHIVE, load_clock_kind
 from resources.clocks.settings import SYSTEM_CLOCK
 from resources.clocks.sync import ClockLab
@@ -94,7 +95,7 @@ class TimeServiceTrials:
         """Measure what a reading of the stack's clock costs, and of the system's clock beside it."""
         lab = self.lab
         for clock in dict.fromkeys([trial.facts.device, SYSTEM_CLOCK]):
-            argv = [lab.bench.tool(lab.target.node, "bw-clock"), "latency", "--clock", clock]
+            argv = clock_command(lab.bench, lab.target.node, "latency", clock=clock)
             argv += ["--reads", str(self.times.reads), "--duration-ms", str(READ_MAX_S * 1000)]
             argv += ["--priority", str(CLOCK_PRIORITY)]
             done = lab.bench.node(lab.target.node).run(argv, READ_MAX_S + STARTING_S, check=False)

@@ -29,6 +29,7 @@ from reports.clock_sync.trial import (
     write_trial,
 )
 from reports.clock_sync.two_way_reference import TWO_WAY
+from resources.clocks.command import clock_command
 from resources.clocks.lines import measure_clock_lines, serve_clocks
 from resources.clocks.settings import SYSTEM_CLOCK
 from resources.clocks.two_way_trial import measure_by_two_way
@@ -121,7 +122,9 @@ def measure_trial(
     folder.mkdir(parents=True, exist_ok=True)
     if facts.timecard.clock == TWO_WAY:
         return measure_by_two_way(bench, target, facts, settings.duration_s, folder)
-    tool = bench.tool(target.node, "bw-clock")
+    command = clock_command(
+        bench, target.node, "compare", device=facts.device, reference=facts.timecard.clock
+    )
     reads = {FILTERED: ["--read", "filtered", "--filter-ns", str(FILTER_NS)]}
     if settings.sequential:
         reads[SEQUENTIAL] = ["--read", "sequential"]
@@ -129,8 +132,7 @@ def measure_trial(
         witness = add_witness(experiment, folder / Path(WITNESS).stem, settings.duration_s * 1000)
         jobs: list[Job] = []
         for file, options in reads.items():
-            argv = [tool, "compare", "--device", facts.device, "--reference", facts.timecard.clock, *options]
-            argv += ["--duration-ms", str(settings.duration_s * 1000)]
+            argv = [*command, *options, "--duration-ms", str(settings.duration_s * 1000)]
             argv += ["--iterations", str(settings.iterations)] if settings.iterations else []
             argv += ["--pause-max-us", str(PAUSE_MAX_US), "--series-interval-ms", str(SERIES_INTERVAL_MS)]
             argv += ["--priority", str(CLOCK_PRIORITY)]
@@ -157,10 +159,9 @@ def measure_trial(
 
 def _read_phc(bench: Nodes, target: TargetSpec, facts: TrialFacts, way: str, folder: Path) -> None:
     """Compare with a PHC that is read in one way; a way that it does not offer leaves no answer."""
-    argv = [bench.tool(target.node, "bw-clock"), "compare", "--device", facts.device]
-    argv += ["--reference", facts.timecard.clock, "--phc-read", way, "--read", "bracketed"]
-    argv += ["--duration-ms", str(PHC_READ_MS), "--pause-max-us", str(PAUSE_MAX_US)]
-    argv += ["--priority", str(CLOCK_PRIORITY)]
+    argv = clock_command(bench, target.node, "compare", device=facts.device, reference=facts.timecard.clock)
+    argv += ["--phc-read", way, "--read", "bracketed", "--duration-ms", str(PHC_READ_MS)]
+    argv += ["--pause-max-us", str(PAUSE_MAX_US), "--priority", str(CLOCK_PRIORITY)]
     stem = folder / phc_read_file(way).removesuffix(".ndjson")
     with Experiment(bench) as experiment:
         job = experiment.start(target.node, argv, stem)

@@ -19,6 +19,7 @@ from hw.provisioning import TARGETS
 from reports.clock_sync.answers import read_clock_compare
 from reports.clock_sync.trial import Lock
 from reports.latency.replay_clock import CLOCK_ERROR, ReplayClock, ServerLine, measured_clock
+from resources.clocks.command import clock_command
 from resources.clocks.lines import ClockLine
 from resources.clocks.settings import STACKS, SYSTEM_CLOCK, ClockSettings, load_stacks
 from resources.clocks.stack import ClockStack
@@ -75,8 +76,9 @@ class ClockOfReplay:
             MeasurementError: A daemon of the stack has ended meanwhile.
         """
         folder.mkdir(parents=True, exist_ok=True)
-        argv = [self.bench.tool(self.target.node, "bw-clock"), "compare", "--device", self.stack.device]
-        argv += ["--reference", self.timecard.clock, "--read", "filtered", "--filter-ns", str(FILTER_NS)]
+        clocks = {"device": self.stack.device, "reference": self.timecard.clock}
+        argv = clock_command(self.bench, self.target.node, "compare", **clocks)
+        argv += ["--read", "filtered", "--filter-ns", str(FILTER_NS)]
         argv += ["--pause-max-us", str(PAUSE_MAX_US), "--series-interval-ms", str(SERIES_INTERVAL_MS)]
         argv += ["--duration-ms", str(duration_ms), "--priority", str(CLOCK_PRIORITY)]
         job = self.bench.node(self.target.node).start(argv, folder / Path(CLOCK_ERROR).stem)

@@ -275,32 +275,26 @@ class Replay:
         node = self.bench.node(self.target.node)
         remote = node.bring(plan_file)
         self._recv_folder = out = node.fresh_folder("recv")
-        argv = [
-            self.bench.tool(self.target.node),
-            "recv",
-            remote,
-            "--out",
-            out,
-            "--priority",
-            str(node.priority),
-        ]
+        arguments = ["recv", remote, "--out", out, "--priority", str(node.priority)]
         if self.log_messages:
-            argv.append("--log")
-        return node.start(self._program(self.target.node, argv), self.folder / "recv")
+            arguments.append("--log")
+        return self._start_tool(self.target.node, arguments, self.folder / "recv")
 
-    def _program(self, node_name: str, argv: list[str]) -> list[str]:
-        """Return the command line of a program on a node, which may use a network stack there."""
+    def _start_tool(self, node_name: str, arguments: Sequence[str], stem: Path) -> Job:
+        """Start bw-traffic on a node, where it may use a network stack."""
         node, stack = self.stack or ("", None)
-        return stack.program(argv) if stack is not None and node == node_name else argv
+        if stack is not None and node == node_name:
+            return stack.start(self.bench, node_name, arguments, stem)
+        return self.bench.node(node_name).start([self.bench.tool(node_name), *arguments], stem)
 
     def _start_send(self, node_name: str, numbers: Sequence[int], plan_file: Path) -> Job:
         node = self.bench.node(node_name)
         numbers = [number for number in numbers if self.bench.spec.producers[number].node == node_name]
-        argv = [self.bench.tool(node_name), "send", node.bring(plan_file)]
-        argv += ["--producer", ",".join(str(number) for number in numbers), "--priority", str(node.priority)]
+        arguments = ["send", node.bring(plan_file), "--producer", ",".join(str(number) for number in numbers)]
+        arguments += ["--priority", str(node.priority)]
         if cpus := self.bench.spec.nodes[node_name].cpus:
-            argv += ["--cpu", ",".join(str(cpu) for cpu in cpus)]
-        return node.start(self._program(node_name, argv), self.folder / f"send-{node_name}")
+            arguments += ["--cpu", ",".join(str(cpu) for cpu in cpus)]
+        return self._start_tool(node_name, arguments, self.folder / f"send-{node_name}")
 
     def _wait_in_silence(self, start_ns: int) -> None:
         """Wait for the end of the measurement.

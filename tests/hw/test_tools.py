@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,30 @@ def test_machine_that_nothing_is_built_for(build: Path) -> None:
         CapabilityError, match=r"bw-traffic: not built for riscv64; there are: x86_64, .*armv7l"
     ):
         tools.local_tool("bw-traffic", "riscv64")
+
+
+def test_programs_that_load_libraries_are_of_another_build(build: Path) -> None:
+    """This machine's own for its like; a cross file says whether its programs are linked statically."""
+    own = tools.local_tool("bw-traffic", platform.machine(), dynamic=True)
+    assert own == tools.local_tool("bw-traffic")
+    assert own.relative_to(build).parts[0] == "linux"
+    assert tools.local_tool("bw-traffic", "x86_64-windows", dynamic=True).relative_to(build).parts[0] == "win"
+    with pytest.raises(
+        CapabilityError, match="bw-traffic: programs for armv7l are linked statically and load no libraries"
+    ):
+        tools.local_tool("bw-traffic", "armv7l", dynamic=True)
+
+
+def test_a_library_is_found_wherever_it_is_built(build: Path) -> None:
+    for variant in ("linux", "armhf"):
+        library = build / variant / "targets" / "some-kind" / "src" / "libuser.so"
+        library.parent.mkdir(parents=True)
+        library.touch()
+    assert tools.local_library("libuser.so").relative_to(build).parts[0] == "linux"
+    with pytest.raises(CapabilityError, match=r"libuser\.so: programs for armv7l are linked statically"):
+        tools.local_library("libuser.so", "armv7l")
+    with pytest.raises(CapabilityError, match=r"libnone\.so is missing in linux: run `make setup`"):
+        tools.local_library("libnone.so")
 
 
 def test_every_cross_file_is_a_build_of_its_machine(repository: Path) -> None:

@@ -144,7 +144,7 @@ def test_every_kind_of_target_that_is_provisioned_has_the_kernels_stack() -> Non
     for kind in kinds:
         stack = load_network_stack(TARGETS / kind, "kernel")
         assert (stack.arguments, stack.environment, stack.transports) == ((), {}, None)
-        assert stack.program(["bw-traffic", "recv"]) == ["bw-traffic", "recv"]
+        assert stack.preload == ()
         pattern = load_pattern(DAQ12)
         assert stack.carried(pattern) == pattern
 
@@ -167,6 +167,7 @@ def test_a_stack_of_another_kind_is_skipped_and_one_of_none_is_bad_input(targets
         ('command = "sh /stack/user.sh"\n', "", r"put_on\.command"),
         ("benchwright.network_stack/1", "benchwright.network_stack/2", "schema"),
         ('USER_STACK = "test0"', 'USER_STACK = ""', r"environment\.USER_STACK"),
+        ('USER_STACK = "test0"', 'LD_PRELOAD = "/x.so"', r"environment\.LD_PRELOAD: .* `preload`"),
     ],
 )
 def test_a_wrong_file_is_refused_with_its_field(targets: Path, old: str, new: str, said: str) -> None:
@@ -301,7 +302,16 @@ def test_programs_on_the_target_alone_use_it(user: NetworkStack, machine: _Machi
     """A receiver on the target, or a sender where the target produces; no other command line changes."""
     other = _Machine(machine.root, "p01")
     nodes = {"linux-rt": machine, "p01": other}
-    bench: Any = SimpleNamespace(spec=SPEC, node=nodes.__getitem__, tool="{}/bw-traffic".format)
+    asked: list[str] = []
+
+    def tool(node: str, *, dynamic: bool = False) -> str:
+        asked.extend([node] * dynamic)
+        return f"{node}/bw-traffic"
+
+    def library(node: str, name: str) -> str:
+        return f"/{node}/{name}"
+
+    bench: Any = SimpleNamespace(spec=SPEC, node=nodes.__getitem__, tool=tool, library=library)
     settings = ReplaySettings(DAQ12, "aligned-12")
     replay = Replay(bench, SPEC.targets["linux-rt"], cast("Any", None), settings, tmp_path, _silent)
     recv, send = replay._start_recv, replay._start_send  # pyright: ignore[reportPrivateUsage]
@@ -313,5 +323,11 @@ def test_programs_on_the_target_alone_use_it(user: NetworkStack, machine: _Machi
     [received], [sent] = machine.started, other.started
     assert received[:4] == ["env", "USER_STACK=test0", "linux-rt/bw-traffic", "recv"]
     assert received[-2:] == ["--poll", "8"]
+    assert not asked
     assert sent[:2] == ["p01/bw-traffic", "send"]
     assert "--poll" not in sent
+    replay.stack = ("linux-rt", replace(user, preload=("libuser.so", "/opt/libvendor.so")))
+    with pytest.raises(BenchError, match=r"linux-rt: bw-traffic cannot .* /linux-rt/libuser\.so loaded"):
+        recv(tmp_path / "plan.toml")
+    assert asked == ["linux-rt"], "the dynamic build; and here is neither it nor a library"
+    assert machine.started == [received]

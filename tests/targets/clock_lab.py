@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from hw.bench import BenchSpec, TargetSpec, load_bench
 from hw.drivers.local import require_success
-from hw.errors import BenchError
+from hw.errors import BenchError, CapabilityError
 from hw.protocols import Completed
 from hw.tools import local_tool
 from hw.virtual.guest_config import GuestClock, GuestInterface
@@ -98,13 +98,19 @@ class ClockLab:
         """Return a node."""
         return self.nodes[name]
 
-    def tool(self, node_name: str, tool: str = "bw-traffic") -> str:
-        """Bring a native tool to a node."""
+    def tool(self, node_name: str, tool: str = "bw-traffic", *, dynamic: bool = False) -> str:
+        """Bring a native tool to a node; raise CapabilityError of a dynamic one: guests have no libraries."""
+        if dynamic:
+            raise CapabilityError(f"{node_name}: has no libraries")
         remote = f"{TOOLS}/{tool}"
         node = self.nodes[node_name]
         if node.run(["test", "-x", remote], check=False).exit_code:
             node.put(local_tool(tool, "x86_64"), remote)
         return remote
+
+    def library(self, node_name: str, library: str | Path) -> str:
+        """Raise CapabilityError."""
+        raise CapabilityError(f"{node_name}: loads no libraries, {library} neither")
 
 
 @contextmanager

@@ -133,9 +133,13 @@ class _Bench:
     def node(self, name: str) -> Any:
         return self.nodes[name]
 
-    def tool(self, node_name: str, tool: str = "bw-traffic") -> str:
+    def tool(self, node_name: str, tool: str = "bw-traffic", *, dynamic: bool = False) -> str:
+        assert not dynamic
         self.tools.append(f"{node_name} {tool}")
         return f"/tools/{tool}"
+
+    def library(self, node_name: str, library: str | Path) -> str:
+        raise CapabilityError(f"{node_name}: {library}")
 
 
 @pytest.fixture

@@ -28,6 +28,9 @@ class _Job:
     ready: bool = True
     reachable: bool = True
 
+    def process_id(self) -> int:
+        return 1
+
     def wait_ready(self, timeout_s: float) -> None:
         del timeout_s
         if not self.ready:

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is loaded on a target: plug-ins, libraries before a program's own; on the native machine, over SSH."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Generator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hw.bench import TargetSpec, TimecardSpec, load_bench
+from hw.drivers.labgrid_api import register_all
+from hw.drivers.ssh import SshNode
+from hw.errors import BenchError, CapabilityError, ConfigError
+from hw.preload import start_program
+from hw.session import Bench, open_bench
+from hw.tools import BUILD, local_library, local_tool
+from reports.clock_read.readings import TARGET, TIMECARD
+from reports.clock_sync.trial import TrialFacts
+from resources.clocks.command import clock_command
+from resources.clocks.read_latency import measure_read_latency
+from resources.clocks.trial import TrialSettings, measure_trial, reference_of
+from resources.network_stack import NetworkStack
+from resources.profiles import load_profile
+from resources.replay.pattern import load_pattern
+from resources.replay.plan import ReplaySettings
+from resources.replay.replay import Replay
+from tests.hw.test_hardware_bench import PATTERN
+from tests.patience import HANG_S
+
+BENCH_FILE = Path(__file__).parent / "one_linux.yaml"
+GUEST_FILE = Path(__file__).parent / "one_guest.yaml"
+pytestmark = pytest.mark.simulated
+
+MACHINE = "linux"
+PLUG_IN = "plugin:cards/example-clock.so,offset_ns=1500,bound_ns=25"
+LIBRARY = "libbwtime.so"
+OF_ARM = BUILD / "armhf" / "traffic-gen" / "timeservice" / LIBRARY
+WITNESS = ["witness", "--period-us", "10000"]
+
+register_all()
+
+
+@pytest.fixture(scope="module")
+def bench_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a bench file with a plug-in beside it, as a timecard of the machine."""
+    folder = tmp_path_factory.mktemp("bench")
+    (folder / "cards").mkdir()
+    shutil.copy(local_library("example-clock.so"), folder / "cards")
+    card = f'{{clock: "{PLUG_IN}", bound_ns: 30, synchronised_over: nothing}}'
+    file = folder / "bench.yaml"
+    text = BENCH_FILE.read_text()
+    file.write_text(text.replace("test_interface: test0}", f"test_interface: test0, timecard: {card}}}"))
+    return file
+
+
+@pytest.fixture(scope="module")
+def bench(bench_file: Path) -> Generator[Bench]:
+    """Open the bench with the machine on."""
+    with open_bench(bench_file) as opened:
+        opened.power_on([MACHINE])
+        yield opened
+
+
+@pytest.fixture
+def node(bench: Bench) -> SshNode:
+    """Return the machine."""
+    found = bench.node(MACHINE)
+    assert isinstance(found, SshNode)
+    return found
+
+
+def target_of(bench: Bench) -> TargetSpec:
+    return bench.spec.targets[MACHINE]
+
+
+# -- plug-ins
+
+
+def test_a_missing_plug_in_is_named_when_the_bench_file_is_read(bench_file: Path, tmp_path: Path) -> None:
+    file = tmp_path / "bench.yaml"
+    file.write_text(bench_file.read_text())
+    with pytest.raises(
+        ConfigError,
+        match=r"bench\.yaml: .*targets\.linux\.timecard\.clock: .*no file .*cards/example-clock\.so",
+    ):
+        load_bench(file)
+    file.write_text(bench_file.read_text().replace("plugin:cards/", "plugin:/opt/vendor/"))
+    timecard = load_bench(file).targets[MACHINE].timecard
+    assert timecard is not None, "a file of the node is its own matter"
+    assert timecard.clock.startswith("plugin:/opt/vendor/")
+
+
+def test_a_plug_in_of_the_bench_file_is_brought_and_read(bench: Bench, node: SshNode) -> None:
+    argv = clock_command(bench, MACHINE, "compare", device=PLUG_IN, reference="realtime")
+    assert argv[0] == "/var/lib/benchwright/bin/dynamic/bw-clock"
+    done = node.run([*argv, "--iterations", "2000", "--read", "bracketed"])
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert result["device"]["plugin"] == "example"
+    assert result["device"]["name"] == PLUG_IN.replace("cards", "/var/lib/benchwright/bin/dynamic")
+    assert abs(result["offset"]["p50_ns"] - 1500) < 1000
+
+
+def test_other_clocks_are_read_by_the_static_program(bench: Bench, node: SshNode) -> None:
+    [tool, *_] = clock_command(bench, MACHINE, "latency", clock="realtime")
+    assert tool == bench.tool(MACHINE, "bw-clock") == "/var/lib/benchwright/bin/bw-clock"
+    done = node.run([tool, "latency", "--clock", f"plugin:{bench.library(MACHINE, LIBRARY)}"], check=False)
+    assert (done.exit_code, "linked statically and loads no plug-ins" in done.stderr) == (3, True)
+
+
+def test_a_trial_and_table_i_have_a_plug_in_as_timecard(bench: Bench, tmp_path: Path) -> None:
+    target = target_of(bench)
+    card = reference_of(target)
+    facts = TrialFacts("as-found", "sync", None, "idle", "none", None, None, None, card)
+    settings = TrialSettings(duration_s=1, sequential=False, two_way=False)
+    trial = measure_trial(bench, target, facts, settings, tmp_path / "trial")
+    assert trial.filtered.reference["plugin"] == "example"
+    assert trial.filtered.offset.n > 100
+    times = load_profile("ci").clocks
+    assert times is not None
+    times = replace(times, latency_reads=2000, latency_max_s=5)
+    found = measure_read_latency(bench, target, times, tmp_path / "reads", lambda _line: None)
+    [row] = [each for each in found.readings if (each.place, each.clock) == (TARGET, TIMECARD)]
+    assert (row.file, row.not_offered) == (f"{TARGET}-{TIMECARD}.ndjson", "")
+
+
+def test_a_plug_in_that_cannot_be_loaded_ends_the_trial(
+    bench: Bench, bench_file: Path, tmp_path: Path
+) -> None:
+    """One for another processor: the program says so, and no time of another clock is taken."""
+    shutil.copy(OF_ARM, bench_file.parent / "cards" / "arm.so")
+    target = replace(target_of(bench), timecard=TimecardSpec("plugin:cards/arm.so", 0, "nothing"))
+    facts = TrialFacts("as-found", "sync", None, "idle", "none", None, None, None, reference_of(target))
+    settings = TrialSettings(duration_s=1, sequential=False, two_way=False)
+    with pytest.raises(BenchError, match=r"exit code 3 before it was ready: .*arm\.so: wrong ELF class"):
+        measure_trial(bench, target, facts, settings, tmp_path / "trial")
+
+
+# -- libraries before a program's own
+
+
+def test_a_library_is_brought_and_seen_in_the_program(bench: Bench, node: SshNode, tmp_path: Path) -> None:
+    stack = NetworkStack("user", tmp_path, arguments=("--threshold-us", "500"), preload=(LIBRARY,))
+    job = stack.start(bench, MACHINE, WITNESS, tmp_path / "witness")
+    job.wait_ready(HANG_S)
+    maps = node.run(["cat", f"/proc/{job.process_id()}/maps"]).stdout
+    job.stop()
+    assert job.wait(HANG_S) == 0
+    assert "/var/lib/benchwright/bin/dynamic/libbwtime.so" in maps
+    assert "/var/lib/benchwright/bin/dynamic/bw-traffic" in maps
+
+
+def test_a_static_program_on_the_node_is_refused(bench: Bench, node: SshNode, tmp_path: Path) -> None:
+    library = bench.library(MACHINE, LIBRARY)
+    with pytest.raises(ConfigError, match=r"linux: bw-traffic is linked statically, .*libbwtime\.so"):
+        start_program(node, [bench.tool(MACHINE), *WITNESS], tmp_path / "witness", preload=[library])
+    assert not (tmp_path / "witness.ndjson").exists()
+
+
+@pytest.mark.parametrize(
+    ("library", "said"), [("/opt/none.so", "cannot open"), ("/run/libarm.so", "wrong ELF class")]
+)
+def test_a_library_that_the_node_cannot_load_is_an_error(
+    bench: Bench, node: SshNode, tmp_path: Path, library: str, said: str
+) -> None:
+    node.put(OF_ARM, "/run/libarm.so")
+    stack = NetworkStack("user", tmp_path, preload=(library,))
+    with pytest.raises(BenchError, match=rf"linux: bw-traffic cannot be started with {library} .*{said}"):
+        stack.start(bench, MACHINE, WITNESS, tmp_path / "witness")
+
+
+def test_a_node_whose_libraries_are_not_for_it_is_named(
+    bench: Bench, node: SshNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one with an older C library: the node's own loader says what it lacks."""
+    program = tmp_path / "bw-edge"
+    data = local_tool("bw-edge").read_bytes()
+    assert data.count(b"libm.so.6\0") == 1
+    program.write_bytes(data.replace(b"libm.so.6\0", b"libm.so.9\0"))
+    program.chmod(0o755)
+    monkeypatch.setattr("hw.nodes.local_tool", lambda *_, **__: program)  # pyright: ignore
+    for _ in range(2):
+        with pytest.raises(
+            CapabilityError, match=r"linux: bw-edge, the dynamic build, does not run there: .*libm\.so\.9"
+        ):
+            bench.tool(MACHINE, "bw-edge", dynamic=True)
+    monkeypatch.undo()
+    monkeypatch.setattr(node, "_machine", "armv7l")
+    with pytest.raises(CapabilityError, match="bw-edge: programs for armv7l are linked statically"):
+        bench.tool(MACHINE, "bw-edge", dynamic=True)
+
+
+def test_two_files_of_one_name_are_told_apart(bench: Bench, tmp_path: Path) -> None:
+    other = tmp_path / LIBRARY
+    shutil.copy(local_library(LIBRARY), other)
+    first = bench.library(MACHINE, LIBRARY)
+    assert bench.library(MACHINE, LIBRARY) == first
+    with pytest.raises(ConfigError, match=r"linux: .* and .*: two files that bear one name there"):
+        bench.library(MACHINE, other)
+    assert bench.library("p01", other) == str(other), "a part of this machine has it"
+    assert os.access(bench.tool("p01", dynamic=True), os.X_OK)
+
+
+@pytest.mark.slow
+def test_a_pattern_is_consumed_by_a_program_with_its_library(bench: Bench, tmp_path: Path) -> None:
+    pattern = tmp_path / "pattern.toml"
+    pattern.write_text(PATTERN)
+    settings = ReplaySettings(
+        pattern=pattern, warmup_ms=500, duration_ms=1000, grace_ms=500, correction="none"
+    )
+    replay = Replay(bench, target_of(bench), load_pattern(pattern), settings, tmp_path / "run", print)
+    replay.stack = (MACHINE, NetworkStack("user", tmp_path, preload=(LIBRARY,)))
+    answers = replay.run()
+    assert {stream["lost"] for stream in answers.recv["streams"]} == {0}
+    assert not answers.faults
+
+
+@pytest.mark.slow
+def test_a_guest_with_a_c_library_of_its_own_loads_too(tmp_path: Path) -> None:
+    """Debian's of the image, under emulation; what the node's loader says decides."""
+    text = GUEST_FILE.read_text().replace("image: embedded", "image: linux-rt")
+    file = tmp_path / "guest.yaml"
+    file.write_text(text.replace("name: one-guest", "name: guest-that-loads"))
+    (tmp_path / "cards").mkdir()
+    shutil.copy(local_library("example-clock.so"), tmp_path / "cards")
+    with open_bench(file) as bench:
+        bench.power_on(["guest"])
+        argv = clock_command(bench, "guest", "compare", device=PLUG_IN, reference="realtime")
+        done = bench.node("guest").run([*argv, "--iterations", "100"])
+        assert json.loads(done.stdout.splitlines()[-1])["device"]["plugin"] == "example"
+        stack = NetworkStack("user", tmp_path, preload=(LIBRARY,))
+        job = stack.start(bench, "guest", WITNESS, tmp_path / "witness")
+        job.wait_ready(HANG_S)
+        job.stop()
+        assert job.wait(HANG_S) == 0
