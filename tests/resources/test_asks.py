@@ -81,7 +81,7 @@ def asked(library: AsksRequirements, suite: Any) -> list[str]:
         (
             TIME_SERVICE,
             "clock_sync/time_service",
-            {f"CLK-TIMESERVICE{name}" for name in ("", "-BOUND", "-BOUND-WIDTH", "-READS", "-HOLDOVER")},
+            {f"CLK-TIMESERVICE{name}" for name in ("", "-BOUND", "-U", "-U-WIDTH", "-READS", "-HOLDOVER")},
         ),
     ],
 )
@@ -114,7 +114,7 @@ def test_what_a_profile_leaves_out_is_not_asked() -> None:
     windows = TimeServiceLibrary(FILES / "clock_time_service_windows_virtual.toml")
     suite = suites_of("windows", "profile=ci")["clock_sync/time_service"]
     assert set(asked(windows, suite)) == {
-        f"CLK-TIMESERVICE{name}" for name in ("", "-BOUND", "-BOUND-WIDTH", "-READS")
+        f"CLK-TIMESERVICE{name}" for name in ("", "-BOUND", "-U", "-U-WIDTH", "-READS")
     }
     quick = suites_of("linux-rt", "profile=quick")
     assert set(asked(CLOCKS, quick["clock_sync/sync_error"])) == {"CLK-CHRONY", "CLK-PTP-SOFTWARE"}

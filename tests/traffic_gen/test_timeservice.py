@@ -71,7 +71,9 @@ def test_withdrawn_time_gives_no_samples(bw_clock: Path, build: Path, tmp_path: 
         clocks = ("--device", made.clock, "--reference", "realtime")
 
         def has_gone() -> bool:
-            return run(bw_clock, "compare", *clocks, "--iterations", "1")[0] != 0
+            # With an end: one that found the time still there, and then none, waits for it to come back.
+            code, result, _ = run(bw_clock, "compare", *clocks, "--iterations", "1", "--duration-ms", "500")
+            return code != 0 or result["iterations"] == 0
 
         # Short pauses: CPU time is what the test waits for, and a reading without a time takes hardly any.
         with started(

@@ -16,6 +16,8 @@
 #include "timeservice/counter_now.h"
 #include "timeservice/reader.h"
 
+#define SLOW __attribute__((noinline, cold)) /* so that the fast way needs no frame */
+
 #define NS_PER_S INT64_C(1000000000)
 #define NTP_ERA_S UINT64_C(2208988800) /* 1900 to 1970 */
 #define PAST_LONGEST_NS NS_PER_S
@@ -39,19 +41,20 @@ static inline int64_t never_back(struct bwtime *handle, int64_t utc_ns)
 	return utc_ns;
 }
 
-/* The fast way. False: it is closed. */
-static inline bool read_fast(struct bwtime *handle, int64_t *line_utc_ns, uint64_t *distance)
+/* The counter, as its distance into the segment. False: the fast way is closed, or not open so far. */
+static inline bool read_fast(const struct bwtime *handle, uint64_t length, uint64_t *distance)
 {
-	*distance = counter_now(handle->ordered) - handle->base_ticks;
-	if (atomic_load_explicit(handle->sequence_at, memory_order_acquire) != handle->sequence || *distance >= handle->usable)
-		return false;
-	*line_utc_ns = utc_at(handle, *distance);
-	return true;
+	*distance = counter_now(handle->ordered) - handle->segment_ticks;
+	return atomic_load_explicit(handle->sequence_at, memory_order_acquire) == handle->sequence && *distance < length;
 }
 
-static inline int read_line(struct bwtime *handle, int64_t *line_utc_ns, uint64_t *distance)
+/* Look whether there is a time, and copy a new line. */
+static int refresh(struct bwtime *handle)
 {
-	return read_fast(handle, line_utc_ns, distance) ? 0 : reader_read_slow(handle, line_utc_ns, distance);
+	int64_t line_utc_ns;
+	uint64_t distance, ticks;
+
+	return read_fast(handle, handle->segment_length, &distance) ? 0 : reader_read_slow(handle, &line_utc_ns, &ticks);
 }
 
 /* Put into told how well the time is known there. */
@@ -62,23 +65,33 @@ static void know_at(struct bwtime *handle, uint64_t ticks)
 	handle->told.u_ns = timepage_u_ns(&handle->line, ticks);
 }
 
-/* A stamp the slow way: the bound is calculated, for the readings to come too. */
-static int stamp_slow(struct bwtime *handle, struct bwtime_stamp *stamp)
+static SLOW int now_slow(struct bwtime *handle, int64_t *utc_ns)
+{
+	uint64_t ticks;
+	int result = reader_read_slow(handle, utc_ns, &ticks);
+
+	if (result == 0)
+		*utc_ns = never_back(handle, *utc_ns);
+	return result;
+}
+
+/* A stamp the slow way: how well it is known is calculated, for the readings to come too. */
+static SLOW int stamp_slow(struct bwtime *handle, struct bwtime_stamp *stamp)
 {
 	int64_t line_utc_ns, told_utc_ns;
-	uint64_t distance, end;
-	int result = read_line(handle, &line_utc_ns, &distance);
+	uint64_t ticks, distance, end;
+	int result = reader_read_slow(handle, &line_utc_ns, &ticks);
 
 	if (result)
 		return result;
 	told_utc_ns = never_back(handle, line_utc_ns);
-	if ((int64_t)distance < 0) { /* just before the line begins */
-		know_at(handle, handle->base_ticks + distance);
-	} else {
-		end = distance + handle->bound_step;
-		end = end < handle->usable ? end : handle->usable;
-		know_at(handle, handle->base_ticks + end);
-		handle->bounded = end;
+	distance = ticks - handle->segment_ticks;
+	if (distance < handle->segment_length) {
+		end = distance + handle->told_step;
+		handle->told_length = end < handle->segment_length ? end : handle->segment_length;
+		know_at(handle, handle->segment_ticks + handle->told_length);
+	} else { /* just before the line begins */
+		know_at(handle, ticks);
 	}
 	*stamp = handle->told;
 	stamp->utc_ns = told_utc_ns;
@@ -91,12 +104,24 @@ static int stamp_slow(struct bwtime *handle, struct bwtime_stamp *stamp)
 	return 0;
 }
 
+static inline int utc_now(struct bwtime *handle, int64_t *utc_ns)
+{
+	uint64_t distance;
+	int64_t line_utc_ns;
+
+	if (!read_fast(handle, handle->segment_length, &distance))
+		return now_slow(handle, utc_ns);
+	line_utc_ns = utc_at(handle, distance);
+	*utc_ns = never_back(handle, line_utc_ns);
+	return 0;
+}
+
 static inline int stamp_now(struct bwtime *handle, struct bwtime_stamp *stamp)
 {
-	uint64_t distance = counter_now(handle->ordered) - handle->base_ticks;
+	uint64_t distance;
 	int64_t utc_ns;
 
-	if (atomic_load_explicit(handle->sequence_at, memory_order_acquire) != handle->sequence || distance >= handle->bounded)
+	if (!read_fast(handle, handle->told_length, &distance))
 		return stamp_slow(handle, stamp);
 	utc_ns = utc_at(handle, distance);
 	if (utc_ns < handle->last_utc_ns)
@@ -145,14 +170,7 @@ void bwtime_close(struct bwtime *handle)
 
 int bwtime_now_ns(struct bwtime *handle, int64_t *utc_ns)
 {
-	int64_t line_utc_ns;
-	uint64_t distance;
-	int result = read_line(handle, &line_utc_ns, &distance);
-
-	if (result)
-		return result;
-	*utc_ns = never_back(handle, line_utc_ns);
-	return 0;
+	return utc_now(handle, utc_ns);
 }
 
 int bwtime_now(struct bwtime *handle, struct bwtime_stamp *stamp)
@@ -191,7 +209,7 @@ static inline uint64_t ntp_of(struct bwtime *handle, int64_t utc_ns)
 int bwtime_now_ntp(struct bwtime *handle, uint64_t *ntp, int64_t *bound_ns)
 {
 	struct bwtime_stamp stamp;
-	int result = bound_ns ? stamp_now(handle, &stamp) : bwtime_now_ns(handle, &stamp.utc_ns);
+	int result = bound_ns ? stamp_now(handle, &stamp) : utc_now(handle, &stamp.utc_ns);
 
 	if (result)
 		return result;
@@ -204,7 +222,7 @@ int bwtime_now_ntp(struct bwtime *handle, uint64_t *ntp, int64_t *bound_ns)
 int bwtime_gettime(struct bwtime *handle, struct bwtime_timespec *utc)
 {
 	int64_t utc_ns;
-	int result = bwtime_now_ns(handle, &utc_ns);
+	int result = utc_now(handle, &utc_ns);
 
 	if (result)
 		return result;
@@ -260,9 +278,7 @@ static void stamp_at(const struct bwtime *handle, uint64_t ticks, struct bwtime_
 
 int bwtime_from_ticks(struct bwtime *handle, const uint64_t *ticks, size_t count, struct bwtime_stamp *stamps)
 {
-	int64_t line_utc_ns;
-	uint64_t distance;
-	int result = read_line(handle, &line_utc_ns, &distance);
+	int result = refresh(handle);
 
 	if (result)
 		return result;
@@ -291,7 +307,7 @@ static struct past_look look_at_system(const struct bwtime *handle)
 		look.ticks = before_ticks + shortest / 2;
 		look.realtime_ns = realtime_ns;
 	}
-	look.error_ns = (int64_t)fixed_mul(shortest, handle->settled_mult) / 2 + 1;
+	look.error_ns = (int64_t)fixed_mul(shortest, handle->line.settled_mult) / 2 + 1;
 	return look;
 }
 
@@ -304,7 +320,7 @@ static int64_t slewed_ns(int64_t duration_ns)
 /* Between two looks the system's clock has gone as far as the counter, but for what it may be slewed by. */
 static bool was_stepped(const struct bwtime *handle, const struct past_look *from, const struct past_look *to)
 {
-	int64_t counted_ns = (int64_t)fixed_mul(to->ticks - from->ticks, handle->settled_mult);
+	int64_t counted_ns = (int64_t)fixed_mul(to->ticks - from->ticks, handle->line.settled_mult);
 	int64_t off_ns = to->realtime_ns - from->realtime_ns - counted_ns;
 
 	return llabs(off_ns) > slewed_ns(counted_ns) + from->error_ns + to->error_ns;
@@ -312,10 +328,9 @@ static bool was_stepped(const struct bwtime *handle, const struct past_look *fro
 
 int bwtime_past(struct bwtime *handle, int64_t realtime_ns, struct bwtime_stamp *stamp)
 {
-	int64_t line_utc_ns, age_ns, error_ns;
 	struct past_look now, before;
-	uint64_t distance;
-	int result = read_line(handle, &line_utc_ns, &distance);
+	int64_t age_ns, error_ns;
+	int result = refresh(handle);
 
 	if (result)
 		return result;
@@ -337,19 +352,19 @@ int bwtime_past(struct bwtime *handle, int64_t realtime_ns, struct bwtime_stamp 
 
 int bwtime_difference(struct bwtime *handle, uint64_t from_ticks, uint64_t to_ticks, int64_t *duration_ns, int64_t *bound_ns)
 {
-	int64_t line_utc_ns, size_ns;
-	uint64_t distance, apart = to_ticks - from_ticks;
+	uint64_t apart = to_ticks - from_ticks;
 	bool forward = (int64_t)apart >= 0;
-	int result = read_line(handle, &line_utc_ns, &distance);
+	int64_t size_ns;
+	int result = refresh(handle);
 
 	if (result)
 		return result;
 	if (!forward)
 		apart = 0 - apart;
 	if (apart >> DIFFERENCE_SHIFT > (uint64_t)DIFFERENCE_LONGEST_NS ||
-	    fixed_mul(apart, handle->settled_mult) > (uint64_t)DIFFERENCE_LONGEST_NS)
+	    fixed_mul(apart, handle->line.settled_mult) > (uint64_t)DIFFERENCE_LONGEST_NS)
 		return BWTIME_BAD_ARGUMENT;
-	size_ns = (int64_t)fixed_mul(apart, handle->settled_mult);
+	size_ns = (int64_t)fixed_mul(apart, handle->line.settled_mult);
 	*duration_ns = forward ? size_ns : -size_ns;
 	if (bound_ns)
 		*bound_ns = (int64_t)((double)size_ns * 1e-9 * (double)handle->line.growth_ppb) + 2;
@@ -358,9 +373,7 @@ int bwtime_difference(struct bwtime *handle, uint64_t from_ticks, uint64_t to_ti
 
 int bwtime_condition(struct bwtime *handle, struct bwtime_condition *condition)
 {
-	int64_t line_utc_ns;
-	uint64_t distance;
-	int result = read_line(handle, &line_utc_ns, &distance);
+	int result = refresh(handle);
 
 	if (result)
 		return result;

@@ -9,11 +9,12 @@
 #define BEHIND_MAX_NS INT64_C(10000000)          /* counters of processors differ by less */
 #define BEHIND_MAX_TICKS (UINT64_C(1) << 40)     /* more than that, at any rate */
 #define BACKWARDS_MAX_NS INT64_C(100000000)      /* a new line that is further behind is a step, whatever its epoch */
-/* A bound is calculated for 2^19 ns (half a millisecond) at a time, as it is at their end: 2^19 * 2^48 / mult ticks. */
-#define BOUND_STEP_SCALED (UINT64_C(1) << 62)
+/* Interval and U are calculated for 2^19 ns (half a millisecond) at a time, as they are at their end: 2^19 * 2^48 / mult ticks. */
+#define TOLD_STEP_SCALED (UINT64_C(1) << 62)
+#define SHIFTED_MAX_BITS 63                      /* of a distance that is shifted */
 #define RETRY_TICKS_DEFAULT (UINT64_C(1) << 29)  /* 0.1 to 0.5 s of a TSC */
 
-enum { RETRIES_PER_S = 4, REFRESHES_MAX = 4, BOUND_STEP_SCALE = 5 };
+enum { RETRIES_PER_S = 4, REFRESHES_MAX = 4, TOLD_STEP_SCALE = 5 };
 
 void reader_init(struct bwtime *handle, unsigned int flags)
 {
@@ -33,7 +34,8 @@ void reader_init(struct bwtime *handle, unsigned int flags)
 static int refuse(struct bwtime *handle, int result, const char *why)
 {
 	handle->usable = 0;
-	handle->bounded = 0;
+	handle->segment_length = 0;
+	handle->told_length = 0;
 	handle->result = result;
 	handle->why = why;
 	return result;
@@ -121,19 +123,35 @@ static bool gives_time(const struct timepage_line *line)
 static void adopt(struct bwtime *handle, const struct timepage_line *line)
 {
 	handle->line = *line;
-	handle->base_ticks = line->base_ticks;
-	handle->settled = line->settled_ticks - line->base_ticks;
-	handle->base_utc_ns = line->base_utc_ns;
-	handle->settled_utc_ns = line->settled_utc_ns;
-	handle->mult = line->mult;
-	handle->settled_mult = line->settled_mult;
 	handle->usable = timepage_usable_ticks(line);
-	handle->bounded = 0;
-	handle->bound_step = BOUND_STEP_SCALED / (line->mult >> BOUND_STEP_SCALE);
+	handle->segment_length = 0;
+	handle->told_length = 0;
+	handle->told_step = TOLD_STEP_SCALED / (line->mult >> TOLD_STEP_SCALE);
 	handle->told.epoch = line->epoch;
 	handle->told.tai_utc_s = line->tai_utc_s;
 	handle->told.state = line->state;
 	handle->told.leap = line->leap;
+}
+
+/* Open the fast way for the segment of the line in which a counter lies that is not before its beginning and not after its end. */
+static void open_segment(struct bwtime *handle, uint64_t ticks)
+{
+	const struct timepage_line *line = &handle->line;
+	uint64_t settled = line->settled_ticks - line->base_ticks, longest, mult;
+	bool is_settled = ticks - line->base_ticks >= settled;
+
+	handle->segment_ticks = is_settled ? line->settled_ticks : line->base_ticks;
+	handle->segment_utc_ns = is_settled ? line->settled_utc_ns : line->base_utc_ns;
+	mult = is_settled ? line->settled_mult : line->mult;
+	/* As far to the left as it goes: (d << shift) * (mult << (16 - shift)) / 2^64 is d * mult / 2^48. */
+	for (handle->shift = 0; mult >> (FIXED_MUL_SHIFT + handle->shift); handle->shift++)
+		;
+	handle->segment_mult = mult << (64 - FIXED_MUL_SHIFT - handle->shift);
+	handle->segment_length = is_settled ? handle->usable - settled : handle->usable < settled ? handle->usable : settled;
+	longest = UINT64_C(1) << (SHIFTED_MAX_BITS - handle->shift);
+	if (handle->segment_length > longest)
+		handle->segment_length = longest;
+	handle->told_length = 0;
 }
 
 /* A line of another epoch, or one that would put this handle's time back by far. */
@@ -190,26 +208,26 @@ static int refresh(struct bwtime *handle, uint64_t ticks)
 /* ---- a reading --------------------------------------------------------------------------------------------------- */
 
 /* Time by the copy that is there: of a counter within it, or behind its beginning by little. */
-static int read_copy(struct bwtime *handle, uint64_t ticks, int64_t *line_utc_ns, uint64_t *distance_out)
+static int read_copy(struct bwtime *handle, uint64_t ticks, int64_t *line_utc_ns)
 {
-	uint64_t distance = ticks - handle->base_ticks;
+	uint64_t distance = ticks - handle->line.base_ticks;
 
-	*distance_out = distance;
 	if (distance < handle->usable) {
-		*line_utc_ns = utc_at(handle, distance);
+		*line_utc_ns = timepage_utc_ns(&handle->line, ticks);
+		open_segment(handle, ticks);
 		return 0;
 	}
 	if ((int64_t)distance >= 0)
 		return refuse(handle, BWTIME_NO_SYNC, "what the service published last is too old");
 	if (!handle->usable)
 		return refuse(handle, BWTIME_NO_SYNC, "what the service published was too old already");
-	if (0 - distance > BEHIND_MAX_TICKS || fixed_mul(0 - distance, handle->settled_mult) > (uint64_t)BEHIND_MAX_NS)
+	if (0 - distance > BEHIND_MAX_TICKS || fixed_mul(0 - distance, handle->line.settled_mult) > (uint64_t)BEHIND_MAX_NS)
 		return refuse(handle, BWTIME_NO_SYNC, "the processor's counter is behind the service's: it has jumped");
 	*line_utc_ns = timepage_utc_ns(&handle->line, ticks);
 	return 0;
 }
 
-int reader_read_slow(struct bwtime *handle, int64_t *line_utc_ns, uint64_t *distance)
+int reader_read_slow(struct bwtime *handle, int64_t *line_utc_ns, uint64_t *ticks_out)
 {
 	uint64_t ticks = counter_now(handle->ordered);
 	bool may_attach = true;
@@ -236,7 +254,8 @@ int reader_read_slow(struct bwtime *handle, int64_t *line_utc_ns, uint64_t *dist
 	}
 	if (handle->result)
 		return handle->result;
-	if (read_copy(handle, ticks, line_utc_ns, distance) == 0)
+	*ticks_out = ticks;
+	if (read_copy(handle, ticks, line_utc_ns) == 0)
 		return 0;
 	try_attach(handle, ticks); /* for the next reading */
 	return handle->result;

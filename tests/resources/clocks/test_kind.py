@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -140,7 +141,10 @@ def test_the_time_service_asks_the_time_server_at_the_interval(kind: Path) -> No
     spec = load_stack("timeservice", True, kind / STACKS)
     settings = ClockSettings(sync_interval_s=2).effective(spec)
     files = client_files(kind / "clock" / "config", spec, settings, PLACE)
-    assert files["bw-timed.arguments"].split() == ["--server", "10.77.0.50", "--interval-ms", "2000"]
+    asked = ["--server", "10.77.0.50", "--interval-ms", "2000", "--asymmetry-percent"]
+    assert files["bw-timed.arguments"].split() == [*asked, "10"]
+    emulated = client_files(kind / "clock" / "config", spec, settings, replace(PLACE, simulated=True))
+    assert emulated["bw-timed.arguments"].split()[:6] == [*asked, "50"], "emulated ways differ by more"
     served = load_stack(spec.served, simulated=True)
     assert set(server_files(LINUX / "clock" / "config", served, settings, PLACE)) == {"chrony-server.conf"}
 

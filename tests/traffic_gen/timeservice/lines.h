@@ -55,4 +55,14 @@ static inline int lines_whole(const struct bwtime_stamp *stamp, uint64_t before,
 	       stamp->leap == (int32_t)(k % 4) && stamp->state == (k % 2 ? TIMEPAGE_HOLDOVER : TIMEPAGE_SYNCHRONISED);
 }
 
+/** True when all of a line that was copied is of one. */
+static inline int lines_copied_whole(const struct timepage_line *line)
+{
+	uint32_t k = (uint32_t)line->tai_utc_s - 1;
+
+	return k < LINES_KINDS && line->low_ns == (int64_t)line->tai_utc_s * LINES_BOUND_NS && line->high_ns == line->low_ns &&
+	       line->leap == (int32_t)(k % 4) && line->settled_ticks - line->base_ticks == (k + 1) * (LINES_APART_TICKS / 2) &&
+	       timepage_utc_ns(line, line->settled_ticks) - lines_utc_ns(line->settled_ticks) <= LINES_ROUNDING_NS;
+}
+
 #endif

@@ -6,6 +6,7 @@
  *   timeservice-load stress PAGE READS      a writer that publishes all the time, and two readers, as threads
  *   timeservice-load write PAGE             the writer alone, until its input ends
  *   timeservice-load read PAGE READS        a reader alone
+ *   timeservice-load unchecked PAGE READS   one that copies lines without a look at their sequence: it has to find torn ones
  *
  * The last line is JSON. Exit code 1: something was torn or went backwards.
  */
@@ -17,6 +18,7 @@
 #include "port/port.h"
 #include "counter.h"
 #include "lines.h"
+#include "port/port_timeservice.h"
 #include "port_test_system.h"
 #include "random.h"
 
@@ -184,6 +186,32 @@ static void read_all(void *argument)
 	bwtime_close(handle);
 }
 
+/* What a reader finds that does not look at the sequence: the test of this test. */
+static int read_unchecked(const char *path, uint64_t reads)
+{
+	struct timepage_line_posting copy;
+	const struct timepage_image *image;
+	struct port_timepage file;
+	struct timepage_line line;
+	uint64_t torn = 0;
+	uint32_t sequence;
+
+	if (port_timepage_open(path, TIMEPAGE_BYTES, &file))
+		return 2;
+	image = file.readable;
+	memset(&copy, 0, sizeof(copy));
+	for (uint64_t i = 0; i < reads; i++) {
+		for (int word = 0; word < TIMEPAGE_LINE_WORDS; word++)
+			atomic_store_explicit(&copy.copies[0][word],
+					      atomic_load_explicit(&image->line.copies[0][word], memory_order_relaxed),
+					      memory_order_relaxed);
+		torn += timepage_line_read(&copy, &line, &sequence) != 0 || !lines_copied_whole(&line);
+	}
+	port_timepage_close(&file);
+	printf("{\"reads\":%" PRIu64 ",\"torn\":%" PRIu64 "}\n", reads, torn);
+	return 0;
+}
+
 static int tell(const struct reader *readers, int count, uint64_t publications)
 {
 	struct reader sum = { .path = NULL };
@@ -273,6 +301,8 @@ int main(int argc, char **argv)
 		read_all(&reader);
 		return tell(&reader, 1, 0);
 	}
-	fputs("usage: timeservice-load cost|stress|write|read PAGE [COUNT]\n", stderr);
+	if (argc == 4 && count && strcmp(argv[1], "unchecked") == 0)
+		return read_unchecked(argv[2], count);
+	fputs("usage: timeservice-load cost|stress|write|read|unchecked PAGE [COUNT]\n", stderr);
 	return 2;
 }
