@@ -2,6 +2,7 @@
 """The network stacks of a kind of target, and how one is put on: `targets/KIND/stack/NAME.toml`.
 
     schema = "benchwright.network_stack/1"
+    ends = "both"                              # who has it: the "target" (left out), or all of a replay
     transports = "udp"                         # of the streams that it carries; left out: every one
     message_max_bytes = 1400                   # of the messages that it carries; left out: any
     arguments = "--burst 8"                    # of bw-traffic on the target, behind its own; left out: none
@@ -16,7 +17,20 @@
     files = "user.sh ../provision/json.sh"     # what is brought there, by its way from this file
     tools = "bw-user"                          # native tools that are brought there, too; left out: none
     machine = "x86_64-linux"                   # that they are built for; left out: this machine's
-    command = "sh /run/benchwright/stack/user.sh"  # `--interface NAME apply`, or `restore`, follows
+    command = "sh $folder/user.sh"             # `--interface NAME apply`, or `restore`, follows
+
+    [service]                                  # left out: none; runs at each end while the stack is on
+    tool = "bw-rtdip"                          # a native tool that says `ready`
+    arguments = "serve --interface $interface --socket $folder/rtdip.sock"
+
+    [proof]                                    # left out: nobody asks what it has carried
+    tool = "bw-rtdip"                          # prints one JSON object, at the end that receives
+    arguments = "show --socket $folder/rtdip.sock"
+    delivered = "frames.delivered"             # the number in it of frames that have come for programs
+    frame_bytes = 1480                         # of a message that a frame carries
+
+`$folder` is the stack's folder on the node, that of `put_on` where there is one; of a stack with both ends
+each node has its own. `$interface` is the node's on the test network.
 
 A library of `preload` with a path is the target's own; one without is built with the native tools, and
 brought there. Programs on the target are then of the dynamic build, and none is ready before its libraries
@@ -29,29 +43,25 @@ provisioning does. Exit code 3 of `apply`, with a line on stderr: the machine ca
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hw.bench import TargetSpec
-from hw.errors import BenchError, CapabilityError, ConfigError
+from hw.errors import CapabilityError, ConfigError
 from hw.fields import Fields
 from hw.open_bench import Nodes
 from hw.preload import PRELOAD, start_program
-from hw.protocols import Job, Node
+from hw.protocols import Job
 from hw.provisioning import TARGETS
 from hw.toml_file import read_toml
-from hw.tools import local_tool
 from resources.replay.pattern import Pattern, Stream
 
 SCHEMA = "benchwright.network_stack/1"
 FOLDER = "stack"
 """Of a kind of target, with a file for each stack that it can have."""
-FOUND = "stack.ndjson"
-"""Evidence: what `apply` said."""
-VERB_S = 60.0
-EXIT_MISSING = 3
+FOLDER_ON_NODE = "/run/benchwright/stack"
+TARGET, BOTH = "target", "both"
 BYTES_MAX = 2**31 - 1
 
 
@@ -67,17 +77,45 @@ class PutOn:
 
 
 @dataclass(frozen=True)
+class Service:
+    """A native tool that runs at each end of a stack while that is on."""
+
+    tool: str
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """How a stack is asked what it has carried.
+
+    Attributes:
+        tool: Native tool that prints one JSON object.
+        arguments: Of it.
+        delivered: Way, by dots, to the number of frames that have come for programs of the node.
+        frame_bytes: Most bytes of a message that a frame carries.
+    """
+
+    tool: str
+    arguments: tuple[str, ...]
+    delivered: str
+    frame_bytes: int
+
+
+@dataclass(frozen=True)
 class NetworkStack:
     """A network stack of a kind of target.
 
     Attributes:
         path: Its file.
+        ends: Who has it: TARGET, the target alone, or BOTH, every node that takes part in a replay.
         transports: Of the streams that it carries; None: every one.
         message_max_bytes: Of the messages that it carries; None: any.
         arguments: Of a program that uses it.
         environment: Of a program that uses it.
         put_on: None: nothing has to be done.
         preload: Libraries that are loaded into such a program, by name or by their path on the target.
+        service: None: none.
+        proof: None: what it has carried cannot be asked.
     """
 
     name: str
@@ -88,6 +126,19 @@ class NetworkStack:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     put_on: PutOn | None = None
     preload: tuple[str, ...] = ()
+    ends: str = TARGET
+    service: Service | None = None
+    proof: Proof | None = None
+
+    def folder_on(self, node_name: str) -> str:
+        """Return the stack's folder on a node: nodes that are namespaces share the machine's file system."""
+        folder = FOLDER_ON_NODE if self.put_on is None else self.put_on.folder
+        return f"{folder}/{node_name}" if self.ends == BOTH else folder
+
+    def words(self, words: Sequence[str], node_name: str, interface: str = "") -> list[str]:
+        """Return words of the stack's file with a node's folder and interface in them."""
+        folder = self.folder_on(node_name)
+        return [word.replace("$folder", folder).replace("$interface", interface) for word in words]
 
     def why_not(self, stream: Stream) -> str:
         """Return why it does not carry a stream; empty: it does."""
@@ -131,7 +182,7 @@ class NetworkStack:
         """
         libraries = [each if "/" in each else bench.library(node_name, each) for each in self.preload]
         tool = bench.tool(node_name, dynamic=True) if libraries else bench.tool(node_name)
-        argv = [tool, *arguments, *self.arguments]
+        argv = [tool, *arguments, *self.words(self.arguments, node_name)]
         return start_program(bench.node(node_name), argv, stem, self.environment, libraries)
 
 
@@ -170,6 +221,9 @@ def load_network_stack(kind_folder: Path, name: str) -> NetworkStack:
         environment=table.texts_of("environment"),
         put_on=_put_on(table.child("put_on", optional=True)),
         preload=table.words("preload", ""),
+        ends=table.text("ends", TARGET, choices=(TARGET, BOTH)),
+        service=_service(table.child("service", optional=True)),
+        proof=_proof(table.child("proof", optional=True)),
     )
     table.finish()
     if PRELOAD in stack.environment:
@@ -191,56 +245,27 @@ def _put_on(table: Fields | None) -> PutOn | None:
     return way
 
 
+def _service(table: Fields | None) -> Service | None:
+    if table is None:
+        return None
+    service = Service(table.text("tool"), table.words("arguments"))
+    table.finish()
+    return service
+
+
+def _proof(table: Fields | None) -> Proof | None:
+    if table is None:
+        return None
+    proof = Proof(
+        table.text("tool"),
+        table.words("arguments"),
+        table.text("delivered"),
+        table.integer("frame_bytes", 1, BYTES_MAX),
+    )
+    table.finish()
+    return proof
+
+
 def network_stack_of(target: TargetSpec, name: str) -> NetworkStack:
     """Return a network stack for a target; raises as `load_network_stack`."""
     return load_network_stack(TARGETS / target.provisioning, name)
-
-
-@contextmanager
-def network_stack_on(
-    stack: NetworkStack, node: Node, interface: str, folder: Path
-) -> Generator[None, None, None]:
-    """Put a stack on a node while the context lasts.
-
-    Args:
-        stack: Of the node's kind.
-        node: It is on.
-        interface: Of the node, that the stack is put on.
-        folder: Evidence goes here.
-
-    Raises:
-        CapabilityError: The machine cannot have it; the text says why.
-        BenchError: It cannot be put on, or taken off again.
-    """
-    way = stack.put_on
-    if way is None:
-        yield
-        return
-    for file in way.files:
-        source = (stack.path.parent / file).resolve()
-        node.put(source, f"{way.folder}/{source.name}")
-    for tool in way.tools:
-        source = local_tool(tool, way.machine)
-        node.put(source, f"{way.folder}/{source.name}")
-    _call(stack, node, interface, "restore")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / FOUND).write_text(_call(stack, node, interface, "apply"))
-        yield
-    finally:
-        if node.powered:
-            _call(stack, node, interface, "restore")
-
-
-def _call(stack: NetworkStack, node: Node, interface: str, verb: str) -> str:
-    assert stack.put_on is not None
-    argv = [*stack.put_on.command, "--interface", interface, verb]
-    done = node.run(argv, timeout_s=VERB_S, check=False)
-    said = (done.stderr.strip() or done.stdout.strip())[-500:]
-    if done.exit_code == EXIT_MISSING:
-        raise CapabilityError(f"network stack {stack.name}: {node.name}: {said}")
-    if done.exit_code != 0:
-        raise BenchError(
-            f"network stack {stack.name}: {node.name}: `{verb}`: exit code {done.exit_code}: {said}"
-        )
-    return done.stdout

@@ -12,6 +12,7 @@ evidence/daq_replay/attempt-1/
     known_delay.json    the known-delay check
     clock.json          the target's clock, where its stamps are taken as they are (plan-consumer.toml is
                         then the consumer's plan, and clock-error.ndjson what bw-clock saw)
+    stack_proof.json    what a network stack past the kernel, and the kernel, counted meanwhile
     role.json           the target's part, where it produced (evidence/daq_producer/TARGET/attempt-1)
 """
 
@@ -28,6 +29,7 @@ from reports.latency.emulation import EMULATION, Emulation, read_emulation
 from reports.latency.known_delay import KnownDelay
 from reports.latency.replay_clock import REPLAY_CLOCK, ReplayClock
 from reports.latency.role import REPLAY_ROLE, ReplayRole
+from reports.latency.stack_proof import STACK_PROOF, StackProof, why_not_carried
 from reports.latency.verdict import ReplayResults
 from reports.tools.answers import (
     Miss,
@@ -90,9 +92,13 @@ def load_replay(folder: Path) -> ReplayEvidence:
     clock = folder / REPLAY_CLOCK
     role = folder / REPLAY_ROLE
     emulation = folder / EMULATION
+    proof = folder / STACK_PROOF
     recv = _try(lambda: recv_result(last_result(folder / "recv.ndjson")), problems)
     senders = sorted(folder.glob("send-*.ndjson"))
     sends = [_try(lambda path=path: send_result(last_result(path)), problems) for path in senders]
+    if proof.exists() and recv is not None:
+        carried = _try(lambda: StackProof.read(proof), problems)
+        problems += why_not_carried(carried, recv) if carried is not None else []
     return ReplayEvidence(
         recv=recv,
         sends=tuple(send for send in sends if send is not None),

@@ -13,6 +13,7 @@ from typing import Any
 
 from reports.rejudge.answers import read_lines, read_result
 from reports.rejudge.arithmetic import Record, expanded
+from reports.rejudge.carried import is_carried
 from reports.rejudge.each import DAMAGE
 from reports.rejudge.line_breaks import touched
 from reports.rejudge.machine import Machine, machine_of
@@ -138,7 +139,7 @@ class ReplayFolder:
         """Say whether the replay as a whole decides nothing."""
         results = [self.recv, *(send for send in self.sends if send)]
         ended = all(result["complete"] for result in results) and all(send is not None for send in self.sends)
-        return not (self.recv["valid"] and ended)
+        return not (self.recv["valid"] and ended and is_carried(self.path, self.recv))
 
     def touched(self, stream: Mapping[str, Any]) -> frozenset[bool]:
         """Say whether a clock that broke its line takes a stream's verdict; both where that is too close."""

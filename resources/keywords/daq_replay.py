@@ -21,7 +21,7 @@ from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import Nanoseconds
 from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
-from resources.network_stack import network_stack_on
+from resources.network_stack_ends import network_stack_on, stack_interfaces
 from resources.profiles import load_profile
 from resources.replay.evidence import CORRECTED, LatencyEvidence
 from resources.replay.known_delay import find_known_delay
@@ -171,10 +171,13 @@ class DaqReplayLibrary(AsksRequirements):
         The run notes how sure a pass of its streams will be.
         """
         current_run().update(excluded_miss_probability=evidence.profile.excluded_miss_probability)
-        node = evidence.bench.node(evidence.stack_node)
+        bench = evidence.bench
         interface = bench_library().target(target).test_interface
+        ends = (evidence.stack_node, evidence.target.node)
+        interfaces = stack_interfaces(bench.spec, evidence.network, *ends, interface)
+        bench_library().power_on(interfaces)
         folder = evidence.folder / "stack"
-        bench_library().until_left(network_stack_on(evidence.network, node, interface, folder))
+        bench_library().until_left(network_stack_on(evidence.network, bench, interfaces, folder))
 
     @keyword
     def find_known_delay(self, producer: int, delay: Nanoseconds) -> None:

@@ -32,6 +32,7 @@ from reports.latency.emulation import EMULATION, TARGET_WITNESS, keep_emulation,
 from reports.latency.known_delay import KnownDelay
 from reports.latency.replay_clock import CLOCK_ERROR, REPLAY_CLOCK, ReplayClock
 from reports.latency.role import REPLAY_ROLE, ReplayRole
+from reports.latency.stack_proof import STACK_PROOF, why_not_carried
 from reports.latency.verdict import ReplayResults, StreamVerdict, judge_latency
 from reports.record.context import Context
 from reports.record.sampling import required_samples
@@ -63,6 +64,7 @@ EVIDENCE_FILES = (
     "witness.ndjson",
     TARGET_WITNESS,
     EMULATION,
+    STACK_PROOF,
 )
 
 
@@ -204,6 +206,8 @@ class LatencyEvidence:
             faults=found.faults,
             clock=clock,
         )
+        if found.proof is not None:
+            judged = replace(judged, faults=[*found.faults, *why_not_carried(found.proof, judged.recv)])
         keep_emulation(found.folder, judged)
         if (found.folder / EMULATION).exists():
             pauses = read_emulation(found.folder / EMULATION).pauses

@@ -20,9 +20,11 @@ from hw.errors import BenchError, BenchwrightError, CapabilityError, Measurement
 from hw.open_bench import OpenBench
 from hw.protocols import Job
 from reports.latency.emulation import TARGET_WITNESS
+from reports.latency.stack_proof import StackEnd, StackProof
 from resources.clocks.lines import ClockLine, measure_clock_lines, serve_clocks
 from resources.clocks.tai_utc import common_tai_utc_s
-from resources.network_stack import NetworkStack
+from resources.network_stack import BOTH, NetworkStack
+from resources.network_stack_ends import counters
 from resources.replay.pattern import Pattern
 from resources.replay.plan import ReplaySettings, new_nonce, write_plan
 from resources.tools.capture import capture_file, start_capture
@@ -58,6 +60,8 @@ class ReplayAnswers:
     """Once more after the replay, where its stamps are not corrected; else empty."""
     captures: list[Path]
     faults: list[str] = field(default_factory=list[str])
+    proof: StackProof | None = None
+    """What the ends of a stack that can be asked have counted; None: it cannot, or there is none."""
 
 
 @dataclass(frozen=True)
@@ -147,10 +151,12 @@ class Replay:
             before = measure_clock_lines(self.bench, measured, CLOCK_MEASURING_MS, self.folder / "before")
             self._require_capable(before, own_clock)
             experiment.keep(self._fetch_recv_files)
+            counted = self._count(nodes)
             started = self._start_in_time(experiment, before, nodes, numbers)
             self._measuring = (self.target.node, *nodes)
             self._wait_in_silence(started.start_ns)
-            answers = self._collect(experiment, started, before)
+            proof = self._proof(counted, nodes)
+            answers = replace(self._collect(experiment, started, before), proof=proof)
             if self.settings.correction != "none":
                 return answers  # the consumer followed the clocks all the time
             after = measure_clock_lines(self.bench, measured, CLOCK_MEASURING_MS, self.folder / "after")
@@ -282,10 +288,40 @@ class Replay:
 
     def _start_tool(self, node_name: str, arguments: Sequence[str], stem: Path) -> Job:
         """Start bw-traffic on a node, where it may use a network stack."""
-        node, stack = self.stack or ("", None)
-        if stack is not None and node == node_name:
+        _, stack = self.stack or ("", None)
+        if stack is not None and self._uses_stack(node_name):
             return stack.start(self.bench, node_name, arguments, stem)
         return self.bench.node(node_name).start([self.bench.tool(node_name), *arguments], stem)
+
+    def _uses_stack(self, node_name: str) -> bool:
+        node, stack = self.stack or ("", None)
+        return stack is not None and (stack.ends == BOTH or node == node_name)
+
+    def _count(self, nodes: Sequence[str]) -> dict[str, StackEnd]:
+        """Ask the ends of the stack what they have counted so far; empty: it cannot be asked."""
+        _, stack = self.stack or ("", None)
+        if stack is None or stack.proof is None:
+            return {}
+        ends = [name for name in (self.target.node, *nodes) if self._uses_stack(name)]
+        return {name: counters(stack, self.bench, name) for name in dict.fromkeys(ends)}
+
+    def _proof(self, before: Mapping[str, StackEnd], nodes: Sequence[str]) -> StackProof | None:
+        """Keep what the ends have gained, as evidence; None: the stack cannot be asked."""
+        _, stack = self.stack or ("", None)
+        if stack is None or stack.proof is None:
+            return None
+        after = self._count(nodes)
+        ends = {
+            name: StackEnd(
+                after[name].delivered_frames - begun.delivered_frames,
+                after[name].kernel_in_bytes - begun.kernel_in_bytes,
+                after[name].kernel_out_bytes - begun.kernel_out_bytes,
+            )
+            for name, begun in before.items()
+        }
+        proof = StackProof(stack.name, stack.proof.frame_bytes, self.target.node, ends)
+        proof.write(self.folder)
+        return proof
 
     def _start_send(self, node_name: str, numbers: Sequence[int], plan_file: Path) -> Job:
         node = self.bench.node(node_name)

@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,13 +20,8 @@ from hw.errors import BenchError, CapabilityError, ConfigError
 from hw.protocols import Completed
 from reports.latency.evidence import load_replay
 from resources import network_stack
-from resources.network_stack import (
-    FOUND,
-    NetworkStack,
-    load_network_stack,
-    network_stack_on,
-    stack_names,
-)
+from resources.network_stack import NetworkStack, load_network_stack, stack_names
+from resources.network_stack_ends import FOUND, network_stack_on
 from resources.profiles import load_profile
 from resources.replay.evidence import LatencyEvidence, ReplayAttempt
 from resources.replay.largest_pattern import LargestPatternSearch
@@ -100,6 +96,11 @@ class _Machine:
         return f"/fresh/{name}"
 
 
+def _on(stack: NetworkStack, machine: _Machine, interface: str, folder: Path) -> AbstractContextManager[None]:
+    bench: Any = SimpleNamespace(node={machine.name: machine}.__getitem__)
+    return network_stack_on(stack, bench, {machine.name: interface}, folder)
+
+
 def _silent(_line: str) -> None:
     """Progress that nobody watches."""
 
@@ -150,13 +151,13 @@ def test_every_kind_of_target_that_is_provisioned_has_the_kernels_stack() -> Non
 
 
 def test_a_stack_of_another_kind_is_skipped_and_one_of_none_is_bad_input(targets: Path) -> None:
-    assert stack_names(targets / "linux-rt") == ("kernel", "user")
+    assert stack_names(targets / "linux-rt") == ("kernel", "rtdip", "user")
     with pytest.raises(CapabilityError, match=r"windows/stack/user\.toml: .* there are: kernel$"):
         load_network_stack(targets / "windows", "user")
     with pytest.raises(
-        ConfigError, match=r"rtdip\.toml: no network stack 'rtdip' .* there are: kernel, user$"
+        ConfigError, match=r"other\.toml: no network stack 'other' .* there are: kernel, rtdip, user$"
     ):
-        load_network_stack(targets / "linux-rt", "rtdip")
+        load_network_stack(targets / "linux-rt", "other")
 
 
 @pytest.mark.parametrize(
@@ -181,7 +182,7 @@ def test_a_wrong_file_is_refused_with_its_field(targets: Path, old: str, new: st
 
 
 def test_a_stack_is_put_on_and_given_back(user: NetworkStack, machine: _Machine, tmp_path: Path) -> None:
-    with network_stack_on(user, machine, "test0", tmp_path / "evidence"):
+    with _on(user, machine, "test0", tmp_path / "evidence"):
         assert machine.link == "busy-polling"
     assert machine.link == "as found"
     assert json.loads((tmp_path / "evidence" / FOUND).read_text())["stack"] == "user"
@@ -190,9 +191,9 @@ def test_a_stack_is_put_on_and_given_back(user: NetworkStack, machine: _Machine,
 def test_what_a_killed_run_has_left_is_given_back_first(
     user: NetworkStack, machine: _Machine, tmp_path: Path
 ) -> None:
-    context = network_stack_on(user, machine, "test0", tmp_path)
+    context = _on(user, machine, "test0", tmp_path)
     context.__enter__()  # and nothing ends it
-    with network_stack_on(user, machine, "test0", tmp_path):
+    with _on(user, machine, "test0", tmp_path):
         assert (machine.root / "stack" / "undo").read_text() == "as found\n"
     assert machine.link == "as found"
     context.gen.close()  # type: ignore[attr-defined]
@@ -202,7 +203,7 @@ def test_what_a_killed_run_has_left_is_given_back_first(
 def test_an_error_meanwhile_leaves_nothing(
     user: NetworkStack, machine: _Machine, tmp_path: Path, error: BaseException
 ) -> None:
-    with pytest.raises(type(error)), network_stack_on(user, machine, "test0", tmp_path):
+    with pytest.raises(type(error)), _on(user, machine, "test0", tmp_path):
         raise error
     assert machine.link == "as found"
 
@@ -212,13 +213,13 @@ def test_a_machine_that_cannot_have_it_says_why(
 ) -> None:
     with (
         pytest.raises(CapabilityError, match="network stack user: linux-rt: no queue on test9"),
-        network_stack_on(user, machine, "test9", tmp_path),
+        _on(user, machine, "test9", tmp_path),
     ):
         pass
     (machine.root / "stack" / "broken").touch()
     with (
         pytest.raises(BenchError, match="`apply`: exit code 1: it broke"),
-        network_stack_on(user, machine, "test0", tmp_path),
+        _on(user, machine, "test0", tmp_path),
     ):
         pass
     assert machine.link == "as found"
@@ -227,13 +228,13 @@ def test_a_machine_that_cannot_have_it_says_why(
 def test_the_kernels_stack_says_what_it_goes_through(machine: _Machine, tmp_path: Path) -> None:
     """On this machine's own loopback interface, for real."""
     stack = load_network_stack(TARGETS / "linux-rt", "kernel")
-    with network_stack_on(stack, machine, "lo", tmp_path):
+    with _on(stack, machine, "lo", tmp_path):
         pass
     found = json.loads((tmp_path / FOUND).read_text())
     assert (found["stack"], found["interface"], found["qdisc"]) == ("kernel", "lo", "noqueue")
     with (
         pytest.raises(CapabilityError, match="network stack kernel: linux-rt: there is no interface test77"),
-        network_stack_on(stack, machine, "test77", tmp_path),
+        _on(stack, machine, "test77", tmp_path),
     ):
         pass
 

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A network stack put on its ends, and what it has carried there; its file: `resources.network_stack`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import reduce
+from operator import getitem
+from pathlib import Path
+
+from hw.bench import BenchSpec
+from hw.errors import BenchError, CapabilityError
+from hw.open_bench import Nodes
+from hw.protocols import Job, Node
+from hw.tools import local_tool
+from reports.latency.stack_proof import StackEnd
+from resources.network_stack import BOTH, NetworkStack
+
+FOUND = "stack.ndjson"
+"""Evidence: what `apply` said."""
+VERB_S = 60.0
+READY_S, END_S = 20.0, 10.0
+EXIT_MISSING = 3
+
+
+def stack_interfaces(
+    spec: BenchSpec, network: NetworkStack, node_name: str, target_node: str, interface: str
+) -> dict[str, str]:
+    """Return the nodes that get a stack, and the interface there; empty: the one that has the test address.
+
+    Args:
+        spec: Of the bench, as the suite sees it.
+        network: The stack.
+        node_name: Of the target under test.
+        target_node: Of the consumer of the replays.
+        interface: Of the target under test.
+    """
+    if network.ends != BOTH:
+        return {node_name: interface}
+    others = {producer.node: "" for producer in spec.producers.values()} | {target_node: ""}
+    return others | {node_name: interface}
+
+
+@contextmanager
+def network_stack_on(
+    stack: NetworkStack, bench: Nodes, interfaces: Mapping[str, str], folder: Path
+) -> Generator[None, None, None]:
+    """Put a stack on its ends while the context lasts.
+
+    Args:
+        stack: Of the kind of the target under test.
+        bench: Open; the nodes are on.
+        interfaces: By node; empty: the interface that has the node's address on the test network.
+        folder: Evidence goes here.
+
+    Raises:
+        CapabilityError: A machine cannot have it; the text says why.
+        BenchError: It cannot be put on, or taken off again.
+    """
+    with ExitStack() as on:
+        for node_name, named in interfaces.items():
+            interface = named or _interface_of(bench, node_name)
+            on.enter_context(_put_on(stack, bench.node(node_name), interface, folder))
+            on.enter_context(_service(stack, bench, node_name, interface, folder))
+        yield
+
+
+def _interface_of(bench: Nodes, node_name: str) -> str:
+    """Return the interface of a node that has its address on the test network."""
+    spec = bench.spec
+    addresses = {producer.address for producer in spec.producers.values() if producer.node == node_name}
+    addresses |= {target.test_address for target in spec.targets.values() if target.node == node_name}
+    lines = bench.node(node_name).run(["ip", "-o", "-4", "address"]).stdout.splitlines()
+    for words in (line.split() for line in lines):
+        if len(words) > 3 and words[3].partition("/")[0] in addresses:
+            return words[1].partition("@")[0]
+    raise BenchError(f"{node_name}: no interface has {' or '.join(sorted(addresses)) or 'an address'}")
+
+
+@contextmanager
+def _put_on(stack: NetworkStack, node: Node, interface: str, folder: Path) -> Generator[None, None, None]:
+    way = stack.put_on
+    if way is None:
+        yield
+        return
+    there = stack.folder_on(node.name)
+    for file in way.files:
+        source = (stack.path.parent / file).resolve()
+        node.put(source, f"{there}/{source.name}")
+    for tool in way.tools:
+        source = local_tool(tool, way.machine)
+        node.put(source, f"{there}/{source.name}")
+    _call(stack, node, interface, "restore")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        said = _call(stack, node, interface, "apply")
+        name = FOUND if stack.ends != BOTH else f"{node.name}.{FOUND}"
+        (folder / name).write_text(said)
+        yield
+    finally:
+        if node.powered:
+            _call(stack, node, interface, "restore")
+
+
+def _call(stack: NetworkStack, node: Node, interface: str, verb: str) -> str:
+    assert stack.put_on is not None
+    argv = [*stack.words(stack.put_on.command, node.name), "--interface", interface, verb]
+    done = node.run(argv, timeout_s=VERB_S, check=False)
+    said = (done.stderr.strip() or done.stdout.strip())[-500:]
+    if done.exit_code == EXIT_MISSING:
+        raise CapabilityError(f"network stack {stack.name}: {node.name}: {said}")
+    if done.exit_code != 0:
+        raise BenchError(
+            f"network stack {stack.name}: {node.name}: `{verb}`: exit code {done.exit_code}: {said}"
+        )
+    return done.stdout
+
+
+@contextmanager
+def _service(
+    stack: NetworkStack, bench: Nodes, node_name: str, interface: str, folder: Path
+) -> Generator[None, None, None]:
+    service = stack.service
+    if service is None:
+        yield
+        return
+    node = bench.node(node_name)
+    there = stack.folder_on(node_name)
+    node.run(["mkdir", "-p", there])
+    # What a killed run has left on a machine that lives on: it holds the interface.
+    node.run(["pkill", "-f", f"^[^ ]*{service.tool} .*{there}/"], check=False)
+    argv = [bench.tool(node_name, service.tool), *stack.words(service.arguments, node_name, interface)]
+    folder.mkdir(parents=True, exist_ok=True)
+    job = node.start(argv, folder / f"{node_name}-{service.tool}")
+    try:
+        _wait_ready(stack, job, node_name)
+        yield
+    finally:
+        if node.powered:
+            job.stop()
+            job.wait(END_S)
+
+
+def _wait_ready(stack: NetworkStack, job: Job, node_name: str) -> None:
+    try:
+        job.wait_ready(READY_S)
+    except BenchError as error:
+        job.stop()
+        if job.wait(END_S) == EXIT_MISSING:
+            raise CapabilityError(f"network stack {stack.name}: {node_name}: {error}") from error
+        raise
+
+
+def counters(stack: NetworkStack, bench: Nodes, node_name: str) -> StackEnd:
+    """Ask an end of a stack what it has carried since it is on, and the kernel what went through its own.
+
+    Frames are those that have come for programs, by the stack's own word; bytes those of IP datagrams of the
+    node (IpExt of /proc/net/netstat).
+
+    Raises:
+        BenchError: It does not answer, or says no such number.
+    """
+    proof = stack.proof
+    assert proof is not None
+    node = bench.node(node_name)
+    argv = [bench.tool(node_name, proof.tool), *stack.words(proof.arguments, node_name)]
+    said = node.run(argv).stdout
+    try:
+        value = reduce(getitem, proof.delivered.split("."), json.loads(said))
+    except (KeyError, TypeError, ValueError):
+        value = None
+    if type(value) is not int:
+        raise BenchError(f"{node_name}: {proof.tool} says no number {proof.delivered}: {said:.200}")
+    in_bytes, out_bytes = _kernel_bytes(node.run(["cat", "/proc/net/netstat"]).stdout, node_name)
+    return StackEnd(value, in_bytes, out_bytes)
+
+
+def _kernel_bytes(text: str, node_name: str) -> tuple[int, int]:
+    rows = [line.split() for line in text.splitlines() if line.startswith("IpExt:")]
+    if len(rows) != 2:
+        raise BenchError(f"{node_name}: /proc/net/netstat has no IpExt")
+    values = dict(zip(*rows, strict=True))
+    return int(values["InOctets"]), int(values["OutOctets"])

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RTDiP as a network stack of both ends of a replay: on the native machine, with proof of what it carried."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hw.drivers.labgrid_api import register_all
+from hw.errors import CapabilityError
+from hw.provisioning import TARGETS
+from hw.session import Bench, open_bench
+from reports.latency.stack_proof import StackProof, why_not_carried
+from reports.tools.answers import recv_result
+from resources.network_stack import NetworkStack, load_network_stack
+from resources.network_stack_ends import counters, network_stack_on, stack_interfaces
+from resources.replay.pattern import load_pattern
+from resources.replay.plan import ReplaySettings
+from resources.replay.replay import Replay, ReplayAnswers
+from tests.hw.test_hardware_bench import PATTERN
+
+BENCH_FILE = Path(__file__).parent / "one_linux.yaml"
+MACHINE = "linux"
+pytestmark = pytest.mark.simulated
+
+register_all()
+
+
+@pytest.fixture(scope="module")
+def bench() -> Generator[Bench]:
+    with open_bench(BENCH_FILE) as bench:
+        bench.power_on([MACHINE])
+        yield bench
+
+
+@pytest.fixture
+def stack() -> NetworkStack:
+    return load_network_stack(TARGETS / MACHINE, "rtdip")
+
+
+def ends_of(bench: Bench, stack: NetworkStack) -> dict[str, str]:
+    interface = bench.spec.targets[MACHINE].test_interface
+    return stack_interfaces(bench.spec, stack, MACHINE, MACHINE, interface)
+
+
+def replayed(bench: Bench, stack: NetworkStack, folder: Path) -> ReplayAnswers:
+    folder.mkdir(parents=True)
+    pattern = folder / "pattern.toml"
+    pattern.write_text(PATTERN)
+    settings = ReplaySettings(
+        pattern=pattern, warmup_ms=500, duration_ms=2000, grace_ms=500, correction="none"
+    )
+    replay = Replay(bench, bench.spec.targets[MACHINE], load_pattern(pattern), settings, folder, print)
+    replay.stack = (MACHINE, stack)
+    return replay.run()
+
+
+def why_not(answers: ReplayAnswers) -> list[str]:
+    assert isinstance(answers.proof, StackProof)
+    return why_not_carried(answers.proof, recv_result(answers.recv))
+
+
+def test_it_is_put_on_every_node_of_a_replay(bench: Bench, stack: NetworkStack, tmp_path: Path) -> None:
+    interfaces = ends_of(bench, stack)
+    assert interfaces == {"p01": "", "p02": "", MACHINE: "test0"}
+    with network_stack_on(stack, bench, interfaces, tmp_path):
+        folders = {stack.folder_on(node) for node in interfaces}
+        assert len(folders) == len(interfaces), "namespaces share the machine's file system"
+        for node in interfaces:
+            assert counters(stack, bench, node).delivered_frames == 0
+    with network_stack_on(stack, bench, interfaces, tmp_path):
+        pass  # and it has left nothing that stands in its way
+
+
+def test_what_a_killed_run_has_left_is_ended(bench: Bench, stack: NetworkStack, tmp_path: Path) -> None:
+    context = network_stack_on(stack, bench, ends_of(bench, stack), tmp_path)
+    context.__enter__()  # and nothing ends it
+    with network_stack_on(stack, bench, ends_of(bench, stack), tmp_path):
+        assert counters(stack, bench, MACHINE).delivered_frames == 0
+    context.gen.close()  # type: ignore[attr-defined]
+
+
+def test_a_machine_without_the_interface_is_skipped(
+    bench: Bench, stack: NetworkStack, tmp_path: Path
+) -> None:
+    with (
+        pytest.raises(CapabilityError, match=r"network stack rtdip: linux: .*no such interface"),
+        network_stack_on(stack, bench, {MACHINE: "test77"}, tmp_path),
+    ):
+        pass
+
+
+@pytest.mark.slow
+def test_it_carries_a_pattern_and_one_that_lies_is_found(
+    bench: Bench, stack: NetworkStack, tmp_path: Path
+) -> None:
+    interfaces = ends_of(bench, stack)
+    with network_stack_on(stack, bench, interfaces, tmp_path / "stack"):
+        answers = replayed(bench, stack, tmp_path / "carried")
+        assert {stream["lost"] for stream in answers.recv["streams"]} == {0}
+        assert why_not(answers) == []
+        # Its programs take the kernel's sockets after all: the replay is whole, and no word of it is RTDiP's.
+        liar = replayed(bench, replace(stack, arguments=()), tmp_path / "lied")
+    assert {stream["lost"] for stream in liar.recv["streams"]} == {0}
+    said = why_not(liar)
+    assert "not carried by the stack rtdip: its counters have 0 of" in said[0]
