@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import struct
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,9 @@ from hw.protocols import Job
 from resources.tools.jobs import READY_S, end_job
 
 SEEN_AT_LEAST = 10
+RTDIP_ETHERTYPE = 0x88B5
+RTDIP_HEADER = struct.Struct(">HBBHHI")
+"""Destination port, priority, version, length, source port, sequence (docs/rtdip.md)."""
 
 
 def start_capture(bench: Nodes, interface: str, folder: Path) -> Job:
@@ -39,7 +43,7 @@ def start_capture(bench: Nodes, interface: str, folder: Path) -> Job:
     argv = ["tcpdump", "-i", interface, "-s", "128", "-B", "65536", "--time-stamp-precision=nano", "-n"]
     file = capture_file(folder, interface)
     file.unlink(missing_ok=True)
-    argv += ["-w", str(file), "tcp or udp"]
+    argv += ["-w", str(file), f"tcp or udp or ether proto {RTDIP_ETHERTYPE:#x}"]
     job = bench.node(spec.node).start(argv, folder / f"capture-{interface}")
     deadline = time.monotonic() + READY_S
     while not file.exists():  # tcpdump makes it when the interface is open
@@ -57,7 +61,7 @@ def capture_file(folder: Path, interface: str) -> Path:
 
 @dataclass(frozen=True)
 class Packet:
-    """A captured TCP or UDP packet over IPv4; time_ns is that of the capturing machine."""
+    """A captured TCP or UDP packet over IPv4, or frame of RTDiP; time_ns is that of the capturing machine."""
 
     time_ns: int
     key: tuple[object, ...]
@@ -90,6 +94,8 @@ def read_packets(path: Path) -> Iterator[Packet]:
 
 def _packet(data: bytes, time_ns: int) -> Packet | None:
     frame = Ether(data)
+    if frame.type == RTDIP_ETHERTYPE:
+        return _rtdip_frame(frame, time_ns)
     if IP not in frame:
         return None
     ip = frame[IP]
@@ -103,6 +109,15 @@ def _packet(data: bytes, time_ns: int) -> Packet | None:
         key = ("udp", ip.src, ip.dst, udp.sport, udp.dport, ip.id)
         return Packet(time_ns, key, str(ip.src), int(udp.dport), int(udp.len) - 8, bytes(udp.payload))
     return None
+
+
+def _rtdip_frame(frame: Ether, time_ns: int) -> Packet | None:
+    data = bytes(frame.payload)
+    if len(data) < RTDIP_HEADER.size:
+        return None
+    to_port, _, _, length, from_port, sequence = RTDIP_HEADER.unpack_from(data)
+    key = ("rtdip", frame.src, frame.dst, from_port, to_port, sequence)
+    return Packet(time_ns, key, str(frame.src), to_port, length, data[RTDIP_HEADER.size :])
 
 
 def median_transit_ns(before: Path, behind: Path) -> int:

@@ -3,12 +3,12 @@
 
 cost     blocks of 4,000 readings by turns in one process: clock_gettime(CLOCK_REALTIME) on Linux, under Wine
          GetSystemTimePreciseAsFileTime, against the library: relaxed (a bare reading of the counter), ordered
-         (after all loads that precede, as the system's), and with interval and U. Each ratio is the median over
-         the turns of a run, each figure the median over the runs.
+         (after all loads that precede, as the system's), and with interval and U. Each ratio is the median
+         over the turns of a run, each figure the median over the runs.
 stress   two readers in processes of their own, while a third publishes, by turns as fast as it can and in
          short bursts. All lines tell the same time by figures that are far apart: a mixture of two is off by
-         a tenth of a second or more, or has figures that do not belong together. A reader that does not look at
-         the sequence runs beside them, and has to be caught.
+         a tenth of a second or more, or has figures that do not belong together. A reader that does not look
+         at the sequence runs beside them, and has to be caught.
 """
 
 from __future__ import annotations

@@ -82,6 +82,23 @@ def test_finds_the_transit_between_two_links(tmp_path: Path) -> None:
     assert median_transit_ns(before, behind) == 5 * MS + 1
 
 
+def _rtdip(sequence: int, size_bytes: int = 100) -> Any:
+    header = struct.pack(">HBBHHI", 20032, 0, 1, size_bytes, 40000, sequence)
+    return Ether(src="02:00:00:00:00:03", dst="02:00:00:00:00:64", type=0x88B5) / Raw(
+        header + bytes(size_bytes)
+    )
+
+
+def test_frames_of_rtdip_are_packets_too(tmp_path: Path) -> None:
+    before = _write(tmp_path / "before.pcap", [(number * MS, _rtdip(number)) for number in range(20)])
+    behind = _write(tmp_path / "behind.pcap", [(n * MS + 3 * MS, _rtdip(n)) for n in range(5, 25)])
+    assert median_transit_ns(before, behind) == 3 * MS
+    packet = next(read_packets(before))
+    assert (packet.destination_port, packet.payload_bytes, packet.source) == (20032, 100, "02:00:00:00:00:03")
+    short = Ether(type=0x88B5) / Raw(bytes(11))
+    assert not list(read_packets(_write(tmp_path / "short.pcap", [(0, short)])))
+
+
 def test_too_few_packets_in_both_are_no_measurement(tmp_path: Path) -> None:
     before = _write(tmp_path / "before.pcap", [(number, _udp(number)) for number in range(9)])
     behind = _write(tmp_path / "behind.pcap", [(number + MS, _udp(number)) for number in range(50)])
