@@ -6,6 +6,7 @@
     transports = "udp"                         # of the streams that it carries; left out: every one
     message_max_bytes = 1400                   # of the messages that it carries; left out: any
     arguments = "--burst 8"                    # of bw-traffic on the target, behind its own; left out: none
+    receive_arguments = "--busy-poll-us 50"    # of `bw-traffic recv` besides; left out: none
 
     preload = "libuser.so"                     # libraries that are loaded into bw-traffic; left out: none
 
@@ -62,6 +63,7 @@ FOLDER = "stack"
 """Of a kind of target, with a file for each stack that it can have."""
 FOLDER_ON_NODE = "/run/benchwright/stack"
 TARGET, BOTH = "target", "both"
+RECEIVE = "recv"
 BYTES_MAX = 2**31 - 1
 
 
@@ -111,6 +113,7 @@ class NetworkStack:
         transports: Of the streams that it carries; None: every one.
         message_max_bytes: Of the messages that it carries; None: any.
         arguments: Of a program that uses it.
+        receive_arguments: Of one that receives, besides.
         environment: Of a program that uses it.
         put_on: None: nothing has to be done.
         preload: Libraries that are loaded into such a program, by name or by their path on the target.
@@ -129,6 +132,7 @@ class NetworkStack:
     ends: str = TARGET
     service: Service | None = None
     proof: Proof | None = None
+    receive_arguments: tuple[str, ...] = ()
 
     def folder_on(self, node_name: str) -> str:
         """Return the stack's folder on a node: nodes that are namespaces share the machine's file system."""
@@ -182,7 +186,8 @@ class NetworkStack:
         """
         libraries = [each if "/" in each else bench.library(node_name, each) for each in self.preload]
         tool = bench.tool(node_name, dynamic=True) if libraries else bench.tool(node_name)
-        argv = [tool, *arguments, *self.words(self.arguments, node_name)]
+        own = [*self.arguments, *(self.receive_arguments if arguments[0] == RECEIVE else ())]
+        argv = [tool, *arguments, *self.words(own, node_name)]
         return start_program(bench.node(node_name), argv, stem, self.environment, libraries)
 
 
@@ -218,6 +223,7 @@ def load_network_stack(kind_folder: Path, name: str) -> NetworkStack:
             table.integer("message_max_bytes", 1, BYTES_MAX) if table.has("message_max_bytes") else None
         ),
         arguments=table.words("arguments", ""),
+        receive_arguments=table.words("receive_arguments", ""),
         environment=table.texts_of("environment"),
         put_on=_put_on(table.child("put_on", optional=True)),
         preload=table.words("preload", ""),

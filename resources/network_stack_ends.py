@@ -45,13 +45,14 @@ def stack_interfaces(
 
 @contextmanager
 def network_stack_on(
-    stack: NetworkStack, bench: Nodes, interfaces: Mapping[str, str], folder: Path
+    stack: NetworkStack, bench: Nodes, under_test: str, interfaces: Mapping[str, str], folder: Path
 ) -> Generator[None, None, None]:
-    """Put a stack on its ends while the context lasts.
+    """Put a stack on while the context lasts: its service on all ends, what it changes on the target alone.
 
     Args:
         stack: Of the kind of the target under test.
         bench: Open; the nodes are on.
+        under_test: Node of the target under test.
         interfaces: By node; empty: the interface that has the node's address on the test network.
         folder: Evidence goes here.
 
@@ -62,7 +63,8 @@ def network_stack_on(
     with ExitStack() as on:
         for node_name, named in interfaces.items():
             interface = named or _interface_of(bench, node_name)
-            on.enter_context(_put_on(stack, bench.node(node_name), interface, folder))
+            if node_name == under_test:
+                on.enter_context(_put_on(stack, bench.node(node_name), interface, folder))
             on.enter_context(_service(stack, bench, node_name, interface, folder))
         yield
 
@@ -95,9 +97,7 @@ def _put_on(stack: NetworkStack, node: Node, interface: str, folder: Path) -> Ge
     _call(stack, node, interface, "restore")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        said = _call(stack, node, interface, "apply")
-        name = FOUND if stack.ends != BOTH else f"{node.name}.{FOUND}"
-        (folder / name).write_text(said)
+        (folder / FOUND).write_text(_call(stack, node, interface, "apply"))
         yield
     finally:
         if node.powered:

@@ -23,7 +23,7 @@ STACK_PROOF = "stack_proof.json"
 OWN_BYTES, OWN_SHARE = 1_000_000, 0.1
 """Of IP that the bench's own traffic may have at an end: clock exchanges, the start of tools."""
 WARM_UP_SHARE = 0.98
-"""Of the frames of warm-up and counting together, reckoned by those that count: the first ones may be lost."""
+"""Of the frames of warm-up and counting together, by those that count: the first ones may be lost."""
 
 
 @dataclass(frozen=True, slots=True)

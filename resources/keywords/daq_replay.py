@@ -177,7 +177,7 @@ class DaqReplayLibrary(AsksRequirements):
         interfaces = stack_interfaces(bench.spec, evidence.network, *ends, interface)
         bench_library().power_on(interfaces)
         folder = evidence.folder / "stack"
-        bench_library().until_left(network_stack_on(evidence.network, bench, interfaces, folder))
+        bench_library().until_left(network_stack_on(evidence.network, bench, ends[0], interfaces, folder))
 
     @keyword
     def find_known_delay(self, producer: int, delay: Nanoseconds) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Ether
@@ -111,7 +112,7 @@ def _packet(data: bytes, time_ns: int) -> Packet | None:
     return None
 
 
-def _rtdip_frame(frame: Ether, time_ns: int) -> Packet | None:
+def _rtdip_frame(frame: Any, time_ns: int) -> Packet | None:
     data = bytes(frame.payload)
     if len(data) < RTDIP_HEADER.size:
         return None

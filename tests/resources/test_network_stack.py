@@ -98,7 +98,7 @@ class _Machine:
 
 def _on(stack: NetworkStack, machine: _Machine, interface: str, folder: Path) -> AbstractContextManager[None]:
     bench: Any = SimpleNamespace(node={machine.name: machine}.__getitem__)
-    return network_stack_on(stack, bench, {machine.name: interface}, folder)
+    return network_stack_on(stack, bench, machine.name, {machine.name: interface}, folder)
 
 
 def _silent(_line: str) -> None:
@@ -151,12 +151,11 @@ def test_every_kind_of_target_that_is_provisioned_has_the_kernels_stack() -> Non
 
 
 def test_a_stack_of_another_kind_is_skipped_and_one_of_none_is_bad_input(targets: Path) -> None:
-    assert stack_names(targets / "linux-rt") == ("kernel", "rtdip", "user")
+    assert stack_names(targets / "linux-rt") == ("kernel", "kernel-tuned", "rtdip", "user")
     with pytest.raises(CapabilityError, match=r"windows/stack/user\.toml: .* there are: kernel$"):
         load_network_stack(targets / "windows", "user")
-    with pytest.raises(
-        ConfigError, match=r"other\.toml: no network stack 'other' .* there are: kernel, rtdip, user$"
-    ):
+    there = r"other\.toml: no network stack 'other' .* there are: kernel, kernel-tuned, rtdip, user$"
+    with pytest.raises(ConfigError, match=there):
         load_network_stack(targets / "linux-rt", "other")
 
 

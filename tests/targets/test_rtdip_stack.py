@@ -66,19 +66,19 @@ def why_not(answers: ReplayAnswers) -> list[str]:
 def test_it_is_put_on_every_node_of_a_replay(bench: Bench, stack: NetworkStack, tmp_path: Path) -> None:
     interfaces = ends_of(bench, stack)
     assert interfaces == {"p01": "", "p02": "", MACHINE: "test0"}
-    with network_stack_on(stack, bench, interfaces, tmp_path):
+    with network_stack_on(stack, bench, MACHINE, interfaces, tmp_path):
         folders = {stack.folder_on(node) for node in interfaces}
         assert len(folders) == len(interfaces), "namespaces share the machine's file system"
         for node in interfaces:
             assert counters(stack, bench, node).delivered_frames == 0
-    with network_stack_on(stack, bench, interfaces, tmp_path):
+    with network_stack_on(stack, bench, MACHINE, interfaces, tmp_path):
         pass  # and it has left nothing that stands in its way
 
 
 def test_what_a_killed_run_has_left_is_ended(bench: Bench, stack: NetworkStack, tmp_path: Path) -> None:
-    context = network_stack_on(stack, bench, ends_of(bench, stack), tmp_path)
+    context = network_stack_on(stack, bench, MACHINE, ends_of(bench, stack), tmp_path)
     context.__enter__()  # and nothing ends it
-    with network_stack_on(stack, bench, ends_of(bench, stack), tmp_path):
+    with network_stack_on(stack, bench, MACHINE, ends_of(bench, stack), tmp_path):
         assert counters(stack, bench, MACHINE).delivered_frames == 0
     context.gen.close()  # type: ignore[attr-defined]
 
@@ -88,7 +88,7 @@ def test_a_machine_without_the_interface_is_skipped(
 ) -> None:
     with (
         pytest.raises(CapabilityError, match=r"network stack rtdip: linux: .*no such interface"),
-        network_stack_on(stack, bench, {MACHINE: "test77"}, tmp_path),
+        network_stack_on(stack, bench, MACHINE, {MACHINE: "test77"}, tmp_path),
     ):
         pass
 
@@ -98,7 +98,7 @@ def test_it_carries_a_pattern_and_one_that_lies_is_found(
     bench: Bench, stack: NetworkStack, tmp_path: Path
 ) -> None:
     interfaces = ends_of(bench, stack)
-    with network_stack_on(stack, bench, interfaces, tmp_path / "stack"):
+    with network_stack_on(stack, bench, MACHINE, interfaces, tmp_path / "stack"):
         answers = replayed(bench, stack, tmp_path / "carried")
         assert {stream["lost"] for stream in answers.recv["streams"]} == {0}
         assert why_not(answers) == []

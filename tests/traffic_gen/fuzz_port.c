@@ -417,6 +417,19 @@ int port_poller_create(int capacity, struct port_poller **poller_out)
 	return 0;
 }
 
+int port_socket_set_busy_poll(port_socket sock, int busy_poll_us)
+{
+	(void)socket_of(sock);
+	promise(busy_poll_us > 0);
+	return 0;
+}
+
+int port_poller_set_busy_poll(struct port_poller *poller, int busy_poll_us)
+{
+	promise(poller && busy_poll_us > 0);
+	return 0;
+}
+
 void port_poller_destroy(struct port_poller *poller)
 {
 	for (int i = 0; poller && i < poller->count; i++) {

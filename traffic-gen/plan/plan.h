@@ -89,6 +89,7 @@ struct plan {
 	enum correction correction;
 	int32_t tai_utc_s;
 	bool capture_stamps;
+	int busy_poll_us; /* of who receives; 0: by interrupts. Not in the file */
 	const char *rtdip_socket; /* of the service of RTDiP that carries all streams; NULL: their transports do. Not in the file */
 	struct address consumer; /* port 0 */
 	enum consumer_clock consumer_clock; /* CONSUMER_CLOCK_TIME_SERVICE: with CORRECTION_NONE alone */

@@ -117,6 +117,12 @@ int port_socket_set_nodelay(port_socket sock);
 int port_socket_set_dscp(port_socket sock, unsigned int dscp);
 /** Ask for a receive buffer; systems may give less. @return 0 or -errno */
 int port_socket_set_receive_buffer(port_socket sock, int size_bytes);
+/**
+ * Let the socket's card be polled by who waits for it, rather than by interrupts, for so long at a time.
+ *
+ * @return 0; -ENOTSUP: the system cannot, or not permitted
+ */
+int port_socket_set_busy_poll(port_socket sock, int busy_poll_us);
 
 /** Ask the kernel to stamp what is received. @return 0, or -ENOTSUP */
 int port_socket_stamp_receive(port_socket sock);
@@ -174,6 +180,8 @@ struct port_event {
 
 /** @param capacity  sockets at most */
 int port_poller_create(int capacity, struct port_poller **poller_out);
+/** Let a wait poll the cards of its sockets for so long first. @return 0; -ENOTSUP: the system cannot (Linux 6.9 can) */
+int port_poller_set_busy_poll(struct port_poller *poller, int busy_poll_us);
 void port_poller_destroy(struct port_poller *poller);
 /** Watch a socket, level-triggered. Errors and hang-ups are always reported. @return 0, -ENOSPC, or -errno */
 int port_poller_add(struct port_poller *poller, port_socket sock, unsigned int events, void *user);

@@ -12,7 +12,7 @@
 
 kind_known() { # KIND
     case $1 in
-    kernel | tool | service | sysctl | governor | idle | offload | coalesce | nic | irq_cpu | irq_priority) return 0 ;;
+    kernel | tool | service | sysctl | governor | idle | offload | coalesce | nic | irq_cpu | irq_priority | thread) return 0 ;;
     clock | phc | page | daemon) return 0 ;;
     esac
     return 1
@@ -250,10 +250,10 @@ irq_thread_of() { # IRQ; sets $pid
     note="no thread serves interrupt $1"
     return 1
 }
-irq_priority_read() {
-    local pid stat
-    irq_thread_of "$1" || return 1
-    { read -r stat <"/proc/$pid/stat"; } 2>/dev/null || return 1
+# Policy and priority of a thread, as `fifo:51`.
+scheduling_read() { # PID
+    local stat
+    { read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 1
     # Fields 40 and 41 of proc(5): rt_priority and policy; the first after the name, which ends with `)`, is field 3.
     # shellcheck disable=SC2086
     set -- ${stat##*) }
@@ -263,13 +263,48 @@ irq_priority_read() {
     *) value=other:0 ;;
     esac
 }
-irq_priority_write() {
-    local pid
-    irq_thread_of "$1" || return 1
-    chrt "--${2%:*}" --pid "${2#*:}" "$pid" >/dev/null 2>&1 || {
-        note="chrt refuses $2 for thread $pid"
+scheduling_write() { # PID VALUE
+    chrt "--${2%:*}" --pid "${2#*:}" "$1" >/dev/null 2>&1 || {
+        note="chrt refuses $2 for thread $1"
         return 1
     }
+}
+irq_priority_read() {
+    local pid
+    irq_thread_of "$1" && scheduling_read "$pid"
+}
+irq_priority_write() {
+    local pid
+    irq_thread_of "$1" && scheduling_write "$pid" "$2"
+}
+
+# thread PREFIX: policy and priority of the kernel's threads whose names begin so. Target: name of the thread.
+thread_targets() { # PREFIX
+    local name pid
+    targets=
+    note="no thread of the kernel is named $1…"
+    for pid in /proc/[0-9]*; do
+        # Threads of the kernel have no command line.
+        { read -r name <"$pid/comm"; } 2>/dev/null || continue
+        case $name in "$1"*) [ -n "$(tr -d '\0' <"$pid/cmdline" 2>/dev/null)" ] || targets="$targets $name" ;; esac
+    done
+}
+thread_find() { # NAME; sets $pid
+    local name
+    for pid in /proc/[0-9]*; do
+        { read -r name <"$pid/comm"; } 2>/dev/null || continue
+        [ "$name" != "$1" ] || { pid=${pid#/proc/} && return 0; }
+    done
+    note="there is no thread $1"
+    return 1
+}
+thread_read() {
+    local pid
+    thread_find "$1" && scheduling_read "$pid"
+}
+thread_write() {
+    local pid
+    thread_find "$1" && scheduling_write "$pid" "$2"
 }
 
 # clock NAME: the kernel's idea of time, as bw-setclock prints it: frequency_ppb (rounded), tick_us, tai_utc_s, status (the bits that

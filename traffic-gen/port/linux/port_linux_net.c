@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +21,16 @@
 #define NS_PER_S INT64_C(1000000000)
 
 enum { CONTROL_BYTES = 256, JOINED_MAX_BYTES = 512 };
+
+/* struct epoll_params and EPIOCSPARAMS of Linux 6.9 (include/uapi/linux/eventpoll.h), which older headers lack. */
+struct busy_poll_request {
+	uint32_t usecs;
+	uint16_t budget;
+	uint8_t prefer, padding;
+};
+
+#define BUSY_POLL_SET _IOW(0x8A, 0x01, struct busy_poll_request)
+enum { BUSY_POLL_PACKETS = 64 }; /* more than that need a privilege */
 
 /* Control buffers hold headers that must be aligned. */
 union control {
@@ -182,6 +193,13 @@ int port_socket_set_receive_buffer(port_socket sock, int size_bytes)
 	if (set_option(sock, SOL_SOCKET, SO_RCVBUFFORCE, size_bytes) == 0) /* privileged: past the system's limit */
 		return 0;
 	return set_option(sock, SOL_SOCKET, SO_RCVBUF, size_bytes);
+}
+
+int port_socket_set_busy_poll(port_socket sock, int busy_poll_us)
+{
+	if (set_option(sock, SOL_SOCKET, SO_BUSY_POLL, busy_poll_us) || set_option(sock, SOL_SOCKET, SO_PREFER_BUSY_POLL, 1))
+		return -ENOTSUP;
+	return 0;
 }
 
 int port_socket_stamp_receive(port_socket sock)
@@ -422,6 +440,13 @@ int port_poller_create(int capacity, struct port_poller **poller_out)
 	}
 	*poller_out = poller;
 	return 0;
+}
+
+int port_poller_set_busy_poll(struct port_poller *poller, int busy_poll_us)
+{
+	struct busy_poll_request request = { .usecs = (uint32_t)busy_poll_us, .budget = BUSY_POLL_PACKETS, .prefer = 1 };
+
+	return ioctl(poller->epoll_fd, BUSY_POLL_SET, &request) ? -ENOTSUP : 0;
 }
 
 void port_poller_destroy(struct port_poller *poller)

@@ -293,6 +293,20 @@ int port_socket_set_receive_buffer(port_socket sock, int size_bytes)
 	return set_option(sock, SOL_SOCKET, SO_RCVBUF, size_bytes);
 }
 
+int port_socket_set_busy_poll(port_socket sock, int busy_poll_us)
+{
+	(void)sock;
+	(void)busy_poll_us;
+	return -ENOTSUP;
+}
+
+int port_poller_set_busy_poll(struct port_poller *poller, int busy_poll_us)
+{
+	(void)poller;
+	(void)busy_poll_us;
+	return -ENOTSUP;
+}
+
 int port_socket_stamp_receive(port_socket sock)
 {
 	(void)sock;

@@ -24,6 +24,11 @@ int receiver_open(struct receiver *receiver, const struct plan *plan, const stru
 		return -ENOMEM;
 	memset(receiver->scratch, 0, RECEIVER_SCRATCH_BYTES); /* touch it */
 	err = port_poller_create(sockets_max, &receiver->poller);
+	if (!err && plan->busy_poll_us) {
+		err = port_poller_set_busy_poll(receiver->poller, plan->busy_poll_us);
+		if (err)
+			port_poller_destroy(receiver->poller);
+	}
 	if (err) {
 		free(receiver->scratch);
 		receiver->scratch = NULL;
@@ -59,6 +64,8 @@ int receiver_watch(struct endpoint *endpoint)
 
 	if (receiver->plan->capture_stamps)
 		port_socket_stamp_receive(endpoint->sock); /* what gets no stamp is not counted in receive_stack */
+	if (receiver->plan->busy_poll_us && port_socket_set_busy_poll(endpoint->sock, receiver->plan->busy_poll_us))
+		return -ENOTSUP;
 	return port_poller_add(receiver->poller, endpoint->sock, PORT_POLL_IN, endpoint);
 }
 

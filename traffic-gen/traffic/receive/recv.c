@@ -20,7 +20,7 @@ struct recv_options {
 	const char *directory, *rtdip_socket;
 	bool log;
 	bool check_fill;
-	int64_t priority;
+	int64_t priority, busy_poll_us;
 	struct option_list cpus;
 };
 
@@ -76,6 +76,10 @@ static int open_consumer(struct consumer *consumer, const struct recv_options *o
 	}
 	if (!err)
 		err = acceptor_open(&consumer->acceptor, consumer->plan, streams, &consumer->stop);
+	if (err == -ENOTSUP && options->busy_poll_us) {
+		fprintf(stderr, CONSUMER_TOOL ": --busy-poll-us: this kernel lets no wait for many sockets poll the card (Linux 6.9 does)\n");
+		return EXIT_CAPABILITY;
+	}
 	if (err) {
 		fprintf(stderr, CONSUMER_TOOL ": cannot be set up: %s\n", strerror(-err));
 		return EXIT_CAPABILITY;
@@ -309,6 +313,8 @@ static int read_options(int argc, char **argv, struct recv_options *recv_options
 		{ .name = "priority", .kind = OPTION_INT, .target = &recv_options->priority, .min = 0,
 		  .max = PRIORITY_MAX, .argument = "N",
 		  .help = "SCHED_FIFO priority, low-latency streams two higher; 0: do not ask (default 40)" },
+		{ .name = "busy-poll-us", .kind = OPTION_INT, .target = &recv_options->busy_poll_us, .min = 0, .max = 10000,
+		  .argument = "N", .help = "poll the network card for so long before each wait (Linux 6.9; 0: wait for interrupts)" },
 		{ .name = "rtdip", .kind = OPTION_TEXT, .target = &recv_options->rtdip_socket, .argument = "SOCKET",
 		  .help = "carry all streams by RTDiP, of the service that has this socket, at both ends" },
 		{ .name = NULL },
@@ -348,6 +354,7 @@ int verb_recv(int argc, char **argv)
 	}
 	if (options.rtdip_socket)
 		plan_carry_by_rtdip(consumer->plan, options.rtdip_socket);
+	consumer->plan->busy_poll_us = (int)options.busy_poll_us;
 	port_stop_install();
 	json_init(&consumer->json, stdout);
 	port_tai_init(&consumer->tai, consumer->plan->tai_utc_s);

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RTDiP under PREEMPT_RT: whoever wakes its receivers up must not be below what competes with them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hw.drivers.labgrid_api import register_all
+from hw.provisioning import TARGETS
+from hw.session import Bench, open_bench
+from resources.network_stack import NetworkStack, load_network_stack
+from resources.network_stack_ends import network_stack_on
+from tests.patience import HANG_S
+
+GUEST, PEER = "guest", "p01"
+BENCH_FILE = Path(__file__).parent / "one_guest.yaml"
+ECHO_PORT = 7000
+TRIPS, INTERVAL_US = 100, 5000
+TIMEOUT_MS = 500
+"""A reply after that is late: what a receiver waits for at most before it looks again."""
+pytestmark = [pytest.mark.simulated, pytest.mark.slow]
+
+register_all()
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Generator[Bench]:
+    """A guest with a fully preemptible kernel, and a producer."""
+    file = tmp_path_factory.mktemp("bench") / "bench.yaml"
+    text = BENCH_FILE.read_text().replace("image: embedded", "image: linux-rt")
+    text = text.replace("name: one-guest", "name: guest-of-rtdip")
+    text = text.replace(
+        "    guest: {kind: labgrid",
+        "    p01: {kind: namespace, clock: host, priority: 50}\n    guest: {kind: labgrid",
+    )
+    file.write_text(text.replace("producers: {}", "producers:\n    1: {node: p01, address: 10.77.0.1}"))
+    with open_bench(file) as bench:
+        bench.power_on([GUEST])
+        yield bench
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The services of both ends, and an echo at the producer's."""
+
+    bench: Bench
+    stack: NetworkStack
+    peer_mac: str
+
+    def trips(self, hog: str = "") -> dict[str, Any]:
+        """Time round trips from the guest, beside a program there that has its processor for itself."""
+        tool = self.bench.tool(GUEST, "bw-rtdip")
+        trips = (
+            f"{tool} latency --peer {self.peer_mac}/{ECHO_PORT} --count {TRIPS} --interval-us {INTERVAL_US}"
+            f" --timeout-ms {TIMEOUT_MS} --priority 50 --socket {self.stack.folder_on(GUEST)}/rtdip.sock"
+        )
+        # The shell itself is above the hog, which ends by itself.
+        script = f"{hog} {trips}; code=$?; wait; exit $code"
+        node = self.bench.node(GUEST)
+        done = node.run(["chrt", "-f", "60", "sh", "-c", script], timeout_s=HANG_S, check=False)
+        assert done.exit_code in (0, 4), done.stderr
+        return json.loads(done.stdout.splitlines()[-1])
+
+
+def ends_on(bench: Bench, stack: NetworkStack, folder: Path) -> Generator[Ends]:
+    """Put the stack on both ends, with an echo at the producer's."""
+    interfaces = {GUEST: "test0", PEER: ""}
+    with network_stack_on(stack, bench, GUEST, interfaces, folder):
+        shown = bench.node(PEER).run(
+            [bench.tool(PEER, "bw-rtdip"), "show", "--socket", f"{stack.folder_on(PEER)}/rtdip.sock"]
+        )
+        argv = [bench.tool(PEER, "bw-rtdip"), "echo", "--local", str(ECHO_PORT), "--priority", "50"]
+        argv += ["--socket", f"{stack.folder_on(PEER)}/rtdip.sock"]
+        echo = bench.node(PEER).start(argv, folder / "echo")
+        echo.wait_ready(HANG_S)
+        try:
+            yield Ends(bench, stack, json.loads(shown.stdout)["mac"])
+        finally:
+            echo.stop()
+            echo.wait(HANG_S)
+
+
+HOG = "(timeout 6 chrt -f 2 sh -c 'while :; do :; done') & sleep 0.5;"
+
+
+def test_a_hog_above_the_kernels_wake_ups_starves_receivers_unless_they_are_raised(
+    bench: Bench, tmp_path: Path
+) -> None:
+    raised = load_network_stack(TARGETS / "linux-rt", "rtdip")
+    as_found = NetworkStack(
+        "rtdip", raised.path, arguments=raised.arguments, ends=raised.ends, service=raised.service
+    )
+    found: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
+    for name, stack in (("as found", as_found), ("raised", raised)):
+        (tmp_path / name).mkdir()
+        for ends in ends_on(bench, stack, tmp_path / name):
+            found[name] = ends.trips(), ends.trips(HOG)
+    print(json.dumps(found))
+    assert found["raised"][1]["lost"] == 0
