@@ -243,7 +243,7 @@ class Handle:
             priority: Of the frame.
 
         Raises:
-            RtdipError: EMSGSIZE, EINVAL (not the handle's port), EAGAIN (the card's queue is full), ENETDOWN, …
+            RtdipError: EMSGSIZE, EINVAL (not the handle's port), EAGAIN (the card's queue is full), …
         """
         mac = (ctypes.c_uint8 * _MAC_BYTES)(*_mac_bytes(to.mac))
         address = _Address(mac, _within("to.port", to.port, 0xFFFF))
