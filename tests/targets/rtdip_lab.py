@@ -5,15 +5,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import struct
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.namespace import in_namespace
-from tests.patience import HANG_S
-from tests.traffic_gen.lab import Json, Tool
+from tests.patience import HANG_S, wait_until
+from tests.traffic_gen.lab import CONSUMER, Json, Plan, Stream, Tool, pattern_text
 
 ETHERTYPE = 0x88B5
 HEADER = struct.Struct("!HBBHHI")
@@ -87,6 +91,36 @@ class RtdipLab:
         """Start bw-traffic at an end, carried by RTDiP."""
         return self._start(namespace, *options, "--rtdip", str(self.folder / namespace), program=program)
 
+    def replay(self, repository: Path, *streams: Stream, duration_ms: int = 2000) -> tuple[Json, Json]:
+        """Replay streams by RTDiP from the near end to the far one; return what sender and receiver say."""
+        plan = Plan(pattern_text(*streams), duration_ms=duration_ms).write(self.folder / "plan.toml")
+        text = plan.read_text().replace(CONSUMER, "10.99.0.2").replace("10.77.0.1", "10.99.0.1")
+        plan.write_text(text)
+        program = repository / ".build" / "linux" / "traffic-gen" / "bw-traffic"
+        recv = self.traffic(program, self.far, "recv", str(plan), "--check-fill")
+        recv.wait_ready()
+        send = self.traffic(program, self.near, "send", str(plan), "--producer", "all")
+        received, sent = recv.result(), send.result()
+        assert received["valid"], received["invalid_reasons"]
+        assert sent["valid"], sent["invalid_reasons"]
+        return sent, received
+
+    @contextmanager
+    def capture(self, namespace: str) -> Generator[Path]:
+        """Capture the frames of RTDiP that leave an end; the file is whole at the end of the block."""
+        file = self.folder / f"{namespace}.pcap"
+        tcpdump = ["tcpdump", "-i", INTERFACE, "--immediate-mode", "-B", "16384", "-U", "-w", str(file)]
+        argv = ["ip", "netns", "exec", namespace, *tcpdump, "ether", "proto", str(ETHERTYPE)]
+        process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True)
+        try:
+            wait_until(lambda: file.exists() or process.poll() is not None, "tcpdump to begin")
+            yield file
+        finally:
+            process.terminate()
+            _, said = process.communicate(timeout=HANG_S)
+        captured, came, dropped = re.findall(r"^(\d+) packets?", said, re.MULTILINE)
+        assert (captured, dropped) == (came, "0"), said
+
     def kernel_datagrams(self) -> int:
         """Return how many UDP datagrams and TCP segments the kernel has sent at the near end."""
         argv = ["ip", "netns", "exec", self.near, "cat", "/proc/net/snmp"]
@@ -130,6 +164,14 @@ class RtdipLab:
         """Return an Ethernet frame from the near end to the far one, or to another address."""
         ends = bytes.fromhex((to or self.mac(self.far)).replace(":", "")), self.mac(self.near)
         return ends[0] + bytes.fromhex(ends[1].replace(":", "")) + struct.pack("!H", ETHERTYPE) + payload
+
+
+def bw_rtdip(repository: Path) -> Path:
+    """Return the built program; skip the test where there is none."""
+    program = repository / ".build" / "linux" / "targets" / "embedded" / "rtdip" / "bw-rtdip"
+    if not program.exists():
+        pytest.skip(f"{program.relative_to(repository)} is not built: make setup")
+    return program
 
 
 def _ip(*arguments: str) -> None:

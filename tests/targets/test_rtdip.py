@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.patience import wait_until
-from tests.targets.rtdip_lab import HIGH, LOW, MEDIUM, RtdipLab, attached, header, ports
-from tests.traffic_gen.lab import CONSUMER, Plan, Stream, pattern_text, streams_by_id
+from tests.targets.rtdip_lab import HIGH, LOW, MEDIUM, RtdipLab, attached, bw_rtdip, header, ports
+from tests.traffic_gen.lab import Stream, streams_by_id
 
 NOBODY = 65534
 
@@ -22,22 +22,15 @@ NOBODY = 65534
 @pytest.fixture(params=["driver", "generic"])
 def lab(request: pytest.FixtureRequest, repository: Path, tmp_path: Path) -> Iterator[RtdipLab]:
     with RtdipLab(
-        _program(repository), tmp_path, *(["--generic"] if request.param == "generic" else [])
+        bw_rtdip(repository), tmp_path, *(["--generic"] if request.param == "generic" else [])
     ) as made:
         yield made
 
 
 @pytest.fixture
 def driver_lab(repository: Path, tmp_path: Path) -> Iterator[RtdipLab]:
-    with RtdipLab(_program(repository), tmp_path) as made:
+    with RtdipLab(bw_rtdip(repository), tmp_path) as made:
         yield made
-
-
-def _program(repository: Path) -> Path:
-    program = repository / ".build" / "linux" / "targets" / "embedded" / "rtdip" / "bw-rtdip"
-    if not program.exists():
-        pytest.skip(f"{program.relative_to(repository)} is not built: make setup")
-    return program
 
 
 def test_messages_come_back_whole_at_every_size(lab: RtdipLab) -> None:
@@ -236,19 +229,8 @@ def test_the_pattern_is_replayed_over_rtdip(driver_lab: RtdipLab, repository: Pa
         Stream(12, "tcp", 640_000, 200_000),
         Stream(13, "tcp", 10, low_latency=True),
     ]
-    plan = Plan(pattern_text(*streams), duration_ms=2000)
-    text = plan.write(lab.folder / "plan.toml").read_text()
-    (lab.folder / "plan.toml").write_text(
-        text.replace(CONSUMER, "10.99.0.2").replace("10.77.0.1", "10.99.0.1")
-    )
-    program = repository / ".build" / "linux" / "traffic-gen" / "bw-traffic"
     before = lab.kernel_datagrams()
-    recv = lab.traffic(program, lab.far, "recv", str(lab.folder / "plan.toml"), "--check-fill")
-    recv.wait_ready()
-    send = lab.traffic(program, lab.near, "send", str(lab.folder / "plan.toml"), "--producer", "all")
-    received, sent = recv.result(), send.result()
-    assert received["valid"], received["invalid_reasons"]
-    assert sent["valid"], sent["invalid_reasons"]
+    _, received = lab.replay(repository, *streams)
     by_id = streams_by_id(received)
     assert {number: stream["lost"] for number, stream in by_id.items()} == {11: 0, 12: 0, 13: 0}
     assert [by_id[number]["received"] for number in (11, 12, 13)] == [200, 10, 200]

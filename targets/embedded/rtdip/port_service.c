@@ -7,6 +7,7 @@
 #include "service.h"
 
 #include <errno.h>
+#include <linux/filter.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <signal.h>
@@ -161,17 +162,25 @@ static void admit(struct service *service)
 	client->connection = connection;
 }
 
-/* A socket by which one process sends. It receives nothing. Return it, or -errno. */
+/*
+ * A socket by which one process sends. It receives nothing, whatever the process does with it: one that is bound anew would take
+ * all that leaves the interface, so a filter lets nothing in, and is locked. Return it, or -errno.
+ */
 static int open_sending(const struct service *service)
 {
 	const struct sockaddr_ll address = {
 		.sll_family = AF_PACKET, .sll_ifindex = (int)service->interface_index,
 	};
+	struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+	const struct sock_fprog filter = { 1, &nothing };
+	const int locked = 1;
 	int sending = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (sending < 0)
 		return -errno;
-	if (bind(sending, (const struct sockaddr *)&address, sizeof(address)) < 0) {
+	if (setsockopt(sending, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) < 0 ||
+	    setsockopt(sending, SOL_SOCKET, SO_LOCK_FILTER, &locked, sizeof(locked)) < 0 ||
+	    bind(sending, (const struct sockaddr *)&address, sizeof(address)) < 0) {
 		int err = -errno;
 
 		close(sending);

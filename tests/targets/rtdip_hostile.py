@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames that try to break a receiver of RTDiP, what has to become of each, and what has become of all."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import random
+import socket
+import struct
+import subprocess
+from collections.abc import Iterator
+
+from tests.namespace import in_namespace
+from tests.targets.rtdip_lab import ETHERTYPE, INTERFACE, RtdipLab, header
+
+ETHERNET_BYTES, HEADER_BYTES, DATA_MAX_BYTES = 14, 12, 1488
+SENDER = bytes.fromhex("0200000000f0")
+"""Source of all hostile frames: by it the kernel's share is told from its other traffic."""
+VLAN_TAGS = (0x8100, 0x88A8, 0x9100)
+"""The kernel takes them off, and frames away that are too short for one, before a socket sees them."""
+ETH_P_ALL, SOL_PACKET, PACKET_STATISTICS, SO_ATTACH_FILTER = 0x0003, 263, 6, 26
+
+
+def hostile_frames(seed: int, own: bytes, ports: tuple[int, ...]) -> Iterator[bytes]:
+    """Yield frames without end: right ones, such with a wrong field, cut, longer, of random bits, for others.
+
+    Args:
+        seed: The same one gives the same frames.
+        own: Ethernet address of the receiver.
+        ports: That somebody has.
+    """
+    chance = random.Random(seed)
+    pick, below = chance.choice, chance.random
+    sizes = (0, 1, 4, 51, 52, 53, 243, 244, 245, 1487, DATA_MAX_BYTES)
+    destinations = (own,) * 12 + (b"\xff" * 6, bytes.fromhex("01005e000001"), bytes.fromhex("020000000077"))
+    while True:
+        size = pick(sizes) if below() < 0.3 else chance.randrange(200)
+        port = pick(ports) if below() < 0.8 else pick((0, 1, 1023, 65535, chance.randrange(65536)))
+        priority = chance.randrange(3) if below() < 0.9 else pick((3, 127, 255))
+        version = 1 if below() < 0.95 else pick((0, 2, 255))
+        length = size if below() < 0.8 else pick((0, size + 1, max(0, size - 1), 1488, 1489, 65524, 65535))
+        head = header(port, priority, length, chance.randrange(65536), chance.getrandbits(32), version)
+        ethertype = ETHERTYPE if below() < 0.95 else chance.randrange(65536)
+        if ethertype in VLAN_TAGS:
+            continue
+        frame = bytearray(
+            pick(destinations) + SENDER + struct.pack("!H", ethertype) + head + chance.randbytes(size)
+        )
+        if below() < 0.1:
+            del frame[chance.randrange(ETHERNET_BYTES, len(frame) + 1) :]
+        for _ in range(chance.randrange(4) if below() < 0.1 and len(frame) > ETHERNET_BYTES else 0):
+            frame[chance.randrange(ETHERNET_BYTES, len(frame))] ^= 1 << chance.randrange(8)
+        yield bytes(frame)
+
+
+def fate(frame: bytes, own: bytes, ports: tuple[int, ...]) -> str:
+    """Return what has to become of a frame by docs/rtdip.md: "passed", "taken", or a drop's counter."""
+    if int.from_bytes(frame[12:14], "big") != ETHERTYPE or not (frame[0] & 1 or frame[:6] == own):
+        return "passed"
+    payload = frame[ETHERNET_BYTES:]
+    if len(payload) < HEADER_BYTES:
+        return "short"
+    port, priority, version, length = struct.unpack_from("!HBBH", payload)
+    if version != 1 or priority > 2 or port == 0 or length > DATA_MAX_BYTES:
+        return "malformed"
+    if length > len(payload) - HEADER_BYTES:
+        return "short"
+    return "taken" if port in ports else "no_port"
+
+
+class KernelShare:
+    """Counts the hostile frames that reach the kernel at the far end."""
+
+    def __init__(self, lab: RtdipLab) -> None:
+        """Begin to count."""
+        # Those whose source is SENDER: load 4 and 2 bytes of it, compare, accept.
+        first, last = struct.unpack("!IH", SENDER)
+        program = [
+            (0x20, 0, 0, 6),
+            (0x15, 0, 3, first),
+            (0x28, 0, 0, 10),
+            (0x15, 0, 1, last),
+            (6, 0, 0, 64),
+            (6, 0, 0, 0),
+        ]
+        code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *each) for each in program))
+        self._socket = in_namespace(lab.far, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
+        attached = struct.pack("HP", len(program), ctypes.addressof(code))
+        self._socket.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, attached)
+        self._socket.bind((INTERFACE, ETH_P_ALL))
+
+    def frames(self) -> int:
+        """Return how many have come since the last call; what this socket has no room for counts, too."""
+        packets, _dropped = struct.unpack("II", self._socket.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))
+        return packets
+
+    def close(self) -> None:
+        """End."""
+        self._socket.close()
+
+
+def lost_on_link(lab: RtdipLab) -> int:
+    """Return how many frames the near end's interface has sent that the link had no room for."""
+    argv = ["ip", "-n", lab.near, "-json", "-stats", "link", "show", INTERFACE]
+    shown = subprocess.run(argv, check=True, capture_output=True)
+    return int(json.loads(shown.stdout)[0]["stats64"]["tx"]["dropped"])
