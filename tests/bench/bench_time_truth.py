@@ -5,15 +5,15 @@ A server in a namespace of its own tells a time that is a known function of this
 by a constant within 50 ppm, and a walk of it (tests/traffic_gen/timeservice/truth.h). The service, in another
 namespace, has no other way to it; a reader computes the truth of each reading.
 
-settling   until the service asks as rarely as it is set to, and has seen for a while how the rate walks: before
-           twenty batches U supposes more than a quartz does.
+settling   until the service asks as rarely as it is set to, and has seen for a while how the rate walks:
+           before twenty batches U supposes more than a quartz does.
 reading    so many readings, in blocks over some minutes; what its own window shows as stalled is left out of
            the errors, and counted. The hard interval is judged of all.
 holdover   the service is asked to hold; the slope of the error.
 
-Two truths at once, each with its own server and service: a quartz at rest (0.3 ppb a root second), and a wild
-one (100 ppb), of which only interval and U have bars. The paper, its sign turned: -3.80 to +5.23 us at 30 s, a
-holdover of 0.1 us/s.
+Two truths at once, each with its own server and service: a quartz at rest (0.3 ppb a root second), and a
+wild one (100 ppb), of which only interval and U have bars. The paper, its sign turned: -3.80 to +5.23 us at
+30 s, a holdover of 0.1 us/s.
 """
 
 from __future__ import annotations

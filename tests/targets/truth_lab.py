@@ -75,3 +75,10 @@ class TruthReader:
             raise
         assert self._process.returncode == 0, said
         return dict(json.loads(said))
+
+
+def check_interval(answer: Json) -> None:
+    """Check that there were times, and that none had an interval without the truth in it."""
+    counts = {name: value for name, value in answer.items() if name != "points"}
+    assert answer["reads"] > answer["no_time"], counts
+    assert answer["interval_missed"] == 0, counts
