@@ -53,14 +53,14 @@ static inline struct truth_start truth_start_now(uint64_t seed, double walk_ppb_
 {
 	struct truth_start start = { .seed = seed, .walk_ppb_per_sqrt_s = walk_ppb_per_sqrt_s };
 	struct random random = { ~seed };
-	int64_t begin_ns = port_kernel_clock_now_ns(PORT_KERNEL_MONOTONIC_RAW), now_ns;
+	int64_t begin_monotonic_ns = port_kernel_clock_now_ns(PORT_KERNEL_MONOTONIC_RAW), now_monotonic_ns;
 	uint64_t begin_ticks = port_counter_read();
 
 	do
-		now_ns = port_kernel_clock_now_ns(PORT_KERNEL_MONOTONIC_RAW);
-	while (now_ns - begin_ns < TRUTH_MEASURED_NS);
+		now_monotonic_ns = port_kernel_clock_now_ns(PORT_KERNEL_MONOTONIC_RAW);
+	while (now_monotonic_ns - begin_monotonic_ns < TRUTH_MEASURED_NS);
 	start.ticks = port_counter_read();
-	start.hz = (uint64_t)((double)(start.ticks - begin_ticks) * 1e9 / (double)(now_ns - begin_ns));
+	start.hz = (uint64_t)((double)(start.ticks - begin_ticks) * 1e9 / (double)(now_monotonic_ns - begin_monotonic_ns));
 	start.utc_ns = port_kernel_clock_now_ns(PORT_KERNEL_REALTIME) +
 		       random_between(&random, -TRUTH_FROM_SYSTEM_LARGEST_NS, TRUTH_FROM_SYSTEM_LARGEST_NS);
 	return start;

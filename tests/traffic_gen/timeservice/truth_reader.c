@@ -24,7 +24,7 @@
 enum { BLOCK_READS = 4000, MEDIAN_PPM = 500000, P999_PPM = 999000 };
 
 struct point {
-	int64_t begin_ns, error_ns, u_ns, bound_ns, window_ns;
+	int64_t since_start_ns, error_ns, u_ns, bound_ns, window_ns;
 	bool told;
 };
 
@@ -120,7 +120,7 @@ static void tell(const struct reader *reader, const struct point *points, uint64
 		if (!points[i].told)
 			continue;
 		json_array_open(&json, NULL);
-		json_double(&json, NULL, (double)points[i].begin_ns / (double)NS_PER_S);
+		json_double(&json, NULL, (double)points[i].since_start_ns / (double)NS_PER_S);
 		json_int(&json, NULL, points[i].error_ns);
 		json_int(&json, NULL, points[i].u_ns);
 		json_int(&json, NULL, points[i].bound_ns);
@@ -133,11 +133,11 @@ static void tell(const struct reader *reader, const struct point *points, uint64
 
 static void read_all(struct reader *reader, struct point *points, uint64_t blocks, uint64_t seconds)
 {
-	int64_t begin_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	int64_t begin_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	int64_t each_ns = (int64_t)seconds * NS_PER_S / (int64_t)blocks;
 
 	for (uint64_t block = 0; block < blocks; block++) {
-		int64_t wait_ns = begin_ns + (int64_t)block * each_ns - port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+		int64_t wait_ns = begin_monotonic_ns + (int64_t)block * each_ns - port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 
 		if (seconds && wait_ns > 0)
 			port_sleep_ns(wait_ns);
