@@ -24,7 +24,7 @@
 enum { BLOCK_READS = 4000, MEDIAN_PPM = 500000, P999_PPM = 999000 };
 
 struct point {
-	int64_t since_start_ns, error_ns, u_ns, bound_ns, window_ns;
+	int64_t elapsed_ns, error_ns, u_ns, bound_ns, window_ns;
 	bool told;
 };
 
@@ -120,7 +120,7 @@ static void tell(const struct reader *reader, const struct point *points, uint64
 		if (!points[i].told)
 			continue;
 		json_array_open(&json, NULL);
-		json_double(&json, NULL, (double)points[i].since_start_ns / (double)NS_PER_S);
+		json_double(&json, NULL, (double)points[i].elapsed_ns / (double)NS_PER_S);
 		json_int(&json, NULL, points[i].error_ns);
 		json_int(&json, NULL, points[i].u_ns);
 		json_int(&json, NULL, points[i].bound_ns);
