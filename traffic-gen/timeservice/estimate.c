@@ -99,6 +99,24 @@ int estimate_add(struct estimate *estimate, const struct exchange_sample *sample
 	return 0;
 }
 
+/* Standard deviation of an exchange's stamps. */
+static double stamp_noise_ns(const struct exchange_sample *sample)
+{
+	return NOISE_FLOOR_NS + (double)(sample->error_ns + sample->precision_ns);
+}
+
+/*
+ * Whether ways of different exchanges of the batch can be compared: not before the rate is known. In interleaved mode the first one is that of
+ * the check before, a second ago; what the clocks gain meanwhile would count as a way that is faster than any.
+ */
+static bool rate_is_known(const struct estimate *estimate)
+{
+	const struct exchange_sample *first = &estimate->batch[0], *last = &estimate->batch[estimate->count - 1];
+	double span_s = (double)(last->t4_local_ns - first->t1_local_ns) * SECONDS_PER_NS;
+
+	return estimate->likely.begun && sqrt(estimate->likely.var_rate) * span_s <= stamp_noise_ns(last);
+}
+
 static struct pick pick_of(const struct estimate *estimate)
 {
 	const struct exchange_sample *batch = estimate->batch;
@@ -121,9 +139,17 @@ static struct pick pick_of(const struct estimate *estimate)
 		if (round_ns < shortest_ns)
 			shortest_ns = round_ns, pick.shortest = i;
 	}
+	if (!rate_is_known(estimate)) {
+		const struct exchange_sample *shortest = &batch[pick.shortest];
+
+		pick.there = pick.back = pick.shortest;
+		pick.at_local_ns = shortest->t1_local_ns + (shortest->t4_local_ns - shortest->t1_local_ns) / 2;
+		there_ns = (double)(shortest->t2_utc_ns - shortest->t1_local_ns - (batch[0].t2_utc_ns - batch[0].t1_local_ns));
+		back_ns = (double)(shortest->t4_local_ns - shortest->t3_utc_ns + (batch[0].t2_utc_ns - batch[0].t1_local_ns));
+	}
 	pick.offset_ns = batch[0].t2_utc_ns - batch[0].t1_local_ns + llround((there_ns - back_ns) / 2);
 	pick.delay_ns = llround(there_ns + back_ns);
-	pick.stamp_ns = NOISE_FLOOR_NS + (double)(batch[pick.there].error_ns + batch[pick.there].precision_ns);
+	pick.stamp_ns = stamp_noise_ns(&batch[pick.there]);
 	return pick;
 }
 

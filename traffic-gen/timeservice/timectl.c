@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bw-timectl - what the time service says of itself, in the words of chronyc; and hold and resume
+ * bw-timectl - what the time service says of itself, in the words of chronyc; waitsync; and hold and resume
  *
  * It reads the service's page, which everybody may. Hold and resume are signals: for who may send them.
  */
@@ -17,14 +17,18 @@
 
 #define TOOL "bw-timectl"
 
-enum verb { TRACKING, SOURCES, SOURCESTATS, HISTORY, HOLD, RESUME, VERBS };
+#define NS_PER_S INT64_C(1000000000)
+#define WAITSYNC_LOOK_NS INT64_C(100000000)
 
-static const char *const verb_names[VERBS] = { "tracking", "sources", "sourcestats", "history", "hold", "resume" };
+enum verb { TRACKING, SOURCES, SOURCESTATS, HISTORY, WAITSYNC, HOLD, RESUME, VERBS };
+enum waitsync_code { WAITSYNC_TIMED_OUT = 1, WAITSYNC_NEVER = 2, WAITSYNC_LONGEST_S = 86400 };
+
+static const char *const verb_names[VERBS] = { "tracking", "sources", "sourcestats", "history", "waitsync", "hold", "resume" };
 
 struct arguments {
 	enum verb verb;
 	const char *page;
-	int64_t last;
+	int64_t last, timeout_s;
 	bool json;
 };
 
@@ -34,14 +38,16 @@ static int arguments_parse(struct arguments *arguments, int argc, char **argv)
 	const struct option options[] = {
 		{ "page", OPTION_TEXT, &arguments->page, 0, 0, "PATH", "of the service (BWTIME_PAGE, or the system's place)", false },
 		{ "last", OPTION_INT, &arguments->last, 1, TIMEPAGE_HISTORY, "N", "history: batches that are shown (32)", false },
+		{ "timeout-s", OPTION_INT, &arguments->timeout_s, 0, WAITSYNC_LONGEST_S, "N", "waitsync: it waits so long (60)", false },
 		{ "json", OPTION_FLAG, &arguments->json, 0, 0, NULL, "one JSON object instead of text", false },
 		{ 0 },
 	};
 	const struct command command = {
-		TOOL, "tracking|sources|sourcestats|history|hold|resume [options]",
+		TOOL, "tracking|sources|sourcestats|history|waitsync|hold|resume [options]",
 		"What the time service knows: tracking: the clock; sources: its servers; sourcestats: what was refused of them;\n"
-		"history: of the offsets. hold: ask no server any more; resume: ask them again.\n"
-		"Exit codes: 0 done, 2 bad input, 3 no service, or not permitted, 4 tracking: not synchronised.\n",
+		"history: of the offsets. waitsync: wait until there is a time. hold: ask no server any more; resume: ask them again.\n"
+		"Exit codes: 0 done, 2 bad input, 3 no service, or not permitted, 4 tracking: not synchronised. Of waitsync: 0 there is a time,\n"
+		"1 time-out, 2 never: the counter is refused, the service has ended, or there is none, and no other one has come; or bad input.\n",
 		options, 1, 1,
 	};
 	const char *name = NULL;
@@ -55,7 +61,7 @@ static int arguments_parse(struct arguments *arguments, int argc, char **argv)
 			return -1;
 		}
 	}
-	fprintf(stderr, TOOL ": \"%s\" is unknown; allowed: tracking, sources, sourcestats, history, hold, resume\n", name);
+	fprintf(stderr, TOOL ": \"%s\" is unknown; allowed: tracking, sources, sourcestats, history, waitsync, hold, resume\n", name);
 	return EXIT_BAD_INPUT;
 }
 
@@ -74,16 +80,37 @@ static int tell(const struct timectl *ctl, enum verb verb)
 	return EXIT_CAPABILITY;
 }
 
+/* Wait until there is a time. Returns an exit code. */
+static int wait_sync(struct timectl *ctl, const struct arguments *arguments)
+{
+	int64_t deadline_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + arguments->timeout_s * NS_PER_S;
+
+	for (;;) {
+		int err = timectl_read(ctl, arguments->page);
+		bool refused = !err && ctl->line.state == TIMEPAGE_REFUSED;
+
+		if (!err && ctl->synchronised)
+			return EXIT_DONE;
+		if (refused || port_clock_now_ns(PORT_CLOCK_MONOTONIC) >= deadline_monotonic_ns) {
+			fprintf(stderr, TOOL ": waitsync: %s\n", err ? ctl->why : timepage_reason_name(ctl->line.reason));
+			return err || refused || ctl->line.state == TIMEPAGE_ENDED ? WAITSYNC_NEVER : WAITSYNC_TIMED_OUT;
+		}
+		port_sleep_ns(WAITSYNC_LOOK_NS);
+	}
+}
+
 int main(int argc, char **argv)
 {
-	struct arguments arguments = { .last = 32 };
+	struct arguments arguments = { .last = 32, .timeout_s = 60 };
 	struct timectl *ctl = calloc(1, sizeof(*ctl));
 	int code = ctl ? arguments_parse(&arguments, argc, argv) : EXIT_CAPABILITY;
 
 	if (code < 0) {
 		code = EXIT_DONE;
 		port_init();
-		if (timectl_read(ctl, arguments.page)) {
+		if (arguments.verb == WAITSYNC)
+			code = wait_sync(ctl, &arguments);
+		else if (timectl_read(ctl, arguments.page)) {
 			fprintf(stderr, TOOL ": %s\n", ctl->why);
 			code = EXIT_CAPABILITY;
 		}
@@ -102,6 +129,8 @@ int main(int argc, char **argv)
 			break;
 		case HISTORY:
 			timectl_history(ctl, arguments.json, (int)arguments.last);
+			break;
+		case WAITSYNC:
 			break;
 		default:
 			code = tell(ctl, arguments.verb);

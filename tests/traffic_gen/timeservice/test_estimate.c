@@ -322,6 +322,33 @@ static void test_limits(void)
 	CHECK(!estimate_create(&wrong));
 }
 
+/*
+ * In interleaved mode a batch begins with an exchange of a second before. What the clocks gain until the others, at a rate that nobody
+ * knows yet, is no way that was faster than any.
+ */
+static void test_first_batch(void)
+{
+	for (double rate_ppb = -40000; rate_ppb <= 40000; rate_ppb += 20000) {
+		struct world world = new_world(6, 0.3);
+		struct estimate *estimate = new_estimate(0);
+		struct estimate_line line;
+
+		world.rate_ppb = rate_ppb;
+		for (int number = 0; number < 4; number++) {
+			struct exchange_sample sample = exchange(&world);
+
+			estimate_add(estimate, &sample);
+			pass(&world, NS_PER_S);
+			batch(&world, estimate, NULL);
+			CHECK_THAT(estimate_delay_ns(estimate) > world.way_there_ns + world.way_back_ns - 1000, "rate %.0f ppb, batch %d: delay %d ns",
+				   rate_ppb, number, (int)estimate_delay_ns(estimate));
+		}
+		line = estimate_current(estimate);
+		CHECK_THAT(fabs(line.rate_ppb - rate_ppb) < 2000, "rate %.0f ppb: found %.0f", rate_ppb, line.rate_ppb);
+		estimate_destroy(estimate);
+	}
+}
+
 /* A counter whose rate changes by more than the limit of drift is found at the next exchange. */
 static void test_drift(void)
 {
@@ -340,14 +367,15 @@ static void test_drift(void)
 
 int main(void)
 {
-	test_interval(30, 60000, 0.3, (struct limits){ 5000, 10, 90000 });
-	test_interval(30, 0, 0.3, (struct limits){ 5000, 10, 90000 });
+	test_interval(30, 60000, 0.3, (struct limits){ 1000, 11, 90000 });
+	test_interval(30, 0, 0.3, (struct limits){ 1000, 11, 90000 });
 	test_interval(30, 0, 1, (struct limits){ 5000, 10, 90000 });
 	test_interval(30, 0, 100, (struct limits){ 0 }); /* what is told has to be true; the error is the walk's */
 	test_interval(120, 60000, 1, (struct limits){ 12000, 0, 0 });
 	test_interval(960, 60000, 1, (struct limits){ 250000, 0, 0 });
 	test_holdover();
 	test_step();
+	test_first_batch();
 	test_drift();
 	test_limits();
 	return check_result();

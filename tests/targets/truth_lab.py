@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers whose time is a known function of this machine's counter, and readers that know it (truth.h)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from hw.tools import BUILD, HOST_BUILD
+from tests.patience import HANG_S
+
+Json = dict[str, Any]
+PROGRAMS = BUILD / HOST_BUILD / "tests" / "traffic_gen" / "timeservice"
+QUARTZ_PPB, WILD_PPB = 0.3, 100.0
+"""Walks of the rate, in ppb a root second: of a quartz at rest, and of one that is far worse."""
+
+
+def begin_truth(seed: int, walk_ppb_per_sqrt_s: float) -> str:
+    """Draw a truth that starts now; return it as servers and readers want it."""
+    argv = [str(PROGRAMS / "timeservice-truth-server"), "begin", str(seed), str(walk_ppb_per_sqrt_s)]
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
+
+
+class TruthServer:
+    """A server that tells a truth, or lies by a constant."""
+
+    def __init__(
+        self, truth: str, address: str = "127.0.0.1", ahead_ns: int = 0, prefix: Sequence[str] = ()
+    ) -> None:
+        """Start it; `text` is where it serves."""
+        argv = [*prefix, str(PROGRAMS / "timeservice-truth-server"), "serve", truth, address, str(ahead_ns)]
+        self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        self.text = self.process.stdout.readline().removeprefix("ready ").strip()
+        assert self.text, f"{address}: it does not serve"
+
+    def end(self) -> None:
+        """End it: from now on it is lost."""
+        self.process.kill()
+        self.process.wait(HANG_S)
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+
+    def __enter__(self) -> Self:
+        """Give itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End it in any case."""
+        self.end()
+
+
+class TruthReader:
+    """A program that reads the time service, and judges each reading by the truth."""
+
+    def __init__(self, page: Path, truth: str, reads: int, seconds: int = 0) -> None:
+        """Start it; without seconds it reads as fast as it can."""
+        argv = [str(PROGRAMS / "timeservice-truth-reader"), str(page), truth, str(reads), str(seconds)]
+        self._process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+        self._limit_s = seconds + HANG_S
+
+    def answer(self) -> Json:
+        """Return what it has counted."""
+        try:
+            said, _ = self._process.communicate(timeout=self._limit_s)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
+            raise
+        assert self._process.returncode == 0, said
+        return dict(json.loads(said))
+
+
+def check_interval(answer: Json) -> None:
+    """Check that there were times, and that none had an interval without the truth in it."""
+    counts = {name: value for name, value in answer.items() if name != "points"}
+    assert answer["reads"] > answer["no_time"], counts
+    assert answer["interval_missed"] == 0, counts
