@@ -92,7 +92,7 @@ def ends_on(bench: Bench, stack: NetworkStack, folder: Path) -> Generator[Ends]:
 
 
 HOG = "chrt -f 2 sh -c 'i=0; while [ $i -lt 80000 ]; do i=$((i + 1)); done' &"
-"""It counts: timers run in threads of SCHED_FIFO 1 there, which it starves as well, so that none could end it."""
+"""It counts: timers run in threads of SCHED_FIFO 1, which it starves as well: none could end it."""
 
 
 def test_a_hog_above_the_kernels_wake_ups_starves_receivers_unless_they_are_raised(
