@@ -42,7 +42,8 @@ _SETTLE_S = 0.5
 _STRIKES_MAX = 3
 _READ_BACK_POINTS = 2000
 _DAY_S = 86_400
-_RETRY_AFTER_MAX_S = 300.0
+_PARTIAL = "partial write"
+"""So InfluxDB 2.0 begins an answer of 500 that is a refusal of some lines: it has kept the others."""
 
 
 @dataclass(frozen=True)
@@ -236,22 +237,33 @@ class _Courier:
                     self._accepted()
                     return None
                 problem = f"{self._endpoint.name}: {answer.status} {answer.reason}"
-                if answer.status in _REFUSED:
+                if answer.status in _REFUSED or _is_partial(answer):
                     return problem_of_row(answer)
                 if answer.status not in _BUSY:
                     if answer.status < 500:
-                        raise DeliveryError(f"{problem}{_hint(answer.status)}")
+                        raise DeliveryError(f"{problem}{_hint(answer)}")
                     faults += 1
                     if faults >= _FAULTS_MAX and (len(part) > 1 or self._sound_point_is_taken()):
                         return problem_of_row(answer)
-                asked_s = min(answer.retry_after_s, _RETRY_AFTER_MAX_S)
-            self._pause(problem, max(asked_s, wait_s * random.uniform(0.5, 1.0)))  # noqa: S311 - only spreads
+                asked_s = answer.retry_after_s
+            self._pause(problem, wait_s * random.uniform(0.5, 1.0), asked_s)  # noqa: S311 - only spreads
             wait_s = min(2 * wait_s, self._pace.wait_max_s)
 
-    def _pause(self, problem: str, wait_s: float) -> None:
+    def _pause(self, problem: str, wait_s: float, asked_s: float = 0.0) -> None:
+        """Wait before the next try, never less than the server asks for.
+
+        Raises:
+            DeliveryError: There is no time left, or less than the server asks for.
+        """
         left_s = self._accepted_at + self._pace.give_up_s - time.monotonic()
         if left_s <= 0:
             raise DeliveryError(f"{problem}; given up after {self._pace.give_up_s:g} s; the points wait on")
+        if asked_s > left_s:
+            raise DeliveryError(
+                f"{problem}; it asks to be left alone for {asked_s:.0f} s, and with no acceptance delivery is"
+                f" given up after {left_s:.0f} s more: ended now; the points wait on"
+            )
+        wait_s = max(wait_s, asked_s)
         self._say(f"{problem}; once more in {min(wait_s, left_s):.1f} s")
         time.sleep(min(wait_s, left_s))
 
@@ -287,7 +299,13 @@ class _Courier:
             answer = post(self._endpoint, f"{self._spool_point().line}\n".encode(), self._pace.deadline_s)
         except NoAnswerError:
             return False
+        if answer.status == _ACCEPTED:
+            self._accepted()
         return answer.status == _ACCEPTED
+
+
+def _is_partial(answer: Answer) -> bool:
+    return answer.status >= 500 and _PARTIAL in answer.reason.lower()
 
 
 def problem_of_row(answer: Answer) -> str:
@@ -295,7 +313,10 @@ def problem_of_row(answer: Answer) -> str:
     return f"{answer.status} {answer.reason}"
 
 
-def _hint(status: int) -> str:
+def _hint(answer: Answer) -> str:
+    status = answer.status
+    if 300 <= status < 400 and answer.location:
+        return f" (sent on to {answer.location}, and nobody follows with credentials: name that address)"
     if status in (401, 403):
         return " (credentials: see docs/store.md)"
     if status == 404:

@@ -13,6 +13,8 @@ import re
 import socket
 import threading
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import cast
 from urllib.parse import urlencode
 
@@ -41,24 +43,37 @@ class Answer:
     Attributes:
         reason: Its own words, one line.
         retry_after_s: How long it asks to be left alone; 0: it does not.
+        location: Where it sends on to; empty: it does not. Nobody follows.
     """
 
     status: int
     reason: str
     retry_after_s: float = 0.0
+    location: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer as it came: `retry_after_s` and `location` as in `Answer`, the latter as it was sent."""
+
+    status: int
+    body: bytes
+    retry_after_s: float
+    location: str
 
 
 def post(endpoint: Endpoint, body: bytes, deadline_s: float) -> Answer:
     """Write lines, each with its end, and return the answer; raises as `exchange`."""
-    status, found, retry_after_s = exchange(endpoint, "POST", endpoint.path, body, deadline_s)
-    return Answer(status, reason_of(endpoint, found), retry_after_s)
+    found = exchange(endpoint, "POST", endpoint.path, body, deadline_s)
+    location = _line(endpoint, found.location)
+    return Answer(found.status, reason_of(endpoint, found.body), found.retry_after_s, location)
 
 
 def ask(endpoint: Endpoint, statement: str, deadline_s: float) -> tuple[int, bytes]:
     """Ask in InfluxQL; return the status and the answer; raises as `exchange`."""
     path = f"{endpoint.query_path}&{urlencode({'q': statement})}"
-    status, found, _ = exchange(endpoint, "GET", path, None, deadline_s, bytes_max=QUERY_BYTES_MAX)
-    return status, found
+    found = exchange(endpoint, "GET", path, None, deadline_s, bytes_max=QUERY_BYTES_MAX)
+    return found.status, found.body
 
 
 def exchange(
@@ -69,8 +84,8 @@ def exchange(
     deadline_s: float,
     *,
     bytes_max: int = ANSWER_BYTES_MAX,
-) -> tuple[int, bytes, float]:
-    """Send one request; return status, body, and for how many seconds the server asks for a pause.
+) -> Response:
+    """Send one request, and return the answer.
 
     An answer that comes before all of the request is sent counts: a server says so that a body is too large.
 
@@ -86,7 +101,7 @@ def exchange(
         SlowAnswerError: It took longer.
         NoAnswerError: There is nobody, or the connection broke.
     """
-    found: list[tuple[int, bytes, float] | NoAnswerError] = []
+    found: list[Response | NoAnswerError] = []
 
     def work() -> None:
         try:
@@ -107,7 +122,7 @@ def exchange(
 
 def _exchange(
     endpoint: Endpoint, method: str, path: str, body: bytes | None, deadline_s: float, bytes_max: int
-) -> tuple[int, bytes, float]:
+) -> Response:
     kind = http.client.HTTPSConnection if endpoint.secure else http.client.HTTPConnection
     connection = kind(endpoint.host, endpoint.port, timeout=deadline_s)
     expired = threading.Event()
@@ -133,7 +148,7 @@ def _exchange(
         text = response.read(bytes_max)
         if expired.is_set():
             raise SlowAnswerError(f"{endpoint.name}: no answer within {deadline_s:g} s")
-        return response.status, text, _retry_after_s(response)
+        return Response(response.status, text, _retry_after_s(response), response.getheader("Location") or "")
     except (OSError, http.client.HTTPException) as error:
         if expired.is_set() or isinstance(error, TimeoutError):
             raise SlowAnswerError(f"{endpoint.name}: no answer within {deadline_s:g} s") from error
@@ -162,9 +177,14 @@ def reason_of(endpoint: Endpoint, text: bytes) -> str:
         found_rows = _objects(cast("list[object]", rows) if isinstance(rows, list) else [rows])
         words += [str(row["error_message"]) for row in found_rows if "error_message" in row]
         found = ": ".join(words) or found
+    return _line(endpoint, found)
+
+
+def _line(endpoint: Endpoint, text: str) -> str:
+    """Return a server's words on one line, without what would steer a terminal and without credentials."""
     for secret in endpoint.secrets:
-        found = found.replace(secret, "***")
-    return field_text("".join(each if each.isprintable() else " " for each in found), 300)
+        text = text.replace(secret, "***")
+    return field_text("".join(each if each.isprintable() else " " for each in text), 300)
 
 
 def _objects(items: list[object]) -> list[dict[str, object]]:
@@ -172,5 +192,24 @@ def _objects(items: list[object]) -> list[dict[str, object]]:
 
 
 def _retry_after_s(response: http.client.HTTPResponse) -> float:
-    text = response.getheader("Retry-After") or ""
-    return float(text) if re.fullmatch(r"\d{1,6}", text) else 0.0
+    """Return for how long the server asks for a pause (RFC 9110, 10.2.3): seconds, or until a date.
+
+    A date is by the server's clock: it counts from the date of the answer, where that is told.
+    """
+    text = (response.getheader("Retry-After") or "").strip()
+    if re.fullmatch(r"\d{1,6}", text):
+        return float(text)
+    until = _date(text)
+    if until is None:
+        return 0.0
+    now = _date(response.getheader("Date") or "") or datetime.now(UTC)
+    return max(0.0, (until - now).total_seconds())
+
+
+def _date(text: str) -> datetime | None:
+    """Return a date of HTTP; None: it is none."""
+    try:
+        found = parsedate_to_datetime(text)
+    except (TypeError, ValueError):
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -25,6 +25,7 @@ from hw.bench import TargetSpec
 from hw.drivers.labgrid_api import register_all
 from hw.errors import MeasurementError
 from hw.session import Bench, open_bench
+from reports.clock_sync import told_bound
 from reports.clock_sync.told_bound import median_size_ns
 from reports.record.histogram import Summary
 from reports.requirements import Requirement
@@ -39,6 +40,8 @@ from tests.bench.report import REPOSITORY, RUNS_MIN, Bar, alternate, median_rati
 BENCH = REPOSITORY / "hw" / "benches" / "virtual.yaml"
 REQUIREMENTS = REPOSITORY / "robot" / "requirements" / "clock_time_service_virtual.toml"
 STACKS = (STACK, "chrony", "ntp-user")
+QUANTITIES = ("sync_offset", *told_bound.STATISTICS)
+"""That a file of requirements on the time service may be on."""
 BARS = {
     "ntp_user_median_ratio": Bar(0.5),
     "ntp_user_p999_ratio": Bar(0.5),
@@ -72,8 +75,8 @@ class Turns:
         self._turn = 0
         self._requirement: Requirement = next(
             each
-            for each in load_requirements_file(REQUIREMENTS, "sync_offset").requirements
-            if each.of == STACK
+            for each in load_requirements_file(REQUIREMENTS, *QUANTITIES).requirements
+            if each.quantity == "sync_offset"
         )
 
     def measure(self, stack: str) -> Sizes:

@@ -7,6 +7,7 @@ import fcntl
 import socket
 import threading
 import time
+from email.utils import formatdate
 
 import pytest
 
@@ -94,7 +95,7 @@ def test_wrong_endpoint_sets_nothing_aside(store: Store, status: int) -> None:
         (403, "credentials"),
         (404, "database"),
         (200, "acknowledgement is 204"),
-        (301, "204"),
+        (301, "sent on to http://192.0.2.7/"),
     ],
 )
 def test_what_repeating_does_not_fix_ends_delivery_at_once(store: Store, status: int, text: str) -> None:
@@ -130,6 +131,92 @@ def test_server_that_asks_for_a_pause_gets_it(store: Store) -> None:
     with FakeServer(behave) as server:
         deliver(store, server.endpoint(), PATIENT)
     assert times[1] - times[0] >= 1
+
+
+def partly(*marks: str) -> Behaviour:
+    """Return InfluxDB 2.0 with a retention policy: it keeps what is sound, and answers 500 of the rest."""
+
+    def behave(connection: socket.socket, request: bytes) -> None:
+        bad = sum(any(mark in line for mark in marks) for line in body_of(request))
+        text = f"unexpected error: partial write: points beyond retention policy dropped={bad}"
+        send_answer(
+            connection, 500 if bad else 204, f'{{"code":"internal error","message":"{text}"}}' if bad else ""
+        )
+
+    return behave
+
+
+def test_a_partial_write_sets_aside_what_was_dropped_at_once(store: Store) -> None:
+    with FakeServer(partly("stream=7,", "stream=30,", "stream=31,")) as server:
+        assert deliver(store, server.endpoint(), HASTY) == Delivered(POINTS - 3, 3)
+    assert store.status().waiting == 0
+    assert len(server.requests) < 40, "no row is tried again"
+    (reason,) = store.status().reasons
+    assert "partial write: points beyond retention policy dropped=1" in reason[0]
+
+
+def http_date(from_now_s: float) -> str:
+    return formatdate(time.time() + from_now_s, usegmt=True)
+
+
+def test_a_pause_may_end_at_a_date_of_the_servers_clock(store: Store) -> None:
+    times: list[float] = []
+
+    def behave(connection: socket.socket, _request: bytes) -> None:
+        times.append(time.monotonic())
+        # The server's clock is an hour slow: what counts is the difference to its own date.
+        headers = (f"Date: {http_date(-3600)}", f"Retry-After: {http_date(-3598)}")
+        send_answer(connection, 503 if len(times) == 1 else 204, "", *headers)
+
+    with FakeServer(behave) as server:
+        assert deliver(store, server.endpoint(), PATIENT).delivered == POINTS
+    assert times[1] - times[0] >= 1
+
+
+@pytest.mark.parametrize("wanted", ["120", "a date"])
+def test_a_pause_longer_than_there_is_time_ends_delivery_at_once(store: Store, wanted: str) -> None:
+    asked = "120" if wanted == "120" else http_date(120)
+    pace = Pace(deadline_s=HANG_S, give_up_s=60, wait_s=0.01, wait_max_s=0.05)
+    with FakeServer(answer(429, "busy", f"Retry-After: {asked}")) as server:
+        with pytest.raises(DeliveryError, match=r"asks to be left alone for 1(19|20) s.*the points wait on"):
+            deliver(store, server.endpoint(), pace)
+        assert len(server.requests) == 1
+    assert store.status().waiting == POINTS
+
+
+@pytest.mark.parametrize("text", ["soon", "-1", "Thu, 99 Foo 2026 00:00:00 GMT", "1e3"])
+def test_a_pause_that_is_none_is_the_usual_one(store: Store, text: str) -> None:
+    asked: list[bytes] = []
+
+    def behave(connection: socket.socket, request: bytes) -> None:
+        asked.append(request)
+        send_answer(connection, 503 if len(asked) == 1 else 204, "", f"Retry-After: {text}")
+
+    with FakeServer(behave) as server:
+        assert deliver(store, server.endpoint(), PATIENT).delivered == POINTS
+
+
+def test_a_redirection_is_told_with_its_address_and_not_followed(store: Store) -> None:
+    with FakeServer(answer(308, "", "Location: https://user:s3cret@other.example/write")) as server:
+        with pytest.raises(DeliveryError, match=r"308.*sent on to https://.*other\.example/write"):
+            deliver(store, server.endpoint("Token s3cret"), HASTY)
+        assert len(server.requests) == 1
+    assert store.status().waiting == POINTS
+
+
+@pytest.mark.timed
+def test_a_probe_that_is_accepted_is_an_acceptance(store: Store) -> None:
+    """A server that faults at row after row, and takes sound points meanwhile, is not given up."""
+
+    def behave(connection: socket.socket, request: bytes) -> None:
+        is_probe = body_of(request)[0].startswith("hil_spool")
+        if not is_probe:
+            time.sleep(0.02)
+        send_answer(connection, 204 if is_probe else 500, "" if is_probe else "it broke")
+
+    with FakeServer(behave) as server:
+        pace = Pace(deadline_s=HANG_S, give_up_s=3, wait_s=0.005, wait_max_s=0.01)
+        assert deliver(store, server.endpoint(), pace) == Delivered(0, POINTS)
 
 
 @pytest.mark.timed
