@@ -45,12 +45,22 @@ _MODELS = {
 }
 
 
+PROMPT = ">"
+"""So begins what a socket server with the Terminal protocol sends."""
+
+
 def parse_identity(reply: str) -> Identity:
     """Read a reply to `*IDN?`.
 
     Raises:
         ValueError: It is no such reply, or of an instrument that no dialect here knows.
     """
+    if reply.startswith(PROMPT):
+        raise ValueError(
+            f"the answer begins with a terminal's prompt ({reply[:40]!r}): set the protocol of the socket"
+            " server to None (Tektronix: Utility, I/O, Socket Server), or use the port without a prompt"
+            " (Keysight: 5025)"
+        )
     fields = [part.strip() for part in reply.split(",")]
     if len(fields) != 4:
         raise ValueError(f"not four fields but {reply[:80]!r}")

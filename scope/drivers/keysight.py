@@ -38,6 +38,7 @@ class KeysightInfiniiVision(Commands):
     """The commands of InfiniiVision oscilloscopes."""
 
     data_command = ":WAVeform:DATA?"
+    _has_run = _triggered = False
 
     def prepare(self) -> None:
         """Empty the error queue and the status registers (PG92 p. 1328). Replies carry no headers here."""
@@ -134,21 +135,37 @@ class KeysightInfiniiVision(Commands):
 
     def arm(self) -> None:
         """`:SINGle` returns at once (PG4 p. 91); the status is asked in messages of its own (KEX)."""
-        self.link.write("*CLS")
+        self.link.write("*CLS")  # the trigger event register, too
+        self._has_run = self._triggered = False
         self.set(":SINGle")
 
     def running(self) -> bool:
-        """Bit 3 of `:OPERegister:CONDition?`, whatever the other bits say (PG4 p. 1603)."""
-        return bool(self.ask_integer(":OPERegister:CONDition?") & RUN_BIT)
+        """Bit 3 of `:OPERegister:CONDition?`, whatever the other bits say (PG4 p. 1603).
+
+        It is clear as well before the instrument has armed: until it was seen set, or a trigger has come, the
+        acquisition goes on.
+        """
+        if self.ask_integer(":OPERegister:CONDition?") & RUN_BIT:
+            self._has_run = True
+            return True
+        return not self._has_run and not self._has_triggered()
+
+    def _has_triggered(self) -> bool:
+        """`:TER?`, which is cleared as it is read: whether there was a trigger since it was armed."""
+        self._triggered = self._triggered or self.ask_integer(":TER?") != 0
+        return self._triggered
 
     def stop(self) -> None:
         """`:STOP`."""
         self.set(":STOP")
 
     def acquired(self, segments: int, finished: bool) -> int:
-        """`:WAVeform:SEGMented:COUNt?`: really acquired, not asked for (PG3T)."""
+        """`:WAVeform:SEGMented:COUNt?`: really acquired, not asked for (PG3T); of one record, its trigger.
+
+        Stop at the front of the instrument ends an acquisition as well.
+        """
         if segments == 1:
-            return int(finished)
+            return int(finished and self._has_triggered())
         return self.ask_integer(":WAVeform:SEGMented:COUNt?")
 
     def frames(self, channel: int, count: int, settings: OscilloscopeSettings) -> Iterator[Frame]:

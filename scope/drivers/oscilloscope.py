@@ -237,7 +237,8 @@ class ScpiOscilloscope:
                 "trigger", f"no trigger within {timeout_s:g} s: {found} of {wanted} segments"
             )
         if found != wanted:
-            raise commands.error("segments", f"{found} segments were acquired, {wanted} asked for")
+            stopped = "" if found else ": it was stopped, at its front or by somebody else"
+            raise commands.error("segments", f"{found} segments were acquired, {wanted} asked for{stopped}")
         check_samples(commands, settings, frames)
 
     def _wait(self, commands: Commands, timeout_s: float) -> bool:

@@ -42,6 +42,7 @@ def _acquire(dialect: str, changes: str, timeout_s: float = 0.3) -> IncompleteAc
     ("reply", "reason"),
     [
         ("KEYSIGHT TECHNOLOGIES,34465A,MY1,A.03", "is neither a Keysight InfiniiVision nor a Tektronix"),
+        ("> TEKTRONIX,MSO58,C012345,CF:91.1CT FV:1.30.5", "set the protocol of the socket server to None"),
         ("Welcome to Keysight telnet", "not four fields but 'Welcome to Keysight telnet'"),
         (r"\xff\xfe\x00", "garbage in place of text"),
     ],
@@ -94,6 +95,37 @@ def test_no_trigger_of_a_single_record(dialect: str) -> None:
         scope.configure(SINGLE)
         with pytest.raises(IncompleteAcquisitionError, match=r"no trigger within 0\.2 s: 0 of 1 segments"):
             scope.acquire(0.2)
+
+
+def test_keysight_that_was_stopped_is_no_acquisition() -> None:
+    """The RUN bit is set, then clear, and no trigger has come: Stop at the front."""
+    changes = "> :OPERegister:CONDition?\n< +8\n< +0\n> :TER?\n< +0"
+    with oscilloscope(transcript(FRAMES["keysight"], changes), TIMEOUT_S) as (scope, _):
+        scope.configure(SINGLE)
+        with pytest.raises(
+            IncompleteAcquisitionError, match="0 segments were acquired, 1 asked for: it was stopped"
+        ):
+            scope.acquire(5.0)
+
+
+def test_keysight_that_has_not_armed_yet_is_waited_for() -> None:
+    """A clear RUN bit at the first look: then it arms, and no trigger comes."""
+    changes = "> :OPERegister:CONDition?\n< +0\n< +0\n< +8\n> :TER?\n< +0"
+    with oscilloscope(transcript(FRAMES["keysight"], changes), TIMEOUT_S) as (scope, _):
+        scope.configure(SINGLE)
+        with pytest.raises(IncompleteAcquisitionError, match=r"no trigger within 0\.3 s: 0 of 1 segments"):
+            scope.acquire(0.3)
+
+
+def test_keysight_whose_trigger_came_before_the_first_look_has_acquired() -> None:
+    changes = "> :OPERegister:CONDition?\n< +0\n> :TER?\n< +1\n< +0"
+    with oscilloscope(transcript(FRAMES["keysight"], changes), TIMEOUT_S) as (scope, _):
+        scope.configure(SINGLE)
+        scope.arm()
+        commands = scope._commands  # pyright: ignore[reportPrivateUsage]
+        assert commands is not None
+        assert not commands.running()
+        assert commands.acquired(1, True) == 1, "the register is cleared as it is read: it was noted"
 
 
 TWO = {
