@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "timeservice/log.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "port/port.h"
 #include "port/port_clock.h"
@@ -36,8 +38,14 @@ static void put_server(struct timed_log *log, const struct server *server)
 	json_string(&log->json, "server", address_format(&server->settings.address, text));
 }
 
+/* Whether the hypervisor's page is read. */
+static const char *vmclock_word(const struct counter_check *counter)
+{
+	return !counter->vmclock_error ? "read" : counter->vmclock_error == -ENOENT ? "absent" : strerror(-counter->vmclock_error);
+}
+
 int timed_log_ready(struct timed_log *log, const char *state, const struct settings *settings, const struct local_time *local,
-		    const char *page)
+		    const char *page, const struct counter_check *counter)
 {
 	char text[ADDRESS_TEXT_BYTES];
 
@@ -66,6 +74,7 @@ int timed_log_ready(struct timed_log *log, const char *state, const struct setti
 	json_int(&log->json, "origin_local_ns", local->origin_local_ns);
 	json_bool(&log->json, "log_exchanges", settings->log_exchanges);
 	json_string(&log->json, "page", page);
+	json_string(&log->json, "vmclock", vmclock_word(counter));
 	return line_end(log, state);
 }
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/json.h"
+#include "timeservice/counter_check.h"
 #include "timeservice/page.h"
 #include "timeservice/select.h"
 #include "timeservice/server.h"
@@ -36,7 +37,7 @@ struct timed_sync {
 
 void timed_log_init(struct timed_log *log, FILE *out, int tai_utc_s);
 int timed_log_ready(struct timed_log *log, const char *state, const struct settings *settings, const struct local_time *local,
-		    const char *page);
+		    const char *page, const struct counter_check *counter);
 int timed_log_sync(struct timed_log *log, const char *state, const struct timed_sync *sync);
 /** A sample that goes into the estimate of a server. @param batch  its number; of each server another one */
 int timed_log_sample(struct timed_log *log, int server, uint64_t batch, const struct exchange_sample *sample);
