@@ -5,6 +5,11 @@ cost     blocks of 4,000 readings by turns in one process: clock_gettime(CLOCK_R
          GetSystemTimePreciseAsFileTime, against the library: relaxed (a bare reading of the counter), ordered
          (after all loads that precede, as the system's), and with interval and U. Each ratio is the median
          over the turns of a run, each figure the median over the runs.
+beside   the client of ClockBound in a process of its own, by turns with the others: clockbound_ratio is ours
+         by theirs, each with its interval and after all loads that precede. Its crate is built by name from
+         its registry, of one version. Its daemon sets the system's clock when it starts, and ends where it
+         may not; so it is not run: the reader writes the segment of shared memory itself, in its layout.
+         That compares the cost of a reading alone, without a bar. Left out where the crate cannot be had.
 stress   two readers in processes of their own, while a third publishes, by turns as fast as it can and in
          short bursts. All lines tell the same time by figures that are far apart: a mixture of two is off by
          a tenth of a second or more, or has figures that do not belong together. A reader that does not look
@@ -23,7 +28,9 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
+from hw.errors import CapabilityError
 from hw.virtual.windows_prefix import WINE_FOLDER, wine_environment
+from tests.bench.clockbound import build_clockbound
 from tests.bench.report import REPOSITORY, RUNS_MIN, Bar, alternate, publish
 
 BUILD = REPOSITORY / ".build"
@@ -80,6 +87,24 @@ def measure_cost(system: str, page: Path, blocks: int) -> Figures:
     return figures
 
 
+def measure_clockbound(program: Path, segment: Path, blocks: int) -> Figures:
+    """Return the median of a reading of ClockBound's client in ns."""
+    argv = [str(program), str(segment), str(blocks)]
+    done = subprocess.run(argv, check=True, capture_output=True, text=True)
+    found: dict[str, list[float]] = json.loads(done.stdout.splitlines()[-1])
+    return {name: statistics.median(values) for name, values in found.items()}
+
+
+def clockbound_runs(folder: Path, blocks: int) -> dict[str, partial[Figures]]:
+    """Return how ClockBound is measured; nothing where its crate cannot be had."""
+    try:
+        program = build_clockbound(BUILD / "clockbound")
+    except CapabilityError as error:
+        print(f"bench     clockbound is left out: {error}", file=sys.stderr)
+        return {}
+    return {"clockbound": partial(measure_clockbound, program, folder / "clockbound", blocks)}
+
+
 def measure_stress(page: Path, reads: int) -> Figures:
     """Return what two readers have found in so many readings under constant updates."""
     program = str(BUILD / "linux" / PROGRAM)
@@ -117,18 +142,21 @@ def main() -> int:
             {
                 system: partial(measure_cost, system, Path(folder, system), options.blocks)
                 for system in ("linux", "wine")
-            },
+            }
+            | clockbound_runs(Path(folder), options.blocks),
             options.runs,
         )
         stress = measure_stress(Path(folder, "stress"), options.reads)
     figures: Figures = dict(stress)
     for system, results in runs.items():
         for name in results[0]:
-            key = name if system == "linux" else f"{system}_{name}"
+            key = f"{system}_{name}" if system == "wine" else name
             figures[key] = statistics.median(result[name] for result in results)
         for result in results:
             words = (f"{key} {value:.2f}" for key, value in result.items())
             print(f"bench     {system:6}", *words, file=sys.stderr)
+    if "clockbound_ns" in figures:
+        figures["clockbound_ratio"] = figures["ordered_stamp_ns"] / figures["clockbound_ns"]
     return publish("timeservice", figures, BARS, {"runs": runs, "stress": stress})
 
 

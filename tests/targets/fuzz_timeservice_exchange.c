@@ -92,7 +92,7 @@ static void look(struct estimate *estimate)
 {
 	struct estimate_line line = estimate_current(estimate);
 
-	promise(!line.valid || (line.bound_ns >= 0 && line.bound_growth_ppb >= 0));
+	promise(!line.valid || (line.low_ns >= 0 && line.high_ns >= 0 && line.growth_ppb >= 0));
 }
 
 static void play(const uint8_t *data, size_t size, int with_key)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.targets.timed_lab import QUICK, SERVER_ADDRESS, Pair, Timed
+from tests.targets.timed_lab import QUICK, SERVER_ADDRESS, Pair, Timed, recompute, write_lines
 from tests.targets.truth_lab import (
     QUARTZ_PPB,
     WILD_PPB,
@@ -42,10 +42,22 @@ def pair() -> Generator[Pair]:
         made.close()
 
 
+def check_recomputed(timed: Timed, log: Path) -> None:
+    """Check that what it has logged gives what it has published, by the kernel's stamps, interleaved."""
+    exchanges = [line for line in timed.seen if line["type"] == "exchange"]
+    assert (
+        sum("t1_local_ns" in line and line.get("interleaved", False) for line in exchanges)
+        > len(exchanges) / 2
+    )
+    code, said, error = recompute(write_lines(log, timed.seen))
+    assert (code, error) == (0, "")
+    assert len(said.splitlines()) >= 1 + 8
+
+
 @pytest.mark.parametrize("walk_ppb", [QUARTZ_PPB, WILD_PPB], ids=["quartz", "wild"])
 def test_interval_always_holds_and_u_nearly_always(pair: Pair, page: Path, walk_ppb: float) -> None:
     truth = begin_truth(3, walk_ppb)
-    arguments = ("--interval-ms", "1000", "--quick-interval-ms", "100")
+    arguments = ("--interval-ms", "1000", "--quick-interval-ms", "100", "--log-exchanges")
     with (
         TruthServer(truth, SERVER_ADDRESS, prefix=pair.inside(pair.server)) as server,
         Timed(page, "--server", server.text, *arguments, prefix=pair.inside(pair.client)) as timed,
@@ -57,6 +69,7 @@ def test_interval_always_holds_and_u_nearly_always(pair: Pair, page: Path, walk_
     assert (answer["no_time"], answer["steps"]) == (0, 0)
     assert answer["u_missed"] <= U_MISSED_SHARE * (answer["reads"] - answer["left_out"]), answer["u_missed"]
     assert answer["bound_median_ns"] >= answer["u_median_ns"] > 0
+    check_recomputed(timed, page.with_name("log"))
 
 
 def test_reader_sees_an_interval_without_the_truth(page: Path) -> None:

@@ -123,6 +123,19 @@ def timectl(page: Path, verb: str) -> Json:
     return dict(json.loads(done.stdout))
 
 
+def recompute(log: Path, *options: str) -> tuple[int, str, str]:
+    """Return exit code, what it said, and its error."""
+    argv = [str(local_tool("bw-timectl")), "recompute", str(log), *options]
+    done = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=HANG_S)
+    return done.returncode, done.stdout, done.stderr
+
+
+def write_lines(log: Path, lines: list[Json]) -> Path:
+    """Write lines as bw-timed does; return the log."""
+    log.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    return log
+
+
 def distance_ns(page: Path, ahead_ns: int = 0) -> tuple[int, int, Json]:
     """Read the page between two readings of this machine's clock.
 

@@ -14,6 +14,14 @@
 
 enum { BRACKETS = 16, EXCHANGES = 2000, LOOK_EVERY = 64 };
 
+/* The hypervisor's marker; that of before where there is none, or it is being changed: the next look has it. */
+static uint64_t marker_now(const struct counter_check *check)
+{
+	uint64_t marker;
+
+	return check->vmclock_error || port_vmclock_marker(&check->vmclock, &marker) ? check->last.marker : marker;
+}
+
 /* Counter and kernel's clock at one moment: the shortest of some brackets. */
 static struct counter_moment moment_now(double hz)
 {
@@ -137,14 +145,17 @@ enum counter_verdict counter_check_begin(struct counter_check *check)
 	struct counter_facts *facts = &check->facts;
 	struct counter_moment first, second;
 	struct port_thread *thread;
+	uint64_t marker;
 
 	memset(check, 0, sizeof(*check));
+	check->vmclock_error = port_vmclock_open(&check->vmclock);
 	facts->kind = port_counter_kind();
 	if (facts->kind == PORT_COUNTER_NONE)
 		return COUNTER_ABSENT;
 	facts->invariant = port_counter_invariant();
 	facts->stated_hz = port_counter_stated_hz();
 	port_clocksource(facts->clocksource, sizeof(facts->clocksource));
+	marker = marker_now(check);
 	first = moment_now(0);
 	port_sleep_ns(MEASURE_NS);
 	second = moment_now(0);
@@ -158,11 +169,13 @@ enum counter_verdict counter_check_begin(struct counter_check *check)
 	    port_thread_start("counter", 0, port_cpu_at(0), compare_all, facts, &thread) == 0)
 		port_thread_join(thread);
 	check->last = moment_now(facts->hz);
+	check->last.marker = marker; /* what has happened since is found at the next look */
 	return counter_judge(facts);
 }
 
 enum counter_verdict counter_check_watch(struct counter_check *check)
 {
+	uint64_t marker = marker_now(check);
 	struct counter_moment now = moment_now(check->facts.hz);
 
 	check->course = (struct counter_course){
@@ -170,7 +183,14 @@ enum counter_verdict counter_check_watch(struct counter_check *check)
 		.kernel_ns = now.monotonic_raw_ns - check->last.monotonic_raw_ns,
 		.window_ns = now.window_ns + check->last.window_ns,
 		.suspended_ns = now.suspended_ns - check->last.suspended_ns,
+		.disrupted = marker != check->last.marker,
 	};
 	check->last = now;
+	check->last.marker = marker;
 	return counter_judge_course(&check->course);
+}
+
+void counter_check_end(struct counter_check *check)
+{
+	port_vmclock_close(&check->vmclock);
 }

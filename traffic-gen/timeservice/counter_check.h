@@ -3,7 +3,8 @@
  * Whether the processor's counter is fit to serve as a clock. Facts are gathered; the rules that judge them are pure
  * functions, each with its reason as text.
  *
- * What only a time server can tell (a guest that was paused together with its counter and its kernel's clocks), it cannot.
+ * What only a time server or the hypervisor can tell (a guest that was paused together with its counter and its kernel's clocks), it
+ * asks the hypervisor, where that has a page of the VMClock device.
  */
 #ifndef BW_TIMESERVICE_COUNTER_CHECK_H
 #define BW_TIMESERVICE_COUNTER_CHECK_H
@@ -13,6 +14,7 @@
 #include <stdint.h>
 
 #include "port/port_clock.h"
+#include "port/port_vmclock.h"
 
 enum { COUNTER_CLOCKSOURCE_BYTES = 32, COUNTER_REASON_BYTES = 160 };
 
@@ -24,6 +26,7 @@ enum counter_verdict {
 	COUNTER_OUT_OF_RANGE,  /* frequency */
 	COUNTER_UNSTABLE,      /* frequency differs from one moment to the next */
 	COUNTER_APART,         /* the processors' counters differ */
+	COUNTER_DISRUPTED,     /* watch: the hypervisor says that it was: the guest was moved or paused */
 	COUNTER_SUSPENDED,     /* watch: the machine was suspended meanwhile */
 	COUNTER_JUMPED,        /* watch: it stopped or jumped against the kernel's clock */
 	COUNTER_RATE_CHANGED,  /* watch: it runs at another rate: moved to another machine */
@@ -48,17 +51,21 @@ struct counter_course {
 	int64_t kernel_ns;    /* MONOTONIC_RAW */
 	int64_t window_ns;    /* uncertainty of both readings together */
 	int64_t suspended_ns;
+	bool disrupted;       /* the hypervisor's marker has changed */
 };
 
 struct counter_moment {
 	uint64_t ticks;
 	int64_t monotonic_raw_ns, window_ns, suspended_ns;
+	uint64_t marker; /* the hypervisor's */
 };
 
 struct counter_check {
 	struct counter_facts facts;
 	struct counter_moment last;
 	struct counter_course course; /* of the last look */
+	struct port_vmclock vmclock;
+	int vmclock_error;            /* 0: it is read; -ENOENT: there is none; or -errno */
 };
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
@@ -70,9 +77,11 @@ void counter_reason(const struct counter_check *check, enum counter_verdict verd
 
 /* ---- looking ----------------------------------------------------------------------------------------------------- */
 
-/** Gather the facts and judge them; takes less than a second. Threads on all processors compare them meanwhile. */
+/** Gather the facts and judge them; takes less than a second. Threads on all processors compare them meanwhile. counter_check_end() afterwards. */
 enum counter_verdict counter_check_begin(struct counter_check *check);
 /** Look again, about every second; cheap. After a verdict other than COUNTER_FIT the next look begins anew from here. */
 enum counter_verdict counter_check_watch(struct counter_check *check);
+/** Close the hypervisor's page; one of zeros is left alone. */
+void counter_check_end(struct counter_check *check);
 
 #endif

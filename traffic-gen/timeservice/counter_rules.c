@@ -54,6 +54,8 @@ enum counter_verdict counter_judge_course(const struct counter_course *course)
 	double difference_ns = course->counter_ns - (double)course->kernel_ns;
 	double allowed_ns = (double)course->window_ns + (double)course->kernel_ns * (RATE_MAX_PPM / PPM);
 
+	if (course->disrupted)
+		return COUNTER_DISRUPTED;
 	if (course->suspended_ns > SUSPENDED_MAX_NS)
 		return COUNTER_SUSPENDED;
 	if (course->counter_ns < 0 || fabs(difference_ns) > allowed_ns + JUMP_MIN_NS)
@@ -94,6 +96,9 @@ void counter_reason(const struct counter_check *check, enum counter_verdict verd
 	case COUNTER_APART:
 		snprintf(reason, size_bytes, "the processors' counters differ, by %" PRId64 " ns at least; allowed %d", facts->apart_ns,
 			 APART_MAX_NS);
+		break;
+	case COUNTER_DISRUPTED:
+		snprintf(reason, size_bytes, "the hypervisor says that the counter was disrupted: this machine was moved or paused");
 		break;
 	case COUNTER_SUSPENDED:
 		snprintf(reason, size_bytes, "the machine was suspended for %" PRId64 " ms", course->suspended_ns / 1000000);

@@ -167,16 +167,21 @@ unsigned int ntp_exchange_take(struct ntp_exchange *exchange, const uint8_t *byt
 	return reject;
 }
 
+void exchange_rough_interval(const struct exchange_stamps *stamps, int64_t t2_utc_ns, int64_t *local_ns, int64_t *low_ns,
+			     int64_t *high_ns)
+{
+	int64_t wider_ns = stamps->error_ns + READING_NOISE_NS;
+
+	*local_ns = stamps->t1_local_ns;
+	*low_ns = t2_utc_ns - stamps->t4_local_ns - wider_ns;
+	*high_ns = t2_utc_ns - stamps->t1_local_ns + wider_ns;
+}
+
 bool ntp_exchange_rough(const struct ntp_exchange *exchange, int64_t *local_ns, int64_t *low_ns, int64_t *high_ns)
 {
-	int64_t t2_utc_ns = ntp_to_utc_ns(exchange->server_receive);
-	int64_t wider_ns = exchange->last.error_ns + READING_NOISE_NS;
-
 	if (!exchange->answered)
 		return false;
-	*local_ns = exchange->last.t1_local_ns;
-	*low_ns = t2_utc_ns - exchange->last.t4_local_ns - wider_ns;
-	*high_ns = t2_utc_ns - exchange->last.t1_local_ns + wider_ns;
+	exchange_rough_interval(&exchange->last, ntp_to_utc_ns(exchange->server_receive), local_ns, low_ns, high_ns);
 	return true;
 }
 
@@ -199,6 +204,8 @@ static unsigned int sample_of(const struct exchange_stamps *stamps, uint64_t ser
 	*sample = (struct exchange_sample){
 		.t1_local_ns = stamps->t1_local_ns,
 		.t4_local_ns = stamps->t4_local_ns,
+		.t1_ticks = stamps->t1_ticks,
+		.t4_ticks = stamps->t4_ticks,
 		.t2_utc_ns = ntp_to_utc_ns(server_receive),
 		.t3_utc_ns = ntp_to_utc_ns(server_receive) + held_ns,
 		.error_ns = stamps->error_ns,

@@ -61,6 +61,7 @@ struct exchange_key {
 /* What four stamps say. */
 struct exchange_sample {
 	int64_t t1_local_ns, t4_local_ns; /* counter in ns at its nominal rate */
+	uint64_t t1_ticks, t4_ticks;      /* the counter itself; 0 where they are the kernel's stamps */
 	int64_t t2_utc_ns, t3_utc_ns;     /* the server's clock */
 	int64_t error_ns;                 /* of t1 and t4, either way; t2 and t3 are as good as the server's precision */
 	int64_t precision_ns;             /* of the server's clock */
@@ -71,6 +72,7 @@ struct exchange_sample {
 /* This machine's stamps of one exchange. */
 struct exchange_stamps {
 	int64_t t1_local_ns, t4_local_ns;
+	uint64_t t1_ticks, t4_ticks; /* the counter itself; 0 where they are the kernel's stamps */
 	int64_t error_ns;
 	bool kernel;
 };
@@ -144,6 +146,10 @@ bool ntp_exchange_finish(struct ntp_exchange *exchange, const struct exchange_st
  * @return false: there is none. Offsets are of the server against local time.
  */
 bool ntp_exchange_rough(const struct ntp_exchange *exchange, int64_t *local_ns, int64_t *low_ns, int64_t *high_ns);
+
+/** The same of two stamps, and the server's stamp of receiving. */
+void exchange_rough_interval(const struct exchange_stamps *stamps, int64_t t2_utc_ns, int64_t *local_ns, int64_t *low_ns,
+			     int64_t *high_ns);
 
 /** Count something that is no datagram, or one that was refused by another module. */
 void ntp_exchange_count(struct ntp_exchange *exchange, unsigned int reject);

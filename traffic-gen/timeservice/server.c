@@ -150,7 +150,13 @@ static struct exchange_stamps stamps_of(const struct server *server, const struc
 {
 	int64_t sent_local_ns = local_from_ticks(&means->local, asking->sent_ticks);
 	int64_t received_local_ns = local_from_ticks(&means->local, asking->received_ticks);
-	struct exchange_stamps stamps = { .t1_local_ns = sent_local_ns, .t4_local_ns = received_local_ns, .error_ns = 1 };
+	struct exchange_stamps stamps = {
+		.t1_local_ns = sent_local_ns,
+		.t4_local_ns = received_local_ns,
+		.t1_ticks = asking->sent_ticks,
+		.t4_ticks = asking->received_ticks,
+		.error_ns = 1,
+	};
 	struct bracket after;
 	int64_t t1_local_ns, t4_local_ns, t1_error_ns, t4_error_ns, error_ns;
 

@@ -164,6 +164,12 @@ static int ask(struct service *service, struct server *server)
 		result = event_take(service, event);
 		return result;
 	}
+	if (result == SERVER_SAMPLE && service->settings->log_exchanges) {
+		int err = timed_log_sample(service->log, (int)(server - service->servers), service->batches_begun, &sample);
+
+		if (err)
+			return err;
+	}
 	if (result == SERVER_SAMPLE && estimate_add(server->estimate, &sample)) {
 		ntp_exchange_count(&server->exchange, EXCHANGE_MIN_DELAY);
 		result = on_refusal(service, server, EXCHANGE_MIN_DELAY);
@@ -204,6 +210,7 @@ static int batch_of(struct service *service, struct server *server)
 
 	if (server->denied)
 		return 0;
+	service->batches_begun++;
 	server_open_socket(server); /* where it fails, asking says so */
 	for (int64_t i = 0; i < service->settings->batch && losses < LOSSES_MAX && !err && goes_on(service) && !server->denied; i++) {
 		int answered = ask(service, server);
@@ -282,6 +289,12 @@ static int check_run(struct service *service)
 	heed_complaint(service, server);
 	if (server->received == received)
 		return 0;
+	if (service->settings->log_exchanges) {
+		result = timed_log_check(service->log, (int)(server - service->servers), &server->exchange.last,
+					 ntp_to_utc_ns(server->exchange.server_receive));
+		if (result)
+			return result;
+	}
 	if (surprises(server)) {
 		/* Another batch of all of them says whose fault it is. */
 		service->next_batch_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);

@@ -200,6 +200,10 @@ static int publish_selected(struct service *service, const struct estimate_line 
 		.interleaved = best && best->interleaved,
 		.servers = service->combined,
 		.epoch = service->before.epoch,
+		.candidates = service->settings->log_exchanges ? service->candidates : NULL,
+		.candidate_count = service->settings->server_count,
+		.at_ticks = now_ticks,
+		.line = *line,
 	};
 	remember(service, sync.offset_ns, service->before.base_utc_ns);
 	return timed_log_sync(service->log, service_state_word(service), &sync);

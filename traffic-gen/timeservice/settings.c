@@ -220,6 +220,8 @@ int settings_parse(struct settings *settings, int argc, char **argv)
 		  "use a counter that promises no constant rate, or that the kernel does not keep time with", false },
 		{ "page", OPTION_TEXT, &page, 0, 0, "PATH", "the shared page (BWTIME_PAGE, or the system's place)", false },
 		{ "log", OPTION_TEXT, &log, 0, 0, "PATH", "NDJSON goes there, at its end (stdout)", false },
+		{ "log-exchanges", OPTION_FLAG, &settings->log_exchanges, 0, 0, NULL,
+		  "log each exchange too, so that bw-timectl recompute can compute the time again", false },
 		{ "feed", OPTION_TEXT, &feed, 0, 0, "none|kernel|chrony", "hand the time on (none)", false },
 		{ "feed-unit", OPTION_INT, &settings->feed_unit, 0, 255, "N", "of chrony's SHM reference clock (0)", false },
 		{ "priority", OPTION_INT, &settings->priority, 0, 99, "N", "SCHED_FIFO; 0: none (0)", false },

@@ -36,6 +36,7 @@ struct settings {
 	struct estimate_settings estimate;
 	struct publish_settings publish;
 	bool no_interleave, user_stamps; /* of all servers */
+	bool log_exchanges;         /* all that the time is computed from goes into the log */
 	bool any_counter;           /* use one that promises no constant rate, or that the kernel does not trust */
 	char page[SETTINGS_PATH_BYTES], log[SETTINGS_PATH_BYTES]; /* empty: the system's place, stdout */
 	char key_file[SETTINGS_PATH_BYTES];                       /* of the keys that servers name; empty: none does */

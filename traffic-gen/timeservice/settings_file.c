@@ -16,7 +16,7 @@ static const char *const FEEDS[] = { "none", "kernel", "chrony", NULL };
 
 enum {
 	INTERVAL, BATCH, GAP, TIMEOUT, QUICK_BATCHES, QUICK_INTERVAL, CONFIRM, CHECK_INTERVAL, MIN_SERVERS, DRIFT_LIMIT,
-	ASYMMETRY, RATE_LIMIT, STEP, BOUND_MAX, SLEW, TAI_UTC, PRIORITY, FEED, FEED_UNIT, INTERLEAVE, KERNEL_STAMPS, ANY_COUNTER, PAGE, LOG, KEY_FILE,
+	ASYMMETRY, RATE_LIMIT, STEP, BOUND_MAX, SLEW, TAI_UTC, PRIORITY, FEED, FEED_UNIT, INTERLEAVE, KERNEL_STAMPS, ANY_COUNTER, LOG_EXCHANGES, PAGE, LOG, KEY_FILE,
 	SERVICE_FIELDS
 };
 
@@ -44,6 +44,7 @@ static const struct schema_field SERVICE[SERVICE_FIELDS] = {
 	[INTERLEAVE] = { "interleave", SCHEMA_BOOLEAN, 0, 0, NULL, true, 0 },
 	[KERNEL_STAMPS] = { "kernel_stamps", SCHEMA_BOOLEAN, 0, 0, NULL, true, 0 },
 	[ANY_COUNTER] = { "any_counter", SCHEMA_BOOLEAN, 0, 0, NULL, true, 0 },
+	[LOG_EXCHANGES] = { "log_exchanges", SCHEMA_BOOLEAN, 0, 0, NULL, true, 0 },
 	[PAGE] = { "page", SCHEMA_TEXT, 1, SETTINGS_PATH_BYTES - 1, NULL, true, 0 },
 	[LOG] = { "log", SCHEMA_TEXT, 1, SETTINGS_PATH_BYTES - 1, NULL, true, 0 },
 	[KEY_FILE] = { "key_file", SCHEMA_TEXT, 1, SETTINGS_PATH_BYTES - 1, NULL, true, 0 },
@@ -98,6 +99,8 @@ static void take_service(struct settings *settings, const struct schema_row *row
 		settings->user_stamps = !row->values[KERNEL_STAMPS].integer;
 	if (row->values[ANY_COUNTER].line)
 		settings->any_counter = row->values[ANY_COUNTER].integer != 0;
+	if (row->values[LOG_EXCHANGES].line)
+		settings->log_exchanges = row->values[LOG_EXCHANGES].integer != 0;
 	if (row->values[PAGE].line)
 		snprintf(settings->page, sizeof(settings->page), "%s", row->values[PAGE].text);
 	if (row->values[LOG].line)

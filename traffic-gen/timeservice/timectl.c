@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bw-timectl - what the time service says of itself, in the words of chronyc; waitsync; and hold and resume
+ * bw-timectl - what the time service says of itself, in the words of chronyc; waitsync; hold and resume; and recompute
  *
  * It reads the service's page, which everybody may. Hold and resume are signals: for who may send them.
  */
@@ -13,6 +13,7 @@
 #include "config/options.h"
 #include "port/port.h"
 #include "port/port_wait.h"
+#include "timeservice/recompute.h"
 #include "timeservice/timectl_show.h"
 
 #define TOOL "bw-timectl"
@@ -20,17 +21,38 @@
 #define NS_PER_S INT64_C(1000000000)
 #define WAITSYNC_LOOK_NS INT64_C(100000000)
 
-enum verb { TRACKING, SOURCES, SOURCESTATS, HISTORY, WAITSYNC, HOLD, RESUME, VERBS };
+enum verb { TRACKING, SOURCES, SOURCESTATS, HISTORY, WAITSYNC, HOLD, RESUME, RECOMPUTE, VERBS };
 enum waitsync_code { WAITSYNC_TIMED_OUT = 1, WAITSYNC_NEVER = 2, WAITSYNC_LONGEST_S = 86400 };
 
-static const char *const verb_names[VERBS] = { "tracking", "sources", "sourcestats", "history", "waitsync", "hold", "resume" };
+static const char *const verb_names[VERBS] = { "tracking", "sources", "sourcestats", "history", "waitsync", "hold", "resume", "recompute" };
 
 struct arguments {
 	enum verb verb;
-	const char *page;
+	const char *page, *log; /* log: of recompute */
 	int64_t last, timeout_s;
 	bool json;
 };
+
+/* Recompute needs a log, and nothing else takes one. Returns an exit code, or -1: go on. */
+static int check_log(const struct arguments *arguments)
+{
+	if ((arguments->verb == RECOMPUTE) == (arguments->log != NULL))
+		return -1;
+	fprintf(stderr, TOOL ": %s: %s\n", verb_names[arguments->verb],
+		arguments->log ? "takes no file" : "give the log of bw-timed --log-exchanges");
+	return EXIT_BAD_INPUT;
+}
+
+/* Compute a log's batches again. Returns an exit code. */
+static int recompute_log(const struct arguments *arguments)
+{
+	char error[RECOMPUTE_ERROR_BYTES] = "";
+	int code = recompute(arguments->log, arguments->json, stdout, error);
+
+	if (code != EXIT_DONE)
+		fprintf(stderr, TOOL ": %s\n", error);
+	return code;
+}
 
 /* Read the command line. Returns an exit code, or -1: go on. */
 static int arguments_parse(struct arguments *arguments, int argc, char **argv)
@@ -39,29 +61,32 @@ static int arguments_parse(struct arguments *arguments, int argc, char **argv)
 		{ "page", OPTION_TEXT, &arguments->page, 0, 0, "PATH", "of the service (BWTIME_PAGE, or the system's place)", false },
 		{ "last", OPTION_INT, &arguments->last, 1, TIMEPAGE_HISTORY, "N", "history: batches that are shown (32)", false },
 		{ "timeout-s", OPTION_INT, &arguments->timeout_s, 0, WAITSYNC_LONGEST_S, "N", "waitsync: it waits so long (60)", false },
-		{ "json", OPTION_FLAG, &arguments->json, 0, 0, NULL, "one JSON object instead of text", false },
+		{ "json", OPTION_FLAG, &arguments->json, 0, 0, NULL, "one JSON object instead of text; recompute: one for each batch", false },
 		{ 0 },
 	};
 	const struct command command = {
-		TOOL, "tracking|sources|sourcestats|history|waitsync|hold|resume [options]",
+		TOOL, "tracking|sources|sourcestats|history|waitsync|hold|resume|recompute LOG [options]",
 		"What the time service knows: tracking: the clock; sources: its servers; sourcestats: what was refused of them;\n"
 		"history: of the offsets. waitsync: wait until there is a time. hold: ask no server any more; resume: ask them again.\n"
-		"Exit codes: 0 done, 2 bad input, 3 no service, or not permitted, 4 tracking: not synchronised. Of waitsync: 0 there is a time,\n"
+		"recompute: compute each batch of a log of bw-timed --log-exchanges again, and compare.\n"
+		"Exit codes: 0 done, 2 bad input, 3 no service, or not permitted, 4 tracking: not synchronised;\n"
+		"recompute: a batch differs. Of waitsync: 0 there is a time,\n"
 		"1 time-out, 2 never: the counter is refused, the service has ended, or there is none, and no other one has come; or bad input.\n",
-		options, 1, 1,
+		options, 1, 2,
 	};
-	const char *name = NULL;
-	int parsed = options_parse(&command, argc, argv, &name);
+	const char *words[2] = { NULL, NULL };
+	int parsed = options_parse(&command, argc, argv, words);
 
 	if (parsed < 0)
 		return options_exit_code(parsed);
 	for (int i = 0; i < VERBS; i++) {
-		if (strcmp(name, verb_names[i]) == 0) {
+		if (strcmp(words[0], verb_names[i]) == 0) {
 			arguments->verb = (enum verb)i;
-			return -1;
+			arguments->log = words[1];
+			return check_log(arguments);
 		}
 	}
-	fprintf(stderr, TOOL ": \"%s\" is unknown; allowed: tracking, sources, sourcestats, history, waitsync, hold, resume\n", name);
+	fprintf(stderr, TOOL ": \"%s\" is unknown; allowed: tracking, sources, sourcestats, history, waitsync, hold, resume, recompute\n", words[0]);
 	return EXIT_BAD_INPUT;
 }
 
@@ -108,7 +133,9 @@ int main(int argc, char **argv)
 	if (code < 0) {
 		code = EXIT_DONE;
 		port_init();
-		if (arguments.verb == WAITSYNC)
+		if (arguments.verb == RECOMPUTE)
+			code = recompute_log(&arguments);
+		else if (arguments.verb == WAITSYNC)
 			code = wait_sync(ctl, &arguments);
 		else if (timectl_read(ctl, arguments.page)) {
 			fprintf(stderr, TOOL ": %s\n", ctl->why);
@@ -131,6 +158,7 @@ int main(int argc, char **argv)
 			timectl_history(ctl, arguments.json, (int)arguments.last);
 			break;
 		case WAITSYNC:
+		case RECOMPUTE:
 			break;
 		default:
 			code = tell(ctl, arguments.verb);

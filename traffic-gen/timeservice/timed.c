@@ -130,6 +130,7 @@ static void close_all(struct timed *timed)
 	port_feed_close(timed->feed);
 	server_keys_close(&timed->settings);
 	timepage_close(timed->page);
+	counter_check_end(&timed->counter);
 	waiter_close(&timed->waiter);
 	if (timed->out && timed->out != stdout)
 		fclose(timed->out);
@@ -143,7 +144,7 @@ static void run(void *argument)
 
 	service->status.pid = (uint64_t)waiter_own_pid();
 	service->status.started_utc_ns = port_clock_now_ns(PORT_CLOCK_REALTIME);
-	timed->result = timed_log_ready(&timed->log, "init", &timed->settings, &timed->local, page);
+	timed->result = timed_log_ready(&timed->log, "init", &timed->settings, &timed->local, page, &timed->counter);
 	if (!timed->result)
 		timed->result = service_run(service);
 }

@@ -142,7 +142,7 @@ def test_the_time_service_asks_the_time_server_at_the_interval(kind: Path) -> No
     settings = ClockSettings(sync_interval_s=2).effective(spec)
     files = client_files(kind / "clock" / "config", spec, settings, PLACE)
     asked = ["--server", "10.77.0.50", "--interval-ms", "2000", "--asymmetry-percent"]
-    assert files["bw-timed.arguments"].split() == [*asked, "10"]
+    assert files["bw-timed.arguments"].split() == [*asked, "10", "--log-exchanges"]
     emulated = client_files(kind / "clock" / "config", spec, settings, replace(PLACE, simulated=True))
     assert emulated["bw-timed.arguments"].split()[:6] == [*asked, "50"], "emulated ways differ by more"
     served = load_stack(spec.served, simulated=True)

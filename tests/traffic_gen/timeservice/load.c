@@ -39,7 +39,7 @@ struct writer {
 
 /* ---- cost -------------------------------------------------------------------------------------------------------- */
 
-enum way { WAY_SYSTEM, WAY_NS, WAY_STAMP, WAY_NTP, WAY_ORDERED, WAY_COUNTER, WAYS };
+enum way { WAY_SYSTEM, WAY_NS, WAY_STAMP, WAY_NTP, WAY_ORDERED, WAY_ORDERED_STAMP, WAY_COUNTER, WAYS };
 
 static double block_ns(enum way way, struct bwtime *handle, struct bwtime *ordered)
 {
@@ -65,6 +65,9 @@ static double block_ns(enum way way, struct bwtime *handle, struct bwtime *order
 		case WAY_ORDERED:
 			bwtime_now_ns(ordered, &utc_ns);
 			break;
+		case WAY_ORDERED_STAMP:
+			bwtime_now(ordered, &stamp);
+			break;
 		case WAY_COUNTER:
 			utc_ns += (int64_t)test_counter();
 			break;
@@ -79,7 +82,7 @@ static double block_ns(enum way way, struct bwtime *handle, struct bwtime *order
 
 static void print_costs(const double *found, uint64_t blocks)
 {
-	static const char *const names[WAYS] = { "system_ns", "now_ns", "stamp_ns", "ntp_ns", "ordered_ns", "counter_ns" };
+	static const char *const names[WAYS] = { "system_ns", "now_ns", "stamp_ns", "ntp_ns", "ordered_ns", "ordered_stamp_ns", "counter_ns" };
 
 	putchar('{');
 	for (int way = 0; way < WAYS; way++) {

@@ -70,13 +70,16 @@ static void test_courses(void)
 {
 	const int64_t second_ns = 1000000000;
 
-	check_course((struct counter_course){ 1e9 + 100000, second_ns, 500, 3000 }, COUNTER_FIT, "");
-	check_course((struct counter_course){ 1e9, second_ns + 10000000, 10000000, 0 }, COUNTER_FIT, ""); /* the window explains it */
-	check_course((struct counter_course){ 1e9, 11 * second_ns, 500, 0 }, COUNTER_JUMPED, "1000.000 ms passed by it, 11000.000");
-	check_course((struct counter_course){ 11e9, second_ns, 500, 0 }, COUNTER_JUMPED, "jumped");
-	check_course((struct counter_course){ -5, second_ns, 500, 0 }, COUNTER_JUMPED, "jumped");
-	check_course((struct counter_course){ 1e9 + 400000, second_ns, 500, 0 }, COUNTER_RATE_CHANGED, "400 ppm");
-	check_course((struct counter_course){ 1e9, second_ns, 500, 60 * second_ns }, COUNTER_SUSPENDED, "60000 ms");
+	check_course((struct counter_course){ 1e9 + 100000, second_ns, 500, 3000, false }, COUNTER_FIT, "");
+	check_course((struct counter_course){ 1e9, second_ns + 10000000, 10000000, 0, false }, COUNTER_FIT, ""); /* the window explains it */
+	check_course((struct counter_course){ 1e9, 11 * second_ns, 500, 0, false }, COUNTER_JUMPED, "1000.000 ms passed by it, 11000.000");
+	check_course((struct counter_course){ 11e9, second_ns, 500, 0, false }, COUNTER_JUMPED, "jumped");
+	check_course((struct counter_course){ -5, second_ns, 500, 0, false }, COUNTER_JUMPED, "jumped");
+	check_course((struct counter_course){ 1e9 + 400000, second_ns, 500, 0, false }, COUNTER_RATE_CHANGED, "400 ppm");
+	check_course((struct counter_course){ 1e9, second_ns, 500, 60 * second_ns, false }, COUNTER_SUSPENDED, "60000 ms");
+	/* Whatever else it is: what was learnt before counts for nothing, and the next look says whether the rate is another one. */
+	check_course((struct counter_course){ 1e9, second_ns, 500, 0, true }, COUNTER_DISRUPTED, "hypervisor");
+	check_course((struct counter_course){ 1e9 + 400000, second_ns, 500, 0, true }, COUNTER_DISRUPTED, "moved or paused");
 }
 
 /* What this machine's counter is like cannot be demanded; that the facts are whole, and that a second look agrees, can. */
@@ -104,6 +107,7 @@ static void test_here(void)
 	verdict = counter_check_watch(&check);
 	CHECK(check.course.kernel_ns >= 50000000);
 	CHECK_INT(verdict, counter_judge_course(&check.course));
+	counter_check_end(&check);
 }
 
 int main(void)

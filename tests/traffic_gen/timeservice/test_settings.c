@@ -18,7 +18,7 @@ static void test_file(void)
 	char error[SETTINGS_ERROR_BYTES];
 
 	CHECK_INT(read_text(&settings,
-			    "[service]\ninterval_ms = 60_000\ndrift_limit_ppb = 2_000\nasymmetry_percent = 5\nfeed = \"chrony\"\nkernel_stamps = false\n"
+			    "[service]\ninterval_ms = 60_000\ndrift_limit_ppb = 2_000\nasymmetry_percent = 5\nfeed = \"chrony\"\nkernel_stamps = false\nlog_exchanges = true\n"
 			    "page = \"/tmp/page\"\nkey_file = \"/tmp/keys\"\n\n[[server]]\naddress = \"10.77.0.1\"\n\n[[server]]\naddress = \"10.77.0.2\"\n"
 			    "port = 11123\nmin_delay_ns = 20_000\nroot_distance_ns = 0\ninterleaved = false\nkey = 4294967295\n",
 			    error),
@@ -29,6 +29,7 @@ static void test_file(void)
 	CHECK_INT(settings.estimate.asymmetry_percent, 5);
 	CHECK_INT(settings.feed, FEED_CHRONY);
 	CHECK(settings.user_stamps);
+	CHECK(settings.log_exchanges);
 	CHECK_TEXT(settings.page, "/tmp/page");
 	CHECK_TEXT(settings.key_file, "/tmp/keys");
 	CHECK_INT(settings.servers[0].key, 0);
