@@ -50,6 +50,16 @@ BUCKET_SHARE = 0.001
 T = TypeVar("T")
 
 
+def size_of_bytes(size_bytes: int) -> str:
+    """Return a size as the axis `size` has it: `64 B`."""
+    return f"{size_bytes} B"
+
+
+def bytes_of_size(size: str) -> int:
+    """Return the bytes of a size of the axis, which a requirements file has checked."""
+    return int(size.removesuffix(" B"))
+
+
 @dataclass(frozen=True)
 class Asked:
     """What a requirement asks."""

@@ -65,7 +65,9 @@ def test_the_projects_own_files_are_read_whole(file: Path):
         for key in ("id", "quantity", "statistic"):
             assert getattr(requirement, key) == table[key]
         [limit] = [table[key] * factor for key, factor in LIMITS.items() if key in table]
-        upper_lower = (None, limit) if "lower_producers" in table else (limit, None)
+        upper_lower = (
+            (None, limit) if {"lower_producers", "lower_bytes_per_s"} & set(table) else (limit, None)
+        )
         assert requirement.limit == Limit(*upper_lower, table["source"])
         assert (requirement.parts[0].upper, requirement.parts[0].lower) == upper_lower
         assert ("at most 0 facts" in requirement.text) == ("upper_facts" in table)
