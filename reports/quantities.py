@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-AXES: dict[str, str] = {"stream": "stream", "clock": "", "method": "", "device": ""}
+AXES: dict[str, str] = {"stream": "stream", "clock": "", "method": "", "device": "", "size": ""}
 """What a value may be of besides target and stack, the first one first in titles: one row an axis, with the
 word that stands before its values where they do not speak for themselves."""
 
@@ -55,6 +55,11 @@ SERIES: dict[str, Series] = {
         "Each device's own: what its software takes to send and to receive, together, from round trips.",
         "device",
     ),
+    "messages": Series(
+        "Single messages",
+        "Latency by size through a network stack: half of a round trip.",
+        "size",
+    ),
     "sync": Series("Clock sync", "Clocks against their reference; positive: ahead of it.", "clock"),
     "edges": Series(
         "Timed edges",
@@ -90,6 +95,9 @@ QUANTITIES: dict[str, Quantity] = {
     "software_latency": Quantity(series="software"),
     "software_latency_closure": Quantity(is_check=True),
     "software_latency_en": Quantity("", is_check=True),
+    "message_latency": Quantity(series="messages"),
+    "bulk_rise": Quantity("%", VERDICT),
+    "message_throughput": Quantity("bytes/s", VERDICT, "lower"),
     "loop_delay": Quantity(series="latency"),
     "throughput": Quantity("bytes/s", worse="lower"),
     "known_delay_error": Quantity(worse="farther from zero", is_check=True),
@@ -162,6 +170,8 @@ PART_MEANINGS: dict[str, str] = {
     "stretches": "How far a device's latency moves from one quarter of the measurement to another.",
     "hardware": "Latency of cables and switches that was taken off the round trips, by their data sheets.",
     "round_trips": "Scatter of the round trips that tell a device's latency: moving-block bootstrap.",
+    "rounds": "How far one round of trials alone is off the value of all of them, at most.",
+    "buckets": "Width of the buckets of the tool's histogram, of each distribution that the value is of.",
     "host_jitter": "Spread of the time stamps of the machine that measures.",
 }
 """Parts of U, by the names that records have for them."""

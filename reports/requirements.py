@@ -23,6 +23,7 @@ from reports.largest_pattern import search as largest_pattern
 from reports.latency.stream_groups import STREAM_QUANTITY
 from reports.provisioning import verdict as provisioning
 from reports.quantities import AXES
+from reports.realtime_ethernet import verdict as realtime_ethernet
 from reports.record.measurement import Limit, Measurement, Number
 from reports.run.asked import KEPT
 from reports.software_latency.verdict import QUANTITY as SOFTWARE_LATENCY
@@ -55,6 +56,8 @@ _LIMITS = {
     "upper_ppm": ("ppm", 1),
     "upper_ppb": ("ppb", 1),
     "upper_ratio": ("", 1),
+    "upper_percent": ("%", 1),
+    "lower_bytes_per_s": ("bytes/s", 1),
 }
 """Unit of the record that a limit is for, and how many of them one is."""
 
@@ -98,9 +101,13 @@ def _time(low_ns: int, high_ns: int) -> _Keys:
 
 _NAME = _Key("a text or a whole number", lambda value: type(value) in (str, int) and value != "")
 _COUNT = _whole(0, 1_000_000_000)
+_SAMPLES = _whole(1, 1_000_000_000)
 _EDGES = _whole(4, 1_000_000_000)
 _LOST_PERCENT = _optional(lost_percent=_number(0, 100))
 _MASK = _optional(mask=_text(), mask_from_tau_s=_number(0, 1e6), mask_to_tau_s=_number(0, 1e6))
+_SIZE = _Key(
+    "a size such as '64 B', 4..1472", lambda value: value in {f"{each} B" for each in range(4, 1473)}
+)
 _TO_A_SECOND = _time(1, NS_PER_S)
 _HEAD = {"schema": _text(), "name": _text()}
 _HEAD_OF_STREAMS = {"pattern": _text()} | _optional(producers=_text("all", "required"), role=_text(*ROLES))
@@ -146,6 +153,18 @@ TAKEN: dict[str, tuple[_Keys, ...]] = {
     ),
     SOFTWARE_LATENCY: (
         {"device": _text(), "statistic": _text("mean"), "samples": _whole(100, 1_000_000_000)} | _TO_A_SECOND,
+    ),
+    realtime_ethernet.MESSAGE_LATENCY: (
+        {"size": _SIZE, "statistic": _text(*realtime_ethernet.QUANTILES), "samples": _SAMPLES, "lost": _COUNT}
+        | _TO_A_SECOND,
+    ),
+    realtime_ethernet.BULK_RISE: (
+        {"statistic": _text(*realtime_ethernet.QUANTILES), "samples": _SAMPLES, "lost": _COUNT}
+        | {"upper_percent": _whole(1, 1_000_000)},
+    ),
+    realtime_ethernet.MESSAGE_THROUGHPUT: (
+        {"size": _SIZE, "statistic": _text(realtime_ethernet.MEAN), "samples": _SAMPLES}
+        | {"lower_bytes_per_s": _whole(1, 10**12)},
     ),
     provisioning.QUANTITY: (
         {"method": _text(*provisioning.Event), "statistic": _text(provisioning.STATISTIC)}

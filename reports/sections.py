@@ -10,6 +10,7 @@ from reports.clock_read.section import gather_read_latency, read_latency_samples
 from reports.clock_sync.section import clock_samples, gather_clocks
 from reports.largest_pattern.section import gather_largest_pattern
 from reports.latency.section import gather_latency, latency_samples
+from reports.realtime_ethernet.section import gather_messages
 from reports.section import Section
 from reports.software_latency.section import gather_software_latency
 from reports.timed_edges.section import edge_samples, gather_timed_edges
@@ -39,6 +40,11 @@ SECTIONS: tuple[Section, ...] = (
         (("software-latency", "Software latency"),),
         "software_latency/section.html.j2",
         gather_software_latency,
+    ),
+    Section(
+        (("single-messages", "Single messages"),),
+        "realtime_ethernet/section.html.j2",
+        gather_messages,
     ),
     Section(
         (("timed-edges", "Timed edges"),), "timed_edges/section.html.j2", gather_timed_edges, edge_samples

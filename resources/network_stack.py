@@ -7,6 +7,7 @@
     message_max_bytes = 1400                   # of the messages that it carries; left out: any
     arguments = "--burst 8"                    # of bw-traffic on the target, behind its own; left out: none
     receive_arguments = "--busy-poll-us 50"    # of `bw-traffic recv` besides; left out: none
+    message_arguments = "--socket $folder/s"   # by which bw-rtdip goes over RTDiP; left out: over UDP
 
     preload = "libuser.so"                     # libraries that are loaded into bw-traffic; left out: none
 
@@ -114,6 +115,7 @@ class NetworkStack:
         message_max_bytes: Of the messages that it carries; None: any.
         arguments: Of a program that uses it.
         receive_arguments: Of one that receives, besides.
+        message_arguments: Of bw-rtdip, by which single messages go over RTDiP; none: they go over UDP.
         environment: Of a program that uses it.
         put_on: None: nothing has to be done.
         preload: Libraries that are loaded into such a program, by name or by their path on the target.
@@ -133,6 +135,7 @@ class NetworkStack:
     service: Service | None = None
     proof: Proof | None = None
     receive_arguments: tuple[str, ...] = ()
+    message_arguments: tuple[str, ...] = ()
 
     def folder_on(self, node_name: str) -> str:
         """Return the stack's folder on a node: nodes that are namespaces share the machine's file system."""
@@ -224,6 +227,7 @@ def load_network_stack(kind_folder: Path, name: str) -> NetworkStack:
         ),
         arguments=table.words("arguments", ""),
         receive_arguments=table.words("receive_arguments", ""),
+        message_arguments=table.words("message_arguments", ""),
         environment=table.texts_of("environment"),
         put_on=_put_on(table.child("put_on", optional=True)),
         preload=table.words("preload", ""),

@@ -12,6 +12,7 @@ from hw.toml_file import read_toml
 from resources.clocks.time_service_times import TimeServiceTimes, time_service_times
 from resources.edges.settings import EdgeTimes, edge_times
 from resources.provisioning.settings import ProvisioningTimes, provisioning_times
+from resources.realtime_ethernet.settings import MessageTimes, message_times
 from resources.software_latency.settings import RoundTripTimes, round_trip_times
 
 NETWORKS = ("same", "separate")
@@ -83,6 +84,7 @@ class Profile:
     provisioning: ProvisioningTimes | None = None
     time_service: TimeServiceTimes | None = None
     round_trips: RoundTripTimes | None = None
+    realtime_ethernet: MessageTimes | None = None
 
 
 def load_profile(name: str, path: Path = PROFILES_FILE) -> Profile:
@@ -108,6 +110,7 @@ def load_profile(name: str, path: Path = PROFILES_FILE) -> Profile:
         provisioning=provisioning_times(table.child("provisioning", optional=True)),
         time_service=time_service_times(table.child("time_service", optional=True)),
         round_trips=round_trip_times(table.child("round_trips", optional=True)),
+        realtime_ethernet=message_times(table.child("realtime_ethernet", optional=True)),
         largest_pattern=_largest_pattern_times(table.child("largest_pattern", optional=True)),
     )
     table.finish()

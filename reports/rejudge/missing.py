@@ -22,6 +22,7 @@ CLOCK = ("trial.json", "filtered.ndjson", "two-way-target.ndjson", "disturbance.
 MASK = ("mask.csv",)
 EDGES = ("edges.json",)
 TRIPS = ("round_trips.json",)
+MESSAGES = ("messages.json",)
 NOT_JUDGED_AGAIN = ("software_latency_en",)
 """Of the version before: it has no second judge."""
 RAW: Mapping[str, tuple[str, ...]] = {
@@ -38,6 +39,7 @@ RAW: Mapping[str, tuple[str, ...]] = {
     "clock_read_latency": ("readings.json",),
     **dict.fromkeys(("edge_delay", "edge_deviation_difference", "edge_error_shift"), EDGES),
     "edge_witness_en": ("witnesses.json",),
+    **dict.fromkeys(("message_latency", "bulk_rise", "message_throughput"), MESSAGES),
     **dict.fromkeys(("software_latency", "software_latency_closure", *NOT_JUDGED_AGAIN), TRIPS),
 }
 """Each quantity with raw data of its own, and the files of which its records have to name one."""
@@ -188,7 +190,7 @@ def _loose_evidence(run: Path, manifest: Mapping[str, Any], records: Sequence[Re
             yield f"{name}: a known-delay check that no record names"
         elif path.name in MASK and is_judged and name not in named:
             yield f"{name}: held against a mask, and no record names it"
-        elif path.name in TRIPS and len(parts) in (3, 4) and folder.as_posix() not in folders:
+        elif path.name in (*TRIPS, *MESSAGES) and len(parts) in (3, 4) and folder.as_posix() not in folders:
             yield f"{name}: round trips that no record names"
         elif path.name in ("trial.json", *EDGES) and is_judged and folder.as_posix() not in folders:
             yield f"{name}: a trial that no record names"

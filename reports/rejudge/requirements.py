@@ -21,8 +21,9 @@ UPPER = {
     "upper_ppm": 1,
     "upper_ppb": 1,
     "upper_ratio": 1,
+    "upper_percent": 1,
 }
-LOWER = {"lower_producers": 1}
+LOWER = {"lower_producers": 1, "lower_bytes_per_s": 1}
 SAMPLES = ("samples", "n_required", "reads_min")
 LOST = ("lost", "allowed_lost")
 LOST_PERCENT = ("lost_percent", "lost_percent_max")

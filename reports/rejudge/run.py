@@ -31,6 +31,7 @@ from reports.rejudge.missing import JUDGED_AGAIN, is_mask_on_two_way, missing_ob
 from reports.rejudge.path_shift import path_shift_objections
 from reports.rejudge.provisioning import provisioning_objections
 from reports.rejudge.read_latency import read_latency_objections
+from reports.rejudge.realtime_ethernet import message_objections
 from reports.rejudge.requirements import requirement_objections
 from reports.rejudge.seal import seal_objections
 from reports.rejudge.simulated import simulation_objections
@@ -58,6 +59,7 @@ JUDGES: tuple[Callable[[Path, Sequence[Record]], tuple[list[str], int]], ...] = 
     read_latency_objections,
     provisioning_objections,
     software_latency_objections,
+    message_objections,
 )
 """Each judges the records of its quantities again: what differs, and how many were worked out."""
 ALWAYS_REASONED = ("path_shift",)

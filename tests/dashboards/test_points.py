@@ -103,7 +103,7 @@ def test_tags_are_those_that_are_documented(tmp_path: Path) -> None:
         clock="chrony",
         stream="1",
         method="tgpio-latch",
-        axes=(AxisValue("device", "board"),),
+        axes=(AxisValue("device", "board"), AxisValue("size", "64 B")),
     )
     run = make_run(tmp_path, [record(subject=subject)])
     run.update(target={"linux-rt": {"hypervisor": {"product": "Q35"}}})

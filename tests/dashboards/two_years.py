@@ -281,6 +281,17 @@ def small_runs(folder: Path) -> tuple[RunPoints, RunPoints]:
     records.append(
         record(quantity="software_latency", requirement="SW-BOARD", value=90_000, upper=10**6, subject=board)
     )
+    small = dataclasses.replace(linux, stack="kernel", axes=(AxisValue("size", "64 B"),))
+    records += [
+        record(
+            quantity="message_latency",
+            requirement=f"RTE-64-{number}",
+            value=40_000,
+            upper=10**6,
+            subject=small,
+        )
+        for number in range(2)
+    ]
     runs = sample_run.make_run(folder / "streams"), make_run(folder / "others", records)
     for run in runs:
         run.finalise()

@@ -18,6 +18,7 @@ PAGES = ROOT / ".build" / "docs"
 LIBRARY = re.compile(r"^@library\(.*?\)\nclass (\w+)", re.MULTILINE | re.DOTALL)
 ARGUMENTS_OF_LIBRARIES = {
     "ClockReadLatencyLibrary": "::requirements.toml",
+    "RealtimeEthernetLibrary": "::requirements.toml",
     "SoftwareLatencyLibrary": "::requirements.toml",
     "ClockSyncLibrary": "::requirements.toml",
     "DaqReplayLibrary": "::requirements.toml::pattern.toml",

@@ -24,6 +24,8 @@ LIMITS = {
     "upper_ppm": 1,
     "upper_ppb": 1,
     "upper_ratio": 1,
+    "upper_percent": 1,
+    "lower_bytes_per_s": 1,
 }
 LATENCY = "one_way_latency max stream=31 upper_us=50_000 lost=2"
 LARGEST = "largest_pattern max lower_producers=4"
@@ -65,7 +67,9 @@ def test_the_projects_own_files_are_read_whole(file: Path):
         for key in ("id", "quantity", "statistic"):
             assert getattr(requirement, key) == table[key]
         [limit] = [table[key] * factor for key, factor in LIMITS.items() if key in table]
-        upper_lower = (None, limit) if "lower_producers" in table else (limit, None)
+        upper_lower = (
+            (None, limit) if {"lower_producers", "lower_bytes_per_s"} & set(table) else (limit, None)
+        )
         assert requirement.limit == Limit(*upper_lower, table["source"])
         assert (requirement.parts[0].upper, requirement.parts[0].lower) == upper_lower
         assert ("at most 0 facts" in requirement.text) == ("upper_facts" in table)

@@ -19,6 +19,7 @@ from resources.keywords.clock_sync import ClockSyncLibrary
 from resources.keywords.daq_replay import DaqReplayLibrary
 from resources.keywords.largest_pattern import LargestPatternLibrary
 from resources.keywords.provisioning import ProvisioningLibrary
+from resources.keywords.realtime_ethernet import RealtimeEthernetLibrary
 from resources.keywords.time_service import JUDGED_BY, TimeServiceLibrary
 from resources.keywords.timed_edges import TimedEdgesLibrary
 
@@ -32,6 +33,7 @@ PROVISIONING = ProvisioningLibrary(FILES / "provisioning.toml")
 DAQ = DaqReplayLibrary(FILES / "daq12.toml", ROOT / "traffic-gen" / "patterns" / "daq12.toml")
 LARGEST = LargestPatternLibrary(FILES / "largest_pattern.toml", FILES / "daq12.toml")
 TIME_SERVICE = TimeServiceLibrary(FILES / "clock_time_service_virtual.toml")
+MESSAGES = RealtimeEthernetLibrary(FILES / "realtime_ethernet_virtual.toml")
 READS = ClockReadLatencyLibrary(FILES / "clock_read_latency_virtual.toml")
 
 
@@ -108,6 +110,16 @@ def test_a_kind_is_asked_for_its_own_clock_stacks_alone() -> None:
         "CLK-AS-FOUND",
         "CLK-W32TIME",
     }
+
+
+def test_the_suite_of_single_messages_asks_each_size_and_quantity_but_not_in_quick() -> None:
+    suite = "realtime_ethernet/messages"
+    found = set(asked(MESSAGES, suites_of("linux", "profile=ci")[suite]))
+    sizes = {f"RTE-{size}-{name}" for size in (4, 64, 512, 1400) for name in ("MEDIAN", "P99")}
+    rest = {"RTE-BULK-MEDIAN", "RTE-BULK-P99", "RTE-64-THROUGHPUT", "RTE-1400-THROUGHPUT"}
+    assert found == sizes | rest
+    assert suite not in suites_of("linux", "profile=quick")
+    assert suite not in SUITES, "guests come later"
 
 
 def test_what_a_profile_leaves_out_is_not_asked() -> None:

@@ -26,6 +26,7 @@ UIDS = (
     "bw-clock-sync",
     "bw-instrument",
     "bw-latency",
+    "bw-messages",
     "bw-overview",
     "bw-run",
     "bw-software",

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Single messages through a network stack, worked out again from the answers of bw-rtdip: docs/rtdip.md."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from reports.rejudge.answers import read_result
+from reports.rejudge.arithmetic import Record
+from reports.rejudge.each import judge_each
+from reports.rejudge.rule import outcome_of
+
+Json = Mapping[str, Any]
+
+DOCUMENT = "messages.json"
+SHARES = {"median": (1, 2), "p99": (99, 100)}
+STOLEN_PERCENT = 5
+ROUNDS = 6
+BULK_PERCENT = 80
+BUCKET = 1e-3
+"""A bucket is no wider than that share of its value."""
+UNITS = {"message_latency": "ns", "bulk_rise": "%", "message_throughput": "bytes/s"}
+
+
+def message_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
+    """Work out value, U, losses and outcome; see `judge_each`."""
+    problems: list[str] = []
+    count = 0
+    for quantity in UNITS:
+        found, judged = judge_each(run, records, quantity, DOCUMENT, _judge)
+        problems += found
+        count += judged
+    return problems, count
+
+
+def _judge(record: Record, file: Path) -> Iterator[str]:
+    facts: Json = json.loads(file.read_text())
+    for name in ("target", "stack"):
+        if record["subject"].get(name) != facts[name]:
+            yield f"{name} is {record['subject'].get(name)}, {DOCUMENT} is of {facts[name]}"
+    rows = [
+        {**row, "answer": _answer(file.parent, row["file"]), "bulk": _answer(file.parent, row["bulk_file"])}
+        for row in facts["trials"]
+        if row["kind"] in _kinds(record, facts, row["size_bytes"])
+    ]
+    named = {Path(each["path"]).name for each in record["evidence"]}
+    for row in rows:
+        for name in (row["file"], row["bulk_file"]):
+            if name and name not in named:
+                yield f"{name} is not among its evidence"
+        if row["answer"]["size_bytes"] != row["size_bytes"]:
+            yield f"{row['file']} is of {row['answer']['size_bytes']} bytes, not of {row['size_bytes']}"
+    judge = {"message_latency": _latency, "bulk_rise": _rise, "message_throughput": _throughput}
+    yield from judge[record["quantity"]](record, facts, rows)
+
+
+def _kinds(record: Record, facts: Json, size_bytes: int) -> tuple[str, ...]:
+    """Return the kinds of trials of a size that a record is of."""
+    if record["quantity"] == "bulk_rise":
+        return "alone", "beside", *(["throughput"] if size_bytes == facts["bulk_bytes"] else [])
+    [axis] = record["subject"]["axes"]
+    if axis["axis"] != "size" or axis["value"] != f"{size_bytes} B":
+        return ()
+    return ("latency",) if record["quantity"] == "message_latency" else ("throughput",)
+
+
+def _answer(folder: Path, name: str) -> Json:
+    if not name:
+        return {}
+    answer = read_result(folder / name)
+    if answer is None:
+        raise ValueError(f"{name}: no result")
+    return answer
+
+
+def _counts(row: Json) -> bool:
+    return row["stolen_ticks"] * 100 <= STOLEN_PERCENT * row["ticks"]
+
+
+def _latency(record: Record, facts: Json, rows: Sequence[Json]) -> Iterator[str]:
+    good = [row["answer"] for row in rows if _counts(row)]
+    share = SHARES[record["statistic"]]
+    yield from _differences(
+        record,
+        lambda some: _quantile_ns(some, share) / 2,
+        good,
+        buckets=lambda value: math.ceil(value * BUCKET),
+        slack=lambda value: value * BUCKET + 1,
+        n=sum(each["round_trip"]["n"] for each in good),
+        lost=sum(each["lost"] for each in good),
+        doubts=_doubts(facts, len(good), good),
+    )
+
+
+def _throughput(record: Record, facts: Json, rows: Sequence[Json]) -> Iterator[str]:
+    good = [row["answer"] for row in rows if _counts(row)]
+    yield from _differences(
+        record,
+        _rate,
+        good,
+        buckets=None,
+        slack=lambda _value: 1,
+        n=sum(each["windows"] for each in good),
+        lost=0,
+        doubts=_doubts(facts, len(good), good),
+    )
+
+
+def _rise(record: Record, facts: Json, rows: Sequence[Json]) -> Iterator[str]:
+    probes = [row for row in rows if row["kind"] != "throughput"]
+    bad = {row["round"] for row in probes if not _counts(row)}
+    sides = {
+        kind: {row["round"]: row for row in probes if row["kind"] == kind and row["round"] not in bad}
+        for kind in ("alone", "beside")
+    }
+    if sides["alone"].keys() != sides["beside"].keys():
+        yield "rounds have a probe without a bulk receiver, or with it, and not both"
+        return
+    pairs = [(row["answer"], sides["beside"][number]["answer"]) for number, row in sides["alone"].items()]
+    share = SHARES[record["statistic"]]
+
+    def rise(some: Sequence[tuple[Json, Json]]) -> float:
+        before, after = (_quantile_ns([pair[end] for pair in some], share) for end in (0, 1))
+        return 100 * after / before - 100
+
+    bulk = [row["bulk"] for row in sides["beside"].values()]
+    own = [answer for pair in pairs for answer in pair]
+    doubts = _doubts(facts, len(pairs), [*own, *bulk])
+    alone = _rate([row["answer"] for row in rows if row["kind"] == "throughput"])
+    if not alone or not bulk or _rate(bulk) / alone * 100 < BULK_PERCENT:
+        doubts.append("the bulk receiver yields")
+    yield from _differences(
+        record,
+        rise,
+        pairs,
+        buckets=lambda value: 2 * BUCKET * (100 + value),
+        slack=lambda value: 2 * BUCKET * (100 + value),
+        n=min(sum(pair[end]["round_trip"]["n"] for pair in pairs) for end in (0, 1)),
+        lost=sum(each["lost"] for each in own),
+        doubts=doubts,
+    )
+
+
+def _differences(
+    record: Record,
+    value_of: Callable[[Sequence[Any]], float],
+    rounds: Sequence[Any],
+    *,
+    buckets: Callable[[float], float] | None,
+    slack: Callable[[float], float],
+    n: int,
+    lost: int,
+    doubts: Sequence[str],
+) -> Iterator[str]:
+    """Say where a record differs from what its rounds say.
+
+    Args:
+        record: The record.
+        value_of: Of some rounds together.
+        rounds: All that count.
+        buckets: The part of U for histograms, of the record's value; None: it has none.
+        slack: How far a value may be off by the place in a bucket, and by rounding.
+        n: Samples.
+        lost: Likewise.
+        doubts: Why there is no verdict; empty: there is one.
+    """
+    unit = UNITS[record["quantity"]]
+    for name, said, found in (
+        ("n", record["n"], n),
+        ("lost", record["lost"], lost),
+        ("unit", record["unit"], unit),
+    ):
+        if said != found:
+            yield f"{name} is {said}, the trials say {found}"
+    value = value_of(rounds) if rounds and n else None
+    said = record["value"]
+    if value is None or said is None or abs(said - value) > slack(value):
+        if value is not None or said is not None:
+            yield f"value is {said}, the trials say {value}"
+    else:
+        own = [value_of([each]) for each in rounds]
+        apart = max(abs(each - value) for each in own)
+        parts = {part["name"]: part["value"] for part in record["uncertainty"]["parts"]}
+        wanted = {"rounds"} | ({"buckets"} if buckets else set[str]())
+        if parts.keys() != wanted or any(p["kind"] != "bound" for p in record["uncertainty"]["parts"]):
+            yield f"parts of U are {sorted(parts)}, must be bounds: {', '.join(sorted(wanted))}"
+            return
+        if abs(parts["rounds"] - apart) > slack(value) + max(map(slack, own)):
+            yield f"part rounds of U is {parts['rounds']}, the trials say {apart:.6g}"
+        if buckets and parts["buckets"] < buckets(said) * (1 - 1e-9):
+            yield f"part buckets of U is {parts['buckets']}, must be {buckets(said):.6g}"
+    outcome = outcome_of(record, said, n)
+    if doubts and outcome in ("pass", "fail"):
+        outcome = "inconclusive"
+    if record["outcome"] != outcome:
+        why = f"; {'; '.join(doubts)}" if doubts else ""
+        yield f"{record['outcome']}, its trials come to {outcome}{why}"
+
+
+def _doubts(facts: Json, rounds: int, answers: Sequence[Json]) -> list[str]:
+    found = [f"{rounds} rounds count"] if rounds < ROUNDS else []
+    if any(each["over"] != facts["over"] for each in answers):
+        found.append(f"not all messages went over {facts['over']}")
+    return found
+
+
+def _quantile_ns(answers: Sequence[Json], share: tuple[int, int]) -> float:
+    """Return the middle of the bucket that holds the quantile of all round trips."""
+    counts: Counter[tuple[int, int]] = Counter()
+    for each in answers:
+        for low, width, count in each["round_trip"]["buckets"]:
+            counts[low, width] += count
+    total = counts.total() + sum(each["round_trip"]["overflow"] for each in answers)
+    rank, seen = -(-total * share[0] // share[1]), 0
+    for (low, width), count in sorted(counts.items()):
+        seen += count
+        if seen >= rank:
+            return low + width / 2
+    return float(max(each["round_trip"]["max_ns"] for each in answers))
+
+
+def _rate(answers: Sequence[Json]) -> float:
+    """Return the data of whole windows over the time, in bytes/s."""
+    duration_ns = sum(each["duration_ns"] for each in answers)
+    whole = sum(each["windows"] * each["window"] * each["size_bytes"] for each in answers)
+    return whole / duration_ns * 1e9 if duration_ns else 0.0

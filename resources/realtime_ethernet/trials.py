@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trials of single messages between a producer's node and a target, through one network stack.
+
+An echo and a sink stand on one CPU of the target, the echo at the node's priority, the sink at none. In each
+round every trial is made once; the two of a pair, without and with a bulk receiver beside, change places from
+round to round.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hw.bench import ProducerSpec, TargetSpec
+from hw.errors import BenchError, CapabilityError
+from hw.open_bench import OpenBench
+from hw.protocols import Job, Node
+from reports.realtime_ethernet.evidence import (
+    ALONE,
+    BESIDE,
+    LATENCY,
+    RTDIP,
+    THROUGHPUT,
+    UDP,
+    Messages,
+    Trial,
+    write_messages,
+)
+from resources.network_stack import NetworkStack
+from resources.realtime_ethernet.settings import MessageTimes
+from resources.tools.experiment import Experiment
+from resources.tools.jobs import end_job
+
+TOOL = "bw-rtdip"
+ECHO_PORT, SINK_PORT = 7790, 7791
+PROBE_PORT, SOURCE_PORT = 7792, 7793
+STARTING_S = 20.0
+BULK_LEAD_S = 0.1
+"""The bulk receiver is at work before the probe begins."""
+BULK_MS = 86_400_000
+"""It is stopped when the probe has ended."""
+TIMEOUT_MS = 500
+LOW = ("--packets", "low", "--priority", "0")
+STEAL = 7
+"""Place in the first line of /proc/stat, of eight that make up all time."""
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class _Lab:
+    """What all trials have in common.
+
+    Attributes:
+        peers: Of the target, by port, as the tools are told.
+        probe: Where round trips begin.
+        bulk: Where the bulk receiver's messages come from.
+    """
+
+    experiment: Experiment
+    stack: NetworkStack
+    target: TargetSpec
+    times: MessageTimes
+    folder: Path
+    peers: Mapping[int, str]
+    probe: ProducerSpec
+    bulk: ProducerSpec
+
+    def sender(self, verb: str, producer: ProducerSpec, own_port: int, to_port: int) -> list[str]:
+        """Return the command line of a program that sends to a port of the target."""
+        node = producer.node
+        argv = [self.experiment.bench.tool(node, TOOL), verb, "--peer", self.peers[to_port]]
+        return [*argv, *local_arguments(self.stack, node, producer.address, own_port)]
+
+    def latency(self, size_bytes: int, trips: int, interval_us: int) -> list[str]:
+        """Return the command line of round trips at the node's priority."""
+        priority = self.experiment.bench.node(self.probe.node).priority
+        argv = self.sender("latency", self.probe, PROBE_PORT, ECHO_PORT)
+        argv += ["--count", str(trips), "--interval-us", str(interval_us), "--size-bytes", str(size_bytes)]
+        return [*argv, "--timeout-ms", str(TIMEOUT_MS), "--priority", str(priority)]
+
+    def source(self, size_bytes: int, duration_ms: int) -> list[str]:
+        """Return the command line of windows of messages at no priority."""
+        argv = self.sender("source", self.bulk, SOURCE_PORT, SINK_PORT)
+        return [*argv, "--size-bytes", str(size_bytes), "--duration-ms", str(duration_ms), *LOW]
+
+
+def over_of(stack: NetworkStack) -> str:
+    """Return by what a stack carries single messages."""
+    return RTDIP if stack.message_arguments else UDP
+
+
+def local_arguments(stack: NetworkStack, node: str, address: str, port: int) -> list[str]:
+    """Return by what a program takes its own end: a port of RTDiP, or an address of UDP."""
+    if over_of(stack) == RTDIP:
+        return ["--local", str(port), *stack.words(stack.message_arguments, node)]
+    return ["--local", f"{address}:{port}"]
+
+
+def stolen_and_all_ticks(text: str, where: str) -> tuple[int, int]:
+    """Return the time that the machine's host has taken, and all time, of all processors (/proc/stat).
+
+    Raises:
+        BenchError: It does not say so.
+    """
+    words = text.split("\n", 1)[0].split()
+    if words[:1] != ["cpu"] or len(words) <= STEAL + 1:
+        raise BenchError(f"{where}: /proc/stat has no line `cpu` with eight numbers")
+    ticks = [int(word) for word in words[1 : STEAL + 2]]
+    return ticks[STEAL], sum(ticks)
+
+
+def last_cpu(text: str, where: str) -> int:
+    """Return the last CPU that a process may run on, by its /proc/PID/status; raises BenchError."""
+    for line in text.splitlines():
+        name, _, value = line.partition(":")
+        if name == "Cpus_allowed_list":
+            return int(value.strip().replace("-", ",").rpartition(",")[2])
+    raise BenchError(f"{where}: /proc/self/status has no Cpus_allowed_list")
+
+
+def measure_messages(
+    bench: OpenBench,
+    target: TargetSpec,
+    stack: NetworkStack,
+    interface: str,
+    times: MessageTimes,
+    folder: Path,
+    progress: Progress,
+) -> Messages:
+    """Make all trials of all rounds and write the evidence.
+
+    Args:
+        bench: An open bench; the stack is on, target and producers, too.
+        target: Where echo and sink are.
+        stack: Through which messages go.
+        interface: Of the target on the test network.
+        times: How many messages.
+        folder: Evidence goes here.
+        progress: Called with a line of text now and then.
+
+    Raises:
+        CapabilityError: The bench has fewer than two producers.
+        BenchError: A node or a tool does not work.
+        MeasurementError: A tool came to no result.
+    """
+    producers = list(bench.spec.producers.values())
+    if len(producers) < 2:
+        raise CapabilityError(f"bench {bench.spec.name}: needs two producers, has {len(producers)}")
+    folder.mkdir(parents=True, exist_ok=True)
+    node = bench.node(target.node)
+    cpu = last_cpu(node.run(["cat", "/proc/self/status"]).stdout, target.node)
+    whom = target.test_address
+    if over_of(stack) == RTDIP:
+        whom = node.run(["cat", f"/sys/class/net/{interface}/address"]).stdout.strip()
+    mark = "/" if over_of(stack) == RTDIP else ":"
+    peers = {port: f"{whom}{mark}{port}" for port in (ECHO_PORT, SINK_PORT)}
+    trials: list[Trial] = []
+    with Experiment(bench) as experiment:
+        lab = _Lab(experiment, stack, target, times, folder, peers, *producers[:2])
+        _start_ends(lab, node, cpu)
+        for number in range(times.rounds):
+            progress(f"round {number + 1} of {times.rounds}, stack {stack.name}")
+            for kind, size_bytes in _trials_of(times, number):
+                trials.append(_make(lab, number, kind, size_bytes))
+    found = Messages(target.kind, stack.name, over_of(stack), cpu, times.bulk_bytes, tuple(trials))
+    write_messages(folder, found)
+    return found
+
+
+def _trials_of(times: MessageTimes, number: int) -> list[tuple[str, int]]:
+    """Return kind and size of each trial of a round, in their order."""
+    pair = [(ALONE, times.probe_bytes), (BESIDE, times.probe_bytes)]
+    latency = [(LATENCY, size) for size in times.sizes_bytes]
+    throughput = [(THROUGHPUT, size) for size in times.throughput_sizes_bytes]
+    return [*latency, *throughput, *(pair if number % 2 == 0 else reversed(pair))]
+
+
+def _start_ends(lab: _Lab, node: Node, cpu: int) -> None:
+    experiment, target = lab.experiment, lab.target
+    tool = experiment.bench.tool(target.node, TOOL)
+    jobs: list[Job] = []
+    ends: Sequence[tuple[str, int, int]] = (("echo", ECHO_PORT, node.priority), ("sink", SINK_PORT, 0))
+    for verb, port, priority in ends:
+        argv = [tool, verb, *local_arguments(lab.stack, target.node, target.test_address, port)]
+        argv += ["--cpu", str(cpu), "--priority", str(priority)]
+        jobs.append(experiment.start(target.node, argv, lab.folder / verb))
+    experiment.wait_ready(jobs)
+
+
+def _make(lab: _Lab, number: int, kind: str, size_bytes: int) -> Trial:
+    times, target = lab.times, lab.experiment.bench.node(lab.target.node)
+    stem = f"{number:03d}-{kind}-{size_bytes}"
+    before = stolen_and_all_ticks(target.run(["cat", "/proc/stat"]).stdout, target.name)
+    bulk_stem = ""
+    if kind == THROUGHPUT:
+        _run(lab, lab.bulk.node, lab.source(size_bytes, times.throughput_ms), stem, times.throughput_ms)
+    elif kind == LATENCY:
+        _trips(lab, stem, size_bytes, times.trips, times.interval_us)
+    else:
+        bulk: Job | None = None
+        if kind == BESIDE:
+            bulk_stem = f"{stem}-bulk"
+            argv = lab.source(times.bulk_bytes, BULK_MS)
+            bulk = lab.experiment.start(lab.bulk.node, argv, lab.folder / bulk_stem)
+            lab.experiment.wait_ready([bulk])
+            time.sleep(BULK_LEAD_S)
+        _trips(lab, stem, size_bytes, times.probes, times.probe_interval_us)
+        if bulk is not None:
+            bulk.stop()
+            lab.experiment.collect(bulk, STARTING_S).require_done()
+    after = stolen_and_all_ticks(target.run(["cat", "/proc/stat"]).stdout, target.name)
+    stolen, ticks = (end - begin for begin, end in zip(before, after, strict=True))
+    name = f"{stem}.ndjson"
+    return Trial(
+        number, kind, size_bytes, name, f"{bulk_stem}.ndjson" if bulk_stem else "", max(0, stolen), ticks
+    )
+
+
+def _trips(lab: _Lab, stem: str, size_bytes: int, trips: int, interval_us: int) -> None:
+    argv = lab.latency(size_bytes, trips, interval_us)
+    _run(lab, lab.probe.node, argv, stem, trips * max(interval_us / 1000, TIMEOUT_MS))
+
+
+def _run(lab: _Lab, node: str, argv: list[str], stem: str, duration_ms: float) -> None:
+    """Run a tool to its end; raises as `Experiment.collect`."""
+    job = lab.experiment.start(node, argv, lab.folder / stem)
+    try:
+        lab.experiment.collect(job, duration_ms / 1000 + STARTING_S).require_done()
+    finally:
+        end_job(job)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Evidence of single messages in its documented form: made up, with values that a test states."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from reports.realtime_ethernet.evidence import (
+    ALONE,
+    BESIDE,
+    LATENCY,
+    THROUGHPUT,
+    UDP,
+    Messages,
+    Trial,
+    write_messages,
+)
+from tests.reports.sample_run import summary
+
+TARGET, STACK = "linux", "kernel"
+BULK_BYTES = 1400
+ALONE_KBIT_PER_S = 100_000
+
+
+def latency_answer(round_trips_ns: Sequence[int], size_bytes: int = 64, **changes: Any) -> dict[str, Any]:
+    """Return the `result` of `bw-rtdip latency`, members changed."""
+    return {
+        "type": "result", "tool": "bw-rtdip latency", "over": UDP, "size_bytes": size_bytes,
+        "sent": len(round_trips_ns), "lost": 0, "late": 0, "round_trip": summary(list(round_trips_ns)),
+    } | changes  # fmt: skip
+
+
+def source_answer(
+    size_bytes: int = BULK_BYTES, kbit_per_s: int = ALONE_KBIT_PER_S, **changes: Any
+) -> dict[str, Any]:
+    """Return the `result` of `bw-rtdip source`, a second long, members changed."""
+    windows = kbit_per_s * 1000 // (8 * 32 * size_bytes)
+    return {
+        "type": "result", "tool": "bw-rtdip source", "over": UDP, "size_bytes": size_bytes, "window": 32,
+        "messages": windows * 32, "windows": windows, "windows_lost": 0, "blocked": 0,
+        "duration_ns": 1_000_000_000, "kbit_per_s": kbit_per_s,
+    }  # fmt: skip
+
+
+def write_answer(folder: Path, name: str, answer: dict[str, Any]) -> str:
+    """Write an answer as a tool does, and return the name of its file."""
+    (folder / name).write_text(json.dumps({"type": "ready"}) + "\n" + json.dumps(answer) + "\n")
+    (folder / name).with_suffix(".err").write_text("")
+    return name
+
+
+def write_sample_messages(
+    folder: Path,
+    rounds: int = 6,
+    rise: float = 1.5,
+    bulk_share: float = 0.95,
+    over: str = UDP,
+    disturbed: Sequence[int] = (),
+    n: int = 100,
+) -> Messages:
+    """Write evidence of round trips of 40 us and more, the longer the later the round, and return it.
+
+    Args:
+        folder: It is made.
+        rounds: How many.
+        rise: By what a bulk receiver multiplies the probe's round trips; by 0.02 more in each other round.
+        bulk_share: What that reaches, of what it reaches alone.
+        over: What the tools say.
+        disturbed: Rounds whose trials the machine's host took a tenth of.
+        n: Round trips of each trial.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    trials: list[Trial] = []
+    for number in range(rounds):
+        stolen = 10 if number in disturbed else 1
+        base_ns = [40_000 + 200 * number + 10 * each for each in range(n)]
+
+        def add(
+            kind: str, size_bytes: int, answer: dict[str, Any], bulk: dict[str, Any] | None = None
+        ) -> None:
+            stem = f"{number:03d}-{kind}-{size_bytes}"  # noqa: B023 - called in this turn of the loop
+            bulk_file = "" if bulk is None else write_answer(folder, f"{stem}-bulk.ndjson", bulk)
+            file = write_answer(folder, f"{stem}.ndjson", answer)
+            trials.append(Trial(number, kind, size_bytes, file, bulk_file, stolen, 100))  # noqa: B023
+
+        for size_bytes in (4, 64):
+            add(LATENCY, size_bytes, latency_answer(base_ns, size_bytes, over=over))
+        for size_bytes in (64, BULK_BYTES):
+            add(THROUGHPUT, size_bytes, source_answer(size_bytes) | {"over": over})
+        add(ALONE, 64, latency_answer(base_ns, over=over))
+        slower_ns = [round(each * (rise + 0.02 * (number % 2))) for each in base_ns]
+        bulk = source_answer(kbit_per_s=round(ALONE_KBIT_PER_S * bulk_share)) | {"over": over}
+        add(BESIDE, 64, latency_answer(slower_ns, over=over), bulk)
+    messages = Messages(TARGET, STACK, UDP, 1, BULK_BYTES, tuple(trials))
+    write_messages(folder, messages)
+    return messages

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Single messages worked out again: honest records stand, and what the trials contradict is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.realtime_ethernet.evidence import FOLDER, MESSAGES
+from reports.realtime_ethernet.verdict import (
+    BULK_RISE,
+    MESSAGE_LATENCY,
+    MESSAGE_THROUGHPUT,
+    Asked,
+    find_latency,
+    find_rise,
+    find_throughput,
+    message_measurement,
+)
+from reports.record.context import Context
+from reports.record.measurement import AxisValue, Conditions, Limit, Subject
+from reports.rejudge.arithmetic import objections
+from reports.rejudge.missing import missing_objections
+from reports.rejudge.realtime_ethernet import message_objections
+from reports.run.folder import RunFolder
+from tests.reports.realtime_ethernet.sample import (
+    STACK,
+    TARGET,
+    latency_answer,
+    write_answer,
+    write_sample_messages,
+)
+
+Json = dict[str, Any]
+
+
+def made(tmp_path: Path, **sample: Any) -> tuple[RunFolder, list[Json]]:
+    """Return a run with a record of each quantity and statistic."""
+    run = RunFolder.create(tmp_path / "results", "native", "ci", simulated=True, commit="0" * 40)
+    folder = run.evidence_folder(FOLDER, TARGET)
+    messages = write_sample_messages(folder, **sample)
+
+    def context(size: str = "") -> Context:
+        axes = (AxisValue("size", size),) if size else None
+        subject = Subject("native", TARGET, stack=STACK, axes=axes)
+        files = tuple(run.evidence(path) for path in sorted(folder.glob("*.*json")))
+        return Context(run.run_id, "test", subject, Conditions("ci"), simulated=True, evidence=files)
+
+    for statistic in ("median", "p99"):
+        asked = Asked(f"L-{statistic}", statistic, Limit(100_000, None, "a test"), 100, 0)
+        found = find_latency(messages, folder, 64, statistic)
+        run.append(message_measurement(MESSAGE_LATENCY, found, asked, context("64 B")))
+        asked = Asked(f"R-{statistic}", statistic, Limit(60, None, "a test"), 100, 0)
+        run.append(message_measurement(BULK_RISE, find_rise(messages, folder, statistic), asked, context()))
+    asked = Asked("T", "mean", Limit(None, 1_000_000, "a test"), 100, 0)
+    found = find_throughput(messages, folder, 1400)
+    run.append(message_measurement(MESSAGE_THROUGHPUT, found, asked, context("1400 B")))
+    return run, [json.loads(line) for line in (run.path / "measurements.jsonl").read_text().splitlines()]
+
+
+def told(run: RunFolder, records: list[Json]) -> str:
+    problems, _count = message_objections(run.path, records)
+    return "\n".join(problems)
+
+
+@pytest.mark.parametrize(
+    ("sample", "outcome"),
+    [
+        ({}, "pass"),
+        ({"rounds": 8, "disturbed": [2]}, "pass"),
+        ({"disturbed": [2]}, "inconclusive"),
+        ({"over": "rtdip"}, "inconclusive"),
+    ],
+)
+def test_what_was_measured_stands(sample: Json, outcome: str, tmp_path: Path) -> None:
+    run, records = made(tmp_path, **sample)
+    assert message_objections(run.path, records) == ([], 5)
+    assert [list(objections(record)) for record in records] == [[]] * 5
+    assert {record["outcome"] for record in records} == {outcome}
+
+
+def test_a_bulk_receiver_that_yields_gives_no_verdict(tmp_path: Path) -> None:
+    run, records = made(tmp_path, bulk_share=0.5)
+    assert message_objections(run.path, records) == ([], 5)
+    assert {r["outcome"] for r in records if r["quantity"] == BULK_RISE} == {"inconclusive"}
+    lies = [record | {"outcome": "pass", "reason": ""} for record in records]
+    assert "R-p99: pass, its trials come to inconclusive; the bulk receiver yields" in told(run, lies)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"value": 20_000}, "L-median: value is 20000, the trials say 204"),
+        ({"value": None}, "value is None"),
+        ({"n": 700}, "n is 700, the trials say 600"),
+        ({"lost": 1}, "lost is 1, the trials say 0"),
+        ({"unit": "us"}, "unit is us, the trials say ns"),
+        ({"outcome": "fail"}, "fail, its trials come to pass"),
+    ],
+)
+def test_what_the_trials_contradict_is_named(change: Json, named: str, tmp_path: Path) -> None:
+    run, records = made(tmp_path)
+    assert named in told(run, [records[0] | change])
+
+
+@pytest.mark.parametrize("name", ["rounds", "buckets"])
+def test_a_smaller_u_is_named(name: str, tmp_path: Path) -> None:
+    run, records = made(tmp_path)
+    for record in records[:2]:
+        for part in record["uncertainty"]["parts"]:
+            if part["name"] == name:
+                part["value"] /= 10
+    assert told(run, records[:2]).count(f"part {name} of U is") == 2
+
+
+def test_a_record_of_another_stack_or_size_or_without_its_files_is_named(tmp_path: Path) -> None:
+    run, records = made(tmp_path)
+    record = records[0]
+    assert "stack is rtdip" in told(run, [record | {"subject": record["subject"] | {"stack": "rtdip"}}])
+    other = record["subject"] | {"axes": [{"axis": "size", "value": "512 B"}]}
+    assert "n is 600, the trials say 0" in told(run, [record | {"subject": other}])
+    bare = [each for each in record["evidence"] if each["path"].endswith(MESSAGES)]
+    assert "000-latency-64.ndjson is not among its evidence" in told(run, [record | {"evidence": bare}])
+
+
+def test_an_answer_that_is_changed_is_named(tmp_path: Path) -> None:
+    run, records = made(tmp_path)
+    folder = run.path / "evidence" / FOLDER / TARGET
+    for number in range(6):
+        write_answer(folder, f"{number:03d}-latency-64.ndjson", latency_answer([90_000] * 100))
+    assert "value is" in told(run, records)
+
+
+def test_trials_that_no_record_names_are_found(tmp_path: Path) -> None:
+    run, records = made(tmp_path)
+    manifest = json.loads((run.path / "run.json").read_text())
+    manifest |= {"end_utc": manifest["start_utc"], "outcome": "pass", "failed_tests": [], "problems": []}
+    assert not [each for each in missing_objections(run.path, manifest, records) if MESSAGES in each]
+    found = "\n".join(missing_objections(run.path, manifest, []))
+    assert f"evidence/{FOLDER}/{TARGET}/{MESSAGES}: round trips that no record names" in found

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Single messages through network stacks: live between two namespaces and the native machine."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from hw.drivers.labgrid_api import register_all
+from hw.provisioning import TARGETS
+from hw.session import Bench, open_bench
+from reports.realtime_ethernet.evidence import (
+    ALONE,
+    BESIDE,
+    LATENCY,
+    RTDIP,
+    THROUGHPUT,
+    UDP,
+    load_bulk,
+    load_messages,
+    load_round_trips,
+    load_transfers,
+)
+from reports.realtime_ethernet.verdict import find_latency, find_rise, find_throughput
+from resources.network_stack import load_network_stack
+from resources.network_stack_ends import network_stack_on, stack_interfaces
+from resources.realtime_ethernet.settings import MessageTimes
+from resources.realtime_ethernet.trials import measure_messages
+
+BENCH_FILE = Path(__file__).parent / "one_linux.yaml"
+MACHINE = "linux"
+TIMES = MessageTimes(
+    rounds=2,
+    sizes_bytes=(4, 1400),
+    trips=50,
+    interval_us=1000,
+    probes=30,
+    probe_interval_us=10_000,
+    probe_bytes=64,
+    throughput_sizes_bytes=(64, 1400),
+    throughput_ms=100,
+    bulk_bytes=1400,
+)
+pytestmark = pytest.mark.simulated
+
+register_all()
+
+
+@pytest.fixture(scope="module")
+def bench() -> Generator[Bench]:
+    with open_bench(BENCH_FILE) as bench:
+        bench.power_on([MACHINE])
+        yield bench
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "over"), [("kernel", UDP), ("rtdip", RTDIP)])
+def test_messages_go_through_the_stack(bench: Bench, name: str, over: str, tmp_path: Path) -> None:
+    stack = load_network_stack(TARGETS / MACHINE, name)
+    target = bench.spec.targets[MACHINE]
+    interfaces = stack_interfaces(bench.spec, stack, MACHINE, MACHINE, target.test_interface)
+    with network_stack_on(stack, bench, MACHINE, interfaces, tmp_path / "stack"):
+        measure_messages(bench, target, stack, target.test_interface, TIMES, tmp_path, print)
+    messages = load_messages(tmp_path)
+    assert (messages.over, messages.cpu) == (over, 1)
+    trips = load_round_trips(tmp_path, [*messages.of(LATENCY), *messages.of(ALONE), *messages.of(BESIDE)])
+    transfers = load_transfers(tmp_path, messages.of(THROUGHPUT))
+    bulk = load_bulk(tmp_path, messages.of(BESIDE))
+    assert [each.over for each in (*trips, *transfers, *bulk)] == [over] * (8 + 4 + 2)
+    assert {each.round_trip.n for each in trips} == {50, 30}
+    assert min(each.windows for each in (*transfers, *bulk)) > 10
+    order = [(each.round, each.kind) for each in messages.trials if each.kind in (ALONE, BESIDE)]
+    assert order == [(0, ALONE), (0, BESIDE), (1, BESIDE), (1, ALONE)]
+    assert all(each.ticks > 0 for each in messages.trials)
+    latency = find_latency(messages, tmp_path, 4, "median")
+    assert latency.value is not None
+    assert 1000 < latency.value < 1_000_000
+    assert "2 of 2 rounds count, 6 are needed" in latency.causes[0]
+    assert find_rise(messages, tmp_path, "p99").value is not None
+    assert (find_throughput(messages, tmp_path, 1400).value or 0) > 100_000
