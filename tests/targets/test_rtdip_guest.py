@@ -54,7 +54,7 @@ class Ends:
     peer_mac: str
 
     def trips(self, hog: str = "") -> dict[str, Any]:
-        """Time round trips from the guest; in the midst of them a program there takes the processor for itself.
+        """Time round trips from the guest; meanwhile a program there takes its processor.
 
         All that is needed is in memory by then: whoever starts a program beside the hog waits for its end.
         """
