@@ -51,4 +51,6 @@ def test_checks_of_the_bench_never_follow_as_what_a_target_can_do() -> None:
         "u_width",
         "reads_left_out",
         "holdover_rate",
+        "bulk_rise",
+        "message_throughput",
     }

@@ -30,6 +30,8 @@ DATA_MAX_BYTES = 1488
 _MAC_BYTES = 6
 _BYPASS_QDISC = 1
 _NS_PER_S = 1_000_000_000
+_SLICE_NS = 200_000_000
+"""Longest wait in the library: a signal that comes right before it would else be seen at its end."""
 
 
 class Priority(IntEnum):
@@ -265,15 +267,17 @@ class Handle:
         """
         message = _Message()
         deadline_ns = None if timeout_s is None else time.monotonic_ns() + round(timeout_s * _NS_PER_S)
-        wait_ns = -1 if timeout_s is None else max(0, round(timeout_s * _NS_PER_S))
         while True:
+            left_ns = _SLICE_NS if deadline_ns is None else max(0, deadline_ns - time.monotonic_ns())
             result = _load().rtdip_receive(
-                self._open(), ctypes.byref(message), self._room, DATA_MAX_BYTES, wait_ns
+                self._open(), ctypes.byref(message), self._room, DATA_MAX_BYTES, min(left_ns, _SLICE_NS)
             )
-            if result != -errno.EINTR:  # a signal's handler has run: it raises, or the wait goes on
+            # A signal's handler runs between two slices: it raises, or the wait goes on.
+            if result not in {-errno.EINTR, -errno.ETIMEDOUT}:
                 break
-            if deadline_ns is not None:
-                wait_ns = max(0, deadline_ns - time.monotonic_ns())
+            if deadline_ns is not None and time.monotonic_ns() >= deadline_ns:
+                result = -errno.ETIMEDOUT
+                break
         _check("rtdip_receive", result)
         source = Address(bytes(message.source.mac).hex(":"), message.source.port)
         return Message(
