@@ -4,10 +4,39 @@
 #include "port_test_system.h"
 #include "random.h"
 
+/* The page is mapped by readers of other builds, and the library's structs by programs: their layout does not change by chance. */
+#define AT(type, field, offset) _Static_assert(offsetof(struct type, field) == (offset), #type "." #field)
+AT(timepage_image, magic, 0);
+AT(timepage_image, version, 8);
+AT(timepage_image, size_bytes, 12);
+AT(timepage_image, counter_kind, 16);
+AT(timepage_image, counter_hz, 24);
+AT(timepage_image, boot, 32);
+AT(timepage_image, line, 256);
+AT(timepage_image, status, 768);
+AT(timepage_line_posting, copies, 64);
+_Static_assert(TIMEPAGE_VERSION == 2 && sizeof(struct timepage_image) == 33280, "another layout is another version");
+AT(bwtime_stamp, earliest_utc_ns, 8);
+AT(bwtime_stamp, latest_utc_ns, 16);
+AT(bwtime_stamp, bound_ns, 24);
+AT(bwtime_stamp, u_ns, 32);
+AT(bwtime_stamp, epoch, 40);
+AT(bwtime_stamp, tai_utc_s, 48);
+AT(bwtime_stamp, state, 52);
+AT(bwtime_stamp, stepped, 56);
+AT(bwtime_stamp, leap, 60);
+_Static_assert(sizeof(struct bwtime_stamp) == 64 && sizeof(struct bwtime_timespec) == 16, "structs of the library");
+AT(bwtime_condition, valid_until_utc_ns, 8);
+AT(bwtime_condition, growth_ppb, 16);
+AT(bwtime_condition, disruptions, 24);
+AT(bwtime_condition, publications, 32);
+AT(bwtime_condition, state, 40);
+_Static_assert(sizeof(struct bwtime_condition) == 48, "structs of the library");
+
 static const char *path;
 
-/* Long multiplication in digits of 8 bits: slow, and nothing like what is tested. */
-static uint64_t slow_mul(uint64_t a, uint64_t b)
+/* Long multiplication in digits of 8 bits, from a digit on: slow, and nothing like what is tested. */
+static uint64_t slow_mul_from(uint64_t a, uint64_t b, int first)
 {
 	unsigned int digits[17] = { 0 };
 	uint64_t result = 0;
@@ -24,8 +53,13 @@ static uint64_t slow_mul(uint64_t a, uint64_t b)
 		digits[i + 8] += carry;
 	}
 	for (int i = 0; i < 8; i++)
-		result |= (uint64_t)digits[FIXED_MUL_SHIFT / 8 + i] << 8 * i;
+		result |= (uint64_t)digits[first + i] << 8 * i;
 	return result;
+}
+
+static uint64_t slow_mul(uint64_t a, uint64_t b)
+{
+	return slow_mul_from(a, b, FIXED_MUL_SHIFT / 8);
 }
 
 static void test_products(void)
@@ -37,6 +71,7 @@ static void test_products(void)
 		for (size_t k = 0; k < sizeof(edges) / sizeof(edges[0]); k++) {
 			CHECK(fixed_mul_narrow(edges[i], edges[k]) == slow_mul(edges[i], edges[k]));
 			CHECK(fixed_mul(edges[i], edges[k]) == slow_mul(edges[i], edges[k]));
+			CHECK(fixed_mul_high_narrow(edges[i], edges[k]) == slow_mul_from(edges[i], edges[k], 8));
 		}
 	}
 	for (int i = 0; i < 200000; i++) {
@@ -44,6 +79,8 @@ static void test_products(void)
 
 		CHECK(fixed_mul_narrow(a, b) == slow_mul(a, b));
 		CHECK(fixed_mul(a, b) == slow_mul(a, b));
+		CHECK(fixed_mul_high_narrow(a, b) == slow_mul_from(a, b, 8));
+		CHECK(fixed_mul_high(a, b) == slow_mul_from(a, b, 8));
 	}
 	CHECK(fixed_mul(UINT64_C(1) << 48, 12345) == 12345);
 }
