@@ -366,7 +366,7 @@ daemon_write() {
         }
         [ "$tries" -gt 10 ] || signal=KILL
         # shellcheck disable=SC2086  # one word a process
-        kill "-$signal" $pids 2>/dev/null
+        kill "-$signal" $pids 2>/dev/null || :
         sleep 0.1
     done
     return 0

@@ -250,6 +250,17 @@ def test_it_is_started_judged_cut_off_and_stopped(bench: _Bench, tmp_path: Path)
     assert [argv[-2:] for argv in served] == [["start", "chrony"]]
 
 
+def test_a_signal_reaches_a_daemon_when_one_of_its_processes_ends_just_before(
+    targets: Path, bench: _Bench, tmp_path: Path
+) -> None:
+    ended = "sleep 0 & ended=$!; wait; pids=$(daemon_pids sundiald); daemon_pids() { echo $ended $pids; }; "
+    script = targets / KIND / "clock" / "stacks" / "sundial.sh"
+    script.write_text(SCRIPT.replace("stack_hold() { ", "stack_hold() { " + ended))
+    with _sundial(bench, tmp_path / "evidence") as running:
+        running.cut_off()
+        _wait_said(running, 6)
+
+
 def _wait_said(running: ClockStack, polls: int) -> None:
     wait_until(lambda: running.servo_text().count("\n") == polls, f"{polls} polls of sundiald")
 
