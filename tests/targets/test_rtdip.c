@@ -3,7 +3,7 @@
  * The library of RTDiP without a kernel: headers, and that a frame of a higher priority always comes first. The test writes
  * rings as the kernel does, into memory that the library maps.
  */
-#include "port_rtdip.c" /* its rings and queues are no business of others */
+#include "port_rtdip.c" /* NOLINT(bugprone-suspicious-include): its rings and queues are no business of others */
 
 #include <stdbool.h>
 #include <sys/mman.h>
@@ -30,8 +30,10 @@ static struct rtdip *make_handle(struct kernel_ring *kernel, uint32_t bytes)
 
 	CHECK(memory >= 0 && ftruncate(memory, (off_t)(2 * page + bytes)) == 0);
 	twice = mmap(NULL, 2 * page + 2 * (size_t)bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	mmap(twice, 2 * page + bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory, 0);
-	mmap(twice + 2 * page + bytes, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory, (off_t)(2 * page));
+	CHECK(twice != MAP_FAILED);
+	CHECK(mmap(twice, 2 * page + bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory, 0) == twice);
+	CHECK(mmap(twice + 2 * page + bytes, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory, (off_t)(2 * page)) ==
+	      twice + 2 * page + bytes);
 	close(memory);
 	*kernel = (struct kernel_ring){ twice, page, bytes };
 	*ring = (struct ring){ .port = PORT, .bytes = bytes, .read_at = (void *)twice, .written_to = (void *)(twice + page),

@@ -134,8 +134,12 @@ static int take_ready(struct recompute *run, const struct log_line *line)
 /* No further from the origin than a service runs. */
 static bool is_near(const struct recompute *run, uint64_t ticks)
 {
-	int64_t distance_s = (int64_t)(ticks - run->local.origin_ticks) / (int64_t)run->local.hz;
+	int64_t hz = (int64_t)run->local.hz;
+	int64_t distance_s;
 
+	if (!hz) /* no service has begun */
+		return false;
+	distance_s = (int64_t)(ticks - run->local.origin_ticks) / hz;
 	return llabs(distance_s) <= SPAN_MAX_NS / 1000000000;
 }
 

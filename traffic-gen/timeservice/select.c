@@ -155,7 +155,7 @@ static struct scatter scatter_of(const struct select_candidate *candidates, cons
 int select_line(struct select_candidate *candidates, int count, int64_t at_local_ns, struct estimate_line *line)
 {
 	struct edge offset_edges[2 * SELECT_MAX], rate_edges[2 * SELECT_MAX];
-	struct said said[SELECT_MAX], mean;
+	struct said said[SELECT_MAX] = { 0 }, mean; /* of those that are not usable: weighted with 0, and so a number */
 	struct hull offsets, rates;
 	int usable = 0, edges = 0, same_edges = 0, combined;
 	int64_t from_ns = 0;

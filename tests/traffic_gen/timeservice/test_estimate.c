@@ -328,7 +328,8 @@ static void test_limits(void)
  */
 static void test_first_batch(void)
 {
-	for (double rate_ppb = -40000; rate_ppb <= 40000; rate_ppb += 20000) {
+	for (int step = -2; step <= 2; step++) {
+		double rate_ppb = 20000 * step;
 		struct world world = new_world(6, 0.3);
 		struct estimate *estimate = new_estimate(0);
 		struct estimate_line line;

@@ -132,8 +132,34 @@ static void test_majority_lies(void)
 	CHECK_INT(servers[0].role, SELECT_FALSETICKER);
 }
 
+/* Memory as another function may have left it, where the next call's locals will be. */
+static __attribute__((noinline)) void leave_no_numbers(void)
+{
+	volatile double left[4096];
+
+	for (int i = 0; i < 4096; i++)
+		left[i] = NAN;
+	(void)left[0];
+}
+
+/* Whoever is not usable has said nothing: not even what was in that memory before. */
+static void test_unusable(void)
+{
+	struct select_candidate servers[4] = { server(0, 1000, 10), server(0, 1000, 10), server(0, 1000, 10), server(0, 1000, 10) };
+	struct estimate_line line;
+
+	for (int i = 1; i < 4; i++)
+		servers[i].usable = false;
+	leave_no_numbers();
+	CHECK_INT(select_line(servers, 4, AT_LOCAL_NS, &line), 1);
+	CHECK(holds(&line));
+	CHECK(fabs(line.rate_ppb - 10) < 1e-6);
+	CHECK(isfinite(scatter_u_ns(&line.scatter, 0)));
+}
+
 int main(void)
 {
+	test_unusable();
 	test_one_and_two();
 	test_falseticker();
 	test_minority();

@@ -167,6 +167,7 @@ int main(int argc, char **argv)
 	if (port_init() || !points || !reader.errors || !reader.sizes || !reader.us || !reader.bounds ||
 	    bwtime_open(argv[1], BWTIME_TELL_STEPS, &reader.handle)) {
 		fputs("cannot set up\n", stderr);
+		free(points);
 		return 3;
 	}
 	read_all(&reader, points, blocks, strtoull(argv[4], NULL, 10));

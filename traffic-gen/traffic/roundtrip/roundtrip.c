@@ -224,7 +224,7 @@ static int take_options(struct roundtrip *run, const struct roundtrip_options *o
 	if (!options->turn_trips != !options->turn_every_us ||
 	    options->turn_trips * options->interval_us > options->turn_every_us) {
 		fprintf(stderr, TOOL ": --turn-every-us: %lld; needed with --turn-trips: at least %lld, its requests' time\n",
-			(long long)options->turn_every_us, (long long)(options->turn_trips * options->interval_us));
+			(long long)options->turn_every_us, (long long)options->turn_trips * options->interval_us);
 		return -EINVAL;
 	}
 	prober->turns = (struct turns){
