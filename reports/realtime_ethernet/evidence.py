@@ -8,9 +8,10 @@ and size, so that what changes meanwhile changes for all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from reports.errors import RecordError
 from reports.record.document import read_document, write_document
@@ -27,6 +28,9 @@ KINDS = (LATENCY, ALONE, BESIDE, THROUGHPUT)
 RTDIP, UDP = "rtdip", "udp"
 STOLEN_SHARE_MAX = 0.05
 """Of the time of all processors: a trial of which the machine's host took more does not count."""
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -144,29 +148,25 @@ def read_transfer(data: object) -> Transfer:
 
 def load_round_trips(folder: Path, trials: Sequence[Trial]) -> list[RoundTrips]:
     """Read the answers of trials of round trips; raises RecordError: names file and key."""
-    return [_checked(trial.file, trial.size_bytes, _read(folder, trial.file)) for trial in trials]
+    return [
+        _checked(trial.file, trial.size_bytes, _read(folder, trial.file, read_round_trips))
+        for trial in trials
+    ]
 
 
 def load_transfers(folder: Path, trials: Sequence[Trial]) -> list[Transfer]:
     """Read the answers of trials of throughput; raises RecordError: names file and key."""
-    return [_transfer(folder, trial.file) for trial in trials]
+    return [_read(folder, trial.file, read_transfer) for trial in trials]
 
 
 def load_bulk(folder: Path, trials: Sequence[Trial]) -> list[Transfer]:
     """Read what the bulk receiver took beside trials; raises RecordError: names file and key."""
-    return [_transfer(folder, trial.bulk_file) for trial in trials]
+    return [_read(folder, trial.bulk_file, read_transfer) for trial in trials]
 
 
-def _transfer(folder: Path, name: str) -> Transfer:
+def _read(folder: Path, name: str, read: Callable[[object], T]) -> T:
     try:
-        return read_transfer(last_result(folder / name))
-    except RecordError as error:
-        raise RecordError(f"{name}: {error}") from error
-
-
-def _read(folder: Path, name: str) -> RoundTrips:
-    try:
-        return read_round_trips(last_result(folder / name))
+        return read(last_result(folder / name))
     except RecordError as error:
         raise RecordError(f"{name}: {error}") from error
 

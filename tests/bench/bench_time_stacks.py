@@ -34,8 +34,7 @@ from resources.clocks.sync import ClockLab
 from resources.clocks.time_service import STACK, TimeServiceTrials
 from resources.profiles import Profile, load_profile
 from resources.requirements_file import load_requirements_file
-from tests.bench.bench_time_truth import steal_s
-from tests.bench.report import REPOSITORY, RUNS_MIN, Bar, alternate, median_ratio, publish
+from tests.bench.report import REPOSITORY, RUNS_MIN, Bar, alternate, median_ratio, publish, steal_ms
 
 BENCH = REPOSITORY / "hw" / "benches" / "virtual.yaml"
 REQUIREMENTS = REPOSITORY / "robot" / "requirements" / "clock_time_service_virtual.toml"
@@ -115,13 +114,13 @@ def main() -> int:
         measure_s=options.measure_s,
         beside_s=options.measure_s,
     )
-    before_s = steal_s()
+    before_ms = steal_ms()
     with tempfile.TemporaryDirectory() as folder, open_bench(BENCH) as bench:
         turns = Turns(
             bench, bench.spec.targets[options.target], replace(profile, time_service=times), Path(folder)
         )
         results = alternate({stack: partial(turns.measure, stack) for stack in STACKS}, options.runs)
-    figures: Sizes = {"steal_s": steal_s() - before_s}
+    figures: Sizes = {"steal_s": (steal_ms() - before_ms) / 1000}
     for stack, sizes in results.items():
         name = stack.replace("-", "_")
         for key in ("median", "p999"):

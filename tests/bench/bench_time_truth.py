@@ -19,7 +19,6 @@ wild one (100 ppb), of which only interval and U have bars. The paper, its sign 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
 import time
@@ -28,7 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.bench.report import Bar, publish
+from tests.bench.report import Bar, publish, steal_ms
 from tests.targets.timed_lab import SERVER_ADDRESS, Pair, Timed
 from tests.targets.truth_lab import QUARTZ_PPB, WILD_PPB, Json, TruthReader, TruthServer, begin_truth
 
@@ -51,12 +50,6 @@ BARS = {
 }
 
 Figures = dict[str, float]
-
-
-def steal_s() -> float:
-    """Return the time that the hypervisor has taken from all processors since the boot."""
-    words = Path("/proc/stat").read_text().splitlines()[0].split()
-    return int(words[8]) / os.sysconf("SC_CLK_TCK")
 
 
 def until_interval(timed: Timed, interval_s: int) -> Json:
@@ -152,11 +145,11 @@ def main() -> int:
     parser.add_argument("--holdover-s", type=int, default=60, help="length of the holdover (default 60)")
     parser.add_argument("--seed", type=int, default=1, help="of the truths (default 1)")
     options = parser.parse_args()
-    stolen_s = steal_s()
+    before_ms = steal_ms()
     with tempfile.TemporaryDirectory() as folder:
         found, detail = measure(options, Path(folder))
     figures = {**found["quartz"], **{f"wild_{key}": value for key, value in found["wild"].items()}}
-    figures["steal_s"] = steal_s() - stolen_s
+    figures["steal_s"] = (steal_ms() - before_ms) / 1000
     return publish("time_truth", figures, BARS, {**vars(options), **detail})
 
 

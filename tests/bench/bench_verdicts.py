@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import re
 import shutil
 import signal
@@ -40,7 +39,7 @@ from resources.replay.evidence import LatencyEvidence
 from resources.replay.pattern import Pattern, load_pattern
 from resources.replay.plan import ReplaySettings
 from resources.replay.requirements import StreamRequirements, load_requirements
-from tests.bench.report import REPOSITORY, RESULTS, publish
+from tests.bench.report import REPOSITORY, RESULTS, publish, steal_ms
 from tests.bench.verdict_disturbances import DISTURBANCES, disturbances_of
 from tests.bench.verdict_faults import FAULTS, NONE, Site, Truth, build_hog, faults_of
 from tests.bench.verdict_matrix import (
@@ -116,12 +115,6 @@ def _dealt(deck: Sequence[tuple[str, str]], random: Random) -> Iterator[tuple[st
     """Deal a deck in a random order, again and again."""
     while True:
         yield from random.sample(deck, len(deck))
-
-
-def steal_ms() -> int:
-    """Return what the hypervisor has taken from this machine's CPUs since boot, all of them together."""
-    fields = Path("/proc/stat").read_text().splitlines()[0].split()
-    return int(fields[8]) * 1000 // os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)

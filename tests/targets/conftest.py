@@ -3,12 +3,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
 from hw.bench import TargetSpec
+from hw.drivers.labgrid_api import register_all
+from hw.session import Bench, open_bench
 from tests.targets.clock_lab import TARGET_ERROR, ClockLab, clock_lab, daemons, kernel
+from tests.targets.timed_lab import Pair
+
+register_all()
 
 
 @pytest.fixture(scope="module")
@@ -25,3 +32,23 @@ def target(lab: ClockLab) -> TargetSpec:
     assert kernel(lab, target.node)["frequency_ppb"] == TARGET_ERROR.frequency_ppb
     assert daemons(lab, target.node) == ""
     return target
+
+
+@pytest.fixture(scope="module")
+def bench() -> Generator[Bench]:
+    """Open the bench of the native machine with that on; modules on other machines have their own."""
+    with open_bench(Path(__file__).parent / "one_linux.yaml") as opened:
+        opened.power_on(["linux"])
+        yield opened
+
+
+@pytest.fixture
+def pair() -> Generator[Pair]:
+    """Make two namespaces."""
+    if os.geteuid() != 0:
+        pytest.skip("namespaces need root")
+    made = Pair()
+    try:
+        yield made
+    finally:
+        made.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,14 +46,6 @@ HOST_SETTINGS = (
 """Of this machine: what its settings.conf names, and this process sees in the host's own namespace."""
 
 register_all()
-
-
-@pytest.fixture(scope="module")
-def bench() -> Generator[Bench]:
-    """Open the bench with the machine on."""
-    with open_bench(BENCH_FILE) as opened:
-        opened.power_on([TARGET])
-        yield opened
 
 
 @pytest.fixture

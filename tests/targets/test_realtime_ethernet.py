@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
-from hw.drivers.labgrid_api import register_all
 from hw.provisioning import TARGETS
-from hw.session import Bench, open_bench
+from hw.session import Bench
 from reports.realtime_ethernet.evidence import (
     ALONE,
     BESIDE,
@@ -29,7 +27,6 @@ from resources.network_stack_ends import network_stack_on, stack_interfaces
 from resources.realtime_ethernet.settings import MessageTimes
 from resources.realtime_ethernet.trials import measure_messages
 
-BENCH_FILE = Path(__file__).parent / "one_linux.yaml"
 MACHINE = "linux"
 TIMES = MessageTimes(
     rounds=2,
@@ -44,15 +41,6 @@ TIMES = MessageTimes(
     bulk_bytes=1400,
 )
 pytestmark = pytest.mark.simulated
-
-register_all()
-
-
-@pytest.fixture(scope="module")
-def bench() -> Generator[Bench]:
-    with open_bench(BENCH_FILE) as bench:
-        bench.power_on([MACHINE])
-        yield bench
 
 
 @pytest.mark.slow

@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from hw.drivers.labgrid_api import register_all
 from hw.errors import CapabilityError
 from hw.provisioning import TARGETS
-from hw.session import Bench, open_bench
+from hw.session import Bench
 from reports.latency.stack_proof import StackProof, why_not_carried
 from reports.tools.answers import recv_result
 from resources.network_stack import NetworkStack, load_network_stack
@@ -22,18 +20,8 @@ from resources.replay.plan import ReplaySettings
 from resources.replay.replay import Replay, ReplayAnswers
 from tests.hw.test_hardware_bench import PATTERN
 
-BENCH_FILE = Path(__file__).parent / "one_linux.yaml"
 MACHINE = "linux"
 pytestmark = pytest.mark.simulated
-
-register_all()
-
-
-@pytest.fixture(scope="module")
-def bench() -> Generator[Bench]:
-    with open_bench(BENCH_FILE) as bench:
-        bench.power_on([MACHINE])
-        yield bench
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -28,18 +26,6 @@ U_MISSED_SHARE = 0.001
 def page(tmp_path: Path) -> Path:
     """Return where the page is."""
     return tmp_path / "page"
-
-
-@pytest.fixture
-def pair() -> Generator[Pair]:
-    """Make two namespaces."""
-    if os.geteuid() != 0:
-        pytest.skip("namespaces need root")
-    made = Pair()
-    try:
-        yield made
-    finally:
-        made.close()
 
 
 def check_recomputed(timed: Timed, log: Path) -> None:

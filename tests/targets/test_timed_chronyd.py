@@ -9,7 +9,6 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Generator
 from pathlib import Path
 from typing import Self
 
@@ -45,18 +44,6 @@ MARK = 0xBEEF
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return chronyd."""
     return find_chronyd(tmp_path_factory.mktemp("chrony"))
-
-
-@pytest.fixture
-def pair() -> Generator[Pair]:
-    """Make two namespaces."""
-    if os.geteuid() != 0:
-        pytest.skip("namespaces need root")
-    made = Pair()
-    try:
-        yield made
-    finally:
-        made.close()
 
 
 def test_stamps_of_the_kernel_in_interleaved_mode(program: Path, pair: Pair, tmp_path: Path) -> None:
