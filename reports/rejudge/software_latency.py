@@ -111,7 +111,8 @@ def _judge_device(record: Record, file: Path) -> Iterator[str]:
 def _judge_sums(record: Record, file: Path) -> Iterator[str]:
     facts, pairs = _read(file)
     yield from _size_objections(record, facts)
-    yield from _of_sums(record, pairs)
+    left_out = set(facts.get("left_out_of_sums") or ()) & {each["device"] for each in facts["injected"]}
+    yield from _of_sums(record, pairs, [not {each.asker, each.reflector} & left_out for each in pairs])
 
 
 def _silence_objections(facts: Json, folder: Path) -> Iterator[str]:
@@ -277,10 +278,10 @@ def _parts(
     return found
 
 
-def _of_sums(record: Record, pairs: Sequence[Pair]) -> Iterator[str]:
+def _of_sums(record: Record, pairs: Sequence[Pair], counted: Sequence[bool]) -> Iterator[str]:
     """Hold the largest difference of sums that have to agree against the record."""
     means = [fmean(each.trips_ns) for each in pairs]
-    differences = [(abs(_sum(signs, means)), signs) for signs in _contrasts(pairs)]
+    differences = [(abs(_sum(signs, means)), signs) for signs in _contrasts(pairs, counted)]
     if not differences:
         if record["outcome"] != "unset":
             yield "no two sums of these round trips have to agree"
@@ -302,11 +303,12 @@ def _sum(weights: Vector, values: Vector) -> float:
     return math.fsum(weight * value for weight, value in zip(weights, values, strict=True))
 
 
-def _contrasts(pairs: Sequence[Pair]) -> list[Vector]:
+def _contrasts(pairs: Sequence[Pair], counted: Sequence[bool] | None = None) -> list[Vector]:
     """Return sums of pairs that have to be zero: roles swapped, and two ways to add four devices."""
     roles: dict[tuple[str, str], list[int]] = {}
     for index, each in enumerate(pairs):
-        roles.setdefault((each.asker, each.reflector), []).append(index)
+        if counted is None or counted[index]:
+            roles.setdefault((each.asker, each.reflector), []).append(index)
 
     def of_role(role: tuple[str, str]) -> Vector:
         own = roles[role]

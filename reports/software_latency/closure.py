@@ -10,7 +10,7 @@ alternate share what changed meanwhile, and that cancels.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -62,17 +62,21 @@ class Closure:
         return self.en <= 1
 
 
-def closures(measured: Sequence[Measured], spread: Spread) -> tuple[Closure, ...]:
+def closures(
+    measured: Sequence[Measured], spread: Spread, left_out: Collection[str] = ()
+) -> tuple[Closure, ...]:
     """Return every closure that a set of pairs can tell: swapped roles first, then four devices.
 
     Args:
         measured: One a pair and role. What was measured more than once goes in as its mean, and a pair of
             four devices as the mean of its roles.
         spread: How they vary.
+        left_out: Devices whose pairs are in no sum.
     """
     places: dict[tuple[str, str], list[int]] = {}
     for place, each in enumerate(measured):
-        places.setdefault((each.asker, each.reflector), []).append(place)
+        if not {each.asker, each.reflector} & set(left_out):
+            places.setdefault((each.asker, each.reflector), []).append(place)
     directed = {role: _mean_of(own, len(measured)) for role, own in places.items()}
     links: dict[frozenset[str], Floats] = {}
     for (asker, reflector), weights in directed.items():

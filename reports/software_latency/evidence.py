@@ -159,6 +159,10 @@ class RoundTrips:
     """By `ping`; None: none were made, as in runs of before."""
     producers: tuple[LabProducer, ...] | None = omit_none()
     """Those of the bench, measured or not; None: the run is older than the list."""
+    hold_us: int | None = omit_none()
+    """How long each echo slept before its reply; None: it replied at once, as in runs of before."""
+    left_out_of_sums: tuple[str, ...] | None = omit_none()
+    """In no sum that has to agree: the delayed twin, which has a check of its own. None: the run is older."""
     schema: str = SCHEMA
 
 
@@ -232,7 +236,7 @@ def load_software_latencies(folder: Path) -> SoftwareLatencies:
     for each in facts.injected:
         if each.twin_of and each.put_ns and not {each.device, each.twin_of} & set(silent):
             changed += changes(found, devices, trips, each.device, each.twin_of, each.put_ns)
-    sums = closures(found.measured, found.spread)
+    sums = closures(found.measured, found.spread, facts.left_out_of_sums or ())
     icmp = {(each.asker, each.reflector): _icmp(folder, each) for each in facts.icmp or () if not each.absent}
     return SoftwareLatencies(facts, trips, lost, found, sums, changed, silent, icmp)
 

@@ -150,6 +150,8 @@ def measure_round_trips(
         turns,
         icmp_between(bench, pairs, addresses, times, folder),
         producers_of(spec, target, times.size_bytes),
+        times.hold_us,
+        (twin.name,) if twin else None,
     )
     write_round_trips(folder, facts)
     return facts
@@ -191,7 +193,8 @@ def _common(lab: _Lab, device: LabDevice) -> list[str]:
 def _echo(lab: _Lab, device: LabDevice, life_s: float) -> Job:
     argv = [lab.bench.tool(device.node), "echo"]
     argv += ["--listen", lab.where(device)]
-    argv += ["--duration-ms", str(round(life_s * 1000)), *_common(lab, device)]
+    argv += ["--duration-ms", str(round(life_s * 1000)), "--hold-us", str(lab.times.hold_us)]
+    argv += _common(lab, device)
     if lab.delayed is not None and device.name == lab.delayed.device:
         argv += ["--delay-receive-us", str(lab.delayed.receive_us)]
         argv += ["--delay-send-us", str(lab.delayed.send_us)]

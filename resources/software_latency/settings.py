@@ -44,6 +44,11 @@ class RoundTripTimes:
             yield replace(self, sizes_bytes=(size_bytes,))
 
     @property
+    def hold_us(self) -> int:
+        """Return how long an echo sleeps before its reply: who asks sleeps as long before and after."""
+        return self.interval_us // 2
+
+    @property
     def turns(self) -> int:
         """Return how many turns a direction has."""
         return -(-self.trips // self.turn_trips)

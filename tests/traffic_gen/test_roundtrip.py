@@ -227,6 +227,18 @@ def test_a_delay_is_never_shorter_than_it_should(bw_traffic: Path) -> None:
     assert (result["delayed_receive_mean_ns"], result["delayed_send_mean_ns"] >= 700_000) == (0, True)
 
 
+def test_a_reply_is_held_asleep_as_part_of_the_residence(bw_traffic: Path) -> None:
+    with _echo(bw_traffic, "--hold-us", "3000") as echo:
+        _, result = _probe(bw_traffic, echo.address, "--count", "30", "--interval-us", "6000")
+        reflected = echo.stop()
+    assert reflected["hold_us"] == 3000
+    assert result["received"] == 30
+    assert min(reflected["residence"]["min_ns"], result["residence"]["min_ns"]) >= 2_999_000
+    assert result["round_trip"]["min_ns"] >= 3_000_000
+    assert result["round_trip_without_residence"]["min_ns"] < 3_000_000
+    assert reflected["receive_stack"]["min_ns"] < 3_000_000
+
+
 def test_turns_are_taken_on_their_grid(bw_traffic: Path, tmp_path: Path) -> None:
     """Never before a slot; a slot that is over when its time comes is left out."""
     series = tmp_path / "series.csv"

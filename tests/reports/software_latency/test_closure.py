@@ -97,6 +97,13 @@ def test_repeats_and_both_roles_go_in_as_their_mean():
     assert four.one == pytest.approx((repeats + trips[4].rtt_ns.mean()) / 2 + trips[1].rtt_ns.mean())
 
 
+def test_pairs_of_a_device_that_is_left_out_are_in_no_sum():
+    trips = trips_of([*FOUR, ("d1", "d0"), ("d3", "d2")])
+    measured = [measure(each, resamples=50) for each in trips]
+    found = closures(measured, independent(measured), {"d3"})
+    assert {name for each in found for name in (each.one_name, each.other_name)} == {"d0/d1", "d1/d0"}
+
+
 def test_nothing_is_told_of_nothing():
     assert closures([], independent([])) == ()
 

@@ -14,6 +14,7 @@
 struct echo_options {
 	const char *listen;
 	int64_t duration_ms; /* 0: until a stop is requested */
+	int64_t hold_us;
 	bool stateful;
 };
 
@@ -41,6 +42,7 @@ static void print_result(struct json *json, const struct reflector *reflector, b
 	json_uint(json, "reflected", reflector->reflected);
 	json_uint(json, "malformed", reflector->malformed);
 	json_uint(json, "unsent", reflector->unsent);
+	json_int(json, "hold_us", reflector->hold_ns / NS_PER_US);
 	side_write_delays(json, &reflector->side);
 	summary_histogram(json, "residence", reflector->residence);
 	summary_histogram(json, "receive_stack", reflector->receive_stack);
@@ -121,11 +123,13 @@ int verb_echo(int argc, char **argv)
 {
 	static struct reflector reflector;
 	struct echo_options chosen = { 0 };
-	struct option options[3 + SIDE_OPTIONS + 1] = {
+	struct option options[4 + SIDE_OPTIONS + 1] = {
 		{ .name = "listen", .kind = OPTION_TEXT, .target = &chosen.listen, .argument = "ADDRESS:PORT",
 		  .help = "send back what comes there" },
 		{ .name = "duration-ms", .kind = OPTION_INT, .target = &chosen.duration_ms, .min = 0, .max = INT64_C(604800000),
 		  .argument = "N", .help = "how long, 0..604800000 ms (default 0: until SIGTERM)" },
+		{ .name = "hold-us", .kind = OPTION_INT, .target = &chosen.hold_us, .min = 0, .max = 1000000, .argument = "N",
+		  .help = "sleep between receiving and sending, 0..1000000 us (default 0); it is part of the residence" },
 		{ .name = "stateful", .kind = OPTION_FLAG, .target = &chosen.stateful,
 		  .help = "number replies by their own count, not as the requests: shows on which way packets are lost" },
 	};
@@ -139,10 +143,11 @@ int verb_echo(int argc, char **argv)
 
 	reflector.side.tool = TOOL;
 	reflector.side.options = side_defaults;
-	side_add_options(options + 3, &reflector.side.options);
+	side_add_options(options + 4, &reflector.side.options);
 	parsed = options_parse(&command, argc, argv, NULL);
 	if (parsed < 0)
 		return options_exit_code(parsed);
 	reflector.stateful = chosen.stateful;
+	reflector.hold_ns = chosen.hold_us * NS_PER_US;
 	return run_echo(&reflector, &chosen);
 }

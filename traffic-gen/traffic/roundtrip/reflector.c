@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "traffic/roundtrip/roundtrip.h"
 
+#include "time/heard_sleep.h"
+
 /* A part of the way that the kernel has stamped one end of; less than nothing comes of a step of the clock. */
 static void record_part(struct histogram *histogram, int64_t part_ns)
 {
@@ -29,6 +31,8 @@ static int reflect(struct reflector *reflector)
 	t2.monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	t2.realtime_ns = port_clock_now_ns(PORT_CLOCK_REALTIME);
 	reflector->received++;
+	if (reflector->hold_ns && heard_sleep_until_monotonic_ns(t2.monotonic_ns + reflector->hold_ns))
+		return -EINTR;
 	if (received.truncated || stamp_request_parse(reflector->packet, (size_t)length, &request)) {
 		reflector->malformed++;
 		return 0;
