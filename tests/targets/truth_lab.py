@@ -12,6 +12,7 @@ from typing import IO, Any, Self
 
 from hw.tools import BUILD, HOST_BUILD
 from tests.patience import HANG_S
+from tests.targets.windows_programs import NATIVE, TRUTH_READER, Programs
 
 Json = dict[str, Any]
 PROGRAMS = BUILD / HOST_BUILD / "tests" / "traffic_gen" / "timeservice"
@@ -59,7 +60,14 @@ class TruthServer:
 class TruthReader:
     """A program that reads the time service, and judges each reading by the truth."""
 
-    def __init__(self, page: Path | IO[bytes], truth: str, reads: int, seconds: int = 0) -> None:
+    def __init__(
+        self,
+        page: Path | IO[bytes],
+        truth: str,
+        reads: int,
+        seconds: int = 0,
+        programs: Programs = NATIVE,
+    ) -> None:
         """Start it; without seconds it reads as fast as it can.
 
         Args:
@@ -67,10 +75,11 @@ class TruthReader:
             truth: Of the server.
             reads: Readings.
             seconds: That they are spread over.
+            programs: Of which build it is.
         """
         told = None if isinstance(page, Path) else page
-        name = str(page) if told is None else "-"
-        argv = [str(PROGRAMS / "timeservice-truth-reader"), name, truth, str(reads), str(seconds)]
+        name = programs.page(page) if isinstance(page, Path) else "-"
+        argv = [*programs.argv(TRUTH_READER), name, truth, str(reads), str(seconds)]
         self._process = subprocess.Popen(argv, stdin=told, stdout=subprocess.PIPE, text=True)
         self._limit_s = seconds + HANG_S
 
