@@ -133,8 +133,8 @@ PART_MEANINGS: dict[str, str] = {
     "can tell how a round trip divides into its two ways.",
     "clock_residual": "Largest distance between the clock line that was used while messages arrived and the "
     "fit over the whole run.",
-    "own_clock_line": "Where the target stamps by the time service: what the line from the system's clock "
-    "to it was off, at most.",
+    "own_clock_line": "Where the target stamps by another clock than the system's: what the line from one "
+    "to the other was off, at most.",
     "target_clock": "What the target's own clock was off while messages arrived, measured meanwhile.",
     "two_way": "Half the shortest round trip of two-way time transfer: no exchange can tell how it divides.",
     "two_way_time_server": "The same, of the time server's clock.",

@@ -35,7 +35,7 @@ STATISTICS = {
     LEFT_OUT: "share",
     HOLDOVER: "slope",
 }
-"""The statistic of each of these quantities."""
+"""Each of these quantities, with its statistic."""
 PPM = 1_000_000
 PPB = 1_000_000_000
 NO_BOUND, NO_U = "the clock tells no bound", "the clock tells no U"

@@ -30,7 +30,7 @@ RAW: Mapping[str, tuple[str, ...]] = {
     "known_delay_error": ("known_delay.json",),
     "largest_pattern": ("largest_pattern.json",),
     "provisioning_difference": ("facts-*.json",),
-    "sync_offset": ("filtered.ndjson", "two-way-target.ndjson"),
+    "sync_offset": ("filtered.ndjson", "two-way-target.ndjson", *EDGES),
     "lock_time": CLOCK,
     **dict.fromkeys(("te", "te_l", "cte", "mtie", "tdev", "dte_l_mtie", "dte_l_tdev"), MASK),
     **dict.fromkeys(("bound_missed", "bound_width", "u_missed", "u_width"), CLOCK),

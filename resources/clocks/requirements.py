@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from hw.errors import ConfigError
+from reports.clock_sync import told_bound
 from reports.clock_sync.mask import CURVES, load_mask, mask_file
 from reports.clock_sync.mask_verdict import MaskRange
 from reports.errors import RecordError
 from reports.requirements import Requirement
 from resources.requirements_file import load_requirements_file
+
+OFFSET = "sync_offset"
 
 
 @dataclass(frozen=True)
@@ -46,13 +50,31 @@ class ClockRequirements:
 
 def load_clock_requirements(path: Path) -> ClockRequirements:
     """Read a requirements file on clocks with its masks; raises ConfigError."""
-    found = load_requirements_file(path, "sync_offset", needs="lock_within_s").requirements
+    found = load_requirements_file(path, OFFSET, needs="lock_within_s").requirements
     masks = {
         each.id: _mask(each, path, f"{path}: requirement[{number}]")
         for number, each in enumerate(found, start=1)
         if each.mask
     }
     return ClockRequirements(path, {each.of: each for each in found}, masks)
+
+
+def lock_requirement(paths: Sequence[Path], clock: str) -> Requirement:
+    """Return the requirement by which a clock stack has to lock: the first of some files on its offset.
+
+    Args:
+        paths: Requirements files on clocks, of those that tell their own error, too.
+        clock: The stack.
+
+    Raises:
+        ConfigError: No file has one, or one is wrong.
+    """
+    for path in paths:
+        for each in load_requirements_file(path, OFFSET, *told_bound.STATISTICS).requirements:
+            if each.of == clock and each.quantity == OFFSET and each.lock_within_s:
+                return each
+    names = ", ".join(str(path) for path in paths)
+    raise ConfigError(f"{names}: no requirement on {OFFSET} of clock {clock!r} with lock_within_s")
 
 
 def _mask(requirement: Requirement, path: Path, where: str) -> ClockMask:

@@ -30,7 +30,7 @@ from reports.timed_edges.verdict import (
     witness_measurements,
 )
 from reports.units import format_measured
-from resources.clocks.requirements import load_clock_requirements
+from resources.clocks.requirements import lock_requirement
 from resources.clocks.sync import ClockLab
 from resources.edges.requirements import TimedEdgeRequirements, load_timed_edge_requirements
 from resources.edges.software import pin_of
@@ -70,15 +70,15 @@ class TimedEdgesLibrary(AsksRequirements):
     clock is ahead, so its edges are early. Limits come from requirements files.
     """
 
-    def __init__(self, requirements: Path, clock_requirements: Path) -> None:
+    def __init__(self, requirements: Path, *clock_requirements: Path) -> None:
         """Name the requirements.
 
         Args:
             requirements: File such as `robot/requirements/timed_edges_virtual.toml`.
-            clock_requirements: Says how long a clock stack may take to lock.
+            clock_requirements: Files that say how long clock stacks may take to lock.
         """
         self._path = requirements
-        self._clock_path = clock_requirements
+        self._clock_paths = clock_requirements
         self._requirements: TimedEdgeRequirements | None = None
         self._stack = ExitStack()
         self._discipline = ExitStack()
@@ -224,8 +224,7 @@ class TimedEdgesLibrary(AsksRequirements):
         records without a value: `unset`.
 
         Args:
-            clock: `chrony`, `ntp-user`, `ptp-software`, `ptp-hardware`, `phc2sys`; skipped where the profile
-                does not name it.
+            clock: A stack that keeps a clock of the target; skipped where the profile does not name it.
         """
         lab = self.lab
         judges(*(each.id for each in self._judged.all if each.subject == ("clock", clock)))
@@ -279,7 +278,7 @@ class TimedEdgesLibrary(AsksRequirements):
         return self._requirements
 
     def _clock(self, clock: str) -> Requirement:
-        return load_clock_requirements(self._clock_path).of(clock)
+        return lock_requirement(self._clock_paths, clock)
 
     def _run(self, method: str) -> EdgeRun:
         if method not in self._runs:

@@ -29,8 +29,6 @@ from resources.tools.jobs import READY_S, end_and_fetch
 
 Progress = Callable[[str], None]
 
-TIME_SERVICE = "time-service"
-"""The clock of a consumer that no stack steers, as plans name it."""
 LOCK_WITHIN_S = 120
 PAUSE_MAX_US = 20_000
 """Between readings: a hundred a second see what a servo does, and take nothing from the target."""
@@ -59,8 +57,8 @@ class ClockOfReplay:
 
     @property
     def consumer_clock(self) -> str:
-        """Return what the consumer stamps with, in the words of a plan; empty: the system's clock."""
-        return "" if self.stack.device == SYSTEM_CLOCK else TIME_SERVICE
+        """Return what the consumer stamps with, as `bw-clock` names it; empty: the system's clock."""
+        return "" if self.stack.device == SYSTEM_CLOCK else self.stack.device
 
     @contextmanager
     def watched(self, folder: Path, duration_ms: int) -> Generator[None, None, None]:

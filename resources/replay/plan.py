@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -33,7 +34,7 @@ class ReplaySettings:
     synchronised_to: str = ""
     """With correction `none`: the clock whose time the target has; empty: each producer's own."""
     consumer_clock: str = ""
-    """What a target that is synchronised stamps with, `time-service`; empty: the system's clock."""
+    """What a target that is synchronised stamps with, as `bw-clock` names it; empty: the system's clock."""
 
     @property
     def total_ms(self) -> int:
@@ -101,7 +102,7 @@ def write_plan(
         f'address = "{target.test_address}"',
     ]
     if scale is not None and settings.consumer_clock:
-        parts.append(f'clock = "{settings.consumer_clock}"')
+        parts.append(f"clock = {json.dumps(settings.consumer_clock)}")
     for name in clocks:
         clock = spec.clocks[name]
         parts += ["", "[[clock]]", f'name = "{name}"', f'address = "{clock.address}"', f"port = {clock.port}"]

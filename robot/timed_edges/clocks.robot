@@ -16,6 +16,10 @@ Test Tags         timed-edges
 
 
 *** Test Cases ***
+Edges Of The Time Service Keep Its Limit
+    [Documentation]    Of its own clock; against the timecard, which shows the time server's time.
+    Edges Of The Clock Should Keep Its Limits    timeservice
+
 Edges Of A Clock That Chrony Holds Keep Its Limit
     [Documentation]    Against the timecard, which shows the time server's time.
     Edges Of The Clock Should Keep Its Limits    chrony

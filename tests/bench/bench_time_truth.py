@@ -11,6 +11,9 @@ reading    so many readings, in blocks over some minutes; what its own window sh
            the errors, and counted. The hard interval is judged of all.
 holdover   the service is asked to hold; the slope of the error.
 
+With --windows service and reader are those for Windows, under Wine, whose programs read this machine's own
+counter; the server is the same. Stamps are then of user space at the client's end.
+
 Two truths at once, each with its own server and service: a quartz at rest (0.3 ppb a root second), and a
 wild one (100 ppb), of which only interval and U have bars. The paper, its sign turned: -3.80 to +5.23 us at
 30 s, a holdover of 0.1 us/s.
@@ -30,6 +33,7 @@ import numpy as np
 from tests.bench.report import Bar, publish, steal_ms
 from tests.targets.timed_lab import SERVER_ADDRESS, Pair, Timed
 from tests.targets.truth_lab import QUARTZ_PPB, WILD_PPB, Json, TruthReader, TruthServer, begin_truth
+from tests.targets.windows_programs import NATIVE, WindowsPrograms
 
 READS = 8_000_000
 HOLDOVER_READS = 400_000
@@ -99,13 +103,17 @@ def measure(options: argparse.Namespace, folder: Path) -> tuple[dict[str, Figure
     with ExitStack() as stack:
         pair = Pair()
         stack.callback(pair.close)
+        programs = NATIVE
+        if options.windows:
+            programs = stack.enter_context(WindowsPrograms(folder, pair.inside(pair.client)))
         services: dict[str, Timed] = {}
         for name, truth in truths.items():
             prefix = pair.inside(pair.server)
             server = stack.enter_context(TruthServer(truth, SERVER_ADDRESS, prefix=prefix))
             arguments = ("--server", server.text, "--interval-ms", str(options.interval_s * 1000))
             prefix = pair.inside(pair.client)
-            services[name] = stack.enter_context(Timed(folder / name, *arguments, prefix=prefix))
+            timed = Timed(folder / name, *arguments, prefix=prefix, programs=programs)
+            services[name] = stack.enter_context(timed)
             time.sleep(APART_S)
         for name, timed in services.items():
             print(
@@ -116,7 +124,8 @@ def measure(options: argparse.Namespace, folder: Path) -> tuple[dict[str, Figure
         print(f"bench     reading for {options.minutes} minutes", file=sys.stderr, flush=True)
         seconds = round(options.minutes * 60)
         readers = {
-            name: TruthReader(folder / name, truths[name], options.reads, seconds) for name in services
+            name: TruthReader(folder / name, truths[name], options.reads, seconds, programs)
+            for name in services
         }
         readings = {name: reader.answer() for name, reader in readers.items()}
         for name, timed in services.items():
@@ -126,7 +135,7 @@ def measure(options: argparse.Namespace, folder: Path) -> tuple[dict[str, Figure
             timed.until_state("holdover", "asked to hold")
         print(f"bench     holdover for {options.holdover_s} s", file=sys.stderr, flush=True)
         readers = {
-            name: TruthReader(folder / name, truths[name], HOLDOVER_READS, options.holdover_s)
+            name: TruthReader(folder / name, truths[name], HOLDOVER_READS, options.holdover_s, programs)
             for name in services
         }
         holdovers = {name: reader.answer() for name, reader in readers.items()}
@@ -144,13 +153,15 @@ def main() -> int:
     parser.add_argument("--settle-minutes", type=float, default=8.0, help="before that (default 8)")
     parser.add_argument("--holdover-s", type=int, default=60, help="length of the holdover (default 60)")
     parser.add_argument("--seed", type=int, default=1, help="of the truths (default 1)")
+    parser.add_argument("--windows", action="store_true", help="the programs for Windows, under Wine")
     options = parser.parse_args()
     before_ms = steal_ms()
     with tempfile.TemporaryDirectory() as folder:
         found, detail = measure(options, Path(folder))
     figures = {**found["quartz"], **{f"wild_{key}": value for key, value in found["wild"].items()}}
     figures["steal_s"] = (steal_ms() - before_ms) / 1000
-    return publish("time_truth", figures, BARS, {**vars(options), **detail})
+    name = "time_truth_windows" if options.windows else "time_truth"
+    return publish(name, figures, BARS, {**vars(options), **detail})
 
 
 if __name__ == "__main__":

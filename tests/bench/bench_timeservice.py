@@ -7,9 +7,12 @@ cost     blocks of 4,000 readings by turns in one process: clock_gettime(CLOCK_R
          over the turns of a run, each figure the median over the runs.
 beside   the client of ClockBound in a process of its own, by turns with the others: clockbound_ratio is ours
          by theirs, each with its interval and after all loads that precede. Its crate is built by name from
-         its registry, of one version. Its daemon sets the system's clock when it starts, and ends where it
-         may not; so it is not run: the reader writes the segment of shared memory itself, in its layout.
-         That compares the cost of a reading alone, without a bar. Left out where the crate cannot be had.
+         its registry, of one version; here the reader writes the segment of shared memory itself, in its
+         layout: that compares the cost of a reading alone, without a bar.
+truth    its daemon and ours against one server whose time is known exactly (clockbound_truth.py): error,
+         width of the bound, how often that missed, seconds of processor a minute. Its daemon steers the
+         system's clock, and ends where it may not: it runs without that right, and is told that it was done
+         (clockbound.py). Both are left out where the crate cannot be had.
 stress   two readers in processes of their own, while a third publishes, by turns as fast as it can and in
          short bursts. All lines tell the same time by figures that are far apart: a mixture of two is off by
          a tenth of a second or more, or has figures that do not belong together. A reader that does not look
@@ -30,7 +33,8 @@ from pathlib import Path
 
 from hw.errors import CapabilityError
 from hw.virtual.windows_prefix import WINE_FOLDER, wine_environment
-from tests.bench.clockbound import build_clockbound
+from tests.bench.clockbound import build_clockbound, build_daemon
+from tests.bench.clockbound_truth import ClockBoundPrograms, measure_beside
 from tests.bench.report import REPOSITORY, RUNS_MIN, Bar, alternate, publish
 
 BUILD = REPOSITORY / ".build"
@@ -105,6 +109,17 @@ def clockbound_runs(folder: Path, blocks: int) -> dict[str, partial[Figures]]:
     return {"clockbound": partial(measure_clockbound, program, folder / "clockbound", blocks)}
 
 
+def clockbound_truth(folder: Path, settle_minutes: float, minutes: float) -> Figures:
+    """Return the figures of both daemons; none where the crate cannot be had, or not run."""
+    try:
+        reader = build_clockbound(BUILD / "clockbound").with_name("clockbound-read")
+        programs = ClockBoundPrograms(build_daemon(BUILD / "clockbound-daemon"), reader)
+        return measure_beside(programs, folder, round(60 * settle_minutes), round(60 * minutes))
+    except CapabilityError as error:
+        print(f"bench     clockbound's daemon is left out: {error}", file=sys.stderr)
+        return {}
+
+
 def measure_stress(page: Path, reads: int) -> Figures:
     """Return what two readers have found in so many readings under constant updates."""
     program = str(BUILD / "linux" / PROGRAM)
@@ -136,6 +151,8 @@ def main() -> int:
     parser.add_argument("--blocks", type=int, default=BLOCKS, help=f"turns of a run (default {BLOCKS})")
     parser.add_argument("--reads", type=int, default=READS, help=f"of the stress (default {READS})")
     parser.add_argument("--runs", type=int, default=RUNS_MIN, help="runs on each system (default 5)")
+    parser.add_argument("--minutes", type=float, default=4.0, help="of readings of truth (default 4)")
+    parser.add_argument("--settle-minutes", type=float, default=3.0, help="before that (default 3)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         runs = alternate(
@@ -147,7 +164,8 @@ def main() -> int:
             options.runs,
         )
         stress = measure_stress(Path(folder, "stress"), options.reads)
-    figures: Figures = dict(stress)
+        beside = clockbound_truth(Path(folder), options.settle_minutes, options.minutes)
+    figures: Figures = stress | beside
     for system, results in runs.items():
         for name in results[0]:
             key = f"{system}_{name}" if system == "wine" else name
@@ -157,7 +175,7 @@ def main() -> int:
             print(f"bench     {system:6}", *words, file=sys.stderr)
     if "clockbound_ns" in figures:
         figures["clockbound_ratio"] = figures["ordered_stamp_ns"] / figures["clockbound_ns"]
-    return publish("timeservice", figures, BARS, {"runs": runs, "stress": stress})
+    return publish("timeservice", figures, BARS, {"runs": runs, "stress": stress, "truth": beside})
 
 
 if __name__ == "__main__":

@@ -221,5 +221,5 @@ def test_pattern_and_plan_examples(tmp_path: Path) -> None:
         plan_file.with_name("short.toml").write_text(plan_file.read_text().replace(f"{line}\n", "", 1))
         argv[2] = str(plan_file.with_name("short.toml"))
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
-        optional = key[1] == "low_latency" or line.startswith('clock = "system"')
+        optional = key[1] == "low_latency" or line.startswith('clock = "realtime"')
         assert ("the plan has no producer 2" in done.stderr) is optional, f"{key[1]}: {done.stderr}"

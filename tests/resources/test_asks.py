@@ -70,7 +70,7 @@ def asked(library: AsksRequirements, suite: Any) -> list[str]:
         (
             EDGES,
             "timed_edges/clocks",
-            {"EDGE-CHRONY", "EDGE-NTP-USER", "EDGE-PTP-SOFTWARE", "EDGE-PHC2SYS"},
+            {"EDGE-CHRONY", "EDGE-NTP-USER", "EDGE-PTP-SOFTWARE", "EDGE-PHC2SYS", "EDGE-TIMESERVICE"},
         ),
         (EDGES, "timed_edges/witnesses", set[str]()),
         (

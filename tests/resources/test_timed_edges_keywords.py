@@ -35,6 +35,7 @@ from resources.profiles import load_profile
 ROOT = Path(__file__).resolve().parents[2]
 REQUIREMENTS = ROOT / "robot" / "requirements" / "timed_edges_virtual.toml"
 CLOCKS = ROOT / "robot" / "requirements" / "clock_sync_virtual.toml"
+TIME_SERVICE = CLOCKS.with_name("clock_time_service_virtual.toml")
 DEVIATIONS_NS = {
     "gettime-software": 5000.0,
     "rdtsc-software": 4000.0,
@@ -283,3 +284,19 @@ def test_without_a_bench_there_are_no_edges(lab: _Lab) -> None:
     with pytest.raises(Error, match="call `Start Edge Bench` first"):
         library.edges_should_keep_their_limits("tgpio-latch")
     assert lab.open == 0
+
+
+def test_a_clock_that_steers_no_other_locks_by_the_file_of_its_own(lab: _Lab, run: RunFolder) -> None:
+    asked: list[tuple[str, int]] = []
+
+    def no_lock(requirement: Any) -> None:
+        asked.append((requirement.of, requirement.lock_within_s))
+        raise MeasurementError("it did not lock")
+
+    lab.clock_trial = no_lock
+    library = TimedEdgesLibrary(REQUIREMENTS, CLOCKS, TIME_SERVICE)
+    library.start_edge_bench("linux-rt", "ci", "", "clocks")
+    with pytest.raises(Error, match="it did not lock"):
+        library.edges_of_the_clock_should_keep_its_limits("timeservice")
+    assert asked == [("timeservice", 180)]
+    assert _outcomes(run) == [("EDGE-TIMESERVICE", "unset")]

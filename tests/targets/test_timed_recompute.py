@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from hw.errors import BenchError
 from hw.tools import local_tool
 from reports.clock_sync.log_formats import LOG_READERS
 from resources.clocks.refused_answers import rejected_answers
@@ -56,6 +58,21 @@ def test_each_batch_is_computed_again_bit_for_bit(log: Path) -> None:
             assert batch[key] == logged[batch["line"]][f"line_{key}"]
     code, said, error = recompute(log)
     assert (code, len(said.splitlines()), error) == (0, 1 + len(computed), "")
+
+
+def test_another_kind_of_processor_computes_the_same_bits(log: Path) -> None:
+    """The program for 32-bit ARM, with the mathematical library that it is linked with."""
+    emulator = shutil.which("qemu-arm")
+    if emulator is None:
+        pytest.skip("qemu-arm is not installed")
+    try:
+        program = local_tool("bw-timectl", "armv7l")
+    except BenchError as error:
+        pytest.skip(str(error))
+    argv = [emulator, str(program), "recompute", str(log), "--json"]
+    done = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=HANG_S)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == recompute(log, "--json")[1]
 
 
 def change_at(lines: list[Json], picked: Callable[[Json], bool], key: str, by: float) -> int:

@@ -24,6 +24,7 @@ from hw.tools import local_tool
 from tests.patience import HANG_S, wait_until
 from tests.targets.lying_server import HONEST, ntp_now
 from tests.targets.lying_server import answer as lying_answer
+from tests.targets.windows_programs import NATIVE, Programs
 
 Json = dict[str, Any]
 
@@ -37,10 +38,20 @@ QUICK = (
 class Timed:
     """A running bw-timed whose log is read as it comes."""
 
-    def __init__(self, page: Path, *arguments: str, prefix: Sequence[str] = ()) -> None:
+    def __init__(
+        self, page: Path, *arguments: str, prefix: Sequence[str] = (), programs: Programs = NATIVE
+    ) -> None:
         """Start it."""
         self.page = page
-        argv = [*prefix, str(local_tool("bw-timed")), "--page", str(page), "--any-counter", *arguments]
+        self.programs = programs
+        argv = [
+            *prefix,
+            *programs.argv("bw-timed"),
+            "--page",
+            programs.page(page),
+            "--any-counter",
+            *arguments,
+        ]
         self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.seen: list[Json] = []
         self._lines: queue.Queue[Json | None] = queue.Queue()
@@ -82,11 +93,11 @@ class Timed:
 
     def ctl(self, verb: str) -> Json:
         """Return what bw-timectl says, of verbs that show something."""
-        return timectl(self.page, verb)
+        return timectl(self.page, verb, self.programs)
 
     def tell(self, verb: str) -> int:
         """Hold or resume; return the exit code."""
-        argv = [str(local_tool("bw-timectl")), verb, "--page", str(self.page)]
+        argv = [*self.programs.argv("bw-timectl"), verb, "--page", self.programs.page(self.page)]
         return subprocess.run(argv, check=False, capture_output=True).returncode
 
     def kill(self) -> None:
@@ -115,9 +126,9 @@ class Timed:
                 stream.close()
 
 
-def timectl(page: Path, verb: str) -> Json:
+def timectl(page: Path, verb: str, programs: Programs = NATIVE) -> Json:
     """Return what bw-timectl says as JSON."""
-    argv = [str(local_tool("bw-timectl")), verb, "--json", "--page", str(page)]
+    argv = [*programs.argv("bw-timectl"), verb, "--json", "--page", programs.page(page)]
     done = subprocess.run(argv, check=False, capture_output=True, text=True)
     assert done.returncode in (0, 4), done.stderr
     return dict(json.loads(done.stdout))

@@ -8,10 +8,11 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from hw.tools import BUILD, HOST_BUILD
 from tests.patience import HANG_S
+from tests.targets.windows_programs import NATIVE, TRUTH_READER, Programs
 
 Json = dict[str, Any]
 PROGRAMS = BUILD / HOST_BUILD / "tests" / "traffic_gen" / "timeservice"
@@ -59,10 +60,27 @@ class TruthServer:
 class TruthReader:
     """A program that reads the time service, and judges each reading by the truth."""
 
-    def __init__(self, page: Path, truth: str, reads: int, seconds: int = 0) -> None:
-        """Start it; without seconds it reads as fast as it can."""
-        argv = [str(PROGRAMS / "timeservice-truth-reader"), str(page), truth, str(reads), str(seconds)]
-        self._process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+    def __init__(
+        self,
+        page: Path | IO[bytes],
+        truth: str,
+        reads: int,
+        seconds: int = 0,
+        programs: Programs = NATIVE,
+    ) -> None:
+        """Start it; without seconds it reads as fast as it can.
+
+        Args:
+            page: Of the time service; or what another program that reads a clock hands over.
+            truth: Of the server.
+            reads: Readings.
+            seconds: That they are spread over.
+            programs: Of which build it is.
+        """
+        told = None if isinstance(page, Path) else page
+        name = programs.page(page) if isinstance(page, Path) else "-"
+        argv = [*programs.argv(TRUTH_READER), name, truth, str(reads), str(seconds)]
+        self._process = subprocess.Popen(argv, stdin=told, stdout=subprocess.PIPE, text=True)
         self._limit_s = seconds + HANG_S
 
     def answer(self) -> Json:

@@ -42,7 +42,7 @@ def time_service(build: Path, page: Path) -> Generator[Service]:
 def start(lab: Lab, tmp_path: Path, plan: Plan, page: Path) -> tuple[Tool, Tool]:
     """Start consumer and producer of a plan, whose slots each has on its own clock."""
     ahead = plan.start_tai_ns + AHEAD_NS
-    theirs = replace(plan, start_tai_ns=ahead, rate_ppb=FAST_PPB, consumer_clock="time-service")
+    theirs = replace(plan, start_tai_ns=ahead, rate_ppb=FAST_PPB, consumer_clock="timeservice")
     recv = lab.recv(theirs.write(tmp_path / "recv.toml"), environment={"BWTIME_PAGE": str(page)})
     recv.wait_ready()
     return recv, lab.send(plan.write(tmp_path / "send.toml"))
@@ -58,7 +58,7 @@ def test_latencies_are_of_the_time_service(lab: Lab, tmp_path: Path, build: Path
         result = recv.result()
     assert result["valid"], result["invalid_reasons"]
     own = result["own_clock"]
-    assert (own["name"], own["refused"], own["steps"]) == ("time-service", 0, 0)
+    assert (own["name"], own["refused"], own["steps"]) == ("timeservice", 0, 0)
     assert own["bound_max_ns"] >= BOUND_NS
     assert 0 < own["line_error_max_ns"] < LINE_NS
     for stream in result["streams"]:
@@ -69,11 +69,49 @@ def test_latencies_are_of_the_time_service(lab: Lab, tmp_path: Path, build: Path
     assert begins < 1_000_000, "counted time is told by the service, too"
 
 
-def test_a_time_service_that_is_not_there_makes_the_result_invalid(lab: Lab, tmp_path: Path) -> None:
+def test_a_time_service_that_is_not_there_is_a_missing_capability(lab: Lab, tmp_path: Path) -> None:
+    """By the name that plans had for it before, too."""
     plan = Plan(pattern_text(Stream(10)), consumer_clock="time-service")
     environment = {"BWTIME_PAGE": str(tmp_path / "none")}
-    result = lab.recv(plan.write(tmp_path / "plan.toml"), environment=environment).result(4)
-    assert any("the time service gave no time: no service" in why for why in result["invalid_reasons"])
+    recv = lab.recv(plan.write(tmp_path / "plan.toml"), environment=environment)
+    assert recv.process.wait(HANG_S) == 3
+    assert '[consumer]: clock "timeservice": no service' in recv.errors()
+
+
+def test_an_unknown_clock_is_bad_input(lab: Lab, tmp_path: Path) -> None:
+    plan = Plan(pattern_text(Stream(10)), consumer_clock="moondial")
+    recv = lab.recv(plan.write(tmp_path / "plan.toml"))
+    assert recv.process.wait(HANG_S) == 2
+    assert '[consumer]: unknown clock "moondial"; allowed: realtime, ' in recv.errors()
+
+
+def made_up_clock(build: Path, arguments: str) -> str:
+    """Return the clock of a made-up stack, as its table in `stacks.toml` would name it."""
+    return f"plugin:{build / 'traffic-gen' / 'clock' / 'example-clock.so'},{arguments}"
+
+
+def test_latencies_are_of_any_clock_by_its_name(lab: Lab, tmp_path: Path, build: Path) -> None:
+    clock = made_up_clock(build, f"offset_ns={AHEAD_NS},bound_ns={BOUND_NS}")
+    plan = Plan(pattern_text(Stream(10)), warmup_ms=1500)
+    theirs = replace(plan, start_tai_ns=plan.start_tai_ns + AHEAD_NS, consumer_clock=clock)
+    recv = lab.recv(theirs.write(tmp_path / "recv.toml"))
+    recv.wait_ready()
+    lab.send(plan.write(tmp_path / "send.toml")).result()
+    result = recv.result()
+    assert result["valid"], result["invalid_reasons"]
+    own = result["own_clock"]
+    assert (own["name"], own["bound_max_ns"], own["refused"]) == (clock, BOUND_NS, 0)
+    assert 0 < own["line_error_max_ns"] < LINE_NS
+    (stream,) = result["streams"]
+    assert (stream["received"], stream["lost"]) == (stream["expected"], 0)
+    assert -LINE_NS < stream["received_minus_sent"]["min_ns"] < 50_000_000
+
+
+def test_any_clock_that_fails_makes_the_result_invalid(lab: Lab, tmp_path: Path, build: Path) -> None:
+    plan = Plan(pattern_text(Stream(10)), consumer_clock=made_up_clock(build, "fail_after=40"))
+    result = lab.recv(plan.write(tmp_path / "plan.toml")).result(4)
+    assert result["own_clock"]["bound_max_ns"] is None
+    assert any(f"clock {plan.consumer_clock} gave no time" in why for why in result["invalid_reasons"])
 
 
 def test_a_time_service_that_withdraws_its_time_makes_the_result_invalid(
@@ -97,11 +135,11 @@ def test_a_step_of_the_time_service_makes_the_result_invalid(lab: Lab, tmp_path:
         recv.wait_line(lambda line: line.get("phase") == "counting")
         service_of_page.tell("step 1000000000")
         result = recv.result(4)
-    assert "the time service was stepped by 1000000000 ns" in result["invalid_reasons"]
+    assert "clock timeservice was stepped by 1000000000 ns" in result["invalid_reasons"]
 
 
 def test_both_corrections_at_once_are_refused(lab: Lab, tmp_path: Path) -> None:
-    plan = Plan(pattern_text(Stream(10)), correction="two-way", consumer_clock="time-service")
+    plan = Plan(pattern_text(Stream(10)), correction="two-way", consumer_clock="timeservice")
     recv = lab.recv(plan.write(tmp_path / "plan.toml"))
     assert recv.process.wait(HANG_S) == 2
-    assert '[consumer]: clock: "time-service" needs correction = "none" in table [run]' in recv.errors()
+    assert '[consumer]: clock: "timeservice" needs correction = "none" in table [run]' in recv.errors()

@@ -198,3 +198,23 @@ int64_t source_bound_ns(const struct source *source)
 {
 	return source->kind->bound_ns ? source->kind->bound_ns(source) : -1;
 }
+
+int64_t source_reading_bound_ns(const struct source *source)
+{
+	struct source_error error;
+
+	if (!source->kind->reading_error)
+		return source_bound_ns(source);
+	error = source->kind->reading_error(source);
+	return error.low_ns > error.high_ns ? error.low_ns : error.high_ns;
+}
+
+int64_t source_step_ns(const struct source *source)
+{
+	return source->kind->step_ns ? source->kind->step_ns(source) : 0;
+}
+
+const char *source_why(const struct source *source, int err)
+{
+	return source->kind->why ? source->kind->why(source, err) : strerror(-err);
+}

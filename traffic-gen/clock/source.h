@@ -40,6 +40,10 @@ struct source_kind {
 	/* What it told of the reading before; such a clock answers -ENODATA while it has no time with a bound. NULL: it tells nothing */
 	struct source_error (*reading_error)(const struct source *source);
 	void (*facts)(const struct source *source, struct json *json);
+	/* By how much it was stepped right before its last reading; 0: it was not. NULL: it does not tell */
+	int64_t (*step_ns)(const struct source *source);
+	/* Why its last reading failed with -errno. NULL: errno says it */
+	const char *(*why)(const struct source *source, int err);
 };
 
 struct source {
@@ -87,6 +91,13 @@ int source_exit_code(int err);
 void source_report(const struct source *source, struct json *json, const char *key);
 /** Largest bound of its readings; negative: unknown. */
 int64_t source_bound_ns(const struct source *source);
+
+/** Bound of its last reading where it tells one, else the largest of all; negative: unknown. */
+int64_t source_reading_bound_ns(const struct source *source);
+/** By how much it was stepped right before its last reading; 0: it was not, or does not tell. */
+int64_t source_step_ns(const struct source *source);
+/** Why a reading failed with -errno. */
+const char *source_why(const struct source *source, int err);
 
 static inline int source_read(struct source *source, int64_t *tai_ns)
 {

@@ -171,6 +171,12 @@ static int begin_card(struct source *source, char *error, size_t error_bytes)
 	return err;
 }
 
+static const char *why_card(const struct source *source, int err)
+{
+	(void)source;
+	return card_failure(err);
+}
+
 static int end_card(struct source *source, char *error, size_t error_bytes)
 {
 	struct card *card = &source->card;
@@ -224,7 +230,7 @@ static void facts_card(const struct source *source, struct json *json)
 
 const struct source_kind source_card = {
 	.name = "card", .takes_argument = true, .open = open_card, .close = close_card, .begin = begin_card, .end = end_card,
-	.read = read_card, .bound_ns = bound_card, .facts = facts_card,
+	.read = read_card, .bound_ns = bound_card, .facts = facts_card, .why = why_card,
 };
 
 /* ---- plugin:PATH[,ARGUMENTS] ------------------------------------------------------------------------------------- */

@@ -77,6 +77,17 @@ static struct source_error reading_error(const struct source *source)
 	return (struct source_error){ stamp->utc_ns - stamp->earliest_utc_ns, stamp->latest_utc_ns - stamp->utc_ns, stamp->u_ns };
 }
 
+static int64_t step_ns(const struct source *source)
+{
+	return source->timeservice.stamp.stepped ? bwtime_last_step_ns(source->timeservice.handle) : 0;
+}
+
+static const char *why(const struct source *source, int err)
+{
+	(void)err;
+	return bwtime_why(source->timeservice.handle);
+}
+
 static void facts_service(const struct source *source, struct json *json)
 {
 	const struct bwtime_stamp *stamp = &source->timeservice.stamp;
@@ -103,4 +114,6 @@ const struct source_kind source_timeservice = {
 	.bound_ns = largest_bound_ns,
 	.reading_error = reading_error,
 	.facts = facts_service,
+	.step_ns = step_ns,
+	.why = why,
 };

@@ -19,9 +19,17 @@ const char *correction_name(enum correction correction)
 	return correction == CORRECTION_TWO_WAY ? "two-way" : "none";
 }
 
-const char *consumer_clock_name(enum consumer_clock clock)
+/* What a clock was called before clocks had the names of bw-clock. */
+static const char *consumer_clock_of(const char *text)
 {
-	return clock == CONSUMER_CLOCK_TIME_SERVICE ? "time-service" : "system";
+	if (!text || strcmp(text, "system") == 0)
+		return PLAN_SYSTEM_CLOCK;
+	return strcmp(text, "time-service") == 0 ? "timeservice" : text;
+}
+
+bool plan_stamps_by_system_clock(const struct plan *plan)
+{
+	return strcmp(plan->consumer_clock, PLAN_SYSTEM_CLOCK) == 0;
 }
 
 static int out_of_memory(struct plan_error *error, const char *path)
@@ -47,7 +55,7 @@ static void convert_run(const struct schema_document *document, struct plan *pla
 	plan->tai_utc_s = (int32_t)run[RUN_TAI_UTC].integer;
 	plan->capture_stamps = run[RUN_CAPTURE_STAMPS].integer;
 	plan->consumer.ipv4 = (uint32_t)consumer[CONSUMER_ADDRESS].integer;
-	plan->consumer_clock = (enum consumer_clock)consumer[CONSUMER_CLOCK].integer;
+	snprintf(plan->consumer_clock, sizeof(plan->consumer_clock), "%s", consumer_clock_of(consumer[CONSUMER_CLOCK].text));
 }
 
 static int convert_clocks(const struct schema_document *document, struct plan *plan, struct plan_error *error)
@@ -146,10 +154,10 @@ static int convert_producers(const struct schema_document *document, struct plan
 /* Exchanges of the producers' clocks are of the system's clock. */
 static int check_clock(const struct schema_document *document, const struct plan *plan, struct plan_error *error)
 {
-	if (plan->consumer_clock == CONSUMER_CLOCK_SYSTEM || plan->correction == CORRECTION_NONE)
+	if (plan_stamps_by_system_clock(plan) || plan->correction == CORRECTION_NONE)
 		return 0;
 	return schema_refuse(document, TABLE_CONSUMER, &document->rows[TABLE_CONSUMER].rows[0], CONSUMER_CLOCK, error,
-			     "\"%s\" needs correction = \"none\" in table [run]", consumer_clock_name(plan->consumer_clock));
+			     "\"%s\" needs correction = \"none\" in table [run]", plan->consumer_clock);
 }
 
 /* Ports and sequence numbers have room for the scaled pattern. */

@@ -20,6 +20,8 @@
 #define PLAN_MESSAGE_MAX_BYTES 16777216
 #define PLAN_UDP_MAX_BYTES 65507
 #define PLAN_NAME_BYTES 64     /* names, with their terminating 0 */
+#define PLAN_CLOCK_BYTES 1024  /* a CLOCK as bw-clock names it, with its terminating 0 */
+#define PLAN_SYSTEM_CLOCK "realtime"
 #define PLAN_SOURCE_BYTES 1024 /* where a pattern's numbers come from, with its terminating 0 */
 
 /** How the messages of a stream go; `transports` of transport.h has the code of each. */
@@ -35,9 +37,6 @@ struct transport_limits {
 enum phase { PHASE_ALIGNED_12, PHASE_ALIGNED_48, PHASE_STAGGERED };
 
 enum correction { CORRECTION_NONE, CORRECTION_TWO_WAY };
-
-/** What the consumer stamps with. */
-enum consumer_clock { CONSUMER_CLOCK_SYSTEM, CONSUMER_CLOCK_TIME_SERVICE };
 
 struct stream {
 	uint16_t id;           /* producer * 10 + message_type */
@@ -92,7 +91,7 @@ struct plan {
 	int busy_poll_us; /* of who receives; 0: by interrupts. Not in the file */
 	const char *rtdip_socket; /* of the service of RTDiP that carries all streams; NULL: their transports do. Not in the file */
 	struct address consumer; /* port 0 */
-	enum consumer_clock consumer_clock; /* CONSUMER_CLOCK_TIME_SERVICE: with CORRECTION_NONE alone */
+	char consumer_clock[PLAN_CLOCK_BYTES]; /* what it stamps with, as bw-clock names it; another than the system's: with CORRECTION_NONE alone */
 	size_t clock_count;
 	struct plan_clock *clocks;
 	size_t producer_count;
@@ -144,6 +143,8 @@ const struct transport_limits *transport_limits(enum transport transport);
 
 /** Names as the files write them: "none", "two-way". */
 const char *correction_name(enum correction correction);
-const char *consumer_clock_name(enum consumer_clock clock);
+
+/** Whether the consumer stamps with PLAN_SYSTEM_CLOCK. */
+bool plan_stamps_by_system_clock(const struct plan *plan);
 
 #endif

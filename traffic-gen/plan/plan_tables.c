@@ -18,7 +18,6 @@ static const char *const pattern_schemas[] = { "benchwright.pattern/1", NULL };
 static const char *const plan_schemas[] = { "benchwright.plan/1", NULL };
 static const char *const transports[] = { "tcp", "udp", NULL };        /* by enum transport */
 static const char *const corrections[] = { "none", "two-way", NULL }; /* by enum correction */
-static const char *const consumer_clocks[] = { "system", "time-service", NULL }; /* by enum consumer_clock */
 
 static const struct schema_field pattern_fields[PATTERN_FIELDS] = {
 	[PATTERN_SCHEMA] = CHOICE("schema", pattern_schemas),
@@ -52,8 +51,7 @@ static const struct schema_field run_fields[RUN_FIELDS] = {
 
 static const struct schema_field consumer_fields[CONSUMER_FIELDS] = {
 	[CONSUMER_ADDRESS] = PLAIN("address", SCHEMA_IPV4),
-	[CONSUMER_CLOCK] = { .key = "clock", .type = SCHEMA_CHOICE, .choices = consumer_clocks, .optional = true,
-			     .default_value = CONSUMER_CLOCK_SYSTEM },
+	[CONSUMER_CLOCK] = { .key = "clock", .type = SCHEMA_TEXT, .min = 1, .max = PLAN_CLOCK_BYTES - 1, .optional = true },
 };
 
 static const struct schema_field clock_fields[CLOCK_FIELDS] = {

@@ -233,6 +233,18 @@ def test_a_measurement_that_broke_off_may_leave_raw_data(run: Path) -> None:
     assert said(run) == []
 
 
+def test_a_clock_that_was_seen_by_its_edges_has_them_as_raw_data(run: Path) -> None:
+    """An offset by edges has no answer of the tool that compares clocks: verify objected to each such run."""
+    edges = f"evidence/timed_edges/{TARGET}/clocks/clock-edge-chrony/edges.json"
+    (run / edges).parent.mkdir(parents=True)
+    (run / edges).write_text("{}")
+    records = records_of(run)
+    records.append(like(records[0], "EDGE-CHRONY", "sync_offset", [edges]))
+    write_records(run, records)
+    write_output(run, records)
+    assert not [each for each in said(run) if "EDGE-CHRONY" in each]
+
+
 def test_it_is_a_part_of_the_second_judgement(run: Path) -> None:
     without_evidence(run)
     assert [each for each in rejudge(run).problems if "its evidence has no recv.ndjson" in each]

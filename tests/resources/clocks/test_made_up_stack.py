@@ -23,6 +23,7 @@ from hw.errors import BenchError, CapabilityError, MeasurementError
 from hw.fields import Fields
 from hw.protocols import Completed
 from reports.clock_sync.log_formats import LOG_READERS
+from reports.clock_sync.trial import Lock
 from resources.clocks import settings, stack, sync
 from resources.clocks.kind import load_clock_kind
 from resources.clocks.role import ClockRole
@@ -32,7 +33,7 @@ from resources.clocks.sync import ClockLab
 from resources.edges.settings import edge_times
 from resources.profiles import load_profile
 from resources.replay import clock as replay_clock
-from resources.replay.clock import synchronised_stacks
+from resources.replay.clock import ClockOfReplay, synchronised_stacks
 from resources.replay.clock_networks import server_address
 from tests.patience import wait_until
 
@@ -259,6 +260,21 @@ def test_a_signal_reaches_a_daemon_when_one_of_its_processes_ends_just_before(
     with _sundial(bench, tmp_path / "evidence") as running:
         running.cut_off()
         _wait_said(running, 6)
+
+
+@pytest.mark.parametrize(
+    ("device", "stamps_with"), [("", ""), ("plugin:/run/gnomon.so,shade=1", "plugin:/run/gnomon.so,shade=1")]
+)
+def test_a_replay_stamps_with_the_clock_that_it_keeps(
+    targets: Path, bench: _Bench, tmp_path: Path, device: str, stamps_with: str
+) -> None:
+    row = f'multicast = true\ndevice = "{device}"' if device else "multicast = true"
+    (targets / KIND / "clock" / "stacks.toml").write_text(ROW.replace("multicast = true", row))
+    server = SPEC.time_server
+    assert server is not None
+    lock = Lock(1.0, "when it is noon")
+    clock = ClockOfReplay(_as_open(bench), TARGET, server, _sundial(bench, tmp_path), lock)
+    assert clock.consumer_clock == stamps_with
 
 
 def _wait_said(running: ClockStack, polls: int) -> None:

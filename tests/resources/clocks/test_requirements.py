@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hw.errors import ConfigError
-from resources.clocks.requirements import load_clock_requirements
+from resources.clocks.requirements import load_clock_requirements, lock_requirement
 from resources.clocks.settings import stack_names
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -107,3 +107,14 @@ def test_a_clock_without_requirement(tmp_path: Path) -> None:
     path.write_text(GOOD)
     with pytest.raises(ConfigError, match="no requirement on clock 'ptp-software'; there are: chrony"):
         load_clock_requirements(path).of("ptp-software")
+
+
+def test_a_lock_is_asked_for_by_the_first_file_that_has_the_clock(tmp_path: Path) -> None:
+    site = tmp_path / "site.toml"
+    site.write_text(GOOD)
+    told = ROOT / "robot" / "requirements" / "clock_time_service_virtual.toml"
+    assert lock_requirement([site, FILE, told], "chrony").id == "CLK-1"
+    found = lock_requirement([site, told], "timeservice")
+    assert (found.quantity, found.lock_within_s) == ("sync_offset", 180)
+    with pytest.raises(ConfigError, match=r"site\.toml: no requirement on sync_offset of clock 'sundial'"):
+        lock_requirement([site], "sundial")

@@ -144,11 +144,11 @@ def test_all_producers_come_to_a_slot_at_the_same_instant_of_the_reference(
 def test_a_plan_names_the_time_service_to_the_consumer_alone() -> None:
     """Producers stamp with the system's clock, and the default stays unsaid: older tools read such plans."""
     lines = _lines(0, 0, 0)
-    settings = ReplaySettings(DAQ12, correction="none", consumer_clock="time-service")
+    settings = ReplaySettings(DAQ12, correction="none", consumer_clock="timeservice")
     theirs = tomllib.loads(write_plan(SPEC, TARGET, settings, lines, START_TAI_NS, ""))
     own = write_plan(SPEC, TARGET, settings, lines, START_TAI_NS, "", scale=lines["host"])
     assert "clock" not in theirs["consumer"]
-    assert tomllib.loads(own)["consumer"]["clock"] == "time-service"
+    assert tomllib.loads(own)["consumer"]["clock"] == "timeservice"
 
 
 def _loopback() -> BenchSpec:

@@ -11,11 +11,12 @@
 
 #include "../check.h"
 #include "timeservice/estimate.h"
+#include "timeservice/publish.h"
 
 #define NS_PER_S INT64_C(1000000000)
 #define BEGIN_LOCAL_NS (INT64_C(1795284915) * NS_PER_S)
 
-enum { BATCH = 16, QUICK_BATCHES = 8, SEEDS = 8, SAMPLES_MAX = 200000 };
+enum { BATCH = 16, QUICK_BATCHES = 8, SEEDS = 8, MANY_SEEDS = 48, SAMPLES_MAX = 200000, LOST_S = 3600 };
 
 struct world {
 	uint64_t random;
@@ -199,15 +200,17 @@ static void run(struct world *world, struct estimate *estimate, int64_t interval
 
 struct limits {
 	double error_ns, u_ratio, bound_ns; /* largest error; median U by the median error; median of the interval's larger side; 0: none */
+	uint64_t seeds; /* 0: SEEDS; a ratio is a mean over many: of eight hours it scatters by half of one */
 };
 
 static void test_interval(int64_t interval_s, int64_t min_way_ns, double walk_ppb, struct limits limits)
 {
 	static struct found found;
+	const uint64_t seeds = limits.seeds ? limits.seeds : SEEDS;
 	double largest_ns = 0, ratio = 0, widest_ns = 0;
 	int outside = 0, beyond_u = 0, count = 0, contradictions = 0, surprises = 0;
 
-	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+	for (uint64_t seed = 1; seed <= seeds; seed++) {
 		struct world world = new_world(seed, walk_ppb);
 		struct estimate *estimate = new_estimate(min_way_ns);
 		double median_error_ns, median_bound_ns, median_u_ns;
@@ -224,7 +227,7 @@ static void test_interval(int64_t interval_s, int64_t min_way_ns, double walk_pp
 				quantile(found.errors_ns, found.count, 0.99), found.largest_ns, median_u_ns, median_u_ns / median_error_ns,
 				found.beyond_u, quantile(found.shares, found.count, 0.999), median_bound_ns, found.outside, found.count, found.contradictions, found.surprises);
 		largest_ns = fmax(largest_ns, found.largest_ns);
-		ratio += median_u_ns / median_error_ns / SEEDS;
+		ratio += median_u_ns / median_error_ns / (double)seeds;
 		widest_ns = fmax(widest_ns, median_bound_ns);
 		outside += found.outside;
 		beyond_u += found.beyond_u;
@@ -232,6 +235,8 @@ static void test_interval(int64_t interval_s, int64_t min_way_ns, double walk_pp
 		contradictions += found.contradictions;
 		surprises += found.surprises;
 	}
+	if (getenv("BW_SHOW"))
+		fprintf(stderr, "interval %3d s walk %5.1f: U by error %.2f over %d seeds\n", (int)interval_s, walk_ppb, ratio, (int)seeds);
 	CHECK_THAT(outside == 0, "interval %d s: %d of %d outside the interval", (int)interval_s, outside, count);
 	CHECK_THAT(beyond_u * 1000.0 <= count, "interval %d s: %d of %d beyond U", (int)interval_s, beyond_u, count);
 	CHECK_THAT(contradictions == 0 && surprises == 0, "interval %d s: %d contradictions, %d surprises", (int)interval_s, contradictions,
@@ -272,6 +277,82 @@ static void test_holdover(void)
 	if (getenv("BW_SHOW"))
 		fprintf(stderr, "holdover: at most %.2f ppb\n", worst_ppb);
 	CHECK_THAT(worst_ppb <= 50, "holdover slope %.1f ppb", worst_ppb);
+}
+
+/* What readers see of a lost server, as long as there is a time. */
+struct lost {
+	int reads, outside, beyond_u;
+	int64_t told_s; /* for so long */
+	double first_error_ns, last_error_ns, u_ns;
+};
+
+static void read_lost(struct world *world, const struct local_time *local, const struct timepage_line *line, struct lost *lost)
+{
+	for (int s = 0; s <= LOST_S; s++) {
+		uint64_t ticks = local_to_ticks(local, world->local_ns);
+		int64_t utc_ns = timepage_utc_ns(line, ticks), low_ns, high_ns, error_ns = utc_ns - server_ns(world);
+
+		if (ticks > line->usable_until_ticks)
+			return;
+		timepage_interval_ns(line, ticks, &low_ns, &high_ns);
+		lost->reads++;
+		lost->outside += error_ns > low_ns || error_ns < -high_ns;
+		lost->beyond_u += llabs(error_ns) > timepage_u_ns(line, ticks);
+		lost->told_s = s;
+		lost->u_ns = (double)timepage_u_ns(line, ticks);
+		lost->last_error_ns = (double)error_ns;
+		if (s == 0)
+			lost->first_error_ns = (double)error_ns;
+		pass(world, NS_PER_S);
+	}
+}
+
+/*
+ * A server that is lost for an hour: until its bound is too wide to be told, the time has a true interval, and the error is within U.
+ *
+ * @param bound_max_ns   beyond which there is no time
+ * @param rate_ppb       holdover, at most; 0: no limit
+ * @param told_s         for how long there has to be a time, at least and at most
+ */
+static void test_lost(double walk_ppb, int64_t bound_max_ns, double rate_ppb, int64_t told_least_s, int64_t told_most_s)
+{
+	const struct local_time local = { UINT64_C(1) << 40, BEGIN_LOCAL_NS, 2300000000 };
+	const struct publish_words words = { .state = TIMEPAGE_SYNCHRONISED, .stratum = 2, .tai_utc_s = 37 };
+	struct publish_settings settings = publish_default_settings();
+	int reads = 0, beyond_u = 0;
+	double worst_ppb = 0;
+
+	settings.bound_max_ns = bound_max_ns;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		static struct found found;
+		struct world world = new_world(seed, walk_ppb);
+		struct estimate *estimate = new_estimate(0);
+		struct estimate_line now;
+		struct timepage_line line;
+		struct lost lost = { 0 };
+		double holdover_ppb;
+
+		memset(&found, 0, sizeof(found));
+		run(&world, estimate, 30, 1800, &found);
+		now = estimate_current(estimate);
+		publish_line(&settings, &local, &now, local_to_ticks(&local, world.local_ns), NULL, &words, &line);
+		line.settled_utc_ns = line.base_utc_ns; /* without a line before there is nothing to slew */
+		read_lost(&world, &local, &line, &lost);
+		holdover_ppb = fabs(lost.last_error_ns - lost.first_error_ns) / (double)lost.told_s;
+		worst_ppb = fmax(worst_ppb, holdover_ppb);
+		if (getenv("BW_SHOW"))
+			fprintf(stderr, "lost: walk %5.1f seed %d: told for %d s, then %.0f us off, U %.0f us; holdover %.2f ppb\n", walk_ppb,
+				(int)seed, (int)lost.told_s, lost.last_error_ns / 1e3, lost.u_ns / 1e3, holdover_ppb);
+		CHECK_THAT(lost.outside == 0, "walk %.1f seed %d: %d of %d outside the interval", walk_ppb, (int)seed, lost.outside, lost.reads);
+		CHECK_THAT(told_least_s <= lost.told_s && lost.told_s <= told_most_s, "walk %.1f seed %d: told for %d s", walk_ppb, (int)seed,
+			   (int)lost.told_s);
+		reads += lost.reads;
+		beyond_u += lost.beyond_u;
+		estimate_destroy(estimate);
+	}
+	CHECK_THAT(beyond_u * 1000.0 <= reads, "walk %.1f: %d of %d beyond U", walk_ppb, beyond_u, reads);
+	if (rate_ppb > 0)
+		CHECK_THAT(worst_ppb <= rate_ppb, "walk %.1f: holdover %.2f ppb", walk_ppb, worst_ppb);
 }
 
 /* A server whose time jumps contradicts itself at once, and is known anew after some batches. */
@@ -368,13 +449,16 @@ static void test_drift(void)
 
 int main(void)
 {
-	test_interval(30, 60000, 0.3, (struct limits){ 1000, 11, 90000 });
-	test_interval(30, 0, 0.3, (struct limits){ 1000, 11, 90000 });
-	test_interval(30, 0, 1, (struct limits){ 5000, 10, 90000 });
+	test_interval(30, 60000, 0.3, (struct limits){ 1000, 10, 90000, MANY_SEEDS });
+	test_interval(30, 0, 0.3, (struct limits){ 1000, 10, 90000, MANY_SEEDS });
+	test_interval(30, 0, 1, (struct limits){ .error_ns = 5000, .u_ratio = 10, .bound_ns = 90000 });
 	test_interval(30, 0, 100, (struct limits){ 0 }); /* what is told has to be true; the error is the walk's */
-	test_interval(120, 60000, 1, (struct limits){ 12000, 0, 0 });
-	test_interval(960, 60000, 1, (struct limits){ 250000, 0, 0 });
+	test_interval(120, 60000, 1, (struct limits){ .error_ns = 12000 });
+	test_interval(960, 60000, 1, (struct limits){ .error_ns = 250000 });
 	test_holdover();
+	test_lost(0.3, 100000000, 50, LOST_S, LOST_S);
+	test_lost(100, 100000000, 0, LOST_S, LOST_S);
+	test_lost(100, 20000000, 0, 600, LOST_S / 2);
 	test_step();
 	test_first_batch();
 	test_drift();

@@ -9,6 +9,9 @@
  * processor in between; U where the time is further than that from it. The error is against the middle. A reading whose two are
  * further apart than 2 µs shows a stall: it is left out of all but the hard interval, and counted. The last line is JSON;
  * points: of each block the reading whose window is the shortest, as [seconds, error, U, bound] in ns.
+ *
+ * PAGE `-`: another program has read a clock that tells an interval alone, and hands its readings over on standard input, as
+ * struct told. Its time is the middle of the interval; U is then half of that.
  */
 #include <string.h>
 
@@ -26,6 +29,12 @@ enum { BLOCK_READS = 4000, MEDIAN_PPM = 500000, P999_PPM = 999000 };
 struct point {
 	int64_t elapsed_ns, error_ns, u_ns, bound_ns, window_ns;
 	bool told;
+};
+
+/* A reading of another program. */
+struct told {
+	uint64_t before_ticks, after_ticks;
+	int64_t earliest_utc_ns, latest_utc_ns; /* both 0: there was no time */
 };
 
 struct counts {
@@ -50,38 +59,59 @@ static int64_t outside_ns(int64_t earliest_ns, int64_t latest_ns, int64_t before
 	return earliest_ns > after_ns ? earliest_ns - after_ns : latest_ns < before_ns ? before_ns - latest_ns : 0;
 }
 
-static void read_one(struct reader *reader, struct point *point)
+/* A reading between two of the counter; NULL: there was no time. */
+static void judge(struct reader *reader, uint64_t before, uint64_t after, const struct bwtime_stamp *stamp, struct point *point)
 {
 	struct counts *counts = &reader->counts;
-	struct bwtime_stamp stamp;
-	uint64_t before = port_counter_read(), after;
-	int err = bwtime_now(reader->handle, &stamp);
-	int64_t before_ns, after_ns, error_ns;
+	int64_t before_ns = truth_at(&reader->truth, before), after_ns = truth_at(&reader->truth, after), error_ns;
 
-	after = port_counter_read();
-	before_ns = truth_at(&reader->truth, before);
-	after_ns = truth_at(&reader->truth, after);
 	counts->reads++;
-	if (err) {
+	if (!stamp) {
 		counts->no_time++;
 		return;
 	}
-	counts->steps += stamp.stepped;
-	counts->free_running += stamp.state != BWTIME_STATE_SYNCHRONISED;
-	counts->interval_missed += outside_ns(stamp.earliest_utc_ns, stamp.latest_utc_ns, before_ns, after_ns) > 0;
+	counts->steps += stamp->stepped;
+	counts->free_running += stamp->state != BWTIME_STATE_SYNCHRONISED;
+	counts->interval_missed += outside_ns(stamp->earliest_utc_ns, stamp->latest_utc_ns, before_ns, after_ns) > 0;
 	if (after_ns - before_ns > WINDOW_LARGEST_NS) {
 		counts->left_out++;
 		return;
 	}
-	error_ns = stamp.utc_ns - (before_ns + (after_ns - before_ns) / 2);
-	counts->u_missed += outside_ns(stamp.utc_ns, stamp.utc_ns, before_ns, after_ns) > stamp.u_ns;
+	error_ns = stamp->utc_ns - (before_ns + (after_ns - before_ns) / 2);
+	counts->u_missed += outside_ns(stamp->utc_ns, stamp->utc_ns, before_ns, after_ns) > stamp->u_ns;
 	counts->far += size_of(error_ns) > ERROR_FAR_NS;
 	histogram_record(reader->errors, error_ns);
 	histogram_record(reader->sizes, size_of(error_ns));
-	histogram_record(reader->us, stamp.u_ns);
-	histogram_record(reader->bounds, stamp.bound_ns);
+	histogram_record(reader->us, stamp->u_ns);
+	histogram_record(reader->bounds, stamp->bound_ns);
 	if (!point->told || after_ns - before_ns < point->window_ns)
-		*point = (struct point){ before_ns - reader->truth.start.utc_ns, error_ns, stamp.u_ns, stamp.bound_ns, after_ns - before_ns, true };
+		*point = (struct point){ before_ns - reader->truth.start.utc_ns, error_ns, stamp->u_ns, stamp->bound_ns, after_ns - before_ns, true };
+}
+
+static void read_one(struct reader *reader, struct point *point)
+{
+	struct bwtime_stamp stamp;
+	uint64_t before = port_counter_read(), after;
+	int err = bwtime_now(reader->handle, &stamp);
+
+	after = port_counter_read();
+	judge(reader, before, after, err ? NULL : &stamp, point);
+}
+
+/* Returns false where there are no more. */
+static bool take_one(struct reader *reader, struct point *point)
+{
+	struct bwtime_stamp stamp = { .state = BWTIME_STATE_SYNCHRONISED };
+	struct told told;
+
+	if (fread(&told, sizeof(told), 1, stdin) != 1)
+		return false;
+	stamp.earliest_utc_ns = told.earliest_utc_ns;
+	stamp.latest_utc_ns = told.latest_utc_ns;
+	stamp.bound_ns = stamp.u_ns = (told.latest_utc_ns - told.earliest_utc_ns + 1) / 2;
+	stamp.utc_ns = told.earliest_utc_ns + (told.latest_utc_ns - told.earliest_utc_ns) / 2;
+	judge(reader, told.before_ticks, told.after_ticks, told.latest_utc_ns ? &stamp : NULL, point);
+	return true;
 }
 
 static int64_t percentile_ns(const struct histogram *histogram, uint32_t ppm)
@@ -146,10 +176,17 @@ static void read_all(struct reader *reader, struct point *points, uint64_t block
 	}
 }
 
+static void take_all(struct reader *reader, struct point *points, uint64_t blocks)
+{
+	for (uint64_t i = 0; i < blocks * BLOCK_READS && take_one(reader, &points[i / BLOCK_READS]); i++)
+		;
+}
+
 int main(int argc, char **argv)
 {
 	static struct reader reader;
 	uint64_t blocks = argc == 5 ? strtoull(argv[3], NULL, 10) / BLOCK_READS : 0;
+	bool is_told = argc == 5 && strcmp(argv[1], "-") == 0;
 	struct truth_start start;
 	struct point *points;
 
@@ -165,12 +202,15 @@ int main(int argc, char **argv)
 	reader.bounds = histogram_create(0, HISTOGRAM_HIGHEST_NS);
 	points = calloc(blocks, sizeof(*points));
 	if (port_init() || !points || !reader.errors || !reader.sizes || !reader.us || !reader.bounds ||
-	    bwtime_open(argv[1], BWTIME_TELL_STEPS, &reader.handle)) {
+	    (!is_told && bwtime_open(argv[1], BWTIME_TELL_STEPS, &reader.handle))) {
 		fputs("cannot set up\n", stderr);
 		free(points);
 		return 3;
 	}
-	read_all(&reader, points, blocks, strtoull(argv[4], NULL, 10));
+	if (is_told)
+		take_all(&reader, points, blocks);
+	else
+		read_all(&reader, points, blocks, strtoull(argv[4], NULL, 10));
 	tell(&reader, points, blocks);
 	free(points);
 	bwtime_close(reader.handle);

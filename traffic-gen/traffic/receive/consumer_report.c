@@ -178,12 +178,15 @@ static void print_clock(const struct consumer *consumer, struct json *json, cons
 static void print_own_clock(const struct own_clock *clock, struct json *json)
 {
 	json_object_open(json, "own_clock");
-	json_string(json, "name", consumer_clock_name(clock->kind));
-	if (clock->kind == CONSUMER_CLOCK_TIME_SERVICE) {
+	json_string(json, "name", clock->name);
+	if (clock->source) {
 		json_uint(json, "readings", clock->account.readings);
 		json_uint(json, "refused", clock->account.refused);
 		json_uint(json, "steps", clock->account.steps);
-		json_int(json, "bound_max_ns", clock->account.bound_max_ns);
+		if (clock->account.bound_max_ns < 0)
+			json_null(json, "bound_max_ns");
+		else
+			json_int(json, "bound_max_ns", clock->account.bound_max_ns);
 		json_int(json, "line_error_max_ns", clock->account.line_error_max_ns);
 	}
 	json_object_close(json);

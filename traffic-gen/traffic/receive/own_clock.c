@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "timeservice/bwtime.h"
+#include "clock/source.h"
+#include "config/options.h"
+#include "traffic/receive/consumer.h"
 
 #define PERIOD_NS INT64_C(100000000)
-#define NS_PER_S INT64_C(1000000000)
 #define RATE_MAX_PPB INT64_C(1000000)
 #define WANDER_PPB_PER_S 1000 /* of the bound between two readings: the system's clock may be slewed meanwhile */
 
@@ -16,55 +18,72 @@ enum { BRACKETS = 8, RATE_READINGS = 10 };
 
 /* One look at both clocks. */
 struct reading {
-	int64_t system_tai_ns, offset_ns, bound_ns, half_bracket_ns;
+	int64_t system_tai_ns, offset_ns, bound_ns, half_bracket_ns; /* bound_ns negative: unknown */
 };
 
 int own_clock_open(struct own_clock *clock, const struct plan *plan, const struct port_tai *tai)
 {
-	int result;
+	char error[OWN_CLOCK_WHY_BYTES] = "";
+	int err;
 
 	memset(clock, 0, sizeof(*clock));
-	clock->kind = plan->consumer_clock;
+	clock->name = plan->consumer_clock;
 	clock->tai = tai;
 	clockline_init(&clock->line);
-	if (clock->kind == CONSUMER_CLOCK_SYSTEM)
-		return 0;
-	result = bwtime_open(NULL, BWTIME_TELL_STEPS, &clock->service);
-	return result == BWTIME_NO_MEMORY ? -ENOMEM : result ? -EINVAL : 0;
+	if (plan_stamps_by_system_clock(plan))
+		return EXIT_DONE;
+	clock->account.bound_max_ns = -1;
+	clock->source = calloc(1, sizeof(*clock->source));
+	err = clock->source ? source_open(clock->source, clock->name, plan->tai_utc_s, error, sizeof(error)) : -ENOMEM;
+	if (!err) {
+		err = source_begin(clock->source, error, sizeof(error));
+		err = err == -EINVAL ? -EIO : err;
+	}
+	if (!err)
+		return EXIT_DONE;
+	fprintf(stderr, CONSUMER_TOOL ": [consumer]: %s\n", *error ? error : strerror(-err));
+	return source_exit_code(err);
 }
 
 void own_clock_close(struct own_clock *clock)
 {
-	bwtime_close(clock->service);
-	clock->service = NULL;
+	if (clock->source)
+		source_close(clock->source);
+	free(clock->source);
+	clock->source = NULL;
 }
 
-/* The shortest of some brackets. False: the service gives no time. */
+static void refuse(struct own_clock *clock, int err)
+{
+	clock->account.refused += atomic_load(&clock->seen);
+	snprintf(clock->account.why, sizeof(clock->account.why), "%s", source_why(clock->source, err));
+}
+
+/* The shortest of some brackets. False: the clock gives no time. */
 static bool read_both(struct own_clock *clock, struct reading *reading)
 {
 	int64_t shortest_ns = INT64_MAX;
 
 	for (int i = 0; i < BRACKETS; i++) {
-		int64_t before_tai_ns = port_tai_now_ns(clock->tai), length_ns;
-		struct bwtime_stamp stamp;
-		int result = bwtime_now(clock->service, &stamp);
+		int64_t before_tai_ns = port_tai_now_ns(clock->tai), length_ns, own_tai_ns, step_ns;
+		int err = source_read(clock->source, &own_tai_ns);
 
 		length_ns = port_tai_now_ns(clock->tai) - before_tai_ns;
-		if (result) {
-			clock->account.refused += atomic_load(&clock->seen);
-			snprintf(clock->account.why, sizeof(clock->account.why), "%s", bwtime_why(clock->service));
+		if (err) {
+			refuse(clock, err);
 			return false;
 		}
-		if (stamp.stepped) {
+		step_ns = source_step_ns(clock->source);
+		if (step_ns) {
 			clock->account.steps++;
-			clock->account.last_step_ns = bwtime_last_step_ns(clock->service);
+			clock->account.last_step_ns = step_ns;
 		}
 		if (length_ns < 0 || length_ns >= shortest_ns)
 			continue;
 		shortest_ns = length_ns;
 		reading->system_tai_ns = before_tai_ns + length_ns / 2;
-		reading->offset_ns = stamp.utc_ns + clock->tai->tai_utc_s * NS_PER_S - reading->system_tai_ns;
-		reading->bound_ns = stamp.bound_ns;
+		reading->offset_ns = own_tai_ns - reading->system_tai_ns;
+		reading->bound_ns = source_reading_bound_ns(clock->source);
 		reading->half_bracket_ns = (length_ns + 1) / 2;
 	}
 	clock->account.readings++;
@@ -78,7 +97,7 @@ static struct twoway_line line_of(const struct reading *now, const struct readin
 		.valid = true,
 		.at_local_ns = now->system_tai_ns,
 		.offset_ns = now->offset_ns,
-		.bound_ns = now->bound_ns + now->half_bracket_ns,
+		.bound_ns = (now->bound_ns < 0 ? 0 : now->bound_ns) + now->half_bracket_ns,
 		.wander_ppb_per_s = WANDER_PPB_PER_S,
 	};
 	int64_t age_ns = then ? now->system_tai_ns - then->system_tai_ns : 0;
@@ -138,7 +157,7 @@ static void run(void *argument)
 
 int own_clock_start(struct own_clock *clock)
 {
-	return clock->service ? port_thread_start("own-clock", 0, PORT_CPU_ANY, run, clock, &clock->thread) : 0;
+	return clock->source ? port_thread_start("own-clock", 0, PORT_CPU_ANY, run, clock, &clock->thread) : 0;
 }
 
 void own_clock_stop(struct own_clock *clock)
@@ -148,9 +167,10 @@ void own_clock_stop(struct own_clock *clock)
 	atomic_store(&clock->stop, true);
 	port_thread_join(clock->thread);
 	clock->thread = NULL;
+	source_end(clock->source, clock->account.unfit, sizeof(clock->account.unfit));
 }
 
 bool own_clock_seen(const struct own_clock *clock)
 {
-	return !clock->service || atomic_load(&clock->seen);
+	return !clock->source || atomic_load(&clock->seen);
 }

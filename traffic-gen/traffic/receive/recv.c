@@ -63,10 +63,13 @@ static int open_consumer(struct consumer *consumer, const struct recv_options *o
 {
 	const struct pattern *pattern = consumer->plan->pattern;
 	int streams = (int)pattern->stream_count;
-	int err;
+	int code, err;
 
 	consumer->incoming = calloc(pattern->stream_count, sizeof(*consumer->incoming));
-	err = consumer->incoming ? own_clock_open(&consumer->own_clock, consumer->plan, &consumer->tai) : -ENOMEM;
+	code = own_clock_open(&consumer->own_clock, consumer->plan, &consumer->tai);
+	if (code != EXIT_DONE)
+		return code;
+	err = consumer->incoming ? 0 : -ENOMEM;
 	if (!err)
 		err = clocks_open(&consumer->clocks, consumer->plan, &consumer->tai);
 	for (int lane = 0; !err && lane < CONSUMER_LANES; lane++) {
@@ -230,15 +233,18 @@ static void judge_own_clock(struct consumer *consumer)
 {
 	const struct own_clock_account *account = &consumer->own_clock.account;
 
-	if (consumer->own_clock.kind == CONSUMER_CLOCK_SYSTEM)
+	if (!consumer->own_clock.source)
 		return;
 	if (account->readings == 0)
-		consumer_invalidate(consumer, "the time service gave no time: %s", account->why);
+		consumer_invalidate(consumer, "clock %s gave no time: %s", consumer->own_clock.name, account->why);
 	else if (account->refused)
-		consumer_invalidate(consumer, "the time service gave no time %llu times: %s",
+		consumer_invalidate(consumer, "clock %s gave no time %llu times: %s", consumer->own_clock.name,
 				    (unsigned long long)account->refused, account->why);
 	if (account->steps)
-		consumer_invalidate(consumer, "the time service was stepped by %lld ns", (long long)account->last_step_ns);
+		consumer_invalidate(consumer, "clock %s was stepped by %lld ns", consumer->own_clock.name,
+				    (long long)account->last_step_ns);
+	if (*account->unfit)
+		consumer_invalidate(consumer, "clock %s: %s", consumer->own_clock.name, account->unfit);
 }
 
 /* Lines that broke: of some clocks it was theirs, which clock_steps tells; of all of them it may be the local clock's. */
