@@ -29,7 +29,8 @@
     tool = "bw-rtdip"                          # prints one JSON object, at the end that receives
     arguments = "show --socket $folder/rtdip.sock"
     delivered = "frames.delivered"             # the number in it of frames that have come for programs
-    frame_bytes = 1480                         # of a message that a frame carries
+    frame_bytes_field = "data_max_bytes"       # the number in it of bytes of a message that a frame carries;
+                                               # or `frame_bytes`, the number itself
 
 `$folder` is the stack's folder on the node, that of `put_on` where there is one; of a stack with both ends
 each node has its own. `$interface` is the node's on the test network.
@@ -95,13 +96,13 @@ class Proof:
         tool: Native tool that prints one JSON object.
         arguments: Of it.
         delivered: Way, by dots, to the number of frames that have come for programs of the node.
-        frame_bytes: Most bytes of a message that a frame carries.
+        frame_bytes: Most bytes of a message that a frame carries; or the way, by dots, to that number.
     """
 
     tool: str
     arguments: tuple[str, ...]
     delivered: str
-    frame_bytes: int
+    frame_bytes: int | str
 
 
 @dataclass(frozen=True)
@@ -270,7 +271,9 @@ def _proof(table: Fields | None) -> Proof | None:
         table.text("tool"),
         table.words("arguments"),
         table.text("delivered"),
-        table.integer("frame_bytes", 1, BYTES_MAX),
+        table.text("frame_bytes_field")
+        if table.has("frame_bytes_field")
+        else table.integer("frame_bytes", 1, BYTES_MAX),
     )
     table.finish()
     return proof

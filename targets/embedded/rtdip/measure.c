@@ -58,7 +58,7 @@ static void add_common(struct option *options, struct common *common)
 		{ .name = "packets", .kind = OPTION_TEXT, .target = &common->packets, .argument = "high|medium|low",
 		  .help = "priority of frames of RTDiP (default high)" },
 		{ .name = "size-bytes", .kind = OPTION_INT, .target = &common->size_bytes, .min = MESSAGE_MIN_BYTES,
-		  .max = MESSAGE_MAX_BYTES, .argument = "N", .help = "data of a message, 4..1488 bytes (default 64)" },
+		  .max = MESSAGE_MAX_BYTES, .argument = "N", .help = "data of a message, 4..8988 bytes, as the MTU has room (default 64)" },
 		{ .name = "priority", .kind = OPTION_INT, .target = &common->priority, .min = 0, .max = 99, .argument = "N",
 		  .help = "SCHED_FIFO priority, 0..99 (default 0: ordinary scheduling)" },
 		{ .name = "cpu", .kind = OPTION_INT, .target = &common->cpu, .min = 0, .max = 1023, .argument = "N",
