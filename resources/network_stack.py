@@ -8,6 +8,7 @@
     arguments = "--burst 8"                    # of bw-traffic on the target, behind its own; left out: none
     receive_arguments = "--busy-poll-us 50"    # of `bw-traffic recv` besides; left out: none
     message_arguments = "--socket $folder/s"   # by which bw-rtdip goes over RTDiP; left out: over UDP
+    message_receive_arguments = "--busy-poll-us 50"  # of bw-rtdip besides, where it receives; left out: none
 
     preload = "libuser.so"                     # libraries that are loaded into bw-traffic; left out: none
 
@@ -117,6 +118,7 @@ class NetworkStack:
         arguments: Of a program that uses it.
         receive_arguments: Of one that receives, besides.
         message_arguments: Of bw-rtdip, by which single messages go over RTDiP; none: they go over UDP.
+        message_receive_arguments: Of bw-rtdip that receives single messages on the target, besides.
         environment: Of a program that uses it.
         put_on: None: nothing has to be done.
         preload: Libraries that are loaded into such a program, by name or by their path on the target.
@@ -137,6 +139,7 @@ class NetworkStack:
     proof: Proof | None = None
     receive_arguments: tuple[str, ...] = ()
     message_arguments: tuple[str, ...] = ()
+    message_receive_arguments: tuple[str, ...] = ()
 
     def folder_on(self, node_name: str) -> str:
         """Return the stack's folder on a node: nodes that are namespaces share the machine's file system."""
@@ -229,6 +232,7 @@ def load_network_stack(kind_folder: Path, name: str) -> NetworkStack:
         arguments=table.words("arguments", ""),
         receive_arguments=table.words("receive_arguments", ""),
         message_arguments=table.words("message_arguments", ""),
+        message_receive_arguments=table.words("message_receive_arguments", ""),
         environment=table.texts_of("environment"),
         put_on=_put_on(table.child("put_on", optional=True)),
         preload=table.words("preload", ""),

@@ -91,6 +91,26 @@ def test_the_kernel_keeps_its_own_traffic(driver_lab: RtdipLab) -> None:
     lab.tool(lab.far, "echo", "--local", "10.99.0.2:7000").wait_ready()
     asked = ["--local", "10.99.0.1:7001", "--peer", "10.99.0.2:7000", "--count", "20", "--interval-us", "100"]
     assert lab.tool(lab.near, "latency", *asked).result()["over"] == "udp"
+
+
+def test_who_waits_for_udp_polls_the_card(driver_lab: RtdipLab) -> None:
+    lab = driver_lab
+    echo = lab.tool(lab.far, "echo", "--local", "10.99.0.2:7000", "--busy-poll-us", "50")
+    assert echo.wait_ready()["busy_poll_us"] == 50
+    asked = [
+        "--local",
+        "10.99.0.1:7001",
+        "--peer",
+        "10.99.0.2:7000",
+        "--count",
+        "20",
+        "--interval-us",
+        "1000",
+    ]
+    assert lab.tool(lab.near, "latency", *asked).result()["lost"] == 0
+    refused = lab.tool(lab.far, "echo", "--local", "7000", "--busy-poll-us", "50")
+    assert refused.process.wait() == 3
+    assert "--busy-poll-us: of UDP alone" in refused.errors()
     assert lab.show(lab.far)["frames"]["delivered"] == 0
 
 
