@@ -147,6 +147,8 @@ class VirtualSpec:
     control_subnet: str
     rate_mbps: int
     switch_buffer_bytes: int
+    mtu_bytes: int = 1500
+    """Of all links of the test network."""
 
 
 @dataclass(frozen=True)
@@ -346,6 +348,7 @@ def _virtual(table: Fields | None) -> VirtualSpec | None:
         control_subnet=_network(table, "control_subnet"),
         rate_mbps=table.integer("rate_mbps", 1, 100_000, 1000),
         switch_buffer_bytes=table.integer("switch_buffer_bytes", 10_000, 1_000_000_000, 4_000_000),
+        mtu_bytes=table.integer("mtu_bytes", 1500, 9000, 1500),
     )
     table.finish()
     return spec

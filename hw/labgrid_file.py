@@ -64,7 +64,10 @@ def _targets(spec: BenchSpec, folder: Path) -> dict[str, Any]:
     switch = namespace_of(spec.name, SWITCH)
     for name, target in targets.items():
         resources: dict[str, Any] = target.get("resources") or {}
-        guest = virtual_guest.guest_attributes(resources) or attachable_attributes(resources)
+        guest = virtual_guest.guest_attributes(resources)
+        if guest is not None:
+            guest["test_mtu_bytes"] = spec.virtual.mtu_bytes
+        guest = guest if guest is not None else attachable_attributes(resources)
         if guest is None:
             continue
         guest["namespace"] = switch

@@ -8,6 +8,7 @@
     arguments = "--burst 8"                    # of bw-traffic on the target, behind its own; left out: none
     receive_arguments = "--busy-poll-us 50"    # of `bw-traffic recv` besides; left out: none
     message_arguments = "--socket $folder/s"   # by which bw-rtdip goes over RTDiP; left out: over UDP
+    message_receive_arguments = "--busy-poll-us 50"  # of bw-rtdip besides, where it receives; left out: none
 
     preload = "libuser.so"                     # libraries that are loaded into bw-traffic; left out: none
 
@@ -29,7 +30,8 @@
     tool = "bw-rtdip"                          # prints one JSON object, at the end that receives
     arguments = "show --socket $folder/rtdip.sock"
     delivered = "frames.delivered"             # the number in it of frames that have come for programs
-    frame_bytes = 1480                         # of a message that a frame carries
+    frame_bytes_field = "data_max_bytes"       # the number in it of bytes of a message that a frame carries;
+                                               # or `frame_bytes`, the number itself
 
 `$folder` is the stack's folder on the node, that of `put_on` where there is one; of a stack with both ends
 each node has its own. `$interface` is the node's on the test network.
@@ -95,13 +97,13 @@ class Proof:
         tool: Native tool that prints one JSON object.
         arguments: Of it.
         delivered: Way, by dots, to the number of frames that have come for programs of the node.
-        frame_bytes: Most bytes of a message that a frame carries.
+        frame_bytes: Most bytes of a message that a frame carries; or the way, by dots, to that number.
     """
 
     tool: str
     arguments: tuple[str, ...]
     delivered: str
-    frame_bytes: int
+    frame_bytes: int | str
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,7 @@ class NetworkStack:
         arguments: Of a program that uses it.
         receive_arguments: Of one that receives, besides.
         message_arguments: Of bw-rtdip, by which single messages go over RTDiP; none: they go over UDP.
+        message_receive_arguments: Of bw-rtdip that receives single messages on the target, besides.
         environment: Of a program that uses it.
         put_on: None: nothing has to be done.
         preload: Libraries that are loaded into such a program, by name or by their path on the target.
@@ -136,6 +139,7 @@ class NetworkStack:
     proof: Proof | None = None
     receive_arguments: tuple[str, ...] = ()
     message_arguments: tuple[str, ...] = ()
+    message_receive_arguments: tuple[str, ...] = ()
 
     def folder_on(self, node_name: str) -> str:
         """Return the stack's folder on a node: nodes that are namespaces share the machine's file system."""
@@ -228,6 +232,7 @@ def load_network_stack(kind_folder: Path, name: str) -> NetworkStack:
         arguments=table.words("arguments", ""),
         receive_arguments=table.words("receive_arguments", ""),
         message_arguments=table.words("message_arguments", ""),
+        message_receive_arguments=table.words("message_receive_arguments", ""),
         environment=table.texts_of("environment"),
         put_on=_put_on(table.child("put_on", optional=True)),
         preload=table.words("preload", ""),
@@ -270,7 +275,9 @@ def _proof(table: Fields | None) -> Proof | None:
         table.text("tool"),
         table.words("arguments"),
         table.text("delivered"),
-        table.integer("frame_bytes", 1, BYTES_MAX),
+        table.text("frame_bytes_field")
+        if table.has("frame_bytes_field")
+        else table.integer("frame_bytes", 1, BYTES_MAX),
     )
     table.finish()
     return proof

@@ -162,19 +162,35 @@ def counters(stack: NetworkStack, bench: Nodes, node_name: str) -> StackEnd:
     Raises:
         BenchError: It does not answer, or says no such number.
     """
+    assert stack.proof is not None
+    delivered_frames = _number(stack, bench, node_name, stack.proof.delivered)
+    kernel = bench.node(node_name).run(["cat", "/proc/net/netstat"]).stdout
+    return StackEnd(delivered_frames, *_kernel_bytes(kernel, node_name))
+
+
+def frame_bytes(stack: NetworkStack, bench: Nodes, node_name: str) -> int:
+    """Return how many bytes of a message a frame carries at most, by the stack's file or by an end of it.
+
+    Raises:
+        BenchError: It does not answer, or says no such number.
+    """
+    assert stack.proof is not None
+    there = stack.proof.frame_bytes
+    return there if isinstance(there, int) else _number(stack, bench, node_name, there)
+
+
+def _number(stack: NetworkStack, bench: Nodes, node_name: str, way: str) -> int:
     proof = stack.proof
     assert proof is not None
-    node = bench.node(node_name)
     argv = [bench.tool(node_name, proof.tool), *stack.words(proof.arguments, node_name)]
-    said = node.run(argv).stdout
+    said = bench.node(node_name).run(argv).stdout
     try:
-        value = reduce(getitem, proof.delivered.split("."), json.loads(said))
+        value = reduce(getitem, way.split("."), json.loads(said))
     except (KeyError, TypeError, ValueError):
         value = None
     if type(value) is not int:
-        raise BenchError(f"{node_name}: {proof.tool} says no number {proof.delivered}: {said:.200}")
-    in_bytes, out_bytes = _kernel_bytes(node.run(["cat", "/proc/net/netstat"]).stdout, node_name)
-    return StackEnd(value, in_bytes, out_bytes)
+        raise BenchError(f"{node_name}: {proof.tool} says no number {way}: {said:.200}")
+    return value
 
 
 def _kernel_bytes(text: str, node_name: str) -> tuple[int, int]:

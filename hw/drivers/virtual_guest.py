@@ -63,6 +63,7 @@ class VirtualGuest(Resource):
         folder: Folder for the run's keys, initrd, console log and control socket (filled in by the bench).
         control_prefix_length: Of the control network (filled in by the bench).
         test_prefix_length: Of the test network (filled in by the bench).
+        test_mtu_bytes: Of the test network (filled in by the bench).
     """
 
     faults: ClassVar[frozenset[Fault]] = frozenset(Fault)
@@ -86,6 +87,7 @@ class VirtualGuest(Resource):
     folder: str = attr.ib(default="", validator=_STR)
     control_prefix_length: int = attr.ib(default=24, validator=_INT)
     test_prefix_length: int = attr.ib(default=24, validator=_INT)
+    test_mtu_bytes: int = attr.ib(default=1500, validator=_INT)
 
     def taps(self) -> list[tuple[str, str]]:
         """Return the guest's taps in the order of its cards, each with the bridge that it belongs on."""
@@ -225,10 +227,14 @@ class VirtualGuestDriver(Driver, PowerProtocol):
         )
         bridges: tuple[GuestBridge, ...] = ()
         if guest.role == "impair":
-            test = [GuestInterface(card.mac, f"test{number}") for number, card in enumerate(cards[:-1])]
+            test = [
+                GuestInterface(card.mac, f"test{number}", mtu=guest.test_mtu_bytes)
+                for number, card in enumerate(cards[:-1])
+            ]
             bridges = (GuestBridge("br0", tuple(card.name for card in test)),)
         else:
-            test = [GuestInterface(cards[0].mac, "test0", f"{guest.test_address}/{guest.test_prefix_length}")]
+            address = f"{guest.test_address}/{guest.test_prefix_length}"
+            test = [GuestInterface(cards[0].mac, "test0", address, guest.test_mtu_bytes)]
         return GuestConfig(
             hostname=target_name(self),
             interfaces=(*test, control),

@@ -62,6 +62,7 @@ def plug_in(spec: BenchSpec, guest: Any) -> None:
     there = {port for bridge in network.SWITCH_BRIDGES for port in network.ports(switch, bridge)}
     for tap, bridge in guest.taps():
         if tap not in there:
-            network.create_tap(switch, tap, bridge)
+            mtu_bytes = 1500 if bridge == "br-control" else spec.virtual.mtu_bytes
+            network.create_tap(switch, tap, bridge, mtu_bytes)
             if bridge == "br-test" and guest.role != "impair":
                 network.limit_rate(switch, tap, spec.virtual)

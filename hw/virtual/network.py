@@ -26,6 +26,9 @@ from hw.errors import BenchError
 EXPEDITED_DSFIELD = 46 << 2
 """DSCP 46, expedited forwarding, in its place in the IP header."""
 
+RTDIP_HIGH = "protocol 0x88b5 u32 match u8 0 0xff at 2"
+"""Frames of RTDiP of high priority, as a filter: EtherType, and priority 0 in the third byte."""
+
 SWITCH_BRIDGES = ("br-test", "br-control", "br-impair")
 
 # Per-namespace settings of a data producer: bursts that come 2 to 12 times a second must not fall back to
@@ -132,12 +135,19 @@ def create_producer_link(switch: str, namespace: str, port: str, address: str, s
         address: Address of the producer on the test network.
         spec: Subnets and rate.
     """
-    create_link(switch, namespace, port, "br-test", "test0", address, spec.test_subnet)
+    create_link(switch, namespace, port, "br-test", "test0", address, spec.test_subnet, spec.mtu_bytes)
     limit_rate(namespace, "test0", spec)
 
 
 def create_link(
-    switch: str, namespace: str, port: str, bridge: str, interface: str, address: str, subnet: str
+    switch: str,
+    namespace: str,
+    port: str,
+    bridge: str,
+    interface: str,
+    address: str,
+    subnet: str,
+    mtu_bytes: int = 1500,
 ) -> None:
     """Connect a namespace, where the link is called `interface`, to a bridge of the switch.
 
@@ -145,18 +155,19 @@ def create_link(
     """
     prefix = ipaddress.IPv4Network(subnet).prefixlen
     mac = "52:55:" + ":".join(f"{byte:02x}" for byte in zlib.crc32(port.encode()).to_bytes(4, "big"))
-    lines = [f"link add {port} type veth peer name {interface} address {mac} netns {namespace}"]
+    peer = f"{interface} mtu {mtu_bytes} address {mac} netns {namespace}"
+    lines = [f"link add {port} mtu {mtu_bytes} type veth peer name {peer}"]
     _batch(switch, [*lines, f"link set {port} master {bridge} up"])
     _batch(namespace, [f"address add {address}/{prefix} dev {interface}", f"link set {interface} up"])
 
 
-def create_tap(switch: str, name: str, bridge: str) -> None:
+def create_tap(switch: str, name: str, bridge: str, mtu_bytes: int) -> None:
     """Create a tap for a guest's NIC and put it on a bridge."""
     _batch(
         switch,
         [
             f"tuntap add dev {name} mode tap vnet_hdr",
-            f"link set {name} txqueuelen 10000",
+            f"link set {name} txqueuelen 10000 mtu {mtu_bytes}",
             f"link set {name} master {bridge} up",
         ],
     )
@@ -165,8 +176,9 @@ def create_tap(switch: str, name: str, bridge: str) -> None:
 def limit_rate(namespace: str, interface: str, spec: VirtualSpec) -> None:
     """Limit what leaves an interface to the link's rate, behind a buffer of the switch's size.
 
-    Packets marked for expedited forwarding (RFC 3246) leave before all others, as on a laboratory's switch
-    that heeds the marks: a low-latency message of 10 bytes does not wait for 640 KB.
+    Packets marked for expedited forwarding (RFC 3246), and frames of RTDiP of high priority, leave before all
+    others, as on a laboratory's switch that heeds the marks: a low-latency message of 10 bytes does not wait
+    for 640 KB.
     """
     rate, buffer_bytes = f"{spec.rate_mbps}mbit", spec.switch_buffer_bytes
     # The shared class has the link's rate. Of it, expedited packets own a tenth; all others own next to
@@ -183,6 +195,7 @@ def limit_rate(namespace: str, interface: str, spec: VirtualSpec) -> None:
         f"qdisc add dev {interface} parent 1:10 bfifo limit {buffer_bytes}",
         f"qdisc add dev {interface} parent 1:20 bfifo limit {buffer_bytes}",
         f"filter add dev {interface} parent 1: {expedited}",
+        f"filter add dev {interface} parent 1: {RTDIP_HIGH} flowid 1:10",
     )
     _batch(namespace, lines, program="tc")
 
@@ -205,7 +218,7 @@ def connect_machine(
         spec: Subnets and rate.
     """
     test, control = addresses
-    create_link(switch, namespace, f"t-{name}", "br-test", "test0", test, spec.test_subnet)
+    create_link(switch, namespace, f"t-{name}", "br-test", "test0", test, spec.test_subnet, spec.mtu_bytes)
     create_link(switch, namespace, f"c-{name}", "br-control", "control0", control, spec.control_subnet)
     limit_rate(namespace, "test0", spec)
     limit_rate(switch, f"t-{name}", spec)

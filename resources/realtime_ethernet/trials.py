@@ -186,6 +186,7 @@ def _start_ends(lab: _Lab, node: Node, cpu: int) -> None:
     for verb, port, priority in ends:
         argv = [tool, verb, *local_arguments(lab.stack, target.node, target.test_address, port)]
         argv += ["--cpu", str(cpu), "--priority", str(priority)]
+        argv += lab.stack.words(lab.stack.message_receive_arguments, target.node)
         jobs.append(experiment.start(target.node, argv, lab.folder / verb))
     experiment.wait_ready(jobs)
 

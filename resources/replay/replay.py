@@ -24,7 +24,7 @@ from reports.latency.stack_proof import StackEnd, StackProof
 from resources.clocks.lines import ClockLine, measure_clock_lines, serve_clocks
 from resources.clocks.tai_utc import common_tai_utc_s
 from resources.network_stack import BOTH, NetworkStack
-from resources.network_stack_ends import counters
+from resources.network_stack_ends import counters, frame_bytes
 from resources.replay.pattern import Pattern
 from resources.replay.plan import ReplaySettings, new_nonce, write_plan
 from resources.tools.capture import capture_file, start_capture
@@ -319,7 +319,8 @@ class Replay:
             )
             for name, begun in before.items()
         }
-        proof = StackProof(stack.name, stack.proof.frame_bytes, self.target.node, ends)
+        per_frame = frame_bytes(stack, self.bench, self.target.node)
+        proof = StackProof(stack.name, per_frame, self.target.node, ends)
         proof.write(self.folder)
         return proof
 

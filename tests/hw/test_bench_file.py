@@ -170,6 +170,7 @@ def test_refuses_every_misspelt_key(
         ("witness.threshold_us", 9, "witness.threshold_us", "an integer in 10..1000000"),
         ("virtual.test_subnet", "10.77.0.1/24", "virtual.test_subnet", "an IPv4 network"),
         ("virtual.rate_mbps", 0, "virtual.rate_mbps", "an integer in 1..100000"),
+        ("virtual.mtu_bytes", 1499, "virtual.mtu_bytes", "an integer in 1500..9000"),
         ("virtual.rate_mbps", 1.5, "virtual.rate_mbps", "an integer in 1..100000"),
         ("virtual", None, "virtual", "a table of keys, found NoneType"),
     ],

@@ -13,6 +13,7 @@ import pytest
 from hw.bench import BenchSpec, load_bench
 from hw.drivers.virtual_guest import PAGE_FILE
 from hw.errors import CapabilityError
+from hw.labgrid_file import open_labgrid
 from hw.virtual_bench import LocalVirtualBench
 
 BENCHES = Path(__file__).resolve().parents[2] / "hw" / "benches"
@@ -37,6 +38,18 @@ def test_powered_guests_are_those_that_are_on_at_the_time() -> None:
     on.add(TARGET)
     assert virtual.powered_guests() == {TARGET}
     assert bench_of(REAL, on=on).powered_guests() == set()
+
+
+def test_guests_have_the_mtu_of_the_bench(tmp_path: Path) -> None:
+    assert SPEC.virtual is not None
+    environment = open_labgrid(SPEC, tmp_path)
+    for name, resource in (
+        (TARGET, "VirtualGuest"),
+        ("impair", "VirtualGuest"),
+        ("embedded", "VirtualBoard"),
+    ):
+        guest = environment.get_target(name).get_resource(resource, wait_avail=False)
+        assert guest.test_mtu_bytes == SPEC.virtual.mtu_bytes
 
 
 def test_both_ends_of_the_impairment_node_are_seen_on_a_virtual_bench_only() -> None:

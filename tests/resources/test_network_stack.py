@@ -21,7 +21,7 @@ from hw.protocols import Completed
 from reports.latency.evidence import load_replay
 from resources import network_stack
 from resources.network_stack import NetworkStack, load_network_stack, stack_names
-from resources.network_stack_ends import FOUND, network_stack_on
+from resources.network_stack_ends import FOUND, frame_bytes, network_stack_on
 from resources.profiles import load_profile
 from resources.replay.evidence import LatencyEvidence, ReplayAttempt
 from resources.replay.largest_pattern import LargestPatternSearch
@@ -174,6 +174,45 @@ def test_a_wrong_file_is_refused_with_its_field(targets: Path, old: str, new: st
     path = targets / "linux-rt" / "stack" / "user.toml"
     path.write_text(path.read_text().replace(old, new))
     with pytest.raises(ConfigError, match=rf"user\.toml.*{said}"):
+        load_network_stack(targets / "linux-rt", "user")
+
+
+PROOF = '[proof]\ntool = "asked"\narguments = ""\ndelivered = "frames.delivered"\n'
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"), [("frame_bytes = 700", 700), ('frame_bytes_field = "room.bytes"', 4000)]
+)
+def test_the_room_of_a_frame_is_a_number_or_what_the_stack_says(
+    targets: Path, line: str, expected: int
+) -> None:
+    path = targets / "linux-rt" / "stack" / "user.toml"
+    path.write_text(f"{path.read_text()}{PROOF}{line}\n")
+    said = '{"room": {"bytes": 4000}, "frames": {"delivered": 1}}'
+
+    def run(argv: Sequence[str]) -> Completed:
+        return Completed(tuple(argv), 0, said if argv == ["asked"] else "", "")
+
+    def tool(_name: str, tool: str) -> str:
+        return tool
+
+    bench: Any = SimpleNamespace(node={"linux-rt": SimpleNamespace(run=run)}.__getitem__, tool=tool)
+    stack = load_network_stack(targets / "linux-rt", "user")
+    assert frame_bytes(stack, bench, "linux-rt") == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("", "proof.frame_bytes: missing"),
+        ("frame_bytes = 0", "proof.frame_bytes: must be"),
+        ('frame_bytes = 1\nframe_bytes_field = "a"', "proof.frame_bytes: unknown key"),
+    ],
+)
+def test_a_proof_says_how_much_a_frame_carries_once(targets: Path, line: str, said: str) -> None:
+    path = targets / "linux-rt" / "stack" / "user.toml"
+    path.write_text(f"{path.read_text()}{PROOF}{line}\n")
+    with pytest.raises(ConfigError, match=said):
         load_network_stack(targets / "linux-rt", "user")
 
 

@@ -7,8 +7,8 @@
 
 #include "port_rtdip.c" /* its rings and queues are no business of others */
 
-enum { PORT = 7000, RING_BYTES = 4096, ROOM_BYTES = 64 };
-enum { READ_ALL = 0x8000, READ_ONE = 0x4000, DISCARD = 0x2000, LENGTH = 0x7ff }; /* of the two bytes before each frame */
+enum { PORT = 7000, RING_BYTES = 32768, ROOM_BYTES = 64 };
+enum { READ_ALL = 0x8000, READ_ONE = 0x4000, DISCARD = 0x2000, LENGTH = 0x1fff }; /* of the two bytes before each frame */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

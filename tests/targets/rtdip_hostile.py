@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from tests.namespace import in_namespace
 from tests.targets.rtdip_lab import ETHERTYPE, INTERFACE, RtdipLab, header
 
-ETHERNET_BYTES, HEADER_BYTES, DATA_MAX_BYTES = 14, 12, 1488
+ETHERNET_BYTES, HEADER_BYTES, DATA_MAX_BYTES = 14, 12, 8988
 SENDER = bytes.fromhex("0200000000f0")
 """Source of all hostile frames: by it the kernel's share is told from its other traffic."""
 VLAN_TAGS = (0x8100, 0x88A8, 0x9100)
@@ -39,7 +39,7 @@ def hostile_frames(seed: int, own: bytes, ports: tuple[int, ...]) -> Iterator[by
         port = pick(ports) if below() < 0.8 else pick((0, 1, 1023, 65535, chance.randrange(65536)))
         priority = chance.randrange(3) if below() < 0.9 else pick((3, 127, 255))
         version = 1 if below() < 0.95 else pick((0, 2, 255))
-        length = size if below() < 0.8 else pick((0, size + 1, max(0, size - 1), 1488, 1489, 65524, 65535))
+        length = size if below() < 0.8 else pick((0, size + 1, max(0, size - 1), 8988, 8989, 65524, 65535))
         head = header(port, priority, length, chance.randrange(65536), chance.getrandbits(32), version)
         ethertype = ETHERTYPE if below() < 0.95 else chance.randrange(65536)
         if ethertype in VLAN_TAGS:

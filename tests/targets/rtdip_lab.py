@@ -35,12 +35,13 @@ def header(
 class RtdipLab:
     """Namespaces `near` and `far`, a veth pair, a service at each end, and the tools that use them."""
 
-    def __init__(self, program: Path, folder: Path, *options: str) -> None:
-        """Take `bw-rtdip`, a folder for sockets and answers, and options of the services."""
+    def __init__(self, program: Path, folder: Path, *options: str, mtu_bytes: int = 1500) -> None:
+        """Take `bw-rtdip`, a folder for sockets and answers, options of the services, and the link's MTU."""
         self.program = program
         self.folder = folder
         self.near, self.far = (f"bw-r{os.getpid()}{end}" for end in "nf")
         self.options = options
+        self.mtu_bytes = mtu_bytes
         self.services: dict[str, Tool] = {}
         self._tools: list[Tool] = []
         self._sockets: list[socket.socket] = []
@@ -50,8 +51,9 @@ class RtdipLab:
         self._delete()
         for namespace in (self.near, self.far):
             _ip("netns", "add", namespace)
-        pair = ["type", "veth", "peer", INTERFACE, "netns", self.far]
-        _ip("link", "add", INTERFACE, "netns", self.near, *pair)
+        mtu = ["mtu", str(self.mtu_bytes)]
+        pair = ["type", "veth", "peer", INTERFACE, *mtu, "netns", self.far]
+        _ip("link", "add", INTERFACE, *mtu, "netns", self.near, *pair)
         for number, namespace in enumerate((self.near, self.far), 1):
             _ip("-n", namespace, "address", "add", f"10.99.0.{number}/24", "dev", INTERFACE)
             _ip("-n", namespace, "link", "set", INTERFACE, "up")

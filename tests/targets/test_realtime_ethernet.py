@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,13 +46,23 @@ pytestmark = pytest.mark.simulated
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "over"), [("kernel", UDP), ("rtdip", RTDIP)])
-def test_messages_go_through_the_stack(bench: Bench, name: str, over: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "over", "busy_poll_us"), [("kernel", UDP, None), ("kernel", UDP, 50), ("rtdip", RTDIP, None)]
+)
+def test_messages_go_through_the_stack(
+    bench: Bench, name: str, over: str, busy_poll_us: int | None, tmp_path: Path
+) -> None:
     stack = load_network_stack(TARGETS / MACHINE, name)
+    if busy_poll_us:
+        stack = replace(stack, message_receive_arguments=("--busy-poll-us", str(busy_poll_us)))
     target = bench.spec.targets[MACHINE]
     interfaces = stack_interfaces(bench.spec, stack, MACHINE, MACHINE, target.test_interface)
     with network_stack_on(stack, bench, MACHINE, interfaces, tmp_path / "stack"):
         measure_messages(bench, target, stack, target.test_interface, TIMES, tmp_path, print)
+    receivers = [
+        json.loads((tmp_path / f"{verb}.ndjson").read_text().split("\n", 1)[0]) for verb in ("echo", "sink")
+    ]
+    assert [ready.get("busy_poll_us") for ready in receivers] == [busy_poll_us] * 2
     messages = load_messages(tmp_path)
     assert (messages.over, messages.cpu) == (over, 1)
     trips = load_round_trips(tmp_path, [*messages.of(LATENCY), *messages.of(ALONE), *messages.of(BESIDE)])

@@ -56,7 +56,8 @@ static bool write_frame(struct kernel_ring *kernel, enum rtdip_priority priority
 {
 	unsigned long read_at = *(unsigned long *)(void *)kernel->pages;
 	unsigned long *written_to = (unsigned long *)(void *)(kernel->pages + kernel->page);
-	size_t room = length + RTDIP_HEADER_BYTES <= 64 ? 64 : length + RTDIP_HEADER_BYTES <= 256 ? 256 : 1504;
+	size_t room = length + RTDIP_HEADER_BYTES <= 64 ? 64 : length + RTDIP_HEADER_BYTES <= 256 ? 256 :
+		      length + RTDIP_HEADER_BYTES <= 1504 ? 1504 : RTDIP_PAYLOAD_MAX_BYTES;
 	size_t bytes = sizeof(struct rtdip_record) + room;
 	uint8_t *head = kernel->pages + 2 * kernel->page + (*written_to & (kernel->bytes - 1));
 	struct rtdip_header header = { PORT, (uint8_t)priority, length, 1, sequence };
@@ -77,7 +78,7 @@ static void test_order(void)
 	static uint32_t held[RTDIP_PRIORITIES][HELD_MAX];
 	uint32_t first[RTDIP_PRIORITIES] = { 0 }, last[RTDIP_PRIORITIES] = { 0 }, sequence = 0;
 	struct kernel_ring kernel;
-	struct rtdip *handle = make_handle(&kernel, 64 * 1024);
+	struct rtdip *handle = make_handle(&kernel, 512 * 1024);
 	struct random random = { 1 };
 	uint64_t wrong = 0, read = 0;
 
@@ -152,7 +153,7 @@ static void test_header(void)
 	CHECK_INT(rtdip_parse(bytes, RTDIP_HEADER_BYTES + 299, &read), -EMSGSIZE);
 	CHECK_INT(rtdip_parse(bytes, RTDIP_HEADER_BYTES - 1, &read), -EMSGSIZE);
 	for (int i = 0; i < 4; i++) { /* priority, version, length, port */
-		const struct { int at; uint8_t value; } wrong[] = { { 2, 3 }, { 3, 2 }, { 4, 0x20 }, { 1, 0 } };
+		const struct { int at; uint8_t value; } wrong[] = { { 2, 3 }, { 3, 2 }, { 4, 0x23 }, { 1, 0 } };
 		uint8_t changed[RTDIP_HEADER_BYTES];
 
 		memcpy(changed, bytes, sizeof(bytes));

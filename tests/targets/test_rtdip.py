@@ -19,11 +19,22 @@ from tests.traffic_gen.lab import Stream, streams_by_id
 NOBODY = 65534
 
 
+JUMBO_MTU_BYTES = 9000
+
+
+def options_of(request: pytest.FixtureRequest) -> list[str]:
+    return ["--generic"] if request.param == "generic" else []
+
+
 @pytest.fixture(params=["driver", "generic"])
 def lab(request: pytest.FixtureRequest, repository: Path, tmp_path: Path) -> Iterator[RtdipLab]:
-    with RtdipLab(
-        bw_rtdip(repository), tmp_path, *(["--generic"] if request.param == "generic" else [])
-    ) as made:
+    with RtdipLab(bw_rtdip(repository), tmp_path, *options_of(request)) as made:
+        yield made
+
+
+@pytest.fixture(params=["driver", "generic"])
+def jumbo_lab(request: pytest.FixtureRequest, repository: Path, tmp_path: Path) -> Iterator[RtdipLab]:
+    with RtdipLab(bw_rtdip(repository), tmp_path, *options_of(request), mtu_bytes=JUMBO_MTU_BYTES) as made:
         yield made
 
 
@@ -41,6 +52,25 @@ def test_messages_come_back_whole_at_every_size(lab: RtdipLab) -> None:
         result = lab.tool(lab.near, "latency", *asked).result()
         assert (result["over"], result["sent"], result["lost"]) == ("rtdip", 50, 0)
         assert result["round_trip"]["min_ns"] > 0
+
+
+def test_frames_follow_the_mtu(jumbo_lab: RtdipLab) -> None:
+    """Those of more than a page come in several buffers, and whole."""
+    lab = jumbo_lab
+    assert lab.show(lab.far)["data_max_bytes"] == 8988
+    lab.tool(lab.far, "echo", "--local", "7000").wait_ready()
+    asked = ["--peer", f"{lab.mac(lab.far)}/7000", "--count", "50", "--interval-us", "100"]
+    for size in (1492, 1493, 4096, 8988):
+        result = lab.tool(lab.near, "latency", *asked, "--size-bytes", str(size)).result()
+        assert (size, result["sent"], result["lost"]) == (size, 50, 0)
+
+
+def test_a_frame_over_the_mtu_is_refused(lab: RtdipLab) -> None:
+    assert lab.show(lab.far)["data_max_bytes"] == 1488
+    asked = ["--peer", f"{lab.mac(lab.far)}/7000", "--count", "1", "--size-bytes", "1489"]
+    refused = lab.tool(lab.near, "latency", *asked)
+    assert refused.process.wait() != 0
+    assert "Message too long" in refused.errors()
 
 
 def test_windows_are_acknowledged(lab: RtdipLab) -> None:
@@ -61,6 +91,26 @@ def test_the_kernel_keeps_its_own_traffic(driver_lab: RtdipLab) -> None:
     lab.tool(lab.far, "echo", "--local", "10.99.0.2:7000").wait_ready()
     asked = ["--local", "10.99.0.1:7001", "--peer", "10.99.0.2:7000", "--count", "20", "--interval-us", "100"]
     assert lab.tool(lab.near, "latency", *asked).result()["over"] == "udp"
+
+
+def test_who_waits_for_udp_polls_the_card(driver_lab: RtdipLab) -> None:
+    lab = driver_lab
+    echo = lab.tool(lab.far, "echo", "--local", "10.99.0.2:7000", "--busy-poll-us", "50")
+    assert echo.wait_ready()["busy_poll_us"] == 50
+    asked = [
+        "--local",
+        "10.99.0.1:7001",
+        "--peer",
+        "10.99.0.2:7000",
+        "--count",
+        "20",
+        "--interval-us",
+        "1000",
+    ]
+    assert lab.tool(lab.near, "latency", *asked).result()["lost"] == 0
+    refused = lab.tool(lab.far, "echo", "--local", "7000", "--busy-poll-us", "50")
+    assert refused.process.wait() == 3
+    assert "--busy-poll-us: of UDP alone" in refused.errors()
     assert lab.show(lab.far)["frames"]["delivered"] == 0
 
 
@@ -124,7 +174,8 @@ def test_who_may_not_has_no_port(driver_lab: RtdipLab) -> None:
         (header(7000, 3, 40) + b"x" * 40, "malformed"),
         (header(7000, HIGH, 40, version=2) + b"x" * 40, "malformed"),
         (header(0, HIGH, 40) + b"x" * 40, "malformed"),
-        (header(7000, HIGH, 1489) + b"x" * 1488, "malformed"),
+        (header(7000, HIGH, 1489) + b"x" * 1488, "short"),
+        (header(7000, HIGH, 8989) + b"x" * 1488, "malformed"),
         (header(7001, HIGH, 40) + b"x" * 40, "no_port"),
     ],
 )
@@ -219,6 +270,18 @@ def test_a_second_service_is_refused(driver_lab: RtdipLab) -> None:
     unknown = lab.tool(lab.far, "serve", "--interface", "nothing")
     assert unknown.process.wait() == 3
     assert "nothing: no such interface" in unknown.errors()
+
+
+def test_messages_are_replayed_in_as_few_frames_as_the_mtu_allows(
+    jumbo_lab: RtdipLab, repository: Path
+) -> None:
+    lab = jumbo_lab
+    streams = Stream(12, "tcp", 640_000, 100_000), Stream(13, "udp", 4000, 100_000)
+    _, received = lab.replay(repository, *streams, duration_ms=500)
+    by_id = streams_by_id(received)
+    assert {(by_id[number]["lost"], by_id[number]["received"]) for number in (12, 13)} == {(0, 5)}
+    messages, rest = divmod(lab.show(lab.far)["frames"]["delivered"], 72 + 1)
+    assert (messages >= 5, rest) == (True, 0)
 
 
 def test_the_pattern_is_replayed_over_rtdip(driver_lab: RtdipLab, repository: Path) -> None:

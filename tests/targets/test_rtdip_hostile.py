@@ -29,7 +29,7 @@ TIMEOUT_S = 300 + FRAMES // 1000
 def test_hostile_frames_break_nothing_and_all_are_counted(
     repository: Path, tmp_path: Path, path: list[str]
 ) -> None:
-    with RtdipLab(bw_rtdip(repository), tmp_path, *path) as lab:
+    with RtdipLab(bw_rtdip(repository), tmp_path, *path, mtu_bytes=9000) as lab:
         echoes = [lab.tool(lab.far, "echo", "--local", str(port)) for port in PORTS]
         for echo in echoes:
             echo.wait_ready()

@@ -73,7 +73,7 @@ def test_every_field_is_dissected(repository: Path, tmp_path: Path) -> None:
             (1, HIGH, 0, 0, 0),
             (7000, MEDIUM, 7001, 1, 1),
             (65535, LOW, 65535, 2**32 - 1, 34),
-            (7000, LOW, 1, 2**31, 1488),
+            (7000, LOW, 1, 2**31, 8988),
         ]
     ]
     padded = [frame / bytes(max(0, 60 - len(frame))) for frame in frames]
@@ -112,7 +112,7 @@ def test_fragments_are_dissected(repository: Path, tmp_path: Path) -> None:
         (Rtdip(destination_port=7000, priority=3) / b"x", "rtdip.malformed"),
         (Rtdip(destination_port=7000, version=2) / b"x", "rtdip.malformed"),
         (Rtdip(destination_port=0) / b"x", "rtdip.malformed"),
-        (Rtdip(destination_port=7000, length=1489) / b"x", "rtdip.malformed"),
+        (Rtdip(destination_port=7000, length=8989) / b"x", "rtdip.malformed"),
         (b"\x1b\x58\x00\x01", "rtdip.short"),
     ],
 )

@@ -10,7 +10,7 @@
 
 enum {
 	RTDIP_FRAGMENT_HEADER_BYTES = 8, /* message, offset: 32 bits each, network order */
-	RTDIP_FRAGMENT_MAX_BYTES = RTDIP_DATA_MAX_BYTES - RTDIP_FRAGMENT_HEADER_BYTES, /* of a message in a frame */
+	RTDIP_FRAGMENT_MAX_BYTES = RTDIP_DATA_MAX_BYTES - RTDIP_FRAGMENT_HEADER_BYTES, /* of a message in a frame, where the MTU has room */
 };
 
 struct rtdip_fragment {

@@ -30,7 +30,7 @@ struct sending_transport {
 	void (*lost)(struct link *link, int err, int64_t now_monotonic_ns);
 	/* The link's socket is closed; close what else it has. NULL: nothing. */
 	void (*close)(struct link *link);
-	uint32_t piece_max_bytes; /* 0: a message goes as a whole */
+	uint32_t piece_max_bytes; /* 0: a message goes as a whole; a link that is up may take less (struct link) */
 };
 
 /** The consumer's end. */

@@ -6,6 +6,8 @@
 
 #include "config/options.h"
 
+#define NS_PER_US INT64_C(1000)
+
 int end_open(struct end *end, const char *local, const char *socket_path, unsigned int flags)
 {
 	struct address address;
@@ -40,6 +42,15 @@ void end_close(struct end *end)
 	if (end->sock != PORT_SOCKET_NONE)
 		port_socket_close(end->sock);
 	*end = (struct end){ .sock = PORT_SOCKET_NONE };
+}
+
+int end_set_busy_poll(struct end *end, int busy_poll_us)
+{
+	int err = end->handle ? -ENOTSUP : port_socket_set_busy_poll(end->sock, busy_poll_us);
+
+	if (!err)
+		end->busy_poll_ns = busy_poll_us * NS_PER_US;
+	return err;
 }
 
 int end_parse_peer(const struct end *end, const char *text, struct peer *peer)
@@ -78,9 +89,16 @@ static int64_t take_rtdip(struct end *end, struct peer *from, enum rtdip_priorit
 
 static int64_t take_udp(struct end *end, struct peer *from, void *data, size_t room_bytes, int64_t timeout_ns)
 {
+	int64_t polled_until_monotonic_ns, length;
 	struct port_received received = { 0 };
-	int64_t length = port_recv(end->sock, data, room_bytes, &received);
 
+	length = port_recv(end->sock, data, room_bytes, &received);
+	if (length == -EAGAIN && end->busy_poll_ns && timeout_ns > 0) {
+		polled_until_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + end->busy_poll_ns;
+		do /* each reading polls the card once */
+			length = port_recv(end->sock, data, room_bytes, &received);
+		while (length == -EAGAIN && port_clock_now_ns(PORT_CLOCK_MONOTONIC) < polled_until_monotonic_ns);
+	}
 	if (length == -EAGAIN && timeout_ns > 0) {
 		int err = port_socket_wait_readable(end->sock, timeout_ns);
 

@@ -16,6 +16,7 @@ struct end {
 	uint16_t port;
 	port_socket sock;
 	bool busy;            /* do not sleep while waiting */
+	int64_t busy_poll_ns; /* UDP: how long who waits polls the card before it sleeps */
 };
 
 struct peer {
@@ -33,6 +34,13 @@ struct peer {
  */
 int end_open(struct end *end, const char *local, const char *socket_path, unsigned int flags);
 void end_close(struct end *end);
+
+/**
+ * Let who waits for a message poll the card, rather than its interrupts, for so long before it sleeps.
+ *
+ * @return 0; -ENOTSUP: not UDP, or the system cannot, or not permitted
+ */
+int end_set_busy_poll(struct end *end, int busy_poll_us);
 
 /** Read who is sent to: "02:00:00:00:00:01/7000" for RTDiP, "10.0.0.1:7000" for UDP. @return 0 or -EINVAL */
 int end_parse_peer(const struct end *end, const char *text, struct peer *peer);

@@ -21,7 +21,7 @@
 #define RTDIP_MAC_BYTES 6
 #define RTDIP_ETHERNET_BYTES 14
 #define RTDIP_HEADER_BYTES 12
-#define RTDIP_PAYLOAD_MAX_BYTES 1500 /* of Ethernet: header and data */
+#define RTDIP_PAYLOAD_MAX_BYTES 9000 /* of Ethernet: header and data; an interface takes its MTU, where that is less */
 #define RTDIP_DATA_MAX_BYTES (RTDIP_PAYLOAD_MAX_BYTES - RTDIP_HEADER_BYTES)
 
 /* Lower numbers come first. */

@@ -22,12 +22,12 @@
 #define NS_PER_MS INT64_C(1000000)
 #define LOOK_NS (100 * NS_PER_MS) /* how soon a stop is seen */
 
-enum { MESSAGE_MIN_BYTES = 4, MESSAGE_MAX_BYTES = RTDIP_DATA_MAX_BYTES, OWN_OPTIONS = 3, COMMON_OPTIONS = 9 };
+enum { MESSAGE_MIN_BYTES = 4, MESSAGE_MAX_BYTES = RTDIP_DATA_MAX_BYTES, OWN_OPTIONS = 3, COMMON_OPTIONS = 10 };
 
 /* What every verb takes. */
 struct common {
 	const char *local, *peer, *socket_path, *packets;
-	int64_t size_bytes, priority, cpu;
+	int64_t size_bytes, priority, cpu, busy_poll_us;
 	bool busy, bypass;
 };
 
@@ -58,12 +58,14 @@ static void add_common(struct option *options, struct common *common)
 		{ .name = "packets", .kind = OPTION_TEXT, .target = &common->packets, .argument = "high|medium|low",
 		  .help = "priority of frames of RTDiP (default high)" },
 		{ .name = "size-bytes", .kind = OPTION_INT, .target = &common->size_bytes, .min = MESSAGE_MIN_BYTES,
-		  .max = MESSAGE_MAX_BYTES, .argument = "N", .help = "data of a message, 4..1488 bytes (default 64)" },
+		  .max = MESSAGE_MAX_BYTES, .argument = "N", .help = "data of a message, 4..8988 bytes, as the MTU has room (default 64)" },
 		{ .name = "priority", .kind = OPTION_INT, .target = &common->priority, .min = 0, .max = 99, .argument = "N",
 		  .help = "SCHED_FIFO priority, 0..99 (default 0: ordinary scheduling)" },
 		{ .name = "cpu", .kind = OPTION_INT, .target = &common->cpu, .min = 0, .max = 1023, .argument = "N",
 		  .help = "CPU that it is pinned to, 0..1023 (default: any)" },
 		{ .name = "busy", .kind = OPTION_FLAG, .target = &common->busy, .help = "poll instead of sleeping" },
+		{ .name = "busy-poll-us", .kind = OPTION_INT, .target = &common->busy_poll_us, .min = 0, .max = 10000,
+		  .argument = "N", .help = "UDP: poll the card so long before sleeping, 0..10000 us (default 0)" },
 		{ .name = "bypass-qdisc", .kind = OPTION_FLAG, .target = &common->bypass,
 		  .help = "send frames of RTDiP past the queueing discipline" },
 	};
@@ -102,6 +104,11 @@ static int measure(struct run *run, bool has_peer, void (*body)(void *))
 		return err == -EINVAL ? EXIT_BAD_INPUT : EXIT_CAPABILITY;
 	}
 	run->end.busy = common->busy;
+	if (common->busy_poll_us && end_set_busy_poll(&run->end, (int)common->busy_poll_us)) {
+		fprintf(stderr, "%s: --busy-poll-us: of UDP alone, where the kernel has it, and with CAP_NET_ADMIN\n", run->tool);
+		end_close(&run->end);
+		return EXIT_CAPABILITY;
+	}
 	if (has_peer && (!common->peer || end_parse_peer(&run->end, common->peer, &run->peer))) {
 		fprintf(stderr, "%s: --peer: \"%s\"; needed: %s\n", run->tool, common->peer ? common->peer : "",
 			run->end.handle ? "MAC/PORT, as 02:00:00:00:00:01/7000" : "ADDRESS:PORT");
@@ -132,6 +139,8 @@ static void open_line(struct json *json, const struct run *run, const char *type
 	json_string(json, "over", run->end.handle ? "rtdip" : "udp");
 	if (run->end.handle)
 		json_int(json, "port", run->end.port);
+	if (run->common.busy_poll_us)
+		json_int(json, "busy_poll_us", run->common.busy_poll_us);
 }
 
 static void close_line(struct json *json)

@@ -4,7 +4,7 @@
  * is not RTDiP goes on to the kernel untouched.
  *
  * One program without calls of sub-programs or kernel functions, so that the interpreter of a 32-bit ARM runs it, too. Compiled
- * for BPF; bpf_object.py makes its instructions a header. It needs Linux 5.18 (bpf_xdp_load_bytes).
+ * for BPF; bpf_object.py makes its instructions a header. It needs Linux 5.18 (bpf_xdp_load_bytes, frames of several buffers).
  */
 #include <linux/bpf.h>
 
@@ -25,6 +25,7 @@ static uint64_t (*const ktime_get_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
 static void *(*const ring_reserve)(void *ring, uint64_t bytes, uint64_t flags) = (void *)BPF_FUNC_ringbuf_reserve;
 static void (*const ring_submit)(void *record, uint64_t flags) = (void *)BPF_FUNC_ringbuf_submit;
 static void (*const ring_discard)(void *record, uint64_t flags) = (void *)BPF_FUNC_ringbuf_discard;
+static uint64_t (*const frame_bytes)(struct xdp_md *frame) = (void *)BPF_FUNC_xdp_get_buff_len;
 static long (*const load_bytes)(struct xdp_md *frame, uint64_t offset, void *to, uint64_t bytes) =
 	(void *)BPF_FUNC_xdp_load_bytes;
 
@@ -56,7 +57,7 @@ ALWAYS_INLINE int is_for_us(const uint8_t *destination)
 	return (destination[0] & 1) || (own && own[0] == to[0] && own[1] == to[1] && own[2] == to[2]);
 }
 
-/* A record's size has to be known when the program is checked: one of three. */
+/* A record's size has to be known when the program is checked: one of four. */
 #define DELIVER(room_bytes) do { \
 		uint8_t *record = ring_reserve(ring, sizeof(struct rtdip_record) + (room_bytes), 0); \
 		if (!record) \
@@ -90,7 +91,7 @@ SECTION("xdp") int demultiplex(struct xdp_md *context)
 	if (header->version != RTDIP_VERSION || header->priority >= RTDIP_PRIORITIES || port == 0 ||
 	    payload_bytes > RTDIP_PAYLOAD_MAX_BYTES)
 		return count(RTDIP_MALFORMED);
-	if (payload_bytes > (uint64_t)(end - data) - RTDIP_ETHERNET_BYTES)
+	if (payload_bytes > frame_bytes(context) - RTDIP_ETHERNET_BYTES) /* data to end is but the first buffer of a large one */
 		return count(RTDIP_SHORT);
 	ring = map_lookup(&ports, &port);
 	of_port = map_lookup(&port_counts, &port);
@@ -107,8 +108,10 @@ SECTION("xdp") int demultiplex(struct xdp_md *context)
 		DELIVER(64);
 	else if (payload_bytes <= 256)
 		DELIVER(256);
+	else if (payload_bytes <= 1504)
+		DELIVER(1504);
 	else if (payload_bytes <= RTDIP_PAYLOAD_MAX_BYTES)
-		DELIVER(RTDIP_PAYLOAD_MAX_BYTES + 4);
+		DELIVER(RTDIP_PAYLOAD_MAX_BYTES);
 	else
 		return count(RTDIP_MALFORMED);
 	__sync_fetch_and_add(&of_port->frames, 1);

@@ -286,7 +286,7 @@ int64_t rtdip_send(struct rtdip *handle, const struct rtdip_address *to, uint16_
 	struct iovec parts[2] = { { &front, sizeof(front) }, { (void *)(uintptr_t)data, size_bytes } };
 	const struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
 
-	if (size_bytes > RTDIP_DATA_MAX_BYTES)
+	if (size_bytes > handle->about.data_max_bytes)
 		return -EMSGSIZE;
 	if ((from_port && !ring) || to->port == 0 || priority >= RTDIP_PRIORITIES)
 		return -EINVAL;
@@ -431,6 +431,11 @@ static int duplicate(int descriptor)
 	int copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
 
 	return copy < 0 ? -errno : copy;
+}
+
+uint32_t rtdip_data_max_bytes(const struct rtdip *handle)
+{
+	return handle->about.data_max_bytes;
 }
 
 int rtdip_descriptor(const struct rtdip *handle)

@@ -46,6 +46,7 @@ struct service {
 	const char *interface, *path;
 	unsigned int interface_index;
 	uint8_t mac[RTDIP_MAC_BYTES];
+	uint16_t data_max_bytes; /* of a frame */
 	int listener, epoll, signals;
 	struct rtdip_kernel kernel;
 	struct client clients[CLIENTS_MAX];
@@ -60,9 +61,16 @@ static int fail(const struct service *service, const char *what, int err)
 	return EXIT_CAPABILITY;
 }
 
+static uint16_t data_max_bytes(int mtu_bytes)
+{
+	if (mtu_bytes < RTDIP_HEADER_BYTES)
+		return 0;
+	return (uint16_t)((mtu_bytes < RTDIP_PAYLOAD_MAX_BYTES ? mtu_bytes : RTDIP_PAYLOAD_MAX_BYTES) - RTDIP_HEADER_BYTES);
+}
+
 static int find_interface(struct service *service)
 {
-	struct ifreq request = { 0 };
+	struct ifreq request = { 0 }, mtu;
 	int probe, err = 0;
 
 	service->interface_index = if_nametoindex(service->interface);
@@ -70,11 +78,13 @@ static int find_interface(struct service *service)
 		return -errno;
 	probe = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	strncpy(request.ifr_name, service->interface, sizeof(request.ifr_name) - 1);
-	if (probe < 0 || ioctl(probe, SIOCGIFHWADDR, &request) < 0)
+	mtu = request;
+	if (probe < 0 || ioctl(probe, SIOCGIFHWADDR, &request) < 0 || ioctl(probe, SIOCGIFMTU, &mtu) < 0)
 		err = -errno;
 	if (probe >= 0)
 		close(probe);
 	memcpy(service->mac, request.ifr_hwaddr.sa_data, RTDIP_MAC_BYTES);
+	service->data_max_bytes = data_max_bytes(mtu.ifr_mtu);
 	return err;
 }
 
@@ -242,9 +252,10 @@ __attribute__((format(printf, 3, 4))) static size_t add(struct service *service,
 static size_t show(struct service *service)
 {
 	uint64_t counts[RTDIP_COUNTS];
-	size_t used = add(service, 0, "{\"interface\":\"%s\",\"mac\":\"%02x:%02x:%02x:%02x:%02x:%02x\",\"native\":%s,\"frames\":{",
+	size_t used = add(service, 0, "{\"interface\":\"%s\",\"mac\":\"%02x:%02x:%02x:%02x:%02x:%02x\",\"native\":%s,\"data_max_bytes\":%u,\"frames\":{",
 			  service->interface, service->mac[0], service->mac[1], service->mac[2], service->mac[3],
-			  service->mac[4], service->mac[5], service->kernel.native ? "true" : "false");
+			  service->mac[4], service->mac[5], service->kernel.native ? "true" : "false",
+			  (unsigned int)service->data_max_bytes);
 	const char *between = "";
 
 	rtdip_kernel_counts(&service->kernel, counts);
@@ -294,7 +305,7 @@ static void answer(const struct client *client, const struct rtdip_answer *about
 
 static void handle(struct service *service, struct client *client, const struct rtdip_request *request)
 {
-	struct rtdip_answer about = { .ring_bytes = request->ring_bytes };
+	struct rtdip_answer about = { .ring_bytes = request->ring_bytes, .data_max_bytes = service->data_max_bytes };
 	size_t text_bytes = 0;
 	int descriptor = -1;
 

@@ -110,6 +110,7 @@ static int load(struct rtdip_kernel *kernel, char *log)
 	union bpf_attr attributes = {
 		.prog_type = BPF_PROG_TYPE_XDP, .insns = pointer(instructions), .insn_cnt = INSTRUCTIONS,
 		.license = pointer("Apache-2.0"), .prog_name = "rtdip", .expected_attach_type = BPF_XDP,
+		.prog_flags = BPF_F_XDP_HAS_FRAGS, /* a frame over a page comes in several buffers */
 	};
 	int program;
 

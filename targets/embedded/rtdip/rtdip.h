@@ -75,11 +75,14 @@ int rtdip_unbind(struct rtdip *handle, uint16_t port);
  * Send one frame.
  *
  * @param from_port   a port of the handle, by which the receiver may answer; 0: none
- * @param data        at most RTDIP_DATA_MAX_BYTES
+ * @param data        at most rtdip_data_max_bytes()
  * @return size_bytes; -EMSGSIZE, -EINVAL (not a port of the handle), -EAGAIN (the card's queue is full), -ENETDOWN, …
  */
 int64_t rtdip_send(struct rtdip *handle, const struct rtdip_address *to, uint16_t from_port, enum rtdip_priority priority,
 		   const void *data, size_t size_bytes);
+
+/** Return how many bytes of data a frame takes: the MTU that the interface had when its service began, less the header. */
+uint32_t rtdip_data_max_bytes(const struct rtdip *handle);
 
 /**
  * Take the frame that comes first.

@@ -6,7 +6,7 @@
 -- which ports bw-traffic sends: -o rtdip.fragment_ports:7000-7999. As it comes: where replays put their streams.
 
 local ETHERTYPE, VERSION = 0x88B5, 1
-local HEADER_BYTES, DATA_MAX_BYTES = 12, 1488
+local HEADER_BYTES, DATA_MAX_BYTES = 12, 8988
 local FRAGMENT_HEADER_BYTES, FRAGMENT_PORTS, PORT_MAX = 8, "20010-26559", 65535
 local PRIORITIES = { [0] = "high", [1] = "medium", [2] = "low" }
 

@@ -23,6 +23,7 @@ struct rtdip_answer {
 	int32_t result; /* 0 or a port; -errno */
 	uint32_t ring_bytes;
 	uint8_t mac[RTDIP_MAC_BYTES];
+	uint16_t data_max_bytes; /* that a frame carries: the MTU of the interface */
 	/* Of RTDIP_HELLO with a descriptor that sends; of RTDIP_BIND with that of the ring. RTDIP_SHOW: text follows. */
 };
 

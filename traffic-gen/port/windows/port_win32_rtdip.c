@@ -37,6 +37,12 @@ int64_t rtdip_send(struct rtdip *handle, const struct rtdip_address *to, uint16_
 	return -ENOTSUP;
 }
 
+uint32_t rtdip_data_max_bytes(const struct rtdip *handle)
+{
+	(void)handle;
+	return 0;
+}
+
 int rtdip_receive(struct rtdip *handle, struct rtdip_message *message, void *data, size_t room_bytes, int64_t timeout_ns)
 {
 	(void)handle;

@@ -12,10 +12,12 @@ enum {
 	PARTS,  /* of each stream: what is there of the current message */
 };
 
-/* A ring has room for two messages, in frames. */
+enum { SMALL_FRAME_BYTES = 1480, SMALL_RECORD_BYTES = 2048 };
+
+/* A ring has room for two messages, also in frames of an MTU of 1500, which take the most. */
 static uint32_t ring_bytes_for(const struct stream *stream)
 {
-	uint64_t wanted_bytes = 2 * ((uint64_t)stream->size_bytes / RTDIP_FRAGMENT_MAX_BYTES + 1) * 2048;
+	uint64_t wanted_bytes = 2 * ((uint64_t)stream->size_bytes / SMALL_FRAME_BYTES + 1) * SMALL_RECORD_BYTES;
 	uint32_t bytes = RTDIP_RING_BYTES;
 
 	while (bytes < wanted_bytes && bytes < RTDIP_RING_MAX_BYTES)

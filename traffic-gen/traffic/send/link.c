@@ -19,6 +19,7 @@ void link_init(struct link *link, const struct plan *plan, const struct plan_pro
 	link->peer = (struct address){ plan->consumer.ipv4, (uint16_t)(plan->base_port + stream->id) };
 	link->stream = stream;
 	link->transport = sending_transport_of(stream);
+	link->piece_max_bytes = link->transport->piece_max_bytes;
 	link->poller = poller;
 	link->poller_user = poller_user;
 	link->stamps = plan->capture_stamps;

@@ -30,6 +30,7 @@ struct link {
 	struct address local, peer;
 	const struct stream *stream;
 	const struct sending_transport *transport; /* of the stream */
+	uint32_t piece_max_bytes; /* 0: a message goes as a whole */
 	struct port_poller *poller;
 	void *poller_user;    /* handed back by the poller for this link */
 	bool stamps;          /* ask for kernel transmit stamps */

@@ -13,6 +13,7 @@ static int open_handle(struct link *link)
 	if (err < 0)
 		return err;
 	link->rtdip_port = (uint16_t)err;
+	link->piece_max_bytes = rtdip_data_max_bytes(link->rtdip) - RTDIP_FRAGMENT_HEADER_BYTES;
 	return 0;
 }
 

@@ -184,8 +184,8 @@ static void write_piece(struct sender *sender, struct sender_stream *s, int64_t 
 	if (!s->begun)
 		begin_message(sender, s, now_tai_ns);
 	piece_bytes = size_bytes - s->position;
-	if (s->link.transport->piece_max_bytes && piece_bytes > s->link.transport->piece_max_bytes)
-		piece_bytes = s->link.transport->piece_max_bytes;
+	if (s->link.piece_max_bytes && piece_bytes > s->link.piece_max_bytes)
+		piece_bytes = s->link.piece_max_bytes;
 	header_left_bytes = s->position < FRAME_HEADER_BYTES ? FRAME_HEADER_BYTES - s->position : 0;
 	fill_position = s->position + header_left_bytes;
 	if (header_left_bytes)

@@ -26,7 +26,7 @@ from types import TracebackType
 
 __all__ = ["Address", "Counts", "Handle", "Message", "Priority", "RtdipError", "TimedOutError", "resolve"]
 
-DATA_MAX_BYTES = 1488
+DATA_MAX_BYTES = 8988
 _MAC_BYTES = 6
 _BYPASS_QDISC = 1
 _NS_PER_S = 1_000_000_000
@@ -67,7 +67,7 @@ class Message:
     """A frame that has come.
 
     Attributes:
-        data: At most 1488 bytes.
+        data: At most 8988 bytes.
         source: Who sent it.
         to_port: Port of the handle that it was for.
         priority: Of the frame.
@@ -240,7 +240,7 @@ class Handle:
 
         Args:
             to: Who gets it.
-            data: At most 1488 bytes.
+            data: As many bytes as the MTU has room for, at most 8988.
             from_port: A port of the handle, by which may be answered; 0: none.
             priority: Of the frame.
 
