@@ -97,6 +97,7 @@ QUANTITIES: dict[str, Quantity] = {
     "software_latency_en": Quantity("", is_check=True),
     "message_latency": Quantity(series="messages"),
     "bulk_rise": Quantity("%", VERDICT),
+    "receive_rise": Quantity("%", VERDICT),
     "message_throughput": Quantity("bytes/s", VERDICT, "lower"),
     "loop_delay": Quantity(series="latency"),
     "throughput": Quantity("bytes/s", worse="lower"),

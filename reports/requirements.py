@@ -158,10 +158,13 @@ TAKEN: dict[str, tuple[_Keys, ...]] = {
         {"size": _SIZE, "statistic": _text(*realtime_ethernet.QUANTILES), "samples": _SAMPLES, "lost": _COUNT}
         | _TO_A_SECOND,
     ),
-    realtime_ethernet.BULK_RISE: (
-        {"statistic": _text(*realtime_ethernet.QUANTILES), "samples": _SAMPLES, "lost": _COUNT}
-        | {"upper_percent": _whole(1, 1_000_000)},
-    ),
+    **{
+        rise: (
+            {"statistic": _text(*realtime_ethernet.QUANTILES), "samples": _SAMPLES, "lost": _COUNT}
+            | {"upper_percent": _whole(1, 1_000_000)},
+        )
+        for rise in realtime_ethernet.RISES
+    },
     realtime_ethernet.MESSAGE_THROUGHPUT: (
         {"size": _SIZE, "statistic": _text(realtime_ethernet.MEAN), "samples": _SAMPLES}
         | {"lower_bytes_per_s": _whole(1, 10**12)},

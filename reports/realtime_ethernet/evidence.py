@@ -97,6 +97,8 @@ class RoundTrips:
     sent: int
     lost: int
     round_trip: Summary
+    receiving: Summary | None
+    """In the target, from the driver's hands to the echo's; None: the tool is older."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,7 @@ def read_round_trips(data: object) -> RoundTrips:
     reader = Reader(data, "latency")
     found = RoundTrips(
         round_trip=reader.summary("round_trip"),
+        receiving=reader.summary("receiving") if "receiving" in reader.data else None,
         **reader.fields({"over": (str,), "size_bytes": (int,), "sent": (int,), "lost": (int,)}),
     )
     if found.round_trip.n + found.lost > found.sent or min(found.sent, found.lost) < 0:

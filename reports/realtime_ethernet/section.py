@@ -25,6 +25,7 @@ from reports.realtime_ethernet.verdict import (
     MEAN,
     QUANTILES,
     QUANTITIES,
+    RISES,
     Found,
     bulk_share,
     find_latency,
@@ -73,7 +74,7 @@ class OfStack:
     Attributes:
         latencies: By size, in ns.
         throughputs: By size, in bytes/s.
-        rise: By statistic, in percent.
+        rise: By quantity and statistic, in percent.
         alone: Median of the probes' round trips, all rounds together.
         beside: The same beside a bulk receiver.
         share: What that reached beside the probe, of what it reaches alone; None: not known.
@@ -82,7 +83,7 @@ class OfStack:
     messages: Messages
     latencies: tuple[OfSize, ...]
     throughputs: tuple[OfSize, ...]
-    rise: dict[str, Found]
+    rise: dict[tuple[str, str], Found]
     alone: Quantile | None
     beside: Quantile | None
     share: float | None
@@ -169,7 +170,7 @@ def _of_stack(messages: Messages, folder: Path, reference: OfStack | None) -> Of
         messages,
         tuple(latencies),
         tuple(throughputs),
-        {each: find_rise(messages, folder, each) for each in QUANTILES},
+        {(of, each): find_rise(of, messages, folder, each) for of in RISES for each in QUANTILES},
         alone,
         beside,
         bulk_share(messages, folder, load_bulk(folder, messages.of(BESIDE))),

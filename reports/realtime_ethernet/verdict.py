@@ -4,6 +4,8 @@
 A value is that of all rounds together. By how much any one round alone is off it is a bound of U: with
 six rounds or more the median of what rounds tell lies within their extremes with 97 %, whatever its
 distribution. Half of a round trip is the latency, as in the paper: no exchange tells how it divides.
+What a bulk receiver adds has two parts. Frames that came before stand in the card's queue, whatever the
+stack does; from the driver on it is the stack's: `receive_rise` is that part alone, of the same latency.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ from reports.record.verdict import Verdict, judge
 MESSAGE_LATENCY = "message_latency"
 BULK_RISE = "bulk_rise"
 MESSAGE_THROUGHPUT = "message_throughput"
-QUANTITIES = (MESSAGE_LATENCY, BULK_RISE, MESSAGE_THROUGHPUT)
+RECEIVE_RISE = "receive_rise"
+RISES = BULK_RISE, RECEIVE_RISE
+QUANTITIES = (MESSAGE_LATENCY, *RISES, MESSAGE_THROUGHPUT)
 QUANTILES = {"median": 0.5, "p99": 0.99}
 """Statistics of latencies."""
 MEAN = "mean"
@@ -96,7 +100,7 @@ def find_latency(messages: Messages, folder: Path, size_bytes: int, statistic: s
     rounds = load_round_trips(folder, trials)
 
     def half_ns(some: Sequence[RoundTrips]) -> float | None:
-        whole_ns = _quantile_ns(some, statistic)
+        whole_ns = _quantile_ns([each.round_trip for each in some], statistic)
         return None if whole_ns is None else whole_ns / 2
 
     value_ns, apart_ns = _together(rounds, half_ns)
@@ -111,8 +115,14 @@ def find_latency(messages: Messages, folder: Path, size_bytes: int, statistic: s
     return _with_causes(found, messages, [each.over for each in rounds], messages.of(LATENCY, size_bytes))
 
 
-def find_rise(messages: Messages, folder: Path, statistic: str) -> Found:
-    """Return by how much a bulk receiver beside raises the latency, in percent.
+def find_rise(quantity: str, messages: Messages, folder: Path, statistic: str) -> Found:
+    """Return by how much a bulk receiver beside raises the latency, in percent of it without.
+
+    Args:
+        quantity: BULK_RISE: the whole of it; RECEIVE_RISE: from the driver to the echo alone.
+        messages: What was measured.
+        folder: Of the answers.
+        statistic: One of QUANTILES.
 
     Raises:
         RecordError: Evidence is damaged; names file and key.
@@ -123,19 +133,15 @@ def find_rise(messages: Messages, folder: Path, statistic: str) -> Found:
     )
     trips = [load_round_trips(folder, each) for each in (alone, beside)]
     pairs = list(zip(*trips, strict=True))
-
-    def rise_percent(some: Sequence[tuple[RoundTrips, RoundTrips]]) -> float | None:
-        before_ns, after_ns = (_quantile_ns([pair[end] for pair in some], statistic) for end in (0, 1))
-        return 100 * (after_ns / before_ns - 1) if before_ns and after_ns is not None else None
-
-    value, apart = _together(pairs, rise_percent)
+    rise = _Rise(quantity, statistic)
+    value, apart = _together(pairs, rise.percent)
     parts: list[UncertaintyPart] = []
     if value is not None:
         parts = [
             UncertaintyPart("rounds", "bound", apart),
-            UncertaintyPart("buckets", "bound", 2 * BUCKET_SHARE * (100 + value)),
+            UncertaintyPart("buckets", "bound", rise.buckets_percent(pairs)),
         ]
-    n = min(sum(each.round_trip.n for each in some) for some in trips)
+    n = min(sum(rise.distribution(each).n for each in some) for some in trips)
     lost = sum(each.lost for some in trips for each in some)
     found = Found(value, Uncertainty.from_parts(parts), n, lost, len(pairs))
     bulk = load_bulk(folder, beside)
@@ -147,6 +153,45 @@ def find_rise(messages: Messages, folder: Path, statistic: str) -> Found:
         why = f"the bulk receiver reached {reached} of what it reaches alone, {BULK_SHARE_MIN:.0%} are needed"
         found = replace(found, causes=(*found.causes, why))
     return found
+
+
+@dataclass(frozen=True)
+class _Rise:
+    """How a rise follows from pairs of trials, without and with a bulk receiver."""
+
+    quantity: str
+    statistic: str
+
+    def distribution(self, trial: RoundTrips) -> Summary:
+        """Return of what the quantiles are taken; empty, where an older tool does not say."""
+        return trial.round_trip if self.quantity == BULK_RISE else trial.receiving or merge([])
+
+    def percent(self, some: Sequence[tuple[RoundTrips, RoundTrips]]) -> float | None:
+        """Return the rise of some rounds together; None: not known."""
+        whole_ns, before_ns, after_ns = self._quantiles_ns(some)
+        if not whole_ns or before_ns is None or after_ns is None:
+            return None
+        return 100 * (after_ns - before_ns) / whole_ns
+
+    def buckets_percent(self, some: Sequence[tuple[RoundTrips, RoundTrips]]) -> float:
+        """Return by how much the widths of buckets may move the rise."""
+        whole_ns, before_ns, after_ns = self._quantiles_ns(some)
+        compared_ns = after_ns or 0
+        if self.quantity == RECEIVE_RISE:
+            compared_ns += before_ns or 0
+        return 2 * BUCKET_SHARE * 100 * compared_ns / (whole_ns or 1)
+
+    def _quantiles_ns(self, some: Sequence[tuple[RoundTrips, RoundTrips]]) -> tuple[float | None, ...]:
+        """Return the latency without a bulk receiver, and what is compared without and with it.
+
+        The whole of a rise is of round trips, of which both halves count; receiving is half of one.
+        """
+        alone_ns = _quantile_ns([pair[0].round_trip for pair in some], self.statistic)
+        compared = [
+            _quantile_ns([self.distribution(pair[k]) for pair in some], self.statistic) for k in (0, 1)
+        ]
+        half = 1 if self.quantity == BULK_RISE else 2
+        return None if alone_ns is None else alone_ns / half, *compared
 
 
 def bulk_share(messages: Messages, folder: Path, bulk: Sequence[Transfer]) -> float | None:
@@ -185,9 +230,8 @@ def message_measurement(quantity: str, found: Found, asked: Asked, context: Cont
     return build_record(asked.requirement, sample, asked.limit, found.uncertainty, judged, context)
 
 
-def _quantile_ns(rounds: Sequence[RoundTrips], statistic: str) -> int | None:
-    merged: Summary = merge([each.round_trip for each in rounds])
-    quantile = merged.quantile(QUANTILES[statistic])
+def _quantile_ns(rounds: list[Summary], statistic: str) -> int | None:
+    quantile = merge(rounds).quantile(QUANTILES[statistic])
     return None if quantile is None else quantile.value_ns
 
 

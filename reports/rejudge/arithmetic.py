@@ -52,6 +52,7 @@ KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "edge_witness_en": ("", ("en",)),
     "message_latency": ("ns", ("median", "p99")),
     "bulk_rise": ("%", ("median", "p99")),
+    "receive_rise": ("%", ("median", "p99")),
     "message_throughput": ("bytes/s", ("mean",)),
     "software_latency": ("ns", ("mean",)),
     "software_latency_closure": ("ns", ("max",)),

@@ -39,7 +39,7 @@ RAW: Mapping[str, tuple[str, ...]] = {
     "clock_read_latency": ("readings.json",),
     **dict.fromkeys(("edge_delay", "edge_deviation_difference", "edge_error_shift"), EDGES),
     "edge_witness_en": ("witnesses.json",),
-    **dict.fromkeys(("message_latency", "bulk_rise", "message_throughput"), MESSAGES),
+    **dict.fromkeys(("message_latency", "bulk_rise", "receive_rise", "message_throughput"), MESSAGES),
     **dict.fromkeys(("software_latency", "software_latency_closure", *NOT_JUDGED_AGAIN), TRIPS),
 }
 """Each quantity with raw data of its own, and the files of which its records have to name one."""

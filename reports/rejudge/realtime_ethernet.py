@@ -24,7 +24,8 @@ ROUNDS = 6
 BULK_PERCENT = 80
 BUCKET = 1e-3
 """A bucket is no wider than that share of its value."""
-UNITS = {"message_latency": "ns", "bulk_rise": "%", "message_throughput": "bytes/s"}
+RISES = "bulk_rise", "receive_rise"
+UNITS = {"message_latency": "ns", **dict.fromkeys(RISES, "%"), "message_throughput": "bytes/s"}
 
 
 def message_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
@@ -55,13 +56,13 @@ def _judge(record: Record, file: Path) -> Iterator[str]:
                 yield f"{name} is not among its evidence"
         if row["answer"]["size_bytes"] != row["size_bytes"]:
             yield f"{row['file']} is of {row['answer']['size_bytes']} bytes, not of {row['size_bytes']}"
-    judge = {"message_latency": _latency, "bulk_rise": _rise, "message_throughput": _throughput}
+    judge = {"message_latency": _latency, **dict.fromkeys(RISES, _rise), "message_throughput": _throughput}
     yield from judge[record["quantity"]](record, facts, rows)
 
 
 def _kinds(record: Record, facts: Json, size_bytes: int) -> tuple[str, ...]:
     """Return the kinds of trials of a size that a record is of."""
-    if record["quantity"] == "bulk_rise":
+    if record["quantity"] in RISES:
         return "alone", "beside", *(["throughput"] if size_bytes == facts["bulk_bytes"] else [])
     [axis] = record["subject"]["axes"]
     if axis["axis"] != "size" or axis["value"] != f"{size_bytes} B":
@@ -123,10 +124,25 @@ def _rise(record: Record, facts: Json, rows: Sequence[Json]) -> Iterator[str]:
         return
     pairs = [(row["answer"], sides["beside"][number]["answer"]) for number, row in sides["alone"].items()]
     share = SHARES[record["statistic"]]
+    is_whole = record["quantity"] == "bulk_rise"
+    of = "round_trip" if is_whole else "receiving"
+    if not all(of in answer for pair in pairs for answer in pair):
+        pairs = []
+
+    def quantiles(some: Sequence[tuple[Json, Json]]) -> tuple[float, float, float]:
+        before, after = (_quantile_ns([pair[end] for pair in some], share, of) for end in (0, 1))
+        latency = before if is_whole else _quantile_ns([pair[0] for pair in some], share) / 2
+        return latency, before, after
 
     def rise(some: Sequence[tuple[Json, Json]]) -> float:
-        before, after = (_quantile_ns([pair[end] for pair in some], share) for end in (0, 1))
-        return 100 * after / before - 100
+        latency, before, after = quantiles(some)
+        return 100 * (after - before) / latency
+
+    def buckets(value: float) -> float:
+        if is_whole:
+            return 2 * BUCKET * (100 + value)
+        latency, before, after = quantiles(pairs)
+        return 200 * BUCKET * (after + before) / latency
 
     bulk = [row["bulk"] for row in sides["beside"].values()]
     own = [answer for pair in pairs for answer in pair]
@@ -138,9 +154,9 @@ def _rise(record: Record, facts: Json, rows: Sequence[Json]) -> Iterator[str]:
         record,
         rise,
         pairs,
-        buckets=lambda value: 2 * BUCKET * (100 + value),
-        slack=lambda value: 2 * BUCKET * (100 + value),
-        n=min(sum(pair[end]["round_trip"]["n"] for pair in pairs) for end in (0, 1)),
+        buckets=lambda value: buckets(value) * (1 if is_whole else 1 - BUCKET),
+        slack=lambda value: buckets(value) + (0 if is_whole else 2 * BUCKET * abs(value)),
+        n=min(sum(pair[end][of]["n"] for pair in pairs) for end in (0, 1)),
         lost=sum(each["lost"] for each in own),
         doubts=doubts,
     )
@@ -209,19 +225,19 @@ def _doubts(facts: Json, rounds: int, answers: Sequence[Json]) -> list[str]:
     return found
 
 
-def _quantile_ns(answers: Sequence[Json], share: tuple[int, int]) -> float:
-    """Return the middle of the bucket that holds the quantile of all round trips."""
+def _quantile_ns(answers: Sequence[Json], share: tuple[int, int], of: str = "round_trip") -> float:
+    """Return the middle of the bucket that holds the quantile of all round trips, or of receiving."""
     counts: Counter[tuple[int, int]] = Counter()
     for each in answers:
-        for low, width, count in each["round_trip"]["buckets"]:
+        for low, width, count in each[of]["buckets"]:
             counts[low, width] += count
-    total = counts.total() + sum(each["round_trip"]["overflow"] for each in answers)
+    total = counts.total() + sum(each[of]["overflow"] for each in answers)
     rank, seen = -(-total * share[0] // share[1]), 0
     for (low, width), count in sorted(counts.items()):
         seen += count
         if seen >= rank:
             return low + width / 2
-    return float(max(each["round_trip"]["max_ns"] for each in answers))
+    return float(max(each[of]["max_ns"] for each in answers))
 
 
 def _rate(answers: Sequence[Json]) -> float:

@@ -20,10 +20,10 @@ from reports.realtime_ethernet.evidence import (
     Trial,
 )
 from reports.realtime_ethernet.verdict import (
-    BULK_RISE,
     MESSAGE_LATENCY,
     MESSAGE_THROUGHPUT,
     QUANTITIES,
+    RISES,
     Asked,
     Found,
     bytes_of_size,
@@ -109,15 +109,15 @@ class RealtimeEthernetLibrary(AsksRequirements):
 
         Fails unless all outcomes are `pass`; the message begins with `FAIL:`, `INCONCLUSIVE:` or `UNSET:`.
         """
-        self._judge(MESSAGE_LATENCY, self._latency)
+        self._judge(self._latency, MESSAGE_LATENCY)
 
     @keyword
     def bulk_receiver_should_not_raise_latency_beyond_its_limits(self) -> None:
-        """Judge by how much a bulk receiver raises the latency, by every requirement on `bulk_rise`.
+        """Judge by how much a bulk receiver raises the latency: `bulk_rise` and `receive_rise`.
 
         Fails unless all outcomes are `pass`; the message begins with `FAIL:`, `INCONCLUSIVE:` or `UNSET:`.
         """
-        self._judge(BULK_RISE, self._rise)
+        self._judge(self._rise, *RISES)
 
     @keyword
     def throughput_of_messages_should_reach_its_limits(self) -> None:
@@ -125,19 +125,19 @@ class RealtimeEthernetLibrary(AsksRequirements):
 
         Fails unless all outcomes are `pass`; the message begins with `FAIL:`, `INCONCLUSIVE:` or `UNSET:`.
         """
-        self._judge(MESSAGE_THROUGHPUT, self._throughput)
+        self._judge(self._throughput, MESSAGE_THROUGHPUT)
 
-    def _judge(self, quantity: str, find: Callable[[Requirement], tuple[Found, Context]]) -> None:
+    def _judge(self, find: Callable[[Requirement], tuple[Found, Context]], *quantities: str) -> None:
         records: list[Measurement] = []
         for each in self._requirements():
-            if each.quantity != quantity:
+            if each.quantity not in quantities:
                 continue
             try:
                 found, context = find(each)
             except ReportError as error:
                 raise MeasurementError(str(error)) from error
             asked = Asked(each.id, each.statistic, each.limit, each.samples, each.lost or 0)
-            record = message_measurement(quantity, found, asked, context)
+            record = message_measurement(each.quantity, found, asked, context)
             value, u = (format_value(one, record.unit) for one in (found.value, found.uncertainty.expanded))
             say(f"{each.id}: {value}, U = {u}, with stack {self._found.stack}")
             records.append(record)
@@ -156,7 +156,7 @@ class RealtimeEthernetLibrary(AsksRequirements):
 
     def _rise(self, requirement: Requirement) -> tuple[Found, Context]:
         messages = self._found
-        found = find_rise(messages, self._folder, requirement.statistic)
+        found = find_rise(requirement.quantity, messages, self._folder, requirement.statistic)
         bulk = messages.of(THROUGHPUT, messages.bulk_bytes)
         return found, self._context([*messages.of(ALONE), *messages.of(BESIDE), *bulk], None)
 

@@ -32,6 +32,7 @@ from resources.network_stack import NetworkStack
 from resources.realtime_ethernet.settings import MessageTimes
 from resources.tools.experiment import Experiment
 from resources.tools.jobs import end_job
+from resources.tools.witness import add_witness
 
 TOOL = "bw-rtdip"
 ECHO_PORT, SINK_PORT = 7790, 7791
@@ -39,9 +40,11 @@ PROBE_PORT, SOURCE_PORT = 7792, 7793
 STARTING_S = 20.0
 BULK_LEAD_S = 0.1
 """The bulk receiver is at work before the probe begins."""
-BULK_MS = 86_400_000
-"""It is stopped when the probe has ended."""
+BULK_MS = WITNESS_MAX_MS = 86_400_000
+"""Both are stopped when they are no longer needed."""
 TIMEOUT_MS = 500
+RUN_UP = 1
+"""Round trips before each probe that do not count: beside a bulk receiver no way lies idle either."""
 LOW = ("--packets", "low", "--priority", "0")
 STEAL = 7
 """Place in the first line of /proc/stat, of eight that make up all time."""
@@ -74,11 +77,12 @@ class _Lab:
         argv = [self.experiment.bench.tool(node, TOOL), verb, "--peer", self.peers[to_port]]
         return [*argv, *local_arguments(self.stack, node, producer.address, own_port)]
 
-    def latency(self, size_bytes: int, trips: int, interval_us: int) -> list[str]:
+    def latency(self, size_bytes: int, trips: int, interval_us: int, run_up: int = 0) -> list[str]:
         """Return the command line of round trips at the node's priority."""
         priority = self.experiment.bench.node(self.probe.node).priority
         argv = self.sender("latency", self.probe, PROBE_PORT, ECHO_PORT)
         argv += ["--count", str(trips), "--interval-us", str(interval_us), "--size-bytes", str(size_bytes)]
+        argv += ["--run-up", str(run_up)]
         return [*argv, "--timeout-ms", str(TIMEOUT_MS), "--priority", str(priority)]
 
     def source(self, size_bytes: int, duration_ms: int) -> list[str]:
@@ -160,6 +164,8 @@ def measure_messages(
     trials: list[Trial] = []
     with Experiment(bench) as experiment:
         lab = _Lab(experiment, stack, target, times, folder, peers, *producers[:2])
+        # It keeps this machine's processors awake on a virtual bench.
+        add_witness(experiment, folder / "witness", WITNESS_MAX_MS)
         _start_ends(lab, node, cpu)
         for number in range(times.rounds):
             progress(f"round {number + 1} of {times.rounds}, stack {stack.name}")
@@ -208,7 +214,7 @@ def _make(lab: _Lab, number: int, kind: str, size_bytes: int) -> Trial:
             bulk = lab.experiment.start(lab.bulk.node, argv, lab.folder / bulk_stem)
             lab.experiment.wait_ready([bulk])
             time.sleep(BULK_LEAD_S)
-        _trips(lab, stem, size_bytes, times.probes, times.probe_interval_us)
+        _trips(lab, stem, size_bytes, times.probes, times.probe_interval_us, RUN_UP)
         if bulk is not None:
             bulk.stop()
             lab.experiment.collect(bulk, STARTING_S).require_done()
@@ -220,8 +226,8 @@ def _make(lab: _Lab, number: int, kind: str, size_bytes: int) -> Trial:
     )
 
 
-def _trips(lab: _Lab, stem: str, size_bytes: int, trips: int, interval_us: int) -> None:
-    argv = lab.latency(size_bytes, trips, interval_us)
+def _trips(lab: _Lab, stem: str, size_bytes: int, trips: int, interval_us: int, run_up: int = 0) -> None:
+    argv = lab.latency(size_bytes, trips, interval_us, run_up)
     _run(lab, lab.probe.node, argv, stem, trips * max(interval_us / 1000, TIMEOUT_MS))
 
 

@@ -52,5 +52,6 @@ def test_checks_of_the_bench_never_follow_as_what_a_target_can_do() -> None:
         "reads_left_out",
         "holdover_rate",
         "bulk_rise",
+        "receive_rise",
         "message_throughput",
     }

@@ -44,6 +44,12 @@ void end_close(struct end *end)
 	*end = (struct end){ .sock = PORT_SOCKET_NONE };
 }
 
+void end_stamp_received(struct end *end)
+{
+	if (!end->handle)
+		port_socket_stamp_receive(end->sock);
+}
+
 int end_set_busy_poll(struct end *end, int busy_poll_us)
 {
 	int err = end->handle ? -ENOTSUP : port_socket_set_busy_poll(end->sock, busy_poll_us);
@@ -84,6 +90,7 @@ static int64_t take_rtdip(struct end *end, struct peer *from, enum rtdip_priorit
 		return err;
 	from->rtdip = message.from;
 	*priority = message.priority;
+	end->receiving_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) - message.received_monotonic_ns;
 	return (int64_t)message.size_bytes;
 }
 
@@ -105,6 +112,7 @@ static int64_t take_udp(struct end *end, struct peer *from, void *data, size_t r
 		length = err ? err : port_recv(end->sock, data, room_bytes, &received);
 	}
 	from->udp = received.source;
+	end->receiving_ns = received.stamp_realtime_ns ? port_clock_now_ns(PORT_CLOCK_REALTIME) - received.stamp_realtime_ns : -1;
 	return length == -EAGAIN ? -ETIMEDOUT : length;
 }
 

@@ -17,6 +17,7 @@ struct end {
 	port_socket sock;
 	bool busy;            /* do not sleep while waiting */
 	int64_t busy_poll_ns; /* UDP: how long who waits polls the card before it sleeps */
+	int64_t receiving_ns; /* of the last message: from the driver's hands (XDP, or the kernel's stamp) to ours; less than 0: not known */
 };
 
 struct peer {
@@ -41,6 +42,9 @@ void end_close(struct end *end);
  * @return 0; -ENOTSUP: not UDP, or the system cannot, or not permitted
  */
 int end_set_busy_poll(struct end *end, int busy_poll_us);
+
+/** Let receiving_ns be known of UDP, too, where the kernel has stamps. */
+void end_stamp_received(struct end *end);
 
 /** Read who is sent to: "02:00:00:00:00:01/7000" for RTDiP, "10.0.0.1:7000" for UDP. @return 0 or -EINVAL */
 int end_parse_peer(const struct end *end, const char *text, struct peer *peer);

@@ -30,6 +30,7 @@ def latency_answer(round_trips_ns: Sequence[int], size_bytes: int = 64, **change
     return {
         "type": "result", "tool": "bw-rtdip latency", "over": UDP, "size_bytes": size_bytes,
         "sent": len(round_trips_ns), "lost": 0, "late": 0, "round_trip": summary(list(round_trips_ns)),
+        "receiving": summary([each // 10 for each in round_trips_ns]),
     } | changes  # fmt: skip
 
 

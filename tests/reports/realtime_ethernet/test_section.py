@@ -33,8 +33,8 @@ def test_stacks_stand_beside_the_kernel(tmp_path: Path) -> None:
     assert [each.messages.stack for each in shown.stacks] == ["kernel", "rtdip"]
     assert [row.against_percent for row in shown.stacks[0].latencies] == [None, None]
     assert [row.against_percent for row in shown.stacks[1].latencies] == [0, 0]
-    assert shown.stacks[0].rise["median"].value == pytest.approx(51, abs=1)
-    assert shown.stacks[1].rise["median"].value == pytest.approx(1, abs=1)
+    assert shown.stacks[0].rise["bulk_rise", "median"].value == pytest.approx(51, abs=1)
+    assert shown.stacks[1].rise["bulk_rise", "median"].value == pytest.approx(1, abs=1)
     assert shown.stacks[0].share == pytest.approx(0.95, abs=0.01)
     assert (shown.stacks[0].stolen_share, shown.stacks[0].disturbed) == (0.01, 0)
     assert not shown.problems

@@ -10,7 +10,13 @@ import pytest
 
 from reports.errors import RecordError
 from reports.realtime_ethernet.evidence import MESSAGES, load_messages, read_round_trips, read_transfer
-from reports.realtime_ethernet.verdict import find_latency, find_rise, find_throughput
+from reports.realtime_ethernet.verdict import (
+    BULK_RISE,
+    RECEIVE_RISE,
+    find_latency,
+    find_rise,
+    find_throughput,
+)
 from tests.reports.realtime_ethernet.sample import (
     latency_answer,
     source_answer,
@@ -42,8 +48,25 @@ def test_lost_round_trips_are_counted(tmp_path: Path) -> None:
     assert find_latency(messages, tmp_path, 64, "median").lost == 2
 
 
+def test_a_rise_from_the_driver_on_is_of_the_latency_without(tmp_path: Path) -> None:
+    """A tenth of each round trip is receiving, which rises by half: by a tenth of half a round trip."""
+    found = find_rise(RECEIVE_RISE, write_sample_messages(tmp_path, rise=1.5), tmp_path, "median")
+    assert found.value == pytest.approx(100 * 0.51 * 2 / 10, abs=0.5)
+    assert (found.n, found.rounds, found.causes) == (600, 6, ())
+
+
+def test_an_older_tool_says_nothing_of_receiving(tmp_path: Path) -> None:
+    messages = write_sample_messages(tmp_path)
+    for trial in messages.trials:
+        lines = [json.loads(line) for line in (tmp_path / trial.file).read_text().splitlines()]
+        lines[-1].pop("receiving", None)
+        (tmp_path / trial.file).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert find_rise(RECEIVE_RISE, messages, tmp_path, "median").value is None
+    assert find_rise(BULK_RISE, messages, tmp_path, "median").value is not None
+
+
 def test_rise_is_of_the_quantiles_without_and_with_a_bulk_receiver(tmp_path: Path) -> None:
-    found = find_rise(write_sample_messages(tmp_path, rise=1.5), tmp_path, "median")
+    found = find_rise(BULK_RISE, write_sample_messages(tmp_path, rise=1.5), tmp_path, "median")
     assert found.value == pytest.approx(51, abs=0.6)
     parts = {part.name: part.value for part in found.uncertainty.parts}
     assert parts == {"rounds": pytest.approx(1, abs=0.6), "buckets": pytest.approx(0.302, abs=0.01)}
@@ -51,7 +74,7 @@ def test_rise_is_of_the_quantiles_without_and_with_a_bulk_receiver(tmp_path: Pat
 
 
 def test_a_bulk_receiver_that_yields_shows_nothing(tmp_path: Path) -> None:
-    found = find_rise(write_sample_messages(tmp_path, bulk_share=0.6), tmp_path, "median")
+    found = find_rise(BULK_RISE, write_sample_messages(tmp_path, bulk_share=0.6), tmp_path, "median")
     assert found.causes == ("the bulk receiver reached 60% of what it reaches alone, 80% are needed",)
 
 
@@ -59,7 +82,7 @@ def test_rounds_that_the_host_took_time_of_do_not_count(tmp_path: Path) -> None:
     messages = write_sample_messages(tmp_path, disturbed=[5])
     for found in (
         find_latency(messages, tmp_path, 4, "median"),
-        find_rise(messages, tmp_path, "p99"),
+        find_rise(BULK_RISE, messages, tmp_path, "p99"),
         find_throughput(messages, tmp_path, 64),
     ):
         assert found.rounds == 5
@@ -74,7 +97,7 @@ def test_messages_that_went_another_way_show_nothing(tmp_path: Path) -> None:
     messages = write_sample_messages(tmp_path, over="rtdip")
     why = ("not carried by the stack kernel: messages went over rtdip",)
     assert find_latency(messages, tmp_path, 4, "median").causes == why
-    assert find_rise(messages, tmp_path, "median").causes == why
+    assert find_rise(BULK_RISE, messages, tmp_path, "median").causes == why
     assert find_throughput(messages, tmp_path, 64).causes == why
 
 

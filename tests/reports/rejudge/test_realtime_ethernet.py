@@ -11,9 +11,9 @@ import pytest
 
 from reports.realtime_ethernet.evidence import FOLDER, MESSAGES
 from reports.realtime_ethernet.verdict import (
-    BULK_RISE,
     MESSAGE_LATENCY,
     MESSAGE_THROUGHPUT,
+    RISES,
     Asked,
     find_latency,
     find_rise,
@@ -54,7 +54,9 @@ def made(tmp_path: Path, **sample: Any) -> tuple[RunFolder, list[Json]]:
         found = find_latency(messages, folder, 64, statistic)
         run.append(message_measurement(MESSAGE_LATENCY, found, asked, context("64 B")))
         asked = Asked(f"R-{statistic}", statistic, Limit(60, None, "a test"), 100, 0)
-        run.append(message_measurement(BULK_RISE, find_rise(messages, folder, statistic), asked, context()))
+        for quantity in RISES:
+            found = find_rise(quantity, messages, folder, statistic)
+            run.append(message_measurement(quantity, found, asked, context()))
     asked = Asked("T", "mean", Limit(None, 1_000_000, "a test"), 100, 0)
     found = find_throughput(messages, folder, 1400)
     run.append(message_measurement(MESSAGE_THROUGHPUT, found, asked, context("1400 B")))
@@ -77,15 +79,15 @@ def told(run: RunFolder, records: list[Json]) -> str:
 )
 def test_what_was_measured_stands(sample: Json, outcome: str, tmp_path: Path) -> None:
     run, records = made(tmp_path, **sample)
-    assert message_objections(run.path, records) == ([], 5)
-    assert [list(objections(record)) for record in records] == [[]] * 5
+    assert message_objections(run.path, records) == ([], 7)
+    assert [list(objections(record)) for record in records] == [[]] * 7
     assert {record["outcome"] for record in records} == {outcome}
 
 
 def test_a_bulk_receiver_that_yields_gives_no_verdict(tmp_path: Path) -> None:
     run, records = made(tmp_path, bulk_share=0.5)
-    assert message_objections(run.path, records) == ([], 5)
-    assert {r["outcome"] for r in records if r["quantity"] == BULK_RISE} == {"inconclusive"}
+    assert message_objections(run.path, records) == ([], 7)
+    assert {r["outcome"] for r in records if r["quantity"] in RISES} == {"inconclusive"}
     lies = [record | {"outcome": "pass", "reason": ""} for record in records]
     assert "R-p99: pass, its trials come to inconclusive; the bulk receiver yields" in told(run, lies)
 
