@@ -46,3 +46,4 @@ def test_interval_always_holds_there_too(pair: Pair, windows: WindowsPrograms, t
     check_interval(answer)
     assert (answer["no_time"], answer["steps"]) == (0, 0)
     assert answer["bound_median_ns"] >= answer["u_median_ns"] > 0
+    assert answer["u_missed"] <= READS / 1000

@@ -27,6 +27,7 @@ struct pick {
 	int there, back, shortest;
 	int64_t at_local_ns, offset_ns, delay_ns;
 	double stamp_ns; /* standard deviation of the stamps */
+	bool kernel_stamps;
 };
 
 struct estimate {
@@ -150,6 +151,7 @@ static struct pick pick_of(const struct estimate *estimate)
 	pick.offset_ns = batch[0].t2_utc_ns - batch[0].t1_local_ns + llround((there_ns - back_ns) / 2);
 	pick.delay_ns = llround(there_ns + back_ns);
 	pick.stamp_ns = stamp_noise_ns(&batch[pick.there]);
+	pick.kernel_stamps = batch[pick.there].kernel_stamps && batch[pick.back].kernel_stamps;
 	return pick;
 }
 
@@ -218,11 +220,18 @@ static void likely_from_picks(struct estimate *estimate)
 			estimate->wary = candidates[i];
 }
 
-/* What the batches' scatter does not show: that one way may always take longer than the other. Rectangular. */
+/*
+ * What the batches' scatter does not show: that one way may always take longer than the other. Where the program stamps itself, how
+ * long it takes to hear of an answer is all in one of them. Rectangular.
+ */
 static double asymmetry_ns2(const struct estimate *estimate)
 {
-	double half_ns = (double)estimate_delay_ns(estimate) / 2 * (double)estimate->settings.asymmetry_percent / 100;
+	int64_t percent = estimate->settings.asymmetry_percent;
+	double half_ns;
 
+	if (estimate->batches && !estimate->picks[(estimate->batches - 1) % PICKS_MAX].kernel_stamps && percent < ESTIMATE_USER_PERCENT)
+		percent = ESTIMATE_USER_PERCENT;
+	half_ns = (double)estimate_delay_ns(estimate) / 2 * (double)percent / 100;
 	return half_ns * half_ns / 3;
 }
 

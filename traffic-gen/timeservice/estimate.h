@@ -19,7 +19,10 @@
 #include "timeservice/ntp_exchange.h"
 #include "timeservice/scatter.h"
 
-enum { ESTIMATE_BATCH_MAX = 64 };
+enum {
+	ESTIMATE_BATCH_MAX = 64,
+	ESTIMATE_USER_PERCENT = 50, /* asymmetry_percent at least, of exchanges without the kernel's stamps */
+};
 
 struct estimate_settings {
 	int64_t min_way_ns;         /* each way takes at least that; 0: not known */

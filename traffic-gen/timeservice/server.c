@@ -9,6 +9,8 @@
 
 enum { STAMPS_MAX = 16, DATAGRAM_ROOM_BYTES = 192 };
 
+#define AWAKE_NS INT64_C(500000) /* an answer from the same network comes within that */
+
 /* A request under way. */
 struct asking {
 	struct bracket before;
@@ -251,6 +253,19 @@ static int take(struct server *server, const struct server_means *means, struct 
 	return err ? err : ended ? SERVER_NOTHING : -EAGAIN;
 }
 
+/* Look for an answer without sleeping. Returns as take(). */
+static int look_awake(struct server *server, const struct server_means *means, struct asking *asking,
+		      struct exchange_sample *sample)
+{
+	int64_t until_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + AWAKE_NS;
+	int err;
+
+	do
+		err = take(server, means, asking, sample);
+	while (err == -EAGAIN && port_clock_now_ns(PORT_CLOCK_MONOTONIC) < until_monotonic_ns);
+	return err;
+}
+
 int server_ask(struct server *server, const struct server_means *means, struct exchange_sample *sample, int *event)
 {
 	struct asking asking;
@@ -260,6 +275,12 @@ int server_ask(struct server *server, const struct server_means *means, struct e
 		ntp_exchange_count(&server->exchange, EXCHANGE_NOT_SENT);
 		err = refused(server, means, EXCHANGE_NOT_SENT);
 		return err ? err : SERVER_NOTHING;
+	}
+	/* Where the program stamps itself, how long it takes to wake up is part of the way back. */
+	if (!server->stamping) {
+		err = look_awake(server, means, &asking, sample);
+		if (err != -EAGAIN)
+			return err;
 	}
 	/* However many others send: none of them ends it but time. */
 	do {

@@ -28,6 +28,7 @@ struct world {
 	double queue_ns;           /* mean of what comes on top */
 	double held_share;         /* of the batches that are held up in one direction */
 	double held_there_ns, held_back_ns;
+	int64_t heard_ns;          /* how long a program takes to hear of an answer, where it stamps itself; 0: the kernel stamps */
 };
 
 static double uniform(struct world *world)
@@ -71,7 +72,7 @@ static int64_t server_ns(const struct world *world)
 
 static struct exchange_sample exchange(struct world *world)
 {
-	struct exchange_sample sample = { .error_ns = 60, .precision_ns = 30, .kernel_stamps = true };
+	struct exchange_sample sample = { .error_ns = 60, .precision_ns = 30, .kernel_stamps = !world->heard_ns };
 	int64_t error_ns = llround((2 * uniform(world) - 1) * 60);
 
 	sample.t1_local_ns = world->local_ns + error_ns;
@@ -79,7 +80,7 @@ static struct exchange_sample exchange(struct world *world)
 	sample.t2_utc_ns = server_ns(world) + llround((2 * uniform(world) - 1) * 30);
 	pass(world, 15000);
 	sample.t3_utc_ns = server_ns(world) + llround((2 * uniform(world) - 1) * 30);
-	pass(world, world->way_back_ns + queued_ns(world) + llround(world->held_back_ns));
+	pass(world, world->way_back_ns + queued_ns(world) + llround(world->held_back_ns) + world->heard_ns);
 	sample.t4_local_ns = world->local_ns + llround((2 * uniform(world) - 1) * 60);
 	return sample;
 }
@@ -447,6 +448,28 @@ static void test_drift(void)
 	estimate_destroy(estimate);
 }
 
+/* A program that stamps itself hears of answers late, each time: U covers that, and the kernel's stamps need no such room. */
+static void test_user_stamps(void)
+{
+	static struct found found[2];
+
+	for (int user = 0; user < 2; user++) {
+		struct estimate_settings settings = estimate_default_settings();
+		struct estimate *estimate = estimate_create(&settings);
+		struct world world = new_world(7, 0.3);
+
+		world.heard_ns = user ? 60000 : 0;
+		run(&world, estimate, 30, 1800, &found[user]);
+		CHECK_INT(found[user].outside, 0);
+		CHECK_INT(found[user].beyond_u, 0);
+		estimate_destroy(estimate);
+	}
+	CHECK_THAT(quantile(found[0].us_ns, found[0].count, 0.5) < 10000, "with the kernel's stamps: median U %.0f ns",
+		   quantile(found[0].us_ns, found[0].count, 0.5));
+	CHECK_THAT(quantile(found[1].errors_ns, found[1].count, 0.5) > 25000, "stamps of its own: median error %.0f ns",
+		   quantile(found[1].errors_ns, found[1].count, 0.5));
+}
+
 int main(void)
 {
 	test_interval(30, 60000, 0.3, (struct limits){ 1000, 10, 90000, MANY_SEEDS });
@@ -461,6 +484,7 @@ int main(void)
 	test_lost(100, 20000000, 0, 600, LOST_S / 2);
 	test_step();
 	test_first_batch();
+	test_user_stamps();
 	test_drift();
 	test_limits();
 	return check_result();
