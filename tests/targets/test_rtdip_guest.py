@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from hw.drivers.labgrid_api import register_all
+from hw.protocols import Job
 from hw.provisioning import TARGETS
 from hw.session import Bench, open_bench
 from resources.network_stack import NetworkStack, load_network_stack
@@ -110,3 +111,48 @@ def test_a_hog_above_the_kernels_wake_ups_starves_receivers_unless_they_are_rais
     assert [found[name][0]["lost"] for name in found] == [0, 0], "alone each reply comes in time"
     assert found["as found"][1]["lost"] > 0, "the hog has kept the receiver asleep for longer than it waits"
     assert found["raised"][1]["lost"] == 0
+
+
+BETWEEN = "chrt -f 30 sh -c 'i=0; while [ $i -lt 150000 ]; do i=$((i + 1)); done'"
+"""It takes the processor for more than a second from all that is below it."""
+
+
+def test_priorities_of_two_receivers_swapped_while_they_run_change_places(
+    bench: Bench, tmp_path: Path
+) -> None:
+    """Receive work follows the priority that a process has at the time, whatever it had before."""
+    stack = load_network_stack(TARGETS / "linux-rt", "rtdip")
+    guest, peer = bench.node(GUEST), bench.node(PEER)
+    tools = {node: bench.tool(node, "bw-rtdip") for node in (GUEST, PEER)}
+    sockets = {node: f"{stack.folder_on(node)}/rtdip.sock" for node in (GUEST, PEER)}
+    priorities = {7001: 50, 7002: 10}
+    with network_stack_on(stack, bench, GUEST, {GUEST: "test0", PEER: ""}, tmp_path):
+        mac = json.loads(guest.run([tools[GUEST], "show", "--socket", sockets[GUEST]]).stdout)["mac"]
+        echoes: dict[int, Job] = {}
+        for port, priority in priorities.items():
+            argv = [tools[GUEST], "echo", "--local", str(port), "--priority", str(priority)]
+            echoes[port] = guest.start([*argv, "--socket", sockets[GUEST]], tmp_path / f"echo-{port}")
+            echoes[port].wait_ready(HANG_S)
+
+        def lost_beside_a_hog(port: int, name: str) -> int:
+            hog = guest.start(["sh", "-c", f'echo \'{{"type":"ready"}}\'; {BETWEEN}'], tmp_path / name)
+            hog.wait_ready(HANG_S)
+            argv = [tools[PEER], "latency", "--peer", f"{mac}/{port}", "--count", "100"]
+            argv += ["--interval-us", "7000", "--timeout-ms", "300", "--socket", sockets[PEER]]
+            done = peer.run([*argv, "--local", "0"], timeout_s=HANG_S)
+            hog.wait(HANG_S)
+            return int(json.loads(done.stdout.splitlines()[-1])["lost"])
+
+        try:
+            before = {port: lost_beside_a_hog(port, f"before-{port}") for port in priorities}
+            for port, priority in zip(priorities, reversed(priorities.values()), strict=True):
+                argv = ["pgrep", "-f", f"^{tools[GUEST]} echo --local {port} "]
+                for pid in guest.run(argv).stdout.split():
+                    guest.run(["chrt", "-a", "-f", "-p", str(priority), pid])
+            after = {port: lost_beside_a_hog(port, f"after-{port}") for port in priorities}
+        finally:
+            for echo in echoes.values():
+                echo.stop()
+                echo.wait(HANG_S)
+    assert (before[7001], after[7002]) == (0, 0), "above the hog no reply is late"
+    assert min(before[7002], after[7001]) >= 2, "below it those of more than half a second are"
