@@ -49,6 +49,10 @@ uint32_t stack_random(void);
 #define IP_FORWARD 0
 #define IP_REASSEMBLY 1
 #define IP_FRAG 1
+/* Fragments that wait for others: of some datagrams of 64 KB. */
+#define IP_REASS_MAX_PBUFS 512
+#define MEMP_NUM_REASSDATA 64
+#define IPV6_FRAG_COPYHEADER 1
 #define IP_SOF_BROADCAST 1
 #define SO_REUSE 1
 
