@@ -35,6 +35,7 @@ uint32_t stack_random(void);
 #define LWIP_IGMP 0
 #define LWIP_IPV4 1
 #define LWIP_IPV6 1
+#define IPV6_FRAG_COPYHEADER 1 /* pointers do not fit where the header was */
 #define LWIP_IPV6_MLD 0
 #define LWIP_IPV6_DHCP6 0
 #define LWIP_IPV6_AUTOCONFIG 0
