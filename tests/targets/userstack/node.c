@@ -17,6 +17,8 @@ static int end;
 static unsigned int mtu_bytes;
 static struct netif netif;
 static struct tcp_pcb *connection;
+static bool held;
+static size_t waiting_bytes;
 
 uint64_t stack_now_us(void)
 {
@@ -85,7 +87,10 @@ static err_t take(void *argument, struct tcp_pcb *pcb, struct pbuf *data, err_t 
 	}
 	for (struct pbuf *part = data; part; part = part->next)
 		host->received(end, part->payload, part->len);
-	tcp_recved(pcb, data->tot_len);
+	if (held)
+		waiting_bytes += data->tot_len;
+	else
+		tcp_recved(pcb, data->tot_len);
 	pbuf_free(data);
 	return ERR_OK;
 }
@@ -165,6 +170,12 @@ static size_t send_some(const uint8_t *data, size_t size_bytes)
 	return done;
 }
 
+static void close_sending(void)
+{
+	if (connection)
+		tcp_shutdown(connection, 0, 1);
+}
+
 static void input(const uint8_t *bytes, size_t size_bytes)
 {
 	struct pbuf *packet = pbuf_alloc(PBUF_RAW, (u16_t)size_bytes, PBUF_RAM);
@@ -196,4 +207,16 @@ static struct recovery recovery_of_connection(void)
 	return connection ? connection->recovery : (struct recovery){0};
 }
 
-const struct node node = {begin, begin_listening, begin_connecting, send_some, input, advance, next_us, recovery_of_connection};
+static void hold(int holds)
+{
+	held = holds != 0;
+	while (connection && !held && waiting_bytes > 0) {
+		u16_t part = (u16_t)LWIP_MIN(waiting_bytes, 0xffff);
+
+		tcp_recved(connection, part);
+		waiting_bytes -= part;
+	}
+}
+
+const struct node node = {begin, begin_listening, begin_connecting, send_some, close_sending, input, advance, next_us, recovery_of_connection,
+			  &recovery_limits, hold};

@@ -12,7 +12,7 @@
 struct node_host {
 	uint64_t (*now_us)(void);
 	uint32_t (*random)(int end);
-	void (*output)(int end, const uint8_t *packet, size_t size_bytes);
+	void (*output)(int end, uint8_t *packet, size_t size_bytes);
 	void (*received)(int end, const uint8_t *data, size_t size_bytes);
 	void (*writable)(int end);
 	void (*closed)(int end, int error);
@@ -24,10 +24,15 @@ struct node {
 	void (*connect)(void);
 	/** @return bytes that were taken */
 	size_t (*send)(const uint8_t *data, size_t size_bytes);
+	/** Send the end of the stream. */
+	void (*close)(void);
 	void (*input)(const uint8_t *packet, size_t size_bytes);
 	void (*advance)(void);
 	uint64_t (*next_us)(void);
 	struct recovery (*recovery)(void);
+	struct recovery_limits *limits;
+	/** Take no more data from the connection: its window fills up; or take what waits and go on. */
+	void (*hold)(int holds);
 };
 
 #endif

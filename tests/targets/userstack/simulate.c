@@ -2,7 +2,7 @@
 /*
  * Two stacks and a link between them, in virtual time: the same seed gives the same run. Prints JSON.
  *
- * Exit code 1: a wrong byte, nothing came, or the connection ended.
+ * Exit code 1: a wrong byte, or not all came.
  *
  * Bulk: as many bytes as told, from the first end to the second. Stream: messages at an interval, and how late the last byte of each is.
  */
@@ -20,10 +20,11 @@
 #define DROPS_MAX 16
 
 static struct {
-	uint64_t bytes, seed, queue_packets, mtu_bytes, message_bytes, messages, interval_us, limit_s, initial_sequence, reorder_us, delay_us;
+	uint64_t bytes, seed, queue_packets, mtu_bytes, message_bytes, messages, interval_us, limit_s, initial_sequence, reorder_us, delay_us,
+		outage_at_us, outage_us, hold_at_us, hold_us, slower_at_us, slower_us, ack_delay_us, without_sack, close;
 	double rate_bit_per_s, loss, loss_back, duplicate, reorder;
 } options = {.bytes = 20000000, .seed = 1, .queue_packets = 256, .mtu_bytes = 1500, .interval_us = 10000, .limit_s = 600,
-	     .initial_sequence = UINT64_MAX, .reorder_us = 50, .delay_us = 50, .rate_bit_per_s = 1e9};
+	     .initial_sequence = UINT64_MAX, .reorder_us = 50, 	     .delay_us = 50, .ack_delay_us = 1000, .rate_bit_per_s = 1e9};
 
 /* The first `times` transmissions of what holds this byte of the stream are lost. */
 static struct {
@@ -36,7 +37,7 @@ static const struct node *nodes[2];
 static uint64_t free_monotonic_ns[2];
 static uint64_t sent_bytes, received_bytes, to_send_bytes, wrong_bytes, packets[2], lost_packets[2], full_packets[2];
 static uint32_t first_sequence;
-static bool open_for_sending, ended;
+static bool open_for_sending, closing, ended;
 static int end_error;
 static uint64_t *latencies_us, latency_count;
 
@@ -130,6 +131,7 @@ static bool to_drop(const uint8_t *packet, size_t size_bytes)
 	size_t data_bytes = size_bytes - (size_t)(tcp - packet) - (size_t)(tcp[12] >> 4) * 4;
 	uint64_t offset;
 
+	data_bytes += tcp[13] & 1; /* the end of the stream */
 	if (tcp[13] & 2)
 		first_sequence = sequence + 1;
 	offset = sequence - first_sequence;
@@ -142,7 +144,35 @@ static bool to_drop(const uint8_t *packet, size_t size_bytes)
 	return false;
 }
 
-static void host_output(int end, const uint8_t *packet, size_t size_bytes)
+/* Nobody offers SACK: its option becomes padding. */
+static void hide_sack(uint8_t *packet, size_t size_bytes)
+{
+	uint8_t *tcp = packet + (packet[0] & 15) * 4;
+
+	if (!(tcp[13] & 2))
+		return;
+	for (uint8_t *option = tcp + 20; option + 1 < packet + size_bytes; option += 2) {
+		if (option[0] == 4 && option[1] == 2) {
+			uint32_t sum = (uint16_t)~(tcp[16] << 8 | tcp[17]) + (uint16_t)~0x0402u + 0x0101u;
+
+			sum = (sum & 0xffff) + (sum >> 16);
+			sum = ~((sum & 0xffff) + (sum >> 16));
+			tcp[16] = (uint8_t)(sum >> 8);
+			tcp[17] = (uint8_t)sum;
+			option[0] = option[1] = 1;
+		}
+	}
+}
+
+/* Whether it is the time of something that begins so long after the first data. */
+static bool during(uint64_t at_us, uint64_t duration_us)
+{
+	uint64_t since_us = (now_monotonic_ns - began_monotonic_ns) / 1000;
+
+	return open_for_sending && duration_us > 0 && since_us >= at_us && since_us - at_us < duration_us;
+}
+
+static void host_output(int end, uint8_t *packet, size_t size_bytes)
 {
 	uint64_t frame_ns = (uint64_t)((double)(size_bytes + FRAME_BYTES) * 8e9 / options.rate_bit_per_s), at_monotonic_ns;
 
@@ -155,7 +185,12 @@ static void host_output(int end, const uint8_t *packet, size_t size_bytes)
 	}
 	free_monotonic_ns[end] += frame_ns;
 	at_monotonic_ns = free_monotonic_ns[end] + options.delay_us * 1000;
-	if ((end == 0 && to_drop(packet, size_bytes)) || chance(end == 0 ? options.loss : options.loss_back)) {
+	if (during(options.slower_at_us, UINT64_MAX))
+		at_monotonic_ns += options.slower_us * 1000;
+	if (options.without_sack)
+		hide_sack(packet, size_bytes);
+	if (during(options.outage_at_us, options.outage_us) || (end == 0 && to_drop(packet, size_bytes)) ||
+	    chance(end == 0 ? options.loss : options.loss_back)) {
 		lost_packets[end]++;
 		return;
 	}
@@ -181,6 +216,11 @@ static void host_received(int end, const uint8_t *data, size_t size_bytes)
 	ended_monotonic_ns = now_monotonic_ns;
 }
 
+static uint64_t wanted_bytes(void)
+{
+	return options.messages > 0 ? options.messages * options.message_bytes : options.bytes;
+}
+
 static void send_more(void)
 {
 	static uint8_t bytes[CHUNK_BYTES];
@@ -195,6 +235,10 @@ static void send_more(void)
 		sent_bytes += taken;
 		if (taken < size)
 			break;
+	}
+	if (options.close && !closing && sent_bytes == wanted_bytes()) {
+		closing = true;
+		nodes[0]->close();
 	}
 }
 
@@ -212,6 +256,7 @@ static void host_closed(int end, int error)
 {
 	(void)end;
 	ended = true;
+	ended_monotonic_ns = now_monotonic_ns;
 	end_error = error;
 }
 
@@ -223,6 +268,12 @@ static uint64_t next_event_ns(uint64_t next_message_monotonic_ns)
 
 	if (next_message_monotonic_ns < next_monotonic_ns)
 		next_monotonic_ns = next_message_monotonic_ns;
+	if (during(options.hold_at_us, options.hold_us)) {
+		uint64_t end_monotonic_ns = began_monotonic_ns + (options.hold_at_us + options.hold_us) * 1000;
+
+		if (end_monotonic_ns < next_monotonic_ns)
+			next_monotonic_ns = end_monotonic_ns;
+	}
 	for (int end = 0; end < 2; end++) {
 		uint64_t timer_us = nodes[end]->next_us();
 
@@ -234,11 +285,11 @@ static uint64_t next_event_ns(uint64_t next_message_monotonic_ns)
 
 static void run(void)
 {
-	uint64_t wanted = options.messages > 0 ? options.messages * options.message_bytes : options.bytes, message = 0;
+	uint64_t message = 0;
 
 	if (options.messages == 0)
-		to_send_bytes = wanted;
-	while (!ended && received_bytes < wanted && now_monotonic_ns < options.limit_s * 1000000000u) {
+		to_send_bytes = wanted_bytes();
+	while (!ended && (received_bytes < wanted_bytes() || options.close) && now_monotonic_ns < options.limit_s * 1000000000u) {
 		uint64_t message_monotonic_ns = UINT64_MAX;
 
 		if (open_for_sending && message < options.messages)
@@ -255,6 +306,8 @@ static void run(void)
 			message++;
 			send_more();
 		}
+		if (options.hold_us > 0)
+			nodes[1]->hold(during(options.hold_at_us, options.hold_us));
 		nodes[0]->advance();
 		nodes[1]->advance();
 	}
@@ -315,6 +368,11 @@ static void take_option(const char *name, const char *text)
 	} all[] = {{"--bytes", &options.bytes, NULL}, {"--seed", &options.seed, NULL}, {"--queue-packets", &options.queue_packets, NULL},
 		   {"--mtu-bytes", &options.mtu_bytes, NULL}, {"--message-bytes", &options.message_bytes, NULL},
 		   {"--messages", &options.messages, NULL}, {"--interval-us", &options.interval_us, NULL}, {"--limit-s", &options.limit_s, NULL},
+		   {"--outage-at-us", &options.outage_at_us, NULL}, {"--outage-us", &options.outage_us, NULL},
+		   {"--hold-at-us", &options.hold_at_us, NULL}, {"--hold-us", &options.hold_us, NULL},
+		   {"--slower-at-us", &options.slower_at_us, NULL}, {"--slower-us", &options.slower_us, NULL},
+		   {"--ack-delay-us", &options.ack_delay_us, NULL}, {"--without-sack", &options.without_sack, NULL},
+		   {"--close", &options.close, NULL},
 		   {"--initial-sequence", &options.initial_sequence, NULL}, {"--reorder-us", &options.reorder_us, NULL},
 		   {"--delay-us", &options.delay_us, NULL}, {"--rate-bit-per-s", NULL, &options.rate_bit_per_s}, {"--loss", NULL, &options.loss},
 		   {"--loss-back", NULL, &options.loss_back}, {"--duplicate", NULL, &options.duplicate}, {"--reorder", NULL, &options.reorder}};
@@ -375,11 +433,12 @@ int main(int argc, char **argv)
 		die(argv[2], "is no other end");
 	for (int end = 0; end < 2; end++)
 		nodes[end]->begin(&host, end, (unsigned int)options.mtu_bytes);
+	nodes[1]->limits->ack_delay_us = options.ack_delay_us;
 	nodes[1]->listen();
 	nodes[0]->connect();
 	run();
 	print_results();
 	for (; heap_size > 0;)
 		free(pop().bytes);
-	return wrong_bytes > 0 || ended || received_bytes == 0;
+	return wrong_bytes > 0 || end_error != 0 || received_bytes < wanted_bytes();
 }

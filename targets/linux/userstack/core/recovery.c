@@ -121,6 +121,7 @@ struct arrival {
 	uint32_t bytes;           /* that the peer has now and had not before */
 	uint64_t first_rtt_us;    /* of the first and the last segment of them that went out once, 0: none */
 	uint64_t last_rtt_us;
+	bool original;            /* some went out once, before the timer ran out */
 	bool duplicate;           /* it tells of one */
 };
 
@@ -138,6 +139,7 @@ static void take_arrival(struct recovery *recovery, struct tcp_seg *seg, uint64_
 	arrival->bytes += size_of(seg);
 
 	if (!resent) {
+		arrival->original |= TCP_SEQ_LEQ(end, recovery->recovery_end);
 		if (TCP_SEQ_LT(end, recovery->highest_arrived))
 			recovery->reordered = true;
 		if (arrival->first_rtt_us == 0)
@@ -219,6 +221,9 @@ static void undo(struct tcp_pcb *pcb)
 			recovery->lost_bytes -= size_of(seg);
 		}
 	}
+	/* The acknowledgement of what was sent twice was of the first time: it says nothing of what was sent in between. */
+	recovery->rack_sent_us = 0;
+	recovery->reorder_waits = false;
 	recovery->state = RECOVERY_OPEN;
 	congestion_undo(pcb);
 }
@@ -264,7 +269,7 @@ void recovery_on_ack(struct tcp_pcb *pcb, uint32_t ack, int same_window)
 {
 	struct recovery *recovery = &pcb->recovery;
 	uint64_t now_us = stack_now_us();
-	uint32_t flight_bytes = recovery->in_flight_bytes;
+	uint32_t flight_bytes = recovery->in_flight_bytes, reach = TCP_SEQ_GT(recovery->highest_arrived, ack) ? recovery->highest_arrived : ack;
 	bool progress = TCP_SEQ_GT(ack, pcb->lastack);
 	struct arrival arrival = {0};
 	struct tcp_seg *head;
@@ -272,6 +277,9 @@ void recovery_on_ack(struct tcp_pcb *pcb, uint32_t ack, int same_window)
 	if (TCP_SEQ_LT(ack, pcb->lastack) || TCP_SEQ_GT(ack, pcb->snd_nxt))
 		return;
 	arrival.duplicate = take_duplicate(pcb, ack);
+	for (unsigned int i = 0; i < recovery->block_count; i++)
+		if (TCP_SEQ_GT(recovery->blocks[i].right, reach))
+			reach = recovery->blocks[i].right;
 	recovery->sacked_segments = 0;
 	for (struct tcp_seg *seg = pcb->unacked; seg; seg = seg->next) {
 		bool acknowledged = TCP_SEQ_LEQ(end_of(seg), ack);
@@ -280,7 +288,7 @@ void recovery_on_ack(struct tcp_pcb *pcb, uint32_t ack, int same_window)
 			take_arrival(recovery, seg, now_us, &arrival);
 		if (!acknowledged && seg->mark.flags & SACKED)
 			recovery->sacked_segments++;
-		else if (!acknowledged && TCP_SEQ_GEQ(start_of(seg), recovery->highest_arrived) && recovery->block_count == 0)
+		else if (TCP_SEQ_GEQ(start_of(seg), reach))
 			break;
 	}
 	if (arrival.first_rtt_us > 0) {
@@ -293,7 +301,9 @@ void recovery_on_ack(struct tcp_pcb *pcb, uint32_t ack, int same_window)
 		recovery->probed = false;
 		recovery->backoff = 0;
 	}
-	if (arrival.duplicate && recovery->undo_possible && recovery->undo_segments == 0 && recovery->state != RECOVERY_OPEN)
+	/* All that was sent again came twice, or the timer ran out while the first transmissions were under way (F-RTO, RFC 5682). */
+	if (recovery->undo_possible && ((arrival.duplicate && recovery->undo_segments == 0 && recovery->state != RECOVERY_OPEN) ||
+					(arrival.original && recovery->state == RECOVERY_TIMEOUT && pcb->flags & TF_SACK)))
 		undo(pcb);
 	if (recovery->probe_pending && TCP_SEQ_GEQ(ack, recovery->probe_end)) {
 		recovery->probe_pending = false;
