@@ -181,6 +181,17 @@ def test_an_outage_without_end() -> None:
     assert 120 <= result["seconds"] < 250
 
 
+def test_a_peer_that_is_gone_with_its_window_closed() -> None:
+    result = simulate(hold_at_us=20_000, hold_us=10**9, outage_at_us=200_000, outage_us=10**9)
+    assert result["error"] != 0
+    assert 120 <= result["seconds"] < 250
+
+
+def test_a_window_that_stays_closed_is_no_error() -> None:
+    result = simulate(hold_at_us=20_000, hold_us=400_000_000)
+    assert (result["received_bytes"], result["wrong_bytes"], result["error"]) == (BULK_BYTES, 0, 0)
+
+
 @pytest.mark.parametrize("update_lost", [False, True])
 def test_a_closed_window_opens(update_lost: bool) -> None:
     outage = {"outage_at_us": 319_000, "outage_us": 5000} if update_lost else {}

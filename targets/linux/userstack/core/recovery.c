@@ -276,6 +276,7 @@ void recovery_on_ack(struct tcp_pcb *pcb, uint32_t ack, int same_window)
 
 	if (TCP_SEQ_LT(ack, pcb->lastack) || TCP_SEQ_GT(ack, pcb->snd_nxt))
 		return;
+	recovery->heard_us = now_us;
 	arrival.duplicate = take_duplicate(pcb, ack);
 	for (unsigned int i = 0; i < recovery->block_count; i++)
 		if (TCP_SEQ_GT(recovery->blocks[i].right, reach))

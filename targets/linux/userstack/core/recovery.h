@@ -20,7 +20,7 @@ struct recovery_limits {
 	uint64_t timeout_initial_us; /* before there is a round trip */
 	uint64_t peer_ack_delay_us;  /* what a probe allows a peer that has a single segment to acknowledge */
 	uint64_t ack_delay_us;       /* how long our own acknowledgement waits */
-	uint64_t give_up_us;         /* how long a segment may stay unacknowledged before the connection ends */
+	uint64_t give_up_us;         /* how long data may stay unacknowledged, or a closed window silent, before the connection ends */
 };
 extern struct recovery_limits recovery_limits;
 
@@ -71,6 +71,8 @@ struct recovery {
 
 	/* Timers, and what they count from. */
 	bool reorder_waits;
+	uint64_t give_up_us; /* of this connection; 0: as recovery_limits */
+	uint64_t heard_us;   /* when an acknowledgement came last */
 	uint64_t reorder_due_us, progress_us, last_sent_us, ack_due_us, persist_due_us;
 	bool probed, probe_pending, probe_resent, force, persists;
 	uint32_t probe_end, probe_bytes;

@@ -6,6 +6,10 @@
 #include "lwip/priv/tcp_priv.h"
 #include "recovery.h"
 
+#if !LWIP_TCP_SACK_OUT
+#error "LWIP_TCP_RECOVERY needs LWIP_TCP_SACK_OUT"
+#endif
+
 /* Marks of a segment. */
 enum { SACKED = 1, LOST = 2, RESENT = 4, BY_TIMEOUT = 8 };
 

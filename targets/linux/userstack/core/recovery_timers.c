@@ -153,6 +153,15 @@ static void probe(struct tcp_pcb *pcb, uint64_t now_us)
 	recovery->probe_end = chosen ? end_of(chosen) : pcb->snd_nxt;
 }
 
+/* lwIP's slow timer ends the connection. */
+static void give_up_after(struct tcp_pcb *pcb, uint64_t silent_us)
+{
+	uint64_t limit_us = pcb->recovery.give_up_us > 0 ? pcb->recovery.give_up_us : recovery_limits.give_up_us;
+
+	if (silent_us > limit_us)
+		pcb->nrtx = TCP_MAXRTX;
+}
+
 static void time_out(struct tcp_pcb *pcb, uint64_t now_us)
 {
 	struct recovery *recovery = &pcb->recovery;
@@ -178,8 +187,8 @@ static void time_out(struct tcp_pcb *pcb, uint64_t now_us)
 	recovery->progress_us = now_us;
 	if (pcb->state == SYN_SENT)
 		pcb->nrtx++;
-	else if (now_us - pcb->unacked->mark.first_sent_us > recovery_limits.give_up_us)
-		pcb->nrtx = TCP_MAXRTX;
+	else
+		give_up_after(pcb, now_us - pcb->unacked->mark.first_sent_us);
 	tcp_output(pcb);
 }
 
@@ -190,6 +199,7 @@ static void persist(struct tcp_pcb *pcb, uint64_t now_us)
 
 	recovery->persist_due_us = now_us + LWIP_MIN(recovery_timeout_us(recovery) << LWIP_MIN(pcb->persist_backoff, 30u),
 						     recovery_limits.timeout_max_us);
+	give_up_after(pcb, now_us - recovery->heard_us);
 	pcb->persist_backoff = (u8_t)LWIP_MIN(pcb->persist_backoff + 1u, 30u);
 	if (pcb->snd_wnd == 0)
 		tcp_zero_window_probe(pcb);
