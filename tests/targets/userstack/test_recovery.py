@@ -15,6 +15,7 @@ SEGMENT_BYTES = 1460
 LINE_BYTES_PER_S = 118_700_000  # of 1 Gbit/s, in segments of 1460 bytes
 ADDED_MAX_US = 5000
 BULK_BYTES = 20_000_000
+FEW_BYTES = 5_000_000
 
 
 def simulate(*drops: str, **options: float) -> dict[str, Any]:
@@ -31,9 +32,10 @@ def simulate(*drops: str, **options: float) -> dict[str, Any]:
 
 
 def carry(**options: float) -> dict[str, Any]:
-    """Carry 20 MB at 1 Gbit/s, 50 us each way, and check every byte."""
+    """Carry 20 MB, or `bytes`, at 1 Gbit/s, 50 us each way, and check every byte."""
+    options = {"bytes": BULK_BYTES, **options}
     result = simulate(**options)
-    assert (result["received_bytes"], result["wrong_bytes"], result["error"]) == (BULK_BYTES, 0, 0)
+    assert (result["received_bytes"], result["wrong_bytes"], result["error"]) == (options["bytes"], 0, 0)
     return result
 
 
@@ -88,11 +90,10 @@ def test_random_loss_of_a_stream() -> None:
 @pytest.mark.parametrize(
     ("loss", "least_bytes_per_s"), [(0, 110e6), (0.001, 110e6), (0.01, 105e6), (0.05, 58e6)]
 )
-@pytest.mark.parametrize("seed", [1, 2])
-def test_goodput_by_loss(loss: float, least_bytes_per_s: float, seed: int) -> None:
-    result = carry(loss=loss, loss_back=loss, seed=seed)
+def test_goodput_by_loss(loss: float, least_bytes_per_s: float) -> None:
+    result = carry(loss=loss, loss_back=loss)
     goodput_bytes_per_s = result["goodput_bytes_per_s"]
-    print(f"loss {loss:.1%}, seed {seed}: {goodput_bytes_per_s / 1e6:.1f} MB/s")
+    print(f"loss {loss:.1%}: {goodput_bytes_per_s / 1e6:.1f} MB/s")
     assert least_bytes_per_s < goodput_bytes_per_s < LINE_BYTES_PER_S
     # What was not lost is not sent again.
     lost = result["lost_packets"][0] + result["full_packets"][0]
@@ -106,10 +107,10 @@ def test_lost_acknowledgements() -> None:
 
 
 def test_reordering_is_learned() -> None:
-    options = {"reorder": 0.1, "reorder_us": 60, "queue_packets": 5000}
+    options = {"reorder": 0.1, "reorder_us": 60, "queue_packets": 1000}
     short = carry(**options)["sender"]["retransmitted_segments"]
-    result = simulate(bytes=5 * BULK_BYTES, **options)
-    assert (result["received_bytes"], result["wrong_bytes"]) == (5 * BULK_BYTES, 0)
+    result = simulate(bytes=3 * BULK_BYTES, **options)
+    assert (result["received_bytes"], result["wrong_bytes"]) == (3 * BULK_BYTES, 0)
     assert short < 50
     assert result["sender"]["retransmitted_segments"] <= short + 10
     assert result["goodput_bytes_per_s"] > 110e6
@@ -122,9 +123,11 @@ def test_duplicates_do_no_harm() -> None:
     assert result["goodput_bytes_per_s"] > 110e6
 
 
-@pytest.mark.parametrize("bytes_before", [1, 1460, 10_000_000])
+@pytest.mark.parametrize("bytes_before", [1, 1460, 2_000_000])
 def test_sequence_numbers_wrap(bytes_before: int) -> None:
-    result = carry(initial_sequence=2**32 - bytes_before, loss=0.01, loss_back=0.01, reorder=0.01)
+    result = carry(
+        bytes=FEW_BYTES, initial_sequence=2**32 - bytes_before, loss=0.01, loss_back=0.01, reorder=0.01
+    )
     assert result["goodput_bytes_per_s"] > 100e6
 
 
@@ -137,13 +140,13 @@ def test_large_frames() -> None:
     assert result["goodput_bytes_per_s"] > 500e6
 
 
-@pytest.mark.parametrize("seed", range(1, 6))
+@pytest.mark.parametrize("seed", range(1, 4))
 def test_all_at_once(seed: int) -> None:
-    carry(seed=seed, loss=0.05, loss_back=0.05, duplicate=0.05, reorder=0.1, reorder_us=200)
+    carry(bytes=FEW_BYTES, seed=seed, loss=0.05, loss_back=0.05, duplicate=0.05, reorder=0.1, reorder_us=200)
 
 
 @pytest.mark.parametrize("loss", [0.2, 0.3])
-@pytest.mark.parametrize("seed", range(1, 9))
+@pytest.mark.parametrize("seed", range(1, 5))
 def test_much_loss_from_the_first_segment_on(loss: float, seed: int) -> None:
     result = simulate(bytes=100_000, seed=seed, loss=loss, loss_back=loss, close=1)
     assert (result["received_bytes"], result["wrong_bytes"], result["error"]) == (100_000, 0, 0)
@@ -156,9 +159,10 @@ def test_a_lost_end_of_the_stream(times: int) -> None:
     assert result["seconds"] < times * ADDED_MAX_US * 1e-6 + 0.001
 
 
-@pytest.mark.parametrize(("loss", "least_bytes_per_s"), [(0.001, 100e6), (0.01, 80e6), (0.05, 4e6)])
+@pytest.mark.parametrize(("loss", "least_bytes_per_s"), [(0.001, 100e6), (0.01, 80e6), (0.05, 2.5e6)])
 def test_a_peer_without_sack(loss: float, least_bytes_per_s: float) -> None:
-    assert carry(without_sack=1, loss=loss, loss_back=loss)["goodput_bytes_per_s"] > least_bytes_per_s
+    result = carry(bytes=FEW_BYTES, without_sack=1, loss=loss, loss_back=loss)
+    assert result["goodput_bytes_per_s"] > least_bytes_per_s
 
 
 def test_a_peer_that_acknowledges_late() -> None:
