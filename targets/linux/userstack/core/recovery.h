@@ -53,6 +53,8 @@ struct recovery {
 	uint32_t in_flight_bytes, lost_bytes;
 	unsigned int sacked_segments;
 
+	struct tcp_seg *last_sent; /* the end of pcb->unacked, while that is not empty */
+
 	/* Of the segment that is handled. */
 	struct recovery_range blocks[4];
 	uint8_t block_count;

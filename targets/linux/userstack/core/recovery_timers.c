@@ -16,6 +16,7 @@ void recovery_on_sent(struct tcp_pcb *pcb, struct tcp_seg *seg)
 	if (!pcb->unacked)
 		recovery->progress_us = now_us;
 	recovery->last_sent_us = now_us;
+	recovery->last_sent = seg;
 	recovery->in_flight_bytes += size_of(seg);
 	recovery->rate_sent_bytes += size_of(seg);
 	recovery->counts.sent_segments++;
