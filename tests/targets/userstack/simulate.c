@@ -126,7 +126,7 @@ static uint32_t host_random(int end)
 
 static bool to_drop(const uint8_t *packet, size_t size_bytes)
 {
-	const uint8_t *tcp = packet + (packet[0] & 15) * 4;
+	const uint8_t *tcp = packet + (size_t)(packet[0] & 15) * 4;
 	uint32_t sequence = (uint32_t)tcp[4] << 24 | (uint32_t)tcp[5] << 16 | (uint32_t)tcp[6] << 8 | tcp[7];
 	size_t data_bytes = size_bytes - (size_t)(tcp - packet) - (size_t)(tcp[12] >> 4) * 4;
 	uint64_t offset;
@@ -147,7 +147,7 @@ static bool to_drop(const uint8_t *packet, size_t size_bytes)
 /* Nobody offers SACK: its option becomes padding. */
 static void hide_sack(uint8_t *packet, size_t size_bytes)
 {
-	uint8_t *tcp = packet + (packet[0] & 15) * 4;
+	uint8_t *tcp = packet + (size_t)(packet[0] & 15) * 4;
 
 	if (!(tcp[13] & 2))
 		return;
@@ -438,7 +438,5 @@ int main(int argc, char **argv)
 	nodes[0]->connect();
 	run();
 	print_results();
-	for (; heap_size > 0;)
-		free(pop().bytes);
 	return wrong_bytes > 0 || end_error != 0 || received_bytes < wanted_bytes();
 }
