@@ -33,7 +33,7 @@ TCP, UDP = 0, 1
 READABLE, WRITABLE, ERROR, PEER_CLOSED, HUNG_UP = 1, 2, 4, 8, 16
 MORE, PEEK, TRUNCATE = 1, 2, 4
 NO_DELAY, REUSE_ADDRESS, ONLY_IPV6, KEEP_ALIVE, KEEP_IDLE_S, KEEP_INTERVAL_S, KEEP_COUNT = range(7)
-LINGER_S, SEND_BYTES, RECEIVE_BYTES, SEGMENT_BYTES = range(7, 11)
+LINGER_S, SEND_BYTES, RECEIVE_BYTES, USER_TIMEOUT_MS, SEGMENT_BYTES = range(7, 12)
 NEVER_US = 2**64 - 1
 
 Family = int
@@ -59,6 +59,15 @@ class Info(ctypes.Structure):
         ("receive_window_bytes", c_uint64),
         ("unsent_bytes", c_uint64),
         ("unacknowledged_bytes", c_uint64),
+        ("in_flight_bytes", c_uint64),
+        ("smoothed_rtt_us", c_uint64),
+        ("retransmission_timeout_us", c_uint64),
+        ("sent_segments", c_uint64),
+        ("retransmitted", c_uint64),
+        ("retransmitted_by_rack", c_uint64),
+        ("retransmitted_by_probe", c_uint64),
+        ("retransmitted_by_timeout", c_uint64),
+        ("duplicates", c_uint64),
         ("segment_bytes", c_uint32),
     )
 
@@ -67,6 +76,8 @@ COUNTS = (
     *("packets_in", "packets_out", "ip_malformed", "ip_checksum"),
     *("tcp_in", "tcp_out", "tcp_malformed", "tcp_checksum", "tcp_no_memory"),
     *("udp_in", "udp_out", "udp_malformed", "udp_checksum", "udp_no_port", "udp_full"),
+    *("retransmitted", "retransmitted_by_rack", "retransmitted_by_probe", "retransmitted_by_timeout"),
+    "duplicates",
 )
 
 

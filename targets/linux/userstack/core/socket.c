@@ -17,6 +17,7 @@ enum {
 	UDP_RECEIVE_BYTES = 1024 * 1024,
 	BYTES_MIN = 4096,
 	MS_PER_S = 1000,
+	US_PER_MS = 1000,
 	SEGMENT_MIN_BYTES = 88,
 	KEEP_MAX_S = 32767,
 	KEEP_MAX_COUNT = 127,
@@ -222,6 +223,11 @@ static int set_of_tcp(struct stack_socket *sock, enum stack_option option, int v
 			return -EINVAL;
 		pcb->keep_cnt = (u32_t)value;
 		return 0;
+	case STACK_USER_TIMEOUT_MS:
+		if (value < 0)
+			return -EINVAL;
+		pcb->recovery.give_up_us = (uint64_t)value * US_PER_MS;
+		return 0;
 	case STACK_SEGMENT_BYTES:
 		if (!in_range(value, SEGMENT_MIN_BYTES, TCP_MSS) || sock->connected)
 			return -EINVAL;
@@ -293,6 +299,7 @@ int stack_get(const struct stack_socket *sock, enum stack_option option, int *va
 	case STACK_KEEP_IDLE_S: *value = (int)(pcb->keep_idle / MS_PER_S); return 0;
 	case STACK_KEEP_INTERVAL_S: *value = (int)(pcb->keep_intvl / MS_PER_S); return 0;
 	case STACK_KEEP_COUNT: *value = (int)pcb->keep_cnt; return 0;
+	case STACK_USER_TIMEOUT_MS: *value = (int)(pcb->recovery.give_up_us / US_PER_MS); return 0;
 	case STACK_SEGMENT_BYTES: *value = pcb->mss; return 0;
 	default: return -ENOPROTOOPT;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stack as a whole: its host, its interface, its time, its counters. */
 #include "stack_internal.h"
+#include "recovery.h"
 
 #include <errno.h>
 #include <string.h>
@@ -189,14 +190,18 @@ void stack_advance_us(uint64_t at_us)
 {
 	if (at_us > now_us)
 		now_us = at_us;
+	recovery_advance_us(now_us);
 	sys_check_timeouts();
 }
 
 uint64_t stack_next_us(void)
 {
 	u32_t left_ms = sys_timeouts_sleeptime();
+	uint64_t recovery_us = recovery_next_us(), timeout_us = UINT64_MAX;
 
-	return left_ms == SYS_TIMEOUTS_SLEEPTIME_INFINITE ? UINT64_MAX : now_us + (uint64_t)left_ms * US_PER_MS;
+	if (left_ms != SYS_TIMEOUTS_SLEEPTIME_INFINITE)
+		timeout_us = now_us + (uint64_t)left_ms * US_PER_MS;
+	return recovery_us < timeout_us ? recovery_us : timeout_us;
 }
 
 void stack_input(const uint8_t *packet, size_t size_bytes)
@@ -239,6 +244,11 @@ void stack_counts(struct stack_counts *counts)
 		.udp_checksum = udp->chkerr,
 		.udp_no_port = udp->proterr,
 		.udp_full = udp_full,
+		.retransmitted = recovery_total.retransmitted_segments,
+		.retransmitted_by_rack = recovery_total.by_rack,
+		.retransmitted_by_probe = recovery_total.by_probe,
+		.retransmitted_by_timeout = recovery_total.by_timeout,
+		.duplicates = recovery_total.duplicate_segments,
 	};
 }
 

@@ -69,7 +69,8 @@ int stack_listen(struct stack_socket *sock, int backlog);
 int stack_connect(struct stack_socket *sock, const struct stack_address *peer);
 /** @return a connected socket, or NULL: *err is -EAGAIN, -EINVAL (does not listen) */
 struct stack_socket *stack_accept(struct stack_socket *sock, struct stack_address *peer, int *err);
-/** @param how SHUT_RD, SHUT_WR or SHUT_RDWR */
+enum stack_shut { STACK_SHUT_READ, STACK_SHUT_WRITE, STACK_SHUT_BOTH }; /* numbers as SHUT_RD, SHUT_WR, SHUT_RDWR */
+
 int stack_shutdown(struct stack_socket *sock, int how);
 
 enum {
@@ -111,6 +112,7 @@ enum stack_option {
 	STACK_LINGER_S,          /* -1: off; 0: close resets */
 	STACK_SEND_BYTES,        /* of what was sent and is not acknowledged, or waits to be sent */
 	STACK_RECEIVE_BYTES,     /* what datagrams that wait may take; of TCP the window is fixed */
+	STACK_USER_TIMEOUT_MS,   /* how long data may stay unacknowledged before the connection ends; 0: 120 s */
 	STACK_SEGMENT_BYTES,     /* largest segment; read: that of the connection */
 };
 
@@ -127,6 +129,9 @@ struct stack_info {
 	uint32_t send_next, receive_next;
 	uint64_t congestion_window_bytes, send_window_bytes, receive_window_bytes;
 	uint64_t unsent_bytes, unacknowledged_bytes;
+	uint64_t in_flight_bytes; /* of those, what is neither lost nor known to have arrived */
+	uint64_t smoothed_rtt_us, retransmission_timeout_us;
+	uint64_t sent_segments, retransmitted, retransmitted_by_rack, retransmitted_by_probe, retransmitted_by_timeout, duplicates;
 	uint32_t segment_bytes;
 };
 
@@ -139,6 +144,8 @@ struct stack_counts {
 	uint64_t tcp_in, tcp_out, tcp_malformed, tcp_checksum, tcp_no_memory;
 	uint64_t udp_in, udp_out, udp_malformed, udp_checksum, udp_no_port;
 	uint64_t udp_full;                      /* datagrams for which a socket had no room */
+	/* Segments of TCP that were sent again, and what found them lost; and those that came to us twice. */
+	uint64_t retransmitted, retransmitted_by_rack, retransmitted_by_probe, retransmitted_by_timeout, duplicates;
 };
 
 void stack_counts(struct stack_counts *counts);

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
+#include "recovery.h"
 #include "stack_internal.h"
 
 #include "lwip/priv/tcp_priv.h"
@@ -328,13 +328,13 @@ int64_t stack_tcp_receive(struct stack_socket *sock, void *data, size_t size_byt
 
 int stack_shutdown(struct stack_socket *sock, int how)
 {
-	if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR)
+	if (how != STACK_SHUT_READ && how != STACK_SHUT_WRITE && how != STACK_SHUT_BOTH)
 		return -EINVAL;
 	if (sock->type == STACK_UDP ? !sock->has_peer : !sock->connected || !sock->tcp)
 		return -ENOTCONN;
-	if (how != SHUT_WR)
+	if (how != STACK_SHUT_WRITE)
 		sock->shut_read = true;
-	if (how != SHUT_RD && !sock->shut_write) {
+	if (how != STACK_SHUT_READ && !sock->shut_write) {
 		sock->shut_write = true;
 		if (sock->type == STACK_TCP)
 			tcp_shutdown(sock->tcp, 0, 1);
@@ -446,6 +446,15 @@ int stack_info(const struct stack_socket *sock, struct stack_info *info)
 	info->receive_window_bytes = pcb->rcv_wnd;
 	info->unacknowledged_bytes = pcb->snd_nxt - pcb->lastack;
 	info->unsent_bytes = held_bytes(pcb) > info->unacknowledged_bytes ? held_bytes(pcb) - info->unacknowledged_bytes : 0;
+	info->in_flight_bytes = pcb->recovery.in_flight_bytes;
+	info->smoothed_rtt_us = pcb->recovery.smoothed_rtt_us;
+	info->retransmission_timeout_us = recovery_timeout_us(&pcb->recovery);
+	info->sent_segments = pcb->recovery.counts.sent_segments;
+	info->retransmitted = pcb->recovery.counts.retransmitted_segments;
+	info->retransmitted_by_rack = pcb->recovery.counts.by_rack;
+	info->retransmitted_by_probe = pcb->recovery.counts.by_probe;
+	info->retransmitted_by_timeout = pcb->recovery.counts.by_timeout;
+	info->duplicates = pcb->recovery.counts.duplicate_segments;
 	info->segment_bytes = pcb->mss;
 	return 0;
 }

@@ -11,6 +11,7 @@
 /* What cannot be guessed by a peer: sequence numbers, ports. */
 uint32_t stack_random(void);
 #define LWIP_RAND() stack_random()
+#define LWIP_HOOK_TCP_ISN(local_ip, local_port, remote_ip, remote_port) stack_random()
 
 #define NO_SYS 1
 #define SYS_LIGHTWEIGHT_PROT 0
@@ -35,6 +36,7 @@ uint32_t stack_random(void);
 #define LWIP_IGMP 0
 #define LWIP_IPV4 1
 #define LWIP_IPV6 1
+#define IPV6_FRAG_COPYHEADER 1 /* pointers do not fit where the header was */
 #define LWIP_IPV6_MLD 0
 #define LWIP_IPV6_DHCP6 0
 #define LWIP_IPV6_AUTOCONFIG 0
@@ -71,6 +73,9 @@ uint32_t stack_random(void);
 #define LWIP_TCP_SACK_OUT 1
 #define LWIP_TCP_MAX_SACK_NUM 4
 #define LWIP_TCP_TIMESTAMPS 0
+/* Losses are found and repaired by core/recovery.c; a connection begins with ten segments (RFC 6928). */
+#define LWIP_TCP_RECOVERY 1
+#define LWIP_TCP_CALC_INITIAL_CWND(mss) ((tcpwnd_size_t)LWIP_MIN(10U * (mss), LWIP_MAX(2U * (mss), 14600U)))
 #define LWIP_TCP_KEEPALIVE 1
 #define LWIP_TCP_PCB_NUM_EXT_ARGS 1
 #define TCP_LISTEN_BACKLOG 1

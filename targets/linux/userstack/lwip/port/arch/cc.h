@@ -8,8 +8,6 @@
 #include <stdlib.h>
 
 #define LWIP_ERRNO_STDINCLUDE
-#define LWIP_TIMEVAL_PRIVATE 0
-#include <sys/time.h>
 
 #define LWIP_PLATFORM_DIAG(x) \
 	do { \
