@@ -9,6 +9,8 @@
 #include "lwip/ip_addr.h"
 #include "lwip/pbuf.h"
 
+#include "hooks.h"
+
 struct tcp_pcb;
 struct udp_pcb;
 
@@ -45,6 +47,8 @@ extern struct stack_host stack_host_calls;
 extern void *stack_host_argument;
 
 uint64_t stack_now_us(void);
+/** Hash words with a secret key, so that who does not have it cannot tell the result (SipHash-2-4). */
+uint64_t stack_keyed_hash(const uint64_t key[2], const uint64_t *words, size_t count);
 /** Count a datagram for which a socket had no room. */
 void stack_count_udp_full(void);
 

@@ -71,7 +71,9 @@ static void failed(void *argument, err_t err)
 	struct stack_socket *sock = argument;
 
 	sock->tcp = NULL;
-	if (err == ERR_RST)
+	if (err == ERR_CLSD)
+		; /* both ends have closed, and nothing was lost */
+	else if (err == ERR_RST)
 		sock->error = sock->connecting ? ECONNREFUSED : sock->peer_closed ? EPIPE : ECONNRESET;
 	else
 		sock->error = err == ERR_ABRT ? ETIMEDOUT : -stack_errno(err);
