@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scripts of packets: a peer that sends what a test says, packet by packet, and checks what the stack answers.
+"""Scripts of packets: a peer sends what a test says, packet by packet, and checks what the stack answers.
 
-Numbers are relative: `seq` counts from the sender's initial sequence number, `ack` from the other end's, so that a SYN is 0 and
-the first byte of data is 1. Time is virtual; each expectation says how much of it may pass.
+Numbers are relative: `seq` counts from the sender's initial sequence number, `ack` from the other end's, so
+that a SYN is 0 and the first byte of data is 1. Time is virtual; an expectation says how much may pass.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PORT = 7000
 """The stack's, in every script."""
 SEQUENCE_NUMBERS = 2**32
 
-Option = tuple[str, Any]
+Option = tuple[str | int, Any]
 SYN_OPTIONS: tuple[Option, ...] = (("MSS", 1460), ("NOP", None), ("WScale", 0), ("SAckOK", b""))
 PLAIN_OPTIONS: tuple[Option, ...] = (("MSS", 1460),)
 
@@ -69,8 +69,10 @@ class Peer:
         self.family = family
         self.port, self.stack_port = port, PORT
         self.ip, self.stack_ip = PEER_IPS[family], STACK_IPS[family]
-        self.isn, self.stack_isn = isn, 0
-        self.seq, self.ack = 0, 0
+        self.isn: int = isn
+        self.stack_isn: int = 0
+        self.seq: int = 0
+        self.ack: int = 0
         self.listener: Socket | None = None
 
     # What it sends.
@@ -95,7 +97,8 @@ class Peer:
         seq = self.seq if seq is None else seq
         ack = self.ack if ack is None else ack
         has_ack = "A" in flags or "ack_field" in fields
-        acked = fields.pop("ack_field", (self.stack_isn + ack) % SEQUENCE_NUMBERS if has_ack else 0)
+        acked = (self.stack_isn + ack) % SEQUENCE_NUMBERS if has_ack else 0
+        acked = fields.pop("ack_field", acked)
         tcp = TCP(
             sport=self.port,
             dport=self.stack_port,
@@ -120,11 +123,16 @@ class Peer:
         return self.header() / udp / Raw(data) if data else self.header() / udp
 
     def icmp_error(self, about: bytes, kind: str, *, mtu_bytes: int = 0, quoted_bytes: int = 548) -> None:
-        """Send an ICMP error about a packet of the stack.
+        """Send an ICMP error: `icmp_packet`."""
+        self.stack.input(self.icmp_packet(about, kind, mtu_bytes=mtu_bytes, quoted_bytes=quoted_bytes))
+
+    def icmp_packet(self, about: bytes, kind: str, *, mtu_bytes: int = 0, quoted_bytes: int = 548) -> bytes:
+        """Return an ICMP error about a packet of the stack.
 
         Args:
             about: The packet, as the stack sent it or as a forger makes it up.
-            kind: `net`, `host`, `protocol`, `port`, `too-big`, `prohibited`, `time-exceeded`, `quench` or `parameter`.
+            kind: `net`, `host`, `port`, `too-big`, `prohibited`; of IPv4 also `protocol`, `quench`,
+                `parameter` and `time-exceeded`.
             mtu_bytes: Of `too-big`.
             quoted_bytes: How much of the packet is quoted.
         """
@@ -134,8 +142,7 @@ class Peer:
             error = ICMP(type=types.get(kind, 3), code=codes.get(kind, 0))
             if kind == "too-big":
                 error.nexthopmtu = mtu_bytes
-            self.stack.input(bytes(self.header() / error / Raw(about[:quoted_bytes])))
-            return
+            return bytes(self.header() / error / Raw(about[:quoted_bytes]))
         codes = {"net": 0, "prohibited": 1, "host": 3, "port": 4}
         if kind == "too-big":
             layer: Packet = ICMPv6PacketTooBig(mtu=mtu_bytes)
@@ -143,7 +150,7 @@ class Peer:
             layer = ICMPv6DestUnreach(code=codes[kind])
         else:
             raise ValueError(f"kind is {kind!r}, not one that IPv6 has")
-        self.stack.input(bytes(self.header() / layer / Raw(about[:quoted_bytes])))
+        return bytes(self.header() / layer / Raw(about[:quoted_bytes]))
 
     # What it expects.
 
@@ -169,9 +176,10 @@ class Peer:
         options: dict[str, Any] | None = None,
         within_ms: float = 0,
     ) -> Packet:
-        """Take the next packet, which has to be this segment, and return its TCP layer. What is None is not looked at.
+        """Take the next packet, which has to be this segment, and return its TCP layer.
 
-        `self.ack` goes on behind it. A segment with SYN tells the stack's initial sequence number.
+        What is None is not looked at. `self.ack` goes on behind it. A SYN tells
+        the stack's initial sequence number.
         """
         packet = self.next_packet(within_ms)
         assert packet is not None, f"expected {flags}, nothing came within {within_ms} ms"
@@ -202,7 +210,8 @@ class Peer:
     def expect_reset(self, seq: int | None = None, ack: int | None = None, within_ms: float = 0) -> Packet:
         """Take the next packet, which has to be a RST, with or without an acknowledgement."""
         packet = self.next_packet(within_ms)
-        assert packet is not None and TCP in packet, "expected a RST"
+        assert packet is not None, "expected a RST, nothing came"
+        assert TCP in packet, f"expected a RST, got {packet.summary()}"
         assert "R" in str(packet[TCP].flags), f"expected a RST, got {packet.summary()}"
         got_seq = (packet[TCP].seq - self.stack_isn) % SEQUENCE_NUMBERS
         got_ack = (packet[TCP].ack - self.isn) % SEQUENCE_NUMBERS
@@ -218,7 +227,8 @@ class Peer:
     def expect_datagram(self, data: bytes) -> Packet:
         """Take the next packet, which has to be this datagram, and return its UDP layer."""
         packet = self.next_packet()
-        assert packet is not None and UDP in packet, "expected a datagram"
+        assert packet is not None, "expected a datagram, nothing came"
+        assert UDP in packet, f"expected a datagram, got {packet.summary()}"
         self._check_sum(packet, UDP)
         assert bytes(packet[UDP].payload) == data
         return packet[UDP]
@@ -265,7 +275,7 @@ class Peer:
         return sock
 
     def into(self, state: str) -> Socket | None:
-        """Bring a connection into one of STATES (or SYN-SENT, LISTEN); return the stack's socket if it has one already."""
+        """Bring a connection into a state: STATES, SYN-SENT or LISTEN; return its socket if there is one."""
         if state == "LISTEN":
             return self.listen()
         if state == "SYN-SENT":
@@ -301,7 +311,7 @@ STATE_NAMES = (
 
 def state_of(sock: Socket) -> str:
     """Return the state of a socket's connection."""
-    return STATE_NAMES[sock.info.state]
+    return STATE_NAMES[int(sock.info.state)]
 
 
 __all__ = [

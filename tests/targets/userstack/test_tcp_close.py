@@ -17,9 +17,11 @@ from tests.targets.userstack.stack import (
     KEEP_INTERVAL_S,
     PEER_CLOSED,
     READABLE,
+    Socket,
     StackError,
 )
 
+ANY_IPV4 = ".".join("0000")
 MSL_MS = 30_000
 
 
@@ -168,7 +170,7 @@ def test_3_10_7_4_a_fin_again_starts_time_wait_again(peer4: Peer) -> None:
 
 
 def test_a_socket_outlives_its_time_wait(peer: Peer) -> None:
-    """lwIP frees the control block without a word: closing the socket then touched freed memory."""
+    """LwIP frees the control block without a word: closing the socket then touched freed memory."""
     sock = peer.into("TIME-WAIT")
     assert sock is not None
     peer.stack.advance_ms(3 * MSL_MS)
@@ -260,12 +262,12 @@ def test_close_before_everything_was_sent_sends_it(peer: Peer) -> None:
     peer.expect("A", 1502, 2)
 
 
-def test_must_22_keep_alive_is_off_unless_asked_for(peer: Peer) -> None:
+def test_must_25_keep_alive_is_off_unless_asked_for(peer: Peer) -> None:
     peer.connected()
     peer.expect_nothing(8 * 3600 * 1000)
 
 
-def kept_alive(peer: Peer):
+def kept_alive(peer: Peer) -> Socket:
     """Return a connection that is probed after 10 s, each second, three times."""
     sock = peer.connected()
     for option, value in ((KEEP_ALIVE, 1), (KEEP_IDLE_S, 10), (KEEP_INTERVAL_S, 1), (KEEP_COUNT, 3)):
@@ -273,13 +275,13 @@ def kept_alive(peer: Peer):
     return sock
 
 
-def test_must_23_a_silent_peer_is_probed_with_an_old_number(peer: Peer) -> None:
+def test_may_5_a_silent_peer_is_probed_with_an_old_number(peer: Peer) -> None:
     kept_alive(peer)
     peer.expect_nothing(9_000)
     peer.expect("A", 0, 1, within_ms=2_500)
 
 
-def test_must_25_an_answered_probe_keeps_the_connection(peer: Peer) -> None:
+def test_must_26_an_answered_probe_keeps_the_connection(peer: Peer) -> None:
     sock = kept_alive(peer)
     for _ in range(10):
         peer.expect("A", 0, 1, within_ms=12_000)
@@ -287,7 +289,7 @@ def test_must_25_an_answered_probe_keeps_the_connection(peer: Peer) -> None:
     assert state_of(sock) == "ESTABLISHED"
 
 
-def test_must_24_one_lost_probe_does_not_end_it(peer4: Peer) -> None:
+def test_must_29_one_lost_probe_does_not_end_it(peer4: Peer) -> None:
     sock = kept_alive(peer4)
     peer4.expect("A", 0, 1, within_ms=12_000)
     peer4.expect("A", 0, 1, within_ms=3_000)
@@ -334,6 +336,3 @@ def test_a_listener_of_any_address_outlives_an_address(peer4: Peer) -> None:
     peer4.stack.add_address(peer4.stack_ip)
     peer4.inject("S", 0)
     peer4.expect("SA", 0, 1)
-
-
-ANY_IPV4 = ".".join(["0"] * 4)

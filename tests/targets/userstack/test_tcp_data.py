@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conformance: sequence numbers, data out of order, acknowledgements and SACK blocks. RFC 9293 unless said otherwise."""
+"""Conformance: numbers, data out of order, acknowledgements, SACK blocks. RFC 9293 unless said otherwise."""
 
 from __future__ import annotations
 
 import errno
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -51,14 +52,14 @@ def test_must_40_an_ack_is_delayed_less_than_500_ms(peer: Peer) -> None:
     peer.expect("A", 1, 4, within_ms=499)
 
 
-def test_must_58_every_second_full_segment_is_acknowledged(peer: Peer) -> None:
+def test_shld_19_every_second_full_segment_is_acknowledged(peer: Peer) -> None:
     peer.connected()
     peer.inject("A", data=bytes(1460))
     peer.inject("A", data=bytes(1460))
     peer.expect("A", 1, 2921)
 
 
-def test_must_58_also_while_small_data_waits_for_nagle(peer: Peer) -> None:
+def test_shld_19_also_while_small_data_waits_for_nagle(peer: Peer) -> None:
     sock = peer.connected()
     sock.send(b"first")
     peer.expect("A", 1, 1, data=b"first")
@@ -130,7 +131,7 @@ def test_3_4_the_stacks_numbers_wrap(peer4: Peer) -> None:
         ("byte by byte, backwards", [(place, place + 1) for place in reversed(range(60))]),
     ],
 )
-def test_must_59_pieces_become_the_stream(peer: Peer, name: str, pieces: list[tuple[int, int]]) -> None:
+def test_shld_31_pieces_become_the_stream(peer: Peer, name: str, pieces: list[tuple[int, int]]) -> None:
     sock = peer.connected()
     end = max(last for _, last in pieces)
     for first, last in pieces:
@@ -149,7 +150,7 @@ def test_pieces_in_any_order_become_the_stream(peer4: Peer) -> None:
         cuts = sorted({0, 500, *(random.randrange(500) for _ in range(8))})
         pieces = [
             (max(0, first - random.randrange(20)), min(500, last + random.randrange(20)))
-            for first, last in zip(cuts, cuts[1:], strict=False)
+            for first, last in pairwise(cuts)
         ]
         random.shuffle(pieces)
         for first, last in pieces:
@@ -211,7 +212,7 @@ def test_3_10_7_4_what_lies_beyond_the_window_is_cut_off(peer4: Peer, gap: bool)
 
 
 def test_a_waiting_piece_before_others_is_cut_to_the_window(peer4: Peer) -> None:
-    """lwIP cut only the last one: the rest ended in a failed assertion."""
+    """LwIP cut only the last one: the rest ended in a failed assertion."""
     sock = peer4.connected(options=PLAIN_OPTIONS)
     peer4.inject("A", 65000, 1, data=bytes(100))
     peer4.inject("A", 64000, 1, data=bytes(30000))
@@ -229,14 +230,14 @@ def test_a_first_waiting_piece_is_cut_to_the_window(peer4: Peer) -> None:
     assert len(receive(sock)) == 65535
 
 
-def test_must_5_push_is_no_border(peer4: Peer) -> None:
+def test_3_9_1_2_push_is_no_border(peer4: Peer) -> None:
     sock = peer4.connected()
     peer4.inject("PA", data=b"one")
     peer4.inject("PA", data=b"two")
     assert sock.receive() == b"onetwo"
 
 
-def test_must_60_the_last_segment_of_what_was_written_has_push(peer4: Peer) -> None:
+def test_must_61_the_last_segment_of_what_was_written_has_push(peer4: Peer) -> None:
     sock = peer4.connected()
     sock.send(bytes(2000))
     pushes = ["P" in str(packet["TCP"].flags) for packet in peer4.drain()]
@@ -259,13 +260,13 @@ def test_an_urgent_pointer_beyond_the_data_does_no_harm(peer4: Peer) -> None:
 
 
 @pytest.mark.xfail(strict=True, reason="there is no urgent mode: no call of the contract tells of it")
-def test_must_31_urgent_data_is_told(peer4: Peer) -> None:
+def test_must_32_urgent_data_is_told(peer4: Peer) -> None:
     sock = peer4.connected()
     peer4.inject("PAU", data=b"!", urgptr=1)
     assert sock.ready & URGENT
 
 
-def test_must_21_a_wrong_checksum_is_dropped_and_counted(peer: Peer) -> None:
+def test_must_3_a_wrong_checksum_is_dropped_and_counted(peer: Peer) -> None:
     sock = peer.connected()
     peer.inject("PA", 1, 1, data=b"bad", chksum=0x1234)
     peer.expect_nothing(500)
@@ -273,7 +274,7 @@ def test_must_21_a_wrong_checksum_is_dropped_and_counted(peer: Peer) -> None:
     assert peer.stack.counts()["tcp_checksum"] == 1
 
 
-def test_must_2_3_a_checksum_covers_the_addresses(peer4: Peer) -> None:
+def test_must_3_a_checksum_covers_the_addresses(peer4: Peer) -> None:
     sock = peer4.connected()
     packet = bytearray(bytes(peer4.segment("PA", 1, 1, data=b"moved")))
     other = Peer(peer4.stack, 4)
@@ -369,7 +370,7 @@ def test_rfc_2018_4_four_blocks_at_most(peer4: Peer) -> None:
     assert len(blocks(peer4)) == 4
 
 
-def test_must_17_small_data_waits_for_what_is_under_way(peer: Peer) -> None:
+def test_shld_7_small_data_waits_for_what_is_under_way(peer: Peer) -> None:
     sock = peer.connected()
     sock.send(b"a")
     peer.expect("A", 1, 1, data=b"a")

@@ -190,7 +190,7 @@ def test_3_10_5_abort_sends_a_reset_at_the_next_number(peer: Peer, state: str) -
     peer.expect_nothing(1000)
 
 
-def test_must_12_close_with_unread_data_resets(peer: Peer) -> None:
+def test_shld_3_close_with_unread_data_resets(peer: Peer) -> None:
     sock = peer.connected()
     peer.inject("PA", data=b"unread")
     peer.expect("A", 1, 7, within_ms=500)
@@ -198,7 +198,7 @@ def test_must_12_close_with_unread_data_resets(peer: Peer) -> None:
     peer.expect_reset(1, 7)
 
 
-def test_must_13_data_after_close_is_reset(peer: Peer) -> None:
+def test_3_6_1_data_after_close_is_reset(peer: Peer) -> None:
     sock = peer.connected()
     sock.close()
     peer.expect("FA", 1, 1)

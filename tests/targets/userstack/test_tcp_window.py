@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import errno
+from itertools import pairwise
 
 import pytest
 
 from tests.targets.userstack.script import PLAIN_OPTIONS, Option, Peer, state_of
 from tests.targets.userstack.stack import READABLE, Socket, StackError
+from tests.targets.userstack.test_sockets import fill as fill_sender
 
 SCALE_BITS = 7
 """Of the stack's own windows."""
@@ -79,7 +81,7 @@ def test_shld_30_probes_grow_apart(peer4: Peer) -> None:
         peer4.expect("A", 1, 1, size=1, within_ms=130_000)
         peer4.inject("A", 1, 1, window=0)
         times.append(peer4.stack.now_us)
-    gaps = [after - before for before, after in zip(times, times[1:], strict=False)]
+    gaps = [after - before for before, after in pairwise(times)]
     assert gaps == sorted(gaps)
     assert gaps[-1] > gaps[0]
 
@@ -138,7 +140,7 @@ def test_3_10_7_4_a_smaller_window_counts_though_neither_number_moves(peer4: Pee
     assert sock.info.send_window_bytes == 100
 
 
-def test_must_39_a_sender_sends_no_silly_segments(peer: Peer) -> None:
+def test_must_38_a_sender_sends_no_silly_segments(peer: Peer) -> None:
     sock = peer.connected(window=2920)
     sock.send(bytes(2920))
     peer.drain()
@@ -147,7 +149,7 @@ def test_must_39_a_sender_sends_no_silly_segments(peer: Peer) -> None:
     peer.expect_nothing(50)
 
 
-def test_must_38_a_receiver_announces_no_silly_windows(peer: Peer) -> None:
+def test_must_39_a_receiver_announces_no_silly_windows(peer: Peer) -> None:
     sock = peer.connected()
     fill(peer, sock)
     sock.receive(1)
@@ -166,7 +168,7 @@ def test_a_receiver_announces_a_window_of_some_segments(peer: Peer) -> None:
     assert update[-1]["TCP"].window << SCALE_BITS >= size // 2
 
 
-def test_must_66_a_closed_window_still_takes_acknowledgements(peer: Peer) -> None:
+def test_3_10_7_4_a_closed_window_still_takes_acknowledgements(peer: Peer) -> None:
     sock = peer.connected()
     fill(peer, sock)
     sock.send(b"12345")
@@ -175,7 +177,7 @@ def test_must_66_a_closed_window_still_takes_acknowledgements(peer: Peer) -> Non
     assert sock.info.unacknowledged_bytes == 0
 
 
-def test_must_66_also_of_a_segment_with_data_that_has_no_room(peer4: Peer) -> None:
+def test_3_10_7_4_also_of_a_segment_with_data_that_has_no_room(peer4: Peer) -> None:
     sock = peer4.connected()
     fill(peer4, sock)
     sock.send(b"12345")
@@ -298,10 +300,5 @@ def test_a_fin_behind_a_closed_window_does_not_come_with_the_first_part(peer4: P
 
 def test_a_peer_that_announces_nothing_costs_a_bounded_buffer(peer4: Peer) -> None:
     sock = peer4.connected(window=0)
-    taken = 0
-    with pytest.raises(StackError) as error:
-        while True:
-            taken += sock.send(bytes(100_000))
-    assert error.value.errno == errno.EAGAIN
-    assert taken <= 4 * 1024 * 1024
+    assert fill_sender(sock) <= 4 * 1024 * 1024
     assert not sock.ready & READABLE
