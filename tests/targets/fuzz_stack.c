@@ -12,7 +12,7 @@
 
 enum { PORT = 7000, DATAGRAM_PORT = 7001, PEER_PORT = 40000, PEERS = 4, SOCKETS_MAX = 16, US_PER_MS = 1000 };
 enum { IPV4_BYTES = 20, TCP_BYTES = 20, TCP = 6, UDP = 17, SYN = 2, FIN = 1, RST = 4, PACKET_MAX = 2048 };
-enum { TIME_WAIT_MS = 70000, TICK_MS = 500 };
+enum { TIME_WAIT_MS = 70000, TICK_MS = 250 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
