@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import errno
+from ctypes import c_size_t, c_uint64
 from itertools import pairwise
 
 import pytest
@@ -448,3 +449,14 @@ def test_the_backlog_bounds_connections_that_wait(peer4: Peer) -> None:
             other.expect("SA", 0, 1)
             other.inject("A")
     assert answers == [True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("words", "digest"), [((), 0x726FDB47DD0E0E31), ((0x0706050403020100,), 0x93F5F5799A932462)]
+)
+def test_rfc_6528_3_the_hash_is_siphash(peer4: Peer, words: tuple[int, ...], digest: int) -> None:
+    """Vectors of its authors, of no byte and of eight."""
+    hashed = peer4.stack.library.stack_keyed_hash
+    hashed.restype = c_uint64
+    key = (c_uint64 * 2)(0x0706050403020100, 0x0F0E0D0C0B0A0908)
+    assert hashed(key, (c_uint64 * len(words))(*words), c_size_t(len(words))) == digest
