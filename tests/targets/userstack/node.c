@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node.h"
 
+#include "hooks.h"
 #include "lwip/init.h"
 #include "lwip/ip.h"
 #include "lwip/netif.h"
@@ -27,6 +28,15 @@ uint64_t stack_now_us(void)
 
 uint32_t stack_random(void)
 {
+	return host->random(end);
+}
+
+uint32_t stack_initial_sequence_number(const ip_addr_t *local_ip, uint16_t local_port, const ip_addr_t *remote_ip, uint16_t remote_port)
+{
+	(void)local_ip;
+	(void)local_port;
+	(void)remote_ip;
+	(void)remote_port;
 	return host->random(end);
 }
 

@@ -57,6 +57,21 @@ void recovery_mark_lost(struct recovery *recovery, struct tcp_seg *seg, uint8_t 
 	recovery->lost_bytes += size_of(seg);
 }
 
+void recovery_on_mss_lowered(struct tcp_pcb *pcb)
+{
+	for (struct tcp_seg *seg = pcb->unacked; seg; seg = seg->next)
+		if (seg->len > pcb->mss && !(seg->mark.flags & (SACKED | LOST)))
+			recovery_mark_lost(&pcb->recovery, seg, 0);
+}
+
+void recovery_on_removed(struct tcp_pcb *pcb, struct tcp_seg *seg)
+{
+	if (seg->mark.flags & LOST)
+		pcb->recovery.lost_bytes -= size_of(seg);
+	else if (!(seg->mark.flags & SACKED))
+		pcb->recovery.in_flight_bytes -= size_of(seg);
+}
+
 /* RACK. */
 
 static bool sent_before_arrived(const struct recovery *recovery, const struct tcp_seg *seg)

@@ -111,6 +111,10 @@ void recovery_on_sack(struct tcp_pcb *pcb, uint32_t left, uint32_t right);
 void recovery_on_ack(struct tcp_pcb *pcb, uint32_t ack, int same_window);
 void recovery_on_ack_delayed(struct tcp_pcb *pcb);
 void recovery_on_duplicate(struct tcp_pcb *pcb, uint32_t left, uint32_t right);
+/** A segment that was sent leaves the queue: another takes its place. */
+void recovery_on_removed(struct tcp_pcb *pcb, struct tcp_seg *seg);
+/** Before segments that were sent are cut to pcb->mss, which a router has told: those that are larger did not pass. That is no congestion. */
+void recovery_on_mss_lowered(struct tcp_pcb *pcb);
 /** Send the first segment again, a SYN above all. */
 void recovery_resend_first(struct tcp_pcb *pcb);
 /** Send again what was lost, as far as the window allows. */

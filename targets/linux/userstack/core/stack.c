@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lwip/inet_chksum.h"
 #include "lwip/init.h"
 #include "lwip/ip.h"
 #include "lwip/netif.h"
+#include "lwip/prot/ip.h"
 #include "lwip/stats.h"
 #include "lwip/sys.h"
 #include "lwip/timeouts.h"
@@ -41,12 +43,28 @@ uint32_t stack_random(void)
 	return value;
 }
 
+/* Let no router break up a segment over IPv4: it says that it is too large instead (RFC 1191), unless it is small. */
+static void forbid_fragments(uint8_t *packet, size_t length)
+{
+	enum { PROTOCOL_AT = 9, FLAGS_AT = 6, SUM_AT = 10, DO_NOT_FRAGMENT = 0x40 };
+	uint16_t sum = 0;
+
+	if (packet[PROTOCOL_AT] != IP_PROTO_TCP || length <= STACK_FRAGMENT_BYTES)
+		return;
+	packet[FLAGS_AT] = DO_NOT_FRAGMENT;
+	memcpy(packet + SUM_AT, &sum, sizeof(sum));
+	sum = inet_chksum(packet, (u16_t)((packet[0] & 15) * 4));
+	memcpy(packet + SUM_AT, &sum, sizeof(sum));
+}
+
 static err_t send_packet(struct pbuf *packet)
 {
 	u16_t length = pbuf_copy_partial(packet, output_packet, sizeof(output_packet), 0);
 
 	if (length != packet->tot_len)
 		return ERR_BUF;
+	if (output_packet[0] >> 4 == 4)
+		forbid_fragments(output_packet, length);
 	packets_out++;
 	stack_host_calls.output(stack_host_argument, output_packet, length);
 	return ERR_OK;
@@ -209,6 +227,8 @@ void stack_input(const uint8_t *packet, size_t size_bytes)
 	struct pbuf *copy;
 
 	packets_in++;
+	if (stack_icmp_input(packet, size_bytes))
+		return;
 	copy = size_bytes && size_bytes <= MTU_MAX_BYTES ? pbuf_alloc(PBUF_RAW, (u16_t)size_bytes, PBUF_RAM) : NULL;
 	if (!copy) {
 		IP_STATS_INC(ip.lenerr);

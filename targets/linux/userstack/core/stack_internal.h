@@ -9,6 +9,11 @@
 #include "lwip/ip_addr.h"
 #include "lwip/pbuf.h"
 
+#include "hooks.h"
+
+/* The smallest packet of IPv4 that routers may not break into fragments. */
+enum { STACK_FRAGMENT_BYTES = 552 };
+
 struct tcp_pcb;
 struct udp_pcb;
 
@@ -26,6 +31,7 @@ struct stack_socket {
 	struct tcp_pcb *tcp; /* NULL: it never was or is no more connected */
 	struct udp_pcb *udp;
 	int error;           /* pending errno */
+	int soft_error;      /* of TCP: what ICMP said since the peer was last heard */
 	unsigned int told;   /* what was said last of it: STACK_READABLE, … */
 	bool bound, only_ipv6, has_peer;
 	struct stack_address peer;
@@ -45,6 +51,8 @@ extern struct stack_host stack_host_calls;
 extern void *stack_host_argument;
 
 uint64_t stack_now_us(void);
+/** Hash words with a secret key, so that who does not have it cannot tell the result (SipHash-2-4). */
+uint64_t stack_keyed_hash(const uint64_t key[2], const uint64_t *words, size_t count);
 /** Count a datagram for which a socket had no room. */
 void stack_count_udp_full(void);
 
@@ -70,6 +78,15 @@ int stack_tcp_connect(struct stack_socket *sock, const ip_addr_t *ip, uint16_t p
 int64_t stack_tcp_send(struct stack_socket *sock, const void *data, size_t size_bytes, unsigned int flags);
 int64_t stack_tcp_receive(struct stack_socket *sock, void *data, size_t size_bytes, unsigned int flags);
 unsigned int stack_tcp_ready(const struct stack_socket *sock);
+
+/** Take in a packet if it is an error of ICMP. @return whether it was */
+bool stack_icmp_input(const uint8_t *packet, size_t size_bytes);
+/** Hear that the segment with this number did not reach its peer. @param err errno */
+void stack_tcp_unreachable(const struct stack_address *local, const struct stack_address *remote, uint32_t sequence, int err);
+/** Hear that it was too large for a link of its way. */
+void stack_tcp_too_big(const struct stack_address *local, const struct stack_address *remote, uint32_t sequence, uint32_t mtu_bytes);
+/** Hear that a datagram did not reach its peer: the socket that is connected to it has an error. */
+void stack_udp_unreachable(const struct stack_address *local, const struct stack_address *remote, int err);
 
 int stack_udp_open(struct stack_socket *sock);
 void stack_udp_close(struct stack_socket *sock);

@@ -45,6 +45,7 @@ static err_t heard(void *argument, struct tcp_pcb *pcb, struct pbuf *data, err_t
 	struct stack_socket *sock = argument;
 
 	LWIP_UNUSED_ARG(err);
+	sock->soft_error = 0;
 	if (!data) {
 		sock->peer_closed = true;
 	} else if (sock->shut_read) {
@@ -59,9 +60,12 @@ static err_t heard(void *argument, struct tcp_pcb *pcb, struct pbuf *data, err_t
 
 static err_t sent(void *argument, struct tcp_pcb *pcb, u16_t size_bytes)
 {
+	struct stack_socket *sock = argument;
+
 	LWIP_UNUSED_ARG(pcb);
 	LWIP_UNUSED_ARG(size_bytes);
-	stack_socket_changed(argument);
+	sock->soft_error = 0;
+	stack_socket_changed(sock);
 	return ERR_OK;
 }
 
@@ -71,10 +75,12 @@ static void failed(void *argument, err_t err)
 	struct stack_socket *sock = argument;
 
 	sock->tcp = NULL;
-	if (err == ERR_RST)
+	if (err == ERR_CLSD)
+		; /* both ends have closed, and nothing was lost */
+	else if (err == ERR_RST)
 		sock->error = sock->connecting ? ECONNREFUSED : sock->peer_closed ? EPIPE : ECONNRESET;
 	else
-		sock->error = err == ERR_ABRT ? ETIMEDOUT : -stack_errno(err);
+		sock->error = err != ERR_ABRT ? -stack_errno(err) : sock->soft_error ? sock->soft_error : ETIMEDOUT;
 	sock->connecting = sock->connected = false;
 	sock->peer_closed = true;
 	stack_socket_changed(sock);

@@ -48,6 +48,8 @@ int64_t stack_udp_send(struct stack_socket *sock, const void *data, size_t size_
 	ip_addr_t ip;
 	err_t err;
 
+	if (sock->error)
+		return -stack_take_error(sock);
 	if (sock->shut_write)
 		return -EPIPE;
 	if (!peer && !sock->has_peer)
@@ -79,6 +81,8 @@ int64_t stack_udp_receive(struct stack_socket *sock, void *data, size_t size_byt
 	struct received *first = sock->first;
 	size_t length;
 
+	if (sock->error)
+		return -stack_take_error(sock);
 	if (!first)
 		return sock->shut_read ? 0 : -EAGAIN;
 	length = first->data->tot_len;
@@ -98,9 +102,28 @@ unsigned int stack_udp_ready(const struct stack_socket *sock)
 {
 	unsigned int ready = STACK_WRITABLE;
 
+	if (sock->error)
+		ready |= STACK_ERROR | STACK_READABLE;
 	if (sock->first || sock->shut_read)
 		ready |= STACK_READABLE;
 	if (sock->shut_read)
 		ready |= STACK_PEER_CLOSED;
 	return ready;
+}
+
+void stack_udp_unreachable(const struct stack_address *local, const struct stack_address *remote, int err)
+{
+	ip_addr_t local_ip, remote_ip;
+
+	stack_address_to_lwip(local, &local_ip);
+	stack_address_to_lwip(remote, &remote_ip);
+	for (struct udp_pcb *pcb = udp_pcbs; pcb; pcb = pcb->next) {
+		struct stack_socket *sock = pcb->recv_arg;
+
+		if (!sock || !(pcb->flags & UDP_FLAGS_CONNECTED) || pcb->local_port != local->port || pcb->remote_port != remote->port ||
+		    !ip_addr_cmp(&pcb->local_ip, &local_ip) || !ip_addr_cmp(&pcb->remote_ip, &remote_ip))
+			continue;
+		sock->error = err;
+		stack_socket_changed(sock);
+	}
 }

@@ -11,7 +11,7 @@
 /* What cannot be guessed by a peer: sequence numbers, ports. */
 uint32_t stack_random(void);
 #define LWIP_RAND() stack_random()
-#define LWIP_HOOK_TCP_ISN(local_ip, local_port, remote_ip, remote_port) stack_random()
+#define LWIP_HOOK_FILENAME "hooks.h"
 
 #define NO_SYS 1
 #define SYS_LIGHTWEIGHT_PROT 0
@@ -70,6 +70,8 @@ uint32_t stack_random(void);
 #define MEMP_NUM_TCP_SEG TCP_SND_QUEUELEN
 #define TCP_OVERSIZE TCP_MSS
 #define TCP_QUEUE_OOSEQ 1
+/* Segments out of order that a peer can make a connection hold: a whole window of small ones, not one of single bytes. */
+#define TCP_OOSEQ_MAX_PBUFS 8192
 #define LWIP_TCP_SACK_OUT 1
 #define LWIP_TCP_MAX_SACK_NUM 4
 #define LWIP_TCP_TIMESTAMPS 0
