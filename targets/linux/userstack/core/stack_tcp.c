@@ -157,7 +157,7 @@ int stack_listen(struct stack_socket *sock, int backlog)
 	if (backlog > UINT8_MAX)
 		backlog = UINT8_MAX;
 	if (sock->listening) {
-		tcp_backlog_set(sock->tcp, (u8_t)backlog);
+		((struct tcp_pcb_listen *)sock->tcp)->backlog = (u8_t)backlog;
 		return 0;
 	}
 	if (!sock->tcp || sock->connecting || sock->connected)
