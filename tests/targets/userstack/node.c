@@ -16,6 +16,7 @@ extern const struct node node;
 static const struct node_host *host;
 static int end;
 static unsigned int mtu_bytes;
+static bool uses_ipv6;
 static struct netif netif;
 static struct tcp_pcb *connection;
 static bool held;
@@ -45,14 +46,26 @@ u32_t sys_now(void)
 	return (u32_t)(host->now_us() / 1000);
 }
 
-static err_t output(struct netif *from, struct pbuf *packet, const ip4_addr_t *to)
+static err_t send_packet(const struct pbuf *packet)
 {
 	static uint8_t bytes[65536];
 
-	(void)from;
-	(void)to;
 	host->output(end, bytes, pbuf_copy_partial(packet, bytes, packet->tot_len, 0));
 	return ERR_OK;
+}
+
+static err_t output_ipv4(struct netif *from, struct pbuf *packet, const ip4_addr_t *to)
+{
+	(void)from;
+	(void)to;
+	return send_packet(packet);
+}
+
+static err_t output_ipv6(struct netif *from, struct pbuf *packet, const ip6_addr_t *to)
+{
+	(void)from;
+	(void)to;
+	return send_packet(packet);
 }
 
 static err_t begin_netif(struct netif *made)
@@ -60,29 +73,41 @@ static err_t begin_netif(struct netif *made)
 	made->name[0] = 's';
 	made->name[1] = 'i';
 	made->mtu = (u16_t)mtu_bytes;
-	made->output = output;
+	made->output = output_ipv4;
+	made->output_ip6 = output_ipv6;
 	return ERR_OK;
 }
 
-static ip4_addr_t address_of(int which)
+static ip_addr_t address_of(int which)
 {
-	ip4_addr_t address;
+	ip_addr_t address;
 
-	IP4_ADDR(&address, 10, 0, 0, (u8_t)(which + 1));
+	if (uses_ipv6)
+		IP_ADDR6_HOST(&address, 0xfd000000, 0, 0, (u32_t)which + 1);
+	else
+		IP_ADDR4(&address, 10, 0, 0, (u8_t)(which + 1));
 	return address;
 }
 
-static void begin(const struct node_host *its_host, int its_end, unsigned int its_mtu_bytes)
+static void begin(const struct node_host *its_host, int its_end, unsigned int its_mtu_bytes, int is_ipv6)
 {
-	ip4_addr_t address = address_of(its_end), mask, none = {0};
+	ip4_addr_t address, mask, none = {0};
+	ip_addr_t own;
 
 	host = its_host;
 	end = its_end;
 	mtu_bytes = its_mtu_bytes;
+	uses_ipv6 = is_ipv6 != 0;
+	own = address_of(end);
+	IP4_ADDR(&address, 10, 0, 0, (u8_t)(end + 1));
 	IP4_ADDR(&mask, 255, 255, 255, 0);
 	lwip_init();
 	netif_add(&netif, &address, &mask, &none, NULL, begin_netif, ip_input);
 	netif_set_default(&netif);
+	if (uses_ipv6) {
+		netif_ip6_addr_set(&netif, 0, ip_2_ip6(&own));
+		netif_ip6_addr_set_state(&netif, 0, IP6_ADDR_PREFERRED);
+	}
 	netif_set_up(&netif);
 	netif_set_link_up(&netif);
 }
@@ -148,7 +173,7 @@ static err_t connected(void *argument, struct tcp_pcb *pcb, err_t err)
 
 static void begin_listening(void)
 {
-	struct tcp_pcb *pcb = tcp_new();
+	struct tcp_pcb *pcb = tcp_new_ip_type(IPADDR_TYPE_ANY);
 
 	tcp_bind(pcb, IP_ANY_TYPE, PORT);
 	tcp_accept(tcp_listen(pcb), accepted);
@@ -156,10 +181,9 @@ static void begin_listening(void)
 
 static void begin_connecting(void)
 {
-	struct tcp_pcb *pcb = tcp_new();
-	ip_addr_t to;
+	struct tcp_pcb *pcb = tcp_new_ip_type(uses_ipv6 ? IPADDR_TYPE_V6 : IPADDR_TYPE_V4);
+	ip_addr_t to = address_of(1 - end);
 
-	ip_addr_copy_from_ip4(to, address_of(1 - end));
 	use(pcb);
 	tcp_connect(pcb, &to, PORT, connected);
 }

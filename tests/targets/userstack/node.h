@@ -19,7 +19,7 @@ struct node_host {
 };
 
 struct node {
-	void (*begin)(const struct node_host *host, int end, unsigned int mtu_bytes);
+	void (*begin)(const struct node_host *host, int end, unsigned int mtu_bytes, int is_ipv6);
 	void (*listen)(void);
 	void (*connect)(void);
 	/** @return bytes that were taken */

@@ -21,10 +21,10 @@
 
 static struct {
 	uint64_t bytes, seed, queue_packets, mtu_bytes, message_bytes, messages, interval_us, limit_s, initial_sequence, reorder_us, delay_us,
-		outage_at_us, outage_us, hold_at_us, hold_us, slower_at_us, slower_us, ack_delay_us, without_sack, close;
+		outage_at_us, outage_us, hold_at_us, hold_us, slower_at_us, slower_us, ack_delay_us, without_sack, close, ipv6;
 	double rate_bit_per_s, loss, loss_back, duplicate, reorder;
 } options = {.bytes = 20000000, .seed = 1, .queue_packets = 256, .mtu_bytes = 1500, .interval_us = 10000, .limit_s = 600,
-	     .initial_sequence = UINT64_MAX, .reorder_us = 50, 	     .delay_us = 50, .ack_delay_us = 1000, .rate_bit_per_s = 1e9};
+	     .initial_sequence = UINT64_MAX, .reorder_us = 50, .delay_us = 50, .ack_delay_us = 1000, .rate_bit_per_s = 1e9};
 
 /* The first `times` transmissions of what holds this byte of the stream are lost. */
 static struct {
@@ -124,9 +124,14 @@ static uint32_t host_random(int end)
 	return (uint32_t)random_u64();
 }
 
+static size_t header_bytes(const uint8_t *packet)
+{
+	return packet[0] >> 4 == 4 ? (size_t)(packet[0] & 15) * 4 : 40;
+}
+
 static bool to_drop(const uint8_t *packet, size_t size_bytes)
 {
-	const uint8_t *tcp = packet + (size_t)(packet[0] & 15) * 4;
+	const uint8_t *tcp = packet + header_bytes(packet);
 	uint32_t sequence = (uint32_t)tcp[4] << 24 | (uint32_t)tcp[5] << 16 | (uint32_t)tcp[6] << 8 | tcp[7];
 	size_t data_bytes = size_bytes - (size_t)(tcp - packet) - (size_t)(tcp[12] >> 4) * 4;
 	uint64_t offset;
@@ -147,7 +152,7 @@ static bool to_drop(const uint8_t *packet, size_t size_bytes)
 /* Nobody offers SACK: its option becomes padding. */
 static void hide_sack(uint8_t *packet, size_t size_bytes)
 {
-	uint8_t *tcp = packet + (size_t)(packet[0] & 15) * 4;
+	uint8_t *tcp = packet + header_bytes(packet);
 
 	if (!(tcp[13] & 2))
 		return;
@@ -372,7 +377,7 @@ static void take_option(const char *name, const char *text)
 		   {"--hold-at-us", &options.hold_at_us, NULL}, {"--hold-us", &options.hold_us, NULL},
 		   {"--slower-at-us", &options.slower_at_us, NULL}, {"--slower-us", &options.slower_us, NULL},
 		   {"--ack-delay-us", &options.ack_delay_us, NULL}, {"--without-sack", &options.without_sack, NULL},
-		   {"--close", &options.close, NULL},
+		   {"--close", &options.close, NULL}, {"--ipv6", &options.ipv6, NULL},
 		   {"--initial-sequence", &options.initial_sequence, NULL}, {"--reorder-us", &options.reorder_us, NULL},
 		   {"--delay-us", &options.delay_us, NULL}, {"--rate-bit-per-s", NULL, &options.rate_bit_per_s}, {"--loss", NULL, &options.loss},
 		   {"--loss-back", NULL, &options.loss_back}, {"--duplicate", NULL, &options.duplicate}, {"--reorder", NULL, &options.reorder}};
@@ -432,7 +437,7 @@ int main(int argc, char **argv)
 	if (!latencies_us || !nodes[0] || !nodes[1] || nodes[0] == nodes[1])
 		die(argv[2], "is no other end");
 	for (int end = 0; end < 2; end++)
-		nodes[end]->begin(&host, end, (unsigned int)options.mtu_bytes);
+		nodes[end]->begin(&host, end, (unsigned int)options.mtu_bytes, options.ipv6 != 0);
 	nodes[1]->limits->ack_delay_us = options.ack_delay_us;
 	nodes[1]->listen();
 	nodes[0]->connect();

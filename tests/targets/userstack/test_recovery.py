@@ -12,6 +12,7 @@ import pytest
 
 BUILD = Path(__file__).resolve().parents[3] / ".build" / "linux" / "tests" / "targets" / "userstack"
 SEGMENT_BYTES = 1460
+SEGMENT_BYTES_IPV6 = 1440
 LINE_BYTES_PER_S = 118_700_000  # of 1 Gbit/s, in segments of 1460 bytes
 ADDED_MAX_US = 5000
 BULK_BYTES = 20_000_000
@@ -39,10 +40,10 @@ def carry(**options: float) -> dict[str, Any]:
     return result
 
 
-def added_us(message_bytes: int, offset: int, times: int = 1) -> int:
+def added_us(message_bytes: int, offset: int, times: int = 1, **options: float) -> int:
     """Lose the segment with this byte of the tenth message of a stream, and return how much later it is."""
     drop = f"{10 * message_bytes + offset}x{times}"
-    result = simulate(drop, messages=20, message_bytes=message_bytes)
+    result = simulate(drop, messages=20, message_bytes=message_bytes, **options)
     assert (result["received_bytes"], result["wrong_bytes"]) == (20 * message_bytes, 0)
     assert result["lost_packets"][0] == times
     late_us = result["latencies_us"]
@@ -56,6 +57,13 @@ def added_us(message_bytes: int, offset: int, times: int = 1) -> int:
 def test_one_lost_segment_of_a_stream(segments: int, place: float) -> None:
     size = segments * SEGMENT_BYTES
     assert added_us(size, int((size - 1) * place)) <= ADDED_MAX_US
+
+
+@pytest.mark.parametrize("segments", [1, 10])
+@pytest.mark.parametrize("place", [0, 0.5, 1])
+def test_one_lost_segment_of_a_stream_over_ipv6(segments: int, place: float) -> None:
+    size = segments * SEGMENT_BYTES_IPV6
+    assert added_us(size, int((size - 1) * place), ipv6=1) <= ADDED_MAX_US
 
 
 def test_a_small_message() -> None:
@@ -100,6 +108,11 @@ def test_goodput_by_loss(loss: float, least_bytes_per_s: float) -> None:
     assert result["sender"]["retransmitted_segments"] <= lost * 1.03 + 2
 
 
+def test_goodput_over_ipv6() -> None:
+    result = carry(bytes=FEW_BYTES, loss=0.01, loss_back=0.01, ipv6=1)
+    assert 100e6 < result["goodput_bytes_per_s"] < LINE_BYTES_PER_S * SEGMENT_BYTES_IPV6 / SEGMENT_BYTES
+
+
 def test_lost_acknowledgements() -> None:
     result = carry(loss_back=0.1)
     assert result["goodput_bytes_per_s"] > 110e6
@@ -140,9 +153,10 @@ def test_large_frames() -> None:
     assert result["goodput_bytes_per_s"] > 500e6
 
 
-@pytest.mark.parametrize("seed", range(1, 4))
-def test_all_at_once(seed: int) -> None:
-    carry(bytes=FEW_BYTES, seed=seed, loss=0.05, loss_back=0.05, duplicate=0.05, reorder=0.1, reorder_us=200)
+@pytest.mark.parametrize(("seed", "ipv6"), [(1, 0), (2, 0), (3, 0), (4, 1)])
+def test_all_at_once(seed: int, ipv6: int) -> None:
+    faults = {"loss": 0.05, "loss_back": 0.05, "duplicate": 0.05, "reorder": 0.1, "reorder_us": 200}
+    carry(bytes=FEW_BYTES, seed=seed, ipv6=ipv6, **faults)
 
 
 @pytest.mark.parametrize("loss", [0.2, 0.3])
