@@ -17,13 +17,21 @@ struct recovery_limits recovery_limits = {
 };
 struct recovery_counts recovery_total;
 
+uint64_t recovery_answer_us(const struct recovery *recovery)
+{
+	return recovery->min_rtt_us + recovery_limits.peer_ack_delay_us;
+}
+
 uint64_t recovery_timeout_us(const struct recovery *recovery)
 {
-	uint64_t timeout_us = recovery_limits.timeout_initial_us;
+	uint64_t timeout_us = recovery_limits.timeout_initial_us, least_us = recovery_limits.timeout_min_us;
 
 	if (recovery->smoothed_rtt_us > 0)
 		timeout_us = recovery->smoothed_rtt_us + 4 * recovery->rtt_variation_us;
-	timeout_us = LWIP_MAX(timeout_us, recovery_limits.timeout_min_us) << LWIP_MIN(recovery->backoff, 30u);
+	/* The minimum is for peers that acknowledge late; a probe of what they have is answered at once. */
+	if (recovery->probed && recovery->backoff == 0)
+		least_us = LWIP_MIN(least_us, recovery_answer_us(recovery));
+	timeout_us = LWIP_MAX(timeout_us, least_us) << LWIP_MIN(recovery->backoff, 30u);
 	return LWIP_MIN(timeout_us, recovery_limits.timeout_max_us);
 }
 

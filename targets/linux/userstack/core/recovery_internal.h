@@ -29,6 +29,8 @@ static inline uint32_t end_of(const struct tcp_seg *seg)
 }
 
 void recovery_mark_lost(struct recovery *recovery, struct tcp_seg *seg, uint8_t cause);
+/** How long a peer may take to acknowledge a single segment where nothing queues. */
+uint64_t recovery_answer_us(const struct recovery *recovery);
 /** How long after what was sent later a segment may arrive. */
 uint64_t recovery_reorder_window_us(const struct recovery *recovery);
 /** Mark what RACK takes for lost, or set the timer for when it will. */

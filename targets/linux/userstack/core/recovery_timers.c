@@ -118,9 +118,9 @@ static uint64_t probe_due_us(const struct tcp_pcb *pcb)
 	if (!pcb->unacked || !(pcb->flags & TF_SACK) || recovery->smoothed_rtt_us == 0 || recovery->probed ||
 	    recovery->state == RECOVERY_TIMEOUT || recovery->lost_bytes > 0)
 		return UINT64_MAX;
-	/* The smoothed round trip of lone segments has the peer's delay in it already. */
+	/* The smoothed round trip of lone segments has the peer's delay in it already, so that the least one counts here. */
 	if (!pcb->unacked->next)
-		wait_us = LWIP_MAX(wait_us, recovery->smoothed_rtt_us + recovery_limits.peer_ack_delay_us);
+		wait_us = LWIP_MAX(wait_us, recovery_answer_us(recovery));
 	return LWIP_MIN(LWIP_MAX(recovery->last_sent_us, recovery->progress_us) + wait_us, timeout_due_us(pcb));
 }
 
