@@ -14,6 +14,8 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 
 . hw/host/progress.sh
+. hw/host/apt.sh
+. hw/host/sources.sh
 . hw/host/native.sh
 
 readonly FAILED=$BUILD_DIR/log/test-failed.txt GATE="not slow and not timed" WORKERS_MAX=8 INTERRUPTED=2

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# The native tools, one Meson build directory a variant. Sourced after progress.sh by setup.sh, tests/run.sh and
+# The native tools, one Meson build directory a variant. Sourced after progress.sh and sources.sh by setup.sh, tests/run.sh and
 # tests/lint/run.sh.
 #
 #   linux   for this host: the virtual bench's producers, tests          .build/linux
@@ -109,6 +109,7 @@ native_ensure() {
     local variant
     [[ -f meson.build ]] || return 0
     native_cache
+    sources_ensure
     for variant in "$@"; do
         native_ensure_variant "$variant"
     done

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2016 # $(NAME) in formats is apt's own notation, not the shell's
-# Install the Debian packages of packages.txt, and of each kind of target, that are missing. Sourced by setup.sh after progress.sh.
+# Install the Debian packages of packages.txt, and of each kind of target, that are missing. Sourced by setup.sh after
+# progress.sh and apt.sh.
 
 readonly PACKAGE_LIST=hw/host/packages.txt
 
@@ -31,34 +32,6 @@ packages_missing() {
     done < <(package_lists) | sort -u
 }
 
-# Print the entry of apt's sources for suite $1 with the suite replaced by $2 and the components by "main".
-# $3 is the file:line that apt names for the entry; options and keys of the entry are kept as they are.
-backports_entry() {
-    local suite=$1 backports=$2 file=${3%:*} line=${3##*:}
-    if [[ $file == *.sources ]]; then
-        # Deb822: apt counts paragraphs or lines, depending on its version: take the first paragraph with the suite.
-        awk -v suite="$suite" -v backports="$backports" '
-            BEGIN { RS = ""; FS = "\n" }
-            $0 ~ "(^|\n)Suites:([^\n]* )?" suite "( |\n|$)" && $0 !~ "(^|\n)Enabled: *no" {
-                for (i = 1; i <= NF; i++) {
-                    if ($i ~ /^Suites:/) print "Suites: " backports
-                    else if ($i ~ /^Components:/) print "Components: main"
-                    else if ($i ~ /^Types:/) print "Types: deb"
-                    else if ($i !~ /^#/) print $i
-                }
-                exit
-            }' "$file"
-    else
-        awk -v want="$line" -v suite="$suite" -v backports="$backports" '
-            NR == want {
-                for (i = 1; i <= NF; i++) {
-                    if ($i == suite) { print backports, "main"; exit }
-                    printf "%s ", $i
-                }
-            }' "$file"
-    fi
-}
-
 # Make apt know the backports suite: from an entry that exists, else by one derived from the suite's own.
 # Apt lists only what it has fetched, so `apt-get update` must have run.
 backports_enable() {
@@ -66,12 +39,11 @@ backports_enable() {
     suite=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
     backports="$suite-backports"
     apt-get indextargets --format '$(RELEASE)' 'Created-By: Packages' | grep -qxF "$backports" && return 0
-    sentry=$(apt-get indextargets --format '$(RELEASE) $(COMPONENT) $(SOURCESENTRY)' 'Created-By: Packages' |
-        awk -v suite="$suite" '$1 == suite && $2 == "main" { print $3; exit }')
+    sentry=$(apt_place "$suite")
     [[ -n $sentry ]] || die "$EXIT_MISSING" \
         "packages: apt has no source for Debian's suite \"$suite\" (component main), so \"$backports\" cannot be derived." \
         "Add the suite to /etc/apt/sources.list and start again."
-    entry=$(backports_entry "$suite" "$backports" "$sentry")
+    entry=$(apt_entry deb "$suite" "$backports" "$sentry")
     [[ $entry == *"$backports"* ]] || die "$EXIT_MISSING" \
         "packages: cannot derive \"$backports\" from $sentry; add that suite to apt's sources by hand."
     file=/etc/apt/sources.list.d/benchwright-backports

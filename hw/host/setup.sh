@@ -12,8 +12,10 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 . hw/host/progress.sh
+. hw/host/apt.sh
 . hw/host/packages.sh
 . hw/host/python.sh
+. hw/host/sources.sh
 . hw/host/native.sh
 
 SETUP_ARGUMENTS=$*

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import subprocess
 from pathlib import Path
@@ -34,7 +35,7 @@ Signed-By:
 
 def bash(repository: Path, script: str, *arguments: str) -> str:
     """Run a piece of bash with the set-up's functions at hand; return its output."""
-    head = "set -euo pipefail; . hw/host/progress.sh; . hw/host/packages.sh; "
+    head = "set -euo pipefail; . hw/host/progress.sh; . hw/host/apt.sh; . hw/host/packages.sh; "
     done = subprocess.run(
         ["bash", "-c", head + script, "bash", *arguments],
         cwd=repository,
@@ -48,15 +49,77 @@ def bash(repository: Path, script: str, *arguments: str) -> str:
 def test_backports_from_a_one_line_source(repository: Path, tmp_path: Path) -> None:
     source = tmp_path / "sources.list"
     source.write_text(ONE_LINE)
-    entry = bash(repository, 'backports_entry bookworm bookworm-backports "$1"', f"{source}:3")
+    entry = bash(repository, 'apt_entry deb bookworm bookworm-backports "$1"', f"{source}:3")
     options = "[arch=amd64 signed-by=/usr/share/keyrings/k.gpg]"
     assert entry.split() == f"deb {options} http://mirror.example/debian bookworm-backports main".split()
+
+
+def test_source_packages_from_a_one_line_source(repository: Path, tmp_path: Path) -> None:
+    source = tmp_path / "sources.list"
+    source.write_text(ONE_LINE)
+    entry = bash(repository, 'apt_entry deb-src bookworm bookworm "$1"', f"{source}:3")
+    options = "[arch=amd64 signed-by=/usr/share/keyrings/k.gpg]"
+    assert entry.split() == f"deb-src {options} http://mirror.example/debian bookworm main".split()
+
+
+SOURCE = """set -euo pipefail; cd "$1"; . "$2/hw/host/progress.sh"; . "$2/hw/host/sources.sh"
+apt_place() { echo none:1; }; apt_entry() { :; }
+sources_ensure_one made 1.0 made_1.0.tar "$3" patches"""
+
+
+@pytest.fixture
+def made_source(tmp_path: Path) -> Path:
+    """Return a project with a source package in the cache and two patches of it."""
+    made = tmp_path / "made-1.0"
+    made.mkdir()
+    (made / "one.c").write_bytes(b"int one;\r\nint two;\r\n")
+    kept = tmp_path / "cache" / "sources"
+    kept.mkdir(parents=True)
+    subprocess.run(["tar", "-cf", kept / "made_1.0.tar", "-C", tmp_path, "made-1.0"], check=True)
+    (tmp_path / "patches").mkdir()
+    for name, old, new in (("0001-a", "int one;", "int three;"), ("0002-b", "int three;", "int four;")):
+        change = f"--- a/one.c\n+++ b/one.c\n@@ -1,2 +1,2 @@\n-{old}\n+{new}\n int two;\n"
+        (tmp_path / "patches" / f"{name}.patch").write_text(change)
+    return tmp_path
+
+
+def unpack(repository: Path, project: Path, sha256: str) -> subprocess.CompletedProcess[str]:
+    """Unpack the made-up source, with an apt that has none."""
+    command = ["bash", "-c", SOURCE, "bash", project, repository, sha256]
+    environment = {"PATH": f"{project}/bin:/usr/bin:/bin", "BENCHWRIGHT_CACHE": str(project / "cache")}
+    return subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
+
+
+def test_a_source_is_unpacked_and_patched_once(repository: Path, made_source: Path) -> None:
+    sha256 = hashlib.sha256((made_source / "cache" / "sources" / "made_1.0.tar").read_bytes()).hexdigest()
+    assert unpack(repository, made_source, sha256).returncode == 0
+    built = made_source / ".build" / "sources" / "made" / "one.c"
+    assert built.read_text() == "int four;\nint two;\n"
+    built.write_text("left alone")
+    again = unpack(repository, made_source, sha256)
+    assert (again.returncode, again.stdout, built.read_text()) == (0, "", "left alone")
+    (made_source / "patches" / "0002-b.patch").unlink()
+    assert unpack(repository, made_source, sha256).returncode == 0
+    assert built.read_text() == "int three;\nint two;\n"
+
+
+def test_a_source_with_another_hash_is_not_unpacked(repository: Path, made_source: Path) -> None:
+    (made_source / "bin").mkdir()
+    fetched = made_source / "bin" / "apt-get"
+    fetched.write_text(
+        "#!/bin/sh\nfor each; do :; done\ncase $each in *=*) echo other >made_1.0.tar ;; esac\n"
+    )
+    fetched.chmod(0o755)
+    done = unpack(repository, made_source, "0" * 64)
+    assert done.returncode == 3
+    assert "made_1.0.tar has another SHA-256 than hw/host/sources.txt says" in done.stderr
+    assert not (made_source / ".build" / "stamp" / "source-made").exists()
 
 
 def test_backports_from_a_deb822_source(repository: Path, tmp_path: Path) -> None:
     source = tmp_path / "debian.sources"
     source.write_text(DEB822)
-    entry = bash(repository, 'backports_entry bookworm bookworm-backports "$1"', f"{source}:6")
+    entry = bash(repository, 'apt_entry deb bookworm bookworm-backports "$1"', f"{source}:6")
     assert entry.splitlines() == [
         "Types: deb",
         "URIs: http://mirror.example/debian",
@@ -69,7 +132,7 @@ def test_backports_from_a_deb822_source(repository: Path, tmp_path: Path) -> Non
 def test_backports_from_a_source_without_the_suite(repository: Path, tmp_path: Path) -> None:
     source = tmp_path / "other.sources"
     source.write_text(DEB822.replace("bookworm bookworm-updates", "bookworm-updates"))
-    assert bash(repository, 'backports_entry bookworm bookworm-backports "$1"', f"{source}:6") == ""
+    assert bash(repository, 'apt_entry deb bookworm bookworm-backports "$1"', f"{source}:6") == ""
 
 
 @pytest.fixture

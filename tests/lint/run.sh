@@ -8,6 +8,8 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 
 . hw/host/progress.sh
+. hw/host/apt.sh
+. hw/host/sources.sh
 . hw/host/native.sh
 
 readonly BIN=.build/venv/bin

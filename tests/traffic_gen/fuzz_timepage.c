@@ -28,7 +28,8 @@ static void look_at(const struct timepage_line *line, uint64_t ticks)
 		return;
 	promise(timepage_utc_ns(line, ticks) >= line->base_utc_ns);
 	promise(timepage_utc_ns(line, ticks) <= TIMEPAGE_UTC_MAX_NS);
-	promise(timepage_bound_ns(line, ticks) >= line->bound_ns);
+	promise(timepage_bound_ns(line, ticks) >= line->low_ns && timepage_bound_ns(line, ticks) >= line->high_ns);
+	promise(timepage_u_ns(line, ticks) <= timepage_bound_ns(line, ticks));
 	promise(distance == 0 || timepage_utc_ns(line, ticks) >= timepage_utc_ns(line, ticks - 1));
 }
 

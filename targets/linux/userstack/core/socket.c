@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What sockets of both types have in common. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stack_internal.h"
+
+#include "lwip/ip.h"
+#include "lwip/netif.h"
+#include "lwip/tcp.h"
+#include "lwip/udp.h"
+
+enum {
+	SEND_BYTES = 1024 * 1024,
+	UDP_RECEIVE_BYTES = 1024 * 1024,
+	BYTES_MIN = 4096,
+	MS_PER_S = 1000,
+	US_PER_MS = 1000,
+	SEGMENT_MIN_BYTES = 88,
+	KEEP_MAX_S = 32767,
+	KEEP_MAX_COUNT = 127,
+};
+
+struct stack_socket *stack_open(enum stack_family family, enum stack_type type, int *err)
+{
+	struct stack_socket *sock = NULL;
+
+	*err = -EAFNOSUPPORT;
+	if (family != STACK_IPV4 && family != STACK_IPV6)
+		return NULL;
+	*err = -ENOMEM;
+	sock = calloc(1, sizeof(*sock));
+	if (!sock)
+		return NULL;
+	sock->family = family;
+	sock->type = type;
+	sock->send_bytes = SEND_BYTES;
+	sock->receive_bytes = type == STACK_UDP ? UDP_RECEIVE_BYTES : TCP_WND;
+	sock->linger_s = -1;
+	*err = type == STACK_TCP ? stack_tcp_open(sock) : stack_udp_open(sock);
+	if (*err) {
+		free(sock);
+		return NULL;
+	}
+	return sock;
+}
+
+int stack_close(struct stack_socket *sock)
+{
+	if (sock->type == STACK_TCP)
+		return stack_tcp_close(sock);
+	stack_udp_close(sock);
+	return 0;
+}
+
+/* An address as lwIP has it; the wildcard of IPv6 stands for IPv4, too, unless that is not wanted. */
+static void to_lwip(const struct stack_socket *sock, const struct stack_address *address, ip_addr_t *ip)
+{
+	stack_address_to_lwip(address, ip);
+	if (address->family == STACK_IPV6 && ip_addr_isany(ip) && !sock->only_ipv6)
+		ip_addr_copy(*ip, *IP_ANY_TYPE);
+}
+
+int stack_bind(struct stack_socket *sock, const struct stack_address *local)
+{
+	ip_addr_t ip;
+	err_t err;
+
+	if (local->family == STACK_IPV6 && sock->family == STACK_IPV4)
+		return -EAFNOSUPPORT;
+	if (sock->bound || sock->connected || sock->connecting)
+		return -EINVAL;
+	if (!stack_address_is_local(local))
+		return -EADDRNOTAVAIL;
+	to_lwip(sock, local, &ip);
+	if (sock->type == STACK_UDP)
+		err = udp_bind(sock->udp, &ip, local->port);
+	else if (!sock->tcp)
+		return -EINVAL;
+	else
+		err = tcp_bind(sock->tcp, &ip, local->port);
+	if (err != ERR_OK)
+		return err == ERR_BUF ? -EADDRINUSE : stack_errno(err);
+	sock->bound = true;
+	return 0;
+}
+
+int stack_connect(struct stack_socket *sock, const struct stack_address *peer)
+{
+	ip_addr_t ip;
+	err_t err;
+
+	if (peer->family == STACK_IPV6 && sock->family == STACK_IPV4)
+		return -EAFNOSUPPORT;
+	if (peer->family == STACK_IPV4 && sock->only_ipv6)
+		return -ENETUNREACH;
+	stack_address_to_lwip(peer, &ip);
+	if (sock->type == STACK_TCP)
+		return peer->port ? stack_tcp_connect(sock, &ip, peer->port) : -ECONNREFUSED;
+	err = udp_connect(sock->udp, &ip, peer->port);
+	if (err != ERR_OK)
+		return stack_errno(err);
+	if (ip_addr_isany(&sock->udp->local_ip)) {
+		/* From where it sends is settled now, and it hears that address alone. */
+		struct netif *netif = ip_route(&sock->udp->local_ip, &ip);
+		const ip_addr_t *own = netif ? ip_netif_get_local_ip(netif, &ip) : NULL;
+
+		if (!own)
+			return -ENETUNREACH;
+		ip_addr_copy(sock->udp->local_ip, *own);
+	}
+	sock->peer = *peer;
+	sock->has_peer = sock->bound = true;
+	return 0;
+}
+
+int64_t stack_send(struct stack_socket *sock, const void *data, size_t size_bytes, unsigned int flags,
+		   const struct stack_address *peer)
+{
+	if (sock->type == STACK_TCP)
+		return peer ? -EISCONN : stack_tcp_send(sock, data, size_bytes, flags);
+	return stack_udp_send(sock, data, size_bytes, peer);
+}
+
+int64_t stack_receive(struct stack_socket *sock, void *data, size_t size_bytes, unsigned int flags, struct stack_address *from)
+{
+	if (sock->type == STACK_UDP)
+		return stack_udp_receive(sock, data, size_bytes, flags, from);
+	if (from && stack_peer(sock, from))
+		memset(from, 0, sizeof(*from));
+	return stack_tcp_receive(sock, data, size_bytes, flags);
+}
+
+unsigned int stack_ready(const struct stack_socket *sock)
+{
+	return sock->type == STACK_TCP ? stack_tcp_ready(sock) : stack_udp_ready(sock);
+}
+
+void stack_socket_changed(struct stack_socket *sock)
+{
+	unsigned int ready = stack_ready(sock);
+
+	/* More data is news, too: an edge for who asked for edges. */
+	if (stack_host_calls.changed && !sock->listener && (ready != sock->told || ready & STACK_READABLE))
+		stack_host_calls.changed(stack_host_argument, sock);
+	sock->told = ready;
+}
+
+bool stack_received_add(struct stack_socket *sock, struct pbuf *data)
+{
+	struct received *own = calloc(1, sizeof(*own));
+
+	if (!own)
+		return false;
+	own->data = data;
+	if (sock->last)
+		sock->last->next = own;
+	else
+		sock->first = own;
+	sock->last = own;
+	sock->waiting_bytes += data->tot_len;
+	return true;
+}
+
+void stack_received_drop_first(struct stack_socket *sock)
+{
+	struct received *first = sock->first;
+
+	sock->first = first->next;
+	if (!sock->first)
+		sock->last = NULL;
+	sock->waiting_bytes -= first->data->tot_len;
+	pbuf_free(first->data);
+	free(first);
+}
+
+int stack_take_error(struct stack_socket *sock)
+{
+	int err = sock->error;
+
+	sock->error = 0;
+	return err;
+}
+
+static bool in_range(int value, int least, int most)
+{
+	return value >= least && value <= most;
+}
+
+static int set_of_tcp(struct stack_socket *sock, enum stack_option option, int value)
+{
+	struct tcp_pcb *pcb = sock->tcp;
+
+	if (!pcb || sock->listening)
+		return -EINVAL;
+	switch (option) {
+	case STACK_NO_DELAY:
+		if (value)
+			tcp_nagle_disable(pcb);
+		else
+			tcp_nagle_enable(pcb);
+		return 0;
+	case STACK_KEEP_ALIVE:
+		if (value)
+			ip_set_option(pcb, SOF_KEEPALIVE);
+		else
+			ip_reset_option(pcb, SOF_KEEPALIVE);
+		return 0;
+	case STACK_KEEP_IDLE_S:
+		if (!in_range(value, 1, KEEP_MAX_S))
+			return -EINVAL;
+		pcb->keep_idle = (u32_t)value * MS_PER_S;
+		return 0;
+	case STACK_KEEP_INTERVAL_S:
+		if (!in_range(value, 1, KEEP_MAX_S))
+			return -EINVAL;
+		pcb->keep_intvl = (u32_t)value * MS_PER_S;
+		return 0;
+	case STACK_KEEP_COUNT:
+		if (!in_range(value, 1, KEEP_MAX_COUNT))
+			return -EINVAL;
+		pcb->keep_cnt = (u32_t)value;
+		return 0;
+	case STACK_USER_TIMEOUT_MS:
+		if (value < 0)
+			return -EINVAL;
+		pcb->recovery.give_up_us = (uint64_t)value * US_PER_MS;
+		return 0;
+	case STACK_SEGMENT_BYTES:
+		if (!in_range(value, SEGMENT_MIN_BYTES, TCP_MSS) || sock->connected)
+			return -EINVAL;
+		pcb->mss = (u16_t)value;
+		return 0;
+	default:
+		return -ENOPROTOOPT;
+	}
+}
+
+int stack_set(struct stack_socket *sock, enum stack_option option, int value)
+{
+	switch (option) {
+	case STACK_REUSE_ADDRESS:
+		if (sock->type == STACK_TCP && sock->tcp) {
+			if (value)
+				ip_set_option(sock->tcp, SOF_REUSEADDR);
+			else
+				ip_reset_option(sock->tcp, SOF_REUSEADDR);
+		} else if (sock->type == STACK_UDP) {
+			if (value)
+				ip_set_option(sock->udp, SOF_REUSEADDR);
+			else
+				ip_reset_option(sock->udp, SOF_REUSEADDR);
+		}
+		return 0;
+	case STACK_ONLY_IPV6:
+		if (sock->family != STACK_IPV6)
+			return -ENOPROTOOPT;
+		if (sock->bound)
+			return -EINVAL;
+		sock->only_ipv6 = value != 0;
+		return 0;
+	case STACK_LINGER_S:
+		sock->linger_s = value;
+		return 0;
+	case STACK_SEND_BYTES:
+		sock->send_bytes = value < BYTES_MIN ? BYTES_MIN : value > TCP_SND_BUF ? TCP_SND_BUF : value;
+		return 0;
+	case STACK_RECEIVE_BYTES:
+		if (sock->type == STACK_UDP)
+			sock->receive_bytes = value < BYTES_MIN ? BYTES_MIN : value;
+		return 0;
+	default:
+		return sock->type == STACK_TCP ? set_of_tcp(sock, option, value) : -ENOPROTOOPT;
+	}
+}
+
+int stack_get(const struct stack_socket *sock, enum stack_option option, int *value)
+{
+	const struct tcp_pcb *pcb = sock->type == STACK_TCP && !sock->listening ? sock->tcp : NULL;
+
+	switch (option) {
+	case STACK_REUSE_ADDRESS:
+		*value = sock->type == STACK_UDP ? ip_get_option(sock->udp, SOF_REUSEADDR) != 0 :
+						   sock->tcp && ip_get_option(sock->tcp, SOF_REUSEADDR);
+		return 0;
+	case STACK_ONLY_IPV6: *value = sock->only_ipv6; return 0;
+	case STACK_LINGER_S: *value = sock->linger_s; return 0;
+	case STACK_SEND_BYTES: *value = sock->send_bytes; return 0;
+	case STACK_RECEIVE_BYTES: *value = sock->receive_bytes; return 0;
+	default: break;
+	}
+	if (!pcb)
+		return sock->type == STACK_TCP ? -EINVAL : -ENOPROTOOPT;
+	switch (option) {
+	case STACK_NO_DELAY: *value = tcp_nagle_disabled(pcb) != 0; return 0;
+	case STACK_KEEP_ALIVE: *value = ip_get_option(pcb, SOF_KEEPALIVE) != 0; return 0;
+	case STACK_KEEP_IDLE_S: *value = (int)(pcb->keep_idle / MS_PER_S); return 0;
+	case STACK_KEEP_INTERVAL_S: *value = (int)(pcb->keep_intvl / MS_PER_S); return 0;
+	case STACK_KEEP_COUNT: *value = (int)pcb->keep_cnt; return 0;
+	case STACK_USER_TIMEOUT_MS: *value = (int)(pcb->recovery.give_up_us / US_PER_MS); return 0;
+	case STACK_SEGMENT_BYTES: *value = pcb->mss; return 0;
+	default: return -ENOPROTOOPT;
+	}
+}
+
+int stack_local(const struct stack_socket *sock, struct stack_address *local)
+{
+	static const ip_addr_t none = IPADDR4_INIT_BYTES(0, 0, 0, 0);
+	const ip_addr_t *ip = &none;
+	uint16_t port = 0;
+
+	if (sock->type == STACK_UDP) {
+		ip = &sock->udp->local_ip;
+		port = sock->udp->local_port;
+	} else if (sock->tcp) {
+		ip = &sock->tcp->local_ip;
+		port = sock->tcp->local_port;
+	}
+	stack_address_from_lwip(ip, port, local);
+	if (sock->family == STACK_IPV6 && ip_addr_isany(ip))
+		*local = (struct stack_address){ .family = STACK_IPV6, .port = port };
+	return 0;
+}
+
+int stack_peer(const struct stack_socket *sock, struct stack_address *peer)
+{
+	if (sock->type == STACK_UDP) {
+		if (!sock->has_peer)
+			return -ENOTCONN;
+		*peer = sock->peer;
+		return 0;
+	}
+	if (!sock->tcp || sock->listening || !sock->connected)
+		return -ENOTCONN;
+	stack_address_from_lwip(&sock->tcp->remote_ip, sock->tcp->remote_port, peer);
+	return 0;
+}

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sockets of TCP. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "recovery.h"
+#include "stack_internal.h"
+
+#include "lwip/priv/tcp_priv.h"
+#include "lwip/tcp.h"
+
+enum { WRITE_MAX_BYTES = 32768, CLOSE_RETRY_HALF_S = 1 };
+
+static void release(struct stack_socket *sock)
+{
+	while (sock->first)
+		stack_received_drop_first(sock);
+	free(sock);
+}
+
+/* Part a socket from its connection: nothing more is heard of that. */
+static struct tcp_pcb *part(struct stack_socket *sock)
+{
+	struct tcp_pcb *pcb = sock->tcp;
+
+	sock->tcp = NULL;
+	if (pcb) {
+		tcp_arg(pcb, NULL);
+		if (pcb->state == LISTEN) {
+			tcp_accept(pcb, NULL);
+		} else {
+			tcp_recv(pcb, NULL);
+			tcp_sent(pcb, NULL);
+			tcp_err(pcb, NULL);
+			tcp_poll(pcb, NULL, 0);
+		}
+	}
+	return pcb;
+}
+
+/* Data came, or (NULL) the end of it. */
+static err_t heard(void *argument, struct tcp_pcb *pcb, struct pbuf *data, err_t err)
+{
+	struct stack_socket *sock = argument;
+
+	LWIP_UNUSED_ARG(err);
+	sock->soft_error = 0;
+	if (!data) {
+		sock->peer_closed = true;
+	} else if (sock->shut_read) {
+		tcp_recved(pcb, data->tot_len);
+		pbuf_free(data);
+	} else if (!stack_received_add(sock, data)) {
+		return ERR_MEM; /* the stack offers it again */
+	}
+	stack_socket_changed(sock);
+	return ERR_OK;
+}
+
+static err_t sent(void *argument, struct tcp_pcb *pcb, u16_t size_bytes)
+{
+	struct stack_socket *sock = argument;
+
+	LWIP_UNUSED_ARG(pcb);
+	LWIP_UNUSED_ARG(size_bytes);
+	sock->soft_error = 0;
+	stack_socket_changed(sock);
+	return ERR_OK;
+}
+
+/* The connection is over, and its control block gone. */
+static void failed(void *argument, err_t err)
+{
+	struct stack_socket *sock = argument;
+
+	sock->tcp = NULL;
+	if (err == ERR_CLSD)
+		; /* both ends have closed, and nothing was lost */
+	else if (err == ERR_RST)
+		sock->error = sock->connecting ? ECONNREFUSED : sock->peer_closed ? EPIPE : ECONNRESET;
+	else
+		sock->error = err != ERR_ABRT ? -stack_errno(err) : sock->soft_error ? sock->soft_error : ETIMEDOUT;
+	sock->connecting = sock->connected = false;
+	sock->peer_closed = true;
+	stack_socket_changed(sock);
+}
+
+static err_t connected(void *argument, struct tcp_pcb *pcb, err_t err)
+{
+	struct stack_socket *sock = argument;
+
+	LWIP_UNUSED_ARG(pcb);
+	LWIP_UNUSED_ARG(err);
+	sock->connecting = false;
+	sock->connected = true;
+	stack_socket_changed(sock);
+	return ERR_OK;
+}
+
+static void adopt(struct stack_socket *sock, struct tcp_pcb *pcb)
+{
+	sock->tcp = pcb;
+	tcp_arg(pcb, sock);
+	tcp_recv(pcb, heard);
+	tcp_sent(pcb, sent);
+	tcp_err(pcb, failed);
+}
+
+int stack_tcp_open(struct stack_socket *sock)
+{
+	struct tcp_pcb *pcb = tcp_new_ip_type(sock->family == STACK_IPV4 ? IPADDR_TYPE_V4 : IPADDR_TYPE_ANY);
+
+	if (!pcb)
+		return -ENOMEM;
+	adopt(sock, pcb);
+	return 0;
+}
+
+/* A connection came to a listener. It waits to be accepted. */
+static err_t arrived(void *argument, struct tcp_pcb *pcb, err_t err)
+{
+	struct stack_socket *listener = argument, *sock;
+
+	if (err != ERR_OK || !pcb || !listener)
+		return ERR_VAL;
+	sock = calloc(1, sizeof(*sock));
+	if (!sock)
+		return ERR_MEM;
+	sock->family = listener->family;
+	sock->type = STACK_TCP;
+	sock->send_bytes = listener->send_bytes;
+	sock->receive_bytes = listener->receive_bytes;
+	sock->linger_s = listener->linger_s;
+	sock->bound = sock->connected = true;
+	sock->listener = listener;
+	adopt(sock, pcb);
+	tcp_backlog_delayed(pcb);
+	if (listener->accepted_last)
+		listener->accepted_last->next = sock;
+	else
+		listener->accepted = sock;
+	listener->accepted_last = sock;
+	stack_socket_changed(listener);
+	return ERR_OK;
+}
+
+int stack_listen(struct stack_socket *sock, int backlog)
+{
+	struct tcp_pcb *pcb;
+	err_t err;
+
+	if (sock->type != STACK_TCP)
+		return -EOPNOTSUPP;
+	if (backlog < 1)
+		backlog = 1;
+	if (backlog > UINT8_MAX)
+		backlog = UINT8_MAX;
+	if (sock->listening) {
+		((struct tcp_pcb_listen *)sock->tcp)->backlog = (u8_t)backlog;
+		return 0;
+	}
+	if (!sock->tcp || sock->connecting || sock->connected)
+		return -EINVAL;
+	if (!sock->bound) {
+		err = tcp_bind(sock->tcp, sock->family == STACK_IPV4 ? IP4_ADDR_ANY : IP_ANY_TYPE, 0);
+		if (err != ERR_OK)
+			return stack_errno(err);
+		sock->bound = true;
+	}
+	tcp_err(sock->tcp, NULL);
+	pcb = tcp_listen_with_backlog_and_err(sock->tcp, (u8_t)backlog, &err);
+	if (!pcb) {
+		tcp_err(sock->tcp, failed);
+		return stack_errno(err);
+	}
+	sock->tcp = pcb;
+	sock->listening = true;
+	tcp_arg(pcb, sock);
+	tcp_accept(pcb, arrived);
+	return 0;
+}
+
+struct stack_socket *stack_accept(struct stack_socket *sock, struct stack_address *peer, int *err)
+{
+	struct stack_socket *first = sock->accepted;
+
+	*err = sock->listening ? -EAGAIN : -EINVAL;
+	if (!first)
+		return NULL;
+	sock->accepted = first->next;
+	if (!sock->accepted)
+		sock->accepted_last = NULL;
+	first->next = first->listener = NULL;
+	if (first->tcp)
+		tcp_backlog_accepted(first->tcp);
+	if (peer && stack_peer(first, peer))
+		memset(peer, 0, sizeof(*peer));
+	stack_socket_changed(sock);
+	*err = 0;
+	return first;
+}
+
+int stack_tcp_connect(struct stack_socket *sock, const ip_addr_t *ip, uint16_t port)
+{
+	err_t err;
+
+	if (sock->listening)
+		return -EOPNOTSUPP;
+	if (sock->connecting)
+		return -EALREADY;
+	if (sock->connected)
+		return -EISCONN;
+	if (!sock->tcp) {
+		/* As with the kernel a socket whose connection failed may try again. */
+		int opened = stack_tcp_open(sock);
+
+		if (opened)
+			return opened;
+		sock->peer_closed = sock->bound = false;
+	}
+	err = tcp_connect(sock->tcp, ip, port, connected);
+	if (err != ERR_OK)
+		return stack_errno(err);
+	sock->connecting = true;
+	sock->bound = true;
+	return -EINPROGRESS;
+}
+
+/* What the stack still holds of what was sent. */
+static size_t held_bytes(const struct tcp_pcb *pcb)
+{
+	return (size_t)TCP_SND_BUF - pcb->snd_buf;
+}
+
+static size_t room_bytes(const struct stack_socket *sock)
+{
+	size_t held = held_bytes(sock->tcp), limit = (size_t)sock->send_bytes;
+
+	if (tcp_sndqueuelen(sock->tcp) >= TCP_SND_QUEUELEN)
+		return 0;
+	return held < limit ? limit - held : 0;
+}
+
+int64_t stack_tcp_send(struct stack_socket *sock, const void *data, size_t size_bytes, unsigned int flags)
+{
+	const uint8_t *bytes = data;
+	size_t taken = 0;
+
+	if (sock->error) {
+		int err = sock->error;
+
+		sock->error = 0;
+		return -err;
+	}
+	if (sock->shut_write || (!sock->tcp && sock->peer_closed))
+		return -EPIPE;
+	if (sock->connecting)
+		return -EAGAIN;
+	if (!sock->connected || !sock->tcp)
+		return -ENOTCONN;
+	while (taken < size_bytes) {
+		size_t room = room_bytes(sock), left = size_bytes - taken, part_bytes = left < room ? left : room;
+		bool more;
+
+		if (part_bytes > WRITE_MAX_BYTES)
+			part_bytes = WRITE_MAX_BYTES;
+		if (!part_bytes)
+			break;
+		more = part_bytes < left || (flags & STACK_MORE);
+		if (tcp_write(sock->tcp, bytes + taken, (u16_t)part_bytes, TCP_WRITE_FLAG_COPY | (more ? TCP_WRITE_FLAG_MORE : 0)) != ERR_OK)
+			break;
+		taken += part_bytes;
+	}
+	if (taken && !(flags & STACK_MORE))
+		tcp_output(sock->tcp);
+	stack_socket_changed(sock);
+	return taken || !size_bytes ? (int64_t)taken : -EAGAIN;
+}
+
+/* Take bytes off the front of what was received; the peer hears that there is room again. */
+static void take_off(struct stack_socket *sock, size_t size_bytes)
+{
+	size_t left = size_bytes;
+
+	sock->first_offset += size_bytes;
+	while (sock->first && sock->first_offset >= sock->first->data->tot_len) {
+		sock->first_offset -= sock->first->data->tot_len;
+		stack_received_drop_first(sock);
+	}
+	while (sock->tcp && left) {
+		u16_t piece = (u16_t)(left < UINT16_MAX ? left : UINT16_MAX);
+
+		tcp_recved(sock->tcp, piece);
+		left -= piece;
+	}
+}
+
+int64_t stack_tcp_receive(struct stack_socket *sock, void *data, size_t size_bytes, unsigned int flags)
+{
+	const struct received *each = sock->first;
+	size_t copied = 0, offset = sock->first_offset;
+
+	if (sock->listening)
+		return -ENOTCONN;
+	for (; each && copied < size_bytes; each = each->next) {
+		size_t here = each->data->tot_len - offset;
+
+		if (here > size_bytes - copied)
+			here = size_bytes - copied;
+		pbuf_copy_partial(each->data, (uint8_t *)data + copied, (u16_t)here, (u16_t)offset);
+		copied += here;
+		offset = 0;
+	}
+	if (copied) {
+		if (!(flags & STACK_PEEK)) {
+			take_off(sock, copied);
+			stack_socket_changed(sock);
+		}
+		return (int64_t)copied;
+	}
+	if (sock->error) {
+		int err = sock->error;
+
+		sock->error = 0;
+		return -err;
+	}
+	if (sock->peer_closed || sock->shut_read || !size_bytes)
+		return 0;
+	if (sock->connecting)
+		return -EAGAIN;
+	return sock->connected ? -EAGAIN : -ENOTCONN;
+}
+
+int stack_shutdown(struct stack_socket *sock, int how)
+{
+	if (how != STACK_SHUT_READ && how != STACK_SHUT_WRITE && how != STACK_SHUT_BOTH)
+		return -EINVAL;
+	if (sock->type == STACK_UDP ? !sock->has_peer : !sock->connected || !sock->tcp)
+		return -ENOTCONN;
+	if (how != STACK_SHUT_WRITE)
+		sock->shut_read = true;
+	if (how != STACK_SHUT_READ && !sock->shut_write) {
+		sock->shut_write = true;
+		if (sock->type == STACK_TCP)
+			tcp_shutdown(sock->tcp, 0, 1);
+	}
+	stack_socket_changed(sock);
+	return 0;
+}
+
+/* The stack had no memory for a FIN: again, later. */
+static err_t close_again(void *argument, struct tcp_pcb *pcb)
+{
+	LWIP_UNUSED_ARG(argument);
+	if (tcp_close(pcb) == ERR_OK)
+		tcp_poll(pcb, NULL, 0);
+	return ERR_OK;
+}
+
+static void close_pcb(struct tcp_pcb *pcb)
+{
+	if (tcp_close(pcb) != ERR_OK)
+		tcp_poll(pcb, close_again, CLOSE_RETRY_HALF_S);
+}
+
+int stack_tcp_close(struct stack_socket *sock)
+{
+	bool unread = sock->first != NULL;
+	struct tcp_pcb *pcb;
+
+	while (sock->accepted) {
+		struct stack_socket *first = sock->accepted;
+
+		sock->accepted = first->next;
+		pcb = part(first);
+		if (pcb)
+			tcp_abort(pcb);
+		release(first);
+	}
+	pcb = part(sock);
+	if (pcb) {
+		if (!sock->listening && (unread || (sock->linger_s == 0 && sock->connected)))
+			tcp_abort(pcb);
+		else
+			close_pcb(pcb);
+	}
+	release(sock);
+	return 0;
+}
+
+unsigned int stack_tcp_ready(const struct stack_socket *sock)
+{
+	unsigned int ready = 0;
+
+	if (sock->listening)
+		return sock->accepted ? STACK_READABLE : 0;
+	if (sock->error)
+		ready |= STACK_ERROR | STACK_READABLE | STACK_WRITABLE;
+	if (sock->first || sock->peer_closed || sock->shut_read)
+		ready |= STACK_READABLE;
+	if (sock->peer_closed || sock->shut_read)
+		ready |= STACK_PEER_CLOSED;
+	if (!sock->tcp && !sock->connecting)
+		ready |= STACK_HUNG_UP | STACK_WRITABLE;
+	else if (sock->peer_closed && sock->shut_write)
+		ready |= STACK_HUNG_UP;
+	if (sock->shut_write)
+		ready |= STACK_WRITABLE;
+	else if (sock->connected && sock->tcp && room_bytes(sock) && room_bytes(sock) >= held_bytes(sock->tcp) / 2)
+		ready |= STACK_WRITABLE;
+	else if (sock->tcp && !sock->connected && !sock->connecting)
+		ready |= STACK_HUNG_UP | STACK_WRITABLE; /* as the kernel says of one that was never connected */
+	return ready;
+}
+
+/* The number that Linux has for a state. */
+static int linux_state(enum tcp_state state)
+{
+	enum { ESTABLISHED_ = 1, SYN_SENT_, SYN_RECV_, FIN_WAIT1_, FIN_WAIT2_, TIME_WAIT_, CLOSE_, CLOSE_WAIT_, LAST_ACK_, LISTEN_, CLOSING_ };
+
+	switch (state) {
+	case LISTEN: return LISTEN_;
+	case SYN_SENT: return SYN_SENT_;
+	case SYN_RCVD: return SYN_RECV_;
+	case ESTABLISHED: return ESTABLISHED_;
+	case FIN_WAIT_1: return FIN_WAIT1_;
+	case FIN_WAIT_2: return FIN_WAIT2_;
+	case CLOSE_WAIT: return CLOSE_WAIT_;
+	case CLOSING: return CLOSING_;
+	case LAST_ACK: return LAST_ACK_;
+	case TIME_WAIT: return TIME_WAIT_;
+	default: return CLOSE_;
+	}
+}
+
+int stack_info(const struct stack_socket *sock, struct stack_info *info)
+{
+	const struct tcp_pcb *pcb = sock->tcp;
+
+	memset(info, 0, sizeof(*info));
+	if (sock->type != STACK_TCP)
+		return -EOPNOTSUPP;
+	info->state = linux_state(pcb ? pcb->state : CLOSED);
+	if (!pcb || pcb->state == LISTEN)
+		return 0;
+	info->send_unacknowledged = pcb->lastack;
+	info->send_next = pcb->snd_nxt;
+	info->receive_next = pcb->rcv_nxt;
+	info->congestion_window_bytes = pcb->cwnd;
+	info->send_window_bytes = pcb->snd_wnd;
+	info->receive_window_bytes = pcb->rcv_wnd;
+	info->unacknowledged_bytes = pcb->snd_nxt - pcb->lastack;
+	info->unsent_bytes = held_bytes(pcb) > info->unacknowledged_bytes ? held_bytes(pcb) - info->unacknowledged_bytes : 0;
+	info->in_flight_bytes = pcb->recovery.in_flight_bytes;
+	info->smoothed_rtt_us = pcb->recovery.smoothed_rtt_us;
+	info->retransmission_timeout_us = recovery_timeout_us(&pcb->recovery);
+	info->sent_segments = pcb->recovery.counts.sent_segments;
+	info->retransmitted = pcb->recovery.counts.retransmitted_segments;
+	info->retransmitted_by_rack = pcb->recovery.counts.by_rack;
+	info->retransmitted_by_probe = pcb->recovery.counts.by_probe;
+	info->retransmitted_by_timeout = pcb->recovery.counts.by_timeout;
+	info->duplicates = pcb->recovery.counts.duplicate_segments;
+	info->segment_bytes = pcb->mss;
+	return 0;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sockets of UDP. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stack_internal.h"
+
+#include "lwip/udp.h"
+
+static void heard(void *argument, struct udp_pcb *pcb, struct pbuf *data, const ip_addr_t *from, u16_t port)
+{
+	struct stack_socket *sock = argument;
+	/* As in the kernel one datagram always has room, however large. */
+	bool has_room = !sock->waiting_bytes || sock->waiting_bytes + data->tot_len <= (size_t)sock->receive_bytes;
+
+	LWIP_UNUSED_ARG(pcb);
+	if (sock->shut_read || !has_room || !stack_received_add(sock, data)) {
+		stack_count_udp_full();
+		pbuf_free(data);
+		return;
+	}
+	stack_address_from_lwip(from, port, &sock->last->from);
+	stack_socket_changed(sock);
+}
+
+int stack_udp_open(struct stack_socket *sock)
+{
+	sock->udp = udp_new_ip_type(sock->family == STACK_IPV4 ? IPADDR_TYPE_V4 : IPADDR_TYPE_ANY);
+	if (!sock->udp)
+		return -ENOMEM;
+	udp_recv(sock->udp, heard, sock);
+	return 0;
+}
+
+void stack_udp_close(struct stack_socket *sock)
+{
+	udp_remove(sock->udp);
+	while (sock->first)
+		stack_received_drop_first(sock);
+	free(sock);
+}
+
+int64_t stack_udp_send(struct stack_socket *sock, const void *data, size_t size_bytes, const struct stack_address *peer)
+{
+	enum { DATAGRAM_MAX = 65507 };
+	struct pbuf *datagram;
+	ip_addr_t ip;
+	err_t err;
+
+	if (sock->error)
+		return -stack_take_error(sock);
+	if (sock->shut_write)
+		return -EPIPE;
+	if (!peer && !sock->has_peer)
+		return -EDESTADDRREQ;
+	if (size_bytes > DATAGRAM_MAX)
+		return -EMSGSIZE;
+	peer = peer ? peer : &sock->peer;
+	if (!peer->port)
+		return -EINVAL;
+	if (sock->family == STACK_IPV4 && peer->family != STACK_IPV4)
+		return -EAFNOSUPPORT;
+	if (sock->only_ipv6 && peer->family != STACK_IPV6)
+		return -ENETUNREACH;
+	datagram = pbuf_alloc(PBUF_TRANSPORT, (u16_t)size_bytes, PBUF_RAM);
+	if (!datagram)
+		return -ENOBUFS;
+	pbuf_take(datagram, data, (u16_t)size_bytes);
+	stack_address_to_lwip(peer, &ip);
+	err = udp_sendto(sock->udp, datagram, &ip, peer->port);
+	pbuf_free(datagram);
+	if (err != ERR_OK)
+		return stack_errno(err);
+	sock->bound = true;
+	return (int64_t)size_bytes;
+}
+
+int64_t stack_udp_receive(struct stack_socket *sock, void *data, size_t size_bytes, unsigned int flags, struct stack_address *from)
+{
+	struct received *first = sock->first;
+	size_t length;
+
+	if (sock->error)
+		return -stack_take_error(sock);
+	if (!first)
+		return sock->shut_read ? 0 : -EAGAIN;
+	length = first->data->tot_len;
+	if (length > size_bytes && !(flags & STACK_TRUNCATE))
+		length = size_bytes;
+	pbuf_copy_partial(first->data, data, (u16_t)(size_bytes < UINT16_MAX ? size_bytes : UINT16_MAX), 0);
+	if (from)
+		*from = first->from;
+	if (!(flags & STACK_PEEK)) {
+		stack_received_drop_first(sock);
+		stack_socket_changed(sock);
+	}
+	return (int64_t)length;
+}
+
+unsigned int stack_udp_ready(const struct stack_socket *sock)
+{
+	unsigned int ready = STACK_WRITABLE;
+
+	if (sock->error)
+		ready |= STACK_ERROR | STACK_READABLE;
+	if (sock->first || sock->shut_read)
+		ready |= STACK_READABLE;
+	if (sock->shut_read)
+		ready |= STACK_PEER_CLOSED;
+	return ready;
+}
+
+void stack_udp_unreachable(const struct stack_address *local, const struct stack_address *remote, int err)
+{
+	ip_addr_t local_ip, remote_ip;
+
+	stack_address_to_lwip(local, &local_ip);
+	stack_address_to_lwip(remote, &remote_ip);
+	for (struct udp_pcb *pcb = udp_pcbs; pcb; pcb = pcb->next) {
+		struct stack_socket *sock = pcb->recv_arg;
+
+		if (!sock || !(pcb->flags & UDP_FLAGS_CONNECTED) || pcb->local_port != local->port || pcb->remote_port != remote->port ||
+		    !ip_addr_cmp(&pcb->local_ip, &local_ip) || !ip_addr_cmp(&pcb->remote_ip, &remote_ip))
+			continue;
+		sock->error = err;
+		stack_socket_changed(sock);
+	}
+}
