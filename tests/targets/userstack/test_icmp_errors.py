@@ -158,7 +158,7 @@ def test_what_was_small_enough_is_not_sent_again(peer4: Peer) -> None:
 
 
 def test_a_smaller_mtu_is_no_congestion(peer4: Peer) -> None:
-    """RFC 1191, 6.4: the window stays, and what is in flight is counted once."""
+    """The window stays, and what is in flight is counted once."""
     sock = peer4.connected()
     sock.send(bytes(14600))
     sent = peer4.drain()
@@ -186,7 +186,7 @@ def test_a_tiny_mtu_is_not_believed(peer: Peer, mtu_bytes: int) -> None:
 
 
 @pytest.mark.parametrize("mtu_bytes", [1500, 9000, 65535])
-def test_rfc_1191_6_3_an_error_never_makes_segments_larger(peer: Peer, mtu_bytes: int) -> None:
+def test_rfc_1191_3_an_error_never_makes_segments_larger(peer: Peer, mtu_bytes: int) -> None:
     sock = peer.connected()
     before = sock.get(SEGMENT_BYTES)
     peer.icmp_error(sent_by(peer, sock), "too-big", mtu_bytes=mtu_bytes)

@@ -130,3 +130,24 @@ def test_segments_that_are_cut_are_repaired_one_by_one(peer4: Peer) -> None:
     peer4.inject("A", 1, end + 1)
     assert sock.info.in_flight_bytes == 0
     peer4.expect_nothing(100)
+
+
+def test_rfc_2018_8_what_a_peer_tells_and_drops_is_sent_again(peer4: Peer) -> None:
+    sock = sending(peer4, 4)
+    second, end = FIRST + SEGMENT_BYTES, FIRST + 4 * SEGMENT_BYTES
+    peer4.inject("A", 1, FIRST, options=sack(peer4, second, end))
+    for at in range(second, end, SEGMENT_BYTES):
+        peer4.inject("A", 1, at)
+        assert at + SEGMENT_BYTES in {peer4.reach(packet) for packet in peer4.drain(50)}
+    peer4.inject("A", 1, end)
+    assert sock.info.in_flight_bytes == 0
+
+
+def test_rfc_5682_a_time_out_in_vain_takes_no_window(peer4: Peer) -> None:
+    sock = sending(peer4, 4)
+    window_bytes = sock.info.congestion_window_bytes
+    peer4.drain(4)
+    assert sock.info.retransmitted_by_timeout == 1
+    assert sock.info.congestion_window_bytes == SEGMENT_BYTES
+    peer4.inject("A", 1, FIRST + 2 * SEGMENT_BYTES)
+    assert sock.info.congestion_window_bytes >= window_bytes

@@ -281,7 +281,7 @@ def test_may_5_a_silent_peer_is_probed_with_an_old_number(peer: Peer) -> None:
     peer.expect("A", 0, 1, within_ms=2_500)
 
 
-def test_must_26_an_answered_probe_keeps_the_connection(peer: Peer) -> None:
+def test_3_8_4_an_answered_probe_keeps_the_connection(peer: Peer) -> None:
     sock = kept_alive(peer)
     for _ in range(10):
         peer.expect("A", 0, 1, within_ms=12_000)

@@ -368,7 +368,7 @@ def test_must_5_options_of_a_data_segment_are_read_and_skipped(peer4: Peer) -> N
 
 
 @pytest.mark.parametrize("where", ["remote address", "remote port", "local port"])
-def test_must_8_initial_numbers_differ_by_connection(stack_of: StackMaker, where: str) -> None:
+def test_shld_1_initial_numbers_differ_by_connection(stack_of: StackMaker, where: str) -> None:
     """RFC 6528: the number is a keyed hash of both ends, plus a clock."""
     stack = stack_of(STACK_IPS[4], start_us=1_000_000)
     numbers: list[int] = []

@@ -405,9 +405,7 @@ unsigned int stack_tcp_ready(const struct stack_socket *sock)
 		ready |= STACK_HUNG_UP | STACK_WRITABLE;
 	else if (sock->peer_closed && sock->shut_write)
 		ready |= STACK_HUNG_UP;
-	if (sock->shut_write)
-		ready |= STACK_WRITABLE;
-	else if (sock->connected && sock->tcp && room_bytes(sock) && room_bytes(sock) >= held_bytes(sock->tcp) / 2)
+	if (sock->shut_write || (sock->connected && sock->tcp && room_bytes(sock) && room_bytes(sock) >= held_bytes(sock->tcp) / 2))
 		ready |= STACK_WRITABLE;
 	else if (sock->tcp && !sock->connected && !sock->connecting)
 		ready |= STACK_HUNG_UP | STACK_WRITABLE; /* as the kernel says of one that was never connected */
