@@ -9,7 +9,6 @@ import struct
 import subprocess
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -200,16 +199,6 @@ def test_reach_tells_listening_from_closed() -> None:
         bound.bind(("127.0.0.1", 0))  # bound, not listening: connections are refused
         answers = bench.reach({"up": server.getsockname(), "down": bound.getsockname()})
     assert list(answers) == ["down"]
-
-
-def test_service_addresses_of_labgrid_targets() -> None:
-    targets: dict[str, Any] = {
-        "a": {"resources": {"NetworkService": {"address": "10.0.0.1", "username": "root"}}},
-        "b": {"resources": {"NetworkService": {"address": "10.0.0.2", "port": 2222}}},
-        "c": {"resources": {"NetworkPowerPort": {}}},
-        "d": {},
-    }
-    assert bench.service_addresses(targets) == {"a": ("10.0.0.1", 22), "b": ("10.0.0.2", 2222)}
 
 
 def test_broken_bench_file_is_named(tmp_path: Path) -> None:
