@@ -94,8 +94,9 @@ def parts_of(section: Any) -> list[tuple[str, dict[str, Any]]]:
         ValueError: It has another form.
     """
     is_list = isinstance(section, list)
+    items = cast("list[Any]", section if is_list else [section or {}])
     found: list[tuple[str, dict[str, Any]]] = []
-    for item in cast("list[Any]", section) if is_list else [section or {}]:
+    for item in items:
         table = _as_table(item)
         if is_list and "cls" in table:
             found.append((str(table["cls"]), table))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hw.capability import Capability, State
+from hw.probes import privileges
 from hw.tools import BUILDS, HOST_BUILD
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -181,8 +182,12 @@ def cache_folder() -> Path:
 
 def disk() -> Capability:
     """Measure the free space where results and guest images go."""
-    folders = {"results": REPOSITORY, "guest images": cache_folder()}
-    return judge_disk({what: shutil.disk_usage(_existing(folder)).free for what, folder in folders.items()})
+    try:
+        folders = {"results": _existing(REPOSITORY / "results"), "guest images": _existing(cache_folder())}
+    except RuntimeError as error:
+        return Capability("disk", State.MISSING, f"guest images: {error}", "set HOME, or BENCHWRIGHT_CACHE")
+    refusals = {what: refusal for what, folder in folders.items() if (refusal := write_refusal(folder))}
+    return judge_disk({what: shutil.disk_usage(folder).free for what, folder in folders.items()}, refusals)
 
 
 def _existing(folder: Path) -> Path:
@@ -190,8 +195,22 @@ def _existing(folder: Path) -> Path:
     return next(path for path in (folder, *folder.parents) if path.exists())
 
 
-def judge_disk(free_bytes: dict[str, int]) -> Capability:
-    """Judge the free space by purpose, in bytes."""
+def write_refusal(folder: Path) -> str:
+    """Say why nothing can be written in a folder; empty: it can."""
+    if not folder.is_dir():
+        return f"{folder} is no folder"
+    if os.access(folder, os.W_OK | os.X_OK):
+        return ""
+    read_only = bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
+    return f"no right to write in {folder}" + (", which is on a read-only file system" if read_only else "")
+
+
+def judge_disk(free_bytes: dict[str, int], refusals: dict[str, str] | None = None) -> Capability:
+    """Judge the free space by purpose, in bytes, and by purpose why nothing can be written."""
+    if refusals:
+        words = "; ".join(f"{what}: {refusal}" for what, refusal in refusals.items())
+        remedy = "give the right to write, or set BENCHWRIGHT_CACHE to a folder that has it"
+        return Capability("disk", State.MISSING, words, remedy)
     found = ", ".join(f"{free / 1e9:.1f} GB for {what}" for what, free in free_bytes.items())
     least = min(free_bytes.values())
     if least >= DISK_WANTED_BYTES:
@@ -205,16 +224,17 @@ def judge_disk(free_bytes: dict[str, int]) -> Capability:
 def locked_memory() -> Capability:
     """Say whether this process can lock memory, as real-time programs must."""
     soft, _hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
-    return judge_locked_memory(soft, privileged=os.geteuid() == 0)
+    return judge_locked_memory(soft, privileged=not privileges.lacking("CAP_IPC_LOCK"))
 
 
 def judge_locked_memory(limit_bytes: int, *, privileged: bool) -> Capability:
-    """Judge the limit of locked memory; -1 is none, and root is bound by none."""
+    """Judge the limit of locked memory; -1 is none, and who has CAP_IPC_LOCK is bound by none."""
     if privileged or limit_bytes < 0 or limit_bytes >= 256 << 20:
         return Capability("memlock", State.OK, "memory can be locked")
     return Capability(
         "memlock",
         State.LIMITED,
         f"at most {limit_bytes >> 10} KiB of memory can be locked: page faults may delay real-time threads",
-        "run as root, or memlock unlimited in /etc/security/limits.conf",
+        "run as root (in a container with --cap-add=IPC_LOCK),"
+        " or memlock unlimited in /etc/security/limits.conf",
     )
