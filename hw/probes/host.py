@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import resource
 import shutil
 import subprocess
@@ -60,10 +61,20 @@ def packages() -> list[Capability]:
     """Compare the installed Debian packages with the list: those of a bench, and those of tests and lint."""
     listed = [package for file in PACKAGE_LISTS for package in parse_package_list(file.read_text())]
     installed = _installed_versions([package.name for package in listed])
-    return [
-        judge_packages("packages", [package for package in listed if package.use == "bench"], installed),
-        judge_packages("packages-dev", [package for package in listed if package.use == "dev"], installed),
-    ]
+    by_use = {
+        key: [package for package in listed if package.use == use]
+        for key, use in (("packages", "bench"), ("packages-dev", "dev"))
+    }
+    return [judge_packages(key, each, installed, other_system()) for key, each in by_use.items()]
+
+
+def other_system() -> str:
+    """Return the name of this machine's system where it is not Debian's; empty: it is."""
+    try:
+        release = platform.freedesktop_os_release()
+    except OSError:
+        return "a system without os-release"
+    return "" if release.get("ID") == "debian" else release.get("PRETTY_NAME", release.get("ID", "Linux"))
 
 
 def _installed_versions(names: list[str]) -> dict[str, str]:
@@ -84,8 +95,17 @@ def _older(version: str, minimum: str) -> bool:
     return subprocess.run(["dpkg", "--compare-versions", version, "lt", minimum]).returncode == 0
 
 
-def judge_packages(key: str, listed: list[ListedPackage], installed: dict[str, str]) -> Capability:
-    """Judge the installed versions against the listed packages."""
+def judge_packages(
+    key: str, listed: list[ListedPackage], installed: dict[str, str], system: str = ""
+) -> Capability:
+    """Judge the installed versions against the listed packages.
+
+    Args:
+        key: Of the capability.
+        listed: What has to be there.
+        installed: Versions by package.
+        system: The system's name, where it is not Debian.
+    """
     absent = [package.name for package in listed if package.name not in installed]
     old = [
         f"{package.name} {installed[package.name]} (needs {package.minimum})"
@@ -96,6 +116,10 @@ def judge_packages(key: str, listed: list[ListedPackage], installed: dict[str, s
         words = (["absent: " + " ".join(absent)] if absent else []) + (
             ["too old: " + ", ".join(old)] if old else []
         )
+        if system:
+            words.insert(0, f"{system}, and Benchwright's host is Debian 12")
+            remedy = f"take Debian 12; {SET_UP} says, before it installs, what apt lacks here"
+            return Capability(key, State.MISSING, "; ".join(words), remedy)
         return Capability(key, State.MISSING, "; ".join(words), SET_UP)
     return Capability(key, State.OK, f"all {len(listed)} present")
 

@@ -92,6 +92,18 @@ def test_remedy_takes_a_clock_source_that_is_there() -> None:
     assert "echo tsc" not in cpu.judge_clock_source("hpet", ["hpet"]).remedy
 
 
+def test_packages_that_another_system_lacks_say_which_system_is_needed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    release = {"ID": "ubuntu", "PRETTY_NAME": "Ubuntu 24.04.3 LTS"}
+    monkeypatch.setattr("platform.freedesktop_os_release", release.copy)
+    found = host.judge_packages("packages", LISTED, {"gcc": "4:12.2.0-3"}, host.other_system())
+    assert found.found.startswith("Ubuntu 24.04.3 LTS, and Benchwright's host is Debian 12; absent: meson")
+    assert found.remedy.startswith("take Debian 12")
+    release["ID"] = "debian"
+    assert host.other_system() == ""
+
+
 def test_package_list_is_well_formed() -> None:
     lists = [host.parse_package_list(file.read_text()) for file in host.PACKAGE_LISTS]
     assert all(len({package.name for package in listed}) == len(listed) for listed in lists)
