@@ -8,7 +8,9 @@ section, `benchwright:`, which says what each node is for. `labgrid-client -c FI
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass, field
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -175,6 +177,8 @@ class BenchSpec:
     topology: TopologySpec | None = None
     """Switches and links of the test network; None: hardware latency is not known."""
     labgrid_targets: dict[str, Any] = field(default_factory=dict[str, Any])
+    labgrid_imports: tuple[str, ...] = ()
+    """Files, by absolute paths, and modules with drivers and resources of the site's own."""
 
 
 def load_bench(path: Path) -> BenchSpec:
@@ -191,15 +195,27 @@ def load_bench(path: Path) -> BenchSpec:
     section = top.child("benchwright")
     assert section is not None
     labgrid = top.table_of("targets", optional=True)
-    for name in ("tools", "images", "paths", "options", "imports", "features"):
+    imports = _imports(path, top.texts("imports", None, default=()))
+    for name in ("tools", "images", "paths", "options", "features"):
         if top.has(name):
-            raise ConfigError(
-                f"{path}: {name}: labgrid's key is not used by Benchwright; put it under targets"
-            )
+            raise ConfigError(f"{path}: {name}: of labgrid's keys Benchwright uses targets and imports alone")
     top.finish()
-    spec = _read_section(path, section, document.get("targets") or {})
+    spec = replace(_read_section(path, section, document.get("targets") or {}), labgrid_imports=imports)
     _check_references(spec, set(labgrid))
     return spec
+
+
+def _imports(path: Path, imports: Sequence[str]) -> tuple[str, ...]:
+    """Return what labgrid imports for a bench: paths of files are relative to the bench file."""
+    found: list[str] = []
+    for each in imports:
+        file = path.resolve().parent / Path(os.path.expandvars(each)).expanduser()
+        if file.suffix == ".py" and not file.is_file():
+            raise ConfigError(
+                f"{path}: imports: {each}: no such file; must be a file NAME.py, or a module's name"
+            )
+        found.append(str(file) if file.suffix == ".py" else each)
+    return tuple(found)
 
 
 def _read_section(path: Path, section: Fields, labgrid_targets: dict[str, Any]) -> BenchSpec:

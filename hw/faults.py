@@ -6,10 +6,10 @@ from __future__ import annotations
 import copy
 from dataclasses import replace
 from enum import StrEnum
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from hw.bench import BenchSpec
-from hw.drivers.labgrid_api import resource_class
+from hw.drivers.labgrid_api import parts_of, resource_class
 from hw.errors import CapabilityError
 from hw.protocols import Node
 
@@ -71,8 +71,7 @@ def with_fault(spec: BenchSpec, node: str, fault: Fault) -> BenchSpec:
         CapabilityError: It is no virtual machine, or one of a kind that cannot have this fault.
     """
     targets: dict[str, Any] = copy.deepcopy(spec.labgrid_targets)
-    resources = cast("dict[str, dict[str, Any]]", targets.get(node, {}).get("resources") or {})
-    for name, attributes in resources.items():
+    for name, attributes in parts_of(targets.get(node, {}).get("resources")):
         known: frozenset[Fault] | None = getattr(resource_class(name), "faults", None)
         if known is None:
             continue

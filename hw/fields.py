@@ -117,15 +117,15 @@ class Fields:
         return tuple(cast("Sequence[int]", items))
 
     def texts(
-        self, key: str, choices: Sequence[str], default: Sequence[str] | None = _REQUIRED
+        self, key: str, choices: Sequence[str] | None, default: Sequence[str] | None = _REQUIRED
     ) -> tuple[str, ...]:
-        """Return a list of strings, each one of `choices`."""
+        """Return a list of strings, each one of `choices`; None: of any."""
         value = self._take(key, default)
-        wanted = "a list of " + (", ".join(choices) or "nothing")
+        wanted = "a list of " + ("texts" if choices is None else ", ".join(choices) or "nothing")
         if isinstance(value, str) or not isinstance(value, Sequence):
             raise self._wrong(key, value, wanted)
         for item in cast("Sequence[object]", value):
-            if item not in choices:
+            if item not in choices if choices is not None else not isinstance(item, str):
                 raise self._wrong(key, item, wanted)
         return tuple(cast("Sequence[str]", value))
 

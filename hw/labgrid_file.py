@@ -14,12 +14,22 @@ import yaml
 from hw.bench import BenchSpec
 from hw.drivers import board, virtual_guest
 from hw.drivers.attachable import attachable_attributes
-from hw.drivers.labgrid_api import open_environment, register_all, with_silent_ssh
-from hw.errors import ConfigError
+from hw.drivers.labgrid_api import (
+    coordinator,
+    in_list_form,
+    is_unreachable_coordinator,
+    open_environment,
+    register_all,
+    with_silent_ssh,
+)
+from hw.errors import BenchError, ConfigError
 from hw.virtual.bench_network import SWITCH, namespace_of
 
 BOOT_DEADLINE_S = 60.0
 CONSOLE_LOG = "console.log"
+
+_imported: set[str] = set()
+"""What this process has imported for benches: labgrid takes a driver's name once."""
 
 register_all()
 
@@ -33,29 +43,42 @@ def open_labgrid(spec: BenchSpec, folder: Path) -> Any:
 
     Raises:
         ConfigError: labgrid refuses the section; names the bench file.
+        BenchError: A remote place's coordinator does not answer.
     """
     if not spec.labgrid_targets:
         return None
     file = folder / "labgrid.yaml"
-    # The file's order: labgrid binds a driver to those that stand before it.
-    file.write_text(yaml.safe_dump({"targets": _targets(spec, folder)}, sort_keys=False))
     with warnings.catch_warnings():
         # labgrid only warns of attributes that it does not know.
         warnings.filterwarnings("error", module=r"labgrid\.")
+        imports = [each for each in spec.labgrid_imports if each not in _imported]
+        where = "targets"
         try:
+            # The file's order: labgrid binds a driver to those that stand before it.
+            document = {"targets": _targets(spec, folder), "imports": imports}
+            file.write_text(yaml.safe_dump(document, sort_keys=False))
+            where = "imports" if imports else "targets"
             environment = open_environment(str(file))
+            _imported.update(imports)
             environment.config.base = str(spec.path.resolve().parent)
             for name in spec.labgrid_targets:
+                where = f"targets: {name}"
                 environment.get_target(name)
         except Exception as error:
-            raise ConfigError(f"{spec.path}: targets: {error}") from error
+            if is_unreachable_coordinator(error):
+                raise BenchError(
+                    f"{spec.path}: {where}: RemotePlace: no coordinator answers at {coordinator()}:"
+                    " LG_COORDINATOR must be its HOST:PORT"
+                ) from error
+            raise ConfigError(f"{spec.path}: {where}: {error}") from error
     return environment
 
 
 def _targets(spec: BenchSpec, folder: Path) -> dict[str, Any]:
     targets: dict[str, Any] = yaml.safe_load(yaml.safe_dump(spec.labgrid_targets, sort_keys=False))
     for name, target in targets.items():
-        target["drivers"] = with_silent_ssh(target.get("drivers") or {})
+        target["resources"] = in_list_form(target.get("resources"))
+        target["drivers"] = with_silent_ssh(in_list_form(target.get("drivers")))
         strategy = board.driver_attributes(target["drivers"])
         if strategy is not None:
             strategy["log"] = str(folder / name / CONSOLE_LOG)
@@ -63,22 +86,22 @@ def _targets(spec: BenchSpec, folder: Path) -> dict[str, Any]:
         return targets
     switch = namespace_of(spec.name, SWITCH)
     for name, target in targets.items():
-        resources: dict[str, Any] = target.get("resources") or {}
-        guest = virtual_guest.guest_attributes(resources)
+        guest = virtual_guest.guest_attributes(target["resources"])
         if guest is not None:
             guest["test_mtu_bytes"] = spec.virtual.mtu_bytes
-        guest = guest if guest is not None else attachable_attributes(resources)
+        guest = guest if guest is not None else attachable_attributes(target["resources"])
         if guest is None:
             continue
         guest["namespace"] = switch
         guest["folder"] = str(folder / name)
         guest["control_prefix_length"] = ipaddress.IPv4Network(spec.virtual.control_subnet).prefixlen
         guest["test_prefix_length"] = ipaddress.IPv4Network(spec.virtual.test_subnet).prefixlen
-        ssh = next((key for key in target["drivers"] if key.endswith("SSHDriver")), "NamespaceSSHDriver")
-        target["drivers"][ssh] = {
-            "namespace": switch,
-            "keyfile": str(folder / name / "login_key"),
-            "known_hosts": str(folder / name / "known_hosts"),
-            "connection_timeout": BOOT_DEADLINE_S,
-        }
+        ssh = next((each for each in target["drivers"] if each["cls"].endswith("SSHDriver")), None)
+        if ssh is None:
+            ssh = dict[str, Any](cls="NamespaceSSHDriver")
+            target["drivers"].append(ssh)
+        ssh["namespace"] = switch
+        ssh["keyfile"] = str(folder / name / "login_key")
+        ssh["known_hosts"] = str(folder / name / "known_hosts")
+        ssh["connection_timeout"] = BOOT_DEADLINE_S
     return targets

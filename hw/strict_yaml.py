@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""YAML in which a key stands once: the parser's own loader silently keeps the last of two."""
+"""YAML in which a key stands once: the parser's own loader silently keeps the last of two.
+
+`!template TEXT` is labgrid's: `$LG_NAME` in it stands for a variable of the environment, `$BASE` for the
+folder of the file.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from string import Template
 from typing import Any, cast
 
 import yaml
@@ -25,6 +31,24 @@ class _Loader(yaml.SafeLoader):
                     raise yaml.MarkedYAMLError(problem=problem, problem_mark=key_node.start_mark)
                 seen.add(key_node.value)
         return super().construct_mapping(node, deep)
+
+
+def _template(loader: Any, node: Any) -> str:
+    """Return a template's text with the values of its variables, of which labgrid knows LG_… and BASE."""
+    known = {name: value for name, value in os.environ.items() if name.startswith("LG_")}
+    try:
+        template = Template(str(loader.construct_scalar(node)))
+        return template.substitute(known, BASE=str(Path(loader.name).resolve().parent))
+    except KeyError as error:
+        problem = (
+            f"!template: ${error.args[0]} is not set in the environment; must be $BASE or a $LG_… that is set"
+        )
+    except ValueError as error:
+        problem = f"!template: {error}; a dollar sign itself is $$"
+    raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+
+
+_Loader.add_constructor("!template", _template)
 
 
 def _size(node: Any, known: dict[int, int], path: Path) -> int:
@@ -54,6 +78,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
         if path.stat().st_size > BYTES_MAX:
             raise ConfigError(f"{path}: must have {BYTES_MAX} bytes at most")
         loader: Any = _Loader(path.read_text())
+        loader.name = str(path)
         node: Any = loader.get_single_node()
         _size(node, {}, path)
         document: object = None if node is None else loader.construct_document(node)

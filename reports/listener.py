@@ -258,10 +258,10 @@ class Listener:
         print(f"[ ERROR ] run folder: {text}", file=sys.__stderr__, flush=True)
 
     def _collect(self, run: RunFolder) -> None:
-        """Move Robot's own files into the run folder under their usual names."""
+        """Copy Robot's own files into the run folder under their usual names."""
         for name, source in self._outputs.items():
             if source.resolve() != run.path / name:
-                shutil.move(source, run.path / name)
+                shutil.copyfile(source, run.path / name)
         output = run.path / "output.xml"
         if output.is_file() and not (run.path / "xunit.xml").is_file():
             _xunit_writer.XUnitWriter(_robot_api.ExecutionResult(output)).write(str(run.path / "xunit.xml"))

@@ -16,7 +16,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hw.bench import BenchSpec, load_bench
@@ -43,6 +43,8 @@ from resources.profiles import load_profile
 # Robot Framework's own exit codes: its user guide, "Return codes".
 ROBOT_BAD_INPUT = 252
 ROBOT_INTERRUPTED = 253
+ROBOT_FILES = Path(".build", "robot")
+"""By bench: Robot Framework's own files of its last run, which stay where Robot says that they are."""
 RUN_FILE = "run-folder.txt"
 """Into it the listener writes which run folder is this run's own."""
 
@@ -76,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         named += [NETWORK_STACKS + ",".join(options.stacks)] if options.stacks else []
         run_file: Path = (options.run_file or Path(outputs, RUN_FILE)).absolute()
         run_file.unlink(missing_ok=True)
-        code = _run_robot(options, named, Path(outputs), run_file)
+        code = _run_robot(options, named, ROBOT_FILES.absolute() / spec.name, run_file)
         run = _told_run(run_file)
     broken_off = {ROBOT_BAD_INPUT: BAD_INPUT, ROBOT_INTERRUPTED: NO_VERDICT}.get(code, BENCH_FAULT)
     if run is None:
@@ -177,6 +179,16 @@ def named_targets(names: Sequence[str], robot: Sequence[str]) -> set[str]:
     return {*names, *(option.rpartition("TARGET:")[2] for option in robot if _NAMES_TARGET.match(option))}
 
 
+def given_variables(robot: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield names and values of the variables that Robot Framework's options set."""
+    for option, following in zip(robot, [*robot, ""][1:], strict=True):
+        joined = option.startswith("--variable=")
+        if joined or option in ("--variable", "-v"):
+            name, _, value = (option.partition("=")[2] if joined else following).partition(":")
+            if name and value:
+                yield name, value
+
+
 def require_one_choice(stacks: Sequence[str], robot: Sequence[str]) -> None:
     """Refuse network stacks that are named twice: a variable of the command line would go before `--stacks`.
 
@@ -214,12 +226,14 @@ def _run_robot(options: argparse.Namespace, targets: Sequence[str], folder: Path
     listener = ["reports.listener.Listener", f"results={options.results}", f"tell={run_file}"]
     if options.earlier:
         listener.append("earlier=" + ",".join(str(path) for path in options.earlier))
+    variables = [f"{name}={value}" for name, value in given_variables(options.robot) if name != "TARGET"]
     command = [
         *("setpriv", "--pdeathsig", "KILL"),
         *(sys.executable, "-m", "robot", "--pythonpath", ".", "--console", "verbose"),
         *("--listener", ";".join(listener), "--listener", f"resources.pace.Pace;{options.profile}"),
         *("--variable", f"BENCH:{options.bench}", "--variable", f"PROFILE:{options.profile}"),
         *("--prerunmodifier", ":".join(["resources.every_target.EveryTarget", *targets])),
+        *("--prerunmodifier", ";".join(["resources.requirement_tests.RequirementTests", *variables])),
         *("--outputdir", str(folder), "--xunit", "xunit.xml"),
         *options.robot,
         str(options.suite),

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from hw.bench import VirtualSpec
 from hw.drivers.labgrid_api import resource_class
@@ -28,10 +28,10 @@ class Attachable(Protocol):
         ...
 
 
-def attachable_attributes(resources: Any) -> dict[str, Any] | None:
+def attachable_attributes(resources: list[dict[str, Any]]) -> dict[str, Any] | None:
     """Return the attributes of such a machine among a target's resources, to be added to, or None."""
-    for name, attributes in cast("dict[str, dict[str, Any]]", resources).items():
-        resource = resource_class(name)
+    for attributes in resources:
+        resource = resource_class(attributes["cls"])
         if resource is not None and hasattr(resource, "attach"):
             return attributes
     return None

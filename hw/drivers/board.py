@@ -244,14 +244,6 @@ class BoardStrategy(Strategy, PowerProtocol):
         return f"console: {tail(Path(self.log))}" if self.log else "console: not kept"
 
 
-def driver_attributes(drivers: Any) -> dict[str, Any] | None:
-    """Return the attributes, to be added to, of a BoardStrategy among drivers, in either form of labgrid."""
-    items: list[Any] = cast("list[Any]", drivers) if isinstance(drivers, list) else [drivers]
-    for table in cast("list[dict[str, Any]]", items):
-        if table.get("cls") == BoardStrategy.__name__:
-            return table
-        if BoardStrategy.__name__ in table:
-            found: dict[str, Any] = table[BoardStrategy.__name__] or {}
-            table[BoardStrategy.__name__] = found
-            return found
-    return None
+def driver_attributes(drivers: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return the attributes, to be added to, of a BoardStrategy among drivers; None: there is none."""
+    return next((each for each in drivers if each["cls"] == BoardStrategy.__name__), None)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import pkgutil
 import threading
 from collections.abc import Callable
@@ -18,6 +19,8 @@ R = TypeVar("R")
 
 _labgrid: Any = import_module("labgrid")
 _common: Any = import_module("labgrid.driver.common")
+_client: Any = import_module("labgrid.remote.client")
+_network_service: Any = import_module("labgrid.resource").NetworkService
 _exceptions: Any = import_module("labgrid.exceptions")
 _steps: Any = import_module("labgrid.step").steps
 
@@ -81,17 +84,67 @@ def open_environment(file: str) -> Any:
     return _labgrid.Environment(file)
 
 
-def with_silent_ssh(drivers: Any) -> Any:
-    """Return the drivers of a target, in either of labgrid's forms, with our SSH driver for labgrid's own."""
-    if isinstance(drivers, list):
-        return [with_silent_ssh(item) for item in cast("list[Any]", drivers)]
-    items = cast("dict[str, Any]", drivers)
-    return {
-        "NamespaceSSHDriver" if key == "SSHDriver" else key: (
-            "NamespaceSSHDriver" if (key, value) == ("cls", "SSHDriver") else value
-        )
-        for key, value in items.items()
-    }
+def parts_of(section: Any) -> list[tuple[str, dict[str, Any]]]:
+    """Return class and attributes, to be added to, of the resources or drivers of a target.
+
+    Args:
+        section: In any of labgrid's forms: a table by class, a table by name with `cls`, a list of either.
+
+    Raises:
+        ValueError: It has another form.
+    """
+    is_list = isinstance(section, list)
+    items = cast("list[Any]", section if is_list else [section or {}])
+    found: list[tuple[str, dict[str, Any]]] = []
+    for item in items:
+        table = _as_table(item)
+        if is_list and "cls" in table:
+            found.append((str(table["cls"]), table))
+            continue
+        for key, value in table.items():
+            table[key] = attributes = _as_table({} if value is None else value)
+            found.append((str(attributes.get("cls", key)), attributes))
+    return found
+
+
+def _as_table(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{value!r}: must be a table of a class and its attributes, or of attributes")
+    return cast("dict[str, Any]", value)
+
+
+def in_list_form(section: Any) -> list[dict[str, Any]]:
+    """Return resources or drivers in the one form of labgrid's that all others are short for.
+
+    Raises:
+        ValueError: As of `parts_of`.
+    """
+    return [{**attributes, "cls": name} for name, attributes in parts_of(section)]
+
+
+def with_silent_ssh(drivers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return drivers, in the form of `in_list_form`, with our SSH driver for labgrid's own."""
+    return [{**each, "cls": "NamespaceSSHDriver"} if each["cls"] == "SSHDriver" else each for each in drivers]
+
+
+def coordinator() -> str:
+    """Return where labgrid looks for the coordinator of remote places."""
+    return os.environ.get("LG_COORDINATOR", "127.0.0.1:20408")
+
+
+def is_unreachable_coordinator(error: Exception) -> bool:
+    """Say whether labgrid has found no coordinator."""
+    return isinstance(error, (ConnectionError, _client.ServerError)) and "coordinator" in str(error)
+
+
+def service_address(target: Any) -> tuple[str, int] | None:
+    """Return address and port of the service by which commands reach a target; None: it has none."""
+    services = [each for each in target.resources if isinstance(each, _network_service)]
+    for driver in target.drivers:
+        bound = getattr(driver, "networkservice", None)
+        if isinstance(bound, _network_service):
+            services.insert(0, bound)
+    return (str(services[0].address), int(services[0].port)) if services else None
 
 
 def switch_on(name: str, power: Any) -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import zlib
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import attr
 from labgrid.driver.common import Driver
@@ -246,10 +246,10 @@ class VirtualGuestDriver(Driver, PowerProtocol):
         )
 
 
-def guest_attributes(resources: Any) -> dict[str, Any] | None:
+def guest_attributes(resources: list[dict[str, Any]]) -> dict[str, Any] | None:
     """Return the attributes, to be added to, of a VirtualGuest or a kind of it among resources."""
-    for name, attributes in cast("dict[str, dict[str, Any]]", resources).items():
-        resource = resource_class(name)
+    for attributes in resources:
+        resource = resource_class(attributes["cls"])
         if resource is not None and issubclass(resource, VirtualGuest):
             return attributes
     return None

@@ -2,6 +2,11 @@
 # shellcheck shell=bash disable=SC2016 # $(NAME) in formats is apt's own notation, not the shell's
 # Further entries of apt's sources, derived from the one that this machine has for its own suite. Sourced after progress.sh.
 
+# Print a value of this machine's os-release. $1: its key.
+os_release() {
+    (. /etc/os-release && printf '%s' "${!1:-}")
+}
+
 # Print file:line of the entry for component main of suite $1; nothing where there is none.
 apt_place() {
     apt-get indextargets --format '$(RELEASE) $(COMPONENT) $(SOURCESENTRY)' 'Created-By: Packages' |

@@ -13,7 +13,7 @@ package_lists() {
     done
 }
 
-# Print "package source" of each listed package that is absent or too old. $1: the uses, "bench" or "bench dev".
+# Print "package source minimum" of each listed package that is absent or too old. $1: the uses, "bench" or "bench dev".
 packages_missing() {
     local -A installed=()
     local -a names
@@ -27,16 +27,34 @@ packages_missing() {
         version=${installed[$name]:-}
         if [[ -z $version ]] ||
             { [[ $minimum != - ]] && dpkg --compare-versions "$version" lt "$minimum"; }; then
-            printf '%s %s\n' "$name" "$source"
+            printf '%s %s %s\n' "$name" "$source" "$minimum"
         fi
     done < <(package_lists) | sort -u
+}
+
+# Print a line for each package that apt does not have in a version that is new enough. $1: as of packages_missing.
+# Apt knows only what it has fetched, so `apt-get update` must have run.
+packages_unavailable() {
+    local name minimum version newest found known
+    local -a names
+    mapfile -t names < <(awk '{ print $1 }' <<<"$1")
+    known=$(apt-cache madison "${names[@]}" 2>/dev/null |
+        awk -F '|' '$3 !~ /Sources$/ { gsub(/ /, "", $1); gsub(/ /, "", $2); print $1, $2 }') || true
+    while read -r name _ minimum; do
+        newest='' found=
+        while read -r version; do
+            if [[ -z $newest ]] || dpkg --compare-versions "$version" gt "$newest"; then newest=$version; fi
+            if [[ $minimum == - ]] || dpkg --compare-versions "$version" ge "$minimum"; then found=yes; fi
+        done < <(awk -v name="$name" '$1 == name { print $2 }' <<<"$known")
+        [[ -n $found ]] || printf '  %s: %s\n' "$name" "needs ${minimum/#-/any version}, apt has ${newest:-none}"
+    done <<<"$1"
 }
 
 # Make apt know the backports suite: from an entry that exists, else by one derived from the suite's own.
 # Apt lists only what it has fetched, so `apt-get update` must have run.
 backports_enable() {
     local suite backports entry sentry file
-    suite=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
+    suite=$(os_release VERSION_CODENAME)
     backports="$suite-backports"
     apt-get indextargets --format '$(RELEASE)' 'Created-By: Packages' | grep -qxF "$backports" && return 0
     sentry=$(apt_place "$suite")
@@ -85,7 +103,7 @@ services_disable_new() {
 }
 
 packages_install() {
-    local missing=$1 count before_units
+    local missing=$1 count before_units unavailable
     local -a from_main from_backports apt
     mapfile -t from_main < <(awk '$2 == "main" { print $1 }' <<<"$missing")
     mapfile -t from_backports < <(awk '$2 == "backports" { print $1 }' <<<"$missing")
@@ -95,15 +113,19 @@ packages_install() {
     step_begin packages "installing $count Debian packages"
     before_units=$(units_enabled)
     step_run apt-update.log "${apt[@]}" update
-    if [[ ${#from_backports[@]} -gt 0 ]]; then
+    if [[ ${#from_backports[@]} -gt 0 && $(os_release ID) == debian ]]; then
         backports_enable
     fi
+    unavailable=$(packages_unavailable "$missing")
+    [[ -z $unavailable ]] || die "$EXIT_MISSING" \
+        "packages: nothing was installed: this is $(os_release PRETTY_NAME), Benchwright's host is Debian 12, and apt has not:" \
+        "$unavailable"
     services_ban
     [[ ${#from_main[@]} -eq 0 ]] ||
         step_run apt-install.log "${apt[@]}" install --no-install-recommends "${from_main[@]}"
     [[ ${#from_backports[@]} -eq 0 ]] ||
         step_run apt-backports.log "${apt[@]}" install --no-install-recommends \
-            -t "$(. /etc/os-release && printf '%s' "$VERSION_CODENAME")-backports" "${from_backports[@]}"
+            -t "$(os_release VERSION_CODENAME)-backports" "${from_backports[@]}"
     services_unban
     services_disable_new "$before_units"
     missing=$(packages_missing "$PACKAGE_USES")
@@ -120,6 +142,8 @@ packages_ensure() {
         "The programs that it needs are listed in $PACKAGE_LIST and targets/*/packages.txt."
     missing=$(packages_missing "$1")
     [[ -z $missing ]] && return 0
+    [[ $(os_release ID) == debian ]] || printf '%-9s %s\n' packages \
+        "this is $(os_release PRETTY_NAME); Benchwright's host is Debian 12, and it has been tried on no other system"
     [[ $EUID -eq 0 ]] || die "$EXIT_MISSING" \
         "packages: missing or too old, and installing needs root:" \
         "$(awk '{ print "  " $1 ($2 == "backports" ? "  (from backports)" : "") }' <<<"$missing")" \

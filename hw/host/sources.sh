@@ -8,7 +8,7 @@
 sources_fetch() {
     local package=$1 version=$2 folder=$3 suite sentry extension=list
     local -a options
-    suite=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
+    suite=$(os_release VERSION_CODENAME)
     sentry=$(apt_place "$suite")
     [[ -n $sentry ]] || die "$EXIT_MISSING" "sources: apt has no source for Debian's suite \"$suite\" (component main)." \
         "Add the suite to /etc/apt/sources.list and start again."

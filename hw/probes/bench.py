@@ -11,7 +11,8 @@ from typing import Any
 
 from hw.bench import BenchSpec, load_bench
 from hw.capability import Capability, State
-from hw.errors import ConfigError
+from hw.drivers.labgrid_api import service_address
+from hw.errors import BenchError, ConfigError
 from hw.labgrid_file import open_labgrid
 from hw.oscilloscopes import OscilloscopeSpec
 
@@ -29,15 +30,21 @@ def bench(path: Path) -> tuple[list[Capability], bool]:
     try:
         spec = load_bench(path)
         with TemporaryDirectory() as folder:
-            open_labgrid(spec, Path(folder))  # opens nothing of the bench; refuses what labgrid does not know
-    except ConfigError as error:
-        broken = [Capability("bench", State.MISSING, str(error), "correct the bench file")]
+            # Opens nothing of the bench, and refuses what labgrid does not know.
+            addresses = service_addresses(open_labgrid(spec, Path(folder)))
+    except (ConfigError, BenchError) as error:
+        remedy = (
+            "correct the bench file"
+            if isinstance(error, ConfigError)
+            else "start labgrid-coordinator, or set LG_COORDINATOR to the one that there is"
+        )
+        broken = [Capability("bench", State.MISSING, str(error), remedy)]
         parts = [
             Capability(key, State.MISSING, "bench file not read")
             for key in ("targets", "topology", "impairment", "capture", "witness", "edges", "oscilloscopes")
         ]
         return broken + parts, False
-    unreachable: dict[str, str] = {} if spec.virtual else reach(service_addresses(spec.labgrid_targets))
+    unreachable: dict[str, str] = {} if spec.virtual else reach(addresses)
     silent = reach(oscilloscope_addresses(spec.oscilloscopes))
     return [
         *judge_bench(spec, unreachable),
@@ -51,15 +58,15 @@ def oscilloscope_addresses(specs: dict[str, OscilloscopeSpec]) -> dict[str, tupl
     return {name: spec.address for name, spec in specs.items() if spec.virtual is None}
 
 
-def service_addresses(labgrid_targets: dict[str, Any]) -> dict[str, tuple[str, int]]:
-    """Return address and port of the SSH service of each labgrid target that has one."""
-    addresses: dict[str, tuple[str, int]] = {}
-    for name, target in labgrid_targets.items():
-        resources: dict[str, dict[str, Any]] = target.get("resources") or {}
-        service = resources.get("NetworkService") or {}
-        if "address" in service:
-            addresses[name] = (str(service["address"]), int(service.get("port", SSH_PORT)))
-    return addresses
+def service_addresses(environment: Any) -> dict[str, tuple[str, int]]:
+    """Return address and port of the service by which commands reach each labgrid target that has one.
+
+    Args:
+        environment: As `open_labgrid` returns it: what labgrid has made of the file, whatever its form.
+    """
+    targets: dict[str, Any] = {} if environment is None else environment.targets
+    found = {name: service_address(target) for name, target in targets.items()}
+    return {name: address for name, address in found.items() if address is not None}
 
 
 def reach(addresses: dict[str, tuple[str, int]], timeout_s: float = REACH_TIMEOUT_S) -> dict[str, str]:

@@ -10,6 +10,7 @@ import struct
 from pathlib import Path
 
 from hw.capability import Capability, State
+from hw.probes import privileges
 
 CORES_NEEDED = 2
 MEMORY_NEEDED_BYTES = 2_000_000_000
@@ -118,7 +119,9 @@ def real_time_scheduling() -> Capability:
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     except OSError as error:
-        return judge_real_time_scheduling(error.strerror or str(error), None)
+        return judge_real_time_scheduling(
+            error.strerror or str(error), None, privileges.lacking("CAP_SYS_NICE"), os.geteuid() == 0
+        )
     os.sched_setscheduler(0, policy, parameter)
     try:
         runtime_us = int(Path("/proc/sys/kernel/sched_rt_runtime_us").read_text())
@@ -128,14 +131,25 @@ def real_time_scheduling() -> Capability:
     return judge_real_time_scheduling("", (runtime_us, period_us))
 
 
-def judge_real_time_scheduling(refusal: str, throttle_us: tuple[int, int] | None) -> Capability:
-    """Judge the answer to a request for SCHED_FIFO and the throttle (runtime, period) in microseconds."""
+def judge_real_time_scheduling(
+    refusal: str, throttle_us: tuple[int, int] | None, lacks: tuple[str, ...] = (), is_root: bool = False
+) -> Capability:
+    """Judge the answer to a request for SCHED_FIFO.
+
+    Args:
+        refusal: Empty where it was granted.
+        throttle_us: Runtime and period in microseconds; None: not known.
+        lacks: Capabilities of Linux that this process lacks.
+        is_root: Whether it is root already.
+    """
     if refusal:
+        limits = "give the user rtprio 98 and memlock unlimited in /etc/security/limits.conf"
+        remedy = privileges.remedy(refusal, lacks, limits)
         return Capability(
             "realtime",
             State.MISSING,
-            f"SCHED_FIFO refused: {refusal}",
-            "run as root, or give the user rtprio 98 and memlock unlimited in /etc/security/limits.conf",
+            f"SCHED_FIFO refused: {privileges.cause(refusal, lacks)}",
+            remedy if is_root or remedy == limits else f"{remedy}, or {limits}",
         )
     if throttle_us is not None and 0 <= throttle_us[0] < throttle_us[1]:
         runtime_us, period_us = throttle_us

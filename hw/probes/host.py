@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import resource
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hw.capability import Capability, State
+from hw.probes import privileges
 from hw.tools import BUILDS, HOST_BUILD
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -59,10 +61,20 @@ def packages() -> list[Capability]:
     """Compare the installed Debian packages with the list: those of a bench, and those of tests and lint."""
     listed = [package for file in PACKAGE_LISTS for package in parse_package_list(file.read_text())]
     installed = _installed_versions([package.name for package in listed])
-    return [
-        judge_packages("packages", [package for package in listed if package.use == "bench"], installed),
-        judge_packages("packages-dev", [package for package in listed if package.use == "dev"], installed),
-    ]
+    by_use = {
+        key: [package for package in listed if package.use == use]
+        for key, use in (("packages", "bench"), ("packages-dev", "dev"))
+    }
+    return [judge_packages(key, each, installed, other_system()) for key, each in by_use.items()]
+
+
+def other_system() -> str:
+    """Return the name of this machine's system where it is not Debian's; empty: it is."""
+    try:
+        release = platform.freedesktop_os_release()
+    except OSError:
+        return "a system without os-release"
+    return "" if release.get("ID") == "debian" else release.get("PRETTY_NAME", release.get("ID", "Linux"))
 
 
 def _installed_versions(names: list[str]) -> dict[str, str]:
@@ -83,8 +95,17 @@ def _older(version: str, minimum: str) -> bool:
     return subprocess.run(["dpkg", "--compare-versions", version, "lt", minimum]).returncode == 0
 
 
-def judge_packages(key: str, listed: list[ListedPackage], installed: dict[str, str]) -> Capability:
-    """Judge the installed versions against the listed packages."""
+def judge_packages(
+    key: str, listed: list[ListedPackage], installed: dict[str, str], system: str = ""
+) -> Capability:
+    """Judge the installed versions against the listed packages.
+
+    Args:
+        key: Of the capability.
+        listed: What has to be there.
+        installed: Versions by package.
+        system: The system's name, where it is not Debian.
+    """
     absent = [package.name for package in listed if package.name not in installed]
     old = [
         f"{package.name} {installed[package.name]} (needs {package.minimum})"
@@ -95,6 +116,10 @@ def judge_packages(key: str, listed: list[ListedPackage], installed: dict[str, s
         words = (["absent: " + " ".join(absent)] if absent else []) + (
             ["too old: " + ", ".join(old)] if old else []
         )
+        if system:
+            words.insert(0, f"{system}, and Benchwright's host is Debian 12")
+            remedy = f"take Debian 12; {SET_UP} says, before it installs, what apt lacks here"
+            return Capability(key, State.MISSING, "; ".join(words), remedy)
         return Capability(key, State.MISSING, "; ".join(words), SET_UP)
     return Capability(key, State.OK, f"all {len(listed)} present")
 
@@ -181,8 +206,12 @@ def cache_folder() -> Path:
 
 def disk() -> Capability:
     """Measure the free space where results and guest images go."""
-    folders = {"results": REPOSITORY, "guest images": cache_folder()}
-    return judge_disk({what: shutil.disk_usage(_existing(folder)).free for what, folder in folders.items()})
+    try:
+        folders = {"results": _existing(REPOSITORY / "results"), "guest images": _existing(cache_folder())}
+    except RuntimeError as error:
+        return Capability("disk", State.MISSING, f"guest images: {error}", "set HOME, or BENCHWRIGHT_CACHE")
+    refusals = {what: refusal for what, folder in folders.items() if (refusal := write_refusal(folder))}
+    return judge_disk({what: shutil.disk_usage(folder).free for what, folder in folders.items()}, refusals)
 
 
 def _existing(folder: Path) -> Path:
@@ -190,8 +219,22 @@ def _existing(folder: Path) -> Path:
     return next(path for path in (folder, *folder.parents) if path.exists())
 
 
-def judge_disk(free_bytes: dict[str, int]) -> Capability:
-    """Judge the free space by purpose, in bytes."""
+def write_refusal(folder: Path) -> str:
+    """Say why nothing can be written in a folder; empty: it can."""
+    if not folder.is_dir():
+        return f"{folder} is no folder"
+    if os.access(folder, os.W_OK | os.X_OK):
+        return ""
+    read_only = bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
+    return f"no right to write in {folder}" + (", which is on a read-only file system" if read_only else "")
+
+
+def judge_disk(free_bytes: dict[str, int], refusals: dict[str, str] | None = None) -> Capability:
+    """Judge the free space by purpose, in bytes, and by purpose why nothing can be written."""
+    if refusals:
+        words = "; ".join(f"{what}: {refusal}" for what, refusal in refusals.items())
+        remedy = "give the right to write, or set BENCHWRIGHT_CACHE to a folder that has it"
+        return Capability("disk", State.MISSING, words, remedy)
     found = ", ".join(f"{free / 1e9:.1f} GB for {what}" for what, free in free_bytes.items())
     least = min(free_bytes.values())
     if least >= DISK_WANTED_BYTES:
@@ -205,16 +248,17 @@ def judge_disk(free_bytes: dict[str, int]) -> Capability:
 def locked_memory() -> Capability:
     """Say whether this process can lock memory, as real-time programs must."""
     soft, _hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
-    return judge_locked_memory(soft, privileged=os.geteuid() == 0)
+    return judge_locked_memory(soft, privileged=not privileges.lacking("CAP_IPC_LOCK"))
 
 
 def judge_locked_memory(limit_bytes: int, *, privileged: bool) -> Capability:
-    """Judge the limit of locked memory; -1 is none, and root is bound by none."""
+    """Judge the limit of locked memory; -1 is none, and who has CAP_IPC_LOCK is bound by none."""
     if privileged or limit_bytes < 0 or limit_bytes >= 256 << 20:
         return Capability("memlock", State.OK, "memory can be locked")
     return Capability(
         "memlock",
         State.LIMITED,
         f"at most {limit_bytes >> 10} KiB of memory can be locked: page faults may delay real-time threads",
-        "run as root, or memlock unlimited in /etc/security/limits.conf",
+        "run as root (in a container with --cap-add=IPC_LOCK),"
+        " or memlock unlimited in /etc/security/limits.conf",
     )

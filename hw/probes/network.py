@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hw.capability import Capability, State
+from hw.probes import privileges
 
 # include/uapi/linux/ethtool.h, sockios.h, net_tstamp.h
 _SIOCETHTOOL = 0x8946
@@ -21,16 +22,23 @@ _TS_INFO = struct.Struct("=IIiI3II3I")
 _TX_HARDWARE, _RX_HARDWARE, _RAW_HARDWARE = 1 << 0, 1 << 2, 1 << 6
 _TX_SOFTWARE = 1 << 1
 _FILTER_ALL = 1 << 1
+_NAMESPACE_NEEDS = ("CAP_SYS_ADMIN", "CAP_NET_ADMIN")
+_ROOT_NEEDS = (*_NAMESPACE_NEEDS, "CAP_SYS_NICE")
 _TUNSETIFF_DEVICE = Path("/dev/net/tun")
 
 
 def root() -> Capability:
     """Say whether this process is root."""
-    return judge_root(os.geteuid())
+    return judge_root(os.geteuid(), privileges.lacking(*_ROOT_NEEDS))
 
 
-def judge_root(effective_user: int) -> Capability:
-    """Judge an effective user id."""
+def judge_root(effective_user: int, lacks: tuple[str, ...] = ()) -> Capability:
+    """Judge an effective user id, and what root lacks of its capabilities."""
+    if effective_user == 0 and lacks:
+        found = f"root without {', '.join(lacks)}"
+        return Capability(
+            "root", State.MISSING, found, privileges.remedy(privileges.NOT_PERMITTED, lacks, "")
+        )
     if effective_user == 0:
         return Capability("root", State.OK, "root")
     return Capability(
@@ -44,18 +52,18 @@ def judge_root(effective_user: int) -> Capability:
 def namespaces() -> Capability:
     """Make a network namespace, in a process of its own, with a veth pair in it."""
     outcome = _in_new_namespace("ip link add bwd0 type veth peer name bwd1")
-    return judge_namespaces(outcome)
+    return judge_namespaces(outcome, privileges.lacking(*_NAMESPACE_NEEDS))
 
 
-def judge_namespaces(refusal: str) -> Capability:
-    """Judge the answer to a request for a network namespace with a veth pair."""
+def judge_namespaces(refusal: str, lacks: tuple[str, ...] = ()) -> Capability:
+    """Judge the answer to a request for a network namespace with a veth pair, and what this process lacks."""
     if not refusal:
         return Capability("namespaces", State.OK, "network namespaces and veth pairs")
     return Capability(
         "namespaces",
         State.MISSING,
-        refusal,
-        "run as root on a kernel with CONFIG_NET_NS and CONFIG_VETH (in a container: with CAP_SYS_ADMIN)",
+        privileges.cause(refusal, lacks),
+        privileges.remedy(refusal, lacks, "run a kernel with CONFIG_NET_NS and CONFIG_VETH"),
     )
 
 
@@ -65,18 +73,20 @@ def tap() -> Capability:
         os.close(os.open(_TUNSETIFF_DEVICE, os.O_RDWR | os.O_CLOEXEC))
     except OSError as error:
         return judge_tap(error.strerror or str(error))
-    return judge_tap("")
+    # Anybody may open it; to make a tap takes more.
+    lacks = privileges.lacking("CAP_NET_ADMIN")
+    return judge_tap(privileges.NOT_PERMITTED if lacks else "", lacks)
 
 
-def judge_tap(refusal: str) -> Capability:
-    """Judge the answer to opening /dev/net/tun."""
+def judge_tap(refusal: str, lacks: tuple[str, ...] = ()) -> Capability:
+    """Judge the answer to opening /dev/net/tun, and what this process lacks."""
     if not refusal:
         return Capability("tun", State.OK, str(_TUNSETIFF_DEVICE))
     return Capability(
         "tun",
         State.MISSING,
-        f"{_TUNSETIFF_DEVICE}: {refusal}",
-        "run as root; modprobe tun (in a container: pass the device)",
+        f"{_TUNSETIFF_DEVICE}: {privileges.cause(refusal, lacks)}",
+        privileges.remedy(refusal, lacks, "run as root; modprobe tun (in a container: pass the device)"),
     )
 
 
@@ -85,17 +95,18 @@ def impairment() -> Capability:
     return judge_impairment(
         _in_new_namespace("tc qdisc add dev lo root netem limit 10 delay 1ms"),
         _in_new_namespace("tc qdisc add dev lo root tbf rate 1gbit burst 64kb limit 1mb"),
+        privileges.lacking(*_NAMESPACE_NEEDS),
     )
 
 
-def judge_impairment(netem_refusal: str, rate_refusal: str) -> Capability:
-    """Judge the answers to requests for netem and for a rate limit."""
+def judge_impairment(netem_refusal: str, rate_refusal: str, lacks: tuple[str, ...] = ()) -> Capability:
+    """Judge the answers to requests for netem and for a rate limit, and what this process lacks."""
     if rate_refusal:
         return Capability(
             "qdisc",
             State.MISSING,
-            f"no rate limit on links: {rate_refusal}",
-            "run as root on a kernel with CONFIG_NET_SCH_TBF (modprobe sch_tbf)",
+            f"no rate limit on links: {privileges.cause(rate_refusal, lacks)}",
+            privileges.remedy(rate_refusal, lacks, "run a kernel with CONFIG_NET_SCH_TBF (modprobe sch_tbf)"),
         )
     if netem_refusal:
         return Capability(
@@ -108,7 +119,11 @@ def _in_new_namespace(command: str) -> str:
     """Run a command in a network namespace that ends with it; return why it failed, or nothing."""
     try:
         done = subprocess.run(
-            ["unshare", "--net", *command.split()], capture_output=True, text=True, timeout=10
+            ["unshare", "--net", *command.split()],
+            env={**os.environ, "LC_ALL": "C"},
+            capture_output=True,
+            text=True,
+            timeout=10,
         )
     except OSError as error:
         return f"{error.filename}: {error.strerror}"

@@ -12,6 +12,7 @@ import os
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -70,7 +71,8 @@ def find(progress: Progress | None = None) -> Finding:
     cached = _read(basis)
     if cached is None:
         cached = _probe(image, basis)
-        _write(cached)
+        with suppress(OSError):  # of a cache that may only be read: the next start asks again
+            _write(cached)
     return cached
 
 

@@ -20,11 +20,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from hw.errors import BenchError, BenchwrightError, ConfigError
+from hw.errors import BenchError, BenchwrightError, CapabilityError, ConfigError
 from hw.reservation import lock_file
 from hw.virtual import image_build, image_recipe
 from hw.virtual.image_build import BuildTree, Progress
@@ -70,6 +70,27 @@ def cache_folder() -> Path:
     """Return the folder of all cached image sets."""
     base = os.environ.get("BENCHWRIGHT_CACHE")
     return (Path(base) if base else Path.home() / ".cache" / "benchwright") / "images"
+
+
+def make_cache(folder: Path) -> Path:
+    """Make a folder of the cache where it is not there yet.
+
+    Raises:
+        CapabilityError: There is no right to write; names the folder.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _not_writable(folder, error.strerror or str(error)) from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise _not_writable(folder, "it is there")
+    return folder
+
+
+def _not_writable(folder: Path, reason: str) -> CapabilityError:
+    return CapabilityError(
+        f"{folder}: no right to write ({reason}): set BENCHWRIGHT_CACHE to a folder that may be written"
+    )
 
 
 def find(role: str, kind: str = DEFAULT_KIND) -> ImageSet | None:
@@ -120,11 +141,11 @@ def build_or_get(role: str, progress: Progress | None = None, kind: str = DEFAUL
     say = progress or _say_on_stderr
     found = find(role, kind)
     if found is None:
-        cache = cache_folder()
-        cache.mkdir(parents=True, exist_ok=True)
+        cache = make_cache(cache_folder())
         with _build_lock(cache, say):
             found = find(role, kind) or _build(role, kind, cache, say)
-    os.utime(found.manifest)  # its time says when the set was last used
+    with suppress(OSError):  # of a cache that somebody else has filled, and that may be read alone
+        os.utime(found.manifest)  # its time says when the set was last used
     return found
 
 

@@ -74,10 +74,10 @@ def prefix_or_make() -> Path:
 
     Raises:
         BenchError: It cannot be made.
-        CapabilityError: Wine is not installed.
+        CapabilityError: Wine is not installed, or the cache cannot be written.
     """
     digest = hashlib.sha256(f"{wine_version()} {RECIPE} {SETTINGS}".encode()).hexdigest()[:12]
-    cache = image.cache_folder().parent / "windows"
+    cache = image.make_cache(image.cache_folder().parent / "windows")
     prefix = cache / digest
     with lock_file(cache / "lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

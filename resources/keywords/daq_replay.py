@@ -30,8 +30,7 @@ from resources.replay.pattern import load_pattern
 from resources.replay.plan import ReplaySettings
 from resources.replay.producing_target import producing_target
 from resources.replay.requirements import StreamRequirements, load_requirements
-
-TEMPLATE_ROW = "every requirement"
+from resources.requirement_tests import TEMPLATE_ROW, make_tests, tests_of_other_files
 
 
 @library(scope="SUITE", version="1", listener="SELF", converters={Nanoseconds: Nanoseconds.convert})
@@ -43,7 +42,8 @@ class DaqReplayLibrary(AsksRequirements):
 
     A suite that imports this library and has a templated test with the single row `every requirement` gets,
     when it starts, one test for each requirement of the requirements file: a site's own file needs no change
-    of a suite.
+    of a suite. The pre-run modifier `resources.requirement_tests.RequirementTests` makes them before Robot
+    Framework selects tests by name.
     """
 
     def __init__(self, requirements: Path, pattern: Path) -> None:
@@ -75,30 +75,19 @@ class DaqReplayLibrary(AsksRequirements):
         return [(self._requirements_path, found)]
 
     def start_suite(self, data: Any, result: Any) -> None:
-        """Listener: put one test for each requirement in the place of the template row."""
+        """Listener: put one test for each requirement in the place of the template row.
+
+        Where a pre-run modifier has made them, from another file than this suite's, they fail.
+        """
         super().start_suite(data, result)
-        templates = [test for test in data.tests if any(TEMPLATE_ROW in step.args for step in test.body)]
-        if not templates:
-            return
         try:
-            requirements = self._loaded()
+            strangers = tests_of_other_files(data, self._loaded())
+            make_tests(data, self._loaded())
         except BenchwrightError as error:
             logger.error(str(error))  # the row stays, and its keyword says the same as the test's failure
             return
-        for template in templates:
-            place = data.tests.index(template)
-            del data.tests[place]
-            for number, (stream, requirement) in enumerate(sorted(requirements.by_stream.items())):
-                test = data.tests.create(
-                    name=f"{requirement.id} Stream {stream} Arrives Within {requirement.upper_ns / 1e6:g} ms",
-                    tags=template.tags,
-                    doc=requirement.limit.source,
-                    template=template.template,
-                    lineno=template.lineno,
-                )
-                test.metadata["Requirement"] = requirement.id
-                test.body.create_keyword(name=template.template, args=[str(stream)])
-                data.tests.insert(place + number, data.tests.pop())  # tests after the template stay after it
+        for test in strangers:
+            test.body[0].args = (TEMPLATE_ROW,)
 
     @keyword
     def start_latency_evidence(self, target: str, stack: str, clock: str, profile: str) -> None:
@@ -255,7 +244,10 @@ class DaqReplayLibrary(AsksRequirements):
         """
         if stream == TEMPLATE_ROW:
             self._loaded()
-            raise ConfigError(f"{self._requirements_path}: the tests could not be made from this file")
+            raise ConfigError(
+                f"{self._requirements_path}: the tests are not made from this file: where a pre-run"
+                " modifier makes them, name it there, as requirements=FILE"
+            )
         evidence = self._current()
         if int(stream) in evidence.not_carried:
             judges(self._loaded().by_stream[int(stream)].id)

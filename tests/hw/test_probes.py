@@ -9,7 +9,6 @@ import struct
 import subprocess
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -91,6 +90,18 @@ def test_judgement(capability: Capability, state: State) -> None:
 def test_remedy_takes_a_clock_source_that_is_there() -> None:
     assert "echo tsc" in cpu.judge_clock_source("hpet", ["tsc", "hpet"]).remedy
     assert "echo tsc" not in cpu.judge_clock_source("hpet", ["hpet"]).remedy
+
+
+def test_packages_that_another_system_lacks_say_which_system_is_needed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    release = {"ID": "ubuntu", "PRETTY_NAME": "Ubuntu 24.04.3 LTS"}
+    monkeypatch.setattr("platform.freedesktop_os_release", release.copy)
+    found = host.judge_packages("packages", LISTED, {"gcc": "4:12.2.0-3"}, host.other_system())
+    assert found.found.startswith("Ubuntu 24.04.3 LTS, and Benchwright's host is Debian 12; absent: meson")
+    assert found.remedy.startswith("take Debian 12")
+    release["ID"] = "debian"
+    assert host.other_system() == ""
 
 
 def test_package_list_is_well_formed() -> None:
@@ -200,16 +211,6 @@ def test_reach_tells_listening_from_closed() -> None:
         bound.bind(("127.0.0.1", 0))  # bound, not listening: connections are refused
         answers = bench.reach({"up": server.getsockname(), "down": bound.getsockname()})
     assert list(answers) == ["down"]
-
-
-def test_service_addresses_of_labgrid_targets() -> None:
-    targets: dict[str, Any] = {
-        "a": {"resources": {"NetworkService": {"address": "10.0.0.1", "username": "root"}}},
-        "b": {"resources": {"NetworkService": {"address": "10.0.0.2", "port": 2222}}},
-        "c": {"resources": {"NetworkPowerPort": {}}},
-        "d": {},
-    }
-    assert bench.service_addresses(targets) == {"a": ("10.0.0.1", 22), "b": ("10.0.0.2", 2222)}
 
 
 def test_broken_bench_file_is_named(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -133,6 +134,86 @@ def test_backports_from_a_source_without_the_suite(repository: Path, tmp_path: P
     source = tmp_path / "other.sources"
     source.write_text(DEB822.replace("bookworm bookworm-updates", "bookworm-updates"))
     assert bash(repository, 'apt_entry deb bookworm bookworm-backports "$1"', f"{source}:6") == ""
+
+
+UBUNTU = {
+    "jammy": ("Ubuntu 22.04.5 LTS", "3.10.6-1~22.04.1", "1:6.2+dfsg-2ubuntu6.27"),
+    "noble": ("Ubuntu 24.04.3 LTS", "3.12.3-0ubuntu2", "1:8.2.2+ds-0ubuntu1.10"),
+}
+
+
+def set_up_elsewhere(
+    repository: Path, folder: Path, release: dict[str, str], versions: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Install packages as on another system that has none; apt's calls go to `calls` of a folder."""
+    table = " ".join(f"[{key}]={shlex.quote(value)}" for key, value in release.items())
+    (folder / "madison").write_text(
+        "".join(
+            f"  {name} | {version} | http://mirror.example x/main amd64 Packages\n"
+            for name, version in versions.items()
+        )
+        + "  python3 | 99 | http://mirror.example x/main Sources\n"
+    )
+    script = f"""set -euo pipefail
+        . hw/host/progress.sh; . hw/host/apt.sh; . hw/host/packages.sh
+        os_release() {{ local -A values=({table}); printf '%s' "${{values[$1]:-}}"; }}
+        package_lists() {{
+            printf '%s bench %s\\n' python3 'main 3.11' qemu-system-x86 'backports 1:10.0' gcc 'main -'
+        }}
+        dpkg-query() {{ :; }}
+        apt-cache() {{ cat {shlex.quote(str(folder))}/madison; }}
+        step_run() {{ shift; printf '%s\\n' "$*" >>{shlex.quote(str(folder))}/calls; }}
+        backports_enable() {{ echo enabled >>{shlex.quote(str(folder))}/calls; }}
+        services_ban() {{ :; }}; services_unban() {{ :; }}; services_disable_new() {{ :; }}
+        packages_ensure bench"""
+    return subprocess.run(["bash", "-c", script], cwd=repository, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.simulated
+@pytest.mark.parametrize("codename", UBUNTU)
+def test_ubuntu_is_told_what_it_lacks_before_anything_is_installed(
+    repository: Path, tmp_path: Path, codename: str
+) -> None:
+    name, python, qemu = UBUNTU[codename]
+    release = {"ID": "ubuntu", "PRETTY_NAME": name, "VERSION_CODENAME": codename}
+    versions = {"python3": python, "qemu-system-x86": qemu, "gcc": "4:13.2.0-7ubuntu1"}
+    done = set_up_elsewhere(repository, tmp_path, release, versions)
+    assert done.returncode == 3
+    assert done.stdout.startswith(f"packages  this is {name}; Benchwright's host is Debian 12")
+    assert f"nothing was installed: this is {name}, Benchwright's host is Debian 12" in done.stderr
+    assert f"  qemu-system-x86: needs 1:10.0, apt has {qemu}\n" in done.stderr
+    assert ("python3: needs 3.11" in done.stderr) == (codename == "jammy")
+    assert "gcc" not in done.stderr
+    calls = (tmp_path / "calls").read_text()
+    assert "update" in calls
+    assert "install" not in calls
+    assert "enabled" not in calls
+
+
+@pytest.mark.simulated
+def test_a_system_whose_apt_has_all_is_installed_on_and_named(repository: Path, tmp_path: Path) -> None:
+    release = {"ID": "ubuntu", "PRETTY_NAME": "Ubuntu 26.04 LTS", "VERSION_CODENAME": "x"}
+    versions = {"python3": "3.14.0", "qemu-system-x86": "1:10.2.0", "gcc": "4:15"}
+    done = set_up_elsewhere(repository, tmp_path, release, versions)
+    assert "this is Ubuntu 26.04 LTS" in done.stdout
+    assert "nothing was installed" not in done.stderr
+    assert "install --no-install-recommends" in (tmp_path / "calls").read_text()
+
+
+@pytest.mark.simulated
+def test_a_package_that_apt_does_not_know_is_named_on_debian_too(repository: Path, tmp_path: Path) -> None:
+    release = {
+        "ID": "debian",
+        "PRETTY_NAME": "Debian GNU/Linux 12 (bookworm)",
+        "VERSION_CODENAME": "bookworm",
+    }
+    done = set_up_elsewhere(
+        repository, tmp_path, release, {"python3": "3.11.2", "qemu-system-x86": "1:10.0.2"}
+    )
+    assert done.returncode == 3
+    assert "  gcc: needs any version, apt has none\n" in done.stderr
+    assert "python3" not in done.stderr
+    assert "enabled" in (tmp_path / "calls").read_text()
 
 
 @pytest.fixture
