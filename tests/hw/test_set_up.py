@@ -63,7 +63,8 @@ def test_source_packages_from_a_one_line_source(repository: Path, tmp_path: Path
     assert entry.split() == f"deb-src {options} http://mirror.example/debian bookworm main".split()
 
 
-SOURCE = """set -euo pipefail; cd "$1"; . "$2/hw/host/progress.sh"; . "$2/hw/host/sources.sh"
+SOURCE = """set -euo pipefail; cd "$1"
+. "$2/hw/host/progress.sh"; . "$2/hw/host/apt.sh"; . "$2/hw/host/sources.sh"
 apt_place() { echo none:1; }; apt_entry() { :; }
 sources_ensure_one made 1.0 made_1.0.tar "$3" patches"""
 
