@@ -36,7 +36,7 @@ from resources.clocks.tai_utc import common_tai_utc_s
 from resources.software_latency.devices import delayed_twin, directions, producers_of
 from resources.software_latency.hardware import hardware_between
 from resources.software_latency.icmp import icmp_between
-from resources.software_latency.settings import RoundTripTimes
+from resources.software_latency.settings import RUN_UP_TRIPS, RoundTripTimes
 from resources.tools.experiment import Experiment, silence
 from resources.tools.fetched import fetch_known
 from resources.tools.witness import add_witness
@@ -186,8 +186,10 @@ def _clock(device: LabDevice, line: ClockLine) -> DeviceClock:
 
 
 def _common(lab: _Lab, device: LabDevice) -> list[str]:
-    """Return the options that both ends have."""
-    return ["--priority", str(device.priority), "--tai-utc-s", str(lab.tai_utc_s)]
+    """Return the options that both ends have; where a device runs is part of what it takes."""
+    cpus = lab.bench.spec.nodes[device.node].cpus
+    place = ["--cpu", str(cpus[0])] if cpus else []
+    return ["--priority", str(device.priority), "--tai-utc-s", str(lab.tai_utc_s), *place]
 
 
 def _echo(lab: _Lab, device: LabDevice, life_s: float) -> Job:
@@ -231,8 +233,10 @@ def _ask(lab: _Lab, pair: tuple[LabDevice, LabDevice], place: int, directions: i
         "--peer",
         f"{lab.addresses[reflector.node]}:{lab.ports[reflector.name]}",
     ]
-    argv += ["--count", str(times.turns * times.turn_trips), "--interval-us", str(times.interval_us)]
-    argv += ["--first-tai-ns", str(first_local_ns), "--turn-trips", str(times.turn_trips)]
+    turn_trips = RUN_UP_TRIPS + times.turn_trips
+    argv += ["--count", str(times.turns * turn_trips), "--interval-us", str(times.interval_us)]
+    argv += ["--first-tai-ns", str(first_local_ns), "--turn-trips", str(turn_trips)]
+    argv += ["--turn-run-up", str(RUN_UP_TRIPS)]
     argv += ["--turn-every-us", str(round(every_us * (1 + line.rate_ppb / 1e9)))]
     argv += ["--size-bytes", str(times.size_bytes), "--series", series, *_common(lab, asker)]
     return node.start(argv, lab.folder / _name(pair))

@@ -11,6 +11,10 @@ from hw.fields import Fields
 
 TURN_PAUSE_US = 3000
 """Between two turns: what the clocks' lines leave open, and a trip that comes back late."""
+RUN_UP_TRIPS = 4
+"""At the beginning of each turn, which do not count: who has not been asked for long is cold."""
+REQUESTS_MAX = 1_000_000
+"""Of one direction: they are in memory until the end."""
 SIZE_RANGE_BYTES = 44, 65_507
 """A STAMP packet at least, a datagram of IPv4 at most."""
 
@@ -55,8 +59,8 @@ class RoundTripTimes:
 
     @property
     def slot_us(self) -> int:
-        """Return how long a turn takes, with the pause after it."""
-        return self.turn_trips * self.interval_us + TURN_PAUSE_US
+        """Return how long a turn takes, with its run-up and the pause after it."""
+        return (RUN_UP_TRIPS + self.turn_trips) * self.interval_us + TURN_PAUSE_US
 
     def every_us(self, directions: int) -> int:
         """Return the time from one turn of a direction to its next."""
@@ -78,6 +82,12 @@ def round_trip_times(table: Fields | None) -> RoundTripTimes | None:
         sizes_bytes=_sizes_bytes(table),
         icmp_echoes=table.integer("icmp_echoes", 0, 100_000, default=200),
     )
+    requests = times.turns * (RUN_UP_TRIPS + times.turn_trips)
+    if requests > REQUESTS_MAX:
+        where = f"{table.file}: {table.table}.trips"
+        raise ConfigError(
+            f"{where}: {requests} requests, {RUN_UP_TRIPS} of run-up in each turn; allowed: {REQUESTS_MAX}"
+        )
     table.finish()
     return times
 

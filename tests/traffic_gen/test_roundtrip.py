@@ -227,6 +227,34 @@ def test_a_delay_is_never_shorter_than_it_should(bw_traffic: Path) -> None:
     assert (result["delayed_receive_mean_ns"], result["delayed_send_mean_ns"] >= 700_000) == (0, True)
 
 
+def test_requests_of_a_run_up_do_not_count(bw_traffic: Path, tmp_path: Path) -> None:
+    series = tmp_path / "series.csv"
+    turns = ["--turn-trips", "5", "--turn-run-up", "2", "--turn-every-us", "20000", "--series", str(series)]
+    with _echo(bw_traffic) as echo:
+        _, result = _probe(bw_traffic, echo.address, "--count", "20", *turns)
+        reflected = echo.stop()
+    assert (result["sent"], result["received"], result["lost"]) == (12, 12, 0)
+    assert (reflected["reflected"], result["round_trip"]["n"], result["own_send"]["n"]) == (20, 12, 12)
+    rows = list(csv.DictReader(series.open()))
+    assert [int(row["sequence"]) % 5 for row in rows] == [2, 3, 4] * 4
+
+
+def test_a_turn_of_run_up_alone_is_refused(bw_traffic: Path) -> None:
+    command = [
+        bw_traffic,
+        "roundtrip",
+        "--peer",
+        "127.0.0.1:9",
+        "--turn-trips",
+        "5",
+        "--turn-every-us",
+        "50000",
+    ]
+    done = subprocess.run([*command, "--turn-run-up", "5"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "--turn-run-up: 5; allowed: fewer than --turn-trips, 5" in done.stderr
+
+
 def test_a_reply_is_held_asleep_as_part_of_the_residence(bw_traffic: Path) -> None:
     with _echo(bw_traffic, "--hold-us", "3000") as echo:
         _, result = _probe(bw_traffic, echo.address, "--count", "30", "--interval-us", "6000")

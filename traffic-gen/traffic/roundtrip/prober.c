@@ -103,6 +103,8 @@ static bool record(struct prober *prober, struct trip *trip, const struct stamp_
 	int64_t residence_ns = stamp_difference_ns(reply->format, reply->sent, reply->received);
 
 	trip->answered = true;
+	if (!trip->counts)
+		return false;
 	if (residence_ns < 0 || residence_ns > round_trip_ns + round_trip_ns / RATE_PARTS) {
 		prober->invalid++;
 		return false;
@@ -141,7 +143,7 @@ static int wait_reply(struct prober *prober, const struct moment *t1, struct sta
 	return -ETIMEDOUT;
 }
 
-static void make_trip(struct prober *prober)
+static void make_trip(struct prober *prober, bool counts)
 {
 	struct side *side = &prober->side;
 	struct trip *trip = &prober->trips[prober->next_sequence];
@@ -158,12 +160,13 @@ static void make_trip(struct prober *prober)
 	t1.monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	side_delay(&side->send);
 	if (port_send_to(side->sock, prober->request, prober->size_bytes, &prober->peer, side->kernel_stamps) < 0) {
-		prober->unsent++;
+		prober->unsent += counts;
 		return;
 	}
 	trip->t1_realtime_ns = t1.realtime_ns;
 	trip->sent = true;
-	tally_add(&prober->sent, 1);
+	trip->counts = counts;
+	tally_add(&prober->sent, counts);
 	prober->open = true;
 	if (wait_reply(prober, &t1, &reply, &t4, &transmitted_ns, &received_ns) == 0 &&
 	    record(prober, trip, &reply, t4.monotonic_ns - t1.monotonic_ns)) {
@@ -218,7 +221,7 @@ void prober_run(struct prober *prober)
 		}
 		if (heard_sleep_until_monotonic_ns(begin_monotonic_ns + slot_after_ns(prober, slot) + jitter_ns))
 			break;
-		make_trip(prober);
+		make_trip(prober, !prober->turns.trips || slot % prober->turns.trips >= prober->turns.run_up);
 		stepwatch_tai_now_ns(&prober->watch, &prober->side.tai);
 		/* A trip that took longer than the interval delays the next one; none is made up for. */
 		elapsed_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) - begin_monotonic_ns;

@@ -20,6 +20,7 @@ struct roundtrip_options {
 	int64_t size_bytes, interval_us, timeout_ms;
 	int64_t count, duration_ms; /* 0: not given */
 	int64_t first_tai_ns, turn_trips, turn_every_us; /* likewise */
+	int64_t turn_run_up;
 };
 
 struct roundtrip {
@@ -227,9 +228,15 @@ static int take_options(struct roundtrip *run, const struct roundtrip_options *o
 			(long long)options->turn_every_us, (long long)options->turn_trips * options->interval_us);
 		return -EINVAL;
 	}
+	if (options->turn_run_up && options->turn_run_up >= options->turn_trips) {
+		fprintf(stderr, TOOL ": --turn-run-up: %lld; allowed: fewer than --turn-trips, %lld\n",
+			(long long)options->turn_run_up, (long long)options->turn_trips);
+		return -EINVAL;
+	}
 	prober->turns = (struct turns){
 		.first_tai_ns = options->first_tai_ns,
 		.trips = (size_t)options->turn_trips,
+		.run_up = (size_t)options->turn_run_up,
 		.every_ns = options->turn_every_us * NS_PER_US,
 	};
 	prober->size_bytes = (size_t)options->size_bytes;
@@ -251,7 +258,7 @@ int verb_roundtrip(int argc, char **argv)
 {
 	static struct roundtrip run;
 	struct roundtrip_options chosen = { .size_bytes = STAMP_PACKET_BYTES, .interval_us = 10000, .timeout_ms = 1000 };
-	struct option options[10 + SIDE_OPTIONS + 1] = {
+	struct option options[11 + SIDE_OPTIONS + 1] = {
 		{ .name = "peer", .kind = OPTION_TEXT, .target = &chosen.peer, .argument = "ADDRESS:PORT",
 		  .help = "the reflector: bw-traffic echo, or another one" },
 		{ .name = "size-bytes", .kind = OPTION_INT, .target = &chosen.size_bytes, .min = STAMP_PACKET_BYTES,
@@ -270,6 +277,8 @@ int verb_roundtrip(int argc, char **argv)
 		  .help = "take turns with other senders: requests of a turn, 0..1000000 (default 0: no turns)" },
 		{ .name = "turn-every-us", .kind = OPTION_INT, .target = &chosen.turn_every_us, .min = 0,
 		  .max = INT64_C(3600000000), .argument = "N", .help = "from one turn's first request to the next's, 0..3600000000 us" },
+		{ .name = "turn-run-up", .kind = OPTION_INT, .target = &chosen.turn_run_up, .min = 0, .max = TRIPS_MAX, .argument = "N",
+		  .help = "requests at the beginning of each turn that do not count, 0..1000000 (default 0)" },
 		{ .name = "series", .kind = OPTION_TEXT, .target = &chosen.series, .argument = "FILE",
 		  .help = "write each round trip there at the end, as CSV" },
 	};
@@ -283,7 +292,7 @@ int verb_roundtrip(int argc, char **argv)
 
 	run.prober.side.tool = TOOL;
 	run.prober.side.options = side_defaults;
-	side_add_options(options + 10, &run.prober.side.options);
+	side_add_options(options + 11, &run.prober.side.options);
 	parsed = options_parse(&command, argc, argv, NULL);
 	if (parsed < 0)
 		return options_exit_code(parsed);

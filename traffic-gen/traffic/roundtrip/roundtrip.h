@@ -33,6 +33,7 @@ void reflector_run(void *reflector);
 struct turns {
 	int64_t first_tai_ns; /* of the local clock; 0: at once */
 	size_t trips;         /* of a turn; 0: there are no turns */
+	size_t run_up;        /* the first of them, which do not count: who has not been asked for long is cold */
 	int64_t every_ns;     /* from the beginning of one to the next */
 };
 

@@ -33,7 +33,7 @@ int trips_write(FILE *file, const struct trip *trips, size_t count, int64_t tai_
 	errno = 0;
 	fputs("sequence,t1_local_tai_ns,round_trip_ns,residence_ns,own_send_ns,own_receive_ns\n", file);
 	for (size_t i = 0; i < count && !ferror(file); i++) {
-		if (!trips[i].sent)
+		if (!trips[i].sent || !trips[i].counts)
 			continue;
 		fprintf(file, "%zu", i);
 		write_field(file, trips[i].t1_realtime_ns + tai_minus_realtime_ns);

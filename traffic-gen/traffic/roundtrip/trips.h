@@ -17,13 +17,14 @@ struct trip {
 	int64_t round_trip_ns, residence_ns;  /* TRIP_UNKNOWN_NS: no reply that is used */
 	int64_t own_send_ns, own_receive_ns;  /* TRIP_UNKNOWN_NS: the kernel has not stamped */
 	bool sent, answered;                  /* answered also by a late reply, or one that cannot be */
+	bool counts;                          /* it is none of a run-up */
 };
 
 /** @param capacity  1..TRIPS_MAX. @return NULL: no memory; the caller frees it */
 struct trip *trips_create(size_t capacity);
 
 /**
- * Write the trips that were sent as CSV, with a line of names.
+ * Write the trips that were sent and count as CSV, with a line of names.
  *
  * @param tai_minus_realtime_ns  added to t1
  * @return 0 or -errno
