@@ -49,8 +49,8 @@ class RoundTripTimes:
 
     @property
     def hold_us(self) -> int:
-        """Return how long an echo sleeps before its reply: who asks sleeps as long before and after."""
-        return self.interval_us // 2
+        """Return how long an echo sleeps before its reply; a trip of two slow devices has to end within the rest."""
+        return self.interval_us // 3
 
     @property
     def turns(self) -> int:
