@@ -49,7 +49,7 @@ class RoundTripTimes:
 
     @property
     def hold_us(self) -> int:
-        """Return how long an echo sleeps before its reply; a trip of two slow devices has to end within the rest."""
+        """Return how long an echo sleeps before its reply; the slowest trip has to end within the rest."""
         return self.interval_us // 3
 
     @property
