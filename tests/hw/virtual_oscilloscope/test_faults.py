@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
@@ -19,6 +20,7 @@ from hw.virtual.oscilloscope.server import CONNECTIONS_MAX, Server, check_addres
 from hw.virtual.oscilloscope.tektronix.instrument import FiveSeries
 from tests.hw.virtual_oscilloscope import test_keysight, test_tektronix
 from tests.hw.virtual_oscilloscope.controller import Controller, hardware, pulses
+from tests.patience import HANG_S
 
 # A thread of the instrument that dies is a failure too.
 pytestmark = pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
@@ -164,6 +166,12 @@ def test_noise_on_the_socket_ends_nothing(
         for _ in range(5):
             with socket.create_connection(("127.0.0.1", server.port)) as noise:
                 noise.sendall(generator.randbytes(20_000) + b"\n*IDN?")
+                noise.shutdown(socket.SHUT_WR)
+                # Heard to its end: of so many that are still at work the next one is refused.
+                noise.settimeout(HANG_S)
+                with suppress(ConnectionResetError):  # which is an end, too
+                    while noise.recv(65_536):
+                        pass
         with Controller(server.port) as c:
             c.write("*CLS", *acquire)
             assert c.query("*OPC?") == "1"
