@@ -47,20 +47,13 @@ def bash(repository: Path, script: str, *arguments: str) -> str:
     return done.stdout
 
 
-def test_backports_from_a_one_line_source(repository: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kind", "suite"), [("deb", "bookworm-backports"), ("deb-src", "bookworm")])
+def test_an_entry_from_a_one_line_source(repository: Path, tmp_path: Path, kind: str, suite: str) -> None:
     source = tmp_path / "sources.list"
     source.write_text(ONE_LINE)
-    entry = bash(repository, 'apt_entry deb bookworm bookworm-backports "$1"', f"{source}:3")
+    entry = bash(repository, 'apt_entry "$1" bookworm "$2" "$3"', kind, suite, f"{source}:3")
     options = "[arch=amd64 signed-by=/usr/share/keyrings/k.gpg]"
-    assert entry.split() == f"deb {options} http://mirror.example/debian bookworm-backports main".split()
-
-
-def test_source_packages_from_a_one_line_source(repository: Path, tmp_path: Path) -> None:
-    source = tmp_path / "sources.list"
-    source.write_text(ONE_LINE)
-    entry = bash(repository, 'apt_entry deb-src bookworm bookworm "$1"', f"{source}:3")
-    options = "[arch=amd64 signed-by=/usr/share/keyrings/k.gpg]"
-    assert entry.split() == f"deb-src {options} http://mirror.example/debian bookworm main".split()
+    assert entry.split() == f"{kind} {options} http://mirror.example/debian {suite} main".split()
 
 
 SOURCE = """set -euo pipefail; cd "$1"

@@ -189,6 +189,20 @@ static bool in_range(int value, int least, int most)
 	return value >= least && value <= most;
 }
 
+/* What the control blocks of both types begin with; NULL: the connection is gone. */
+static struct ip_pcb *pcb_of(const struct stack_socket *sock)
+{
+	return sock->type == STACK_UDP ? (struct ip_pcb *)sock->udp : (struct ip_pcb *)sock->tcp;
+}
+
+static void set_flag(struct ip_pcb *pcb, u8_t flag, int value)
+{
+	if (value)
+		ip_set_option(pcb, flag);
+	else
+		ip_reset_option(pcb, flag);
+}
+
 static int set_of_tcp(struct stack_socket *sock, enum stack_option option, int value)
 {
 	struct tcp_pcb *pcb = sock->tcp;
@@ -203,10 +217,7 @@ static int set_of_tcp(struct stack_socket *sock, enum stack_option option, int v
 			tcp_nagle_enable(pcb);
 		return 0;
 	case STACK_KEEP_ALIVE:
-		if (value)
-			ip_set_option(pcb, SOF_KEEPALIVE);
-		else
-			ip_reset_option(pcb, SOF_KEEPALIVE);
+		set_flag(pcb_of(sock), SOF_KEEPALIVE, value);
 		return 0;
 	case STACK_KEEP_IDLE_S:
 		if (!in_range(value, 1, KEEP_MAX_S))
@@ -242,17 +253,8 @@ int stack_set(struct stack_socket *sock, enum stack_option option, int value)
 {
 	switch (option) {
 	case STACK_REUSE_ADDRESS:
-		if (sock->type == STACK_TCP && sock->tcp) {
-			if (value)
-				ip_set_option(sock->tcp, SOF_REUSEADDR);
-			else
-				ip_reset_option(sock->tcp, SOF_REUSEADDR);
-		} else if (sock->type == STACK_UDP) {
-			if (value)
-				ip_set_option(sock->udp, SOF_REUSEADDR);
-			else
-				ip_reset_option(sock->udp, SOF_REUSEADDR);
-		}
+		if (pcb_of(sock))
+			set_flag(pcb_of(sock), SOF_REUSEADDR, value);
 		return 0;
 	case STACK_ONLY_IPV6:
 		if (sock->family != STACK_IPV6)
@@ -282,8 +284,7 @@ int stack_get(const struct stack_socket *sock, enum stack_option option, int *va
 
 	switch (option) {
 	case STACK_REUSE_ADDRESS:
-		*value = sock->type == STACK_UDP ? ip_get_option(sock->udp, SOF_REUSEADDR) != 0 :
-						   sock->tcp && ip_get_option(sock->tcp, SOF_REUSEADDR);
+		*value = pcb_of(sock) && ip_get_option(pcb_of(sock), SOF_REUSEADDR);
 		return 0;
 	case STACK_ONLY_IPV6: *value = sock->only_ipv6; return 0;
 	case STACK_LINGER_S: *value = sock->linger_s; return 0;

@@ -247,12 +247,8 @@ int64_t stack_tcp_send(struct stack_socket *sock, const void *data, size_t size_
 	const uint8_t *bytes = data;
 	size_t taken = 0;
 
-	if (sock->error) {
-		int err = sock->error;
-
-		sock->error = 0;
-		return -err;
-	}
+	if (sock->error)
+		return -stack_take_error(sock);
 	if (sock->shut_write || (!sock->tcp && sock->peer_closed))
 		return -EPIPE;
 	if (sock->connecting)
@@ -319,12 +315,8 @@ int64_t stack_tcp_receive(struct stack_socket *sock, void *data, size_t size_byt
 		}
 		return (int64_t)copied;
 	}
-	if (sock->error) {
-		int err = sock->error;
-
-		sock->error = 0;
-		return -err;
-	}
+	if (sock->error)
+		return -stack_take_error(sock);
 	if (sock->peer_closed || sock->shut_read || !size_bytes)
 		return 0;
 	if (sock->connecting)
