@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an accelerated program and the service of its interface, bw-stackd, say to each other, over a local socket that keeps
+ * messages (SOCK_SEQPACKET): each request gets one answer, by its number; events come in between. Both are of one build.
+ *
+ * A connection is a program: when it ends, however it does, the service takes back all that the program had.
+ */
+#ifndef BW_STACKD_H
+#define BW_STACKD_H
+
+#include <stdint.h>
+
+#define STACKD_SOCKET "/run/benchwright/stackd.sock" /* unless told otherwise */
+
+enum { STACKD_VERSION = 1, STACKD_MAC_BYTES = 6, STACKD_ADDRESSES_MAX = 4, STACKD_SHOW_BYTES = 256 * 1024 };
+
+enum stackd_verb {
+	STACKD_HELLO = 1, /* begin; the answer comes with two descriptors: the socket of AF_XDP, and the memory of its frames */
+	STACKD_BIND,      /* have a port: a socket of the kernel that is bound to it comes as a descriptor, and proves the right to it */
+	STACKD_UNBIND,    /* give it back */
+	STACKD_RESOLVE,   /* how to reach an address */
+	STACKD_SHOW,      /* answered by struct stackd_answer, and the text of a JSON object behind it */
+	/* Events; their number is 0. */
+	STACKD_NEIGHBOUR, /* of an address that was asked for: it has another MAC, or `result` says why none */
+	STACKD_ADDRESSES, /* the interface's addresses or its MTU have changed */
+};
+
+struct stackd_request {
+	uint32_t version, verb, number;
+	uint8_t protocol; /* BIND, UNBIND: IPPROTO_TCP or IPPROTO_UDP */
+	uint8_t family;   /* RESOLVE: AF_INET or AF_INET6 */
+	uint16_t port;
+	uint8_t ip[16];   /* RESOLVE: in network order; of IPv4 the first four bytes */
+};
+
+struct stackd_address {
+	uint8_t family, ip[16];
+};
+
+struct stackd_answer {
+	uint32_t verb, number;
+	/*
+	 * 0 or -errno. HELLO: -EPROTO (another version), -ENOSPC (too many programs). BIND: -EADDRINUSE (another program has it),
+	 * -EINVAL (the socket is not bound to it). RESOLVE: -ENETUNREACH (no route), -EREMOTE (the way does not lead over the
+	 * interface: the kernel's own stack takes it), -EINPROGRESS (the neighbour is being asked: an event follows; the
+	 * other fields hold already), -EHOSTUNREACH (it does not answer).
+	 */
+	int32_t result;
+	uint8_t mac[STACKD_MAC_BYTES]; /* HELLO: the interface's; RESOLVE, NEIGHBOUR: where packets for the address go */
+	uint8_t family, ip[16];        /* RESOLVE, NEIGHBOUR: as asked */
+	uint8_t source[16];            /* RESOLVE: the address that the host would send from */
+
+	/* HELLO and ADDRESSES */
+	uint32_t interface_index, mtu_bytes, addresses;
+	struct stackd_address address[STACKD_ADDRESSES_MAX];
+
+	/* HELLO: frames are `frame_bytes` apart; the rings' sizes are in frames. A frame of MTU over a page takes several. */
+	uint32_t frames, frame_bytes;
+	uint32_t receive_ring, transmit_ring, fill_ring, completion_ring;
+};
+
+#endif
