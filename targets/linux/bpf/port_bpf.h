@@ -11,6 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* An attach_type of Linux 6.6 that older headers do not have. */
+#define BPF_ATTACH_TCX_INGRESS 46
+
 enum { BPF_LOG_BYTES = 1 << 16, BPF_PROCESSORS_MAX = 1024 };
 
 /* An instruction that refers to a map. */
