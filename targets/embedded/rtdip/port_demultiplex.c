@@ -4,7 +4,7 @@
  * is not RTDiP goes on to the kernel untouched.
  *
  * One program without calls of sub-programs or kernel functions, so that the interpreter of a 32-bit ARM runs it, too. Compiled
- * for BPF; bpf_object.py makes its instructions a header. It needs Linux 5.18 (bpf_xdp_load_bytes, frames of several buffers).
+ * for BPF; targets/linux/bpf/bpf_object.py makes its instructions a header. It needs Linux 5.18 (bpf_xdp_load_bytes, frames of several buffers).
  */
 #include <linux/bpf.h>
 

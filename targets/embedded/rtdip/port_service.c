@@ -24,6 +24,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "bpf/port_bpf.h"
 #include "config/options.h"
 #include "port_xdp.h"
 #include "rtdip.h"
@@ -369,7 +370,7 @@ static void run(struct service *service)
 int rtdip_serve(const char *interface, const char *socket_path, int64_t group, int generic)
 {
 	static struct service service;
-	static char log[RTDIP_LOG_BYTES];
+	static char log[BPF_LOG_BYTES];
 	int err, code = EXIT_DONE;
 
 	service = (struct service){ .interface = interface, .path = socket_path, .listener = -1, .signals = -1 };

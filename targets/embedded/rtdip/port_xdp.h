@@ -11,7 +11,7 @@
 
 #include "frame.h"
 
-enum { RTDIP_PORTS_MAX = 4096, RTDIP_LOG_BYTES = 1 << 16 };
+enum { RTDIP_PORTS_MAX = 4096 };
 
 struct rtdip_kernel {
 	int ports, port_counts, counts, address; /* maps */
@@ -26,7 +26,7 @@ struct rtdip_kernel {
  * @param interface_index  of the interface
  * @param mac              its address: frames for others go on to the kernel
  * @param generic          do not try the driver
- * @param log              what the kernel's checker says where it refuses the program; RTDIP_LOG_BYTES
+ * @param log              what the kernel's checker says where it refuses the program; BPF_LOG_BYTES
  * @return 0 (rtdip_kernel_close), or -errno: -EPERM, -EBUSY (another XDP program is there), -EINVAL with a log
  */
 int rtdip_kernel_open(struct rtdip_kernel *kernel, int interface_index, const uint8_t mac[RTDIP_MAC_BYTES], bool generic,

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ways to addresses, as the kernel knows them: its routes, and its neighbours, which it asks and watches. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "service/port_netlink.h"
+#include "service/port_service.h"
+
+/* What is known of a neighbour when something has changed, and was known before. */
+static int32_t later_result(const struct service *service, const struct path_address *next, int32_t before, int found)
+{
+	if (found != -ENOENT && found != -EINPROGRESS)
+		return found;
+	if (before == 0 || before == -EHOSTUNREACH || found == -EINPROGRESS) {
+		if (before == 0 && found == -ENOENT) /* it was forgotten; its MAC holds until more is known */
+			netlink_ask_neighbour(service->netlink, service->interface.index, next);
+		return before == 0 || before == -EHOSTUNREACH ? before : -EINPROGRESS;
+	}
+	if (before == -EINPROGRESS)
+		return -EHOSTUNREACH;
+	netlink_ask_neighbour(service->netlink, service->interface.index, next);
+	return -EINPROGRESS;
+}
+
+/* The same when a program asks: what has failed is tried again. */
+static int32_t first_result(const struct service *service, const struct path_address *next, int found)
+{
+	if (found != -ENOENT && found != -EHOSTUNREACH)
+		return found;
+	if (netlink_ask_neighbour(service->netlink, service->interface.index, next) < 0)
+		return -EHOSTUNREACH;
+	return -EINPROGRESS;
+}
+
+/* Look up the way to an address. @param first  whether a program asks */
+static void look_up(const struct service *service, struct asked *asked, bool first)
+{
+	struct netlink_route route;
+	int found;
+
+	if (netlink_route(service->netlink, &asked->to, service->interface.index, &route) < 0) {
+		asked->result = -ENETUNREACH;
+		return;
+	}
+	asked->source = route.source;
+	if (route.interface_index != service->interface.index || !route.unicast) {
+		asked->result = -EREMOTE;
+		return;
+	}
+	found = netlink_neighbour(service->netlink, service->interface.index, &route.next, asked->mac);
+	asked->result = first ? first_result(service, &route.next, found) : later_result(service, &route.next, asked->result, found);
+}
+
+static void fill_in(struct stackd_answer *answer, const struct asked *asked)
+{
+	answer->result = asked->result;
+	answer->family = asked->to.family == 4 ? AF_INET : AF_INET6;
+	memcpy(answer->mac, asked->mac, sizeof(answer->mac));
+	memcpy(answer->ip, asked->to.ip, sizeof(answer->ip));
+	memcpy(answer->source, asked->source.ip, sizeof(answer->source));
+}
+
+/* The entry of an address; that which was asked for first makes room. */
+static struct asked *entry_of(struct program *program, const struct path_address *to)
+{
+	struct asked *entry;
+
+	for (int i = 0; i < program->asked_count; i++) {
+		if (!memcmp(&program->asked[i].to, to, sizeof(*to)))
+			return &program->asked[i];
+	}
+	entry = &program->asked[program->asked_next];
+	program->asked_next = (program->asked_next + 1) % ASKED_MAX;
+	program->asked_count += program->asked_count < ASKED_MAX;
+	*entry = (struct asked){ .to = *to };
+	return entry;
+}
+
+void resolve(struct service *service, struct program *program, const struct stackd_request *request, struct stackd_answer *answer)
+{
+	struct path_address to = { .family = request->family == AF_INET ? 4 : 6 };
+	struct asked *asked;
+
+	memcpy(to.ip, request->ip, to.family == 4 ? 4 : PATH_IP_BYTES);
+	asked = entry_of(program, &to);
+	look_up(service, asked, true);
+	fill_in(answer, asked);
+}
+
+static void look_again(const struct service *service, const struct client *client)
+{
+	for (int i = 0; i < client->program->asked_count; i++) {
+		struct asked *asked = &client->program->asked[i];
+		struct stackd_answer event = { .verb = STACKD_NEIGHBOUR };
+		const struct asked before = *asked;
+
+		look_up(service, asked, false);
+		if (asked->result == before.result && !memcmp(asked->mac, before.mac, sizeof(before.mac)) &&
+		    !memcmp(&asked->source, &before.source, sizeof(before.source)))
+			continue;
+		fill_in(&event, asked);
+		send_event(client, &event);
+	}
+}
+
+void resolve_again(struct service *service)
+{
+	for (int i = 0; i < CLIENTS_MAX; i++) {
+		if (service->clients[i].connection >= 0 && service->clients[i].program)
+			look_again(service, &service->clients[i]);
+	}
+}
+
+static void confirm(const struct service *service, const struct asked *asked)
+{
+	struct netlink_route route;
+
+	if (asked->result == 0 && netlink_route(service->netlink, &asked->to, service->interface.index, &route) == 0 &&
+	    route.interface_index == service->interface.index)
+		netlink_ask_neighbour(service->netlink, service->interface.index, &route.next);
+}
+
+void confirm_neighbours(struct service *service)
+{
+	for (int i = 0; i < CLIENTS_MAX; i++) {
+		const struct program *program = service->clients[i].connection >= 0 ? service->clients[i].program : NULL;
+
+		for (int entry = 0; program && entry < program->asked_count; entry++)
+			confirm(service, &program->asked[entry]);
+	}
+}

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "service/port_netlink.h"
+
+#include <errno.h>
+#include <linux/if_link.h>
+#include <linux/neighbour.h>
+#include <linux/rtnetlink.h>
+#include <linux/veth.h>
+#include <net/if.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { REQUEST_BYTES = 512, ANSWER_BYTES = 32 * 1024, VALID_STATES = NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP };
+
+struct request {
+	struct nlmsghdr header;
+	uint8_t body[REQUEST_BYTES];
+};
+
+/* Takes one message of an answer. */
+typedef void take_message(const struct nlmsghdr *message, void *result);
+
+static struct request begin(uint16_t type, uint16_t flags, const void *head, size_t head_bytes)
+{
+	struct request request = { .header = { .nlmsg_type = type, .nlmsg_flags = (uint16_t)(NLM_F_REQUEST | flags) } };
+
+	memcpy(request.body, head, head_bytes);
+	request.header.nlmsg_len = (uint32_t)NLMSG_LENGTH(head_bytes);
+	return request;
+}
+
+static struct rtattr *add(struct request *request, uint16_t type, const void *value, size_t bytes)
+{
+	struct rtattr *attribute = (void *)((uint8_t *)request + NLMSG_ALIGN(request->header.nlmsg_len));
+
+	attribute->rta_type = type;
+	attribute->rta_len = (uint16_t)RTA_LENGTH(bytes);
+	if (bytes)
+		memcpy(RTA_DATA(attribute), value, bytes);
+	request->header.nlmsg_len = NLMSG_ALIGN(request->header.nlmsg_len) + (uint32_t)RTA_ALIGN(attribute->rta_len);
+	return attribute;
+}
+
+static void add_u32(struct request *request, uint16_t type, uint32_t value)
+{
+	add(request, type, &value, sizeof(value));
+}
+
+static void add_text(struct request *request, uint16_t type, const char *text)
+{
+	add(request, type, text, strlen(text) + 1);
+}
+
+/* What was added since belongs into an attribute. */
+static void end(struct request *request, struct rtattr *attribute)
+{
+	attribute->rta_len = (uint16_t)((uint8_t *)request + request->header.nlmsg_len - (uint8_t *)attribute);
+}
+
+static uint8_t family_of(const struct path_address *address)
+{
+	return address->family == 4 ? AF_INET : AF_INET6;
+}
+
+static size_t ip_bytes_of(const struct path_address *address)
+{
+	return address->family == 4 ? 4 : PATH_IP_BYTES;
+}
+
+static void add_address(struct request *request, uint16_t type, const struct path_address *address)
+{
+	add(request, type, address->ip, ip_bytes_of(address));
+}
+
+static struct path_address read_address(int family, const void *ip, size_t bytes)
+{
+	struct path_address address = { .family = family == AF_INET ? 4 : 6 };
+
+	memcpy(address.ip, ip, bytes < PATH_IP_BYTES ? bytes : PATH_IP_BYTES);
+	return address;
+}
+
+int netlink_open(bool events)
+{
+	struct sockaddr_nl address = { .nl_family = AF_NETLINK };
+	int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | (events ? SOCK_NONBLOCK : 0), NETLINK_ROUTE);
+
+	if (events)
+		address.nl_groups = RTMGRP_LINK | RTMGRP_NEIGH | RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_IFADDR |
+				    RTMGRP_IPV6_ROUTE;
+	if (netlink < 0)
+		return -errno;
+	if (bind(netlink, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		int err = -errno;
+
+		close(netlink);
+		return err;
+	}
+	return netlink;
+}
+
+/* Take the messages of a part of an answer. Return 1: more comes; or what the answer ends with. */
+static int take_part(const void *part, int bytes, uint32_t number, take_message *take, void *result)
+{
+	const struct nlmsghdr *message = part;
+
+	for (; NLMSG_OK(message, bytes); message = NLMSG_NEXT(message, bytes)) {
+		if (message->nlmsg_seq != number)
+			continue;
+		if (message->nlmsg_type == NLMSG_ERROR)
+			return ((const struct nlmsgerr *)NLMSG_DATA(message))->error;
+		if (message->nlmsg_type == NLMSG_DONE)
+			return 0;
+		if (take)
+			take(message, result);
+	}
+	return 1;
+}
+
+/* Send a request and take its answer, whose messages come before the acknowledgement. Return 0 or -errno. */
+static int ask(int netlink, struct request *request, take_message *take, void *result)
+{
+	static _Alignas(struct nlmsghdr) char answer[ANSWER_BYTES];
+	static uint32_t last_number;
+	int state = 1;
+
+	request->header.nlmsg_seq = ++last_number;
+	request->header.nlmsg_flags |= NLM_F_ACK;
+	if (send(netlink, request, request->header.nlmsg_len, 0) < 0)
+		return -errno;
+	while (state == 1) {
+		ssize_t bytes = recv(netlink, answer, sizeof(answer), 0);
+
+		if (bytes < 0 && errno != EINTR)
+			return -errno;
+		if (bytes > 0)
+			state = take_part(answer, (int)bytes, request->header.nlmsg_seq, take, result);
+	}
+	return state;
+}
+
+/* What both ends of a veth have. */
+static void add_end(struct request *request, const char *name, uint32_t mtu_bytes)
+{
+	add_text(request, IFLA_IFNAME, name);
+	add_u32(request, IFLA_MTU, mtu_bytes);
+	add_u32(request, IFLA_NUM_TX_QUEUES, 1);
+	add_u32(request, IFLA_NUM_RX_QUEUES, 1);
+}
+
+int netlink_make_veth(int netlink, const struct netlink_veth *veth)
+{
+	const struct ifinfomsg head = { .ifi_family = AF_UNSPEC };
+	struct request request = begin(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &head, sizeof(head));
+	struct rtattr *about, *data, *peer;
+
+	add_end(&request, veth->card_end, veth->mtu_bytes);
+	about = add(&request, IFLA_LINKINFO, NULL, 0);
+	add_text(&request, IFLA_INFO_KIND, "veth");
+	data = add(&request, IFLA_INFO_DATA, NULL, 0);
+	peer = add(&request, VETH_INFO_PEER, &head, sizeof(head));
+	add_end(&request, veth->program_end, veth->mtu_bytes);
+	add_u32(&request, IFLA_NET_NS_FD, (uint32_t)veth->program_namespace);
+	end(&request, peer);
+	end(&request, data);
+	end(&request, about);
+	return ask(netlink, &request, NULL, NULL);
+}
+
+int netlink_delete_interface(int netlink, int interface_index)
+{
+	const struct ifinfomsg head = { .ifi_family = AF_UNSPEC, .ifi_index = interface_index };
+	struct request request = begin(RTM_DELLINK, 0, &head, sizeof(head));
+
+	return ask(netlink, &request, NULL, NULL);
+}
+
+int netlink_up(int netlink, int interface_index)
+{
+	const struct ifinfomsg head = {
+		.ifi_family = AF_UNSPEC, .ifi_index = interface_index, .ifi_flags = IFF_UP | IFF_NOARP,
+		.ifi_change = IFF_UP | IFF_NOARP,
+	};
+	struct request request = begin(RTM_NEWLINK, 0, &head, sizeof(head));
+
+	return ask(netlink, &request, NULL, NULL);
+}
+
+int netlink_set_mtu(int netlink, int interface_index, uint32_t mtu_bytes)
+{
+	const struct ifinfomsg head = { .ifi_family = AF_UNSPEC, .ifi_index = interface_index };
+	struct request request = begin(RTM_NEWLINK, 0, &head, sizeof(head));
+
+	add_u32(&request, IFLA_MTU, mtu_bytes);
+	return ask(netlink, &request, NULL, NULL);
+}
+
+/* Go through the attributes behind a message's head: a loop's head. */
+#define EACH_ATTRIBUTE(attribute, left, message, head_type) \
+	attribute = (const void *)((const uint8_t *)NLMSG_DATA(message) + NLMSG_ALIGN(sizeof(head_type))), \
+	left = (int)NLMSG_PAYLOAD(message, sizeof(head_type)); \
+	RTA_OK(attribute, left); \
+	attribute = RTA_NEXT(attribute, left)
+
+static void take_interface(const struct nlmsghdr *message, void *result)
+{
+	struct path_interface *interface = result;
+	const struct rtattr *attribute;
+	int left;
+
+	for (EACH_ATTRIBUTE(attribute, left, message, struct ifinfomsg)) {
+		if (attribute->rta_type == IFLA_ADDRESS && RTA_PAYLOAD(attribute) == PATH_MAC_BYTES)
+			memcpy(interface->mac, RTA_DATA(attribute), PATH_MAC_BYTES);
+		if (attribute->rta_type == IFLA_MTU)
+			memcpy(&interface->mtu_bytes, RTA_DATA(attribute), sizeof(interface->mtu_bytes));
+	}
+}
+
+int netlink_interface(int netlink, struct path_interface *interface)
+{
+	const struct ifinfomsg head = { .ifi_family = AF_UNSPEC, .ifi_index = (int)interface->index };
+	struct request request = begin(RTM_GETLINK, 0, &head, sizeof(head));
+
+	return ask(netlink, &request, take_interface, interface);
+}
+
+struct addresses {
+	uint32_t interface_index;
+	struct path_address *ipv4, of_link[PATH_ADDRESSES], *all;
+	int count, of_link_count;
+	bool has_ipv4;
+};
+
+static void take_address(const struct nlmsghdr *message, void *result)
+{
+	const struct ifaddrmsg *head = NLMSG_DATA(message);
+	struct addresses *found = result;
+	struct path_address address = { 0 };
+	uint32_t flags = head->ifa_flags;
+	const struct rtattr *attribute;
+	bool has_local = false;
+	int left;
+
+	for (EACH_ATTRIBUTE(attribute, left, message, struct ifaddrmsg)) {
+		if (attribute->rta_type == IFA_FLAGS)
+			memcpy(&flags, RTA_DATA(attribute), sizeof(flags));
+		if (attribute->rta_type == IFA_LOCAL || (attribute->rta_type == IFA_ADDRESS && !has_local))
+			address = read_address(head->ifa_family, RTA_DATA(attribute), RTA_PAYLOAD(attribute));
+		has_local |= attribute->rta_type == IFA_LOCAL;
+	}
+	if (head->ifa_index != found->interface_index || (flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED)))
+		return;
+	if (address.family == 4) {
+		if (!found->has_ipv4)
+			*found->ipv4 = address;
+		found->has_ipv4 = true;
+	} else if (head->ifa_scope != RT_SCOPE_LINK && found->count < PATH_ADDRESSES) {
+		found->all[found->count++] = address;
+	} else if (head->ifa_scope == RT_SCOPE_LINK && found->of_link_count < PATH_ADDRESSES) {
+		found->of_link[found->of_link_count++] = address;
+	}
+}
+
+int netlink_addresses(int netlink, uint32_t interface_index, struct path_address addresses[PATH_ADDRESSES])
+{
+	const struct ifaddrmsg head = { .ifa_family = AF_UNSPEC };
+	struct request request = begin(RTM_GETADDR, NLM_F_DUMP, &head, sizeof(head));
+	/* The first place is IPv4's; what it leaves empty is filled up at the end. */
+	struct addresses found = { .interface_index = interface_index, .ipv4 = addresses, .all = addresses, .count = 1 };
+	int err = ask(netlink, &request, take_address, &found);
+
+	if (err)
+		return err;
+	for (int i = 0; i < found.of_link_count && found.count < PATH_ADDRESSES; i++)
+		addresses[found.count++] = found.of_link[i];
+	if (!found.has_ipv4)
+		memmove(addresses, addresses + 1, (size_t)--found.count * sizeof(*addresses));
+	return found.count;
+}
+
+static void take_route(const struct nlmsghdr *message, void *result)
+{
+	const struct rtmsg *head = NLMSG_DATA(message);
+	struct netlink_route *route = result;
+	const struct rtattr *attribute;
+	int left;
+
+	route->unicast = head->rtm_type == RTN_UNICAST;
+	for (EACH_ATTRIBUTE(attribute, left, message, struct rtmsg)) {
+		const void *data = RTA_DATA(attribute);
+		size_t bytes = RTA_PAYLOAD(attribute);
+
+		if (attribute->rta_type == RTA_OIF)
+			memcpy(&route->interface_index, data, sizeof(route->interface_index));
+		if (attribute->rta_type == RTA_GATEWAY)
+			route->next = read_address(head->rtm_family, data, bytes);
+		if (attribute->rta_type == RTA_VIA) /* the family, then the address */
+			route->next = read_address(*(const uint16_t *)data, (const uint8_t *)data + 2, bytes - 2);
+		if (attribute->rta_type == RTA_PREFSRC)
+			route->source = read_address(head->rtm_family, data, bytes);
+	}
+}
+
+static bool of_link(const struct path_address *address)
+{
+	return address->family == 6 && address->ip[0] == 0xfe && (address->ip[1] & 0xc0) == 0x80;
+}
+
+int netlink_route(int netlink, const struct path_address *to, uint32_t interface_index, struct netlink_route *route)
+{
+	const struct rtmsg head = { .rtm_family = family_of(to), .rtm_dst_len = (uint8_t)(8 * ip_bytes_of(to)) };
+	struct request request = begin(RTM_GETROUTE, 0, &head, sizeof(head));
+
+	*route = (struct netlink_route){ .next = *to };
+	add_address(&request, RTA_DST, to);
+	if (of_link(to))
+		add_u32(&request, RTA_OIF, interface_index);
+	return ask(netlink, &request, take_route, route);
+}
+
+struct neighbour {
+	uint16_t state;
+	uint8_t mac[PATH_MAC_BYTES];
+};
+
+static void take_neighbour(const struct nlmsghdr *message, void *result)
+{
+	const struct ndmsg *head = NLMSG_DATA(message);
+	struct neighbour *neighbour = result;
+	const struct rtattr *attribute;
+	int left;
+
+	neighbour->state = head->ndm_state;
+	for (EACH_ATTRIBUTE(attribute, left, message, struct ndmsg)) {
+		if (attribute->rta_type == NDA_LLADDR && RTA_PAYLOAD(attribute) == PATH_MAC_BYTES)
+			memcpy(neighbour->mac, RTA_DATA(attribute), PATH_MAC_BYTES);
+	}
+}
+
+int netlink_neighbour(int netlink, uint32_t interface_index, const struct path_address *neighbour, uint8_t mac[PATH_MAC_BYTES])
+{
+	const struct ndmsg head = { .ndm_family = family_of(neighbour), .ndm_ifindex = (int)interface_index };
+	struct request request = begin(RTM_GETNEIGH, 0, &head, sizeof(head));
+	struct neighbour found = { 0 };
+	int err;
+
+	add_address(&request, NDA_DST, neighbour);
+	err = ask(netlink, &request, take_neighbour, &found);
+	if (err)
+		return err;
+	if (found.state & VALID_STATES) {
+		memcpy(mac, found.mac, PATH_MAC_BYTES);
+		return 0;
+	}
+	if (found.state & NUD_FAILED)
+		return -EHOSTUNREACH;
+	return found.state & NUD_INCOMPLETE ? -EINPROGRESS : -ENOENT;
+}
+
+int netlink_ask_neighbour(int netlink, uint32_t interface_index, const struct path_address *neighbour)
+{
+	const struct ndmsg head = {
+		.ndm_family = family_of(neighbour), .ndm_ifindex = (int)interface_index, .ndm_flags = NTF_USE,
+	};
+	struct request request = begin(RTM_NEWNEIGH, NLM_F_CREATE, &head, sizeof(head));
+
+	add_address(&request, NDA_DST, neighbour);
+	return ask(netlink, &request, NULL, NULL);
+}
+
+/* What a message says has changed. */
+static int change(const struct nlmsghdr *message, uint32_t interface_index)
+{
+	switch (message->nlmsg_type) {
+	case RTM_NEWLINK:
+	case RTM_DELLINK: {
+		const struct ifinfomsg *head = NLMSG_DATA(message);
+
+		return head->ifi_index == (int)interface_index ? NETLINK_INTERFACE_CHANGED | NETLINK_WAYS_CHANGED : 0;
+	}
+	case RTM_NEWADDR:
+	case RTM_DELADDR: /* routes vanish with an address, and not all of them say so */
+		return NETLINK_INTERFACE_CHANGED | NETLINK_WAYS_CHANGED;
+	case RTM_NEWNEIGH:
+	case RTM_DELNEIGH: {
+		const struct ndmsg *head = NLMSG_DATA(message);
+
+		return head->ndm_ifindex == (int)interface_index ? NETLINK_WAYS_CHANGED : 0;
+	}
+	default:
+		return NETLINK_WAYS_CHANGED;
+	}
+}
+
+int netlink_changes(int netlink, uint32_t interface_index)
+{
+	static _Alignas(struct nlmsghdr) char part[ANSWER_BYTES];
+	int changes = 0;
+
+	for (;;) {
+		ssize_t bytes = recv(netlink, part, sizeof(part), 0);
+		const struct nlmsghdr *message = (const void *)part;
+		int left = (int)bytes;
+
+		if (bytes < 0 && errno == ENOBUFS) /* some were lost */
+			changes |= NETLINK_INTERFACE_CHANGED | NETLINK_WAYS_CHANGED;
+		else if (bytes < 0 && errno != EINTR)
+			return changes;
+		for (; bytes > 0 && NLMSG_OK(message, left); message = NLMSG_NEXT(message, left))
+			changes |= change(message, interface_index);
+	}
+}

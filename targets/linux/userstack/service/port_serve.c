@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The service of an interface: it holds the privileged part, and says who has which port. Nothing of what it does is on the way
+ * of a packet.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "config/options.h"
+#include "service/port_netlink.h"
+#include "service/port_service.h"
+#include "service/serve.h"
+
+#define TOOL "bw-stackd serve"
+
+enum { EVENTS_MAX = 64, BACKLOG = 64, CONFIRM_S = 30, GIVEN_MAX = 4, RUNNING = -1 };
+
+static int fail(const struct service *service, const char *what, int err)
+{
+	fprintf(stderr, TOOL ": %s: %s: %s\n", service->name, what, strerror(-err));
+	return EXIT_CAPABILITY;
+}
+
+static int socket_address(const char *path, struct sockaddr_un *address)
+{
+	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	if (strlen(path) >= sizeof(address->sun_path))
+		return -ENAMETOOLONG;
+	strcpy(address->sun_path, path);
+	return 0;
+}
+
+static int connect_to(const char *path)
+{
+	struct sockaddr_un address;
+	int err = socket_address(path, &address), connection;
+
+	if (err)
+		return err;
+	connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (connection < 0)
+		return -errno;
+	if (connect(connection, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		err = -errno;
+		close(connection);
+		return err;
+	}
+	return connection;
+}
+
+static int watch(struct service *service, int descriptor)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = descriptor };
+
+	return epoll_ctl(service->epoll, EPOLL_CTL_ADD, descriptor, &event) ? -errno : 0;
+}
+
+/* Make the socket that programs ask. One that a killed service has left is replaced; of one that lives the bind fails. */
+static int listen_for_programs(struct service *service, int64_t group)
+{
+	struct sockaddr_un address;
+	int probe, err = socket_address(service->socket_path, &address);
+
+	if (err)
+		return err;
+	probe = connect_to(service->socket_path);
+	if (probe == -ECONNREFUSED)
+		unlink(service->socket_path);
+	if (probe >= 0)
+		close(probe);
+	service->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (service->listener < 0 || bind(service->listener, (struct sockaddr *)&address, sizeof(address)) < 0)
+		return -errno;
+	if (chmod(service->socket_path, group >= 0 ? 0660 : 0600) < 0 ||
+	    (group >= 0 && chown(service->socket_path, (uid_t)-1, (gid_t)group) < 0) || listen(service->listener, BACKLOG) < 0)
+		return -errno;
+	return watch(service, service->listener);
+}
+
+static int take_signals(struct service *service)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	service->signals = signalfd(-1, &set, SFD_CLOEXEC);
+	return service->signals < 0 ? -errno : watch(service, service->signals);
+}
+
+static int start_timer(struct service *service)
+{
+	const struct itimerspec each = { .it_interval.tv_sec = CONFIRM_S, .it_value.tv_sec = CONFIRM_S };
+
+	service->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (service->timer < 0 || timerfd_settime(service->timer, 0, &each, NULL) < 0)
+		return -errno;
+	return watch(service, service->timer);
+}
+
+/* Every port that a program has is a descriptor. */
+static void allow_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static struct client *client_of(struct service *service, int connection)
+{
+	for (int i = 0; i < CLIENTS_MAX; i++) {
+		if (service->clients[i].connection == connection)
+			return &service->clients[i];
+	}
+	return NULL;
+}
+
+static void drop_client(struct service *service, struct client *client)
+{
+	if (client->program)
+		program_end(service, client);
+	close(client->connection);
+	client->connection = -1;
+}
+
+static void admit(struct service *service)
+{
+	const int room_bytes = 2 * STACKD_SHOW_BYTES;
+	int connection = accept4(service->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct client *client = client_of(service, -1);
+	socklen_t size = sizeof(client->who);
+
+	if (connection < 0)
+		return;
+	if (!client || getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &client->who, &size) < 0 ||
+	    setsockopt(connection, SOL_SOCKET, SO_SNDBUFFORCE, &room_bytes, sizeof(room_bytes)) < 0 ||
+	    watch(service, connection) != 0) {
+		close(connection);
+		return;
+	}
+	client->connection = connection;
+}
+
+/* Send an answer, with two descriptors if there are some, and with text. */
+static int send_answer(const struct client *client, const struct stackd_answer *about, const int *descriptors, const char *text,
+		       size_t text_bytes)
+{
+	struct iovec parts[2] = { { (void *)(uintptr_t)about, sizeof(*about) }, { (void *)(uintptr_t)text, text_bytes } };
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(2 * sizeof(int))];
+	} control = { .header = { .cmsg_len = CMSG_LEN(2 * sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	struct msghdr message = { .msg_iov = parts, .msg_iovlen = text_bytes ? 2 : 1 };
+
+	if (descriptors) {
+		memcpy(CMSG_DATA(&control.header), descriptors, 2 * sizeof(int));
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control.bytes);
+	}
+	return sendmsg(client->connection, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* A client that is cut off is dropped when its connection says so, and not in the middle of something. */
+static void cut_off(const struct client *client)
+{
+	shutdown(client->connection, SHUT_RDWR);
+}
+
+void send_event(const struct client *client, const struct stackd_answer *event)
+{
+	if (send_answer(client, event, NULL, NULL, 0) < 0)
+		cut_off(client);
+}
+
+static void fill_in_interface(const struct service *service, struct stackd_answer *answer)
+{
+	memcpy(answer->mac, service->interface.mac, sizeof(answer->mac));
+	answer->interface_index = service->interface.index;
+	answer->mtu_bytes = service->interface.mtu_bytes;
+	answer->addresses = (uint32_t)service->address_count;
+	for (int i = 0; i < service->address_count; i++) {
+		answer->address[i].family = service->addresses[i].family == 4 ? AF_INET : AF_INET6;
+		memcpy(answer->address[i].ip, service->addresses[i].ip, PATH_IP_BYTES);
+	}
+}
+
+static void hello(struct service *service, struct client *client, struct stackd_answer *answer)
+{
+	int descriptors[2] = { -1, -1 };
+
+	answer->result = client->program ? -EINVAL : program_begin(service, client, answer, &descriptors[1]);
+	if (answer->result == 0) {
+		fill_in_interface(service, answer);
+		descriptors[0] = client->program->socket;
+	}
+	if (send_answer(client, answer, answer->result == 0 ? descriptors : NULL, NULL, 0) < 0)
+		cut_off(client);
+	if (descriptors[1] >= 0)
+		close(descriptors[1]);
+}
+
+/* Answer a request. @param descriptor  that came with it, or -1; ours. @return whether it is kept */
+static bool handle(struct service *service, struct client *client, const struct stackd_request *request, int descriptor)
+{
+	struct stackd_answer answer = { .verb = request->verb, .number = request->number };
+	const bool known = client->program != NULL;
+	size_t text_bytes = 0;
+
+	if (request->version != STACKD_VERSION) {
+		answer.result = -EPROTO;
+	} else if (request->verb == STACKD_HELLO) {
+		hello(service, client, &answer);
+		return false;
+	} else if (request->verb == STACKD_SHOW) {
+		text_bytes = show(service);
+	} else if (known && request->verb == STACKD_BIND) {
+		answer.result = port_bind(service, client->program, request, descriptor);
+	} else if (known && request->verb == STACKD_UNBIND) {
+		answer.result = port_unbind(service, client->program, request);
+	} else if (known && request->verb == STACKD_RESOLVE && (request->family == AF_INET || request->family == AF_INET6)) {
+		resolve(service, client->program, request, &answer);
+	} else {
+		answer.result = -EINVAL;
+	}
+	if (send_answer(client, &answer, NULL, service->text, text_bytes) < 0)
+		cut_off(client);
+	return request->verb == STACKD_BIND && answer.result == 0;
+}
+
+/* Take the descriptors of a message. Return how many. */
+static int take_given(struct msghdr *message, int given[GIVEN_MAX])
+{
+	int count = 0;
+
+	for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
+		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
+			continue;
+		count = (int)((part->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+		memcpy(given, CMSG_DATA(part), (size_t)count * sizeof(int));
+	}
+	return count;
+}
+
+static void serve_client(struct service *service, struct client *client)
+{
+	struct stackd_request request;
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(GIVEN_MAX * sizeof(int))];
+	} control;
+	struct iovec part = { &request, sizeof(request) };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+	ssize_t length = recvmsg(client->connection, &message, MSG_CMSG_CLOEXEC);
+	int given[GIVEN_MAX] = { -1 }, given_count;
+	bool kept = false;
+
+	if (length < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	given_count = length < 0 ? 0 : take_given(&message, given);
+	if (length == (ssize_t)sizeof(request) && !(message.msg_flags & MSG_TRUNC))
+		kept = handle(service, client, &request, given_count == 1 ? given[0] : -1);
+	else
+		drop_client(service, client); /* it has ended, or speaks something else */
+	for (int i = 0; i < given_count; i++) {
+		if (!kept)
+			close(given[i]);
+	}
+}
+
+/* Take over what has changed of the interface. Return RUNNING, or an exit code. */
+static int take_interface(struct service *service)
+{
+	struct stackd_answer event = { .verb = STACKD_ADDRESSES };
+	struct path_interface now = { .index = service->interface.index };
+	struct path_address addresses[PATH_ADDRESSES] = { 0 };
+	int count, err = netlink_interface(service->netlink, &now);
+
+	if (err == -ENODEV) {
+		fprintf(stderr, TOOL ": %s: the interface has gone\n", service->name);
+		return EXIT_FAULT;
+	}
+	count = err ? err : netlink_addresses(service->netlink, now.index, addresses);
+	if (count < 0 || (!memcmp(&now, &service->interface, sizeof(now)) && count == service->address_count &&
+			  !memcmp(addresses, service->addresses, sizeof(addresses))))
+		return RUNNING;
+	path_set_interface(&service->path, &now);
+	path_set_addresses(&service->path, service->addresses, service->address_count, addresses, count);
+	service->interface = now;
+	service->address_count = count;
+	memcpy(service->addresses, addresses, sizeof(addresses));
+	programs_set_mtu(service);
+	fill_in_interface(service, &event);
+	for (int i = 0; i < CLIENTS_MAX; i++) {
+		if (service->clients[i].connection >= 0 && service->clients[i].program)
+			send_event(&service->clients[i], &event);
+	}
+	return RUNNING;
+}
+
+static int take_changes(struct service *service)
+{
+	int changes = netlink_changes(service->events, service->interface.index), code = RUNNING;
+
+	if (changes & NETLINK_INTERFACE_CHANGED)
+		code = take_interface(service);
+	if (changes & NETLINK_WAYS_CHANGED && code == RUNNING)
+		resolve_again(service);
+	return code;
+}
+
+/* Handle what has happened at a descriptor. Return RUNNING, or an exit code. */
+static int happen(struct service *service, int descriptor)
+{
+	struct client *client;
+	uint64_t times;
+
+	if (descriptor == service->signals)
+		return EXIT_DONE;
+	if (descriptor == service->events)
+		return take_changes(service);
+	if (descriptor == service->listener)
+		admit(service);
+	else if (descriptor == service->timer && read(service->timer, &times, sizeof(times)) > 0)
+		confirm_neighbours(service);
+	else if ((client = client_of(service, descriptor)) != NULL)
+		serve_client(service, client);
+	return RUNNING;
+}
+
+static int run(struct service *service)
+{
+	struct epoll_event events[EVENTS_MAX];
+	int code = RUNNING;
+
+	while (code == RUNNING) {
+		int count = epoll_wait(service->epoll, events, EVENTS_MAX, -1);
+
+		for (int i = 0; i < count && code == RUNNING; i++)
+			code = happen(service, events[i].data.fd);
+	}
+	return code;
+}
+
+static int find_interface(struct service *service)
+{
+	int err;
+
+	service->interface.index = if_nametoindex(service->name);
+	if (!service->interface.index)
+		return -errno;
+	service->netlink = netlink_open(false);
+	if (service->netlink < 0)
+		return service->netlink;
+	service->events = netlink_open(true); /* before the first look: no change is missed */
+	if (service->events < 0)
+		return service->events;
+	err = netlink_interface(service->netlink, &service->interface);
+	return err ? err : watch(service, service->events);
+}
+
+/* The namespace for programs' ends. Return 0, or -EINVAL where this Linux has no tcx. */
+static int make_namespace(struct service *service)
+{
+	const int loopback = 1;
+	int err = namespaces_open(&service->namespaces), back, link;
+
+	if (!err)
+		err = namespaces_enter(service->namespaces.own);
+	if (err)
+		return err;
+	service->own_netlink = netlink_open(false);
+	link = bpf_attach(service->path.egress, loopback, BPF_ATTACH_TCX_INGRESS, 0);
+	back = namespaces_enter(service->namespaces.home);
+	if (link >= 0)
+		close(link);
+	if (service->own_netlink < 0 || back)
+		return back ? back : service->own_netlink;
+	return link < 0 ? link : 0;
+}
+
+/* A service of this interface that was killed along with its guard has left them. */
+static void remove_leftovers(const struct service *service)
+{
+	for (unsigned int slot = 0; slot < PATH_SLOTS; slot++) {
+		char name[IF_NAMESIZE];
+		int index;
+
+		snprintf(name, sizeof(name), VETH_NAME, service->interface.index, slot);
+		index = (int)if_nametoindex(name);
+		if (index)
+			netlink_delete_interface(service->netlink, index);
+	}
+}
+
+static int open_all(struct service *service, int64_t group, bool generic)
+{
+	int err = find_interface(service);
+
+	if (err)
+		return fail(service, "no such interface", err);
+	err = path_open(&service->path, &service->interface, generic, service->log);
+	if (err) {
+		fputs(service->log, stderr);
+		return fail(service, err == -EBUSY ? "another XDP program is there" : "the packet path cannot be attached", err);
+	}
+	err = make_namespace(service);
+	if (err)
+		return fail(service, err == -EINVAL ? "tcx is missing: Linux 6.6 is needed" : "no namespace of its own", err);
+	remove_leftovers(service);
+	take_interface(service);
+	err = take_signals(service);
+	if (!err)
+		err = start_timer(service);
+	if (!err)
+		err = listen_for_programs(service, group);
+	return err ? fail(service, service->socket_path, err) : RUNNING;
+}
+
+int stackd_serve(const char *interface, const char *socket_path, int64_t group, bool generic)
+{
+	static struct service service;
+	int code;
+
+	service = (struct service){ .name = interface, .socket_path = socket_path, .listener = -1, .signals = -1, .timer = -1 };
+	for (int i = 0; i < CLIENTS_MAX; i++)
+		service.clients[i].connection = -1;
+	service.guard = guard_begin();
+	if (service.guard < 0)
+		return fail(&service, "fork", service.guard);
+	allow_descriptors();
+	service.epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (service.epoll < 0)
+		return fail(&service, "epoll", -errno);
+	code = open_all(&service, group, generic);
+	if (code != RUNNING)
+		return code;
+	printf("{\"type\":\"ready\",\"tool\":\"" TOOL "\",\"interface\":\"%s\",\"native\":%s}\n", interface,
+	       service.path.native ? "true" : "false");
+	fflush(stdout);
+	code = run(&service);
+	unlink(socket_path);
+	for (int i = 0; i < CLIENTS_MAX; i++) {
+		if (service.clients[i].connection >= 0)
+			drop_client(&service, &service.clients[i]);
+	}
+	path_close(&service.path);
+	guard_end(service.guard);
+	return code;
+}
+
+int stackd_show(const char *socket_path)
+{
+	static struct {
+		struct stackd_answer about;
+		char text[STACKD_SHOW_BYTES];
+	} reply;
+	const struct stackd_request request = { .version = STACKD_VERSION, .verb = STACKD_SHOW };
+	int service = connect_to(socket_path);
+	ssize_t length = -1;
+
+	if (service < 0) {
+		fprintf(stderr, "bw-stackd show: %s: %s\n", socket_path, strerror(-service));
+		return service == -ENAMETOOLONG ? EXIT_BAD_INPUT : EXIT_CAPABILITY;
+	}
+	if (send(service, &request, sizeof(request), MSG_NOSIGNAL) > 0)
+		length = recv(service, &reply, sizeof(reply), 0);
+	close(service);
+	if (length < (ssize_t)sizeof(reply.about) || reply.about.result != 0) {
+		fprintf(stderr, "bw-stackd show: %s: %s\n", socket_path,
+			length < 0 ? strerror(errno) : "no answer of this version");
+		return EXIT_CAPABILITY;
+	}
+	fwrite(reply.text, 1, (size_t)length - sizeof(reply.about), stdout);
+	return EXIT_DONE;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The service's parts. Results are 0 or more, or -errno, where nothing else is said. */
+#ifndef BW_PORT_SERVICE_H
+#define BW_PORT_SERVICE_H
+
+#include <net/if.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "bpf/port_bpf.h"
+#include "path/port_path.h"
+#include "service/stackd.h"
+
+#define VETH_NAME "bwu%u-%u" /* of the end beside the interface: its number, the slot */
+
+enum { CLIENTS_MAX = 512, ASKED_MAX = 256, PROTOCOLS = 2 };
+
+/* The namespaces of the interface and, that of the service alone, of the programs' ends of the veths. */
+struct namespaces {
+	int home, own;
+};
+
+/* An address that a program asked the way to, and what it knows of it. */
+struct asked {
+	struct path_address to, source;
+	int32_t result;
+	uint8_t mac[PATH_MAC_BYTES];
+};
+
+/* What the service has of a program. */
+struct program {
+	struct path_program path;
+	int own_index;     /* of the program's end of the veth */
+	int socket;        /* of AF_XDP: what the kernel counts of its rings */
+	struct asked asked[ASKED_MAX]; /* the last ones */
+	int asked_count, asked_next;
+};
+
+struct client {
+	int connection; /* -1: free */
+	struct ucred who;
+	struct program *program; /* NULL: has not said hello */
+};
+
+struct port {
+	uint32_t number; /* of the program that has it; 0: free */
+	int descriptor;  /* the kernel's socket that has it, too */
+};
+
+/* Totals over all programs, also those that have ended. */
+struct traffic {
+	uint64_t path[PATH_COUNTS];
+	uint64_t ring_full, fill_ring_empty, bad_descriptor; /* of rings of AF_XDP */
+};
+
+struct service {
+	const char *name, *socket_path;
+	struct path_interface interface;
+	struct path_address addresses[PATH_ADDRESSES];
+	int address_count;
+	struct namespaces namespaces;
+	int netlink, own_netlink, events, listener, epoll, signals, timer;
+	int guard;
+	uint32_t last_number;
+	struct path path;
+	struct client clients[CLIENTS_MAX];
+	struct port ports[PROTOCOLS][PATH_PORTS];
+	struct traffic ended; /* of programs that have ended */
+	char log[BPF_LOG_BYTES];
+	char text[STACKD_SHOW_BYTES];
+};
+
+/* port_guard.c: a process that outlives the service, and removes the veths that it has left. */
+
+/** Begin, before anything else is open. @return a descriptor to tell it by; it acts when the last copy is closed */
+int guard_begin(void);
+/** Let it end, and wait for that. */
+void guard_end(int guard);
+/** Tell it of a veth. Of a slot it knows one. */
+void guard_tell(int guard, uint32_t slot, int interface_index);
+
+/* port_namespaces.c */
+int namespaces_open(struct namespaces *namespaces);
+int namespaces_enter(int descriptor);
+/** Let IPv6 leave interfaces alone: one, or "default" for all that are made. */
+int namespaces_without_ipv6(const char *interface);
+
+/* port_program.c */
+
+/**
+ * Give a program its veth, memory and socket.
+ *
+ * @param memory  receives a descriptor of the memory, which the caller closes
+ */
+int program_begin(struct service *service, struct client *client, struct stackd_answer *answer, int *memory);
+void program_end(struct service *service, struct client *client);
+void program_traffic(const struct service *service, const struct program *program, struct traffic *traffic);
+void traffic_add(struct traffic *sum, const struct traffic *more);
+/** Let all veths have the interface's MTU. */
+void programs_set_mtu(const struct service *service);
+
+/* port_ports.c */
+struct port *port_of(struct service *service, uint8_t protocol, uint16_t port);
+/** Give a port. @param descriptor  a socket that has it; kept on success */
+int port_bind(struct service *service, const struct program *program, const struct stackd_request *request, int descriptor);
+int port_unbind(struct service *service, const struct program *program, const struct stackd_request *request);
+void ports_free(struct service *service, uint32_t number);
+
+/* port_neighbours.c */
+void resolve(struct service *service, struct program *program, const struct stackd_request *request, struct stackd_answer *answer);
+/** Look at all ways again, and tell programs what is different. */
+void resolve_again(struct service *service);
+/** Let the kernel confirm the neighbours in use. */
+void confirm_neighbours(struct service *service);
+
+/* port_show.c: text of JSON. @return its length */
+size_t show(struct service *service);
+
+/* port_serve.c */
+/** Send a client what it has not asked for. One that does not read is cut off. */
+void send_event(const struct client *client, const struct stackd_answer *event);
+
+#endif
