@@ -55,6 +55,16 @@ int stack_close(struct stack_socket *sock)
 	return 0;
 }
 
+void stack_set_user(struct stack_socket *sock, void *user)
+{
+	sock->user = user;
+}
+
+void *stack_user(const struct stack_socket *sock)
+{
+	return sock->user;
+}
+
 /* An address as lwIP has it; the wildcard of IPv6 stands for IPv4, too, unless that is not wanted. */
 static void to_lwip(const struct stack_socket *sock, const struct stack_address *address, ip_addr_t *ip)
 {
@@ -164,6 +174,13 @@ bool stack_received_add(struct stack_socket *sock, struct pbuf *data)
 	return true;
 }
 
+size_t stack_waiting_bytes(const struct stack_socket *sock)
+{
+	if (sock->type == STACK_UDP)
+		return sock->first ? sock->first->data->tot_len : 0;
+	return sock->waiting_bytes - sock->first_offset;
+}
+
 void stack_received_drop_first(struct stack_socket *sock)
 {
 	struct received *first = sock->first;
@@ -256,6 +273,12 @@ int stack_set(struct stack_socket *sock, enum stack_option option, int value)
 		if (pcb_of(sock))
 			set_flag(pcb_of(sock), SOF_REUSEADDR, value);
 		return 0;
+	case STACK_TYPE_OF_SERVICE:
+		if (!in_range(value, 0, UINT8_MAX))
+			return -EINVAL;
+		if (pcb_of(sock))
+			pcb_of(sock)->tos = (u8_t)value;
+		return 0;
 	case STACK_ONLY_IPV6:
 		if (sock->family != STACK_IPV6)
 			return -ENOPROTOOPT;
@@ -285,6 +308,9 @@ int stack_get(const struct stack_socket *sock, enum stack_option option, int *va
 	switch (option) {
 	case STACK_REUSE_ADDRESS:
 		*value = pcb_of(sock) && ip_get_option(pcb_of(sock), SOF_REUSEADDR);
+		return 0;
+	case STACK_TYPE_OF_SERVICE:
+		*value = pcb_of(sock) ? pcb_of(sock)->tos : 0;
 		return 0;
 	case STACK_ONLY_IPV6: *value = sock->only_ipv6; return 0;
 	case STACK_LINGER_S: *value = sock->linger_s; return 0;
@@ -337,4 +363,9 @@ int stack_peer(const struct stack_socket *sock, struct stack_address *peer)
 		return -ENOTCONN;
 	stack_address_from_lwip(&sock->tcp->remote_ip, sock->tcp->remote_port, peer);
 	return 0;
+}
+
+bool stack_port_in_use(enum stack_type type, uint16_t port)
+{
+	return type == STACK_TCP ? stack_tcp_port_in_use(port) : stack_udp_port_in_use(port);
 }

@@ -63,6 +63,10 @@ struct stack_socket *stack_open(enum stack_family family, enum stack_type type, 
 /** As close(2): what is not yet sent goes on to be sent, unless SO_LINGER says otherwise or data was not read (then a RST goes out). */
 int stack_close(struct stack_socket *sock);
 
+/** What the caller knows a socket by; NULL unless set. An accepted one has none yet. */
+void stack_set_user(struct stack_socket *sock, void *user);
+void *stack_user(const struct stack_socket *sock);
+
 int stack_bind(struct stack_socket *sock, const struct stack_address *local);
 int stack_listen(struct stack_socket *sock, int backlog);
 /** @return -EINPROGRESS (it is writable when it is connected, or has an error), or 0 of UDP */
@@ -98,6 +102,8 @@ enum {
 
 /** What a socket can do now. */
 unsigned int stack_ready(const struct stack_socket *sock);
+/** How many bytes can be read: of a stream; of UDP those of the first datagram. */
+size_t stack_waiting_bytes(const struct stack_socket *sock);
 /** Take the error that is pending: 0 or an errno (not negative), as SO_ERROR. */
 int stack_take_error(struct stack_socket *sock);
 
@@ -114,6 +120,7 @@ enum stack_option {
 	STACK_RECEIVE_BYTES,     /* what datagrams that wait may take; of TCP the window is fixed */
 	STACK_USER_TIMEOUT_MS,   /* how long data may stay unacknowledged before the connection ends; 0: 120 s */
 	STACK_SEGMENT_BYTES,     /* largest segment; read: that of the connection */
+	STACK_TYPE_OF_SERVICE,   /* 0..255, of IPv4; the traffic class of IPv6 */
 };
 
 int stack_set(struct stack_socket *sock, enum stack_option option, int value);
@@ -136,6 +143,11 @@ struct stack_info {
 };
 
 int stack_info(const struct stack_socket *sock, struct stack_info *info);
+
+/** Whether a socket or a connection has the port, also one whose socket is closed: what it sent may still be on its way. */
+bool stack_port_in_use(enum stack_type type, uint16_t port);
+/** How many connections whose sockets are closed still have something to send, or wait for the peer to acknowledge it. */
+unsigned int stack_unfinished(void);
 
 /* Of the whole stack, since it began. */
 struct stack_counts {

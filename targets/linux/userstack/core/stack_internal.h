@@ -28,6 +28,7 @@ struct received {
 struct stack_socket {
 	enum stack_family family;
 	enum stack_type type;
+	void *user;
 	struct tcp_pcb *tcp; /* NULL: it never was or is no more connected */
 	struct udp_pcb *udp;
 	int error;           /* pending errno */
@@ -87,6 +88,9 @@ void stack_tcp_unreachable(const struct stack_address *local, const struct stack
 void stack_tcp_too_big(const struct stack_address *local, const struct stack_address *remote, uint32_t sequence, uint32_t mtu_bytes);
 /** Hear that a datagram did not reach its peer: the socket that is connected to it has an error. */
 void stack_udp_unreachable(const struct stack_address *local, const struct stack_address *remote, int err);
+
+bool stack_tcp_port_in_use(uint16_t port);
+bool stack_udp_port_in_use(uint16_t port);
 
 int stack_udp_open(struct stack_socket *sock);
 void stack_udp_close(struct stack_socket *sock);

@@ -454,3 +454,30 @@ int stack_info(const struct stack_socket *sock, struct stack_info *info)
 	info->segment_bytes = pcb->mss;
 	return 0;
 }
+
+static bool has_port(const struct tcp_pcb *pcb, uint16_t port)
+{
+	for (; pcb; pcb = pcb->next) {
+		if (pcb->local_port == port)
+			return true;
+	}
+	return false;
+}
+
+bool stack_tcp_port_in_use(uint16_t port)
+{
+	return has_port(tcp_listen_pcbs.pcbs, port) || has_port(tcp_bound_pcbs, port) || has_port(tcp_active_pcbs, port) ||
+	       has_port(tcp_tw_pcbs, port);
+}
+
+unsigned int stack_unfinished(void)
+{
+	unsigned int count = 0;
+
+	for (const struct tcp_pcb *pcb = tcp_active_pcbs; pcb; pcb = pcb->next) {
+		/* A closed socket has parted from it; in FIN_WAIT_2 the peer has everything. */
+		if (!pcb->callback_arg && pcb->state != FIN_WAIT_2 && pcb->state != SYN_RCVD)
+			count++;
+	}
+	return count;
+}

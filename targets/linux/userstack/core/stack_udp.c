@@ -127,3 +127,12 @@ void stack_udp_unreachable(const struct stack_address *local, const struct stack
 		stack_socket_changed(sock);
 	}
 }
+
+bool stack_udp_port_in_use(uint16_t port)
+{
+	for (const struct udp_pcb *pcb = udp_pcbs; pcb; pcb = pcb->next) {
+		if (pcb->local_port == port)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where packets for an address go. The host knows routes and neighbours: it is asked once for an address, and tells of changes;
+ * packets wait meanwhile.
+ */
+#ifndef BW_ACCEL_NEIGHBOURS_H
+#define BW_ACCEL_NEIGHBOURS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { NEIGHBOUR_MAC_BYTES = 6 };
+
+struct neighbours_host {
+	/** Ask the host for an address; neighbours_learn() follows. `ip`: 4 or 16 bytes. */
+	void (*ask)(bool ipv6, const uint8_t *ip);
+	/** Take a packet that can go. */
+	void (*send)(const uint8_t mac[NEIGHBOUR_MAC_BYTES], const uint8_t *packet, size_t packet_bytes);
+};
+
+void neighbours_begin(const struct neighbours_host *host);
+/** Forget all of them, with the packets that wait. */
+void neighbours_end(void);
+/** Send an IP packet, or let it wait for the answer. */
+void neighbours_send(const uint8_t *packet, size_t packet_bytes);
+/** Hear of an address. @param mac  NULL: it cannot be reached, and what waits for it is dropped */
+void neighbours_learn(bool ipv6, const uint8_t *ip, const uint8_t *mac);
+/** Packets that were dropped as their address could not be reached, or too many waited for it. */
+uint64_t neighbours_dropped(void);
+
+#endif

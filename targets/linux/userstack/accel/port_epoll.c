@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "port_epoll.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+
+#include "port_engine.h"
+#include "port_libc.h"
+#include "port_sockets.h"
+#include "port_wait.h"
+
+enum { CHUNK = 1024, CHUNKS = 1024 };
+
+/* A socket, or another epoll, that an epoll watches. */
+struct watch {
+	struct epoll *epoll;
+	struct open_socket *sock; /* NULL: `inner` */
+	struct epoll *inner;
+	int fd;
+	struct epoll_event event;
+	bool news, disarmed;          /* disarmed: by EPOLLONESHOT */
+	struct watch *next_of_epoll;  /* all of an epoll */
+	struct watch *next_of_object; /* all of a socket, or of an inner epoll */
+	struct watch *next_news, **previous_news;
+};
+
+struct epoll {
+	unsigned int references;
+	struct watch *watches, *of_outer; /* of_outer: in which others watch it */
+	struct watch *first_news, **last_news;
+};
+
+static struct epoll **chunks[CHUNKS];
+
+static struct epoll **place_of(int fd, bool make)
+{
+	struct epoll **chunk;
+
+	if (fd < 0 || fd >= CHUNK * CHUNKS)
+		return NULL;
+	chunk = __atomic_load_n(&chunks[fd / CHUNK], __ATOMIC_ACQUIRE);
+	if (!chunk && make) {
+		chunk = calloc(CHUNK, sizeof(struct epoll *));
+		__atomic_store_n(&chunks[fd / CHUNK], chunk, __ATOMIC_RELEASE);
+	}
+	return chunk ? &chunk[fd % CHUNK] : NULL;
+}
+
+struct epoll *epoll_find(int fd)
+{
+	struct epoll **place = place_of(fd, false);
+
+	return place ? __atomic_load_n(place, __ATOMIC_ACQUIRE) : NULL;
+}
+
+int epoll_share(struct epoll *epoll, int fd)
+{
+	struct epoll **place = place_of(fd, true);
+
+	if (!place)
+		return -ENOMEM;
+	epoll->references++;
+	__atomic_store_n(place, epoll, __ATOMIC_RELEASE);
+	return 0;
+}
+
+int epoll_add(int fd)
+{
+	struct epoll *epoll = calloc(1, sizeof(*epoll));
+	int err = epoll ? 0 : -ENOMEM;
+
+	if (!err) {
+		epoll->last_news = &epoll->first_news;
+		err = epoll_share(epoll, fd);
+	}
+	if (err)
+		free(epoll);
+	return err;
+}
+
+/* News. */
+
+static short poll_events(const struct watch *watch)
+{
+	if (watch->inner)
+		return epoll_has_news(watch->inner) ? POLLIN | POLLRDNORM : 0;
+	return watch->sock->way == WAY_STACK ? sockets_ready(watch->sock) : 0;
+}
+
+/* What the program is to hear of a watch now; EPOLLIN … have the numbers of POLLIN …. */
+static uint32_t due(const struct watch *watch)
+{
+	uint32_t wanted = (watch->event.events & ~(uint32_t)(EPOLLET | EPOLLONESHOT | EPOLLEXCLUSIVE | EPOLLWAKEUP)) | EPOLLERR | EPOLLHUP;
+
+	return watch->disarmed ? 0 : (uint32_t)(unsigned short)poll_events(watch) & wanted;
+}
+
+static void quiet(struct watch *watch)
+{
+	if (!watch->news)
+		return;
+	watch->news = false;
+	*watch->previous_news = watch->next_news;
+	if (watch->next_news)
+		watch->next_news->previous_news = watch->previous_news;
+	else
+		watch->epoll->last_news = watch->previous_news;
+}
+
+static void tell_outer(struct epoll *epoll);
+
+static void has_news(struct watch *watch)
+{
+	struct epoll *epoll = watch->epoll;
+
+	if (watch->news || !due(watch))
+		return;
+	watch->news = true;
+	watch->next_news = NULL;
+	watch->previous_news = epoll->last_news;
+	*epoll->last_news = watch;
+	epoll->last_news = &watch->next_news;
+	wait_changed();
+	tell_outer(epoll);
+}
+
+/* Those that watch an epoll hear of it, too. */
+static void tell_outer(struct epoll *epoll)
+{
+	for (struct watch *each = epoll->of_outer; each; each = each->next_of_object)
+		has_news(each);
+}
+
+bool epoll_has_news(const struct epoll *epoll)
+{
+	for (const struct watch *each = epoll->first_news; each; each = each->next_news) {
+		if (due(each))
+			return true;
+	}
+	return false;
+}
+
+void epoll_socket_changed(struct open_socket *sock)
+{
+	for (struct watch *each = sock->watches; each; each = each->next_of_object)
+		has_news(each);
+}
+
+/* Watches. */
+
+static struct watch **list_of_object(const struct watch *watch)
+{
+	return watch->sock ? &watch->sock->watches : &watch->inner->of_outer;
+}
+
+static void drop(struct watch *watch)
+{
+	struct watch **each = &watch->epoll->watches;
+
+	quiet(watch);
+	while (*each != watch)
+		each = &(*each)->next_of_epoll;
+	*each = watch->next_of_epoll;
+	each = list_of_object(watch);
+	while (*each != watch)
+		each = &(*each)->next_of_object;
+	*each = watch->next_of_object;
+	free(watch);
+}
+
+static struct watch *find_watch(const struct epoll *epoll, int fd, const struct open_socket *sock, const struct epoll *inner)
+{
+	struct watch *each = epoll->watches;
+
+	while (each && (each->fd != fd || each->sock != sock || each->inner != inner))
+		each = each->next_of_epoll;
+	return each;
+}
+
+/* Whether the kernel's epoll has a part in what is watched. */
+static bool kernel_watches(const struct watch *watch)
+{
+	return watch->inner || sockets_kernel_takes_part(watch->sock);
+}
+
+static struct watch *add_watch(struct epoll *epoll, int fd, struct open_socket *sock, struct epoll *inner)
+{
+	struct watch *own = calloc(1, sizeof(*own)), **list;
+
+	if (!own)
+		return NULL;
+	*own = (struct watch){ .epoll = epoll, .sock = sock, .inner = inner, .fd = fd, .next_of_epoll = epoll->watches };
+	epoll->watches = own;
+	list = list_of_object(own);
+	own->next_of_object = *list;
+	*list = own;
+	return own;
+}
+
+/* Whether an epoll watches another, over any number of others. */
+static bool reaches(const struct epoll *from, const struct epoll *to, int depth)
+{
+	enum { DEPTH_MAX = 5 }; /* as the kernel */
+
+	if (from == to || depth > DEPTH_MAX)
+		return true;
+	for (const struct watch *each = from->watches; each; each = each->next_of_epoll) {
+		if (each->inner && reaches(each->inner, to, depth + 1))
+			return true;
+	}
+	return false;
+}
+
+int epoll_control(struct epoll *epoll, int epoll_fd, int operation, int fd, struct epoll_event *event)
+{
+	struct open_socket *sock = sockets_find(fd);
+	struct epoll *inner = sock ? NULL : epoll_find(fd);
+	struct watch *watch;
+
+	if (!sock && !inner)
+		return libc_calls()->epoll_ctl(epoll_fd, operation, fd, event) ? -errno : 0;
+	watch = find_watch(epoll, fd, sock, inner);
+	if (operation != EPOLL_CTL_ADD && operation != EPOLL_CTL_MOD && operation != EPOLL_CTL_DEL)
+		return -EINVAL;
+	if (operation == EPOLL_CTL_ADD ? watch != NULL : !watch)
+		return operation == EPOLL_CTL_ADD ? -EEXIST : -ENOENT;
+	if (operation != EPOLL_CTL_DEL && !event)
+		return -EFAULT;
+	if (inner && operation == EPOLL_CTL_ADD && reaches(inner, epoll, 1))
+		return inner == epoll ? -EINVAL : -ELOOP;
+	if ((!sock || sockets_kernel_takes_part(sock)) && libc_calls()->epoll_ctl(epoll_fd, operation, fd, event))
+		return -errno;
+	if (operation == EPOLL_CTL_DEL) {
+		drop(watch);
+		return 0;
+	}
+	if (!watch)
+		watch = add_watch(epoll, fd, sock, inner);
+	if (!watch)
+		return -ENOMEM;
+	watch->event = *event;
+	watch->disarmed = false;
+	quiet(watch);
+	has_news(watch);
+	return 0;
+}
+
+/* All descriptors that mean an epoll; any will do. */
+static int descriptor_of(const struct epoll *epoll)
+{
+	for (int i = 0; i < CHUNKS; i++) {
+		for (int j = 0; chunks[i] && j < CHUNK; j++) {
+			if (chunks[i][j] == epoll)
+				return i * CHUNK + j;
+		}
+	}
+	return -1;
+}
+
+void epoll_socket_moved(struct open_socket *sock)
+{
+	for (struct watch *each = sock->watches; each; each = each->next_of_object) {
+		if (!kernel_watches(each))
+			libc_calls()->epoll_ctl(descriptor_of(each->epoll), EPOLL_CTL_DEL, each->fd, NULL);
+		has_news(each);
+	}
+	/* Who sleeps in the kernel's epoll alone has to look again. */
+	wait_changed();
+}
+
+void epoll_forget_descriptor(struct open_socket *sock, int fd)
+{
+	struct watch *next;
+
+	/* While another descriptor means the socket the kernel goes on to watch it; here it ends with the one that was named. */
+	for (struct watch *each = sock->watches; each; each = next) {
+		next = each->next_of_object;
+		if (each->fd == fd)
+			drop(each);
+	}
+}
+
+void epoll_forget_socket(struct open_socket *sock)
+{
+	while (sock->watches)
+		drop(sock->watches);
+}
+
+void epoll_forget(int fd)
+{
+	struct epoll *epoll = epoll_find(fd);
+
+	if (!epoll)
+		return;
+	__atomic_store_n(place_of(fd, false), NULL, __ATOMIC_RELEASE);
+	if (--epoll->references)
+		return;
+	while (epoll->watches)
+		drop(epoll->watches);
+	while (epoll->of_outer)
+		drop(epoll->of_outer);
+	free(epoll);
+}
+
+/* Waiting. */
+
+static bool has_any(void *argument)
+{
+	return epoll_has_news(argument);
+}
+
+/* Hand out what there is of the user-mode stack. */
+static int take_news(struct epoll *epoll, struct epoll_event *events, int capacity)
+{
+	struct watch *each = epoll->first_news, **last = epoll->last_news;
+	int count = 0;
+
+	while (each && count < capacity) {
+		struct watch *next = &each->next_news == last ? NULL : each->next_news;
+		uint32_t now = due(each);
+
+		quiet(each);
+		if (now) {
+			events[count].events = now;
+			events[count++].data = each->event.data;
+			if (each->event.events & EPOLLONESHOT)
+				each->disarmed = true;
+			else if (!(each->event.events & EPOLLET))
+				has_news(each); /* behind the others: none starves */
+		}
+		each = next;
+	}
+	return count;
+}
+
+/* A descriptor may be watched in both: the events of the kernel's part join those of the stack's. */
+static int join(struct epoll_event *events, int own, int of_kernel)
+{
+	int count = own;
+
+	for (int i = own; i < own + of_kernel; i++) {
+		int j = 0;
+
+		while (j < own && events[j].data.u64 != events[i].data.u64)
+			j++;
+		if (j < own)
+			events[j].events |= events[i].events;
+		else
+			events[count++] = events[i];
+	}
+	return count;
+}
+
+static bool has_watches_in_stack(const struct epoll *epoll)
+{
+	for (const struct watch *each = epoll->watches; each; each = each->next_of_epoll) {
+		if (each->inner || each->sock->way == WAY_STACK)
+			return true;
+	}
+	return false;
+}
+
+int epoll_wait_for(struct epoll *epoll, int epoll_fd, struct epoll_event *events, int capacity, uint64_t until_us, const sigset_t *mask)
+{
+	struct pollfd kernel = { .fd = epoll_fd, .events = POLLIN };
+	struct wait wait = {
+		.done = has_any, .argument = epoll, .fds = &kernel, .count = 1, .until_us = until_us, .mask = mask,
+	};
+
+	if (capacity <= 0)
+		return -EINVAL;
+	for (;;) {
+		int ready = wait_until(&wait), own, of_kernel = 0;
+
+		if (ready < 0)
+			return ready == -ETIMEDOUT ? 0 : ready;
+		own = take_news(epoll, events, capacity);
+		if (own < capacity && (ready > 0 || has_watches_in_stack(epoll)))
+			of_kernel = libc_calls()->epoll_wait(epoll_fd, events + own, capacity - own, 0);
+		own = join(events, own, of_kernel > 0 ? of_kernel : 0);
+		if (own)
+			return own;
+	}
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The C library's own calls, behind those that this library stands in for. */
+#ifndef BW_ACCEL_LIBC_H
+#define BW_ACCEL_LIBC_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <time.h>
+
+/* Each call that is looked up: name, result, parameters. */
+#define LIBC_CALLS(CALL) \
+	CALL(socket, int, (int domain, int type, int protocol)) \
+	CALL(bind, int, (int fd, const struct sockaddr *address, socklen_t length)) \
+	CALL(listen, int, (int fd, int backlog)) \
+	CALL(accept4, int, (int fd, struct sockaddr *address, socklen_t *length, int flags)) \
+	CALL(connect, int, (int fd, const struct sockaddr *address, socklen_t length)) \
+	CALL(shutdown, int, (int fd, int how)) \
+	CALL(close, int, (int fd)) \
+	CALL(getsockname, int, (int fd, struct sockaddr *address, socklen_t *length)) \
+	CALL(getpeername, int, (int fd, struct sockaddr *address, socklen_t *length)) \
+	CALL(getsockopt, int, (int fd, int level, int name, void *value, socklen_t *length)) \
+	CALL(setsockopt, int, (int fd, int level, int name, const void *value, socklen_t length)) \
+	CALL(send, ssize_t, (int fd, const void *data, size_t size, int flags)) \
+	CALL(sendto, ssize_t, (int fd, const void *data, size_t size, int flags, const struct sockaddr *to, socklen_t length)) \
+	CALL(sendmsg, ssize_t, (int fd, const struct msghdr *message, int flags)) \
+	CALL(sendmmsg, int, (int fd, struct mmsghdr *messages, unsigned int count, int flags)) \
+	CALL(sendfile, ssize_t, (int to, int from, off_t *offset, size_t size)) \
+	CALL(sendfile64, ssize_t, (int to, int from, off64_t *offset, size_t size)) \
+	CALL(write, ssize_t, (int fd, const void *data, size_t size)) \
+	CALL(writev, ssize_t, (int fd, const struct iovec *parts, int count)) \
+	CALL(recv, ssize_t, (int fd, void *data, size_t size, int flags)) \
+	CALL(recvfrom, ssize_t, (int fd, void *data, size_t size, int flags, struct sockaddr *from, socklen_t *length)) \
+	CALL(recvmsg, ssize_t, (int fd, struct msghdr *message, int flags)) \
+	CALL(recvmmsg, int, (int fd, struct mmsghdr *messages, unsigned int count, int flags, struct timespec *timeout)) \
+	CALL(read, ssize_t, (int fd, void *data, size_t size)) \
+	CALL(readv, ssize_t, (int fd, const struct iovec *parts, int count)) \
+	CALL(pread, ssize_t, (int fd, void *data, size_t size, off_t offset)) \
+	CALL(lseek, off_t, (int fd, off_t offset, int whence)) \
+	CALL(ppoll, int, (struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask)) \
+	CALL(pselect, int, (int count, fd_set *in, fd_set *out, fd_set *except, const struct timespec *timeout, const sigset_t *mask)) \
+	CALL(epoll_create1, int, (int flags)) \
+	CALL(epoll_ctl, int, (int epoll, int operation, int fd, struct epoll_event *event)) \
+	CALL(epoll_wait, int, (int epoll, struct epoll_event *events, int count, int timeout_ms)) \
+	CALL(epoll_pwait, int, (int epoll, struct epoll_event *events, int count, int timeout_ms, const sigset_t *mask)) \
+	CALL(epoll_pwait2, int, (int epoll, struct epoll_event *events, int count, const struct timespec *timeout, const sigset_t *mask)) \
+	CALL(dup, int, (int fd)) \
+	CALL(dup2, int, (int fd, int to)) \
+	CALL(dup3, int, (int fd, int to, int flags)) \
+	CALL(fcntl64, int, (int fd, int command, ...)) \
+	CALL(ioctl, int, (int fd, unsigned long request, ...)) \
+	CALL(_exit, void, (int code))
+
+struct libc {
+#define LIBC_MEMBER(name, result, parameters) result(*name) parameters;
+	LIBC_CALLS(LIBC_MEMBER)
+#undef LIBC_MEMBER
+};
+
+/** The calls; looked up at the first use, which may come before any constructor. */
+const struct libc *libc_calls(void);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "port_options.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include "port_engine.h"
+#include "port_libc.h"
+#include "port_sockets.h"
+
+#define US_PER_S UINT64_C(1000000)
+#define US_PER_MS 1000
+
+enum { ANY = 0, STREAM = SOCK_STREAM };
+
+/* Options of one number that the stack has. */
+static const struct row {
+	int level, name, type; /* type: of the sockets that have it */
+	enum stack_option option;
+} rows[] = {
+	{ SOL_SOCKET, SO_REUSEADDR, ANY, STACK_REUSE_ADDRESS },
+	{ SOL_SOCKET, SO_KEEPALIVE, STREAM, STACK_KEEP_ALIVE },
+	{ SOL_SOCKET, SO_SNDBUF, ANY, STACK_SEND_BYTES },
+	{ SOL_SOCKET, SO_SNDBUFFORCE, ANY, STACK_SEND_BYTES },
+	{ SOL_SOCKET, SO_RCVBUF, ANY, STACK_RECEIVE_BYTES },
+	{ SOL_SOCKET, SO_RCVBUFFORCE, ANY, STACK_RECEIVE_BYTES },
+	{ IPPROTO_TCP, TCP_NODELAY, STREAM, STACK_NO_DELAY },
+	{ IPPROTO_TCP, TCP_KEEPIDLE, STREAM, STACK_KEEP_IDLE_S },
+	{ IPPROTO_TCP, TCP_KEEPINTVL, STREAM, STACK_KEEP_INTERVAL_S },
+	{ IPPROTO_TCP, TCP_KEEPCNT, STREAM, STACK_KEEP_COUNT },
+	{ IPPROTO_TCP, TCP_USER_TIMEOUT, STREAM, STACK_USER_TIMEOUT_MS },
+	{ IPPROTO_TCP, TCP_MAXSEG, STREAM, STACK_SEGMENT_BYTES },
+	{ IPPROTO_IP, IP_TOS, ANY, STACK_TYPE_OF_SERVICE },
+	{ IPPROTO_IPV6, IPV6_TCLASS, ANY, STACK_TYPE_OF_SERVICE },
+	{ IPPROTO_IPV6, IPV6_V6ONLY, ANY, STACK_ONLY_IPV6 },
+};
+
+/* Options that only say how the kernel is to go about it: what a program sees is the same without them. */
+static const struct { int level, name; } hints[] = {
+	{ SOL_SOCKET, SO_PRIORITY }, { SOL_SOCKET, SO_BUSY_POLL }, { SOL_SOCKET, SO_PREFER_BUSY_POLL },
+	{ SOL_SOCKET, SO_BUSY_POLL_BUDGET }, { SOL_SOCKET, SO_INCOMING_CPU }, { SOL_SOCKET, SO_BROADCAST },
+	{ SOL_SOCKET, SO_ZEROCOPY }, { IPPROTO_TCP, TCP_QUICKACK }, { IPPROTO_TCP, TCP_DEFER_ACCEPT },
+	{ IPPROTO_TCP, TCP_CORK }, { IPPROTO_TCP, TCP_FASTOPEN }, { IPPROTO_TCP, TCP_CONGESTION },
+	{ IPPROTO_TCP, TCP_NOTSENT_LOWAT }, { IPPROTO_TCP, TCP_WINDOW_CLAMP }, { IPPROTO_IP, IP_MTU_DISCOVER },
+	{ IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT }, { IPPROTO_IPV6, IPV6_MTU_DISCOVER },
+};
+
+/* What is copied when the stack gets a socket. Buffers are left at the stack's own sizes unless the program sets them. */
+static const int copied[] = { 0, 1, 6, 7, 8, 9, 10, 12, 13, 14 };
+
+static const struct row *find(const struct open_socket *sock, int level, int name)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (rows[i].level == level && rows[i].name == name && (rows[i].type == ANY || rows[i].type == sock->type))
+			return &rows[i];
+	}
+	return NULL;
+}
+
+static bool is_hint(int level, int name)
+{
+	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
+		if (hints[i].level == level && hints[i].name == name)
+			return true;
+	}
+	return false;
+}
+
+static int set_timeout(uint64_t *timeout_us, const void *value, socklen_t length)
+{
+	struct timeval time;
+
+	if (length < (socklen_t)sizeof(time))
+		return -EINVAL;
+	memcpy(&time, value, sizeof(time));
+	*timeout_us = (uint64_t)time.tv_sec * US_PER_S + (uint64_t)time.tv_usec;
+	return 0;
+}
+
+static bool is_off(const void *value, socklen_t length)
+{
+	const uint8_t *bytes = value;
+
+	for (socklen_t i = 0; i < length; i++) {
+		if (bytes[i])
+			return false;
+	}
+	return true;
+}
+
+/* Of a socket that the stack has; the kernel's has taken the value. */
+static int set_in_stack(struct open_socket *sock, int level, int name, const void *value, socklen_t length)
+{
+	const struct row *row = find(sock, level, name);
+	struct linger linger;
+	int number = 0;
+
+	if (level == SOL_SOCKET && name == SO_LINGER && length >= (socklen_t)sizeof(linger)) {
+		memcpy(&linger, value, sizeof(linger));
+		return stack_set(sock->stack, STACK_LINGER_S, linger.l_onoff ? linger.l_linger : -1);
+	}
+	if (!row)
+		return -ENOPROTOOPT;
+	memcpy(&number, value, length < (socklen_t)sizeof(number) ? length : sizeof(number));
+	return stack_set(sock->stack, row->option, number);
+}
+
+int options_set(struct open_socket *sock, int fd, int level, int name, const void *value, socklen_t length)
+{
+	bool fit = find(sock, level, name) || is_hint(level, name) || (level == SOL_SOCKET && name == SO_LINGER);
+
+	if (sock->way == WAY_STACK && !fit && !(level == SOL_SOCKET && (name == SO_RCVTIMEO || name == SO_SNDTIMEO)) &&
+	    !is_off(value, length)) {
+		engine_say("option %d of level %d is not one of the user-mode stack's", name, level);
+		return -ENOPROTOOPT;
+	}
+	if (libc_calls()->setsockopt(fd, level, name, value, length))
+		return -errno;
+	if (level == SOL_SOCKET && name == SO_RCVTIMEO)
+		return set_timeout(&sock->receive_us, value, length);
+	if (level == SOL_SOCKET && name == SO_SNDTIMEO)
+		return set_timeout(&sock->send_us, value, length);
+	if (sock->way == WAY_UNDECIDED && !fit && !is_off(value, length)) {
+		engine_say("option %d of level %d is not one of the user-mode stack's: the kernel's stack has the socket", name, level);
+		sock->unfit = true;
+	}
+	if (sock->way != WAY_STACK || is_hint(level, name) || !fit)
+		return 0;
+	return set_in_stack(sock, level, name, value, length);
+}
+
+void options_copy(struct open_socket *sock, int fd)
+{
+	struct linger linger;
+	socklen_t length = sizeof(linger);
+
+	for (size_t i = 0; i < sizeof(copied) / sizeof(copied[0]); i++) {
+		const struct row *row = &rows[copied[i]];
+		int value = 0;
+
+		length = sizeof(value);
+		if ((row->type == ANY || row->type == sock->type) && (row->level != IPPROTO_IPV6 || sock->domain == AF_INET6) &&
+		    (row->option != STACK_TYPE_OF_SERVICE || row->level == (sock->domain == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP)) &&
+		    libc_calls()->getsockopt(fd, row->level, row->name, &value, &length) == 0)
+			stack_set(sock->stack, row->option, value);
+	}
+	length = sizeof(linger);
+	if (libc_calls()->getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &length) == 0 && linger.l_onoff)
+		stack_set(sock->stack, STACK_LINGER_S, linger.l_linger);
+}
+
+static int answer(void *value, socklen_t *length, const void *own, socklen_t own_bytes)
+{
+	socklen_t size = *length < own_bytes ? *length : own_bytes;
+
+	memcpy(value, own, size);
+	*length = size;
+	return 0;
+}
+
+static int get_tcp_info(const struct open_socket *sock, void *value, socklen_t *length)
+{
+	struct tcp_info own = { 0 };
+	struct stack_info info;
+	int err = stack_info(sock->stack, &info);
+
+	if (err)
+		return err;
+	own.tcpi_state = (uint8_t)info.state;
+	own.tcpi_rto = (uint32_t)info.retransmission_timeout_us;
+	own.tcpi_snd_mss = own.tcpi_rcv_mss = info.segment_bytes;
+	own.tcpi_rtt = (uint32_t)info.smoothed_rtt_us;
+	own.tcpi_total_retrans = (uint32_t)info.retransmitted;
+	if (info.segment_bytes) {
+		own.tcpi_snd_cwnd = (uint32_t)(info.congestion_window_bytes / info.segment_bytes);
+		own.tcpi_unacked = (uint32_t)((info.in_flight_bytes + info.segment_bytes - 1) / info.segment_bytes);
+	}
+	return answer(value, length, &own, sizeof(own));
+}
+
+int options_get(struct open_socket *sock, int fd, int level, int name, void *value, socklen_t *length)
+{
+	int number;
+
+	if (sock->way == WAY_STACK && level == SOL_SOCKET && name == SO_ERROR) {
+		number = engine_is_gone() ? ENETDOWN : stack_take_error(sock->stack);
+		return answer(value, length, &number, sizeof(number));
+	}
+	if (sock->way == WAY_STACK && level == SOL_SOCKET && name == SO_ACCEPTCONN) {
+		number = sock->listens;
+		return answer(value, length, &number, sizeof(number));
+	}
+	if (sock->way == WAY_STACK && level == IPPROTO_TCP && name == TCP_INFO)
+		return get_tcp_info(sock, value, length);
+	if (sock->way == WAY_STACK && level == IPPROTO_TCP && name == TCP_MAXSEG && stack_get(sock->stack, STACK_SEGMENT_BYTES, &number) == 0)
+		return answer(value, length, &number, sizeof(number));
+	return libc_calls()->getsockopt(fd, level, name, value, length) ? -errno : 0;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sockets of the program, and which stack has each. Behind every descriptor is a socket of the kernel: it holds the port in the
+ * kernel's stack, so that no other program can have it, checks what the program may do, and carries what the user-mode stack does
+ * not: loopback, other interfaces, what --only leaves out.
+ *
+ * Functions are called with the lock (port_wait.h) and return 0 or more, or -errno.
+ */
+#ifndef BW_ACCEL_SOCKETS_H
+#define BW_ACCEL_SOCKETS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "core/stack.h"
+
+struct watch;
+
+enum way {
+	WAY_UNDECIDED, /* so far only the kernel's socket */
+	WAY_KERNEL,    /* the kernel's stack has it for good */
+	WAY_STACK,     /* the user-mode stack has it, and for other interfaces than the service's perhaps the kernel's, too (both) */
+};
+
+struct open_socket {
+	unsigned int references; /* descriptors that mean it, and calls that are in it */
+	int fd;                  /* one of its descriptors */
+	int domain, type, protocol;
+	enum way way;
+	bool both, nonblocking, listens, closed;
+	struct stack_socket *stack; /* of WAY_STACK */
+	uint16_t port;              /* that the service has given; 0: none */
+	bool unfit;                 /* it has an option that the user-mode stack lacks: the kernel's has it */
+	uint64_t receive_us, send_us; /* SO_RCVTIMEO, SO_SNDTIMEO; 0: none */
+	struct stack_address sent_to; /* of UDP: where the last datagram went, and by which stack */
+	bool sent_by_kernel;
+	struct watch *watches;        /* of epolls: port_epoll.h */
+};
+
+/** @return what a descriptor means, or NULL: nothing that this library knows; may be asked without the lock as a hint */
+struct open_socket *sockets_find(int fd);
+/** Note a new socket of the kernel. @return 0 or -errno */
+int sockets_add(int fd, int domain, int type, int protocol, bool nonblocking);
+/** Note that another descriptor means the same. */
+int sockets_share(struct open_socket *sock, int fd);
+/** A descriptor has been closed by the program; the kernel's is closed, too. @return 0 or -errno */
+int sockets_close(int fd);
+/** Forget a descriptor that means something else from now on; what it meant is closed, the kernel's descriptor stays. */
+void sockets_forget(int fd);
+void sockets_hold(struct open_socket *sock);
+void sockets_release(struct open_socket *sock);
+/** All of them that the user-mode stack has are closed: the program ends. */
+void sockets_close_all(void);
+
+int sockets_bind(struct open_socket *sock, int fd, const struct sockaddr *address, socklen_t length);
+int sockets_listen(struct open_socket *sock, int fd, int backlog);
+int sockets_connect(struct open_socket *sock, int fd, const struct sockaddr *address, socklen_t length);
+/** @return a descriptor; blocks unless the socket does not */
+int sockets_accept(struct open_socket *sock, int fd, struct sockaddr *address, socklen_t *length, int flags);
+/** Which stack a datagram goes by; the socket gets a port if it has none. @return 1: the kernel's, 0: the user-mode stack, or -errno */
+int sockets_datagram_goes_by_kernel(struct open_socket *sock, int fd, const struct stack_address *to);
+
+/** POLLIN … of poll(2) that the user-mode stack says of it now; of WAY_STACK only. */
+short sockets_ready(const struct open_socket *sock);
+/** Whether its kernel's socket has a part in what can be read of it. */
+static inline bool sockets_kernel_takes_part(const struct open_socket *sock)
+{
+	return sock->way != WAY_STACK || sock->both;
+}
+
+/** @return 0 or -EINVAL, -EAFNOSUPPORT: no address of IPv4 or IPv6 */
+int sockets_from_sockaddr(const struct sockaddr *sockaddr, socklen_t length, struct stack_address *address);
+/** Write an address as a socket of this family has it, cut off as the kernel does. */
+void sockets_to_sockaddr(int domain, const struct stack_address *address, struct sockaddr *sockaddr, socklen_t *length);
+
+/** An instant so long from now, 0: none; as struct wait has it. */
+uint64_t sockets_until_us(uint64_t timeout_us);
+
+#endif

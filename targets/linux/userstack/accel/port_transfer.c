@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "port_transfer.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "port_engine.h"
+#include "port_libc.h"
+#include "port_sockets.h"
+#include "port_wait.h"
+
+enum {
+	SEND_FLAGS = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE | MSG_EOR | MSG_CONFIRM,
+	RECEIVE_FLAGS = MSG_DONTWAIT | MSG_PEEK | MSG_TRUNC | MSG_WAITALL | MSG_CMSG_CLOEXEC | MSG_NOSIGNAL,
+	DATAGRAM_MAX_BYTES = 65536,
+};
+
+struct waiting {
+	struct open_socket *sock;
+	unsigned int ready; /* of stack_ready(): what it waits for */
+};
+
+static bool has_come(void *argument)
+{
+	const struct waiting *waiting = argument;
+
+	return engine_is_gone() || !waiting->sock->stack ||
+	       stack_ready(waiting->sock->stack) & (waiting->ready | STACK_ERROR | STACK_HUNG_UP);
+}
+
+/* Wait for what a socket is to be ready for. @return 0, 1: its kernel's socket can be read; or -errno */
+static int wait_for(struct open_socket *sock, int fd, unsigned int ready, bool blocks, uint64_t until_us)
+{
+	struct waiting waiting = { sock, ready };
+	struct pollfd kernel = { .fd = fd, .events = POLLIN };
+	struct wait wait = {
+		.done = has_come, .argument = &waiting, .fds = &kernel, .until_us = blocks ? until_us : 0,
+		.count = sock->both && ready == STACK_READABLE ? 1 : 0,
+	};
+	int err = wait_until(&wait);
+
+	if (err == -ETIMEDOUT)
+		return -EAGAIN;
+	return engine_is_gone() || !sock->stack ? -ENETDOWN : err;
+}
+
+static size_t length_of(const struct msghdr *message)
+{
+	size_t length = 0;
+
+	for (size_t i = 0; i < message->msg_iovlen; i++)
+		length += message->msg_iov[i].iov_len;
+	return length;
+}
+
+static int64_t send_stream(struct open_socket *sock, int fd, const struct msghdr *message, int flags)
+{
+	uint64_t until_us = sockets_until_us(sock->send_us);
+	bool blocks = !sock->nonblocking && !(flags & MSG_DONTWAIT);
+	int64_t sent = 0;
+
+	for (size_t i = 0; i < message->msg_iovlen; i++) {
+		const struct iovec *part = &message->msg_iov[i];
+		bool more = (flags & MSG_MORE) || i + 1 < message->msg_iovlen;
+
+		for (size_t at = 0; at < part->iov_len;) {
+			int64_t taken = stack_send(sock->stack, (const uint8_t *)part->iov_base + at, part->iov_len - at,
+						   more ? STACK_MORE : 0, NULL);
+
+			if (taken == -EAGAIN)
+				taken = wait_for(sock, fd, STACK_WRITABLE, blocks, until_us);
+			if (taken < 0)
+				return sent ? sent : taken;
+			at += (size_t)taken;
+			sent += taken;
+		}
+	}
+	return sent;
+}
+
+static int64_t send_datagram(struct open_socket *sock, const struct msghdr *message, const struct stack_address *to)
+{
+	size_t length = length_of(message), at = 0;
+	uint8_t *joined;
+	int64_t sent;
+
+	if (message->msg_iovlen == 1)
+		return stack_send(sock->stack, message->msg_iov[0].iov_base, length, 0, to);
+	if (length > DATAGRAM_MAX_BYTES)
+		return -EMSGSIZE;
+	joined = malloc(length + 1);
+	if (!joined)
+		return -ENOMEM;
+	for (size_t i = 0; i < message->msg_iovlen; i++) {
+		if (message->msg_iov[i].iov_len)
+			memcpy(joined + at, message->msg_iov[i].iov_base, message->msg_iov[i].iov_len);
+		at += message->msg_iov[i].iov_len;
+	}
+	sent = stack_send(sock->stack, joined, length, 0, to);
+	free(joined);
+	return sent;
+}
+
+int64_t transfer_send(struct open_socket *sock, int fd, const struct msghdr *message, int flags)
+{
+	struct stack_address to;
+	int err = 0;
+
+	if (engine_is_gone())
+		return -ENETDOWN;
+	if (flags & ~SEND_FLAGS)
+		return -EOPNOTSUPP; /* urgent data, MSG_ZEROCOPY, MSG_FASTOPEN */
+	if (message->msg_controllen) {
+		engine_say("control messages with what is sent are not the user-mode stack's");
+		return -EOPNOTSUPP;
+	}
+	if (sock->type == SOCK_STREAM)
+		return message->msg_name ? -EISCONN : send_stream(sock, fd, message, flags);
+	if (!message->msg_name)
+		return send_datagram(sock, message, NULL);
+	err = sockets_from_sockaddr(message->msg_name, message->msg_namelen, &to);
+	if (err)
+		return err;
+	err = sockets_datagram_goes_by_kernel(sock, fd, &to);
+	if (err > 0)
+		return libc_calls()->sendmsg(fd, message, flags | MSG_DONTWAIT) < 0 ? -errno : (int64_t)length_of(message);
+	return err ? err : send_datagram(sock, message, &to);
+}
+
+static unsigned int stack_flags(int flags)
+{
+	return (flags & MSG_PEEK ? STACK_PEEK : 0u) | STACK_TRUNCATE;
+}
+
+/* What is there now, over all parts. */
+static int64_t take_stream(struct open_socket *sock, const struct msghdr *message, size_t skip, int flags)
+{
+	int64_t received = 0;
+
+	for (size_t i = 0; i < message->msg_iovlen; i++) {
+		const struct iovec *part = &message->msg_iov[i];
+		size_t at = skip < part->iov_len ? skip : part->iov_len;
+		int64_t size;
+
+		skip -= at;
+		if (at == part->iov_len && (part->iov_len || message->msg_iovlen > 1))
+			continue;
+		size = stack_receive(sock->stack, (uint8_t *)part->iov_base + at, part->iov_len - at, stack_flags(flags), NULL);
+		if (size < 0)
+			return received ? received : size;
+		received += size;
+		if (at + (size_t)size < part->iov_len || flags & MSG_PEEK)
+			break;
+	}
+	return received;
+}
+
+static int64_t receive_stream(struct open_socket *sock, int fd, const struct msghdr *message, int flags)
+{
+	uint64_t until_us = sockets_until_us(sock->receive_us);
+	bool blocks = !sock->nonblocking && !(flags & MSG_DONTWAIT);
+	size_t length = length_of(message), received = 0;
+
+	for (;;) {
+		int64_t size = take_stream(sock, message, received, flags);
+
+		if (size > 0)
+			received += (size_t)size;
+		if (size == 0 || received == length || (size > 0 && (!(flags & MSG_WAITALL) || flags & MSG_PEEK)))
+			return (int64_t)received;
+		if (size < 0 && size != -EAGAIN)
+			return received ? (int64_t)received : size;
+		size = wait_for(sock, fd, STACK_READABLE, blocks, until_us);
+		if (size < 0)
+			return received ? (int64_t)received : size;
+	}
+}
+
+/* Take a datagram apart to where the parts of a message lie. @return its length */
+static int64_t take_datagram(struct open_socket *sock, const struct msghdr *message, int flags, struct stack_address *from)
+{
+	uint8_t *joined;
+	size_t at = 0;
+	int64_t length;
+
+	if (message->msg_iovlen == 1)
+		return stack_receive(sock->stack, message->msg_iov[0].iov_base, message->msg_iov[0].iov_len, stack_flags(flags), from);
+	joined = malloc(DATAGRAM_MAX_BYTES);
+	if (!joined)
+		return -ENOMEM;
+	length = stack_receive(sock->stack, joined, DATAGRAM_MAX_BYTES, stack_flags(flags), from);
+	for (size_t i = 0; i < message->msg_iovlen && length > 0 && at < (size_t)length; i++) {
+		size_t left = (size_t)length - at, here = message->msg_iov[i].iov_len < left ? message->msg_iov[i].iov_len : left;
+
+		if (here)
+			memcpy(message->msg_iov[i].iov_base, joined + at, here);
+		at += here;
+	}
+	free(joined);
+	return length;
+}
+
+static int64_t receive_datagram(struct open_socket *sock, int fd, struct msghdr *message, int flags)
+{
+	uint64_t until_us = sockets_until_us(sock->receive_us);
+	bool blocks = !sock->nonblocking && !(flags & MSG_DONTWAIT);
+	size_t room = length_of(message);
+
+	for (;;) {
+		struct stack_address from;
+		int64_t length = take_datagram(sock, message, flags, &from);
+		int ready;
+
+		if (length >= 0) {
+			sockets_to_sockaddr(sock->domain, &from, message->msg_name, &message->msg_namelen);
+			message->msg_flags = (size_t)length > room ? MSG_TRUNC : 0;
+			return (size_t)length > room && !(flags & MSG_TRUNC) ? (int64_t)room : length;
+		}
+		if (length != -EAGAIN)
+			return length;
+		ready = wait_for(sock, fd, STACK_READABLE, blocks, until_us);
+		if (ready > 0) {
+			ssize_t by_kernel = libc_calls()->recvmsg(fd, message, flags | MSG_DONTWAIT);
+
+			if (by_kernel >= 0 || errno != EAGAIN)
+				return by_kernel < 0 ? -errno : by_kernel;
+		} else if (ready < 0) {
+			return ready;
+		}
+	}
+}
+
+int64_t transfer_receive(struct open_socket *sock, int fd, struct msghdr *message, int flags)
+{
+	int64_t received;
+
+	if (engine_is_gone())
+		return -ENETDOWN;
+	if (flags & MSG_ERRQUEUE)
+		return -EAGAIN; /* nothing is ever put there */
+	if (flags & ~RECEIVE_FLAGS)
+		return flags & MSG_OOB ? -EINVAL : -EOPNOTSUPP;
+	message->msg_flags = 0;
+	if (sock->type == SOCK_STREAM) {
+		received = receive_stream(sock, fd, message, flags);
+		message->msg_namelen = 0;
+	} else {
+		received = receive_datagram(sock, fd, message, flags);
+	}
+	if (received >= 0)
+		message->msg_controllen = 0;
+	return received;
+}

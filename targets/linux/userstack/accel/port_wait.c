@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "port_wait.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "port_engine.h"
+#include "port_libc.h"
+
+#define US_PER_S UINT64_C(1000000)
+#define NS_PER_US 1000
+
+enum {
+	ENGINE_FDS = 3,         /* packets, service, the thread's event */
+	FDS_ON_STACK = 64,
+	HELPER_LOOKS_US = 1000, /* how often the helper looks while the program is busy with the stack */
+	BUSY_US = 100000,       /* so long after a call it is */
+	BUSY_TURNS = 32,        /* of busy polling, between two looks at the time and at who else wants the lock */
+};
+
+struct waiter {
+	struct waiter *next;
+	bool (*done)(void *argument); /* NULL: the helper's */
+	void *argument;
+	int event;
+	bool woken;
+	uint64_t sleeps_until_us; /* 0: it does not sleep */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_key_t event_key;
+static __thread sigset_t mask_before;
+static struct waiter *driver, *waiters; /* the driver is not among the waiters */
+static struct waiter helper = { .event = -1 };
+static uint64_t used_us, driven_us;
+static bool changed;
+
+static void close_event(void *event)
+{
+	libc_calls()->close((int)(intptr_t)event - 1);
+}
+
+static void before_fork(void)
+{
+	wait_lock();
+}
+
+static void after_fork(void)
+{
+	wait_unlock();
+}
+
+static void make_lock(void)
+{
+	pthread_mutexattr_t attributes;
+
+	/* A thread of low priority that holds the lock is not to be kept from the processor by one in between. */
+	pthread_mutexattr_init(&attributes);
+	pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
+	pthread_mutex_init(&lock, &attributes);
+	pthread_mutexattr_destroy(&attributes);
+}
+
+static void in_child(void)
+{
+	intptr_t event = (intptr_t)pthread_getspecific(event_key);
+
+	if (event) { /* the parent's thread is woken by it */
+		close_event((void *)event);
+		pthread_setspecific(event_key, NULL);
+	}
+	driver = waiters = NULL;
+	helper = (struct waiter){ .event = -1 };
+	changed = false;
+	engine_forked();
+	make_lock();
+	pthread_sigmask(SIG_SETMASK, &mask_before, NULL);
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	make_lock();
+	pthread_key_create(&event_key, close_event);
+	pthread_atfork(before_fork, after_fork, in_child);
+}
+
+void wait_lock(void)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_mutex_lock(&lock);
+	mask_before = before;
+}
+
+void wait_changed(void)
+{
+	changed = true;
+}
+
+static void wake(struct waiter *waiter)
+{
+	const uint64_t one = 1;
+
+	if (waiter->woken || waiter->event < 0)
+		return;
+	waiter->woken = true;
+	if (libc_calls()->write(waiter->event, &one, sizeof(one)) < 0) {
+		/* It is at its limit: the thread is as good as woken. */
+	}
+}
+
+static bool is_over(const struct waiter *waiter)
+{
+	return waiter->done && waiter->done(waiter->argument);
+}
+
+/* Wake threads whose wait is over, a driver that would sleep past a timer, and the helper if nobody else will look. */
+static void wake_others(void)
+{
+	if (changed) {
+		changed = false;
+		for (struct waiter *each = waiters; each; each = each->next) {
+			if (is_over(each))
+				wake(each);
+		}
+		if (driver && is_over(driver))
+			wake(driver);
+	}
+	if (driver && engine_next_us() < driver->sleeps_until_us)
+		wake(driver);
+	if (!driver && helper.sleeps_until_us > engine_now_us() + HELPER_LOOKS_US)
+		wake(&helper);
+}
+
+/* Let others have the lock; signals stay as they are. */
+static void release(void)
+{
+	engine_flush();
+	wake_others();
+	pthread_mutex_unlock(&lock);
+}
+
+void wait_unlock(void)
+{
+	const sigset_t before = mask_before;
+
+	if (engine_runs())
+		used_us = engine_now_us();
+	release();
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* An event of this thread's own, which wakes it; or -ENOMEM. */
+static int event_of_thread(void)
+{
+	intptr_t kept = (intptr_t)pthread_getspecific(event_key);
+	int event;
+
+	if (kept)
+		return (int)kept - 1;
+	event = engine_private(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	if (event < 0)
+		return -ENOMEM;
+	pthread_setspecific(event_key, (void *)(intptr_t)(event + 1));
+	return event;
+}
+
+static struct timespec to_timespec(uint64_t us)
+{
+	return (struct timespec){ .tv_sec = (time_t)(us / US_PER_S), .tv_nsec = (long)(us % US_PER_S) * NS_PER_US };
+}
+
+static void leave(struct waiter *own)
+{
+	if (driver == own) {
+		driver = NULL;
+		driven_us = engine_now_us();
+		return;
+	}
+	for (struct waiter **each = &waiters; *each; each = &(*each)->next) {
+		if (*each == own) {
+			*each = own->next;
+			return;
+		}
+	}
+}
+
+/*
+ * Sleep until a descriptor has something, this thread is woken, or an instant. The lock is let go meanwhile. `fds` has room for the
+ * engine's behind the caller's `count`. Return how many of the caller's have something, or -errno.
+ */
+static int sleep_until(struct waiter *own, struct pollfd *fds, nfds_t count, uint64_t until_us, const sigset_t *mask)
+{
+	struct pollfd *engines = fds + count;
+	bool drives = driver == own;
+	uint64_t now_us = engine_now_us(), drained;
+	struct timespec left = to_timespec(until_us > now_us ? until_us - now_us : 0);
+	int ready, err;
+
+	engines[0] = (struct pollfd){ .fd = own->event, .events = POLLIN };
+	engines[1] = (struct pollfd){ .fd = drives ? engine_packets_fd() : -1, .events = POLLIN };
+	engines[2] = (struct pollfd){ .fd = drives ? engine_service_fd() : -1, .events = POLLIN };
+	own->sleeps_until_us = until_us;
+	release();
+	ready = libc_calls()->ppoll(fds, count + ENGINE_FDS, until_us == UINT64_MAX ? NULL : &left, mask ? mask : &mask_before);
+	err = ready < 0 ? -errno : 0;
+	pthread_mutex_lock(&lock);
+	own->sleeps_until_us = 0;
+	if (err)
+		return err;
+	for (int i = 0; i < ENGINE_FDS; i++)
+		ready -= engines[i].revents != 0;
+	if (engines[0].revents && libc_calls()->read(own->event, &drained, sizeof(drained)) < 0) {
+		/* Another look has emptied it. */
+	}
+	own->woken = false;
+	if (engines[2].revents)
+		engine_hear_service();
+	return ready;
+}
+
+/* Look for packets without sleeping, for so long. Return whether the wait is over. */
+static bool poll_busily(const struct wait *wait)
+{
+	uint64_t until_us = engine_now_us() + engine_busy_poll_us();
+
+	if (until_us > wait->until_us)
+		until_us = wait->until_us;
+	for (int i = 0; !wait->done(wait->argument); i++) {
+		if (i % BUSY_TURNS == 0) {
+			if (engine_now_us() >= until_us)
+				return false;
+			release();
+			pthread_mutex_lock(&lock);
+		}
+		engine_turn();
+	}
+	return true;
+}
+
+/* Take the driver's place if it is free, or the helper's: this thread is woken by the card itself then. */
+static void find_place(struct waiter *own)
+{
+	struct waiter **each = &waiters;
+
+	if (!driver || driver == &helper) {
+		if (driver)
+			wake(driver);
+		driver = own;
+		return;
+	}
+	while (*each)
+		each = &(*each)->next;
+	own->next = NULL;
+	*each = own;
+}
+
+/* Wait with room for the engine's descriptors in `fds`. */
+static int wait_with(const struct wait *wait, struct waiter *own, struct pollfd *fds)
+{
+	int ready = 0;
+
+	for (;;) {
+		uint64_t next_us, until_us = wait->until_us;
+
+		engine_turn();
+		if (wait->done(wait->argument) || (engine_busy_poll_us() && poll_busily(wait)))
+			return 0;
+		if (ready)
+			return ready;
+		if (engine_now_us() >= until_us)
+			return -ETIMEDOUT;
+		find_place(own);
+		next_us = driver == own ? engine_next_us() : UINT64_MAX;
+		ready = sleep_until(own, fds, wait->count, next_us < until_us ? next_us : until_us, wait->mask);
+		leave(own);
+		if (ready < 0)
+			return ready;
+	}
+}
+
+/* Look once. */
+static int look(const struct wait *wait)
+{
+	const struct timespec none = { 0 };
+	int ready = 0;
+
+	engine_turn();
+	if (wait->done(wait->argument))
+		return 0;
+	if (wait->count)
+		ready = libc_calls()->ppoll(wait->fds, wait->count, &none, NULL);
+	return ready < 0 ? -errno : ready ? ready : -ETIMEDOUT;
+}
+
+int wait_until(const struct wait *wait)
+{
+	struct pollfd on_stack[FDS_ON_STACK], *fds = on_stack;
+	struct waiter own = { .done = wait->done, .argument = wait->argument, .event = event_of_thread() };
+	int ready;
+
+	if (!wait->until_us)
+		return look(wait);
+	if (own.event < 0)
+		return -ENOMEM;
+	if (wait->count + ENGINE_FDS > FDS_ON_STACK) {
+		fds = malloc((wait->count + ENGINE_FDS) * sizeof(*fds));
+		if (!fds)
+			return -ENOMEM;
+	}
+	if (wait->count)
+		memcpy(fds, wait->fds, wait->count * sizeof(*fds));
+	ready = wait_with(wait, &own, fds);
+	if (wait->count)
+		memcpy(wait->fds, fds, wait->count * sizeof(*fds));
+	if (fds != on_stack)
+		free(fds);
+	/* Somebody else has to drive now. */
+	if (!driver && waiters)
+		wake(waiters);
+	return ready;
+}
+
+/* Drive, or look at the time until it is needed. */
+static void help_once(void)
+{
+	uint64_t now_us = engine_now_us(), next_us = UINT64_MAX, looks_us = now_us + HELPER_LOOKS_US;
+	bool busy = now_us - used_us < BUSY_US;
+	struct pollfd fds[ENGINE_FDS];
+
+	if (!driver && now_us - driven_us >= HELPER_LOOKS_US) {
+		engine_turn();
+		driver = &helper;
+		next_us = engine_next_us();
+	}
+	if (busy && next_us > looks_us)
+		next_us = looks_us;
+	sleep_until(&helper, fds, 0, next_us, NULL);
+	if (driver == &helper) {
+		driver = NULL;
+		engine_turn();
+	}
+}
+
+static void *help(void *unused)
+{
+	sigset_t all;
+
+	(void)unused;
+	sigfillset(&all);
+	pthread_mutex_lock(&lock);
+	mask_before = all;
+	while (engine_runs())
+		help_once();
+	release();
+	return NULL;
+}
+
+int wait_begin_helper(void)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	int err;
+
+	if (helper.event < 0)
+		helper.event = engine_private(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	if (helper.event < 0)
+		return -ENOMEM;
+	/* Of the priority of the thread that begins; signals are blocked here, and so in it. */
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	err = pthread_create(&thread, &attributes, help, NULL);
+	pthread_attr_destroy(&attributes);
+	return -err;
+}
