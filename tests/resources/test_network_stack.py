@@ -370,3 +370,84 @@ def test_programs_on_the_target_alone_use_it(user: NetworkStack, machine: _Machi
         recv(tmp_path / "plan.toml")
     assert asked == ["linux-rt"], "the dynamic build; and here is neither it nor a library"
     assert machine.started == [received]
+
+
+ADDRESSES = """\
+1: lo    inet 127.0.0.1/8 scope host lo
+4: ctl0    inet 10.0.0.11/24 scope global ctl0
+7: p01-test@if6    inet {address}/24 brd + scope global p01-test
+"""
+
+
+def test_programs_on_all_ends_use_one_with_the_words_of_their_node(
+    user: NetworkStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sender and receiver alike: libraries, environment, arguments, each its own folder and interface."""
+    started: dict[str, tuple[Any, ...]] = {}
+
+    def start_program(node: Any, argv: list[str], _stem: Path, *loaded: Any) -> None:
+        started[node.name] = (argv, *loaded)
+
+    monkeypatch.setattr(network_stack, "start_program", start_program)
+    shown = ADDRESSES.format(address=SPEC.producers[1].address)
+
+    def node(name: str) -> Any:
+        def run(argv: Sequence[str]) -> Completed:
+            assert (name, argv[0]) == ("p01", "ip"), "the bench file says the target's"
+            return Completed(tuple(argv), 0, shown, "")
+
+        def same(word: Any) -> str:
+            return str(word)
+
+        return SimpleNamespace(name=name, run=run, priority=50, bring=same, fresh_folder=same)
+
+    def tool(name: str, *, dynamic: bool) -> str:
+        return f"/{name}/dynamic/bw-traffic" if dynamic else ""
+
+    def library(name: str, file: str) -> str:
+        return f"/{name}/{file}"
+
+    bench: Any = SimpleNamespace(spec=SPEC, node=node, tool=tool, library=library)
+    settings = ReplaySettings(DAQ12, "aligned-12")
+    replay = Replay(bench, SPEC.targets["linux-rt"], cast("Any", None), settings, tmp_path, _silent)
+    both = replace(
+        user,
+        ends="both",
+        put_on=None,
+        arguments=("--at", "$folder/$interface"),
+        environment={
+            "USER_SOCKET": "$folder/user.sock",
+            "USER_INTERFACE": "$interface",
+            "USER_SPIN_US": "50",
+        },
+        preload=("libuser.so",),
+    )
+    replay.stack = ("linux-rt", both)
+    replay._start_recv(tmp_path / "plan.toml")  # pyright: ignore[reportPrivateUsage]
+    replay._start_send("p01", [1], tmp_path / "plan.toml")  # pyright: ignore[reportPrivateUsage]
+    assert set(started) == {"linux-rt", "p01"}
+    for (name, (argv, environment, libraries)), interface in zip(
+        started.items(), (SPEC.targets["linux-rt"].test_interface, "p01-test"), strict=True
+    ):
+        folder = f"/run/benchwright/stack/{name}"
+        assert argv[0] == f"/{name}/dynamic/bw-traffic"
+        assert argv[-2:] == ["--at", f"{folder}/{interface}"]
+        assert environment == {
+            "USER_SOCKET": f"{folder}/user.sock", "USER_INTERFACE": interface, "USER_SPIN_US": "50",
+        }  # fmt: skip
+        assert libraries == [f"/{name}/libuser.so"]
+    shown = ADDRESSES.format(address="192.0.2.77")
+    with pytest.raises(BenchError, match=rf"p01: no interface has {SPEC.producers[1].address}"):
+        replay._start_send("p01", [1], tmp_path / "plan.toml")  # pyright: ignore[reportPrivateUsage]
+
+
+def test_its_command_is_told_folder_and_interface(
+    user: NetworkStack, machine: _Machine, tmp_path: Path
+) -> None:
+    assert user.put_on is not None
+    script = ("sh", "-c", 'echo "$0" "$@"', "$folder", "$interface")
+    told = replace(user, put_on=replace(user.put_on, command=script))
+    with _on(told, machine, "test0", tmp_path):
+        pass
+    said = (tmp_path / FOUND).read_text().split()
+    assert said == [str(machine.root / "stack"), "test0", "--interface", "test0", "apply"]

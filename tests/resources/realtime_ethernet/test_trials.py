@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -38,11 +40,14 @@ def test_settings_are_read_and_held_in_range() -> None:
 
 def test_a_stack_says_by_what_single_messages_go() -> None:
     udp = NetworkStack("kernel", Path())
-    rtdip = NetworkStack("rtdip", Path(), ends="both", message_arguments=("--socket", "$folder/s"))
+    own_words = ("--socket", "$folder/s", "--on", "$interface")
+    rtdip = NetworkStack("rtdip", Path(), ends="both", message_arguments=own_words)
+    target: Any = SimpleNamespace(node="t1", test_interface="test0")
+    bench: Any = SimpleNamespace(spec=SimpleNamespace(targets={"linux": target}))
     assert (over_of(udp), over_of(rtdip)) == (UDP, RTDIP)
-    assert local_arguments(udp, "p01", "10.0.0.1", 7) == ["--local", "10.0.0.1:7"]
-    own = ["--local", "7", "--socket", f"{rtdip.folder_on('p01')}/s"]
-    assert local_arguments(rtdip, "p01", "10.0.0.1", 7) == own
+    assert local_arguments(udp, bench, "t1", "10.0.0.1", 7) == ["--local", "10.0.0.1:7"]
+    own = ["--local", "7", "--socket", f"{rtdip.folder_on('t1')}/s", "--on", "test0"]
+    assert local_arguments(rtdip, bench, "t1", "10.0.0.1", 7) == own
 
 
 def test_what_the_host_took_is_the_eighth_number() -> None:
