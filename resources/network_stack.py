@@ -32,6 +32,8 @@
     delivered = "frames.delivered"             # the number in it of frames that have come for programs
     frame_bytes_field = "data_max_bytes"       # the number in it of bytes of a message that a frame carries;
                                                # or `frame_bytes`, the number itself
+    #delivered_bytes = "frames.bytes_in"       # in place of these two, where messages have no frames of their
+                                               # own: the number in it of bytes of IP packets that have come
 
 `$folder` is the stack's folder on the node, that of `put_on` where there is one; of a stack with both ends
 each node has its own. `$interface` is the node's on the test network. Both stand for that in `command`, in
@@ -101,14 +103,16 @@ class Proof:
     Attributes:
         tool: Native tool that prints one JSON object.
         arguments: Of it.
-        delivered: Way, by dots, to the number of frames that have come for programs of the node.
-        frame_bytes: Most bytes of a message that a frame carries; or the way, by dots, to that number.
+        delivered: Way, by dots, to the number of frames that have come for programs of the node; without
+            `frame_bytes`, of bytes of IP packets.
+        frame_bytes: Most bytes of a message that a frame carries; or the way, by dots, to that number. None:
+            bytes are counted.
     """
 
     tool: str
     arguments: tuple[str, ...]
     delivered: str
-    frame_bytes: int | str
+    frame_bytes: int | str | None
 
 
 @dataclass(frozen=True)
@@ -307,14 +311,18 @@ def _service(table: Fields | None) -> Service | None:
 def _proof(table: Fields | None) -> Proof | None:
     if table is None:
         return None
-    proof = Proof(
-        table.text("tool"),
-        table.words("arguments"),
-        table.text("delivered"),
-        table.text("frame_bytes_field")
-        if table.has("frame_bytes_field")
-        else table.integer("frame_bytes", 1, BYTES_MAX),
-    )
+    tool, arguments = table.text("tool"), table.words("arguments")
+    if table.has("delivered_bytes"):
+        proof = Proof(tool, arguments, table.text("delivered_bytes"), None)
+    elif not table.has("delivered"):
+        raise ConfigError(f"{table.file}: {table.table}.delivered: missing, and so is delivered_bytes")
+    else:
+        per_frame = (
+            table.text("frame_bytes_field")
+            if table.has("frame_bytes_field")
+            else table.integer("frame_bytes", 1, BYTES_MAX)
+        )
+        proof = Proof(tool, arguments, table.text("delivered"), per_frame)
     table.finish()
     return proof
 

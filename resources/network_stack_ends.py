@@ -144,27 +144,33 @@ def _wait_ready(stack: NetworkStack, job: Job, node_name: str) -> None:
 def counters(stack: NetworkStack, bench: Nodes, node_name: str) -> StackEnd:
     """Ask an end of a stack what it has carried since it is on, and the kernel what went through its own.
 
-    Frames are those that have come for programs, by the stack's own word; bytes those of IP datagrams of the
-    node (IpExt of /proc/net/netstat).
+    What was delivered is what has come for programs, by the stack's own word, in frames or in bytes of IP
+    packets; of the kernel it is the bytes of the node's IP datagrams (IpExt of /proc/net/netstat).
 
     Raises:
         BenchError: It does not answer, or says no such number.
     """
     assert stack.proof is not None
-    delivered_frames = _number(stack, bench, node_name, stack.proof.delivered)
-    kernel = bench.node(node_name).run(["cat", "/proc/net/netstat"]).stdout
-    return StackEnd(delivered_frames, *_kernel_bytes(kernel, node_name))
+    delivered = _number(stack, bench, node_name, stack.proof.delivered)
+    in_bytes, out_bytes = _kernel_bytes(
+        bench.node(node_name).run(["cat", "/proc/net/netstat"]).stdout, node_name
+    )
+    if stack.proof.frame_bytes is None:
+        return StackEnd(None, in_bytes, out_bytes, delivered)
+    return StackEnd(delivered, in_bytes, out_bytes)
 
 
-def frame_bytes(stack: NetworkStack, bench: Nodes, node_name: str) -> int:
+def frame_bytes(stack: NetworkStack, bench: Nodes, node_name: str) -> int | None:
     """Return how many bytes of a message a frame carries at most, by the stack's file or by an end of it.
+
+    None: the stack counts bytes.
 
     Raises:
         BenchError: It does not answer, or says no such number.
     """
     assert stack.proof is not None
     there = stack.proof.frame_bytes
-    return there if isinstance(there, int) else _number(stack, bench, node_name, there)
+    return _number(stack, bench, node_name, there) if isinstance(there, str) else there
 
 
 def _number(stack: NetworkStack, bench: Nodes, node_name: str, way: str) -> int:

@@ -19,9 +19,10 @@ from hw.bench import load_bench
 from hw.errors import BenchError, CapabilityError, ConfigError
 from hw.protocols import Completed
 from reports.latency.evidence import load_replay
+from reports.latency.stack_proof import StackEnd
 from resources import network_stack
 from resources.network_stack import NetworkStack, load_network_stack, stack_names
-from resources.network_stack_ends import FOUND, frame_bytes, network_stack_on
+from resources.network_stack_ends import FOUND, counters, frame_bytes, network_stack_on
 from resources.profiles import load_profile
 from resources.replay.evidence import LatencyEvidence, ReplayAttempt
 from resources.replay.largest_pattern import LargestPatternSearch
@@ -177,42 +178,58 @@ def test_a_wrong_file_is_refused_with_its_field(targets: Path, old: str, new: st
         load_network_stack(targets / "linux-rt", "user")
 
 
-PROOF = '[proof]\ntool = "asked"\narguments = ""\ndelivered = "frames.delivered"\n'
+PROOF_TOOL = '[proof]\ntool = "asked"\narguments = ""\n'
+PROOF = f'{PROOF_TOOL}delivered = "frames.delivered"\n'
+IN_BYTES = 'delivered_bytes = "frames.bytes_in"\n'
+NETSTAT = "TcpExt: A\nTcpExt: 1\nIpExt: InNoRoutes InOctets OutOctets\nIpExt: 0 50 60\n"
 
 
 @pytest.mark.parametrize(
-    ("line", "expected"), [("frame_bytes = 700", 700), ('frame_bytes_field = "room.bytes"', 4000)]
+    ("proof", "room_bytes", "counted"),
+    [
+        (f"{PROOF}frame_bytes = 700\n", 700, StackEnd(3, 50, 60)),
+        (f'{PROOF}frame_bytes_field = "room.bytes"\n', 4000, StackEnd(3, 50, 60)),
+        (f"{PROOF_TOOL}{IN_BYTES}", None, StackEnd(None, 50, 60, 900)),
+    ],
 )
-def test_the_room_of_a_frame_is_a_number_or_what_the_stack_says(
-    targets: Path, line: str, expected: int
+def test_an_end_counts_frames_of_some_room_or_bytes(
+    targets: Path, proof: str, room_bytes: int | None, counted: StackEnd
 ) -> None:
+    """The room is a number of the file, or what the stack says."""
     path = targets / "linux-rt" / "stack" / "user.toml"
-    path.write_text(f"{path.read_text()}{PROOF}{line}\n")
-    said = '{"room": {"bytes": 4000}, "frames": {"delivered": 1}}'
+    path.write_text(f"{path.read_text()}{proof}")
+    said = '{"room": {"bytes": 4000}, "frames": {"delivered": 3, "bytes_in": 900}}'
 
     def run(argv: Sequence[str]) -> Completed:
-        return Completed(tuple(argv), 0, said if argv == ["asked"] else "", "")
+        return Completed(tuple(argv), 0, said if argv == ["asked"] else NETSTAT, "")
 
     def tool(_name: str, tool: str) -> str:
         return tool
 
     bench: Any = SimpleNamespace(node={"linux-rt": SimpleNamespace(run=run)}.__getitem__, tool=tool)
     stack = load_network_stack(targets / "linux-rt", "user")
-    assert frame_bytes(stack, bench, "linux-rt") == expected
+    assert frame_bytes(stack, bench, "linux-rt") == room_bytes
+    assert counters(stack, bench, "linux-rt") == counted
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("proof", "said"),
     [
-        ("", "proof.frame_bytes: missing"),
-        ("frame_bytes = 0", "proof.frame_bytes: must be"),
-        ('frame_bytes = 1\nframe_bytes_field = "a"', "proof.frame_bytes: unknown key"),
+        (PROOF, "proof.frame_bytes: missing"),
+        (f"{PROOF}frame_bytes = 0", "proof.frame_bytes: must be"),
+        (f'{PROOF}frame_bytes = 1\nframe_bytes_field = "a"', "proof.frame_bytes: unknown key"),
+        (PROOF_TOOL, "proof.delivered: missing, and so is delivered_bytes"),
+        (f"{PROOF_TOOL}frame_bytes = 1", "proof.delivered: missing, and so is delivered_bytes"),
+        (f"{PROOF}{IN_BYTES}", "proof.delivered: unknown key"),
+        (f"{PROOF_TOOL}{IN_BYTES}frame_bytes = 1", "proof.frame_bytes: unknown key"),
+        (f'{PROOF_TOOL}{IN_BYTES}frame_bytes_field = "a"', "proof.frame_bytes_field: unknown key"),
+        (f"{PROOF_TOOL}delivered_bytes = 7", "proof.delivered_bytes: must be a string"),
     ],
 )
-def test_a_proof_says_how_much_a_frame_carries_once(targets: Path, line: str, said: str) -> None:
+def test_a_proof_says_in_one_way_what_is_counted(targets: Path, proof: str, said: str) -> None:
     path = targets / "linux-rt" / "stack" / "user.toml"
-    path.write_text(f"{path.read_text()}{PROOF}{line}\n")
-    with pytest.raises(ConfigError, match=said):
+    path.write_text(f"{path.read_text()}{proof}\n")
+    with pytest.raises(ConfigError, match=rf"user\.toml: {said}"):
         load_network_stack(targets / "linux-rt", "user")
 
 
