@@ -146,10 +146,15 @@ def measure_messages(
         progress: Called with a line of text now and then.
 
     Raises:
-        CapabilityError: The bench has fewer than two producers.
+        CapabilityError: The bench has fewer than two producers, or the stack is loaded into bw-traffic alone.
         BenchError: A node or a tool does not work.
         MeasurementError: A tool came to no result.
     """
+    if stack.preload:
+        raise CapabilityError(
+            f"network stack {stack.name} is loaded into bw-traffic alone:"
+            " single messages would go by the kernel's"
+        )
     producers = list(bench.spec.producers.values())
     if len(producers) < 2:
         raise CapabilityError(f"bench {bench.spec.name}: needs two producers, has {len(producers)}")

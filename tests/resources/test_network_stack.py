@@ -151,6 +151,21 @@ def test_every_kind_of_target_that_is_provisioned_has_the_kernels_stack() -> Non
         assert stack.carried(pattern) == pattern
 
 
+def test_the_user_mode_stack_is_that_of_both_ends_each_with_a_service_of_its_own() -> None:
+    stack = load_network_stack(TARGETS / "linux", "user")
+    assert (stack.ends, stack.put_on, stack.preload) == ("both", None, ("libbw-accel.so",))
+    assert stack.carried(load_pattern(DAQ12)) == load_pattern(DAQ12)
+    assert stack.service is not None
+    assert stack.proof is not None
+    assert stack.proof.frame_bytes is None, "segments of TCP join and split messages"
+    for node in ("linux", "p01"):
+        socket = stack.words([stack.environment["BW_ACCEL_SOCKET"]], node, "")
+        assert socket == [f"{stack.folder_on(node)}/stackd.sock"]
+        serving = stack.words(stack.service.arguments, node, "test0")
+        assert serving == ["serve", "--interface", "test0", "--socket", *socket]
+        assert stack.words(stack.proof.arguments, node, "") == ["show", "--socket", *socket]
+
+
 def test_a_stack_of_another_kind_is_skipped_and_one_of_none_is_bad_input(targets: Path) -> None:
     assert stack_names(targets / "linux-rt") == ("kernel", "kernel-tuned", "rtdip", "user")
     with pytest.raises(CapabilityError, match=r"windows/stack/user\.toml: .* there are: kernel$"):
