@@ -12,8 +12,8 @@
 
     preload = "libuser.so"                     # libraries that are loaded into bw-traffic; left out: none
 
-    [environment]                              # of bw-traffic on the target; left out: as it is there
-    USER_SPIN_US = "50"
+    [environment]                              # of bw-traffic; left out: as it is there
+    USER_SOCKET = "$folder/user.sock"
 
     [put_on]                                   # left out: nothing has to be done
     folder = "/run/benchwright/stack"          # on the target
@@ -32,9 +32,14 @@
     delivered = "frames.delivered"             # the number in it of frames that have come for programs
     frame_bytes_field = "data_max_bytes"       # the number in it of bytes of a message that a frame carries;
                                                # or `frame_bytes`, the number itself
+    #delivered_bytes = "frames.bytes_in"       # in place of these two, where messages have no frames of their
+                                               # own: the number in it of bytes of IP packets that have come
 
 `$folder` is the stack's folder on the node, that of `put_on` where there is one; of a stack with both ends
-each node has its own. `$interface` is the node's on the test network.
+each node has its own. `$interface` is the node's on the test network. Both stand for that in `command`, in
+all arguments and in the values of `[environment]`.
+
+What is said of bw-traffic on the target holds of a stack with both ends on every node of a replay.
 
 A library of `preload` with a path is the target's own; one without is built with the native tools, and
 brought there. Programs on the target are then of the dynamic build, and none is ready before its libraries
@@ -52,7 +57,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hw.bench import TargetSpec
-from hw.errors import CapabilityError, ConfigError
+from hw.errors import BenchError, CapabilityError, ConfigError
 from hw.fields import Fields
 from hw.open_bench import Nodes
 from hw.preload import PRELOAD, start_program
@@ -65,6 +70,8 @@ SCHEMA = "benchwright.network_stack/1"
 FOLDER = "stack"
 """Of a kind of target, with a file for each stack that it can have."""
 FOLDER_ON_NODE = "/run/benchwright/stack"
+FOLDER_WORD, INTERFACE_WORD = "$folder", "$interface"
+"""In words of a stack's file; what they stand for: see the module."""
 TARGET, BOTH = "target", "both"
 RECEIVE = "recv"
 BYTES_MAX = 2**31 - 1
@@ -96,14 +103,16 @@ class Proof:
     Attributes:
         tool: Native tool that prints one JSON object.
         arguments: Of it.
-        delivered: Way, by dots, to the number of frames that have come for programs of the node.
-        frame_bytes: Most bytes of a message that a frame carries; or the way, by dots, to that number.
+        delivered: Way, by dots, to the number of frames that have come for programs of the node; without
+            `frame_bytes`, of bytes of IP packets.
+        frame_bytes: Most bytes of a message that a frame carries; or the way, by dots, to that number. None:
+            bytes are counted.
     """
 
     tool: str
     arguments: tuple[str, ...]
     delivered: str
-    frame_bytes: int | str
+    frame_bytes: int | str | None
 
 
 @dataclass(frozen=True)
@@ -146,10 +155,19 @@ class NetworkStack:
         folder = FOLDER_ON_NODE if self.put_on is None else self.put_on.folder
         return f"{folder}/{node_name}" if self.ends == BOTH else folder
 
-    def words(self, words: Sequence[str], node_name: str, interface: str = "") -> list[str]:
+    def words(self, words: Sequence[str], node_name: str, interface: str) -> list[str]:
         """Return words of the stack's file with a node's folder and interface in them."""
         folder = self.folder_on(node_name)
-        return [word.replace("$folder", folder).replace("$interface", interface) for word in words]
+        return [word.replace(FOLDER_WORD, folder).replace(INTERFACE_WORD, interface) for word in words]
+
+    def words_on(self, bench: Nodes, node_name: str, words: Sequence[str]) -> list[str]:
+        """Return words of the stack's file as they are on a node of a bench, which is asked where need be.
+
+        Raises:
+            BenchError: They name the interface, and none of the node has an address of the test network.
+        """
+        named = any(INTERFACE_WORD in word for word in words)
+        return self.words(words, node_name, interface_on(bench, node_name) if named else "")
 
     def why_not(self, stream: Stream) -> str:
         """Return why it does not carry a stream; empty: it does."""
@@ -189,13 +207,35 @@ class NetworkStack:
 
         Raises:
             CapabilityError: The node runs no program that loads libraries.
-            BenchError: It did not start, or a library cannot be loaded there.
+            BenchError: It did not start, a library cannot be loaded there, or the stack's file names the
+                interface and the node has none on the test network.
         """
         libraries = [each if "/" in each else bench.library(node_name, each) for each in self.preload]
         tool = bench.tool(node_name, dynamic=True) if libraries else bench.tool(node_name)
         own = [*self.arguments, *(self.receive_arguments if arguments[0] == RECEIVE else ())]
-        argv = [tool, *arguments, *self.words(own, node_name)]
-        return start_program(bench.node(node_name), argv, stem, self.environment, libraries)
+        argv = [tool, *arguments, *self.words_on(bench, node_name, own)]
+        values = self.words_on(bench, node_name, tuple(self.environment.values()))
+        environment = dict(zip(self.environment, values, strict=True))
+        return start_program(bench.node(node_name), argv, stem, environment, libraries)
+
+
+def interface_on(bench: Nodes, node_name: str) -> str:
+    """Return the interface of a node on the test network: a target's by the bench file, else by its address.
+
+    Raises:
+        BenchError: No interface of the node has an address of the test network.
+    """
+    spec = bench.spec
+    named = {target.test_interface for target in spec.targets.values() if target.node == node_name}
+    if len(named) == 1:
+        return named.pop()
+    addresses = {producer.address for producer in spec.producers.values() if producer.node == node_name}
+    addresses |= {target.test_address for target in spec.targets.values() if target.node == node_name}
+    lines = bench.node(node_name).run(["ip", "-o", "-4", "address"]).stdout.splitlines()
+    for words in (line.split() for line in lines):
+        if len(words) > 3 and words[3].partition("/")[0] in addresses:
+            return words[1].partition("@")[0]
+    raise BenchError(f"{node_name}: no interface has {' or '.join(sorted(addresses)) or 'an address'}")
 
 
 def stack_names(kind_folder: Path) -> tuple[str, ...]:
@@ -271,14 +311,18 @@ def _service(table: Fields | None) -> Service | None:
 def _proof(table: Fields | None) -> Proof | None:
     if table is None:
         return None
-    proof = Proof(
-        table.text("tool"),
-        table.words("arguments"),
-        table.text("delivered"),
-        table.text("frame_bytes_field")
-        if table.has("frame_bytes_field")
-        else table.integer("frame_bytes", 1, BYTES_MAX),
-    )
+    tool, arguments = table.text("tool"), table.words("arguments")
+    if table.has("delivered_bytes"):
+        proof = Proof(tool, arguments, table.text("delivered_bytes"), None)
+    elif not table.has("delivered"):
+        raise ConfigError(f"{table.file}: {table.table}.delivered: missing, and so is delivered_bytes")
+    else:
+        per_frame = (
+            table.text("frame_bytes_field")
+            if table.has("frame_bytes_field")
+            else table.integer("frame_bytes", 1, BYTES_MAX)
+        )
+        proof = Proof(tool, arguments, table.text("delivered"), per_frame)
     table.finish()
     return proof
 

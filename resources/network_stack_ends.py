@@ -16,7 +16,7 @@ from hw.open_bench import Nodes
 from hw.protocols import Job, Node
 from hw.tools import local_tool
 from reports.latency.stack_proof import StackEnd
-from resources.network_stack import BOTH, NetworkStack
+from resources.network_stack import BOTH, NetworkStack, interface_on
 
 FOUND = "stack.ndjson"
 """Evidence: what `apply` said."""
@@ -28,7 +28,7 @@ EXIT_MISSING = 3
 def stack_interfaces(
     spec: BenchSpec, network: NetworkStack, node_name: str, target_node: str, interface: str
 ) -> dict[str, str]:
-    """Return the nodes that get a stack, and the interface there; empty: the one that has the test address.
+    """Return the nodes that get a stack, and the interface there; empty: as `interface_on` finds it.
 
     Args:
         spec: Of the bench, as the suite sees it.
@@ -53,7 +53,7 @@ def network_stack_on(
         stack: Of the kind of the target under test.
         bench: Open; the nodes are on.
         under_test: Node of the target under test.
-        interfaces: By node; empty: the interface that has the node's address on the test network.
+        interfaces: By node; empty: the one that `interface_on` finds.
         folder: Evidence goes here.
 
     Raises:
@@ -62,23 +62,11 @@ def network_stack_on(
     """
     with ExitStack() as on:
         for node_name, named in interfaces.items():
-            interface = named or _interface_of(bench, node_name)
+            interface = named or interface_on(bench, node_name)
             if node_name == under_test:
                 on.enter_context(_put_on(stack, bench.node(node_name), interface, folder))
             on.enter_context(_service(stack, bench, node_name, interface, folder))
         yield
-
-
-def _interface_of(bench: Nodes, node_name: str) -> str:
-    """Return the interface of a node that has its address on the test network."""
-    spec = bench.spec
-    addresses = {producer.address for producer in spec.producers.values() if producer.node == node_name}
-    addresses |= {target.test_address for target in spec.targets.values() if target.node == node_name}
-    lines = bench.node(node_name).run(["ip", "-o", "-4", "address"]).stdout.splitlines()
-    for words in (line.split() for line in lines):
-        if len(words) > 3 and words[3].partition("/")[0] in addresses:
-            return words[1].partition("@")[0]
-    raise BenchError(f"{node_name}: no interface has {' or '.join(sorted(addresses)) or 'an address'}")
 
 
 @contextmanager
@@ -106,7 +94,7 @@ def _put_on(stack: NetworkStack, node: Node, interface: str, folder: Path) -> Ge
 
 def _call(stack: NetworkStack, node: Node, interface: str, verb: str) -> str:
     assert stack.put_on is not None
-    argv = [*stack.words(stack.put_on.command, node.name), "--interface", interface, verb]
+    argv = [*stack.words(stack.put_on.command, node.name, interface), "--interface", interface, verb]
     done = node.run(argv, timeout_s=VERB_S, check=False)
     said = (done.stderr.strip() or done.stdout.strip())[-500:]
     if done.exit_code == EXIT_MISSING:
@@ -156,33 +144,39 @@ def _wait_ready(stack: NetworkStack, job: Job, node_name: str) -> None:
 def counters(stack: NetworkStack, bench: Nodes, node_name: str) -> StackEnd:
     """Ask an end of a stack what it has carried since it is on, and the kernel what went through its own.
 
-    Frames are those that have come for programs, by the stack's own word; bytes those of IP datagrams of the
-    node (IpExt of /proc/net/netstat).
+    What was delivered is what has come for programs, by the stack's own word, in frames or in bytes of IP
+    packets; of the kernel it is the bytes of the node's IP datagrams (IpExt of /proc/net/netstat).
 
     Raises:
         BenchError: It does not answer, or says no such number.
     """
     assert stack.proof is not None
-    delivered_frames = _number(stack, bench, node_name, stack.proof.delivered)
-    kernel = bench.node(node_name).run(["cat", "/proc/net/netstat"]).stdout
-    return StackEnd(delivered_frames, *_kernel_bytes(kernel, node_name))
+    delivered = _number(stack, bench, node_name, stack.proof.delivered)
+    in_bytes, out_bytes = _kernel_bytes(
+        bench.node(node_name).run(["cat", "/proc/net/netstat"]).stdout, node_name
+    )
+    if stack.proof.frame_bytes is None:
+        return StackEnd(None, in_bytes, out_bytes, delivered)
+    return StackEnd(delivered, in_bytes, out_bytes)
 
 
-def frame_bytes(stack: NetworkStack, bench: Nodes, node_name: str) -> int:
+def frame_bytes(stack: NetworkStack, bench: Nodes, node_name: str) -> int | None:
     """Return how many bytes of a message a frame carries at most, by the stack's file or by an end of it.
+
+    None: the stack counts bytes.
 
     Raises:
         BenchError: It does not answer, or says no such number.
     """
     assert stack.proof is not None
     there = stack.proof.frame_bytes
-    return there if isinstance(there, int) else _number(stack, bench, node_name, there)
+    return _number(stack, bench, node_name, there) if isinstance(there, str) else there
 
 
 def _number(stack: NetworkStack, bench: Nodes, node_name: str, way: str) -> int:
     proof = stack.proof
     assert proof is not None
-    argv = [bench.tool(node_name, proof.tool), *stack.words(proof.arguments, node_name)]
+    argv = [bench.tool(node_name, proof.tool), *stack.words_on(bench, node_name, proof.arguments)]
     said = bench.node(node_name).run(argv).stdout
     try:
         value = reduce(getitem, way.split("."), json.loads(said))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hw.bench import ProducerSpec, TargetSpec
 from hw.errors import BenchError, CapabilityError
-from hw.open_bench import OpenBench
+from hw.open_bench import Nodes, OpenBench
 from hw.protocols import Job, Node
 from reports.realtime_ethernet.evidence import (
     ALONE,
@@ -75,7 +75,7 @@ class _Lab:
         """Return the command line of a program that sends to a port of the target."""
         node = producer.node
         argv = [self.experiment.bench.tool(node, TOOL), verb, "--peer", self.peers[to_port]]
-        return [*argv, *local_arguments(self.stack, node, producer.address, own_port)]
+        return [*argv, *local_arguments(self.stack, self.experiment.bench, node, producer.address, own_port)]
 
     def latency(self, size_bytes: int, trips: int, interval_us: int, run_up: int = 0) -> list[str]:
         """Return the command line of round trips at the node's priority."""
@@ -96,10 +96,10 @@ def over_of(stack: NetworkStack) -> str:
     return RTDIP if stack.message_arguments else UDP
 
 
-def local_arguments(stack: NetworkStack, node: str, address: str, port: int) -> list[str]:
+def local_arguments(stack: NetworkStack, bench: Nodes, node: str, address: str, port: int) -> list[str]:
     """Return by what a program takes its own end: a port of RTDiP, or an address of UDP."""
     if over_of(stack) == RTDIP:
-        return ["--local", str(port), *stack.words(stack.message_arguments, node)]
+        return ["--local", str(port), *stack.words_on(bench, node, stack.message_arguments)]
     return ["--local", f"{address}:{port}"]
 
 
@@ -146,10 +146,15 @@ def measure_messages(
         progress: Called with a line of text now and then.
 
     Raises:
-        CapabilityError: The bench has fewer than two producers.
+        CapabilityError: The bench has fewer than two producers, or the stack is loaded into bw-traffic alone.
         BenchError: A node or a tool does not work.
         MeasurementError: A tool came to no result.
     """
+    if stack.preload:
+        raise CapabilityError(
+            f"network stack {stack.name} is loaded into bw-traffic alone:"
+            " single messages would go by the kernel's"
+        )
     producers = list(bench.spec.producers.values())
     if len(producers) < 2:
         raise CapabilityError(f"bench {bench.spec.name}: needs two producers, has {len(producers)}")
@@ -190,9 +195,13 @@ def _start_ends(lab: _Lab, node: Node, cpu: int) -> None:
     jobs: list[Job] = []
     ends: Sequence[tuple[str, int, int]] = (("echo", ECHO_PORT, node.priority), ("sink", SINK_PORT, 0))
     for verb, port, priority in ends:
-        argv = [tool, verb, *local_arguments(lab.stack, target.node, target.test_address, port)]
+        argv = [
+            tool,
+            verb,
+            *local_arguments(lab.stack, experiment.bench, target.node, target.test_address, port),
+        ]
         argv += ["--cpu", str(cpu), "--priority", str(priority)]
-        argv += lab.stack.words(lab.stack.message_receive_arguments, target.node)
+        argv += lab.stack.words_on(experiment.bench, target.node, lab.stack.message_receive_arguments)
         jobs.append(experiment.start(target.node, argv, lab.folder / verb))
     experiment.wait_ready(jobs)
 

@@ -311,14 +311,7 @@ class Replay:
         if stack is None or stack.proof is None:
             return None
         after = self._count(nodes)
-        ends = {
-            name: StackEnd(
-                after[name].delivered_frames - begun.delivered_frames,
-                after[name].kernel_in_bytes - begun.kernel_in_bytes,
-                after[name].kernel_out_bytes - begun.kernel_out_bytes,
-            )
-            for name, begun in before.items()
-        }
+        ends = {name: after[name].since(begun) for name, begun in before.items()}
         per_frame = frame_bytes(stack, self.bench, self.target.node)
         proof = StackProof(stack.name, per_frame, self.target.node, ends)
         proof.write(self.folder)

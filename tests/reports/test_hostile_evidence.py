@@ -29,6 +29,7 @@ from reports.history.advice import parse_advice
 from reports.latency.emulation import read_emulation
 from reports.latency.evidence import load_replay
 from reports.latency.known_delay import KnownDelay
+from reports.latency.stack_proof import StackEnd, StackProof
 from reports.page.model import gather_run
 from reports.rejudge.run import rejudge
 from reports.requirements import read_set
@@ -75,6 +76,8 @@ READERS: dict[str, Read] = {
     "evidence/timed_edges/witnesses/witnesses.json": lambda file: load_witnesses(file.parent),
     "evidence/timed_edges/**/tgpio-latch/waveforms.json": load_waveforms,
     "evidence/daq_replay/**/attempt-1/known_delay.json": KnownDelay.read,
+    "evidence/daq_replay/attempt-1/stack_proof.json": StackProof.read,
+    "evidence/daq_replay/bytes/attempt-1/stack_proof.json": StackProof.read,
     "evidence/daq_replay/**/attempt-1/recv.ndjson": lambda file: recv_progress(file, range(200)),
     "evidence/daq_replay/attempt-1/emulation.ndjson": read_emulation,
     "evidence/clock_sync/disturbed/disturbance.json": lambda file: load_disturbance(file.parent),
@@ -85,7 +88,7 @@ READERS: dict[str, Read] = {
 
 
 def _add_more(made: RunFolder) -> None:
-    """Add what the sample run lacks: a disturbed clock, provisioning, the emulator, advice."""
+    """Add what the sample run lacks: a disturbed clock, provisioning, emulator, proofs of stacks, advice."""
     disturbed = made.evidence_folder("clock_sync", "disturbed")
     lock = Lock(12, "offset", 1)
     write_disturbance(disturbed, Disturbance("chrony", "step", (Event("step +1 ms", 20, lock, ""),)))
@@ -100,6 +103,12 @@ def _add_more(made: RunFolder) -> None:
     (made.evidence_folder("daq_replay", "attempt-1") / "emulation.ndjson").write_text(
         '{"stream":10,"sequence":7,"period_ns":1000,"vcpu_ran_ns":[[-1000,0],[0,900]]}\n'
         '{"overdue_tai_ns":[5000,9000],"period_ns":1000,"vcpu_ran_ns":[[-1000,0],[0,0],[4000,10]]}\n'
+    )
+    StackProof("rtdip", 1480, "t", {"t": StackEnd(10**9, 7, 8), "p01": StackEnd(0, 0, 0)}).write(
+        made.evidence_folder("daq_replay", "attempt-1")
+    )
+    StackProof("user", None, "t", {"t": StackEnd(None, 7, 8, 10**12), "p01": StackEnd(None, 0, 0, 0)}).write(
+        made.evidence_folder("daq_replay", "bytes", "attempt-1")
     )
     (made.evidence_folder("history") / "advice.json").write_bytes(
         advice_of(made.path, bench_change=BENCH_CHANGE).to_bytes()

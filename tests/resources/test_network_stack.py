@@ -19,9 +19,10 @@ from hw.bench import load_bench
 from hw.errors import BenchError, CapabilityError, ConfigError
 from hw.protocols import Completed
 from reports.latency.evidence import load_replay
+from reports.latency.stack_proof import StackEnd
 from resources import network_stack
 from resources.network_stack import NetworkStack, load_network_stack, stack_names
-from resources.network_stack_ends import FOUND, frame_bytes, network_stack_on
+from resources.network_stack_ends import FOUND, counters, frame_bytes, network_stack_on
 from resources.profiles import load_profile
 from resources.replay.evidence import LatencyEvidence, ReplayAttempt
 from resources.replay.largest_pattern import LargestPatternSearch
@@ -150,6 +151,21 @@ def test_every_kind_of_target_that_is_provisioned_has_the_kernels_stack() -> Non
         assert stack.carried(pattern) == pattern
 
 
+def test_the_user_mode_stack_is_that_of_both_ends_each_with_a_service_of_its_own() -> None:
+    stack = load_network_stack(TARGETS / "linux", "user")
+    assert (stack.ends, stack.put_on, stack.preload) == ("both", None, ("libbw-accel.so",))
+    assert stack.carried(load_pattern(DAQ12)) == load_pattern(DAQ12)
+    assert stack.service is not None
+    assert stack.proof is not None
+    assert stack.proof.frame_bytes is None, "segments of TCP join and split messages"
+    for node in ("linux", "p01"):
+        socket = stack.words([stack.environment["BW_ACCEL_SOCKET"]], node, "")
+        assert socket == [f"{stack.folder_on(node)}/stackd.sock"]
+        serving = stack.words(stack.service.arguments, node, "test0")
+        assert serving == ["serve", "--interface", "test0", "--socket", *socket]
+        assert stack.words(stack.proof.arguments, node, "") == ["show", "--socket", *socket]
+
+
 def test_a_stack_of_another_kind_is_skipped_and_one_of_none_is_bad_input(targets: Path) -> None:
     assert stack_names(targets / "linux-rt") == ("kernel", "kernel-tuned", "rtdip", "user")
     with pytest.raises(CapabilityError, match=r"windows/stack/user\.toml: .* there are: kernel$"):
@@ -177,42 +193,58 @@ def test_a_wrong_file_is_refused_with_its_field(targets: Path, old: str, new: st
         load_network_stack(targets / "linux-rt", "user")
 
 
-PROOF = '[proof]\ntool = "asked"\narguments = ""\ndelivered = "frames.delivered"\n'
+PROOF_TOOL = '[proof]\ntool = "asked"\narguments = ""\n'
+PROOF = f'{PROOF_TOOL}delivered = "frames.delivered"\n'
+IN_BYTES = 'delivered_bytes = "frames.bytes_in"\n'
+NETSTAT = "TcpExt: A\nTcpExt: 1\nIpExt: InNoRoutes InOctets OutOctets\nIpExt: 0 50 60\n"
 
 
 @pytest.mark.parametrize(
-    ("line", "expected"), [("frame_bytes = 700", 700), ('frame_bytes_field = "room.bytes"', 4000)]
+    ("proof", "room_bytes", "counted"),
+    [
+        (f"{PROOF}frame_bytes = 700\n", 700, StackEnd(3, 50, 60)),
+        (f'{PROOF}frame_bytes_field = "room.bytes"\n', 4000, StackEnd(3, 50, 60)),
+        (f"{PROOF_TOOL}{IN_BYTES}", None, StackEnd(None, 50, 60, 900)),
+    ],
 )
-def test_the_room_of_a_frame_is_a_number_or_what_the_stack_says(
-    targets: Path, line: str, expected: int
+def test_an_end_counts_frames_of_some_room_or_bytes(
+    targets: Path, proof: str, room_bytes: int | None, counted: StackEnd
 ) -> None:
+    """The room is a number of the file, or what the stack says."""
     path = targets / "linux-rt" / "stack" / "user.toml"
-    path.write_text(f"{path.read_text()}{PROOF}{line}\n")
-    said = '{"room": {"bytes": 4000}, "frames": {"delivered": 1}}'
+    path.write_text(f"{path.read_text()}{proof}")
+    said = '{"room": {"bytes": 4000}, "frames": {"delivered": 3, "bytes_in": 900}}'
 
     def run(argv: Sequence[str]) -> Completed:
-        return Completed(tuple(argv), 0, said if argv == ["asked"] else "", "")
+        return Completed(tuple(argv), 0, said if argv == ["asked"] else NETSTAT, "")
 
     def tool(_name: str, tool: str) -> str:
         return tool
 
     bench: Any = SimpleNamespace(node={"linux-rt": SimpleNamespace(run=run)}.__getitem__, tool=tool)
     stack = load_network_stack(targets / "linux-rt", "user")
-    assert frame_bytes(stack, bench, "linux-rt") == expected
+    assert frame_bytes(stack, bench, "linux-rt") == room_bytes
+    assert counters(stack, bench, "linux-rt") == counted
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("proof", "said"),
     [
-        ("", "proof.frame_bytes: missing"),
-        ("frame_bytes = 0", "proof.frame_bytes: must be"),
-        ('frame_bytes = 1\nframe_bytes_field = "a"', "proof.frame_bytes: unknown key"),
+        (PROOF, "proof.frame_bytes: missing"),
+        (f"{PROOF}frame_bytes = 0", "proof.frame_bytes: must be"),
+        (f'{PROOF}frame_bytes = 1\nframe_bytes_field = "a"', "proof.frame_bytes: unknown key"),
+        (PROOF_TOOL, "proof.delivered: missing, and so is delivered_bytes"),
+        (f"{PROOF_TOOL}frame_bytes = 1", "proof.delivered: missing, and so is delivered_bytes"),
+        (f"{PROOF}{IN_BYTES}", "proof.delivered: unknown key"),
+        (f"{PROOF_TOOL}{IN_BYTES}frame_bytes = 1", "proof.frame_bytes: unknown key"),
+        (f'{PROOF_TOOL}{IN_BYTES}frame_bytes_field = "a"', "proof.frame_bytes_field: unknown key"),
+        (f"{PROOF_TOOL}delivered_bytes = 7", "proof.delivered_bytes: must be a string"),
     ],
 )
-def test_a_proof_says_how_much_a_frame_carries_once(targets: Path, line: str, said: str) -> None:
+def test_a_proof_says_in_one_way_what_is_counted(targets: Path, proof: str, said: str) -> None:
     path = targets / "linux-rt" / "stack" / "user.toml"
-    path.write_text(f"{path.read_text()}{PROOF}{line}\n")
-    with pytest.raises(ConfigError, match=said):
+    path.write_text(f"{path.read_text()}{proof}\n")
+    with pytest.raises(ConfigError, match=rf"user\.toml: {said}"):
         load_network_stack(targets / "linux-rt", "user")
 
 
@@ -370,3 +402,84 @@ def test_programs_on_the_target_alone_use_it(user: NetworkStack, machine: _Machi
         recv(tmp_path / "plan.toml")
     assert asked == ["linux-rt"], "the dynamic build; and here is neither it nor a library"
     assert machine.started == [received]
+
+
+ADDRESSES = """\
+1: lo    inet 127.0.0.1/8 scope host lo
+4: ctl0    inet 10.0.0.11/24 scope global ctl0
+7: p01-test@if6    inet {address}/24 brd + scope global p01-test
+"""
+
+
+def test_programs_on_all_ends_use_one_with_the_words_of_their_node(
+    user: NetworkStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sender and receiver alike: libraries, environment, arguments, each its own folder and interface."""
+    started: dict[str, tuple[Any, ...]] = {}
+
+    def start_program(node: Any, argv: list[str], _stem: Path, *loaded: Any) -> None:
+        started[node.name] = (argv, *loaded)
+
+    monkeypatch.setattr(network_stack, "start_program", start_program)
+    shown = ADDRESSES.format(address=SPEC.producers[1].address)
+
+    def node(name: str) -> Any:
+        def run(argv: Sequence[str]) -> Completed:
+            assert (name, argv[0]) == ("p01", "ip"), "the bench file says the target's"
+            return Completed(tuple(argv), 0, shown, "")
+
+        def same(word: Any) -> str:
+            return str(word)
+
+        return SimpleNamespace(name=name, run=run, priority=50, bring=same, fresh_folder=same)
+
+    def tool(name: str, *, dynamic: bool) -> str:
+        return f"/{name}/dynamic/bw-traffic" if dynamic else ""
+
+    def library(name: str, file: str) -> str:
+        return f"/{name}/{file}"
+
+    bench: Any = SimpleNamespace(spec=SPEC, node=node, tool=tool, library=library)
+    settings = ReplaySettings(DAQ12, "aligned-12")
+    replay = Replay(bench, SPEC.targets["linux-rt"], cast("Any", None), settings, tmp_path, _silent)
+    both = replace(
+        user,
+        ends="both",
+        put_on=None,
+        arguments=("--at", "$folder/$interface"),
+        environment={
+            "USER_SOCKET": "$folder/user.sock",
+            "USER_INTERFACE": "$interface",
+            "USER_SPIN_US": "50",
+        },
+        preload=("libuser.so",),
+    )
+    replay.stack = ("linux-rt", both)
+    replay._start_recv(tmp_path / "plan.toml")  # pyright: ignore[reportPrivateUsage]
+    replay._start_send("p01", [1], tmp_path / "plan.toml")  # pyright: ignore[reportPrivateUsage]
+    assert set(started) == {"linux-rt", "p01"}
+    for (name, (argv, environment, libraries)), interface in zip(
+        started.items(), (SPEC.targets["linux-rt"].test_interface, "p01-test"), strict=True
+    ):
+        folder = f"/run/benchwright/stack/{name}"
+        assert argv[0] == f"/{name}/dynamic/bw-traffic"
+        assert argv[-2:] == ["--at", f"{folder}/{interface}"]
+        assert environment == {
+            "USER_SOCKET": f"{folder}/user.sock", "USER_INTERFACE": interface, "USER_SPIN_US": "50",
+        }  # fmt: skip
+        assert libraries == [f"/{name}/libuser.so"]
+    shown = ADDRESSES.format(address="192.0.2.77")
+    with pytest.raises(BenchError, match=rf"p01: no interface has {SPEC.producers[1].address}"):
+        replay._start_send("p01", [1], tmp_path / "plan.toml")  # pyright: ignore[reportPrivateUsage]
+
+
+def test_its_command_is_told_folder_and_interface(
+    user: NetworkStack, machine: _Machine, tmp_path: Path
+) -> None:
+    assert user.put_on is not None
+    script = ("sh", "-c", 'echo "$0" "$@"', "$folder", "$interface")
+    told = replace(user, put_on=replace(user.put_on, command=script))
+    with _on(told, machine, "test0", tmp_path):
+        pass
+    said = (tmp_path / FOUND).read_text().split()
+    assert said == [str(machine.root / "stack"), "test0", "--interface", "test0", "apply"]

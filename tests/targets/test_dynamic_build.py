@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import Generator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -206,17 +207,35 @@ def test_two_files_of_one_name_are_told_apart(bench: Bench, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_a_pattern_is_consumed_by_a_program_with_its_library(bench: Bench, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("ends", "programs"), [("target", {MACHINE}), ("both", {MACHINE, "p01", "p02"})])
+def test_a_pattern_goes_by_programs_with_their_library(
+    bench: Bench, tmp_path: Path, ends: str, programs: set[str]
+) -> None:
+    """Whoever has the stack has its library and its environment, the latter with the node's own folder."""
     pattern = tmp_path / "pattern.toml"
     pattern.write_text(PATTERN)
     settings = ReplaySettings(
         pattern=pattern, warmup_ms=500, duration_ms=1000, grace_ms=500, correction="none"
     )
     replay = Replay(bench, target_of(bench), load_pattern(pattern), settings, tmp_path / "run", print)
-    replay.stack = (MACHINE, NetworkStack("user", tmp_path, preload=(LIBRARY,)))
+    environment = {"BW_TEST_STACK": f"{tmp_path}$folder"}
+    stack = NetworkStack("user", tmp_path, preload=(LIBRARY,), ends=ends, environment=environment)
+    replay.stack = (MACHINE, stack)
+    loaded: dict[str, bool] = {}
+
+    def look(_counting_s: float) -> None:
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                variables = (process / "environ").read_bytes().split(b"\0")
+                for value in (each for each in variables if each.startswith(b"BW_TEST_STACK=")):
+                    if (process / "exe").resolve().name == "bw-traffic":
+                        loaded[value.decode()] = LIBRARY in (process / "maps").read_text()
+
+    replay.during = look
     answers = replay.run()
     assert {stream["lost"] for stream in answers.recv["streams"]} == {0}
     assert not answers.faults
+    assert loaded == {f"BW_TEST_STACK={tmp_path}{stack.folder_on(each)}": True for each in programs}
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from reports.errors import RecordError
 from reports.latency.evidence import load_replay
 from reports.latency.stack_proof import STACK_PROOF, StackEnd, StackProof, why_not_carried
 from reports.rejudge.carried import is_carried
+from reports.rejudge.each import DAMAGE
 from reports.tools.answers import RecvResult, last_result, recv_result
 from tests.reports.sample_run import Disturbance, write_evidence
 
@@ -40,8 +41,19 @@ def frames_of(recv: RecvResult) -> int:
     return round(counted * (1 + recv.warmup_ms / recv.duration_ms))
 
 
-def proof_of(recv: RecvResult) -> StackProof:
+def bytes_of(recv: RecvResult) -> int:
+    counted = sum(stream.received * stream.size_bytes for stream in recv.streams)
+    return round(counted * (1 + recv.warmup_ms / recv.duration_ms))
+
+
+def proof_of(recv: RecvResult, unit: str = "frames") -> StackProof:
     """Return that of a replay which went past the kernel."""
+    if unit == "bytes":
+        in_bytes = {
+            "linux": StackEnd(None, 40_000, 50_000, bytes_of(recv)),
+            "p01": StackEnd(None, 0, 3_000, 0),
+        }
+        return StackProof("rtdip", None, "linux", in_bytes)
     ends = {"linux": StackEnd(frames_of(recv), 40_000, 50_000), "p01": StackEnd(0, 0, 3_000)}
     return StackProof("rtdip", FRAME_BYTES, "linux", ends)
 
@@ -50,34 +62,43 @@ def with_end(proof: StackProof, node: str, **changed: int) -> StackProof:
     return replace(proof, ends={**proof.ends, node: replace(proof.ends[node], **changed)})
 
 
-CHANGES: dict[str, tuple[Callable[[StackProof, RecvResult], StackProof], str]] = {
-    "as it should be": (lambda proof, _: proof, ""),
+def with_delivered(proof: StackProof, node: str, share: float) -> StackProof:
+    """Return one with a share of what the receiver has delivered, in its unit."""
+    whole = proof.ends[proof.receiver].delivered
+    unit = "delivered_bytes" if proof.frame_bytes is None else "delivered_frames"
+    return with_end(proof, node, **{unit: int(whole * share)})
+
+
+CHANGES: dict[str, tuple[Callable[[StackProof], StackProof], str]] = {
+    "as it should be": (lambda proof: proof, ""),
     "nothing delivered": (
-        lambda proof, _: with_end(proof, "linux", delivered_frames=0),
+        lambda proof: with_delivered(proof, "linux", 0),
         "counters have 0 of",
     ),
     "a stream less": (
-        lambda proof, recv: with_end(proof, "linux", delivered_frames=frames_of(recv) * 9 // 10),
+        lambda proof: with_delivered(proof, "linux", 0.9),
         "of at least",
     ),
     "received by the kernel": (
-        lambda proof, _: with_end(proof, "linux", kernel_in_bytes=10**9),
+        lambda proof: with_end(proof, "linux", kernel_in_bytes=10**9),
         "the kernel of linux has itself received 1000000000 bytes of IP",
     ),
     "sent by the kernel": (
-        lambda proof, _: with_end(proof, "p01", kernel_out_bytes=10**9),
+        lambda proof: with_end(proof, "p01", kernel_out_bytes=10**9),
         "the kernel of p01 has itself sent 1000000000 bytes of IP",
     ),
 }
 
 
+@pytest.mark.parametrize("unit", ["frames", "bytes"])
 @pytest.mark.parametrize("name", CHANGES)
 def test_what_a_stack_did_not_carry_is_named(
-    folder: Path, recv: RecvResult, name: str, tmp_path: Path
+    folder: Path, recv: RecvResult, name: str, unit: str, tmp_path: Path
 ) -> None:
     change, said = CHANGES[name]
-    proof = change(proof_of(recv), recv)
+    proof = change(proof_of(recv, unit))
     causes = why_not_carried(proof, recv)
+    assert not causes or "its counters" not in causes[0] or causes[0].endswith(f" {unit}")
     assert all(cause.startswith("not carried by the stack rtdip: ") for cause in causes)
     assert (said in causes[0]) if said else not causes
     # Read back from a run's folder it takes the verdict of all its streams.
@@ -90,18 +111,18 @@ def test_what_a_stack_did_not_carry_is_named(
     assert is_carried(tmp_path, cast("Any", last_result(tmp_path / "recv.ndjson"))) == (not causes)
 
 
-def test_both_judges_agree_on_any_counters(recv: RecvResult, folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("unit", ["frames", "bytes"])
+def test_both_judges_agree_on_any_counters(recv: RecvResult, folder: Path, unit: str, tmp_path: Path) -> None:
     rng = random.Random(7)
     answer = cast("Any", last_result(folder / "recv.ndjson"))
     seen = set[bool]()
     for _ in range(300):
-        proof = proof_of(recv)
-        for node in proof.ends:
+        proof = proof_of(recv, unit)
+        for node in ("p01", "linux"):
             scale = rng.choice((0, 0.5, 0.97, 0.985, 1, 1.2))
             proof = with_end(
-                proof,
+                with_delivered(proof, node, scale),
                 node,
-                delivered_frames=int(frames_of(recv) * scale),
                 kernel_in_bytes=int(10 ** rng.uniform(0, 9)),
                 kernel_out_bytes=int(10 ** rng.uniform(0, 7)),
             )
@@ -112,23 +133,90 @@ def test_both_judges_agree_on_any_counters(recv: RecvResult, folder: Path, tmp_p
     assert seen == {True, False}
 
 
+def test_bytes_hold_the_messages_alone_their_headers_come_on_top(recv: RecvResult) -> None:
+    """What is wanted is what the messages have; every packet has more."""
+    counted = sum(stream.received * stream.size_bytes for stream in recv.streams)
+    least = max(counted, int(0.98 * counted * (1 + recv.warmup_ms / recv.duration_ms)))
+    proof = proof_of(recv, "bytes")
+    assert why_not_carried(with_end(proof, "linux", delivered_bytes=least), recv) == []
+    assert why_not_carried(with_end(proof, "linux", delivered_bytes=least - 1), recv) == [
+        f"not carried by the stack rtdip: its counters have {least - 1} of at least {least} bytes"
+    ]
+
+
+def test_a_proof_of_the_version_before_is_read(recv: RecvResult, folder: Path, tmp_path: Path) -> None:
+    frames = frames_of(recv)
+    end = f'{{"delivered_frames": {frames}, "kernel_in_bytes": 7, "kernel_out_bytes": 8}}'
+    text = f'{{"stack": "rtdip", "frame_bytes": 1480, "receiver": "t", "ends": {{"t": {end}}}}}'
+    (tmp_path / STACK_PROOF).write_text(text)
+    proof = StackProof.read(tmp_path / STACK_PROOF)
+    assert proof == StackProof("rtdip", 1480, "t", {"t": StackEnd(frames, 7, 8)})
+    assert is_carried(tmp_path, cast("Any", last_result(folder / "recv.ndjson")))
+    proof.write(tmp_path)
+    assert json.loads((tmp_path / STACK_PROOF).read_text()) == json.loads(text)
+
+
+@pytest.mark.parametrize("unit", ["frames", "bytes"])
+def test_what_ends_have_gained_is_in_their_unit(recv: RecvResult, unit: str) -> None:
+    end = proof_of(recv, unit).ends["linux"]
+    begun = replace(end, kernel_in_bytes=end.kernel_in_bytes - 5)
+    nothing = {"frames": StackEnd(0, 5, 0), "bytes": StackEnd(None, 5, 0, 0)}
+    assert end.since(begun) == nothing[unit]
+
+
+KERNEL = {"kernel_in_bytes": 1, "kernel_out_bytes": 1}
+
+
 @pytest.mark.parametrize(
-    ("key", "value", "said"),
+    ("unit", "key", "value", "said"),
     [
-        ("frame_bytes", 0, "frame_bytes must be 1 or more"),
-        ("receiver", "p99", "receiver one of ends"),
-        ("ends", {"linux": {}}, "delivered_frames: missing"),
-        ("stack", 3, "stack: expected str"),
+        ("frames", "frame_bytes", 0, "frame_bytes must be 1 or more"),
+        ("frames", "frame_bytes", -1, "frame_bytes must be 1 or more"),
+        ("frames", "frame_bytes", None, "frame_bytes: expected int"),
+        ("frames", "receiver", "p99", "receiver one of ends"),
+        ("frames", "ends", {"linux": {}}, "delivered_frames: missing"),
+        ("frames", "ends", {"linux": {"delivered_frames": "9"} | KERNEL}, "delivered_frames: expected int"),
+        ("frames", "stack", 3, "stack: expected str"),
+        (
+            "frames",
+            "ends",
+            {"linux": {"delivered_bytes": 9**9} | KERNEL},
+            "delivered_bytes: what was .* once",
+        ),
+        (
+            "bytes",
+            "frame_bytes",
+            1480,
+            r"ends\.linux\.delivered_bytes: what was delivered must be counted once",
+        ),
+        (
+            "bytes",
+            "ends",
+            {"linux": {"delivered_frames": 9**9} | KERNEL},
+            "delivered_frames: what was .* once",
+        ),
+        (
+            "bytes",
+            "ends",
+            {"linux": {"delivered_bytes": 9**9, "delivered_frames": 9**9} | KERNEL},
+            "delivered_frames: what was .* once",
+        ),
+        ("bytes", "ends", {"linux": KERNEL}, "delivered_bytes: missing"),
+        ("bytes", "ends", {"linux": {"delivered_bytes": 1e12} | KERNEL}, "delivered_bytes: expected int"),
+        ("bytes", "receiver", "p99", "receiver one of ends"),
     ],
 )
 def test_a_damaged_proof_lets_nothing_pass(
-    recv: RecvResult, tmp_path: Path, key: str, value: object, said: str
+    recv: RecvResult, folder: Path, tmp_path: Path, unit: str, key: str, value: object, said: str
 ) -> None:
-    proof_of(recv).write(tmp_path)
+    proof_of(recv, unit).write(tmp_path)
     file = tmp_path / STACK_PROOF
     file.write_text(json.dumps(json.loads(file.read_text()) | {key: value}))
-    with pytest.raises(RecordError, match=said):
+    with pytest.raises(RecordError, match=f"stack_proof.json.*{said}"):
         StackProof.read(file)
+    if key != "stack":  # the other judge names no stack
+        with pytest.raises(DAMAGE):
+            is_carried(tmp_path, cast("Any", last_result(folder / "recv.ndjson")))
     file.write_text("{")
     with pytest.raises(RecordError, match="stack_proof"):
         StackProof.read(file)

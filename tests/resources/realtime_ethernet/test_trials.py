@@ -4,15 +4,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from hw.errors import BenchError, ConfigError
+from hw.errors import BenchError, CapabilityError, ConfigError
 from hw.fields import Fields
 from reports.realtime_ethernet.evidence import RTDIP, UDP
 from resources.network_stack import NetworkStack
 from resources.realtime_ethernet.settings import message_times
-from resources.realtime_ethernet.trials import last_cpu, local_arguments, over_of, stolen_and_all_ticks
+from resources.realtime_ethernet.trials import (
+    last_cpu,
+    local_arguments,
+    measure_messages,
+    over_of,
+    stolen_and_all_ticks,
+)
 
 TABLE = {
     "rounds": 6, "sizes_bytes": [4, 64], "trips": 10, "interval_us": 1000, "probes": 10,
@@ -38,11 +46,23 @@ def test_settings_are_read_and_held_in_range() -> None:
 
 def test_a_stack_says_by_what_single_messages_go() -> None:
     udp = NetworkStack("kernel", Path())
-    rtdip = NetworkStack("rtdip", Path(), ends="both", message_arguments=("--socket", "$folder/s"))
+    own_words = ("--socket", "$folder/s", "--on", "$interface")
+    rtdip = NetworkStack("rtdip", Path(), ends="both", message_arguments=own_words)
+    target: Any = SimpleNamespace(node="t1", test_interface="test0")
+    bench: Any = SimpleNamespace(spec=SimpleNamespace(targets={"linux": target}))
     assert (over_of(udp), over_of(rtdip)) == (UDP, RTDIP)
-    assert local_arguments(udp, "p01", "10.0.0.1", 7) == ["--local", "10.0.0.1:7"]
-    own = ["--local", "7", "--socket", f"{rtdip.folder_on('p01')}/s"]
-    assert local_arguments(rtdip, "p01", "10.0.0.1", 7) == own
+    assert local_arguments(udp, bench, "t1", "10.0.0.1", 7) == ["--local", "10.0.0.1:7"]
+    own = ["--local", "7", "--socket", f"{rtdip.folder_on('t1')}/s", "--on", "test0"]
+    assert local_arguments(rtdip, bench, "t1", "10.0.0.1", 7) == own
+
+
+def test_a_stack_that_is_loaded_into_other_programs_sends_no_messages(tmp_path: Path) -> None:
+    """They would go by the kernel's, and be recorded as those of the stack."""
+    loaded = NetworkStack("user", Path(), ends="both", preload=("libuser.so",))
+    none: Any = None
+    with pytest.raises(CapabilityError, match="network stack user is loaded into bw-traffic alone"):
+        measure_messages(none, none, loaded, "test0", none, tmp_path, print)
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_the_host_took_is_the_eighth_number() -> None:
