@@ -19,7 +19,7 @@ BUILD = ROOT / ".build"
 
 TOOL_FOLDERS = (
     "traffic-gen",
-    *sorted(str(path.parent.relative_to(ROOT)) for path in ROOT.glob("targets/*/*/meson.build")),
+    *sorted(str(path.parent.relative_to(ROOT)) for path in ROOT.glob("targets/*/*/**/meson.build")),
 )
 """Folders, in the source tree as in each build's, whose programs are put on nodes."""
 MACHINE_PROPERTY = "benchwright_machine"
