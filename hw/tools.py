@@ -21,7 +21,7 @@ TOOL_FOLDERS = (
     "traffic-gen",
     *sorted(str(path.parent.relative_to(ROOT)) for path in ROOT.glob("targets/*/*/**/meson.build")),
 )
-"""Folders, in the source tree as in each build's, whose programs are put on nodes."""
+"""Folders, in the source tree as in each build's, whose programs are put on nodes, whatever their depth."""
 MACHINE_PROPERTY = "benchwright_machine"
 
 

@@ -93,3 +93,9 @@ def test_a_cross_file_that_cannot_be_told_apart_is_refused(
 def test_tool_that_has_not_been_built(build: Path) -> None:
     with pytest.raises(CapabilityError, match="bw-unknown is missing in armhf"):
         tools.local_tool("bw-unknown", "armv7l")
+
+
+def test_a_program_is_found_in_whatever_folder_of_its_kind_it_is_built() -> None:
+    folder = "targets/linux/userstack/accel"
+    assert folder in tools.TOOL_FOLDERS
+    assert tools.local_tool("bw-accel") == tools.BUILD / "linux" / folder / "bw-accel"

@@ -43,7 +43,8 @@ int allow_list_parse(const char *text, struct allow_list *list, const char **wro
  *
  * @param protocol  6 or 17
  * @param ip  of the other end, in network order, 4 or 16 bytes; NULL: none yet, and no entry with an address has it
- * @param local_port, peer_port  0: none yet; an entry with ports has a socket of which either end is among them
+ * @param local_port  0: none yet; an entry with ports has a socket of which either end is among them
+ * @param peer_port  the same
  */
 bool allow_list_has(const struct allow_list *list, int protocol, const uint8_t *ip, bool ipv6, uint16_t local_port,
 		    uint16_t peer_port);
