@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import platform
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 from hw.errors import CapabilityError
+from tests.bench.report import REPOSITORY
 
 
 def compile_c(source: Path, target: Path, *options: str) -> Path:
@@ -28,3 +31,25 @@ def compile_c(source: Path, target: Path, *options: str) -> Path:
     if done.returncode:
         raise CapabilityError(f"{source.name} cannot be built: {done.stderr.strip()[-300:]}")
     return target
+
+
+def compile_bpf(source: Path, name: str, header: Path) -> Path:
+    """Compile a file for BPF, make a header of its programs, `NAME_SECTION`, and return that.
+
+    Raises:
+        CapabilityError: There is no clang, or it cannot make that of it.
+    """
+    if shutil.which("clang") is None:
+        raise CapabilityError("clang is missing: run `make setup`")
+    compiled = header.with_suffix(".o")
+    machine = f"/usr/include/{platform.machine()}-linux-gnu"
+    options = ["-target", "bpf", "-O2", "-g0", "-ffreestanding", "-Wall", "-Wextra", "-idirafter", machine]
+    script = REPOSITORY / "targets" / "linux" / "bpf" / "bpf_object.py"
+    for argv in (
+        ["clang", *options, "-c", str(source), "-o", str(compiled)],
+        [sys.executable, str(script), str(compiled), name, str(header)],
+    ):
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise CapabilityError(f"{source.name} cannot be built: {done.stderr.strip()[-300:]}")
+    return header

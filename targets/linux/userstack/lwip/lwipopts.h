@@ -12,6 +12,9 @@
 uint32_t stack_random(void);
 #define LWIP_RAND() stack_random()
 #define LWIP_HOOK_FILENAME "hooks.h"
+/* lwIP's own sums two bytes at a time. */
+uint16_t stack_checksum(const void *data, int length);
+#define LWIP_CHKSUM stack_checksum
 
 #define NO_SYS 1
 #define SYS_LIGHTWEIGHT_PROT 0

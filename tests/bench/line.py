@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A line between two namespaces over a third one, which loses, doubles and disorders frames from a seed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import tempfile
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from hw.virtual.network import PRODUCER_SYSCTLS, create_namespace, delete_namespace, run, set_sysctls
+from tests.bench.compiler import compile_bpf, compile_c
+from tests.bench.pair import PREFIX, Json, Program, producer_address, receiver_cpu, sender_cpu
+from tests.bench.pair import CONSUMER as RECEIVER_ADDRESS
+from tests.bench.report import REPOSITORY
+
+BUILD = REPOSITORY / ".build" / "linux" / "targets" / "linux" / "userstack"
+SERVICE, ACCEL = BUILD / "service" / "bw-stackd", BUILD / "accel" / "bw-accel"
+HERE = Path(__file__).parent
+KERNEL, USER = "kernel", "user"
+SENDER_ADDRESS = producer_address(1)
+READY_S = 10.0
+
+
+class Line:
+    """Namespaces of a sender, a receiver and what lies between; `producers` addresses at the sender's end."""
+
+    def __init__(self, producers: int = 1) -> None:
+        """Take the number of addresses that the sender gets."""
+        self.names = {place: f"{PREFIX}-{os.getpid()}-{place}" for place in ("s", "m", "r")}
+        self.sender, self.middle, self.receiver = self.names.values()
+        self._producers = producers
+        self._scratch = tempfile.TemporaryDirectory(prefix=f"{PREFIX}-")
+        self.folder = Path(self._scratch.name)
+        self._programs: list[Program] = []
+        self._services = ExitStack()
+
+    def __enter__(self) -> Line:
+        """Make namespaces and programs; a service of the user-mode stack runs at both ends."""
+        signal.signal(signal.SIGTERM, _interrupt)
+        try:
+            self.stream = compile_c(HERE / "stream.c", self.folder / "stream")
+            self._disorder = compile_c(HERE / "disorder.c", self.folder / "disorder")
+            header = compile_bpf(HERE / "drop_xdp.c", "line", self.folder / "drop_program.h")
+            targets = REPOSITORY / "targets" / "linux"
+            includes = [f"-I{header.parent}", f"-I{targets}", f"-I{HERE}"]
+            loader = str(targets / "bpf" / "port_bpf.c")
+            self._drop = compile_c(HERE / "drop.c", self.folder / "drop", "-D_GNU_SOURCE", *includes, loader)
+            self._join()
+            for namespace, interface in ((self.sender, "s0"), (self.receiver, "r0")):
+                self._serve(namespace, interface)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End what still runs and remove the namespaces."""
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            for program in self._programs:
+                program.stop(signal.SIGKILL)
+            for namespace in self.names.values():
+                delete_namespace({"name": namespace})
+            self._scratch.cleanup()
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def _join(self) -> None:
+        for namespace in self.names.values():
+            create_namespace(namespace)
+            set_sysctls(namespace, PRODUCER_SYSCTLS)
+        for end, port in (("s", "ms"), ("r", "mr")):
+            pair = f"{end}0 netns {self.names[end]} type veth peer {port} netns {self.middle}"
+            run("ip", "link", "add", *pair.split())
+        addresses = [producer_address(number) for number in range(1, self._producers + 1)]
+        for namespace, interface, own in (
+            (self.sender, "s0", addresses),
+            (self.receiver, "r0", [RECEIVER_ADDRESS]),
+            (self.middle, "ms", []),
+            (self.middle, "mr", []),
+        ):
+            batch = "".join(f"address add {address}/16 dev {interface}\n" for address in own)
+            run("ip", "-n", namespace, "-batch", "-", stdin=f"{batch}link set {interface} up\n")
+            # A frame that is lost is one of the wire, and what is compared are stacks, not offloads of a card.
+            off = "rx off tx off sg off tso off gso off gro off".split()
+            run("ip", "netns", "exec", namespace, "ethtool", "-K", interface, *off)
+
+    def _serve(self, namespace: str, interface: str) -> None:
+        argv = [str(SERVICE), "serve", "--interface", interface, "--socket", str(self.socket(namespace))]
+        self._start(namespace, argv, f"service-{interface}").wait_text('"ready"', READY_S)
+
+    def socket(self, namespace: str) -> Path:
+        """Return the socket of an end's service."""
+        return self.folder / f"{namespace}.sock"
+
+    def _start(self, namespace: str, argv: Sequence[str], name: str) -> Program:
+        program = Program(namespace, argv, self.folder / f"{name}.out")
+        self._programs.append(program)
+        return program
+
+    def start(
+        self, namespace: str, stack: str, argv: Sequence[str], name: str, *, busy_poll_us: int = 0, priority: int = 0
+    ) -> Program:
+        """Start a program at an end by a stack, on that end's CPU.
+
+        Args:
+            namespace: The sender's or the receiver's.
+            stack: KERNEL or USER.
+            argv: Of the program.
+            name: Of its answer's file.
+            busy_poll_us: Of the user-mode stack.
+            priority: SCHED_FIFO; 0: as it comes.
+        """
+        cpu = sender_cpu() if namespace == self.sender else receiver_cpu()
+        words = ["taskset", "-c", str(cpu), *(["chrt", "-f", str(priority)] if priority else [])]
+        if stack == USER:
+            busy = ["--busy-poll-us", str(busy_poll_us)] if busy_poll_us else []
+            words += [str(ACCEL), "--socket", str(self.socket(namespace)), *busy, "--"]
+        return self._start(namespace, [*words, *argv], name)
+
+    @contextmanager
+    def joined(self, duplicate_ppm: int = 0, reorder_ppm: int = 0, seed: int = 1) -> Generator[None, None, None]:
+        """Join the two halves: by a bridge, or by a relay that doubles and disorders."""
+        if duplicate_ppm or reorder_ppm:
+            argv = [str(self._disorder), "ms", "mr", str(duplicate_ppm), str(reorder_ppm), str(seed)]
+            with self._impairment(argv, "disorder"):
+                yield
+            return
+        add = "link add b0 type bridge\nlink set ms master b0\nlink set mr master b0\nlink set b0 up\n"
+        run("ip", "-n", self.middle, "-batch", "-", stdin=add)
+        try:
+            yield
+        finally:
+            run("ip", "-n", self.middle, "link", "delete", "b0")
+
+    @contextmanager
+    def losing(
+        self, port: str, loss_ppm: int = 0, seed: int = 1, every: int = 0, least_bytes: int = 0
+    ) -> Generator[Json, None, None]:
+        """Lose frames that come to the middle by a port; the counts stand in what is given at the end.
+
+        Args:
+            port: `ms` from the sender, `mr` from the receiver.
+            loss_ppm: By chance.
+            seed: Of it.
+            every: Besides, each so many; 0: none.
+            least_bytes: Smaller frames are neither counted nor lost.
+        """
+        argv = [str(self._drop), port, str(loss_ppm), str(seed), str(every), str(least_bytes)]
+        with self._impairment(argv, f"drop-{port}") as counts:
+            yield counts
+
+    @contextmanager
+    def _impairment(self, argv: Sequence[str], name: str) -> Generator[Json, None, None]:
+        program = self._start(self.middle, argv, name)
+        counts: Json = {}
+        try:
+            program.wait_text("ready", READY_S)
+            yield counts
+        finally:
+            program.stop(signal.SIGTERM)
+            lines = program.log.read_text().splitlines()
+            counts.update(json.loads(lines[-1]) if len(lines) > 1 else {})
+            self._programs.remove(program)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
