@@ -12,10 +12,9 @@ import select
 import socket
 import struct
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -90,10 +89,10 @@ class _Ring:
     def __init__(self, descriptor: int, page: int, offsets: tuple[int, ...], frames: int, entry: int) -> None:
         self.producer_at, self.consumer_at, self._entries_at, _ = offsets
         self._mask, self._entry = frames - 1, entry
-        self._memory = mmap.mmap(descriptor, self._entries_at + frames * entry, offset=page)
+        self.memory = mmap.mmap(descriptor, self._entries_at + frames * entry, offset=page)
 
     def _word(self, at: int) -> int:
-        return int(struct.unpack_from("I", self._memory, at)[0])
+        return int(struct.unpack_from("I", self.memory, at)[0])
 
     def waiting(self) -> int:
         """Return how many entries have been put in and not taken out."""
@@ -103,15 +102,15 @@ class _Ring:
         """Add an entry."""
         place = self._word(self.producer_at)
         at = self._entries_at + (place & self._mask) * self._entry
-        self._memory[at : at + self._entry] = entry
-        struct.pack_into("I", self._memory, self.producer_at, (place + 1) % 2**32)
+        self.memory[at : at + self._entry] = entry
+        struct.pack_into("I", self.memory, self.producer_at, (place + 1) % 2**32)
 
     def take(self) -> bytes:
         """Take an entry out."""
         place = self._word(self.consumer_at)
         at = self._entries_at + (place & self._mask) * self._entry
-        entry = self._memory[at : at + self._entry]
-        struct.pack_into("I", self._memory, self.consumer_at, (place + 1) % 2**32)
+        entry = self.memory[at : at + self._entry]
+        struct.pack_into("I", self.memory, self.consumer_at, (place + 1) % 2**32)
         return entry
 
 
@@ -125,6 +124,7 @@ class Program:
         self.connection.connect(str(path))
         self._number = 0
         self.events: list[Answer] = []
+        self._mapped: list[mmap.mmap] = []
         self.xdp = self._memory_descriptor = -1
         if hello:
             self.hello = self.ask(HELLO)
@@ -134,20 +134,31 @@ class Program:
     def close(self) -> None:
         """End, and everything that it has."""
         self.connection.close()
+        for memory in self._mapped:
+            memory.close()
+        self._mapped = []
         for descriptor in (self.xdp, self._memory_descriptor):
             if descriptor >= 0:
                 os.close(descriptor)
         self.xdp = self._memory_descriptor = -1
 
     def ask(
-        self, verb: int, *, version: int = VERSION, given: list[int] | None = None, **about: Any
+        self,
+        verb: int,
+        *,
+        version: int = VERSION,
+        given: Sequence[int] = (),
+        protocol: int = 0,
+        family: int = 0,
+        port: int = 0,
+        ip: bytes = b"",
     ) -> Answer:
         """Ask, and return the answer; events that come before it are kept."""
         self._number += 1
-        fields = about.get("protocol", 0), about.get("family", 0), about.get("port", 0), about.get("ip", b"")
+        fields = protocol, family, port, ip
         request = _REQUEST.pack(version, verb, self._number, *fields)
         if given:
-            socket.send_fds(self.connection, [request], given)
+            socket.send_fds(self.connection, [request], list(given))
         else:
             self.connection.send(request)
         while True:
@@ -173,8 +184,8 @@ class Program:
 
     def bind(self, port: int, sock: socket.socket) -> int | str:
         """Ask for a port, by a socket of the kernel; return the result."""
-        about = {"protocol": sock.proto or _protocol_of(sock), "port": port}
-        return self.ask(BIND, given=[sock.fileno()], **about).result
+        protocol = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PROTOCOL)
+        return self.ask(BIND, given=[sock.fileno()], protocol=protocol, port=port).result
 
     def resolve(self, ip: str) -> Answer:
         """Ask the way to an address."""
@@ -195,6 +206,8 @@ class Program:
         self.fill_ring = _Ring(self.xdp, _FILL, fill, sizes[2], 8)
         self.completion_ring = _Ring(self.xdp, _COMPLETION, completion, sizes[3], 8)
         self.memory = mmap.mmap(self._memory_descriptor, self.hello.frames * self.hello.frame_bytes)
+        rings = self.receive_ring, self.transmit_ring, self.fill_ring, self.completion_ring
+        self._mapped = [self.memory, *(ring.memory for ring in rings)]
         self._next_transmit = sizes[0]
         self.addresses: list[int] = []
         for frame in range(64):
@@ -239,10 +252,6 @@ class Program:
             self.completion_ring.take()
 
 
-def _protocol_of(sock: socket.socket) -> int:
-    return sock.getsockopt(socket.SOL_SOCKET, socket.SO_PROTOCOL)
-
-
 class StackdLab:
     """Namespaces `peer`, which the kernel's own stack is in, and `own`, with a service on its interface."""
 
@@ -258,22 +267,26 @@ class StackdLab:
         self._tools: list[Tool] = []
         self._programs: list[Program] = []
         self._sockets: list[socket.socket] = []
+        self.processes: list[subprocess.Popen[str]] = []
 
     def __enter__(self) -> StackdLab:
         """Make the namespaces and start the service."""
         self._delete()
         for namespace in (self.peer, self.own):
             ip("netns", "add", namespace)
-            ip("-n", namespace, "link", "set", "lo", "up")
-        mtu = ["mtu", str(self.mtu_bytes)]
-        pair = ["type", "veth", "peer", INTERFACE, *mtu, "netns", self.own]
-        ip("link", "add", INTERFACE, *mtu, "netns", self.peer, *pair)
-        # A driver's hardware would fill in checksums; between the ends of a veth nobody does.
-        self.in_peer("ethtool", "-K", INTERFACE, "tx", "off")
+        ip("link", "add", INTERFACE, "netns", self.peer, "type", "veth", "peer", INTERFACE, "netns", self.own)
         for namespace, addresses in ((self.peer, PEER), (self.own, OWN)):
-            ip("-n", namespace, "address", "add", f"{addresses[4]}/24", "dev", INTERFACE)
-            ip("-n", namespace, "address", "add", f"{addresses[6]}/64", "dev", INTERFACE, "nodad")
-            ip("-n", namespace, "link", "set", INTERFACE, "up")
+            # Without duplicate address detection: the link-local address, from which neighbours are asked,
+            # would be there a second later. And between the ends of a veth nobody fills in checksums.
+            in_shell(
+                namespace,
+                f"sysctl -q net.ipv6.conf.{INTERFACE}.accept_dad=0",
+                f"ethtool -K {INTERFACE} tx off >/dev/null",
+                f"ip address add {addresses[4]}/24 dev {INTERFACE}",
+                f"ip address add {addresses[6]}/64 dev {INTERFACE} nodad",
+                f"ip link set {INTERFACE} mtu {self.mtu_bytes} up",
+                "ip link set lo up",
+            )
         self.serve()
         return self
 
@@ -281,6 +294,9 @@ class StackdLab:
         """Kill what still runs and remove the namespaces."""
         for each in (*self._programs, *self._sockets, *self._tools):
             each.close()
+        for process in self.processes:
+            process.kill()
+            process.communicate()
         self._delete()
 
     def _delete(self) -> None:
@@ -352,11 +368,6 @@ class StackdLab:
         """Return the ends of programs' veths beside the interface."""
         return sorted(name for name in self.links(self.own) if name.startswith("bwu"))
 
-    def in_peer(self, *command: str) -> None:
-        """Run a command at the peer."""
-        argv = ["ip", "netns", "exec", self.peer, *command]
-        subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
-
 
 def bw_stackd(repository: Path) -> Path:
     """Return the built program; skip the test where there is none."""
@@ -364,6 +375,12 @@ def bw_stackd(repository: Path) -> Path:
     if not program.exists():
         pytest.skip(f"{program.relative_to(repository)} is not built: make setup")
     return program
+
+
+def in_shell(namespace: str, *lines: str) -> None:
+    """Run commands in a namespace."""
+    argv = ["ip", "netns", "exec", namespace, "sh", "-c", "\n".join(["set -e", *lines])]
+    subprocess.run(argv, check=True)
 
 
 def ip(*arguments: str) -> None:

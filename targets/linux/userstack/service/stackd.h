@@ -3,7 +3,12 @@
  * What an accelerated program and the service of its interface, bw-stackd, say to each other, over a local socket that keeps
  * messages (SOCK_SEQPACKET): each request gets one answer, by its number; events come in between. Both are of one build.
  *
- * A connection is a program: when it ends, however it does, the service takes back all that the program had.
+ * A connection is a program: when it ends, however it does, the service takes back all that the program had. One that does not read
+ * its events is cut off. Numbers are in the order of this machine but for bytes of addresses.
+ *
+ * Frames are Ethernet's: those that come have passed no check of a checksum; those that go have the length that IP says, the
+ * receiver's MAC, one station's, and of the sender's whatever, as the service writes it. What a program may not send vanishes.
+ * The socket of AF_XDP is bound, by copy, in buffers of several (XDP_PKT_CONTD), and sends when it is told (sendto).
  */
 #ifndef BW_STACKD_H
 #define BW_STACKD_H
@@ -15,14 +20,14 @@
 enum { STACKD_VERSION = 1, STACKD_MAC_BYTES = 6, STACKD_ADDRESSES_MAX = 4, STACKD_SHOW_BYTES = 256 * 1024 };
 
 enum stackd_verb {
-	STACKD_HELLO = 1, /* begin; the answer comes with two descriptors: the socket of AF_XDP, and the memory of its frames */
+	STACKD_HELLO = 1, /* begin, once; the answer comes with two descriptors: the socket of AF_XDP, and the memory of its frames */
 	STACKD_BIND,      /* have a port: a socket of the kernel that is bound to it comes as a descriptor, and proves the right to it */
 	STACKD_UNBIND,    /* give it back */
-	STACKD_RESOLVE,   /* how to reach an address */
+	STACKD_RESOLVE,   /* how to reach an address; events follow for the last 256 that were asked for */
 	STACKD_SHOW,      /* answered by struct stackd_answer, and the text of a JSON object behind it */
 	/* Events; their number is 0. */
 	STACKD_NEIGHBOUR, /* of an address that was asked for: it has another MAC, or `result` says why none */
-	STACKD_ADDRESSES, /* the interface's addresses or its MTU have changed */
+	STACKD_ADDRESSES, /* the interface's addresses, its MAC or its MTU have changed */
 };
 
 struct stackd_request {
@@ -40,21 +45,25 @@ struct stackd_address {
 struct stackd_answer {
 	uint32_t verb, number;
 	/*
-	 * 0 or -errno. HELLO: -EPROTO (another version), -ENOSPC (too many programs). BIND: -EADDRINUSE (another program has it),
-	 * -EINVAL (the socket is not bound to it). RESOLVE: -ENETUNREACH (no route), -EREMOTE (the way does not lead over the
-	 * interface: the kernel's own stack takes it), -EINPROGRESS (the neighbour is being asked: an event follows; the
-	 * other fields hold already), -EHOSTUNREACH (it does not answer).
+	 * 0 or -errno; of all verbs -EPROTO (another version), and but for HELLO and SHOW -EINVAL before a HELLO. HELLO: -ENOSPC
+	 * (too many programs). BIND: -EADDRINUSE (another program has it), -EINVAL (the socket is not bound to it, on any address
+	 * or one of the interface's, in the interface's namespace); again by its owner it is 0. RESOLVE: -ENETUNREACH (no route), -EREMOTE (the
+	 * way does not lead over the interface, or to more than one station: the kernel's own stack takes it), -EINPROGRESS (the
+	 * neighbour is being asked: an event follows; the other fields hold already), -EHOSTUNREACH (it does not answer).
 	 */
 	int32_t result;
-	uint8_t mac[STACKD_MAC_BYTES]; /* HELLO: the interface's; RESOLVE, NEIGHBOUR: where packets for the address go */
+	uint8_t mac[STACKD_MAC_BYTES]; /* HELLO, ADDRESSES: the interface's; RESOLVE, NEIGHBOUR: where packets for the address go */
 	uint8_t family, ip[16];        /* RESOLVE, NEIGHBOUR: as asked */
 	uint8_t source[16];            /* RESOLVE: the address that the host would send from */
 
-	/* HELLO and ADDRESSES */
+	/* HELLO and ADDRESSES; packets to and from its other addresses are the kernel's. One of IPv4 first, if there is one. */
 	uint32_t interface_index, mtu_bytes, addresses;
 	struct stackd_address address[STACKD_ADDRESSES_MAX];
 
-	/* HELLO: frames are `frame_bytes` apart; the rings' sizes are in frames. A frame of MTU over a page takes several. */
+	/*
+	 * HELLO: at first all frames are the program's, which puts those for receiving into the fill ring. They are
+	 * `frame_bytes` apart; the rings' sizes are in frames. A frame of Ethernet that is over a page takes several.
+	 */
 	uint32_t frames, frame_bytes;
 	uint32_t receive_ring, transmit_ring, fill_ring, completion_ring;
 };
