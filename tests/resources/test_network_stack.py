@@ -228,23 +228,37 @@ def test_an_end_counts_frames_of_some_room_or_bytes(
 
 
 def test_a_replay_keeps_what_the_ends_have_gained_in_bytes(user: NetworkStack, tmp_path: Path) -> None:
+    """And brings programs and libraries before it counts: that is traffic of the kernel's."""
     said = {"linux-rt": 900, "p01": 70}
+    did: list[str] = []
 
     def node(name: str) -> Any:
         def run(argv: Sequence[str]) -> Completed:
+            did.append(f"{name} {argv[0]}")
             shown = json.dumps({"frames": {"bytes_in": said[name]}})
             return Completed(tuple(argv), 0, shown if argv == ["asked"] else NETSTAT, "")
 
         return SimpleNamespace(run=run)
 
-    def tool(_name: str, tool: str) -> str:
+    def tool(name: str, tool: str = "bw-traffic", *, dynamic: bool = False) -> str:
+        did.extend([f"{name} {tool}"] * dynamic)
         return tool
 
-    bench: Any = SimpleNamespace(spec=SPEC, node=node, tool=tool)
+    def library(name: str, file: str) -> str:
+        did.append(f"{name} {file}")
+        return file
+
+    bench: Any = SimpleNamespace(spec=SPEC, node=node, tool=tool, library=library)
     settings = ReplaySettings(DAQ12, "aligned-12")
     replay = Replay(bench, SPEC.targets["linux-rt"], cast("Any", None), settings, tmp_path, _silent)
-    replay.stack = ("linux-rt", replace(user, ends="both", proof=Proof("asked", (), "frames.bytes_in", None)))
+    both = replace(
+        user, ends="both", proof=Proof("asked", (), "frames.bytes_in", None), preload=("libuser.so",)
+    )
+    replay.stack = ("linux-rt", both)
     counted = replay._count(["p01"])  # pyright: ignore[reportPrivateUsage]
+    brought = [f"{name} {file}" for name in said for file in ("libuser.so", "bw-traffic")]
+    assert did[:4] == brought
+    assert "linux-rt asked" in did[4:]
     said = {"linux-rt": 5900, "p01": 71}
     proof = replay._proof(counted, ["p01"])  # pyright: ignore[reportPrivateUsage]
     gained = {"linux-rt": StackEnd(None, 0, 0, 5000), "p01": StackEnd(None, 0, 0, 1)}
