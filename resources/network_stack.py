@@ -196,6 +196,16 @@ class NetworkStack:
             raise CapabilityError(f"pattern {pattern.name}: {refused[through[0].id]}")
         return replace(pattern, streams=tuple(s for s in pattern.streams if s.id not in refused))
 
+    def bring(self, bench: Nodes, node_name: str) -> tuple[str, list[str]]:
+        """Bring bw-traffic and what is loaded into it to a node; return their paths there.
+
+        Raises:
+            CapabilityError: The node runs no program that loads libraries.
+            BenchError: They cannot be brought there.
+        """
+        libraries = [each if "/" in each else bench.library(node_name, each) for each in self.preload]
+        return bench.tool(node_name, dynamic=True) if libraries else bench.tool(node_name), libraries
+
     def start(self, bench: Nodes, node_name: str, arguments: Sequence[str], stem: Path) -> Job:
         """Start bw-traffic on a node where it uses the stack.
 
@@ -210,8 +220,7 @@ class NetworkStack:
             BenchError: It did not start, a library cannot be loaded there, or the stack's file names the
                 interface and the node has none on the test network.
         """
-        libraries = [each if "/" in each else bench.library(node_name, each) for each in self.preload]
-        tool = bench.tool(node_name, dynamic=True) if libraries else bench.tool(node_name)
+        tool, libraries = self.bring(bench, node_name)
         own = [*self.arguments, *(self.receive_arguments if arguments[0] == RECEIVE else ())]
         argv = [tool, *arguments, *self.words_on(bench, node_name, own)]
         values = self.words_on(bench, node_name, tuple(self.environment.values()))

@@ -7,10 +7,10 @@ and sent. All messages that came, those of the warm-up too, must be among the fo
 room for the bench's own traffic alone. Otherwise nothing of the replay may pass or fail: it was not carried
 by the stack.
 
-    {"stack": "rtdip", "frame_bytes": 1480, "receiver": "linux",
-     "ends": {"linux": {"delivered_frames": 9, "kernel_in_bytes": 0, "kernel_out_bytes": 0}}}
-    {"stack": "user", "receiver": "linux",
-     "ends": {"linux": {"delivered_bytes": 9000, "kernel_in_bytes": 0, "kernel_out_bytes": 0}}}
+    {"stack": "rtdip", "frame_bytes": 1480, "receiver": "t1",
+     "ends": {"t1": {"delivered_frames": 9, "kernel_in_bytes": 0, "kernel_out_bytes": 0}}}
+    {"stack": "user", "receiver": "t1",
+     "ends": {"t1": {"delivered_bytes": 9000, "kernel_in_bytes": 0, "kernel_out_bytes": 0}}}
 
 What was delivered is counted in frames, where each message has its own, `frame_bytes` of it in each; or,
 where segments join and split messages (TCP), in bytes of IP packets, whose headers come on top of the

@@ -302,8 +302,10 @@ class Replay:
         _, stack = self.stack or ("", None)
         if stack is None or stack.proof is None:
             return {}
-        ends = [name for name in (self.target.node, *nodes) if self._uses_stack(name)]
-        return {name: counters(stack, self.bench, name) for name in dict.fromkeys(ends)}
+        ends = dict.fromkeys(name for name in (self.target.node, *nodes) if self._uses_stack(name))
+        for name in ends:
+            stack.bring(self.bench, name)  # by the kernel's stack: not while it is counted
+        return {name: counters(stack, self.bench, name) for name in ends}
 
     def _proof(self, before: Mapping[str, StackEnd], nodes: Sequence[str]) -> StackProof | None:
         """Keep what the ends have gained, as evidence; None: the stack cannot be asked."""

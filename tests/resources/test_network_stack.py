@@ -19,9 +19,9 @@ from hw.bench import load_bench
 from hw.errors import BenchError, CapabilityError, ConfigError
 from hw.protocols import Completed
 from reports.latency.evidence import load_replay
-from reports.latency.stack_proof import StackEnd
+from reports.latency.stack_proof import STACK_PROOF, StackEnd, StackProof
 from resources import network_stack
-from resources.network_stack import NetworkStack, load_network_stack, stack_names
+from resources.network_stack import NetworkStack, Proof, load_network_stack, stack_names
 from resources.network_stack_ends import FOUND, counters, frame_bytes, network_stack_on
 from resources.profiles import load_profile
 from resources.replay.evidence import LatencyEvidence, ReplayAttempt
@@ -225,6 +225,46 @@ def test_an_end_counts_frames_of_some_room_or_bytes(
     stack = load_network_stack(targets / "linux-rt", "user")
     assert frame_bytes(stack, bench, "linux-rt") == room_bytes
     assert counters(stack, bench, "linux-rt") == counted
+
+
+def test_a_replay_keeps_what_the_ends_have_gained_in_bytes(user: NetworkStack, tmp_path: Path) -> None:
+    """And brings programs and libraries before it counts: that is traffic of the kernel's."""
+    said = {"linux-rt": 900, "p01": 70}
+    did: list[str] = []
+
+    def node(name: str) -> Any:
+        def run(argv: Sequence[str]) -> Completed:
+            did.append(f"{name} {argv[0]}")
+            shown = json.dumps({"frames": {"bytes_in": said[name]}})
+            return Completed(tuple(argv), 0, shown if argv == ["asked"] else NETSTAT, "")
+
+        return SimpleNamespace(run=run)
+
+    def tool(name: str, tool: str = "bw-traffic", *, dynamic: bool = False) -> str:
+        did.extend([f"{name} {tool}"] * dynamic)
+        return tool
+
+    def library(name: str, file: str) -> str:
+        did.append(f"{name} {file}")
+        return file
+
+    bench: Any = SimpleNamespace(spec=SPEC, node=node, tool=tool, library=library)
+    settings = ReplaySettings(DAQ12, "aligned-12")
+    replay = Replay(bench, SPEC.targets["linux-rt"], cast("Any", None), settings, tmp_path, _silent)
+    both = replace(
+        user, ends="both", proof=Proof("asked", (), "frames.bytes_in", None), preload=("libuser.so",)
+    )
+    replay.stack = ("linux-rt", both)
+    counted = replay._count(["p01"])  # pyright: ignore[reportPrivateUsage]
+    brought = [f"{name} {file}" for name in said for file in ("libuser.so", "bw-traffic")]
+    assert did[:4] == brought
+    assert "linux-rt asked" in did[4:]
+    said = {"linux-rt": 5900, "p01": 71}
+    proof = replay._proof(counted, ["p01"])  # pyright: ignore[reportPrivateUsage]
+    gained = {"linux-rt": StackEnd(None, 0, 0, 5000), "p01": StackEnd(None, 0, 0, 1)}
+    assert proof == StackProof("user", None, "linux-rt", gained)
+    assert StackProof.read(tmp_path / STACK_PROOF) == proof
+    assert "frame_bytes" not in (tmp_path / STACK_PROOF).read_text()
 
 
 @pytest.mark.parametrize(
