@@ -11,17 +11,18 @@ from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from hw.virtual.host import machine_settings
 from hw.virtual.network import PRODUCER_SYSCTLS, create_namespace, delete_namespace, run, set_sysctls
 from tests.bench.compiler import compile_bpf, compile_c
-from tests.bench.pair import PREFIX, Json, Program, producer_address, receiver_cpu, sender_cpu
 from tests.bench.pair import CONSUMER as RECEIVER_ADDRESS
+from tests.bench.pair import PREFIX, Json, Program, producer_address, receiver_cpu, sender_cpu
 from tests.bench.report import REPOSITORY
 
 BUILD = REPOSITORY / ".build" / "linux" / "targets" / "linux" / "userstack"
 SERVICE, ACCEL = BUILD / "service" / "bw-stackd", BUILD / "accel" / "bw-accel"
 HERE = Path(__file__).parent
 KERNEL, USER = "kernel", "user"
-SENDER_ADDRESS = producer_address(1)
+CONGESTION_CONTROL = PRODUCER_SYSCTLS["net.ipv4.tcp_congestion_control"]
 READY_S = 10.0
 
 
@@ -36,12 +37,13 @@ class Line:
         self._scratch = tempfile.TemporaryDirectory(prefix=f"{PREFIX}-")
         self.folder = Path(self._scratch.name)
         self._programs: list[Program] = []
-        self._services = ExitStack()
+        self._around = ExitStack()
 
     def __enter__(self) -> Line:
         """Make namespaces and programs; a service of the user-mode stack runs at both ends."""
         signal.signal(signal.SIGTERM, _interrupt)
         try:
+            self._around.enter_context(machine_settings(CONGESTION_CONTROL))
             self.stream = compile_c(HERE / "stream.c", self.folder / "stream")
             self._disorder = compile_c(HERE / "disorder.c", self.folder / "disorder")
             header = compile_bpf(HERE / "drop_xdp.c", "line", self.folder / "drop_program.h")
@@ -66,6 +68,7 @@ class Line:
             for namespace in self.names.values():
                 delete_namespace({"name": namespace})
             self._scratch.cleanup()
+            self._around.close()
         finally:
             signal.signal(signal.SIGINT, before)
 
@@ -85,8 +88,8 @@ class Line:
         ):
             batch = "".join(f"address add {address}/16 dev {interface}\n" for address in own)
             run("ip", "-n", namespace, "-batch", "-", stdin=f"{batch}link set {interface} up\n")
-            # A frame that is lost is one of the wire, and what is compared are stacks, not offloads of a card.
-            off = "rx off tx off sg off tso off gso off gro off".split()
+            # A frame that is lost is one of the wire; what is compared are stacks, not a card's offloads.
+            off = ["rx", "off", "tx", "off", "sg", "off", "tso", "off", "gso", "off", "gro", "off"]
             run("ip", "netns", "exec", namespace, "ethtool", "-K", interface, *off)
 
     def _serve(self, namespace: str, interface: str) -> None:
@@ -103,7 +106,14 @@ class Line:
         return program
 
     def start(
-        self, namespace: str, stack: str, argv: Sequence[str], name: str, *, busy_poll_us: int = 0, priority: int = 0
+        self,
+        namespace: str,
+        stack: str,
+        argv: Sequence[str],
+        name: str,
+        *,
+        busy_poll_us: int = 0,
+        priority: int = 0,
     ) -> Program:
         """Start a program at an end by a stack, on that end's CPU.
 
@@ -123,7 +133,9 @@ class Line:
         return self._start(namespace, [*words, *argv], name)
 
     @contextmanager
-    def joined(self, duplicate_ppm: int = 0, reorder_ppm: int = 0, seed: int = 1) -> Generator[None, None, None]:
+    def joined(
+        self, duplicate_ppm: int = 0, reorder_ppm: int = 0, seed: int = 1
+    ) -> Generator[None, None, None]:
         """Join the two halves: by a bridge, or by a relay that doubles and disorders."""
         if duplicate_ppm or reorder_ppm:
             argv = [str(self._disorder), "ms", "mr", str(duplicate_ppm), str(reorder_ppm), str(seed)]
@@ -170,4 +182,3 @@ class Line:
 
 def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
-
