@@ -27,6 +27,7 @@ enum {
 	TURN_FRAMES = 64, ETHERNET_BYTES = 14, TYPE_AT = 12, TYPE_IPV4 = 0x0800, TYPE_IPV6 = 0x86DD,
 	PORTS_LOOKED_US = 1000000, /* how often ports of closed sockets are looked at */
 	FINISH_US = 5000000, FINISH_LOOKS_MS = 1,
+	HALF_CLOSED_US = 100000,   /* so long the end of the program waits for peers that have everything, but have not closed */
 	PRIVATE_FDS = 256,         /* this library's descriptors are the last ones below the limit */
 	BUSY_POLL_MAX_US = 1000000,
 };
@@ -469,15 +470,15 @@ bool engine_has_address(const struct stack_address *address)
 
 void engine_finish(void)
 {
-	uint64_t until_us = engine_now_us() + FINISH_US;
+	uint64_t began_us = engine_now_us();
 
-	while (engine.state == RUNNING && engine_now_us() < until_us) {
+	while (engine.state == RUNNING && engine_now_us() - began_us < FINISH_US) {
 		struct pollfd packets = { .fd = engine.rings.fd, .events = POLLIN };
 		const struct timespec looks = { .tv_nsec = FINISH_LOOKS_MS * 1000000L };
 
 		engine_turn();
 		engine_flush();
-		if (!stack_unfinished())
+		if (!stack_unfinished() && (!stack_half_closed() || engine_now_us() - began_us > HALF_CLOSED_US))
 			break;
 		libc_calls()->ppoll(&packets, 1, &looks, NULL);
 	}

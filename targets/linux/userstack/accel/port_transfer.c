@@ -116,8 +116,8 @@ int64_t transfer_send(struct open_socket *sock, int fd, const struct msghdr *mes
 		engine_say("control messages with what is sent are not the user-mode stack's");
 		return -EOPNOTSUPP;
 	}
-	if (sock->type == SOCK_STREAM)
-		return message->msg_name ? -EISCONN : send_stream(sock, fd, message, flags);
+	if (sock->type == SOCK_STREAM) /* an address is ignored, as the kernel does */
+		return send_stream(sock, fd, message, flags);
 	if (!message->msg_name)
 		return send_datagram(sock, message, NULL);
 	err = sockets_from_sockaddr(message->msg_name, message->msg_namelen, &to);

@@ -148,6 +148,8 @@ int stack_info(const struct stack_socket *sock, struct stack_info *info);
 bool stack_port_in_use(enum stack_type type, uint16_t port);
 /** How many connections whose sockets are closed still have something to send, or wait for the peer to acknowledge it. */
 unsigned int stack_unfinished(void);
+/** How many of them only wait for the peer to close, too. */
+unsigned int stack_half_closed(void);
 
 /* Of the whole stack, since it began. */
 struct stack_counts {

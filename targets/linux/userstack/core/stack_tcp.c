@@ -470,14 +470,22 @@ bool stack_tcp_port_in_use(uint16_t port)
 	       has_port(tcp_tw_pcbs, port);
 }
 
-unsigned int stack_unfinished(void)
+/* Connections whose sockets are closed: those have parted from them. */
+static unsigned int count_parted(bool half_closed)
 {
 	unsigned int count = 0;
 
-	for (const struct tcp_pcb *pcb = tcp_active_pcbs; pcb; pcb = pcb->next) {
-		/* A closed socket has parted from it; in FIN_WAIT_2 the peer has everything. */
-		if (!pcb->callback_arg && pcb->state != FIN_WAIT_2 && pcb->state != SYN_RCVD)
-			count++;
-	}
+	for (const struct tcp_pcb *pcb = tcp_active_pcbs; pcb; pcb = pcb->next)
+		count += !pcb->callback_arg && pcb->state != SYN_RCVD && (pcb->state == FIN_WAIT_2) == half_closed;
 	return count;
+}
+
+unsigned int stack_unfinished(void)
+{
+	return count_parted(false);
+}
+
+unsigned int stack_half_closed(void)
+{
+	return count_parted(true);
 }

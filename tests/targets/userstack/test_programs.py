@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of others, unmodified, by the user-mode stack at either end and over either family.
+
+Those that this machine lacks are skipped: set-up installs no servers on a machine of a lab. The table in
+docs/user-stack.md says with which versions they were tried.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.patience import HANG_S, wait_until
+from tests.targets.userstack.accel_lab import FAR, NEAR, AccelLab
+from tests.targets.userstack.test_accel import COUNTED
+
+pytestmark = pytest.mark.slow
+
+FILE_BYTES = 3_000_000
+NODE_ECHO = 'require("net").createServer(s => s.pipe(s)).listen(PORT, "HERE")'
+NODE_ASK = """
+const peer = require("net").connect(PORT, "HERE"); let count = 0
+peer.on("data", data => { count += data.length; if (count == 1000000) { console.log(count); peer.end() } })
+peer.write(Buffer.alloc(1000000))
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A server and a client; `says` stands in what the client prints. HERE is the server's address."""
+
+    server: tuple[str, ...]
+    client: tuple[str, ...]
+    says: str
+    families: tuple[int, ...] = (4, 6)
+
+
+URL_HERE = "http://URL_HERE:PORT/file"
+CURL = ("curl", "-sS", "-o", "/dev/null", "-w", "%{http_code} %{size_download}", URL_HERE)
+CASES = {
+    "iperf3": Case(
+        ("iperf3", "-s", "-1", "-B", "HERE", "-p", "PORT"),
+        ("iperf3", "-c", "HERE", "-p", "PORT", "-n", "50M"),
+        "iperf Done",
+    ),
+    "iperf3-reverse": Case(
+        ("iperf3", "-s", "-1", "-B", "HERE", "-p", "PORT"),
+        ("iperf3", "-c", "HERE", "-p", "PORT", "-n", "50M", "-R", "-P", "3"),
+        "iperf Done",
+    ),
+    "iperf3-udp": Case(
+        ("iperf3", "-s", "-1", "-B", "HERE", "-p", "PORT"),
+        ("iperf3", "-c", "HERE", "-p", "PORT", "-n", "10M", "-u", "-b", "100M"),
+        "iperf Done",
+    ),
+    "sockperf-tcp": Case(
+        ("sockperf", "sr", "--tcp", "-i", "HERE", "-p", "PORT"),
+        ("sockperf", "pp", "--tcp", "-i", "HERE", "-p", "PORT", "-t", "1"),
+        "percentile 99.000",
+        (4,),
+    ),
+    "sockperf-udp": Case(
+        ("sockperf", "sr", "-i", "HERE", "-p", "PORT"),
+        ("sockperf", "pp", "-i", "HERE", "-p", "PORT", "-t", "1"),
+        "percentile 99.000",
+        (4,),
+    ),
+    "nginx-curl": Case(("nginx", "-c", "FOLDER/nginx.conf", "-p", "FOLDER"), CURL, f"200 {FILE_BYTES}"),
+    "python-http-curl": Case(
+        (sys.executable, "-m", "http.server", "PORT", "--bind", "HERE", "-d", "FOLDER"),
+        CURL,
+        f"200 {FILE_BYTES}",
+    ),
+    "redis": Case(
+        ("redis-server", "--port", "PORT", "--bind", "HERE", "--save", "", "--protected-mode", "no"),
+        ("redis-benchmark", "-h", "HERE", "-p", "PORT", "-n", "2000", "-q", "-t", "set,get,lpush"),
+        "requests per second",
+    ),
+    "libuv": Case(("node", "-e", NODE_ECHO), ("node", "-e", NODE_ASK), "1000000"),
+}
+
+
+NGINX = """
+daemon off; master_process off; error_log FOLDER/error.log; pid FOLDER/nginx.pid; events {}
+http { access_log off; server { listen URL_HERE:PORT; root FOLDER; } }
+"""
+
+
+@pytest.fixture(scope="module")
+def ports() -> Iterator[int]:
+    """Give each test a port of its own: the kernel's end of one before may be in TIME_WAIT."""
+    return itertools.count(7001)
+
+
+@pytest.fixture(scope="module")
+def lab(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccelLab]:
+    folder = tmp_path_factory.mktemp("programs")
+    (folder / "file").write_bytes(os.urandom(FILE_BYTES))
+    with AccelLab(repository / ".build/linux", folder) as made:
+        yield made
+
+
+def fill(text: str, address: str, port: int, folder: Path) -> str:
+    url = f"[{address}]" if ":" in address else address
+    for name, value in {"URL_HERE": url, "HERE": address, "PORT": str(port), "FOLDER": str(folder)}.items():
+        text = text.replace(name, value)
+    return text
+
+
+def listens(lab: AccelLab, namespace: str, transport: str, port: int) -> bool:
+    argv = ["ip", "netns", "exec", namespace, "ss", "-Hln", transport, f"sport = :{port}"]
+    by_kernel = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+    return bool(by_kernel) or any(each["port"] == port for each in lab.show()["ports"])
+
+
+@pytest.mark.parametrize("family", [4, 6], ids=["ipv4", "ipv6"])
+@pytest.mark.parametrize("near_serves", [True, False], ids=["server", "client"])
+@pytest.mark.parametrize("name", CASES)
+def test_a_program_of_others(
+    lab: AccelLab, ports: Iterator[int], name: str, near_serves: bool, family: int
+) -> None:
+    case = CASES[name]
+    if family not in case.families:
+        pytest.skip(f"{case.client[0]} knows no IPv{family}")
+    for program in (case.server[0], case.client[0]):
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed")
+    address = (NEAR if near_serves else FAR)[family]
+    ends = (lab.near, lab.far) if near_serves else (lab.far, lab.near)
+    port = next(ports)
+    server_words, client_words = (
+        [fill(word, address, port, lab.folder) for word in argv] for argv in (case.server, case.client)
+    )
+    (lab.folder / "nginx.conf").write_text(fill(NGINX, address, port, lab.folder))
+    before = lab.kernel_counts(lab.near)
+    server = lab.start(ends[0], *server_words)
+    transport = "-u" if name.endswith("udp") and name.startswith("sockperf") else "-t"
+    wait_until(
+        lambda: listens(lab, ends[0], transport, port) or server.poll() is not None, f"{name} to listen"
+    )
+    client = lab.start(ends[1], *client_words)
+    out, err = client.communicate(timeout=HANG_S)
+    server.send_signal(signal.SIGTERM)
+    said = "".join(server.communicate(timeout=HANG_S))
+    assert client.returncode == 0, f"{out}{err}{said}"
+    assert case.says in out, f"{out}{err}{said}"
+    assert "bw-accel" not in err + said
+    after = lab.kernel_counts(lab.near)
+    carried = {each: after[each] - before[each] for each in COUNTED if after[each] != before[each]}
+    assert not carried
+    wait_until(lambda: not lab.show()["programs"], "the program to end")
