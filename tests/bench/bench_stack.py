@@ -33,7 +33,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.bench.line import KERNEL, RECEIVER_ADDRESS, USER, Line
-from tests.bench.pair import PRIORITY, PROGRAM, Json
+from tests.bench.pair import PRIORITY, PROGRAM, Json, producer_address
 from tests.bench.replay import LEAD_S, NS_PER_S, Run, answer, daq_pattern, tai_now_ns
 from tests.bench.report import RUNS_MIN, Bar, alternate, publish, steal_ms
 
@@ -159,7 +159,7 @@ def replay(
         witness = line.start(line.middle, KERNEL, witness_argv(), "witness")
         around.callback(witness.stop, signal.SIGTERM)
         witness.wait_text('"ready"', READY_S)
-        plan.write_text(run.plan(tai_now_ns() + round(LEAD_S * NS_PER_S)))
+        plan.write_text(from_one_address(run.plan(tai_now_ns() + round(LEAD_S * NS_PER_S))))
         busy_ns = busy_time_ns()
         out = line.folder / "replay"
         argv = [str(PROGRAM), "recv", str(plan), "--out", str(out), "--log"]
@@ -174,6 +174,13 @@ def replay(
         witness.stop(signal.SIGTERM)
         windows = json.loads(witness.log.read_text().splitlines()[-1])["windows"]
     return judge(received, out / "messages.csv", windows, busy_ns)
+
+
+def from_one_address(plan: str) -> str:
+    """Let all producers of a plan send from one address: the user-mode stack has one of IPv4 on an interface."""
+    for number in range(PRODUCERS, 1, -1):
+        plan = plan.replace(f'"{producer_address(number)}"', f'"{producer_address(1)}"')
+    return plan
 
 
 def witness_argv() -> list[str]:
@@ -268,7 +275,7 @@ def measure(options: argparse.Namespace) -> tuple[dict[str, float], dict[str, ob
         daq_pattern(), PRODUCERS, 1000, options.seconds * 1000, phase="aligned-12", capture_stamps=False
     )
     gigabyte = round(1000 * MB * options.share)
-    with Line(PRODUCERS) as line:
+    with Line() as line:
         trips = alternate(
             {
                 KERNEL: partial(half_trip_us, line, KERNEL),

@@ -27,13 +27,12 @@ READY_S = 10.0
 
 
 class Line:
-    """Namespaces of a sender, a receiver and what lies between; `producers` addresses at the sender's end."""
+    """Namespaces of a sender, a receiver and what lies between."""
 
-    def __init__(self, producers: int = 1) -> None:
-        """Take the number of addresses that the sender gets."""
+    def __init__(self) -> None:
+        """Make nothing yet."""
         self.names = {place: f"{PREFIX}-{os.getpid()}-{place}" for place in ("s", "m", "r")}
         self.sender, self.middle, self.receiver = self.names.values()
-        self._producers = producers
         self._scratch = tempfile.TemporaryDirectory(prefix=f"{PREFIX}-")
         self.folder = Path(self._scratch.name)
         self._programs: list[Program] = []
@@ -79,9 +78,8 @@ class Line:
         for end, port in (("s", "ms"), ("r", "mr")):
             pair = f"{end}0 netns {self.names[end]} type veth peer {port} netns {self.middle}"
             run("ip", "link", "add", *pair.split())
-        addresses = [producer_address(number) for number in range(1, self._producers + 1)]
         for namespace, interface, own in (
-            (self.sender, "s0", addresses),
+            (self.sender, "s0", [producer_address(1)]),
             (self.receiver, "r0", [RECEIVER_ADDRESS]),
             (self.middle, "ms", []),
             (self.middle, "mr", []),

@@ -241,6 +241,12 @@ static void give_back_ports(uint64_t now_us)
 	}
 }
 
+void engine_advance(void)
+{
+	if (engine.state == RUNNING)
+		stack_advance_us(engine_now_us());
+}
+
 void engine_turn(void)
 {
 	uint64_t now_us = engine_now_us();

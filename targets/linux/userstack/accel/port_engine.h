@@ -19,7 +19,9 @@ bool engine_runs(void);
 bool engine_is_gone(void);
 
 uint64_t engine_now_us(void);
-/** Take in the packets that are there, and run the timers that are due. */
+/** Tell the stack the time: timers that are due run. */
+void engine_advance(void);
+/** The same, and take in the packets that are there. */
 void engine_turn(void);
 /** Send the packets that were made. */
 void engine_flush(void);

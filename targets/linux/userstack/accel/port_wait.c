@@ -95,6 +95,7 @@ void wait_lock(void)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_mutex_lock(&lock);
 	mask_before = before;
+	engine_advance(); /* what is sent now counts its round trip from now */
 }
 
 void wait_changed(void)
