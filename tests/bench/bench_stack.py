@@ -177,7 +177,7 @@ def replay(
 
 
 def from_one_address(plan: str) -> str:
-    """Let all producers of a plan send from one address: the user-mode stack has one of IPv4 on an interface."""
+    """Let all producers of a plan send from one address: the user-mode stack has one of IPv4."""
     for number in range(PRODUCERS, 1, -1):
         plan = plan.replace(f'"{producer_address(number)}"', f'"{producer_address(1)}"')
     return plan

@@ -27,7 +27,7 @@ enum { PIECE_WORDS = 32768, NS_PER_US = 1000 };
 
 #define NS_PER_S INT64_C(1000000000)
 
-static int64_t now_ns(void)
+static int64_t now_monotonic_ns(void)
 {
 	struct timespec now;
 
@@ -35,9 +35,9 @@ static int64_t now_ns(void)
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-static void sleep_until_ns(int64_t at_ns)
+static void sleep_until_ns(int64_t at_monotonic_ns)
 {
-	struct timespec at = { at_ns / NS_PER_S, at_ns % NS_PER_S };
+	struct timespec at = { at_monotonic_ns / NS_PER_S, at_monotonic_ns % NS_PER_S };
 
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL))
 		;
@@ -106,7 +106,7 @@ static void sink(int fd)
 {
 	static uint64_t piece[PIECE_WORDS];
 	uint64_t place = 0, wrong = 0, bytes = 0;
-	int64_t began_ns = 0;
+	int64_t began_monotonic_ns = 0;
 	size_t had = 0;
 
 	for (;;) {
@@ -114,8 +114,8 @@ static void sink(int fd)
 
 		if (size < 0)
 			fail("read");
-		if (!began_ns)
-			began_ns = now_ns();
+		if (!began_monotonic_ns)
+			began_monotonic_ns = now_monotonic_ns();
 		if (size == 0)
 			break;
 		bytes += (uint64_t)size;
@@ -126,7 +126,7 @@ static void sink(int fd)
 		had %= sizeof(*piece);
 	}
 	printf("{\"bytes\":%llu,\"wrong\":%llu,\"seconds\":%.6f}\n", (unsigned long long)bytes, (unsigned long long)(wrong + (had != 0)),
-	       (double)(now_ns() - began_ns) / NS_PER_S);
+	       (double)(now_monotonic_ns() - began_monotonic_ns) / NS_PER_S);
 }
 
 static void write_all(int fd, const void *data, size_t size)
@@ -172,11 +172,11 @@ static void reader(int fd, size_t size)
 {
 	char *message = calloc(1, size);
 	const char *between = "{\"ways_ns\":[";
-	int64_t sent_ns;
+	int64_t sent_monotonic_ns;
 
 	while (read_all(fd, message, size)) {
-		memcpy(&sent_ns, message, sizeof(sent_ns));
-		printf("%s%lld", between, (long long)(now_ns() - sent_ns));
+		memcpy(&sent_monotonic_ns, message, sizeof(sent_monotonic_ns));
+		printf("%s%lld", between, (long long)(now_monotonic_ns() - sent_monotonic_ns));
 		between = ",";
 	}
 	printf("]}\n");
@@ -193,17 +193,17 @@ static void echo(int fd, size_t size)
 static void writer(int fd, size_t size, long count, int64_t interval_us, int asks)
 {
 	char *message = calloc(1, size);
-	int64_t at_ns = now_ns();
+	int64_t at_monotonic_ns = now_monotonic_ns();
 
-	for (long i = 0; i < count; i++, at_ns += interval_us * NS_PER_US) {
-		int64_t sent_ns;
+	for (long i = 0; i < count; i++, at_monotonic_ns += interval_us * NS_PER_US) {
+		int64_t sent_monotonic_ns;
 
-		sleep_until_ns(at_ns);
-		sent_ns = now_ns();
-		memcpy(message, &sent_ns, sizeof(sent_ns));
+		sleep_until_ns(at_monotonic_ns);
+		sent_monotonic_ns = now_monotonic_ns();
+		memcpy(message, &sent_monotonic_ns, sizeof(sent_monotonic_ns));
 		write_all(fd, message, size);
 		if (asks && read_all(fd, message, size))
-			printf("%s%lld", i ? "," : "{\"trips_ns\":[", (long long)(now_ns() - sent_ns));
+			printf("%s%lld", i ? "," : "{\"trips_ns\":[", (long long)(now_monotonic_ns() - sent_monotonic_ns));
 	}
 	if (asks)
 		printf("]}\n");

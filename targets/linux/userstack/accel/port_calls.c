@@ -16,6 +16,7 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
+#include "port_children.h"
 #include "port_engine.h"
 #include "port_epoll.h"
 #include "port_options.h"
@@ -50,7 +51,7 @@ static int64_t unlock(int64_t result)
 }
 
 /* The socket of a descriptor, with the lock; or NULL without it: it is none of ours. */
-static struct open_socket *enter(int fd)
+static struct open_socket *enter_as_it_is(int fd)
 {
 	struct open_socket *sock = sockets_find(fd);
 
@@ -63,12 +64,22 @@ static struct open_socket *enter(int fd)
 	return sock;
 }
 
+/* The same to use it: what was the parent's is fetched first. What cannot be had is a socket of the kernel without a connection. */
+static struct open_socket *enter(int fd)
+{
+	struct open_socket *sock = enter_as_it_is(fd);
+
+	if (sock && sock->way == WAY_PARENT)
+		children_take(sock);
+	return sock;
+}
+
 /* The same of one that the user-mode stack has: others are the kernel's. */
 static struct open_socket *enter_stack(int fd)
 {
 	struct open_socket *sock = sockets_find(fd);
 
-	if (!sock || sock->way != WAY_STACK)
+	if (!sock || (sock->way != WAY_STACK && sock->way != WAY_PARENT))
 		return NULL;
 	sock = enter(fd);
 	if (sock && sock->way != WAY_STACK) {
@@ -118,13 +129,24 @@ EXPORT int connect(int fd, const struct sockaddr *address, socklen_t length)
 	return err == 1 ? libc_calls()->connect(fd, address, length) : (int)done(err);
 }
 
+
 EXPORT int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
 {
-	struct open_socket *sock = enter_stack(fd);
+	struct open_socket *sock = enter(fd);
 	int accepted;
 
-	if (!sock)
+	if (sock && sock->way == WAY_HANDED) {
+		sockets_hold(sock);
+		accepted = children_accept(sock, fd, address, length, flags);
+		sockets_release(sock);
+		if (accepted != -ESTALE)
+			return (int)unlock(accepted);
+	}
+	if (!sock || sock->way != WAY_STACK) {
+		if (sock)
+			wait_unlock();
 		return libc_calls()->accept4(fd, address, length, flags);
+	}
 	if (!sock->listens || flags & ~(SOCK_NONBLOCK | SOCK_CLOEXEC))
 		return (int)unlock(-EINVAL);
 	sockets_hold(sock);
@@ -158,11 +180,24 @@ EXPORT int close(int fd)
 		epoll_forget(fd);
 		wait_unlock();
 	}
-	sock = enter(fd);
+	sock = enter_as_it_is(fd);
 	return sock ? (int)unlock(sockets_close(fd)) : libc_calls()->close(fd);
 }
 
 /* Names. */
+
+/* What a relayed connection's ends are. Return whether it is one; the address is given then. */
+static bool name_relayed(int fd, bool of_peer, struct sockaddr *address, socklen_t *length)
+{
+	struct open_socket *sock = enter(fd);
+	bool is = sock && sock->way == WAY_RELAYED;
+
+	if (is)
+		sockets_to_sockaddr(sock->domain, of_peer ? &sock->peer : &sock->local, address, length);
+	if (sock)
+		wait_unlock();
+	return is;
+}
 
 EXPORT int getsockname(int fd, struct sockaddr *address, socklen_t *length)
 {
@@ -170,7 +205,7 @@ EXPORT int getsockname(int fd, struct sockaddr *address, socklen_t *length)
 	struct open_socket *sock = enter_stack(fd);
 
 	if (!sock)
-		return libc_calls()->getsockname(fd, address, length);
+		return name_relayed(fd, false, address, length) ? 0 : libc_calls()->getsockname(fd, address, length);
 	if (!engine_is_gone() && (!sock->port || sock->type == SOCK_STREAM) && !sock->listens && stack_local(sock->stack, &local) == 0) {
 		sockets_to_sockaddr(sock->domain, &local, address, length);
 		return (int)unlock(0);
@@ -186,7 +221,7 @@ EXPORT int getpeername(int fd, struct sockaddr *address, socklen_t *length)
 	int err;
 
 	if (!sock)
-		return libc_calls()->getpeername(fd, address, length);
+		return name_relayed(fd, true, address, length) ? 0 : libc_calls()->getpeername(fd, address, length);
 	err = engine_is_gone() ? -ENOTCONN : stack_peer(sock->stack, &peer);
 	if (!err)
 		sockets_to_sockaddr(sock->domain, &peer, address, length);
@@ -219,7 +254,7 @@ static int64_t send_by_stack(int fd, const struct msghdr *message, int flags)
 	int64_t sent = NOT_OURS;
 
 	/* A datagram of a socket that has no port yet is what gives it one. */
-	if (!sock || sock->way == WAY_KERNEL || (sock->way == WAY_UNDECIDED && (sock->type != SOCK_DGRAM || !message->msg_name)))
+	if (!sock || sock->way == WAY_KERNEL || sock->way == WAY_RELAYED || (sock->way == WAY_UNDECIDED && (sock->type != SOCK_DGRAM || !message->msg_name)))
 		return NOT_OURS;
 	sock = enter(fd);
 	if (!sock)
@@ -570,6 +605,13 @@ EXPORT int epoll_pwait(int epoll_fd, struct epoll_event *events, int capacity, i
 EXPORT int epoll_wait(int epoll_fd, struct epoll_event *events, int capacity, int timeout_ms)
 {
 	return epoll_pwait(epoll_fd, events, capacity, timeout_ms, NULL);
+}
+
+/* Processes. The child of vfork(2) would change what this library knows of the parent's descriptors: it is a fork. */
+
+EXPORT pid_t vfork(void)
+{
+	return fork();
 }
 
 /* Descriptors. */

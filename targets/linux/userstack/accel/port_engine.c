@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "neighbours.h"
+#include "port_children.h"
 #include "port_libc.h"
 #include "port_rings.h"
 #include "port_stackd.h"
@@ -256,6 +257,7 @@ void engine_turn(void)
 	stack_advance_us(now_us);
 	while (rings_waiting(&engine.rings) && rings_receive(&engine.rings, take_frame, TURN_FRAMES))
 		rings_flush(&engine.rings);
+	children_turn();
 	give_back_ports(now_us);
 }
 
@@ -326,7 +328,7 @@ bool engine_owns(int fd)
 	return owned_first >= 0 && fd >= owned_first && fd - owned_first < PRIVATE_FDS && owned[fd - owned_first];
 }
 
-static void close_private(int fd)
+void engine_close_private(int fd)
 {
 	if (engine_owns(fd))
 		owned[fd - owned_first] = 0;
@@ -396,11 +398,11 @@ int engine_begin(void)
 	if (err) {
 		engine_say("the service at %s: %s", path, strerror(-err));
 		if (engine.state != RUNNING)
-			close_private(given[0]);
+			engine_close_private(given[0]);
 		else
 			rings_close(&engine.rings);
 		engine.state = BEFORE;
-		close_private(service);
+		engine_close_private(service);
 		return -ENETDOWN;
 	}
 	return 0;
@@ -492,11 +494,16 @@ void engine_finish(void)
 
 void engine_forked(void)
 {
-	if (engine.state == RUNNING) {
-		/* Else the service would not see that the parent has ended. */
-		close_private(engine.rings.fd);
-		close_private(engine.service);
-		engine.rings.fd = engine.service = -1;
-		engine.state = GONE;
+	struct port *next;
+
+	/* Else the service would not see that the parent has ended. */
+	engine_close_private(engine.rings.fd);
+	engine_close_private(engine.service);
+	engine.rings.fd = engine.service = -1;
+	for (; engine.ports; engine.ports = next) {
+		next = engine.ports->next;
+		free(engine.ports);
 	}
+	rings_close(&engine.rings);
+	engine.state = BEFORE;
 }

@@ -15,7 +15,7 @@
 int engine_begin(void);
 /** Whether it has begun, in this process, and the service lives. */
 bool engine_runs(void);
-/** Whether the service has gone, or this process is a fork of the one that had the stack: nothing of it works any more. */
+/** Whether the service has gone: nothing of the stack works any more. */
 bool engine_is_gone(void);
 
 uint64_t engine_now_us(void);
@@ -51,10 +51,11 @@ void engine_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /** Let what closed sockets have sent arrive, for some seconds at most: the program ends. */
 void engine_finish(void);
-/** The process has been forked: the stack is its parent's. */
+/** The process has been forked: the stack is its parent's. This one begins with one of its own at its first new socket. */
 void engine_forked(void);
 /** Move a descriptor out of the way of the program's. @return it, or -1 */
 int engine_private(int fd);
+void engine_close_private(int fd);
 /** Whether a descriptor is this library's: programs that close all descriptors may not close it. */
 bool engine_owns(int fd);
 

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdlib.h>
 
+#include "port_children.h"
 #include "port_engine.h"
 #include "port_libc.h"
 #include "port_sockets.h"
@@ -218,6 +219,8 @@ int epoll_control(struct epoll *epoll, int epoll_fd, int operation, int fd, stru
 	struct epoll *inner = sock ? NULL : epoll_find(fd);
 	struct watch *watch;
 
+	if (sock && sock->way == WAY_PARENT)
+		children_take(sock);
 	if (!sock && !inner)
 		return libc_calls()->epoll_ctl(epoll_fd, operation, fd, event) ? -errno : 0;
 	watch = find_watch(epoll, fd, sock, inner);

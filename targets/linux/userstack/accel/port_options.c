@@ -117,6 +117,8 @@ int options_set(struct open_socket *sock, int fd, int level, int name, const voi
 		engine_say("option %d of level %d is not one of the user-mode stack's", name, level);
 		return -ENOPROTOOPT;
 	}
+	if (sock->way == WAY_RELAYED && level != SOL_SOCKET)
+		return fit ? 0 : -ENOPROTOOPT; /* the parent has set them, or not */
 	if (libc_calls()->setsockopt(fd, level, name, value, length))
 		return -errno;
 	if (level == SOL_SOCKET && name == SO_RCVTIMEO)

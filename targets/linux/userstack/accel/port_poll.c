@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "port_children.h"
 #include "port_epoll.h"
 #include "port_libc.h"
 #include "port_sockets.h"
@@ -21,7 +22,7 @@ static bool concerns_stack(int fd)
 {
 	const struct open_socket *sock = sockets_find(fd);
 
-	return sock ? sock->way == WAY_STACK : epoll_find(fd) != NULL;
+	return sock ? sock->way == WAY_STACK || sock->way == WAY_PARENT : epoll_find(fd) != NULL;
 }
 
 bool poll_concerns_stack(const struct pollfd *fds, nfds_t count)
@@ -60,8 +61,10 @@ static bool any_ready(void *argument)
 static void ask_kernel(const struct pollfd *fds, nfds_t count, struct pollfd *kernel)
 {
 	for (nfds_t i = 0; i < count; i++) {
-		const struct open_socket *sock = fds[i].fd >= 0 ? sockets_find(fds[i].fd) : NULL;
+		struct open_socket *sock = fds[i].fd >= 0 ? sockets_find(fds[i].fd) : NULL;
 
+		if (sock && sock->way == WAY_PARENT)
+			children_take(sock);
 		kernel[i] = fds[i];
 		kernel[i].revents = 0;
 		if (sock && !sockets_kernel_takes_part(sock))

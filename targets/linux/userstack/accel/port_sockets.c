@@ -2,12 +2,14 @@
 #include "port_sockets.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "allow_list.h"
+#include "port_children.h"
 #include "port_engine.h"
 #include "port_epoll.h"
 #include "port_libc.h"
@@ -54,8 +56,11 @@ static void socket_changed(struct stack_socket *stack)
 {
 	struct open_socket *sock = stack_user(stack);
 
-	if (sock && sock->watches)
+	if (!sock)
+		return;
+	if (sock->watches)
 		epoll_socket_changed(sock);
+	children_socket_changed(sock);
 }
 
 int sockets_add(int fd, int domain, int type, int protocol, bool nonblocking)
@@ -74,6 +79,7 @@ int sockets_add(int fd, int domain, int type, int protocol, bool nonblocking)
 	sock->type = type;
 	sock->protocol = protocol ? protocol : type == SOCK_STREAM ? IPPROTO_TCP : IPPROTO_UDP;
 	sock->nonblocking = nonblocking;
+	sock->kept = -1;
 	return 0;
 }
 
@@ -108,6 +114,7 @@ void sockets_release(struct open_socket *sock)
 		return;
 	leave_stack(sock);
 	epoll_forget_socket(sock);
+	engine_close_private(sock->kept);
 	free(sock);
 }
 
@@ -369,6 +376,7 @@ int sockets_listen(struct open_socket *sock, int fd, int backlog)
 			return err;
 	}
 	err = stack_listen(sock->stack, backlog);
+	sock->backlog = backlog;
 	if (!err && sock->both && libc_calls()->listen(fd, backlog))
 		err = -errno;
 	if (!err)
@@ -510,6 +518,20 @@ static bool can_accept(void *argument)
 	return engine_is_gone() || !sock->stack || stack_ready(sock->stack) & STACK_READABLE;
 }
 
+struct open_socket *sockets_of_connection(const struct open_socket *listener, struct stack_socket *stack)
+{
+	struct open_socket *sock = calloc(1, sizeof(*sock));
+
+	if (!sock)
+		return NULL;
+	*sock = (struct open_socket){
+		.references = 1, .fd = -1, .kept = -1, .domain = listener->domain, .type = SOCK_STREAM, .protocol = IPPROTO_TCP,
+		.way = WAY_STACK, .stack = stack,
+	};
+	stack_set_user(stack, sock);
+	return sock;
+}
+
 /* Make a descriptor of a connection that the stack has accepted. */
 static int adopt(const struct open_socket *listener, struct stack_socket *stack, int flags)
 {
@@ -591,4 +613,137 @@ short sockets_ready(const struct open_socket *sock)
 	if (ready & STACK_HUNG_UP)
 		events |= POLLHUP;
 	return events;
+}
+
+/* Of forks. */
+
+void sockets_each_of_stack(void (*each)(int fd, struct open_socket *sock, void *argument), void *argument)
+{
+	for (int i = 0; i < CHUNKS; i++) {
+		for (int j = 0; chunks[i] && j < CHUNK; j++) {
+			if (chunks[i][j] && chunks[i][j]->way == WAY_STACK)
+				each(i * CHUNK + j, chunks[i][j], argument);
+		}
+	}
+}
+
+static void count_one(int fd, struct open_socket *sock, void *argument)
+{
+	(void)fd;
+	(void)sock;
+	++*(unsigned int *)argument;
+}
+
+unsigned int sockets_count_of_stack(void)
+{
+	unsigned int count = 0;
+
+	sockets_each_of_stack(count_one, &count);
+	return count;
+}
+
+static bool is_without_connection(const struct open_socket *sock)
+{
+	return sock->listens || sock->type == SOCK_DGRAM;
+}
+
+static void leave_to_parent(int fd, struct open_socket *sock, void *argument)
+{
+	*(bool *)argument |= is_without_connection(sock);
+	sock->fd = fd;
+	sock->way = WAY_PARENT;
+	sock->stack = NULL;
+	sock->port = 0;
+	sock->relayed = false;
+}
+
+bool sockets_leave_to_parent(void)
+{
+	bool without_connection = false;
+
+	sockets_each_of_stack(leave_to_parent, &without_connection);
+	return without_connection;
+}
+
+void sockets_each_of_parent(int (*each)(struct open_socket *sock))
+{
+	for (int i = 0; i < CHUNKS; i++) {
+		for (int j = 0; chunks[i] && j < CHUNK; j++) {
+			struct open_socket *sock = chunks[i][j];
+
+			if (sock && (sock->way == WAY_PARENT || sock->way == WAY_HANDED) && is_without_connection(sock))
+				each(sock);
+		}
+	}
+}
+
+int sockets_become(struct open_socket *sock, int local_socket, const struct stack_address *local, const struct stack_address *peer,
+		   enum way way)
+{
+	int err = 0;
+
+	if (sock->nonblocking)
+		err = libc_calls()->fcntl64(local_socket, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
+	if (!err && way == WAY_HANDED)
+		sock->kept = engine_private(libc_calls()->dup(sock->fd));
+	for (int i = 0; i < CHUNKS && !err; i++) {
+		for (int j = 0; chunks[i] && j < CHUNK && !err; j++) {
+			int fd = i * CHUNK + j, flags;
+
+			if (chunks[i][j] != sock)
+				continue;
+			flags = libc_calls()->fcntl64(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0;
+			err = libc_calls()->dup3(local_socket, fd, flags) < 0 ? -errno : 0;
+		}
+	}
+	libc_calls()->close(local_socket);
+	if (err)
+		return err;
+	sock->local = *local;
+	sock->peer = *peer;
+	sock->way = way;
+	return 0;
+}
+
+int sockets_enter_again(struct open_socket *sock)
+{
+	struct stack_address local;
+	int err = engine_begin();
+
+	if (!err && sock->kept >= 0 && libc_calls()->dup3(sock->kept, sock->fd, 0) < 0)
+		err = -errno;
+	err = err ? err : local_of(sock->fd, &local);
+	err = err ? err : enter_stack(sock, sock->fd, &local, is_any(&local));
+	if (err || !sock->listens)
+		return err;
+	err = stack_listen(sock->stack, sock->backlog);
+	if (!err && sock->both && libc_calls()->listen(sock->fd, sock->backlog))
+		err = -errno;
+	return err;
+}
+
+int sockets_add_handed(const struct open_socket *listener, int fd, const struct stack_address *local, const struct stack_address *peer,
+		       struct sockaddr *address, socklen_t *length, int flags)
+{
+	struct open_socket *sock;
+	int err = 0, set = (flags & SOCK_NONBLOCK) ? O_NONBLOCK : 0;
+
+	if (libc_calls()->fcntl64(fd, F_SETFL, set) < 0 || libc_calls()->fcntl64(fd, F_SETFD, flags & SOCK_CLOEXEC ? FD_CLOEXEC : 0) < 0)
+		err = -errno;
+	if (!err)
+		err = sockets_add(fd, listener->domain, SOCK_STREAM, IPPROTO_TCP, set != 0);
+	if (err) {
+		libc_calls()->close(fd);
+		return err;
+	}
+	sock = sockets_find(fd);
+	sock->way = local ? WAY_RELAYED : WAY_KERNEL;
+	if (local) {
+		sock->local = *local;
+		sock->peer = *peer;
+		sockets_to_sockaddr(sock->domain, peer, address, length);
+	} else if (address && length) {
+		return libc_calls()->getpeername(fd, address, length) ? -errno : fd;
+	}
+	return fd;
 }

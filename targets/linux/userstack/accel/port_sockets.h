@@ -21,6 +21,10 @@ enum way {
 	WAY_UNDECIDED, /* so far only the kernel's socket */
 	WAY_KERNEL,    /* the kernel's stack has it for good */
 	WAY_STACK,     /* the user-mode stack has it, and for other interfaces than the service's perhaps the kernel's, too (both) */
+	/* Of a process that was forked from one with a stack: port_children.h. */
+	WAY_PARENT,    /* the parent's stack has it, and nothing was asked of it here yet */
+	WAY_RELAYED,   /* a local socket, whose other end the parent relays to the connection */
+	WAY_HANDED,    /* a local socket, by which the parent hands over connections of its listener */
 };
 
 struct open_socket {
@@ -28,7 +32,10 @@ struct open_socket {
 	int fd;                  /* one of its descriptors */
 	int domain, type, protocol;
 	enum way way;
-	bool both, nonblocking, listens, closed;
+	bool both, nonblocking, listens;
+	bool relayed;               /* a child of this process uses it */
+	int backlog, kept;          /* kept: of WAY_HANDED, the kernel's socket behind the local one */
+	struct stack_address local, peer; /* of WAY_RELAYED */
 	struct stack_socket *stack; /* of WAY_STACK */
 	uint16_t port;              /* that the service has given; 0: none */
 	bool unfit;                 /* it has an option that the user-mode stack lacks: the kernel's has it */
@@ -66,8 +73,27 @@ short sockets_ready(const struct open_socket *sock);
 /** Whether its kernel's socket has a part in what can be read of it. */
 static inline bool sockets_kernel_takes_part(const struct open_socket *sock)
 {
-	return sock->way != WAY_STACK || sock->both;
+	return sock->way != WAY_STACK || sock->both; /* a local socket is the kernel's, too */
 }
+
+/* For port_children.h. */
+unsigned int sockets_count_of_stack(void);
+/** Call for each descriptor of a socket that the user-mode stack has. */
+void sockets_each_of_stack(void (*each)(int fd, struct open_socket *sock, void *argument), void *argument);
+/** In a process that was forked: what the stack has is the parent's. @return whether some of it is without a connection */
+bool sockets_leave_to_parent(void);
+/** Call for each socket without a connection that is still the parent's. */
+void sockets_each_of_parent(int (*each)(struct open_socket *sock));
+/** @return a socket without a descriptor, referred to once, of a connection that was accepted; or NULL */
+struct open_socket *sockets_of_connection(const struct open_socket *listener, struct stack_socket *stack);
+/** Put a local socket in the place of each of its descriptors. @param local_socket  closed here @return 0 or -errno */
+int sockets_become(struct open_socket *sock, int local_socket, const struct stack_address *local, const struct stack_address *peer,
+		   enum way way);
+/** Give the stack of this process a listener, or a socket of UDP, that was the parent's. @return 0 or -errno */
+int sockets_enter_again(struct open_socket *sock);
+/** Note a connection that the parent has handed over. @param local  NULL: it is the kernel's @return the descriptor or -errno */
+int sockets_add_handed(const struct open_socket *listener, int fd, const struct stack_address *local, const struct stack_address *peer,
+		       struct sockaddr *address, socklen_t *length, int flags);
 
 /** @return 0 or -EINVAL, -EAFNOSUPPORT: no address of IPv4 or IPv6 */
 int sockets_from_sockaddr(const struct sockaddr *sockaddr, socklen_t length, struct stack_address *address);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
+#include "port_children.h"
 #include "port_engine.h"
 #include "port_libc.h"
 
@@ -14,7 +15,7 @@
 #define NS_PER_US 1000
 
 enum {
-	ENGINE_FDS = 3,         /* packets, service, the thread's event */
+	ENGINE_FDS = 4,         /* the thread's event, packets, service, children */
 	FDS_ON_STACK = 64,
 	HELPER_LOOKS_US = 1000, /* how often the helper looks while the program is busy with the stack */
 	BUSY_US = 100000,       /* so long after a call it is */
@@ -46,10 +47,12 @@ static void close_event(void *event)
 static void before_fork(void)
 {
 	wait_lock();
+	children_before_fork();
 }
 
 static void after_fork(void)
 {
+	children_after_fork();
 	wait_unlock();
 }
 
@@ -75,6 +78,7 @@ static void in_child(void)
 	driver = waiters = NULL;
 	helper = (struct waiter){ .event = -1 };
 	changed = false;
+	children_in_child();
 	engine_forked();
 	make_lock();
 	pthread_sigmask(SIG_SETMASK, &mask_before, NULL);
@@ -206,6 +210,7 @@ static int sleep_until(struct waiter *own, struct pollfd *fds, nfds_t count, uin
 	engines[0] = (struct pollfd){ .fd = own->event, .events = POLLIN };
 	engines[1] = (struct pollfd){ .fd = drives ? engine_packets_fd() : -1, .events = POLLIN };
 	engines[2] = (struct pollfd){ .fd = drives ? engine_service_fd() : -1, .events = POLLIN };
+	engines[3] = (struct pollfd){ .fd = drives && engine_runs() ? children_fd() : -1, .events = POLLIN };
 	own->sleeps_until_us = until_us;
 	release();
 	ready = libc_calls()->ppoll(fds, count + ENGINE_FDS, until_us == UINT64_MAX ? NULL : &left, mask ? mask : &mask_before);

@@ -10,10 +10,12 @@
 #include "lwip/init.h"
 #include "lwip/ip.h"
 #include "lwip/netif.h"
+#include "lwip/priv/tcp_priv.h"
 #include "lwip/prot/ip.h"
 #include "lwip/stats.h"
 #include "lwip/sys.h"
 #include "lwip/timeouts.h"
+#include "lwip/udp.h"
 
 enum { MTU_MIN_BYTES = 1280, MTU_MAX_BYTES = 65535, US_PER_MS = 1000 };
 
@@ -94,10 +96,24 @@ static err_t begin_interface(struct netif *netif)
 	return ERR_OK;
 }
 
+/* Forget what was before: in a process that was forked that is the parent's. Its memory is let be. */
+static void forget(void)
+{
+	memset(&interface, 0, sizeof(interface));
+	netif_list = netif_default = NULL;
+	tcp_listen_pcbs.listen_pcbs = NULL;
+	tcp_bound_pcbs = tcp_active_pcbs = tcp_tw_pcbs = NULL;
+	udp_pcbs = NULL;
+	memset(&lwip_stats, 0, sizeof(lwip_stats));
+	memset(&recovery_total, 0, sizeof(recovery_total));
+	packets_in = packets_out = udp_full = 0;
+}
+
 int stack_init(const struct stack_host *host, void *argument, uint64_t at_us)
 {
 	if (!host->output || !host->random)
 		return -EINVAL;
+	forget();
 	stack_host_calls = *host;
 	stack_host_argument = argument;
 	now_us = at_us;

@@ -34,7 +34,7 @@ struct stack_host {
 	void (*random)(void *argument, void *bytes, size_t size_bytes);
 };
 
-/** Begin, once in a program. @param now_us any instant; later ones count from it */
+/** Begin, once in a process; one that was forked may begin anew. @param now_us any instant; later ones count from it */
 int stack_init(const struct stack_host *host, void *argument, uint64_t now_us);
 
 /**

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forks of programs by the user-mode stack: what they share with their parent, and what is their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.targets.userstack.accel_lab import AccelLab
+from tests.targets.userstack.test_accel import SERVER, assert_same, both_stacks
+
+ASKS = """
+for _ in range(3):
+    peer = socket.create_connection((NEAR, 5001))
+    peer.sendall(b"question")
+    answer = b""
+    while piece := peer.recv(1 << 16):
+        answer += piece
+    print(len(answer))
+"""
+NEAR_SERVER = SERVER.replace("HERE", "NEAR").replace('print("ready", flush=True)', "")
+READY = 'print("ready", flush=True)\n'
+
+
+@pytest.fixture(scope="module")
+def lab(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccelLab]:
+    with AccelLab(repository / ".build/linux", tmp_path_factory.mktemp("fork")) as made:
+        yield made
+
+
+def test_a_child_serves_the_connection_that_its_parent_accepted(lab: AccelLab) -> None:
+    near = (
+        NEAR_SERVER
+        + READY
+        + """
+for _ in range(3):
+    connection, peer = server.accept()
+    child = os.fork()
+    if child == 0:
+        server.close()
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        same = connection.getpeername() == peer
+        connection.sendall(connection.recv(100) * 100000)
+        connection.close()
+        os._exit(7 if same else 1)
+    connection.close()
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    )
+    assert_same(both_stacks(lab, near, ASKS, 4, near_serves=True))
+
+
+def test_children_share_a_listener(lab: AccelLab) -> None:
+    near = (
+        NEAR_SERVER
+        + """
+server.setblocking(False)
+children = []
+for _ in range(2):
+    child = os.fork()
+    if child == 0:
+        poll = select.poll()
+        poll.register(server, select.POLLIN)
+        while True:
+            poll.poll()
+            try:
+                connection, peer = server.accept()
+            except BlockingIOError:
+                continue
+            data = connection.recv(100)
+            if data == b"end":
+                os._exit(0)
+            connection.sendall(data)
+            connection.close()
+    children.append(child)
+"""
+        + READY
+        + """
+print([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children])
+"""
+    )
+    far = (
+        ASKS
+        + """
+for _ in range(2):
+    peer = socket.create_connection((NEAR, 5001))
+    peer.sendall(b"end")
+    peer.recv(1)
+"""
+    )
+    assert_same(both_stacks(lab, near, far, 4, near_serves=True))
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_a_program_that_goes_into_the_background_keeps_its_port(lab: AccelLab, everywhere: bool) -> None:
+    near = (
+        NEAR_SERVER.replace("NEAR", '""' if everywhere else "NEAR")
+        + """
+if os.fork():
+    os._exit(0)
+time.sleep(0.2)
+"""
+        + READY
+        + """
+for _ in range(3):
+    connection, peer = server.accept()
+    connection.sendall(connection.recv(100))
+    connection.close()
+print("done")
+"""
+    )
+    assert_same(both_stacks(lab, near, ASKS, 4, near_serves=True))
+
+
+def test_a_child_opens_sockets_of_its_own(lab: AccelLab) -> None:
+    far = (
+        SERVER.replace("HERE", "FAR")
+        + """
+def serve(connection):
+    connection.sendall(connection.recv(100))
+    connection.close()
+for _ in range(3):
+    threading.Thread(target=serve, args=(server.accept()[0],)).start()
+"""
+    )
+    near = """
+first = socket.create_connection((FAR, 5001))
+if os.fork() == 0:
+    own = socket.create_connection((FAR, 5001))
+    own.sendall(b"child")
+    print(own.recv(100), flush=True)
+    os._exit(0)
+os.wait()
+third = socket.create_connection((FAR, 5001))
+first.sendall(b"parent")
+print(first.recv(100))
+third.sendall(b"again")
+print(third.recv(100))
+"""
+    assert_same(both_stacks(lab, near, far, 4, near_serves=False))
+
+
+def test_programs_that_are_started_leave_connections_alone(lab: AccelLab) -> None:
+    far = (
+        SERVER.replace("HERE", "FAR")
+        + """
+connection, _ = server.accept()
+while data := connection.recv(100):
+    connection.sendall(data)
+"""
+    )
+    near = """
+import subprocess
+peer = socket.create_connection((FAR, 5001))
+for number in range(5):
+    print(subprocess.run(["echo", "started"], capture_output=True, text=True).stdout)
+    print(os.popen("echo by the shell").read())
+    peer.sendall(b"after")
+    print(peer.recv(100))
+"""
+    assert_same(both_stacks(lab, near, far, 4, near_serves=False))
