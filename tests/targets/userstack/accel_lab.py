@@ -101,6 +101,7 @@ class AccelLab:
         words = ["env", *preload, *argv]
         process = subprocess.Popen(
             ["ip", "netns", "exec", namespace, *words],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -165,6 +166,16 @@ class Started:
         if not line and self.process.stderr is not None:
             raise AssertionError(f"it has ended: {self.process.stderr.read()}")
         return line.rstrip("\n")
+
+    def tell(self, line: str) -> None:
+        """Write a line to its standard input."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def end(self) -> None:
+        """Close its standard input, at which it ends, and wait for that."""
+        self.result()
 
     def result(self) -> str:
         """Wait for its end; return what it has printed, which has to be without an error."""
