@@ -32,6 +32,7 @@ class AccelLab:
         self.socket = folder / "stackd.sock"
         self.service: subprocess.Popen[str] | None = None
         self._processes: list[subprocess.Popen[str]] = []
+        self._scripts = 0
 
     def __enter__(self) -> AccelLab:
         """Make namespaces and link, and start the service."""
@@ -54,10 +55,18 @@ class AccelLab:
 
     def __exit__(self, *_: object) -> None:
         """End what still runs and remove the namespaces."""
-        for process in [*self._processes, *([self.service] if self.service else [])]:
+        self.end_programs()
+        if self.service:
+            self.service.kill()
+            self.service.communicate()
+        self._delete()
+
+    def end_programs(self) -> None:
+        """End the programs that still run."""
+        for process in self._processes:
             process.kill()
             process.communicate()
-        self._delete()
+        self._processes.clear()
 
     def _delete(self) -> None:
         for namespace in (self.near, self.far):
@@ -101,6 +110,7 @@ class AccelLab:
         words = ["env", *preload, *argv]
         process = subprocess.Popen(
             ["ip", "netns", "exec", namespace, *words],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -111,7 +121,8 @@ class AccelLab:
 
     def python(self, namespace: str, script: str, *arguments: str, kernel: bool = False) -> Started:
         """Start a script of Python; `kernel`: by the kernel's stack at the near end, too."""
-        file = self.folder / f"script-{len(self._processes)}.py"
+        self._scripts += 1
+        file = self.folder / f"script-{self._scripts}.py"
         head = "import os, select, socket, sys, threading, time, errno\nARGUMENTS = sys.argv[1:]\n"
         file.write_text(head + script)
         environment = dict(os.environ) if kernel else None
@@ -165,6 +176,12 @@ class Started:
         if not line and self.process.stderr is not None:
             raise AssertionError(f"it has ended: {self.process.stderr.read()}")
         return line.rstrip("\n")
+
+    def tell(self, line: str) -> None:
+        """Write a line to its standard input."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
 
     def result(self) -> str:
         """Wait for its end; return what it has printed, which has to be without an error."""

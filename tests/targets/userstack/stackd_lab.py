@@ -27,7 +27,7 @@ PEER, OWN = {4: "10.98.0.1", 6: "fd98::1"}, {4: "10.98.0.2", 6: "fd98::2"}
 MARK = f"bw-u{os.getpid()}"
 
 VERSION = 1
-HELLO, BIND, UNBIND, RESOLVE, SHOW, NEIGHBOUR, ADDRESSES = range(1, 8)
+HELLO, BIND, UNBIND, RESOLVE, SHOW, NEIGHBOUR, ADDRESSES, REPORT, REPORTED, STATISTICS = range(1, 11)
 _REQUEST = struct.Struct("=IIIBBH16s")
 _ANSWER = struct.Struct("=IIi6sB16s16sxIII68sIIIIII")
 _ADDRESS_BYTES = 17
@@ -117,8 +117,8 @@ class _Ring:
 class Program:
     """What a program does: it says hello, and has frames in and out by its rings."""
 
-    def __init__(self, path: Path, *, hello: bool = True) -> None:
-        """Connect to a service, and say hello."""
+    def __init__(self, path: Path, *, hello: bool = True, page: int | None = None) -> None:
+        """Connect to a service, and say hello, with the descriptor of a page if there is one."""
         self.connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.connection.settimeout(HANG_S)
         self.connection.connect(str(path))
@@ -127,7 +127,7 @@ class Program:
         self._mapped: list[mmap.mmap] = []
         self.xdp = self._memory_descriptor = -1
         if hello:
-            self.hello = self.ask(HELLO)
+            self.hello = self.ask(HELLO, given=[] if page is None else [page])
             assert self.hello.result == 0
             self._map()
 

@@ -17,6 +17,7 @@
 #include "neighbours.h"
 #include "port_children.h"
 #include "port_libc.h"
+#include "port_page.h"
 #include "port_rings.h"
 #include "port_stackd.h"
 #include "port_wait.h"
@@ -185,12 +186,23 @@ static void follow_addresses(const struct stackd_answer *said)
 	stack_set_mtu(said->mtu_bytes);
 }
 
+/* The service asks what the stack is doing. */
+static void report(void)
+{
+	struct stackd_request request = { .verb = STACKD_REPORTED };
+
+	page_fill(&engine.rings);
+	stackd_tell(engine.service, &request, -1); /* if the service is gone, the next one who asks it finds out */
+}
+
 static void hear(const struct stackd_answer *event)
 {
 	bool ipv6 = event->family == AF_INET6;
 
 	if (event->verb == STACKD_ADDRESSES)
 		follow_addresses(event);
+	else if (event->verb == STACKD_REPORT)
+		report();
 	else if ((event->verb == STACKD_RESOLVE || event->verb == STACKD_NEIGHBOUR) && event->result != -EINPROGRESS)
 		neighbours_learn(ipv6, event->ip, event->result ? NULL : event->mac);
 }
@@ -365,6 +377,7 @@ static int begin_with(int service, int packets, int memory, const struct stackd_
 	neighbours_begin(&neighbours);
 	follow_addresses(hello);
 	read_busy_poll();
+	page_fill(&engine.rings);
 	engine.state = RUNNING;
 	return 0;
 }
@@ -374,7 +387,7 @@ int engine_begin(void)
 	const char *named = getenv("BW_ACCEL_SOCKET"), *path = named && *named ? named : STACKD_SOCKET;
 	struct stackd_request request = { .verb = STACKD_HELLO };
 	struct stackd_answer answer;
-	int service, err, given[2] = { -1, -1 };
+	int service, page, err, given[2] = { -1, -1 };
 
 	if (engine.state != BEFORE)
 		return engine.state == RUNNING ? 0 : -ENETDOWN;
@@ -384,7 +397,10 @@ int engine_begin(void)
 		return -ENETDOWN;
 	}
 	service = engine_private(service);
-	err = stackd_ask(service, &request, -1, &answer, given, hear);
+	page = page_begin(); /* without one bw-netstat does not see the program's sockets, that is all */
+	err = stackd_ask(service, &request, page, &answer, given, hear);
+	if (page >= 0)
+		libc_calls()->close(page);
 	err = err ? err : answer.result;
 	if (!err && (given[0] < 0 || given[1] < 0))
 		err = -EPROTO;
@@ -490,6 +506,8 @@ void engine_finish(void)
 			break;
 		libc_calls()->ppoll(&packets, 1, &looks, NULL);
 	}
+	if (engine.state == RUNNING)
+		page_fill(&engine.rings);
 }
 
 void engine_forked(void)

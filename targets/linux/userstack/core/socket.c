@@ -369,3 +369,9 @@ bool stack_port_in_use(enum stack_type type, uint16_t port)
 {
 	return type == STACK_TCP ? stack_tcp_port_in_use(port) : stack_udp_port_in_use(port);
 }
+
+void stack_each(stack_take *take, void *argument)
+{
+	stack_tcp_each(take, argument);
+	stack_udp_each(take, argument);
+}

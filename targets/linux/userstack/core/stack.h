@@ -144,6 +144,19 @@ struct stack_info {
 
 int stack_info(const struct stack_socket *sock, struct stack_info *info);
 
+/* A socket, or a connection whose socket is closed or that no socket has yet. */
+struct stack_entry {
+	enum stack_type type;
+	struct stack_address local, peer; /* peer: of what has none its port is 0 */
+	const struct stack_socket *sock;  /* NULL: none */
+	struct stack_info info;           /* of UDP the state alone: TCP_ESTABLISHED (it has a peer) or TCP_CLOSE */
+	size_t waiting_bytes;             /* all that was received and not read */
+	unsigned int accept_waiting, accept_most; /* of a listener: connections that wait, and how many may */
+};
+
+/** Hand over each socket and each connection that there is; `take` may not call the stack but for stack_user(). */
+void stack_each(void (*take)(void *argument, const struct stack_entry *entry), void *argument);
+
 /** Whether a socket or a connection has the port, also one whose socket is closed: what it sent may still be on its way. */
 bool stack_port_in_use(enum stack_type type, uint16_t port);
 /** How many connections whose sockets are closed still have something to send, or wait for the peer to acknowledge it. */

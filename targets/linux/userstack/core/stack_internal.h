@@ -92,6 +92,11 @@ void stack_udp_unreachable(const struct stack_address *local, const struct stack
 bool stack_tcp_port_in_use(uint16_t port);
 bool stack_udp_port_in_use(uint16_t port);
 
+/* What stack_each() takes, of a type. */
+typedef void stack_take(void *argument, const struct stack_entry *entry);
+void stack_tcp_each(stack_take *take, void *argument);
+void stack_udp_each(stack_take *take, void *argument);
+
 int stack_udp_open(struct stack_socket *sock);
 void stack_udp_close(struct stack_socket *sock);
 int64_t stack_udp_send(struct stack_socket *sock, const void *data, size_t size_bytes, const struct stack_address *peer);

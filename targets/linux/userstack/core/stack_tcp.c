@@ -424,16 +424,12 @@ static int linux_state(enum tcp_state state)
 	}
 }
 
-int stack_info(const struct stack_socket *sock, struct stack_info *info)
+static void info_of(const struct tcp_pcb *pcb, struct stack_info *info)
 {
-	const struct tcp_pcb *pcb = sock->tcp;
-
 	memset(info, 0, sizeof(*info));
-	if (sock->type != STACK_TCP)
-		return -EOPNOTSUPP;
 	info->state = linux_state(pcb ? pcb->state : CLOSED);
 	if (!pcb || pcb->state == LISTEN)
-		return 0;
+		return;
 	info->send_unacknowledged = pcb->lastack;
 	info->send_next = pcb->snd_nxt;
 	info->receive_next = pcb->rcv_nxt;
@@ -452,7 +448,59 @@ int stack_info(const struct stack_socket *sock, struct stack_info *info)
 	info->retransmitted_by_timeout = pcb->recovery.counts.by_timeout;
 	info->duplicates = pcb->recovery.counts.duplicate_segments;
 	info->segment_bytes = pcb->mss;
+}
+
+int stack_info(const struct stack_socket *sock, struct stack_info *info)
+{
+	info_of(sock->type == STACK_TCP ? sock->tcp : NULL, info);
+	if (sock->type != STACK_TCP)
+		return -EOPNOTSUPP;
 	return 0;
+}
+
+static size_t accept_waiting(const struct stack_socket *listener)
+{
+	size_t count = 0;
+
+	for (const struct stack_socket *each = listener->accepted; each; each = each->next)
+		count++;
+	return count;
+}
+
+static void fill_in(struct stack_entry *entry, const struct tcp_pcb *pcb)
+{
+	const struct stack_socket *sock = entry->sock;
+
+	info_of(pcb, &entry->info);
+	stack_address_from_lwip(&pcb->local_ip, pcb->local_port, &entry->local);
+	if (sock)
+		stack_local(sock, &entry->local);
+	if (pcb->state == LISTEN) {
+		entry->accept_waiting = sock ? (unsigned int)accept_waiting(sock) : 0;
+		entry->accept_most = ((const struct tcp_pcb_listen *)pcb)->backlog;
+		return;
+	}
+	if (pcb->state != CLOSED)
+		stack_address_from_lwip(&pcb->remote_ip, pcb->remote_port, &entry->peer);
+	if (sock)
+		entry->waiting_bytes = stack_waiting_bytes(sock);
+}
+
+void stack_tcp_each(stack_take *take, void *argument)
+{
+	const struct tcp_pcb *lists[] = { tcp_listen_pcbs.pcbs, tcp_bound_pcbs, tcp_active_pcbs, tcp_tw_pcbs };
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		for (const struct tcp_pcb *pcb = lists[i]; pcb; pcb = pcb->next) {
+			/* One that is not yet established has its listener's argument, and that may be closed. */
+			struct stack_entry entry = {
+				.type = STACK_TCP, .sock = pcb->state == SYN_RCVD ? NULL : pcb->callback_arg,
+			};
+
+			fill_in(&entry, pcb);
+			take(argument, &entry);
+		}
+	}
 }
 
 static bool has_port(const struct tcp_pcb *pcb, uint16_t port)

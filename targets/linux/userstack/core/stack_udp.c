@@ -136,3 +136,21 @@ bool stack_udp_port_in_use(uint16_t port)
 	}
 	return false;
 }
+
+void stack_udp_each(stack_take *take, void *argument)
+{
+	enum { ESTABLISHED_ = 1, CLOSE_ = 7 }; /* as Linux numbers them */
+
+	for (const struct udp_pcb *pcb = udp_pcbs; pcb; pcb = pcb->next) {
+		const struct stack_socket *sock = pcb->recv_arg;
+		struct stack_entry entry = { .type = STACK_UDP, .sock = sock, .info.state = CLOSE_ };
+
+		if (!sock)
+			continue;
+		stack_local(sock, &entry.local);
+		if (stack_peer(sock, &entry.peer) == 0)
+			entry.info.state = ESTABLISHED_;
+		entry.waiting_bytes = sock->waiting_bytes;
+		take(argument, &entry);
+	}
+}

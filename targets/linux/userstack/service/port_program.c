@@ -182,7 +182,7 @@ int program_begin(struct service *service, struct client *client, struct stackd_
 	if (!program)
 		return -ENOMEM;
 	program->path = (struct path_program){ number, 0, -1, -1, -1, -1 };
-	program->socket = -1;
+	program->socket = program->page = -1;
 	client->program = program;
 	*memory = make_memory();
 	err = *memory < 0 ? *memory : begin(service, program, *memory);
@@ -207,6 +207,12 @@ void program_end(struct service *service, struct client *client)
 	ports_free(service, program->path.number);
 	program_traffic(service, program, &traffic);
 	traffic_add(&service->ended, &traffic);
+	if (program->page >= 0) {
+		statistics_read(program, &service->page); /* as it has left it */
+		close(program->page);
+	}
+	statistics_add(service->ended_counts, program->counts);
+	service->programs_ended++;
 	if (program->path.card_index)
 		netlink_delete_interface(service->netlink, program->path.card_index);
 	guard_tell(service->guard, slot, 0);

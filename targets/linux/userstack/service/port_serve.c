@@ -104,11 +104,16 @@ static int take_signals(struct service *service)
 static int start_timer(struct service *service)
 {
 	const struct itimerspec each = { .it_interval.tv_sec = CONFIRM_S, .it_value.tv_sec = CONFIRM_S };
+	int err;
 
 	service->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (service->timer < 0 || timerfd_settime(service->timer, 0, &each, NULL) < 0)
 		return -errno;
-	return watch(service, service->timer);
+	service->report_timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (service->report_timer < 0)
+		return -errno;
+	err = watch(service, service->timer);
+	return err ? err : watch(service, service->report_timer);
 }
 
 /* Every port that a program has is a descriptor. */
@@ -136,7 +141,7 @@ static void drop_client(struct service *service, struct client *client)
 	if (client->program)
 		program_end(service, client);
 	close(client->connection);
-	client->connection = -1;
+	*client = (struct client){ .connection = -1 };
 }
 
 static void admit(struct service *service)
@@ -157,21 +162,22 @@ static void admit(struct service *service)
 	client->connection = connection;
 }
 
-/* Send an answer, with two descriptors if there are some, and with text. */
-static int send_answer(const struct client *client, const struct stackd_answer *about, const int *descriptors, const char *text,
-		       size_t text_bytes)
+/* Send an answer, with up to two descriptors if there are some, and with text. */
+static int send_answer(const struct client *client, const struct stackd_answer *about, const int *descriptors, size_t descriptor_count,
+		       const char *text, size_t text_bytes)
 {
 	struct iovec parts[2] = { { (void *)(uintptr_t)about, sizeof(*about) }, { (void *)(uintptr_t)text, text_bytes } };
 	union {
 		struct cmsghdr header;
 		char bytes[CMSG_SPACE(2 * sizeof(int))];
-	} control = { .header = { .cmsg_len = CMSG_LEN(2 * sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	} control = { .header = { .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
 	struct msghdr message = { .msg_iov = parts, .msg_iovlen = text_bytes ? 2 : 1 };
 
-	if (descriptors) {
-		memcpy(CMSG_DATA(&control.header), descriptors, 2 * sizeof(int));
+	if (descriptor_count) {
+		control.header.cmsg_len = CMSG_LEN(descriptor_count * sizeof(int));
+		memcpy(CMSG_DATA(&control.header), descriptors, descriptor_count * sizeof(int));
 		message.msg_control = &control;
-		message.msg_controllen = sizeof(control.bytes);
+		message.msg_controllen = CMSG_SPACE(descriptor_count * sizeof(int));
 	}
 	return sendmsg(client->connection, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
@@ -184,7 +190,13 @@ static void cut_off(const struct client *client)
 
 void send_event(const struct client *client, const struct stackd_answer *event)
 {
-	if (send_answer(client, event, NULL, NULL, 0) < 0)
+	if (send_answer(client, event, NULL, 0, NULL, 0) < 0)
+		cut_off(client);
+}
+
+void send_text(const struct client *client, const struct stackd_answer *answer, int text)
+{
+	if (send_answer(client, answer, &text, text >= 0, NULL, 0) < 0)
 		cut_off(client);
 }
 
@@ -200,45 +212,64 @@ static void fill_in_interface(const struct service *service, struct stackd_answe
 	}
 }
 
-static void hello(struct service *service, struct client *client, struct stackd_answer *answer)
+/* @param page  descriptor of the program's page, or -1. @return whether it is kept */
+static bool hello(struct service *service, struct client *client, int page, struct stackd_answer *answer)
 {
 	int descriptors[2] = { -1, -1 };
+	bool refused = client->program || (page >= 0 && !statistics_page_fits(page));
 
-	answer->result = client->program ? -EINVAL : program_begin(service, client, answer, &descriptors[1]);
+	answer->result = refused ? -EINVAL : program_begin(service, client, answer, &descriptors[1]);
 	if (answer->result == 0) {
 		fill_in_interface(service, answer);
 		descriptors[0] = client->program->socket;
+		client->program->page = page;
 	}
-	if (send_answer(client, answer, answer->result == 0 ? descriptors : NULL, NULL, 0) < 0)
+	if (send_answer(client, answer, descriptors, answer->result == 0 ? 2 : 0, NULL, 0) < 0)
 		cut_off(client);
 	if (descriptors[1] >= 0)
 		close(descriptors[1]);
+	if (answer->result == 0)
+		statistics_joined(service, client);
+	return answer->result == 0;
+}
+
+/* Verbs of programs that have said hello. */
+static int32_t handle_program(struct service *service, struct client *client, const struct stackd_request *request, int descriptor,
+			      struct stackd_answer *answer)
+{
+	switch (request->verb) {
+	case STACKD_BIND: return port_bind(service, client->program, request, descriptor);
+	case STACKD_UNBIND: return port_unbind(service, client->program, request);
+	case STACKD_REPORTED: return statistics_reported(service, client);
+	case STACKD_RESOLVE:
+		if (request->family != AF_INET && request->family != AF_INET6)
+			return -EINVAL;
+		resolve(service, client->program, request, answer);
+		return answer->result;
+	default: return -EINVAL;
+	}
 }
 
 /* Answer a request. @param descriptor  that came with it, or -1; ours. @return whether it is kept */
 static bool handle(struct service *service, struct client *client, const struct stackd_request *request, int descriptor)
 {
 	struct stackd_answer answer = { .verb = request->verb, .number = request->number };
-	const bool known = client->program != NULL;
 	size_t text_bytes = 0;
 
 	if (request->version != STACKD_VERSION) {
 		answer.result = -EPROTO;
 	} else if (request->verb == STACKD_HELLO) {
-		hello(service, client, &answer);
-		return false;
+		return hello(service, client, descriptor, &answer);
+	} else if (request->verb == STACKD_STATISTICS) {
+		answer.result = statistics_ask(service, client, request->number);
+		if (answer.result == 0)
+			return false;
 	} else if (request->verb == STACKD_SHOW) {
 		text_bytes = show(service);
-	} else if (known && request->verb == STACKD_BIND) {
-		answer.result = port_bind(service, client->program, request, descriptor);
-	} else if (known && request->verb == STACKD_UNBIND) {
-		answer.result = port_unbind(service, client->program, request);
-	} else if (known && request->verb == STACKD_RESOLVE && (request->family == AF_INET || request->family == AF_INET6)) {
-		resolve(service, client->program, request, &answer);
 	} else {
-		answer.result = -EINVAL;
+		answer.result = client->program ? handle_program(service, client, request, descriptor, &answer) : -EINVAL;
 	}
-	if (send_answer(client, &answer, NULL, service->text, text_bytes) < 0)
+	if (send_answer(client, &answer, NULL, 0, service->text, text_bytes) < 0)
 		cut_off(client);
 	return request->verb == STACKD_BIND && answer.result == 0;
 }
@@ -338,6 +369,8 @@ static int happen(struct service *service, int descriptor)
 		admit(service);
 	else if (descriptor == service->timer && read(service->timer, &times, sizeof(times)) > 0)
 		confirm_neighbours(service);
+	else if (descriptor == service->report_timer)
+		statistics_time_is_up(service);
 	else if ((client = client_of(service, descriptor)) != NULL)
 		serve_client(service, client);
 	return RUNNING;
@@ -353,6 +386,7 @@ static int run(struct service *service)
 
 		for (int i = 0; i < count && code == RUNNING; i++)
 			code = happen(service, events[i].data.fd);
+		statistics_look(service);
 	}
 	return code;
 }
@@ -437,7 +471,8 @@ int stackd_serve(const char *interface, const char *socket_path, int64_t group, 
 	static struct service service;
 	int code;
 
-	service = (struct service){ .name = interface, .socket_path = socket_path, .listener = -1, .signals = -1, .timer = -1 };
+	service = (struct service){ .name = interface, .socket_path = socket_path, .listener = -1, .signals = -1,
+				    .timer = -1, .report_timer = -1 };
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		service.clients[i].connection = -1;
 	service.guard = guard_begin();

@@ -6,10 +6,12 @@
 #include <net/if.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/socket.h>
 
 #include "bpf/port_bpf.h"
 #include "path/port_path.h"
+#include "service/program_page.h"
 #include "service/stackd.h"
 
 #define VETH_NAME "bwu%u-%u" /* of the end beside the interface: its number, the slot */
@@ -35,12 +37,17 @@ struct program {
 	int socket;        /* of AF_XDP: what the kernel counts of its rings */
 	struct asked asked[ASKED_MAX]; /* the last ones */
 	int asked_count, asked_next;
+	int page;             /* descriptor of what it says of itself; -1: it says nothing */
+	uint32_t asked_round; /* of statistics, in which it was asked to write that, and has not since; 0: none */
+	bool reported;        /* it has, in the last round */
+	uint64_t counts[PROGRAM_COUNTS];
 };
 
 struct client {
 	int connection; /* -1: free */
 	struct ucred who;
 	struct program *program; /* NULL: has not said hello */
+	uint32_t waits_round, statistics_number; /* the round of statistics that it waits for, 0: none, and its request */
 };
 
 struct port {
@@ -67,6 +74,16 @@ struct service {
 	struct client clients[CLIENTS_MAX];
 	struct port ports[PROTOCOLS][PATH_PORTS];
 	struct traffic ended; /* of programs that have ended */
+	uint64_t ended_counts[PROGRAM_COUNTS], programs_ended;
+
+	/* Statistics. */
+	int report_timer;
+	uint32_t round;
+	bool round_runs;
+	struct program_page page; /* a copy */
+	uint64_t sum[PROGRAM_COUNTS];
+	struct traffic traffic_sum;
+
 	char log[BPF_LOG_BYTES];
 	char text[STACKD_SHOW_BYTES];
 };
@@ -117,7 +134,29 @@ void confirm_neighbours(struct service *service);
 /* port_show.c: text of JSON. @return its length */
 size_t show(struct service *service);
 
+/* port_statistics.c */
+
+/** Whether a descriptor is a page that can be read at any time: in memory, of its size for good. */
+bool statistics_page_fits(int page);
+/** Copy a program's page, and take over its counters. @return whether it is sound */
+bool statistics_read(struct program *program, struct program_page *page);
+void statistics_add(uint64_t sum[PROGRAM_COUNTS], const uint64_t more[PROGRAM_COUNTS]);
+/** A client asks: the answer follows. @return 0 or -errno */
+int statistics_ask(struct service *service, struct client *client, uint32_t number);
+/** A program has written its page. @return 0 or -errno */
+int statistics_reported(struct service *service, struct client *client);
+/** A program has come. */
+void statistics_joined(struct service *service, struct client *client);
+/** Answer if nobody is waited for any more. */
+void statistics_look(struct service *service);
+void statistics_time_is_up(struct service *service);
+
+/** port_statistics_text.c: write the text. @return 0 or -errno */
+int statistics_write(struct service *service, FILE *out);
+
 /* port_serve.c */
+/** Answer with a descriptor, if it is not negative. */
+void send_text(const struct client *client, const struct stackd_answer *answer, int text);
 /** Send a client what it has not asked for. One that does not read is cut off. */
 void send_event(const struct client *client, const struct stackd_answer *event);
 

@@ -20,7 +20,8 @@
 enum { STACKD_VERSION = 1, STACKD_MAC_BYTES = 6, STACKD_ADDRESSES_MAX = 4, STACKD_SHOW_BYTES = 256 * 1024 };
 
 enum stackd_verb {
-	STACKD_HELLO = 1, /* begin, once; the answer comes with two descriptors: the socket of AF_XDP, and the memory of its frames */
+	STACKD_HELLO = 1, /* begin, once; the answer comes with two descriptors: the socket of AF_XDP, and the memory of its
+			   frames. It may bring the descriptor of the program's page: program_page.h */
 	STACKD_BIND,      /* have a port: a socket of the kernel that is bound to it comes as a descriptor, and proves the right to it */
 	STACKD_UNBIND,    /* give it back */
 	STACKD_RESOLVE,   /* how to reach an address; events follow for the last 256 that were asked for */
@@ -28,6 +29,10 @@ enum stackd_verb {
 	/* Events; their number is 0. */
 	STACKD_NEIGHBOUR, /* of an address that was asked for: it has another MAC, or `result` says why none */
 	STACKD_ADDRESSES, /* the interface's addresses, its MAC or its MTU have changed */
+	STACKD_REPORT,    /* write the page, and ask STACKD_REPORTED; it comes once until that is asked */
+	/* Requests again. */
+	STACKD_REPORTED,   /* the page is written */
+	STACKD_STATISTICS, /* what all programs are doing: a descriptor of a text of JSON comes with the answer (docs/user-stack.md) */
 };
 
 struct stackd_request {
@@ -45,9 +50,10 @@ struct stackd_address {
 struct stackd_answer {
 	uint32_t verb, number;
 	/*
-	 * 0 or -errno; of all verbs -EPROTO (another version), and but for HELLO and SHOW -EINVAL before a HELLO. HELLO: -ENOSPC
-	 * (too many programs). BIND: -EADDRINUSE (another program has it), -EINVAL (the socket is not bound to it, on any address
-	 * or one of the interface's, in the interface's namespace); again by its owner it is 0. RESOLVE: -ENETUNREACH (no route), -EREMOTE (the
+	 * 0 or -errno; of all verbs -EPROTO (another version), and but for HELLO, SHOW and STATISTICS -EINVAL before a HELLO. HELLO:
+	 * -ENOSPC (too many programs), -EINVAL (a page that is none). STATISTICS: -EALREADY (the one before has no answer yet).
+	 * BIND: -EADDRINUSE (another program has it), -EINVAL (the socket is not bound to it, on any address or one of the
+	 * interface's, in the interface's namespace); again by its owner it is 0. RESOLVE: -ENETUNREACH (no route), -EREMOTE (the
 	 * way does not lead over the interface, or to more than one station: the kernel's own stack takes it), -EINPROGRESS (the
 	 * neighbour is being asked: an event follows; the other fields hold already), -EHOSTUNREACH (it does not answer).
 	 */
