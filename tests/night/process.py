@@ -13,7 +13,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -111,9 +111,11 @@ def run_bounded(
     for number in signals:
         if not _alive(process):
             break
+        before = interrupts.count  # the next may come as soon as this signal has been sent
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
-        _wait_for_group(process, _KILLED_S if number == signal.SIGKILL else grace_s, interrupts)
+        limit_s = _KILLED_S if number == signal.SIGKILL else grace_s
+        _wait_for_group(process, limit_s, lambda: interrupts.count > before)  # noqa: B023 - called in this turn
     code = process.wait()
     return Ended(code if code >= 0 else _BY_SIGNAL - code, why, load_max)
 
@@ -139,10 +141,12 @@ def _wait(process: subprocess.Popen[bytes], deadline_s: float, interrupts: Inter
         os.close(ended)
 
 
-def _wait_for_group(process: subprocess.Popen[bytes], grace_s: float, interrupts: Interrupts) -> None:
+def _wait_for_group(
+    process: subprocess.Popen[bytes], grace_s: float, interrupted: Callable[[], bool]
+) -> None:
     """Wait until nothing of a group is left, for so long at most, or until the next interrupt."""
-    deadline_s, before = time.monotonic() + grace_s, interrupts.count
-    while _alive(process) and time.monotonic() < deadline_s and interrupts.count == before:
+    deadline_s = time.monotonic() + grace_s
+    while _alive(process) and time.monotonic() < deadline_s and not interrupted():
         time.sleep(_LOOK_S)
 
 

@@ -50,6 +50,7 @@ class Result:
         failures: What has failed, by name, where the part names it.
         run: Run folder of a qualification; else empty.
         figures, bars: What a benchmark has measured, and what it has to reach.
+        met: All bars are.
     """
 
     part: str
@@ -70,6 +71,7 @@ class Result:
     run: str = ""
     figures: dict[str, float | None] = field(default_factory=dict[str, float | None])
     bars: dict[str, float] = field(default_factory=dict[str, float])
+    met: bool = True
 
     @property
     def unstolen_s(self) -> float:

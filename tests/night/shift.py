@@ -82,12 +82,13 @@ def run_part(night: Night, part: Part, interrupts: Interrupts) -> Result | None:
         stolen_s=tuple(
             round(after - before, 2) for before, after in zip(stolen_before_s, stolen_s(), strict=False)
         ),
-        load_max=ended.load_max,
+        load_max=round(ended.load_max, 2),
         log=own.name + names.LOG,
         failures=() if verdict in (Verdict.PASSED, Verdict.SKIPPED) else tuple(part.names(own)),
         run=names.run_folder(own),
         figures=figures.get("figures", {}),
         bars=figures.get("bars", {}),
+        met=figures.get("met", True),
     )
     if verdict is Verdict.PASSED and state_of(night.root) != night.state:
         result = replace(result, verdict=Verdict.INCONCLUSIVE, reason=TREE_CHANGED)
@@ -128,7 +129,7 @@ def _last_said(log: Path) -> str:
     """Return the last line of a log that is not indented, and what follows it."""
     lines = [line for line in _text(log).splitlines() if line.strip()]
     starts = [number for number, line in enumerate(lines) if not line[0].isspace()]
-    said = "; ".join(line.strip() for line in lines[starts[-1] if starts else 0 :])
+    said = "; ".join(line.strip() for line in lines[starts[-1] if starts else 0 :]).replace(":; ", ": ")
     return said[:_REASON_CHARACTERS]
 
 

@@ -86,6 +86,7 @@ def test_figures_of_a_benchmark_are_kept(tmp_path: Path) -> None:
     kept = read(tree.folder() / "bench-x.json")
     assert kept is not None
     assert (kept.figures, kept.bars, kept.verdict) == ({"ratio": 0.5}, {"ratio": 0.4}, "passed")
+    assert "bench-x, bars not met" in (tree.folder() / "summary.html").read_text()
     assert json.loads((tmp_path / "bench" / "x.json").read_text())["met"] is False
 
 
