@@ -13,7 +13,8 @@
 #   RUN            run folder, or its name below results/ (latest); of the last two several
 # of `make test`:
 #   TEST           files, folders or tests of Python (`path::name`), and options of pytest: only those are run
-# of `make nightly`:
+# of `make nightly`, BENCH besides:
+#   PARTS          names and patterns of parts, all where none is given; `list` lists them, --again runs also what has a result
 #   FUZZ_S         seconds for each fuzz target and each campaign of made-up inputs
 # and of `make trends`:
 #   TRENDS_OPTIONS --store, --output, --bench, --target, --profile, --branch, --since
@@ -32,6 +33,7 @@ EARLIER ?=
 ROBOT_OPTIONS ?=
 RUN ?= latest
 TEST ?=
+PARTS ?=
 FUZZ_S ?= 600
 TRENDS_OPTIONS ?=
 ifeq ($(origin BENCHWRIGHT_CACHE),undefined)
@@ -46,7 +48,7 @@ export BENCHWRIGHT_CACHE
 PYTHON := .build/venv/bin/python
 
 # What a caller gives is text: neither make nor the shell runs anything that stands in it. Recipes see it as G_NAME.
-GIVEN := PROFILE BENCH TARGETS STACKS SUITE EARLIER ROBOT_OPTIONS RUN TEST FUZZ_S TRENDS_OPTIONS
+GIVEN := PROFILE BENCH TARGETS STACKS SUITE EARLIER ROBOT_OPTIONS RUN TEST PARTS FUZZ_S TRENDS_OPTIONS
 unexport $(GIVEN)
 $(foreach name,$(GIVEN),$(eval export G_$(name) := $$(value $(name))))
 # Split a variable into the array `words`, with quotes as a shell understands them.
@@ -86,9 +88,10 @@ test-all: ## Run all tests: also for ARM and under Wine, on simulated benches, a
 	@hw/host/setup.sh --dev
 	@tests/run.sh all
 
-nightly: ## Fuzz everything that reads what others send or bring, for long; findings stay in results/fuzz/ (FUZZ_S)
+# exec: when make is told to end, the night is, and keeps what is done.
+nightly: ## Run what the gate leaves out, part by part, and go on where it was left (PARTS, FUZZ_S, BENCH)
 	@hw/host/setup.sh --dev
-	@$(PYTHON) -m tests.nightly "$$G_FUZZ_S"
+	@$(call split,PARTS); exec $(PYTHON) -m tests.night --fuzz-s "$$G_FUZZ_S" --bench "$$G_BENCH" "$${words[@]}"
 
 test-influxdb2: ## Test delivery and dashboards against a real InfluxDB 2.7 (builds it, once)
 	@hw/host/setup.sh --dev

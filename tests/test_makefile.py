@@ -13,8 +13,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 GIVEN = (
-    "PROFILE", "BENCH", "TARGETS", "STACKS", "SUITE", "EARLIER", "ROBOT_OPTIONS", "RUN", "TEST", "FUZZ_S",
-    "TRENDS_OPTIONS",
+    "PROFILE", "BENCH", "TARGETS", "STACKS", "SUITE", "EARLIER", "ROBOT_OPTIONS", "RUN", "TEST", "PARTS",
+    "FUZZ_S", "TRENDS_OPTIONS",
 )  # fmt: skip
 COMMANDS = {
     "qualify": ("PROFILE", "BENCH", "TARGETS", "STACKS", "SUITE", "EARLIER", "ROBOT_OPTIONS"),
@@ -22,7 +22,7 @@ COMMANDS = {
     "verify": ("RUN",),
     "dossier": ("RUN",),
     "test": ("TEST",),
-    "nightly": ("FUZZ_S",),
+    "nightly": ("PARTS", "FUZZ_S", "BENCH"),
     "trends": ("TRENDS_OPTIONS",),
     "doctor": ("BENCH",),
 }

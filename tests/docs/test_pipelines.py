@@ -19,6 +19,7 @@ from typing import Any, cast
 import pytest
 import yaml
 
+from tests.night.parts import parts, selected
 from tests.patience import HANG_S, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -151,6 +152,27 @@ def test_pipelines_start_by_night_and_on_demand_alone() -> None:
     rules = [rule["if"].split('"')[1] for rule in document(GITLAB)["workflow"]["rules"]]
     assert rules == ["schedule", "web"]
     assert "triggers { cron(" in JENKINS.read_text()
+
+
+def test_the_night_is_begun_by_the_schedule_alone_and_its_results_are_kept() -> None:
+    """All three run the same parts, which there are."""
+    github, gitlab, jenkins = document(GITHUB), document(GITLAB), JENKINS.read_text()
+    assert github["jobs"]["night"]["if"] == "always() && github.event_name == 'schedule'"
+    (rule,) = gitlab["night"]["rules"]
+    assert rule["if"] == '$CI_PIPELINE_SOURCE == "schedule"'
+    stage = jenkins.partition("stage('Night')")[2]
+    assert "when { triggeredBy 'TimerTrigger' }" in stage.partition("steps")[0]
+    asked = {tuple(command) for _, text in scripts() for command in commands(text) if "nightly" in command}
+    assert len(asked) == 1, "the same everywhere"
+    (words,) = (word.removeprefix("PARTS=").split() for word in asked.pop() if word.startswith("PARTS="))
+    assert selected(parts(600, "b.yaml"), [word for word in words if not word.startswith("--")])
+    kept = [step["with"]["path"] for step in github["jobs"]["night"]["steps"] if step.get("if") == "always()"]
+    assert kept == ["results/night/"]
+    assert gitlab["night"]["artifacts"]["when"] == "always"
+    assert "results/night/" in gitlab["night"]["artifacts"]["paths"]
+    assert (
+        "archiveArtifacts(artifacts: 'results/night/**'" in stage.partition("always {")[2].partition("}")[0]
+    )
 
 
 class Bench:

@@ -523,5 +523,6 @@ void engine_forked(void)
 		free(engine.ports);
 	}
 	rings_close(&engine.rings);
+	page_forget();
 	engine.state = BEFORE;
 }

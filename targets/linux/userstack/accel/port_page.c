@@ -19,6 +19,11 @@
 
 static struct program_page *page; /* NULL: there is none */
 
+void page_forget(void)
+{
+	page = NULL;
+}
+
 int page_begin(void)
 {
 	int err, memory = memfd_create("bw-accel page", MFD_CLOEXEC | MFD_ALLOW_SEALING);

@@ -10,4 +10,7 @@ int page_begin(void);
 /** Write all of it; called with the lock of port_wait.h. */
 void page_fill(const struct rings *rings);
 
+/** In a process that was forked: the page is the parent's, and is not mapped here. */
+void page_forget(void);
+
 #endif

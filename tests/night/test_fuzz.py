@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `make nightly` says of a target, and that a campaign keeps what it finds."""
+"""What the part `fuzz` says of a target, and that a campaign keeps what it finds."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.campaign import SUMMARY, Campaign, folder_name
-from tests.nightly import Result, main, run_target
+from tests.night.fuzz import Result, main, run_target
+from tests.patience import HANG_S, wait_until
 
 LOG = """INFO: Loaded 1 modules   (3702 inline 8-bit counters): 3702 [0x1, 0x2),
 #2 INITED cov: 163 ft: 164 corp: 1/1b exec/s: 0 rss: 39Mb
@@ -65,6 +71,32 @@ def test_a_campaign_keeps_what_it_finds(tmp_path: Path) -> None:
     (found,) = json.loads((tmp_path / "c" / SUMMARY).read_text())["findings"]
     assert Path(found).read_bytes() == b"input"
     assert found in caught.value.__notes__[0]
+
+
+INTERRUPTED = """
+import os, sys
+from tests.night import fuzz
+os.cpu_count = lambda: 1
+script, folder = sys.argv[1:]
+fuzz.fuzz_commands = lambda: {f"fuzz-{number}": [script, "4"] for number in range(8)}
+fuzz.main(["1", "--to", folder])
+"""
+
+
+def test_no_target_is_begun_after_an_interrupt(tmp_path: Path) -> None:
+    script, kept = tmp_path / "fuzz.sh", tmp_path / "kept"
+    script.write_text('#!/bin/sh\n: >"$FUZZ_KEEP/began"\nexec sleep 86400\n')
+    script.chmod(0o755)
+    command = [sys.executable, "-c", INTERRUPTED, str(script), str(kept)]
+    process = subprocess.Popen(command, cwd=Path(__file__).parents[2], start_new_session=True)
+    try:
+        wait_until(lambda: any(kept.glob("*/began")), "the first target")
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(HANG_S) != 0
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert len(list(kept.glob("*/began"))) == 1
 
 
 def test_folders_of_campaigns() -> None:

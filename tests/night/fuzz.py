@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make nightly`: every fuzz target and every campaign of made-up inputs, for long, and what came of each.
+"""The part `fuzz` of the night: every fuzz target and every campaign of made-up inputs, for long.
 
-    python -m tests.nightly SECONDS [--to results/fuzz]
+    python -m tests.night.fuzz SECONDS [--to results/fuzz]
 
 Targets of libFuzzer are the tests of the suite `fuzz` in the native build; campaigns the tests with the
 fixture `campaign` (tests/campaign.py). As many as there are CPUs run at a time, at low priority. What was
@@ -25,9 +25,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hw.errors import ConfigError
 from tests.campaign import FOUND, SUMMARY
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / ".build" / "linux"
 CAMPAIGNS = (
     "tests/reports/test_hostile_evidence.py",
@@ -144,21 +145,34 @@ def _of_campaign(file: Path) -> Result:
     return Result(file.parent.name, said["executions"], coverage, tuple(said["findings"]))
 
 
+def seconds_of(text: str) -> int:
+    """Return how long each target is run, in s.
+
+    Raises:
+        ConfigError: It is no number of seconds, or too large a one.
+    """
+    if not re.fullmatch(r"[0-9]{1,6}", text) or not 1 <= int(text) <= SECONDS_MAX:
+        raise ConfigError(f"fuzz: FUZZ_S: {text!r}; allowed: seconds, 1 to {SECONDS_MAX}")
+    return int(text)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run everything and say what came of it."""
-    parser = argparse.ArgumentParser(prog="python -m tests.nightly", description="Fuzz for long.")
+    parser = argparse.ArgumentParser(prog="python -m tests.night.fuzz", description="Fuzz for long.")
     parser.add_argument("seconds", help=f"of each target, 1 to {SECONDS_MAX}")
     parser.add_argument("--to", type=Path, default=ROOT / "results" / "fuzz", help="what is kept")
     options = parser.parse_args(arguments)
-    if not re.fullmatch(r"[0-9]{1,6}", options.seconds) or not 1 <= int(options.seconds) <= SECONDS_MAX:
-        print(f"nightly: FUZZ_S: {options.seconds!r}; allowed: seconds, 1 to {SECONDS_MAX}", file=sys.stderr)
-        return 2
-    seconds, folder = int(options.seconds), options.to.resolve()
+    try:
+        seconds = seconds_of(options.seconds)
+    except ConfigError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    folder: Path = options.to.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     first = int(time.time()) // 86_400 * 10_000_000  # other inputs every night
     commands = fuzz_commands()
     print(
-        f"nightly   {len(commands)} fuzz targets, {seconds} s each; then campaigns; kept in {folder}",
+        f"fuzz      {len(commands)} fuzz targets, {seconds} s each; then campaigns; kept in {folder}",
         flush=True,
     )
     results: list[Result] = []
@@ -167,18 +181,22 @@ def main(arguments: list[str] | None = None) -> int:
             pool.submit(run_target, name, command, seconds, folder / name)
             for name, command in commands.items()
         ]
-        for future in as_completed(running):
-            results.append(future.result())
-            print(f"nightly   {results[-1].line()}", flush=True)
+        try:
+            for future in as_completed(running):
+                results.append(future.result())
+                print(f"fuzz      {results[-1].line()}", flush=True)
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)  # none that waits is begun any more
+            raise
     for result in run_campaigns(seconds, folder, first):
         results.append(result)
-        print(f"nightly   {result.line()}", flush=True)
+        print(f"fuzz      {result.line()}", flush=True)
     findings = [file for result in results for file in result.findings]
     failed = [result.name for result in results if result.failed]
     for file in findings:
-        print(f"nightly   found: {file}", file=sys.stderr)
+        print(f"fuzz      found: {file}", file=sys.stderr)
     if failed:
-        print(f"nightly   failed: {', '.join(failed)}", file=sys.stderr)
+        print(f"fuzz      failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if findings or failed else 0
 
 

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The night in one object: what ran, what failed, and what got slower than in the night before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tests.night.result import Result, Verdict
+from tests.night.state import State
+
+SCHEMA = "benchwright.night/1"
+SLOWER = 1.5
+"""A part that takes more than so many times as long, what was stolen taken off, is named."""
+PASSED, FAILED, NO_VERDICT = 0, 1, 4
+
+
+@dataclass(frozen=True)
+class Row:
+    """A part's result and the last earlier one that passed: same machine, same commands."""
+
+    result: Result
+    earlier: Result | None
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times as long it took, what was stolen taken off; None: nothing to compare."""
+        passed = self.result.verdict is Verdict.PASSED
+        if self.earlier is None or not passed or self.earlier.unstolen_s <= 0.0:
+            return None
+        return self.result.unstolen_s / self.earlier.unstolen_s
+
+    @property
+    def is_slower(self) -> bool:
+        """Say whether it has got slower."""
+        return self.ratio is not None and self.ratio > SLOWER
+
+    def slower_text(self) -> str:
+        """Return by how much it got slower, in words; of one that has an earlier result."""
+        assert self.earlier is not None
+        now, before = self.result, self.earlier
+        return (
+            f"{now.part}: {now.unstolen_s:.1f} s, before {before.unstolen_s:.1f} s without what was stolen;"
+            f" {now.seconds:.1f} s and {before.seconds:.1f} s with it"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it for the summary's file."""
+        return {
+            **_said(self.result),
+            "earlier": None if self.earlier is None else _said(self.earlier),
+            "ratio": None if self.ratio is None else round(self.ratio, 3),
+            "slower": self.is_slower,
+        }
+
+
+def _said(result: Result) -> dict[str, Any]:
+    kept = {key: value for key, value in vars(result).items() if key not in ("commands", "machine")}
+    return {**kept, "unstolen_s": round(result.unstolen_s, 2)}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What there is to say of a state of the tree.
+
+    Attributes:
+        state: The state.
+        rows: Every part with a result, also of an earlier call.
+        not_run: Parts that were asked for and have none.
+        interrupted: The part that an interrupt has ended; empty: none.
+        exit_code: Of the parts that were asked for.
+    """
+
+    state: State
+    rows: tuple[Row, ...]
+    not_run: tuple[str, ...]
+    interrupted: str
+    exit_code: int
+
+    def of(self, verdict: Verdict) -> list[Row]:
+        """Return the rows of a verdict."""
+        return [row for row in self.rows if row.result.verdict == verdict]
+
+    def slower(self) -> list[Row]:
+        """Return what got slower."""
+        return [row for row in self.rows if row.is_slower]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it for its file."""
+        return {
+            "schema": SCHEMA,
+            "commit": self.state.commit,
+            "diff": self.state.diff,
+            "exit_code": self.exit_code,
+            "interrupted": self.interrupted,
+            "not_run": list(self.not_run),
+            "parts": [row.to_json() for row in self.rows],
+        }
+
+
+def earlier_of(result: Result, others: Iterable[Result]) -> Result | None:
+    """Return the last result before this one that passed, of the same part, commands and machine."""
+    same = [
+        other
+        for other in others
+        if other.verdict is Verdict.PASSED
+        and (other.part, other.commands, other.machine) == (result.part, result.commands, result.machine)
+        and other.began_utc < result.began_utc
+    ]
+    return max(same, key=lambda other: other.began_utc, default=None)
+
+
+def summarise(
+    state: State,
+    asked: Sequence[str],
+    kept: Sequence[Result],
+    others: Sequence[Result],
+    interrupted: str = "",
+) -> Summary:
+    """Put the results of a state together.
+
+    Args:
+        state: The state.
+        asked: The parts that were asked for, by name.
+        kept: The results of this state.
+        others: Results of all nights, to compare with.
+        interrupted: The part that an interrupt has ended.
+    """
+    rows = tuple(Row(result, earlier_of(result, others)) for result in kept)
+    there = {result.part: result.verdict for result in kept}
+    not_run = tuple(name for name in asked if name not in there)
+    verdicts = {there[name] for name in asked if name in there}
+    if Verdict.FAILED in verdicts:
+        code = FAILED
+    else:
+        code = NO_VERDICT if not_run or interrupted or Verdict.INCONCLUSIVE in verdicts else PASSED
+    return Summary(state, rows, not_run, interrupted, code)
