@@ -29,8 +29,9 @@ READY_S = 10.0
 class Line:
     """Namespaces of a sender, a receiver and what lies between."""
 
-    def __init__(self) -> None:
-        """Make nothing yet."""
+    def __init__(self, *, direct: bool = False) -> None:
+        """Make nothing yet; `direct`: the two ends are joined by a link, with nothing between them."""
+        self._direct = direct
         self.names = {place: f"{PREFIX}-{os.getpid()}-{place}" for place in ("s", "m", "r")}
         self.sender, self.middle, self.receiver = self.names.values()
         self._scratch = tempfile.TemporaryDirectory(prefix=f"{PREFIX}-")
@@ -72,17 +73,18 @@ class Line:
             signal.signal(signal.SIGINT, before)
 
     def _join(self) -> None:
+        no: list[str] = []
         for namespace in self.names.values():
             create_namespace(namespace)
             set_sysctls(namespace, PRODUCER_SYSCTLS)
-        for end, port in (("s", "ms"), ("r", "mr")):
-            pair = f"{end}0 netns {self.names[end]} type veth peer {port} netns {self.middle}"
+        links = [("s", "s0", "m", "ms"), ("r", "r0", "m", "mr")]
+        for end, interface, other, peer in [("s", "s0", "r", "r0")] if self._direct else links:
+            pair = f"{interface} netns {self.names[end]} type veth peer {peer} netns {self.names[other]}"
             run("ip", "link", "add", *pair.split())
         for namespace, interface, own in (
             (self.sender, "s0", [producer_address(1)]),
             (self.receiver, "r0", [RECEIVER_ADDRESS]),
-            (self.middle, "ms", []),
-            (self.middle, "mr", []),
+            *([] if self._direct else [(self.middle, "ms", no), (self.middle, "mr", no)]),
         ):
             batch = "".join(f"address add {address}/16 dev {interface}\n" for address in own)
             run("ip", "-n", namespace, "-batch", "-", stdin=f"{batch}link set {interface} up\n")
