@@ -27,6 +27,7 @@ class AccelLab:
         """Take the native tools' folder, one for files, the link's MTU, and options of the service."""
         self.service_program = build / "targets/linux/userstack/service/bw-stackd"
         self.library = build / "targets/linux/userstack/accel/libbw-accel.so"
+        self.recorder = build / "targets/linux/userstack/record/libbw-record.so"
         self.folder, self.mtu_bytes, self.options = folder, mtu_bytes, options
         self.near, self.far = (f"bw-u{os.getpid()}{end}" for end in "nf")
         self.socket = folder / "stackd.sock"
@@ -105,7 +106,7 @@ class AccelLab:
         if environment is None:
             environment = self.near_environment() if namespace == self.near else dict(os.environ)
         # `ip` itself is not to be loaded with the library: it makes sockets, too.
-        variables = {name: value for name, value in environment.items() if name.startswith("BW_ACCEL")}
+        variables = {name: value for name, value in environment.items() if name.startswith("BW_")}
         preload = [f"LD_PRELOAD={environment['LD_PRELOAD']}"] if "LD_PRELOAD" in environment else []
         words = ["env", *preload, *argv]
         process = subprocess.Popen(
@@ -119,13 +120,32 @@ class AccelLab:
         self._processes.append(process)
         return process
 
-    def python(self, namespace: str, script: str, *arguments: str, kernel: bool = False) -> Started:
-        """Start a script of Python; `kernel`: by the kernel's stack at the near end, too."""
+    def python(
+        self,
+        namespace: str,
+        script: str,
+        *arguments: str,
+        kernel: bool = False,
+        record: Path | None = None,
+    ) -> Started:
+        """Start a script of Python.
+
+        Args:
+            namespace: Of an end.
+            script: Its text.
+            arguments: Its ARGUMENTS.
+            kernel: By the kernel's stack at the near end, too.
+            record: File for its calls; None: they are not recorded.
+        """
         self._scripts += 1
         file = self.folder / f"script-{self._scripts}.py"
         head = "import os, select, socket, sys, threading, time, errno\nARGUMENTS = sys.argv[1:]\n"
         file.write_text(head + script)
-        environment = dict(os.environ) if kernel else None
+        by_stack = namespace == self.near and not kernel
+        environment = self.near_environment() if by_stack else dict(os.environ)
+        if record is not None:
+            libraries = [str(self.recorder), *([str(self.library)] if by_stack else [])]
+            environment |= {"LD_PRELOAD": ":".join(libraries), "BW_RECORD": str(record)}
         argv = [sys.executable, "-u", str(file), *arguments]
         return Started(self.start(namespace, *argv, environment=environment))
 

@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.targets.userstack.accel_lab import FAR, NEAR, AccelLab
 
+COMPARE = Path(__file__).resolve().parents[3] / "targets/linux/userstack/record/compare_calls.py"
 FAMILIES = {4: "socket.AF_INET", 6: "socket.AF_INET6"}
 COUNTED = (
     *("Tcp:InSegs", "Tcp:OutSegs", "Tcp:OutRsts", "Udp:InDatagrams", "Udp:OutDatagrams", "Udp:NoPorts"),
@@ -36,26 +40,34 @@ def for_family(text: str, family: int) -> str:
     return text.replace("NEAR", repr(NEAR[family])).replace("FAR", repr(FAR[family]))
 
 
-def both_stacks(lab: AccelLab, near: str, far: str, family: int, *, near_serves: bool) -> list[str]:
+def both_stacks(
+    lab: AccelLab, near: str, far: str, family: int, *, near_serves: bool, same_calls: bool = True
+) -> list[str]:
     """Run two scripts, the near one by the kernel, then by the stack; return what that said each time.
 
-    The one that serves says a line when it is ready. The kernel may carry nothing of it the second time.
+    The one that serves says a line when it is ready. The kernel may carry nothing of it the second time, and
+    the near script's calls have to be the same.
     """
     said: list[str] = []
+    records = [lab.folder / f"calls-{stack}.ndjson" for stack in ("kernel", "user")]
     texts = [for_family(text, family) for text in (near, far)]
-    for kernel in (True, False):
+    for kernel, record in zip((True, False), records, strict=True):
+        record.unlink(missing_ok=True)
         before = lab.kernel_counts(lab.near)
-        order = [(lab.near, texts[0], kernel), (lab.far, texts[1], True)]
-        if not near_serves:
-            order.reverse()
-        server = lab.python(order[0][0], order[0][1], kernel=order[0][2])
+        ends = [partial(lab.python, lab.near, texts[0], kernel=kernel, record=record)]
+        ends.insert(0 if not near_serves else 1, partial(lab.python, lab.far, texts[1], kernel=True))
+        server = ends[0]()
         assert server.line() == "ready"
-        client = lab.python(order[1][0], order[1][1], kernel=order[1][2])
+        client = ends[1]()
         results = [client.result(), server.result()]
         said.append(results[1] if near_serves else results[0])
         after = lab.kernel_counts(lab.near)
         carried = {name: after[name] - before[name] for name in COUNTED if after[name] != before[name]}
         assert kernel or not carried, carried
+    compared = subprocess.run(
+        [sys.executable, str(COMPARE), *map(str, records)], capture_output=True, text=True
+    )
+    assert compared.returncode == 0 or not same_calls, compared.stdout + compared.stderr
     return said
 
 

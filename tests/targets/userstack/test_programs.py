@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import itertools
 import os
+import pwd
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,10 +44,12 @@ class Case:
     client: tuple[str, ...]
     says: str
     families: tuple[int, ...] = (4, 6)
+    needs: tuple[str, ...] = ()
 
 
 URL_HERE = "http://URL_HERE:PORT/file"
 CURL = ("curl", "-sS", "-o", "/dev/null", "-w", "%{http_code} %{size_download}", URL_HERE)
+AS_POSTGRES = ("setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups")
 CASES = {
     "iperf3": Case(
         ("iperf3", "-s", "-1", "-B", "HERE", "-p", "PORT"),
@@ -85,12 +89,29 @@ CASES = {
         ("redis-benchmark", "-h", "HERE", "-p", "PORT", "-n", "2000", "-q", "-t", "set,get,lpush"),
         "requests per second",
     ),
+    "postgresql": Case(
+        (*AS_POSTGRES, "postgres", "-D", "FOLDER/pg", "-h", "HERE", "-p", "PORT", "-k", "FOLDER/pg"),
+        (
+            "psql",
+            "-h",
+            "HERE",
+            "-p",
+            "PORT",
+            "-U",
+            "postgres",
+            "-Atc",
+            "select sum(x) from generate_series(1, 1000) x",
+        ),
+        "500500",
+        needs=("postgres", "initdb"),
+    ),
     "libuv": Case(("node", "-e", NODE_ECHO), ("node", "-e", NODE_ASK), "1000000"),
 }
 
 
 NGINX = """
-daemon off; master_process off; error_log FOLDER/error.log; pid FOLDER/nginx.pid; events {}
+daemon off; worker_processes 2; user nobody nogroup;
+error_log FOLDER/error.log; pid FOLDER/nginx.pid; events {}
 http { access_log off; server { listen URL_HERE:PORT; root FOLDER; } }
 """
 
@@ -102,11 +123,27 @@ def ports() -> Iterator[int]:
 
 
 @pytest.fixture(scope="module")
-def lab(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccelLab]:
-    folder = tmp_path_factory.mktemp("programs")
-    (folder / "file").write_bytes(os.urandom(FILE_BYTES))
-    with AccelLab(repository / ".build/linux", folder) as made:
-        yield made
+def lab(repository: Path) -> Iterator[AccelLab]:
+    """Servers have users of their own, which reach the folder and may use the service."""
+    options: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="bw-programs-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "file").write_bytes(os.urandom(FILE_BYTES))
+        if shutil.which("initdb") is not None:
+            options = ["--group", str(pwd.getpwnam("postgres").pw_gid)]
+            make_database(folder / "pg")
+        with AccelLab(repository / ".build/linux", folder, 1500, *options) as made:
+            yield made
+
+
+def make_database(folder: Path) -> None:
+    folder.mkdir()
+    shutil.chown(folder, "postgres", "postgres")
+    argv = [*AS_POSTGRES, "initdb", "-D", str(folder), "-A", "trust", "-U", "postgres", "--no-sync"]
+    subprocess.run(argv, check=True, capture_output=True, cwd=folder)
+    with (folder / "pg_hba.conf").open("a") as file:
+        file.write("host all all 0.0.0.0/0 trust\nhost all all ::/0 trust\n")
 
 
 def fill(text: str, address: str, port: int, folder: Path) -> str:
@@ -131,7 +168,7 @@ def test_a_program_of_others(
     case = CASES[name]
     if family not in case.families:
         pytest.skip(f"{case.client[0]} knows no IPv{family}")
-    for program in (case.server[0], case.client[0]):
+    for program in (case.server[0], case.client[0], *case.needs):
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed")
     address = (NEAR if near_serves else FAR)[family]

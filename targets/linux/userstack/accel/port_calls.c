@@ -207,6 +207,10 @@ EXPORT int getsockname(int fd, struct sockaddr *address, socklen_t *length)
 	if (!sock)
 		return name_relayed(fd, false, address, length) ? 0 : libc_calls()->getsockname(fd, address, length);
 	if (!engine_is_gone() && (!sock->port || sock->type == SOCK_STREAM) && !sock->listens && stack_local(sock->stack, &local) == 0) {
+		if (!local.port) { /* its connection has failed: the kernel's keeps the port, and no address */
+			local.family = sock->domain == AF_INET6 ? STACK_IPV6 : STACK_IPV4;
+			local.port = sock->port;
+		}
 		sockets_to_sockaddr(sock->domain, &local, address, length);
 		return (int)unlock(0);
 	}
