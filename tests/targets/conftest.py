@@ -14,6 +14,7 @@ from hw.drivers.labgrid_api import register_all
 from hw.session import Bench, open_bench
 from tests.targets.clock_lab import TARGET_ERROR, ClockLab, clock_lab, daemons, kernel
 from tests.targets.timed_lab import Pair
+from tests.turns import in_turn
 
 register_all()
 
@@ -37,7 +38,7 @@ def target(lab: ClockLab) -> TargetSpec:
 @pytest.fixture(scope="module")
 def bench() -> Generator[Bench]:
     """Open the bench of the native machine with that on; modules on other machines have their own."""
-    with open_bench(Path(__file__).parent / "one_linux.yaml") as opened:
+    with in_turn("one-linux"), open_bench(Path(__file__).parent / "one_linux.yaml") as opened:
         opened.power_on(["linux"])
         yield opened
 

@@ -32,6 +32,7 @@ from resources.replay.plan import ReplaySettings
 from resources.replay.replay import Replay
 from tests.hw.test_hardware_bench import PATTERN
 from tests.patience import HANG_S
+from tests.turns import in_turn
 
 BENCH_FILE = Path(__file__).parent / "one_linux.yaml"
 GUEST_FILE = Path(__file__).parent / "one_guest.yaml"
@@ -62,7 +63,7 @@ def bench_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def bench(bench_file: Path) -> Generator[Bench]:
     """Open the bench with the machine on."""
-    with open_bench(bench_file) as opened:
+    with in_turn("one-linux"), open_bench(bench_file) as opened:
         opened.power_on([MACHINE])
         yield opened
 

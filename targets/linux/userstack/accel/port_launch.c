@@ -95,12 +95,14 @@ int launch_absolute(const char *path, char absolute[LAUNCH_PATH_BYTES])
 
 int launch_own_folder(char folder[LAUNCH_PATH_BYTES])
 {
-	ssize_t bytes = readlink("/proc/self/exe", folder, LAUNCH_PATH_BYTES - 1);
+	char path[LAUNCH_PATH_BYTES];
+	ssize_t bytes = readlink("/proc/self/exe", path, sizeof(path) - 1);
 
 	if (bytes < 0)
 		return -errno;
-	folder[bytes] = '\0';
-	*strrchr(folder, '/') = '\0';
+	path[bytes] = '\0';
+	*strrchr(path, '/') = '\0';
+	strcpy(folder, path);
 	return 0;
 }
 
