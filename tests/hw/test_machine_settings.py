@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-import os
+import subprocess
+import sys
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from hw.errors import BenchError
+from hw.tools import ROOT
 from hw.virtual import host
 from hw.virtual.host import machine_settings, undo_machine_settings
 
@@ -49,14 +51,25 @@ def needed() -> AbstractContextManager[None]:
     return machine_settings("cubic")
 
 
+KILLED = """
+import os, sys
+from pathlib import Path
+from hw.virtual import host
+names = "REAL_TIME_RUNTIME", "ALLOWED_CONGESTION_CONTROL", "LOCK_FOLDER", "JOURNAL_FOLDER"
+for name, path in zip(names, sys.argv[1:], strict=True):
+    setattr(host, name, Path(path))
+host._softirq_threads = list
+held = host.machine_settings("cubic")
+held.__enter__()
+os._exit(9)
+"""
+
+
 def open_and_be_killed() -> None:
-    """Hold them in a process that ends without any clean-up."""
-    child = os.fork()
-    if child == 0:
-        held = needed()
-        held.__enter__()
-        os._exit(9)
-    os.waitpid(child, 0)
+    """Hold them in a process that ends without any clean-up; none that is forked from one with threads."""
+    paths = host.REAL_TIME_RUNTIME, host.ALLOWED_CONGESTION_CONTROL, host.LOCK_FOLDER, host.JOURNAL_FOLDER
+    done = subprocess.run([sys.executable, "-c", KILLED, *map(str, paths)], check=False, cwd=ROOT)
+    assert done.returncode == 9
 
 
 def test_one_bench_changes_them_and_gives_them_back(machine: Machine) -> None:

@@ -44,6 +44,7 @@ HOST_SETTINGS = (
     "net/ipv4/tcp_rmem",
 )
 """Of this machine: what its settings.conf names, and this process sees in the host's own namespace."""
+SHARED_SETTING = "kernel/sched_rt_runtime_us"
 
 register_all()
 
@@ -64,8 +65,8 @@ def provisioner(bench: Bench, node: SshNode) -> Provisioner:
 
 
 def of_host() -> dict[str, str]:
-    """Return the host's own settings, those that it has."""
-    files = {name: Path("/proc/sys", name) for name in HOST_SETTINGS}
+    """Return the host's own settings; without that which benches of tests beside this one switch."""
+    files = {name: Path("/proc/sys", name) for name in HOST_SETTINGS if name != SHARED_SETTING}
     return {name: file.read_text() for name, file in files.items() if file.exists()}
 
 
