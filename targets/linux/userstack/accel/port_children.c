@@ -45,7 +45,8 @@ struct child {
 struct relay {
 	struct relay *next;
 	struct open_socket *sock;
-	int fd;
+	int fd; /* -1: the child to which it was handed out has ended without taking it */
+	const struct open_socket *listener; /* of one that is handed out and not taken yet */
 	bool stack_ended, child_ended, hung_up, gone; /* hung_up: the child has closed it altogether */
 };
 
@@ -55,6 +56,7 @@ struct handout {
 	struct open_socket *sock;
 	int fd, kernel; /* kernel: the listener of the kernel's stack, or -1 */
 	bool waiting, gone; /* waiting: a connection was handed out that the child has not taken */
+	struct relay *given; /* that connection, unless it is the kernel's own */
 };
 
 static struct child *children;
@@ -200,24 +202,35 @@ static int receive_answer(int channel, struct answer *answer, int *descriptor, i
 
 /* The parent's side. */
 
+/* Give a relay a local socket, the other end of which is the child's. */
+static int open_relay(struct relay *relay, int *child_end)
+{
+	int pair[2], err = make_pair(SOCK_STREAM, pair);
+
+	if (err)
+		return err;
+	relay->fd = pair[0];
+	relay->hung_up = false; /* that was another child */
+	*child_end = pair[1];
+	turn_due = true;
+	return watch(relay->fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+}
+
 static int begin_relay(struct open_socket *sock, int *child_end)
 {
 	struct relay *relay = calloc(1, sizeof(*relay));
-	int pair[2], err = relay ? make_pair(SOCK_STREAM, pair) : -ENOMEM;
+	int err = relay ? open_relay(relay, child_end) : -ENOMEM;
 
 	if (err) {
 		free(relay);
 		return err;
 	}
-	relay->fd = pair[0];
 	relay->sock = sock;
 	relay->next = relays;
 	relays = relay;
 	sockets_hold(sock);
 	sock->relayed = true;
-	*child_end = pair[1];
-	turn_due = true;
-	return watch(relay->fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+	return 0;
 }
 
 static int begin_handout(struct open_socket *sock, int *child_end)
@@ -370,15 +383,33 @@ static bool give(struct handout *handout, const struct answer *answer, int descr
 	return sent;
 }
 
+/* A connection that a child has not taken, which has ended; or NULL. */
+static struct relay *find_left_over(const struct open_socket *listener)
+{
+	struct relay *each = relays;
+
+	while (each && (each->fd >= 0 || each->listener != listener))
+		each = each->next;
+	return each;
+}
+
 static void hand_out(struct handout *handout)
 {
 	struct answer answer = { 0 };
 	struct stack_socket *stack;
 	struct open_socket *sock;
+	struct relay *left_over;
 	int err, child_end = -1;
 
 	if (handout->waiting || handout->gone || !handout->sock->stack)
 		return;
+	left_over = find_left_over(handout->sock);
+	if (left_over) {
+		describe(left_over->sock, &answer);
+		if (open_relay(left_over, &child_end) == 0 && give(handout, &answer, child_end))
+			handout->given = left_over;
+		return;
+	}
 	stack = stack_accept(handout->sock->stack, &answer.peer, &err);
 	if (stack) {
 		sock = sockets_of_connection(handout->sock, stack);
@@ -387,8 +418,11 @@ static void hand_out(struct handout *handout)
 			return;
 		}
 		describe(sock, &answer);
-		if (begin_relay(sock, &child_end) == 0)
-			give(handout, &answer, child_end);
+		if (begin_relay(sock, &child_end) == 0) {
+			relays->listener = handout->sock;
+			if (give(handout, &answer, child_end))
+				handout->given = relays;
+		}
 		sockets_release(sock); /* it is the relay's */
 		return;
 	}
@@ -403,14 +437,22 @@ static void hear_handout(struct handout *handout)
 	char taken;
 	ssize_t length = libc_calls()->recv(handout->fd, &taken, sizeof(taken), MSG_DONTWAIT);
 
-	if (length > 0)
+	if (length > 0) {
+		if (handout->given)
+			handout->given->listener = NULL;
+		handout->given = NULL;
 		handout->waiting = false;
-	else if (length == 0 || errno != EAGAIN)
+	} else if (length == 0 || errno != EAGAIN) {
 		handout->gone = true;
+	}
 }
 
 static void end_handout(struct handout *handout)
 {
+	if (handout->given) { /* another child gets it */
+		end_watched(handout->given->fd);
+		handout->given->fd = -1;
+	}
 	end_watched(handout->fd);
 	end_watched(handout->kernel);
 	sockets_release(handout->sock);
@@ -453,7 +495,6 @@ void children_turn(void)
 	for (struct handout **each = &handouts; *each;) {
 		struct handout *handout = *each;
 
-		hand_out(handout);
 		if (handout->gone || !handout->sock->stack) {
 			*each = handout->next;
 			end_handout(handout);
@@ -461,10 +502,12 @@ void children_turn(void)
 			each = &handout->next;
 		}
 	}
+	for (struct handout *each = handouts; each; each = each->next)
+		hand_out(each);
 	for (struct relay **each = &relays; *each;) {
 		struct relay *relay = *each;
 
-		if (relay->sock->stack) {
+		if (relay->sock->stack && !relay->listener) {
 			relay_to_stack(relay, scratch);
 			relay_to_child(relay, scratch);
 		}

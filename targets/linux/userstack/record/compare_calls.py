@@ -4,9 +4,9 @@
 Each is a file that libbw-record.so has written of the same program, by the kernel's stack and by the
 user-mode stack. For each socket, in the order in which they were made, the calls have to be the same: which,
 with which values, result and errno. What time decides is left out: how a stream is cut into pieces (its bytes
-and their sum are compared), calls that would have blocked, and which of several sockets a thread served
-first. Of poll, select and epoll count the events that were ever told of a socket, and the order in which
-sockets were first ready. Ports that the system chose have a number of their own.
+and their sum are compared), calls that would have blocked, and which of several sockets, or which way of a
+stream, a program served first. Of poll, select and epoll count the events that were ever told of a socket,
+and the order in which sockets were first ready. Ports that the system chose have a number of their own.
 
 Prints a line for each difference; exit code 1 if there is one, 2 for a file that is no record.
 """
@@ -109,11 +109,23 @@ def _add(record: Record, call: Call) -> None:
         own.append(call)
         return
     call["ended"] = call.pop("result") == 0
-    last = own[-1] if own else {}
-    if last.get("call") == call["call"] and not last.get("ended", True) and not call["ended"]:
+    last = None if call["ended"] else _open_transfer(own, call["call"])
+    if last is not None:
         last.update(total=call["total"], sum=call["sum"])
-    else:
-        own.append(call)
+        return
+    own.append(call)
+    if len(own) > 1 and own[-2]["call"] == "receive" and call["call"] == "send" and not own[-2]["ended"]:
+        own[-2:] = reversed(own[-2:])  # both ways at once
+
+
+def _open_transfer(own: list[Call], way: str) -> Call | None:
+    """Return the transfer that a piece goes on with: the last of its way, with only transfers behind it."""
+    for each in reversed(own):
+        if "ended" not in each or each["ended"]:
+            return None
+        if each["call"] == way:
+            return each
+    return None
 
 
 def _name_ports(call: Call, ports: dict[int, str]) -> None:
