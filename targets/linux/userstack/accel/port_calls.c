@@ -700,16 +700,7 @@ EXPORT int fcntl(int fd, int command, ...)
 	return fcntl_with(fd, command, argument);
 }
 
-EXPORT int fcntl64(int fd, int command, ...)
-{
-	va_list arguments;
-	void *argument;
-
-	va_start(arguments, command);
-	argument = va_arg(arguments, void *);
-	va_end(arguments);
-	return fcntl_with(fd, command, argument);
-}
+EXPORT int fcntl64(int fd, int command, ...) __attribute__((alias("fcntl")));
 
 /* Bytes that wait, to be read (FIONREAD) or to be acknowledged (TIOCOUTQ). */
 static int waiting_bytes(const struct open_socket *sock, unsigned long request)
