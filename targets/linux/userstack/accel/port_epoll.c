@@ -5,13 +5,12 @@
 #include <poll.h>
 #include <stdlib.h>
 
+#include "descriptor_table.h"
 #include "port_children.h"
 #include "port_engine.h"
 #include "port_libc.h"
 #include "port_sockets.h"
 #include "port_wait.h"
-
-enum { CHUNK = 1024, CHUNKS = 1024 };
 
 /* A socket, or another epoll, that an epoll watches. */
 struct watch {
@@ -32,38 +31,20 @@ struct epoll {
 	struct watch *first_news, **last_news;
 };
 
-static struct epoll **chunks[CHUNKS];
-
-static struct epoll **place_of(int fd, bool make)
-{
-	struct epoll **chunk;
-
-	if (fd < 0 || fd >= CHUNK * CHUNKS)
-		return NULL;
-	chunk = __atomic_load_n(&chunks[fd / CHUNK], __ATOMIC_ACQUIRE);
-	if (!chunk && make) {
-		chunk = calloc(CHUNK, sizeof(struct epoll *));
-		__atomic_store_n(&chunks[fd / CHUNK], chunk, __ATOMIC_RELEASE);
-	}
-	return chunk ? &chunk[fd % CHUNK] : NULL;
-}
+static struct descriptor_table epolls;
 
 struct epoll *epoll_find(int fd)
 {
-	struct epoll **place = place_of(fd, false);
-
-	return place ? __atomic_load_n(place, __ATOMIC_ACQUIRE) : NULL;
+	return descriptor_table_find(&epolls, fd);
 }
 
 int epoll_share(struct epoll *epoll, int fd)
 {
-	struct epoll **place = place_of(fd, true);
+	int err = descriptor_table_set(&epolls, fd, epoll);
 
-	if (!place)
-		return -ENOMEM;
-	epoll->references++;
-	__atomic_store_n(place, epoll, __ATOMIC_RELEASE);
-	return 0;
+	if (!err)
+		epoll->references++;
+	return err;
 }
 
 int epoll_add(int fd)
@@ -252,13 +233,11 @@ int epoll_control(struct epoll *epoll, int epoll_fd, int operation, int fd, stru
 /* All descriptors that mean an epoll; any will do. */
 static int descriptor_of(const struct epoll *epoll)
 {
-	for (int i = 0; i < CHUNKS; i++) {
-		for (int j = 0; chunks[i] && j < CHUNK; j++) {
-			if (chunks[i][j] == epoll)
-				return i * CHUNK + j;
-		}
-	}
-	return -1;
+	int fd = -1;
+
+	while ((fd = descriptor_table_next(&epolls, fd)) >= 0 && epoll_find(fd) != epoll)
+		;
+	return fd;
 }
 
 void epoll_socket_moved(struct open_socket *sock)
@@ -296,7 +275,7 @@ void epoll_forget(int fd)
 
 	if (!epoll)
 		return;
-	__atomic_store_n(place_of(fd, false), NULL, __ATOMIC_RELEASE);
+	descriptor_table_set(&epolls, fd, NULL);
 	if (--epoll->references)
 		return;
 	while (epoll->watches)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "allow_list.h"
+#include "descriptor_table.h"
 #include "port_children.h"
 #include "port_engine.h"
 #include "port_epoll.h"
@@ -16,40 +17,13 @@
 #include "port_options.h"
 #include "port_wait.h"
 
-enum { CHUNK = 1024, CHUNKS = 1024, IPV4_MAPPED_AT = 12, LOOPBACK_NET = 127 };
+enum { IPV4_MAPPED_AT = 12, LOOPBACK_NET = 127 };
 
-/* By descriptor; read without the lock, too. */
-static struct open_socket **chunks[CHUNKS];
-
-static struct open_socket **place_of(int fd, bool make)
-{
-	struct open_socket **chunk;
-
-	if (fd < 0 || fd >= CHUNK * CHUNKS)
-		return NULL;
-	chunk = __atomic_load_n(&chunks[fd / CHUNK], __ATOMIC_ACQUIRE);
-	if (!chunk && make) {
-		chunk = calloc(CHUNK, sizeof(struct open_socket *));
-		__atomic_store_n(&chunks[fd / CHUNK], chunk, __ATOMIC_RELEASE);
-	}
-	return chunk ? &chunk[fd % CHUNK] : NULL;
-}
+static struct descriptor_table sockets;
 
 struct open_socket *sockets_find(int fd)
 {
-	struct open_socket **place = place_of(fd, false);
-
-	return place ? __atomic_load_n(place, __ATOMIC_ACQUIRE) : NULL;
-}
-
-static int note(int fd, struct open_socket *sock)
-{
-	struct open_socket **place = place_of(fd, true);
-
-	if (!place)
-		return fd < CHUNK * CHUNKS ? -ENOMEM : -EMFILE;
-	__atomic_store_n(place, sock, __ATOMIC_RELEASE);
-	return 0;
+	return descriptor_table_find(&sockets, fd);
 }
 
 static void socket_changed(struct stack_socket *stack)
@@ -66,7 +40,7 @@ static void socket_changed(struct stack_socket *stack)
 int sockets_add(int fd, int domain, int type, int protocol, bool nonblocking)
 {
 	struct open_socket *sock = calloc(1, sizeof(*sock));
-	int err = sock ? note(fd, sock) : -ENOMEM;
+	int err = sock ? descriptor_table_set(&sockets, fd, sock) : -ENOMEM;
 
 	if (err) {
 		free(sock);
@@ -85,7 +59,7 @@ int sockets_add(int fd, int domain, int type, int protocol, bool nonblocking)
 
 int sockets_share(struct open_socket *sock, int fd)
 {
-	int err = note(fd, sock);
+	int err = descriptor_table_set(&sockets, fd, sock);
 
 	if (!err)
 		sock->references++;
@@ -133,7 +107,7 @@ static void quieten(const struct open_socket *sock, int fd)
 /* Whether another descriptor than this means the socket, or a call is in it. */
 static void forget(int fd, struct open_socket *sock)
 {
-	note(fd, NULL);
+	descriptor_table_set(&sockets, fd, NULL);
 	epoll_forget_descriptor(sock, fd);
 	if (sock->fd == fd)
 		sock->fd = -1;
@@ -159,13 +133,9 @@ int sockets_close(int fd)
 
 void sockets_close_all(void)
 {
-	for (int i = 0; i < CHUNKS; i++) {
-		for (int j = 0; chunks[i] && j < CHUNK; j++) {
-			struct open_socket *sock = chunks[i][j];
-
-			if (sock && sock->way == WAY_STACK)
-				leave_stack(sock);
-		}
+	for (int fd = -1; (fd = descriptor_table_next(&sockets, fd)) >= 0;) {
+		if (sockets_find(fd)->way == WAY_STACK)
+			leave_stack(sockets_find(fd));
 	}
 }
 
@@ -619,11 +589,9 @@ short sockets_ready(const struct open_socket *sock)
 
 void sockets_each_of_stack(void (*each)(int fd, struct open_socket *sock, void *argument), void *argument)
 {
-	for (int i = 0; i < CHUNKS; i++) {
-		for (int j = 0; chunks[i] && j < CHUNK; j++) {
-			if (chunks[i][j] && chunks[i][j]->way == WAY_STACK)
-				each(i * CHUNK + j, chunks[i][j], argument);
-		}
+	for (int fd = -1; (fd = descriptor_table_next(&sockets, fd)) >= 0;) {
+		if (sockets_find(fd)->way == WAY_STACK)
+			each(fd, sockets_find(fd), argument);
 	}
 }
 
@@ -667,13 +635,11 @@ bool sockets_leave_to_parent(void)
 
 void sockets_each_of_parent(int (*each)(struct open_socket *sock))
 {
-	for (int i = 0; i < CHUNKS; i++) {
-		for (int j = 0; chunks[i] && j < CHUNK; j++) {
-			struct open_socket *sock = chunks[i][j];
+	for (int fd = -1; (fd = descriptor_table_next(&sockets, fd)) >= 0;) {
+		struct open_socket *sock = sockets_find(fd);
 
-			if (sock && (sock->way == WAY_PARENT || sock->way == WAY_HANDED) && is_without_connection(sock))
-				each(sock);
-		}
+		if ((sock->way == WAY_PARENT || sock->way == WAY_HANDED) && is_without_connection(sock))
+			each(sock);
 	}
 }
 
@@ -686,15 +652,13 @@ int sockets_become(struct open_socket *sock, int local_socket, const struct stac
 		err = libc_calls()->fcntl64(local_socket, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
 	if (!err && way == WAY_HANDED)
 		sock->kept = engine_private(libc_calls()->dup(sock->fd));
-	for (int i = 0; i < CHUNKS && !err; i++) {
-		for (int j = 0; chunks[i] && j < CHUNK && !err; j++) {
-			int fd = i * CHUNK + j, flags;
+	for (int fd = -1; !err && (fd = descriptor_table_next(&sockets, fd)) >= 0;) {
+		int flags;
 
-			if (chunks[i][j] != sock)
-				continue;
-			flags = libc_calls()->fcntl64(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0;
-			err = libc_calls()->dup3(local_socket, fd, flags) < 0 ? -errno : 0;
-		}
+		if (sockets_find(fd) != sock)
+			continue;
+		flags = libc_calls()->fcntl64(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0;
+		err = libc_calls()->dup3(local_socket, fd, flags) < 0 ? -errno : 0;
 	}
 	libc_calls()->close(local_socket);
 	if (err)
