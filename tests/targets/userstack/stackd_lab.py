@@ -175,6 +175,12 @@ class Program:
             self.xdp, self._memory_descriptor = descriptors
         return Answer.read(data)
 
+    def has_event(self, wanted: Callable[[Answer], bool]) -> bool:
+        """Say whether an event that is wanted has come; it stays."""
+        while select.select([self.connection], [], [], 0)[0]:
+            self.events.append(self._read())
+        return any(wanted(event) for event in self.events)
+
     def event(self, wanted: Callable[[Answer], bool]) -> Answer:
         """Return the first event that is wanted; those before it are forgotten."""
         while True:
