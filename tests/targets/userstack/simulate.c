@@ -24,7 +24,7 @@ static struct {
 		outage_at_us, outage_us, hold_at_us, hold_us, slower_at_us, slower_us, ack_delay_us, without_sack, close, ipv6;
 	double rate_bit_per_s, loss, loss_back, duplicate, reorder;
 } options = {.bytes = 20000000, .seed = 1, .queue_packets = 256, .mtu_bytes = 1500, .interval_us = 10000, .limit_s = 600,
-	     .initial_sequence = UINT64_MAX, .reorder_us = 50, .delay_us = 50, .ack_delay_us = 1000, .rate_bit_per_s = 1e9};
+	     .initial_sequence = UINT64_MAX, .reorder_us = 50, .delay_us = 50, .ack_delay_us = 100, .rate_bit_per_s = 1e9};
 
 /* The first `times` transmissions of what holds this byte of the stream are lost. */
 static struct {

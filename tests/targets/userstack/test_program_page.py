@@ -28,6 +28,7 @@ PAGE_BYTES = _HEAD.size + SOCKETS * SOCKET_BYTES + 8
 LARGEST = 2**53
 Json = dict[str, Any]
 
+
 def page_of(
     *,
     version: int = 1,

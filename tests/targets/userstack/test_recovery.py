@@ -40,15 +40,17 @@ def carry(**options: float) -> dict[str, Any]:
     return result
 
 
-def added_us(message_bytes: int, offset: int, times: int = 1, **options: float) -> int:
+def added_us(message_bytes: int, offset: int, times: int = 1, *, messages: int = 20, **options: float) -> int:
     """Lose the segment with this byte of the tenth message of a stream, and return how much later it is."""
     drop = f"{10 * message_bytes + offset}x{times}"
-    result = simulate(drop, messages=20, message_bytes=message_bytes, **options)
-    assert (result["received_bytes"], result["wrong_bytes"]) == (20 * message_bytes, 0)
+    result = simulate(drop, messages=messages, message_bytes=message_bytes, **options)
+    assert (result["received_bytes"], result["wrong_bytes"]) == (messages * message_bytes, 0)
     assert result["lost_packets"][0] == times
     late_us = result["latencies_us"]
-    # What comes after is as prompt as what came before.
-    assert max(late_us[11:]) < min(late_us[:10]) + 100
+    # What comes after is as prompt as what came before, but for the window: a time-out closes it.
+    after_us = late_us[12:] if result["sender"]["by_timeout"] else late_us[11:]
+    assert max(after_us) < min(late_us[:10]) + 100
+    assert late_us[11] < min(late_us[:10]) + 300
     return late_us[10] - result["median_us"]
 
 
@@ -68,6 +70,20 @@ def test_one_lost_segment_of_a_stream_over_ipv6(segments: int, place: float) -> 
 
 def test_a_small_message() -> None:
     assert added_us(80, 0) <= ADDED_MAX_US
+
+
+def test_a_peer_that_acknowledges_at_once_is_probed_soon() -> None:
+    """Eight acknowledgements of single segments tell how long the peer waits with them."""
+    assert added_us(500, 0) < 400
+    assert added_us(500, 0, ack_delay_us=300) < 1000
+    assert added_us(500, 0, times=2) < 800
+
+
+def test_a_peer_that_becomes_slow_is_not_sent_everything_twice() -> None:
+    """The delay that was learned is of the last acknowledgements."""
+    result = simulate(messages=200, message_bytes=500, slower_at_us=505_000, slower_us=500)
+    assert result["sender"]["retransmitted_segments"] < 5
+    assert max(result["latencies_us"]) < 700
 
 
 @pytest.mark.parametrize("segment", [0, 5, 9])

@@ -234,6 +234,16 @@ static void take_frame(const uint8_t *frame, size_t size_bytes)
 		stack_input(frame + ETHERNET_BYTES, size_bytes - ETHERNET_BYTES);
 }
 
+static unsigned int take_frames(void)
+{
+	unsigned int count;
+
+	stack_input_begin();
+	count = rings_receive(&engine.rings, take_frame, TURN_FRAMES);
+	stack_input_end();
+	return count;
+}
+
 static void give_back_ports(uint64_t now_us)
 {
 	if (now_us - engine.ports_looked_us < PORTS_LOOKED_US)
@@ -267,7 +277,7 @@ void engine_turn(void)
 	if (engine.state != RUNNING)
 		return;
 	stack_advance_us(now_us);
-	while (rings_waiting(&engine.rings) && rings_receive(&engine.rings, take_frame, TURN_FRAMES))
+	while (rings_waiting(&engine.rings) && take_frames())
 		rings_flush(&engine.rings);
 	children_turn();
 	give_back_ports(now_us);

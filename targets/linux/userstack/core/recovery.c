@@ -6,20 +6,26 @@
 #define MIN_RTT_AGE_US 10000000u /* how long the least round trip counts */
 #define DUPLICATE_ACKS 3
 #define REORDER_KEEP 16 /* recoveries (RFC 8985, 6.2) */
+#define LONE_ACKS 8 /* after so many the peer's way with single segments is known */
 
 struct recovery_limits recovery_limits = {
 	.timeout_min_us = 5000,
 	.timeout_max_us = 60000000,
 	.timeout_initial_us = 1000000,
 	.peer_ack_delay_us = 2000,
-	.ack_delay_us = 1000,
+	.ack_delay_us = 100,
+	.ack_segments = 8,
 	.give_up_us = 120000000,
 };
 struct recovery_counts recovery_total;
 
 uint64_t recovery_answer_us(const struct recovery *recovery)
 {
-	return recovery->min_rtt_us + recovery_limits.peer_ack_delay_us;
+	uint64_t delay_us = recovery_limits.peer_ack_delay_us;
+
+	if (recovery->lone_acks == LONE_ACKS)
+		delay_us = LWIP_MIN(delay_us, recovery->lone_delay_us + recovery->lone_delay_us / 2);
+	return recovery->min_rtt_us + delay_us;
 }
 
 uint64_t recovery_timeout_us(const struct recovery *recovery)
@@ -56,6 +62,15 @@ static void take_min_rtt(struct recovery *recovery, uint64_t rtt_us, uint64_t no
 		recovery->min_rtt_us = rtt_us;
 		recovery->min_rtt_at_us = now_us;
 	}
+}
+
+/* A delay that does not come again is forgotten. */
+static void take_lone_ack(struct recovery *recovery, uint64_t rtt_us)
+{
+	uint64_t delay_us = rtt_us - LWIP_MIN(rtt_us, recovery->min_rtt_us);
+
+	recovery->lone_delay_us = LWIP_MAX(delay_us, recovery->lone_delay_us - recovery->lone_delay_us / 8);
+	recovery->lone_acks = LWIP_MIN(recovery->lone_acks + 1, LONE_ACKS);
 }
 
 void recovery_mark_lost(struct recovery *recovery, struct tcp_seg *seg, uint8_t cause)
@@ -215,8 +230,10 @@ static bool take_duplicate(struct tcp_pcb *pcb, uint32_t ack)
 	}
 
 	/* The timer was short, not the peer slow to acknowledge: then the report comes after the acknowledgement. */
-	if (recovery->doubtful_rtt_us > 0 && block.left == recovery->doubtful.left && block.right == recovery->doubtful.right)
+	if (recovery->doubtful_rtt_us > 0 && block.left == recovery->doubtful.left && block.right == recovery->doubtful.right) {
 		take_rtt(recovery, recovery->doubtful_rtt_us);
+		take_lone_ack(recovery, recovery->doubtful_rtt_us);
+	}
 	recovery->doubtful_rtt_us = 0;
 	if (recovery->undo_possible && recovery->undo_segments > 0)
 		recovery->undo_segments--;
@@ -293,7 +310,7 @@ void recovery_on_ack(struct tcp_pcb *pcb, uint32_t ack, int same_window)
 	struct recovery *recovery = &pcb->recovery;
 	uint64_t now_us = stack_now_us();
 	uint32_t flight_bytes = recovery->in_flight_bytes, reach = TCP_SEQ_GT(recovery->highest_arrived, ack) ? recovery->highest_arrived : ack;
-	bool progress = TCP_SEQ_GT(ack, pcb->lastack);
+	bool progress = TCP_SEQ_GT(ack, pcb->lastack), lone = pcb->unacked && !pcb->unacked->next;
 	struct arrival arrival = {0};
 	struct tcp_seg *head;
 
@@ -318,6 +335,8 @@ void recovery_on_ack(struct tcp_pcb *pcb, uint32_t ack, int same_window)
 	if (arrival.first_rtt_us > 0) {
 		take_rtt(recovery, arrival.first_rtt_us);
 		take_min_rtt(recovery, arrival.last_rtt_us, now_us);
+		if (lone)
+			take_lone_ack(recovery, arrival.last_rtt_us);
 		congestion_on_rtt(pcb, arrival.last_rtt_us, ack);
 	}
 	if (progress) {
@@ -331,8 +350,9 @@ void recovery_on_ack(struct tcp_pcb *pcb, uint32_t ack, int same_window)
 		undo(pcb);
 	if (recovery->probe_pending && TCP_SEQ_GEQ(ack, recovery->probe_end)) {
 		recovery->probe_pending = false;
-		if (recovery->probe_resent && !arrival.duplicate && recovery->state == RECOVERY_OPEN) {
-			/* The probe repaired a loss, which counts as any other. */
+		if (recovery->probe_resent && !arrival.duplicate && recovery->state == RECOVERY_OPEN &&
+		    now_us - recovery->probe_sent_us >= recovery->min_rtt_us) {
+			/* The probe repaired a loss, which counts as any other. What comes sooner is of the first transmission. */
 			congestion_begin(pcb);
 			pcb->cwnd = LWIP_MIN(pcb->cwnd, pcb->ssthresh);
 		}

@@ -18,8 +18,9 @@ struct recovery_limits {
 	uint64_t timeout_min_us;     /* of the retransmission timer */
 	uint64_t timeout_max_us;
 	uint64_t timeout_initial_us; /* before there is a round trip */
-	uint64_t peer_ack_delay_us;  /* what a probe allows a peer that has a single segment to acknowledge */
-	uint64_t ack_delay_us;       /* how long our own acknowledgement waits */
+	uint64_t peer_ack_delay_us;  /* what a probe allows a peer that has a single segment to acknowledge, until its way is known */
+	uint64_t ack_delay_us;       /* how long our own acknowledgement waits for an answer to go with */
+	unsigned int ack_segments;   /* how many segments that came together it may be of */
 	uint64_t give_up_us;         /* how long data may stay unacknowledged, or a closed window silent, before the connection ends */
 };
 extern struct recovery_limits recovery_limits;
@@ -61,6 +62,8 @@ struct recovery {
 
 	/* Round trips. */
 	uint64_t smoothed_rtt_us, rtt_variation_us, min_rtt_us, min_rtt_at_us;
+	uint64_t lone_delay_us; /* what acknowledgements of single segments took beyond the least round trip: the longest of late */
+	unsigned int lone_acks; /* how many there were, up to LONE_ACKS */
 	unsigned int backoff;
 	struct recovery_range doubtful; /* sent twice and acknowledged: of which time, a report of a duplicate tells */
 	uint64_t doubtful_rtt_us;
@@ -75,7 +78,8 @@ struct recovery {
 	bool reorder_waits;
 	uint64_t give_up_us; /* of this connection; 0: as recovery_limits */
 	uint64_t heard_us;   /* when an acknowledgement came last */
-	uint64_t reorder_due_us, progress_us, last_sent_us, ack_due_us, persist_due_us;
+	uint64_t reorder_due_us, progress_us, last_sent_us, ack_due_us, persist_due_us, probe_sent_us;
+	unsigned int ack_segments; /* that our next acknowledgement waits for others to come with */
 	bool probed, probe_pending, probe_resent, force, persists;
 	uint32_t probe_end, probe_bytes;
 	unsigned int duplicate_acks; /* of a peer without SACK */
@@ -97,6 +101,9 @@ struct recovery {
 /* The time, given by the program. */
 uint64_t stack_now_us(void);
 
+/** What is handled until it is set back has come together: acknowledgements of it wait for the end of it. */
+extern bool recovery_together;
+
 /** Run the timers that are due. @param now_us what stack_now_us() says */
 void recovery_advance_us(uint64_t now_us);
 /** When a timer is due next, UINT64_MAX: none is. */
@@ -110,6 +117,8 @@ void recovery_on_sack(struct tcp_pcb *pcb, uint32_t left, uint32_t right);
 /** Before the queues change. @param same_window no data came and the peer's window is the same: maybe a duplicate acknowledgement */
 void recovery_on_ack(struct tcp_pcb *pcb, uint32_t ack, int same_window);
 void recovery_on_ack_delayed(struct tcp_pcb *pcb);
+/** An acknowledgement waits already. @return whether it goes on waiting */
+int recovery_ack_waits(struct tcp_pcb *pcb);
 void recovery_on_duplicate(struct tcp_pcb *pcb, uint32_t left, uint32_t right);
 /** A segment that was sent leaves the queue: another takes its place. */
 void recovery_on_removed(struct tcp_pcb *pcb, struct tcp_seg *seg);

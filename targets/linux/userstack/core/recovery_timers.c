@@ -89,9 +89,21 @@ uint32_t recovery_window_bytes(const struct tcp_pcb *pcb)
 
 /* Receiving. */
 
+bool recovery_together;
+
 void recovery_on_ack_delayed(struct tcp_pcb *pcb)
 {
 	pcb->recovery.ack_due_us = stack_now_us() + recovery_limits.ack_delay_us;
+	pcb->recovery.ack_segments = 1;
+}
+
+/* As of segments that a kernel's card has joined (GRO). Alone, every second segment is acknowledged at once (RFC 5681, 4.2). */
+int recovery_ack_waits(struct tcp_pcb *pcb)
+{
+	if (!recovery_together || ++pcb->recovery.ack_segments >= recovery_limits.ack_segments)
+		return false;
+	pcb->recovery.ack_due_us = 0;
+	return true;
 }
 
 void recovery_on_duplicate(struct tcp_pcb *pcb, uint32_t left, uint32_t right)
@@ -108,6 +120,16 @@ static uint64_t timeout_due_us(const struct tcp_pcb *pcb)
 	return pcb->unacked ? pcb->recovery.progress_us + recovery_timeout_us(&pcb->recovery) : UINT64_MAX;
 }
 
+/* Whether the peer may have the only segment that is under way, and wait with its acknowledgement. It would have acknowledged that, too,
+ * in what came a round trip after the segment was sent. */
+static bool peer_may_wait(const struct tcp_pcb *pcb)
+{
+	const struct recovery *recovery = &pcb->recovery;
+	const struct tcp_seg *only = pcb->unacked;
+
+	return !only->next && recovery->heard_us < only->mark.sent_us + recovery->min_rtt_us + recovery_reorder_window_us(recovery);
+}
+
 /* A probe asks for an acknowledgement that tells of a lost end of the data. Unlike RFC 8985 it also does so while losses are repaired: a
  * retransmission that is lost, too, need not wait for the timer. */
 static uint64_t probe_due_us(const struct tcp_pcb *pcb)
@@ -119,7 +141,7 @@ static uint64_t probe_due_us(const struct tcp_pcb *pcb)
 	    recovery->state == RECOVERY_TIMEOUT || recovery->lost_bytes > 0)
 		return UINT64_MAX;
 	/* The smoothed round trip of lone segments has the peer's delay in it already, so that the least one counts here. */
-	if (!pcb->unacked->next)
+	if (peer_may_wait(pcb))
 		wait_us = LWIP_MAX(wait_us, recovery_answer_us(recovery));
 	return LWIP_MIN(LWIP_MAX(recovery->last_sent_us, recovery->progress_us) + wait_us, timeout_due_us(pcb));
 }
@@ -131,7 +153,7 @@ static void probe(struct tcp_pcb *pcb, uint64_t now_us)
 	struct tcp_seg *chosen = NULL;
 
 	recovery->probed = true;
-	recovery->progress_us = now_us;
+	recovery->progress_us = recovery->probe_sent_us = now_us;
 	recovery->probe_resent = false;
 	if (recovery->state == RECOVERY_OPEN && pcb->unsent) {
 		recovery->probe_bytes = size_of(pcb->unsent);

@@ -255,6 +255,17 @@ void stack_input(const uint8_t *packet, size_t size_bytes)
 		pbuf_free(copy);
 }
 
+void stack_input_begin(void)
+{
+	recovery_together = true;
+}
+
+void stack_input_end(void)
+{
+	recovery_together = false;
+	recovery_advance_us(now_us);
+}
+
 void stack_count_udp_full(void)
 {
 	udp_full++;

@@ -57,6 +57,9 @@ uint64_t stack_next_us(void);
 
 /** Hand in an IP packet that came. What is not sound is counted and dropped. */
 void stack_input(const uint8_t *packet, size_t size_bytes);
+/** What is handed in between the two has come together, and is acknowledged together, up to eight segments of a stream at a time. */
+void stack_input_begin(void);
+void stack_input_end(void);
 
 /** @return a socket, or NULL: -errno stands in *err (-ENOMEM, -EAFNOSUPPORT) */
 struct stack_socket *stack_open(enum stack_family family, enum stack_type type, int *err);
