@@ -35,7 +35,7 @@ import numpy as np
 
 from tests.bench.line import KERNEL, RECEIVER_ADDRESS, USER, Line
 from tests.bench.pair import PRIORITY, PROGRAM, Json, producer_address
-from tests.bench.replay import LEAD_S, NS_PER_S, Run, answer, daq_pattern, tai_now_ns
+from tests.bench.replay import NS_PER_S, Run, answer, daq_pattern, tai_now_ns
 from tests.bench.report import RUNS_MIN, Bar, alternate, publish, steal_ms
 
 PORT = "7000"
@@ -48,6 +48,8 @@ BUSY_POLL_US = 1_000_000
 PPM = 1_000_000
 MB = 1_000_000
 READY_S, SLACK_S = 30.0, 60.0
+LEAD_S = 4.0
+"""From writing a plan to its slot 0: a program that takes many ports is not ready at once."""
 WITNESS_US = 200
 P999 = 99.9
 BARS = {
