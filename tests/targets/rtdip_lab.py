@@ -95,17 +95,25 @@ class RtdipLab:
 
     def replay(self, repository: Path, *streams: Stream, duration_ms: int = 2000) -> tuple[Json, Json]:
         """Replay streams by RTDiP from the near end to the far one; return what sender and receiver say."""
-        plan = Plan(pattern_text(*streams), duration_ms=duration_ms).write(self.folder / "plan.toml")
+        recv, (send,) = self.begin_replay(repository, *streams, duration_ms=duration_ms)
+        received, sent = recv.result(), send.result()
+        assert received["valid"], received["invalid_reasons"]
+        assert sent["valid"], sent["invalid_reasons"]
+        return sent, received
+
+    def begin_replay(self, repository: Path, *streams: Stream, duration_ms: int) -> tuple[Tool, list[Tool]]:
+        """Begin a replay; return its receiver, which is ready, and a sender for each producer."""
+        producers = tuple(sorted({stream.id // 10 for stream in streams}))
+        plan = Plan(pattern_text(*streams), producers, duration_ms=duration_ms).write(
+            self.folder / "plan.toml"
+        )
         text = plan.read_text().replace(CONSUMER, "10.99.0.2").replace("10.77.0.1", "10.99.0.1")
         plan.write_text(text)
         program = repository / ".build" / "linux" / "traffic-gen" / "bw-traffic"
         recv = self.traffic(program, self.far, "recv", str(plan), "--check-fill")
         recv.wait_ready()
-        send = self.traffic(program, self.near, "send", str(plan), "--producer", "all")
-        received, sent = recv.result(), send.result()
-        assert received["valid"], received["invalid_reasons"]
-        assert sent["valid"], sent["invalid_reasons"]
-        return sent, received
+        own = ["send", str(plan), "--producer"]
+        return recv, [self.traffic(program, self.near, *own, str(number)) for number in producers]
 
     @contextmanager
     def capture(self, namespace: str) -> Generator[Path]:
@@ -154,9 +162,11 @@ class RtdipLab:
         found: Json = json.loads(done.stdout)
         return found
 
-    def raw(self) -> socket.socket:
-        """Return a socket that writes whole frames at the near end, and reads those that come there."""
-        made = in_namespace(self.near, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
+    def raw(self, namespace: str = "") -> socket.socket:
+        """Return a socket that writes whole frames at an end (near), and reads those that come there."""
+        made = in_namespace(
+            namespace or self.near, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        )
         self._sockets.append(made)
         made.settimeout(HANG_S)
         made.bind((INTERFACE, ETHERTYPE))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A message over frames of RTDiP: each begins with which message it is of, and where in it. Pure. */
+/* A message over frames of RTDiP: each begins with which message it is of, and where in it; one without data asks (rtdip_flow.h). Pure. */
 #ifndef BW_RTDIP_FRAGMENT_H
 #define BW_RTDIP_FRAGMENT_H
 

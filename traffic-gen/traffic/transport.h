@@ -26,6 +26,8 @@ struct sending_transport {
 	void (*connected)(struct link *link, int64_t now_monotonic_ns);
 	/* Write a piece. Return bytes written, fewer where there is no room for more, or -errno (-EAGAIN: none). */
 	int64_t (*send)(struct link *link, const struct port_slice *slices, int count, bool stamp);
+	/* A link that is up has come to its deadline (link_deadline_monotonic_ns()). NULL: none has one. */
+	void (*tend)(struct link *link, int64_t now_monotonic_ns);
 	/* A piece could not be written: say what becomes of the link. */
 	void (*lost)(struct link *link, int err, int64_t now_monotonic_ns);
 	/* The link's socket is closed; close what else it has. NULL: nothing. */

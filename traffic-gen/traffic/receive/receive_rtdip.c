@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What RTDiP brings: the frames of all streams of a thread by their priorities, put together to messages. */
+/* What RTDiP brings: the frames of all streams of a thread by their priorities, put together to messages; and the grants for more
+ * of them (rtdip_flow.h). */
 #include "traffic/receive/receiver.h"
 
 #include <errno.h>
@@ -30,6 +31,7 @@ static int open_handle(struct receiver *receiver, struct incoming *first)
 {
 	int err, descriptor;
 
+	rtdip_flow_init(&receiver->rtdip_flow, (uint32_t)receiver->plan->nonce);
 	receiver->rtdip_ports = calloc(UINT16_MAX + 1, sizeof(struct incoming *));
 	if (!receiver->rtdip_ports)
 		return -ENOMEM;
@@ -43,6 +45,21 @@ static int open_handle(struct receiver *receiver, struct incoming *first)
 	return port_poller_add(receiver->poller, descriptor, PORT_POLL_IN, &first->endpoints[POLLED]);
 }
 
+/* Low-latency streams take part in no flow control: they go before all that does. */
+static int join_flow(struct receiver *receiver, struct incoming *incoming)
+{
+	const struct stream *stream = incoming->account.stream;
+
+	incoming->flow = -1;
+	if (stream->low_latency)
+		return 0;
+	incoming->flow = rtdip_flow_add(&receiver->rtdip_flow, stream->size_bytes, stream->budget_ns);
+	if (incoming->flow < 0)
+		return incoming->flow;
+	receiver->rtdip_flow_streams[incoming->flow] = incoming;
+	return 0;
+}
+
 int receiver_listen_rtdip(struct acceptor *acceptor, struct incoming *incoming)
 {
 	struct receiver *receiver = incoming->receiver;
@@ -51,11 +68,50 @@ int receiver_listen_rtdip(struct acceptor *acceptor, struct incoming *incoming)
 	(void)acceptor;
 	if (!err)
 		err = rtdip_bind(receiver->rtdip, incoming->port, ring_bytes_for(incoming->account.stream));
+	if (err >= 0)
+		err = join_flow(receiver, incoming);
 	if (err < 0)
 		return err;
 	incoming->endpoints[PARTS].incoming = incoming;
 	receiver->rtdip_ports[incoming->port] = incoming;
 	return 0;
+}
+
+/* Send the grants that are due. One that cannot be sent is as good as lost: its sender asks. */
+static void send_grants(struct receiver *receiver, int64_t now_monotonic_ns)
+{
+	uint8_t data[RTDIP_GRANT_BYTES];
+	struct rtdip_grant grant;
+	uint32_t number;
+
+	while (rtdip_flow_grant(&receiver->rtdip_flow, now_monotonic_ns, &number, &grant)) {
+		rtdip_grant_pack(&grant, data);
+		rtdip_send(receiver->rtdip, &receiver->rtdip_flow.streams[number].from, receiver->rtdip_flow_streams[number]->port,
+			   RTDIP_HIGH, data, sizeof(data));
+	}
+}
+
+static void take_for_flow(struct receiver *receiver, const struct incoming *incoming, const struct rtdip_message *message,
+			  const struct rtdip_fragment *fragment, uint32_t length)
+{
+	int64_t now_monotonic_ns;
+
+	if (incoming->flow < 0 || message->from.port == 0)
+		return;
+	now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	rtdip_flow_take(&receiver->rtdip_flow, (uint32_t)incoming->flow, &message->from, fragment, length, now_monotonic_ns);
+	send_grants(receiver, now_monotonic_ns);
+}
+
+int64_t receiver_tend_rtdip(struct receiver *receiver, int64_t wait_max_ns)
+{
+	int64_t now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	int64_t wait_ns;
+
+	rtdip_flow_tend(&receiver->rtdip_flow, now_monotonic_ns);
+	send_grants(receiver, now_monotonic_ns);
+	wait_ns = rtdip_flow_deadline_monotonic_ns(&receiver->rtdip_flow) - now_monotonic_ns;
+	return wait_ns < wait_max_ns ? wait_ns : wait_max_ns;
 }
 
 /* Take a frame's part of a message. One that follows no other begins nothing: the message is lost, which its account shows. */
@@ -66,7 +122,7 @@ static void take_fragment(struct receiver *receiver, const struct rtdip_message 
 	uint32_t length = (uint32_t)message->size_bytes;
 	struct rtdip_fragment fragment;
 
-	if (length <= RTDIP_FRAGMENT_HEADER_BYTES) {
+	if (length < RTDIP_FRAGMENT_HEADER_BYTES) {
 		tally_add(&receiver->hostile.truncated, 1);
 		return;
 	}
@@ -77,16 +133,23 @@ static void take_fragment(struct receiver *receiver, const struct rtdip_message 
 		tally_add(&receiver->hostile.oversized, 1);
 		return;
 	}
+	if (length == 0) {
+		take_for_flow(receiver, incoming, message, &fragment, length);
+		return;
+	}
 	if (fragment.offset == 0) {
 		parts->position = 0;
 		parts->message = fragment.message;
 	} else if (fragment.message != parts->message || fragment.offset != parts->position) {
+		take_for_flow(receiver, incoming, message, &fragment, length);
 		return;
 	}
 	if (receiver_take_bytes(parts, receiver->scratch + RTDIP_FRAGMENT_HEADER_BYTES, length, arrival) != 0) {
 		parts->position = 0;
 		tally_add(&receiver->hostile.bad_check, 1);
+		return; /* whoever sent it is granted nothing */
 	}
+	take_for_flow(receiver, incoming, message, &fragment, length);
 }
 
 void receiver_read_rtdip(struct receiver *receiver, struct endpoint *endpoint)

@@ -117,10 +117,11 @@ void receiver_run(void *argument)
 {
 	struct receiver *receiver = argument;
 	struct port_event events[EVENTS_MAX];
+	int64_t wait_ns = WAIT_NS;
 
 	stepwatch_init(&receiver->watch, receiver->tai);
 	while (!atomic_load_explicit(receiver->stop, memory_order_relaxed)) {
-		int count = port_poller_wait(receiver->poller, events, EVENTS_MAX, WAIT_NS);
+		int count = port_poller_wait(receiver->poller, events, EVENTS_MAX, wait_ns);
 
 		for (int i = 0; i < count; i++) {
 			struct endpoint *endpoint = events[i].user;
@@ -129,6 +130,8 @@ void receiver_run(void *argument)
 				continue;
 			endpoint->incoming->transport->receive(receiver, endpoint);
 		}
+		if (receiver->rtdip)
+			wait_ns = receiver_tend_rtdip(receiver, WAIT_NS);
 		stepwatch_tai_now_ns(&receiver->watch, receiver->tai);
 		tally_raise(&receiver->clock_steps, receiver->watch.count);
 	}

@@ -18,6 +18,7 @@
 #include "port/port.h"
 #include "rtdip.h"
 #include "time/stepwatch.h"
+#include "traffic/rtdip_flow.h"
 #include "traffic/transport.h"
 
 enum {
@@ -47,6 +48,7 @@ struct incoming {
 	struct receiver *receiver;
 	const struct receiving_transport *transport; /* of the stream */
 	uint16_t port;
+	int flow;          /* RTDiP: its number there; -1: it takes part in none */
 	struct endpoint endpoints[RECEIVER_CONNECTIONS_MAX]; /* UDP: the first one alone */
 };
 
@@ -62,6 +64,8 @@ struct receiver {
 	struct hostile hostile;
 	struct rtdip *rtdip;             /* NULL: it carries none of the streams */
 	struct incoming **rtdip_ports;   /* by port */
+	struct rtdip_flow rtdip_flow;    /* of those streams that wait for grants */
+	struct incoming *rtdip_flow_streams[RTDIP_FLOW_STREAMS_MAX];
 	struct tally clock_steps; /* = watch.count, for other threads */
 	atomic_bool *stop;
 };
@@ -117,5 +121,7 @@ void receiver_read_tcp(struct receiver *receiver, struct endpoint *endpoint);
 void receiver_read_udp(struct receiver *receiver, struct endpoint *endpoint);
 int receiver_listen_rtdip(struct acceptor *acceptor, struct incoming *incoming);
 void receiver_read_rtdip(struct receiver *receiver, struct endpoint *endpoint);
+/** Do what is due without anything having come; @return the longest wait until the next time */
+int64_t receiver_tend_rtdip(struct receiver *receiver, int64_t wait_max_ns);
 
 #endif

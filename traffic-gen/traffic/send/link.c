@@ -24,32 +24,41 @@ void link_init(struct link *link, const struct plan *plan, const struct plan_pro
 	link->poller_user = poller_user;
 	link->stamps = plan->capture_stamps;
 	link->rtdip_socket = plan->rtdip_socket;
-	link->sock = PORT_SOCKET_NONE;
+	link->sock = link->watched_sock = link->rtdip_grants = PORT_SOCKET_NONE;
+	rtdip_credit_init(&link->credit, (uint32_t)plan->nonce, stream->size_bytes);
 	link->backoff_ns = LINK_BACKOFF_FIRST_NS;
 	frame_hello_pack(&hello, link->hello);
 }
 
 static void unwatch(struct link *link)
 {
-	if (link->watched)
-		port_poller_remove(link->poller, link->sock);
-	link->watched = false;
+	if (link->watched_sock != PORT_SOCKET_NONE)
+		port_poller_remove(link->poller, link->watched_sock);
+	link->watched_sock = PORT_SOCKET_NONE;
 }
 
 void link_watch(struct link *link)
 {
-	if (!link->watched && port_poller_add(link->poller, link->sock, PORT_POLL_OUT, link->poller_user) == 0)
-		link->watched = true;
+	port_socket sock = link->awaits_grant ? link->rtdip_grants : link->sock;
+	unsigned int events = link->awaits_grant ? PORT_POLL_IN : PORT_POLL_OUT;
+
+	if (link->watched_sock == PORT_SOCKET_NONE && port_poller_add(link->poller, sock, events, link->poller_user) == 0)
+		link->watched_sock = sock;
+}
+
+void link_unblock(struct link *link)
+{
+	unwatch(link);
+	link->blocked = link->awaits_grant = false;
 }
 
 static void drop_socket(struct link *link)
 {
 	if (link->sock == PORT_SOCKET_NONE)
 		return;
-	unwatch(link);
+	link_unblock(link);
 	port_socket_close(link->sock);
 	link->sock = PORT_SOCKET_NONE;
-	link->blocked = false;
 }
 
 void link_fail(struct link *link, int err, int64_t now_monotonic_ns)
@@ -81,9 +90,11 @@ void link_prepare_socket(struct link *link)
 
 void link_advance(struct link *link, int64_t now_monotonic_ns)
 {
-	if (link->state == LINK_UP || now_monotonic_ns < link->retry_at_monotonic_ns)
+	if (now_monotonic_ns < link_deadline_monotonic_ns(link))
 		return;
-	if (link->state == LINK_CONNECTING)
+	if (link->state == LINK_UP)
+		link->transport->tend(link, now_monotonic_ns);
+	else if (link->state == LINK_CONNECTING)
 		link_fail(link, -ETIMEDOUT, now_monotonic_ns);
 	else
 		link->transport->open(link, now_monotonic_ns);
@@ -91,15 +102,18 @@ void link_advance(struct link *link, int64_t now_monotonic_ns)
 
 int64_t link_deadline_monotonic_ns(const struct link *link)
 {
-	return link->state == LINK_UP ? INT64_MAX : link->retry_at_monotonic_ns;
+	if (link->state != LINK_UP)
+		return link->retry_at_monotonic_ns;
+	return link->awaits_grant ? link->credit.ask_at_monotonic_ns : INT64_MAX;
 }
 
 void link_on_event(struct link *link, unsigned int events, int64_t now_monotonic_ns)
 {
-	if (!(events & (PORT_POLL_OUT | PORT_POLL_ERROR)) || link->sock == PORT_SOCKET_NONE)
+	if (link->sock == PORT_SOCKET_NONE ||
+	    !(events & (PORT_POLL_OUT | PORT_POLL_ERROR | (link->awaits_grant ? PORT_POLL_IN : 0u))))
 		return;
-	unwatch(link);
-	link->blocked = false; /* errors too: the next write says which */
+	link->woken = link->awaits_grant;
+	link_unblock(link); /* errors too: the next write says which */
 	if (link->state == LINK_CONNECTING)
 		link->transport->connected(link, now_monotonic_ns);
 }
@@ -118,7 +132,8 @@ int64_t link_write(struct link *link, const struct port_slice *slices, int count
 	if (written < asked_bytes) {
 		link->blocked = true;
 		link->blocked_writes++;
-		link_watch(link);
+		if (!link->awaits_grant || !link->woken)
+			link_watch(link); /* what woke it in vain, as a service that ended does, would go on: the deadline is left */
 	}
 	return written < 0 ? 0 : written;
 }

@@ -13,6 +13,7 @@
 #include "plan/plan.h"
 #include "port/port.h"
 #include "rtdip.h"
+#include "traffic/rtdip_flow.h"
 #include "traffic/rtdip_fragment.h"
 #include "traffic/transport.h"
 
@@ -36,7 +37,7 @@ struct link {
 	bool stamps;          /* ask for kernel transmit stamps */
 	enum link_state state;
 	port_socket sock;
-	bool watched;         /* in the poller */
+	port_socket watched_sock; /* in the poller; PORT_SOCKET_NONE: none */
 	bool blocked;         /* the last write did not fit; the poller says when to go on */
 	bool was_up;
 	int64_t retry_at_monotonic_ns;
@@ -52,13 +53,17 @@ struct link {
 	struct rtdip_address rtdip_peer;
 	uint16_t rtdip_port;
 	struct rtdip_fragment fragment; /* the next one */
+	struct rtdip_credit credit;     /* of a low stream */
+	port_socket rtdip_grants;       /* readable while some may be there */
+	bool awaits_grant;              /* blocked until one comes */
+	bool woken;                     /* the poller has said that one may be there */
 };
 
 /** Prepare a link; it opens with the first link_advance(). */
 void link_init(struct link *link, const struct plan *plan, const struct plan_producer *producer,
 	       const struct stream *stream, struct port_poller *poller, void *poller_user);
 
-/** Open, or try again, if it is time. */
+/** Open, try again, or ask for leave to write, if it is time. */
 void link_advance(struct link *link, int64_t now_monotonic_ns);
 /** The poller has reported this link. */
 void link_on_event(struct link *link, unsigned int events, int64_t now_monotonic_ns);
@@ -98,6 +103,8 @@ void link_close(struct link *link);
 void link_prepare_socket(struct link *link);
 /** Let the poller say when the socket takes bytes. */
 void link_watch(struct link *link);
+/** What blocked the link is gone, or may be: try again. */
+void link_unblock(struct link *link);
 /** The connection failed: close it and try again later. */
 void link_fail(struct link *link, int err, int64_t now_monotonic_ns);
 /** Nothing could be sent for a reason that no event ends (no route, no buffers): keep the socket, and wait a moment. */
@@ -111,6 +118,7 @@ void link_udp_open(struct link *link, int64_t now_monotonic_ns);
 int64_t link_udp_send(struct link *link, const struct port_slice *slices, int count, bool stamp);
 void link_rtdip_open(struct link *link, int64_t now_monotonic_ns);
 int64_t link_rtdip_send(struct link *link, const struct port_slice *slices, int count, bool stamp);
+void link_rtdip_tend(struct link *link, int64_t now_monotonic_ns);
 void link_rtdip_lost(struct link *link, int err, int64_t now_monotonic_ns);
 void link_rtdip_close(struct link *link);
 

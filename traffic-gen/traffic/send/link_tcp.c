@@ -18,7 +18,7 @@ void link_tcp_open(struct link *link, int64_t now_monotonic_ns)
 	link->state = LINK_CONNECTING;
 	link->retry_at_monotonic_ns = now_monotonic_ns + CONNECT_TIMEOUT_NS;
 	link_watch(link);
-	if (!link->watched)
+	if (link->watched_sock == PORT_SOCKET_NONE)
 		link_fail(link, -ENOSPC, now_monotonic_ns);
 }
 

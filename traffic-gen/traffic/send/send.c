@@ -239,6 +239,16 @@ static bool wait_finished(struct send_run *run)
 	return true;
 }
 
+/* Of a stream that waits for grants (rtdip_flow.h). */
+static void print_credit(struct json *json, const struct rtdip_credit *credit)
+{
+	json_object_open(json, "credit");
+	json_uint(json, "granted", credit->granted);
+	json_uint(json, "refused", credit->refused);
+	json_uint(json, "asked", credit->asked);
+	json_object_close(json);
+}
+
 static void print_stream(struct json *json, const struct sender_stream *s)
 {
 	json_object_open(json, NULL);
@@ -250,6 +260,8 @@ static void print_stream(struct json *json, const struct sender_stream *s)
 	json_uint(json, "reconnects", s->link.reconnects);
 	json_uint(json, "blocked_writes", s->link.blocked_writes);
 	json_uint(json, "unsent", sender_unsent(s));
+	if (s->slots.stream->carrier == TRANSPORT_RTDIP && !s->slots.stream->low_latency)
+		print_credit(json, &s->link.credit);
 	summary_histogram(json, "sent_minus_scheduled", s->sent_minus_scheduled);
 	summary_histogram(json, "transmit_stack", s->transmit_stack);
 	json_object_close(json);

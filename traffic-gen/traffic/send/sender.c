@@ -94,7 +94,7 @@ static int admit(struct sender *sender, int64_t now_tai_ns, int64_t now_monotoni
 		struct sender_stream *s = &sender->streams[i];
 		uint32_t before, first_counted;
 
-		if (s->link.state != LINK_UP)
+		if (s->link.state != LINK_UP || s->link.awaits_grant)
 			link_advance(&s->link, now_monotonic_ns);
 		established += link_established(&s->link);
 		if (s->slots.next_due_tai_ns > now_tai_ns)
@@ -258,7 +258,7 @@ static void wait_next(struct sender *sender)
 		const struct sender_stream *s = &sender->streams[i];
 		int64_t next_tai_ns = slots_next_due_tai_ns(&s->slots);
 
-		watched |= s->link.watched;
+		watched |= s->link.watched_sock != PORT_SOCKET_NONE;
 		if (link_deadline_monotonic_ns(&s->link) < link_monotonic_ns)
 			link_monotonic_ns = link_deadline_monotonic_ns(&s->link);
 		if (next_tai_ns < due_tai_ns) {

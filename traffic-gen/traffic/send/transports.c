@@ -17,6 +17,7 @@ static const struct sending_transport transports[TRANSPORTS] = {
 	[TRANSPORT_RTDIP] = {
 		.open = link_rtdip_open,
 		.send = link_rtdip_send,
+		.tend = link_rtdip_tend,
 		.lost = link_rtdip_lost,
 		.close = link_rtdip_close,
 		.piece_max_bytes = RTDIP_FRAGMENT_MAX_BYTES,
