@@ -28,7 +28,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, count
 from pathlib import Path
 
 import numpy as np
@@ -45,8 +45,9 @@ LOW_LATENCY = 3
 LONE_BYTES, LONE_EVERY, LONE_COUNT, LONE_INTERVAL_US = 500, 20, 1000, 10_000
 TRIP_BYTES, TRIP_COUNT, TRIP_INTERVAL_US = 100, 5000, 200
 BUSY_POLL_US = 1_000_000
-PPM = 1_000_000
 MB = 1_000_000
+LOSING_ENDS = 2
+"""Seeds of a line: each end loses by its own."""
 READY_S, SLACK_S = 30.0, 60.0
 LEAD_S = 4.0
 """From writing a plan to its slot 0: a program that takes many ports is not ready at once."""
@@ -237,13 +238,16 @@ def judge(received: Json, messages: Path, windows: Sequence[Sequence[int]], busy
     )
 
 
-def compare(line: Line, run: Run, runs: int, **how: object) -> dict[str, list[Replayed]]:
-    """Replay by both stacks by turns."""
-    variants: dict[str, Callable[[], Replayed]] = {
-        stack: partial(replay, line, stack, run, **how)  # type: ignore[arg-type]
-        for stack in (KERNEL, USER)
-    }
-    return alternate(variants, runs)
+def compare(
+    line: Line, run: Run, runs: int, seed: int = 1, *, loss_ppm: int = 0, load: bool = False
+) -> dict[str, list[Replayed]]:
+    """Replay by both stacks by turns; what is lost is another in each turn, and the same for both."""
+
+    def turns(stack: str) -> Callable[[], Replayed]:
+        seeds = count(seed, LOSING_ENDS)
+        return lambda: replay(line, stack, run, loss_ppm=loss_ppm, seed=next(seeds), load=load)
+
+    return alternate({stack: turns(stack) for stack in (KERNEL, USER)}, runs)
 
 
 def summary_of(replayed: Replayed) -> dict[str, object]:
@@ -298,8 +302,8 @@ def measure(options: argparse.Namespace) -> tuple[dict[str, float], dict[str, ob
         lone = alternate(
             {stack: partial(lone_loss_added_ms, line, stack) for stack in (KERNEL, USER)}, options.runs
         )
-        lossy_replays = compare(line, run, options.runs, loss_ppm=1000, seed=options.seed)
-        twice = compare(line, run, options.runs, loss_ppm=2000, seed=options.seed)
+        lossy_replays = compare(line, run, options.runs, options.seed, loss_ppm=1000)
+        twice = compare(line, run, options.runs, options.seed, loss_ppm=2000)
         loaded = compare(line, run, options.runs, load=True)
         idle = compare(line, run, options.runs)
         heavy = lossy_goodput(line, options.seed, 50_000, 0, {KERNEL: 20 * MB, USER: gigabyte}, 3600)
