@@ -41,6 +41,7 @@ TIMES = MessageTimes(
     throughput_sizes_bytes=(64, 1400),
     throughput_ms=100,
     bulk_bytes=1400,
+    fragment_sizes_bytes=(16384,),
 )
 pytestmark = pytest.mark.simulated
 
@@ -68,9 +69,11 @@ def test_messages_go_through_the_stack(
     trips = load_round_trips(tmp_path, [*messages.of(LATENCY), *messages.of(ALONE), *messages.of(BESIDE)])
     transfers = load_transfers(tmp_path, messages.of(THROUGHPUT))
     bulk = load_bulk(tmp_path, messages.of(BESIDE))
-    assert [each.over for each in (*trips, *transfers, *bulk)] == [over] * (8 + 4 + 2)
+    assert [each.over for each in (*trips, *transfers, *bulk)] == [over] * (10 + 6 + 2)
     assert {each.round_trip.n for each in trips} == {50, 30}
-    assert min(each.windows for each in (*transfers, *bulk)) > 10
+    assert min(each.windows for each in (*transfers, *bulk)) > 5
+    assert messages.sizes_bytes(LATENCY) == [4, 1400, 16384]
+    assert messages.sizes_bytes(THROUGHPUT) == [64, 1400, 16384]
     order = [(each.round, each.kind) for each in messages.trials if each.kind in (ALONE, BESIDE)]
     assert order == [(0, ALONE), (0, BESIDE), (1, BESIDE), (1, ALONE)]
     assert all(each.ticks > 0 for each in messages.trials)

@@ -73,6 +73,39 @@ def test_a_frame_over_the_mtu_is_refused(lab: RtdipLab) -> None:
     assert "Message too long" in refused.errors()
 
 
+def test_messages_of_many_frames_come_back_whole(lab: RtdipLab) -> None:
+    """Each has its length in front, and is cut into 1480 bytes a frame; small ones go so, too."""
+    echo = lab.tool(lab.far, "echo", "--local", "7000", "--fragments")
+    echo.wait_ready()
+    asked = ["--peer", f"{lab.mac(lab.far)}/7000", "--count", "20", "--interval-us", "100", "--fragments"]
+    frames = 0
+    for size in (4, 1476, 1477, 8192, 65507):
+        result = lab.tool(lab.near, "latency", *asked, "--size-bytes", str(size)).result()
+        assert (size, result["sent"], result["lost"], result["fragments"]) == (size, 20, 0, True)
+        assert result["receiving"]["n"] == (0 if size == 4 else 20)
+        frames += 20 * -(-(size + 4) // 1480)
+    assert lab.show(lab.far)["frames"]["delivered"] == frames
+    echo.stop()
+    assert echo.result()["echoed"] == 5 * 20
+
+
+@pytest.mark.parametrize("size", ["16384", "65507"])
+@pytest.mark.parametrize("over", ["rtdip", "udp"])
+def test_windows_of_large_messages_are_acknowledged(driver_lab: RtdipLab, over: str, size: str) -> None:
+    """There is room for a whole window at each end."""
+    lab = driver_lab
+    ends = {"rtdip": ("7000", "7001", f"{lab.mac(lab.far)}/7000")}
+    ends["udp"] = "10.99.0.2:7000", "10.99.0.1:7001", "10.99.0.2:7000"
+    local, own, peer = ends[over]
+    sink = lab.tool(lab.far, "sink", "--local", local, "--fragments")
+    sink.wait_ready()
+    asked = ["--local", own, "--peer", peer, "--size-bytes", size, "--duration-ms", "300", "--fragments"]
+    result = lab.tool(lab.near, "source", *asked).result()
+    assert (result["over"], result["windows"] > 0) == (over, True)
+    sink.stop()
+    assert sink.result()["acknowledged"] >= result["windows"]
+
+
 def test_windows_are_acknowledged(lab: RtdipLab) -> None:
     sink = lab.tool(lab.far, "sink", "--local", "7000")
     sink.wait_ready()

@@ -10,13 +10,13 @@
 
 #define NS_PER_MS INT64_C(1000000)
 
-enum { MESSAGE_MIN_BYTES = 4, MESSAGE_MAX_BYTES = RTDIP_DATA_MAX_BYTES, OWN_OPTIONS = 3, COMMON_OPTIONS = 10 };
+enum { MESSAGE_MIN_BYTES = 4, MESSAGE_MAX_BYTES = END_MESSAGE_MAX_BYTES, OWN_OPTIONS = 3, COMMON_OPTIONS = 11 };
 
 /* What every verb takes. */
 struct common {
 	const char *local, *peer, *socket_path, *packets;
 	int64_t size_bytes, priority, cpu, busy_poll_us;
-	bool busy, bypass;
+	bool busy, bypass, fragments;
 };
 
 extern const struct common measure_defaults;
