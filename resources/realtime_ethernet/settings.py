@@ -33,6 +33,7 @@ class MessageTimes:
         bulk_bytes: Size of the bulk receiver's messages.
         fragment_sizes_bytes: Of messages of more than one frame, for targets that are asked for them: as many
             round trips of each as of the others, and windows as long.
+        traced_trips: Probes beside a bulk receiver in the trial that is traced; 0: nothing is.
     """
 
     rounds: int
@@ -46,6 +47,7 @@ class MessageTimes:
     throughput_ms: int
     bulk_bytes: int
     fragment_sizes_bytes: tuple[int, ...] = ()
+    traced_trips: int = 0
 
 
 def message_times(table: Fields | None) -> MessageTimes | None:
@@ -63,6 +65,7 @@ def message_times(table: Fields | None) -> MessageTimes | None:
         throughput_sizes_bytes=table.integers("throughput_sizes_bytes", PART_BYTES, SIZE_RANGE_BYTES[1]),
         throughput_ms=table.integer("throughput_ms", 10, 3_600_000),
         bulk_bytes=table.integer("bulk_bytes", PART_BYTES, SIZE_RANGE_BYTES[1]),
+        traced_trips=table.integer("traced_trips", 0, 100_000, default=0),
         fragment_sizes_bytes=table.integers("fragment_sizes_bytes", *FRAGMENT_RANGE_BYTES, default=()),
     )
     where = f"{table.file}: {table.table}"

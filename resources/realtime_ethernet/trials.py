@@ -10,7 +10,8 @@ round to round.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,10 +27,12 @@ from reports.realtime_ethernet.evidence import (
     THROUGHPUT,
     UDP,
     Messages,
+    Traced,
     Trial,
     write_messages,
 )
 from resources.network_stack import NetworkStack
+from resources.realtime_ethernet.cpu_trace import cpu_traced
 from resources.realtime_ethernet.settings import SIZE_RANGE_BYTES, MessageTimes
 from resources.tools.experiment import Experiment
 from resources.tools.jobs import end_job
@@ -48,7 +51,11 @@ TIMEOUT_MS = 500
 RUN_UP = 1
 """Round trips before each probe that do not count: beside a bulk receiver no way lies idle either."""
 FRAGMENTS = ("--fragments",)
+EACH = ("--each",)
 LOW = ("--packets", "low", "--priority", "0")
+TRACED_INTERVAL_US = 10_000
+TRACE_BUFFER_KB = 24_576
+"""Of about 33 bytes an event, seven hundred thousand."""
 STEAL = 7
 """Place in the first line of /proc/stat, of eight that make up all time."""
 
@@ -191,7 +198,13 @@ def measure_messages(
             progress(f"round {number + 1} of {times.rounds}, stack {stack.name}")
             for kind, size_bytes in _trials_of(times, number):
                 trials.append(_make(lab, number, kind, size_bytes))
-    found = Messages(target.kind, stack.name, over_of(stack), cpu, times.bulk_bytes, tuple(trials))
+        traced = None
+        if times.traced_trips:
+            progress(f"one trial with a trace, stack {stack.name}")
+            traced = _trace(lab, node, cpu)
+    found = Messages(
+        target.kind, stack.name, over_of(stack), cpu, times.bulk_bytes, tuple(trials), traced=traced
+    )
     write_messages(folder, found)
     return found
 
@@ -246,17 +259,9 @@ def _make(lab: _Lab, number: int, kind: str, size_bytes: int) -> Trial:
     elif kind == LATENCY:
         _trips(lab, stem, size_bytes, times.trips, times.interval_us)
     else:
-        bulk: Job | None = None
-        if kind == BESIDE:
-            bulk_stem = f"{stem}-bulk"
-            argv = lab.source(times.bulk_bytes, BULK_MS)
-            bulk = lab.experiment.start(lab.bulk.node, argv, lab.folder / bulk_stem)
-            lab.experiment.wait_ready([bulk])
-            time.sleep(BULK_LEAD_S)
-        _trips(lab, stem, size_bytes, times.probes, times.probe_interval_us, RUN_UP)
-        if bulk is not None:
-            bulk.stop()
-            lab.experiment.collect(bulk, STARTING_S).require_done()
+        bulk_stem = f"{stem}-bulk" if kind == BESIDE else ""
+        with _bulk_receiver(lab, bulk_stem) if bulk_stem else nullcontext():
+            _trips(lab, stem, size_bytes, times.probes, times.probe_interval_us, RUN_UP)
     after = stolen_and_all_ticks(target.run(["cat", "/proc/stat"]).stdout, target.name)
     stolen, ticks = (end - begin for begin, end in zip(before, after, strict=True))
     name = f"{stem}.ndjson"
@@ -265,8 +270,46 @@ def _make(lab: _Lab, number: int, kind: str, size_bytes: int) -> Trial:
     )
 
 
-def _trips(lab: _Lab, stem: str, size_bytes: int, trips: int, interval_us: int, run_up: int = 0) -> None:
-    argv = lab.latency(size_bytes, trips, interval_us, run_up)
+@contextmanager
+def _bulk_receiver(lab: _Lab, stem: str) -> Generator[None, None, None]:
+    """Keep the bulk receiver at work while the context lasts, and keep what its source says."""
+    bulk = lab.experiment.start(lab.bulk.node, lab.source(lab.times.bulk_bytes, BULK_MS), lab.folder / stem)
+    lab.experiment.wait_ready([bulk])
+    time.sleep(BULK_LEAD_S)
+    yield
+    bulk.stop()
+    lab.experiment.collect(bulk, STARTING_S).require_done()
+
+
+def _trace(lab: _Lab, node: Node, cpu: int) -> Traced:
+    """Make one more trial beside the bulk receiver, with a trace of the echo's CPU.
+
+    Raises:
+        BenchError: A node or a tool does not work.
+        MeasurementError: A tool came to no result.
+    """
+    times, stem = lab.times, f"traced-{lab.times.probe_bytes}"
+    try:
+        with cpu_traced(node, cpu, TRACE_BUFFER_KB) as trace:
+            with _bulk_receiver(lab, f"{stem}-bulk"):
+                _trips(lab, stem, times.probe_bytes, times.traced_trips, TRACED_INTERVAL_US, RUN_UP, EACH)
+            file = f"{stem}-trace.gz"
+            dropped = trace.end(lab.folder / file)
+    except CapabilityError as error:
+        return Traced(str(error))
+    return Traced("", f"{stem}.ndjson", file, dropped)
+
+
+def _trips(
+    lab: _Lab,
+    stem: str,
+    size_bytes: int,
+    trips: int,
+    interval_us: int,
+    run_up: int = 0,
+    further: tuple[str, ...] = (),
+) -> None:
+    argv = [*lab.latency(size_bytes, trips, interval_us, run_up), *further]
     _run(lab, lab.probe.node, argv, stem, trips * max(interval_us / 1000, TIMEOUT_MS))
 
 

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -52,6 +53,24 @@ def test_messages_come_back_whole_at_every_size(lab: RtdipLab) -> None:
         result = lab.tool(lab.near, "latency", *asked).result()
         assert (result["over"], result["sent"], result["lost"]) == ("rtdip", 50, 0)
         assert result["round_trip"]["min_ns"] > 0
+
+
+def test_each_round_trip_is_told_with_the_echo_s_stamps(driver_lab: RtdipLab) -> None:
+    """In their order, those of a run-up left out; a message without room for stamps has none."""
+    lab = driver_lab
+    lab.tool(lab.far, "echo", "--local", "7000").wait_ready()
+    asked = ["--peer", f"{lab.mac(lab.far)}/7000", "--count", "20", "--interval-us", "100", "--run-up", "1"]
+    for size in (64, 12, 4):
+        before_ns = time.monotonic_ns()
+        tool = lab.tool(lab.near, "latency", *asked, "--each", "--size-bytes", str(size))
+        result = tool.result()
+        trips = [each for each in tool.lines() if each["type"] == "trip"]
+        assert [each["number"] for each in trips] == list(range(1, 40, 2))
+        assert max(each["round_trip_ns"] for each in trips) == result["round_trip"]["max_ns"]
+        assert all((each["receiving_ns"] >= 0) == (size >= 12) for each in trips)
+        heard = [each["heard_monotonic_ns"] for each in trips]
+        assert heard == ([0] * 20 if size < 20 else sorted(heard))
+        assert size < 20 or before_ns < heard[0] <= heard[-1] < time.monotonic_ns()
 
 
 def test_frames_follow_the_mtu(jumbo_lab: RtdipLab) -> None:

@@ -132,7 +132,8 @@ static int64_t take_rtdip(struct end *end, struct peer *from, enum rtdip_priorit
 	}
 	from->rtdip = message.from;
 	*priority = message.priority;
-	end->receiving_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) - message.received_monotonic_ns;
+	end->heard_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	end->receiving_ns = end->heard_monotonic_ns - message.received_monotonic_ns;
 	return length;
 }
 
@@ -154,6 +155,7 @@ static int64_t take_udp(struct end *end, struct peer *from, void *data, size_t r
 		length = err ? err : port_recv(end->sock, data, room_bytes, &received);
 	}
 	from->udp = received.source;
+	end->heard_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	end->receiving_ns = received.stamp_realtime_ns ? port_clock_now_ns(PORT_CLOCK_REALTIME) - received.stamp_realtime_ns : -1;
 	return length == -EAGAIN ? -ETIMEDOUT : length;
 }

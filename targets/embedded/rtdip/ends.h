@@ -26,7 +26,8 @@ struct end {
 	struct rtdip_fragment next; /* that is sent */
 	struct assembly assembly;   /* of what comes */
 	int64_t busy_poll_ns; /* UDP: how long who waits polls the card before it sleeps */
-	int64_t receiving_ns; /* of the last message: from the driver's hands (XDP, or the kernel's stamp) to ours; less than 0: not known */
+	int64_t heard_monotonic_ns; /* when the last message was in our hands */
+	int64_t receiving_ns; /* of that: from the driver's hands (XDP, or the kernel's stamp) to ours; less than 0: not known */
 };
 
 struct peer {

@@ -87,7 +87,7 @@ int measure_run(struct run *run, bool has_peer, void (*body)(void *))
 		return EXIT_BAD_INPUT;
 	}
 	say_ready(run);
-	err = port_thread_start("measure", (int)common->priority, common->cpu < 0 ? PORT_CPU_ANY : (int)common->cpu, body, run,
+	err = port_thread_start(run->thread, (int)common->priority, common->cpu < 0 ? PORT_CPU_ANY : (int)common->cpu, body, run,
 				&thread);
 	if (err) {
 		fprintf(stderr, "%s: the thread cannot be started: %s\n", run->tool, strerror(-err));
@@ -116,7 +116,7 @@ void measure_open_line(struct json *json, const struct run *run, const char *typ
 		json_int(json, "busy_poll_us", run->common.busy_poll_us);
 }
 
-static void close_line(struct json *json)
+void measure_close_line(struct json *json)
 {
 	json_object_close(json);
 	json_line_end(json);
@@ -127,7 +127,7 @@ static void say_ready(const struct run *run)
 	struct json json;
 
 	measure_open_line(&json, run, "ready");
-	close_line(&json);
+	measure_close_line(&json);
 }
 
 void measure_close_result(struct json *json, struct run *run)
@@ -142,7 +142,7 @@ void measure_close_result(struct json *json, struct run *run)
 		json_uint(json, "frames_missing", counts.missing);
 	}
 	summary_scheduling(json, &run->scheduling);
-	close_line(json);
+	measure_close_line(json);
 	end_close(&run->end);
 }
 

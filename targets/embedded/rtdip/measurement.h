@@ -24,6 +24,7 @@ extern const struct common measure_defaults;
 /* A measurement: opened, run by a thread of the priority that is asked for, and told. */
 struct run {
 	const char *tool;
+	const char *thread; /* its name, as traces show it */
 	struct common common;
 	struct end end;
 	struct peer peer;
@@ -40,6 +41,7 @@ int measure_run(struct run *run, bool has_peer, void (*body)(void *));
 
 /** Begin a line of the answer. */
 void measure_open_line(struct json *json, const struct run *run, const char *type);
+void measure_close_line(struct json *json);
 /** End the result with what every one ends with, and close the end. */
 void measure_close_result(struct json *json, struct run *run);
 
