@@ -3,19 +3,24 @@
 
 The folder holds `messages.json` (this file's dataclasses: every trial, in the order in which they were made)
 and of each trial the answers of `bw-rtdip latency` and `bw-rtdip source`. A round has one trial of each kind
-and size, so that what changes meanwhile changes for all.
+and size, so that what changes meanwhile changes for all. One more trial, of no value, is traced.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import gzip
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from reports.errors import RecordError
+from reports.realtime_ethernet.thread_shares import ThreadShares, Trip, thread_shares
+from reports.record.codec import omit_none
 from reports.record.document import read_document, write_document
 from reports.record.histogram import Summary
+from reports.record.json_text import load_json
 from reports.tools.answers import Reader, last_result
 from reports.units import NS_PER_S
 
@@ -28,7 +33,11 @@ KINDS = (LATENCY, ALONE, BESIDE, THROUGHPUT)
 RTDIP, UDP = "rtdip", "udp"
 STOLEN_SHARE_MAX = 0.05
 """Of the time of all processors: a trial of which the machine's host took more does not count."""
-
+THREADS = {"rtdip-echo": "echo", "rtdip-sink": "bulk receiver"}
+"""What threads of the tools are called, by their names on the target."""
+LINE_MAX_BYTES = 4096
+TRACE_MAX_BYTES = 256 * 1024 * 1024
+"""Of a trace's text: a file that holds more is refused."""
 
 T = TypeVar("T")
 
@@ -62,6 +71,23 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class Traced:
+    """A trial of probes beside a bulk receiver, traced; it counts for no value.
+
+    Attributes:
+        missing: Why there is none; empty: there is one.
+        file: Answer of `bw-rtdip latency --each`.
+        trace_file: What the echo's CPU did, as the kernel writes it, packed by gzip.
+        dropped_events: For which its buffer had no room.
+    """
+
+    missing: str
+    file: str = ""
+    trace_file: str = ""
+    dropped_events: int = 0
+
+
+@dataclass(frozen=True)
 class Messages:
     """What `messages.json` holds.
 
@@ -69,6 +95,7 @@ class Messages:
         over: By what the stack carries single messages: RTDIP or UDP.
         cpu: Of the target, on which echo and bulk receiver were.
         bulk_bytes: Size of the bulk receiver's messages.
+        traced: None: the run is older, or was not to be traced.
     """
 
     target: str
@@ -78,6 +105,7 @@ class Messages:
     bulk_bytes: int
     trials: tuple[Trial, ...]
     schema: str = SCHEMA
+    traced: Traced | None = omit_none()  # noqa: RUF009 - a field
 
     def of(self, kind: str, size_bytes: int | None = None) -> list[Trial]:
         """Return the trials of a kind, and of a size if that is given."""
@@ -167,6 +195,47 @@ def load_bulk(folder: Path, trials: Sequence[Trial]) -> list[Transfer]:
     return [_read(folder, trial.bulk_file, read_transfer) for trial in trials]
 
 
+def load_thread_shares(folder: Path, traced: Traced) -> ThreadShares:
+    """Work out who had the CPU while messages were on their way; raises RecordError: names the file."""
+    trips = load_trips(folder, traced.file)
+    try:
+        return thread_shares(_trace_lines(folder / traced.trace_file), trips, THREADS)
+    except (OSError, EOFError, zlib.error) as error:
+        raise RecordError(f"{traced.trace_file}: {error}") from error
+
+
+def load_trips(folder: Path, name: str) -> list[Trip]:
+    """Read the round trips that `bw-rtdip latency --each` tells of, of those whose echo had stamps.
+
+    Raises:
+        RecordError: Names file and key.
+    """
+    found: list[Trip] = []
+    try:
+        lines = (folder / name).read_text(encoding="utf-8").splitlines()
+        for number, line in enumerate(lines, start=1):
+            reader = Reader(load_json(line), f"{name}: line {number}")
+            if reader.data.get("type") != "trip":
+                continue
+            trip = Trip(**reader.fields({"heard_monotonic_ns": (int,), "receiving_ns": (int,)}))
+            if trip.heard_monotonic_ns > 0 and trip.receiving_ns >= 0:
+                found.append(trip)
+    except (OSError, ValueError) as error:
+        raise RecordError(f"{name}: {error}") from error
+    return found
+
+
+def _trace_lines(path: Path) -> Iterator[str]:
+    """Give the lines of a trace; raises RecordError: it is too long."""
+    read_bytes = 0
+    with gzip.open(path, "rt", encoding="utf-8", errors="replace") as lines:
+        while line := lines.readline(LINE_MAX_BYTES):
+            read_bytes += len(line)
+            if read_bytes > TRACE_MAX_BYTES:
+                raise RecordError(f"{path.name}: holds more than {TRACE_MAX_BYTES} bytes")
+            yield line
+
+
 def _read(folder: Path, name: str, read: Callable[[object], T]) -> T:
     try:
         return read(last_result(folder / name))
@@ -199,4 +268,17 @@ def load_messages(folder: Path) -> Messages:
             raise RecordError(f"{where}: needs file, and bulk_file if and only if it is {BESIDE}")
         if each.ticks < 0 or each.stolen_ticks < 0:
             raise RecordError(f"{where}: need ticks, stolen_ticks >= 0")
+    if found.traced is not None:
+        _check_traced(found.traced)
     return found
+
+
+def _check_traced(traced: Traced) -> None:
+    where = f"{MESSAGES}: traced"
+    for name in (traced.file, traced.trace_file):
+        if Path(name).name != name:
+            raise RecordError(f"{where}: {name!r} is no file of this folder")
+        if bool(name) == bool(traced.missing):
+            raise RecordError(f"{where}: needs file and trace_file if and only if nothing is missing")
+    if traced.dropped_events < 0:
+        raise RecordError(f"{where}: needs dropped_events >= 0")

@@ -19,8 +19,10 @@ from reports.realtime_ethernet.evidence import (
     load_bulk,
     load_messages,
     load_round_trips,
+    load_thread_shares,
     load_transfers,
 )
+from reports.realtime_ethernet.thread_shares import ThreadShares
 from reports.realtime_ethernet.verdict import (
     MEAN,
     QUANTILES,
@@ -78,6 +80,8 @@ class OfStack:
         alone: Median of the probes' round trips, all rounds together.
         beside: The same beside a bulk receiver.
         share: What that reached beside the probe, of what it reaches alone; None: not known.
+        threads: Who had the echo's CPU while messages were on their way; None: nothing was traced.
+        untraced: Why that is not known; empty: it is, or the run is older.
     """
 
     messages: Messages
@@ -87,6 +91,8 @@ class OfStack:
     alone: Quantile | None
     beside: Quantile | None
     share: float | None
+    threads: ThreadShares | None = None
+    untraced: str = ""
 
     @property
     def stolen_share(self) -> float:
@@ -166,6 +172,7 @@ def _of_stack(messages: Messages, folder: Path, reference: OfStack | None) -> Of
         merge([each.round_trip for each in load_round_trips(folder, messages.of(kind))]).quantile(0.5)
         for kind in (ALONE, BESIDE)
     )
+    threads, untraced = _threads(messages, folder)
     return OfStack(
         messages,
         tuple(latencies),
@@ -174,7 +181,19 @@ def _of_stack(messages: Messages, folder: Path, reference: OfStack | None) -> Of
         alone,
         beside,
         bulk_share(messages, folder, load_bulk(folder, messages.of(BESIDE))),
+        threads,
+        untraced,
     )
+
+
+def _threads(messages: Messages, folder: Path) -> tuple[ThreadShares | None, str]:
+    """Return who had the CPU, or why it is not known."""
+    if messages.traced is None or messages.traced.missing:
+        return None, messages.traced.missing if messages.traced else ""
+    try:
+        return load_thread_shares(folder, messages.traced), ""
+    except RecordError as error:
+        return None, str(error)
 
 
 def _compared(row: OfSize, reference: Sequence[OfSize]) -> OfSize:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hw.errors import ConfigError, MeasurementError
@@ -60,20 +61,22 @@ class RealtimeEthernetLibrary(AsksRequirements):
     the same CPU, and windows of messages.
     """
 
-    def __init__(self, requirements: Path) -> None:
+    def __init__(self, requirements: Path, fragments: str = "") -> None:
         """Name the requirements.
 
         Args:
             requirements: File such as `robot/requirements/realtime_ethernet_virtual.toml`.
+            fragments: File with those on messages of more than one frame; empty: none are sent.
         """
-        self._path = requirements
+        self._paths = (requirements, Path(fragments)) if fragments else (requirements,)
         self._profile = ""
         self._folder = Path()
         self._messages: Messages | None = None
 
     def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:  # noqa: ARG002 - all
         """Say that the suite asks every requirement of the file."""
-        yield self._path, [each.id for each in self._requirements()]
+        for path in self._paths:
+            yield path, [each.id for each in load_requirements_file(path, *QUANTITIES).requirements]
 
     @keyword
     def send_messages_through_the_stack(self, target: str, stack: str, profile: str) -> None:
@@ -88,6 +91,8 @@ class RealtimeEthernetLibrary(AsksRequirements):
         times = load_profile(profile).realtime_ethernet
         if times is None:
             raise ConfigError(f"profile {profile}: no table {profile}.realtime_ethernet")
+        if len(self._paths) == 1:
+            times = replace(times, fragment_sizes_bytes=())
         library = bench_library()
         bench, spec = library.bench, library.target(target)
         network = network_stack_of(spec, stack)
@@ -178,7 +183,8 @@ class RealtimeEthernetLibrary(AsksRequirements):
         )
 
     def _requirements(self) -> tuple[Requirement, ...]:
-        return load_requirements_file(self._path, *QUANTITIES).requirements
+        sets = [load_requirements_file(path, *QUANTITIES) for path in self._paths]
+        return tuple(each for one in sets for each in one.requirements)
 
     @property
     def _found(self) -> Messages:

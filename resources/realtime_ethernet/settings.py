@@ -10,6 +10,8 @@ from hw.fields import Fields
 
 SIZE_RANGE_BYTES = 4, 1472
 """The number of a round trip at least; at most a datagram of UDP in one frame."""
+FRAGMENT_RANGE_BYTES = 1473, 65_507
+"""Of messages of more than one frame; at most the largest datagram of UDP."""
 PART_BYTES = 12
 """Of a message of a window at least."""
 
@@ -29,6 +31,9 @@ class MessageTimes:
         throughput_sizes_bytes: Of messages sent in windows; the bulk receiver's is among them.
         throughput_ms: How long windows of a size are sent.
         bulk_bytes: Size of the bulk receiver's messages.
+        fragment_sizes_bytes: Of messages of more than one frame, for targets that are asked for them: as many
+            round trips of each as of the others, and windows as long.
+        traced_trips: Probes beside a bulk receiver in the trial that is traced; 0: nothing is.
     """
 
     rounds: int
@@ -41,6 +46,8 @@ class MessageTimes:
     throughput_sizes_bytes: tuple[int, ...]
     throughput_ms: int
     bulk_bytes: int
+    fragment_sizes_bytes: tuple[int, ...] = ()
+    traced_trips: int = 0
 
 
 def message_times(table: Fields | None) -> MessageTimes | None:
@@ -58,11 +65,14 @@ def message_times(table: Fields | None) -> MessageTimes | None:
         throughput_sizes_bytes=table.integers("throughput_sizes_bytes", PART_BYTES, SIZE_RANGE_BYTES[1]),
         throughput_ms=table.integer("throughput_ms", 10, 3_600_000),
         bulk_bytes=table.integer("bulk_bytes", PART_BYTES, SIZE_RANGE_BYTES[1]),
+        traced_trips=table.integer("traced_trips", 0, 100_000, default=0),
+        fragment_sizes_bytes=table.integers("fragment_sizes_bytes", *FRAGMENT_RANGE_BYTES, default=()),
     )
     where = f"{table.file}: {table.table}"
-    for name in ("sizes_bytes", "throughput_sizes_bytes"):
+    for name in ("sizes_bytes", "throughput_sizes_bytes", "fragment_sizes_bytes"):
         sizes = getattr(times, name)
-        if not sizes or len(set(sizes)) < len(sizes):
+        is_missing = not sizes and name != "fragment_sizes_bytes"
+        if is_missing or len(set(sizes)) < len(sizes):
             raise ConfigError(f"{where}.{name}: needs at least one size, none twice; found {sizes}")
     if times.bulk_bytes not in times.throughput_sizes_bytes:
         allowed = ", ".join(map(str, times.throughput_sizes_bytes))

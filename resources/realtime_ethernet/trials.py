@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trials of single messages between a producer's node and a target, through one network stack.
 
-An echo and a sink stand on one CPU of the target, the echo at the node's priority, the sink at none. In each
+An echo and a sink stand on one CPU of the target, the echo at the node's priority, the sink at none; for
+messages of more than one frame two more. In each
 round every trial is made once; the two of a pair, without and with a bulk receiver beside, change places from
 round to round.
 """
@@ -9,7 +10,8 @@ round to round.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,11 +27,13 @@ from reports.realtime_ethernet.evidence import (
     THROUGHPUT,
     UDP,
     Messages,
+    Traced,
     Trial,
     write_messages,
 )
 from resources.network_stack import NetworkStack
-from resources.realtime_ethernet.settings import MessageTimes
+from resources.realtime_ethernet.cpu_trace import cpu_traced
+from resources.realtime_ethernet.settings import SIZE_RANGE_BYTES, MessageTimes
 from resources.tools.experiment import Experiment
 from resources.tools.jobs import end_job
 from resources.tools.witness import add_witness
@@ -37,6 +41,7 @@ from resources.tools.witness import add_witness
 TOOL = "bw-rtdip"
 ECHO_PORT, SINK_PORT = 7790, 7791
 PROBE_PORT, SOURCE_PORT = 7792, 7793
+FRAGMENTS_ECHO_PORT, FRAGMENTS_SINK_PORT = 7794, 7795
 STARTING_S = 20.0
 BULK_LEAD_S = 0.1
 """The bulk receiver is at work before the probe begins."""
@@ -45,7 +50,12 @@ BULK_MS = WITNESS_MAX_MS = 86_400_000
 TIMEOUT_MS = 500
 RUN_UP = 1
 """Round trips before each probe that do not count: beside a bulk receiver no way lies idle either."""
+FRAGMENTS = ("--fragments",)
+EACH = ("--each",)
 LOW = ("--packets", "low", "--priority", "0")
+TRACED_INTERVAL_US = 10_000
+TRACE_BUFFER_KB = 24_576
+"""Of about 33 bytes an event, seven hundred thousand."""
 STEAL = 7
 """Place in the first line of /proc/stat, of eight that make up all time."""
 
@@ -80,15 +90,27 @@ class _Lab:
     def latency(self, size_bytes: int, trips: int, interval_us: int, run_up: int = 0) -> list[str]:
         """Return the command line of round trips at the node's priority."""
         priority = self.experiment.bench.node(self.probe.node).priority
-        argv = self.sender("latency", self.probe, PROBE_PORT, ECHO_PORT)
+        port = FRAGMENTS_ECHO_PORT if _in_fragments(size_bytes) else ECHO_PORT
+        argv = self.sender("latency", self.probe, PROBE_PORT, port)
         argv += ["--count", str(trips), "--interval-us", str(interval_us), "--size-bytes", str(size_bytes)]
-        argv += ["--run-up", str(run_up)]
+        argv += ["--run-up", str(run_up), *_fragments(size_bytes)]
         return [*argv, "--timeout-ms", str(TIMEOUT_MS), "--priority", str(priority)]
 
     def source(self, size_bytes: int, duration_ms: int) -> list[str]:
         """Return the command line of windows of messages at no priority."""
-        argv = self.sender("source", self.bulk, SOURCE_PORT, SINK_PORT)
-        return [*argv, "--size-bytes", str(size_bytes), "--duration-ms", str(duration_ms), *LOW]
+        port = FRAGMENTS_SINK_PORT if _in_fragments(size_bytes) else SINK_PORT
+        argv = self.sender("source", self.bulk, SOURCE_PORT, port)
+        argv += ["--size-bytes", str(size_bytes), "--duration-ms", str(duration_ms)]
+        return [*argv, *_fragments(size_bytes), *LOW]
+
+
+def _in_fragments(size_bytes: int) -> bool:
+    """Say whether a message is of more than one frame, whatever the MTU: it goes to ends of its own."""
+    return size_bytes > SIZE_RANGE_BYTES[1]
+
+
+def _fragments(size_bytes: int) -> tuple[str, ...]:
+    return FRAGMENTS if _in_fragments(size_bytes) else ()
 
 
 def over_of(stack: NetworkStack) -> str:
@@ -165,7 +187,7 @@ def measure_messages(
     if over_of(stack) == RTDIP:
         whom = node.run(["cat", f"/sys/class/net/{interface}/address"]).stdout.strip()
     mark = "/" if over_of(stack) == RTDIP else ":"
-    peers = {port: f"{whom}{mark}{port}" for port in (ECHO_PORT, SINK_PORT)}
+    peers = {port: f"{whom}{mark}{port}" for _, port, _, _ in _ends(times, node.priority)}
     trials: list[Trial] = []
     with Experiment(bench) as experiment:
         lab = _Lab(experiment, stack, target, times, folder, peers, *producers[:2])
@@ -176,7 +198,13 @@ def measure_messages(
             progress(f"round {number + 1} of {times.rounds}, stack {stack.name}")
             for kind, size_bytes in _trials_of(times, number):
                 trials.append(_make(lab, number, kind, size_bytes))
-    found = Messages(target.kind, stack.name, over_of(stack), cpu, times.bulk_bytes, tuple(trials))
+        traced = None
+        if times.traced_trips:
+            progress(f"one trial with a trace, stack {stack.name}")
+            traced = _trace(lab, node, cpu)
+    found = Messages(
+        target.kind, stack.name, over_of(stack), cpu, times.bulk_bytes, tuple(trials), traced=traced
+    )
     write_messages(folder, found)
     return found
 
@@ -184,25 +212,40 @@ def measure_messages(
 def _trials_of(times: MessageTimes, number: int) -> list[tuple[str, int]]:
     """Return kind and size of each trial of a round, in their order."""
     pair = [(ALONE, times.probe_bytes), (BESIDE, times.probe_bytes)]
-    latency = [(LATENCY, size) for size in times.sizes_bytes]
-    throughput = [(THROUGHPUT, size) for size in times.throughput_sizes_bytes]
+    large = times.fragment_sizes_bytes
+    latency = [(LATENCY, size) for size in (*times.sizes_bytes, *large)]
+    throughput = [(THROUGHPUT, size) for size in (*times.throughput_sizes_bytes, *large)]
     return [*latency, *throughput, *(pair if number % 2 == 0 else reversed(pair))]
+
+
+def _ends(times: MessageTimes, priority: int) -> list[tuple[str, int, int, tuple[str, ...]]]:
+    """Return verb, port, priority and further words of what stands on the target."""
+    ends: list[tuple[str, int, int, tuple[str, ...]]] = [
+        ("echo", ECHO_PORT, priority, ()),
+        ("sink", SINK_PORT, 0, ()),
+    ]
+    if times.fragment_sizes_bytes:
+        ends += [
+            ("echo", FRAGMENTS_ECHO_PORT, priority, FRAGMENTS),
+            ("sink", FRAGMENTS_SINK_PORT, 0, FRAGMENTS),
+        ]
+    return ends
 
 
 def _start_ends(lab: _Lab, node: Node, cpu: int) -> None:
     experiment, target = lab.experiment, lab.target
     tool = experiment.bench.tool(target.node, TOOL)
     jobs: list[Job] = []
-    ends: Sequence[tuple[str, int, int]] = (("echo", ECHO_PORT, node.priority), ("sink", SINK_PORT, 0))
-    for verb, port, priority in ends:
+    for verb, port, priority, further in _ends(lab.times, node.priority):
         argv = [
             tool,
             verb,
             *local_arguments(lab.stack, experiment.bench, target.node, target.test_address, port),
         ]
-        argv += ["--cpu", str(cpu), "--priority", str(priority)]
+        argv += ["--cpu", str(cpu), "--priority", str(priority), *further]
         argv += lab.stack.words_on(experiment.bench, target.node, lab.stack.message_receive_arguments)
-        jobs.append(experiment.start(target.node, argv, lab.folder / verb))
+        stem = f"{verb}-fragments" if further else verb
+        jobs.append(experiment.start(target.node, argv, lab.folder / stem))
     experiment.wait_ready(jobs)
 
 
@@ -216,17 +259,9 @@ def _make(lab: _Lab, number: int, kind: str, size_bytes: int) -> Trial:
     elif kind == LATENCY:
         _trips(lab, stem, size_bytes, times.trips, times.interval_us)
     else:
-        bulk: Job | None = None
-        if kind == BESIDE:
-            bulk_stem = f"{stem}-bulk"
-            argv = lab.source(times.bulk_bytes, BULK_MS)
-            bulk = lab.experiment.start(lab.bulk.node, argv, lab.folder / bulk_stem)
-            lab.experiment.wait_ready([bulk])
-            time.sleep(BULK_LEAD_S)
-        _trips(lab, stem, size_bytes, times.probes, times.probe_interval_us, RUN_UP)
-        if bulk is not None:
-            bulk.stop()
-            lab.experiment.collect(bulk, STARTING_S).require_done()
+        bulk_stem = f"{stem}-bulk" if kind == BESIDE else ""
+        with _bulk_receiver(lab, bulk_stem) if bulk_stem else nullcontext():
+            _trips(lab, stem, size_bytes, times.probes, times.probe_interval_us, RUN_UP)
     after = stolen_and_all_ticks(target.run(["cat", "/proc/stat"]).stdout, target.name)
     stolen, ticks = (end - begin for begin, end in zip(before, after, strict=True))
     name = f"{stem}.ndjson"
@@ -235,8 +270,46 @@ def _make(lab: _Lab, number: int, kind: str, size_bytes: int) -> Trial:
     )
 
 
-def _trips(lab: _Lab, stem: str, size_bytes: int, trips: int, interval_us: int, run_up: int = 0) -> None:
-    argv = lab.latency(size_bytes, trips, interval_us, run_up)
+@contextmanager
+def _bulk_receiver(lab: _Lab, stem: str) -> Generator[None, None, None]:
+    """Keep the bulk receiver at work while the context lasts, and keep what its source says."""
+    bulk = lab.experiment.start(lab.bulk.node, lab.source(lab.times.bulk_bytes, BULK_MS), lab.folder / stem)
+    lab.experiment.wait_ready([bulk])
+    time.sleep(BULK_LEAD_S)
+    yield
+    bulk.stop()
+    lab.experiment.collect(bulk, STARTING_S).require_done()
+
+
+def _trace(lab: _Lab, node: Node, cpu: int) -> Traced:
+    """Make one more trial beside the bulk receiver, with a trace of the echo's CPU.
+
+    Raises:
+        BenchError: A node or a tool does not work.
+        MeasurementError: A tool came to no result.
+    """
+    times, stem = lab.times, f"traced-{lab.times.probe_bytes}"
+    try:
+        with cpu_traced(node, cpu, TRACE_BUFFER_KB) as trace:
+            with _bulk_receiver(lab, f"{stem}-bulk"):
+                _trips(lab, stem, times.probe_bytes, times.traced_trips, TRACED_INTERVAL_US, RUN_UP, EACH)
+            file = f"{stem}-trace.gz"
+            dropped = trace.end(lab.folder / file)
+    except CapabilityError as error:
+        return Traced(str(error))
+    return Traced("", f"{stem}.ndjson", file, dropped)
+
+
+def _trips(
+    lab: _Lab,
+    stem: str,
+    size_bytes: int,
+    trips: int,
+    interval_us: int,
+    run_up: int = 0,
+    further: tuple[str, ...] = (),
+) -> None:
+    argv = [*lab.latency(size_bytes, trips, interval_us, run_up), *further]
     _run(lab, lab.probe.node, argv, stem, trips * max(interval_us / 1000, TIMEOUT_MS))
 
 

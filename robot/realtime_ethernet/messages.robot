@@ -22,8 +22,8 @@ Latency Of Messages Is Within Its Limits
     Latency Of Messages Should Be Within Its Limits
 
 A Bulk Receiver Does Not Raise Latency Beyond Its Limits
-    [Documentation]    Pairs of probes at 100 Hz, without and with a bulk receiver of no priority on the echo's CPU,
-    ...    which has to reach 80 % of what it reaches alone.
+    [Documentation]    Probes, 100 round trips a second, without and with a bulk receiver of no priority on the echo's
+    ...    CPU, which has to reach 80 % of what it reaches alone.
     Bulk Receiver Should Not Raise Latency Beyond Its Limits
 
 Throughput Of Messages Reaches Its Limits

@@ -31,6 +31,7 @@ from reports.latency.evidence import load_replay
 from reports.latency.known_delay import KnownDelay
 from reports.latency.stack_proof import StackEnd, StackProof
 from reports.page.model import gather_run
+from reports.realtime_ethernet.evidence import load_messages, load_thread_shares
 from reports.rejudge.run import rejudge
 from reports.requirements import read_set
 from reports.run.folder import RunFolder
@@ -41,6 +42,7 @@ from reports.tools.answers import recv_progress
 from tests.campaign import Campaign
 from tests.reports.clock_run import add_clock_trial
 from tests.reports.hostile import damaged
+from tests.reports.realtime_ethernet.sample import write_traced_sample
 from tests.reports.sample_advice import BENCH_CHANGE, advice_of
 from tests.reports.sample_clock import compare_answer
 from tests.reports.sample_edges import add_edges, sample_witnesses
@@ -57,6 +59,11 @@ Read = Callable[[Path], object]
 def _costs(file: Path) -> object:
     readings = load_readings(file.parent)
     return [load_cost(file.parent, reading) for reading in readings.readings]
+
+
+def _threads(file: Path) -> object:
+    traced = load_messages(file.parent).traced
+    return traced and not traced.missing and load_thread_shares(file.parent, traced)
 
 
 def _records(file: Path) -> object:
@@ -82,13 +89,16 @@ READERS: dict[str, Read] = {
     "evidence/daq_replay/attempt-1/emulation.ndjson": read_emulation,
     "evidence/clock_sync/disturbed/disturbance.json": lambda file: load_disturbance(file.parent),
     "evidence/clock_sync/disturbed/tai-utc.json": lambda file: load_tai_utc(file.parent),
+    "evidence/realtime_ethernet/linux/messages.json": _threads,
+    "evidence/realtime_ethernet/linux/traced-64*": _threads,
     "evidence/provisioning/linux-rt/*.*": lambda file: provisioning_of(file.parents[3], "run", "linux-rt"),
     "evidence/history/advice.json": lambda file: parse_advice(file.read_bytes()),
 }
 
 
 def _add_more(made: RunFolder) -> None:
-    """Add what the sample run lacks: a disturbed clock, provisioning, emulator, proofs of stacks, advice."""
+    """Add what the sample run lacks: messages, a disturbed clock, provisioning, emulator, proofs, advice."""
+    write_traced_sample(made.evidence_folder("realtime_ethernet", "linux"))
     disturbed = made.evidence_folder("clock_sync", "disturbed")
     lock = Lock(12, "offset", 1)
     write_disturbance(disturbed, Disturbance("chrony", "step", (Event("step +1 ms", 20, lock, ""),)))

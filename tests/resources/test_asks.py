@@ -34,6 +34,9 @@ DAQ = DaqReplayLibrary(FILES / "daq12.toml", ROOT / "traffic-gen" / "patterns" /
 LARGEST = LargestPatternLibrary(FILES / "largest_pattern.toml", FILES / "daq12.toml")
 TIME_SERVICE = TimeServiceLibrary(FILES / "clock_time_service_virtual.toml")
 MESSAGES = RealtimeEthernetLibrary(FILES / "realtime_ethernet_virtual.toml")
+FRAGMENTS = RealtimeEthernetLibrary(
+    FILES / "realtime_ethernet_virtual.toml", str(FILES / "realtime_ethernet_fragments_virtual.toml")
+)
 READS = ClockReadLatencyLibrary(FILES / "clock_read_latency_virtual.toml")
 
 
@@ -119,6 +122,8 @@ def test_the_suite_of_single_messages_asks_each_size_and_quantity_but_not_in_qui
     rises = {f"RTE-{rise}-{name}" for rise in ("BULK", "RECEIVE") for name in ("MEDIAN", "P99")}
     rest = rises | {"RTE-64-THROUGHPUT", "RTE-1400-THROUGHPUT"}
     assert found == sizes | rest
+    large = {f"RTE-{size}-{name}" for size in (16384, 65507) for name in ("MEDIAN", "P99", "THROUGHPUT")}
+    assert set(asked(FRAGMENTS, suites_of("linux", "profile=ci")[suite])) == found | large
     assert suite not in suites_of("linux", "profile=quick")
     assert suite in SUITES
 

@@ -21,6 +21,7 @@ from reports.realtime_ethernet.evidence import (
     load_bulk,
     load_messages,
     load_round_trips,
+    load_thread_shares,
     load_transfers,
 )
 from reports.realtime_ethernet.verdict import RISES, find_latency, find_rise, find_throughput
@@ -41,6 +42,8 @@ TIMES = MessageTimes(
     throughput_sizes_bytes=(64, 1400),
     throughput_ms=100,
     bulk_bytes=1400,
+    fragment_sizes_bytes=(16384,),
+    traced_trips=100,
 )
 pytestmark = pytest.mark.simulated
 
@@ -68,9 +71,11 @@ def test_messages_go_through_the_stack(
     trips = load_round_trips(tmp_path, [*messages.of(LATENCY), *messages.of(ALONE), *messages.of(BESIDE)])
     transfers = load_transfers(tmp_path, messages.of(THROUGHPUT))
     bulk = load_bulk(tmp_path, messages.of(BESIDE))
-    assert [each.over for each in (*trips, *transfers, *bulk)] == [over] * (8 + 4 + 2)
+    assert [each.over for each in (*trips, *transfers, *bulk)] == [over] * (10 + 6 + 2)
     assert {each.round_trip.n for each in trips} == {50, 30}
-    assert min(each.windows for each in (*transfers, *bulk)) > 10
+    assert min(each.windows for each in (*transfers, *bulk)) > 0
+    assert messages.sizes_bytes(LATENCY) == [4, 1400, 16384]
+    assert messages.sizes_bytes(THROUGHPUT) == [64, 1400, 16384]
     order = [(each.round, each.kind) for each in messages.trials if each.kind in (ALONE, BESIDE)]
     assert order == [(0, ALONE), (0, BESIDE), (1, BESIDE), (1, ALONE)]
     assert all(each.ticks > 0 for each in messages.trials)
@@ -79,4 +84,10 @@ def test_messages_go_through_the_stack(
     assert 1000 < latency.value < 1_000_000
     assert "2 of 2 rounds count, 6 are needed" in latency.causes[0]
     assert all(find_rise(each, messages, tmp_path, "p99").value is not None for each in RISES)
+    assert messages.traced is not None
+    if not messages.traced.missing:
+        shares = load_thread_shares(tmp_path, messages.traced)
+        assert [each.messages + each.untold for each in (shares.median, shares.late)] == [10, 1]
+        assert sum(shares.late.mean_ns.values()) == pytest.approx(shares.late.receiving_ns)
+        assert messages.traced.dropped_events or "echo" in shares.names
     assert (find_throughput(messages, tmp_path, 1400).value or 0) > 100_000

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,6 +55,24 @@ def test_messages_come_back_whole_at_every_size(lab: RtdipLab) -> None:
         assert result["round_trip"]["min_ns"] > 0
 
 
+def test_each_round_trip_is_told_with_the_echo_s_stamps(driver_lab: RtdipLab) -> None:
+    """In their order, those of a run-up left out; a message without room for stamps has none."""
+    lab = driver_lab
+    lab.tool(lab.far, "echo", "--local", "7000").wait_ready()
+    asked = ["--peer", f"{lab.mac(lab.far)}/7000", "--count", "20", "--interval-us", "100", "--run-up", "1"]
+    for size in (64, 12, 4):
+        before_ns = time.monotonic_ns()
+        tool = lab.tool(lab.near, "latency", *asked, "--each", "--size-bytes", str(size))
+        result = tool.result()
+        trips = [each for each in tool.lines() if each["type"] == "trip"]
+        assert [each["number"] for each in trips] == list(range(1, 40, 2))
+        assert max(each["round_trip_ns"] for each in trips) == result["round_trip"]["max_ns"]
+        assert all((each["receiving_ns"] >= 0) == (size >= 12) for each in trips)
+        heard = [each["heard_monotonic_ns"] for each in trips]
+        assert heard == ([0] * 20 if size < 20 else sorted(heard))
+        assert size < 20 or before_ns < heard[0] <= heard[-1] < time.monotonic_ns()
+
+
 def test_frames_follow_the_mtu(jumbo_lab: RtdipLab) -> None:
     """Those of more than a page come in several buffers, and whole."""
     lab = jumbo_lab
@@ -71,6 +90,39 @@ def test_a_frame_over_the_mtu_is_refused(lab: RtdipLab) -> None:
     refused = lab.tool(lab.near, "latency", *asked)
     assert refused.process.wait() != 0
     assert "Message too long" in refused.errors()
+
+
+def test_messages_of_many_frames_come_back_whole(lab: RtdipLab) -> None:
+    """Each has its length in front, and is cut into 1480 bytes a frame; small ones go so, too."""
+    echo = lab.tool(lab.far, "echo", "--local", "7000", "--fragments")
+    echo.wait_ready()
+    asked = ["--peer", f"{lab.mac(lab.far)}/7000", "--count", "20", "--interval-us", "100", "--fragments"]
+    frames = 0
+    for size in (4, 1476, 1477, 8192, 65507):
+        result = lab.tool(lab.near, "latency", *asked, "--size-bytes", str(size)).result()
+        assert (size, result["sent"], result["lost"], result["fragments"]) == (size, 20, 0, True)
+        assert result["receiving"]["n"] == (0 if size == 4 else 20)
+        frames += 20 * -(-(size + 4) // 1480)
+    assert lab.show(lab.far)["frames"]["delivered"] == frames
+    echo.stop()
+    assert echo.result()["echoed"] == 5 * 20
+
+
+@pytest.mark.parametrize("size", ["16384", "65507"])
+@pytest.mark.parametrize("over", ["rtdip", "udp"])
+def test_windows_of_large_messages_are_acknowledged(driver_lab: RtdipLab, over: str, size: str) -> None:
+    """There is room for a whole window at each end."""
+    lab = driver_lab
+    ends = {"rtdip": ("7000", "7001", f"{lab.mac(lab.far)}/7000")}
+    ends["udp"] = "10.99.0.2:7000", "10.99.0.1:7001", "10.99.0.2:7000"
+    local, own, peer = ends[over]
+    sink = lab.tool(lab.far, "sink", "--local", local, "--fragments")
+    sink.wait_ready()
+    asked = ["--local", own, "--peer", peer, "--size-bytes", size, "--duration-ms", "300", "--fragments"]
+    result = lab.tool(lab.near, "source", *asked).result()
+    assert (result["over"], result["windows"] > 0) == (over, True)
+    sink.stop()
+    assert sink.result()["acknowledged"] >= result["windows"]
 
 
 def test_windows_are_acknowledged(lab: RtdipLab) -> None:

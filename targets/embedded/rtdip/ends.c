@@ -8,18 +8,18 @@
 
 #define NS_PER_US INT64_C(1000)
 
-int end_open(struct end *end, const char *local, const char *socket_path, unsigned int flags)
+int end_open(struct end *end, const char *local, const char *socket_path, unsigned int flags, bool fragments)
 {
 	struct address address;
 	int64_t port;
 	int err;
 
-	*end = (struct end){ .sock = PORT_SOCKET_NONE };
+	*end = (struct end){ .sock = PORT_SOCKET_NONE, .fragments = fragments };
 	if (option_parse_int(local, 0, UINT16_MAX, &port) == 0) {
 		err = rtdip_open(socket_path, flags, &end->handle);
 		if (err)
 			return err;
-		err = rtdip_bind(end->handle, (uint16_t)port, 0);
+		err = rtdip_bind(end->handle, (uint16_t)port, fragments ? END_BUFFER_BYTES : 0);
 		if (err < 0) {
 			end_close(end);
 			return err;
@@ -32,6 +32,8 @@ int end_open(struct end *end, const char *local, const char *socket_path, unsign
 	err = port_udp_open(&address, &end->sock);
 	if (err)
 		end->sock = PORT_SOCKET_NONE;
+	else if (fragments)
+		port_socket_set_receive_buffer(end->sock, END_BUFFER_BYTES);
 	return err;
 }
 
@@ -73,8 +75,34 @@ int end_parse_peer(const struct end *end, const char *text, struct peer *peer)
 	return 0;
 }
 
+/* Send a message in fragments. What stopped it within is waited for, else all that went would be in vain. */
+static int64_t send_fragments(struct end *end, const struct rtdip_address *to, enum rtdip_priority priority, const void *data,
+			      size_t size_bytes)
+{
+	uint8_t frame[RTDIP_DATA_MAX_BYTES];
+	uint32_t number = end->next.message;
+	size_t frame_max_bytes = rtdip_data_max_bytes(end->handle);
+
+	while (end->next.message == number) {
+		bool is_first = end->next.offset == 0;
+		size_t frame_bytes = fragments_cut(&end->next, data, size_bytes, frame, frame_max_bytes);
+		int64_t sent;
+
+		while ((sent = rtdip_send(end->handle, to, end->port, priority, frame, frame_bytes)) == -EAGAIN && !is_first &&
+		       !port_stop_requested())
+			port_thread_yield();
+		if (sent < 0) {
+			end->next = (struct rtdip_fragment){ number + 1, 0 };
+			return sent;
+		}
+	}
+	return (int64_t)size_bytes;
+}
+
 int64_t end_send(struct end *end, const struct peer *to, enum rtdip_priority priority, const void *data, size_t size_bytes)
 {
+	if (end->handle && end->fragments)
+		return send_fragments(end, &to->rtdip, priority, data, size_bytes);
 	if (end->handle)
 		return rtdip_send(end->handle, &to->rtdip, end->port, priority, data, size_bytes);
 	return port_send_to(end->sock, data, size_bytes, &to->udp, false);
@@ -83,15 +111,30 @@ int64_t end_send(struct end *end, const struct peer *to, enum rtdip_priority pri
 static int64_t take_rtdip(struct end *end, struct peer *from, enum rtdip_priority *priority, void *data, size_t room_bytes,
 			  int64_t timeout_ns)
 {
+	static _Thread_local uint8_t frame[RTDIP_DATA_MAX_BYTES];
+	int64_t begin_monotonic_ns = end->fragments ? port_clock_now_ns(PORT_CLOCK_MONOTONIC) : 0, left_ns = timeout_ns;
 	struct rtdip_message message;
-	int err = rtdip_receive(end->handle, &message, data, room_bytes, timeout_ns);
+	int64_t length;
+	int err;
 
-	if (err)
-		return err;
+	for (;;) {
+		err = end->fragments ? rtdip_receive(end->handle, &message, frame, sizeof(frame), left_ns) :
+				       rtdip_receive(end->handle, &message, data, room_bytes, left_ns);
+		if (err)
+			return err;
+		length = end->fragments ? fragments_take(&end->assembly, frame, message.size_bytes, data, room_bytes) :
+					  (int64_t)message.size_bytes;
+		if (length >= 0)
+			break;
+		left_ns = begin_monotonic_ns + timeout_ns - port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+		if (left_ns <= 0)
+			return -ETIMEDOUT;
+	}
 	from->rtdip = message.from;
 	*priority = message.priority;
-	end->receiving_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) - message.received_monotonic_ns;
-	return (int64_t)message.size_bytes;
+	end->heard_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	end->receiving_ns = end->heard_monotonic_ns - message.received_monotonic_ns;
+	return length;
 }
 
 static int64_t take_udp(struct end *end, struct peer *from, void *data, size_t room_bytes, int64_t timeout_ns)
@@ -112,6 +155,7 @@ static int64_t take_udp(struct end *end, struct peer *from, void *data, size_t r
 		length = err ? err : port_recv(end->sock, data, room_bytes, &received);
 	}
 	from->udp = received.source;
+	end->heard_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	end->receiving_ns = received.stamp_realtime_ns ? port_clock_now_ns(PORT_CLOCK_REALTIME) - received.stamp_realtime_ns : -1;
 	return length == -EAGAIN ? -ETIMEDOUT : length;
 }

@@ -26,7 +26,8 @@ void measure_add_options(struct option *options, struct common *common)
 		{ .name = "packets", .kind = OPTION_TEXT, .target = &common->packets, .argument = "high|medium|low",
 		  .help = "priority of frames of RTDiP (default high)" },
 		{ .name = "size-bytes", .kind = OPTION_INT, .target = &common->size_bytes, .min = MESSAGE_MIN_BYTES,
-		  .max = MESSAGE_MAX_BYTES, .argument = "N", .help = "data of a message, 4..8988 bytes, as the MTU has room (default 64)" },
+		  .max = MESSAGE_MAX_BYTES, .argument = "N",
+		  .help = "data of a message, 4..65507 bytes; of RTDiP what a frame has room for, but for --fragments (default 64)" },
 		{ .name = "priority", .kind = OPTION_INT, .target = &common->priority, .min = 0, .max = 99, .argument = "N",
 		  .help = "SCHED_FIFO priority, 0..99 (default 0: ordinary scheduling)" },
 		{ .name = "cpu", .kind = OPTION_INT, .target = &common->cpu, .min = 0, .max = 1023, .argument = "N",
@@ -36,6 +37,8 @@ void measure_add_options(struct option *options, struct common *common)
 		  .argument = "N", .help = "UDP: poll the card so long before sleeping, 0..10000 us (default 0)" },
 		{ .name = "bypass-qdisc", .kind = OPTION_FLAG, .target = &common->bypass,
 		  .help = "send frames of RTDiP past the queueing discipline" },
+		{ .name = "fragments", .kind = OPTION_FLAG, .target = &common->fragments,
+		  .help = "large messages: over RTDiP in fragments, as at the other end, and with room for 4 MB of them" },
 	};
 
 	memcpy(options, rows, sizeof(rows));
@@ -65,7 +68,8 @@ int measure_run(struct run *run, bool has_peer, void (*body)(void *))
 		return EXIT_BAD_INPUT;
 	}
 	port_stop_install();
-	err = end_open(&run->end, common->local, common->socket_path, common->bypass ? RTDIP_BYPASS_QDISC : 0);
+	err = end_open(&run->end, common->local, common->socket_path, common->bypass ? RTDIP_BYPASS_QDISC : 0,
+		       common->fragments);
 	if (err) {
 		fprintf(stderr, "%s: --local %s: %s\n", run->tool, common->local, strerror(-err));
 		return err == -EINVAL ? EXIT_BAD_INPUT : EXIT_CAPABILITY;
@@ -83,7 +87,7 @@ int measure_run(struct run *run, bool has_peer, void (*body)(void *))
 		return EXIT_BAD_INPUT;
 	}
 	say_ready(run);
-	err = port_thread_start("measure", (int)common->priority, common->cpu < 0 ? PORT_CPU_ANY : (int)common->cpu, body, run,
+	err = port_thread_start(run->thread, (int)common->priority, common->cpu < 0 ? PORT_CPU_ANY : (int)common->cpu, body, run,
 				&thread);
 	if (err) {
 		fprintf(stderr, "%s: the thread cannot be started: %s\n", run->tool, strerror(-err));
@@ -106,11 +110,13 @@ void measure_open_line(struct json *json, const struct run *run, const char *typ
 	json_string(json, "over", run->end.handle ? "rtdip" : "udp");
 	if (run->end.handle)
 		json_int(json, "port", run->end.port);
+	if (run->common.fragments)
+		json_bool(json, "fragments", true);
 	if (run->common.busy_poll_us)
 		json_int(json, "busy_poll_us", run->common.busy_poll_us);
 }
 
-static void close_line(struct json *json)
+void measure_close_line(struct json *json)
 {
 	json_object_close(json);
 	json_line_end(json);
@@ -121,7 +127,7 @@ static void say_ready(const struct run *run)
 	struct json json;
 
 	measure_open_line(&json, run, "ready");
-	close_line(&json);
+	measure_close_line(&json);
 }
 
 void measure_close_result(struct json *json, struct run *run)
@@ -136,7 +142,7 @@ void measure_close_result(struct json *json, struct run *run)
 		json_uint(json, "frames_missing", counts.missing);
 	}
 	summary_scheduling(json, &run->scheduling);
-	close_line(json);
+	measure_close_line(json);
 	end_close(&run->end);
 }
 

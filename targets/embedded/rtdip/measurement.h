@@ -10,13 +10,13 @@
 
 #define NS_PER_MS INT64_C(1000000)
 
-enum { MESSAGE_MIN_BYTES = 4, MESSAGE_MAX_BYTES = RTDIP_DATA_MAX_BYTES, OWN_OPTIONS = 3, COMMON_OPTIONS = 10 };
+enum { MESSAGE_MIN_BYTES = 4, MESSAGE_MAX_BYTES = END_MESSAGE_MAX_BYTES, OWN_OPTIONS = 3, COMMON_OPTIONS = 11 };
 
 /* What every verb takes. */
 struct common {
 	const char *local, *peer, *socket_path, *packets;
 	int64_t size_bytes, priority, cpu, busy_poll_us;
-	bool busy, bypass;
+	bool busy, bypass, fragments;
 };
 
 extern const struct common measure_defaults;
@@ -24,6 +24,7 @@ extern const struct common measure_defaults;
 /* A measurement: opened, run by a thread of the priority that is asked for, and told. */
 struct run {
 	const char *tool;
+	const char *thread; /* its name, as traces show it */
 	struct common common;
 	struct end end;
 	struct peer peer;
@@ -40,6 +41,7 @@ int measure_run(struct run *run, bool has_peer, void (*body)(void *));
 
 /** Begin a line of the answer. */
 void measure_open_line(struct json *json, const struct run *run, const char *type);
+void measure_close_line(struct json *json);
 /** End the result with what every one ends with, and close the end. */
 void measure_close_result(struct json *json, struct run *run);
 

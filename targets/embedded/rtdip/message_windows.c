@@ -81,7 +81,7 @@ static void run_source(void *argument)
 int verb_source(int argc, char **argv)
 {
 	struct source source = {
-		.run = { .tool = "bw-rtdip source", .common = measure_defaults },
+		.run = { .tool = "bw-rtdip source", .thread = "rtdip-source", .common = measure_defaults },
 		.window = 32, .duration_ms = 1000, .timeout_ms = 100,
 	};
 	struct option options[OWN_OPTIONS + COMMON_OPTIONS + 1] = {
@@ -156,7 +156,7 @@ static void run_sink(void *argument)
 
 int verb_sink(int argc, char **argv)
 {
-	struct sink sink = { .run = { .tool = "bw-rtdip sink", .common = measure_defaults } };
+	struct sink sink = { .run = { .tool = "bw-rtdip sink", .thread = "rtdip-sink", .common = measure_defaults } };
 	struct option options[COMMON_OPTIONS + 1] = { { 0 } };
 	const struct command command = {
 		.name = sink.run.tool, .usage = "--local PORT|ADDRESS:PORT [options]",

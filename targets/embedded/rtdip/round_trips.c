@@ -3,6 +3,7 @@
 #include "measure.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/histogram.h"
@@ -11,22 +12,28 @@
 
 #define NS_PER_US INT64_C(1000)
 
-enum { MESSAGE_WITH_RECEIVING_BYTES = 12 };
+/* Behind its number a message of an echo bears, as far as it has room, how long that took to receive it, from the driver on, and when it was there. */
+enum {
+	RECEIVING_AT = MESSAGE_MIN_BYTES,
+	HEARD_AT = RECEIVING_AT + 8,
+	MESSAGE_WITH_RECEIVING_BYTES = HEARD_AT,
+	MESSAGE_WITH_HEARD_BYTES = HEARD_AT + 8,
+};
 
-/* Behind its number a message of an echo bears how long that took to receive it, from the driver on, in ns, least byte first. */
-static void put_receiving(uint8_t *data, int64_t receiving_ns)
+/* In ns, least byte first. */
+static void put_ns(uint8_t *data, int64_t ns)
 {
-	for (size_t i = 0; i < sizeof(receiving_ns); i++)
-		data[MESSAGE_MIN_BYTES + i] = (uint8_t)((uint64_t)receiving_ns >> 8 * i);
+	for (size_t i = 0; i < sizeof(ns); i++)
+		data[i] = (uint8_t)((uint64_t)ns >> 8 * i);
 }
 
-static int64_t get_receiving(const uint8_t *data)
+static int64_t get_ns(const uint8_t *data)
 {
-	uint64_t receiving_ns = 0;
+	uint64_t ns = 0;
 
-	for (size_t i = 0; i < sizeof(receiving_ns); i++)
-		receiving_ns |= (uint64_t)data[MESSAGE_MIN_BYTES + i] << 8 * i;
-	return (int64_t)receiving_ns;
+	for (size_t i = 0; i < sizeof(ns); i++)
+		ns |= (uint64_t)data[i] << 8 * i;
+	return (int64_t)ns;
 }
 
 struct echo {
@@ -48,7 +55,9 @@ static void run_echo(void *argument)
 		if (length < 0)
 			continue;
 		if (length >= MESSAGE_WITH_RECEIVING_BYTES)
-			put_receiving(data, echo->run.end.receiving_ns);
+			put_ns(data + RECEIVING_AT, echo->run.end.receiving_ns);
+		if (length >= MESSAGE_WITH_HEARD_BYTES)
+			put_ns(data + HEARD_AT, echo->run.end.heard_monotonic_ns);
 		if (end_send(&echo->run.end, &from, priority, data, (size_t)length) < 0)
 			echo->unsent++;
 		else
@@ -58,7 +67,7 @@ static void run_echo(void *argument)
 
 int verb_echo(int argc, char **argv)
 {
-	struct echo echo = { .run = { .tool = "bw-rtdip echo", .common = measure_defaults } };
+	struct echo echo = { .run = { .tool = "bw-rtdip echo", .thread = "rtdip-echo", .common = measure_defaults } };
 	struct option options[COMMON_OPTIONS + 1] = { { 0 } };
 	const struct command command = {
 		.name = echo.run.tool, .usage = "--local PORT|ADDRESS:PORT [options]",
@@ -81,20 +90,52 @@ int verb_echo(int argc, char **argv)
 	return code;
 }
 
+/* A round trip by itself. */
+struct trip {
+	uint32_t number;
+	int64_t round_trip_ns, receiving_ns, heard_monotonic_ns; /* the echo's clock; less than 0, and 0: it does not say */
+};
+
 struct latency {
 	struct run run;
 	int64_t count, interval_us, timeout_ms, run_up;
+	bool each;
+	struct trip *trips; /* room for count; NULL: not asked for */
+	int64_t trip_count;
 	uint32_t number; /* of the next trip, counted or not */
 	uint64_t sent, lost, late;
 	struct histogram *round_trip, *receiving;
 };
 
-static void record_receiving(struct latency *latency, const uint8_t *reply, size_t size_bytes)
+static void record(struct latency *latency, int64_t round_trip_ns, uint32_t number, const uint8_t *reply, size_t size_bytes)
 {
-	int64_t receiving_ns = size_bytes < MESSAGE_WITH_RECEIVING_BYTES ? -1 : get_receiving(reply);
+	const struct trip trip = {
+		.number = number, .round_trip_ns = round_trip_ns,
+		.receiving_ns = size_bytes < MESSAGE_WITH_RECEIVING_BYTES ? -1 : get_ns(reply + RECEIVING_AT),
+		.heard_monotonic_ns = size_bytes < MESSAGE_WITH_HEARD_BYTES ? 0 : get_ns(reply + HEARD_AT),
+	};
 
-	if (receiving_ns >= 0)
-		histogram_record(latency->receiving, receiving_ns);
+	histogram_record(latency->round_trip, round_trip_ns);
+	if (trip.receiving_ns >= 0)
+		histogram_record(latency->receiving, trip.receiving_ns);
+	if (latency->trips)
+		latency->trips[latency->trip_count++] = trip;
+}
+
+static void tell_trips(const struct latency *latency)
+{
+	struct json json;
+
+	for (int64_t i = 0; i < latency->trip_count; i++) {
+		const struct trip *trip = &latency->trips[i];
+
+		measure_open_line(&json, &latency->run, "trip");
+		json_uint(&json, "number", trip->number);
+		json_int(&json, "round_trip_ns", trip->round_trip_ns);
+		json_int(&json, "receiving_ns", trip->receiving_ns);
+		json_int(&json, "heard_monotonic_ns", trip->heard_monotonic_ns);
+		measure_close_line(&json);
+	}
 }
 
 /* Make one round trip; its number tells its reply from a late one. One of the run-up does not count. */
@@ -122,10 +163,8 @@ static void make_trip(struct latency *latency, bool counts)
 
 		length = end_receive(end, &from, &priority, reply, sizeof(reply), left_ns > 0 ? left_ns : 0);
 		if (length == (int64_t)size_bytes && memcmp(reply, &number, sizeof(number)) == 0) {
-			if (counts) {
-				histogram_record(latency->round_trip, port_clock_now_ns(PORT_CLOCK_MONOTONIC) - begin_monotonic_ns);
-				record_receiving(latency, reply, size_bytes);
-			}
+			if (counts)
+				record(latency, port_clock_now_ns(PORT_CLOCK_MONOTONIC) - begin_monotonic_ns, number, reply, size_bytes);
 			return;
 		}
 		if (length >= 0)
@@ -157,10 +196,12 @@ static void run_latency(void *argument)
 int verb_latency(int argc, char **argv)
 {
 	struct latency latency = {
-		.run = { .tool = "bw-rtdip latency", .common = measure_defaults },
+		.run = { .tool = "bw-rtdip latency", .thread = "rtdip-latency", .common = measure_defaults },
 		.count = 1000, .interval_us = 10000, .timeout_ms = 1000,
 	};
-	struct option options[OWN_OPTIONS + 1 + COMMON_OPTIONS + 1] = {
+	struct option options[OWN_OPTIONS + 2 + COMMON_OPTIONS + 1] = {
+		{ .name = "each", .kind = OPTION_FLAG, .target = &latency.each,
+		  .help = "tell of each round trip, at the end: with the echo's stamps where a message has 20 bytes or more" },
 		{ .name = "run-up", .kind = OPTION_INT, .target = &latency.run_up, .min = 0, .max = 100, .argument = "N",
 		  .help = "round trips right before each one that do not count: no way has lain idle, 0..100 (default 0)" },
 		{ .name = "count", .kind = OPTION_INT, .target = &latency.count, .min = 1, .max = 100000000, .argument = "N",
@@ -177,14 +218,17 @@ int verb_latency(int argc, char **argv)
 	struct json json;
 	int parsed, code;
 
-	measure_add_options(options + OWN_OPTIONS + 1, &latency.run.common);
+	measure_add_options(options + OWN_OPTIONS + 2, &latency.run.common);
 	parsed = options_parse(&command, argc, argv, NULL);
 	if (parsed < 0)
 		return options_exit_code(parsed);
 	latency.round_trip = histogram_create(HISTOGRAM_LOWEST_NS, HISTOGRAM_HIGHEST_NS);
 	latency.receiving = histogram_create(HISTOGRAM_LOWEST_NS, HISTOGRAM_HIGHEST_NS);
-	code = latency.round_trip && latency.receiving ? measure_run(&latency.run, true, run_latency) : EXIT_CAPABILITY;
+	if (latency.each)
+		latency.trips = calloc((size_t)latency.count, sizeof(*latency.trips));
+	code = latency.round_trip && latency.receiving && !latency.each == !latency.trips ? measure_run(&latency.run, true, run_latency) : EXIT_CAPABILITY;
 	if (code == EXIT_DONE || code == EXIT_FAULT) {
+		tell_trips(&latency);
 		measure_open_line(&json, &latency.run, "result");
 		json_int(&json, "size_bytes", latency.run.common.size_bytes);
 		json_int(&json, "run_up", latency.run_up);
@@ -199,5 +243,6 @@ int verb_latency(int argc, char **argv)
 	}
 	histogram_destroy(latency.round_trip);
 	histogram_destroy(latency.receiving);
+	free(latency.trips);
 	return code;
 }

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import gzip
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,9 +17,11 @@ from reports.realtime_ethernet.evidence import (
     THROUGHPUT,
     UDP,
     Messages,
+    Traced,
     Trial,
     write_messages,
 )
+from reports.realtime_ethernet.thread_shares import Trip
 from tests.reports.sample_run import summary
 
 TARGET, STACK = "linux", "kernel"
@@ -98,3 +102,44 @@ def write_sample_messages(
     messages = Messages(TARGET, STACK, UDP, 1, BULK_BYTES, tuple(trials))
     write_messages(folder, messages)
     return messages
+
+
+def line(us: int, event: str, rest: str, comm: str = "any: thing") -> str:
+    """Return a line of a trace at a time after the thousandth second."""
+    return f"     {comm}-12  [000] d..2. 1000.{us:06d}: {event}: {rest}\n"
+
+
+def switch(us: int, to: tuple[str, int]) -> str:
+    """Return the line of a change of threads."""
+    about = f"prev_comm=a b prev_pid=9 prev_prio=120 prev_state=R+ ==> next_comm={to[0]} next_pid={to[1]}"
+    return line(us, "sched_switch", f"{about} next_prio=49")
+
+
+def trip(begin_us: int, end_us: int) -> Trip:
+    """Return a message that was under way between two times after the thousandth second."""
+    return Trip(1_000_000_000_000 + end_us * 1000, (end_us - begin_us) * 1000)
+
+
+def write_traced_sample(folder: Path, trace: bytes | None = None, **changes: Any) -> Path:
+    """Write evidence with a traced trial of 200 messages, a millisecond apart, the later the longer.
+
+    Args:
+        folder: It is made, and returned.
+        trace: The trace's file; None: the bulk receiver has the CPU, then the echo.
+        changes: Members of `Traced`.
+    """
+    messages = write_sample_messages(folder)
+    traced = Traced("", "traced-64.ndjson", "traced-64-trace.gz", 3)
+    answers = [
+        {"type": "trip", "heard_monotonic_ns": each.heard_monotonic_ns, "receiving_ns": each.receiving_ns}
+        for each in (trip(1000 * k, 1000 * k + 100 + k) for k in range(200))
+    ]
+    unstamped = {"type": "trip", "heard_monotonic_ns": 0, "receiving_ns": -1}
+    lines = map(json.dumps, [{"type": "ready"}, *answers, unstamped, {"type": "result"}])
+    (folder / traced.file).write_text("".join(f"{each}\n" for each in lines))
+    text = "".join(
+        (switch(0, ("rtdip-sink", 300)), switch(199_200, ("rtdip-echo", 301)), switch(999_999, ("sh", 7)))
+    )
+    (folder / traced.trace_file).write_bytes(gzip.compress(text.encode()) if trace is None else trace)
+    write_messages(folder, dataclasses.replace(messages, traced=dataclasses.replace(traced, **changes)))
+    return folder

@@ -25,7 +25,7 @@ from resources.realtime_ethernet.trials import (
 TABLE = {
     "rounds": 6, "sizes_bytes": [4, 64], "trips": 10, "interval_us": 1000, "probes": 10,
     "probe_interval_us": 10_000, "probe_bytes": 64, "throughput_sizes_bytes": [64, 1400],
-    "throughput_ms": 100, "bulk_bytes": 1400,
+    "throughput_ms": 100, "bulk_bytes": 1400, "fragment_sizes_bytes": [8192, 65507],
 }  # fmt: skip
 
 
@@ -42,6 +42,18 @@ def test_settings_are_read_and_held_in_range() -> None:
         times_of(sizes_bytes=[64, 64])
     with pytest.raises(ConfigError, match=r"sizes_bytes"):
         times_of(sizes_bytes=[1473])
+    for wrong in (1472, 65_508):
+        with pytest.raises(ConfigError, match=r"fragment_sizes_bytes"):
+            times_of(fragment_sizes_bytes=[wrong])
+
+
+def test_a_profile_need_not_have_messages_of_more_than_one_frame() -> None:
+    without = {key: value for key, value in TABLE.items() if key != "fragment_sizes_bytes"}
+    found = message_times(Fields(without, "profiles.toml", "ci.realtime_ethernet"))
+    assert found is not None
+    assert found.fragment_sizes_bytes == ()
+    with pytest.raises(ConfigError, match=r"fragment_sizes_bytes: needs at least one size, none twice"):
+        times_of(fragment_sizes_bytes=[8192, 8192])
 
 
 def test_a_stack_says_by_what_single_messages_go() -> None:
