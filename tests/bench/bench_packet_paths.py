@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ways for a program's packets: AF_XDP on the card, memory shared on the card, a veth a program, and the kernel's UDP.
+
+No stack is in it but the kernel's: frames are counted, or sent back as they came. One way they are sent as fast
+as a program can; the time that both programs took of a processor, with what the kernel did for them, is by frame.
+Half a round trip is the median of many, with a receiver that sleeps and with one that never does. Sender and
+receiver stand on a processor each where there are two. All ways copy (a veth has no other); a card whose driver
+lets AF_XDP have its memory spares a copy on it, which a veth behind it cannot.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+
+from hw.virtual.network import create_namespace, delete_namespace, run
+from tests.bench.compiler import compile_bpf, compile_c
+from tests.bench.line import HERE, SERVICE
+from tests.bench.pair import PREFIX, Json, Program, receiver_cpu, sender_cpu
+from tests.bench.report import REPOSITORY, RUNS_MIN, Bar, alternate, publish, steal_ms
+
+WAYS = ("udp", "card", "shared", "veth")
+OWN, PEER, CARD = "10.77.1.2", "10.77.1.1", "c0"
+MTU_BYTES, HEADERS_BYTES = 9000, 42
+FRAMES_BYTES = (64, 1514, MTU_BYTES + 14)
+"""With Ethernet's header: the smallest, one of the usual MTU, one of the card's."""
+PORT = "7700"
+FLOOD_MS, TRIPS, TRIP_INTERVAL_US = 1000, 2000, 100
+READY_S = 20.0
+NO_BARS: dict[str, Bar] = {}
+
+
+class Card:
+    """Two namespaces joined by a link whose end is the card."""
+
+    def __init__(self) -> None:
+        """Make nothing yet."""
+        self.peer, self.own = (f"{PREFIX}-{os.getpid()}-{place}" for place in ("p", "o"))
+        self._scratch = tempfile.TemporaryDirectory(prefix=f"{PREFIX}-")
+        self.folder = Path(self._scratch.name)
+        self._programs: list[Program] = []
+
+    def __enter__(self) -> Card:
+        """Make namespaces and the program."""
+        try:
+            targets = REPOSITORY / "targets" / "linux"
+            header = compile_bpf(HERE / "packet_path_xdp.c", "path", self.folder / "packet_path_program.h")
+            sources = [targets / "bpf" / "port_bpf.c"]
+            accel = targets / "userstack" / "accel"
+            sources += [accel / f"port_{name}.c" for name in ("rings", "stackd", "libc")]
+            includes = [f"-I{folder}" for folder in (header.parent, targets, targets / "userstack")]
+            options = ["-D_GNU_SOURCE", *includes, *(str(source) for source in sources)]
+            self._program = compile_c(HERE / "packet_path.c", self.folder / "packet_path", *options)
+            for namespace in (self.peer, self.own):
+                create_namespace(namespace)
+            pair = f"{CARD} netns {self.peer} type veth peer {CARD} netns {self.own}"
+            run("ip", "link", "add", *pair.split())
+            for namespace, address in ((self.peer, PEER), (self.own, OWN)):
+                batch = f"address add {address}/24 dev {CARD}\nlink set {CARD} mtu {MTU_BYTES} up\n"
+                run("ip", "-n", namespace, "-batch", "-", stdin=batch)
+                off = ["tx", "off", "sg", "off", "tso", "off", "gso", "off", "gro", "off"]
+                run("ip", "netns", "exec", namespace, "ethtool", "-K", CARD, *off)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End what still runs and remove the namespaces."""
+        for program in self._programs:
+            program.stop(signal.SIGKILL)
+        for namespace in (self.peer, self.own):
+            delete_namespace({"name": namespace})
+        self._scratch.cleanup()
+
+    def _start(self, namespace: str, cpu: int, argv: Sequence[str], name: str) -> Program:
+        pinned = ["taskset", "-c", str(cpu), *argv]
+        program = Program(namespace, pinned, self.folder / f"{name}.out")
+        self._programs.append(program)
+        return program
+
+    @contextmanager
+    def receiving(self, way: str, role: str, *, busy: bool = False) -> Generator[Program, None, None]:
+        """Have a receiver for as long as the block lasts."""
+        with ExitStack() as around:
+            path = self.folder / "stackd.sock"
+            if way == "veth":
+                argv = [str(SERVICE), "serve", "--interface", CARD, "--socket", str(path)]
+                service = self._start(self.own, receiver_cpu(), argv, "service")
+                around.callback(service.stop, signal.SIGTERM)
+                service.wait_text('"ready"', READY_S)
+            argv = [str(self._program), way, CARD, PORT, role, str(int(busy)), str(path)]
+            receiver = self._start(self.own, receiver_cpu(), argv, "receiver")
+            around.callback(receiver.stop, signal.SIGKILL)
+            receiver.wait_text("ready", READY_S)
+            yield receiver
+
+    def send(self, *arguments: str) -> Json:
+        """Send, and return what the sender says."""
+        result: Json = json.loads(
+            self._start(self.peer, sender_cpu(), [str(self._program), *arguments], "sender").wait(READY_S)
+        )
+        return result
+
+    def flood(self, way: str, frame_bytes: int) -> dict[str, float]:
+        """Return frames a second that came, and processor time by frame, in ns."""
+        with self.receiving(way, "sink") as receiver:
+            sent = self.send("flood", OWN, PORT, str(frame_bytes - HEADERS_BYTES), str(FLOOD_MS))
+            receiver.stop(signal.SIGTERM)
+            came: Json = json.loads(receiver.log.read_text().splitlines()[-1])
+        return {
+            "frames_per_s": came["frames"] / came["seconds"],
+            "cpu_ns_per_frame": 1e9 * (came["cpu_s"] + sent["cpu_s"]) / came["frames"],
+            "lost_share": 1 - came["frames"] / sent["sent"],
+        }
+
+    def half_trip_us(self, way: str, busy: bool) -> float:
+        """Return the median of half a round trip of the smallest frame."""
+        size_bytes = str(FRAMES_BYTES[0] - HEADERS_BYTES)
+        with self.receiving(way, "echo", busy=busy):
+            trips = self.send("ask", OWN, PORT, size_bytes, str(TRIPS), str(TRIP_INTERVAL_US))
+        if trips["lost"] > TRIPS / 100:
+            raise RuntimeError(f"{way}: {trips['lost']} of {TRIPS} round trips were lost")
+        return statistics.median(trips["trips_ns"]) / 2000
+
+
+def measure(runs: int) -> tuple[dict[str, float], dict[str, object]]:
+    """Measure all ways by turns and return medians and the single runs."""
+    figures: dict[str, float] = {}
+    detail: dict[str, object] = {}
+    with Card() as card:
+        for frame_bytes in FRAMES_BYTES:
+            floods: dict[str, Callable[[], dict[str, float]]] = {
+                way: partial(card.flood, way, frame_bytes) for way in WAYS
+            }
+            results = alternate(floods, runs)
+            detail[f"flood_{frame_bytes}_bytes"] = results
+            for way, turns in results.items():
+                for name in turns[0]:
+                    key = f"{way}_{frame_bytes}_bytes_{name}"
+                    figures[key] = statistics.median(turn[name] for turn in turns)
+        for name, busy in (("asleep", False), ("busy", True)):
+            trips: dict[str, Callable[[], float]] = {
+                way: partial(card.half_trip_us, way, busy) for way in WAYS
+            }
+            halves = alternate(trips, runs)
+            detail[f"half_trip_{name}_us"] = halves
+            figures |= {
+                f"{way}_half_trip_{name}_us": statistics.median(turns) for way, turns in halves.items()
+            }
+    for frame_bytes in FRAMES_BYTES:
+        rates = {way: figures[f"{way}_{frame_bytes}_bytes_frames_per_s"] for way in WAYS}
+        figures[f"veth_{frame_bytes}_bytes_of_card"] = rates["veth"] / rates["card"]
+    figures["veth_half_trip_busy_of_card"] = (
+        figures["veth_half_trip_busy_us"] / figures["card_half_trip_busy_us"]
+    )
+    return figures, detail
+
+
+def main() -> int:
+    """Run the benchmark; return its exit code."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--runs", type=int, default=RUNS_MIN, help="turns of each way (default %(default)s)")
+    options = parser.parse_args()
+    stolen_ms = steal_ms()
+    figures, detail = measure(options.runs)
+    figures["steal_ms"] = steal_ms() - stolen_ms
+    return publish("packet-paths", figures, NO_BARS, {**detail, "options": vars(options)})
+
+
+if __name__ == "__main__":
+    sys.exit(main())
