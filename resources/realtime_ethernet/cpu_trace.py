@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import gzip
+import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +14,8 @@ from hw.protocols import Node
 
 SCRIPT = Path(__file__).with_name("cpu_trace.sh")
 EXIT_MISSING = 3
+PACKED, PLAIN = "trace.gz", "trace"
+"""Files of the script: the second one of a node that has no gzip."""
 READING_S = 300.0
 """An emulated processor writes a trace as text, and compresses it, slowly."""
 
@@ -32,11 +36,22 @@ class CpuTrace:
         Raises:
             BenchError: It cannot be read.
         """
-        said = self._node.run([*self._words, "end", str(self._cpu)], timeout_s=READING_S).stdout.strip()
-        self._node.get(f"{self._folder}/trace.gz", local)
-        if not said.isdecimal():
+        said = self._node.run([*self._words, "end", str(self._cpu)], timeout_s=READING_S).stdout
+        file, _, dropped = said.strip().partition(" ")
+        if file not in (PACKED, PLAIN) or not dropped.isdecimal():
             raise BenchError(f"{self._node.name}: cpu_trace.sh: does not say how many events were dropped")
-        return int(said)
+        self._node.get(f"{self._folder}/{file}", local)
+        if file == PLAIN:
+            _pack(local)
+        return int(dropped)
+
+
+def _pack(file: Path) -> None:
+    plain = file.with_suffix(".plain")
+    file.rename(plain)
+    with plain.open("rb") as text, gzip.open(file, "wb", compresslevel=1) as packed:
+        shutil.copyfileobj(text, packed)
+    plain.unlink()
 
 
 @contextmanager

@@ -4,7 +4,8 @@
 # Trace what one CPU does: threads, hard interrupts, softirqs, by the machine's monotonic clock.
 #
 #   cpu_trace.sh FOLDER begin CPU BUFFER_KB    bounded: what comes when the buffer is full is counted and dropped
-#   cpu_trace.sh FOLDER end CPU                the trace as FOLDER/trace.gz; prints how many events were dropped
+#   cpu_trace.sh FOLDER end CPU                the trace as FOLDER/trace.gz, or FOLDER/trace where there is no gzip; prints which, and
+#                                              how many events were dropped
 #   cpu_trace.sh FOLDER restore                harmless when there is nothing to give back
 #
 # All of it is in an instance of tracefs of the folder's own, which `restore` removes: other tracing goes on untouched, also that of
@@ -43,7 +44,7 @@ restore() {
         [ ! -d "$place/instances/$instance" ] || rmdir "$place/instances/$instance"
     done
     [ ! -d "$folder/tracefs/instances" ] || umount "$folder/tracefs"
-    rm -f "$folder/trace.gz"
+    rm -f "$folder/trace" "$folder/trace.gz"
     [ ! -d "$folder/tracefs" ] || rmdir "$folder/tracefs"
 }
 
@@ -86,8 +87,14 @@ end() {
     find_tracefs
     own=$tracefs/instances/$instance
     echo 0 >"$own/tracing_on"
-    gzip -1 -c <"$own/per_cpu/cpu$1/trace" >"$folder/trace.gz"
-    sed -n 's/^dropped events: //p' "$own/per_cpu/cpu$1/stats"
+    if command -v gzip >/dev/null; then
+        file=trace.gz
+        gzip -1 -c <"$own/per_cpu/cpu$1/trace" >"$folder/$file"
+    else
+        file=trace
+        cat "$own/per_cpu/cpu$1/trace" >"$folder/$file"
+    fi
+    sed -n "s/^dropped events: /$file /p" "$own/per_cpu/cpu$1/stats"
 }
 
 [ "$#" -ge 2 ] || usage

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways for a program's packets: AF_XDP on the card, memory shared on the card, a veth a program, and the kernel's UDP.
+"""Ways for a program's packets: AF_XDP on the card, alone and with shared memory, a veth a program, and UDP.
 
-No stack is in it but the kernel's: frames are counted, or sent back as they came. One way they are sent as fast
-as a program can; the time that both programs took of a processor, with what the kernel did for them, is by frame.
+No stack is in it but the kernel's: frames are counted, or sent back as they came. They are sent as fast as a
+program can; the time that both programs took of a processor, with what the kernel did for them, is by frame.
 Half a round trip is the median of many, with a receiver that sleeps and with one that never does. Sender and
-receiver stand on a processor each where there are two. All ways copy (a veth has no other); a card whose driver
-lets AF_XDP have its memory spares a copy on it, which a veth behind it cannot.
+receiver stand on a processor each where there are two. All ways copy (a veth has no other); a card whose
+driver lets AF_XDP have its memory spares a copy on it, which a veth behind it cannot.
 """
 
 from __future__ import annotations

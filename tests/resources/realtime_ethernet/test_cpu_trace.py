@@ -95,6 +95,34 @@ def test_a_cpu_is_traced(here: Any, tmp_path: Path) -> None:
     assert not list((tmp_path / "cpu_trace").iterdir())
 
 
+def test_a_node_without_gzip(here: Any, tmp_path: Path) -> None:
+    """As the ARM image is."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in (
+        "sh",
+        "mount",
+        "umount",
+        "mkdir",
+        "rmdir",
+        "rm",
+        "cat",
+        "sed",
+        "tr",
+        "ls",
+        "taskset",
+        "true",
+    ):
+        (programs / name).symlink_to(shutil.which(name) or name)
+    here.before = ("env", f"PATH={programs}")
+    with cpu_traced(here, 0, 256) as trace:
+        here.run(["taskset", "--cpu-list", "0", "sh", "-c", "true | true"])
+        trace.end(tmp_path / "trace.gz")
+    assert "sched_switch: prev_comm=" in gzip.decompress((tmp_path / "trace.gz").read_bytes()).decode()
+    assert [each.name for each in tmp_path.glob("trace*")] == ["trace.gz"]
+    assert not list((tmp_path / "cpu_trace").iterdir())
+
+
 def test_the_buffer_is_bounded_and_what_it_has_no_room_for_is_counted(here: Any, tmp_path: Path) -> None:
     with cpu_traced(here, 0, 4) as trace:
         busy = "for i in $(seq 300); do true | true; done"
