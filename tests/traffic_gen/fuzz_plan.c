@@ -56,7 +56,7 @@ static void check_plan(const struct plan *plan)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct plan_error error = { "" };
+	struct schema_error error = { "" };
 	struct pattern *pattern, *scaled;
 	struct plan *plan;
 

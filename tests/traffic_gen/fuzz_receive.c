@@ -537,7 +537,7 @@ static void close_all(void)
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	static const char *const texts[] = { PLAN_HEAD("none") PLAN_REST, PLAN_HEAD("two-way") PLAN_REST };
-	struct plan_error error;
+	struct schema_error error;
 
 	(void)argc;
 	(void)argv;

@@ -177,7 +177,7 @@ static void check_names(void)
 int main(int argc, char **argv)
 {
 	struct pattern *file = NULL;
-	struct plan_error error = { "no file given" };
+	struct schema_error error = { "no file given" };
 
 	check_schedule();
 	check_rounding();

@@ -34,7 +34,7 @@ static void check_changed(const char *original, const char *from, const char *to
 {
 	static char text[TEXT_BYTES];
 	const char *place = strstr(original, from);
-	struct plan_error error = { "" };
+	struct schema_error error = { "" };
 	struct plan *plan = NULL;
 	int err;
 
@@ -55,7 +55,7 @@ static void check_plan(const char *from, const char *to, const char *expected)
 
 static void check_pattern(const char *text, const char *expected)
 {
-	struct plan_error error = { "" };
+	struct schema_error error = { "" };
 	struct pattern *pattern = NULL;
 	int err = pattern_parse("p", text, strlen(text), &pattern, &error);
 
@@ -66,7 +66,7 @@ static void check_pattern(const char *text, const char *expected)
 
 static void check_contents(void)
 {
-	struct plan_error error;
+	struct schema_error error;
 	struct plan *plan = NULL;
 
 	CHECK_INT(plan_parse("p", PLAN, strlen(PLAN), &plan, &error), 0);
@@ -164,7 +164,7 @@ static void check_refused_plans(void)
 static void check_file(const char *path)
 {
 	struct pattern *pattern = NULL;
-	struct plan_error error = { "" };
+	struct schema_error error = { "" };
 	uint64_t largest[13] = { 0 }, sum = 0;
 
 	CHECK_THAT(pattern_load(path, &pattern, &error) == 0, "%s", error.text);

@@ -19,13 +19,13 @@
 /* One reading: the table whose keys are being read, if any. */
 struct reading {
 	struct schema_document *document;
-	struct plan_error *error;
+	struct schema_error *error;
 	const struct schema_table *table;
 	size_t table_index;
 	struct schema_row *row;
 };
 
-static int out_of_memory(struct plan_error *error, const char *path)
+static int out_of_memory(struct schema_error *error, const char *path)
 {
 	snprintf(error->text, sizeof(error->text), "%s: out of memory", path);
 	return -ENOMEM;
@@ -61,7 +61,7 @@ static void describe_row(const struct schema_table *table, const struct schema_r
 }
 
 int schema_refuse(const struct schema_document *document, size_t table, const struct schema_row *row, int field,
-		  struct plan_error *error, const char *format, ...)
+		  struct schema_error *error, const char *format, ...)
 {
 	const struct schema_table *schema = &document->tables[table];
 	unsigned int line = row->line;
@@ -313,7 +313,7 @@ static int read_items(struct reading *reading, struct toml_reader *toml)
 }
 
 int schema_read(const char *path, const char *text, size_t length, const struct schema_table *tables, size_t table_count,
-		struct schema_document *document, struct plan_error *error)
+		struct schema_document *document, struct schema_error *error)
 {
 	struct reading reading = { .document = document, .error = error };
 	struct toml_reader toml;

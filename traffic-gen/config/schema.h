@@ -12,10 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "plan/plan.h"
-
 #define SCHEMA_TABLES_MAX 8
 #define SCHEMA_FIELDS_MAX 28
+
+/** What is wrong with a file, in one line without a line end: "file:line: table, field: what; allowed range". */
+struct schema_error {
+	char text[512];
+};
 
 enum schema_type {
 	SCHEMA_INTEGER, /* min..max */
@@ -74,7 +77,7 @@ struct schema_document {
  * and nothing to release. `path` and `tables` must outlive the document.
  */
 int schema_read(const char *path, const char *text, size_t length, const struct schema_table *tables, size_t table_count,
-		struct schema_document *document, struct plan_error *error);
+		struct schema_document *document, struct schema_error *error);
 
 void schema_release(struct schema_document *document);
 
@@ -83,6 +86,6 @@ void schema_release(struct schema_document *document);
  * With field -1 the row itself is refused.
  */
 int schema_refuse(const struct schema_document *document, size_t table, const struct schema_row *row, int field,
-		  struct plan_error *error, const char *format, ...) __attribute__((format(printf, 6, 7)));
+		  struct schema_error *error, const char *format, ...) __attribute__((format(printf, 6, 7)));
 
 #endif

@@ -92,7 +92,7 @@ int verb_check(int argc, char **argv)
 	};
 	int parsed = options_parse(&command, argc, argv, &path), err, code;
 	struct pattern *pattern;
-	struct plan_error error;
+	struct schema_error error;
 	enum phase phase;
 
 	if (parsed < 0)

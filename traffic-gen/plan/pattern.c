@@ -31,7 +31,7 @@ static int compare_streams(const void *left, const void *right)
 
 /* What one row cannot say alone: the size that its transport carries, and that no id comes twice. */
 static int check_stream(const struct schema_document *document, size_t index, const struct schema_row **first_by_id,
-			struct plan_error *error)
+			struct schema_error *error)
 {
 	const struct schema_row *row = &document->rows[TABLE_STREAM].rows[index];
 	const struct transport_limits *carried = transport_limits((enum transport)row->values[STREAM_TRANSPORT].integer);
@@ -66,7 +66,7 @@ static void convert_stream(const struct schema_row *row, struct stream *stream)
 	};
 }
 
-static int convert_streams(const struct schema_document *document, struct pattern *pattern, struct plan_error *error)
+static int convert_streams(const struct schema_document *document, struct pattern *pattern, struct schema_error *error)
 {
 	const struct schema_rows *rows = &document->rows[TABLE_STREAM];
 	const struct schema_row **first_by_id = calloc(PLAN_ID_MAX + 1, sizeof(*first_by_id));
@@ -96,7 +96,7 @@ out:
 	return err;
 }
 
-int pattern_convert(const struct schema_document *document, struct pattern **pattern_out, struct plan_error *error)
+int pattern_convert(const struct schema_document *document, struct pattern **pattern_out, struct schema_error *error)
 {
 	const struct schema_row *row = &document->rows[TABLE_PATTERN].rows[0];
 	struct pattern *pattern = calloc(1, sizeof(*pattern));
@@ -118,7 +118,7 @@ int pattern_convert(const struct schema_document *document, struct pattern **pat
 	return 0;
 }
 
-int pattern_parse(const char *path, const char *text, size_t length, struct pattern **pattern, struct plan_error *error)
+int pattern_parse(const char *path, const char *text, size_t length, struct pattern **pattern, struct schema_error *error)
 {
 	struct schema_document document;
 	int err = schema_read(path, text, length, plan_tables, PATTERN_TABLES, &document, error);
@@ -130,7 +130,7 @@ int pattern_parse(const char *path, const char *text, size_t length, struct patt
 	return err;
 }
 
-int pattern_load(const char *path, struct pattern **pattern, struct plan_error *error)
+int pattern_load(const char *path, struct pattern **pattern, struct schema_error *error)
 {
 	size_t length;
 	char *text;
@@ -158,7 +158,7 @@ const struct stream *pattern_find_stream(const struct pattern *pattern, uint16_t
 	return bsearch(&key, pattern->streams, pattern->stream_count, sizeof(key), compare_streams);
 }
 
-int plan_read_file(const char *path, char **text_out, size_t *length, struct plan_error *error)
+int plan_read_file(const char *path, char **text_out, size_t *length, struct schema_error *error)
 {
 	FILE *file = fopen(path, "rb");
 	char *text = NULL;

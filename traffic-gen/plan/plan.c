@@ -32,7 +32,7 @@ bool plan_stamps_by_system_clock(const struct plan *plan)
 	return strcmp(plan->consumer_clock, PLAN_SYSTEM_CLOCK) == 0;
 }
 
-static int out_of_memory(struct plan_error *error, const char *path)
+static int out_of_memory(struct schema_error *error, const char *path)
 {
 	snprintf(error->text, sizeof(error->text), "%s: out of memory", path);
 	return -ENOMEM;
@@ -58,7 +58,7 @@ static void convert_run(const struct schema_document *document, struct plan *pla
 	snprintf(plan->consumer_clock, sizeof(plan->consumer_clock), "%s", consumer_clock_of(consumer[CONSUMER_CLOCK].text));
 }
 
-static int convert_clocks(const struct schema_document *document, struct plan *plan, struct plan_error *error)
+static int convert_clocks(const struct schema_document *document, struct plan *plan, struct schema_error *error)
 {
 	const struct schema_rows *rows = &document->rows[TABLE_CLOCK];
 
@@ -93,7 +93,7 @@ static int compare_producers(const void *left, const void *right)
 }
 
 static int convert_producer(const struct schema_document *document, const struct plan *plan, const struct schema_row *row,
-			    struct plan_producer *producer, struct plan_error *error)
+			    struct plan_producer *producer, struct schema_error *error)
 {
 	*producer = (struct plan_producer){
 		.number = (uint16_t)row->values[PRODUCER_NUMBER].integer,
@@ -112,7 +112,7 @@ static int convert_producer(const struct schema_document *document, const struct
 }
 
 /* Each producer of the scaled pattern once, and no other. */
-static int convert_producers(const struct schema_document *document, struct plan *plan, struct plan_error *error)
+static int convert_producers(const struct schema_document *document, struct plan *plan, struct schema_error *error)
 {
 	const struct schema_rows *rows = &document->rows[TABLE_PRODUCER];
 	const struct schema_row *first_by_number[PLAN_PRODUCER_MAX + 1] = { NULL };
@@ -152,7 +152,7 @@ static int convert_producers(const struct schema_document *document, struct plan
 }
 
 /* Exchanges of the producers' clocks are of the system's clock. */
-static int check_clock(const struct schema_document *document, const struct plan *plan, struct plan_error *error)
+static int check_clock(const struct schema_document *document, const struct plan *plan, struct schema_error *error)
 {
 	if (plan_stamps_by_system_clock(plan) || plan->correction == CORRECTION_NONE)
 		return 0;
@@ -161,7 +161,7 @@ static int check_clock(const struct schema_document *document, const struct plan
 }
 
 /* Ports and sequence numbers have room for the scaled pattern. */
-static int check_room(const struct schema_document *document, const struct plan *plan, struct plan_error *error)
+static int check_room(const struct schema_document *document, const struct plan *plan, struct schema_error *error)
 {
 	const struct schema_row *run = &document->rows[TABLE_RUN].rows[0];
 	const struct pattern *pattern = plan->pattern;
@@ -182,7 +182,7 @@ static int check_room(const struct schema_document *document, const struct plan 
 	return 0;
 }
 
-static int expand_pattern(const struct schema_document *document, struct plan *plan, struct plan_error *error)
+static int expand_pattern(const struct schema_document *document, struct plan *plan, struct schema_error *error)
 {
 	struct pattern *file = NULL;
 	int err = pattern_convert(document, &file, error);
@@ -200,7 +200,7 @@ static int expand_pattern(const struct schema_document *document, struct plan *p
 	return err == -ERANGE ? -EINVAL : err;
 }
 
-static int convert_plan(const struct schema_document *document, struct plan *plan, struct plan_error *error)
+static int convert_plan(const struct schema_document *document, struct plan *plan, struct schema_error *error)
 {
 	int err;
 
@@ -215,7 +215,7 @@ static int convert_plan(const struct schema_document *document, struct plan *pla
 	return err ? err : check_room(document, plan, error);
 }
 
-int plan_parse(const char *path, const char *text, size_t length, struct plan **plan_out, struct plan_error *error)
+int plan_parse(const char *path, const char *text, size_t length, struct plan **plan_out, struct schema_error *error)
 {
 	struct schema_document document;
 	struct plan *plan = calloc(1, sizeof(*plan));
@@ -236,7 +236,7 @@ int plan_parse(const char *path, const char *text, size_t length, struct plan **
 	return 0;
 }
 
-int plan_load(const char *path, struct plan **plan, struct plan_error *error)
+int plan_load(const char *path, struct plan **plan, struct schema_error *error)
 {
 	size_t length;
 	char *text;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/address.h"
+#include "config/schema.h"
 
 #define PLAN_ID_MIN 10
 #define PLAN_ID_MAX 6559
@@ -99,21 +100,16 @@ struct plan {
 	struct pattern *pattern; /* scaled, with phases */
 };
 
-/** What is wrong with a file, in one line without a line end: "file:line: table, field: what; allowed range". */
-struct plan_error {
-	char text[512];
-};
-
 /**
  * Read and validate a pattern file as it stands: unscaled, phases 0.
  *
  * Return 0 with *pattern owned by the caller (pattern_destroy()), or with error filled in: -EINVAL (content),
  * -ENOMEM, -EFBIG (file over 4 MiB), or another -errno of opening and reading the file.
  */
-int pattern_load(const char *path, struct pattern **pattern, struct plan_error *error);
+int pattern_load(const char *path, struct pattern **pattern, struct schema_error *error);
 
 /** Like pattern_load(), from memory; `path` names the text in errors. */
-int pattern_parse(const char *path, const char *text, size_t length, struct pattern **pattern, struct plan_error *error);
+int pattern_parse(const char *path, const char *text, size_t length, struct pattern **pattern, struct schema_error *error);
 
 void pattern_destroy(struct pattern *pattern);
 
@@ -122,10 +118,10 @@ void pattern_destroy(struct pattern *pattern);
  *
  * Return 0 with *plan owned by the caller (plan_destroy()), or as pattern_load().
  */
-int plan_load(const char *path, struct plan **plan, struct plan_error *error);
+int plan_load(const char *path, struct plan **plan, struct schema_error *error);
 
 /** Like plan_load(), from memory; `path` names the text in errors. */
-int plan_parse(const char *path, const char *text, size_t length, struct plan **plan, struct plan_error *error);
+int plan_parse(const char *path, const char *text, size_t length, struct plan **plan, struct schema_error *error);
 
 void plan_destroy(struct plan *plan);
 

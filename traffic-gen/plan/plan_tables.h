@@ -4,6 +4,7 @@
 #define BW_PLAN_TABLES_H
 
 #include "config/schema.h"
+#include "plan/plan.h"
 
 enum plan_table {
 	TABLE_PATTERN,
@@ -29,9 +30,9 @@ enum { PRODUCER_NUMBER, PRODUCER_ADDRESS, PRODUCER_CLOCK, PRODUCER_START, PRODUC
 extern const struct schema_table plan_tables[PLAN_TABLES];
 
 /** Convert the tables of a pattern. Return 0, -EINVAL or -ENOMEM with error filled. */
-int pattern_convert(const struct schema_document *document, struct pattern **pattern, struct plan_error *error);
+int pattern_convert(const struct schema_document *document, struct pattern **pattern, struct schema_error *error);
 
 /** Read a whole text file. Return 0 with *text owned by the caller (free()), or -errno with error filled. */
-int plan_read_file(const char *path, char **text, size_t *length, struct plan_error *error);
+int plan_read_file(const char *path, char **text, size_t *length, struct schema_error *error);
 
 #endif

@@ -109,7 +109,7 @@ static void take_service(struct settings *settings, const struct schema_row *row
 		snprintf(settings->key_file, sizeof(settings->key_file), "%s", row->values[KEY_FILE].text);
 }
 
-static int take_servers(struct settings *settings, const struct schema_document *document, struct plan_error *error)
+static int take_servers(struct settings *settings, const struct schema_document *document, struct schema_error *error)
 {
 	const struct schema_rows *rows = &document->rows[TABLE_SERVER];
 
@@ -139,7 +139,7 @@ int settings_read_text(struct settings *settings, const char *path, const char *
 		       char error[SETTINGS_ERROR_BYTES])
 {
 	struct schema_document document;
-	struct plan_error problem;
+	struct schema_error problem;
 	int err = schema_read(path, text, length, TABLE, TABLES, &document, &problem);
 
 	if (!err) {

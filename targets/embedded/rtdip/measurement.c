@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/summary.h"
+#include "answer/summary.h"
 #include "service.h"
 
 #define LOOK_NS (100 * NS_PER_MS) /* how soon a stop is seen */

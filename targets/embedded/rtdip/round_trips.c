@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer/summary.h"
 #include "base/histogram.h"
-#include "base/summary.h"
 #include "measurement.h"
 
 #define NS_PER_US INT64_C(1000)

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock/clock_verbs.h"
+#include "answer/summary.h"
 #include "base/json.h"
-#include "config/options.h"
 #include "clock/card/page_argument.h"
 #include "clock/card/server.h"
-#include "base/summary.h"
 #include "clock/card/ticks.h"
+#include "clock/clock_verbs.h"
+#include "config/options.h"
 #include "version.h"
 
 #define TOOL "bw-clock card serve"

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer/summary.h"
 #include "clock/clock_verbs.h"
 #include "config/options.h"
-#include "base/summary.h"
 
 #define NS_PER_MS INT64_C(1000000)
 #define NS_PER_S INT64_C(1000000000)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
-#include "clock/compare/compare.h"
+#include "answer/summary.h"
 #include "base/json.h"
-#include "base/summary.h"
+#include "clock/compare/compare.h"
 #include "version.h"
 
 static void print_series(struct json *json, const struct series *series)

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
+#include "answer/summary.h"
 #include "base/json.h"
 #include "port/port_clock.h"
-#include "base/summary.h"
 #include "version.h"
 
 static void print_subject(struct json *json, const struct latency *latency, const struct latency_subject *subject,

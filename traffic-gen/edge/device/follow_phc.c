@@ -9,15 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock/card/card.h"
-#include "edge/edge_verbs.h"
+#include "answer/summary.h"
 #include "base/json.h"
-#include "edge/device/mapping.h"
+#include "clock/card/card.h"
 #include "config/options.h"
+#include "edge/device/mapping.h"
 #include "edge/device/phc_fit.h"
+#include "edge/edge_verbs.h"
 #include "port/port.h"
 #include "port/port_clock.h"
-#include "base/summary.h"
 #include "version.h"
 
 #define TOOL "bw-edge follow-phc"

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer/summary.h"
 #include "base/address.h"
+#include "base/json.h"
+#include "clock/card/page_argument.h"
+#include "clock/card/ticks.h"
+#include "config/options.h"
 #include "edge/device/edge_server.h"
 #include "edge/edge_verbs.h"
-#include "base/json.h"
-#include "config/options.h"
-#include "clock/card/page_argument.h"
-#include "base/summary.h"
-#include "clock/card/ticks.h"
 #include "version.h"
 
 #define TOOL "bw-edge serve"

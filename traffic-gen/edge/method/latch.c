@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "edge/edge_verbs.h"
+#include "answer/summary.h"
 #include "base/json.h"
-#include "config/options.h"
-#include "port/port_clock.h"
-#include "base/summary.h"
 #include "clock/card/ticks.h"
+#include "config/options.h"
+#include "edge/edge_verbs.h"
+#include "port/port_clock.h"
 #include "version.h"
 
 #define TOOL "bw-edge latch"

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "edge/edge_verbs.h"
+#include "answer/summary.h"
 #include "base/json.h"
-#include "edge/method/methods.h"
-#include "config/options.h"
-#include "port/port.h"
-#include "base/summary.h"
 #include "clock/card/ticks.h"
+#include "config/options.h"
+#include "edge/edge_verbs.h"
+#include "edge/method/methods.h"
+#include "port/port.h"
 #include "version.h"
 
 #define TOOL "bw-edge run"

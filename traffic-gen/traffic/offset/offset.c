@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answer/summary.h"
 #include "base/json.h"
 #include "config/options.h"
-#include "base/summary.h"
 #include "traffic/verbs.h"
 #include "version.h"
 

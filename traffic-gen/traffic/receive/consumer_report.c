@@ -4,8 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "answer/summary.h"
 #include "plan/phase.h"
-#include "base/summary.h"
 #include "version.h"
 
 void consumer_invalidate(struct consumer *consumer, const char *format, ...)

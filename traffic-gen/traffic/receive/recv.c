@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "traffic/receive/consumer.h"
+#include "answer/summary.h"
 #include "config/options.h"
-#include "base/summary.h"
+#include "traffic/receive/consumer.h"
 #include "traffic/verbs.h"
 
 #define PROGRESS_NS INT64_C(1000000000)
@@ -343,7 +343,7 @@ static int read_options(int argc, char **argv, struct recv_options *recv_options
 int verb_recv(int argc, char **argv)
 {
 	struct recv_options options = { .priority = PRIORITY_DEFAULT };
-	struct plan_error error;
+	struct schema_error error;
 	struct consumer *consumer;
 	const char *path = NULL;
 	int code, parsed = read_options(argc, argv, &options, &path);

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "base/summary.h"
+#include "answer/summary.h"
 #include "traffic/verbs.h"
 #include "version.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/summary.h"
+#include "answer/summary.h"
 #include "traffic/verbs.h"
 #include "version.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/summary.h"
+#include "answer/summary.h"
 
 #define TICK_NS (100 * NS_PER_MS)
 #define PROGRESS_NS (1000 * NS_PER_MS)

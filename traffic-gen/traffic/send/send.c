@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "traffic/frame.h"
+#include "answer/summary.h"
 #include "base/json.h"
 #include "config/options.h"
 #include "plan/phase.h"
 #include "plan/plan.h"
 #include "port/port.h"
+#include "traffic/frame.h"
 #include "traffic/send/sender.h"
-#include "base/summary.h"
 #include "traffic/verbs.h"
 #include "version.h"
 
@@ -375,7 +375,7 @@ static void destroy(struct send_run *run)
 int verb_send(int argc, char **argv)
 {
 	struct send_run *run = calloc(1, sizeof(*run));
-	struct plan_error error;
+	struct schema_error error;
 	const char *path = NULL, *rtdip_socket = NULL;
 	int code, parsed;
 

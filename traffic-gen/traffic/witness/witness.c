@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/summary.h"
+#include "answer/summary.h"
 #include "traffic/verbs.h"
 
 #define NS_PER_MS INT64_C(1000000)

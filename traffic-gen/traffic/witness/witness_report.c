@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/summary.h"
+#include "answer/summary.h"
 #include "version.h"
 
 void witness_print_ready(struct json *json, const struct witness *witness)

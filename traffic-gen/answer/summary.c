@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/summary.h"
+#include "answer/summary.h"
 
 #include <math.h>
 #include <stdio.h>
