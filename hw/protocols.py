@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Protocol
 
 from hw.edges import CapturedEdges
-from scope.settings import OscilloscopeSettings, Realised
+from scope.settings import OscilloscopeSettings, RealisedSettings
 from scope.waveform import Acquisition
 
 
 @dataclass(frozen=True)
-class Completed:
+class CommandResult:
     """A command that has ended."""
 
     argv: tuple[str, ...]
@@ -61,7 +61,7 @@ class Node(Protocol):
         """False once the bench knows, without asking the node, that it has lost its power."""
         ...
 
-    def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> Completed:
+    def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> CommandResult:
         """Run a command to its end.
 
         Raises:
@@ -134,7 +134,7 @@ class Oscilloscope(Protocol):
         """What it says it is; its text is the reply to `*IDN?`: maker, model, serial number, firmware."""
         ...
 
-    def configure(self, settings: OscilloscopeSettings) -> Realised:
+    def configure(self, settings: OscilloscopeSettings) -> RealisedSettings:
         """Stop, set everything up, and return what was really set; raise where that is not what was asked."""
         ...
 

@@ -69,7 +69,7 @@ def load_way(kind_folder: Path) -> Way:
 
 
 @dataclass(frozen=True)
-class Provisioned:
+class ProvisioningResult:
     """What provisioning found and changed."""
 
     facts: dict[str, Any]
@@ -89,7 +89,7 @@ class Provisioner:
         self._way = load_way(TARGETS / target.provisioning)
         self._copied = False
 
-    def prepare(self, folder: Path) -> Provisioned:
+    def prepare(self, folder: Path) -> ProvisioningResult:
         """Apply the settings of the target's kind and check them.
 
         Args:
@@ -109,7 +109,7 @@ class Provisioner:
             for item in items
             if item["status"] == "not applicable"
         ]
-        return Provisioned(facts, sum(bool(item["changed"]) for item in items), absent)
+        return ProvisioningResult(facts, sum(bool(item["changed"]) for item in items), absent)
 
     def apply(self, evidence: Path) -> list[dict[str, Any]]:
         """Apply the settings; return every item.

@@ -18,7 +18,7 @@ Size = Literal["whole", "wide", "half"]
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class TargetData:
     """What a run has of one target.
 
     Attributes:
@@ -60,7 +60,7 @@ class PrintFigure:
     size: Size
 
 
-class Shown:
+class TargetView:
     """What a section shows of one target; pages call the template's macros with it."""
 
     @property
@@ -132,7 +132,7 @@ class Section:
 
     contents: tuple[tuple[str, str], ...]
     template: str
-    gather: Callable[[Measured], Shown | None]
+    gather: Callable[[TargetData], TargetView | None]
     samples: Callable[[Path], SampleReader] | None = None
 
     @property

@@ -23,7 +23,7 @@ _GIVE_UP_S = "4"
 
 
 @dataclass(frozen=True)
-class Kept:
+class RunEnd:
     """What became of a run at its end.
 
     Attributes:
@@ -35,7 +35,7 @@ class Kept:
     advice: str = ""
 
 
-def keep_run(run: Path, results: Path) -> Kept:
+def keep_run(run: Path, results: Path) -> RunEnd:
     """Store a run, ask the history about it, and deliver what waits.
 
     Args:
@@ -45,24 +45,24 @@ def keep_run(run: Path, results: Path) -> Kept:
     store = ["--store", str(results / STORE)]
     done = _dashboards(["import", str(run), "--branch-of-job", *store], _STORE_MAX_S)
     if done.problem:
-        return Kept(f"the run is not in the store: {done.problem}")
+        return RunEnd(f"the run is not in the store: {done.problem}")
     asked = _dashboards(["advise", str(run), *store], _ADVICE_MAX_S)
     problems = [f"no advice of the history: {asked.problem}"] if asked.problem else []
     if os.environ.get(ENDPOINT_VARIABLE):
         done = _dashboards(["deliver", "--give-up-s", _GIVE_UP_S, *store], _DELIVERY_MAX_S)
         problems += [f"delivery: {done.problem}"] if done.problem else []
-    return Kept("; ".join(problems), asked.words.partition(": ")[2])
+    return RunEnd("; ".join(problems), asked.words.partition(": ")[2])
 
 
 @dataclass(frozen=True)
-class _Done:
+class _CommandEnd:
     """How a command ended: its last words, and as a problem where it failed."""
 
     words: str = ""
     problem: str = ""
 
 
-def _dashboards(arguments: list[str], limit_s: float) -> _Done:
+def _dashboards(arguments: list[str], limit_s: float) -> _CommandEnd:
     """Run `python -m dashboards`, which does not outlive this process."""
     command = ["setpriv", "--pdeathsig", "KILL", sys.executable, "-m", "dashboards", *arguments]
     try:
@@ -70,11 +70,11 @@ def _dashboards(arguments: list[str], limit_s: float) -> _Done:
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=limit_s
         )
     except subprocess.TimeoutExpired:
-        return _Done(problem=f"`{arguments[0]}` took longer than {limit_s:g} s")
+        return _CommandEnd(problem=f"`{arguments[0]}` took longer than {limit_s:g} s")
     except OSError as error:
-        return _Done(problem=str(error))
+        return _CommandEnd(problem=str(error))
     texts = (done.stdout, done.stderr) if done.returncode == 0 else (done.stderr, done.stdout)
     words = next((text.strip().splitlines()[-1] for text in texts if text.strip()), "")
     if done.returncode == 0:
-        return _Done(words)
-    return _Done(problem=words or f"`{arguments[0]}` ended with {done.returncode}")
+        return _CommandEnd(words)
+    return _CommandEnd(problem=words or f"`{arguments[0]}` ended with {done.returncode}")

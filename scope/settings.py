@@ -151,7 +151,7 @@ class RealisedChannel:
 
 
 @dataclass(frozen=True)
-class Realised:
+class RealisedSettings:
     """What the instrument says that it has set."""
 
     channels: tuple[RealisedChannel, ...]

@@ -14,7 +14,7 @@ from scope.budget import Budget, Part
 
 
 @dataclass(frozen=True)
-class Swapped:
+class SwapResult:
     """What both ways tell: the delay of the signals and the skew of the channels, in s, with one budget."""
 
     delay_s: float
@@ -22,7 +22,7 @@ class Swapped:
     budget: Budget
 
 
-def combine_swapped(straight_s: float, swapped_s: float, straight: Budget, swapped: Budget) -> Swapped:
+def combine_swapped(straight_s: float, swapped_s: float, straight: Budget, swapped: Budget) -> SwapResult:
     """Average both ways; delays are other signal less reference signal, whichever channel they were on.
 
     Half the sum and half the difference are equally uncertain: standard deviations of both ways are
@@ -37,4 +37,4 @@ def combine_swapped(straight_s: float, swapped_s: float, straight: Budget, swapp
         values = [part.value_s / 2 for part in found]
         bound = found[0].kind == "bound"
         parts.append(Part(name, found[0].kind, math.fsum(values) if bound else math.hypot(*values)))
-    return Swapped((straight_s + swapped_s) / 2, (straight_s - swapped_s) / 2, Budget(tuple(parts)))
+    return SwapResult((straight_s + swapped_s) / 2, (straight_s - swapped_s) / 2, Budget(tuple(parts)))

@@ -26,7 +26,7 @@ quantities.QUANTITIES["valve_delay"] = quantities.Quantity(series="valves", has_
 
 from reports import sections  # noqa: E402
 from reports.record.measurement import AxisValue, Evidence, Measurement, NumberedCondition  # noqa: E402
-from reports.section import Measured, PrintFigure, SampleReader, Samples, Section, Shown  # noqa: E402
+from reports.section import PrintFigure, SampleReader, Samples, Section, TargetData, TargetView  # noqa: E402
 
 DELAYS_NS = (*range(10_000, 20_000), 31_000)
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" id="valve"><title>Valve figure</title></svg>'
@@ -54,7 +54,7 @@ source = "nobody"
 
 
 @dataclass(frozen=True)
-class Valves(Shown):
+class Valves(TargetView):
     """What the section shows."""
 
     found: tuple[Measurement, ...]
@@ -70,7 +70,7 @@ class Valves(Shown):
         return (PrintFigure(SVG, "How late the valve opened.", "half"),)
 
 
-def gather(measured: Measured) -> Valves | None:
+def gather(measured: TargetData) -> Valves | None:
     """Return what a run has on valves."""
     found = tuple(record for record in measured.records if record.quantity == "valve_delay")
     return Valves(found) if found else None

@@ -26,7 +26,7 @@ from dashboards.delivery.read_back import NotReadableError, ServerFaultError, mi
 from dashboards.errors import DeliveryError
 from dashboards.line_protocol import INT64_MIN, Field, Point, tag_text
 from dashboards.store.connection import lock_path
-from dashboards.store.store import Acknowledged, Store, Waiting
+from dashboards.store.store import PointReceipt, Store, Waiting
 from reports.units import NS_PER_S
 
 SPOOL = "hil_spool"
@@ -67,7 +67,7 @@ class Pace:
 
 
 @dataclass(frozen=True)
-class Delivered:
+class DeliveryResult:
     """What one delivery did.
 
     Attributes:
@@ -85,7 +85,7 @@ class Delivered:
 
 def deliver(
     store: Store, endpoint: Endpoint, pace: Pace | None = None, say: Callable[[str], None] = lambda _: None
-) -> Delivered:
+) -> DeliveryResult:
     """Deliver everything that waits in the store.
 
     Args:
@@ -104,7 +104,7 @@ def deliver(
             courier.deliver_and_prove()
         finally:
             courier.settle()
-    return Delivered(courier.delivered, courier.rejected, courier.lost, courier.unproven)
+    return DeliveryResult(courier.delivered, courier.rejected, courier.lost, courier.unproven)
 
 
 @contextlib.contextmanager
@@ -200,7 +200,7 @@ class _Courier:
             place = (points[-1].time_ns, points[-1].id)
         return lost
 
-    def _missing(self, points: list[Acknowledged]) -> list[Acknowledged]:
+    def _missing(self, points: list[PointReceipt]) -> list[PointReceipt]:
         wait_s = self._pace.wait_s
         faults = 0
         while True:

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from dashboards.delivery.endpoint import Endpoint
 from dashboards.delivery.http import ask, reason_of
-from dashboards.store.store import Acknowledged
+from dashboards.store.store import PointReceipt
 
 _OK, _FAULT = 200, 500
 _FIELD = "run_id"
@@ -36,7 +36,7 @@ class ServerFaultError(Exception):
         self.busy = busy
 
 
-def missing(endpoint: Endpoint, points: Sequence[Acknowledged], deadline_s: float) -> list[Acknowledged]:
+def missing(endpoint: Endpoint, points: Sequence[PointReceipt], deadline_s: float) -> list[PointReceipt]:
     """Return those of some points that the server does not have.
 
     Args:

@@ -39,7 +39,7 @@ DRAWN_RUNS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class _Looked:
+class _HistoryResult:
     """What was found in one history.
 
     Attributes:
@@ -100,7 +100,7 @@ def advise_run(store: Store, run_id: str, repository: Path, settings: Settings =
 
 def _look(
     run: StoredRun, history: SeriesHistory, settings: Settings, common: set[tuple[str, str]]
-) -> _Looked:
+) -> _HistoryResult:
     """Look for a change that became visible with the run, and whether its value sticks out."""
     runs = history.same_bench
     values = np.array([one.value for one in runs])
@@ -117,7 +117,7 @@ def _look(
     beyond = None
     if len(baseline) >= settings.baseline_min:
         beyond = _beyond(history, baseline.tolist(), runs[last].value, common)
-    return _Looked(history, event, beyond, last - begin)
+    return _HistoryResult(history, event, beyond, last - begin)
 
 
 def _beyond(

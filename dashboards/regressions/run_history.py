@@ -9,7 +9,7 @@ from dashboards.errors import StoreError
 from dashboards.line_protocol import Field, Point
 from dashboards.points import EVENT
 from dashboards.regressions.event import RunValue
-from dashboards.regressions.watched import COMPARED_WITH, Watched, watched
+from dashboards.regressions.watched import COMPARED_WITH, SeriesField, watched
 from dashboards.store import Store
 from dashboards.store.connection import guarded, stored_object
 from reports.history.advice import BenchChange
@@ -42,7 +42,7 @@ class SeriesHistory:
         runs: Runs of the compared class up to this one, oldest first, the last one this run.
     """
 
-    watched: Watched
+    watched: SeriesField
     runs: tuple[RunValue, ...]
 
     @property
@@ -127,7 +127,7 @@ def _earlier(
 
 def _history(
     run: StoredRun,
-    one: Watched,
+    one: SeriesField,
     own: dict[str, Field],
     earlier: list[tuple[str, int, dict[str, Field]]],
 ) -> SeriesHistory:

@@ -32,7 +32,7 @@ is held against main's baseline instead.
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class SeriesField:
     """One field of a series of a run.
 
     Attributes:
@@ -47,17 +47,17 @@ class Watched:
     unit: str
 
 
-def watched(measurement: str, tags: Mapping[str, str]) -> list[Watched]:
+def watched(measurement: str, tags: Mapping[str, str]) -> list[SeriesField]:
     """Return the fields of a series that are followed."""
     row = QUANTITIES.get(tags.get("quantity", ""))
     if measurement == VERDICT and (row is None or row.series != WITH_VERDICTS):
         return []
     worse: Worse = "higher" if row is None else row.worse
-    found: list[Watched] = []
+    found: list[SeriesField] = []
     for field in WATCHED.get(measurement, ()):
         own = dict(tags)
         if field.endswith("_ns") and field != VALUE:
             own["statistic"] = field.removesuffix("_ns")
         unit = row.unit if row is not None and measurement == VERDICT else "ns"
-        found.append(Watched(measurement, field, own, worse, unit))
+        found.append(SeriesField(measurement, field, own, worse, unit))
     return found

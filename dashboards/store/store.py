@@ -33,7 +33,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Acknowledged:
+class PointReceipt:
     """A point that the server took: what names it there."""
 
     id: int
@@ -178,7 +178,7 @@ class Store:
                 rows,
             )
 
-    def acknowledged(self, since_ns: int, after: tuple[int, int], points_max: int) -> list[Acknowledged]:
+    def acknowledged(self, since_ns: int, after: tuple[int, int], points_max: int) -> list[PointReceipt]:
         """Return points that the server took since then, by time and id, behind the place `after`."""
         with guarded(self.path):
             rows = self._connection.execute(
@@ -186,9 +186,9 @@ class Store:
                 " AND acknowledged_ns >= ? AND (time_ns, id) > (?, ?) ORDER BY time_ns, id LIMIT ?",
                 (since_ns, *after, points_max),
             ).fetchall()
-        return [Acknowledged(row[0], row[1], stored_object(self.path, row[2]), row[3]) for row in rows]
+        return [PointReceipt(row[0], row[1], stored_object(self.path, row[2]), row[3]) for row in rows]
 
-    def lost(self, points: Iterable[Acknowledged]) -> None:
+    def lost(self, points: Iterable[PointReceipt]) -> None:
         """Let points wait again that the server took but has no more; raises StoreError."""
         update = "UPDATE point SET state = 'waiting' WHERE id = ? AND state = 'delivered'"
         with transaction(self._connection, self.path):

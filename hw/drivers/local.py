@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hw.answers import json_line
 from hw.errors import BenchError
-from hw.protocols import Completed
+from hw.protocols import CommandResult
 
 WORK_FOLDER = Path("/run/benchwright/replay")
 
@@ -84,7 +84,7 @@ class LocalNode:
         self.powered = True
         self._prefix = ["ip", "netns", "exec", namespace] if namespace else []
 
-    def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> Completed:
+    def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> CommandResult:
         """Run a command to its end."""
         command = [*self._prefix, *argv]
         try:
@@ -93,7 +93,7 @@ class LocalNode:
             raise BenchError(f"{self.name}: {' '.join(argv)}: no end after {timeout_s:g} s") from error
         except OSError as error:
             raise BenchError(f"{self.name}: {' '.join(argv)}: {error.strerror}") from error
-        completed = Completed(tuple(argv), done.returncode, done.stdout, done.stderr)
+        completed = CommandResult(tuple(argv), done.returncode, done.stdout, done.stderr)
         if check:
             require_success(self.name, completed)
         return completed
@@ -139,7 +139,7 @@ class LocalNode:
         return sorted(path.name for path in Path(folder).iterdir()) if Path(folder).is_dir() else []
 
 
-def require_success(node: str, completed: Completed) -> None:
+def require_success(node: str, completed: CommandResult) -> None:
     """Raise BenchError unless the command's exit code is 0."""
     if completed.exit_code != 0:
         detail = completed.stderr.strip() or completed.stdout.strip() or "no output"

@@ -24,7 +24,7 @@ from labgrid.driver.exception import ExecutionError
 from hw.drivers.labgrid_api import register_driver
 from hw.drivers.local import require_success, says_ready, tail
 from hw.errors import BenchError
-from hw.protocols import Completed
+from hw.protocols import CommandResult
 
 # Its driver warns of each attempt to connect to a node that still boots.
 logging.getLogger("labgrid").setLevel(logging.ERROR)
@@ -243,11 +243,11 @@ class SshNode:
         """False once it is known, without asking the node, that it has lost its power."""
         return self._is_powered()
 
-    def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> Completed:
+    def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> CommandResult:
         """Run a command to its end."""
         return self._run_line(shlex.join(argv), argv, timeout_s, check)
 
-    def _run_line(self, line: str, argv: Sequence[str], timeout_s: float, check: bool) -> Completed:
+    def _run_line(self, line: str, argv: Sequence[str], timeout_s: float, check: bool) -> CommandResult:
         """Give the machine's shell a line; argv is what messages call it."""
         self._require_power()
         try:
@@ -261,7 +261,7 @@ class SshNode:
             raise BenchError(f"{self.name}: no connection by SSH: {error}") from error
         out, err = ([text.rstrip("\r") for text in lines] for lines in (out, err))
         text = "\n".join(out) + ("\n" if out else "")
-        completed = Completed(tuple(argv), code, text, "\n".join(err))
+        completed = CommandResult(tuple(argv), code, text, "\n".join(err))
         if code == 255:
             self._require_power()
             raise BenchError(
@@ -296,7 +296,7 @@ class SshNode:
         script = f"[ -e {shlex.quote(folder)}/rc ] || kill -TERM $(cat {shlex.quote(f'{folder}/pid')})"
         self.run(["sh", "-c", script], check=False)
 
-    def read(self, path: str) -> Completed:
+    def read(self, path: str) -> CommandResult:
         """Return a file's text as stdout; an exit code other than 0 where there is none."""
         return self.run(["cat", path], check=False)
 

@@ -18,7 +18,7 @@ import attr
 from hw.drivers.labgrid_api import register_driver
 from hw.drivers.ssh import NamespaceSSHDriver, SshNode
 from hw.errors import ConfigError
-from hw.protocols import Completed
+from hw.protocols import CommandResult
 from hw.tools import local_tool
 
 MACHINE = "x86_64-windows"
@@ -118,11 +118,11 @@ class WindowsSshNode(SshNode):
         """Return where a shared library is put."""
         return f"{HOME}/bin/{library}"
 
-    def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> Completed:
+    def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> CommandResult:
         """Run a program, or a command of cmd's own, to its end."""
         return self._run_line(cmd_line(argv), argv, timeout_s, check)
 
-    def read(self, path: str) -> Completed:
+    def read(self, path: str) -> CommandResult:
         """Return a file's text as stdout; an exit code other than 0 where there is none."""
         return self.run([self._job_tool(), "read", path.replace("/", "\\")], check=False)
 
@@ -163,7 +163,7 @@ class WindowsSshNode(SshNode):
         """Ask the machine to restart; returns before it does."""
         self.run(["shutdown", "/r", "/f", "/t", "1"])
 
-    def _shell(self, line: str, check: bool = True) -> Completed:
+    def _shell(self, line: str, check: bool = True) -> CommandResult:
         return self._run_line(line, [line], 30.0, check)
 
     def _job_tool(self) -> str:

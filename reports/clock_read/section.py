@@ -25,7 +25,7 @@ from reports.errors import RecordError, ReportError
 from reports.paper_table import table_rows
 from reports.record.histogram import Summary
 from reports.record.measurement import Measurement, Number
-from reports.section import Measured, PrintFigure, SampleReader, Samples, Shown
+from reports.section import PrintFigure, SampleReader, Samples, TargetData, TargetView
 from reports.tools.answers import last_result
 
 TABLE = Path(__file__).with_name("intra-process-table1.csv")
@@ -90,7 +90,7 @@ class ReadPlace:
 
 
 @dataclass(frozen=True)
-class ReadLatencySection(Shown):
+class ReadLatencySection(TargetView):
     """All that the page says of what reading a clock costs."""
 
     load: str
@@ -138,7 +138,7 @@ def _row(where: str, fields: list[str]) -> PaperRead:
     return row
 
 
-def gather_read_latency(measured: Measured) -> ReadLatencySection | None:
+def gather_read_latency(measured: TargetData) -> ReadLatencySection | None:
     """Read what a run folder has on what reading clocks costs; None where it has nothing."""
     place = measured.evidence(FOLDER)
     if not (place / READINGS).exists():
@@ -168,7 +168,7 @@ def gather_read_latency(measured: Measured) -> ReadLatencySection | None:
     return ReadLatencySection(found.load, places, tuple(problems))
 
 
-def _service_rows(measured: Measured) -> list[ReadRow]:
+def _service_rows(measured: TargetData) -> list[ReadRow]:
     """Return what a reading of the time service cost, as its own suite has measured it.
 
     Raises:

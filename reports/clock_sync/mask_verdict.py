@@ -67,7 +67,7 @@ class MaskRange:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Finding:
     """What a trial gives for one quantity: value and limit where least is left, and what is missing."""
 
     value: Number | None
@@ -156,55 +156,55 @@ def _measurement(
 
 def _value(
     trial: ClockTrial, series: ClockSeries | None, wanted: MaskRange, quantity: Quantity, n_required: int
-) -> _Found:
+) -> _Finding:
     """Return a single value: max|TE| of all samples with its sign, max|TE_L| or cTE of the series."""
     limit_ns = _first_limit_ns(wanted.mask, quantity)
     n = trial.filtered.offset.n
     if quantity == "max_abs_te":
         missing = "" if n else "no sample"
-        return _Found(trial.filtered.extreme_ns, limit_ns, n, n_required, "", missing)
+        return _Finding(trial.filtered.extreme_ns, limit_ns, n, n_required, "", missing)
     figures = time_error(series) if series is not None else None
     if figures is None or series is None:
-        return _Found(None, limit_ns, n, n_required, "", "no series of offsets")
+        return _Finding(None, limit_ns, n, n_required, "", "no series of offsets")
     if quantity == "max_abs_tel":
         value = figures.max_abs_tel_ns
-        return _Found(value, limit_ns, n, n_required, "", "" if value is not None else _unfiltered(figures))
+        return _Finding(value, limit_ns, n, n_required, "", "" if value is not None else _unfiltered(figures))
     return _constant(figures, series, wanted, limit_ns, n_required)
 
 
 def _constant(
     figures: TimeError, series: ClockSeries, wanted: MaskRange, limit_ns: float, n_required: int
-) -> _Found:
+) -> _Finding:
     """Return cTE: the largest mean of a window of 1000 s; of a shorter series its mean, which lacks time."""
     worst_ns = figures.max_abs_cte_window_ns
     if worst_ns is not None:
         outside = figures.outside_windows
         missing = f"{outside} of {figures.n} samples lie in no whole window of 1000 s" if outside else ""
-        return _Found(worst_ns, limit_ns, figures.n, n_required, "worst window of 1000 s", missing)
+        return _Finding(worst_ns, limit_ns, figures.n, n_required, "worst window of 1000 s", missing)
     measured_s = series.n * series.tau0_ns / NS_PER_S
     wanted_s = wanted.to_tau_s if wanted.to_tau_s is not None else CTE_WINDOW_NS / NS_PER_S
     missing = f"averaged over {measured_s:.3g} s; the mask asks for {wanted_s:.4g} s"
     where = f"mean over {measured_s:.3g} s"
-    return _Found(
+    return _Finding(
         figures.cte_ns, limit_ns, figures.n, n_required, where, missing if measured_s < wanted_s else ""
     )
 
 
-def _worst_of_curve(series: ClockSeries | None, wanted: MaskRange, quantity: Quantity) -> _Found:
+def _worst_of_curve(series: ClockSeries | None, wanted: MaskRange, quantity: Quantity) -> _Finding:
     """Return a curve's value at the tau at which least is left to the mask, and which taus are missing."""
     nothing = _first_limit_ns(wanted.mask, quantity)
     if series is None or not series.n:
-        return _Found(None, nothing, 0, TERMS_MIN, "", "no series of offsets")
+        return _Finding(None, nothing, 0, TERMS_MIN, "", "no series of offsets")
     if quantity.startswith("dte_l_"):
         if not separable(series):
-            return _Found(None, nothing, 0, TERMS_MIN, "", "too few samples a second for the low-pass")
+            return _Finding(None, nothing, 0, TERMS_MIN, "", "too few samples a second for the low-pass")
         series = low_passed(series)
     points = _points(series, wanted.mask, quantity)
     low_s, high_s = wanted.wanted_s(quantity)
     asked = f"the mask asks for {low_s:.4g} s to {high_s:.4g} s"
     measured = f"{series.n * series.tau0_ns / NS_PER_S:.3g} s, every {series.tau0_ns / NS_PER_S:.3g} s"
     if not points:
-        return _Found(None, nothing, 0, TERMS_MIN, "", f"no tau can be judged from {measured}; {asked}")
+        return _Finding(None, nothing, 0, TERMS_MIN, "", f"no tau can be judged from {measured}; {asked}")
     first_s, last_s = points[0][0], points[-1][0]
     judged = f"judged at {len(points)} octaves of tau from {first_s:.3g} s to {last_s:.3g} s"
     missing = ""
@@ -212,7 +212,7 @@ def _worst_of_curve(series: ClockSeries | None, wanted: MaskRange, quantity: Qua
     if too_late or last_s * 2 <= high_s:
         missing = f"{judged}, from {measured}; {asked}"
     tau_s, value_ns, limit_ns, windows = min(points, key=lambda point: point[2] - point[1])
-    return _Found(value_ns, limit_ns, windows, TERMS_MIN, f"tau = {tau_s:.3g} s, {judged}", missing)
+    return _Finding(value_ns, limit_ns, windows, TERMS_MIN, f"tau = {tau_s:.3g} s, {judged}", missing)
 
 
 def _points(series: ClockSeries, mask: Mask, quantity: Quantity) -> list[tuple[float, float, float, int]]:

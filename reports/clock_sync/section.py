@@ -35,7 +35,7 @@ from reports.clock_sync.usage import UsageRow, usage_row
 from reports.clock_sync.verdict import QUANTITY, sync_uncertainty, witness_difference_ns
 from reports.errors import RecordError, ReportError
 from reports.record.measurement import Measurement
-from reports.section import Measured, PrintFigure, SampleReader, Samples, Shown
+from reports.section import PrintFigure, SampleReader, Samples, TargetData, TargetView
 
 FOLDER = "clock_sync"
 CURVES_MAX = 4
@@ -111,7 +111,7 @@ class ClockFigures:
 
 
 @dataclass(frozen=True)
-class ClockSection(Shown):
+class ClockSection(TargetView):
     """All that the page says of clocks."""
 
     rows: tuple[ClockRow, ...]
@@ -153,7 +153,7 @@ class ClockSection(Shown):
         return bool(self.rows) and all(row.trial.facts.timecard.clock == TWO_WAY for row in self.rows)
 
 
-def gather_clocks(measured: Measured) -> ClockSection | None:
+def gather_clocks(measured: TargetData) -> ClockSection | None:
     """Read all clock trials of a run folder; None where it has none."""
     folder, records, evidence = measured.folder, measured.records, measured.evidence(FOLDER)
     rows: list[ClockRow] = []

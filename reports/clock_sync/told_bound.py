@@ -42,7 +42,7 @@ NO_BOUND, NO_U = "the clock tells no bound", "the clock tells no U"
 
 
 @dataclass(frozen=True)
-class Found:
+class Finding:
     """A value with its U; `why` says why nothing may pass on it, empty: it may."""
 
     value: Number | None
@@ -94,7 +94,7 @@ def unset_told_measurement(
     return build_record(requirement, sample, limit, nothing, Verdict("unset", None, reason), context)
 
 
-def find(trial: ClockTrial, quantity: str) -> Found:
+def find(trial: ClockTrial, quantity: str) -> Finding:
     """Return one of these quantities of a trial."""
     if quantity == LEFT_OUT:
         return _left_out(trial.filtered)
@@ -102,41 +102,41 @@ def find(trial: ClockTrial, quantity: str) -> Found:
         return _holdover(trial)
     told = trial.filtered.device_bound
     if told is None:
-        return Found(None, 0, why=NO_BOUND)
+        return Finding(None, 0, why=NO_BOUND)
     error = told.interval if quantity in {MISSED, WIDTH} else told.u
     if error is None:
-        return Found(None, 0, why=NO_U)
+        return Finding(None, 0, why=NO_U)
     return _missed(told, error) if quantity in {MISSED, U_MISSED} else _width(trial, told, error)
 
 
-def _missed(told: DeviceBound, error: ToldError) -> Found:
+def _missed(told: DeviceBound, error: ToldError) -> Finding:
     if not told.checked:
-        return Found(None, 0, why=f"{told.without} readings, and none gave a time")
+        return Finding(None, 0, why=f"{told.without} readings, and none gave a time")
     undecided = UncertaintyPart("undecided", "bound", PPM * (error.missed - error.beyond) / told.checked)
-    return Found(PPM * error.missed / told.checked, told.checked, (undecided,))
+    return Finding(PPM * error.missed / told.checked, told.checked, (undecided,))
 
 
-def _width(trial: ClockTrial, told: DeviceBound, told_error: ToldError) -> Found:
+def _width(trial: ClockTrial, told: DeviceBound, told_error: ToldError) -> Finding:
     bound, error = told_error.sizes.quantile(0.5), median_size_ns(trial.filtered.offset)
     if bound is None or error is None:
-        return Found(None, 0, why=f"{told.without} readings, and none gave a time")
+        return Finding(None, 0, why=f"{told.without} readings, and none gave a time")
     ratio, slack_ns = bound.value_ns / error, _slack_ns(trial)
     if slack_ns >= error:
         why = f"a median error of {error} ns is smaller than what reference and bracket tell apart"
-        return Found(ratio, told.checked, (UncertaintyPart("median_error", "bound", ratio),), why)
+        return Finding(ratio, told.checked, (UncertaintyPart("median_error", "bound", ratio),), why)
     part = UncertaintyPart("median_error", "bound", bound.value_ns / (error - slack_ns) - ratio)
-    return Found(ratio, told.checked, (part,))
+    return Finding(ratio, told.checked, (part,))
 
 
-def _left_out(compare: ClockCompare) -> Found:
+def _left_out(compare: ClockCompare) -> Finding:
     n = compare.iterations
-    return Found(PPM * compare.discarded / n, n) if n else Found(None, 0)
+    return Finding(PPM * compare.discarded / n, n) if n else Finding(None, 0)
 
 
-def _holdover(trial: ClockTrial) -> Found:
+def _holdover(trial: ClockTrial) -> Finding:
     points = trial.filtered.series
     if len(points) < 3:  # any two points lie on a line
-        return Found(None, 0)
+        return Finding(None, 0)
     first_ns = points[0].time_tai_ns
     times = [point.time_tai_ns - first_ns for point in points]
     offsets = [round(point.mean_ns) for point in points]
@@ -145,7 +145,7 @@ def _holdover(trial: ClockTrial) -> Found:
     rate_ppb = float(Fraction(above * PPB, n * sum(t * t for t in times) - sum_t * sum_t))
     # Errors within +-e draw a least-squares line of 3 e / T at most.
     slope_ppb = 3 * PPB * _slack_ns(trial) / times[-1]
-    return Found(rate_ppb, n, (UncertaintyPart("slope", "bound", slope_ppb),))
+    return Finding(rate_ppb, n, (UncertaintyPart("slope", "bound", slope_ppb),))
 
 
 def _slack_ns(trial: ClockTrial) -> int:

@@ -27,7 +27,7 @@ DOCUMENT_PURPOSES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class CertificateStatus:
     """What is known of a signature's certificate.
 
     Attributes:
@@ -59,7 +59,7 @@ def no_signer(certificate: Any) -> str:
     return "" if "client_auth" in found else f"its certificate is for {', '.join(sorted(found))} alone"
 
 
-def judge(one: Any, roots: Sequence[Any], now: datetime.datetime | None = None) -> Judged:
+def judge(one: Any, roots: Sequence[Any], now: datetime.datetime | None = None) -> CertificateStatus:
     """Validate a signature as of the time at which it was made.
 
     A certificate expires; what was signed before stays signed. The time is that of a time stamp (RFC 3161)
@@ -83,7 +83,7 @@ def judge(one: Any, roots: Sequence[Any], now: datetime.datetime | None = None) 
         if stamped is None:
             remark += "; that it was made before is what the signer's machine said, no time stamp"
         remarks.append(remark)
-    return Judged(status, bool(status.trusted), moment, stamped is not None, tuple(remarks))
+    return CertificateStatus(status, bool(status.trusted), moment, stamped is not None, tuple(remarks))
 
 
 def _stamped(one: Any, roots: Sequence[Any], now: datetime.datetime) -> datetime.datetime | None:

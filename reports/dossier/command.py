@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.dossier.gather import gather, named_file
-from reports.dossier.model import Asked, Dossier, to_dossier_bytes
+from reports.dossier.model import Dossier, Request, to_dossier_bytes
 from reports.durable import replace_file
 from reports.run.benches import (
     BENCHES,
@@ -117,7 +117,7 @@ def write(options: argparse.Namespace) -> int:
     files += [named_file("waivers", options.waivers)] if options.waivers else []
     named, benches = seals_asked(options)
     files += [named_file("benches", benches)] if benches else []
-    asked = Asked(
+    asked = Request(
         options.title, options.date, options.operator, options.reviewer, tuple(files), sealed_by=named
     )
     dossier = gather(options.run, asked)

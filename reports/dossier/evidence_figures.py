@@ -14,7 +14,7 @@ from reports.latency.plots import MAX_PANELS, StreamFigures, figure_distribution
 from reports.latency.stream_groups import replay_folder
 from reports.record.measurement import Measurement
 from reports.run.folder import EVIDENCE
-from reports.section import Measured, PrintFigure, Section
+from reports.section import PrintFigure, Section, TargetData
 from reports.sections import SECTIONS
 from reports.tools.answers import StreamResult
 
@@ -94,13 +94,13 @@ def _stream_of(evidence: ReplayEvidence, record: Measurement) -> StreamResult | 
     return next((stream for stream in streams if str(stream.id) == record.subject.stream), None)
 
 
-def evidence_figures(measured: Measured, prefix: str) -> list[PrintFigure]:
+def evidence_figures(measured: TargetData, prefix: str) -> list[PrintFigure]:
     """Draw what the sections of the report have for print, where the dossier shows a value of theirs."""
     found = [each for section in SECTIONS for each in _prints(section, measured)]
     return [PrintFigure(printed(each.svg, prefix), each.caption, each.size) for each in found if each.svg]
 
 
-def _prints(section: Section, measured: Measured) -> list[PrintFigure]:
+def _prints(section: Section, measured: TargetData) -> list[PrintFigure]:
     """Return a section's figures; none where the evidence cannot be read: the records stand without them."""
     try:
         shown = section.gather(measured)

@@ -16,7 +16,7 @@ from reports.dossier.limit_figures import limit_figures
 from reports.dossier.model import Dossier, Result, Target
 from reports.record.measurement import Measurement
 from reports.run.targets import targets_of
-from reports.section import Measured
+from reports.section import TargetData
 
 
 def draw_figures(dossier: Dossier, folders: Mapping[str, Path]) -> tuple[FigureGroup, ...]:
@@ -43,7 +43,7 @@ def draw_figures(dossier: Dossier, folders: Mapping[str, Path]) -> tuple[FigureG
         several = len(targets) > 1
         for place, target in enumerate(targets):
             own = [record for record in records if record.subject.target == target]
-            measured = Measured(folder, own, own, target, targets)
+            measured = TargetData(folder, own, own, target, targets)
             figures = evidence_figures(measured, f"r{number}-{place}" if several else f"r{number}")
             if figures:
                 of = f", target {target}" if several else ""

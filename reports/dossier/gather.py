@@ -27,11 +27,11 @@ from reports.dossier.errors import DossierError
 from reports.dossier.instruments import wiring_of
 from reports.dossier.model import (
     DOSSIER_SCHEMA,
-    Asked,
     Dossier,
     File,
     NamedFile,
     Pair,
+    Request,
     RequirementsFile,
     Run,
     Seal,
@@ -46,7 +46,7 @@ from reports.dossier.source import (
     read_backs,
     read_sources,
 )
-from reports.dossier.traceability import Tried, matrix
+from reports.dossier.traceability import TargetTrials, matrix
 from reports.dossier.waivers import NONE, Waiver, Waivers, check_waivers, read_waivers
 from reports.page.facts import flatten
 from reports.quantities import INSTRUMENT_CHECKS
@@ -62,7 +62,7 @@ _KEPT_APART = ("instruments", "wiring")
 """Facts of the host that have a place of their own in the dossier."""
 
 
-NOTHING_ASKED = Asked(None, None, None, None, ())
+NOTHING_ASKED = Request(None, None, None, None, ())
 
 
 def named_file(role: Literal["waivers", "requirements", "benches"], path: Path) -> NamedFile:
@@ -80,7 +80,7 @@ def named_file(role: Literal["waivers", "requirements", "benches"], path: Path) 
         raise DossierError(f"{path}: {error}") from error
 
 
-def gather(runs: Sequence[Path], asked: Asked = NOTHING_ASKED) -> Dossier:
+def gather(runs: Sequence[Path], asked: Request = NOTHING_ASKED) -> Dossier:
     """Gather a dossier.
 
     Args:
@@ -132,7 +132,7 @@ def gather(runs: Sequence[Path], asked: Asked = NOTHING_ASKED) -> Dossier:
     )
 
 
-def _id(sources: Sequence[Source], asked: Asked) -> str:
+def _id(sources: Sequence[Source], asked: Request) -> str:
     """Return the id: of all that the dossier is made from."""
     runs = [[source.run_id, source.sums_sha256] for source in sources]
     made_from = {"schema": DOSSIER_SCHEMA, "runs": runs, "asked": to_json(asked)}
@@ -140,7 +140,7 @@ def _id(sources: Sequence[Source], asked: Asked) -> str:
     return f"BD-{digest[:_ID_DIGITS]}"
 
 
-def _waivers(asked: Asked) -> Waivers:
+def _waivers(asked: Request) -> Waivers:
     """Return the waivers; raises DossierError where there is more than one file of them."""
     files = [file for file in asked.files if file.role == "waivers"]
     if len(files) > 1:
@@ -148,7 +148,7 @@ def _waivers(asked: Asked) -> Waivers:
     return read_waivers(files[0].text.encode(), files[0].name) if files else NONE
 
 
-def _given_date(asked: Asked) -> datetime.date | None:
+def _given_date(asked: Request) -> datetime.date | None:
     try:
         return datetime.date.fromisoformat(asked.date) if asked.date is not None else None
     except ValueError as error:
@@ -190,7 +190,7 @@ def _target(
     skipped = {name: each.skipped for of_run in wanted.values() for name, each in of_run.items()}
     stacks = stacks_asked([asked_in(source.path, source.manifest) for source in own], name)
     parts = {requirement.id: requirement.parts for _file, requirement in asked}
-    tried = Tried(
+    tried = TargetTrials(
         [candidate for source in own for candidate in source.candidates(bench, name, parts)],
         waivers,
         lambda attempt: distribution_in(own, attempt),
@@ -255,7 +255,7 @@ def _sets_of_target(
     return found
 
 
-def trusted_of(asked: Asked) -> TrustedSeals | None:
+def trusted_of(asked: Request) -> TrustedSeals | None:
     """Return what the seals of the runs are held against; None: nothing was named.
 
     Raises:

@@ -391,7 +391,7 @@ class NamedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Request:
     """What the dossier was asked for besides runs; with them it can be made again. None: not given.
 
     `sealed_by`: fingerprints of keys that the runs have to be sealed by, in place of a list of benches.
@@ -436,7 +436,7 @@ class Dossier:
     waivers: tuple[Waiver, ...]
     deviations: tuple[Deviation, ...]
     signatories: tuple[Signatory, ...]
-    asked: Asked
+    asked: Request
 
 
 def dossier_schema() -> dict[str, Any]:

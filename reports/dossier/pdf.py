@@ -78,7 +78,7 @@ class Properties:
     time_utc: str
 
 
-class _Attached(_urls.URLFetcher):  # type: ignore[misc]
+class _AttachmentFetcher(_urls.URLFetcher):  # type: ignore[misc]
     """Give out the attachments by their names, and nothing else: no file, no network."""
 
     def __init__(self, attachments: Sequence[Attachment]) -> None:
@@ -152,7 +152,7 @@ def _render(
     page: str, properties: Properties, attachments: Sequence[Attachment]
 ) -> tuple[bytes, frozenset[int]]:
     """Return the PDF, and the code points that no font has a glyph for."""
-    fetcher = _Attached(attachments)
+    fetcher = _AttachmentFetcher(attachments)
     time = parse_utc(properties.time_utc)
     files = [
         _weasyprint.Attachment(

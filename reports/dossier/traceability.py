@@ -25,7 +25,7 @@ WORST_FIRST: tuple[Status, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class TargetTrials:
     """Everything that a target's runs measured.
 
     Attributes:
@@ -85,7 +85,7 @@ def condition_words(record: Measurement) -> str:
 def matrix(
     asked: Iterable[tuple[RequirementSet, Requirement]],
     skipped: Mapping[str, str],
-    tried: Tried,
+    tried: TargetTrials,
     checks: frozenset[str],
     stacks: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[RequirementRow, ...]:

@@ -10,7 +10,7 @@ from reports.errors import RecordError
 from reports.largest_pattern.search import FILE, QUANTITY, LargestPattern, Trial, read_largest_pattern
 from reports.record.histogram import Quantile
 from reports.record.measurement import Measurement
-from reports.section import Measured, Shown
+from reports.section import TargetData, TargetView
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def lateness_of(trial: Trial) -> Quantile | None:
 
 
 @dataclass(frozen=True, slots=True)
-class LargestPatternSection(Shown):
+class LargestPatternSection(TargetView):
     """What was found of a target, with each of its network stacks."""
 
     results: tuple[LargestPatternResult, ...]
@@ -64,7 +64,7 @@ class LargestPatternSection(Shown):
         return tuple(result.record for result in self.results)
 
 
-def gather_largest_pattern(found: Measured) -> LargestPatternSection | None:
+def gather_largest_pattern(found: TargetData) -> LargestPatternSection | None:
     """Return the section of a target; None: it was not looked for."""
     records = [each for each in found.records if each.quantity == QUANTITY]
     return LargestPatternSection(tuple(_result(found.folder, each) for each in records)) if records else None

@@ -32,7 +32,7 @@ from reports.latency.stream_groups import (
 )
 from reports.record.measurement import Measurement
 from reports.run.tally import WORST_FIRST, relative_margin
-from reports.section import Measured, SampleReader, Samples, Shown
+from reports.section import SampleReader, Samples, TargetData, TargetView
 from reports.software_latency.evidence import (
     FOLDER,
     SoftwareLatencies,
@@ -46,7 +46,7 @@ ROUND_TRIP_STACK = "kernel"
 
 
 @dataclass(frozen=True, slots=True)
-class LatencySection(Shown):
+class LatencySection(TargetView):
     """The streams of a target, grouped by subject and conditions, with the instruments of their replays.
 
     Attributes:
@@ -90,7 +90,7 @@ class LatencySection(Shown):
         return [_figures_of(group, index) for index, group in enumerate(self.groups)]
 
 
-def gather_latency(found: Measured) -> LatencySection | None:
+def gather_latency(found: TargetData) -> LatencySection | None:
     """Return the section of a target; None: no stream was measured."""
     streams = [m for m in found.records if m.quantity == STREAM_QUANTITY and m.subject.stream is not None]
     groups = stream_groups(found.folder, streams, found.attempts)
@@ -104,7 +104,7 @@ def _is_of_round_trips(group: StreamGroup) -> bool:
     return group.role is None and group.rows[0].record.subject.stack == ROUND_TRIP_STACK
 
 
-def _round_trips(found: Measured) -> tuple[SoftwareLatencies, ...]:
+def _round_trips(found: TargetData) -> tuple[SoftwareLatencies, ...]:
     """Read the round trips of a target; what cannot be read the section on software latency says."""
     told: list[SoftwareLatencies] = []
     for folder in folders_of_sizes(found.evidence(FOLDER)):

@@ -117,7 +117,7 @@ class SoftwarePart:
 
 
 @dataclass(frozen=True, slots=True)
-class Untold:
+class UntoldStreams:
     """Streams whose software parts are not told: no device of the kind was measured.
 
     Attributes:
@@ -134,7 +134,7 @@ class SoftwareParts:
     """What round trips say of the streams of one target."""
 
     rows: tuple[SoftwarePart, ...]
-    untold: tuple[Untold, ...]
+    untold: tuple[UntoldStreams, ...]
 
     @property
     def has_more_than_udp(self) -> bool:
@@ -197,7 +197,7 @@ def software_parts(rows: Iterable[StreamRow], measured: Sequence[SoftwareLatenci
     kinds = list(dict.fromkeys(each.kind for each in parts))
     return SoftwareParts(
         tuple(sorted(parts, key=lambda each: kinds.index(each.kind))),
-        tuple(Untold(_ids(own), _numbers(own), kind) for kind, own in untold.items()),
+        tuple(UntoldStreams(_ids(own), _numbers(own), kind) for kind, own in untold.items()),
     )
 
 

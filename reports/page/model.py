@@ -22,7 +22,7 @@ from reports.run.outcome import RunOutcome, run_outcome
 from reports.run.raw_data import HashRow, hash_rows, rows_of_target
 from reports.run.tally import effective, relative_margin, worst
 from reports.run.targets import targets_of
-from reports.section import Measured, Section, Shown
+from reports.section import Section, TargetData, TargetView
 from reports.sections import SECTIONS
 
 
@@ -67,7 +67,7 @@ class Report:
     worst: Measurement | None
     worst_share: float | None
     simulated: bool
-    sections: tuple[tuple[Section, tuple[Shown, ...]], ...]
+    sections: tuple[tuple[Section, tuple[TargetView, ...]], ...]
     others: tuple[tuple[str, tuple[Measurement, ...]], ...]
     advice: AdviceSection | None
     checks: tuple[Measurement, ...]
@@ -87,7 +87,7 @@ class Report:
         every = [shown for _section, found in self.sections for shown in found]
         return tuple(group for each in every if isinstance(each, LatencySection) for group in each.groups)
 
-    def shown_in(self, name: str) -> Shown | None:
+    def shown_in(self, name: str) -> TargetView | None:
         """Return what the section of a name shows of the one target of this report; None: nothing."""
         return next((found[0] for section, found in self.sections if section.name == name), None)
 
@@ -198,7 +198,7 @@ def _report(
     """Return the report of one target, from its records alone."""
     counting = effective(found.measurements)
     checks = came_out.checks
-    measured = Measured(run.path, counting, found.measurements, target, targets)
+    measured = TargetData(run.path, counting, found.measurements, target, targets)
     each = [(section, shown) for section in SECTIONS if (shown := section.gather(measured)) is not None]
     listed = {record for _section, shown in each for record in shown.records}
     rest = [m for m in counting if m not in checks and m not in listed]
@@ -226,7 +226,7 @@ def _whole(
     each: Sequence[Report],
 ) -> Report:
     """Return the report over several targets: it passes only where each of them does."""
-    sections: list[tuple[Section, tuple[Shown, ...]]] = []
+    sections: list[tuple[Section, tuple[TargetView, ...]]] = []
     for section in SECTIONS:
         shown = tuple(own for report in each if (own := report.shown_in(section.name)) is not None)
         sections += [(section, shown)] if shown else []
@@ -238,7 +238,7 @@ def _bare(
     found: Records,
     came_out: RunOutcome,
     hashes: Sequence[HashRow],
-    sections: Sequence[tuple[Section, tuple[Shown, ...]]],
+    sections: Sequence[tuple[Section, tuple[TargetView, ...]]],
 ) -> Report:
     """Return a report of what a run, or a target of it, has in common with any other."""
     poorest = worst(came_out.judged)

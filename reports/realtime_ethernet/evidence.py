@@ -71,7 +71,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Traced:
+class TracedTrial:
     """A trial of probes beside a bulk receiver, traced; it counts for no value.
 
     Attributes:
@@ -105,7 +105,7 @@ class Messages:
     bulk_bytes: int
     trials: tuple[Trial, ...]
     schema: str = SCHEMA
-    traced: Traced | None = omit_none()  # noqa: RUF009 - a field
+    traced: TracedTrial | None = omit_none()  # noqa: RUF009 - a field
 
     def of(self, kind: str, size_bytes: int | None = None) -> list[Trial]:
         """Return the trials of a kind, and of a size if that is given."""
@@ -195,7 +195,7 @@ def load_bulk(folder: Path, trials: Sequence[Trial]) -> list[Transfer]:
     return [_read(folder, trial.bulk_file, read_transfer) for trial in trials]
 
 
-def load_thread_shares(folder: Path, traced: Traced) -> ThreadShares:
+def load_thread_shares(folder: Path, traced: TracedTrial) -> ThreadShares:
     """Work out who had the CPU while messages were on their way; raises RecordError: names the file."""
     trips = load_trips(folder, traced.file)
     try:
@@ -273,7 +273,7 @@ def load_messages(folder: Path) -> Messages:
     return found
 
 
-def _check_traced(traced: Traced) -> None:
+def _check_traced(traced: TracedTrial) -> None:
     where = f"{MESSAGES}: traced"
     for name in (traced.file, traced.trace_file):
         if Path(name).name != name:

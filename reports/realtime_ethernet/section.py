@@ -28,7 +28,7 @@ from reports.realtime_ethernet.verdict import (
     QUANTILES,
     QUANTITIES,
     RISES,
-    Found,
+    Finding,
     bulk_share,
     find_latency,
     find_rise,
@@ -36,7 +36,7 @@ from reports.realtime_ethernet.verdict import (
 )
 from reports.record.histogram import Quantile, merge
 from reports.record.measurement import Measurement
-from reports.section import Measured, Shown
+from reports.section import TargetData, TargetView
 
 REFERENCE_STACK = "kernel"
 """The stack that the others are compared with, as in the paper."""
@@ -59,7 +59,7 @@ class OfSize:
     """
 
     size_bytes: int
-    found: dict[str, Found]
+    found: dict[str, Finding]
     windows_lost: int = 0
     against_percent: float | None = None
 
@@ -87,7 +87,7 @@ class OfStack:
     messages: Messages
     latencies: tuple[OfSize, ...]
     throughputs: tuple[OfSize, ...]
-    rise: dict[tuple[str, str], Found]
+    rise: dict[tuple[str, str], Finding]
     alone: Quantile | None
     beside: Quantile | None
     share: float | None
@@ -107,7 +107,7 @@ class OfStack:
 
 
 @dataclass(frozen=True)
-class MessageSection(Shown):
+class MessageSection(TargetView):
     """What the section shows.
 
     Attributes:
@@ -130,7 +130,7 @@ class MessageSection(Shown):
         return PAPER
 
 
-def gather_messages(measured: Measured) -> MessageSection | None:
+def gather_messages(measured: TargetData) -> MessageSection | None:
     """Return the section of a target; None: nothing was measured."""
     place = measured.evidence(FOLDER)
     folders = sorted(each.parent for each in (*place.glob(MESSAGES), *place.glob(f"*/{MESSAGES}")))

@@ -65,7 +65,7 @@ def bytes_of_size(size: str) -> int:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Demand:
     """What a requirement asks."""
 
     requirement: str
@@ -76,7 +76,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Found:
+class Finding:
     """A value, in the unit of its quantity, with U, and why there may be no verdict on it.
 
     Attributes:
@@ -94,7 +94,7 @@ class Found:
     causes: tuple[str, ...] = ()
 
 
-def find_latency(messages: Messages, folder: Path, size_bytes: int, statistic: str) -> Found:
+def find_latency(messages: Messages, folder: Path, size_bytes: int, statistic: str) -> Finding:
     """Return the latency of messages of a size, in ns; raises RecordError: names file and key."""
     trials = [each for each in messages.of(LATENCY, size_bytes) if not each.is_disturbed]
     rounds = load_round_trips(folder, trials)
@@ -105,7 +105,7 @@ def find_latency(messages: Messages, folder: Path, size_bytes: int, statistic: s
 
     value_ns, apart_ns = _together(rounds, half_ns)
     parts = _parts_ns(value_ns, apart_ns)
-    found = Found(
+    found = Finding(
         value=None if value_ns is None else round(value_ns),
         uncertainty=Uncertainty.from_parts(parts),
         n=sum(each.round_trip.n for each in rounds),
@@ -115,7 +115,7 @@ def find_latency(messages: Messages, folder: Path, size_bytes: int, statistic: s
     return _with_causes(found, messages, [each.over for each in rounds], messages.of(LATENCY, size_bytes))
 
 
-def find_rise(quantity: str, messages: Messages, folder: Path, statistic: str) -> Found:
+def find_rise(quantity: str, messages: Messages, folder: Path, statistic: str) -> Finding:
     """Return by how much a bulk receiver beside raises the latency, in percent of it without.
 
     Args:
@@ -143,7 +143,7 @@ def find_rise(quantity: str, messages: Messages, folder: Path, statistic: str) -
         ]
     n = min(sum(rise.distribution(each).n for each in some) for some in trips)
     lost = sum(each.lost for some in trips for each in some)
-    found = Found(value, Uncertainty.from_parts(parts), n, lost, len(pairs))
+    found = Finding(value, Uncertainty.from_parts(parts), n, lost, len(pairs))
     bulk = load_bulk(folder, beside)
     over = [each.over for each in (*trips[0], *trips[1], *bulk)]
     found = _with_causes(found, messages, over, messages.of(BESIDE))
@@ -201,7 +201,7 @@ def bulk_share(messages: Messages, folder: Path, bulk: Sequence[Transfer]) -> fl
     return bytes_per_s(bulk) / alone_bytes_per_s if alone_bytes_per_s and bulk else None
 
 
-def find_throughput(messages: Messages, folder: Path, size_bytes: int) -> Found:
+def find_throughput(messages: Messages, folder: Path, size_bytes: int) -> Finding:
     """Return the throughput of messages of a size, in bytes/s; raises RecordError: names file and key."""
     trials = [each for each in messages.of(THROUGHPUT, size_bytes) if not each.is_disturbed]
     rounds = load_transfers(folder, trials)
@@ -209,11 +209,11 @@ def find_throughput(messages: Messages, folder: Path, size_bytes: int) -> Found:
     parts = [] if value is None else [UncertaintyPart("rounds", "bound", math.ceil(apart))]
     n = sum(each.windows for each in rounds)
     whole = None if value is None else round(value)
-    found = Found(whole, Uncertainty.from_parts(parts), n, 0, len(rounds))
+    found = Finding(whole, Uncertainty.from_parts(parts), n, 0, len(rounds))
     return _with_causes(found, messages, [each.over for each in rounds], messages.of(THROUGHPUT, size_bytes))
 
 
-def message_measurement(quantity: str, found: Found, asked: Asked, context: Context) -> Measurement:
+def message_measurement(quantity: str, found: Finding, asked: Demand, context: Context) -> Measurement:
     """Judge what was found and return the record."""
     numbers = {"n": found.n, "n_required": asked.samples, "lost": found.lost, "allowed_lost": asked.lost}
     sample = Sample(quantity, asked.statistic, found.value, **numbers)
@@ -255,7 +255,7 @@ def _parts_ns(value_ns: float | None, apart_ns: float) -> list[UncertaintyPart]:
     ]
 
 
-def _with_causes(found: Found, messages: Messages, over: Sequence[str], trials: Sequence[Trial]) -> Found:
+def _with_causes(found: Finding, messages: Messages, over: Sequence[str], trials: Sequence[Trial]) -> Finding:
     """Add why there may be no verdict: too few rounds, or messages that went another way."""
     causes: list[str] = []
     if found.rounds < ROUNDS_MIN:

@@ -29,7 +29,7 @@ SLACK = 0.001
 
 
 @dataclass(frozen=True)
-class Found:
+class Finding:
     """What a replay says of a stream: `standing` as docs/latency.md names it."""
 
     value: int | None
@@ -146,7 +146,7 @@ class ReplayFolder:
         clock_of = {producer["number"]: producer["clock"] for producer in self.plan["producer"]}
         return touched(self.recv, [send for send in self.sends if send], clock_of, stream)
 
-    def found(self, stream_id: int, record: Record) -> list[Found]:
+    def found(self, stream_id: int, record: Record) -> list[Finding]:
         """Judge a stream by a record's limit, samples and loss: all that rounding allows it to stand as."""
         stream = self.stream(stream_id)
         whole = stream["received_minus_scheduled"]
@@ -159,7 +159,7 @@ class ReplayFolder:
         )
         phase = str(self.recv["phase"])
         return [
-            Found(whole["max_ns"], whole["n"], stream["lost"], u, parts, phase, each) for each in standings
+            Finding(whole["max_ns"], whole["n"], stream["lost"], u, parts, phase, each) for each in standings
         ]
 
     def _standing(
@@ -323,7 +323,7 @@ def _judged_again(
 ) -> list[str]:
     problems: list[str] = []
     streams = {int(record["subject"]["stream"]): record for record in records}
-    standings: dict[str, dict[int, list[Found]]] = {}
+    standings: dict[str, dict[int, list[Finding]]] = {}
     for place, replay in replays.items():
         try:
             standings[place] = {stream: replay.found(stream, record) for stream, record in streams.items()}
@@ -354,7 +354,7 @@ def _judged_again(
     return problems
 
 
-def _value_objections(record: Record, found: Found) -> Iterator[str]:
+def _value_objections(record: Record, found: Finding) -> Iterator[str]:
     for name, said, worked_out in (
         ("value", record["value"], found.value),
         ("n", record["n"], found.n),

@@ -74,7 +74,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Found:
+class Finding:
     """What a trial gives for a record, and whether it is as much as the mask asks for; None: unknown."""
 
     value: float | None
@@ -155,7 +155,7 @@ def _part_objections(record: Record, trial: Trial) -> Iterator[str]:
         yield f"parts of U are {said}, the comparison says {parts}"
 
 
-def _found(record: Record, answer: Json, rows: Sequence[Row], asked: Range | None) -> list[Found]:
+def _found(record: Record, answer: Json, rows: Sequence[Row], asked: Range | None) -> list[Finding]:
     """Return what the trial gives; of a curve several, where as little is left at several taus."""
     quantity, n = record["quantity"], answer["offset"]["n"]
     series = series_of(answer)
@@ -163,31 +163,33 @@ def _found(record: Record, answer: Json, rows: Sequence[Row], asked: Range | Non
         ends = [end for end in (answer["offset"]["min_ns"], answer["offset"]["max_ns"]) if end is not None]
         farthest = max((abs(end) for end in ends), default=None)
         farthest_ends = [end for end in ends if abs(end) == farthest] or [None]
-        return [Found(end, rows[0].limit_ns, n, None) for end in farthest_ends]
+        return [Finding(end, rows[0].limit_ns, n, None) for end in farthest_ends]
     if quantity in SINGLE and series is None:
-        return [Found(None, rows[0].limit_ns, n, None)]
+        return [Finding(None, rows[0].limit_ns, n, None)]
     if quantity == "te_l" and series is not None:
         filtered = low_passed(series)
         farthest = max((abs(offset) for _, offset in filtered.samples), default=None) if filtered else None
-        return [Found(farthest, rows[0].limit_ns, n, None)]
+        return [Finding(farthest, rows[0].limit_ns, n, None)]
     if quantity == "cte" and series is not None:
         return [_constant(series, rows, asked)]
     return _of_curve(quantity, series, rows, asked)
 
 
-def _constant(series: Series, rows: Sequence[Row], asked: Range | None) -> Found:
+def _constant(series: Series, rows: Sequence[Row], asked: Range | None) -> Finding:
     value, is_window, outside = constant_error(series)
     is_whole: bool | None = outside == 0
     if not is_window:
         to_s = None if asked is None else asked[1]
         wanted_s = WINDOW_NS / NS_PER_S if to_s is None else to_s
         is_whole = None if asked is None else series.length_s >= wanted_s
-    return Found(value, rows[0].limit_ns, len(series.samples), None, is_whole)
+    return Finding(value, rows[0].limit_ns, len(series.samples), None, is_whole)
 
 
-def _of_curve(quantity: str, series: Series | None, rows: Sequence[Row], asked: Range | None) -> list[Found]:
+def _of_curve(
+    quantity: str, series: Series | None, rows: Sequence[Row], asked: Range | None
+) -> list[Finding]:
     first = rows[0]
-    nothing = Found(None, first.limit_at(first.end_s), 0, WINDOWS_MIN)
+    nothing = Finding(None, first.limit_at(first.end_s), 0, WINDOWS_MIN)
     if series is not None and quantity.startswith("dte_l_"):
         series = low_passed(series)
     points = _points(quantity, series, rows) if series is not None and series.samples else []
@@ -201,7 +203,7 @@ def _of_curve(quantity: str, series: Series | None, rows: Sequence[Row], asked: 
         is_whole = begins and points[-1][0].tau_s * 2 > high_s
     least = min(limit - point.value_ns for point, limit in points)
     return [
-        Found(point.value_ns, limit, point.windows, WINDOWS_MIN, is_whole)
+        Finding(point.value_ns, limit, point.windows, WINDOWS_MIN, is_whole)
         for point, limit in points
         if limit - point.value_ns <= least + slack_of(limit, LEAST_NS)
     ]
@@ -220,7 +222,7 @@ def _points(quantity: str, series: Series, rows: Sequence[Row]) -> list[tuple[Po
     ]
 
 
-def _value_objections(record: Record, found: Found) -> Iterator[str]:
+def _value_objections(record: Record, found: Finding) -> Iterator[str]:
     lower = -found.limit_ns if record["quantity"] in SINGLE else None
     for name, said, worked_out in (
         ("value", record["value"], found.value),
@@ -233,7 +235,7 @@ def _value_objections(record: Record, found: Found) -> Iterator[str]:
             yield f"{name} is {said}, the series says {worked_out}"
 
 
-def _outcomes(record: Record, found: Found, trial: Trial) -> set[str]:
+def _outcomes(record: Record, found: Finding, trial: Trial) -> set[str]:
     """Return what a value may come to: on the edge of a limit on either side of it."""
     if found.value is None:
         return {"inconclusive" if trial.answer["offset"]["n"] else "unset"}

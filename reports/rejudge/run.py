@@ -69,7 +69,7 @@ SAME = ("requirement", "quantity", "statistic", "subject", "conditions")
 
 
 @dataclass(frozen=True)
-class Rejudged:
+class RejudgeResult:
     """What came of it.
 
     Attributes:
@@ -86,7 +86,7 @@ class Rejudged:
     records: int
 
 
-def rejudge(run: Path) -> Rejudged:
+def rejudge(run: Path) -> RejudgeResult:
     """Judge a run again; a folder of any version, finished or not."""
     problems: list[str] = []
     contradicted: list[str] = []
@@ -124,7 +124,7 @@ def rejudge(run: Path) -> Rejudged:
         problems += _manifest_objections(run, manifest, records)
     except DAMAGE as error:
         contradicted.append(f"cannot be judged again: {type(error).__name__}: {error}")
-    return Rejudged((*contradicted, *problems), tuple(contradicted), worked_out, len(records))
+    return RejudgeResult((*contradicted, *problems), tuple(contradicted), worked_out, len(records))
 
 
 def _left_objections(

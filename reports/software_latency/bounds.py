@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reports.software_latency.trips import TRIPS_MIN, Floats, Measured, PairTrips
+from reports.software_latency.trips import TRIPS_MIN, Floats, PairResult, PairTrips
 
 STRETCHES = 4
 
@@ -34,7 +34,7 @@ class Bound:
     words: str
 
 
-def partner_bounds(design: Floats, measured: Sequence[Measured], means: Floats) -> Floats:
+def partner_bounds(design: Floats, measured: Sequence[PairResult], means: Floats) -> Floats:
     """Return how far each kind's mean moves with its partners, in ns, shape (kinds,).
 
     Args:

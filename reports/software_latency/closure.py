@@ -18,7 +18,7 @@ import numpy as np
 
 from reports.normalised_error import normalised_error
 from reports.software_latency.spread import Spread
-from reports.software_latency.trips import Floats, Measured
+from reports.software_latency.trips import Floats, PairResult
 
 ClosureKind: TypeAlias = Literal["swapped roles", "four devices"]
 _Links: TypeAlias = Mapping[frozenset[str], Floats]
@@ -63,7 +63,7 @@ class Closure:
 
 
 def closures(
-    measured: Sequence[Measured], spread: Spread, left_out: Collection[str] = ()
+    measured: Sequence[PairResult], spread: Spread, left_out: Collection[str] = ()
 ) -> tuple[Closure, ...]:
     """Return every closure that a set of pairs can tell: swapped roles first, then four devices.
 
@@ -119,7 +119,7 @@ def _mean_of(places: Sequence[int], pairs: int) -> Floats:
     return weights
 
 
-def _compared(sides: _Sides, order: Literal[1, 2], measured: Sequence[Measured], spread: Spread) -> Closure:
+def _compared(sides: _Sides, order: Literal[1, 2], measured: Sequence[PairResult], spread: Spread) -> Closure:
     values = np.array([each.cumulants[order - 1] for each in measured])
     one, other = float(sides.one @ values), float(sides.other @ values)
     weights = (sides.one - sides.other)[None, :]

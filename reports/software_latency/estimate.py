@@ -21,7 +21,7 @@ import numpy as np
 from reports.software_latency.bounds import Bound, partner_bounds, wander_bounds
 from reports.software_latency.plan import Device, Kind, check_identifiable, design_matrix, kinds_of
 from reports.software_latency.spread import Spread, hardware_of, independent, student
-from reports.software_latency.trips import Drift, Floats, Measured, PairTrips, measure
+from reports.software_latency.trips import Drift, Floats, PairResult, PairTrips, measure
 from reports.software_latency.turns import measure_turns
 
 Order: TypeAlias = Literal[1, 2, 3]
@@ -188,7 +188,7 @@ class Estimate:
     """
 
     latencies: tuple[SoftwareLatency, ...]
-    measured: tuple[Measured, ...]
+    measured: tuple[PairResult, ...]
     spread: Spread
     fits: tuple[Fit, ...]
     correlations: tuple[Correlation, ...]
@@ -247,7 +247,7 @@ def estimate(
     return Estimate(latencies, measured, spread, fits, correlations, doubts, untested)
 
 
-def _measure(trips: Sequence[PairTrips], resamples: int, seed: int) -> tuple[tuple[Measured, ...], Spread]:
+def _measure(trips: Sequence[PairTrips], resamples: int, seed: int) -> tuple[tuple[PairResult, ...], Spread]:
     """Measure pairs together where all have their turns by turns, else each by itself."""
     if all(each.turn is not None for each in trips):
         return measure_turns(trips, resamples=resamples, seed=seed)
@@ -268,13 +268,13 @@ def solver(design: Floats, standard: Floats) -> Floats:
     return np.asarray(np.linalg.pinv(design * weights[:, None]) * weights)
 
 
-def weighing(measured: Sequence[Measured]) -> Floats:
+def weighing(measured: Sequence[PairResult]) -> Floats:
     """Return what the mean of each pair is weighed by, in ns, shape (pairs,)."""
     return np.array([each.weighing_ns for each in measured])
 
 
 def _solve(
-    design: Floats, measured: Sequence[Measured], spread: Spread, order: Order
+    design: Floats, measured: Sequence[PairResult], spread: Spread, order: Order
 ) -> tuple[Floats, Floats, Fit]:
     """Return each kind's cumulant, its U, and the fit: least squares."""
     values = np.array([each.cumulants[order - 1] for each in measured])
@@ -290,7 +290,7 @@ def _solve(
 def _bounds(
     design: Floats,
     trips: Sequence[PairTrips],
-    measured: Sequence[Measured],
+    measured: Sequence[PairResult],
     spread: Spread,
     fit: Fit,
     means: Floats,
@@ -311,7 +311,7 @@ def _bounds(
     return [tuple(own) for own in bounds]
 
 
-def _wander(measured: Iterable[Measured]) -> bool:
+def _wander(measured: Iterable[PairResult]) -> bool:
     return any(not each.is_long_enough or not each.drifts[0].is_stationary for each in measured)
 
 
@@ -321,7 +321,7 @@ def _latency(
     values: Floats,
     expanded: Floats,
     bounds: tuple[Bound, ...],
-    own: Sequence[Measured],
+    own: Sequence[PairResult],
 ) -> SoftwareLatency:
     """Put together one kind's result; `own` are the pairs that it is in.
 
@@ -407,14 +407,14 @@ def undecided(found: Estimate, latency: SoftwareLatency) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-def _unsteady(measured: Iterable[Measured]) -> Iterator[str]:
+def _unsteady(measured: Iterable[PairResult]) -> Iterator[str]:
     for each in measured:
         yield from _unsteady_mean(each)
         if not each.drifts[1].is_stationary:
             yield _wandered(each, each.drifts[1])
 
 
-def _unsteady_mean(measured: Measured) -> Iterator[str]:
+def _unsteady_mean(measured: PairResult) -> Iterator[str]:
     name, n, drift = measured.name, measured.n, measured.drifts[0]
     if not measured.is_long_enough:
         yield f"{name}: {n} trips are too few: they depend on each other, U is too small"
@@ -422,7 +422,7 @@ def _unsteady_mean(measured: Measured) -> Iterator[str]:
         yield _wandered(measured, drift)
 
 
-def _wandered(measured: Measured, drift: Drift) -> str:
+def _wandered(measured: PairResult, drift: Drift) -> str:
     return f"{measured.name}: not stationary: its {drift.moment} wandered (KPSS {drift.statistic:.2f})"
 
 

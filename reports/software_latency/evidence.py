@@ -107,7 +107,7 @@ class LabProducer:
 
 
 @dataclass(frozen=True)
-class Injected:
+class InjectedDelay:
     """A delay that was put into a device's software on purpose.
 
     Attributes:
@@ -152,7 +152,7 @@ class RoundTrips:
     devices: tuple[LabDevice, ...]
     clocks: tuple[DeviceClock, ...]
     exchanges: tuple[Exchange, ...]
-    injected: tuple[Injected, ...] = ()
+    injected: tuple[InjectedDelay, ...] = ()
     turns: Turns | None = None
     """None: one direction was measured after the other."""
     icmp: tuple[IcmpEchoes, ...] | None = omit_none()

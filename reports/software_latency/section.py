@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from reports.errors import ReportError
 from reports.record.measurement import Measurement
-from reports.section import Measured, PrintFigure, Shown
+from reports.section import PrintFigure, TargetData, TargetView
 from reports.software_latency.estimate import SoftwareLatency
 from reports.software_latency.evidence import (
     FOLDER,
@@ -113,7 +113,7 @@ class DeviceBySize:
 
 
 @dataclass(frozen=True)
-class SoftwareSection(Shown):
+class SoftwareSection(TargetView):
     """What the section shows.
 
     Attributes:
@@ -151,7 +151,7 @@ class SoftwareSection(Shown):
         )
 
 
-def gather_software_latency(measured: Measured) -> SoftwareSection | None:
+def gather_software_latency(measured: TargetData) -> SoftwareSection | None:
     """Return the section of a target; None: nothing was measured."""
     folders = folders_of_sizes(measured.evidence(FOLDER))
     judged = tuple(each for each in measured.records if each.quantity in (QUANTITY, CLOSURE))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reports.software_latency.trips import Floats, Measured, PairTrips
+from reports.software_latency.trips import Floats, PairResult, PairTrips
 
 COVERAGE = 0.9545
 """Of an expanded uncertainty: that of k = 2 in a normal distribution."""
@@ -94,7 +94,7 @@ def hardware_of(trips: Sequence[PairTrips]) -> Floats:
     return np.array(bounds, np.float64).reshape(len(trips), len(names))
 
 
-def independent(measured: Sequence[Measured], hardware_ns: Floats | None = None) -> Spread:
+def independent(measured: Sequence[PairResult], hardware_ns: Floats | None = None) -> Spread:
     """Return the spread of pairs that were measured one after the other.
 
     Args:

@@ -110,7 +110,7 @@ class Drift:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Measured:
+class PairResult:
     """What the trips of one pair told.
 
     Attributes:
@@ -155,7 +155,7 @@ class Measured:
         return math.sqrt(max(float(self.cumulants[1]), 0.0) / self.n)
 
 
-def measure(trips: PairTrips, *, resamples: int = 1000, seed: int = 0) -> Measured:
+def measure(trips: PairTrips, *, resamples: int = 1000, seed: int = 0) -> PairResult:
     """Return the cumulants of a pair's trips that count, with their standard uncertainty.
 
     Excluded trips are cut out: those before and after them follow each other.
@@ -179,7 +179,7 @@ def measure(trips: PairTrips, *, resamples: int = 1000, seed: int = 0) -> Measur
     lags = min(block, math.ceil(LAGS_MAX * len(kept)))
     cumulants = k_statistics(_powers(apart).sum(axis=1), len(kept))
     cumulants[0] += middle_ns
-    return Measured(
+    return PairResult(
         trips.asker,
         trips.reflector,
         len(kept),

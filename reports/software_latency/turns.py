@@ -22,7 +22,7 @@ from reports.software_latency.trips import (
     ORDERS,
     Drift,
     Floats,
-    Measured,
+    PairResult,
     PairTrips,
     automatic_length,
     k_statistics,
@@ -36,7 +36,7 @@ TURNS_MIN = 30
 
 def measure_turns(
     trips: Sequence[PairTrips], *, resamples: int = 1000, seed: int = 0
-) -> tuple[tuple[Measured, ...], Spread]:
+) -> tuple[tuple[PairResult, ...], Spread]:
     """Return the cumulants of each pair's trips that count, and their covariance over the turns.
 
     Args:
@@ -127,13 +127,13 @@ def _measured(
     automatic: float,
     series: tuple[Floats, Floats],
     lags: int,
-) -> Measured:
+) -> PairResult:
     kept = trips.rtt_ns[trips.counted]
     total = sums.sum(axis=1)
     cumulants = k_statistics(total[1:], total[0])
     cumulants[0] += middle_ns
     means, squares = series
-    return Measured(
+    return PairResult(
         trips.asker,
         trips.reflector,
         len(kept),

@@ -10,7 +10,7 @@ from typing import cast
 
 from reports.errors import RecordError, ReportError
 from reports.record.measurement import Measurement, Number, UncertaintyPart
-from reports.section import Measured, PrintFigure, SampleReader, Samples, Shown
+from reports.section import PrintFigure, SampleReader, Samples, TargetData, TargetView
 from reports.timed_edges.plots import (
     MethodMark,
     figure_delays,
@@ -161,7 +161,7 @@ class WitnessGroup:
 
 
 @dataclass(frozen=True)
-class TimedEdgesSection(Shown):
+class TimedEdgesSection(TargetView):
     """All that the page says of timed edges.
 
     Attributes:
@@ -266,7 +266,7 @@ def edge_samples(run: Path) -> SampleReader:
     return read
 
 
-def gather_timed_edges(measured: Measured) -> TimedEdgesSection | None:
+def gather_timed_edges(measured: TargetData) -> TimedEdgesSection | None:
     """Read what a run folder has on timed edges; None where it has nothing."""
     folder, records, place = measured.folder, measured.records, measured.evidence(FOLDER)
     problems: list[str] = []

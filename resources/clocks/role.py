@@ -18,7 +18,7 @@ from pathlib import Path
 
 from hw.answers import answers_of, json_line
 from hw.errors import BenchError, CapabilityError, MeasurementError
-from hw.protocols import Completed, Node
+from hw.protocols import CommandResult, Node
 from hw.tools import local_tool
 from resources.clocks.kind import ARCHIVE, load_clock_kind
 from resources.tools.fetched import plain_names
@@ -206,7 +206,7 @@ class ClockRole:
             file.write_bytes(data)
             self.node.put(file, f"{self._kind.folder}/{name}")
 
-    def _verb(self, verb: str, *arguments: str) -> Completed:
+    def _verb(self, verb: str, *arguments: str) -> CommandResult:
         argv = [*self._command, verb, *arguments]
         done = self.node.run(argv, timeout_s=VERB_S, check=False)
         if done.exit_code == 0:

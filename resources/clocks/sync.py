@@ -49,7 +49,7 @@ FOLLOWED_US = 1000
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _RunningStack:
     """A stack that runs and is locked, since when by the monotonic clock, and what ends it."""
 
     stack: ClockStack
@@ -99,7 +99,7 @@ class ClockLab:
         self.progress = progress
         self.wander = wander or Wander()
         self._stack = ExitStack()
-        self._kept: _Kept | None = None
+        self._kept: _RunningStack | None = None
         self._serves = False
         if target.timecard is not None:
             _time_server(bench.spec)
@@ -222,7 +222,7 @@ class ClockLab:
             if stack.spec.follows_phc:
                 settings = replace(settings, two_way=False, phc_reads=PHC_READS)
             trial = self.measured(stack, facts, settings, folder, during)
-            self._kept = _Kept(stack, lock, locked_s, own.pop_all())
+            self._kept = _RunningStack(stack, lock, locked_s, own.pop_all())
             return trial
 
     def end_kept(self) -> None:

@@ -55,7 +55,7 @@ class TimeServiceTrials:
         times = self.times
         own = clock == STACK
         settings = TrialSettings(times.measure_s if own else times.beside_s, two_way=False)
-        spent = _Spent(self._cpu_s, clock, self.lab.stack_spec(clock).daemon)
+        spent = _CpuUse(self._cpu_s, clock, self.lab.stack_spec(clock).daemon)
         of_clock = replace(requirement, subject=("clock", clock))
         trial = self.lab.locked_trial(of_clock, times.interval_s, settings, spent.begin)
         usage = spent.end()
@@ -110,7 +110,7 @@ def has_shell(lab: ClockLab) -> bool:
     return load_clock_kind(TARGETS / lab.target.provisioning).transfer == ARCHIVE
 
 
-class _Spent:
+class _CpuUse:
     """What a daemon spends of the CPU between two looks."""
 
     def __init__(self, look: Callable[[str], float | None], clock: str, daemon: str) -> None:

@@ -18,7 +18,7 @@ from scope.delay import Counts, DelayMeter, DelayResult
 from scope.errors import ScopeError, WaveformError
 from scope.incomplete import IncompleteAcquisitionError
 from scope.pairs import PairSettings
-from scope.settings import OscilloscopeSettings, Realised, TimebaseSettings, TriggerSettings
+from scope.settings import OscilloscopeSettings, RealisedSettings, TimebaseSettings, TriggerSettings
 from scope.waveform import Acquisition, Frame
 
 REFERENCE, EDGE = "reference", "edge"
@@ -35,7 +35,7 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Watched:
+class Observation:
     """What an oscilloscope saw.
 
     Attributes:
@@ -96,7 +96,7 @@ def watch_edges(
     period_ns: int,
     max_s: float,
     progress: Progress,
-) -> Watched:
+) -> Observation:
     """Read segments until there are enough pairs, or the time is over.
 
     Whatever goes wrong with the instrument is in the result: what was acquired until then is kept.
@@ -139,7 +139,7 @@ class _Watch:
         self.meter = DelayMeter(reference, edge, pairing)
         self._frames: tuple[Frame, ...] = ()
         self._tries = 0
-        self._realised: Realised | None = None
+        self._realised: RealisedSettings | None = None
         self._instrument = spec.name
 
     def set_up(self) -> None:
@@ -169,9 +169,9 @@ class _Watch:
         if not self._frames:
             self._frames = tuple(frame for frame in acquisition.frames if frame.index < SEGMENTS_MAX)
 
-    def watched(self, failed: str = "", fault: ScopeError | None = None) -> Watched:
+    def watched(self, failed: str = "", fault: ScopeError | None = None) -> Observation:
         """Return what was seen so far."""
-        return Watched(
+        return Observation(
             self._instrument,
             self.meter.result(),
             self.meter.counts,

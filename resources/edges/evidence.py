@@ -11,7 +11,7 @@ from pathlib import Path
 from hw.oscilloscopes import OscilloscopeSpec
 from reports.timed_edges.trial import BudgetPart, Budgets, Counts, Delays
 from reports.timed_edges.waveforms import SEGMENTS_MAX, Segment, Trace, trace_of, write_waveforms
-from resources.edges.acquisition import Watched, signals_of
+from resources.edges.acquisition import Observation, signals_of
 from scope import budget as scope_budget
 from scope.calibration import Correction
 from scope.delay import DelayResult
@@ -36,7 +36,7 @@ def delays_of(summary: DelaySummary) -> Delays:
     )
 
 
-def counts_of(watched: Watched) -> Counts:
+def counts_of(watched: Observation) -> Counts:
     """Return what became of all segments and edges."""
     return Counts(**asdict(watched.counts))
 

@@ -39,7 +39,7 @@ from resources.clocks.settings import SYSTEM_CLOCK, ClockSettings
 from resources.clocks.stack import ClockStack
 from resources.clocks.sync import ClockLab
 from resources.clocks.trial import TrialSettings
-from resources.edges.acquisition import Watched, watch_edges
+from resources.edges.acquisition import Observation, watch_edges
 from resources.edges.device import EdgeDevice, run_edge_device
 from resources.edges.evidence import (
     NO_LIMITS,
@@ -347,7 +347,7 @@ class EdgeLab:
         experiment.wait_ready([job])
         return job
 
-    def _evidence(self, plan: EdgePlan, folder: Path, watched: Watched, doubts: list[str]) -> EdgeTrial:
+    def _evidence(self, plan: EdgePlan, folder: Path, watched: Observation, doubts: list[str]) -> EdgeTrial:
         correction = correction_of(self.scope, datetime.now(UTC).date(), serial_of(watched.instrument))
         doubts = [*doubts, *correction.doubts, *([] if self.scope.limits is not None else [NO_LIMITS])]
         budgets = budgets_of(self.scope, watched.result, correction)
@@ -438,7 +438,7 @@ def _ended(job: Job, answer: Path) -> list[str]:
         return [str(error)]
 
 
-def _fault(watched: Watched) -> BenchwrightError | None:
+def _fault(watched: Observation) -> BenchwrightError | None:
     """Return the error that a trial ends with: samples without a signal are an invalid measurement."""
     if watched.fault is None:
         return None

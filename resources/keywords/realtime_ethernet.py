@@ -25,8 +25,8 @@ from reports.realtime_ethernet.verdict import (
     MESSAGE_THROUGHPUT,
     QUANTITIES,
     RISES,
-    Asked,
-    Found,
+    Demand,
+    Finding,
     bytes_of_size,
     find_latency,
     find_rise,
@@ -132,7 +132,7 @@ class RealtimeEthernetLibrary(AsksRequirements):
         """
         self._judge(self._throughput, MESSAGE_THROUGHPUT)
 
-    def _judge(self, find: Callable[[Requirement], tuple[Found, Context]], *quantities: str) -> None:
+    def _judge(self, find: Callable[[Requirement], tuple[Finding, Context]], *quantities: str) -> None:
         records: list[Measurement] = []
         for each in self._requirements():
             if each.quantity not in quantities:
@@ -141,7 +141,7 @@ class RealtimeEthernetLibrary(AsksRequirements):
                 found, context = find(each)
             except ReportError as error:
                 raise MeasurementError(str(error)) from error
-            asked = Asked(each.id, each.statistic, each.limit, each.samples, each.lost or 0)
+            asked = Demand(each.id, each.statistic, each.limit, each.samples, each.lost or 0)
             record = message_measurement(each.quantity, found, asked, context)
             value, u = (format_value(one, record.unit) for one in (found.value, found.uncertainty.expanded))
             say(f"{each.id}: {value}, U = {u}, with stack {self._found.stack}")
@@ -149,17 +149,17 @@ class RealtimeEthernetLibrary(AsksRequirements):
         keep(records)
         require_passed(records)
 
-    def _latency(self, requirement: Requirement) -> tuple[Found, Context]:
+    def _latency(self, requirement: Requirement) -> tuple[Finding, Context]:
         size_bytes = bytes_of_size(requirement.of)
         found = find_latency(self._found, self._folder, size_bytes, requirement.statistic)
         return found, self._context(self._found.of(LATENCY, size_bytes), size_bytes)
 
-    def _throughput(self, requirement: Requirement) -> tuple[Found, Context]:
+    def _throughput(self, requirement: Requirement) -> tuple[Finding, Context]:
         size_bytes = bytes_of_size(requirement.of)
         found = find_throughput(self._found, self._folder, size_bytes)
         return found, self._context(self._found.of(THROUGHPUT, size_bytes), size_bytes)
 
-    def _rise(self, requirement: Requirement) -> tuple[Found, Context]:
+    def _rise(self, requirement: Requirement) -> tuple[Finding, Context]:
         messages = self._found
         found = find_rise(requirement.quantity, messages, self._folder, requirement.statistic)
         bulk = messages.of(THROUGHPUT, messages.bulk_bytes)

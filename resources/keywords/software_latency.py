@@ -18,7 +18,7 @@ from reports.software_latency.evidence import (
     FOLDER,
     ROUND_TRIPS,
     WITNESS,
-    Injected,
+    InjectedDelay,
     RoundTrips,
     SoftwareLatencies,
     folder_of_size,
@@ -195,7 +195,7 @@ def _evidence_of(folder: Path, facts: RoundTrips) -> tuple[Evidence, ...]:
     return tuple(current_run().evidence(folder / name) for name in names if (folder / name).exists())
 
 
-def _delayed(device: str, delay_us: int, devices: Sequence[str]) -> Injected | None:
+def _delayed(device: str, delay_us: int, devices: Sequence[str]) -> InjectedDelay | None:
     """Return the twin's delay; raises ConfigError where there is no such device, or no delay."""
     if not device:
         return None
@@ -204,4 +204,4 @@ def _delayed(device: str, delay_us: int, devices: Sequence[str]) -> Injected | N
     if not 1 <= delay_us <= DELAY_MAX_US:
         raise ConfigError(f"delay_us: {delay_us}; allowed: 1 to {DELAY_MAX_US}")
     half_us = delay_us // 2
-    return Injected(device + DELAYED, half_us, delay_us - half_us, device)
+    return InjectedDelay(device + DELAYED, half_us, delay_us - half_us, device)

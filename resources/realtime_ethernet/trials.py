@@ -27,7 +27,7 @@ from reports.realtime_ethernet.evidence import (
     THROUGHPUT,
     UDP,
     Messages,
-    Traced,
+    TracedTrial,
     Trial,
     write_messages,
 )
@@ -281,7 +281,7 @@ def _bulk_receiver(lab: _Lab, stem: str) -> Generator[None, None, None]:
     lab.experiment.collect(bulk, STARTING_S).require_done()
 
 
-def _trace(lab: _Lab, node: Node, cpu: int) -> Traced:
+def _trace(lab: _Lab, node: Node, cpu: int) -> TracedTrial:
     """Make one more trial beside the bulk receiver, with a trace of the echo's CPU.
 
     Raises:
@@ -296,8 +296,8 @@ def _trace(lab: _Lab, node: Node, cpu: int) -> Traced:
             file = f"{stem}-trace.gz"
             dropped = trace.end(lab.folder / file)
     except CapabilityError as error:
-        return Traced(str(error))
-    return Traced("", f"{stem}.ndjson", file, dropped)
+        return TracedTrial(str(error))
+    return TracedTrial("", f"{stem}.ndjson", file, dropped)
 
 
 def _trips(

@@ -65,7 +65,7 @@ class ReplayAnswers:
 
 
 @dataclass(frozen=True)
-class _Started:
+class _Programs:
     start_ns: int
     recv: Job
     sends: dict[str, Job]
@@ -189,7 +189,7 @@ class Replay:
         lines: Mapping[str, ClockLine],
         nodes: Sequence[str],
         numbers: Sequence[int],
-    ) -> _Started:
+    ) -> _Programs:
         """Start all tools before slot 0, as part of an experiment.
 
         Where they are ready too late, or one of them found slot 0 past and ended, they start once more with a
@@ -248,7 +248,7 @@ class Replay:
         nodes: Sequence[str],
         numbers: Sequence[int],
         start_ns: int,
-    ) -> _Started:
+    ) -> _Programs:
         plan_file, consumer_plan = plans
         lead_ms = (start_ns - _reference_now_ns(self.settings.tai_utc_s)) // 1_000_000
         captures = [
@@ -275,7 +275,7 @@ class Replay:
                 *(partial(self._start_send, node_name, numbers, plan_file) for node_name in nodes),
             ],
         )
-        return _Started(start_ns, recv, dict(zip(nodes, sends, strict=True)), witness, in_target, captures)
+        return _Programs(start_ns, recv, dict(zip(nodes, sends, strict=True)), witness, in_target, captures)
 
     def _start_recv(self, plan_file: Path) -> Job:
         node = self.bench.node(self.target.node)
@@ -358,7 +358,7 @@ class Replay:
         silence(self.bench, end_s, self._measuring)
 
     def _collect(
-        self, experiment: Experiment, started: _Started, before: dict[str, ClockLine]
+        self, experiment: Experiment, started: _Programs, before: dict[str, ClockLine]
     ) -> ReplayAnswers:
         """Save all raw data first; complain afterwards."""
         problems: list[BenchwrightError] = []

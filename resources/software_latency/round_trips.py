@@ -23,7 +23,7 @@ from reports.software_latency.evidence import (
     WITNESS,
     DeviceClock,
     Exchange,
-    Injected,
+    InjectedDelay,
     LabDevice,
     RoundTrips,
     Turns,
@@ -64,7 +64,7 @@ class _Lab:
     times: RoundTripTimes
     tai_utc_s: int
     folder: Path
-    delayed: Injected | None
+    delayed: InjectedDelay | None
     remote: dict[str, str] = field(default_factory=dict[str, str])
     """Folder of each direction's series, on its asker."""
 
@@ -80,7 +80,7 @@ def measure_round_trips(
     times: RoundTripTimes,
     folder: Path,
     progress: Progress,
-    delayed: Injected | None = None,
+    delayed: InjectedDelay | None = None,
     pairs: Sequence[tuple[LabDevice, LabDevice]] | None = None,
 ) -> RoundTrips:
     """Make round trips between devices and write the evidence.
@@ -203,7 +203,7 @@ def _echo(lab: _Lab, device: LabDevice, life_s: float) -> Job:
     return lab.bench.node(device.node).start(argv, lab.folder / f"echo-{device.name}")
 
 
-def _put(experiment: Experiment, echo: Job, delayed: Injected) -> Injected:
+def _put(experiment: Experiment, echo: Job, delayed: InjectedDelay) -> InjectedDelay:
     """End the twin's echo and return the delay as it was; unknown, where the echo came to no end."""
     echo.stop()
     try:

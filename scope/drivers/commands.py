@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from scope.drivers.identity import Identity
 from scope.drivers.link import Link, SilentError
 from scope.errors import InstrumentError
-from scope.settings import OscilloscopeSettings, Realised
+from scope.settings import OscilloscopeSettings, RealisedSettings
 from scope.waveform import Frame
 
 NOT_A_NUMBER = 9.0e37
@@ -98,7 +98,7 @@ class Commands(ABC):
         """Read the error queue until it is empty; return what in it is an error."""
 
     @abstractmethod
-    def configure(self, settings: OscilloscopeSettings) -> Realised:
+    def configure(self, settings: OscilloscopeSettings) -> RealisedSettings:
         """Stop, set up channels, time base, trigger and segments; return what was really set."""
 
     @abstractmethod

@@ -17,8 +17,8 @@ from scope.settings import (
     ChannelSettings,
     Coupling,
     OscilloscopeSettings,
-    Realised,
     RealisedChannel,
+    RealisedSettings,
     Slope,
 )
 from scope.waveform import Frame
@@ -58,7 +58,7 @@ class KeysightInfiniiVision(Commands):
             errors.append(f"{int(match[1])} {match[2]}")
         raise self.error(":SYSTem:ERRor?", f"the error queue does not end: {'; '.join(errors[-2:])}")
 
-    def configure(self, settings: OscilloscopeSettings) -> Realised:
+    def configure(self, settings: OscilloscopeSettings) -> RealisedSettings:
         """Set up everything; probe ratio before scale, scale before level (PG4, MEASure:DEFine)."""
         self.stop()
         self.set(":ACQuire:TYPE NORMal")
@@ -75,7 +75,7 @@ class KeysightInfiniiVision(Commands):
         self.set(f":TRIGger:EDGE:LEVel {trigger.level_v:.9G},CHANnel{trigger.channel}")
         self.set(":TRIGger:SWEep NORMal")  # PG4 p. 1603: never a record without a trigger
         self.set_segments(settings.segments)
-        return Realised(
+        return RealisedSettings(
             channels=tuple(self._realised(channel.number) for channel in settings.channels),
             window_s=self.ask_number(":TIMebase:RANGe?"),
             sample_rate_hz=self.ask_number(":ACQuire:SRATe?"),

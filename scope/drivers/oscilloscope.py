@@ -18,7 +18,7 @@ from scope.drivers.link import Link, SilentError, TransferError
 from scope.drivers.tektronix import TektronixMso
 from scope.errors import InstrumentError, ScopeError
 from scope.incomplete import IncompleteAcquisitionError
-from scope.settings import OscilloscopeSettings, Realised
+from scope.settings import OscilloscopeSettings, RealisedSettings
 from scope.waveform import Acquisition, Frame
 
 POLL_S = (0.01, 0.2)
@@ -94,7 +94,7 @@ class ScpiOscilloscope:
         self._link.close()
         self._armed = False
 
-    def configure(self, settings: OscilloscopeSettings) -> Realised:
+    def configure(self, settings: OscilloscopeSettings) -> RealisedSettings:
         """Stop, set everything up, and check what was really set.
 
         Raises:
@@ -189,7 +189,7 @@ class ScpiOscilloscope:
             return identity
         raise InstrumentError(self._link.instrument, "*IDN?", f"unknown instrument: {reason}")
 
-    def _check(self, commands: Commands, settings: OscilloscopeSettings, realised: Realised) -> None:
+    def _check(self, commands: Commands, settings: OscilloscopeSettings, realised: RealisedSettings) -> None:
         base = settings.timebase
         if realised.window_s < base.window_s * (1 - SETTING_TOLERANCE):
             raise commands.error(

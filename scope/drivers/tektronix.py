@@ -17,8 +17,8 @@ from scope.settings import (
     ChannelSettings,
     Coupling,
     OscilloscopeSettings,
-    Realised,
     RealisedChannel,
+    RealisedSettings,
     Slope,
 )
 from scope.waveform import Frame
@@ -72,7 +72,7 @@ class TektronixMso(Commands):
             errors.append(f"event status {status}, and no event that explains it: {reply[:80]}")
         return errors
 
-    def configure(self, settings: OscilloscopeSettings) -> Realised:
+    def configure(self, settings: OscilloscopeSettings) -> RealisedSettings:
         """Set up everything, channels first."""
         self.remarks = ()
         self.stop()
@@ -94,7 +94,7 @@ class TektronixMso(Commands):
         rate_hz = self.ask_number("HORizontal:SAMPLERate?")
         if rate_hz <= 0:
             raise self.error("HORizontal:SAMPLERate?", f"a rate of {rate_hz:g} samples/s")
-        return Realised(
+        return RealisedSettings(
             channels=tuple(self._realised(channel.number) for channel in settings.channels),
             window_s=self.ask_integer("HORizontal:RECOrdlength?") / rate_hz,
             sample_rate_hz=rate_hz,

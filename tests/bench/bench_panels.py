@@ -23,7 +23,7 @@ from pathlib import Path
 
 from hw.scratch import scratch_folder
 from tests.bench.report import Bar, alternate, publish
-from tests.dashboards.grafana.queries import Found, all_queries, fault
+from tests.dashboards.grafana.queries import Query, all_queries, fault
 from tests.dashboards.grafana.server import fill
 from tests.dashboards.influxd import InfluxServer
 from tests.dashboards.two_years import SHARDS
@@ -33,7 +33,7 @@ _SLOWEST_SHOWN = 8
 
 
 @dataclass(frozen=True)
-class Asked:
+class Question:
     """One question: how long the answer took, the server's CPU time, and what is wrong with the answer."""
 
     wall_s: float
@@ -60,16 +60,16 @@ def main(bench: str = "panels", make_server: Callable[[Path], InfluxServer] = In
     return _publish(bench, results, {"points": float(points), "load_s": load_s}, options.shards)
 
 
-def _question(server: InfluxServer, found: Found) -> Callable[[], Asked]:
-    def ask() -> Asked:
+def _question(server: InfluxServer, found: Query) -> Callable[[], Question]:
+    def ask() -> Question:
         cpu_s, start = _cpu_s(server), time.monotonic()
         wrong = fault(server.query, found.query)
-        return Asked(time.monotonic() - start, _cpu_s(server) - cpu_s, wrong)
+        return Question(time.monotonic() - start, _cpu_s(server) - cpu_s, wrong)
 
     return ask
 
 
-def _publish(bench: str, results: dict[str, list[Asked]], figures: dict[str, float], shards: str) -> int:
+def _publish(bench: str, results: dict[str, list[Question]], figures: dict[str, float], shards: str) -> int:
     medians = {name: statistics.median(one.wall_s for one in asked) for name, asked in results.items()}
     slowest = sorted(medians, key=lambda name: medians[name], reverse=True)
     for name in slowest[:_SLOWEST_SHOWN]:

@@ -84,7 +84,7 @@ def main() -> int:
     return publish("reporting", figures, BARS, {"steps_s": steps, "history_runs": options.runs})
 
 
-class Taken(NamedTuple):
+class Cost(NamedTuple):
     """What a step takes."""
 
     wall_s: float
@@ -141,7 +141,7 @@ def copy_of(original: Path, results: Path, number: int) -> Path:
     return copy
 
 
-def measure(run: Path, results: Path, environment: dict[str, str]) -> dict[str, Taken]:
+def measure(run: Path, results: Path, environment: dict[str, str]) -> dict[str, Cost]:
     """Return what each step takes, for a run that has just been closed."""
     render(run)  # what is loaded once is loaded by now
     found = {"page": timed(lambda: write_page(run)), "sums": timed(lambda: write_sums(run))}
@@ -157,11 +157,11 @@ def measure(run: Path, results: Path, environment: dict[str, str]) -> dict[str, 
     return found
 
 
-def timed(action: Callable[[], object]) -> Taken:
+def timed(action: Callable[[], object]) -> Cost:
     """Return what an action takes, its processes among it."""
     begin_s, cpu_s = time.perf_counter(), _cpu_s()
     action()
-    return Taken(time.perf_counter() - begin_s, _cpu_s() - cpu_s)
+    return Cost(time.perf_counter() - begin_s, _cpu_s() - cpu_s)
 
 
 def _cpu_s() -> float:

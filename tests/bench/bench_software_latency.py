@@ -24,7 +24,12 @@ import yaml
 
 from hw.open_bench import OpenBench
 from hw.session import open_bench
-from reports.software_latency.evidence import Injected, LabDevice, SoftwareLatencies, load_software_latencies
+from reports.software_latency.evidence import (
+    InjectedDelay,
+    LabDevice,
+    SoftwareLatencies,
+    load_software_latencies,
+)
 from reports.software_latency.plan import Device, make_plan
 from resources.software_latency.devices import DELAYED
 from resources.software_latency.round_trips import measure_round_trips
@@ -85,7 +90,7 @@ class Lab:
         self,
         name: str,
         count: int = 4,
-        delayed: Injected | None = None,
+        delayed: InjectedDelay | None = None,
         pairs: Sequence[tuple[LabDevice, LabDevice]] | None = None,
     ) -> SoftwareLatencies:
         """Make round trips between so many namespaces."""
@@ -138,12 +143,12 @@ def run(lab: Lab, rounds: int) -> tuple[dict[str, float], dict[str, object]]:
     for turn in range(rounds):
         for delay_us in DELAYS_US:
             half_us = delay_us // 2
-            twin = Injected(f"p01{DELAYED}", half_us, half_us, "p01")
+            twin = InjectedDelay(f"p01{DELAYED}", half_us, half_us, "p01")
             found = lab.measure(f"known-{delay_us}-{turn}", delayed=twin)
             errors[delay_us].append(next(each.error_ns for each in found.changes if each.put_ns) / 1e3)
             elsewhere += [abs(each.error_ns) / 1e3 for each in found.changes if not each.put_ns]
             agree += _means_en(found)
-    biased = lab.measure("bias", delayed=Injected("p01", BIAS_US // 2, BIAS_US // 2))
+    biased = lab.measure("bias", delayed=InjectedDelay("p01", BIAS_US // 2, BIAS_US // 2))
     swapped = [
         each.en
         for each in biased.closures

@@ -31,7 +31,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.bench.report import Bar, publish, steal_ms
-from tests.targets.timed_lab import SERVER_ADDRESS, Pair, Timed
+from tests.targets.timed_lab import SERVER_ADDRESS, Pair, TimedProcess
 from tests.targets.truth_lab import QUARTZ_PPB, WILD_PPB, Json, TruthReader, TruthServer, begin_truth
 from tests.targets.windows_programs import NATIVE, WindowsPrograms
 
@@ -56,7 +56,7 @@ BARS = {
 Figures = dict[str, float]
 
 
-def until_interval(timed: Timed, interval_s: int) -> Json:
+def until_interval(timed: TimedProcess, interval_s: int) -> Json:
     """Wait until the service asks as rarely as it is set to; return its last batch."""
     before = timed.syncs(1)
     while True:
@@ -106,13 +106,13 @@ def measure(options: argparse.Namespace, folder: Path) -> tuple[dict[str, Figure
         programs = NATIVE
         if options.windows:
             programs = stack.enter_context(WindowsPrograms(folder, pair.inside(pair.client)))
-        services: dict[str, Timed] = {}
+        services: dict[str, TimedProcess] = {}
         for name, truth in truths.items():
             prefix = pair.inside(pair.server)
             server = stack.enter_context(TruthServer(truth, SERVER_ADDRESS, prefix=prefix))
             arguments = ("--server", server.text, "--interval-ms", str(options.interval_s * 1000))
             prefix = pair.inside(pair.client)
-            timed = Timed(folder / name, *arguments, prefix=prefix, programs=programs)
+            timed = TimedProcess(folder / name, *arguments, prefix=prefix, programs=programs)
             services[name] = stack.enter_context(timed)
             time.sleep(APART_S)
         for name, timed in services.items():

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.bench.clockbound import INTERVAL_MS, SERVER_ADDRESS, ClockBoundDaemon, cpu_s
-from tests.targets.timed_lab import Pair, Timed
+from tests.targets.timed_lab import Pair, TimedProcess
 from tests.targets.truth_lab import QUARTZ_PPB, Json, TruthReader, TruthServer, begin_truth
 
 READS = 1_000_000
@@ -72,7 +72,7 @@ def measure_beside(programs: ClockBoundPrograms, folder: Path, settle_s: int, re
         stack.enter_context(TruthServer(truth, address, prefix=pair.inside(pair.server)))
         inside = pair.inside(pair.client)
         options = ("--server", address, "--interval-ms", str(INTERVAL_MS))
-        timed = stack.enter_context(Timed(folder / "page", *options, prefix=inside))
+        timed = stack.enter_context(TimedProcess(folder / "page", *options, prefix=inside))
         theirs = stack.enter_context(ClockBoundDaemon(programs.daemon, folder / "clockbound-truth", inside))
         print(
             f"bench     clockbound's daemon, without the right to steer a clock, beside ours: {settle_s} s to"

@@ -12,7 +12,7 @@ import pytest
 
 from dashboards.__main__ import main
 from dashboards.delivery.endpoint import ENDPOINT_VARIABLE
-from resources.keep_run import Kept, keep_run
+from resources.keep_run import RunEnd, keep_run
 from tests.dashboards.fake_server import FakeServer, answer
 from tests.dashboards.runs import make_run, record
 from tests.dashboards.test_rtc_testbench import message
@@ -120,7 +120,7 @@ def test_status_of_a_store_that_is_not_there(tmp_path: Path) -> None:
 
 def test_qualification_keeps_its_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = make_run(tmp_path, [record()])
-    assert keep_run(run.path, tmp_path) == Kept("", "0 runs of history, needs 15")
+    assert keep_run(run.path, tmp_path) == RunEnd("", "0 runs of history, needs 15")
     assert status_of(tmp_path / "store.sqlite", capsys)["waiting"] == 3
 
 

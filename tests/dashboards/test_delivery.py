@@ -11,7 +11,7 @@ from email.utils import formatdate
 
 import pytest
 
-from dashboards.delivery import Delivered, Endpoint, Pace, deliver
+from dashboards.delivery import DeliveryResult, Endpoint, Pace, deliver
 from dashboards.delivery.http import SlowAnswerError, post
 from dashboards.errors import DeliveryError
 from dashboards.store import Store
@@ -44,8 +44,8 @@ def refusing(*marks: str, status: int = 400) -> Behaviour:
 
 def test_everything_is_delivered_once(store: Store) -> None:
     with FakeServer(answer(204)) as server:
-        assert deliver(store, server.endpoint()) == Delivered(POINTS, 0)
-        assert deliver(store, server.endpoint()) == Delivered(0, 0)
+        assert deliver(store, server.endpoint()) == DeliveryResult(POINTS, 0)
+        assert deliver(store, server.endpoint()) == DeliveryResult(0, 0)
     lines = body_of(server.requests[0])
     assert len(lines) == POINTS
     assert lines[0].startswith("hil_latency,bench=virtual,branch=main")
@@ -63,7 +63,7 @@ def test_depth_of_the_spool_is_told(store: Store) -> None:
 @pytest.mark.parametrize("status", [400, 413, 422])
 def test_refused_rows_are_set_aside_with_the_reason(store: Store, status: int) -> None:
     with FakeServer(refusing("stream=7,", "stream=30,", status=status)) as server:
-        assert deliver(store, server.endpoint()) == Delivered(POINTS - 2, 2)
+        assert deliver(store, server.endpoint()) == DeliveryResult(POINTS - 2, 2)
     found = store.status()
     assert (found.waiting, found.rejected) == (0, 2)
     assert found.reasons == ((f"{status} bad hil_laten", 2),)
@@ -73,7 +73,7 @@ def test_refused_rows_are_set_aside_with_the_reason(store: Store, status: int) -
 
 def test_row_at_which_the_server_faults_does_not_stop_the_others(store: Store) -> None:
     with FakeServer(refusing("stream=7,", status=500)) as server:
-        assert deliver(store, server.endpoint(), PATIENT) == Delivered(POINTS - 1, 1)
+        assert deliver(store, server.endpoint(), PATIENT) == DeliveryResult(POINTS - 1, 1)
 
 
 @pytest.mark.timed
@@ -116,7 +116,7 @@ def test_passing_fault_is_tried_again(store: Store, status: int) -> None:
 
     said: list[str] = []
     with FakeServer(behave) as server:
-        assert deliver(store, server.endpoint(), PATIENT, said.append) == Delivered(POINTS, 0)
+        assert deliver(store, server.endpoint(), PATIENT, said.append) == DeliveryResult(POINTS, 0)
     assert len(said) == 2
     assert f": {status} " in said[0]
 
@@ -148,7 +148,7 @@ def partly(*marks: str) -> Behaviour:
 
 def test_a_partial_write_sets_aside_what_was_dropped_at_once(store: Store) -> None:
     with FakeServer(partly("stream=7,", "stream=30,", "stream=31,")) as server:
-        assert deliver(store, server.endpoint(), HASTY) == Delivered(POINTS - 3, 3)
+        assert deliver(store, server.endpoint(), HASTY) == DeliveryResult(POINTS - 3, 3)
     assert store.status().waiting == 0
     assert len(server.requests) < 40, "no row is tried again"
     (reason,) = store.status().reasons
@@ -216,7 +216,7 @@ def test_a_probe_that_is_accepted_is_an_acceptance(store: Store) -> None:
 
     with FakeServer(behave) as server:
         pace = Pace(deadline_s=HANG_S, give_up_s=3, wait_s=0.005, wait_max_s=0.01)
-        assert deliver(store, server.endpoint(), pace) == Delivered(0, POINTS)
+        assert deliver(store, server.endpoint(), pace) == DeliveryResult(0, POINTS)
 
 
 @pytest.mark.timed
@@ -247,7 +247,7 @@ def test_server_too_slow_for_a_batch_gets_smaller_ones(store: Store) -> None:
 
     pace = Pace(deadline_s=0.3, give_up_s=60, wait_s=0.01, wait_max_s=0.02)
     with FakeServer(behave) as server:
-        assert deliver(store, server.endpoint(), pace) == Delivered(POINTS, 0)
+        assert deliver(store, server.endpoint(), pace) == DeliveryResult(POINTS, 0)
     assert min(len(body_of(request)) for request in server.requests) <= 10
 
 

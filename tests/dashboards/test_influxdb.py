@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboards.delivery import Delivered, deliver
+from dashboards.delivery import DeliveryResult, deliver
 from dashboards.errors import DeliveryError
 from dashboards.line_protocol import Point
 from dashboards.points import RunPoints, run_points
@@ -35,9 +35,9 @@ def count(server: InfluxServer) -> int:
 
 def test_points_arrive_once_however_often_they_are_sent(store: Store, server: InfluxServer) -> None:
     fill(store, POINTS)
-    assert deliver(store, server.endpoint()) == Delivered(POINTS, 0)
+    assert deliver(store, server.endpoint()) == DeliveryResult(POINTS, 0)
     assert store.wait_again(delivered=True) == POINTS
-    assert deliver(store, server.endpoint()) == Delivered(POINTS, 0)
+    assert deliver(store, server.endpoint()) == DeliveryResult(POINTS, 0)
     assert count(server) == POINTS
     assert server.value("SELECT sum(serial) FROM hil_latency") == POINTS * (POINTS - 1) // 2
     assert server.value("SELECT last(waiting) FROM hil_spool") == 0
@@ -51,7 +51,7 @@ def test_run_reads_as_it_was_written(store: Store, tmp_path: Path, server: Influ
     other = RunPoints("r", 1, "b", "ci", "main", None, True, "pass", (point,))
     store.add_run(run)
     store.add_run(other)
-    assert deliver(store, server.endpoint()) == Delivered(len(run.points) + 1, 0)
+    assert deliver(store, server.endpoint()) == DeliveryResult(len(run.points) + 1, 0)
     (series,) = server.query("SELECT s, v, n, ok FROM hil_odd GROUP BY t")
     assert series["tags"] == {"t": "a b,c=d é"}
     assert series["values"] == [[1, odd, 0.1, -3, False]]
@@ -64,7 +64,7 @@ def test_field_of_another_type_is_set_aside(store: Store, server: InfluxServer) 
     line = row[0].replace("value_ns=1000099.0", 'value_ns="text"')
     assert line != row[0]
     store.connection.execute("UPDATE point SET line = ? WHERE id = 100", (line,))
-    assert deliver(store, server.endpoint()) == Delivered(POINTS - 1, 1)
+    assert deliver(store, server.endpoint()) == DeliveryResult(POINTS - 1, 1)
     ((reason, number),) = store.status().reasons
     assert number == 1
     assert "field type conflict" in reason
@@ -84,7 +84,7 @@ def test_what_the_server_has_lost_is_sent_again(store: Store, server: InfluxServ
     deliver(store, server.endpoint())
     server.query("DELETE FROM hil_latency WHERE stream = '7'", method="POST")
     assert count(server) == POINTS - POINTS // 48
-    assert deliver(store, server.endpoint()) == Delivered(POINTS // 48, 0, lost=POINTS // 48)
+    assert deliver(store, server.endpoint()) == DeliveryResult(POINTS // 48, 0, lost=POINTS // 48)
     assert count(server) == POINTS
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboards.delivery import Delivered, Endpoint, Pace, deliver, load_endpoint
+from dashboards.delivery import DeliveryResult, Endpoint, Pace, deliver, load_endpoint
 from dashboards.delivery.endpoint import TOKEN
 from dashboards.errors import DeliveryError
 from dashboards.store import Store
@@ -49,7 +49,7 @@ def spoil(store: Store, *places: int) -> None:
 def test_everything_is_delivered_once_and_read_back(store: Store, tmp_path: Path, early: bool) -> None:
     influx = FakeInflux3(SECRET, tags_as_columns=early)
     with FakeServer(influx) as server:
-        assert deliver(store, endpoint(server, tmp_path), PATIENT) == Delivered(POINTS, 0)
+        assert deliver(store, endpoint(server, tmp_path), PATIENT) == DeliveryResult(POINTS, 0)
     wanted = (
         b"POST /api/v3/write_lp?db=hil&precision=nanosecond&accept_partial=true&no_sync=false HTTP/1.1\r\n"
     )
@@ -65,7 +65,7 @@ def test_what_the_server_has_lost_is_sent_again(store: Store, tmp_path: Path, ea
         gone = sorted(influx.points, key=lambda key: (key[2], sorted(key[1])))[5:8]
         for key in gone:
             del influx.points[key]
-        assert deliver(store, endpoint(server, tmp_path), PATIENT) == Delivered(3, 0, lost=3)
+        assert deliver(store, endpoint(server, tmp_path), PATIENT) == DeliveryResult(3, 0, lost=3)
     assert all(key in influx.points for key in gone)
 
 
@@ -73,7 +73,7 @@ def test_refused_lines_are_set_aside_with_their_own_reasons(store: Store, tmp_pa
     spoil(store, 70, 71, 300)
     influx = FakeInflux3(SECRET)
     with FakeServer(influx) as server:
-        assert deliver(store, endpoint(server, tmp_path), PATIENT) == Delivered(POINTS - 3, 3)
+        assert deliver(store, endpoint(server, tmp_path), PATIENT) == DeliveryResult(POINTS - 3, 3)
     ((reason, number),) = store.status().reasons
     assert number == 3
     assert reason.startswith("400 partial write of line protocol occurred: invalid column type for column")
@@ -86,7 +86,7 @@ def test_server_that_does_not_accept_parts_gives_its_reason_too(store: Store, tm
     with FakeServer(FakeInflux3(SECRET)) as server:
         strict = endpoint(server, tmp_path)
         strict = replace(strict, path=strict.path.replace("accept_partial=true", "accept_partial=false"))
-        assert deliver(store, strict, PATIENT) == Delivered(POINTS - 1, 1)
+        assert deliver(store, strict, PATIENT) == DeliveryResult(POINTS - 1, 1)
     ((reason, _),) = store.status().reasons
     assert reason.startswith("400 parsing failed for write_lp endpoint: invalid column type")
 

@@ -14,7 +14,7 @@ import pytest
 from hw.drivers.local import LocalJob, LocalNode
 from hw.errors import BenchError, ConfigError
 from hw.preload import start_program
-from hw.protocols import Completed
+from hw.protocols import CommandResult
 from hw.tools import BUILD, local_library, local_tool
 from tests.patience import HANG_S
 
@@ -138,9 +138,9 @@ def test_a_system_without_such_a_loader_says_so(tmp_path: Path) -> None:
     """As cmd.exe does."""
     said = "'env' is not recognized as an internal or external command"
 
-    def run(argv: Sequence[str], check: bool) -> Completed:
+    def run(argv: Sequence[str], check: bool) -> CommandResult:
         assert not check
-        return Completed(tuple(argv), 1, "", said)
+        return CommandResult(tuple(argv), 1, "", said)
 
     there: Any = SimpleNamespace(name="pc", run=run)
     with pytest.raises(BenchError, match=r"pc: bw-traffic cannot be started .*'env' is not recognized"):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboards.delivery import Delivered, Endpoint, Pace, deliver, load_endpoint
+from dashboards.delivery import DeliveryResult, Endpoint, Pace, deliver, load_endpoint
 from dashboards.delivery.endpoint import TOKEN
 from dashboards.delivery.http import post
 from dashboards.errors import DeliveryError
@@ -67,9 +67,9 @@ def endpoint_with(server: InfluxServer2, token: str, organisation: str = "") -> 
 
 
 def test_points_arrive_once_however_often_they_are_sent(store: Store, server: InfluxServer2) -> None:
-    assert deliver(store, server.endpoint()) == Delivered(POINTS, 0)
+    assert deliver(store, server.endpoint()) == DeliveryResult(POINTS, 0)
     assert store.wait_again(delivered=True) == POINTS
-    assert deliver(store, server.endpoint()) == Delivered(POINTS, 0)
+    assert deliver(store, server.endpoint()) == DeliveryResult(POINTS, 0)
     assert count(server) == POINTS
     assert server.value("SELECT sum(serial) FROM hil_latency") == POINTS * (POINTS - 1) // 2
     assert server.value("SELECT last(waiting) FROM hil_spool") == 0
@@ -91,7 +91,7 @@ def test_run_reads_as_it_was_written(tmp_path: Path, server: InfluxServer2) -> N
     with Store(tmp_path / "s.sqlite") as store:
         store.add_run(run)
         store.add_run(other)
-        assert deliver(store, server.endpoint()) == Delivered(len(run.points) + 1, 0)
+        assert deliver(store, server.endpoint()) == DeliveryResult(len(run.points) + 1, 0)
     (series,) = server.query("SELECT s, v, n, ok FROM hil_odd GROUP BY t")
     assert series["tags"] == {"t": "a b,c=d é"}
     assert series["values"] == [[1, odd, 0.1, -3, False]]
@@ -105,7 +105,7 @@ def test_malformed_row_is_set_aside_with_the_reason(store: Store, server: Influx
     answer = post(server.endpoint(), "".join(f"{line}\n" for (line,) in lines).encode(), 10)
     assert answer.status == 400
     assert count(server) == 0
-    assert deliver(store, server.endpoint()) == Delivered(POINTS - 1, 1)
+    assert deliver(store, server.endpoint()) == DeliveryResult(POINTS - 1, 1)
     assert store.status().reasons == (("400 unable to parse '…': invalid number", 1),)
     assert count(server) == POINTS - 1
 
@@ -113,7 +113,7 @@ def test_malformed_row_is_set_aside_with_the_reason(store: Store, server: Influx
 def test_field_of_another_type_is_set_aside(store: Store, server: InfluxServer2) -> None:
     """A conflict of types makes 2.7 keep the rest of the request (422, partial write)."""
     rewrite(store, 100, "value_ns=1000099.0", 'value_ns="text"')
-    assert deliver(store, server.endpoint()) == Delivered(POINTS - 1, 1)
+    assert deliver(store, server.endpoint()) == DeliveryResult(POINTS - 1, 1)
     ((reason, number),) = store.status().reasons
     assert number == 1
     assert reason.startswith("422 ")
@@ -126,7 +126,7 @@ def test_point_older_than_the_bucket_keeps_is_set_aside(store: Store, server: In
     ((line,),) = store.connection.execute("SELECT line FROM point WHERE id = 7").fetchall()
     time_text = line.rsplit(" ", 1)[1]
     rewrite(store, 7, time_text, str(int(time_text) - 60 * 86_400 * 10**9))
-    assert deliver(store, server.endpoint("short")) == Delivered(POINTS - 1, 1)
+    assert deliver(store, server.endpoint("short")) == DeliveryResult(POINTS - 1, 1)
     ((reason, _),) = store.status().reasons
     assert "outside retention policy" in reason
 
@@ -156,7 +156,7 @@ def test_credentials_that_are_refused(store: Store, server: InfluxServer2, whose
 def test_token_for_reading_and_writing_buckets_is_enough(store: Store, server: InfluxServer2) -> None:
     """That a database of InfluxQL stands for the bucket is read with the right to read the bucket."""
     token = server.new_token("read", "write")
-    assert deliver(store, endpoint_with(server, token)) == Delivered(POINTS, 0)
+    assert deliver(store, endpoint_with(server, token)) == DeliveryResult(POINTS, 0)
 
 
 def test_token_that_may_only_write_leaves_it_unproven(store: Store, server: InfluxServer2) -> None:
@@ -169,7 +169,7 @@ def test_token_that_may_only_write_leaves_it_unproven(store: Store, server: Infl
 def test_bucket_without_a_mapping_is_read_back_by_its_name(store: Store, server: InfluxServer2) -> None:
     server.new_bucket("plain")
     server.token = server.new_token("read", "write")
-    assert deliver(store, server.endpoint("plain")) == Delivered(POINTS, 0)
+    assert deliver(store, server.endpoint("plain")) == DeliveryResult(POINTS, 0)
 
 
 def test_server_that_is_down_gets_the_points_when_it_is_up(store: Store, server: InfluxServer2) -> None:
@@ -178,15 +178,15 @@ def test_server_that_is_down_gets_the_points_when_it_is_up(store: Store, server:
         deliver(store, server.endpoint(), HASTY)
     assert store.status().waiting == POINTS
     server.start()
-    assert deliver(store, server.endpoint()) == Delivered(POINTS, 0)
+    assert deliver(store, server.endpoint()) == DeliveryResult(POINTS, 0)
 
 
 def test_acknowledged_points_survive_a_kill(store: Store, server: InfluxServer2) -> None:
-    assert deliver(store, server.endpoint()) == Delivered(POINTS, 0)
+    assert deliver(store, server.endpoint()) == DeliveryResult(POINTS, 0)
     server.kill()
     server.start()
     assert count(server) == POINTS
-    assert deliver(store, server.endpoint()) == Delivered(0, 0)
+    assert deliver(store, server.endpoint()) == DeliveryResult(0, 0)
 
 
 def test_acknowledged_points_that_a_torn_log_loses(tmp_path: Path, server: InfluxServer2) -> None:
@@ -216,7 +216,7 @@ def test_what_the_server_has_lost_is_sent_again(store: Store, server: InfluxServ
     path = f"/api/v2/delete?bucketID={server.bucket_id}&orgID={server.organisation_id}"
     server.request("POST", path, span | {"predicate": 'stream="7"'})
     assert count(server) == POINTS - POINTS // STREAMS
-    assert deliver(store, server.endpoint()) == Delivered(POINTS // STREAMS, 0, lost=POINTS // STREAMS)
+    assert deliver(store, server.endpoint()) == DeliveryResult(POINTS // STREAMS, 0, lost=POINTS // STREAMS)
     assert count(server) == POINTS
 
 

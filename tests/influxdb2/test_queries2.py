@@ -7,7 +7,7 @@ from collections.abc import Generator
 
 import pytest
 
-from tests.dashboards.grafana.queries import Found, all_queries, fault
+from tests.dashboards.grafana.queries import Query, all_queries, fault
 from tests.dashboards.grafana.server import fill
 from tests.dashboards.influxd2 import InfluxServer2
 
@@ -28,7 +28,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[InfluxServer2]
 
 @pytest.mark.timeout(LOAD_S)
 @pytest.mark.parametrize("found", QUERIES, ids=lambda found: f"{found.dashboard}: {found.place}")
-def test_query_returns_data(server: InfluxServer2, found: Found) -> None:
+def test_query_returns_data(server: InfluxServer2, found: Query) -> None:
     assert fault(server.query, found.query) == ""
 
 

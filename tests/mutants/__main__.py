@@ -41,7 +41,7 @@ class Mutant:
 
 
 @dataclass(frozen=True)
-class Found:
+class Detector:
     """What found a fault; `by` empty: nothing."""
 
     name: str
@@ -133,7 +133,7 @@ def main() -> int:
     shutil.rmtree(TREE, ignore_errors=True)
     subprocess.run(["git", "clone", "-q", "--shared", str(ROOT), str(TREE)], check=True)
     run("make", "setup", log=logs / "setup.log")
-    found: list[Found] = []
+    found: list[Detector] = []
     for mutant in mutants:
         if options.only and mutant.name not in options.only:
             continue
@@ -146,7 +146,7 @@ def main() -> int:
             by = judge(mutant, log, qualification=not options.no_qualification)
         finally:
             path.write_text(right)
-        found.append(Found(mutant.name, by))
+        found.append(Detector(mutant.name, by))
         print(f"{mutant.name:24} {by or 'NOT FOUND'}", flush=True)
     (ROOT / "results" / "mutants.json").write_text(
         json.dumps([asdict(each) for each in found], indent=1) + "\n"

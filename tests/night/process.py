@@ -62,7 +62,7 @@ class Interrupts:
 
 
 @dataclass(frozen=True)
-class Ended:
+class ProcessEnd:
     """How a program has ended.
 
     Attributes:
@@ -85,7 +85,7 @@ def run_bounded(
     folder: Path,
     environment: Mapping[str, str],
     grace_s: float = GRACE_S,
-) -> Ended:
+) -> ProcessEnd:
     """Run a program to its end, its time limit or an interrupt; nothing of its group outlives it.
 
     Args:
@@ -105,7 +105,7 @@ def run_bounded(
     except OSError as error:
         log.write(f"{command[0]}: {error.strerror}\n".encode())
         log.flush()
-        return Ended(_NOT_STARTED, "", load())
+        return ProcessEnd(_NOT_STARTED, "", load())
     why, load_max = _wait(process, time.monotonic() + limit_s, interrupts)
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL) if why else (signal.SIGTERM, signal.SIGKILL)
     for number in signals:
@@ -117,7 +117,7 @@ def run_bounded(
         limit_s = _KILLED_S if number == signal.SIGKILL else grace_s
         _wait_for_group(process, limit_s, lambda: interrupts.count > before)  # noqa: B023 - called in this turn
     code = process.wait()
-    return Ended(code if code >= 0 else _BY_SIGNAL - code, why, load_max)
+    return ProcessEnd(code if code >= 0 else _BY_SIGNAL - code, why, load_max)
 
 
 def _wait(process: subprocess.Popen[bytes], deadline_s: float, interrupts: Interrupts) -> tuple[str, float]:

@@ -15,7 +15,7 @@ from typing import Any
 from tests.night import names
 from tests.night.machine import machine, stolen_s
 from tests.night.parts import OWN, Part, Step
-from tests.night.process import GRACE_S, INTERRUPTED, TIMED_OUT, Ended, Interrupts, run_bounded
+from tests.night.process import GRACE_S, INTERRUPTED, TIMED_OUT, Interrupts, ProcessEnd, run_bounded
 from tests.night.result import Result, Verdict, read, write
 from tests.night.state import State, state_of
 
@@ -96,12 +96,12 @@ def run_part(night: Night, part: Part, interrupts: Interrupts) -> Result | None:
     return result
 
 
-def _run_steps(night: Night, part: Part, interrupts: Interrupts, log: Any) -> tuple[Ended, Step]:
+def _run_steps(night: Night, part: Part, interrupts: Interrupts, log: Any) -> tuple[ProcessEnd, Step]:
     """Run the steps of a part until one does not end with 0; return how the last has ended."""
     deadline_s = time.monotonic() + part.limit_s
     environment = {name: value for name, value in os.environ.items() if name not in _OF_MAKE}
     load_max = 0.0
-    ended, step = Ended(0, "", 0.0), part.steps[0]
+    ended, step = ProcessEnd(0, "", 0.0), part.steps[0]
     for step in part.steps:
         argv = [word.replace(OWN, str(night.folder / part.name)) for word in step.argv]
         ended = run_bounded(
@@ -114,7 +114,7 @@ def _run_steps(night: Night, part: Part, interrupts: Interrupts, log: Any) -> tu
     return replace(ended, load_max=load_max), step
 
 
-def _judge(ended: Ended, step: Step, own: Path, limit_s: float) -> tuple[Verdict, str]:
+def _judge(ended: ProcessEnd, step: Step, own: Path, limit_s: float) -> tuple[Verdict, str]:
     """Return the verdict, and why it is not *passed*."""
     if ended.why == TIMED_OUT:
         return Verdict.FAILED, f"timed out after {limit_s:g} s"

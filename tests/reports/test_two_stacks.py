@@ -13,7 +13,7 @@ import pytest
 from dashboards.points import run_points
 from reports.dossier.attempts import Candidate
 from reports.dossier.conclusion import row_words
-from reports.dossier.traceability import Tried, matrix
+from reports.dossier.traceability import TargetTrials, matrix
 from reports.dossier.waivers import NONE
 from reports.latency.section import LatencySection
 from reports.page.model import gather_run
@@ -175,7 +175,7 @@ def test_a_failed_test_of_one_stack_is_not_covered_by_the_record_of_another(reco
 def test_the_dossier_misses_a_stack_without_a_value(record: Measurement, skipped: str, status: str) -> None:
     file = read_set((ROOT / "robot" / "requirements" / "daq12.toml").read_bytes(), "daq12.toml")
     [asked] = [each for each in file.requirements if each.id == record.requirement]
-    tried = Tried([Candidate("run", 1, record, False, ())], NONE, lambda _attempt: None)
+    tried = TargetTrials([Candidate("run", 1, record, False, ())], NONE, lambda _attempt: None)
 
     def row(*stacks: str) -> str:
         of = {asked.id: stacks}
@@ -187,7 +187,7 @@ def test_the_dossier_misses_a_stack_without_a_value(record: Measurement, skipped
     assert row() == "pass"
     assert row(*STACKS) == f"{status}: {skipped or 'stack user'}"
     failed = replace(record, outcome="fail", reason="too late")
-    tried = Tried([Candidate("run", 1, failed, False, ())], NONE, lambda _attempt: None)
+    tried = TargetTrials([Candidate("run", 1, failed, False, ())], NONE, lambda _attempt: None)
     assert row(*STACKS) == "fail: too late"
 
 

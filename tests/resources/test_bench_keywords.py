@@ -16,7 +16,7 @@ from robot.api import SkipExecution
 from hw.bench import TargetSpec, load_bench
 from hw.errors import BenchError
 from hw.instrument_facts import instrument_facts
-from hw.provisioning import Provisioned
+from hw.provisioning import ProvisioningResult
 from reports.run.current import current_run, set_current_run, take_at_end
 from reports.run.folder import RunFolder
 from resources.keywords import bench as keywords
@@ -63,9 +63,9 @@ def test_the_consumer_of_a_producing_target_is_no_subject(
         def __init__(self, _node: object, target: TargetSpec) -> None:
             self.kind = target.kind
 
-        def prepare(self, folder: Path) -> Provisioned:
+        def prepare(self, folder: Path) -> ProvisioningResult:
             (folder / "facts-after.json").write_text("{}")
-            return Provisioned({"hostname": self.kind}, 0, [])
+            return ProvisioningResult({"hostname": self.kind}, 0, [])
 
         def restore(self) -> None:
             restored.append(self.kind)
@@ -157,9 +157,9 @@ class _Provisioner:
     def __init__(self, _node: object, target: TargetSpec) -> None:
         self.kind = target.kind
 
-    def prepare(self, _folder: Path) -> Provisioned:
+    def prepare(self, _folder: Path) -> ProvisioningResult:
         self.done.append(f"prepare {self.kind}")
-        return Provisioned({"governor": "performance"}, 1, [])
+        return ProvisioningResult({"governor": "performance"}, 1, [])
 
     def facts(self) -> dict[str, Any]:
         if not self.found:

@@ -17,7 +17,7 @@ import pytest
 
 from hw.bench import load_bench
 from hw.errors import BenchError, CapabilityError, ConfigError
-from hw.protocols import Completed
+from hw.protocols import CommandResult
 from reports.latency.evidence import load_replay
 from reports.latency.stack_proof import STACK_PROOF, StackEnd, StackProof
 from resources import network_stack
@@ -73,11 +73,11 @@ class _Machine:
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(local, place)
 
-    def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> Completed:
+    def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> CommandResult:
         assert not check
         here = [str(self.root / word.lstrip("/")) if word.startswith("/") else word for word in argv]
         done = subprocess.run(here, capture_output=True, text=True, check=False, timeout=timeout_s)
-        return Completed(tuple(argv), done.returncode, done.stdout, done.stderr)
+        return CommandResult(tuple(argv), done.returncode, done.stdout, done.stderr)
 
     def start(self, argv: Sequence[str], stem: Path) -> Any:
         assert stem.name
@@ -215,8 +215,8 @@ def test_an_end_counts_frames_of_some_room_or_bytes(
     path.write_text(f"{path.read_text()}{proof}")
     said = '{"room": {"bytes": 4000}, "frames": {"delivered": 3, "bytes_in": 900}}'
 
-    def run(argv: Sequence[str]) -> Completed:
-        return Completed(tuple(argv), 0, said if argv == ["asked"] else NETSTAT, "")
+    def run(argv: Sequence[str]) -> CommandResult:
+        return CommandResult(tuple(argv), 0, said if argv == ["asked"] else NETSTAT, "")
 
     def tool(_name: str, tool: str) -> str:
         return tool
@@ -233,10 +233,10 @@ def test_a_replay_keeps_what_the_ends_have_gained_in_bytes(user: NetworkStack, t
     did: list[str] = []
 
     def node(name: str) -> Any:
-        def run(argv: Sequence[str]) -> Completed:
+        def run(argv: Sequence[str]) -> CommandResult:
             did.append(f"{name} {argv[0]}")
             shown = json.dumps({"frames": {"bytes_in": said[name]}})
-            return Completed(tuple(argv), 0, shown if argv == ["asked"] else NETSTAT, "")
+            return CommandResult(tuple(argv), 0, shown if argv == ["asked"] else NETSTAT, "")
 
         return SimpleNamespace(run=run)
 
@@ -464,9 +464,9 @@ def test_programs_on_all_ends_use_one_with_the_words_of_their_node(
     shown = ADDRESSES.format(address=SPEC.producers[1].address)
 
     def node(name: str) -> Any:
-        def run(argv: Sequence[str]) -> Completed:
+        def run(argv: Sequence[str]) -> CommandResult:
             assert (name, argv[0]) == ("p01", "ip"), "the bench file says the target's"
-            return Completed(tuple(argv), 0, shown, "")
+            return CommandResult(tuple(argv), 0, shown, "")
 
         def same(word: Any) -> str:
             return str(word)

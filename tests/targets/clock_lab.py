@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from hw.bench import BenchSpec, TargetSpec, load_bench
 from hw.drivers.local import require_success
 from hw.errors import BenchError, CapabilityError
-from hw.protocols import Completed
+from hw.protocols import CommandResult
 from hw.tools import local_tool
 from hw.virtual.guest_config import GuestClock, GuestInterface
 from resources.clocks.settings import ClockSettings, Wander
@@ -48,11 +48,11 @@ class ScratchNode:
         self.name = name
         self.guest = guest
 
-    def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> Completed:
+    def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> CommandResult:
         """Run a command to its end."""
         del timeout_s  # the guest has its own
         done = self.guest.run(shlex.join(argv))
-        completed = Completed(tuple(argv), done.returncode, done.stdout.decode(), done.stderr.decode())
+        completed = CommandResult(tuple(argv), done.returncode, done.stdout.decode(), done.stderr.decode())
         if check:
             require_success(self.name, completed)
         return completed

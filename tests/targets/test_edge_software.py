@@ -17,7 +17,7 @@ from hw.session import Bench
 from resources.tools.jobs import READY_S, end_and_fetch
 from tests.patience import HANG_S, wait_until
 from tests.targets.edge_guest import GUEST, PHC, edge_guest
-from tests.traffic_gen.edge_lab import OTHER, REFERENCE, Json, ListeningScope, Seen
+from tests.traffic_gen.edge_lab import OTHER, REFERENCE, Json, ListeningScope, ObservedEdge
 
 pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 
@@ -85,7 +85,7 @@ class Lab:
             found.append((edge.time_ps - nearest) / 1000)
         return result, sorted(found)
 
-    def edges(self, method: str, *options: object) -> tuple[Json, list[Seen]]:
+    def edges(self, method: str, *options: object) -> tuple[Json, list[ObservedEdge]]:
         """Let software make edges; return its result and what the oscilloscope was told of them."""
         seen = len(self.scope.edges(OTHER, rising=True))
         result = self.run(method, *options)

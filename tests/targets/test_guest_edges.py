@@ -30,7 +30,7 @@ ALIGNED_NS = 1000
 
 
 @dataclass(frozen=True)
-class Watched:
+class Observation:
     """What came of one run: the results of the tools, and the edges."""
 
     scope: ListeningScope
@@ -80,7 +80,7 @@ def result_of(job: Job) -> Json:
 
 
 @pytest.fixture(scope="module")
-def watched(tmp_path_factory: pytest.TempPathFactory) -> Generator[Watched]:
+def watched(tmp_path_factory: pytest.TempPathFactory) -> Generator[Observation]:
     """Boot a guest, run its edge device, and let software in it work all pins."""
     folder = tmp_path_factory.mktemp("edges")
     with edge_guest(folder) as lab:
@@ -99,7 +99,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Generator[Watched]:
         memory = Path(str(bench.virtual.timecard_page(GUEST))).read_bytes()
         offset: int = struct.unpack_from("<q", memory, CALIBRATION + 8)[0]
         answers = (result_of(serve), result_of(follow), fired, latched, readings, edges_in_phc)
-        yield Watched(scope, *answers, offset)
+        yield Observation(scope, *answers, offset)
 
 
 def line_through(readings: Sequence[Sequence[int]]) -> tuple[float, float, int, int]:
@@ -114,14 +114,14 @@ def line_through(readings: Sequence[Sequence[int]]) -> tuple[float, float, int, 
     return fit.slope, fit.intercept, counter, phc_ns
 
 
-def test_firmware_followed_the_phc(watched: Watched) -> None:
+def test_firmware_followed_the_phc(watched: Observation) -> None:
     assert watched.follow["valid"], watched.follow
     assert watched.follow["restarts"] == 0
     assert watched.follow["deviation_ns"] < ALIGNED_NS
     assert watched.serve["pages"][0]["calibration_bound_ns"] == watched.follow["calibration_bound_ns"] < 5000
 
 
-def test_every_edge_was_told_in_order(watched: Watched) -> None:
+def test_every_edge_was_told_in_order(watched: Observation) -> None:
     assert watched.scope.disorder() == []
     assert watched.serve["scope"]["lost"] == 0
     assert watched.serve["scope"]["edges"] == len(watched.scope.edges())
@@ -132,7 +132,7 @@ def test_every_edge_was_told_in_order(watched: Watched) -> None:
     assert [counts["refused"] for counts in page["outputs"].values()] == [0, 0, 0, 0]
 
 
-def test_reference_is_regular(watched: Watched) -> None:
+def test_reference_is_regular(watched: Observation) -> None:
     times_ns = [edge.time_ps / 1000 for edge in watched.scope.edges(REFERENCE, rising=True)]
     intervals_ns = [after - before for before, after in itertools.pairwise(times_ns)]
     assert len(intervals_ns) >= EDGES
@@ -142,7 +142,7 @@ def test_reference_is_regular(watched: Watched) -> None:
     assert abs(statistics.fmean(intervals_ns) - PERIOD_NS) < PERIOD_NS * 5e-6
 
 
-def test_reference_is_at_its_instants_of_the_phc(watched: Watched) -> None:
+def test_reference_is_at_its_instants_of_the_phc(watched: Observation) -> None:
     """By readings that software made by itself: each edge is at a whole number of periods."""
     slope, intercept, counter, phc_ns = line_through(watched.readings["done"])
     away_ns: list[float] = []
@@ -153,13 +153,13 @@ def test_reference_is_at_its_instants_of_the_phc(watched: Watched) -> None:
     assert max(away_ns) - min(away_ns) < 1e9 / ART_HZ + 1e9 / SDP_HZ + 500
 
 
-def guest_ticks(watched: Watched, channel: int) -> list[float]:
+def guest_ticks(watched: Observation, channel: int) -> list[float]:
     """Return when the rising edges of a channel were, on the guest's counter."""
     seen = watched.scope.edges(channel, rising=True)
     return [edge.time_ps * watched.hz / 1e12 - watched.offset for edge in seen]
 
 
-def test_latched_edges_are_those_of_the_oscilloscope(watched: Watched) -> None:
+def test_latched_edges_are_those_of_the_oscilloscope(watched: Observation) -> None:
     """Software latches the last tick of ART before each edge."""
     latched = watched.latched["done"]
     assert [sequence for sequence, _ in latched] == list(range(EDGES))
@@ -169,7 +169,7 @@ def test_latched_edges_are_those_of_the_oscilloscope(watched: Watched) -> None:
     assert -1 < min(late_ns) <= max(late_ns) < 1e9 / ART_HZ + 1
 
 
-def test_programmed_edges_come_at_the_next_tick_of_art(watched: Watched) -> None:
+def test_programmed_edges_come_at_the_next_tick_of_art(watched: Observation) -> None:
     """Edges for which a stall of this machine made software late do not come; the others are in time."""
     count = watched.fired["fired"]
     assert count + watched.fired["not_fired"] == len(watched.fired["done"]) == 200
@@ -179,7 +179,7 @@ def test_programmed_edges_come_at_the_next_tick_of_art(watched: Watched) -> None
         assert -1 < (at - nearest) * 1e9 / watched.hz < 1e9 / ART_HZ + 1
 
 
-def test_captured_edges_are_in_the_phc(watched: Watched) -> None:
+def test_captured_edges_are_in_the_phc(watched: Observation) -> None:
     slope, intercept, counter, phc_ns = line_through(watched.readings["done"])
     assert watched.edges_in_phc["overruns"] == 0
     errors_ns = [

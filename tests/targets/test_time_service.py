@@ -16,7 +16,7 @@ import pytest
 
 from hw.bench import TargetSpec
 from hw.errors import MeasurementError
-from hw.protocols import Completed
+from hw.protocols import CommandResult
 from resources.clocks.settings import ClockSettings, load_stack
 from resources.clocks.stack import ClockStack
 from tests.targets.clock_lab import LOCK_S, ClockLab, daemons, kernel
@@ -38,7 +38,7 @@ def time_service(lab: ClockLab, target: TargetSpec, folder: Path) -> ClockStack:
 
 def read(
     lab: ClockLab, target: TargetSpec, device: str = "timeservice", reference: str = "monotonic-raw"
-) -> Completed:
+) -> CommandResult:
     """Read it for half a second, beside the counter of the target; or another clock, beside another one."""
     argv = [lab.tool(target.node, "bw-clock"), "compare", "--device", device]
     argv += ["--reference", reference, "--duration-ms", "500"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.targets.timed_lab import QUICK, SERVER_ADDRESS, Pair, Timed, recompute, write_lines
+from tests.targets.timed_lab import QUICK, SERVER_ADDRESS, Pair, TimedProcess, recompute, write_lines
 from tests.targets.truth_lab import (
     QUARTZ_PPB,
     WILD_PPB,
@@ -28,7 +28,7 @@ def page(tmp_path: Path) -> Path:
     return tmp_path / "page"
 
 
-def check_recomputed(timed: Timed, log: Path) -> None:
+def check_recomputed(timed: TimedProcess, log: Path) -> None:
     """Check that what it has logged gives what it has published, by the kernel's stamps, interleaved."""
     exchanges = [line for line in timed.seen if line["type"] == "exchange"]
     assert (
@@ -46,7 +46,7 @@ def test_interval_always_holds_and_u_nearly_always(pair: Pair, page: Path, walk_
     arguments = ("--interval-ms", "1000", "--quick-interval-ms", "100", "--log-exchanges")
     with (
         TruthServer(truth, SERVER_ADDRESS, prefix=pair.inside(pair.server)) as server,
-        Timed(page, "--server", server.text, *arguments, prefix=pair.inside(pair.client)) as timed,
+        TimedProcess(page, "--server", server.text, *arguments, prefix=pair.inside(pair.client)) as timed,
     ):
         sync = timed.syncs(8)
         answer = TruthReader(page, truth, READS, 3).answer()
@@ -60,7 +60,10 @@ def test_interval_always_holds_and_u_nearly_always(pair: Pair, page: Path, walk_
 
 def test_reader_sees_an_interval_without_the_truth(page: Path) -> None:
     truth = begin_truth(4, QUARTZ_PPB)
-    with TruthServer(truth, ahead_ns=10**9) as server, Timed(page, "--server", server.text, *QUICK) as timed:
+    with (
+        TruthServer(truth, ahead_ns=10**9) as server,
+        TimedProcess(page, "--server", server.text, *QUICK) as timed,
+    ):
         timed.syncs(4)
         answer = TruthReader(page, truth, READS // 10).answer()
     assert answer["interval_missed"] == answer["reads"]

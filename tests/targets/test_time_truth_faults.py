@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.targets.timed_lab import QUICK, Timed
+from tests.targets.timed_lab import QUICK, TimedProcess
 from tests.targets.truth_lab import (
     QUARTZ_PPB,
     WILD_PPB,
@@ -62,7 +62,7 @@ def test_liar_among_three_leaves_the_clock_inside_its_interval(page: Path, ahead
     with ExitStack() as stack:
         servers = [stack.enter_context(TruthServer(truth, ahead_ns=lie)) for lie in (ahead_ns, 0, 0)]
         arguments = [word for server in servers for word in ("--server", server.text)]
-        timed = stack.enter_context(Timed(page, *arguments, *QUICK))
+        timed = stack.enter_context(TimedProcess(page, *arguments, *QUICK))
         timed.syncs(1)
         reader = TruthReader(page, truth, READS, 2)
         timed.syncs(3)
@@ -75,13 +75,13 @@ def test_liar_among_three_leaves_the_clock_inside_its_interval(page: Path, ahead
 def test_killed_service_leaves_a_true_interval_and_is_started_anew(page: Path) -> None:
     truth = begin_truth(6, QUARTZ_PPB)
     with TruthServer(truth) as server:
-        with Timed(page, "--server", server.text, *QUICK) as timed:
+        with TimedProcess(page, "--server", server.text, *QUICK) as timed:
             timed.syncs(4)
             reader = TruthReader(page, truth, READS, 4)
             timed.syncs(2)
             timed.kill()
         time.sleep(0.5)
-        with Timed(page, "--server", server.text, *QUICK) as timed:
+        with TimedProcess(page, "--server", server.text, *QUICK) as timed:
             timed.until_state("synchronised")
             answer = reader.answer()
     check_interval(answer)
@@ -93,7 +93,7 @@ def test_dead_service_gives_no_time_once_its_bound_is_too_wide(page: Path) -> No
     truth = begin_truth(7, WILD_PPB)
     with TruthServer(truth) as server:
         arguments = ("--server", server.text, *QUICK, "--bound-max-ns", str(BOUND_MAX_NS))
-        with Timed(page, *arguments) as timed:
+        with TimedProcess(page, *arguments) as timed:
             timed.syncs(2)
             reader = TruthReader(page, truth, READS, 5)
             timed.syncs(2)
@@ -106,7 +106,7 @@ def test_dead_service_gives_no_time_once_its_bound_is_too_wide(page: Path) -> No
 
 def test_lost_server_is_held_over_and_heard_again(page: Path) -> None:
     truth = begin_truth(8, QUARTZ_PPB)
-    with TruthServer(truth) as server, Timed(page, "--server", server.text, *QUICK) as timed:
+    with TruthServer(truth) as server, TimedProcess(page, "--server", server.text, *QUICK) as timed:
         timed.syncs(4)
         reader = TruthReader(page, truth, READS, 5)
         server.end()
@@ -130,7 +130,7 @@ def test_step_of_the_system_clock_changes_nothing(page: Path, tmp_path: Path, st
     prefix = ("env", f"LD_PRELOAD={library}")
     with (
         TruthServer(truth) as server,
-        Timed(page, "--server", server.text, *QUICK, prefix=prefix) as timed,
+        TimedProcess(page, "--server", server.text, *QUICK, prefix=prefix) as timed,
     ):
         first = timed.syncs(2)
         reader = TruthReader(page, truth, READS, 4)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hw.errors import CapabilityError
-from tests.targets.timed_lab import SERVER_ADDRESS, Pair, Timed
+from tests.targets.timed_lab import SERVER_ADDRESS, Pair, TimedProcess
 from tests.targets.truth_lab import QUARTZ_PPB, TruthReader, TruthServer, begin_truth, check_interval
 from tests.targets.windows_programs import WINDOWS_BUILD, WINDOWS_PROGRAMS, WindowsPrograms
 
@@ -36,7 +36,7 @@ def test_interval_always_holds_there_too(pair: Pair, windows: WindowsPrograms, t
     options = ("--interval-ms", "1000", "--quick-interval-ms", "200")
     with (
         TruthServer(truth, SERVER_ADDRESS, prefix=pair.inside(pair.server)) as server,
-        Timed(page, "--server", server.text, *options, programs=windows) as timed,
+        TimedProcess(page, "--server", server.text, *options, programs=windows) as timed,
     ):
         sync = timed.syncs(8)
         assert sync["stamps"] == "user", "Wine has no others"

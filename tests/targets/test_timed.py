@@ -15,7 +15,7 @@ import pytest
 
 from hw.tools import ROOT, local_tool
 from tests.patience import HANG_S
-from tests.targets.timed_lab import QUICK, Timed, ToldServer, check_true, timectl
+from tests.targets.timed_lab import QUICK, TimedProcess, ToldServer, check_true, timectl
 
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 S_NS = 10**9
@@ -58,7 +58,7 @@ def page(tmp_path: Path) -> Path:
 
 
 def test_honest_server_gives_a_time_whose_bound_holds(page: Path) -> None:
-    with ToldServer() as server, Timed(page, "--server", server.text, *QUICK) as timed:
+    with ToldServer() as server, TimedProcess(page, "--server", server.text, *QUICK) as timed:
         sync = timed.syncs(5)
         said = check_true(page)
         assert timed.end() == 0
@@ -70,7 +70,7 @@ def test_honest_server_gives_a_time_whose_bound_holds(page: Path) -> None:
 
 
 def test_requests_carry_numbers_that_nobody_can_guess(page: Path) -> None:
-    with ToldServer() as server, Timed(page, "--server", server.text, *QUICK) as timed:
+    with ToldServer() as server, TimedProcess(page, "--server", server.text, *QUICK) as timed:
         timed.syncs(3)
         numbers = [int.from_bytes(request[40:48], "big") for request in server.requests]
     assert len(numbers) > 10
@@ -100,7 +100,7 @@ def test_requests_carry_numbers_that_nobody_can_guess(page: Path) -> None:
 def test_lie_is_named_and_never_becomes_a_time(page: Path, lie: str, reason: str) -> None:
     with ToldServer() as server:
         server.lie = lie
-        with Timed(page, "--server", server.text, *QUICK, "--batches", "3") as timed:
+        with TimedProcess(page, "--server", server.text, *QUICK, "--batches", "3") as timed:
             assert timed.process.wait(HANG_S) == 0
         (source,) = timectl(page, "sourcestats")["sources"]
     said = timectl(page, "tracking")
@@ -115,14 +115,14 @@ def test_lie_is_named_and_never_becomes_a_time(page: Path, lie: str, reason: str
 def test_server_that_denies_is_asked_no_more(page: Path) -> None:
     with ToldServer() as server:
         server.lie = "kiss-deny"
-        with Timed(page, "--server", server.text, *QUICK, "--batches", "4") as timed:
+        with TimedProcess(page, "--server", server.text, *QUICK, "--batches", "4") as timed:
             assert timed.process.wait(HANG_S) == 0
         assert server.asked() == 1
     assert timectl(page, "sources")["sources"][0]["state"] == "denied"
 
 
 def test_jump_of_the_server_withdraws_the_time_and_then_steps_it(page: Path) -> None:
-    with ToldServer() as server, Timed(page, "--server", server.text, *QUICK) as timed:
+    with ToldServer() as server, TimedProcess(page, "--server", server.text, *QUICK) as timed:
         timed.syncs(4)
         server.ahead_s = 3600.0
         contradiction = timed.until(lambda line: line["type"] == "contradiction")
@@ -137,7 +137,7 @@ def test_jump_of_the_server_withdraws_the_time_and_then_steps_it(page: Path) -> 
 
 
 def test_silent_server_is_held_over_and_heard_again(page: Path) -> None:
-    with ToldServer() as server, Timed(page, "--server", server.text, *QUICK) as timed:
+    with ToldServer() as server, TimedProcess(page, "--server", server.text, *QUICK) as timed:
         timed.syncs(4)
         server.lie = "silent"
         timed.until_state("holdover", "no server answers")
@@ -153,14 +153,14 @@ def test_silent_server_is_held_over_and_heard_again(page: Path) -> None:
 
 def test_killed_service_leaves_its_page_to_the_next_one(page: Path) -> None:
     with ToldServer() as server:
-        with Timed(page, "--server", server.text, *QUICK) as timed:
+        with TimedProcess(page, "--server", server.text, *QUICK) as timed:
             timed.syncs(4)
             timed.kill()
         first = check_true(page)
         inode = page.stat().st_ino
         time.sleep(0.5)
         assert check_true(page)["bound_ns"] > first["bound_ns"]
-        with Timed(page, "--server", server.text, *QUICK) as timed:
+        with TimedProcess(page, "--server", server.text, *QUICK) as timed:
             # Before a server has answered it goes on by what it has found.
             timed.until_state("holdover")
             check_true(page)
@@ -172,7 +172,7 @@ def test_killed_service_leaves_its_page_to_the_next_one(page: Path) -> None:
 
 
 def test_second_service_is_refused(page: Path) -> None:
-    with ToldServer() as server, Timed(page, "--server", server.text, *QUICK) as timed:
+    with ToldServer() as server, TimedProcess(page, "--server", server.text, *QUICK) as timed:
         timed.syncs(1)
         argv = [str(local_tool("bw-timed")), "--page", str(page), "--server", server.text]
         second = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=HANG_S)
@@ -193,7 +193,7 @@ def test_changed_rate_of_the_counter_ends_it_for_a_new_start(page: Path, tmp_pat
     compiler = ["gcc", "-shared", "-fPIC", "-xc", "-o", str(library), "-"]
     subprocess.run(compiler, input=FAST_KERNEL_CLOCK, check=True, text=True)
     prefix = ("env", f"LD_PRELOAD={library}")
-    with ToldServer() as server, Timed(page, "--server", server.text, *QUICK, prefix=prefix) as timed:
+    with ToldServer() as server, TimedProcess(page, "--server", server.text, *QUICK, prefix=prefix) as timed:
         timed.until(lambda line: line["type"] == "counter" and "rate has changed" in line["reason"])
         code = timed.process.wait(HANG_S)
         assert timed.process.stderr is not None
@@ -201,13 +201,13 @@ def test_changed_rate_of_the_counter_ends_it_for_a_new_start(page: Path, tmp_pat
     assert code == 4
     assert _ends_for_good() == ["2", "3"]
     # The next one measures the counter anew, and goes on with the page.
-    with ToldServer() as server, Timed(page, "--server", server.text, *QUICK) as timed:
+    with ToldServer() as server, TimedProcess(page, "--server", server.text, *QUICK) as timed:
         timed.syncs(1)
         check_true(page)
 
 
 def test_what_fails_while_it_runs_is_no_missing_capability(page: Path) -> None:
-    with Timed(page, "--server", "127.0.0.1", *QUICK, "--log", "/dev/full") as timed:
+    with TimedProcess(page, "--server", "127.0.0.1", *QUICK, "--log", "/dev/full") as timed:
         assert timed.process.wait(HANG_S) == 5
         assert timed.process.stderr is not None
         assert timed.process.stderr.read().startswith("bw-timed: service: ")
@@ -215,7 +215,7 @@ def test_what_fails_while_it_runs_is_no_missing_capability(page: Path) -> None:
 
 @pytest.mark.parametrize("by", ["signal", "bw-timectl"])
 def test_held_service_asks_nobody(page: Path, by: str) -> None:
-    with ToldServer() as server, Timed(page, "--server", server.text, *QUICK) as timed:
+    with ToldServer() as server, TimedProcess(page, "--server", server.text, *QUICK) as timed:
 
         def tell(verb: str, number: signal.Signals) -> None:
             if by == "signal":
@@ -241,7 +241,7 @@ def test_one_liar_of_three_is_found_out(page: Path) -> None:
         servers = [stack.enter_context(ToldServer()) for _ in range(3)]
         servers[1].ahead_s = 1.0
         arguments = [word for server in servers for word in ("--server", server.text)]
-        timed = stack.enter_context(Timed(page, *arguments, *QUICK))
+        timed = stack.enter_context(TimedProcess(page, *arguments, *QUICK))
         sync = timed.syncs(3)
         check_true(page)
         states = {source["address"]: source["state"] for source in timed.ctl("sources")["sources"]}
@@ -255,7 +255,7 @@ def test_one_liar_of_three_is_found_out(page: Path) -> None:
 def test_two_that_disagree_give_no_time(page: Path) -> None:
     with ToldServer() as first, ToldServer() as second:
         second.ahead_s = 1.0
-        with Timed(page, "--server", first.text, "--server", second.text, *QUICK) as timed:
+        with TimedProcess(page, "--server", first.text, "--server", second.text, *QUICK) as timed:
             timed.until_state("unsynchronised", "the servers contradict each other")
             assert not timed.ctl("tracking")["synchronised"]
 
@@ -263,7 +263,7 @@ def test_two_that_disagree_give_no_time(page: Path) -> None:
 def test_minimum_delay_that_is_not_kept_is_told(page: Path) -> None:
     with ToldServer() as server:
         text = f"{server.text},min-delay-ns=900000000"
-        with Timed(page, "--server", text, *QUICK) as timed:
+        with TimedProcess(page, "--server", text, *QUICK) as timed:
             timed.until(lambda line: line.get("reason") == "min-delay")
             assert not timed.ctl("tracking")["synchronised"]
 
@@ -275,7 +275,7 @@ def test_flood_is_counted_and_the_true_answer_still_found(page: Path) -> None:
 
     with ToldServer() as server:
         server.before_answer = flood
-        with Timed(page, "--server", server.text, *QUICK) as timed:
+        with TimedProcess(page, "--server", server.text, *QUICK) as timed:
             more = timed.until(lambda line: line.get("reason") == "more")
             timed.syncs(3)
             check_true(page)
@@ -311,7 +311,9 @@ def test_settings_file_is_read_and_the_command_line_is_over_it(page: Path, tmp_p
             f'[service]\ninterval_ms = 60_000\nbatch = 2\npage = "{page}"\n\n'
             f'[[server]]\naddress = "{address}"\nport = {port}\n'
         )
-        with Timed(page, "--config", str(config), "--interval-ms", "200", "--quick-batches", "0") as timed:
+        with TimedProcess(
+            page, "--config", str(config), "--interval-ms", "200", "--quick-batches", "0"
+        ) as timed:
             ready = timed.until(lambda line: line["type"] == "ready")
             timed.syncs(1)
     assert (ready["interval_ms"], ready["batch"], ready["servers"]) == (200, 2, [server.text])

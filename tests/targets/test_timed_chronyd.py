@@ -22,7 +22,7 @@ from tests.targets.timed_lab import (
     CLIENT_ADDRESS,
     SERVER_ADDRESS,
     Pair,
-    Timed,
+    TimedProcess,
     check_true,
     chronyd,
     find_chronyd,
@@ -50,7 +50,7 @@ def test_stamps_of_the_kernel_in_interleaved_mode(program: Path, pair: Pair, tmp
     page = tmp_path / "page"
     with (
         chronyd(program, pair, tmp_path) as server,
-        Timed(page, *SETTINGS, prefix=pair.inside(pair.client)) as timed,
+        TimedProcess(page, *SETTINGS, prefix=pair.inside(pair.client)) as timed,
     ):
         sync = timed.syncs(8)
         for _ in range(20):
@@ -71,7 +71,10 @@ def test_stamps_of_the_kernel_in_interleaved_mode(program: Path, pair: Pair, tmp
 def test_user_stamps_are_told(program: Path, pair: Pair, tmp_path: Path) -> None:
     page = tmp_path / "page"
     arguments = (*SETTINGS, "--user-stamps", "--no-interleave")
-    with chronyd(program, pair, tmp_path), Timed(page, *arguments, prefix=pair.inside(pair.client)) as timed:
+    with (
+        chronyd(program, pair, tmp_path),
+        TimedProcess(page, *arguments, prefix=pair.inside(pair.client)) as timed,
+    ):
         sync = timed.syncs(4)
         check_true(page)
     assert (sync["stamps"], sync["interleaved"]) == ("user", False)
@@ -79,7 +82,7 @@ def test_user_stamps_are_told(program: Path, pair: Pair, tmp_path: Path) -> None
 
 def test_restarted_server_is_taken_up_again(program: Path, pair: Pair, tmp_path: Path) -> None:
     page = tmp_path / "page"
-    with Timed(page, *SETTINGS, "--timeout-ms", "200", prefix=pair.inside(pair.client)) as timed:
+    with TimedProcess(page, *SETTINGS, "--timeout-ms", "200", prefix=pair.inside(pair.client)) as timed:
         with chronyd(program, pair, tmp_path):
             timed.syncs(4)
         timed.until_state("holdover", "no server answers")
@@ -105,7 +108,7 @@ def with_key(folder: Path, line: str) -> tuple[str, ...]:
     return (*SETTINGS[:at], f"{SERVER_ADDRESS},key=3", *SETTINGS[at + 1 :], "--key-file", str(path))
 
 
-def skip_without_cipher(timed: Timed) -> None:
+def skip_without_cipher(timed: TimedProcess) -> None:
     """Skip where this build asks the kernel for AES-CMAC, and it has none."""
     try:
         timed.until(lambda line: line["type"] == "ready")
@@ -122,7 +125,7 @@ def test_server_with_the_same_key_is_believed(program: Path, pair: Pair, tmp_pat
     page, line = tmp_path / "page", f"3 {kind} HEX:{SECRETS[kind]}"
     with (
         chronyd(program, pair, tmp_path, f"{line}\n"),
-        Timed(page, *with_key(tmp_path, line), prefix=pair.inside(pair.client)) as timed,
+        TimedProcess(page, *with_key(tmp_path, line), prefix=pair.inside(pair.client)) as timed,
     ):
         skip_without_cipher(timed)
         sync = timed.syncs(8)
@@ -153,7 +156,7 @@ def test_server_with_another_key_is_silent_and_named(
     page = tmp_path / "page"
     with (
         chronyd(program, pair, tmp_path, served),
-        Timed(
+        TimedProcess(
             page, *with_key(tmp_path, own), "--timeout-ms", "200", prefix=pair.inside(pair.client)
         ) as timed,
     ):
@@ -174,7 +177,7 @@ def test_forger_on_the_way_moves_nothing_without_the_key(program: Path, pair: Pa
     arguments = (*with_key(tmp_path, line), "--timeout-ms", "200")
     with (
         chronyd(program, pair, tmp_path, f"{line}\n") as server,
-        Timed(page, *arguments, prefix=pair.inside(pair.client)) as timed,
+        TimedProcess(page, *arguments, prefix=pair.inside(pair.client)) as timed,
     ):
         skip_without_cipher(timed)
         timed.syncs(4)
@@ -320,7 +323,7 @@ def test_forged_malformed_and_replayed_packets_change_nothing(
     page = tmp_path / "page"
     with (
         chronyd(program, pair, tmp_path),
-        Timed(page, *SETTINGS, "--gap-us", "20000", prefix=pair.inside(pair.client)) as timed,
+        TimedProcess(page, *SETTINGS, "--gap-us", "20000", prefix=pair.inside(pair.client)) as timed,
     ):
         timed.syncs(4)
         forger = Forger(pair, 7)

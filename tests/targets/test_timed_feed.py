@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.patience import HANG_S, wait_until
-from tests.targets.timed_lab import QUICK, Timed, ToldServer, find_chronyd
+from tests.targets.timed_lab import QUICK, TimedProcess, ToldServer, find_chronyd
 
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 
@@ -63,7 +63,7 @@ def test_chronyd_hears_the_time_of_the_service(tmp_path: Path) -> None:
     feed = ("--feed", "chrony", "--feed-unit", str(UNIT))
     with ToldServer() as server, own_memory() as prefix:
         server.ahead_s = AHEAD_S
-        with Timed(tmp_path / "page", "--server", server.text, *QUICK, *feed, prefix=prefix) as timed:
+        with TimedProcess(tmp_path / "page", "--server", server.text, *QUICK, *feed, prefix=prefix) as timed:
             timed.syncs(3)
             with listening_chronyd(tmp_path, prefix) as log:
                 wait_until(lambda: len(offsets_s(log)) >= 8, "what chronyd hears")
@@ -76,7 +76,7 @@ def test_a_feed_that_is_not_permitted_is_a_missing_capability(tmp_path: Path) ->
     """Who may not set the clock is told so at once, before any reader is told a time."""
     argv = ["--server", "127.0.0.1", *QUICK, "--feed", "kernel"]
     prefix = ("setpriv", "--bounding-set=-sys_time", "--inh-caps=-sys_time", "--")
-    with Timed(tmp_path / "page", *argv, prefix=prefix) as timed:
+    with TimedProcess(tmp_path / "page", *argv, prefix=prefix) as timed:
         assert timed.process.wait(HANG_S) == 3
         assert timed.process.stderr is not None
         assert "--feed kernel: Operation not permitted" in timed.process.stderr.read()

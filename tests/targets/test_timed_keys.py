@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.cmac import CMAC
 
 from hw.tools import local_tool
 from tests.patience import HANG_S, wait_until
-from tests.targets.timed_lab import QUICK, Timed, ToldServer, check_true, timectl
+from tests.targets.timed_lab import QUICK, TimedProcess, ToldServer, check_true, timectl
 
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 KEY_128, KEY_256 = bytes(range(16)), bytes(range(100, 132))
@@ -95,7 +95,7 @@ def capable(keys: Path, tmp_path: Path) -> None:
 def test_right_key_gives_a_time(page: Path, keys: Path, key_id: int) -> None:
     with KeyServer(right) as server:
         arguments = ("--server", f"{server.text},key={key_id}", "--key-file", str(keys))
-        with Timed(page, *arguments, *QUICK) as timed:
+        with TimedProcess(page, *arguments, *QUICK) as timed:
             timed.syncs(4)
             check_true(page)
             (source,) = timed.ctl("sourcestats")["sources"]
@@ -160,7 +160,7 @@ def test_what_is_not_authenticated_is_named_and_never_becomes_a_time(
 ) -> None:
     with KeyServer(ending) as server:
         arguments = ("--server", f"{server.text},key=5", "--key-file", str(keys))
-        with Timed(page, *arguments, *QUICK) as timed:
+        with TimedProcess(page, *arguments, *QUICK) as timed:
             line = timed.until(lambda line: line["type"] == "rejected" and line["reason"] != "no-answer")
             timed.until_state("starting", NOT_AUTHENTICATED)
             # Of a machine that is busy an answer may come too late, and be told as none meanwhile.
@@ -180,7 +180,7 @@ def test_what_is_not_authenticated_is_named_and_never_becomes_a_time(
 def test_server_that_loses_its_key_is_held_over_and_named(page: Path, keys: Path) -> None:
     with KeyServer(right) as server:
         arguments = ("--server", f"{server.text},key=6", "--key-file", str(keys))
-        with Timed(page, *arguments, *QUICK) as timed:
+        with TimedProcess(page, *arguments, *QUICK) as timed:
             timed.syncs(4)
             server.ahead_s = 3600.0
             server.ending = other_secret
@@ -205,7 +205,7 @@ def test_forged_kiss_of_death_silences_nobody(page: Path, keys: Path) -> None:
             server.link.sendto(packet, client)
 
         server.before_answer = forge
-        with Timed(page, *arguments, *QUICK) as timed:
+        with TimedProcess(page, *arguments, *QUICK) as timed:
             timed.syncs(4)
             check_true(page)
             (source,) = timed.ctl("sourcestats")["sources"]
@@ -217,7 +217,7 @@ def test_forged_kiss_of_death_silences_nobody(page: Path, keys: Path) -> None:
 def test_servers_with_and_without_a_key(page: Path, keys: Path) -> None:
     with KeyServer(right) as first, ToldServer() as second:
         arguments = ("--server", f"{first.text},key=5", "--server", second.text, "--key-file", str(keys))
-        with Timed(page, *arguments, *QUICK, "--min-servers", "2") as timed:
+        with TimedProcess(page, *arguments, *QUICK, "--min-servers", "2") as timed:
             assert timed.syncs(4)["servers"] == 2
             sources = timed.ctl("sources")["sources"]
         assert {len(request) for request in first.requests} == {68}

@@ -16,7 +16,7 @@ from hw.tools import local_tool
 from reports.clock_sync.log_formats import LOG_READERS
 from resources.clocks.refused_answers import rejected_answers
 from tests.patience import HANG_S, wait_until
-from tests.targets.timed_lab import QUICK, Json, Timed, ToldServer, recompute, write_lines
+from tests.targets.timed_lab import QUICK, Json, TimedProcess, ToldServer, recompute, write_lines
 
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 MS_NS = 10**6
@@ -36,7 +36,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for batches in (12, 4):
             servers = [word for server in (first, second, third) for word in ("--server", server.text)]
             arguments = (*servers, *QUICK, "--log", str(log), "--log-exchanges", "--batches", str(batches))
-            with Timed(folder / "page", *arguments) as timed:
+            with TimedProcess(folder / "page", *arguments) as timed:
                 wait_until(lambda: log.exists() and log.read_text().count('"sync"') >= 5, "batches")
                 third.ahead_s = 3600.0
                 assert timed.process.wait(HANG_S) == 0
@@ -211,7 +211,7 @@ def test_exchanges_take_some_200_bytes_a_second(log: Path) -> None:
 def test_without_the_option_nothing_is_logged(tmp_path: Path) -> None:
     with (
         ToldServer() as server,
-        Timed(tmp_path / "page", "--server", server.text, *QUICK, "--batches", "4") as timed,
+        TimedProcess(tmp_path / "page", "--server", server.text, *QUICK, "--batches", "4") as timed,
     ):
         timed.syncs(1)
         assert timed.process.wait(HANG_S) == 0

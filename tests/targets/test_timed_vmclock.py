@@ -12,7 +12,7 @@ from typing import Self
 
 import pytest
 
-from tests.targets.timed_lab import QUICK, Timed, ToldServer, check_true
+from tests.targets.timed_lab import QUICK, TimedProcess, ToldServer, check_true
 
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 MAGIC, VERSION, TSC = 0x4B4C4356, 1, 1
@@ -70,7 +70,7 @@ def test_disruption_withdraws_the_time_until_servers_tell_it_anew(page: Path, tm
     with (
         VmClock(tmp_path / "vmclock") as vmclock,
         ToldServer() as server,
-        Timed(page, "--server", server.text, *QUICK, prefix=vmclock.prefix) as timed,
+        TimedProcess(page, "--server", server.text, *QUICK, prefix=vmclock.prefix) as timed,
     ):
         ready = timed.until(lambda line: line["type"] == "ready")
         timed.syncs(4)
@@ -93,7 +93,7 @@ def test_disruption_is_counted(page: Path, tmp_path: Path) -> None:
     with (
         VmClock(tmp_path / "vmclock") as vmclock,
         ToldServer() as server,
-        Timed(page, "--server", server.text, *QUICK, prefix=vmclock.prefix) as timed,
+        TimedProcess(page, "--server", server.text, *QUICK, prefix=vmclock.prefix) as timed,
     ):
         timed.syncs(4)
         before = timed.ctl("tracking")["disruptions"]
@@ -106,7 +106,7 @@ def test_marker_is_believed_once_its_change_is_complete(page: Path, tmp_path: Pa
     with (
         VmClock(tmp_path / "vmclock") as vmclock,
         ToldServer() as server,
-        Timed(page, "--server", server.text, *QUICK, prefix=vmclock.prefix) as timed,
+        TimedProcess(page, "--server", server.text, *QUICK, prefix=vmclock.prefix) as timed,
     ):
         timed.syncs(4)
         vmclock.begin(6, 1)
@@ -146,7 +146,7 @@ def test_without_it_the_service_runs_and_says_so(
 ) -> None:
     make(tmp_path / "vmclock")
     prefix = ("env", f"BWTIME_VMCLOCK={tmp_path / 'vmclock'}")
-    with ToldServer() as server, Timed(page, "--server", server.text, *QUICK, prefix=prefix) as timed:
+    with ToldServer() as server, TimedProcess(page, "--server", server.text, *QUICK, prefix=prefix) as timed:
         ready = timed.until(lambda line: line["type"] == "ready")
         timed.syncs(1)
     assert ready["vmclock"] == said

@@ -10,7 +10,7 @@ import pytest
 
 from hw.tools import local_tool
 from tests.patience import HANG_S
-from tests.targets.timed_lab import QUICK, Timed, ToldServer
+from tests.targets.timed_lab import QUICK, TimedProcess, ToldServer
 
 pytestmark = pytest.mark.simulated
 
@@ -36,14 +36,14 @@ def end_of(waiting: subprocess.Popen[str]) -> tuple[int, str]:
 def test_it_waits_for_a_service_that_comes(page: Path) -> None:
     waiting = wait_for(page, round(HANG_S))
     assert waiting.poll() is None
-    with ToldServer() as server, Timed(page, "--server", server.text, *QUICK):
+    with ToldServer() as server, TimedProcess(page, "--server", server.text, *QUICK):
         assert end_of(waiting) == (0, "")
 
 
 def test_time_out_of_a_service_without_a_time(page: Path) -> None:
     with ToldServer() as server:
         server.lie = "silent"
-        with Timed(page, "--server", server.text, *QUICK) as timed:
+        with TimedProcess(page, "--server", server.text, *QUICK) as timed:
             timed.until_state("starting", "no server answers")
             assert end_of(wait_for(page, 1)) == (1, "bw-timectl: waitsync: no server answers\n")
             assert timed.end() == 0

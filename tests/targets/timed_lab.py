@@ -35,7 +35,7 @@ QUICK = (
 """Settings by which things happen within a second, and by which a busy machine contradicts nothing."""
 
 
-class Timed:
+class TimedProcess:
     """A running bw-timed whose log is read as it comes."""
 
     def __init__(

@@ -31,7 +31,7 @@ SDP_HZ = 125_000_000
 
 
 @dataclass(frozen=True, order=True)
-class Seen:
+class ObservedEdge:
     """An edge on the oscilloscope's time axis."""
 
     time_ps: int
@@ -56,10 +56,10 @@ class ListeningScope:
         """Return what `--scope` takes."""
         return f"127.0.0.1:{self.port}"
 
-    def edges(self, channel: int | None = None, rising: bool | None = None) -> list[Seen]:
+    def edges(self, channel: int | None = None, rising: bool | None = None) -> list[ObservedEdge]:
         """Return the edges that came, in their order; of one channel or direction only, perhaps."""
         seen = [
-            Seen(line["time_ns"] * 1000 + line["fraction_ps"], line["channel"], line["rising"])
+            ObservedEdge(line["time_ns"] * 1000 + line["fraction_ps"], line["channel"], line["rising"])
             for line in list(self.lines)
             if "channel" in line
         ]

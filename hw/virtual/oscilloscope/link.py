@@ -18,7 +18,7 @@ OUTPUT_BYTES = 1 << 18
 POLL_S = 0.05
 
 
-class Sent(Enum):
+class ReplyFate(Enum):
     """What became of a reply."""
 
     WHOLE = "whole"
@@ -81,7 +81,7 @@ class Link:
         self._receive(0, WAITING_BYTES_MAX)
         return self._no_more or self._ended() or len(self._received) > WAITING_BYTES_MAX
 
-    def send(self, reply: bytes, stall_after: int | None = None) -> tuple[Sent, int]:
+    def send(self, reply: bytes, stall_after: int | None = None) -> tuple[ReplyFate, int]:
         """Send a reply; return what became of it and how many bytes the network took.
 
         Args:
@@ -93,9 +93,9 @@ class Link:
         view = memoryview(reply)
         while sent < end:
             if self._ended():
-                return Sent.LOST, sent
+                return ReplyFate.LOST, sent
             if self.message_waits():
-                return Sent.INTERRUPTED, sent
+                return ReplyFate.INTERRUPTED, sent
             if not select.select([], [self._connection], [], POLL_S)[1]:
                 continue
             try:
@@ -103,11 +103,11 @@ class Link:
             except BlockingIOError:
                 continue
             except OSError:
-                return Sent.LOST, sent
+                return ReplyFate.LOST, sent
         while end < len(reply) and not self.gone():
             select.select([self._connection], [], [], POLL_S)
             self._received.clear()
-        return (Sent.WHOLE if end == len(reply) else Sent.LOST), sent
+        return (ReplyFate.WHOLE if end == len(reply) else ReplyFate.LOST), sent
 
     def _receive(self, timeout_s: float, bytes_max: int = MESSAGE_BYTES_MAX) -> None:
         """Take in what has arrived, as long as the longest message, or so much, has room."""

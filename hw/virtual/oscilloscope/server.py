@@ -10,7 +10,7 @@ import threading
 from typing import Protocol
 
 from hw.errors import ConfigError
-from hw.virtual.oscilloscope.link import Link, Sent
+from hw.virtual.oscilloscope.link import Link, ReplyFate
 
 CONNECTIONS_MAX = 4
 LEFT_OVER_BYTES_MAX = 1 << 20
@@ -127,9 +127,9 @@ class Server:
 
     def _send(self, reply: bytes, link: Link) -> None:
         outcome, sent = link.send(reply, self._instrument.stall_after(reply))
-        if outcome is Sent.INTERRUPTED:
+        if outcome is ReplyFate.INTERRUPTED:
             self._instrument.interrupted()
-        elif outcome is Sent.LOST and self._instrument.keeps_replies:
+        elif outcome is ReplyFate.LOST and self._instrument.keeps_replies:
             self._left_over = reply[sent : sent + LEFT_OVER_BYTES_MAX]
 
 

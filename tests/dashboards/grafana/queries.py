@@ -22,7 +22,7 @@ _ONE = {"run": (runs()[-1].run_id,), "one": ("23",)}
 """What is chosen of variables that take one value only; the stream has messages enough for p99.9."""
 
 
-class Found(NamedTuple):
+class Query(NamedTuple):
     """A query: the dashboard's uid (or `alerts`), the place in it, and the text as the server gets it."""
 
     dashboard: str
@@ -42,37 +42,37 @@ def golden_rules() -> list[dict[str, Any]]:
     return [rule for group in content["groups"] for rule in group["rules"]]
 
 
-def all_queries(span: Span = TWO_YEARS, choice: Choice | None = None) -> list[Found]:
+def all_queries(span: Span = TWO_YEARS, choice: Choice | None = None) -> list[Query]:
     """Return every query, its variables replaced as Grafana does it.
 
     Args:
         span: The dashboards' time; alerts look back from its end.
         choice: Values that are chosen, by variable; of all others all values, and the newest run.
     """
-    found: list[Found] = []
+    found: list[Query] = []
     for dashboard in golden_dashboards().values():
         found += queries_of(dashboard, span, choice or {})
     for rule in golden_rules():
         for part in rule["data"]:
             if "query" in part["model"]:
                 text = rule_query(part, span.end_ns)
-                found.append(Found("alerts", f"{rule['uid']} {part['refId']}", text))
+                found.append(Query("alerts", f"{rule['uid']} {part['refId']}", text))
     return found
 
 
-def queries_of(dashboard: dict[str, Any], span: Span, choice: Choice) -> list[Found]:
+def queries_of(dashboard: dict[str, Any], span: Span, choice: Choice) -> list[Query]:
     """Return the queries of one dashboard."""
     uid = str(dashboard["uid"])
     listed = cast("list[dict[str, Any]]", dashboard["templating"]["list"])
     values = {str(variable["name"]): _value(variable, choice) for variable in listed}
     found = [
-        Found(uid, f"variable {variable['name']}", interpolate(variable["query"], span, values))
+        Query(uid, f"variable {variable['name']}", interpolate(variable["query"], span, values))
         for variable in listed
     ]
     for annotation in dashboard["annotations"]["list"]:
         if "builtIn" not in annotation:
             text = interpolate(annotation["target"]["query"], span, values)
-            found.append(Found(uid, f"annotation {annotation['name']}", text))
+            found.append(Query(uid, f"annotation {annotation['name']}", text))
     for panel in dashboard["panels"]:
         for target in panel.get("targets", []):
             text = interpolate(
@@ -82,7 +82,7 @@ def queries_of(dashboard: dict[str, Any], span: Span, choice: Choice) -> list[Fo
                 points_max=panel.get("maxDataPoints", 1000),
                 least=panel.get("interval", ""),
             )
-            found.append(Found(uid, f"panel {panel['id']} {panel['title']!r} {target['refId']}", text))
+            found.append(Query(uid, f"panel {panel['id']} {panel['title']!r} {target['refId']}", text))
     return found
 
 

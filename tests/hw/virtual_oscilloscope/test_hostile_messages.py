@@ -120,7 +120,7 @@ def _note_commands(kind: str, instrument: Dialect, campaign: Campaign) -> None:
     instrument.commands.find = found
 
 
-class Watched:
+class WatchedInstrument:
     """An instrument that is looked at after each message."""
 
     def __init__(self, kind: str, campaign: Campaign, link: Link) -> None:
@@ -188,7 +188,7 @@ def play(kind: str, session: bytes, campaign: Campaign) -> None:
     """Do a session, one message a line, with an instrument that was just switched on."""
     ours, theirs = socket.socketpair()
     with ours, theirs, _no_thread_dies():
-        watched = Watched(kind, campaign, ImpatientLink(ours, lambda: False))
+        watched = WatchedInstrument(kind, campaign, ImpatientLink(ours, lambda: False))
         try:
             for message in session.split(b"\n"):
                 watched.handle(message)

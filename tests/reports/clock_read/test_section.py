@@ -16,7 +16,7 @@ from reports.page.model import gather
 from reports.page.render import render
 from reports.paper_table import table_rows
 from reports.run.folder import RunFolder
-from reports.section import Measured
+from reports.section import TargetData
 from tests.reports.sample_read_latency import NOT_COUNTED, add_readings, latency_answer
 
 PRINTED = {
@@ -91,7 +91,7 @@ def test_tells_how_many_were_interrupted(tmp_path: Path) -> None:
     run = _run(tmp_path)
     add_readings(run, latency_answer(slow_ns=(70_000,), counted=True))
     run.close()
-    section = gather_read_latency(Measured(run.path))
+    section = gather_read_latency(TargetData(run.path))
     assert section is not None
     assert {place.not_told_apart for place in section.places} == {""}
     assert section.told_apart
@@ -106,7 +106,7 @@ def test_fewer_readings_than_asked_for_are_marked(tmp_path: Path) -> None:
     run = _run(tmp_path)
     add_readings(run, latency_answer(n=10))
     run.close()
-    section = gather_read_latency(Measured(run.path))
+    section = gather_read_latency(TargetData(run.path))
     assert section is not None
     assert [row.fewer for row in section.rows] == [True, True, False, False]
     assert "of 1\u202f000</span>" in render(run.path)
@@ -129,7 +129,7 @@ def test_a_damaged_list_is_told(tmp_path: Path) -> None:
     add_readings(run, latency_answer())
     (run.path / "evidence" / FOLDER / READINGS).write_text("{")
     run.close()
-    section = gather_read_latency(Measured(run.path))
+    section = gather_read_latency(TargetData(run.path))
     assert section is not None
     assert section.rows == ()
     assert READINGS in section.problems[0]
@@ -139,7 +139,7 @@ def test_a_damaged_list_is_told(tmp_path: Path) -> None:
 def test_a_run_without_readings_has_no_section(tmp_path: Path) -> None:
     run = _run(tmp_path)
     run.close()
-    assert gather_read_latency(Measured(run.path)) is None
+    assert gather_read_latency(TargetData(run.path)) is None
     assert "What reading a clock costs" not in render(run.path)
 
 

@@ -29,7 +29,7 @@ from reports.record.context import Context
 from reports.record.measurement import Conditions, Limit, Measurement, Subject
 from reports.run.folder import RunFolder
 from reports.run.tally import overall
-from reports.section import Measured
+from reports.section import TargetData
 from tests.reports.sample_clock import SECOND_NS, START_TAI_NS, compare_answer, write_clock_trial
 
 DEADLINE = Limit(60, None, "test")
@@ -169,7 +169,7 @@ def test_the_page_shows_each_event(tmp_path: Path) -> None:
     torn = run.evidence_folder("clock_sync", "torn")
     (torn / DISTURBANCE).write_text("{")
     run.close()
-    clocks = gather_clocks(Measured(run.path))
+    clocks = gather_clocks(TargetData(run.path))
     assert clocks is not None
     titles = [row.title for row in clocks.disturbances]
     assert titles == ["chrony, started on a wrong clock"] * 2 + ["chrony, oscillator changed"] * 2

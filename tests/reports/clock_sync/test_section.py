@@ -21,7 +21,7 @@ from reports.page.render import render
 from reports.record.context import Context
 from reports.record.measurement import Conditions
 from reports.run.folder import RunFolder
-from reports.section import Measured
+from reports.section import TargetData
 from reports.units import NS_PER_S
 from tests.reports.clock_run import SUBJECT, add_clock_trial
 from tests.reports.clock_sync.test_told_bound import LIMITS, told
@@ -86,7 +86,7 @@ def test_table_2_beside_intervals_and_holdover(tmp_path: Path) -> None:
         (folder / SEQUENTIAL).write_text(json.dumps(compare_answer(read="sequential")) + "\n")
         write_trial(folder, replace(load_trial(folder).facts, kind=kind, interval_s=interval_s))
     run.close()
-    clocks = gather_clocks(Measured(run.path))
+    clocks = gather_clocks(TargetData(run.path))
     assert clocks is not None
     measured = [pair for pair in clocks.table if pair.measured is not None]
     assert [pair.measured.reading for pair in measured if pair.measured] == [
@@ -135,7 +135,7 @@ def test_tai_is_shown_as_each_node_has_it(tmp_path: Path) -> None:
     page = render(run.path)
     assert "target 37 s, switch 37 s (its kernel does not know)" in page
     (folder / TAI_UTC).write_text('{"nodes":[')
-    clocks = gather_clocks(Measured(run.path))
+    clocks = gather_clocks(TargetData(run.path))
     assert clocks is not None
     assert any(TAI_UTC in problem for problem in clocks.problems)
 
@@ -193,7 +193,7 @@ def test_a_damaged_trial_is_told_and_the_rest_is_shown(tmp_path: Path) -> None:
     write_clock_trial(folder, compare_answer())
     (folder / FILTERED).write_text('{"type":"result"')
     run.close()
-    clocks = gather_clocks(Measured(run.path))
+    clocks = gather_clocks(TargetData(run.path))
     assert clocks is not None
     assert len(clocks.rows) == 1
     assert any("evidence/clock_sync/torn" in problem for problem in clocks.problems)
@@ -203,7 +203,7 @@ def test_a_damaged_trial_is_told_and_the_rest_is_shown(tmp_path: Path) -> None:
 def test_a_run_without_clocks_has_no_section(tmp_path: Path) -> None:
     run = _run(tmp_path)
     run.close()
-    assert gather_clocks(Measured(run.path)) is None
+    assert gather_clocks(TargetData(run.path)) is None
     assert "Three witnesses" not in render(run.path)
 
 

@@ -33,7 +33,7 @@ Path(sys.argv[3]).write_bytes(write_dossier(dossier, {dossier.runs[0].manifest.r
 
 
 @dataclass(frozen=True)
-class Written:
+class DossierSample:
     """A run of a simulated bench in which a stream fails, and a dossier of some of its requirements.
 
     Attributes:
@@ -55,7 +55,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
+def written(tmp_path_factory: pytest.TempPathFactory) -> DossierSample:
     """Return a dossier, written twice."""
     folder = tmp_path_factory.mktemp("dossiers")
     late = Disturbance(path_delay_ns={33: 15_000_000})
@@ -78,7 +78,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
         for file, cwd, setting in zip(files, (ROOT, folder), settings, strict=True)
     ]
     assert [process.wait() for process in processes] == [0, 0]
-    return Written(run, dossier, files)
+    return DossierSample(run, dossier, files)
 
 
 def small(dossier: Dossier) -> Dossier:

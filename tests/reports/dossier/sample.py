@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from reports.dossier.gather import NOTHING_ASKED
 from reports.dossier.gather import gather as gather_dossier
-from reports.dossier.model import Asked, Dossier
+from reports.dossier.model import Dossier, Request
 from reports.record.measurement import (
     RULE,
     SCHEMA,
@@ -87,7 +87,7 @@ KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 """Seals the runs of these tests."""
 
 
-def gather(runs: Sequence[Path], asked: Asked = NOTHING_ASKED) -> Dossier:
+def gather(runs: Sequence[Path], asked: Request = NOTHING_ASKED) -> Dossier:
     """Gather a dossier of runs that have to be sealed by the key of these tests."""
     return gather_dossier(runs, dataclasses.replace(asked, sealed_by=(fingerprint(KEY),)))
 

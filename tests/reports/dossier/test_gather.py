@@ -13,7 +13,7 @@ import pytest
 
 from reports.dossier.errors import CHANGED, INTERRUPTED, DossierError
 from reports.dossier.gather import NOTHING_ASKED, named_file
-from reports.dossier.model import Asked, Dossier, RequirementRow, dossier_schema, to_dossier_bytes
+from reports.dossier.model import Dossier, Request, RequirementRow, dossier_schema, to_dossier_bytes
 from reports.dossier.page import dossier_page
 from reports.errors import RequirementsError
 from reports.record.measurement import Conditions, Limit, Measurement, Subject, Uncertainty
@@ -47,14 +47,14 @@ def deviations(dossier: Dossier) -> str:
     return "\n".join(f"{each.kind}: {each.text}" for each in dossier.deviations)
 
 
-def asked(tmp_path: Path, waivers: str = "", **options: Any) -> Asked:
+def asked(tmp_path: Path, waivers: str = "", **options: Any) -> Request:
     files: list[Any] = []
     if waivers:
         path = tmp_path / "waivers.toml"
         path.write_text('[waivers]\nschema = "benchwright.waivers/1"\n' + waivers)
         files.append(named_file("waivers", path))
     fields: dict[str, Any] = {"title": None, "date": None, "operator": None, "reviewer": None}
-    return Asked(**{**fields, **options}, files=tuple(files))
+    return Request(**{**fields, **options}, files=tuple(files))
 
 
 def waiver(**keys: str | int) -> str:
@@ -220,7 +220,7 @@ def test_without_a_file_of_requirements_nothing_is_accepted(tmp_path: Path):
     assert "DAQ-031 stands in no requirements file" in deviations(found)
     path = tmp_path / "site.toml"
     path.write_text(ONE)
-    named = Asked(None, None, None, None, (named_file("requirements", path),), ())
+    named = Request(None, None, None, None, (named_file("requirements", path),), ())
     assert gather([run.path], named).conclusion.word == "accepted"
 
 
@@ -228,7 +228,7 @@ def test_a_file_that_is_named_holds_before_those_that_runs_kept(tmp_path: Path):
     run = small_run(tmp_path, record(), requirements=ONE)
     path = tmp_path / "stricter.toml"
     path.write_text(requirements_text("DAQ-031", upper_us=20_000))
-    found = gather([run.path], Asked(None, None, None, None, (named_file("requirements", path),), ()))
+    found = gather([run.path], Request(None, None, None, None, (named_file("requirements", path),), ()))
     assert row(found, "DAQ-031").file == "stricter.toml"
     assert row(found, "DAQ-031").status == "inconclusive"
     assert "judged against 50000000 ns, the requirement is 20000000" in said(found)

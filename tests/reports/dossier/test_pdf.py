@@ -16,7 +16,7 @@ from reports.dossier.model import to_dossier_bytes
 from reports.dossier.page import ATTACHMENT, dossier_page, format_limit, sections
 from reports.dossier.pdf import Attachment, PdfError, Properties, extract_attachment, render_pdf
 from reports.record.measurement import Limit
-from tests.reports.dossier.conftest import Written
+from tests.reports.dossier.conftest import DossierSample
 
 PROPERTIES = Properties("BD-1", "Title (x)", "Subject", "", ("a", "b"), "2026-11-22T00:00:00Z")
 HEAD = '<!DOCTYPE html><html lang="en"><head><title>t</title></head><body style="font-family: DejaVu Sans">'
@@ -32,17 +32,17 @@ def text_of(pdf: Path) -> str:
 
 
 @pytest.mark.slow
-def test_two_renderings_in_two_processes_are_identical(written: Written):
+def test_two_renderings_in_two_processes_are_identical(written: DossierSample):
     assert written.files[0].read_bytes() == written.files[1].read_bytes()
 
 
-def test_the_data_lie_inside_as_they_were_gathered(written: Written):
+def test_the_data_lie_inside_as_they_were_gathered(written: DossierSample):
     assert extract_attachment(written.files[0].read_bytes(), ATTACHMENT) == to_dossier_bytes(written.dossier)
     with pytest.raises(PdfError, match=r"no attachment other\.json"):
         extract_attachment(written.files[0].read_bytes(), "other.json")
 
 
-def test_every_page_has_the_id_and_its_number_of_all(written: Written):
+def test_every_page_has_the_id_and_its_number_of_all(written: DossierSample):
     done = subprocess.run(
         ["pdftotext", "-layout", str(written.files[0]), "-"], capture_output=True, check=True
     )
@@ -54,7 +54,7 @@ def test_every_page_has_the_id_and_its_number_of_all(written: Written):
         assert number == 1 or "SIMULATED" in text
 
 
-def test_the_verdict_is_told_in_words_and_every_requirement_is_listed(written: Written):
+def test_the_verdict_is_told_in_words_and_every_requirement_is_listed(written: DossierSample):
     text = text_of(written.files[0])
     assert "✖ NOT ACCEPTED" in text
     assert "untested on hardware" in text
@@ -64,7 +64,7 @@ def test_the_verdict_is_told_in_words_and_every_requirement_is_listed(written: W
         assert f"{section.number} {section.title}" in text
 
 
-def test_bookmarks_lead_to_every_section(written: Written):
+def test_bookmarks_lead_to_every_section(written: DossierSample):
     done = subprocess.run(
         ["pdftohtml", "-xml", "-i", "-stdout", str(written.files[0])], capture_output=True, check=True
     )
@@ -73,7 +73,7 @@ def test_bookmarks_lead_to_every_section(written: Written):
         assert re.search(rf'<item page="\d+">{section.number}\s+{re.escape(section.title)}', found)
 
 
-def test_it_says_what_it_is_and_when_by_its_runs(written: Written):
+def test_it_says_what_it_is_and_when_by_its_runs(written: DossierSample):
     command = ["pdfinfo", "-isodates", str(written.files[0])]
     done = subprocess.run(command, capture_output=True, check=True, env={**os.environ, "TZ": "UTC"})
     said = done.stdout.decode()
@@ -82,7 +82,7 @@ def test_it_says_what_it_is_and_when_by_its_runs(written: Written):
     assert said.count(f"{written.dossier.date}T00:00:00") == 2
 
 
-def test_all_fonts_are_embedded(written: Written):
+def test_all_fonts_are_embedded(written: DossierSample):
     done = subprocess.run(["pdffonts", str(written.files[0])], capture_output=True, check=True)
     rows = done.stdout.decode().splitlines()[2:]
     assert rows
@@ -129,7 +129,7 @@ def test_what_is_no_pdf_is_said_to_be_none():
         extract_attachment(b"%PDF-1.7\nnothing", "x")
 
 
-def test_what_comes_from_outside_cannot_become_markup(written: Written):
+def test_what_comes_from_outside_cannot_become_markup(written: DossierSample):
     evil = '"><script>alert(1)</script>'
     changed = dataclasses.replace(written.dossier, title=evil, date="2026-01-01")
     html = dossier_page(changed, draw_figures(changed, {written.run.run_id: written.run.path}))

@@ -17,7 +17,7 @@ import pytest
 from pyhanko.pdf_utils.incremental_writer import IncrementalPdfFileWriter
 
 from reports.dossier.signature import load_signer, sign
-from tests.reports.dossier.conftest import Written
+from tests.reports.dossier.conftest import DossierSample
 from tests.reports.dossier.keys import make_person
 
 pytestmark = pytest.mark.slow
@@ -48,7 +48,9 @@ def without_output_intent(pdf: bytes) -> bytes:
     return out.getvalue()
 
 
-def test_it_is_pdf_a_3b_signed_or_not_and_a_broken_one_is_not(jars: Path, written: Written, tmp_path: Path):
+def test_it_is_pdf_a_3b_signed_or_not_and_a_broken_one_is_not(
+    jars: Path, written: DossierSample, tmp_path: Path
+):
     plain = written.files[0].read_bytes()
     person = make_person(tmp_path / "keys", "A. Operator", b"phrase")
     signed = sign(plain, load_signer(person.p12, None, b"phrase"), "approved")

@@ -24,7 +24,7 @@ PHRASE = b"not in any log"
 
 
 @dataclass(frozen=True)
-class Made:
+class RunAndDossier:
     """A run, and its dossier as it was written."""
 
     run: Path
@@ -33,12 +33,12 @@ class Made:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+def made(tmp_path_factory: pytest.TempPathFactory) -> RunAndDossier:
     folder = tmp_path_factory.mktemp("dossier")
     run = small_run(folder, record(), requirements=requirements_text("DAQ-031")).path
     file = folder / "dossier.pdf"
     assert main(["dossier", str(run), "--output", str(file)]) == 0
-    return Made(run, file, file.read_bytes())
+    return RunAndDossier(run, file, file.read_bytes())
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def person(tmp_path_factory: pytest.TempPathFactory) -> Person:
 
 
 @pytest.fixture
-def rendered_once(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+def rendered_once(made: RunAndDossier, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give back the bytes that were rendered, as rendering again would."""
 
     def again(_dossier: Dossier, _runs: list[Path], _output: Path) -> bytes:
@@ -56,7 +56,7 @@ def rendered_once(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verify, "rendered", again)
 
 
-def found_in(tmp_path: Path, made: Made, pdf: bytes, *trust: Path) -> list[str]:
+def found_in(tmp_path: Path, made: RunAndDossier, pdf: bytes, *trust: Path) -> list[str]:
     file = tmp_path / "other.pdf"
     file.write_bytes(pdf)
     try:
@@ -65,14 +65,14 @@ def found_in(tmp_path: Path, made: Made, pdf: bytes, *trust: Path) -> list[str]:
         return [str(error)]
 
 
-def test_rendered_again_it_is_the_same_file(made: Made, capsys: pytest.CaptureFixture[str]):
+def test_rendered_again_it_is_the_same_file(made: RunAndDossier, capsys: pytest.CaptureFixture[str]):
     assert main(["verify", str(made.file), "--runs", str(made.run)]) == 0
     assert "what its 1 run gives, byte for byte" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("rendered_once")
 def test_a_signature_may_stand_behind_it_and_is_named(
-    made: Made, person: Person, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    made: RunAndDossier, person: Person, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     signed = sign(made.pdf, load_signer(person.p12, None, PHRASE), "approved")
     (tmp_path / "other.pdf").write_bytes(signed)
@@ -86,7 +86,7 @@ def test_a_signature_may_stand_behind_it_and_is_named(
 
 
 @pytest.mark.usefixtures("rendered_once")
-def test_anything_else_behind_it_is_found(made: Made, person: Person, tmp_path: Path):
+def test_anything_else_behind_it_is_found(made: RunAndDossier, person: Person, tmp_path: Path):
     said = "bytes stand behind those that are rendered from the same data"
     assert said in found_in(tmp_path, made, made.pdf + b"\n")[0]
     signed = sign(made.pdf, load_signer(person.p12, None, PHRASE), "approved")
@@ -94,7 +94,7 @@ def test_anything_else_behind_it_is_found(made: Made, person: Person, tmp_path: 
 
 
 @pytest.mark.usefixtures("rendered_once")
-def test_an_altered_byte_anywhere_is_found(made: Made, tmp_path: Path):
+def test_an_altered_byte_anywhere_is_found(made: RunAndDossier, tmp_path: Path):
     for place in range(0, len(made.pdf), len(made.pdf) // 16):
         altered = bytearray(made.pdf)
         altered[place] ^= 1
@@ -102,7 +102,7 @@ def test_an_altered_byte_anywhere_is_found(made: Made, tmp_path: Path):
 
 
 @pytest.mark.usefixtures("rendered_once")
-def test_the_data_of_another_run_are_found(made: Made, tmp_path: Path):
+def test_the_data_of_another_run_are_found(made: RunAndDossier, tmp_path: Path):
     other = small_run(tmp_path, record("fail", "too late"), requirements=requirements_text("DAQ-031")).path
     said = differences(made.file, [other])
     assert said[0].endswith("not named with --runs")

@@ -14,7 +14,7 @@ from reports.errors import RecordError
 from reports.latency.evidence import load_replay
 from reports.latency.over_time import BINS, replay_over_time
 from reports.latency.section import gather_latency
-from reports.section import Measured
+from reports.section import TargetData
 from reports.tools.answers import recv_progress
 from tests.reports.sample_run import DURATION_MS, START_TAI_NS, Disturbance, make_run, write_evidence
 
@@ -93,7 +93,7 @@ def test_only_streams_that_did_not_pass_are_drawn_over_time(tmp_path: Path) -> N
     for disturbance, drawn in ((LATE, True), (Disturbance(), False)):
         run = make_run(tmp_path / str(drawn), disturbance)
         records = run.records().measurements
-        section = gather_latency(Measured(run.path, records, records, "linux-rt", ("linux-rt",)))
+        section = gather_latency(TargetData(run.path, records, records, "linux-rt", ("linux-rt",)))
         assert section is not None
         (instrument,) = cast("list[dict[str, str]]", section.figures[0]["instruments"])
         assert bool(instrument["over_time"]) is bool(instrument["worst"]) is drawn

@@ -19,7 +19,7 @@ from reports.page.render import render_pages
 from reports.record.histogram import Summary
 from reports.record.measurement import Measurement, Uncertainty, UncertaintyPart, margin_of
 from reports.run.folder import RunFolder
-from reports.section import Measured
+from reports.section import TargetData
 from reports.software_latency.bounds import Bound
 from reports.software_latency.estimate import Estimate, Interval, OneWayAlike, SoftwareLatency
 from reports.software_latency.evidence import (
@@ -90,7 +90,7 @@ def run_of(results: Path, *, stack: str = "") -> RunFolder:
 
 def shown_of(run: RunFolder) -> LatencySection:
     records: tuple[Measurement, ...] = run.records().measurements
-    shown = gather_latency(Measured(run.path, records, records, "linux-rt", ("linux-rt",)))
+    shown = gather_latency(TargetData(run.path, records, records, "linux-rt", ("linux-rt",)))
     assert shown is not None
     return shown
 

@@ -22,7 +22,7 @@ from tests.dashboards.runs import make_run, record
 from tests.reports.sample_advice import advice_of
 
 
-class Killed(BaseException):
+class Kill(BaseException):
     """Stands for SIGKILL: nothing is cleaned up."""
 
 
@@ -125,14 +125,14 @@ def test_a_kill_at_any_instant_is_fixed(
             if count == place // 2:
                 if place % 2:  # in the middle of the draft
                     path.with_name(f".{path.name}.{os.getpid()}.new").write_bytes(data[: len(data) // 2])
-                raise Killed
+                raise Kill
             count += 1
             replace_file(path, data)
 
         with monkeypatch.context() as patch:
             patch.setattr(renewal, "replace_file", write)
             patch.setattr("reports.run.integrity.replace_file", write)
-            with pytest.raises(Killed):
+            with pytest.raises(Kill):
                 renew(folder, wanted)
         own = {PAGE, ADVICE, SUMS}
         left = changed_files(folder)

@@ -17,7 +17,7 @@ from reports.realtime_ethernet.evidence import (
     THROUGHPUT,
     UDP,
     Messages,
-    Traced,
+    TracedTrial,
     Trial,
     write_messages,
 )
@@ -126,10 +126,10 @@ def write_traced_sample(folder: Path, trace: bytes | None = None, **changes: Any
     Args:
         folder: It is made, and returned.
         trace: The trace's file; None: the bulk receiver has the CPU, then the echo.
-        changes: Members of `Traced`.
+        changes: Members of `TracedTrial`.
     """
     messages = write_sample_messages(folder)
-    traced = Traced("", "traced-64.ndjson", "traced-64-trace.gz", 3)
+    traced = TracedTrial("", "traced-64.ndjson", "traced-64-trace.gz", 3)
     answers = [
         {"type": "trip", "heard_monotonic_ns": each.heard_monotonic_ns, "receiving_ns": each.receiving_ns}
         for each in (trip(1000 * k, 1000 * k + 100 + k) for k in range(200))

@@ -10,12 +10,12 @@ import pytest
 
 from reports.realtime_ethernet.evidence import FOLDER, MESSAGES, write_messages
 from reports.realtime_ethernet.section import MessageSection, gather_messages
-from reports.section import Measured
+from reports.section import TargetData
 from tests.reports.realtime_ethernet.sample import TARGET, write_sample_messages
 
 
 def gathered(run: Path) -> MessageSection:
-    shown = gather_messages(Measured(run, target=TARGET))
+    shown = gather_messages(TargetData(run, target=TARGET))
     assert shown is not None
     return shown
 
@@ -46,7 +46,7 @@ def test_one_stack_lies_in_the_folder_of_the_target(tmp_path: Path) -> None:
 
 
 def test_nothing_measured_is_no_section(tmp_path: Path) -> None:
-    assert gather_messages(Measured(tmp_path, target=TARGET)) is None
+    assert gather_messages(TargetData(tmp_path, target=TARGET)) is None
 
 
 def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:

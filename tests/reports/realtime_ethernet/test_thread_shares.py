@@ -30,7 +30,7 @@ from reports.realtime_ethernet.thread_shares import (
     Trip,
     thread_shares,
 )
-from reports.section import Measured
+from reports.section import TargetData
 from tests.reports.realtime_ethernet.sample import (
     TARGET,
     line,
@@ -229,7 +229,7 @@ def test_the_section_shows_threads_or_says_why_there_are_none(tmp_path: Path) ->
     without: dict[str, Any] = {"missing": "linux: no tracefs", "file": "", "trace_file": ""}
     write_traced_sample(whole / "other", **without)
     (write_traced_sample(whole / "third") / "traced-64-trace.gz").unlink()
-    shown = gather_messages(Measured(tmp_path, target=TARGET))
+    shown = gather_messages(TargetData(tmp_path, target=TARGET))
     assert shown is not None
     first, *others = shown.stacks
     assert first.threads is not None

@@ -88,7 +88,7 @@ PART = {"name": "noise", "kind": "bound", "value": 1}
 
 
 @dataclass
-class Judged:
+class JudgedRun:
     """A run, and its records as they lie there."""
 
     path: Path
@@ -114,11 +114,11 @@ def folder_of(results: Path) -> RunFolder:
     return run
 
 
-def judged(run: RunFolder, records: Iterable[Measurement]) -> Judged:
+def judged(run: RunFolder, records: Iterable[Measurement]) -> JudgedRun:
     for record in records:
         run.append(record)
     lines = (run.path / MEASUREMENTS).read_text().splitlines()
-    return Judged(run.path, [json.loads(line) for line in lines])
+    return JudgedRun(run.path, [json.loads(line) for line in lines])
 
 
 def of(context: Context, method: str | None, *others: Context) -> Context:
@@ -231,7 +231,7 @@ def test_edges_that_an_oscilloscope_digitised_are_judged_alike(tmp_path: Path) -
     assert made.objections() == ([], 3)
 
 
-def digitised_run(results: Path) -> Judged:
+def digitised_run(results: Path) -> JudgedRun:
     """Return a run of one trial that an oscilloscope of the model saw, with its three statistics."""
     run = folder_of(results)
     delays_ns = latch_delays(np.random.default_rng(3), 400)
@@ -262,12 +262,12 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.fixture
-def run(tmp_path: Path, template: dict[str, str]) -> Judged:
+def run(tmp_path: Path, template: dict[str, str]) -> JudgedRun:
     for name, text in template.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     lines = template[MEASUREMENTS].splitlines()
-    return Judged(tmp_path, [json.loads(line) for line in lines])
+    return JudgedRun(tmp_path, [json.loads(line) for line in lines])
 
 
 RECORD_CHANGES: list[tuple[Change, str]] = [
@@ -289,7 +289,7 @@ RECORD_CHANGES: list[tuple[Change, str]] = [
 
 @pytest.mark.parametrize("place", range(3))
 @pytest.mark.parametrize(("change", "said"), RECORD_CHANGES)
-def test_a_changed_record_is_named(run: Judged, place: int, change: Change, said: str) -> None:
+def test_a_changed_record_is_named(run: JudgedRun, place: int, change: Change, said: str) -> None:
     record = run.records[place]
     change(record)
     problems, count = run.objections(record)
@@ -357,13 +357,13 @@ TRIAL_CHANGES: list[tuple[Change, str]] = [
 
 
 @pytest.mark.parametrize(("change", "said"), TRIAL_CHANGES)
-def test_a_trial_that_was_changed_is_named(run: Judged, change: Change, said: str) -> None:
+def test_a_trial_that_was_changed_is_named(run: JudgedRun, change: Change, said: str) -> None:
     run.rewrite(LATCH, change)
     problems, _ = run.objections()
     assert any(said in problem for problem in problems), problems
 
 
-def test_what_is_wrong_with_a_trial_is_said_once(run: Judged) -> None:
+def test_what_is_wrong_with_a_trial_is_said_once(run: JudgedRun) -> None:
     run.rewrite(LATCH, lambda trial: trial["counts"].update(pairs=399))
     problems, count = run.objections()
     assert (sum("399 pairs" in problem for problem in problems), count) == (1, 3)
@@ -377,13 +377,15 @@ def test_what_is_wrong_with_a_trial_is_said_once(run: Judged) -> None:
         ({"method": "tgpio-filtered-read"}, "method is tgpio-latch, the software had tgpio-filtered-read"),
     ],
 )
-def test_software_that_says_something_else_is_named(run: Judged, members: dict[str, Any], said: str) -> None:
+def test_software_that_says_something_else_is_named(
+    run: JudgedRun, members: dict[str, Any], said: str
+) -> None:
     run.rewrite(LATCH, lambda answer: answer.update(members), "software.ndjson")
     problems, _ = run.objections()
     assert any(said in problem for problem in problems), problems
 
 
-def test_waveforms_that_show_other_delays_are_named(run: Judged) -> None:
+def test_waveforms_that_show_other_delays_are_named(run: JudgedRun) -> None:
     def later(document: dict[str, Any]) -> None:
         trace = document["segments"][2]["edge"]
         trace["time_ns"] = [time + 31.0 for time in trace["time_ns"]]
@@ -399,7 +401,7 @@ def test_waveforms_that_show_other_delays_are_named(run: Judged) -> None:
     assert not any("the waveforms" in problem for problem in problems), "a clipped segment does not count"
 
 
-def test_more_loss_than_its_requirement_allows_is_named(run: Judged) -> None:
+def test_more_loss_than_its_requirement_allows_is_named(run: JudgedRun) -> None:
     kept = run.path / "evidence" / "requirements"
     kept.mkdir()
     for key in ("lost_percent", "lost_percent_max"):
@@ -414,7 +416,7 @@ def test_more_loss_than_its_requirement_allows_is_named(run: Judged) -> None:
 # -- two trials
 
 
-def two_trials(results: Path) -> Judged:
+def two_trials(results: Path) -> JudgedRun:
     """Return a run with the order of two methods, and a mistake of 200 ns that shows."""
     run, rng = folder_of(results), np.random.default_rng(5)
     made: list[tuple[EdgeTrial, Context]] = []
@@ -493,7 +495,7 @@ def test_a_trial_of_two_that_was_changed_is_named(
 # -- witnesses
 
 
-def witnessed_run(results: Path, seed: int, *, captured: int = 300, offset_ns: int = -90) -> Judged:
+def witnessed_run(results: Path, seed: int, *, captured: int = 300, offset_ns: int = -90) -> JudgedRun:
     """Return a run whose clock three witnesses saw, as the suite writes it."""
     run, rng = folder_of(results), np.random.default_rng(seed)
     delays_ns = rng.normal(-offset_ns, 6.0, 200)
@@ -658,13 +660,13 @@ def test_edges_that_could_not_be_made_are_left_alone(tmp_path: Path) -> None:
         ("software.ndjson", "\n"),
     ],
 )
-def test_what_cannot_be_read_is_a_problem_and_no_traceback(run: Judged, name: str, text: str) -> None:
+def test_what_cannot_be_read_is_a_problem_and_no_traceback(run: JudgedRun, name: str, text: str) -> None:
     (run.path / FOLDER / LATCH / name).write_text(text)
     problems, _ = run.objections()
     assert problems
 
 
-def test_changes_of_any_number_of_a_budget_are_named(run: Judged) -> None:
+def test_changes_of_any_number_of_a_budget_are_named(run: JudgedRun) -> None:
     """But for what nothing else tells: threshold, skew, and how much of a sample interval all edges share."""
     path = run.path / FOLDER / LATCH / TRIAL
     before = json.loads(path.read_text())

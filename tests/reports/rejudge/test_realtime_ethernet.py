@@ -14,7 +14,7 @@ from reports.realtime_ethernet.verdict import (
     MESSAGE_LATENCY,
     MESSAGE_THROUGHPUT,
     RISES,
-    Asked,
+    Demand,
     find_latency,
     find_rise,
     find_throughput,
@@ -50,14 +50,14 @@ def made(tmp_path: Path, **sample: Any) -> tuple[RunFolder, list[Json]]:
         return Context(run.run_id, "test", subject, Conditions("ci"), simulated=True, evidence=files)
 
     for statistic in ("median", "p99"):
-        asked = Asked(f"L-{statistic}", statistic, Limit(100_000, None, "a test"), 100, 0)
+        asked = Demand(f"L-{statistic}", statistic, Limit(100_000, None, "a test"), 100, 0)
         found = find_latency(messages, folder, 64, statistic)
         run.append(message_measurement(MESSAGE_LATENCY, found, asked, context("64 B")))
-        asked = Asked(f"R-{statistic}", statistic, Limit(60, None, "a test"), 100, 0)
+        asked = Demand(f"R-{statistic}", statistic, Limit(60, None, "a test"), 100, 0)
         for quantity in RISES:
             found = find_rise(quantity, messages, folder, statistic)
             run.append(message_measurement(quantity, found, asked, context()))
-    asked = Asked("T", "mean", Limit(None, 1_000_000, "a test"), 100, 0)
+    asked = Demand("T", "mean", Limit(None, 1_000_000, "a test"), 100, 0)
     found = find_throughput(messages, folder, 1400)
     run.append(message_measurement(MESSAGE_THROUGHPUT, found, asked, context("1400 B")))
     return run, [json.loads(line) for line in (run.path / "measurements.jsonl").read_text().splitlines()]

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from reports.__main__ import main
-from reports.rejudge.run import Rejudged, rejudge
+from reports.rejudge.run import RejudgeResult, rejudge
 from reports.run.folder import MANIFEST, MEASUREMENTS
 from reports.run.integrity import SUMS, changed_files, write_sums
 from tests.reports.sample_run import Disturbance, make_run, make_run_of_targets
@@ -65,7 +65,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(ROOT / "robot" / "requirements" / "daq12.toml", kept)
     run.close()
     run.finalise()
-    assert rejudge(run.path) == Rejudged((), (), 48, 48)
+    assert rejudge(run.path) == RejudgeResult((), (), 48, 48)
     return run.path
 
 
@@ -189,13 +189,13 @@ def test_a_record_that_was_beautified_is_named_with_both_values(
 def test_what_the_bench_judged_is_judged_alike(tmp_path: Path, disturbances: tuple[Disturbance, ...]) -> None:
     run = make_run(tmp_path, *disturbances)
     count = len(run.records().measurements)
-    assert rejudge(run.path) == Rejudged((), (), count, count)
+    assert rejudge(run.path) == RejudgeResult((), (), count, count)
 
 
 def test_each_of_several_targets_is_judged_again(tmp_path: Path) -> None:
     run = make_run_of_targets(tmp_path)
     count = len(run.records().measurements)
-    assert rejudge(run.path) == Rejudged((), (), count, count)
+    assert rejudge(run.path) == RejudgeResult((), (), count, count)
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ ORDER = ("fail", "error", "inconclusive", "unset", "pass")
 
 
 @dataclass
-class Made:
+class RunParts:
     """What a run folder is made of.
 
     Attributes:
@@ -177,11 +177,11 @@ class Made:
         return CODES[outcome]
 
 
-def draw(seed: int) -> Made:
+def draw(seed: int) -> RunParts:
     """Draw what a run is made of: mostly all is well but for one thing or two."""
     rng = random.Random(seed)
     targets = KINDS[: rng.choice((1, 3))]
-    made = Made(targets)
+    made = RunParts(targets)
     if rng.random() < 0.9:
         outcomes: list[Outcome] = ["pass", "pass", "pass", "fail", "inconclusive", "unset", "error"]
         calm = rng.random() < 0.6
@@ -279,7 +279,7 @@ def test_every_output_says_the_same_outcome_and_counts(
 
 
 def test_a_manifest_of_the_version_before_counts_checks_but_nobody_asks_it(tmp_path: Path) -> None:
-    run = Made(KINDS[:1], [("linux-rt", "pass")], [("linux-rt", "fail")]).write(tmp_path)
+    run = RunParts(KINDS[:1], [("linux-rt", "pass")], [("linux-rt", "fail")]).write(tmp_path)
     older = replace(run.manifest, counts={**run.manifest.counts, "fail": 1})
     (run.path / "run.json").write_text(older.to_text())
     found = outcome_of(RunFolder.open(run.path))
@@ -288,6 +288,6 @@ def test_a_manifest_of_the_version_before_counts_checks_but_nobody_asks_it(tmp_p
 
 def test_an_xunit_file_that_is_none_is_an_error_with_its_name(tmp_path: Path) -> None:
     (tmp_path / "xunit.xml").write_text("<testsuite")
-    run = Made(KINDS[:1], [("linux-rt", "pass")]).write(tmp_path)
+    run = RunParts(KINDS[:1], [("linux-rt", "pass")]).write(tmp_path)
     with pytest.raises(ReportError, match=r"xunit\.xml"):
         note_outcome(tmp_path / "xunit.xml", outcome_of(run))

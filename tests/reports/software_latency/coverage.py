@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from reports.software_latency.estimate import Estimate, estimate
 from tests.reports.software_latency.simulator import (
-    Simulated,
+    SimulatedTrips,
     Truth,
     random_pairs,
     random_truths,
@@ -24,7 +24,7 @@ class Case:
     """One topology, what went into it and what was found."""
 
     truths: list[Truth]
-    simulated: Simulated
+    simulated: SimulatedTrips
     found: Estimate
 
 

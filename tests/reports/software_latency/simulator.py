@@ -108,7 +108,7 @@ def random_pairs(truths: list[Truth], rng: np.random.Generator) -> list[Pair]:
 
 
 @dataclass(frozen=True)
-class Simulated:
+class SimulatedTrips:
     """Trips, and the smallest and largest S of each device that went into them."""
 
     devices: list[Device]
@@ -117,7 +117,7 @@ class Simulated:
     maximum_ns: dict[str, float]
 
 
-def simulate(truths: list[Truth], pairs: list[Pair], count: int, rng: np.random.Generator) -> Simulated:
+def simulate(truths: list[Truth], pairs: list[Pair], count: int, rng: np.random.Generator) -> SimulatedTrips:
     """Return so many trips of each pair, all pairs at the same time."""
     own = {truth.device.name: truth for truth in truths}
     seen: dict[str, list[Floats]] = {name: [] for name in own}
@@ -128,7 +128,7 @@ def simulate(truths: list[Truth], pairs: list[Pair], count: int, rng: np.random.
         seen[reflector].append(ways[1])
         sent = np.arange(count, dtype=np.int64) * INTERVAL_NS
         trips.append(PairTrips(asker, reflector, np.rint(ways[0] + ways[1]).astype(np.int64), None, sent))
-    return Simulated(
+    return SimulatedTrips(
         [truth.device for truth in truths],
         trips,
         {name: min(float(way.min()) for way in ways) for name, ways in seen.items() if ways},

@@ -14,7 +14,7 @@ from reports.software_latency.plan import Device, PlanError
 from reports.software_latency.spread import expand
 from reports.software_latency.trips import PairTrips
 from tests.reports.software_latency.coverage import Case, checks, errors_over_u, made_cases
-from tests.reports.software_latency.simulator import Simulated, random_truths, simulate
+from tests.reports.software_latency.simulator import SimulatedTrips, random_truths, simulate
 
 CASES = 200
 TRIPS = 1000
@@ -28,7 +28,9 @@ def cases() -> list[Case]:
     return made_cases(CASES, TRIPS)
 
 
-def simulated_of(count: int, pairs: list[tuple[str, str]], seed: int = 0, trips: int = 3000) -> Simulated:
+def simulated_of(
+    count: int, pairs: list[tuple[str, str]], seed: int = 0, trips: int = 3000
+) -> SimulatedTrips:
     rng = np.random.default_rng(seed)
     return simulate(random_truths(count, rng), pairs, trips, rng)
 

@@ -27,7 +27,7 @@ from reports.software_latency.evidence import (
     DeviceClock,
     Exchange,
     HardwareBound,
-    Injected,
+    InjectedDelay,
     LabDevice,
     RoundTrips,
     Turns,
@@ -75,7 +75,7 @@ def write_folder(
     silent: str = "",
     size_bytes: int = 64,
     icmp: tuple[IcmpEchoes, ...] | None = None,
-    injected: tuple[Injected, ...] = (),
+    injected: tuple[InjectedDelay, ...] = (),
 ) -> None:
     """Write round trips between devices in both roles; `extra_ns` is put into a direction.
 

@@ -12,7 +12,7 @@ import pytest
 from reports.errors import ReportError
 from reports.page.render import render_pages
 from reports.run.folder import RunFolder
-from reports.software_latency.evidence import FOLDER, Injected, load_software_latencies
+from reports.software_latency.evidence import FOLDER, InjectedDelay, load_software_latencies
 from reports.software_latency.icmp import IcmpEchoes
 from reports.software_latency.plots import figure_quantiles, pair_quantiles
 from reports.software_latency.section import OfSize
@@ -20,7 +20,7 @@ from reports.software_latency.trips import PairTrips
 from tests.reports.software_latency.test_evidence import S_NS, write_folder
 from tests.reports.software_latency.test_icmp import BUSYBOX
 
-TWIN = Injected("a-delayed", 250, 250, "a", 500_000)
+TWIN = InjectedDelay("a-delayed", 250, 250, "a", 500_000)
 ICMP = (
     IcmpEchoes("a", "b", "icmp-a-b.txt", "a cannot ping: env: 'ping': No such file or directory"),
     IcmpEchoes("b", "a", "icmp-b-a.txt"),
@@ -94,7 +94,7 @@ def test_the_figure_shows_trips_that_were_measured(tmp_path: Path) -> None:
     assert "1 to 99 %" in figure
     with pytest.raises(ReportError, match="round trips above zero"):
         figure_quantiles("name", [])
-    write_folder(tmp_path, s_ns={**S_NS, "d": 60_000}, injected=(Injected("d", 1, 1),))
+    write_folder(tmp_path, s_ns={**S_NS, "d": 60_000}, injected=(InjectedDelay("d", 1, 1),))
     figure = OfSize(load_software_latencies(tmp_path)).figure
     assert "b → c" in figure
     assert "→ d" not in figure, "the delayed one is left out"

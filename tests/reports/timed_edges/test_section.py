@@ -14,7 +14,7 @@ from reports.errors import RecordError
 from reports.page.model import Report, gather
 from reports.page.render import render
 from reports.run.folder import RunFolder
-from reports.section import Measured
+from reports.section import TargetData
 from reports.timed_edges.section import TimedEdgesSection, gather_timed_edges
 from reports.timed_edges.table import best_of, common_count, paper_edges, ratios_to, shares_of
 from reports.timed_edges.trial import (
@@ -308,7 +308,7 @@ def test_of_several_attempts_that_which_counts_is_shown(tmp_path: Path) -> None:
         folder = run.evidence_folder(FOLDER, place)
         write_edge_trial(folder, _latch(seed=seed))
     run.close()
-    section = gather_timed_edges(Measured(run.path))
+    section = gather_timed_edges(TargetData(run.path))
     assert section is not None
     assert [row.place for row in section.methods] == [f"evidence/{FOLDER}/2"]
 
@@ -316,5 +316,5 @@ def test_of_several_attempts_that_which_counts_is_shown(tmp_path: Path) -> None:
 def test_a_run_without_edges_has_no_section(tmp_path: Path) -> None:
     run = _run(tmp_path)
     run.close()
-    assert gather_timed_edges(Measured(run.path)) is None
+    assert gather_timed_edges(TargetData(run.path)) is None
     assert 'id="timed-edges"' not in render(run.path)

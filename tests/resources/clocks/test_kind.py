@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from hw.errors import BenchError, CapabilityError, ConfigError, MeasurementError
-from hw.protocols import Completed, Node
+from hw.protocols import CommandResult, Node
 from hw.provisioning import TARGETS
 from resources.clocks.config import Place, client_files, server_files
 from resources.clocks.kind import load_clock_kind
@@ -34,11 +34,11 @@ class _Node:
         self.ran: list[list[str]] = []
         self.there: dict[str, bytes] = {}
 
-    def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> Completed:
+    def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> CommandResult:
         assert timeout_s > 0
         assert not check
         self.ran.append(list(argv))
-        return Completed(tuple(argv), *self.answer)
+        return CommandResult(tuple(argv), *self.answer)
 
     def put(self, local: Path, remote: str) -> None:
         self.there[remote] = local.read_bytes()

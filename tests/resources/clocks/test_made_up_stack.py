@@ -21,7 +21,7 @@ from hw import provisioning
 from hw.bench import load_bench
 from hw.errors import BenchError, CapabilityError, MeasurementError
 from hw.fields import Fields
-from hw.protocols import Completed
+from hw.protocols import CommandResult
 from reports.clock_sync.log_formats import LOG_READERS
 from reports.clock_sync.trial import Lock
 from resources.clocks import settings, stack, sync
@@ -102,15 +102,15 @@ class _Node:
         self.here = here
         self.ran: list[list[str]] = []
 
-    def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> Completed:
+    def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> CommandResult:
         del check
         self.ran.append([*argv])
         if argv[0].endswith("bw-setclock"):
-            return Completed(tuple(argv), 0, '{"tai_utc_s":37}', "")
+            return CommandResult(tuple(argv), 0, '{"tai_utc_s":37}', "")
         if self.here is None:
-            return Completed(tuple(argv), 0, "", "")
+            return CommandResult(tuple(argv), 0, "", "")
         done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=timeout_s)
-        return Completed(tuple(argv), done.returncode, done.stdout, done.stderr)
+        return CommandResult(tuple(argv), done.returncode, done.stdout, done.stderr)
 
     def put(self, local: Path, remote: str) -> None:
         if self.here is not None:

@@ -15,7 +15,7 @@ import pytest
 from hw.bench import BenchSpec, load_bench
 from hw.errors import BenchError
 from hw.open_bench import OpenBench
-from hw.protocols import Completed
+from hw.protocols import CommandResult
 from reports.clock_read.readings import (
     CLOCKS,
     HOST,
@@ -55,12 +55,12 @@ class _Node:
         self.odd = odd
         self.argvs: list[list[str]] = []
 
-    def run(self, argv: Sequence[str], timeout_s: float, check: bool) -> Completed:
+    def run(self, argv: Sequence[str], timeout_s: float, check: bool) -> CommandResult:
         assert timeout_s > _times().latency_max_s
         assert not check
         self.argvs.append(list(argv))
         code, out, err = next((self.odd[word] for word in argv if word in self.odd), (0, ANSWER, ""))
-        return Completed(tuple(argv), code, out, err)
+        return CommandResult(tuple(argv), code, out, err)
 
 
 def _measure(spec: BenchSpec, folder: Path, odd: dict[str, tuple[int, str, str]]) -> tuple[Readings, _Node]:

@@ -19,7 +19,7 @@ from hw.virtual.oscilloscope.keysight.instrument import InfiniiVision
 from hw.virtual.oscilloscope.server import Server
 from hw.virtual.oscilloscope.tektronix.instrument import FiveSeries
 from reports.timed_edges.waveforms import load_waveforms
-from resources.edges.acquisition import Watched, oscilloscope_settings, watch_edges
+from resources.edges.acquisition import Observation, oscilloscope_settings, watch_edges
 from resources.edges.evidence import budgets_of, correction_of, counts_of, delays_of, keep_waveforms
 from resources.edges.settings import EdgeView
 from scope.budget import InstrumentLimits
@@ -77,7 +77,7 @@ def _scope(
 
 def _watch(
     dialect: Dialect, edges: Iterator[Edge], faults: set[Fault] | None = None, max_s: float = 20.0
-) -> Watched:
+) -> Observation:
     with _scope(dialect, edges, faults) as scope:
         return watch_edges(scope, SPEC, VIEW, WANTED, PERIOD_NS, max_s, lambda _line: None)
 

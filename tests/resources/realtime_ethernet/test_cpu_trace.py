@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from hw.errors import BenchError, CapabilityError
-from hw.protocols import Completed
+from hw.protocols import CommandResult
 from resources.realtime_ethernet.cpu_trace import SCRIPT, cpu_traced
 
 
@@ -41,7 +41,7 @@ class Here:
         """End it."""
         self.keeper.communicate()
 
-    def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> Completed:
+    def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> CommandResult:
         """Run a command in the namespace."""
         enter = ["nsenter", "--mount", f"--target={self.keeper.pid}"]
         done = subprocess.run(
@@ -49,7 +49,7 @@ class Here:
         )
         if check and done.returncode:
             raise BenchError(f"{argv}: {done.stderr}")
-        return Completed(tuple(argv), done.returncode, done.stdout, done.stderr)
+        return CommandResult(tuple(argv), done.returncode, done.stdout, done.stderr)
 
     def bring(self, file: Path) -> str:
         """Return where a file is."""

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from hw.errors import BenchError
 from hw.open_bench import OpenBench
-from hw.protocols import Completed
+from hw.protocols import CommandResult
 from reports.software_latency.evidence import LabDevice
 from reports.software_latency.icmp import icmp_times
 from resources.software_latency.devices import delayed_twin, directions
@@ -34,7 +34,7 @@ class Lab:
         lab = self
 
         class Asker:
-            def run(self, argv: Sequence[str], timeout_s: float, check: bool) -> Completed:
+            def run(self, argv: Sequence[str], timeout_s: float, check: bool) -> CommandResult:
                 """Say what `ping` says there."""
                 assert not check
                 assert timeout_s < 20
@@ -45,9 +45,9 @@ class Lab:
                 if name == lab._unreachable:
                     raise BenchError(f"{name} is not reached")
                 if name == "a":
-                    return Completed(tuple(argv), 127, "", "env: 'ping': No such file or directory\n")
+                    return CommandResult(tuple(argv), 127, "", "env: 'ping': No such file or directory\n")
                 silent = argv[-1] == ADDRESSES.get(lab._silent)
-                return Completed(tuple(argv), 1 if silent else 0, UNHEARD if silent else BUSYBOX, "")
+                return CommandResult(tuple(argv), 1 if silent else 0, UNHEARD if silent else BUSYBOX, "")
 
         return Asker()
 

@@ -10,7 +10,7 @@ from hw.virtual.oscilloscope.scpi_errors import ScpiError
 from hw.virtual.oscilloscope.scpi_message import Parameters
 from hw.virtual.oscilloscope.scpi_tree import Suffixes
 from hw.virtual.oscilloscope.tektronix.front_panel import FrontPanel
-from hw.virtual.oscilloscope.tektronix.replies import Quoted, engineering
+from hw.virtual.oscilloscope.tektronix.replies import QuotedString, engineering
 from hw.virtual.oscilloscope.tektronix.settings import frames_max
 
 PS_PER_SECOND = 10**12
@@ -56,11 +56,11 @@ def add_commands(scope: FrontPanel) -> None:
             raise ScpiError(2244)
         return scope.listing(",".join(f"{number}:{text}" for number, text in enumerate(texts, start=1)))
 
-    def delta() -> Quoted:
+    def delta() -> QuotedString:
         selected, reference = frame(settings().frame_selected), frame(settings().frame_reference)
         difference_ps = selected.stamp_ps - reference.stamp_ps
         seconds, fraction_ps = divmod(abs(difference_ps), PS_PER_SECOND)
-        return Quoted(f"{'-' if difference_ps < 0 else ''}{seconds}.{fraction_ps:012d}")
+        return QuotedString(f"{'-' if difference_ps < 0 else ''}{seconds}.{fraction_ps:012d}")
 
     group = "HORizontal:FASTframe"
     scope.add_setting(
@@ -80,8 +80,12 @@ def add_commands(scope: FrontPanel) -> None:
     )
     stamps = f"{group}:TIMEStamp"
     scope.add_query(f"{stamps}:ALL", lambda _: listing([time_stamp(s) for s in scope.acquisition.segments]))
-    scope.add_query(f"{stamps}:SELECTED", lambda _: Quoted(time_stamp(frame(settings().frame_selected))))
-    scope.add_query(f"{stamps}:REFerence", lambda _: Quoted(time_stamp(frame(settings().frame_reference))))
+    scope.add_query(
+        f"{stamps}:SELECTED", lambda _: QuotedString(time_stamp(frame(settings().frame_selected)))
+    )
+    scope.add_query(
+        f"{stamps}:REFerence", lambda _: QuotedString(time_stamp(frame(settings().frame_reference)))
+    )
     scope.add_query(f"{stamps}:DELTa", lambda _: delta())
     zeros = f"{group}:XZEro"
     scope.add_query(

@@ -9,7 +9,7 @@ from hw.virtual.oscilloscope.faults import Fault
 from hw.virtual.oscilloscope.front_end import Hardware
 from hw.virtual.oscilloscope.scpi_errors import TEXTS, event_bit
 from hw.virtual.oscilloscope.tektronix.events import EventQueue
-from hw.virtual.oscilloscope.tektronix.replies import Quoted
+from hw.virtual.oscilloscope.tektronix.replies import QuotedString
 from hw.virtual.oscilloscope.tektronix.settings import Transfer, after_reset
 
 MEASUREMENTS_MAX = 50
@@ -47,4 +47,4 @@ class FrontPanel(Dialect):
 
     def listing(self, text: str) -> object:
         """Return a list of frames in quotes or not."""
-        return Quoted(text) if self.quoted_lists else Raw(text)
+        return QuotedString(text) if self.quoted_lists else Raw(text)

@@ -13,7 +13,7 @@ from hw.virtual.oscilloscope.scpi_tree import Suffixes
 NOT_A_NUMBER = "9.91E+37"
 
 
-class Quoted(str):
+class QuotedString(str):
     """A string, in double quotes on the wire."""
 
     __slots__ = ()
@@ -81,7 +81,7 @@ def value_text(value: object, verbose: bool) -> str:
             return statistic(value)
         case float():
             return engineering(value, 4)
-        case Quoted():
+        case QuotedString():
             return '"' + value.replace('"', "'") + '"'
         case Word():
             return word(value, verbose)

@@ -16,7 +16,7 @@ from hw.virtual.oscilloscope.scpi_message import Parameters
 from hw.virtual.oscilloscope.scpi_tree import Suffixes
 from hw.virtual.oscilloscope.tektronix.fast_frame import sub_sample_s
 from hw.virtual.oscilloscope.tektronix.front_panel import FrontPanel
-from hw.virtual.oscilloscope.tektronix.replies import Fields, Quoted
+from hw.virtual.oscilloscope.tektronix.replies import Fields, QuotedString
 
 POINTS_MAX = 1_000_000_000
 FRAMES_MAX = 1_000_000
@@ -99,12 +99,12 @@ class WaveformReader:
         """Return the place of the sample next after the trigger, counted from DATa:STARt."""
         return self.selected().setup.trigger_index - self.window()[0]
 
-    def description(self) -> Quoted:
+    def description(self) -> QuotedString:
         """Return WFId: source and settings in words."""
         scope, setup = self._scope, self.selected().setup
         channel = scope.settings.channels[scope.transfer.source - 1]
         screen_s = setup.points * setup.sample_interval_s / 10
-        return Quoted(
+        return QuotedString(
             f"Ch{scope.transfer.source}, DC coupling, {channel.scale_v * 1e3:.1f}mV/div, "
             f"{screen_s * 1e6:.3f}us/div, {setup.points} points, Sample mode"
         )
@@ -125,11 +125,11 @@ class WaveformReader:
             ("NR_Pt", end - begin),
             ("PT_Fmt", Word("Y")),
             ("PT_ORder", Word("LINEAR")),
-            ("XUNit", Quoted("s")),
+            ("XUNit", QuotedString("s")),
             ("XINcr", self.selected().setup.sample_interval_s),
             ("XZEro", sub_sample_s(self.selected())),
             ("PT_Off", self.point_offset()),
-            ("YUNit", Quoted("V")),
+            ("YUNit", QuotedString("V")),
             ("YMUlt", self.y_multiplier_v()),
             ("YOFf", 0.0),
             ("YZEro", self.y_zero_v()),
