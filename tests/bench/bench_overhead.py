@@ -31,7 +31,8 @@ from pathlib import Path
 import numpy as np
 
 from tests.bench.compiler import compile_c
-from tests.bench.pair import CONSUMER, PRIORITY, Pair, Program, receiver_cpu, sender_cpu
+from tests.bench.namespaces import Program, receiver_cpu, sender_cpu
+from tests.bench.pair import CONSUMER, PRIORITY, Pair
 from tests.bench.replay import Run, replay, udp_pattern
 from tests.bench.report import RUNS_MIN, Bar, alternate, median_ratio, publish
 

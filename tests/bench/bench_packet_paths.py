@@ -12,20 +12,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import signal
 import statistics
 import sys
-import tempfile
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from pathlib import Path
 
-from hw.virtual.network import create_namespace, delete_namespace, run
 from tests.bench.compiler import compile_bpf, compile_c
 from tests.bench.line import HERE, SERVICE
-from tests.bench.pair import PREFIX, Json, Program, receiver_cpu, sender_cpu
+from tests.bench.namespaces import Json, Namespaces, Program, receiver_cpu, sender_cpu
 from tests.bench.report import REPOSITORY, RUNS_MIN, Bar, alternate, publish, steal_ms
 
 WAYS = ("udp", "card", "shared", "veth")
@@ -39,54 +35,26 @@ READY_S = 20.0
 NO_BARS: dict[str, Bar] = {}
 
 
-class Card:
-    """Two namespaces joined by a link whose end is the card."""
+class Card(Namespaces):
+    """A peer, and a machine whose end of the link is the card."""
 
     def __init__(self) -> None:
         """Make nothing yet."""
-        self.peer, self.own = (f"{PREFIX}-{os.getpid()}-{place}" for place in ("p", "o"))
-        self._scratch = tempfile.TemporaryDirectory(prefix=f"{PREFIX}-")
-        self.folder = Path(self._scratch.name)
-        self._programs: list[Program] = []
+        super().__init__("po")
+        self.peer, self.own = self.names.values()
 
-    def __enter__(self) -> Card:
-        """Make namespaces and the program."""
-        try:
-            targets = REPOSITORY / "targets" / "linux"
-            header = compile_bpf(HERE / "packet_path_xdp.c", "path", self.folder / "packet_path_program.h")
-            sources = [targets / "bpf" / "port_bpf.c"]
-            accel = targets / "userstack" / "accel"
-            sources += [accel / f"port_{name}.c" for name in ("rings", "stackd", "libc")]
-            includes = [f"-I{folder}" for folder in (header.parent, targets, targets / "userstack")]
-            options = ["-D_GNU_SOURCE", *includes, *(str(source) for source in sources)]
-            self._program = compile_c(HERE / "packet_path.c", self.folder / "packet_path", *options)
-            for namespace in (self.peer, self.own):
-                create_namespace(namespace)
-            pair = f"{CARD} netns {self.peer} type veth peer {CARD} netns {self.own}"
-            run("ip", "link", "add", *pair.split())
-            for namespace, address in ((self.peer, PEER), (self.own, OWN)):
-                batch = f"address add {address}/24 dev {CARD}\nlink set {CARD} mtu {MTU_BYTES} up\n"
-                run("ip", "-n", namespace, "-batch", "-", stdin=batch)
-                off = ["tx", "off", "sg", "off", "tso", "off", "gso", "off", "gro", "off"]
-                run("ip", "netns", "exec", namespace, "ethtool", "-K", CARD, *off)
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End what still runs and remove the namespaces."""
-        for program in self._programs:
-            program.stop(signal.SIGKILL)
-        for namespace in (self.peer, self.own):
-            delete_namespace({"name": namespace})
-        self._scratch.cleanup()
-
-    def _start(self, namespace: str, cpu: int, argv: Sequence[str], name: str) -> Program:
-        pinned = ["taskset", "-c", str(cpu), *argv]
-        program = Program(namespace, pinned, self.folder / f"{name}.out")
-        self._programs.append(program)
-        return program
+    def _join(self) -> None:
+        targets = REPOSITORY / "targets" / "linux"
+        header = compile_bpf(HERE / "packet_path_xdp.c", "path", self.folder / "packet_path_program.h")
+        accel = targets / "userstack" / "accel"
+        sources = [accel / f"port_{name}.c" for name in ("rings", "stackd", "libc")]
+        includes = [f"-I{folder}" for folder in (header.parent, targets, targets / "userstack")]
+        options = ["-D_GNU_SOURCE", *includes, str(targets / "bpf" / "port_bpf.c"), *map(str, sources)]
+        self._program = compile_c(HERE / "packet_path.c", self.folder / "packet_path", *options)
+        self.link("p", CARD, "o", CARD)
+        for place, address in (("p", PEER), ("o", OWN)):
+            self.set_up(place, CARD, f"{address}/24", mtu_bytes=MTU_BYTES)
+            self.offloads_off(place, CARD)
 
     @contextmanager
     def receiving(self, way: str, role: str, *, busy: bool = False) -> Generator[Program, None, None]:
@@ -95,20 +63,19 @@ class Card:
             path = self.folder / "stackd.sock"
             if way == "veth":
                 argv = [str(SERVICE), "serve", "--interface", CARD, "--socket", str(path)]
-                service = self._start(self.own, receiver_cpu(), argv, "service")
+                service = self.start(self.own, argv, receiver_cpu())
                 around.callback(service.stop, signal.SIGTERM)
                 service.wait_text('"ready"', READY_S)
             argv = [str(self._program), way, CARD, PORT, role, str(int(busy)), str(path)]
-            receiver = self._start(self.own, receiver_cpu(), argv, "receiver")
+            receiver = self.start(self.own, argv, receiver_cpu())
             around.callback(receiver.stop, signal.SIGKILL)
             receiver.wait_text("ready", READY_S)
             yield receiver
 
     def send(self, *arguments: str) -> Json:
         """Send, and return what the sender says."""
-        result: Json = json.loads(
-            self._start(self.peer, sender_cpu(), [str(self._program), *arguments], "sender").wait(READY_S)
-        )
+        sender = self.start(self.peer, [str(self._program), *arguments], sender_cpu())
+        result: Json = json.loads(sender.wait(READY_S))
         return result
 
     def flood(self, way: str, frame_bytes: int) -> dict[str, float]:

@@ -18,7 +18,8 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-from tests.bench.pair import Json, Pair, Program, receiver_cpu, sender_cpu
+from tests.bench.namespaces import Json, Program, receiver_cpu, sender_cpu
+from tests.bench.pair import Pair
 from tests.bench.replay import LEAD_S, Run, daq_pattern, start_recv, start_send, write_plan
 from tests.bench.report import RUNS_MIN, Bar, alternate, publish
 

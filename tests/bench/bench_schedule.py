@@ -23,15 +23,8 @@ from functools import partial
 from pathlib import Path
 
 from tests.bench.capture import absolute_percentiles_ns, read_capture, schedule_errors_ns
-from tests.bench.pair import (
-    CONSUMER,
-    PRIORITY,
-    RECEIVER_INTERFACE,
-    Pair,
-    Program,
-    receiver_cpu,
-    sender_cpu,
-)
+from tests.bench.namespaces import Program, receiver_cpu, sender_cpu
+from tests.bench.pair import CONSUMER, PRIORITY, RECEIVER_INTERFACE, Pair
 from tests.bench.replay import BASE_PORT, LEAD_S, Run, answer, start_send, udp_pattern, write_plan
 from tests.bench.report import RUNS_MIN, Bar, alternate, median_ratio, publish
 from tests.traffic_gen.lab import SocketMaker

@@ -34,7 +34,8 @@ from pathlib import Path
 import numpy as np
 
 from tests.bench.line import KERNEL, RECEIVER_ADDRESS, USER, Line
-from tests.bench.pair import PRIORITY, PROGRAM, Json, producer_address
+from tests.bench.namespaces import Json
+from tests.bench.pair import PRIORITY, PROGRAM, producer_address
 from tests.bench.replay import NS_PER_S, Run, answer, daq_pattern, tai_now_ns
 from tests.bench.report import RUNS_MIN, Bar, alternate, publish, steal_ms
 

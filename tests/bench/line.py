@@ -14,8 +14,9 @@ from pathlib import Path
 from hw.virtual.host import machine_settings
 from hw.virtual.network import PRODUCER_SYSCTLS, create_namespace, delete_namespace, run, set_sysctls
 from tests.bench.compiler import compile_bpf, compile_c
+from tests.bench.namespaces import PREFIX, Json, Program, receiver_cpu, sender_cpu
 from tests.bench.pair import CONSUMER as RECEIVER_ADDRESS
-from tests.bench.pair import PREFIX, Json, Program, producer_address, receiver_cpu, sender_cpu
+from tests.bench.pair import producer_address
 from tests.bench.report import REPOSITORY
 
 BUILD = REPOSITORY / ".build" / "linux" / "targets" / "linux" / "userstack"

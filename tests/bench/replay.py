@@ -8,17 +8,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.bench.pair import (
-    CONSUMER,
-    PRIORITY,
-    PROGRAM,
-    Json,
-    Pair,
-    Program,
-    producer_address,
-    receiver_cpu,
-    sender_cpu,
-)
+from tests.bench.namespaces import Json, Program, receiver_cpu, sender_cpu
+from tests.bench.pair import CONSUMER, PRIORITY, PROGRAM, Pair, producer_address
 from tests.bench.report import REPOSITORY
 
 TAI_UTC_S = 37

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.pair import PREFIX, Pair
+from tests.bench.namespaces import PREFIX
+from tests.bench.pair import Pair
 
 pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 
