@@ -10,7 +10,6 @@
 #include <linux/filter.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,20 +17,18 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "bpf/port_bpf.h"
 #include "config/options.h"
+#include "local_socket/port_local_socket.h"
 #include "port_xdp.h"
 #include "rtdip.h"
 
 #define TOOL "bw-rtdip serve"
 
-enum { CLIENTS_MAX = 1024, EVENTS_MAX = 64, BACKLOG = 64 };
+enum { CLIENTS_MAX = 1024, EVENTS_MAX = 64 };
 
 struct client {
 	int connection; /* -1: free */
@@ -89,46 +86,17 @@ static int find_interface(struct service *service)
 	return err;
 }
 
-static int watch(struct service *service, int descriptor)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.fd = descriptor };
-
-	return epoll_ctl(service->epoll, EPOLL_CTL_ADD, descriptor, &event) ? -errno : 0;
-}
-
-/* Make the socket that processes ask. One that a killed service has left is replaced; of one that lives the bind fails. */
+/* What ends the service, and the socket that processes ask. */
 static int listen_for_processes(struct service *service, int64_t group)
 {
-	struct sockaddr_un address;
-	int probe, err = rtdip_socket_address(service->path, &address);
+	int err;
 
+	service->signals = local_end_signals();
+	err = service->signals < 0 ? service->signals : local_watch(service->epoll, service->signals);
 	if (err)
 		return err;
-	probe = rtdip_connect(service->path);
-	if (probe == -ECONNREFUSED)
-		unlink(service->path);
-	if (probe >= 0)
-		close(probe);
-	service->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (service->listener < 0 || bind(service->listener, (struct sockaddr *)&address, sizeof(address)) < 0)
-		return -errno;
-	if (chmod(service->path, group >= 0 ? 0660 : 0600) < 0 ||
-	    (group >= 0 && chown(service->path, (uid_t)-1, (gid_t)group) < 0) || listen(service->listener, BACKLOG) < 0)
-		return -errno;
-	return watch(service, service->listener);
-}
-
-static int take_signals(struct service *service)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	service->signals = signalfd(-1, &set, SFD_CLOEXEC);
-	return service->signals < 0 ? -errno : watch(service, service->signals);
+	service->listener = local_listen(service->path, group);
+	return service->listener < 0 ? service->listener : local_watch(service->epoll, service->listener);
 }
 
 static struct client *client_of(struct service *service, int connection)
@@ -159,18 +127,16 @@ static void drop_client(struct service *service, struct client *client)
 
 static void admit(struct service *service)
 {
-	int connection = accept4(service->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct client *client = client_of(service, -1);
-	socklen_t size = sizeof(client->who);
+	struct ucred who;
+	int connection = local_accept(service->listener, &who);
 
 	if (connection < 0)
 		return;
-	if (!client || getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &client->who, &size) < 0 ||
-	    watch(service, connection) != 0) {
+	if (!client || local_watch(service->epoll, connection) != 0)
 		close(connection);
-		return;
-	}
-	client->connection = connection;
+	else
+		*client = (struct client){ connection, who };
 }
 
 /*
@@ -281,29 +247,6 @@ static size_t show(struct service *service)
 	return add(service, used, "]}\n");
 }
 
-/* Send an answer, with a descriptor if there is one, which is closed here, and with text. */
-static void answer(const struct client *client, const struct rtdip_answer *about, int descriptor, const char *text,
-		   size_t text_bytes)
-{
-	struct iovec parts[2] = { { (void *)(uintptr_t)about, sizeof(*about) }, { (void *)(uintptr_t)text, text_bytes } };
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
-	struct msghdr message = { .msg_iov = parts, .msg_iovlen = text_bytes ? 2 : 1 };
-
-	if (descriptor >= 0) {
-		memcpy(CMSG_DATA(&control.header), &descriptor, sizeof(descriptor));
-		message.msg_control = &control;
-		message.msg_controllen = sizeof(control.bytes);
-	}
-	if (sendmsg(client->connection, &message, MSG_NOSIGNAL) < 0) {
-		/* The client is gone, or reads nothing: its connection says so next. */
-	}
-	if (descriptor >= 0)
-		close(descriptor);
-}
-
 static void handle(struct service *service, struct client *client, const struct rtdip_request *request)
 {
 	struct rtdip_answer about = { .ring_bytes = request->ring_bytes, .data_max_bytes = service->data_max_bytes };
@@ -332,7 +275,11 @@ static void handle(struct service *service, struct client *client, const struct 
 		about.result = -EINVAL;
 		break;
 	}
-	answer(client, &about, descriptor, service->text, text_bytes);
+	if (local_answer(client->connection, &about, sizeof(about), &descriptor, descriptor >= 0, service->text, text_bytes)) {
+		/* The client is gone, or reads nothing: its connection says so next. */
+	}
+	if (descriptor >= 0)
+		close(descriptor);
 }
 
 static void serve_client(struct service *service, struct client *client)
@@ -385,9 +332,7 @@ int rtdip_serve(const char *interface, const char *socket_path, int64_t group, i
 		fputs(log, stderr);
 		return fail(&service, err == -EBUSY ? "another XDP program is there" : "the XDP program cannot be attached", err);
 	}
-	err = take_signals(&service);
-	if (!err)
-		err = listen_for_processes(&service, group);
+	err = listen_for_processes(&service, group);
 	if (err) {
 		code = fail(&service, socket_path, err);
 	} else {

@@ -7,9 +7,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "local_socket/port_local_socket.h"
 #include "service/stackd.h"
 
 enum { PATIENCE_S = 10 }; /* programs have a fifth of a second; the rest is the service's */
@@ -17,17 +17,9 @@ enum { PATIENCE_S = 10 }; /* programs have a fifth of a second; the rest is the 
 static int connect_to(const char *path)
 {
 	const struct timeval patience = { .tv_sec = PATIENCE_S };
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int err, service;
+	int err, service = local_connect(path);
 
-	if (strlen(path) >= sizeof(address.sun_path))
-		return -ENAMETOOLONG;
-	strcpy(address.sun_path, path);
-	service = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (service < 0)
-		return -errno;
-	if (connect(service, (struct sockaddr *)&address, sizeof(address)) == 0 &&
-	    setsockopt(service, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0)
+	if (service < 0 || setsockopt(service, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0)
 		return service;
 	err = -errno;
 	close(service);

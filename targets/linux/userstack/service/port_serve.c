@@ -5,26 +5,23 @@
  */
 #include <errno.h>
 #include <netinet/in.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/timerfd.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "config/options.h"
+#include "local_socket/port_local_socket.h"
 #include "service/port_netlink.h"
 #include "service/port_service.h"
 #include "service/serve.h"
 
 #define TOOL "bw-stackd serve"
 
-enum { EVENTS_MAX = 64, BACKLOG = 64, CONFIRM_S = 30, GIVEN_MAX = 4, RUNNING = -1 };
+enum { EVENTS_MAX = 64, CONFIRM_S = 30, GIVEN_MAX = 4, RUNNING = -1 };
 
 static int fail(const struct service *service, const char *what, int err)
 {
@@ -32,73 +29,9 @@ static int fail(const struct service *service, const char *what, int err)
 	return EXIT_CAPABILITY;
 }
 
-static int socket_address(const char *path, struct sockaddr_un *address)
-{
-	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	if (strlen(path) >= sizeof(address->sun_path))
-		return -ENAMETOOLONG;
-	strcpy(address->sun_path, path);
-	return 0;
-}
-
-static int connect_to(const char *path)
-{
-	struct sockaddr_un address;
-	int err = socket_address(path, &address), connection;
-
-	if (err)
-		return err;
-	connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (connection < 0)
-		return -errno;
-	if (connect(connection, (struct sockaddr *)&address, sizeof(address)) < 0) {
-		err = -errno;
-		close(connection);
-		return err;
-	}
-	return connection;
-}
-
 static int watch(struct service *service, int descriptor)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.fd = descriptor };
-
-	return epoll_ctl(service->epoll, EPOLL_CTL_ADD, descriptor, &event) ? -errno : 0;
-}
-
-/* Make the socket that programs ask. One that a killed service has left is replaced; of one that lives the bind fails. */
-static int listen_for_programs(struct service *service, int64_t group)
-{
-	struct sockaddr_un address;
-	int probe, err = socket_address(service->socket_path, &address);
-
-	if (err)
-		return err;
-	probe = connect_to(service->socket_path);
-	if (probe == -ECONNREFUSED)
-		unlink(service->socket_path);
-	if (probe >= 0)
-		close(probe);
-	service->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (service->listener < 0 || bind(service->listener, (struct sockaddr *)&address, sizeof(address)) < 0)
-		return -errno;
-	if (chmod(service->socket_path, group >= 0 ? 0660 : 0600) < 0 ||
-	    (group >= 0 && chown(service->socket_path, (uid_t)-1, (gid_t)group) < 0) || listen(service->listener, BACKLOG) < 0)
-		return -errno;
-	return watch(service, service->listener);
-}
-
-static int take_signals(struct service *service)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	service->signals = signalfd(-1, &set, SFD_CLOEXEC);
-	return service->signals < 0 ? -errno : watch(service, service->signals);
+	return descriptor < 0 ? descriptor : local_watch(service->epoll, descriptor);
 }
 
 static int start_timer(struct service *service)
@@ -147,39 +80,23 @@ static void drop_client(struct service *service, struct client *client)
 static void admit(struct service *service)
 {
 	const int room_bytes = 2 * STACKD_SHOW_BYTES;
-	int connection = accept4(service->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct client *client = client_of(service, -1);
-	socklen_t size = sizeof(client->who);
+	struct ucred who;
+	int connection = local_accept(service->listener, &who);
 
 	if (connection < 0)
 		return;
-	if (!client || getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &client->who, &size) < 0 ||
-	    setsockopt(connection, SOL_SOCKET, SO_SNDBUFFORCE, &room_bytes, sizeof(room_bytes)) < 0 ||
-	    watch(service, connection) != 0) {
+	if (!client || setsockopt(connection, SOL_SOCKET, SO_SNDBUFFORCE, &room_bytes, sizeof(room_bytes)) < 0 ||
+	    watch(service, connection) != 0)
 		close(connection);
-		return;
-	}
-	client->connection = connection;
+	else
+		*client = (struct client){ .connection = connection, .who = who };
 }
 
-/* Send an answer, with up to two descriptors if there are some, and with text. */
 static int send_answer(const struct client *client, const struct stackd_answer *about, const int *descriptors, size_t descriptor_count,
 		       const char *text, size_t text_bytes)
 {
-	struct iovec parts[2] = { { (void *)(uintptr_t)about, sizeof(*about) }, { (void *)(uintptr_t)text, text_bytes } };
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(2 * sizeof(int))];
-	} control = { .header = { .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
-	struct msghdr message = { .msg_iov = parts, .msg_iovlen = text_bytes ? 2 : 1 };
-
-	if (descriptor_count) {
-		control.header.cmsg_len = CMSG_LEN(descriptor_count * sizeof(int));
-		memcpy(CMSG_DATA(&control.header), descriptors, descriptor_count * sizeof(int));
-		message.msg_control = &control;
-		message.msg_controllen = CMSG_SPACE(descriptor_count * sizeof(int));
-	}
-	return sendmsg(client->connection, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return local_answer(client->connection, about, sizeof(*about), descriptors, descriptor_count, text, text_bytes);
 }
 
 /* A client that is cut off is dropped when its connection says so, and not in the middle of something. */
@@ -458,11 +375,14 @@ static int open_all(struct service *service, int64_t group, bool generic)
 		return fail(service, err == -EINVAL ? "tcx is missing: Linux 6.6 is needed" : "no namespace of its own", err);
 	remove_leftovers(service);
 	take_interface(service);
-	err = take_signals(service);
+	service->signals = local_end_signals();
+	err = watch(service, service->signals);
 	if (!err)
 		err = start_timer(service);
-	if (!err)
-		err = listen_for_programs(service, group);
+	if (!err) {
+		service->listener = local_listen(service->socket_path, group);
+		err = watch(service, service->listener);
+	}
 	return err ? fail(service, service->socket_path, err) : RUNNING;
 }
 
@@ -506,7 +426,7 @@ int stackd_show(const char *socket_path)
 		char text[STACKD_SHOW_BYTES];
 	} reply;
 	const struct stackd_request request = { .version = STACKD_VERSION, .verb = STACKD_SHOW };
-	int service = connect_to(socket_path);
+	int service = local_connect(socket_path);
 	ssize_t length = -1;
 
 	if (service < 0) {
