@@ -33,13 +33,12 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.bench.line import KERNEL, RECEIVER_ADDRESS, USER, Line
-from tests.bench.pair import PRIORITY, PROGRAM, Json, producer_address
+from tests.bench.line import KERNEL, PRODUCERS, RECEIVER_ADDRESS, USER, Line
+from tests.bench.pair import PRIORITY, PROGRAM, Json
 from tests.bench.replay import NS_PER_S, Run, answer, daq_pattern, tai_now_ns
 from tests.bench.report import RUNS_MIN, Bar, alternate, publish, steal_ms
 
 PORT = "7000"
-PRODUCERS = 12
 LOW_LATENCY = 3
 """Last digit of the low-latency streams' numbers."""
 LONE_BYTES, LONE_EVERY, LONE_COUNT, LONE_INTERVAL_US = 500, 20, 1000, 10_000
@@ -159,7 +158,7 @@ def replay(
         witness = line.start(line.middle, KERNEL, witness_argv(), "witness")
         around.callback(witness.stop, signal.SIGTERM)
         witness.wait_text('"ready"', READY_S)
-        plan.write_text(from_one_address(run.plan(tai_now_ns() + round(LEAD_S * NS_PER_S))))
+        plan.write_text(run.plan(tai_now_ns() + round(LEAD_S * NS_PER_S)))
         busy_ns = busy_time_ns()
         out = line.folder / "replay"
         argv = [str(PROGRAM), "recv", str(plan), "--out", str(out), "--log"]
@@ -174,13 +173,6 @@ def replay(
         witness.stop(signal.SIGTERM)
         windows = json.loads(witness.log.read_text().splitlines()[-1])["windows"]
     return judge(received, out / "messages.csv", windows, busy_ns)
-
-
-def from_one_address(plan: str) -> str:
-    """Let all producers of a plan send from one address: the user-mode stack has one of IPv4."""
-    for number in range(PRODUCERS, 1, -1):
-        plan = plan.replace(f'"{producer_address(number)}"', f'"{producer_address(1)}"')
-    return plan
 
 
 def witness_argv() -> list[str]:

@@ -24,6 +24,8 @@ HERE = Path(__file__).parent
 KERNEL, USER = "kernel", "user"
 CONGESTION_CONTROL = PRODUCER_SYSCTLS["net.ipv4.tcp_congestion_control"]
 READY_S = 10.0
+PRODUCERS = 12
+"""Of the pattern that is replayed over it: so many addresses the sender has."""
 
 
 class Line:
@@ -82,7 +84,7 @@ class Line:
             pair = f"{interface} netns {self.names[end]} type veth peer {peer} netns {self.names[other]}"
             run("ip", "link", "add", *pair.split())
         for namespace, interface, own in (
-            (self.sender, "s0", [producer_address(1)]),
+            (self.sender, "s0", [producer_address(number) for number in range(1, PRODUCERS + 1)]),
             (self.receiver, "r0", [RECEIVER_ADDRESS]),
             *([] if self._direct else [(self.middle, "ms", no), (self.middle, "mr", no)]),
         ):
