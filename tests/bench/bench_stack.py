@@ -33,14 +33,13 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.bench.line import KERNEL, RECEIVER_ADDRESS, USER, Line
+from tests.bench.line import KERNEL, PRODUCERS, RECEIVER_ADDRESS, USER, Line
 from tests.bench.namespaces import Json
-from tests.bench.pair import PRIORITY, PROGRAM, producer_address
+from tests.bench.pair import PRIORITY, PROGRAM
 from tests.bench.replay import NS_PER_S, Run, answer, daq_pattern, tai_now_ns
 from tests.bench.report import RUNS_MIN, Bar, alternate, publish, steal_ms
 
 PORT = "7000"
-PRODUCERS = 12
 LOW_LATENCY = 3
 """Last digit of the low-latency streams' numbers."""
 LONE_BYTES, LONE_EVERY, LONE_COUNT, LONE_INTERVAL_US = 500, 20, 1000, 10_000
@@ -84,10 +83,10 @@ class Replayed:
 
 def goodput_mb_per_s(line: Line, stack: str, size_bytes: int, limit_s: float) -> tuple[float, int]:
     """Send a stream and return MB/s and how many words of it came wrong."""
-    sink = line.start(line.receiver, stack, [str(line.stream), "sink", RECEIVER_ADDRESS, PORT], "sink")
+    sink = line.start_by(line.receiver, stack, [str(line.stream), "sink", RECEIVER_ADDRESS, PORT], "sink")
     sink.wait_text("ready", READY_S)
     argv = [str(line.stream), "source", RECEIVER_ADDRESS, PORT, str(size_bytes)]
-    line.start(line.sender, stack, argv, "source").wait(limit_s)
+    line.start_by(line.sender, stack, argv, "source").wait(limit_s)
     result = json.loads(sink.wait(SLACK_S).splitlines()[-1])
     if result["bytes"] != size_bytes:
         raise RuntimeError(f"{stack}: {result['bytes']} of {size_bytes} bytes came")
@@ -121,10 +120,10 @@ def lone_loss_added_ms(line: Line, stack: str) -> list[float]:
     """Return what each lost message's way has more than the median of those that were not lost, in ms."""
     with line.joined(), line.losing("ms", every=LONE_EVERY, least_bytes=LONE_BYTES) as counts:
         argv = [str(line.stream), "reader", RECEIVER_ADDRESS, PORT, str(LONE_BYTES)]
-        reader = line.start(line.receiver, stack, argv, "reader", priority=PRIORITY)
+        reader = line.start_by(line.receiver, stack, argv, "reader", priority=PRIORITY)
         reader.wait_text("ready", READY_S)
         argv = [str(line.stream), "writer", RECEIVER_ADDRESS, PORT, str(LONE_BYTES), str(LONE_COUNT)]
-        line.start(line.sender, stack, [*argv, str(LONE_INTERVAL_US)], "writer", priority=PRIORITY).wait(
+        line.start_by(line.sender, stack, [*argv, str(LONE_INTERVAL_US)], "writer", priority=PRIORITY).wait(
             SLACK_S
         )
         ways_ns = sorted(json.loads(reader.wait(SLACK_S).splitlines()[-1])["ways_ns"])
@@ -137,11 +136,11 @@ def lone_loss_added_ms(line: Line, stack: str) -> list[float]:
 def half_trip_us(line: Line, stack: str, busy_poll_us: int = 0) -> float:
     """Return the median of half a round trip."""
     argv = [str(line.stream), "echo", RECEIVER_ADDRESS, PORT, str(TRIP_BYTES)]
-    echo = line.start(line.receiver, stack, argv, "echo", busy_poll_us=busy_poll_us)
+    echo = line.start_by(line.receiver, stack, argv, "echo", busy_poll_us=busy_poll_us)
     echo.wait_text("ready", READY_S)
     argv = [str(line.stream), "asker", RECEIVER_ADDRESS, PORT, str(TRIP_BYTES), str(TRIP_COUNT)]
     argv.append(str(TRIP_INTERVAL_US))
-    asker = line.start(line.sender, stack, argv, "asker", busy_poll_us=busy_poll_us)
+    asker = line.start_by(line.sender, stack, argv, "asker", busy_poll_us=busy_poll_us)
     trips_ns = json.loads(asker.wait(SLACK_S).splitlines()[-1])["trips_ns"]
     echo.wait(SLACK_S)
     return statistics.median(trips_ns) / 2000
@@ -158,17 +157,17 @@ def replay(
             around.enter_context(lossy(line, loss_ppm, seed))
         if load:
             around.enter_context(hogs(line))
-        witness = line.start(line.middle, KERNEL, witness_argv(), "witness")
+        witness = line.start_by(line.middle, KERNEL, witness_argv(), "witness")
         around.callback(witness.stop, signal.SIGTERM)
         witness.wait_text('"ready"', READY_S)
-        plan.write_text(from_one_address(run.plan(tai_now_ns() + round(LEAD_S * NS_PER_S))))
+        plan.write_text(run.plan(tai_now_ns() + round(LEAD_S * NS_PER_S)))
         busy_ns = busy_time_ns()
         out = line.folder / "replay"
         argv = [str(PROGRAM), "recv", str(plan), "--out", str(out), "--log"]
-        recv = line.start(line.receiver, stack, [*argv, "--priority", str(PRIORITY)], "recv")
+        recv = line.start_by(line.receiver, stack, [*argv, "--priority", str(PRIORITY)], "recv")
         recv.wait_text('"ready"', READY_S)
         argv = [str(PROGRAM), "send", str(plan), "--producer", "all"]
-        send = line.start(line.sender, stack, [*argv, "--priority", str(PRIORITY)], "send")
+        send = line.start_by(line.sender, stack, [*argv, "--priority", str(PRIORITY)], "send")
         limit_s = LEAD_S + run.length_s + SLACK_S
         received = answer(recv.wait(limit_s))
         send.wait(limit_s)
@@ -176,13 +175,6 @@ def replay(
         witness.stop(signal.SIGTERM)
         windows = json.loads(witness.log.read_text().splitlines()[-1])["windows"]
     return judge(received, out / "messages.csv", windows, busy_ns)
-
-
-def from_one_address(plan: str) -> str:
-    """Let all producers of a plan send from one address: the user-mode stack has one of IPv4."""
-    for number in range(PRODUCERS, 1, -1):
-        plan = plan.replace(f'"{producer_address(number)}"', f'"{producer_address(1)}"')
-    return plan
 
 
 def witness_argv() -> list[str]:
@@ -194,7 +186,7 @@ def witness_argv() -> list[str]:
 def hogs(line: Line) -> Generator[None, None, None]:
     """Keep both CPUs busy by programs of ordinary priority."""
     spin = [sys.executable, "-c", "while True: pass"]
-    programs = [line.start(end, KERNEL, spin, f"hog-{end}") for end in (line.sender, line.receiver)]
+    programs = [line.start_by(end, KERNEL, spin, f"hog-{end}") for end in (line.sender, line.receiver)]
     try:
         yield
     finally:

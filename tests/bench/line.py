@@ -4,17 +4,15 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import tempfile
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from hw.virtual.host import machine_settings
-from hw.virtual.network import PRODUCER_SYSCTLS, create_namespace, delete_namespace, run, set_sysctls
+from hw.virtual.network import PRODUCER_SYSCTLS, run, set_sysctls
 from tests.bench.compiler import compile_bpf, compile_c
-from tests.bench.namespaces import PREFIX, Json, Program, receiver_cpu, sender_cpu
+from tests.bench.namespaces import Json, Namespaces, Program, receiver_cpu, sender_cpu
 from tests.bench.pair import CONSUMER as RECEIVER_ADDRESS
 from tests.bench.pair import producer_address
 from tests.bench.report import REPOSITORY
@@ -25,88 +23,56 @@ HERE = Path(__file__).parent
 KERNEL, USER = "kernel", "user"
 CONGESTION_CONTROL = PRODUCER_SYSCTLS["net.ipv4.tcp_congestion_control"]
 READY_S = 10.0
+PRODUCERS = 12
+"""Of the pattern that is replayed over it: so many addresses the sender has."""
 
 
-class Line:
-    """Namespaces of a sender, a receiver and what lies between."""
+class Line(Namespaces):
+    """Namespaces of a sender, a receiver and what lies between; a service of the user-mode stack at both ends."""
 
     def __init__(self, *, direct: bool = False) -> None:
         """Make nothing yet; `direct`: the two ends are joined by a link, with nothing between them."""
+        super().__init__("smr")
         self._direct = direct
-        self.names = {place: f"{PREFIX}-{os.getpid()}-{place}" for place in ("s", "m", "r")}
         self.sender, self.middle, self.receiver = self.names.values()
-        self._scratch = tempfile.TemporaryDirectory(prefix=f"{PREFIX}-")
-        self.folder = Path(self._scratch.name)
-        self._programs: list[Program] = []
-        self._around = ExitStack()
-
-    def __enter__(self) -> Line:
-        """Make namespaces and programs; a service of the user-mode stack runs at both ends."""
-        signal.signal(signal.SIGTERM, _interrupt)
-        try:
-            self._around.enter_context(machine_settings(CONGESTION_CONTROL))
-            self.stream = compile_c(HERE / "stream.c", self.folder / "stream")
-            self._disorder = compile_c(HERE / "disorder.c", self.folder / "disorder")
-            header = compile_bpf(HERE / "drop_xdp.c", "line", self.folder / "drop_program.h")
-            targets = REPOSITORY / "targets" / "linux"
-            includes = [f"-I{header.parent}", f"-I{targets}", f"-I{HERE}"]
-            loader = str(targets / "bpf" / "port_bpf.c")
-            self._drop = compile_c(HERE / "drop.c", self.folder / "drop", "-D_GNU_SOURCE", *includes, loader)
-            self._join()
-            for namespace, interface in ((self.sender, "s0"), (self.receiver, "r0")):
-                self._serve(namespace, interface)
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End what still runs and remove the namespaces."""
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-        try:
-            for program in self._programs:
-                program.stop(signal.SIGKILL)
-            for namespace in self.names.values():
-                delete_namespace({"name": namespace})
-            self._scratch.cleanup()
-            self._around.close()
-        finally:
-            signal.signal(signal.SIGINT, before)
 
     def _join(self) -> None:
-        no: list[str] = []
+        self._around.enter_context(machine_settings(CONGESTION_CONTROL))
+        self._compile()
         for namespace in self.names.values():
-            create_namespace(namespace)
             set_sysctls(namespace, PRODUCER_SYSCTLS)
-        links = [("s", "s0", "m", "ms"), ("r", "r0", "m", "mr")]
-        for end, interface, other, peer in [("s", "s0", "r", "r0")] if self._direct else links:
-            pair = f"{interface} netns {self.names[end]} type veth peer {peer} netns {self.names[other]}"
-            run("ip", "link", "add", *pair.split())
-        for namespace, interface, own in (
-            (self.sender, "s0", [producer_address(1)]),
-            (self.receiver, "r0", [RECEIVER_ADDRESS]),
-            *([] if self._direct else [(self.middle, "ms", no), (self.middle, "mr", no)]),
-        ):
-            batch = "".join(f"address add {address}/16 dev {interface}\n" for address in own)
-            run("ip", "-n", namespace, "-batch", "-", stdin=f"{batch}link set {interface} up\n")
-            # A frame that is lost is one of the wire; what is compared are stacks, not a card's offloads.
-            off = ["rx", "off", "tx", "off", "sg", "off", "tso", "off", "gso", "off", "gro", "off"]
-            run("ip", "netns", "exec", namespace, "ethtool", "-K", interface, *off)
+        if self._direct:
+            self.link("s", "s0", "r", "r0")
+        else:
+            self.link("s", "s0", "m", "ms")
+            self.link("r", "r0", "m", "mr")
+        producers = [f"{producer_address(number)}/16" for number in range(1, PRODUCERS + 1)]
+        ends = {("s", "s0"): producers, ("r", "r0"): [f"{RECEIVER_ADDRESS}/16"]}
+        ports = {} if self._direct else {("m", "ms"): [], ("m", "mr"): []}
+        for (place, interface), addresses in {**ends, **ports}.items():
+            self.set_up(place, interface, *addresses)
+            self.offloads_off(place, interface)
+        for namespace, interface in ((self.sender, "s0"), (self.receiver, "r0")):
+            self._serve(namespace, interface)
+
+    def _compile(self) -> None:
+        self.stream = compile_c(HERE / "stream.c", self.folder / "stream")
+        self._disorder = compile_c(HERE / "disorder.c", self.folder / "disorder")
+        header = compile_bpf(HERE / "drop_xdp.c", "line", self.folder / "drop_program.h")
+        targets = REPOSITORY / "targets" / "linux"
+        includes = [f"-I{header.parent}", f"-I{targets}", f"-I{HERE}"]
+        loader = str(targets / "bpf" / "port_bpf.c")
+        self._drop = compile_c(HERE / "drop.c", self.folder / "drop", "-D_GNU_SOURCE", *includes, loader)
 
     def _serve(self, namespace: str, interface: str) -> None:
         argv = [str(SERVICE), "serve", "--interface", interface, "--socket", str(self.socket(namespace))]
-        self._start(namespace, argv, f"service-{interface}").wait_text('"ready"', READY_S)
+        self.start(namespace, argv, name=f"service-{interface}").wait_text('"ready"', READY_S)
 
     def socket(self, namespace: str) -> Path:
         """Return the socket of an end's service."""
         return self.folder / f"{namespace}.sock"
 
-    def _start(self, namespace: str, argv: Sequence[str], name: str) -> Program:
-        program = Program(namespace, argv, self.folder / f"{name}.out")
-        self._programs.append(program)
-        return program
-
-    def start(
+    def start_by(
         self,
         namespace: str,
         stack: str,
@@ -127,11 +93,11 @@ class Line:
             priority: SCHED_FIFO; 0: as it comes.
         """
         cpu = sender_cpu() if namespace == self.sender else receiver_cpu()
-        words = ["taskset", "-c", str(cpu), *(["chrt", "-f", str(priority)] if priority else [])]
+        words: list[str] = []
         if stack == USER:
             busy = ["--busy-poll-us", str(busy_poll_us)] if busy_poll_us else []
-            words += [str(ACCEL), "--socket", str(self.socket(namespace)), *busy, "--"]
-        return self._start(namespace, [*words, *argv], name)
+            words = [str(ACCEL), "--socket", str(self.socket(namespace)), *busy, "--"]
+        return self.start(namespace, [*words, *argv], cpu, priority, name)
 
     @contextmanager
     def joined(
@@ -169,7 +135,7 @@ class Line:
 
     @contextmanager
     def _impairment(self, argv: Sequence[str], name: str) -> Generator[Json, None, None]:
-        program = self._start(self.middle, argv, name)
+        program = self.start(self.middle, argv, name=name)
         counts: Json = {}
         try:
             program.wait_text("ready", READY_S)
@@ -179,7 +145,3 @@ class Line:
             lines = program.log.read_text().splitlines()
             counts.update(json.loads(lines[-1]) if len(lines) > 1 else {})
             self._programs.remove(program)
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt

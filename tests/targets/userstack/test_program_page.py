@@ -20,7 +20,15 @@ import pytest
 
 from tests.patience import HANG_S, wait_until
 from tests.targets.userstack.accel_lab import AccelLab
-from tests.targets.userstack.stackd_lab import HELLO, REPORT, REPORTED, STATISTICS, Answer, Program
+from tests.targets.userstack.stackd_lab import (
+    HELLO,
+    REPORT,
+    REPORTED,
+    STATISTICS,
+    VERSION,
+    Answer,
+    Program,
+)
 
 SOCKETS, COUNTS, SOCKET_BYTES, NAME_BYTES, SLOTS = 1024, 24, 168, 32, 64
 _HEAD = struct.Struct(f"=IIQ{NAME_BYTES}s6I{COUNTS}Q")
@@ -79,7 +87,7 @@ class Asker:
 
     def ask(self, number: int = 1) -> None:
         """Ask; the answer is read later."""
-        self.connection.send(struct.pack("=IIIBBH16s", 1, STATISTICS, number, 0, 0, 0, b""))
+        self.connection.send(struct.pack("=IIIBBH16s", VERSION, STATISTICS, number, 0, 0, 0, b""))
 
     def answer(self, number: int = 1) -> Json:
         """Return it."""

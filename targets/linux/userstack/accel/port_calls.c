@@ -20,6 +20,7 @@
 #include "port_engine.h"
 #include "port_epoll.h"
 #include "port_options.h"
+#include "port_passing.h"
 #include "port_poll.h"
 #include "port_sockets.h"
 #include "port_transfer.h"
@@ -282,7 +283,11 @@ EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
 	int64_t sent = send_by_stack(fd, message, flags);
 
-	return sent == NOT_OURS ? libc_calls()->sendmsg(fd, message, flags) : (ssize_t)done(sent);
+	if (sent != NOT_OURS)
+		return (ssize_t)done(sent);
+	if (passing_takes_ours(message))
+		return (ssize_t)done(-EINVAL); /* as of an io_uring, which the kernel does not hand on either */
+	return libc_calls()->sendmsg(fd, message, flags);
 }
 
 EXPORT ssize_t sendto(int fd, const void *data, size_t size, int flags, const struct sockaddr *to, socklen_t length)
@@ -314,12 +319,22 @@ EXPORT ssize_t write(int fd, const void *data, size_t size)
 	return sockets_find(fd) ? send(fd, data, size, 0) : libc_calls()->write(fd, data, size);
 }
 
+/* Messages of a socket that is not ours: those before the first that would take one of ours with it. */
+static int send_many_by_kernel(int fd, struct mmsghdr *messages, unsigned int count, int flags)
+{
+	unsigned int sendable = 0;
+
+	while (sendable < count && !passing_takes_ours(&messages[sendable].msg_hdr))
+		sendable++;
+	return count && !sendable ? (int)done(-EINVAL) : libc_calls()->sendmmsg(fd, messages, sendable, flags);
+}
+
 EXPORT int sendmmsg(int fd, struct mmsghdr *messages, unsigned int count, int flags)
 {
 	unsigned int sent = 0;
 
 	if (!sockets_find(fd))
-		return libc_calls()->sendmmsg(fd, messages, count, flags);
+		return send_many_by_kernel(fd, messages, count, flags);
 	for (; sent < count; sent++) {
 		ssize_t size = sendmsg(fd, &messages[sent].msg_hdr, flags);
 

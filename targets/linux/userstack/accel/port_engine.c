@@ -38,6 +38,7 @@ struct port {
 	struct port *next;
 	int protocol;
 	uint16_t port;
+	struct stack_address only; /* the address that it was given for; its family is 0 once there are several */
 	unsigned int sockets; /* 0: only connections whose sockets are closed */
 };
 
@@ -443,27 +444,45 @@ static struct port *find_port(int protocol, uint16_t port)
 	return each;
 }
 
-int engine_take_port(int protocol, uint16_t port, int fd)
+static int ask_for_port(int protocol, uint16_t port, int fd)
 {
 	struct stackd_request request = { .verb = STACKD_BIND, .protocol = (uint8_t)protocol, .port = port };
 	struct stackd_answer answer;
-	struct port *own = find_port(protocol, port);
+	int err = ask(&request, fd, &answer, NULL);
+
+	return err ? err : answer.result;
+}
+
+/* A port that the program has already, for another socket; on another address it has to be asked for once more. */
+static int take_again(struct port *own, const struct stack_address *local, int fd)
+{
+	if (own->only.family && (own->only.family != local->family || memcmp(own->only.ip, local->ip, sizeof(local->ip)) != 0)) {
+		int err = ask_for_port(own->protocol, own->port, fd);
+
+		if (err)
+			return err;
+		own->only = (struct stack_address){ 0 };
+	}
+	own->sockets++;
+	return 0;
+}
+
+int engine_take_port(int protocol, const struct stack_address *local, int fd)
+{
+	struct port *own = find_port(protocol, local->port);
 	int err;
 
-	if (own) {
-		own->sockets++;
-		return 0;
-	}
+	if (own)
+		return take_again(own, local, fd);
 	own = calloc(1, sizeof(*own));
 	if (!own)
 		return -ENOMEM;
-	err = ask(&request, fd, &answer, NULL);
-	err = err ? err : answer.result;
+	err = ask_for_port(protocol, local->port, fd);
 	if (err) {
 		free(own);
 		return err;
 	}
-	*own = (struct port){ .next = engine.ports, .protocol = protocol, .port = port, .sockets = 1 };
+	*own = (struct port){ .next = engine.ports, .protocol = protocol, .port = local->port, .only = *local, .sockets = 1 };
 	engine.ports = own;
 	return 0;
 }

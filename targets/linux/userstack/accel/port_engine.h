@@ -33,8 +33,8 @@ uint64_t engine_next_us(void);
 int engine_packets_fd(void);
 int engine_service_fd(void);
 
-/** Have a port of the interface. @param fd  a socket of the kernel that is bound to it. @return 0 or -errno */
-int engine_take_port(int protocol, uint16_t port, int fd);
+/** Have a port of the interface. @param fd  a socket of the kernel that is bound to `local`. @return 0 or -errno */
+int engine_take_port(int protocol, const struct stack_address *local, int fd);
 /** A socket that had the port is closed: it is given back when no connection has it any more. */
 void engine_drop_port(int protocol, uint16_t port);
 /** How to reach an address. @return 0, or -errno as STACKD_RESOLVE (-EREMOTE: the kernel's own stack takes it) */

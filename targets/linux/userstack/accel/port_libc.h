@@ -57,6 +57,7 @@
 	CALL(dup3, int, (int fd, int to, int flags)) \
 	CALL(fcntl64, int, (int fd, int command, ...)) \
 	CALL(ioctl, int, (int fd, unsigned long request, ...)) \
+	CALL(syscall, long, (long number, ...)) \
 	CALL(_exit, void, (int code))
 
 struct libc {

@@ -267,7 +267,7 @@ static int bind_kernel(int fd, int domain, const struct stack_address *address)
 /* The stack gets a socket that is bound in the kernel to a port. `both`: the kernel's has a part in it, too. */
 static int enter_stack(struct open_socket *sock, int fd, const struct stack_address *local, bool both)
 {
-	int err = engine_take_port(sock->protocol, local->port, fd);
+	int err = engine_take_port(sock->protocol, local, fd);
 
 	if (err)
 		return err;
@@ -381,11 +381,12 @@ static int have_port(const struct open_socket *sock, int fd, const struct stack_
 /* Give an undecided socket to the stack if the way to the peer leads over its interface. @return 1: it has it, 0: not, or -errno */
 static int enter_for_peer(struct open_socket *sock, int fd, const struct stack_address *peer, bool connects)
 {
-	struct stack_address source, local;
+	struct stack_address source, local, route_source;
 	int err = leads_over_interface(sock, peer, &source);
 
 	if (err <= 0)
 		return err;
+	route_source = source;
 	if (!connects) /* a datagram may come from anybody */
 		source = (struct stack_address){ .family = sock->domain == AF_INET6 ? STACK_IPV6 : STACK_IPV4 };
 	err = have_port(sock, fd, &source, &local);
@@ -398,6 +399,8 @@ static int enter_for_peer(struct open_socket *sock, int fd, const struct stack_a
 	if (!is_any(&local) && !engine_has_address(&local))
 		return 0;
 	err = enter_stack(sock, fd, &local, sock->type == SOCK_DGRAM && is_any(&local));
+	if (!err)
+		stack_set_source(sock->stack, &route_source);
 	return err ? err : 1;
 }
 
@@ -441,9 +444,11 @@ int sockets_connect(struct open_socket *sock, int fd, const struct sockaddr *add
 		err = leads_over_interface(sock, &peer, &source);
 		if (err < 0)
 			return err;
-		if (!err) { /* from now on it hears that peer alone */
+		if (!err || (sock->both && !engine_has_address(&source))) { /* from now on it hears that peer alone */
 			leave_stack(sock);
 			go_by_kernel(sock);
+		} else {
+			stack_set_source(sock->stack, &source);
 		}
 		err = 0;
 	}
@@ -475,8 +480,10 @@ int sockets_datagram_goes_by_kernel(struct open_socket *sock, int fd, const stru
 	if (err < 0)
 		return err;
 	sock->sent_to = *to;
-	sock->sent_by_kernel = !err;
-	return !err;
+	sock->sent_by_kernel = !err || !engine_has_address(&source);
+	if (!sock->sent_by_kernel)
+		stack_set_source(sock->stack, &source);
+	return sock->sent_by_kernel;
 }
 
 /* Accepting. */

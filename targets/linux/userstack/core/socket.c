@@ -8,7 +8,6 @@
 #include "stack_internal.h"
 
 #include "lwip/ip.h"
-#include "lwip/netif.h"
 #include "lwip/tcp.h"
 #include "lwip/udp.h"
 
@@ -100,30 +99,20 @@ int stack_bind(struct stack_socket *sock, const struct stack_address *local)
 int stack_connect(struct stack_socket *sock, const struct stack_address *peer)
 {
 	ip_addr_t ip;
-	err_t err;
 
 	if (peer->family == STACK_IPV6 && sock->family == STACK_IPV4)
 		return -EAFNOSUPPORT;
 	if (peer->family == STACK_IPV4 && sock->only_ipv6)
 		return -ENETUNREACH;
+	if (sock->type == STACK_UDP)
+		return stack_udp_connect(sock, peer);
 	stack_address_to_lwip(peer, &ip);
-	if (sock->type == STACK_TCP)
-		return peer->port ? stack_tcp_connect(sock, &ip, peer->port) : -ECONNREFUSED;
-	err = udp_connect(sock->udp, &ip, peer->port);
-	if (err != ERR_OK)
-		return stack_errno(err);
-	if (ip_addr_isany(&sock->udp->local_ip)) {
-		/* From where it sends is settled now, and it hears that address alone. */
-		struct netif *netif = ip_route(&sock->udp->local_ip, &ip);
-		const ip_addr_t *own = netif ? ip_netif_get_local_ip(netif, &ip) : NULL;
+	return peer->port ? stack_tcp_connect(sock, &ip, peer->port) : -ECONNREFUSED;
+}
 
-		if (!own)
-			return -ENETUNREACH;
-		ip_addr_copy(sock->udp->local_ip, *own);
-	}
-	sock->peer = *peer;
-	sock->has_peer = sock->bound = true;
-	return 0;
+void stack_set_source(struct stack_socket *sock, const struct stack_address *source)
+{
+	sock->source = *source;
 }
 
 int64_t stack_send(struct stack_socket *sock, const void *data, size_t size_bytes, unsigned int flags,

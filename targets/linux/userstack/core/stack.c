@@ -17,12 +17,14 @@
 #include "lwip/timeouts.h"
 #include "lwip/udp.h"
 
-enum { MTU_MIN_BYTES = 1280, MTU_MAX_BYTES = 65535, US_PER_MS = 1000 };
+enum { MTU_MIN_BYTES = 1280, MTU_MAX_BYTES = 65535, US_PER_MS = 1000, IPV4_ADDRESSES = 16 };
 
 struct stack_host stack_host_calls;
 void *stack_host_argument;
 
 static struct netif interface;
+static ip4_addr_t ipv4_addresses[IPV4_ADDRESSES]; /* the first one is that of lwIP's interface, too */
+static size_t ipv4_count;
 static uint64_t now_us, packets_in, packets_out, udp_full;
 static uint8_t output_packet[MTU_MAX_BYTES];
 
@@ -101,6 +103,7 @@ static void forget(void)
 {
 	memset(&interface, 0, sizeof(interface));
 	netif_list = netif_default = NULL;
+	ipv4_count = 0;
 	tcp_listen_pcbs.listen_pcbs = NULL;
 	tcp_bound_pcbs = tcp_active_pcbs = tcp_tw_pcbs = NULL;
 	udp_pcbs = NULL;
@@ -163,6 +166,21 @@ static int find_ipv6(const ip_addr_t *ip)
 	return -1;
 }
 
+/* Find an IPv4 address of the interface. Return its index, or how many there are. */
+static size_t find_ipv4(const ip4_addr_t *ip)
+{
+	size_t i = 0;
+
+	while (i < ipv4_count && !ip4_addr_cmp(&ipv4_addresses[i], ip))
+		i++;
+	return i;
+}
+
+int stack_has_ipv4(const ip4_addr_t *ip)
+{
+	return find_ipv4(ip) < ipv4_count;
+}
+
 bool stack_address_is_local(const struct stack_address *address)
 {
 	ip_addr_t ip;
@@ -171,8 +189,39 @@ bool stack_address_is_local(const struct stack_address *address)
 	if (ip_addr_isany(&ip))
 		return true;
 	if (IP_IS_V4_VAL(ip))
-		return ip4_addr_cmp(netif_ip4_addr(&interface), ip_2_ip4(&ip));
+		return stack_has_ipv4(ip_2_ip4(&ip));
 	return find_ipv6(&ip) >= 0;
+}
+
+/* lwIP's interface has the first one. Whoever is on the link, and which is the way to others, is the host's to know. */
+static void set_first_ipv4(const ip4_addr_t *ip)
+{
+	netif_set_addr(&interface, ip, IP4_ADDR_ANY4, IP4_ADDR_ANY4);
+}
+
+static int add_ipv4(const ip4_addr_t *ip)
+{
+	if (ipv4_count == IPV4_ADDRESSES)
+		return -ENOSPC;
+	ipv4_addresses[ipv4_count++] = *ip;
+	if (ipv4_count == 1)
+		set_first_ipv4(ip);
+	return 0;
+}
+
+/* Connections from it are reset; one that lwIP is told takes its place would get the sockets that are bound to it. */
+static void remove_ipv4(const ip_addr_t *ip)
+{
+	size_t place = find_ipv4(ip_2_ip4(ip));
+
+	if (place)
+		tcp_netif_ip_addr_changed(ip, IP4_ADDR_ANY);
+	else
+		set_first_ipv4(IP4_ADDR_ANY4);
+	ipv4_count--;
+	memmove(ipv4_addresses + place, ipv4_addresses + place + 1, (ipv4_count - place) * sizeof(*ipv4_addresses));
+	if (!place && ipv4_count)
+		set_first_ipv4(ipv4_addresses);
 }
 
 int stack_add_address(const struct stack_address *address)
@@ -185,13 +234,8 @@ int stack_add_address(const struct stack_address *address)
 		return -EINVAL;
 	if (stack_address_is_local(address))
 		return 0;
-	if (IP_IS_V4_VAL(ip)) {
-		if (!ip4_addr_isany(netif_ip4_addr(&interface)))
-			return -ENOSPC;
-		/* Whoever is on the link, and which is the way to others, is the host's to know. */
-		netif_set_addr(&interface, ip_2_ip4(&ip), IP4_ADDR_ANY4, IP4_ADDR_ANY4);
-		return 0;
-	}
+	if (IP_IS_V4_VAL(ip))
+		return add_ipv4(ip_2_ip4(&ip));
 	if (netif_add_ip6_address(&interface, ip_2_ip6(&ip), &place) != ERR_OK)
 		return -ENOSPC;
 	netif_ip6_addr_set_state(&interface, place, IP6_ADDR_PREFERRED);
@@ -206,7 +250,7 @@ int stack_remove_address(const struct stack_address *address)
 	if (ip_addr_isany(&ip) || !stack_address_is_local(address))
 		return -EADDRNOTAVAIL;
 	if (IP_IS_V4_VAL(ip))
-		netif_set_addr(&interface, IP4_ADDR_ANY4, IP4_ADDR_ANY4, IP4_ADDR_ANY4);
+		remove_ipv4(&ip);
 	else
 		netif_ip6_addr_set_state(&interface, (s8_t)find_ipv6(&ip), IP6_ADDR_INVALID);
 	return 0;

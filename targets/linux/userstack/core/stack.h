@@ -41,7 +41,7 @@ int stack_init(const struct stack_host *host, void *argument, uint64_t now_us);
  * Give the stack an address of the host's interface, or take it away: connections from it are reset.
  *
  * @param address  its port is not looked at
- * @return 0, -ENOSPC (there is one of IPv4 and three of IPv6), -EADDRNOTAVAIL (it has no such address)
+ * @return 0, -ENOSPC (there are sixteen of IPv4 and three of IPv6), -EADDRNOTAVAIL (it has no such address)
  */
 int stack_add_address(const struct stack_address *address);
 int stack_remove_address(const struct stack_address *address);
@@ -72,6 +72,11 @@ void *stack_user(const struct stack_socket *sock);
 
 int stack_bind(struct stack_socket *sock, const struct stack_address *local);
 int stack_listen(struct stack_socket *sock, int backlog);
+/**
+ * Say from which of the interface's addresses a socket of UDP that is bound to all of them sends, and is connected, from now on: the
+ * host's routes decide for each peer.
+ */
+void stack_set_source(struct stack_socket *sock, const struct stack_address *source);
 /** @return -EINPROGRESS (it is writable when it is connected, or has an error), or 0 of UDP */
 int stack_connect(struct stack_socket *sock, const struct stack_address *peer);
 /** @return a connected socket, or NULL: *err is -EAGAIN, -EINVAL (does not listen) */

@@ -36,6 +36,7 @@ struct stack_socket {
 	unsigned int told;   /* what was said last of it: STACK_READABLE, … */
 	bool bound, only_ipv6, has_peer;
 	struct stack_address peer;
+	struct stack_address source; /* of UDP: stack_set_source(); its family is 0 before */
 	int send_bytes, receive_bytes, linger_s;
 
 	/* TCP */
@@ -98,6 +99,7 @@ void stack_tcp_each(stack_take *take, void *argument);
 void stack_udp_each(stack_take *take, void *argument);
 
 int stack_udp_open(struct stack_socket *sock);
+int stack_udp_connect(struct stack_socket *sock, const struct stack_address *peer);
 void stack_udp_close(struct stack_socket *sock);
 int64_t stack_udp_send(struct stack_socket *sock, const void *data, size_t size_bytes, const struct stack_address *peer);
 int64_t stack_udp_receive(struct stack_socket *sock, void *data, size_t size_bytes, unsigned int flags, struct stack_address *from);

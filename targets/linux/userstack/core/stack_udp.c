@@ -6,6 +6,8 @@
 
 #include "stack_internal.h"
 
+#include "lwip/ip.h"
+#include "lwip/netif.h"
 #include "lwip/udp.h"
 
 static void heard(void *argument, struct udp_pcb *pcb, struct pbuf *data, const ip_addr_t *from, u16_t port)
@@ -41,11 +43,45 @@ void stack_udp_close(struct stack_socket *sock)
 	free(sock);
 }
 
+/* Whether a socket sends to a family from the address that the host has named. */
+static bool has_source(const struct stack_socket *sock, enum stack_family family, ip_addr_t *source)
+{
+	if (!ip_addr_isany(&sock->udp->local_ip) || sock->source.family != family || !stack_address_is_local(&sock->source))
+		return false;
+	stack_address_to_lwip(&sock->source, source);
+	return true;
+}
+
+int stack_udp_connect(struct stack_socket *sock, const struct stack_address *peer)
+{
+	ip_addr_t ip, source;
+	err_t err;
+
+	stack_address_to_lwip(peer, &ip);
+	err = udp_connect(sock->udp, &ip, peer->port);
+	if (err != ERR_OK)
+		return stack_errno(err);
+	/* From where it sends is settled now, and it hears that address alone. */
+	if (has_source(sock, peer->family, &source)) {
+		ip_addr_copy(sock->udp->local_ip, source);
+	} else if (ip_addr_isany(&sock->udp->local_ip)) {
+		struct netif *netif = ip_route(&sock->udp->local_ip, &ip);
+		const ip_addr_t *own = netif ? ip_netif_get_local_ip(netif, &ip) : NULL;
+
+		if (!own)
+			return -ENETUNREACH;
+		ip_addr_copy(sock->udp->local_ip, *own);
+	}
+	sock->peer = *peer;
+	sock->has_peer = sock->bound = true;
+	return 0;
+}
+
 int64_t stack_udp_send(struct stack_socket *sock, const void *data, size_t size_bytes, const struct stack_address *peer)
 {
 	enum { DATAGRAM_MAX = 65507 };
 	struct pbuf *datagram;
-	ip_addr_t ip;
+	ip_addr_t ip, source;
 	err_t err;
 
 	if (sock->error)
@@ -68,7 +104,10 @@ int64_t stack_udp_send(struct stack_socket *sock, const void *data, size_t size_
 		return -ENOBUFS;
 	pbuf_take(datagram, data, (u16_t)size_bytes);
 	stack_address_to_lwip(peer, &ip);
-	err = udp_sendto(sock->udp, datagram, &ip, peer->port);
+	if (has_source(sock, peer->family, &source))
+		err = udp_sendto_if_src(sock->udp, datagram, &ip, peer->port, netif_default, &source);
+	else
+		err = udp_sendto(sock->udp, datagram, &ip, peer->port);
 	pbuf_free(datagram);
 	if (err != ERR_OK)
 		return stack_errno(err);

@@ -9,4 +9,9 @@ uint32_t stack_initial_sequence_number(const ip_addr_t *local_ip, uint16_t local
 
 #define LWIP_HOOK_TCP_ISN stack_initial_sequence_number
 
+/** @return 1: it is one of the interface's addresses, of which lwIP's own has but the first; or 0 */
+int stack_has_ipv4(const ip4_addr_t *ip);
+
+#define LWIP_HOOK_IP4_IS_OWN stack_has_ipv4
+
 #endif

@@ -8,7 +8,9 @@
 enum {
 	PATH_SLOTS = 64, /* programs at a time; a program's number, never 0 and never used again, leaves its slot as remainder */
 	PATH_PORTS = 65536,
-	PATH_ADDRESSES = 4,
+	PATH_IPV4_ADDRESSES = 16, /* of the interface's that programs have */
+	PATH_IPV6_ADDRESSES = 3,
+	PATH_ADDRESSES = PATH_IPV4_ADDRESSES + PATH_IPV6_ADDRESSES,
 	PATH_FRAGMENTS = 4096, /* packets in fragments that are known at a time, each way */
 	PATH_MAC_BYTES = 6,
 	PATH_IP_BYTES = 16,
@@ -42,6 +44,12 @@ struct path_interface {
 struct path_address {
 	uint32_t family; /* the version: 4 or 6 */
 	uint8_t ip[PATH_IP_BYTES]; /* of IPv4 the first four bytes, 0 behind them */
+};
+
+/* Who has a port, and on which of the interface's addresses: its family is 0 where that is all of them. */
+struct path_owner {
+	uint32_t number; /* 0: the kernel */
+	struct path_address only;
 };
 
 /* What all fragments of a packet have in common. */

@@ -16,7 +16,7 @@ static int make_maps(struct path *path)
 
 	path->interface = bpf_make_map(BPF_MAP_TYPE_ARRAY, "stackd_interf", WORD, sizeof(struct path_interface), 1, 0);
 	path->addresses = bpf_make_map(BPF_MAP_TYPE_HASH, "stackd_address", sizeof(struct path_address), WORD, 2 * PATH_ADDRESSES, 0);
-	path->owners = bpf_make_map(BPF_MAP_TYPE_ARRAY, "stackd_owners", WORD, WORD, 2 * PATH_PORTS, 0);
+	path->owners = bpf_make_map(BPF_MAP_TYPE_ARRAY, "stackd_owners", WORD, sizeof(struct path_owner), 2 * PATH_PORTS, 0);
 	path->numbers = bpf_make_map(BPF_MAP_TYPE_ARRAY, "stackd_numbers", WORD, WORD, PATH_SLOTS, 0);
 	path->slots = bpf_make_map(BPF_MAP_TYPE_HASH, "stackd_slots", WORD, WORD, PATH_SLOTS, 0);
 	path->counts = bpf_make_map(BPF_MAP_TYPE_PERCPU_ARRAY, "stackd_counts", WORD, sizeof(struct path_counts), PATH_SLOTS, 0);
@@ -146,11 +146,11 @@ void path_drop(const struct path *path, struct path_program *program)
 	*program = no_program;
 }
 
-int path_give(const struct path *path, uint8_t protocol, uint16_t port, uint32_t number)
+int path_give(const struct path *path, uint8_t protocol, uint16_t port, const struct path_owner *owner)
 {
 	const uint32_t key = path_port_key(protocol, port);
 
-	return bpf_map_update(path->owners, &key, &number, BPF_ANY);
+	return bpf_map_update(path->owners, &key, owner, BPF_ANY);
 }
 
 void path_counts(const struct path *path, uint32_t number, struct path_counts *counts)

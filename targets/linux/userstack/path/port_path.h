@@ -46,7 +46,7 @@ int path_connect(const struct path *path, struct path_program *program);
 void path_drop(const struct path *path, struct path_program *program);
 
 /** Let a program have a port, or, as number 0, nobody. @return 0 or -errno */
-int path_give(const struct path *path, uint8_t protocol, uint16_t port, uint32_t number);
+int path_give(const struct path *path, uint8_t protocol, uint16_t port, const struct path_owner *owner);
 
 void path_counts(const struct path *path, uint32_t number, struct path_counts *counts);
 

@@ -30,13 +30,13 @@ ALWAYS_INLINE const struct path_interface *the_interface(void)
 	return map_lookup(&interface, &first);
 }
 
-/* The number of the program that has a port; 0: none. */
-ALWAYS_INLINE uint32_t owner_of(uint32_t protocol, uint16_t port)
+/* The number of the program that has a port of an address; 0: none. */
+ALWAYS_INLINE uint32_t owner_of(uint32_t protocol, const struct path_address *own, uint16_t port)
 {
 	const uint32_t key = path_port_key(protocol, port);
-	const uint32_t *number = map_lookup(&owners, &key);
+	const struct path_owner *owner = map_lookup(&owners, &key);
 
-	return number ? *number : 0;
+	return owner && (!owner->only.family || same_address(&owner->only, own)) ? owner->number : 0;
 }
 
 /* A program's number, as long as the program is there: what was noted of a first fragment may be older. */
@@ -71,7 +71,7 @@ ALWAYS_INLINE uint32_t receiver_of_error(struct xdp_md *context, const struct pa
 		return 0;
 	if (!same_address(&about.key.source, &packet->key.destination))
 		return 0;
-	return owner_of(about.key.protocol, about.ports[0]);
+	return owner_of(about.key.protocol, &about.key.source, about.ports[0]);
 }
 
 /* The number of the program that a packet to this machine is for; 0: the kernel's own stack. */
@@ -86,7 +86,7 @@ ALWAYS_INLINE uint32_t receiver_of(struct xdp_md *context, const struct packet *
 		return 0;
 	if (!packet->has_ports)
 		return if_still_there(map_lookup(&fragments_in, &packet->key));
-	number = owner_of(protocol, packet->ports[1]);
+	number = owner_of(protocol, &packet->key.destination, packet->ports[1]);
 	if (number && packet->fragment)
 		map_update(&fragments_in, &packet->key, &number, BPF_ANY);
 	return number;
@@ -141,7 +141,7 @@ ALWAYS_INLINE uint32_t judge(struct __sk_buff *context, uint32_t number, const s
 		return PATH_FOREIGN_ADDRESS;
 	if (!packet->has_ports)
 		return if_still_there(map_lookup(&fragments_out, &packet->key)) == number ? PATH_OUT : PATH_FOREIGN_FRAGMENT;
-	if (owner_of(packet->key.protocol, packet->ports[0]) != number)
+	if (owner_of(packet->key.protocol, &packet->key.source, packet->ports[0]) != number)
 		return PATH_FOREIGN_PORT;
 	if (packet->fragment)
 		map_update(&fragments_out, &packet->key, &number, BPF_ANY);

@@ -227,10 +227,16 @@ int netlink_interface(int netlink, struct path_interface *interface)
 
 struct addresses {
 	uint32_t interface_index;
-	struct path_address *ipv4, of_link[PATH_ADDRESSES], *all;
-	int count, of_link_count;
-	bool has_ipv4;
+	struct path_address ipv4[PATH_IPV4_ADDRESSES], ipv6[PATH_IPV6_ADDRESSES], of_link[PATH_IPV6_ADDRESSES];
+	int ipv4_count, ipv6_count, of_link_count;
 };
+
+/* Note an address if there is room. */
+static void note(struct path_address *addresses, int room, int *count, const struct path_address *address)
+{
+	if (*count < room)
+		addresses[(*count)++] = *address;
+}
 
 static void take_address(const struct nlmsghdr *message, void *result)
 {
@@ -251,32 +257,28 @@ static void take_address(const struct nlmsghdr *message, void *result)
 	}
 	if (head->ifa_index != found->interface_index || (flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED)))
 		return;
-	if (address.family == 4) {
-		if (!found->has_ipv4)
-			*found->ipv4 = address;
-		found->has_ipv4 = true;
-	} else if (head->ifa_scope != RT_SCOPE_LINK && found->count < PATH_ADDRESSES) {
-		found->all[found->count++] = address;
-	} else if (head->ifa_scope == RT_SCOPE_LINK && found->of_link_count < PATH_ADDRESSES) {
-		found->of_link[found->of_link_count++] = address;
-	}
+	if (address.family == 4)
+		note(found->ipv4, PATH_IPV4_ADDRESSES, &found->ipv4_count, &address);
+	else if (head->ifa_scope != RT_SCOPE_LINK)
+		note(found->ipv6, PATH_IPV6_ADDRESSES, &found->ipv6_count, &address);
+	else
+		note(found->of_link, PATH_IPV6_ADDRESSES, &found->of_link_count, &address);
 }
 
 int netlink_addresses(int netlink, uint32_t interface_index, struct path_address addresses[PATH_ADDRESSES])
 {
 	const struct ifaddrmsg head = { .ifa_family = AF_UNSPEC };
 	struct request request = begin(RTM_GETADDR, NLM_F_DUMP, &head, sizeof(head));
-	/* The first place is IPv4's; what it leaves empty is filled up at the end. */
-	struct addresses found = { .interface_index = interface_index, .ipv4 = addresses, .all = addresses, .count = 1 };
+	struct addresses found = { .interface_index = interface_index };
 	int err = ask(netlink, &request, take_address, &found);
 
 	if (err)
 		return err;
-	for (int i = 0; i < found.of_link_count && found.count < PATH_ADDRESSES; i++)
-		addresses[found.count++] = found.of_link[i];
-	if (!found.has_ipv4)
-		memmove(addresses, addresses + 1, (size_t)--found.count * sizeof(*addresses));
-	return found.count;
+	for (int i = 0; i < found.of_link_count; i++)
+		note(found.ipv6, PATH_IPV6_ADDRESSES, &found.ipv6_count, &found.of_link[i]);
+	memcpy(addresses, found.ipv4, (size_t)found.ipv4_count * sizeof(*addresses));
+	memcpy(addresses + found.ipv4_count, found.ipv6, (size_t)found.ipv6_count * sizeof(*addresses));
+	return found.ipv4_count + found.ipv6_count;
 }
 
 static void take_route(const struct nlmsghdr *message, void *result)

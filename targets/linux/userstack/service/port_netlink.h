@@ -34,7 +34,7 @@ int netlink_set_mtu(int netlink, int interface_index, uint32_t mtu_bytes);
 /** Look up MAC and MTU. */
 int netlink_interface(int netlink, struct path_interface *interface);
 
-/** The addresses that programs send from: one of IPv4, up to three of IPv6, those of a link last. @return how many */
+/** The addresses that programs send from: up to sixteen of IPv4, then up to three of IPv6, those of a link last. @return how many */
 int netlink_addresses(int netlink, uint32_t interface_index, struct path_address addresses[PATH_ADDRESSES]);
 
 /** @param interface_index  which one an address of a link is on */

@@ -51,8 +51,8 @@ struct client {
 };
 
 struct port {
-	uint32_t number; /* of the program that has it; 0: free */
-	int descriptor;  /* the kernel's socket that has it, too */
+	struct path_owner owner; /* of number 0: it is free */
+	int descriptor;          /* the kernel's socket that has it, too */
 };
 
 /* Totals over all programs, also those that have ended. */

@@ -74,7 +74,7 @@ static int pid_of(const struct service *service, uint32_t number)
 static size_t add_ports(struct service *service, size_t used, uint8_t protocol, const char **between, int *left_out)
 {
 	for (int port = 1; port < PATH_PORTS; port++) {
-		uint32_t number = port_of(service, protocol, (uint16_t)port)->number;
+		uint32_t number = port_of(service, protocol, (uint16_t)port)->owner.number;
 
 		if (!number)
 			continue;

@@ -17,7 +17,7 @@
 
 #define STACKD_SOCKET "/run/benchwright/stackd.sock" /* unless told otherwise */
 
-enum { STACKD_VERSION = 1, STACKD_MAC_BYTES = 6, STACKD_ADDRESSES_MAX = 4, STACKD_SHOW_BYTES = 256 * 1024 };
+enum { STACKD_VERSION = 2, STACKD_MAC_BYTES = 6, STACKD_ADDRESSES_MAX = 19, STACKD_SHOW_BYTES = 256 * 1024 };
 
 enum stackd_verb {
 	STACKD_HELLO = 1, /* begin, once; the answer comes with two descriptors: the socket of AF_XDP, and the memory of its
@@ -53,7 +53,8 @@ struct stackd_answer {
 	 * 0 or -errno; of all verbs -EPROTO (another version), and but for HELLO, SHOW and STATISTICS -EINVAL before a HELLO. HELLO:
 	 * -ENOSPC (too many programs), -EINVAL (a page that is none). STATISTICS: -EALREADY (the one before has no answer yet).
 	 * BIND: -EADDRINUSE (another program has it), -EINVAL (the socket is not bound to it, on any address or one of the
-	 * interface's, in the interface's namespace); again by its owner it is 0. RESOLVE: -ENETUNREACH (no route), -EREMOTE (the
+	 * interface's, in the interface's namespace); packets to other addresses stay the kernel's. Again by its owner it is 0: of
+	 * another address the port is the program's on all of them. RESOLVE: -ENETUNREACH (no route), -EREMOTE (the
 	 * way does not lead over the interface, or to more than one station: the kernel's own stack takes it), -EINPROGRESS (the
 	 * neighbour is being asked: an event follows; the other fields hold already), -EHOSTUNREACH (it does not answer).
 	 */
@@ -62,7 +63,7 @@ struct stackd_answer {
 	uint8_t family, ip[16];        /* RESOLVE, NEIGHBOUR: as asked */
 	uint8_t source[16];            /* RESOLVE: the address that the host would send from */
 
-	/* HELLO and ADDRESSES; packets to and from its other addresses are the kernel's. One of IPv4 first, if there is one. */
+	/* HELLO and ADDRESSES; packets to and from its other addresses are the kernel's. Those of IPv4 come first, as the host has them. */
 	uint32_t interface_index, mtu_bytes, addresses;
 	struct stackd_address address[STACKD_ADDRESSES_MAX];
 
