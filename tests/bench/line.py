@@ -28,7 +28,7 @@ PRODUCERS = 12
 
 
 class Line(Namespaces):
-    """Namespaces of a sender, a receiver and what lies between; a service of the user-mode stack at both ends."""
+    """A sender, a receiver, what lies between them, and a service of the user-mode stack at both ends."""
 
     def __init__(self, *, direct: bool = False) -> None:
         """Make nothing yet; `direct`: the two ends are joined by a link, with nothing between them."""
@@ -48,9 +48,9 @@ class Line(Namespaces):
             self.link("r", "r0", "m", "mr")
         producers = [f"{producer_address(number)}/16" for number in range(1, PRODUCERS + 1)]
         ends = {("s", "s0"): producers, ("r", "r0"): [f"{RECEIVER_ADDRESS}/16"]}
-        ports = {} if self._direct else {("m", "ms"): [], ("m", "mr"): []}
-        for (place, interface), addresses in {**ends, **ports}.items():
-            self.set_up(place, interface, *addresses)
+        ports = [] if self._direct else [("m", "ms"), ("m", "mr")]
+        for place, interface in [*ends, *ports]:
+            self.set_up(place, interface, *ends.get((place, interface), []))
             self.offloads_off(place, interface)
         for namespace, interface in ((self.sender, "s0"), (self.receiver, "r0")):
             self._serve(namespace, interface)
