@@ -7,6 +7,7 @@ import errno
 from itertools import pairwise
 
 import pytest
+from scapy.layers.inet import TCP
 
 from tests.targets.userstack.script import PLAIN_OPTIONS, Option, Peer, state_of
 from tests.targets.userstack.stack import READABLE, Socket, StackError
@@ -35,6 +36,23 @@ def test_3_8_no_more_is_sent_than_the_window_takes(peer: Peer) -> None:
     sock = peer.connected(window=1000)
     sock.send(bytes(5000))
     assert max(peer.reach(packet) for packet in peer.drain(100)) <= 1001
+
+
+@pytest.mark.parametrize("window", [1, 256, 700])
+def test_what_was_queued_for_a_closed_window_is_larger_than_the_first_one(peer: Peer, window: int) -> None:
+    """It is cut, and more can be queued."""
+    sock = peer.connected(window=0)
+    data = bytes(range(256)) * 8
+    sock.send(data[:1000])
+    peer.inject("A", window=window)
+    assert sock.send(data[1000:1500]) == 500
+    came = bytearray()
+    while len(came) < 1500:
+        for packet in peer.drain(1000):
+            if (end := peer.reach(packet) - 1) > len(came):
+                came += bytes(packet[TCP].payload)[len(came) - end :]
+        peer.inject("A", 1, 1 + len(came), window=max(window, 256))
+    assert bytes(came) == data[:1500]
 
 
 def test_3_8_what_is_acknowledged_makes_room(peer4: Peer) -> None:
