@@ -557,6 +557,25 @@ def test_a_neighbour_that_moves_is_told(driver_lab: StackdLab, program: Program,
     assert program.resolve(PEER[family]).mac == moved
 
 
+def test_an_address_that_makes_room_for_others_is_told(driver_lab: StackdLab, program: Program) -> None:
+    """Those without a way go first, as after a flood; of the others the program goes on to hear."""
+    lab = driver_lab
+    program.resolve(PEER[6])
+    program.event(of(PEER[6], reachable=True))
+    nobodies = [f"fd98::f:{each:x}" for each in range(400)]
+    for address in nobodies:
+        assert program.resolve(address).result == "EINPROGRESS"
+    ends: dict[str, int | str] = {}
+    while len(ends) < len(nobodies):  # each has its event: no answer, or that it is forgotten
+        event = program.event(lambda event: event.ip in nobodies and event.ip not in ends)
+        ends[event.ip] = event.result
+    assert set(ends.values()) <= {"ENOENT", "EHOSTUNREACH"}
+    assert "ENOENT" in ends.values()
+    moved = "02:00:00:00:12:35"
+    ip("-n", lab.own, "neighbour", "replace", PEER[6], "lladdr", moved, "dev", INTERFACE)
+    program.event(lambda event: event.ip == PEER[6] and event.mac == moved)
+
+
 def test_the_interface_changes(driver_lab: StackdLab) -> None:
     """Programs hear of addresses and MTU, and the path keeps to them."""
     lab = driver_lab
