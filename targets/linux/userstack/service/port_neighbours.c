@@ -135,7 +135,8 @@ static void confirm(const struct service *service, const struct asked *asked)
 	struct netlink_route route;
 
 	if (asked->result == 0 && netlink_route(service->netlink, &asked->to, service->interface.index, &route) == 0 &&
-	    route.interface_index == service->interface.index)
+	    route.interface_index == service->interface.index &&
+	    !netlink_neighbour_is_fixed(service->netlink, service->interface.index, &route.next))
 		netlink_ask_neighbour(service->netlink, service->interface.index, &route.next);
 }
 
