@@ -1,25 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames that try to break a receiver of RTDiP, what has to become of each, and what has become of all."""
+"""Frames that try to break a receiver of RTDiP, and what has to become of each."""
 
 from __future__ import annotations
 
-import ctypes
-import json
 import random
-import socket
 import struct
-import subprocess
 from collections.abc import Iterator
 
-from tests.namespace import in_namespace
-from tests.targets.rtdip_lab import ETHERTYPE, INTERFACE, RtdipLab, header
+from tests.targets.rtdip_lab import ETHERTYPE, header
 
 ETHERNET_BYTES, HEADER_BYTES, DATA_MAX_BYTES = 14, 12, 8988
 SENDER = bytes.fromhex("0200000000f0")
 """Source of all hostile frames: by it the kernel's share is told from its other traffic."""
 VLAN_TAGS = (0x8100, 0x88A8, 0x9100)
 """The kernel takes them off, and frames away that are too short for one, before a socket sees them."""
-ETH_P_ALL, SOL_PACKET, PACKET_STATISTICS, SO_ATTACH_FILTER = 0x0003, 263, 6, 26
 
 
 def hostile_frames(seed: int, own: bytes, ports: tuple[int, ...]) -> Iterator[bytes]:
@@ -67,41 +61,3 @@ def fate(frame: bytes, own: bytes, ports: tuple[int, ...]) -> str:
     if length > len(payload) - HEADER_BYTES:
         return "short"
     return "taken" if port in ports else "no_port"
-
-
-class KernelShare:
-    """Counts the hostile frames that reach the kernel at the far end."""
-
-    def __init__(self, lab: RtdipLab) -> None:
-        """Begin to count."""
-        # Those whose source is SENDER: load 4 and 2 bytes of it, compare, accept.
-        first, last = struct.unpack("!IH", SENDER)
-        program = [
-            (0x20, 0, 0, 6),
-            (0x15, 0, 3, first),
-            (0x28, 0, 0, 10),
-            (0x15, 0, 1, last),
-            (6, 0, 0, 64),
-            (6, 0, 0, 0),
-        ]
-        code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *each) for each in program))
-        self._socket = in_namespace(lab.far, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
-        attached = struct.pack("HP", len(program), ctypes.addressof(code))
-        self._socket.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, attached)
-        self._socket.bind((INTERFACE, ETH_P_ALL))
-
-    def frames(self) -> int:
-        """Return how many have come since the last call; what this socket has no room for counts, too."""
-        packets, _dropped = struct.unpack("II", self._socket.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))
-        return packets
-
-    def close(self) -> None:
-        """End."""
-        self._socket.close()
-
-
-def lost_on_link(lab: RtdipLab) -> int:
-    """Return how many frames the near end's interface has sent that the link had no room for."""
-    argv = ["ip", "-n", lab.near, "-json", "-stats", "link", "show", INTERFACE]
-    shown = subprocess.run(argv, check=True, capture_output=True)
-    return int(json.loads(shown.stdout)[0]["stats64"]["tx"]["dropped"])

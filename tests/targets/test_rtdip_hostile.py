@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from tests.patience import HANG_S
-from tests.targets.rtdip_hostile import KernelShare, fate, hostile_frames, lost_on_link
-from tests.targets.rtdip_lab import RtdipLab, bw_rtdip
+from tests.targets.link_counts import KernelShare, lost_on_link
+from tests.targets.rtdip_hostile import SENDER, fate, hostile_frames
+from tests.targets.rtdip_lab import INTERFACE, RtdipLab, bw_rtdip
 
 FRAMES = int(os.environ.get("BENCHWRIGHT_RTDIP_FRAMES", "20000"))
 SEED = int(os.environ.get("BENCHWRIGHT_RTDIP_SEED", "1"))
@@ -33,8 +34,9 @@ def test_hostile_frames_break_nothing_and_all_are_counted(
         echoes = [lab.tool(lab.far, "echo", "--local", str(port)) for port in PORTS]
         for echo in echoes:
             echo.wait_ready()
-        raw, kernel, own = lab.raw(), KernelShare(lab), bytes.fromhex(lab.mac(lab.far).replace(":", ""))
-        lost_before = lost_on_link(lab)
+        raw, kernel = lab.raw(), KernelShare(lab.far, INTERFACE, SENDER)
+        own = bytes.fromhex(lab.mac(lab.far).replace(":", ""))
+        lost_before = lost_on_link(lab.near, INTERFACE)
         begin_s = time.monotonic()
         due: Counter[str] = Counter()
         for frame in islice(hostile_frames(SEED, own, PORTS), FRAMES):
@@ -42,7 +44,8 @@ def test_hostile_frames_break_nothing_and_all_are_counted(
             due[fate(frame, own, PORTS)] += 1
         took_s = time.monotonic() - begin_s
         due["taken"] += _wait_until_heard(lab)
-        lost, passed, shown = lost_on_link(lab) - lost_before, kernel.frames(), lab.show(lab.far)
+        lost = lost_on_link(lab.near, INTERFACE) - lost_before
+        passed, shown = kernel.frames(), lab.show(lab.far)
         kernel.close()
         frames = shown["frames"]
         print(f"{sum(due.values())} frames in {took_s:.1f} s; due {dict(due)}; {frames}; {passed=} {lost=}")

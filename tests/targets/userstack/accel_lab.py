@@ -28,6 +28,8 @@ class AccelLab:
         self.service_program = build / "targets/linux/userstack/service/bw-stackd"
         self.library = build / "targets/linux/userstack/accel/libbw-accel.so"
         self.recorder = build / "targets/linux/userstack/record/libbw-record.so"
+        # A program that is not built with sanitizers needs their library before any other.
+        self.sanitizer = sanitizer_of(self.library)
         self.folder, self.mtu_bytes, self.options = folder, mtu_bytes, options
         self.near, self.far = (f"bw-u{os.getpid()}{end}" for end in "nf")
         self.socket = folder / "stackd.sock"
@@ -96,7 +98,8 @@ class AccelLab:
 
     def near_environment(self, **more: str) -> dict[str, str]:
         """Return the environment of a program that runs by the stack."""
-        own = {"LD_PRELOAD": str(self.library), "BW_ACCEL_SOCKET": str(self.socket)}
+        libraries = ":".join([*self.sanitizer, str(self.library)])
+        own = {"LD_PRELOAD": libraries, "BW_ACCEL_SOCKET": str(self.socket)}
         return {**os.environ, **own, **more}
 
     def start(
@@ -209,6 +212,12 @@ class Started:
         assert self.process.returncode == 0, f"exit code {self.process.returncode}: {out}{err}"
         assert "bw-accel" not in err, err
         return out
+
+
+def sanitizer_of(library: Path) -> list[str]:
+    """Return the library of AddressSanitizer that a library needs, if it does."""
+    needed = re.findall(r"libasan\S+ => (\S+)", _run("ldd", str(library)))
+    return needed[:1]
 
 
 def _run(*argv: str) -> str:

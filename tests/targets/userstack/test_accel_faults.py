@@ -1,19 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the user-mode stack leaves of programs that die, and what programs see of a service that does."""
+"""What the user-mode stack leaves of programs that die, and what programs see of a service that does.
+
+BENCHWRIGHT_STACK_KILLS: how many programs (20).
+"""
 
 from __future__ import annotations
 
 import os
+import random
 import signal
+import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.patience import wait_until
+from tests.bench.compiler import compile_c
+from tests.namespace import in_namespace
+from tests.patience import HANG_S, wait_until
+from tests.targets.bpf_objects import held_by, map_exists
 from tests.targets.userstack.accel_lab import FAR, NEAR, AccelLab
+from tests.targets.userstack.wire import descriptors, resident_kib
 
+KILLS = int(os.environ.get("BENCHWRIGHT_STACK_KILLS", "20"))
+START_MAX_S = 0.05
+"""More than a program takes to listen: half of them are killed at any moment of that."""
+GROWTH_MAX_KIB = 1024
+"""Of the service, whatever the number of programs: what its libraries keep for the next one."""
 SERVER = """
 server = socket.socket()
 server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -48,18 +63,58 @@ def test_a_port_is_one_program_s_in_both_stacks(lab: AccelLab, first: str, secon
     assert said.result() == "EADDRINUSE\n"
 
 
-def test_killed_programs_leave_nothing(lab: AccelLab) -> None:
-    for _ in range(20):
-        server = lab.python(lab.near, SERVER + WAITING, NEAR[4])
-        assert server.line() == "ready"
-        assert [each["port"] for each in lab.show()["ports"]] == [5001]
-        server.process.kill()
-        server.process.wait()
-        wait_until(
-            lambda: not lab.show()["ports"] and not lab.show()["programs"], "the service to take all back"
-        )
+def what_there_is(lab: AccelLab) -> dict[str, object]:
+    """Return all that a program could leave behind."""
+    assert lab.service
+    pid, shown = lab.service.pid, lab.show()
     links = subprocess.run(["ip", "-n", lab.near, "-o", "link"], check=True, capture_output=True, text=True)
-    assert "bwu" not in links.stdout
+    kinds = {kind: held_by(pid, kind) for kind in ("prog", "map", "link")}
+    sockets = in_namespace(lab.near, lambda: Path("/proc/thread-self/net/tcp6").read_text())
+    return {
+        **kinds,
+        "descriptors": descriptors(pid),
+        "programs": [each["pid"] for each in shown["programs"]],
+        "ports": shown["ports"],
+        "links": [line.split(": ")[1] for line in links.stdout.splitlines()],
+        "sockets of the kernel": len(sockets.splitlines()),
+    }
+
+
+@pytest.mark.timeout(300 + KILLS)
+def test_killed_programs_leave_nothing(lab: AccelLab) -> None:
+    """Killed with data on its way and not read, or before they listen; another program is not disturbed."""
+    chance = random.Random(1)
+    program = compile_c(Path(__file__).with_name("echo_server.c"), lab.folder / "echo", "-D_GNU_SOURCE")
+    survivor = lab.start(lab.near, str(program), "6001")
+    assert survivor.stdout
+    assert survivor.stdout.readline() == "ready\n"
+    client = in_namespace(lab.far, lambda: socket.create_connection((NEAR[4], 6001), HANG_S))
+    assert lab.service
+    before, memory_kib = what_there_is(lab), resident_kib(lab.service.pid)
+    begin_s, ready, maps = time.monotonic(), 0, set[int]()
+    for number in range(KILLS):
+        server = lab.start(lab.near, str(program), "5001")
+        assert server.stdout
+        if number % 2:
+            time.sleep(chance.uniform(0, START_MAX_S))
+        else:
+            assert server.stdout.readline() == "ready\n"
+            ready += 1
+            address = NEAR[chance.choice((4, 6))], 5001
+            peer = in_namespace(lab.far, lambda address=address: socket.create_connection(address, HANG_S))
+            peer.send(bytes(chance.choice((0, 1, 100_000))))
+            peer.close()
+        maps |= held_by(server.pid, "map")
+        server.kill()
+        server.communicate()
+        wait_until(lambda: what_there_is(lab) == before, "the service to take all back")
+        client.send(b"undisturbed")
+        assert client.recv(100) == b"undisturbed"
+    grown_kib = resident_kib(lab.service.pid) - memory_kib
+    print(f"{KILLS} kills in {time.monotonic() - begin_s:.1f} s, {ready} listened; {grown_kib=}; {before}")
+    assert ready >= KILLS // 2
+    assert grown_kib < GROWTH_MAX_KIB
+    wait_until(lambda: not any(map(map_exists, maps)), "maps of programs to be gone")
     assert lab.python(lab.near, BIND, NEAR[4], kernel=True).result() == "bound\n"
 
 

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from scapy.packet import Packet, Raw
 
 from tests.patience import wait_until
 from tests.targets.bpf_objects import held_by, map_exists, program_exists
+from tests.targets.link_counts import KernelShare, lost_on_link
 from tests.targets.userstack.stack import Family
 from tests.targets.userstack.stackd_lab import (
     ADDRESSES,
@@ -557,6 +559,43 @@ def test_a_neighbour_that_moves_is_told(driver_lab: StackdLab, program: Program,
     assert program.resolve(PEER[family]).mac == moved
 
 
+def test_an_address_that_makes_room_for_others_is_told(driver_lab: StackdLab, program: Program) -> None:
+    """Those without a way go first, as after a flood; of the others the program goes on to hear."""
+    lab = driver_lab
+    program.resolve(PEER[6])
+    program.event(of(PEER[6], reachable=True))
+    nobodies = [f"fd98::f:{each:x}" for each in range(400)]
+    for address in nobodies:
+        assert program.resolve(address).result == "EINPROGRESS"
+    ends: dict[str, int | str] = {}
+    while len(ends) < len(nobodies):  # each has its event: no answer, or that it is forgotten
+        event = program.event(lambda event: event.ip in nobodies and event.ip not in ends)
+        ends[event.ip] = event.result
+    assert set(ends.values()) <= {"ENOENT", "EHOSTUNREACH"}
+    assert "ENOENT" in ends.values()
+    moved = "02:00:00:00:12:35"
+    ip("-n", lab.own, "neighbour", "replace", PEER[6], "lladdr", moved, "dev", INTERFACE)
+    program.event(lambda event: event.ip == PEER[6] and event.mac == moved)
+
+
+@pytest.mark.slow
+def test_a_neighbour_that_is_fixed_stays_so(driver_lab: StackdLab, program: Program, family: Family) -> None:
+    """That others are confirmed, every 30 s, makes it no other."""
+    lab = driver_lab
+    fixed = {4: "10.98.0.77", 6: "fd98::77"}[family]
+    for address, state in ((fixed, "permanent"), (PEER[family], "stale")):
+        argv = ["neighbour", "replace", address, "lladdr", lab.mac(lab.peer), "dev", INTERFACE, "nud", state]
+        ip("-n", lab.own, *argv)
+        assert program.resolve(address).result == 0
+
+    def state_of(address: str) -> str:
+        argv = ["ip", "-n", lab.own, "neighbour", "show", address]
+        return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split()[-1]
+
+    wait_until(lambda: state_of(PEER[family]) != "STALE", "neighbours to be confirmed")
+    assert state_of(fixed) == "PERMANENT"
+
+
 def test_the_interface_changes(driver_lab: StackdLab) -> None:
     """Programs hear of addresses and MTU, and the path keeps to them."""
     lab = driver_lab
@@ -579,3 +618,42 @@ def test_the_interface_changes(driver_lab: StackdLab) -> None:
     assert event.interface_index == program.hello.interface_index
     peer.sendto(b"to the new one", ("10.98.0.3", PORT))
     assert b"to the new one" in (program.take_frame() or b"")
+
+
+def test_an_address_that_stays_is_never_the_kernels(driver_lab: StackdLab) -> None:
+    """While others come and go all packets to it go to the program."""
+    lab = driver_lab
+    program = lab.connect()
+    lab.own_port(program, socket.SOCK_DGRAM, PORT)
+    sender = bytes.fromhex("0200000000f1")
+    raw, kernel = lab.raw(lab.peer), KernelShare(lab.own, INTERFACE, sender)
+    mac = bytes.fromhex(lab.mac(lab.own).replace(":", ""))
+    packet = IP(src=PEER[4], dst=OWN[4]) / UDP(sport=PEER_PORT, dport=PORT) / b"x"
+    frame = mac + sender + b"\x08\x00" + bytes(packet)
+    sent, changed = 0, threading.Event()
+
+    def send() -> None:
+        nonlocal sent
+        while not changed.is_set():
+            raw.send(frame)
+            sent += 1
+
+    sending = threading.Thread(target=send)
+    sending.start()
+    try:
+        for verb in ("add", "delete") * 50:
+            ip("-n", lab.own, "address", verb, "fd98::77/64", "dev", INTERFACE)
+            program.event(lambda event: event.verb == ADDRESSES)
+    finally:
+        changed.set()
+        sending.join()
+    passed = 0
+
+    def heard() -> int:
+        nonlocal passed
+        passed += kernel.frames()
+        return int(lab.show()["frames"]["in"]) + passed + lost_on_link(lab.peer, INTERFACE)
+
+    wait_until(lambda: heard() == sent, "all frames to be counted")
+    assert passed == 0, f"of {sent}"
+    kernel.close()

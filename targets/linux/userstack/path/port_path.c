@@ -3,6 +3,7 @@
 
 #include <linux/if_link.h>
 #include <stddef.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "bpf/port_bpf.h"
@@ -86,16 +87,30 @@ int path_set_interface(const struct path *path, const struct path_interface *int
 	return bpf_map_update(path->interface, &first, interface, BPF_ANY);
 }
 
+static bool is_among(const struct path_address *address, const struct path_address *all, int count)
+{
+	for (int i = 0; i < count; i++) {
+		if (!memcmp(address, &all[i], sizeof(*address)))
+			return true;
+	}
+	return false;
+}
+
 int path_set_addresses(const struct path *path, const struct path_address *before, int before_count,
 		       const struct path_address *now, int count)
 {
 	const uint32_t yes = 1;
 	int err = 0;
 
-	for (int i = 0; i < before_count; i++)
-		bpf_map_delete(path->addresses, &before[i]);
-	for (int i = 0; i < count && !err; i++)
-		err = bpf_map_update(path->addresses, &now[i], &yes, BPF_ANY);
+	/* What stays is in the map all the time: a packet that the kernel's stack got meanwhile would be answered by a RST. */
+	for (int i = 0; i < before_count; i++) {
+		if (!is_among(&before[i], now, count))
+			bpf_map_delete(path->addresses, &before[i]);
+	}
+	for (int i = 0; i < count && !err; i++) {
+		if (!is_among(&now[i], before, before_count))
+			err = bpf_map_update(path->addresses, &now[i], &yes, BPF_ANY);
+	}
 	return err;
 }
 

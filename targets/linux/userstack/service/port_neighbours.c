@@ -61,29 +61,47 @@ static void fill_in(struct stackd_answer *answer, const struct asked *asked)
 	memcpy(answer->source, asked->source.ip, sizeof(answer->source));
 }
 
-/* The entry of an address; that which was asked for first makes room. */
-static struct asked *entry_of(struct program *program, const struct path_address *to)
+/*
+ * The entry that makes room: the first one asked for of those without a way, as a flood from made-up addresses leaves them, else of
+ * all. The program hears of it, or it would wait for an event that never comes.
+ */
+static struct asked *make_room(const struct client *client)
 {
+	struct stackd_answer event = { .verb = STACKD_NEIGHBOUR };
+	struct program *program = client->program;
+	int place = program->asked_next;
+
+	for (int i = 0; i < ASKED_MAX && program->asked[place].result == 0; i++)
+		place = (place + 1) % ASKED_MAX;
+	program->asked_next = (place + 1) % ASKED_MAX;
+	program->asked[place].result = -ENOENT;
+	fill_in(&event, &program->asked[place]);
+	send_event(client, &event);
+	return &program->asked[place];
+}
+
+/* The entry of an address, a new one if there is none. */
+static struct asked *entry_of(const struct client *client, const struct path_address *to)
+{
+	struct program *program = client->program;
 	struct asked *entry;
 
 	for (int i = 0; i < program->asked_count; i++) {
 		if (!memcmp(&program->asked[i].to, to, sizeof(*to)))
 			return &program->asked[i];
 	}
-	entry = &program->asked[program->asked_next];
-	program->asked_next = (program->asked_next + 1) % ASKED_MAX;
-	program->asked_count += program->asked_count < ASKED_MAX;
+	entry = program->asked_count < ASKED_MAX ? &program->asked[program->asked_count++] : make_room(client);
 	*entry = (struct asked){ .to = *to };
 	return entry;
 }
 
-void resolve(struct service *service, struct program *program, const struct stackd_request *request, struct stackd_answer *answer)
+void resolve(struct service *service, struct client *client, const struct stackd_request *request, struct stackd_answer *answer)
 {
 	struct path_address to = { .family = request->family == AF_INET ? 4 : 6 };
 	struct asked *asked;
 
 	memcpy(to.ip, request->ip, to.family == 4 ? 4 : PATH_IP_BYTES);
-	asked = entry_of(program, &to);
+	asked = entry_of(client, &to);
 	look_up(service, asked, true);
 	fill_in(answer, asked);
 }
@@ -117,7 +135,8 @@ static void confirm(const struct service *service, const struct asked *asked)
 	struct netlink_route route;
 
 	if (asked->result == 0 && netlink_route(service->netlink, &asked->to, service->interface.index, &route) == 0 &&
-	    route.interface_index == service->interface.index)
+	    route.interface_index == service->interface.index &&
+	    !netlink_neighbour_is_fixed(service->netlink, service->interface.index, &route.next))
 		netlink_ask_neighbour(service->netlink, service->interface.index, &route.next);
 }
 

@@ -340,15 +340,28 @@ static void take_neighbour(const struct nlmsghdr *message, void *result)
 	}
 }
 
-int netlink_neighbour(int netlink, uint32_t interface_index, const struct path_address *neighbour, uint8_t mac[PATH_MAC_BYTES])
+static int look_up(int netlink, uint32_t interface_index, const struct path_address *neighbour, struct neighbour *found)
 {
 	const struct ndmsg head = { .ndm_family = family_of(neighbour), .ndm_ifindex = (int)interface_index };
 	struct request request = begin(RTM_GETNEIGH, 0, &head, sizeof(head));
-	struct neighbour found = { 0 };
-	int err;
 
+	*found = (struct neighbour){ 0 };
 	add_address(&request, NDA_DST, neighbour);
-	err = ask(netlink, &request, take_neighbour, &found);
+	return ask(netlink, &request, take_neighbour, found);
+}
+
+bool netlink_neighbour_is_fixed(int netlink, uint32_t interface_index, const struct path_address *neighbour)
+{
+	struct neighbour found;
+
+	return look_up(netlink, interface_index, neighbour, &found) == 0 && (found.state & (NUD_PERMANENT | NUD_NOARP));
+}
+
+int netlink_neighbour(int netlink, uint32_t interface_index, const struct path_address *neighbour, uint8_t mac[PATH_MAC_BYTES])
+{
+	struct neighbour found;
+	int err = look_up(netlink, interface_index, neighbour, &found);
+
 	if (err)
 		return err;
 	if (found.state & VALID_STATES) {

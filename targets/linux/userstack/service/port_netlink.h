@@ -42,8 +42,10 @@ int netlink_route(int netlink, const struct path_address *to, uint32_t interface
 
 /** @return 0 (its MAC is known), -EINPROGRESS (it is being asked), -EHOSTUNREACH (it did not answer), -ENOENT (nobody has asked) */
 int netlink_neighbour(int netlink, uint32_t interface_index, const struct path_address *neighbour, uint8_t mac[PATH_MAC_BYTES]);
-/** Let the kernel ask a neighbour, or confirm what it knows of it. */
+/** Let the kernel ask a neighbour, or confirm what it knows of it. One that is fixed would be so no more (Linux 5.16 and later). */
 int netlink_ask_neighbour(int netlink, uint32_t interface_index, const struct path_address *neighbour);
+/** Whether somebody has written it down, so that nobody has to answer for it. */
+bool netlink_neighbour_is_fixed(int netlink, uint32_t interface_index, const struct path_address *neighbour);
 
 /** Read what has changed. @return NETLINK_…_CHANGED, all of them where the kernel could not say */
 int netlink_changes(int netlink, uint32_t interface_index);

@@ -161,7 +161,7 @@ static int32_t handle_program(struct service *service, struct client *client, co
 	case STACKD_RESOLVE:
 		if (request->family != AF_INET && request->family != AF_INET6)
 			return -EINVAL;
-		resolve(service, client->program, request, answer);
+		resolve(service, client, request, answer);
 		return answer->result;
 	default: return -EINVAL;
 	}

@@ -125,7 +125,7 @@ int port_unbind(struct service *service, const struct program *program, const st
 void ports_free(struct service *service, uint32_t number);
 
 /* port_neighbours.c */
-void resolve(struct service *service, struct program *program, const struct stackd_request *request, struct stackd_answer *answer);
+void resolve(struct service *service, struct client *client, const struct stackd_request *request, struct stackd_answer *answer);
 /** Look at all ways again, and tell programs what is different. */
 void resolve_again(struct service *service);
 /** Let the kernel confirm the neighbours in use. */

@@ -24,7 +24,7 @@ enum stackd_verb {
 			   frames. It may bring the descriptor of the program's page: program_page.h */
 	STACKD_BIND,      /* have a port: a socket of the kernel that is bound to it comes as a descriptor, and proves the right to it */
 	STACKD_UNBIND,    /* give it back */
-	STACKD_RESOLVE,   /* how to reach an address; events follow for the last 256 that were asked for */
+	STACKD_RESOLVE,   /* how to reach an address; events follow for 256 that were asked for, an event -ENOENT ends them */
 	STACKD_SHOW,      /* answered by struct stackd_answer, and the text of a JSON object behind it */
 	/* Events; their number is 0. */
 	STACKD_NEIGHBOUR, /* of an address that was asked for: it has another MAC, or `result` says why none */
@@ -57,6 +57,7 @@ struct stackd_answer {
 	 * another address the port is the program's on all of them. RESOLVE: -ENETUNREACH (no route), -EREMOTE (the
 	 * way does not lead over the interface, or to more than one station: the kernel's own stack takes it), -EINPROGRESS (the
 	 * neighbour is being asked: an event follows; the other fields hold already), -EHOSTUNREACH (it does not answer).
+	 * NEIGHBOUR also: -ENOENT (it had to make room for others: ask again).
 	 */
 	int32_t result;
 	uint8_t mac[STACKD_MAC_BYTES]; /* HELLO, ADDRESSES: the interface's; RESOLVE, NEIGHBOUR: where packets for the address go */
