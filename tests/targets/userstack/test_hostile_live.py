@@ -426,6 +426,7 @@ def test_tiny_windows_and_peers_that_never_read_hold_nobody_up(lab: HostileLab) 
     lab.end()
 
 
+@pytest.mark.slow
 def test_half_open_and_half_closed_connections_end(lab: HostileLab) -> None:
     """SYNs that nobody goes on with, ends without an answer, peers that have closed: others are served."""
     random, descriptors_before = Random(SEED), descriptors(lab.echo.pid)
