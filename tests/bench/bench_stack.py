@@ -25,7 +25,7 @@ import statistics
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, count
@@ -39,7 +39,8 @@ from tests.bench.pair import PRIORITY, PROGRAM
 from tests.bench.replay import NS_PER_S, Run, answer, daq_pattern, tai_now_ns
 from tests.bench.report import RUNS_MIN, Bar, alternate, publish, steal_ms
 
-PORT = "7000"
+PORT, BULK_PORT = "7000", "7100"
+ENDLESS_BYTES = 10**12
 LOW_LATENCY = 3
 """Last digit of the low-latency streams' numbers."""
 LONE_BYTES, LONE_EVERY, LONE_COUNT, LONE_INTERVAL_US = 500, 20, 1000, 10_000
@@ -49,6 +50,8 @@ MB = 1_000_000
 LOSING_ENDS = 2
 """Seeds of a line: each end loses by its own."""
 READY_S, SLACK_S = 30.0, 60.0
+Load = Callable[[Line, str], AbstractContextManager[None]]
+"""What goes on beside a replay, by the line and the stack of that."""
 LEAD_S = 4.0
 """From writing a plan to its slot 0: a program that takes many ports is not ready at once."""
 WITNESS_US = 200
@@ -60,6 +63,7 @@ BARS = {
     "lone_added_ms": Bar(5),
     "loss_p999_ratio": Bar(0.1),
     "load_p999_ratio": Bar(0.5),
+    "bulk_p999_ratio": Bar(0.5),
     "half_trip_busy_ratio": Bar(0.8),
 }
 
@@ -147,16 +151,16 @@ def half_trip_us(line: Line, stack: str, busy_poll_us: int = 0) -> float:
 
 
 def replay(
-    line: Line, stack: str, run: Run, *, loss_ppm: int = 0, seed: int = 1, load: bool = False
+    line: Line, stack: str, run: Run, *, loss_ppm: int = 0, seed: int = 1, load: Load | None = None
 ) -> Replayed:
-    """Replay the pattern by a stack; `load`: beside programs of low priority that keep both CPUs busy."""
+    """Replay the pattern by a stack, beside a load if there is one."""
     plan = line.folder / "plan.toml"
     with ExitStack() as around:
         around.enter_context(line.joined())
         if loss_ppm:
             around.enter_context(lossy(line, loss_ppm, seed))
         if load:
-            around.enter_context(hogs(line))
+            around.enter_context(load(line, stack))
         witness = line.start_by(line.middle, KERNEL, witness_argv(), "witness")
         around.callback(witness.stop, signal.SIGTERM)
         witness.wait_text('"ready"', READY_S)
@@ -183,7 +187,22 @@ def witness_argv() -> list[str]:
 
 
 @contextmanager
-def hogs(line: Line) -> Generator[None, None, None]:
+def bulk(line: Line, stack: str) -> Generator[None, None, None]:
+    """Send as much as goes by the same stack between programs of ordinary priority."""
+    argv = [str(line.stream), "sink", RECEIVER_ADDRESS, BULK_PORT]
+    sink = line.start_by(line.receiver, stack, argv, "bulk-sink")
+    sink.wait_text("ready", READY_S)
+    argv = [str(line.stream), "source", RECEIVER_ADDRESS, BULK_PORT, str(ENDLESS_BYTES)]
+    source = line.start_by(line.sender, stack, argv, "bulk-source")
+    try:
+        yield
+    finally:
+        source.stop(signal.SIGKILL)
+        sink.stop(signal.SIGKILL)
+
+
+@contextmanager
+def hogs(line: Line, _stack: str) -> Generator[None, None, None]:
     """Keep both CPUs busy by programs of ordinary priority."""
     spin = [sys.executable, "-c", "while True: pass"]
     programs = [line.start_by(end, KERNEL, spin, f"hog-{end}") for end in (line.sender, line.receiver)]
@@ -232,7 +251,7 @@ def judge(received: Json, messages: Path, windows: Sequence[Sequence[int]], busy
 
 
 def compare(
-    line: Line, run: Run, runs: int, seed: int = 1, *, loss_ppm: int = 0, load: bool = False
+    line: Line, run: Run, runs: int, seed: int = 1, *, loss_ppm: int = 0, load: Load | None = None
 ) -> dict[str, list[Replayed]]:
     """Replay by both stacks by turns; what is lost is another in each turn, and the same for both."""
 
@@ -297,7 +316,8 @@ def measure(options: argparse.Namespace) -> tuple[dict[str, float], dict[str, ob
         )
         lossy_replays = compare(line, run, options.runs, options.seed, loss_ppm=1000)
         twice = compare(line, run, options.runs, options.seed, loss_ppm=2000)
-        loaded = compare(line, run, options.runs, load=True)
+        loaded = compare(line, run, options.runs, load=hogs)
+        beside_bulk = compare(line, run, options.runs, load=bulk)
         idle = compare(line, run, options.runs)
         heavy = lossy_goodput(line, options.seed, 50_000, 0, {KERNEL: 20 * MB, USER: gigabyte}, 3600)
         slight = lossy_goodput(line, options.seed, 1000, 1000, {KERNEL: gigabyte, USER: gigabyte}, 3600)
@@ -310,6 +330,7 @@ def measure(options: argparse.Namespace) -> tuple[dict[str, float], dict[str, ob
         "lone_added_ms": statistics.median(added[USER]),
         "loss_p999_ratio": p999_ratio(lossy_replays),
         "load_p999_ratio": p999_ratio(loaded),
+        "bulk_p999_ratio": p999_ratio(beside_bulk),
         "half_trip_busy_ratio": usual["busy"] / usual[KERNEL],
         "half_trip_ratio": usual[USER] / usual[KERNEL],
         "idle_p999_ratio": p999_ratio(idle),
@@ -322,9 +343,16 @@ def measure(options: argparse.Namespace) -> tuple[dict[str, float], dict[str, ob
         **told("loss", lossy_replays),
         **told("loss_twice", twice),
         **told("load", loaded),
+        **told("bulk", beside_bulk),
         **told("idle", idle),
     }
-    replays = {"loss": lossy_replays, "loss_twice": twice, "load": loaded, "idle": idle}
+    replays = {
+        "loss": lossy_replays,
+        "loss_twice": twice,
+        "load": loaded,
+        "bulk": beside_bulk,
+        "idle": idle,
+    }
     detail: dict[str, object] = {
         "half_trips_us": trips,
         "lone_added_ms": added,
