@@ -8,8 +8,9 @@ be another loss. The kernel's congestion control is cubic, as it comes.
 goodput        1 GB by the user-mode stack at 5 % loss both ways, and at 0.1 % with 0.1 % doubled and
                disordered, every byte compared; the kernel's beside it, of less where it would take hours
 lone           messages of 500 B every 10 ms; one of 20 is lost: what is added to its way
-replay         the 12-producer pattern: at 0.1 % and 0.2 % loss both ways, and without loss while a program
-               of low priority keeps both CPUs busy. Of the low-latency streams (type 3) the 99.9th percentile
+replay         the 12-producer pattern: at 0.1 % and 0.2 % loss both ways, and without loss while programs of
+               ordinary priority keep both CPUs busy, or send each other bulk by the same stack. Of the
+               low-latency streams (type 3) the 99.9th percentile
                of received - sent, without messages whose way met a window that the machine took; the share
                of those is told
 trips          half a round trip of 100 B every 200 us over a link, with busy polling and without
