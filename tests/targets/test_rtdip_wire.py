@@ -13,7 +13,7 @@ import pytest
 from scapy.layers.l2 import Ether
 from scapy.utils import rdpcap, wrpcap
 
-from targets.embedded.rtdip.python.rtdip_scapy import Rtdip, RtdipFragment
+from targets.embedded.rtdip.python.rtdip_scapy import Rtdip, RtdipFragment, RtdipGrant
 from tests.targets.rtdip_lab import HIGH, LOW, MEDIUM, RtdipLab, bw_rtdip, header
 from tests.traffic_gen.lab import BASE_PORT, Stream
 
@@ -103,6 +103,21 @@ def test_fragments_are_dissected(repository: Path, tmp_path: Path) -> None:
     assert dissect(repository, tmp_path / "a.pcap", *names) == [yes, yes, no, no]
     asked = ["-o", "rtdip.fragment_ports:7000-7999"]
     assert dissect(repository, tmp_path / "a.pcap", *names, options=asked) == [no, no, yes, no]
+
+
+def test_grants_are_dissected(repository: Path, tmp_path: Path) -> None:
+    """From ports of a replay, and only of their length."""
+    grant = RtdipGrant(run=0x89ABCDEF, message=7, limit=2**32 - 1)
+    frames = [
+        Ether(**ENDS) / Rtdip(destination_port=50000, source_port=port) / grant for port in (REPLAYED, 7000)
+    ]
+    frames.append(Ether(**ENDS) / Rtdip(destination_port=50000, source_port=REPLAYED) / b"another length")
+    wrpcap(str(tmp_path / "a.pcap"), frames)
+    names = of_rtdip(["grant.run", "grant.message", "grant.limit"])
+    yes, no = ["0x89abcdef", "7", str(2**32 - 1)], [""] * 3
+    assert dissect(repository, tmp_path / "a.pcap", *names) == [yes, no, no]
+    read = Ether(bytes(frames[0]) + bytes(30))[RtdipGrant]
+    assert (read.run, read.message, read.limit) == (0x89ABCDEF, 7, 2**32 - 1)
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,13 @@
 --
 -- A dissector of RTDiP for Wireshark and tshark: tshark -X lua_script:rtdip.lua -r FILE. docs/rtdip.md has the format.
 --
--- Dissectors of what frames carry are in the table "rtdip.port", by destination port. The preference rtdip.fragment_ports says to
--- which ports bw-traffic sends: -o rtdip.fragment_ports:7000-7999. As it comes: where replays put their streams.
+-- Dissectors of what frames carry are in the table "rtdip.port", by destination port, and in "rtdip.from", by source port. The
+-- preference rtdip.fragment_ports says to which ports bw-traffic sends, and from which it grants: -o rtdip.fragment_ports:7000-7999.
+-- As it comes: where replays put their streams.
 
 local ETHERTYPE, VERSION = 0x88B5, 1
 local HEADER_BYTES, DATA_MAX_BYTES = 12, 8988
-local FRAGMENT_HEADER_BYTES, FRAGMENT_PORTS, PORT_MAX = 8, "20010-26559", 65535
+local FRAGMENT_HEADER_BYTES, GRANT_BYTES, FRAGMENT_PORTS, PORT_MAX = 8, 12, "20010-26559", 65535
 local PRIORITIES = { [0] = "high", [1] = "medium", [2] = "low" }
 
 local rtdip = Proto("rtdip", "RTDiP")
@@ -29,6 +30,7 @@ local malformed = ProtoExpert.new("rtdip.malformed", "Malformed", expert.group.M
 rtdip.experts = { short, malformed }
 
 local by_port = DissectorTable.new("rtdip.port", "RTDiP destination port", ftypes.UINT16, base.DEC, rtdip)
+local by_source = DissectorTable.new("rtdip.from", "RTDiP source port", ftypes.UINT16, base.DEC, rtdip)
 
 -- Say why a receiver drops the frame; nil: it does not.
 local function refusal(port, priority, version, length)
@@ -76,7 +78,10 @@ function rtdip.dissector(frame, packet, root)
     if data_bytes > 0 then
         local data = frame(HEADER_BYTES, data_bytes)
         tree:add(fields.data, data)
-        by_port:try(port, data:tvb(), packet, root)
+        local of_source = not by_port:get_dissector(port) and by_source:get_dissector(source_port)
+        if not of_source or of_source:call(data:tvb(), packet, root) == 0 then
+            by_port:try(port, data:tvb(), packet, root)
+        end
     end
     if frame:len() > HEADER_BYTES + length then
         tree:add(fields.padding, frame(HEADER_BYTES + length))
@@ -107,17 +112,39 @@ function fragment.dissector(data, packet, root)
     return data:len()
 end
 
+-- What lets the sender of a message go on: how far.
+local grant = Proto("rtdip_grant", "bw-traffic's grant over RTDiP")
+local grant_run = ProtoField.uint32("rtdip.grant.run", "Run", base.HEX)
+local grant_message = ProtoField.uint32("rtdip.grant.message", "Message")
+local grant_limit = ProtoField.uint32("rtdip.grant.limit", "Limit in bytes")
+grant.fields = { grant_run, grant_message, grant_limit }
+
+function grant.dissector(data, packet, root)
+    if data:len() ~= GRANT_BYTES then
+        return 0
+    end
+    local tree = root:add(grant, data())
+    tree:add(grant_run, data(0, 4))
+    tree:add(grant_message, data(4, 4))
+    tree:add(grant_limit, data(8, 4))
+    packet.cols.info:append(string.format(" grant message %d limit %d", data(4, 4):uint(), data(8, 4):uint()))
+    return data:len()
+end
+
 local fragment_ports = FRAGMENT_PORTS
 by_port:add(fragment_ports, fragment)
-rtdip.prefs.fragment_ports = Pref.range("Ports of bw-traffic", FRAGMENT_PORTS, "Destination ports whose frames carry fragments",
+by_source:add(fragment_ports, grant)
+rtdip.prefs.fragment_ports = Pref.range("Ports of bw-traffic", FRAGMENT_PORTS, "Ports of streams: fragments go there, grants come from there",
     PORT_MAX)
 
 function rtdip.prefs_changed()
     if fragment_ports ~= "" then
         by_port:remove(fragment_ports, fragment)
+        by_source:remove(fragment_ports, grant)
     end
     fragment_ports = rtdip.prefs.fragment_ports
     if fragment_ports ~= "" then
         by_port:add(fragment_ports, fragment)
+        by_source:add(fragment_ports, grant)
     end
 end

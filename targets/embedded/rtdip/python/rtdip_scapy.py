@@ -11,13 +11,13 @@ from scapy.fields import ByteEnumField, ByteField, IntField, LenField, ShortFiel
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, bind_layers
 
-__all__ = ["ETHERTYPE", "FRAGMENT_PORTS", "PRIORITIES", "VERSION", "Rtdip", "RtdipFragment"]
+__all__ = ["ETHERTYPE", "FRAGMENT_PORTS", "PRIORITIES", "VERSION", "Rtdip", "RtdipFragment", "RtdipGrant"]
 
 ETHERTYPE = 0x88B5
 VERSION = 1
 PRIORITIES = {0: "high", 1: "medium", 2: "low"}
 FRAGMENT_PORTS = range(20010, 26560)
-"""Destination ports of a replay's streams: what they carry is read as fragments."""
+"""Ports of a replay's streams: what goes there is read as fragments, what comes from there as grants."""
 
 
 class RtdipFragment(Packet):
@@ -25,6 +25,13 @@ class RtdipFragment(Packet):
 
     name = "RTDiP fragment"
     fields_desc = [IntField("message", 0), IntField("offset", 0)]  # noqa: RUF012 - as scapy has it
+
+
+class RtdipGrant(Packet):
+    """How far the sender of a message may go on, in bytes of it, in the run with that nonce."""
+
+    name = "RTDiP grant"
+    fields_desc = [IntField("run", 0), IntField("message", 0), IntField("limit", 0)]  # noqa: RUF012
 
 
 class Rtdip(Packet):
@@ -45,9 +52,11 @@ class Rtdip(Packet):
         return s[: self.length], s[self.length :]
 
     def guess_payload_class(self, payload: bytes) -> type[Packet]:
-        """Return fragments for the ports of a replay, plain data for others."""
+        """Return fragments to the ports of a replay and grants from them, plain data for others."""
         if self.destination_port in FRAGMENT_PORTS and len(payload) >= len(RtdipFragment()):
             return RtdipFragment
+        if self.source_port in FRAGMENT_PORTS and self.length == len(RtdipGrant()):
+            return RtdipGrant
         return super().guess_payload_class(payload)
 
 
