@@ -28,27 +28,31 @@ MACHINE_PROPERTY = "benchwright_machine"
 def cross_builds(root: Path, *, dynamic: bool = False) -> dict[str, str]:
     """Return machine → build, by the cross files of all kinds: `targets/*/cross/BUILD.ini`.
 
+    A machine may have two: one whose programs are linked statically, `static = true` in the file, and one
+    whose programs can load libraries.
+
     Args:
         root: Of the source tree.
-        dynamic: Only builds whose programs can load libraries: without `static = true` in the file.
+        dynamic: Only builds whose programs can load libraries; else a machine's static one, if it has both.
 
     Raises:
-        ConfigError: A cross file does not say its machine, or another one is for it, or of the same name.
+        ConfigError: A cross file does not say its machine, or another one is for it and links its programs
+            alike, or is of the same name.
     """
-    builds: dict[str, str] = {}
-    static: set[str] = set()
+    static: dict[str, str] = {}
+    loading: dict[str, str] = {}
     for file in sorted(root.glob("targets/*/cross/*.ini")):
         machine_file = configparser.ConfigParser(interpolation=None)
         machine_file.read(file)
         machine = machine_file.get("properties", MACHINE_PROPERTY, fallback="").strip("'")
         if not machine:
             raise ConfigError(f"{file}: [properties] {MACHINE_PROPERTY}: missing: what `uname -m` says there")
-        if machine in builds or file.stem in builds.values():
+        is_static = machine_file.getboolean("project options", "static", fallback=False)
+        builds = static if is_static else loading
+        if machine in builds or file.stem in (*static.values(), *loading.values()):
             raise ConfigError(f"{file}: there is another build {file.stem} or for {machine}")
         builds[machine] = file.stem
-        if machine_file.getboolean("project options", "static", fallback=False):
-            static.add(machine)
-    return {machine: build for machine, build in builds.items() if not (dynamic and machine in static)}
+    return loading if dynamic else loading | static
 
 
 BUILDS = {"x86_64": "static", **cross_builds(ROOT)}

@@ -51,9 +51,9 @@ native_cross_file() {
     printf '%s\n' "${found[0]}"
 }
 
-# Print the program of key $2 (c, exe_wrapper) in cross file $1.
+# Print the program of key $2 (c, exe_wrapper) in cross file $1, without its arguments.
 native_cross_program() {
-    sed -n "s/^$2 *= *'\(.*\)'.*/\1/p" "$1"
+    sed -n "s/^$2 *= *\[\{0,1\}'\([^']*\)'.*/\1/p" "$1"
 }
 
 # Set MESON_ARGUMENTS for variant $1.

@@ -11,6 +11,7 @@ import pytest
 from hw import tools
 from hw.errors import CapabilityError, ConfigError
 
+STATIC = "[project options]\nstatic = true\n"
 RISCV = "[properties]\nbenchwright_machine = 'riscv64'\n"
 
 
@@ -19,7 +20,7 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Use builds of a tool that are all there."""
     monkeypatch.setattr(tools, "ROOT", tmp_path)
     monkeypatch.setattr(tools, "BUILD", tmp_path)
-    for variant in ("linux", *tools.BUILDS.values()):
+    for variant in {*tools.BUILDS.values(), *tools.DYNAMIC_BUILDS.values()}:
         program = tmp_path / variant / tools.TOOL_FOLDERS[0] / "bw-traffic"
         program.parent.mkdir(parents=True)
         program.touch()
@@ -44,28 +45,37 @@ def test_programs_that_load_libraries_are_of_another_build(build: Path) -> None:
     assert own == tools.local_tool("bw-traffic")
     assert own.relative_to(build).parts[0] == "linux"
     assert tools.local_tool("bw-traffic", "x86_64-windows", dynamic=True).relative_to(build).parts[0] == "win"
-    with pytest.raises(
-        CapabilityError, match="bw-traffic: programs for armv7l are linked statically and load no libraries"
-    ):
+    arm = tools.local_tool("bw-traffic", "armv7l", dynamic=True)
+    assert arm.relative_to(build).parts[0] == "armhf-dynamic"
+
+
+def test_a_machine_whose_programs_load_nothing_is_told(build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = {machine: name for machine, name in tools.DYNAMIC_BUILDS.items() if machine != "armv7l"}
+    monkeypatch.setattr(tools, "DYNAMIC_BUILDS", own)
+    said = "programs for armv7l are linked statically and load no libraries"
+    with pytest.raises(CapabilityError, match=f"bw-traffic: {said}"):
         tools.local_tool("bw-traffic", "armv7l", dynamic=True)
+    with pytest.raises(CapabilityError, match=rf"libuser\.so: {said}"):
+        tools.local_library("libuser.so", "armv7l")
 
 
 def test_a_library_is_found_wherever_it_is_built(build: Path) -> None:
-    for variant in ("linux", "armhf"):
+    for variant in ("linux", "armhf-dynamic"):
         library = build / variant / "targets" / "some-kind" / "src" / "libuser.so"
         library.parent.mkdir(parents=True)
         library.touch()
     assert tools.local_library("libuser.so").relative_to(build).parts[0] == "linux"
-    with pytest.raises(CapabilityError, match=r"libuser\.so: programs for armv7l are linked statically"):
-        tools.local_library("libuser.so", "armv7l")
+    assert tools.local_library("libuser.so", "armv7l").relative_to(build).parts[0] == "armhf-dynamic"
     with pytest.raises(CapabilityError, match=r"libnone\.so is missing in linux: run `make setup`"):
         tools.local_library("libnone.so")
 
 
 def test_every_cross_file_is_a_build_of_its_machine(repository: Path) -> None:
-    found = tools.cross_builds(repository)
+    found, loading = tools.cross_builds(repository), tools.cross_builds(repository, dynamic=True)
     assert (found["armv7l"], found["x86_64-windows"]) == ("armhf", "win")
-    assert len(found) == len(list(repository.glob("targets/*/cross/*.ini")))
+    assert (loading["armv7l"], loading["x86_64-windows"]) == ("armhf-dynamic", "win")
+    files = repository.glob("targets/*/cross/*.ini")
+    assert {*found.values(), *loading.values()} == {file.stem for file in files}
 
 
 @pytest.mark.parametrize(
@@ -73,8 +83,9 @@ def test_every_cross_file_is_a_build_of_its_machine(repository: Path) -> None:
     [
         ({"a/cross/x.ini": "[properties]\n"}, "x.ini: .* benchwright_machine: missing"),
         ({"a/cross/x.ini": RISCV, "b/cross/y.ini": RISCV}, "y.ini: there is another build"),
+        ({"a/cross/x.ini": RISCV + STATIC, "b/cross/y.ini": RISCV + STATIC}, "y.ini: there is another build"),
         (
-            {"a/cross/x.ini": RISCV, "b/cross/x.ini": RISCV.replace("64", "32")},
+            {"a/cross/x.ini": RISCV, "b/cross/x.ini": RISCV.replace("64", "32") + STATIC},
             "b/cross/x.ini: there is another",
         ),
     ],

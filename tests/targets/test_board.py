@@ -20,6 +20,7 @@ from hw.session import Bench, open_bench
 from hw.tools import BUILD
 from hw.virtual import image
 from tests.patience import HANG_S
+from tests.turns import in_turn
 
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 
@@ -34,7 +35,7 @@ SPOILER = "while :; do dd if=/dev/urandom of=/var/spoilt bs=64k count=8 2>/dev/n
 @pytest.fixture(scope="module")
 def bench() -> Generator[Bench]:
     """Boot the board."""
-    with open_bench(BENCH) as opened:
+    with in_turn("one-board"), open_bench(BENCH) as opened:
         opened.power_on([BOARD])
         yield opened
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from hw import tools
 from hw.bench import TargetSpec, TimecardSpec, load_bench
 from hw.drivers.labgrid_api import register_all
 from hw.drivers.ssh import SshNode
@@ -192,6 +193,9 @@ def test_a_node_whose_libraries_are_not_for_it_is_named(
             bench.tool(MACHINE, "bw-edge", dynamic=True)
     monkeypatch.undo()
     monkeypatch.setattr(node, "_machine", "armv7l")
+    with pytest.raises(CapabilityError, match=r"the dynamic build, does not run there: .*format error"):
+        bench.tool(MACHINE, "bw-edge", dynamic=True)
+    monkeypatch.delitem(tools.DYNAMIC_BUILDS, "armv7l")
     with pytest.raises(CapabilityError, match="bw-edge: programs for armv7l are linked statically"):
         bench.tool(MACHINE, "bw-edge", dynamic=True)
 

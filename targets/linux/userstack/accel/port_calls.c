@@ -16,6 +16,7 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
+#include "port_calls.h"
 #include "port_children.h"
 #include "port_engine.h"
 #include "port_epoll.h"
@@ -34,10 +35,9 @@
 #define US_PER_MS 1000
 #define NS_PER_US 1000
 
-enum { SENDFILE_BYTES = 65536, NOT_OURS = INT_MIN };
+enum { SENDFILE_BYTES = 65536, NOT_OURS = CALLS_NOT_OURS };
 
-/* Return as calls do: -1 with errno for -errno. */
-static int64_t done(int64_t result)
+int64_t calls_done(int64_t result)
 {
 	if (result >= 0)
 		return result;
@@ -48,7 +48,7 @@ static int64_t done(int64_t result)
 static int64_t unlock(int64_t result)
 {
 	wait_unlock();
-	return done(result);
+	return calls_done(result);
 }
 
 /* The socket of a descriptor, with the lock; or NULL without it: it is none of ours. */
@@ -127,7 +127,7 @@ EXPORT int connect(int fd, const struct sockaddr *address, socklen_t length)
 		return libc_calls()->connect(fd, address, length);
 	err = sockets_connect(sock, fd, address, length);
 	wait_unlock();
-	return err == 1 ? libc_calls()->connect(fd, address, length) : (int)done(err);
+	return err == 1 ? libc_calls()->connect(fd, address, length) : (int)calls_done(err);
 }
 
 
@@ -175,7 +175,7 @@ EXPORT int close(int fd)
 	struct open_socket *sock;
 
 	if (engine_owns(fd))
-		return (int)done(-EBADF);
+		return (int)calls_done(-EBADF);
 	if (epoll_find(fd)) {
 		wait_lock();
 		epoll_forget(fd);
@@ -284,9 +284,9 @@ EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 	int64_t sent = send_by_stack(fd, message, flags);
 
 	if (sent != NOT_OURS)
-		return (ssize_t)done(sent);
+		return (ssize_t)calls_done(sent);
 	if (passing_takes_ours(message))
-		return (ssize_t)done(-EINVAL); /* as of an io_uring, which the kernel does not hand on either */
+		return (ssize_t)calls_done(-EINVAL); /* as of an io_uring, which the kernel does not hand on either */
 	return libc_calls()->sendmsg(fd, message, flags);
 }
 
@@ -298,7 +298,7 @@ EXPORT ssize_t sendto(int fd, const void *data, size_t size, int flags, const st
 	};
 	int64_t sent = send_by_stack(fd, &message, flags);
 
-	return sent == NOT_OURS ? libc_calls()->sendto(fd, data, size, flags, to, length) : (ssize_t)done(sent);
+	return sent == NOT_OURS ? libc_calls()->sendto(fd, data, size, flags, to, length) : (ssize_t)calls_done(sent);
 }
 
 EXPORT ssize_t send(int fd, const void *data, size_t size, int flags)
@@ -311,7 +311,7 @@ EXPORT ssize_t writev(int fd, const struct iovec *parts, int count)
 	const struct msghdr message = { .msg_iov = (struct iovec *)(uintptr_t)parts, .msg_iovlen = count > 0 ? (size_t)count : 0 };
 	int64_t sent = sockets_find(fd) ? send_by_stack(fd, &message, 0) : NOT_OURS;
 
-	return sent == NOT_OURS ? libc_calls()->writev(fd, parts, count) : (ssize_t)done(sent);
+	return sent == NOT_OURS ? libc_calls()->writev(fd, parts, count) : (ssize_t)calls_done(sent);
 }
 
 EXPORT ssize_t write(int fd, const void *data, size_t size)
@@ -326,7 +326,7 @@ static int send_many_by_kernel(int fd, struct mmsghdr *messages, unsigned int co
 
 	while (sendable < count && !passing_takes_ours(&messages[sendable].msg_hdr))
 		sendable++;
-	return count && !sendable ? (int)done(-EINVAL) : libc_calls()->sendmmsg(fd, messages, sendable, flags);
+	return count && !sendable ? (int)calls_done(-EINVAL) : libc_calls()->sendmmsg(fd, messages, sendable, flags);
 }
 
 EXPORT int sendmmsg(int fd, struct mmsghdr *messages, unsigned int count, int flags)
@@ -352,11 +352,11 @@ static ssize_t send_piece(int to, int from, const off64_t *at, size_t size)
 	ssize_t length, sent;
 
 	size = size < sizeof(piece) ? size : sizeof(piece);
-	length = at ? libc_calls()->pread(from, piece, size, *at) : libc_calls()->read(from, piece, size);
+	length = at ? libc_calls()->pread64(from, piece, size, *at) : libc_calls()->read(from, piece, size);
 	if (length <= 0)
 		return length;
 	sent = send(to, piece, (size_t)length, 0);
-	if (!at && sent < length && libc_calls()->lseek(from, (sent < 0 ? 0 : sent) - length, SEEK_CUR) < 0)
+	if (!at && sent < length && libc_calls()->lseek64(from, (sent < 0 ? 0 : sent) - length, SEEK_CUR) < 0)
 		return -1;
 	return sent;
 }
@@ -382,9 +382,13 @@ EXPORT ssize_t sendfile64(int to, int from, off64_t *offset, size_t size)
 
 EXPORT ssize_t sendfile(int to, int from, off_t *offset, size_t size)
 {
+	const struct open_socket *sock = sockets_find(to);
 	off64_t at = offset ? *offset : 0;
-	ssize_t sent = sendfile64(to, from, offset ? &at : NULL, size);
+	ssize_t sent;
 
+	if (!sock || sock->way != WAY_STACK)
+		return libc_calls()->sendfile(to, from, offset, size);
+	sent = sendfile64(to, from, offset ? &at : NULL, size);
 	if (offset && sent > 0)
 		*offset = (off_t)at;
 	return sent;
@@ -392,8 +396,7 @@ EXPORT ssize_t sendfile(int to, int from, off_t *offset, size_t size)
 
 /* Receiving. */
 
-/* Receive by the stack, or NOT_OURS. */
-static int64_t receive_by_stack(int fd, struct msghdr *message, int flags)
+int64_t calls_receive(int fd, struct msghdr *message, int flags)
 {
 	struct open_socket *sock = enter_stack(fd);
 	int64_t received;
@@ -409,31 +412,31 @@ static int64_t receive_by_stack(int fd, struct msghdr *message, int flags)
 
 EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 {
-	int64_t received = receive_by_stack(fd, message, flags);
+	int64_t received = calls_receive(fd, message, flags);
 
-	return received == NOT_OURS ? libc_calls()->recvmsg(fd, message, flags) : (ssize_t)done(received);
+	return received == NOT_OURS ? libc_calls()->recvmsg(fd, message, flags) : (ssize_t)calls_done(received);
 }
 
 EXPORT ssize_t recvfrom(int fd, void *data, size_t size, int flags, struct sockaddr *from, socklen_t *length)
 {
 	struct iovec part = { data, size };
 	struct msghdr message = { .msg_name = from, .msg_namelen = from && length ? *length : 0, .msg_iov = &part, .msg_iovlen = 1 };
-	int64_t received = receive_by_stack(fd, &message, flags);
+	int64_t received = calls_receive(fd, &message, flags);
 
 	if (received == NOT_OURS)
 		return libc_calls()->recvfrom(fd, data, size, flags, from, length);
 	if (received >= 0 && from && length)
 		*length = message.msg_namelen;
-	return (ssize_t)done(received);
+	return (ssize_t)calls_done(received);
 }
 
 EXPORT ssize_t recv(int fd, void *data, size_t size, int flags)
 {
 	struct iovec part = { data, size };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-	int64_t received = receive_by_stack(fd, &message, flags);
+	int64_t received = calls_receive(fd, &message, flags);
 
-	return received == NOT_OURS ? libc_calls()->recv(fd, data, size, flags) : (ssize_t)done(received);
+	return received == NOT_OURS ? libc_calls()->recv(fd, data, size, flags) : (ssize_t)calls_done(received);
 }
 
 EXPORT ssize_t read(int fd, void *data, size_t size)
@@ -444,9 +447,9 @@ EXPORT ssize_t read(int fd, void *data, size_t size)
 EXPORT ssize_t readv(int fd, const struct iovec *parts, int count)
 {
 	struct msghdr message = { .msg_iov = (struct iovec *)(uintptr_t)parts, .msg_iovlen = count > 0 ? (size_t)count : 0 };
-	int64_t received = sockets_find(fd) ? receive_by_stack(fd, &message, 0) : NOT_OURS;
+	int64_t received = sockets_find(fd) ? calls_receive(fd, &message, 0) : NOT_OURS;
 
-	return received == NOT_OURS ? libc_calls()->readv(fd, parts, count) : (ssize_t)done(received);
+	return received == NOT_OURS ? libc_calls()->readv(fd, parts, count) : (ssize_t)calls_done(received);
 }
 
 static uint64_t until_us(const struct timespec *timeout)
@@ -518,7 +521,7 @@ EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeou
 	if (!poll_concerns_stack(fds, count))
 		return libc_calls()->ppoll(fds, count, timeout, mask);
 	if (timeout && (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= 1000000000))
-		return (int)done(-EINVAL);
+		return (int)calls_done(-EINVAL);
 	wait_lock();
 	return (int)unlock(poll_wait(fds, count, until_us(timeout), mask));
 }
@@ -563,7 +566,7 @@ EXPORT int select(int count, fd_set *in, fd_set *out, fd_set *except, struct tim
 	if (!timeout)
 		return pselect(count, in, out, except, NULL, NULL);
 	if (timeout->tv_sec < 0 || timeout->tv_usec < 0)
-		return (int)done(-EINVAL);
+		return (int)calls_done(-EINVAL);
 	left.tv_sec = timeout->tv_sec + timeout->tv_usec / (long)US_PER_S;
 	left.tv_nsec = timeout->tv_usec % (long)US_PER_S * NS_PER_US;
 	return pselect(count, in, out, except, &left, NULL);
@@ -589,7 +592,7 @@ EXPORT int epoll_create1(int flags)
 
 EXPORT int epoll_create(int size)
 {
-	return size <= 0 ? (int)done(-EINVAL) : epoll_create1(0);
+	return size <= 0 ? (int)calls_done(-EINVAL) : epoll_create1(0);
 }
 
 EXPORT int epoll_ctl(int epoll_fd, int operation, int fd, struct epoll_event *event)
@@ -664,7 +667,7 @@ EXPORT int dup3(int fd, int to, int flags)
 	int result;
 
 	if (engine_owns(to))
-		return (int)done(-EBUSY);
+		return (int)calls_done(-EBUSY);
 	if (fd != to && libc_calls()->fcntl64(fd, F_GETFD) >= 0 && (sockets_find(to) || epoll_find(to))) {
 		wait_lock();
 		sockets_forget(to);
@@ -690,11 +693,9 @@ static void set_nonblocking(int fd, bool nonblocking)
 	}
 }
 
-/* fcntl with its argument as a word, whatever it stands for. */
-static int fcntl_with(int fd, int command, void *argument)
+/* What a call of fcntl has changed here. */
+static int note_fcntl(int fd, int command, void *argument, int result)
 {
-	int result = libc_calls()->fcntl64(fd, command, argument);
-
 	if (result < 0)
 		return result;
 	if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
@@ -704,6 +705,7 @@ static int fcntl_with(int fd, int command, void *argument)
 	return result;
 }
 
+/* The argument as a word, whatever it stands for. Where words have 32 bits the two differ in what locks are to the C library. */
 EXPORT int fcntl(int fd, int command, ...)
 {
 	va_list arguments;
@@ -712,10 +714,19 @@ EXPORT int fcntl(int fd, int command, ...)
 	va_start(arguments, command);
 	argument = va_arg(arguments, void *);
 	va_end(arguments);
-	return fcntl_with(fd, command, argument);
+	return note_fcntl(fd, command, argument, libc_calls()->fcntl(fd, command, argument));
 }
 
-EXPORT int fcntl64(int fd, int command, ...) __attribute__((alias("fcntl")));
+EXPORT int fcntl64(int fd, int command, ...)
+{
+	va_list arguments;
+	void *argument;
+
+	va_start(arguments, command);
+	argument = va_arg(arguments, void *);
+	va_end(arguments);
+	return note_fcntl(fd, command, argument, libc_calls()->fcntl64(fd, command, argument));
+}
 
 /* Bytes that wait, to be read (FIONREAD) or to be acknowledged (TIOCOUTQ). */
 static int waiting_bytes(const struct open_socket *sock, unsigned long request)
@@ -754,6 +765,17 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
 		set_nonblocking(fd, *(const int *)argument != 0);
 	return result;
 }
+
+/* Second names of calls without time of their own; options and requests of each size of time have numbers of their own. */
+
+#if __SIZEOF_LONG__ == 4
+EXPORT ssize_t __sendmsg64(int fd, const struct msghdr *message, int flags) __attribute__((alias("sendmsg")));
+EXPORT int __sendmmsg64(int fd, struct mmsghdr *messages, unsigned int count, int flags) __attribute__((alias("sendmmsg")));
+EXPORT int __setsockopt64(int fd, int level, int name, const void *value, socklen_t length) __THROW __attribute__((alias("setsockopt")));
+EXPORT int __getsockopt64(int fd, int level, int name, void *value, socklen_t *length) __THROW __attribute__((alias("getsockopt")));
+EXPORT int __fcntl_time64(int fd, int command, ...) __attribute__((alias("fcntl64")));
+EXPORT int __ioctl_time64(int fd, unsigned long request, ...) __THROW __attribute__((alias("ioctl")));
+#endif
 
 /* The end of the program: what it has sent is to arrive. */
 

@@ -24,6 +24,7 @@ static void look_all_up(void)
 	/* ISO C has no conversion of a pointer to an object into one to a function; POSIX asks for it. */
 #define LOOK_UP(name, result, parameters) *(void **)&calls.name = look_up(#name);
 	LIBC_CALLS(LOOK_UP)
+	LIBC_CALLS_TIME64(LOOK_UP)
 #undef LOOK_UP
 }
 

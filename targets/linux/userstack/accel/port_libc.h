@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -43,8 +44,8 @@
 	CALL(recvmmsg, int, (int fd, struct mmsghdr *messages, unsigned int count, int flags, struct timespec *timeout)) \
 	CALL(read, ssize_t, (int fd, void *data, size_t size)) \
 	CALL(readv, ssize_t, (int fd, const struct iovec *parts, int count)) \
-	CALL(pread, ssize_t, (int fd, void *data, size_t size, off_t offset)) \
-	CALL(lseek, off_t, (int fd, off_t offset, int whence)) \
+	CALL(pread64, ssize_t, (int fd, void *data, size_t size, off64_t offset)) \
+	CALL(lseek64, off64_t, (int fd, off64_t offset, int whence)) \
 	CALL(ppoll, int, (struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask)) \
 	CALL(pselect, int, (int count, fd_set *in, fd_set *out, fd_set *except, const struct timespec *timeout, const sigset_t *mask)) \
 	CALL(epoll_create1, int, (int flags)) \
@@ -55,14 +56,37 @@
 	CALL(dup, int, (int fd)) \
 	CALL(dup2, int, (int fd, int to)) \
 	CALL(dup3, int, (int fd, int to, int flags)) \
+	CALL(fcntl, int, (int fd, int command, ...)) \
 	CALL(fcntl64, int, (int fd, int command, ...)) \
 	CALL(ioctl, int, (int fd, unsigned long request, ...)) \
 	CALL(syscall, long, (long number, ...)) \
 	CALL(_exit, void, (int code))
 
+#if __SIZEOF_LONG__ == 4
+/* Time of 64 bits where the C library's first one has 32 (ARM): programs with _TIME_BITS=64 call these. */
+struct time64 {
+	int64_t seconds;
+	int32_t nanoseconds, padding; /* of little-endian machines */
+};
+
+struct timeval64 {
+	int64_t seconds, microseconds;
+};
+
+#define LIBC_CALLS_TIME64(CALL) \
+	CALL(__recvmsg64, ssize_t, (int fd, struct msghdr *message, int flags)) \
+	CALL(__recvmmsg64, int, (int fd, struct mmsghdr *messages, unsigned int count, int flags, struct time64 *timeout)) \
+	CALL(__ppoll64, int, (struct pollfd *fds, nfds_t count, const struct time64 *timeout, const sigset_t *mask)) \
+	CALL(__pselect64, int, (int count, fd_set *in, fd_set *out, fd_set *except, const struct time64 *timeout, const sigset_t *mask)) \
+	CALL(__epoll_pwait2_time64, int, (int epoll, struct epoll_event *events, int count, const struct time64 *timeout, const sigset_t *mask))
+#else
+#define LIBC_CALLS_TIME64(CALL)
+#endif
+
 struct libc {
 #define LIBC_MEMBER(name, result, parameters) result(*name) parameters;
 	LIBC_CALLS(LIBC_MEMBER)
+	LIBC_CALLS_TIME64(LIBC_MEMBER)
 #undef LIBC_MEMBER
 };
 

@@ -5,7 +5,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
-#include <sys/time.h>
 
 #include "port_engine.h"
 #include "port_libc.h"
@@ -69,14 +68,29 @@ static bool is_hint(int level, int name)
 	return false;
 }
 
-static int set_timeout(uint64_t *timeout_us, const void *value, socklen_t length)
+/* By the option's number: a time of the caller's own size, or, where that has 32 bits, one of 64. */
+static bool is_timeout(int level, int name)
 {
-	struct timeval time;
+	return level == SOL_SOCKET && (name == SO_RCVTIMEO_OLD || name == SO_SNDTIMEO_OLD || name == SO_RCVTIMEO_NEW || name == SO_SNDTIMEO_NEW);
+}
 
-	if (length < (socklen_t)sizeof(time))
+static int set_timeout(struct open_socket *sock, int name, const void *value, socklen_t length)
+{
+	bool is_new = name == SO_RCVTIMEO_NEW || name == SO_SNDTIMEO_NEW;
+	uint64_t *timeout_us = name == SO_RCVTIMEO_OLD || name == SO_RCVTIMEO_NEW ? &sock->receive_us : &sock->send_us;
+	int64_t wide[2]; /* seconds and microseconds */
+	long native[2];
+
+	if (length < (socklen_t)(is_new ? sizeof(wide) : sizeof(native)))
 		return -EINVAL;
-	memcpy(&time, value, sizeof(time));
-	*timeout_us = (uint64_t)time.tv_sec * US_PER_S + (uint64_t)time.tv_usec;
+	if (is_new) {
+		memcpy(wide, value, sizeof(wide));
+	} else {
+		memcpy(native, value, sizeof(native));
+		wide[0] = native[0];
+		wide[1] = native[1];
+	}
+	*timeout_us = (uint64_t)wide[0] * US_PER_S + (uint64_t)wide[1];
 	return 0;
 }
 
@@ -112,8 +126,7 @@ int options_set(struct open_socket *sock, int fd, int level, int name, const voi
 {
 	bool fit = find(sock, level, name) || is_hint(level, name) || (level == SOL_SOCKET && name == SO_LINGER);
 
-	if (sock->way == WAY_STACK && !fit && !(level == SOL_SOCKET && (name == SO_RCVTIMEO || name == SO_SNDTIMEO)) &&
-	    !is_off(value, length)) {
+	if (sock->way == WAY_STACK && !fit && !is_timeout(level, name) && !is_off(value, length)) {
 		engine_say("option %d of level %d is not one of the user-mode stack's", name, level);
 		return -ENOPROTOOPT;
 	}
@@ -121,10 +134,8 @@ int options_set(struct open_socket *sock, int fd, int level, int name, const voi
 		return fit ? 0 : -ENOPROTOOPT; /* the parent has set them, or not */
 	if (libc_calls()->setsockopt(fd, level, name, value, length))
 		return -errno;
-	if (level == SOL_SOCKET && name == SO_RCVTIMEO)
-		return set_timeout(&sock->receive_us, value, length);
-	if (level == SOL_SOCKET && name == SO_SNDTIMEO)
-		return set_timeout(&sock->send_us, value, length);
+	if (is_timeout(level, name))
+		return set_timeout(sock, name, value, length);
 	if (sock->way == WAY_UNDECIDED && !fit && !is_off(value, length)) {
 		engine_say("option %d of level %d is not one of the user-mode stack's: the kernel's stack has the socket", name, level);
 		sock->unfit = true;

@@ -42,7 +42,7 @@ static int map_ring(struct ring *ring, int fd, uint64_t page, const struct xdp_r
 	uint8_t *map;
 
 	ring->map_bytes = offset->desc + size * entry_bytes;
-	map = mmap(NULL, ring->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, (off_t)page);
+	map = mmap64(NULL, ring->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, (off64_t)page);
 	if (map == MAP_FAILED)
 		return -errno;
 	ring->map = map;

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "port_calls.h"
 #include "port_engine.h"
 #include "port_epoll.h"
 #include "port_passing.h"
@@ -99,10 +100,32 @@ static long wait_epoll(const long *words, bool fine)
 	sigset_t mask;
 	const sigset_t *given = to_mask(POINTER(words[4]), (size_t)words[5], &mask);
 
+#if __SIZEOF_LONG__ == 4
+	if (fine) /* the kernel has it with time of 64 bits alone */
+		return __epoll_pwait2_time64((int)words[0], POINTER(words[1]), (int)words[2], POINTER(words[3]), given);
+#else
 	if (fine)
 		return epoll_pwait2((int)words[0], POINTER(words[1]), (int)words[2], POINTER(words[3]), given);
+#endif
 	return epoll_pwait((int)words[0], POINTER(words[1]), (int)words[2], (int)words[3], given);
 }
+
+#ifdef SYS_ppoll_time64
+/* The same with time of 64 bits, the word that is numbered. */
+static long wait_time64(long (*wait)(const long *words), const long *words, int at)
+{
+	struct time64 *timeout = POINTER(words[at]);
+	long copied[ARGUMENTS], ready;
+	struct timespec narrowed;
+
+	memcpy(copied, words, sizeof(copied));
+	copied[at] = (long)calls_narrow(timeout, &narrowed);
+	ready = wait(copied);
+	if (timeout)
+		*timeout = (struct time64){ .seconds = narrowed.tv_sec, .nanoseconds = (int32_t)narrowed.tv_nsec };
+	return ready;
+}
+#endif
 
 /* Whether a call has to do with what is here; without one of our descriptors only those that make one have. */
 static bool concerns_stack(long number, const long *words)
@@ -115,6 +138,13 @@ static bool concerns_stack(long number, const long *words)
 	case SYS_dup3: return is_ours(words[0]) || is_ours(words[1]);
 	case SYS_sendmsg: return is_ours(words[0]) || passing_takes_ours(POINTER(words[1]));
 	case SYS_sendmmsg: return true;
+#ifdef SYS_ppoll_time64
+	case SYS_ppoll_time64: return poll_concerns_stack(POINTER(words[0]), (nfds_t)words[1]);
+	case SYS_pselect6_time64: return select_concerns_stack((int)words[0], POINTER(words[1]), POINTER(words[2]), POINTER(words[3]));
+#endif
+#ifdef SYS__newselect
+	case SYS__newselect: return select_concerns_stack((int)words[0], POINTER(words[1]), POINTER(words[2]), POINTER(words[3]));
+#endif
 	/* What newer machines leave out. */
 #ifdef SYS_epoll_create
 	case SYS_epoll_create: return true;
@@ -186,6 +216,11 @@ static bool call_of_transfer(long number, const long *words, long *result)
 	case SYS_recvmmsg:
 		*result = recvmmsg(fd, POINTER(words[1]), (unsigned int)words[2], flags, POINTER(words[4]));
 		return true;
+#ifdef SYS_recvmmsg_time64
+	case SYS_recvmmsg_time64:
+		*result = __recvmmsg64(fd, POINTER(words[1]), (unsigned int)words[2], flags, POINTER(words[4]));
+		return true;
+#endif
 	case SYS_read: *result = read(fd, POINTER(words[1]), (size_t)words[2]); return true;
 	case SYS_readv: *result = readv(fd, POINTER(words[1]), (int)words[2]); return true;
 	default: return false;
@@ -202,6 +237,15 @@ static bool call_of_waiting(long number, const long *words, long *result)
 	case SYS_select:
 		*result = select((int)words[0], POINTER(words[1]), POINTER(words[2]), POINTER(words[3]), POINTER(words[4]));
 		return true;
+#endif
+#ifdef SYS__newselect
+	case SYS__newselect:
+		*result = select((int)words[0], POINTER(words[1]), POINTER(words[2]), POINTER(words[3]), POINTER(words[4]));
+		return true;
+#endif
+#ifdef SYS_ppoll_time64
+	case SYS_ppoll_time64: *result = wait_time64(wait_ppoll, words, 2); return true;
+	case SYS_pselect6_time64: *result = wait_time64(wait_pselect, words, 4); return true;
 #endif
 	case SYS_ppoll: *result = wait_ppoll(words); return true;
 	case SYS_pselect6: *result = wait_pselect(words); return true;

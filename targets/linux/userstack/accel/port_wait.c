@@ -177,7 +177,9 @@ static int event_of_thread(void)
 
 static struct timespec to_timespec(uint64_t us)
 {
-	return (struct timespec){ .tv_sec = (time_t)(us / US_PER_S), .tv_nsec = (long)(us % US_PER_S) * NS_PER_US };
+	uint64_t s = us / US_PER_S; /* more than seconds have room for where they have 32 bits: looked at again after 68 years */
+
+	return (struct timespec){ .tv_sec = (time_t)(s < INT32_MAX ? s : INT32_MAX), .tv_nsec = (long)(us % US_PER_S) * NS_PER_US };
 }
 
 static void leave(struct waiter *own)
