@@ -25,7 +25,7 @@ struct neighbour {
 
 static struct neighbours_host calls;
 static struct neighbour *buckets[BUCKETS], *recent; /* recent: that of the packet before */
-static unsigned int count;
+static unsigned int count, waiting_count; /* of neighbours, of packets that wait */
 static uint64_t dropped;
 
 static size_t address_bytes(bool ipv6)
@@ -66,6 +66,7 @@ static void drop_waiting(struct neighbour *each)
 
 		each->first = first->next;
 		free(first);
+		waiting_count--;
 		dropped++;
 	}
 	each->last = &each->first;
@@ -129,6 +130,7 @@ static void let_wait(struct neighbour *each, const uint8_t *packet, size_t packe
 	*each->last = own;
 	each->last = &own->next;
 	each->waiting_bytes += packet_bytes;
+	waiting_count++;
 }
 
 void neighbours_send(const uint8_t *packet, size_t packet_bytes)
@@ -173,9 +175,15 @@ void neighbours_learn(bool ipv6, const uint8_t *ip, const uint8_t *mac)
 		each->first = first->next;
 		calls.send(each->mac, first->packet, first->packet_bytes);
 		free(first);
+		waiting_count--;
 	}
 	each->last = &each->first;
 	each->waiting_bytes = 0;
+}
+
+bool neighbours_waiting(void)
+{
+	return waiting_count > 0;
 }
 
 uint64_t neighbours_dropped(void)

@@ -26,6 +26,8 @@ void neighbours_end(void);
 void neighbours_send(const uint8_t *packet, size_t packet_bytes);
 /** Hear of an address. @param mac  NULL: it cannot be reached, and what waits for it is dropped */
 void neighbours_learn(bool ipv6, const uint8_t *ip, const uint8_t *mac);
+/** Whether packets wait for an answer. */
+bool neighbours_waiting(void);
 /** Packets that were dropped as their address could not be reached, or too many waited for it. */
 uint64_t neighbours_dropped(void);
 

@@ -529,9 +529,10 @@ void engine_finish(void)
 		struct pollfd packets = { .fd = engine.rings.fd, .events = POLLIN };
 		const struct timespec looks = { .tv_nsec = FINISH_LOOKS_MS * 1000000L };
 
+		engine_hear_service();
 		engine_turn();
 		engine_flush();
-		if (!stack_unfinished() && (!stack_half_closed() || engine_now_us() - began_us > HALF_CLOSED_US))
+		if (!stack_unfinished() && !neighbours_waiting() && (!stack_half_closed() || engine_now_us() - began_us > HALF_CLOSED_US))
 			break;
 		libc_calls()->ppoll(&packets, 1, &looks, NULL);
 	}
