@@ -54,6 +54,11 @@ static err_t send_packet(const struct pbuf *packet)
 	return ERR_OK;
 }
 
+int stack_has_ipv4(const ip4_addr_t *ip)
+{
+	return ip4_addr_cmp(netif_ip4_addr(&netif), ip);
+}
+
 static err_t output_ipv4(struct netif *from, struct pbuf *packet, const ip4_addr_t *to)
 {
 	(void)from;

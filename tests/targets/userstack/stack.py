@@ -46,6 +46,10 @@ class _Address(ctypes.Structure):
     _fields_ = (("family", c_int), ("ip", c_uint8 * 16), ("port", c_uint16))
 
 
+class _Arrival(ctypes.Structure):
+    _fields_ = (("to", _Address), ("realtime_ns", c_uint64))
+
+
 class Info(ctypes.Structure):
     """`struct stack_info`."""
 
@@ -143,9 +147,16 @@ class Stack:
             ("stack_next_us", c_uint64, ()),
             ("stack_advance_us", None, (c_uint64,)),
             ("stack_input", None, (c_char_p, c_size_t)),
+            ("stack_set_arrival", None, (c_uint64,)),
+            ("stack_arrival", None, (c_void_p, POINTER(_Arrival))),
             ("stack_open", c_void_p, (c_int, c_int, POINTER(c_int))),
             ("stack_accept", c_void_p, (c_void_p, POINTER(_Address), POINTER(c_int))),
             ("stack_send", c_int64, (c_void_p, c_char_p, c_size_t, c_uint, POINTER(_Address))),
+            (
+                "stack_send_from",
+                c_int64,
+                (c_void_p, c_char_p, c_size_t, POINTER(_Address), POINTER(_Address)),
+            ),
             ("stack_receive", c_int64, (c_void_p, c_char_p, c_size_t, c_uint, POINTER(_Address))),
             ("stack_ready", c_uint, (c_void_p,)),
             ("stack_set", c_int, (c_void_p, c_int, c_int)),
@@ -194,6 +205,10 @@ class Stack:
     def input(self, packet: bytes) -> None:
         """Hand in an IP packet."""
         self.library.stack_input(packet, len(packet))
+
+    def set_arrival(self, realtime_ns: int) -> None:
+        """Say when what is handed in next has arrived."""
+        self.library.stack_set_arrival(realtime_ns)
 
     def take(self) -> list[bytes]:
         """Return the packets that were sent since the last time."""
@@ -285,6 +300,18 @@ class Socket:
         """Send and return how many bytes were taken."""
         peer = _address(to) if to else None
         return self.stack.call("stack_send", self.handle, data, len(data), flags, peer)
+
+    def send_from(self, data: bytes, ip: str, to: Endpoint) -> int:
+        """Send a datagram from an address of the interface."""
+        source = _address((ip, 0))
+        return self.stack.call("stack_send_from", self.handle, data, len(data), source, _address(to))
+
+    @property
+    def arrival(self) -> tuple[Endpoint, int]:
+        """Return where to and when what was read last has come; no address: it says none."""
+        arrival = _Arrival()
+        self.stack.library.stack_arrival(self.handle, arrival)
+        return _endpoint(arrival.to) if arrival.to.family else ("", 0), arrival.realtime_ns
 
     def receive(self, size: int = 65536, flags: int = 0) -> bytes:
         """Receive; empty is the end of the stream (or an empty datagram)."""

@@ -21,7 +21,15 @@ from tests.targets.userstack.script import (
     UDPerror,
     full,
 )
-from tests.targets.userstack.stack import READABLE, RECEIVE_BYTES, REUSE_ADDRESS, Family, Socket, StackError
+from tests.targets.userstack.stack import (
+    PEEK,
+    READABLE,
+    RECEIVE_BYTES,
+    REUSE_ADDRESS,
+    Family,
+    Socket,
+    StackError,
+)
 from tests.targets.userstack.stack import UDP as DATAGRAMS
 
 ANY: dict[Family, str] = {4: ".".join("0000"), 6: "::"}
@@ -42,6 +50,30 @@ def sock4(peer4: Peer) -> Socket:
 def test_a_datagram_is_heard_with_its_sender(peer: Peer, sock: Socket) -> None:
     peer.stack.input(bytes(peer.datagram(b"hello")))
     assert sock.receive_from() == (b"hello", (peer.ip, peer.port))
+
+
+def test_each_datagram_says_where_to_and_when_it_came(peer: Peer, sock: Socket) -> None:
+    for number in (1, 2):
+        peer.stack.set_arrival(number)
+        peer.stack.input(bytes(peer.datagram(bytes([number]))))
+    here = (STACK_IPS[peer.family], PORT)
+    assert (sock.receive(flags=PEEK), sock.arrival) == (b"\1", (here, 1))
+    assert (sock.receive(), sock.arrival) == (b"\1", (here, 1))
+    assert (sock.receive(), sock.arrival) == (b"\2", (here, 2))
+    sock.connect(peer.ip, peer.port).shutdown(socket.SHUT_RD)
+    assert (sock.receive(), sock.arrival) == (b"", (("", 0), 0))
+
+
+def test_a_datagram_leaves_from_the_address_that_is_named(peer: Peer, sock: Socket) -> None:
+    second = {4: "10.0.0.9", 6: "fd00::9"}[peer.family]
+    with pytest.raises(StackError) as refused:
+        sock.send_from(b"hello", second, (peer.ip, peer.port))
+    assert refused.value.errno == errno.EINVAL
+    peer.stack.add_address(second)
+    sock.send_from(b"hello", second, (peer.ip, peer.port))
+    (packet,) = peer.stack.take()
+    packet = IP(packet) if peer.family == 4 else IPv6(packet)
+    assert (packet.src, packet[UDP].sport, bytes(packet[UDP].payload)) == (second, PORT, b"hello")
 
 
 def test_a_datagram_goes_out_whole(peer: Peer, sock: Socket) -> None:

@@ -24,6 +24,7 @@
 
 #define US_PER_S UINT64_C(1000000)
 #define NS_PER_US 1000
+#define NS_PER_S UINT64_C(1000000000)
 
 enum {
 	TURN_FRAMES = 64, ETHERNET_BYTES = 14, TYPE_AT = 12, TYPE_IPV4 = 0x0800, TYPE_IPV6 = 0x86DD,
@@ -48,7 +49,7 @@ static struct {
 	struct rings rings;
 	uint8_t mac[STACKD_MAC_BYTES];
 	struct stackd_address addresses[STACKD_ADDRESSES_MAX];
-	uint32_t address_count;
+	uint32_t address_count, interface_index;
 	uint64_t busy_poll_us, ports_looked_us;
 	struct port *ports;
 } engine = { .service = -1, .rings = { .fd = -1 } };
@@ -230,9 +231,14 @@ static int ask(struct stackd_request *request, int descriptor, struct stackd_ans
 
 static void take_frame(const uint8_t *frame, size_t size_bytes)
 {
+	struct timespec now;
+
 	/* Nothing but IP comes: the service's program sees to it. */
-	if (size_bytes > ETHERNET_BYTES)
-		stack_input(frame + ETHERNET_BYTES, size_bytes - ETHERNET_BYTES);
+	if (size_bytes <= ETHERNET_BYTES)
+		return;
+	clock_gettime(CLOCK_REALTIME, &now); /* of each frame: one that was handled meanwhile takes its time */
+	stack_set_arrival((uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec);
+	stack_input(frame + ETHERNET_BYTES, size_bytes - ETHERNET_BYTES);
 }
 
 static unsigned int take_frames(void)
@@ -385,6 +391,7 @@ static int begin_with(int service, int packets, int memory, const struct stackd_
 	}
 	engine.service = service;
 	memcpy(engine.mac, hello->mac, STACKD_MAC_BYTES);
+	engine.interface_index = hello->interface_index;
 	neighbours_begin(&neighbours);
 	follow_addresses(hello);
 	read_busy_poll();
@@ -519,6 +526,11 @@ bool engine_has_address(const struct stack_address *address)
 
 	memcpy(own.ip, address->ip, sizeof(own.ip));
 	return is_among(&own, engine.addresses, engine.address_count);
+}
+
+uint32_t engine_interface_index(void)
+{
+	return engine.interface_index;
 }
 
 void engine_finish(void)

@@ -41,6 +41,8 @@ void engine_drop_port(int protocol, uint16_t port);
 int engine_route(const struct stack_address *to, struct stack_address *source);
 /** Whether the interface has the address. */
 bool engine_has_address(const struct stack_address *address);
+/** The interface's number, 0 before the beginning. */
+uint32_t engine_interface_index(void);
 /** How long a thread that waits looks for packets by itself before it sleeps. */
 uint64_t engine_busy_poll_us(void);
 

@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "port_control.h"
 #include "port_engine.h"
 #include "port_libc.h"
 #include "port_sockets.h"
@@ -105,12 +107,20 @@ static bool is_off(const void *value, socklen_t length)
 	return true;
 }
 
+static int number_of(const void *value, socklen_t length)
+{
+	int number = 0;
+
+	if (value)
+		memcpy(&number, value, length < (socklen_t)sizeof(number) ? length : sizeof(number));
+	return number;
+}
+
 /* Of a socket that the stack has; the kernel's has taken the value. */
 static int set_in_stack(struct open_socket *sock, int level, int name, const void *value, socklen_t length)
 {
 	const struct row *row = find(sock, level, name);
 	struct linger linger;
-	int number = 0;
 
 	if (level == SOL_SOCKET && name == SO_LINGER && length >= (socklen_t)sizeof(linger)) {
 		memcpy(&linger, value, sizeof(linger));
@@ -118,16 +128,26 @@ static int set_in_stack(struct open_socket *sock, int level, int name, const voi
 	}
 	if (!row)
 		return -ENOPROTOOPT;
-	memcpy(&number, value, length < (socklen_t)sizeof(number) ? length : sizeof(number));
-	return stack_set(sock->stack, row->option, number);
+	return stack_set(sock->stack, row->option, number_of(value, length));
+}
+
+/* Name an option that is not the stack's; one of a number may be so with other values. */
+static void say_unfit(int level, int name, const void *value, socklen_t length, const char *consequence)
+{
+	char given[32] = "";
+
+	if (length == (socklen_t)sizeof(int))
+		snprintf(given, sizeof(given), " with the value %d", number_of(value, length));
+	engine_say("option %d of level %d%s is not one of the user-mode stack's%s", name, level, given, consequence);
 }
 
 int options_set(struct open_socket *sock, int fd, int level, int name, const void *value, socklen_t length)
 {
-	bool fit = find(sock, level, name) || is_hint(level, name) || (level == SOL_SOCKET && name == SO_LINGER);
+	bool tells = control_has(sock, level, name, number_of(value, length));
+	bool fit = find(sock, level, name) || is_hint(level, name) || tells || (level == SOL_SOCKET && name == SO_LINGER);
 
 	if (sock->way == WAY_STACK && !fit && !is_timeout(level, name) && !is_off(value, length)) {
-		engine_say("option %d of level %d is not one of the user-mode stack's", name, level);
+		say_unfit(level, name, value, length, "");
 		return -ENOPROTOOPT;
 	}
 	if (sock->way == WAY_RELAYED && level != SOL_SOCKET)
@@ -137,10 +157,11 @@ int options_set(struct open_socket *sock, int fd, int level, int name, const voi
 	if (is_timeout(level, name))
 		return set_timeout(sock, name, value, length);
 	if (sock->way == WAY_UNDECIDED && !fit && !is_off(value, length)) {
-		engine_say("option %d of level %d is not one of the user-mode stack's: the kernel's stack has the socket", name, level);
+		say_unfit(level, name, value, length, ": the kernel's stack has the socket");
 		sock->unfit = true;
 	}
-	if (sock->way != WAY_STACK || is_hint(level, name) || !fit)
+	control_set(sock, level, name, number_of(value, length));
+	if (sock->way != WAY_STACK || is_hint(level, name) || tells || !fit)
 		return 0;
 	return set_in_stack(sock, level, name, value, length);
 }

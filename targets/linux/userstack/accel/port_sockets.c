@@ -11,6 +11,7 @@
 #include "allow_list.h"
 #include "descriptor_table.h"
 #include "port_children.h"
+#include "port_control.h"
 #include "port_engine.h"
 #include "port_epoll.h"
 #include "port_libc.h"
@@ -503,7 +504,7 @@ struct open_socket *sockets_of_connection(const struct open_socket *listener, st
 		return NULL;
 	*sock = (struct open_socket){
 		.references = 1, .fd = -1, .kept = -1, .domain = listener->domain, .type = SOCK_STREAM, .protocol = IPPROTO_TCP,
-		.way = WAY_STACK, .stack = stack,
+		.way = WAY_STACK, .stack = stack, .tells = listener->tells,
 	};
 	stack_set_user(stack, sock);
 	return sock;
@@ -525,6 +526,7 @@ static int adopt(const struct open_socket *listener, struct stack_socket *stack,
 	sockets_find(fd)->stack = stack;
 	sockets_find(fd)->way = WAY_STACK;
 	stack_set_user(stack, sockets_find(fd));
+	control_inherit(sockets_find(fd), fd, listener);
 	return fd;
 }
 

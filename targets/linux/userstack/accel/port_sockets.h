@@ -39,6 +39,7 @@ struct open_socket {
 	struct stack_socket *stack; /* of WAY_STACK */
 	uint16_t port;              /* that the service has given; 0: none */
 	bool unfit;                 /* it has an option that the user-mode stack lacks: the kernel's has it */
+	unsigned int tells;         /* beside what is received: port_control.h */
 	uint64_t receive_us, send_us; /* SO_RCVTIMEO, SO_SNDTIMEO; 0: none */
 	struct stack_address sent_to; /* of UDP: where the last datagram went, and by which stack */
 	bool sent_by_kernel;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "port_control.h"
 #include "port_engine.h"
 #include "port_libc.h"
 #include "port_sockets.h"
@@ -80,14 +81,22 @@ static int64_t send_stream(struct open_socket *sock, int fd, const struct msghdr
 	return sent;
 }
 
-static int64_t send_datagram(struct open_socket *sock, const struct msghdr *message, const struct stack_address *to)
+/* Send a datagram that is in one piece; `from`: an address of its own choice, or none. */
+static int64_t send_whole(struct open_socket *sock, const void *data, size_t size_bytes, const struct stack_address *from,
+			  const struct stack_address *to)
+{
+	return from->family ? stack_send_from(sock->stack, data, size_bytes, from, to) : stack_send(sock->stack, data, size_bytes, 0, to);
+}
+
+static int64_t send_datagram(struct open_socket *sock, const struct msghdr *message, const struct stack_address *from,
+			     const struct stack_address *to)
 {
 	size_t length = length_of(message), at = 0;
 	uint8_t *joined;
 	int64_t sent;
 
 	if (message->msg_iovlen == 1)
-		return stack_send(sock->stack, message->msg_iov[0].iov_base, length, 0, to);
+		return send_whole(sock, message->msg_iov[0].iov_base, length, from, to);
 	if (length > DATAGRAM_MAX_BYTES)
 		return -EMSGSIZE;
 	joined = malloc(length + 1);
@@ -98,35 +107,51 @@ static int64_t send_datagram(struct open_socket *sock, const struct msghdr *mess
 			memcpy(joined + at, message->msg_iov[i].iov_base, message->msg_iov[i].iov_len);
 		at += message->msg_iov[i].iov_len;
 	}
-	sent = stack_send(sock->stack, joined, length, 0, to);
+	sent = send_whole(sock, joined, length, from, to);
 	free(joined);
 	return sent;
+}
+
+/* Whether what a datagram asks for leads past the user-mode stack. @return 1: by the kernel, 0: not, or -errno */
+static int leads_past(const struct open_socket *sock, const struct control_way *way)
+{
+	bool other = way->interface_index && way->interface_index != engine_interface_index();
+
+	if (!other && (!way->from.family || engine_has_address(&way->from)))
+		return 0;
+	return sock->both ? 1 : -EINVAL;
 }
 
 int64_t transfer_send(struct open_socket *sock, int fd, const struct msghdr *message, int flags)
 {
 	struct stack_address to;
-	int err = 0;
+	struct control_way way;
+	int by_kernel, err;
 
 	if (engine_is_gone())
 		return -ENETDOWN;
 	if (flags & ~SEND_FLAGS)
 		return -EOPNOTSUPP; /* urgent data, MSG_ZEROCOPY, MSG_FASTOPEN */
-	if (message->msg_controllen) {
+	if (sock->type == SOCK_STREAM && message->msg_controllen) {
 		engine_say("control messages with what is sent are not the user-mode stack's");
 		return -EOPNOTSUPP;
 	}
 	if (sock->type == SOCK_STREAM) /* an address is ignored, as the kernel does */
 		return send_stream(sock, fd, message, flags);
-	if (!message->msg_name)
-		return send_datagram(sock, message, NULL);
+	err = control_read(sock, message, &way);
+	err = err ? err : leads_past(sock, &way);
+	if (err < 0)
+		return err;
+	if (!message->msg_name) /* it is connected: the kernel's socket is not */
+		return err ? -EINVAL : send_datagram(sock, message, &way.from, NULL);
+	by_kernel = err;
 	err = sockets_from_sockaddr(message->msg_name, message->msg_namelen, &to);
 	if (err)
 		return err;
-	err = sockets_datagram_goes_by_kernel(sock, fd, &to);
+	err = by_kernel ? by_kernel : sockets_datagram_goes_by_kernel(sock, fd, &to);
 	if (err > 0)
 		return libc_calls()->sendmsg(fd, message, flags | MSG_DONTWAIT) < 0 ? -errno : (int64_t)length_of(message);
-	return err ? err : send_datagram(sock, message, &to);
+	return err ? err : send_datagram(sock, message, &way.from, &to);
 }
 
 static unsigned int stack_flags(int flags)
@@ -216,6 +241,7 @@ static int64_t receive_datagram(struct open_socket *sock, int fd, struct msghdr 
 		if (length >= 0) {
 			sockets_to_sockaddr(sock->domain, &from, message->msg_name, &message->msg_namelen);
 			message->msg_flags = (size_t)length > room ? MSG_TRUNC : 0;
+			control_write(sock, message);
 			return (size_t)length > room && !(flags & MSG_TRUNC) ? (int64_t)room : length;
 		}
 		if (length != -EAGAIN)
@@ -246,10 +272,12 @@ int64_t transfer_receive(struct open_socket *sock, int fd, struct msghdr *messag
 	if (sock->type == SOCK_STREAM) {
 		received = receive_stream(sock, fd, message, flags);
 		message->msg_namelen = 0;
+		if (received > 0)
+			control_write(sock, message);
+		else if (received == 0)
+			message->msg_controllen = 0;
 	} else {
 		received = receive_datagram(sock, fd, message, flags);
 	}
-	if (received >= 0)
-		message->msg_controllen = 0;
 	return received;
 }

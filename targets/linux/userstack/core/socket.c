@@ -120,7 +120,13 @@ int64_t stack_send(struct stack_socket *sock, const void *data, size_t size_byte
 {
 	if (sock->type == STACK_TCP)
 		return peer ? -EISCONN : stack_tcp_send(sock, data, size_bytes, flags);
-	return stack_udp_send(sock, data, size_bytes, peer);
+	return stack_udp_send(sock, data, size_bytes, NULL, peer);
+}
+
+int64_t stack_send_from(struct stack_socket *sock, const void *data, size_t size_bytes, const struct stack_address *from,
+			const struct stack_address *peer)
+{
+	return sock->type == STACK_TCP ? -EOPNOTSUPP : stack_udp_send(sock, data, size_bytes, from, peer);
 }
 
 int64_t stack_receive(struct stack_socket *sock, void *data, size_t size_bytes, unsigned int flags, struct stack_address *from)
@@ -130,6 +136,11 @@ int64_t stack_receive(struct stack_socket *sock, void *data, size_t size_bytes, 
 	if (from && stack_peer(sock, from))
 		memset(from, 0, sizeof(*from));
 	return stack_tcp_receive(sock, data, size_bytes, flags);
+}
+
+void stack_arrival(const struct stack_socket *sock, struct stack_arrival *arrival)
+{
+	*arrival = sock->arrival;
 }
 
 unsigned int stack_ready(const struct stack_socket *sock)
@@ -154,6 +165,7 @@ bool stack_received_add(struct stack_socket *sock, struct pbuf *data)
 	if (!own)
 		return false;
 	own->data = data;
+	own->arrival.realtime_ns = stack_arrived_realtime_ns();
 	if (sock->last)
 		sock->last->next = own;
 	else

@@ -25,12 +25,22 @@ void *stack_host_argument;
 static struct netif interface;
 static ip4_addr_t ipv4_addresses[IPV4_ADDRESSES]; /* the first one is that of lwIP's interface, too */
 static size_t ipv4_count;
-static uint64_t now_us, packets_in, packets_out, udp_full;
+static uint64_t now_us, arrived_realtime_ns, packets_in, packets_out, udp_full;
 static uint8_t output_packet[MTU_MAX_BYTES];
 
 uint64_t stack_now_us(void)
 {
 	return now_us;
+}
+
+uint64_t stack_arrived_realtime_ns(void)
+{
+	return arrived_realtime_ns;
+}
+
+void stack_set_arrival(uint64_t realtime_ns)
+{
+	arrived_realtime_ns = realtime_ns;
 }
 
 /* lwIP's clock. */
@@ -109,7 +119,7 @@ static void forget(void)
 	udp_pcbs = NULL;
 	memset(&lwip_stats, 0, sizeof(lwip_stats));
 	memset(&recovery_total, 0, sizeof(recovery_total));
-	packets_in = packets_out = udp_full = 0;
+	arrived_realtime_ns = packets_in = packets_out = udp_full = 0;
 }
 
 int stack_init(const struct stack_host *host, void *argument, uint64_t at_us)

@@ -57,6 +57,8 @@ uint64_t stack_next_us(void);
 
 /** Hand in an IP packet that came. What is not sound is counted and dropped. */
 void stack_input(const uint8_t *packet, size_t size_bytes);
+/** Say when what is handed in from now on has arrived, of CLOCK_REALTIME; the stack only hands it on. 0: nobody knows. */
+void stack_set_arrival(uint64_t realtime_ns);
 /** What is handed in between the two has come together, and is acknowledged together, up to eight segments of a stream at a time. */
 void stack_input_begin(void);
 void stack_input_end(void);
@@ -97,8 +99,20 @@ enum {
  */
 int64_t stack_send(struct stack_socket *sock, const void *data, size_t size_bytes, unsigned int flags,
 		   const struct stack_address *peer);
+/** Send a datagram as stack_send() does, from this address of the interface. @return -EINVAL: it is none, or not of the peer's family */
+int64_t stack_send_from(struct stack_socket *sock, const void *data, size_t size_bytes, const struct stack_address *from,
+			const struct stack_address *peer);
 /** @return bytes, 0 (end of a stream), -EAGAIN, -ECONNRESET, -ECONNREFUSED, -ETIMEDOUT, … */
 int64_t stack_receive(struct stack_socket *sock, void *data, size_t size_bytes, unsigned int flags, struct stack_address *from);
+
+/* How what was received had come. */
+struct stack_arrival {
+	struct stack_address to; /* of a datagram: the address that it was sent to */
+	uint64_t realtime_ns;    /* as stack_set_arrival() said: of a stream that of the last piece */
+};
+
+/** Of what stack_receive() has handed over last. */
+void stack_arrival(const struct stack_socket *sock, struct stack_arrival *arrival);
 
 enum {
 	STACK_READABLE = 1, /* data, a connection to accept, the end of the stream, or an error */

@@ -22,6 +22,7 @@ struct received {
 	struct received *next;
 	struct pbuf *data;
 	struct stack_address from; /* of a datagram */
+	struct stack_arrival arrival;
 };
 
 /* A socket; of what it holds only one kind's part is used. */
@@ -47,12 +48,15 @@ struct stack_socket {
 
 	struct received *first, *last;
 	size_t waiting_bytes;
+	struct stack_arrival arrival; /* of what was read last */
 };
 
 extern struct stack_host stack_host_calls;
 extern void *stack_host_argument;
 
 uint64_t stack_now_us(void);
+/** When the packet that is being handled has arrived. */
+uint64_t stack_arrived_realtime_ns(void);
 /** Hash words with a secret key, so that who does not have it cannot tell the result (SipHash-2-4). */
 uint64_t stack_keyed_hash(const uint64_t key[2], const uint64_t *words, size_t count);
 /** Count a datagram for which a socket had no room. */
@@ -101,7 +105,9 @@ void stack_udp_each(stack_take *take, void *argument);
 int stack_udp_open(struct stack_socket *sock);
 int stack_udp_connect(struct stack_socket *sock, const struct stack_address *peer);
 void stack_udp_close(struct stack_socket *sock);
-int64_t stack_udp_send(struct stack_socket *sock, const void *data, size_t size_bytes, const struct stack_address *peer);
+/** @param from  NULL: the address that the socket sends from */
+int64_t stack_udp_send(struct stack_socket *sock, const void *data, size_t size_bytes, const struct stack_address *from,
+		       const struct stack_address *peer);
 int64_t stack_udp_receive(struct stack_socket *sock, void *data, size_t size_bytes, unsigned int flags, struct stack_address *from);
 unsigned int stack_udp_ready(const struct stack_socket *sock);
 

@@ -307,6 +307,7 @@ int64_t stack_tcp_receive(struct stack_socket *sock, void *data, size_t size_byt
 		pbuf_copy_partial(each->data, (uint8_t *)data + copied, (u16_t)here, (u16_t)offset);
 		copied += here;
 		offset = 0;
+		sock->arrival = each->arrival;
 	}
 	if (copied) {
 		if (!(flags & STACK_PEEK)) {

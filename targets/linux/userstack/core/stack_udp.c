@@ -16,13 +16,13 @@ static void heard(void *argument, struct udp_pcb *pcb, struct pbuf *data, const 
 	/* As in the kernel one datagram always has room, however large. */
 	bool has_room = !sock->waiting_bytes || sock->waiting_bytes + data->tot_len <= (size_t)sock->receive_bytes;
 
-	LWIP_UNUSED_ARG(pcb);
 	if (sock->shut_read || !has_room || !stack_received_add(sock, data)) {
 		stack_count_udp_full();
 		pbuf_free(data);
 		return;
 	}
 	stack_address_from_lwip(from, port, &sock->last->from);
+	stack_address_from_lwip(ip_current_dest_addr(), pcb->local_port, &sock->last->arrival.to);
 	stack_socket_changed(sock);
 }
 
@@ -77,7 +77,17 @@ int stack_udp_connect(struct stack_socket *sock, const struct stack_address *pee
 	return 0;
 }
 
-int64_t stack_udp_send(struct stack_socket *sock, const void *data, size_t size_bytes, const struct stack_address *peer)
+/* The address that a datagram is sent from, where lwIP is not to choose it. */
+static bool source_of(const struct stack_socket *sock, const struct stack_address *from, enum stack_family family, ip_addr_t *source)
+{
+	if (!from)
+		return has_source(sock, family, source);
+	stack_address_to_lwip(from, source);
+	return true;
+}
+
+int64_t stack_udp_send(struct stack_socket *sock, const void *data, size_t size_bytes, const struct stack_address *from,
+		       const struct stack_address *peer)
 {
 	enum { DATAGRAM_MAX = 65507 };
 	struct pbuf *datagram;
@@ -99,12 +109,14 @@ int64_t stack_udp_send(struct stack_socket *sock, const void *data, size_t size_
 		return -EAFNOSUPPORT;
 	if (sock->only_ipv6 && peer->family != STACK_IPV6)
 		return -ENETUNREACH;
+	if (from && (from->family != peer->family || !stack_address_is_local(from)))
+		return -EINVAL;
 	datagram = pbuf_alloc(PBUF_TRANSPORT, (u16_t)size_bytes, PBUF_RAM);
 	if (!datagram)
 		return -ENOBUFS;
 	pbuf_take(datagram, data, (u16_t)size_bytes);
 	stack_address_to_lwip(peer, &ip);
-	if (has_source(sock, peer->family, &source))
+	if (source_of(sock, from, peer->family, &source))
 		err = udp_sendto_if_src(sock->udp, datagram, &ip, peer->port, netif_default, &source);
 	else
 		err = udp_sendto(sock->udp, datagram, &ip, peer->port);
@@ -122,14 +134,17 @@ int64_t stack_udp_receive(struct stack_socket *sock, void *data, size_t size_byt
 
 	if (sock->error)
 		return -stack_take_error(sock);
-	if (!first)
+	if (!first) {
+		sock->arrival = (struct stack_arrival){ 0 };
 		return sock->shut_read ? 0 : -EAGAIN;
+	}
 	length = first->data->tot_len;
 	if (length > size_bytes && !(flags & STACK_TRUNCATE))
 		length = size_bytes;
 	pbuf_copy_partial(first->data, data, (u16_t)(size_bytes < UINT16_MAX ? size_bytes : UINT16_MAX), 0);
 	if (from)
 		*from = first->from;
+	sock->arrival = first->arrival;
 	if (!(flags & STACK_PEEK)) {
 		stack_received_drop_first(sock);
 		stack_socket_changed(sock);
