@@ -143,7 +143,7 @@ def main() -> int:
     stolen_ms = steal_ms()
     figures, detail = measure(options.runs)
     figures["steal_ms"] = steal_ms() - stolen_ms
-    return publish("packet-paths", figures, NO_BARS, {**detail, "options": vars(options)})
+    return publish("packet_paths", figures, NO_BARS, {**detail, "options": vars(options)})
 
 
 if __name__ == "__main__":
