@@ -96,7 +96,8 @@ static int watch(struct rtdip *handle, int descriptor)
 	return epoll_ctl(handle->epoll, EPOLL_CTL_ADD, descriptor, &event) ? -errno : 0;
 }
 
-int rtdip_socket_address(const char *path, struct sockaddr_un *address)
+/* @return 0 or -ENAMETOOLONG */
+static int address_of_service(const char *path, struct sockaddr_un *address)
 {
 	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	if (strlen(path) >= sizeof(address->sun_path))
@@ -108,7 +109,7 @@ int rtdip_socket_address(const char *path, struct sockaddr_un *address)
 int rtdip_connect(const char *path)
 {
 	struct sockaddr_un address;
-	int service, err = rtdip_socket_address(path, &address);
+	int service, err = address_of_service(path, &address);
 
 	if (err)
 		return err;

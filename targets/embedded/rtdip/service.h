@@ -27,9 +27,6 @@ struct rtdip_answer {
 	/* Of RTDIP_HELLO with a descriptor that sends; of RTDIP_BIND with that of the ring. RTDIP_SHOW: text follows. */
 };
 
-/** Fill in the address of a service. @return 0 or -ENAMETOOLONG */
-int rtdip_socket_address(const char *path, struct sockaddr_un *address);
-
 /** Connect to a service. @return a socket, which the caller closes, or -errno */
 int rtdip_connect(const char *path);
 

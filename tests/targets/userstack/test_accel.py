@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import HANG_S
 from tests.targets.userstack.accel_lab import FAR, NEAR, AccelLab
 
 COMPARE = Path(__file__).resolve().parents[3] / "targets/linux/userstack/record/compare_calls.py"
@@ -317,3 +318,101 @@ print(peer.recv(1))
     assert server.line() == "ready"
     lab.python(lab.far, for_family(far, 4), kernel=True).result()
     assert server.result() == "[(b'inside', '127.0.0.1'), (b'outside', '10.98.0.2')]\n"
+
+
+def test_ranges_of_descriptors_close_what_they_name_and_no_more(lab: AccelLab, family: int) -> None:
+    near = (
+        SERVER.replace("HERE", "NEAR")
+        + """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+kept, _ = server.accept()
+os.dup2(kept.fileno(), 40), os.dup2(kept.fileno(), 45)
+closed, _ = server.accept()
+os.dup2(closed.fileno(), 42)
+closed.detach()
+epoll = select.epoll()
+os.dup2(epoll.fileno(), 43), os.dup2(0, 44)
+first = closed.fileno()
+print(libc.close_range(41, 44, 0))
+for fd in range(40, 46):
+    try:
+        print(os.fstat(fd).st_size)
+    except OSError as error:
+        print(error.strerror)
+print(libc.close_range(9, 8, 0), errno.errorcode[ctypes.get_errno()], libc.close_range(9, 9, 1 << 9))
+for fd in range(3, 40):
+    if fd not in (server.fileno(), kept.fileno()):
+        try:
+            os.close(fd)
+        except OSError:
+            pass
+os.write(kept.fileno(), b"still here")
+print(kept.recv(20))
+server.detach(), kept.detach()
+libc.closefrom(3)
+again = socket.socket(FAMILY, socket.SOCK_STREAM)
+again.bind((NEAR, 0))
+again.connect((FAR, 5002))
+print(again.recv(20))
+"""
+    )
+    far = """
+listener = socket.socket(FAMILY, socket.SOCK_STREAM)
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+listener.bind((FAR, 5002))
+listener.listen(8)
+one = socket.create_connection((NEAR, 5001))
+other = socket.create_connection((NEAR, 5001))
+assert other.recv(1) == b""
+assert one.recv(20) == b"still here"
+one.sendall(b"so am I")
+assert one.recv(1) == b""
+peer, _ = listener.accept()
+peer.sendall(b"anew")
+"""
+    said = both_stacks(lab, near, far, family, near_serves=True, same_calls=False)
+    assert_same(said)
+    assert "b'anew'" in said[0]
+
+
+def test_what_cannot_be_spliced_is_refused(lab: AccelLab, family: int) -> None:
+    """The program is told at once, and has what it was sent by reading."""
+    far = SERVER.replace("HERE", "FAR") + "peer, _ = server.accept()\npeer.sendall(b'data')\n"
+    near = """
+sock = socket.create_connection((FAR, 5001))
+out, into = os.pipe()
+for ends in ((sock.fileno(), into), (out, sock.fileno())):
+    try:
+        print(os.splice(*ends, 10))
+    except OSError as error:
+        print(errno.errorcode[error.errno])
+print(sock.recv(10))
+"""
+    peer = lab.python(lab.far, for_family(far, family), kernel=True)
+    assert peer.line() == "ready"
+    output, errors = lab.python(lab.near, for_family(near, family)).process.communicate(timeout=HANG_S)
+    assert output == "EINVAL\nEINVAL\nb'data'\n"
+    assert errors.count("splice() is not the user-mode stack's") == 1
+    peer.result()
+
+
+def test_select_leaves_what_is_left_of_its_timeout(lab: AccelLab, family: int) -> None:
+    far = SERVER.replace("HERE", "FAR") + "peer, _ = server.accept()\npeer.sendall(b'data')\npeer.recv(1)\n"
+    near = """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+sock = socket.create_connection((FAR, 5001))
+def select_for(s, us):
+    readable, left = (ctypes.c_ulong * 16)(), (ctypes.c_long * 2)(s, us)
+    readable[sock.fileno() // 64] = 1 << sock.fileno() % 64
+    result = libc.select(sock.fileno() + 1, readable, None, None, left)
+    return result, sum(readable) != 0, left
+result, is_readable, left = select_for(3600, 0)
+print(result, is_readable, 0 < left[0] < 3600, 0 <= left[1] < 1000000)
+print(sock.recv(4))
+result, is_readable, left = select_for(0, 1500)
+print(result, is_readable, *left)
+print(select_for(-1, 0)[0], errno.errorcode[ctypes.get_errno()])
+"""
+    assert_same(both_stacks(lab, near, far, family, near_serves=False, same_calls=False))

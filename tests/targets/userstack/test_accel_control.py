@@ -198,6 +198,24 @@ for _ in range(3):
     assert said[1].startswith("[]") == (asked == "none-any-more")
 
 
+def test_what_came_before_stamps_were_asked_for_has_one_all_the_same(lab: AccelLab, family: int) -> None:
+    """That of its reading, where nobody else has the kernel take it before."""
+    near = f"""{NAMES}
+sock = socket.socket(FAMILY, socket.SOCK_DGRAM)
+sock.bind(("", 5003))
+begun = time.time_ns()
+print("ready", flush=True)
+select.select([sock], [], [])
+sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+data, ancillary, flags, _ = sock.recvmsg(100, 200)
+print(told(ancillary), flags, [begun <= stamp <= time.time_ns() for stamp in stamps_ns(ancillary)])
+"""
+    far = 'socket.socket(FAMILY, socket.SOCK_DGRAM).sendto(b"early", (NEAR, 5003))'
+    said = both_stacks(lab, near, far, family, near_serves=True)
+    assert_same(said)
+    assert "[True]" in said[0]
+
+
 def test_many_datagrams_at_once_are_stamped(lab: AccelLab, family: int) -> None:
     near = f"""{NAMES}
 class Part(ctypes.Structure):

@@ -13,9 +13,7 @@
 #include "port_poll.h"
 #include "port_sockets.h"
 
-#define EXPORT __attribute__((visibility("default")))
-
-enum { NS_PER_US = 1000, US_PER_S = 1000000, NS_PER_S = 1000000000 };
+#define US_PER_S UINT64_C(1000000)
 
 struct timespec *calls_narrow(const struct time64 *time, struct timespec *narrowed)
 {
@@ -73,17 +71,19 @@ EXPORT int __pselect64(int count, fd_set *in, fd_set *out, fd_set *except, const
 
 EXPORT int __select64(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval64 *timeout)
 {
-	struct time64 left;
+	uint64_t timeout_us;
+	int ready;
 
+	if (!select_concerns_stack(count, in, out, except))
+		return libc_calls()->__select64(count, in, out, except, timeout);
 	if (!timeout)
-		return __pselect64(count, in, out, except, NULL, NULL);
+		return calls_select(count, in, out, except, NULL);
 	if (timeout->seconds < 0 || timeout->microseconds < 0)
 		return (int)calls_done(-EINVAL);
-	left = (struct time64){
-		.seconds = timeout->seconds + timeout->microseconds / US_PER_S,
-		.nanoseconds = (int32_t)(timeout->microseconds % US_PER_S) * NS_PER_US,
-	};
-	return __pselect64(count, in, out, except, &left, NULL);
+	timeout_us = (uint64_t)timeout->seconds * US_PER_S + (uint64_t)timeout->microseconds;
+	ready = calls_select(count, in, out, except, &timeout_us);
+	*timeout = (struct timeval64){ .seconds = (int64_t)(timeout_us / US_PER_S), .microseconds = (int64_t)(timeout_us % US_PER_S) };
+	return ready;
 }
 
 EXPORT int __epoll_pwait2_time64(int epoll_fd, struct epoll_event *events, int capacity, const struct time64 *timeout, const sigset_t *mask)

@@ -603,6 +603,7 @@ int children_accept(struct open_socket *sock, int fd, struct sockaddr *address, 
 	struct pollfd handed = { .fd = fd, .events = POLLIN };
 	struct wait wait = {
 		.done = never, .fds = &handed, .count = 1, .until_us = sock->nonblocking ? 0 : sockets_until_us(sock->receive_us),
+		.restarts = !sock->receive_us,
 	};
 	struct answer answer;
 	const char taken = 0;

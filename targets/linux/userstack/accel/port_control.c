@@ -22,6 +22,7 @@ enum {
 	TELL_TIMEVAL = 4,   /* SO_TIMESTAMP */
 	TELL_TIMESPEC = 8,  /* SO_TIMESTAMPNS, which takes the place of SO_TIMESTAMP, as SO_TIMESTAMP does of it */
 	TELL_STAMPING = 16, /* SO_TIMESTAMPING */
+	TELL_STAMPS = TELL_TIMEVAL | TELL_TIMESPEC | TELL_STAMPING,
 
 	STAMPING_OF_RECEIVED = SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE,
 	IPV4_MAPPED_AT = 12,
@@ -66,6 +67,8 @@ void control_set(struct open_socket *sock, int level, int name, int value)
 	/* The stamp has to be both taken and told. */
 	if (row->tells == TELL_STAMPING ? (value & STAMPING_OF_RECEIVED) == STAMPING_OF_RECEIVED : value != 0)
 		sock->tells |= row->tells;
+	if (sock->tells & TELL_STAMPS)
+		engine_stamp_frames();
 }
 
 void control_inherit(struct open_socket *sock, int fd, const struct open_socket *listener)
@@ -140,8 +143,8 @@ void control_write(const struct open_socket *sock, struct msghdr *message)
 
 	if (sock->stack)
 		stack_arrival(sock->stack, &arrival);
-	if (arrival.realtime_ns)
-		put_stamps(sock, message, &used, arrival.realtime_ns);
+	if (sock->stack && sock->tells & TELL_STAMPS) /* what came before the first socket asked has the time of its reading, as by the kernel */
+		put_stamps(sock, message, &used, arrival.realtime_ns ? arrival.realtime_ns : engine_realtime_ns());
 	if (arrival.to.family)
 		put_address(sock, message, &used, &arrival.to);
 	message->msg_controllen = used;

@@ -51,6 +51,7 @@ static struct {
 	struct stackd_address addresses[STACKD_ADDRESSES_MAX];
 	uint32_t address_count, interface_index;
 	uint64_t busy_poll_us, ports_looked_us;
+	bool stamps; /* a socket has asked for them: from then on as long as the program runs */
 	struct port *ports;
 } engine = { .service = -1, .rings = { .fd = -1 } };
 
@@ -77,6 +78,19 @@ uint64_t engine_now_us(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * US_PER_S + (uint64_t)now.tv_nsec / NS_PER_US;
+}
+
+uint64_t engine_realtime_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+void engine_stamp_frames(void)
+{
+	engine.stamps = true;
 }
 
 bool engine_is_gone(void)
@@ -231,13 +245,11 @@ static int ask(struct stackd_request *request, int descriptor, struct stackd_ans
 
 static void take_frame(const uint8_t *frame, size_t size_bytes)
 {
-	struct timespec now;
-
 	/* Nothing but IP comes: the service's program sees to it. */
 	if (size_bytes <= ETHERNET_BYTES)
 		return;
-	clock_gettime(CLOCK_REALTIME, &now); /* of each frame: one that was handled meanwhile takes its time */
-	stack_set_arrival((uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec);
+	if (engine.stamps) /* each frame: one that was handled meanwhile takes its time */
+		stack_set_arrival(engine_realtime_ns());
 	stack_input(frame + ETHERNET_BYTES, size_bytes - ETHERNET_BYTES);
 }
 
@@ -355,6 +367,15 @@ int engine_private(int fd)
 bool engine_owns(int fd)
 {
 	return owned_first >= 0 && fd >= owned_first && fd - owned_first < PRIVATE_FDS && owned[fd - owned_first];
+}
+
+int engine_next_private(int fd)
+{
+	for (int at = fd < owned_first ? 0 : fd - owned_first + 1; owned_first >= 0 && at < PRIVATE_FDS; at++) {
+		if (owned[at])
+			return owned_first + at;
+	}
+	return -1;
 }
 
 void engine_close_private(int fd)

@@ -19,6 +19,9 @@ bool engine_runs(void);
 bool engine_is_gone(void);
 
 uint64_t engine_now_us(void);
+uint64_t engine_realtime_ns(void);
+/** From now on each frame is stamped when it is taken out of the ring. */
+void engine_stamp_frames(void);
 /** Tell the stack the time: timers that are due run. */
 void engine_advance(void);
 /** The same, and take in the packets that are there. */
@@ -60,5 +63,7 @@ int engine_private(int fd);
 void engine_close_private(int fd);
 /** Whether a descriptor is this library's: programs that close all descriptors may not close it. */
 bool engine_owns(int fd);
+/** @return the next of these behind `fd`, or -1; -1 begins */
+int engine_next_private(int fd);
 
 #endif

@@ -47,6 +47,11 @@ int epoll_share(struct epoll *epoll, int fd)
 	return err;
 }
 
+int epoll_next(int fd)
+{
+	return descriptor_table_next(&epolls, fd);
+}
+
 int epoll_add(int fd)
 {
 	struct epoll *epoll = calloc(1, sizeof(*epoll));

@@ -16,6 +16,8 @@ struct open_socket;
 
 /** @return the epoll of a descriptor, or NULL; may be asked without the lock as a hint */
 struct epoll *epoll_find(int fd);
+/** @return the next descriptor behind `fd` that means an epoll, or -1; -1 begins */
+int epoll_next(int fd);
 /** Note a new epoll of the kernel. @return 0 or -errno */
 int epoll_add(int fd);
 /** Another descriptor means the same. @return 0 or -errno */

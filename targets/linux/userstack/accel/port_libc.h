@@ -44,15 +44,18 @@
 	CALL(recvmmsg, int, (int fd, struct mmsghdr *messages, unsigned int count, int flags, struct timespec *timeout)) \
 	CALL(read, ssize_t, (int fd, void *data, size_t size)) \
 	CALL(readv, ssize_t, (int fd, const struct iovec *parts, int count)) \
+	CALL(splice, ssize_t, (int from, off64_t *from_at, int to, off64_t *to_at, size_t size, unsigned int flags)) \
 	CALL(pread64, ssize_t, (int fd, void *data, size_t size, off64_t offset)) \
 	CALL(lseek64, off64_t, (int fd, off64_t offset, int whence)) \
 	CALL(ppoll, int, (struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask)) \
 	CALL(pselect, int, (int count, fd_set *in, fd_set *out, fd_set *except, const struct timespec *timeout, const sigset_t *mask)) \
+	CALL(select, int, (int count, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout)) \
 	CALL(epoll_create1, int, (int flags)) \
 	CALL(epoll_ctl, int, (int epoll, int operation, int fd, struct epoll_event *event)) \
 	CALL(epoll_wait, int, (int epoll, struct epoll_event *events, int count, int timeout_ms)) \
 	CALL(epoll_pwait, int, (int epoll, struct epoll_event *events, int count, int timeout_ms, const sigset_t *mask)) \
 	CALL(epoll_pwait2, int, (int epoll, struct epoll_event *events, int count, const struct timespec *timeout, const sigset_t *mask)) \
+	CALL(close_range, int, (unsigned int first, unsigned int last, int flags)) \
 	CALL(dup, int, (int fd)) \
 	CALL(dup2, int, (int fd, int to)) \
 	CALL(dup3, int, (int fd, int to, int flags)) \
@@ -60,6 +63,11 @@
 	CALL(fcntl64, int, (int fd, int command, ...)) \
 	CALL(ioctl, int, (int fd, unsigned long request, ...)) \
 	CALL(syscall, long, (long number, ...)) \
+	CALL(sigaction, int, (int number, const struct sigaction *action, struct sigaction *before)) \
+	CALL(signal, sighandler_t, (int number, sighandler_t handler)) \
+	CALL(sysv_signal, sighandler_t, (int number, sighandler_t handler)) \
+	CALL(sigset, sighandler_t, (int number, sighandler_t handler)) \
+	CALL(siginterrupt, int, (int number, int interrupts)) \
 	CALL(_exit, void, (int code))
 
 #if __SIZEOF_LONG__ == 4
@@ -78,6 +86,7 @@ struct timeval64 {
 	CALL(__recvmmsg64, int, (int fd, struct mmsghdr *messages, unsigned int count, int flags, struct time64 *timeout)) \
 	CALL(__ppoll64, int, (struct pollfd *fds, nfds_t count, const struct time64 *timeout, const sigset_t *mask)) \
 	CALL(__pselect64, int, (int count, fd_set *in, fd_set *out, fd_set *except, const struct time64 *timeout, const sigset_t *mask)) \
+	CALL(__select64, int, (int count, fd_set *in, fd_set *out, fd_set *except, struct timeval64 *timeout)) \
 	CALL(__epoll_pwait2_time64, int, (int epoll, struct epoll_event *events, int count, const struct time64 *timeout, const sigset_t *mask))
 #else
 #define LIBC_CALLS_TIME64(CALL)

@@ -22,7 +22,7 @@ static bool concerns_stack(int fd)
 {
 	const struct open_socket *sock = sockets_find(fd);
 
-	return sock ? sock->way == WAY_STACK || sock->way == WAY_PARENT : epoll_find(fd) != NULL;
+	return sock ? sockets_is_of_stack(sock) : epoll_find(fd) != NULL;
 }
 
 bool poll_concerns_stack(const struct pollfd *fds, nfds_t count)

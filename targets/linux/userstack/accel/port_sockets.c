@@ -27,6 +27,11 @@ struct open_socket *sockets_find(int fd)
 	return descriptor_table_find(&sockets, fd);
 }
 
+int sockets_next(int fd)
+{
+	return descriptor_table_next(&sockets, fd);
+}
+
 static void socket_changed(struct stack_socket *stack)
 {
 	struct open_socket *sock = stack_user(stack);
@@ -414,7 +419,7 @@ static bool is_connected(void *argument)
 
 static int connect_stream(struct open_socket *sock, const struct stack_address *peer)
 {
-	struct wait wait = { .done = is_connected, .argument = sock, .until_us = sockets_until_us(sock->send_us) };
+	struct wait wait = { .done = is_connected, .argument = sock, .until_us = sockets_until_us(sock->send_us), .restarts = !sock->send_us };
 	int err = stack_connect(sock->stack, peer);
 
 	if (err != -EINPROGRESS || sock->nonblocking)
@@ -549,7 +554,7 @@ int sockets_accept(struct open_socket *sock, int fd, struct sockaddr *address, s
 	struct pollfd kernel = { .fd = fd, .events = POLLIN };
 	struct wait wait = {
 		.done = can_accept, .argument = sock, .fds = &kernel, .count = sock->both ? 1 : 0,
-		.until_us = sock->nonblocking ? 0 : sockets_until_us(sock->receive_us),
+		.until_us = sock->nonblocking ? 0 : sockets_until_us(sock->receive_us), .restarts = !sock->receive_us,
 	};
 
 	for (;;) {

@@ -48,6 +48,8 @@ struct open_socket {
 
 /** @return what a descriptor means, or NULL: nothing that this library knows; may be asked without the lock as a hint */
 struct open_socket *sockets_find(int fd);
+/** @return the next descriptor behind `fd` that means a socket here, or -1; -1 begins */
+int sockets_next(int fd);
 /** Note a new socket of the kernel. @return 0 or -errno */
 int sockets_add(int fd, int domain, int type, int protocol, bool nonblocking);
 /** Note that another descriptor means the same. */
@@ -68,6 +70,12 @@ int sockets_connect(struct open_socket *sock, int fd, const struct sockaddr *add
 int sockets_accept(struct open_socket *sock, int fd, struct sockaddr *address, socklen_t *length, int flags);
 /** Which stack a datagram goes by; the socket gets a port if it has none. @return 1: the kernel's, 0: the user-mode stack, or -errno */
 int sockets_datagram_goes_by_kernel(struct open_socket *sock, int fd, const struct stack_address *to);
+
+/** Whether the user-mode stack has it, here or in the parent; NULL: no. */
+static inline bool sockets_is_of_stack(const struct open_socket *sock)
+{
+	return sock && (sock->way == WAY_STACK || sock->way == WAY_PARENT);
+}
 
 /** POLLIN … of poll(2) that the user-mode stack says of it now; of WAY_STACK only. */
 short sockets_ready(const struct open_socket *sock);

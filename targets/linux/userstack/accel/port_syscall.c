@@ -23,7 +23,6 @@
 #include "port_poll.h"
 #include "port_sockets.h"
 
-#define EXPORT __attribute__((visibility("default")))
 #define US_PER_S UINT64_C(1000000)
 #define NS_PER_US 1000
 
@@ -132,7 +131,9 @@ static bool concerns_stack(long number, const long *words)
 {
 	switch (number) {
 	case SYS_socket:
-	case SYS_epoll_create1: return true;
+	case SYS_epoll_create1:
+	case SYS_close_range: return true;
+	case SYS_splice: return is_ours(words[0]) || is_ours(words[2]);
 	case SYS_ppoll: return poll_concerns_stack(POINTER(words[0]), (nfds_t)words[1]);
 	case SYS_pselect6: return select_concerns_stack((int)words[0], POINTER(words[1]), POINTER(words[2]), POINTER(words[3]));
 	case SYS_dup3: return is_ours(words[0]) || is_ours(words[1]);
@@ -221,6 +222,9 @@ static bool call_of_transfer(long number, const long *words, long *result)
 		*result = __recvmmsg64(fd, POINTER(words[1]), (unsigned int)words[2], flags, POINTER(words[4]));
 		return true;
 #endif
+	case SYS_splice:
+		*result = splice(fd, POINTER(words[1]), (int)words[2], POINTER(words[3]), (size_t)words[4], (unsigned int)words[5]);
+		return true;
 	case SYS_read: *result = read(fd, POINTER(words[1]), (size_t)words[2]); return true;
 	case SYS_readv: *result = readv(fd, POINTER(words[1]), (int)words[2]); return true;
 	default: return false;
@@ -269,6 +273,7 @@ static bool call_of_descriptor(long number, const long *words, long *result)
 
 	switch (number) {
 	case SYS_close: *result = close(fd); return true;
+	case SYS_close_range: *result = close_range((unsigned int)words[0], (unsigned int)words[1], (int)words[2]); return true;
 	case SYS_dup: *result = dup(fd); return true;
 #ifdef SYS_dup2
 	case SYS_dup2: *result = dup2(fd, (int)words[1]); return true;

@@ -31,14 +31,23 @@ static bool has_come(void *argument)
 	       stack_ready(waiting->sock->stack) & (waiting->ready | STACK_ERROR | STACK_HUNG_UP);
 }
 
-/* Wait for what a socket is to be ready for. @return 0, 1: its kernel's socket can be read; or -errno */
-static int wait_for(struct open_socket *sock, int fd, unsigned int ready, bool blocks, uint64_t until_us)
+/* Until when a call waits, which has a timeout: not at all if it does not block. */
+static uint64_t waits_until_us(const struct open_socket *sock, int flags, uint64_t timeout_us)
+{
+	return sock->nonblocking || flags & MSG_DONTWAIT ? 0 : sockets_until_us(timeout_us);
+}
+
+/*
+ * Wait for what a socket is to be ready for; after handlers with SA_RESTART, too, unless it has a timeout or has `begun` to transfer.
+ * @return 0, 1: its kernel's socket can be read; or -errno
+ */
+static int wait_for(struct open_socket *sock, int fd, unsigned int ready, uint64_t until_us, bool begun)
 {
 	struct waiting waiting = { sock, ready };
 	struct pollfd kernel = { .fd = fd, .events = POLLIN };
 	struct wait wait = {
-		.done = has_come, .argument = &waiting, .fds = &kernel, .until_us = blocks ? until_us : 0,
-		.count = sock->both && ready == STACK_READABLE ? 1 : 0,
+		.done = has_come, .argument = &waiting, .fds = &kernel, .until_us = until_us,
+		.count = sock->both && ready == STACK_READABLE ? 1 : 0, .restarts = until_us == UINT64_MAX && !begun,
 	};
 	int err = wait_until(&wait);
 
@@ -58,8 +67,7 @@ static size_t length_of(const struct msghdr *message)
 
 static int64_t send_stream(struct open_socket *sock, int fd, const struct msghdr *message, int flags)
 {
-	uint64_t until_us = sockets_until_us(sock->send_us);
-	bool blocks = !sock->nonblocking && !(flags & MSG_DONTWAIT);
+	uint64_t until_us = waits_until_us(sock, flags, sock->send_us);
 	int64_t sent = 0;
 
 	for (size_t i = 0; i < message->msg_iovlen; i++) {
@@ -71,7 +79,7 @@ static int64_t send_stream(struct open_socket *sock, int fd, const struct msghdr
 						   more ? STACK_MORE : 0, NULL);
 
 			if (taken == -EAGAIN)
-				taken = wait_for(sock, fd, STACK_WRITABLE, blocks, until_us);
+				taken = wait_for(sock, fd, STACK_WRITABLE, until_us, sent > 0);
 			if (taken < 0)
 				return sent ? sent : taken;
 			at += (size_t)taken;
@@ -184,8 +192,7 @@ static int64_t take_stream(struct open_socket *sock, const struct msghdr *messag
 
 static int64_t receive_stream(struct open_socket *sock, int fd, const struct msghdr *message, int flags)
 {
-	uint64_t until_us = sockets_until_us(sock->receive_us);
-	bool blocks = !sock->nonblocking && !(flags & MSG_DONTWAIT);
+	uint64_t until_us = waits_until_us(sock, flags, sock->receive_us);
 	size_t length = length_of(message), received = 0;
 
 	for (;;) {
@@ -197,7 +204,7 @@ static int64_t receive_stream(struct open_socket *sock, int fd, const struct msg
 			return (int64_t)received;
 		if (size < 0 && size != -EAGAIN)
 			return received ? (int64_t)received : size;
-		size = wait_for(sock, fd, STACK_READABLE, blocks, until_us);
+		size = wait_for(sock, fd, STACK_READABLE, until_us, received > 0);
 		if (size < 0)
 			return received ? (int64_t)received : size;
 	}
@@ -229,8 +236,7 @@ static int64_t take_datagram(struct open_socket *sock, const struct msghdr *mess
 
 static int64_t receive_datagram(struct open_socket *sock, int fd, struct msghdr *message, int flags)
 {
-	uint64_t until_us = sockets_until_us(sock->receive_us);
-	bool blocks = !sock->nonblocking && !(flags & MSG_DONTWAIT);
+	uint64_t until_us = waits_until_us(sock, flags, sock->receive_us);
 	size_t room = length_of(message);
 
 	for (;;) {
@@ -246,7 +252,7 @@ static int64_t receive_datagram(struct open_socket *sock, int fd, struct msghdr 
 		}
 		if (length != -EAGAIN)
 			return length;
-		ready = wait_for(sock, fd, STACK_READABLE, blocks, until_us);
+		ready = wait_for(sock, fd, STACK_READABLE, until_us, false);
 		if (ready > 0) {
 			ssize_t by_kernel = libc_calls()->recvmsg(fd, message, flags | MSG_DONTWAIT);
 

@@ -10,6 +10,7 @@
 #include "port_children.h"
 #include "port_engine.h"
 #include "port_libc.h"
+#include "port_signals.h"
 
 #define US_PER_S UINT64_C(1000000)
 #define NS_PER_US 1000
@@ -271,6 +272,7 @@ static void find_place(struct waiter *own)
 /* Wait with room for the engine's descriptors in `fds`. */
 static int wait_with(const struct wait *wait, struct waiter *own, struct pollfd *fds)
 {
+	unsigned int interruptions = signals_interruptions(); /* handlers run in its sleep alone */
 	int ready = 0;
 
 	for (;;) {
@@ -287,6 +289,8 @@ static int wait_with(const struct wait *wait, struct waiter *own, struct pollfd 
 		next_us = driver == own ? engine_next_us() : UINT64_MAX;
 		ready = sleep_until(own, fds, wait->count, next_us < until_us ? next_us : until_us, wait->mask);
 		leave(own);
+		if (ready == -EINTR && wait->restarts && signals_interruptions() == interruptions)
+			ready = 0;
 		if (ready < 0)
 			return ready;
 	}

@@ -103,6 +103,8 @@ uint64_t stack_now_us(void);
 
 /** What is handled until it is set back has come together: acknowledgements of it wait for the end of it. */
 extern bool recovery_together;
+/** One of them does: it is due once they are not together any more. */
+extern bool recovery_held_back;
 
 /** Run the timers that are due. @param now_us what stack_now_us() says */
 void recovery_advance_us(uint64_t now_us);

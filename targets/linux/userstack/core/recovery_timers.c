@@ -89,7 +89,7 @@ uint32_t recovery_window_bytes(const struct tcp_pcb *pcb)
 
 /* Receiving. */
 
-bool recovery_together;
+bool recovery_together, recovery_held_back;
 
 void recovery_on_ack_delayed(struct tcp_pcb *pcb)
 {
@@ -103,6 +103,7 @@ int recovery_ack_waits(struct tcp_pcb *pcb)
 	if (!recovery_together || ++pcb->recovery.ack_segments >= recovery_limits.ack_segments)
 		return false;
 	pcb->recovery.ack_due_us = 0;
+	recovery_held_back = true;
 	return true;
 }
 

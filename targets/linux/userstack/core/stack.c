@@ -317,7 +317,9 @@ void stack_input_begin(void)
 void stack_input_end(void)
 {
 	recovery_together = false;
-	recovery_advance_us(now_us);
+	if (recovery_held_back)
+		recovery_advance_us(now_us);
+	recovery_held_back = false;
 }
 
 void stack_count_udp_full(void)

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls that wait for descriptors: poll, select, epoll. */
+#include "port_libc.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "port_calls.h"
+#include "port_engine.h"
+#include "port_epoll.h"
+#include "port_poll.h"
+#include "port_wait.h"
+
+/* glibc declares the descriptors of poll(2) as written only, and the compiler believes it of the definition, too. */
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+
+#define US_PER_S UINT64_C(1000000)
+#define US_PER_MS 1000
+#define NS_PER_US 1000
+
+EXPORT int __poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t room);
+EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask, size_t room);
+
+EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask)
+{
+	if (!poll_concerns_stack(fds, count))
+		return libc_calls()->ppoll(fds, count, timeout, mask);
+	if (timeout && (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= 1000000000))
+		return (int)calls_done(-EINVAL);
+	wait_lock();
+	return (int)calls_unlock(poll_wait(fds, count, calls_until_us(timeout), mask));
+}
+
+static const struct timespec *from_ms(int timeout_ms, struct timespec *timeout)
+{
+	*timeout = (struct timespec){ .tv_sec = timeout_ms / 1000, .tv_nsec = (long)(timeout_ms % 1000) * US_PER_MS * NS_PER_US };
+	return timeout_ms < 0 ? NULL : timeout;
+}
+
+EXPORT int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+	struct timespec timeout;
+
+	return ppoll(fds, count, from_ms(timeout_ms, &timeout), NULL);
+}
+
+EXPORT int __poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t room)
+{
+	CALLS_CHECK(count * sizeof(*fds), room);
+	return poll(fds, count, timeout_ms);
+}
+
+EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask, size_t room)
+{
+	CALLS_CHECK(count * sizeof(*fds), room);
+	return ppoll(fds, count, timeout, mask);
+}
+
+EXPORT int pselect(int count, fd_set *in, fd_set *out, fd_set *except, const struct timespec *timeout, const sigset_t *mask)
+{
+	if (!select_concerns_stack(count, in, out, except))
+		return libc_calls()->pselect(count, in, out, except, timeout, mask);
+	wait_lock();
+	return (int)calls_unlock(select_wait(count, in, out, except, calls_until_us(timeout), mask));
+}
+
+int calls_select(int count, fd_set *in, fd_set *out, fd_set *except, uint64_t *timeout_us)
+{
+	uint64_t end_us = !timeout_us ? UINT64_MAX : *timeout_us ? engine_now_us() + *timeout_us : 0;
+	int ready;
+
+	wait_lock();
+	ready = (int)calls_unlock(select_wait(count, in, out, except, end_us, NULL));
+	if (timeout_us && (ready >= 0 || errno == EINTR))
+		*timeout_us = calls_left_us(end_us);
+	return ready;
+}
+
+EXPORT int select(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout)
+{
+	uint64_t timeout_us;
+	int ready;
+
+	if (!select_concerns_stack(count, in, out, except))
+		return libc_calls()->select(count, in, out, except, timeout);
+	if (!timeout)
+		return calls_select(count, in, out, except, NULL);
+	if (timeout->tv_sec < 0 || timeout->tv_usec < 0)
+		return (int)calls_done(-EINVAL);
+	timeout_us = (uint64_t)timeout->tv_sec * US_PER_S + (uint64_t)timeout->tv_usec;
+	ready = calls_select(count, in, out, except, &timeout_us);
+	*timeout = (struct timeval){ .tv_sec = (time_t)(timeout_us / US_PER_S), .tv_usec = (suseconds_t)(timeout_us % US_PER_S) };
+	return ready;
+}
+
+static int note_epoll(int fd)
+{
+	int err;
+
+	if (fd < 0)
+		return fd;
+	wait_lock();
+	err = epoll_add(fd);
+	if (err)
+		libc_calls()->close(fd);
+	return (int)calls_unlock(err ? err : fd);
+}
+
+EXPORT int epoll_create1(int flags)
+{
+	return note_epoll(libc_calls()->epoll_create1(flags));
+}
+
+EXPORT int epoll_create(int size)
+{
+	return size <= 0 ? (int)calls_done(-EINVAL) : epoll_create1(0);
+}
+
+EXPORT int epoll_ctl(int epoll_fd, int operation, int fd, struct epoll_event *event)
+{
+	struct epoll *epoll = epoll_find(epoll_fd);
+
+	if (!epoll)
+		return libc_calls()->epoll_ctl(epoll_fd, operation, fd, event);
+	wait_lock();
+	return (int)calls_unlock(epoll_control(epoll, epoll_fd, operation, fd, event));
+}
+
+EXPORT int epoll_pwait2(int epoll_fd, struct epoll_event *events, int capacity, const struct timespec *timeout, const sigset_t *mask)
+{
+	struct epoll *epoll = epoll_find(epoll_fd);
+
+	if (!epoll)
+		return libc_calls()->epoll_pwait2(epoll_fd, events, capacity, timeout, mask);
+	wait_lock();
+	return (int)calls_unlock(epoll_wait_for(epoll, epoll_fd, events, capacity, calls_until_us(timeout), mask));
+}
+
+EXPORT int epoll_pwait(int epoll_fd, struct epoll_event *events, int capacity, int timeout_ms, const sigset_t *mask)
+{
+	struct timespec timeout;
+
+	if (!epoll_find(epoll_fd))
+		return libc_calls()->epoll_pwait(epoll_fd, events, capacity, timeout_ms, mask);
+	return epoll_pwait2(epoll_fd, events, capacity, from_ms(timeout_ms, &timeout), mask);
+}
+
+EXPORT int epoll_wait(int epoll_fd, struct epoll_event *events, int capacity, int timeout_ms)
+{
+	return epoll_pwait(epoll_fd, events, capacity, timeout_ms, NULL);
+}
