@@ -112,15 +112,12 @@ trends: ## Make results/trends.html, the page of all stored runs (TRENDS_OPTIONS
 
 bench: ## Run every benchmark
 	@hw/host/setup.sh --dev
-	@for file in tests/bench/bench_*.py; do \
-		[[ -e $$file ]] || { echo "no benchmark yet"; break; }; \
-		name=$${file##*/bench_}; $(PYTHON) -m "tests.bench.bench_$${name%.py}" || [[ $$? -eq 3 ]]; \
-	done
+	@for name in $$($(PYTHON) -m bench); do $(PYTHON) -m bench "$$name" || [[ $$? -eq 3 ]]; done
 
 bench-%: export G_NAME = $*
-bench-%: ## Run one benchmark, tests/bench/bench_%.py
+bench-%: ## Run one benchmark, bench/FOLDER/bench_%.py
 	@hw/host/setup.sh --dev
-	@name=$$G_NAME; $(PYTHON) -m "tests.bench.bench_$${name//-/_}"
+	@$(PYTHON) -m bench "$$G_NAME"
 
 doctor: ## List what this machine and the bench BENCH can measure, and how to fix the rest
 	@python=$(PYTHON); [[ -x $$python ]] || python=/usr/bin/python3; $$python -m hw doctor "$$G_BENCH"

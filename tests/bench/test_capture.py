@@ -12,7 +12,7 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 from scapy.utils import PcapWriter
 
-from tests.bench.capture import (
+from bench.traffic.capture import (
     Datagram,
     absolute_percentiles_ns,
     read_capture,

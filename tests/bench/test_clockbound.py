@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.clocks import bench_timeservice, clockbound, clockbound_truth
 from hw.errors import CapabilityError
-from tests.bench import bench_timeservice, clockbound, clockbound_truth
 from tests.targets.truth_lab import TruthReader, begin_truth
 
 CAP_SYS_TIME = 25

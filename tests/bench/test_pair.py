@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.namespaces import PREFIX
-from tests.bench.pair import Pair
+from bench.lab.namespaces import PREFIX
+from bench.lab.pair import Pair
 
 pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 HOLD = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from tests.bench.pair import Pair
+from bench.lab.pair import Pair
 with Pair() as pair:
     pair.start(pair.sender, ["sleep", "600"])
     print("up", flush=True)

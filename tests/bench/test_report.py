@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.report import Bar, alternate, median_ratio, publish, summarise
+from bench.lab.report import Bar, alternate, median_ratio, publish, summarise
 
 
 def test_variants_take_turns_in_changing_order() -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from bench.lab.killed_run import MARK, marked_processes
+from bench.targets.bench_restore import VIRTUAL_BENCH, drawn
+from bench.targets.one_target_bench import OneTarget, standing_text, write_bench
 from hw.bench import NodeKind, load_bench
-from tests.bench.bench_restore import VIRTUAL_BENCH, drawn
-from tests.bench.killed_run import MARK, marked_processes
-from tests.bench.one_target_bench import OneTarget, standing_text, write_bench
 
 TARGETS = tuple(load_bench(VIRTUAL_BENCH).targets)
 

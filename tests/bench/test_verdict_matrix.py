@@ -16,11 +16,8 @@ from typing import Any
 
 import pytest
 
-from hw.errors import CapabilityError, MeasurementError
-from hw.toml_file import read_toml
-from reports.record.sampling import required_samples
-from resources.replay.pattern import load_pattern
-from tests.bench.bench_verdicts import (
+from bench.lab.report import summarise
+from bench.verdicts.bench_verdicts import (
     COUNTED_S,
     PATTERN_FILE,
     CountingBegins,
@@ -29,8 +26,7 @@ from tests.bench.bench_verdicts import (
     excluded_miss_probability,
     is_wrong,
 )
-from tests.bench.report import summarise
-from tests.bench.verdict_disturbances import (
+from bench.verdicts.verdict_disturbances import (
     DISTURBANCES,
     Stopper,
     disturbances_of,
@@ -38,8 +34,8 @@ from tests.bench.verdict_disturbances import (
     touch_memory,
     write_disk,
 )
-from tests.bench.verdict_faults import FAULTS, NONE, Truth, build_hog, faults_of, held_us, queue_counts
-from tests.bench.verdict_matrix import (
+from bench.verdicts.verdict_faults import FAULTS, NONE, Truth, build_hog, faults_of, held_us, queue_counts
+from bench.verdicts.verdict_matrix import (
     BARS,
     INVALID,
     CaseResult,
@@ -48,6 +44,10 @@ from tests.bench.verdict_matrix import (
     figures,
     matrix_text,
 )
+from hw.errors import CapabilityError, MeasurementError
+from hw.toml_file import read_toml
+from reports.record.sampling import required_samples
+from resources.replay.pattern import load_pattern
 
 beta: Any = import_module("scipy.stats").beta  # has no types
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.run.files import write_file_list
-from tests.bench.bench_verify import (
+from bench.verdicts.bench_verify import (
     SCHEMA,
     alter,
     change_file,
@@ -21,6 +20,7 @@ from tests.bench.bench_verify import (
     other,
     schema_ways,
 )
+from reports.run.files import write_file_list
 from tests.reports.sample_run import make_run
 
 

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
+from bench.lab.killed_run import machine_state
 from hw.bench import load_bench
 from hw.errors import ConfigError
 from hw.journal import JOURNAL_FOLDER
 from hw.session import RUN_FOLDER, clean, open_bench
-from tests.bench.killed_run import machine_state
 from tests.patience import HANG_S, wait_until
 from tests.simulation.processes import bench_processes
 

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from bench.lab.killed_run import MARK, marked_processes
 from hw.errors import BenchError, CapabilityError
 from hw.session import RUN_FOLDER, open_bench
 from scope.delay import DelayMeter
 from scope.settings import OscilloscopeSettings, TimebaseSettings, TriggerSettings
-from tests.bench.killed_run import MARK, marked_processes
 from tests.patience import wait_until
 
 pytestmark = [pytest.mark.simulated, pytest.mark.timed]

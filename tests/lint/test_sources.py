@@ -45,7 +45,7 @@ def test_asks_no_licence_of_formats_without_comments(tmp_path: Path, name: str) 
 def test_finds_a_short_time_out_of_a_test(tmp_path: Path, call: str, seconds: str) -> None:
     text = f"{SPDX}x = 1\n{call % seconds}\n"
     assert [finding.line for finding in findings_of(tmp_path, "tests/hw/test_a.py", text)] == [3]
-    assert findings_of(tmp_path, "tests/bench/bench_a.py", text) == []
+    assert findings_of(tmp_path, "bench/lab/report.py", text) == []
     assert findings_of(tmp_path, "hw/a.py", text) == []
 
 

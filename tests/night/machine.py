@@ -8,7 +8,7 @@ import platform
 import re
 from pathlib import Path
 
-from tests.bench.report import machine_facts
+from bench.lab.report import machine_facts
 
 _STEAL_FIELD = 8
 _OF_A_CPU = re.compile(r"cpu[0-9]+ ")

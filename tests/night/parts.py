@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of the night: the one table of them, and which are asked for.
 
-A benchmark is a part by being there, `tests/bench/bench_NAME.py`.
+A benchmark is a part by being there, `bench/FOLDER/bench_NAME.py`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from bench.lab.catalogue import benchmark_files
 from hw.errors import ConfigError
 from tests.night import names
 
@@ -115,12 +116,12 @@ def benchmarks(root: Path) -> tuple[Part, ...]:
     """Return a part for each benchmark of a source tree."""
     return tuple(
         Part(
-            BENCHMARKS + file.stem.removeprefix("bench_").replace("_", "-"),
+            BENCHMARKS + name,
             _first_line(file),
-            (Step((_PYTHON, "-m", "tests.night.benchmark", f"tests.bench.{file.stem}")),),
+            (Step((_PYTHON, "-m", "bench", name)),),
             4 * _HOUR_S,
         )
-        for file in sorted((root / "tests" / "bench").glob("bench_*.py"))
+        for name, file in benchmark_files(root).items()
     )
 
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from bench.lab.catalogue import benchmark_files
 from tests.night.parts import Part, Step, parts
 from tests.night.result import read
 from tests.night.test_night import LONG_S, Tree
@@ -35,8 +35,8 @@ def test_what_a_part_runs_exists(part: Part) -> None:
         if program == sys.executable:
             module = arguments[arguments.index("-m") + 1]
             assert importlib.util.find_spec(module), module
-            if module == "tests.night.benchmark":
-                assert (ROOT / f"{arguments[-1].replace('.', '/')}.py").is_file()
+            if module == "bench":
+                assert benchmark_files(ROOT)[arguments[-1]].is_file()
         else:
             assert os.access(ROOT / program, os.X_OK), program
         for argument in arguments:
@@ -59,19 +59,19 @@ def test_fuzzing_has_time_for_what_it_is_asked() -> None:
 
 
 def test_a_new_benchmark_is_found_by_itself(tmp_path: Path) -> None:
-    folder = tmp_path / "tests" / "bench"
+    folder = tmp_path / "bench" / "folder"
     folder.mkdir(parents=True)
     (folder / "bench_one_more.py").write_text('"""How much more?\n\nMuch.\n"""\n')
     (folder / "pair.py").write_text("")
     (found,) = (part for part in parts(1, "b.yaml", tmp_path) if part.name.startswith("bench-"))
     assert (found.name, found.about) == ("bench-one-more", "How much more?")
-    assert found.commands == ("python -m tests.night.benchmark tests.bench.bench_one_more",)
+    assert found.commands == ("python -m bench one-more",)
 
 
 PUBLISHES = """
 import sys
 from pathlib import Path
-from tests.bench.report import Bar, publish
+from bench.lab.report import Bar, publish
 print("bench     a turn", file=sys.stderr)
 sys.exit(publish("x", {"ratio": 0.5}, {"ratio": Bar(0.4)}, folder=Path(sys.argv[1])))
 """
@@ -88,22 +88,3 @@ def test_figures_of_a_benchmark_are_kept(tmp_path: Path) -> None:
     assert (kept.figures, kept.bars, kept.verdict) == ({"ratio": 0.5}, {"ratio": 0.4}, "passed")
     assert "bench-x, bars not met" in (tree.folder() / "summary.html").read_text()
     assert json.loads((tmp_path / "bench" / "x.json").read_text())["met"] is False
-
-
-@pytest.mark.parametrize(
-    ("text", "code", "said"),
-    [
-        ("from hw.errors import CapabilityError as E\nraise E('no image')", 3, "CapabilityError: no image"),
-        ("from hw.errors import BenchError as E\nraise E('held')", 5, "BenchError: held"),
-        ("import sys\nsys.exit(3)", 3, ""),
-        ("raise RuntimeError('ours')", 1, "RuntimeError: ours"),
-        ("import sys\nassert __name__ == '__main__' and not sys.argv[1:]", 0, ""),
-    ],
-)  # fmt: skip
-def test_a_benchmark_ends_with_the_code_of_its_error(tmp_path: Path, text: str, code: int, said: str) -> None:
-    (tmp_path / "made_up.py").write_text(text)
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    command = [sys.executable, "-m", "tests.night.benchmark", "made_up"]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert done.returncode == code, done.stderr
-    assert said in done.stderr

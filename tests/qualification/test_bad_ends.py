@@ -20,10 +20,10 @@ from pathlib import Path
 
 import pytest
 
+from bench.lab.killed_run import MARK, MachineState, machine_state, marked_processes
 from hw.bench import BenchSpec, load_bench
 from hw.reservation import LOCK_FOLDER
 from hw.session import open_bench
-from tests.bench.killed_run import MARK, MachineState, machine_state, marked_processes
 from tests.patience import wait_until
 from tests.simulation.processes import guests_of
 from tests.simulation.trial import ROOT, TARGET, VIRTUAL_BENCH

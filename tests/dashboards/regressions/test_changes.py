@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
+from bench.dashboards.change_series import series
 from dashboards.regressions.changes import DEFAULTS, Settings, find_changes
-from tests.bench.change_series import series
 
 
 def noise(runs: int, seed: int = 0) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

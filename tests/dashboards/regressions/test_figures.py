@@ -7,10 +7,10 @@ import dataclasses
 
 import pytest
 
+from bench.dashboards.bench_regressions import BARS, Score, score
+from bench.dashboards.change_detectors import ADVISER, DETECTORS, Detector
+from bench.dashboards.change_series import JUDGED, Values
 from dashboards.regressions.changes import Settings, find_changes
-from tests.bench.bench_regressions import BARS, Score, score
-from tests.bench.change_detectors import ADVISER, DETECTORS, Detector
-from tests.bench.change_series import JUDGED, Values
 
 SERIES = 100
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.compiler import compile_c
+from bench.lab.compiler import compile_c
 from tests.namespace import in_namespace
 from tests.patience import HANG_S, wait_until
 from tests.targets.bpf_objects import held_by, map_exists

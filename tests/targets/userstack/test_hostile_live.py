@@ -23,7 +23,7 @@ from typing import Any
 
 import pytest
 
-from tests.bench.compiler import compile_c
+from bench.lab.compiler import compile_c
 from tests.namespace import in_namespace
 from tests.patience import HANG_S, STALL_S, wait_until
 from tests.targets.link_counts import KernelShare, lost_on_link

@@ -18,7 +18,7 @@ from scapy.layers.inet import IP, TCP
 from scapy.packet import Packet
 from scapy.utils import rdpcap
 
-from tests.bench.compiler import compile_bpf, compile_c
+from bench.lab.compiler import compile_bpf, compile_c
 from tests.patience import HANG_S, wait_until
 from tests.targets.userstack.accel_lab import FAR, INTERFACE, NEAR, AccelLab, Started
 
@@ -297,7 +297,7 @@ def test_counters_are_those_of_the_wire(lab: AccelLab, netstat: Path) -> None:
 @contextmanager
 def losing(lab: AccelLab, repository: Path, every: int) -> Generator[Json]:
     """Lose each so many of the full frames that come to the far end; how many stands in what is given."""
-    bench, linux = repository / "tests/bench", repository / "targets/linux"
+    bench, linux = repository / "bench/userstack", repository / "targets/linux"
     header = compile_bpf(bench / "drop_xdp.c", "line", lab.folder / "drop_program.h")
     includes = [f"-I{each}" for each in (header.parent, linux, bench)]
     loader = str(linux / "bpf/port_bpf.c")

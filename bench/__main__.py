@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run a benchmark by its name; an error of bench or machine ends it with its exit code (docs/exit-codes.md).
+
+    python -m bench NAME [OPTION...]    # without a name: print all names
+
+What is missing here (3) is told from what is broken, also by a benchmark that lets such errors through.
+"""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from collections.abc import Sequence
+
+from bench.lab.catalogue import benchmark_files
+from bench.lab.report import REPOSITORY
+from hw.errors import BenchwrightError, ConfigError
+
+
+def run(module: str, options: Sequence[str] = ()) -> int:
+    """Run a module as a program; return the exit code of the error that it has let through."""
+    sys.argv = [module, *options]
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except BenchwrightError as error:
+        return _say(error)
+    return 0
+
+
+def main() -> int:
+    """Run the benchmark of the command line; return its exit code."""
+    files = benchmark_files(REPOSITORY)
+    if not sys.argv[1:]:
+        print("\n".join(files))
+        return 0
+    name, *options = sys.argv[1:]
+    name = name.replace("_", "-")
+    if name not in files:
+        return _say(ConfigError(f"bench: no benchmark {name!r}; allowed: {' '.join(files)}"))
+    return run(".".join(files[name].relative_to(REPOSITORY).with_suffix("").parts), options)
+
+
+def _say(error: BenchwrightError) -> int:
+    print(f"{type(error).__name__}: {error}", file=sys.stderr)
+    return error.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The time service beside chrony and ntp-user: the same emulated target, server and interval, by turns.
+
+Each turn puts one stack on the target, waits for its lock and measures by the timecard what programs read of
+the clock that it keeps. Readings whose own window shows a stall are left out. Bars are ratios of the medians
+over the turns, of the median and of the 99.9 % quantile of the size of the offset: at most half of
+ntp-user's, and not above chrony's.
+
+The virtual bench is opened for it: nothing else may use that meanwhile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+import sys
+import tempfile
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from bench.lab.report import REPOSITORY, RUNS_MIN, Bar, alternate, median_ratio, publish, steal_ms
+from hw.bench import TargetSpec
+from hw.drivers.labgrid_api import register_all
+from hw.errors import MeasurementError
+from hw.session import Bench, open_bench
+from reports.clock_sync import told_bound
+from reports.clock_sync.told_bound import median_size_ns
+from reports.record.histogram import Summary
+from reports.requirements import Requirement
+from resources.clocks.kind import load_clock_kind
+from resources.clocks.sync import ClockLab
+from resources.clocks.time_service import STACK, TimeServiceTrials
+from resources.profiles import Profile, load_profile
+from resources.requirements_file import load_requirements_file
+
+BENCH = REPOSITORY / "hw" / "benches" / "virtual.yaml"
+REQUIREMENTS = REPOSITORY / "robot" / "requirements" / "clock_time_service_virtual.toml"
+STACKS = (STACK, "chrony", "ntp-user")
+QUANTITIES = ("sync_offset", *told_bound.STATISTICS)
+"""That a file of requirements on the time service may be on."""
+BARS = {
+    "ntp_user_median_ratio": Bar(0.5),
+    "ntp_user_p999_ratio": Bar(0.5),
+    "chrony_median_ratio": Bar(1.0),
+    "chrony_p999_ratio": Bar(1.0),
+}
+
+Sizes = dict[str, float]
+
+
+def quantile_size_ns(offset: Summary, share: float) -> int:
+    """Return a quantile of the sizes of offsets, the upper edge of its bucket."""
+    sizes = sorted((max(abs(low), abs(low + width - 1)), count) for low, width, count in offset.buckets)
+    wanted, seen = math.ceil(share * offset.n), 0
+    for size_ns, count in sizes:
+        seen += count
+        if seen >= wanted:
+            return size_ns
+    raise ValueError("no offsets")
+
+
+class Turns:
+    """Trials of stacks in one lab."""
+
+    def __init__(self, bench: Bench, target: TargetSpec, profile: Profile, folder: Path) -> None:
+        """Take a bench that is open."""
+        self._bench = bench
+        self._target = target
+        self._profile = profile
+        self._folder = folder
+        self._turn = 0
+        self._requirement: Requirement = next(
+            each
+            for each in load_requirements_file(REQUIREMENTS, *QUANTITIES).requirements
+            if each.quantity == "sync_offset"
+        )
+
+    def measure(self, stack: str) -> Sizes:
+        """Measure a stack once; NaN where it did not lock in time."""
+        self._turn += 1
+        assert self._profile.time_service is not None
+        kind = load_clock_kind(REPOSITORY / "targets" / self._target.provisioning)
+        wander = kind.stack(STACK, self._bench.spec.simulated).server_wander
+        folder = self._folder / f"{self._turn}-{stack}"
+        with ClockLab(self._bench, self._target, self._profile, folder, print, wander) as lab:
+            trials = TimeServiceTrials(lab, self._profile.time_service)
+            with suppress(MeasurementError):
+                offset = trials.steady(self._requirement, stack).filtered.offset
+                return {
+                    "median_ns": float(median_size_ns(offset) or math.nan),
+                    "p999_ns": float(quantile_size_ns(offset, 0.999)),
+                    "n": float(offset.n),
+                }
+        return {"median_ns": math.nan, "p999_ns": math.nan, "n": 0.0}
+
+
+def main() -> int:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--interval-s", type=int, default=4, help="between synchronisations (default 4)")
+    parser.add_argument("--measure-s", type=int, default=40, help="of each trial (default 40)")
+    parser.add_argument("--runs", type=int, default=RUNS_MIN, help="turns of each stack (default 5)")
+    parser.add_argument("--target", default="linux-rt", help="of the virtual bench (default linux-rt)")
+    options = parser.parse_args()
+    register_all()
+    profile = load_profile("ci")
+    assert profile.time_service is not None
+    times = replace(
+        profile.time_service,
+        interval_s=options.interval_s,
+        measure_s=options.measure_s,
+        beside_s=options.measure_s,
+    )
+    before_ms = steal_ms()
+    with tempfile.TemporaryDirectory() as folder, open_bench(BENCH) as bench:
+        turns = Turns(
+            bench, bench.spec.targets[options.target], replace(profile, time_service=times), Path(folder)
+        )
+        results = alternate({stack: partial(turns.measure, stack) for stack in STACKS}, options.runs)
+    figures: Sizes = {"steal_s": (steal_ms() - before_ms) / 1000}
+    for stack, sizes in results.items():
+        name = stack.replace("-", "_")
+        for key in ("median", "p999"):
+            found = [size[f"{key}_ns"] for size in sizes]
+            figures[f"{name}_{key}_ns"] = statistics.median(found)
+            if stack != STACK:
+                ours = [size[f"{key}_ns"] for size in results[STACK]]
+                figures[f"{name}_{key}_ratio"] = median_ratio(ours, found)
+    return publish("time_stacks", figures, BARS, {"runs": results, "interval_s": options.interval_s})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

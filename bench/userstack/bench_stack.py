@@ -1,0 +1,387 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The user-mode stack against the kernel's: the same unmodified programs by both, over one line, by turns.
+
+The line leads over a third namespace, which loses frames (an XDP program, from a seed: both stacks meet the
+same losses), doubles and disorders them (a relay). Offloads are off at all ends: a lost frame of 64 KB would
+be another loss. The kernel's congestion control is cubic, as it comes.
+
+goodput        1 GB by the user-mode stack at 5 % loss both ways, and at 0.1 % with 0.1 % doubled and
+               disordered, every byte compared; the kernel's beside it, of less where it would take hours
+lone           messages of 500 B every 10 ms; one of 20 is lost: what is added to its way
+replay         the 12-producer pattern: at 0.1 % and 0.2 % loss both ways, and without loss while programs of
+               ordinary priority keep both CPUs busy, or send each other bulk by the same stack. Of the
+               low-latency streams (type 3) the 99.9th percentile
+               of received - sent, without messages whose way met a window that the machine took; the share
+               of those is told
+trips          half a round trip of 100 B every 200 us over a link, with busy polling and without
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import signal
+import statistics
+import sys
+from bisect import bisect_right
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate, count
+from pathlib import Path
+
+import numpy as np
+
+from bench.lab.namespaces import Json
+from bench.lab.pair import PRIORITY, PROGRAM
+from bench.lab.replay import NS_PER_S, Run, answer, daq_pattern, tai_now_ns
+from bench.lab.report import RUNS_MIN, Bar, alternate, publish, steal_ms
+from bench.userstack.line import KERNEL, PRODUCERS, RECEIVER_ADDRESS, USER, Line
+
+PORT, BULK_PORT = "7000", "7100"
+ENDLESS_BYTES = 10**12
+LOW_LATENCY = 3
+"""Last digit of the low-latency streams' numbers."""
+LONE_BYTES, LONE_EVERY, LONE_COUNT, LONE_INTERVAL_US = 500, 20, 1000, 10_000
+TRIP_BYTES, TRIP_COUNT, TRIP_INTERVAL_US = 100, 5000, 200
+BUSY_POLL_US = 1_000_000
+MB = 1_000_000
+LOSING_ENDS = 2
+"""Seeds of a line: each end loses by its own."""
+READY_S, SLACK_S = 30.0, 60.0
+Load = Callable[[Line, str], AbstractContextManager[None]]
+"""What goes on beside a replay, by the line and the stack of that."""
+LEAD_S = 4.0
+"""From writing a plan to its slot 0: a program that takes many ports is not ready at once."""
+WITNESS_US = 200
+P999 = 99.9
+BARS = {
+    "goodput_5_percent_ratio": Bar(0.25, at_least=True),
+    "goodput_disorder_ratio": Bar(0.8, at_least=True),
+    "wrong_words": Bar(0),
+    "lone_added_ms": Bar(5),
+    "loss_p999_ratio": Bar(0.1),
+    "load_p999_ratio": Bar(0.5),
+    "bulk_p999_ratio": Bar(0.5),
+    "half_trip_busy_ratio": Bar(0.8),
+}
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What a replay says of its low-latency streams, in ns, and of all streams."""
+
+    ways_ns: Sequence[float]
+    left_out_share: float
+    over_budget: int
+    lost: int
+    messages: int
+    busy_ns: int
+
+    @property
+    def busy_ns_per_message(self) -> float:
+        """CPU time of the whole machine by message: what a stack costs, whoever it is charged to."""
+        return self.busy_ns / self.messages
+
+
+def goodput_mb_per_s(line: Line, stack: str, size_bytes: int, limit_s: float) -> tuple[float, int]:
+    """Send a stream and return MB/s and how many words of it came wrong."""
+    sink = line.start_by(line.receiver, stack, [str(line.stream), "sink", RECEIVER_ADDRESS, PORT], "sink")
+    sink.wait_text("ready", READY_S)
+    argv = [str(line.stream), "source", RECEIVER_ADDRESS, PORT, str(size_bytes)]
+    line.start_by(line.sender, stack, argv, "source").wait(limit_s)
+    result = json.loads(sink.wait(SLACK_S).splitlines()[-1])
+    if result["bytes"] != size_bytes:
+        raise RuntimeError(f"{stack}: {result['bytes']} of {size_bytes} bytes came")
+    return result["bytes"] / MB / result["seconds"], result["wrong"]
+
+
+def lossy_goodput(
+    line: Line, seed: int, loss_ppm: int, disorder_ppm: int, sizes: Mapping[str, int], limit_s: float
+) -> dict[str, tuple[float, int]]:
+    """Return goodput and wrong words by stack, each meeting the same losses."""
+    results: dict[str, tuple[float, int]] = {}
+    for stack, size_bytes in sizes.items():
+        print(
+            f"bench     {size_bytes / MB:.0f} MB by {stack}, {loss_ppm / 1e4:g} % lost",
+            file=sys.stderr,
+            flush=True,
+        )
+        with lossy(line, loss_ppm, seed), line.joined(disorder_ppm, disorder_ppm, seed):
+            results[stack] = goodput_mb_per_s(line, stack, size_bytes, limit_s)
+    return results
+
+
+@contextmanager
+def lossy(line: Line, loss_ppm: int, seed: int) -> Generator[None, None, None]:
+    """Lose frames both ways."""
+    with line.losing("ms", loss_ppm, seed), line.losing("mr", loss_ppm, seed + 1):
+        yield
+
+
+def lone_loss_added_ms(line: Line, stack: str) -> list[float]:
+    """Return what each lost message's way has more than the median of those that were not lost, in ms."""
+    with line.joined(), line.losing("ms", every=LONE_EVERY, least_bytes=LONE_BYTES) as counts:
+        argv = [str(line.stream), "reader", RECEIVER_ADDRESS, PORT, str(LONE_BYTES)]
+        reader = line.start_by(line.receiver, stack, argv, "reader", priority=PRIORITY)
+        reader.wait_text("ready", READY_S)
+        argv = [str(line.stream), "writer", RECEIVER_ADDRESS, PORT, str(LONE_BYTES), str(LONE_COUNT)]
+        line.start_by(line.sender, stack, [*argv, str(LONE_INTERVAL_US)], "writer", priority=PRIORITY).wait(
+            SLACK_S
+        )
+        ways_ns = sorted(json.loads(reader.wait(SLACK_S).splitlines()[-1])["ways_ns"])
+    # What is lost may be a needless copy, or a message that waits behind another: the slowest are the lost.
+    lost = max(1, min(counts["dropped"], len(ways_ns) // LONE_EVERY))
+    usual_ns = statistics.median(ways_ns[:-lost])
+    return [(way_ns - usual_ns) / 1e6 for way_ns in ways_ns[-lost:]]
+
+
+def half_trip_us(line: Line, stack: str, busy_poll_us: int = 0) -> float:
+    """Return the median of half a round trip."""
+    argv = [str(line.stream), "echo", RECEIVER_ADDRESS, PORT, str(TRIP_BYTES)]
+    echo = line.start_by(line.receiver, stack, argv, "echo", busy_poll_us=busy_poll_us)
+    echo.wait_text("ready", READY_S)
+    argv = [str(line.stream), "asker", RECEIVER_ADDRESS, PORT, str(TRIP_BYTES), str(TRIP_COUNT)]
+    argv.append(str(TRIP_INTERVAL_US))
+    asker = line.start_by(line.sender, stack, argv, "asker", busy_poll_us=busy_poll_us)
+    trips_ns = json.loads(asker.wait(SLACK_S).splitlines()[-1])["trips_ns"]
+    echo.wait(SLACK_S)
+    return statistics.median(trips_ns) / 2000
+
+
+def replay(
+    line: Line, stack: str, run: Run, *, loss_ppm: int = 0, seed: int = 1, load: Load | None = None
+) -> Replayed:
+    """Replay the pattern by a stack, beside a load if there is one."""
+    plan = line.folder / "plan.toml"
+    with ExitStack() as around:
+        around.enter_context(line.joined())
+        if loss_ppm:
+            around.enter_context(lossy(line, loss_ppm, seed))
+        if load:
+            around.enter_context(load(line, stack))
+        witness = line.start_by(line.middle, KERNEL, witness_argv(), "witness")
+        around.callback(witness.stop, signal.SIGTERM)
+        witness.wait_text('"ready"', READY_S)
+        plan.write_text(run.plan(tai_now_ns() + round(LEAD_S * NS_PER_S)))
+        busy_ns = busy_time_ns()
+        out = line.folder / "replay"
+        argv = [str(PROGRAM), "recv", str(plan), "--out", str(out), "--log"]
+        recv = line.start_by(line.receiver, stack, [*argv, "--priority", str(PRIORITY)], "recv")
+        recv.wait_text('"ready"', READY_S)
+        argv = [str(PROGRAM), "send", str(plan), "--producer", "all"]
+        send = line.start_by(line.sender, stack, [*argv, "--priority", str(PRIORITY)], "send")
+        limit_s = LEAD_S + run.length_s + SLACK_S
+        received = answer(recv.wait(limit_s))
+        send.wait(limit_s)
+        busy_ns = busy_time_ns() - busy_ns
+        witness.stop(signal.SIGTERM)
+        windows = json.loads(witness.log.read_text().splitlines()[-1])["windows"]
+    return judge(received, out / "messages.csv", windows, busy_ns)
+
+
+def witness_argv() -> list[str]:
+    """Return the command that watches what this machine takes."""
+    return [str(PROGRAM), "witness", "--threshold-us", str(WITNESS_US)]
+
+
+@contextmanager
+def bulk(line: Line, stack: str) -> Generator[None, None, None]:
+    """Send as much as goes by the same stack between programs of ordinary priority."""
+    argv = [str(line.stream), "sink", RECEIVER_ADDRESS, BULK_PORT]
+    sink = line.start_by(line.receiver, stack, argv, "bulk-sink")
+    sink.wait_text("ready", READY_S)
+    argv = [str(line.stream), "source", RECEIVER_ADDRESS, BULK_PORT, str(ENDLESS_BYTES)]
+    source = line.start_by(line.sender, stack, argv, "bulk-source")
+    try:
+        yield
+    finally:
+        source.stop(signal.SIGKILL)
+        sink.stop(signal.SIGKILL)
+
+
+@contextmanager
+def hogs(line: Line, _stack: str) -> Generator[None, None, None]:
+    """Keep both CPUs busy by programs of ordinary priority."""
+    spin = [sys.executable, "-c", "while True: pass"]
+    programs = [line.start_by(end, KERNEL, spin, f"hog-{end}") for end in (line.sender, line.receiver)]
+    try:
+        yield
+    finally:
+        for program in programs:
+            program.stop(signal.SIGKILL)
+
+
+def busy_time_ns() -> int:
+    """Return the time that this machine's CPUs have worked since boot, without what was stolen."""
+    fields = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:]]
+    user, nice, system, _idle, _wait, irq, softirq = fields[:7]
+    return (user + nice + system + irq + softirq) * 10_000_000
+
+
+def judge(received: Json, messages: Path, windows: Sequence[Sequence[int]], busy_ns: int) -> Replayed:
+    """Take the figures from what the consumer and the witness say."""
+    starts = [window[0] for window in windows]
+    latest_end = list(accumulate((window[1] for window in windows), max))
+    kept: list[float] = []
+    left_out = total = 0
+    with messages.open(newline="") as file:
+        for row in csv.DictReader(file):
+            if int(row["stream"]) % 10 != LOW_LATENCY:
+                continue
+            total += 1
+            late_ns = int(row["lateness_ns"])
+            sent_ns = int(row["scheduled_tai_ns"]) + late_ns
+            way_ns = int(row["received_minus_scheduled_ns"]) - late_ns
+            place = bisect_right(starts, sent_ns + way_ns)
+            if place and latest_end[place - 1] >= sent_ns:
+                left_out += 1
+            else:
+                kept.append(way_ns)
+    streams = received["streams"]
+    return Replayed(
+        ways_ns=kept,
+        left_out_share=left_out / total,
+        over_budget=sum(stream["misses_sent"] for stream in streams),
+        lost=sum(stream["lost"] for stream in streams if stream["transport"] == "tcp"),
+        messages=sum(stream["received"] for stream in streams),
+        busy_ns=busy_ns,
+    )
+
+
+def compare(
+    line: Line, run: Run, runs: int, seed: int = 1, *, loss_ppm: int = 0, load: Load | None = None
+) -> dict[str, list[Replayed]]:
+    """Replay by both stacks by turns; what is lost is another in each turn, and the same for both."""
+
+    def turns(stack: str) -> Callable[[], Replayed]:
+        seeds = count(seed, LOSING_ENDS)
+        return lambda: replay(line, stack, run, loss_ppm=loss_ppm, seed=next(seeds), load=load)
+
+    return alternate({stack: turns(stack) for stack in (KERNEL, USER)}, runs)
+
+
+def summary_of(replayed: Replayed) -> dict[str, object]:
+    """Return what the detail keeps of a replay: no single messages."""
+    ways_ns = replayed.ways_ns
+    own: dict[str, object] = {name: value for name, value in vars(replayed).items() if name != "ways_ns"}
+    return own | {"p999_ns": float(np.percentile(ways_ns, P999)), "worst_ns": max(ways_ns), "n": len(ways_ns)}
+
+
+def p999_ratio(results: Mapping[str, Sequence[Replayed]]) -> float:
+    """Return the user-mode stack's 99.9th percentile by the kernel's, each of all its runs' messages."""
+    return p999_ns(results[USER]) / p999_ns(results[KERNEL])
+
+
+def p999_ns(replays: Sequence[Replayed]) -> float:
+    """Return the 99.9th percentile of the messages of some replays."""
+    return float(np.percentile(np.concatenate([each.ways_ns for each in replays]), P999))
+
+
+def told(name: str, results: Mapping[str, Sequence[Replayed]]) -> dict[str, float]:
+    """Return the figures of replays without a bar."""
+    figures: dict[str, float] = {}
+    for stack, replays in results.items():
+        figures |= {
+            f"{name}_{stack}_p999_ms": p999_ns(replays) / 1e6,
+            f"{name}_{stack}_worst_ms": max(max(each.ways_ns) for each in replays) / 1e6,
+            f"{name}_{stack}_left_out_share": max(each.left_out_share for each in replays),
+            f"{name}_{stack}_over_budget": sum(each.over_budget for each in replays),
+            f"{name}_{stack}_lost": sum(each.lost for each in replays),
+            f"{name}_{stack}_cpu_us_per_message": statistics.median(e.busy_ns_per_message for e in replays)
+            / 1e3,
+        }
+    return figures
+
+
+def measure(options: argparse.Namespace) -> tuple[dict[str, float], dict[str, object]]:
+    """Measure everything and return the figures and the single runs."""
+    run = Run(
+        daq_pattern(), PRODUCERS, 1000, options.seconds * 1000, phase="aligned-12", capture_stamps=False
+    )
+    gigabyte = round(1000 * MB * options.share)
+    with Line(direct=True) as line:
+        trips = alternate(
+            {
+                KERNEL: partial(half_trip_us, line, KERNEL),
+                USER: partial(half_trip_us, line, USER),
+                "busy": partial(half_trip_us, line, USER, BUSY_POLL_US),
+            },
+            options.runs,
+        )
+    with Line() as line:
+        lone = alternate(
+            {stack: partial(lone_loss_added_ms, line, stack) for stack in (KERNEL, USER)}, options.runs
+        )
+        lossy_replays = compare(line, run, options.runs, options.seed, loss_ppm=1000)
+        twice = compare(line, run, options.runs, options.seed, loss_ppm=2000)
+        loaded = compare(line, run, options.runs, load=hogs)
+        beside_bulk = compare(line, run, options.runs, load=bulk)
+        idle = compare(line, run, options.runs)
+        heavy = lossy_goodput(line, options.seed, 50_000, 0, {KERNEL: 20 * MB, USER: gigabyte}, 3600)
+        slight = lossy_goodput(line, options.seed, 1000, 1000, {KERNEL: gigabyte, USER: gigabyte}, 3600)
+    usual = {name: statistics.median(each) for name, each in trips.items()}
+    added = {stack: [value for turn in turns for value in turn] for stack, turns in lone.items()}
+    figures = {
+        "goodput_5_percent_ratio": heavy[USER][0] / heavy[KERNEL][0],
+        "goodput_disorder_ratio": slight[USER][0] / slight[KERNEL][0],
+        "wrong_words": heavy[USER][1] + slight[USER][1],
+        "lone_added_ms": statistics.median(added[USER]),
+        "loss_p999_ratio": p999_ratio(lossy_replays),
+        "load_p999_ratio": p999_ratio(loaded),
+        "bulk_p999_ratio": p999_ratio(beside_bulk),
+        "half_trip_busy_ratio": usual["busy"] / usual[KERNEL],
+        "half_trip_ratio": usual[USER] / usual[KERNEL],
+        "idle_p999_ratio": p999_ratio(idle),
+        "loss_twice_p999_ratio": p999_ratio(twice),
+        "lone_added_most_ms": max(added[USER]),
+        "lone_kernel_added_ms": statistics.median(added[KERNEL]),
+        **{f"half_trip_{name}_us": value for name, value in usual.items()},
+        **{f"goodput_5_percent_{stack}_mb_per_s": value for stack, (value, _) in heavy.items()},
+        **{f"goodput_disorder_{stack}_mb_per_s": value for stack, (value, _) in slight.items()},
+        **told("loss", lossy_replays),
+        **told("loss_twice", twice),
+        **told("load", loaded),
+        **told("bulk", beside_bulk),
+        **told("idle", idle),
+    }
+    replays = {
+        "loss": lossy_replays,
+        "loss_twice": twice,
+        "load": loaded,
+        "bulk": beside_bulk,
+        "idle": idle,
+    }
+    detail: dict[str, object] = {
+        "half_trips_us": trips,
+        "lone_added_ms": added,
+        **{
+            name: {stack: [summary_of(each) for each in turns] for stack, turns in results.items()}
+            for name, results in replays.items()
+        },
+    }
+    return figures, detail
+
+
+def main() -> int:
+    """Run the benchmark; return its exit code."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--runs", type=int, default=RUNS_MIN, help="turns of each stack (default %(default)s)"
+    )
+    parser.add_argument("--seconds", type=int, default=30, help="of each replay (default %(default)s)")
+    parser.add_argument("--share", type=float, default=1.0, help="of the gigabyte that is sent (default all)")
+    parser.add_argument("--seed", type=int, default=1, help="of what is lost (default %(default)s)")
+    options = parser.parse_args()
+    stolen_ms = steal_ms()
+    figures, detail = measure(options)
+    figures["steal_ms"] = steal_ms() - stolen_ms
+    return publish("stack", figures, BARS, {**detail, "options": vars(options)})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

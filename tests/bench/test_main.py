@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Benchmarks are found by their names, get their options, and end with the exit code of their error."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.lab.catalogue import benchmark_files
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def bench(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "bench", *words], cwd=ROOT, capture_output=True, text=True)
+
+
+def test_without_a_name_all_are_named() -> None:
+    names = bench().stdout.split()
+    assert names == sorted(names)
+    assert {"schedule", "time-truth", "delivery-influxdb2"} <= set(names)
+    assert len(names) == len(list((ROOT / "bench").rglob("bench_*.py")))
+
+
+def test_options_are_the_benchmarks() -> None:
+    done = bench("time-truth", "--help")
+    assert (done.returncode, "--windows" in done.stdout) == (0, True), done.stderr
+
+
+def test_an_unknown_name_is_bad_input() -> None:
+    done = bench("time-turth")
+    assert (done.returncode, "no benchmark 'time-turth'; allowed: clock " in done.stderr) == (2, True)
+
+
+def test_a_name_is_there_once(tmp_path: Path) -> None:
+    for folder in ("one", "other"):
+        (tmp_path / "bench" / folder).mkdir(parents=True)
+        (tmp_path / "bench" / folder / "bench_a_b.py").write_text("")
+    with pytest.raises(ValueError, match="a-b: two benchmarks"):
+        benchmark_files(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        ("from hw.errors import CapabilityError as E\nraise E('no image')", 3, "CapabilityError: no image"),
+        ("from hw.errors import BenchError as E\nraise E('held')", 5, "BenchError: held"),
+        ("import sys\nsys.exit(3)", 3, ""),
+        ("raise RuntimeError('ours')", 1, "RuntimeError: ours"),
+        ("import sys\nassert __name__ == '__main__' and sys.argv[1:] == ['--x']", 0, ""),
+    ],
+)  # fmt: skip
+def test_a_benchmark_ends_with_the_code_of_its_error(tmp_path: Path, text: str, code: int, said: str) -> None:
+    (tmp_path / "made_up.py").write_text(text)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    program = "import sys; from bench.__main__ import run; sys.exit(run('made_up', ['--x']))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
