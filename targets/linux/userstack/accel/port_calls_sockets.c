@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls on sockets, but for those that carry data: their life, their names, their options. */
+#include "port_addresses.h"
 #include "port_libc.h"
 
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include "port_options.h"
 #include "port_sockets.h"
 #include "port_wait.h"
+#include "port_ways.h"
 
 EXPORT int socket(int domain, int type, int protocol)
 {
@@ -30,14 +32,14 @@ EXPORT int bind(int fd, const struct sockaddr *address, socklen_t length)
 {
 	struct open_socket *sock = calls_enter(fd);
 
-	return sock ? (int)calls_unlock(sockets_bind(sock, fd, address, length)) : libc_calls()->bind(fd, address, length);
+	return sock ? (int)calls_unlock(ways_bind(sock, fd, address, length)) : libc_calls()->bind(fd, address, length);
 }
 
 EXPORT int listen(int fd, int backlog)
 {
 	struct open_socket *sock = calls_enter(fd);
 
-	return sock ? (int)calls_unlock(sockets_listen(sock, fd, backlog)) : libc_calls()->listen(fd, backlog);
+	return sock ? (int)calls_unlock(ways_listen(sock, fd, backlog)) : libc_calls()->listen(fd, backlog);
 }
 
 EXPORT int connect(int fd, const struct sockaddr *address, socklen_t length)
@@ -47,7 +49,7 @@ EXPORT int connect(int fd, const struct sockaddr *address, socklen_t length)
 
 	if (!sock)
 		return libc_calls()->connect(fd, address, length);
-	err = sockets_connect(sock, fd, address, length);
+	err = ways_connect(sock, fd, address, length);
 	wait_unlock();
 	return err == 1 ? libc_calls()->connect(fd, address, length) : (int)calls_done(err);
 }
@@ -72,7 +74,7 @@ EXPORT int accept4(int fd, struct sockaddr *address, socklen_t *length, int flag
 	if (!sock->listens || flags & ~(SOCK_NONBLOCK | SOCK_CLOEXEC))
 		return (int)calls_unlock(-EINVAL);
 	sockets_hold(sock);
-	accepted = sockets_accept(sock, fd, address, length, flags);
+	accepted = ways_accept(sock, fd, address, length, flags);
 	sockets_release(sock);
 	return (int)calls_unlock(accepted);
 }
@@ -98,7 +100,7 @@ static bool name_relayed(int fd, bool of_peer, struct sockaddr *address, socklen
 	bool is = sock && sock->way == WAY_RELAYED;
 
 	if (is)
-		sockets_to_sockaddr(sock->domain, of_peer ? &sock->peer : &sock->local, address, length);
+		address_to_sockaddr(sock->domain, of_peer ? &sock->peer : &sock->local, address, length);
 	if (sock)
 		wait_unlock();
 	return is;
@@ -116,7 +118,7 @@ EXPORT int getsockname(int fd, struct sockaddr *address, socklen_t *length)
 			local.family = sock->domain == AF_INET6 ? STACK_IPV6 : STACK_IPV4;
 			local.port = sock->port;
 		}
-		sockets_to_sockaddr(sock->domain, &local, address, length);
+		address_to_sockaddr(sock->domain, &local, address, length);
 		return (int)calls_unlock(0);
 	}
 	wait_unlock();
@@ -133,7 +135,7 @@ EXPORT int getpeername(int fd, struct sockaddr *address, socklen_t *length)
 		return name_relayed(fd, true, address, length) ? 0 : libc_calls()->getpeername(fd, address, length);
 	err = engine_is_gone() ? -ENOTCONN : stack_peer(sock->stack, &peer);
 	if (!err)
-		sockets_to_sockaddr(sock->domain, &peer, address, length);
+		address_to_sockaddr(sock->domain, &peer, address, length);
 	return (int)calls_unlock(err);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls that send and receive. */
+#include "port_addresses.h"
 #include "port_libc.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include "port_sockets.h"
 #include "port_transfer.h"
 #include "port_wait.h"
+#include "port_ways.h"
 
 enum { SENDFILE_BYTES = 65536 };
 
@@ -35,8 +37,8 @@ static int64_t send_by_stack(int fd, const struct msghdr *message, int flags)
 	if (!sock)
 		return CALLS_NOT_OURS;
 	sockets_hold(sock);
-	if (sock->way == WAY_UNDECIDED && sockets_from_sockaddr(message->msg_name, message->msg_namelen, &to) == 0) {
-		int err = sockets_datagram_goes_by_kernel(sock, fd, &to);
+	if (sock->way == WAY_UNDECIDED && address_from_sockaddr(message->msg_name, message->msg_namelen, &to) == 0) {
+		int err = ways_datagram_goes_by_kernel(sock, fd, &to);
 
 		sent = err < 0 ? err : CALLS_NOT_OURS;
 	}

@@ -13,6 +13,7 @@
 #include "port_libc.h"
 #include "port_sockets.h"
 #include "port_wait.h"
+#include "port_ways.h"
 
 enum { SCRATCH_BYTES = 65536, EVENTS_MAX = 32, TAKE_OVER_TRIES = 200, TAKE_OVER_PAUSE_NS = 10 * 1000 * 1000 };
 
@@ -535,7 +536,7 @@ static int take_over(struct open_socket *sock)
 	int err = 0;
 
 	for (int i = 0; i < TAKE_OVER_TRIES && (sock->way == WAY_PARENT || sock->way == WAY_HANDED); i++) {
-		err = sockets_enter_again(sock);
+		err = ways_enter_again(sock);
 		if (err != -EADDRINUSE)
 			return err;
 		wait_unlock();

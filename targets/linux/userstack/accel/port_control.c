@@ -8,6 +8,7 @@
 #include <sys/time.h>
 #include <time.h>
 
+#include "port_addresses.h"
 #include "port_engine.h"
 #include "port_libc.h"
 #include "port_sockets.h"
@@ -165,7 +166,7 @@ static int read_one(const struct open_socket *sock, const struct cmsghdr *header
 		four.sin_addr = info4.ipi_spec_dst;
 		way->interface_index = (uint32_t)info4.ipi_ifindex;
 		way->from = (struct stack_address){ 0 };
-		return info4.ipi_spec_dst.s_addr ? sockets_from_sockaddr((const struct sockaddr *)&four, sizeof(four), &way->from) : 0;
+		return info4.ipi_spec_dst.s_addr ? address_from_sockaddr((const struct sockaddr *)&four, sizeof(four), &way->from) : 0;
 	}
 	if (sock->domain == AF_INET6 && header->cmsg_level == IPPROTO_IPV6 && header->cmsg_type == IPV6_PKTINFO) {
 		if (header->cmsg_len < CMSG_LEN(sizeof(info6)))
@@ -175,7 +176,7 @@ static int read_one(const struct open_socket *sock, const struct cmsghdr *header
 		way->interface_index = info6.ipi6_ifindex;
 		way->from = (struct stack_address){ 0 };
 		return IN6_IS_ADDR_UNSPECIFIED(&info6.ipi6_addr) ?
-			       0 : sockets_from_sockaddr((const struct sockaddr *)&six, sizeof(six), &way->from);
+			       0 : address_from_sockaddr((const struct sockaddr *)&six, sizeof(six), &way->from);
 	}
 	engine_say("control message %d of level %d with what is sent is not one of the user-mode stack's", header->cmsg_type,
 		   header->cmsg_level);

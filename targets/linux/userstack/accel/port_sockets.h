@@ -60,16 +60,10 @@ int sockets_close(int fd);
 void sockets_forget(int fd);
 void sockets_hold(struct open_socket *sock);
 void sockets_release(struct open_socket *sock);
+/** The stack's part of it ends, and its port is given back. */
+void sockets_leave_stack(struct open_socket *sock);
 /** All of them that the user-mode stack has are closed: the program ends. */
 void sockets_close_all(void);
-
-int sockets_bind(struct open_socket *sock, int fd, const struct sockaddr *address, socklen_t length);
-int sockets_listen(struct open_socket *sock, int fd, int backlog);
-int sockets_connect(struct open_socket *sock, int fd, const struct sockaddr *address, socklen_t length);
-/** @return a descriptor; blocks unless the socket does not */
-int sockets_accept(struct open_socket *sock, int fd, struct sockaddr *address, socklen_t *length, int flags);
-/** Which stack a datagram goes by; the socket gets a port if it has none. @return 1: the kernel's, 0: the user-mode stack, or -errno */
-int sockets_datagram_goes_by_kernel(struct open_socket *sock, int fd, const struct stack_address *to);
 
 /** Whether the user-mode stack has it, here or in the parent; NULL: no. */
 static inline bool sockets_is_of_stack(const struct open_socket *sock)
@@ -98,16 +92,9 @@ struct open_socket *sockets_of_connection(const struct open_socket *listener, st
 /** Put a local socket in the place of each of its descriptors. @param local_socket  closed here @return 0 or -errno */
 int sockets_become(struct open_socket *sock, int local_socket, const struct stack_address *local, const struct stack_address *peer,
 		   enum way way);
-/** Give the stack of this process a listener, or a socket of UDP, that was the parent's. @return 0 or -errno */
-int sockets_enter_again(struct open_socket *sock);
 /** Note a connection that the parent has handed over. @param local  NULL: it is the kernel's @return the descriptor or -errno */
 int sockets_add_handed(const struct open_socket *listener, int fd, const struct stack_address *local, const struct stack_address *peer,
 		       struct sockaddr *address, socklen_t *length, int flags);
-
-/** @return 0 or -EINVAL, -EAFNOSUPPORT: no address of IPv4 or IPv6 */
-int sockets_from_sockaddr(const struct sockaddr *sockaddr, socklen_t length, struct stack_address *address);
-/** Write an address as a socket of this family has it, cut off as the kernel does. */
-void sockets_to_sockaddr(int domain, const struct stack_address *address, struct sockaddr *sockaddr, socklen_t *length);
 
 /** An instant so long from now, 0: none; as struct wait has it. */
 uint64_t sockets_until_us(uint64_t timeout_us);

@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "port_addresses.h"
 #include "port_control.h"
 #include "port_engine.h"
 #include "port_libc.h"
 #include "port_sockets.h"
 #include "port_wait.h"
+#include "port_ways.h"
 
 enum {
 	SEND_FLAGS = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE | MSG_EOR | MSG_CONFIRM,
@@ -153,10 +155,10 @@ int64_t transfer_send(struct open_socket *sock, int fd, const struct msghdr *mes
 	if (!message->msg_name) /* it is connected: the kernel's socket is not */
 		return err ? -EINVAL : send_datagram(sock, message, &way.from, NULL);
 	by_kernel = err;
-	err = sockets_from_sockaddr(message->msg_name, message->msg_namelen, &to);
+	err = address_from_sockaddr(message->msg_name, message->msg_namelen, &to);
 	if (err)
 		return err;
-	err = by_kernel ? by_kernel : sockets_datagram_goes_by_kernel(sock, fd, &to);
+	err = by_kernel ? by_kernel : ways_datagram_goes_by_kernel(sock, fd, &to);
 	if (err > 0)
 		return libc_calls()->sendmsg(fd, message, flags | MSG_DONTWAIT) < 0 ? -errno : (int64_t)length_of(message);
 	return err ? err : send_datagram(sock, message, &way.from, &to);
@@ -245,7 +247,7 @@ static int64_t receive_datagram(struct open_socket *sock, int fd, struct msghdr 
 		int ready;
 
 		if (length >= 0) {
-			sockets_to_sockaddr(sock->domain, &from, message->msg_name, &message->msg_namelen);
+			address_to_sockaddr(sock->domain, &from, message->msg_name, &message->msg_namelen);
 			message->msg_flags = (size_t)length > room ? MSG_TRUNC : 0;
 			control_write(sock, message);
 			return (size_t)length > room && !(flags & MSG_TRUNC) ? (int64_t)room : length;

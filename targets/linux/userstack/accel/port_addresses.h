@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Addresses as programs have them, and as the stack does. */
+#ifndef BW_ACCEL_ADDRESSES_H
+#define BW_ACCEL_ADDRESSES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+#include "core/stack.h"
+
+/** @return 0 or -EINVAL, -EAFNOSUPPORT: no address of IPv4 or IPv6 */
+int address_from_sockaddr(const struct sockaddr *sockaddr, socklen_t length, struct stack_address *address);
+/** Write an address as a socket of this family has it, cut off as the kernel does. */
+void address_to_sockaddr(int domain, const struct stack_address *address, struct sockaddr *sockaddr, socklen_t *length);
+
+/** How many bytes of `ip` it has. */
+size_t address_bytes(const struct stack_address *address);
+bool address_is_any(const struct stack_address *address);
+/** Whether packets to an address never leave by a card. */
+bool address_is_loopback(const struct stack_address *address);
+
+#endif
