@@ -18,8 +18,8 @@
 enum {
 	ENGINE_FDS = 4,         /* the thread's event, packets, service, children */
 	FDS_ON_STACK = 64,
-	HELPER_LOOKS_US = 1000, /* how often the helper looks while the program is busy with the stack */
-	BUSY_US = 100000,       /* so long after a call it is */
+	HELPER_LOOKS_US = 1000, /* how often the helper looks while threads come and go */
+	VACANT_US = 2000,       /* so long after one left, and none waited */
 	BUSY_TURNS = 32,        /* of busy polling, between two looks at the time and at who else wants the lock */
 };
 
@@ -37,7 +37,7 @@ static pthread_key_t event_key;
 static __thread sigset_t mask_before;
 static struct waiter *driver, *waiters; /* the driver is not among the waiters */
 static struct waiter helper = { .event = -1 };
-static uint64_t used_us, driven_us;
+static uint64_t driven_us, vacant_us; /* when a driver left; the same, and nobody waited */
 static bool changed;
 
 static void close_event(void *event)
@@ -139,7 +139,7 @@ static void wake_others(void)
 	}
 	if (driver && engine_next_us() < driver->sleeps_until_us)
 		wake(driver);
-	if (!driver && helper.sleeps_until_us > engine_now_us() + HELPER_LOOKS_US)
+	if (!driver && !waiters && helper.sleeps_until_us > engine_now_us() + HELPER_LOOKS_US)
 		wake(&helper);
 }
 
@@ -155,8 +155,6 @@ void wait_unlock(void)
 {
 	const sigset_t before = mask_before;
 
-	if (engine_runs())
-		used_us = engine_now_us();
 	release();
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
@@ -188,6 +186,8 @@ static void leave(struct waiter *own)
 	if (driver == own) {
 		driver = NULL;
 		driven_us = engine_now_us();
+		if (!waiters)
+			vacant_us = driven_us;
 		return;
 	}
 	for (struct waiter **each = &waiters; *each; each = &(*each)->next) {
@@ -341,17 +341,16 @@ int wait_until(const struct wait *wait)
 /* Drive, or look at the time until it is needed. */
 static void help_once(void)
 {
-	uint64_t now_us = engine_now_us(), next_us = UINT64_MAX, looks_us = now_us + HELPER_LOOKS_US;
-	bool busy = now_us - used_us < BUSY_US;
+	uint64_t now_us = engine_now_us(), next_us = UINT64_MAX;
 	struct pollfd fds[ENGINE_FDS];
 
 	if (!driver && now_us - driven_us >= HELPER_LOOKS_US) {
 		engine_turn();
 		driver = &helper;
 		next_us = engine_next_us();
+	} else if (!driver || now_us - vacant_us < VACANT_US) {
+		next_us = now_us + HELPER_LOOKS_US;
 	}
-	if (busy && next_us > looks_us)
-		next_us = looks_us;
 	sleep_until(&helper, fds, 0, next_us, NULL);
 	if (driver == &helper) {
 		driver = NULL;

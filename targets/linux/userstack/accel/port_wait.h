@@ -4,7 +4,8 @@
  *
  * There is no thread between the card and the program: a thread that waits for a socket waits for packets itself and handles what
  * came (it drives), and wakes others whose wait is over by that. While no thread of the program waits, the helper drives, so that
- * timers and acknowledgements go on. It looks once a millisecond while the program is busy with the stack, and sleeps otherwise.
+ * timers and acknowledgements go on: it looks once a millisecond while threads come and go, so as not to meet them at the lock for
+ * each packet, and sleeps for packets and timers once none has come back, or at all while there is one that drives.
  */
 #ifndef BW_ACCEL_WAIT_H
 #define BW_ACCEL_WAIT_H
