@@ -35,7 +35,7 @@ static struct {
 	double frequency_ppb;
 } world;
 
-static const struct address SERVER = { 0x0a4d0032, 123 };
+static const struct address SERVER = { .ipv4 = 0x0a4d0032, .port = 123 };
 
 int64_t port_clock_now_ns(enum port_clock clock)
 {

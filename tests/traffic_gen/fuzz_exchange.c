@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct script script;
 static struct exchange_peer peer;
-static const struct address responder = { 0x0a000001u, PORT };
+static const struct address responder = { .ipv4 = 0x0a000001u, .port = PORT };
 static uint8_t request[TWOWAY_PACKET_BYTES];
 static bool asked;
 static uint64_t requests, replies, reads_since_look;
@@ -72,7 +72,7 @@ static void put_reply(const struct address *source, int count)
 static bool happen(void)
 {
 	uint8_t what = (uint8_t)script_take(&script, 1);
-	struct address source = { responder.ipv4 + (what >= 248), PORT };
+	struct address source = { .ipv4 = responder.ipv4 + (what >= 248), .port = PORT };
 	const uint8_t *bytes;
 	size_t length;
 

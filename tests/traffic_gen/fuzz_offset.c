@@ -95,7 +95,7 @@ static bool happen(void)
 {
 	static const int errors[] = { -ECONNREFUSED, -EINTR, -ENOMEM, -ENETUNREACH };
 	uint8_t what = (uint8_t)script_take(&script, 1);
-	struct address source = { 0x0a000000u | what >> 5, (uint16_t)(what >> 5 ? 5000 + (what >> 5) : PORT) };
+	struct address source = { .ipv4 = 0x0a000000u | what >> 5, .port = (uint16_t)(what >> 5 ? 5000 + (what >> 5) : PORT) };
 	int error = errors[what >> 6];
 
 	switch (what & 7) {
@@ -122,7 +122,7 @@ static void on_wait(const struct port_poller *poller)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct address local = { 0x0a000000u, PORT };
+	struct address local = { .ipv4 = 0x0a000000u, .port = PORT };
 
 	fuzz_port_reset(START_TAI_NS);
 	fuzz_port.watch = (struct fuzz_watch){ .received = on_received, .sent = on_sent, .waits = on_wait };

@@ -385,7 +385,7 @@ static void put_datagram(uint8_t which)
 {
 	uint8_t wire[MESSAGE_MAX_BYTES + 1] = { 0 };
 	const struct stream_model *model = &streams[which & 1 ? 1 : 3];
-	struct address source = { model->producer->address.ipv4 + (which & 2 ? which : 0), 4000 };
+	struct address source = { .ipv4 = model->producer->address.ipv4 + (which & 2 ? which : 0), .port = 4000 };
 	port_socket sock = incoming[which & 1 ? 1 : 3].endpoints[0].sock;
 	const uint8_t *bytes = wire;
 	size_t size_bytes = which & 4 ? script_take_bytes(&script, (size_t)script_take(&script, 1), &bytes) :

@@ -69,7 +69,10 @@ def pattern_text(*streams: Stream) -> str:
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan; times in ms. `start_tai_ns` is slot 0 in each producer's clock."""
+    """A plan; times in ms. `start_tai_ns` is slot 0 in each producer's clock.
+
+    `producer` is the address of all of them; empty: each has its own.
+    """
 
     pattern: str
     producers: tuple[int, ...] = (1,)
@@ -83,6 +86,9 @@ class Plan:
     start_tai_ns: int = field(default_factory=lambda: tai_ns() + 10**9)
     rate_ppb: int = 0
     consumer_clock: str = ""
+    consumer: str = CONSUMER
+    producer: str = ""
+    capture_stamps: bool = True
 
     def write(self, path: Path) -> Path:
         """Write the plan file and return its path."""
@@ -91,17 +97,21 @@ class Plan:
             f'[run]\nschema = "benchwright.plan/1"\nnonce = "{self.nonce:016x}"\nphase = "{self.phase}"\n'
             f"scale = {self.scale}\nbase_port = {BASE_PORT}\nwarmup_ms = {self.warmup_ms}\n"
             f"duration_ms = {self.duration_ms}\ngrace_ms = {self.grace_ms}\nspin_us = 0\n"
-            f'correction = "{self.correction}"\ntai_utc_s = {TAI_UTC_S}\ncapture_stamps = true\n\n'
-            f'[consumer]\naddress = "{CONSUMER}"\n{own_clock}\n'
-            f'[[clock]]\nname = "peer"\naddress = "{producer_address(1)}"\nport = {CLOCK_PORT}\n'
+            f'correction = "{self.correction}"\ntai_utc_s = {TAI_UTC_S}\n'
+            f"capture_stamps = {str(self.capture_stamps).lower()}\n\n"
+            f'[consumer]\naddress = "{self.consumer}"\n{own_clock}\n'
+            f'[[clock]]\nname = "peer"\naddress = "{self._producer(1)}"\nport = {CLOCK_PORT}\n'
         )
         for number in self.producers:
             text += (
-                f'\n[[producer]]\nnumber = {number}\naddress = "{producer_address(number)}"\nclock = "peer"\n'
+                f'\n[[producer]]\nnumber = {number}\naddress = "{self._producer(number)}"\nclock = "peer"\n'
                 f"start_tai_ns = {self.start_tai_ns}\nrate_ppb = {self.rate_ppb}\n"
             )
         path.write_text(f"{text}\n{self.pattern}")
         return path
+
+    def _producer(self, number: int) -> str:
+        return self.producer or producer_address(number)
 
 
 class Tool:

@@ -141,7 +141,8 @@ static void check_refused_plans(void)
 	check_plan("scale = 1", "scale = 2",
 		   "p: table [[producer]] number 3 is missing: the pattern has streams of it at scale 2");
 	check_plan("10.77.0.100", "10.77.0.256",
-		   "p:15: [consumer]: address: \"10.77.0.256\"; allowed an IPv4 address, 0.0.0.0..255.255.255.255");
+		   "p:15: [consumer]: address: \"10.77.0.256\"; allowed an address of IPv4 (\"10.77.0.1\") or IPv6 (\"fd77::1\")");
+	check_plan("10.77.0.100", "fd77::100", "p:26: [[producer]] number 1: address: \"10.77.0.1\"; allowed an address of IPv6, as the consumer's");
 	check_plan(CLOCK("guest"), CLOCK("host"), "p:21: [[clock]] name \"host\": name: duplicate; the first is in line 17");
 	check_plan("clock = \"guest\"", "clock = \"gust\"", "p:33: [[producer]] number 2: clock: no [[clock]] has the name \"gust\"");
 	check_plan(PRODUCERS, PRODUCER("1", "host"), "p: table [[producer]] number 2 is missing: the pattern has streams of it at scale 1");

@@ -66,8 +66,8 @@ def _free_port() -> int:
 
 
 @contextmanager
-def _echo(program: Path, *options: str) -> Generator[Echo]:
-    address = f"127.0.0.1:{_free_port()}"
+def _echo(program: Path, *options: str, host: str = "127.0.0.1") -> Generator[Echo]:
+    address = f"{host}:{_free_port()}"
     command = [program, "echo", "--listen", address, *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
@@ -168,6 +168,14 @@ def test_round_trips_are_counted_and_divided(bw_traffic: Path, tmp_path: Path, s
     for row in rows:
         assert min(row.values()) >= 0
         assert row["residence_ns"] <= row["round_trip_ns"]
+
+
+def test_round_trips_over_ipv6(bw_traffic: Path) -> None:
+    with _echo(bw_traffic, host="[::1]") as echo:
+        code, result = _probe(bw_traffic, echo.address, "--count", "20")
+        reflected = echo.stop()
+    assert (code, result["peer"], result["received"], result["foreign"]) == (0, echo.address, 20, 0)
+    assert reflected["reflected"] == 20
 
 
 def test_both_ends_see_their_own_parts_where_the_kernel_stamps(bw_traffic: Path) -> None:

@@ -31,6 +31,39 @@ static void test_addresses(void)
 	CHECK_TEXT(address_format(&address, text), "255.255.255.255");
 }
 
+/* What is read as IPv6, and how it is written: RFC 5952, clauses 4.1 to 4.3. */
+static void test_addresses_of_ipv6(void)
+{
+	static const char *const rows[][2] = {
+		{ "fd98::1", "fd98::1" }, { "::", "::" }, { "::1", "::1" }, { "fd98::", "fd98::" }, { "2001:DB8::A", "2001:db8::a" },
+		{ "2001:0db8:0:0:1:0:0:1", "2001:db8::1:0:0:1" }, { "2001:db8:0:1:1:1:1:1", "2001:db8:0:1:1:1:1:1" },
+		{ "2001:0:0:1:0:0:0:1", "2001:0:0:1::1" }, { "1:2:3:4:5:6:7::", "1:2:3:4:5:6:7:0" }, { "::2:3:4:5:6:7:8", "0:2:3:4:5:6:7:8" },
+		{ "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff" }, { "10.77.0.1", "10.77.0.1" },
+	};
+	static const char *const bad[] = { "", ":", ":::", "1", "1:2:3:4:5:6:7", "1:2:3:4:5:6:7:8:9", "1::2::3", "1:2:3:4:5:6:7:8::", "12345::",
+					   "g::", "fd98::1%eth0", "[fd98::1]", "fd98::1 ", ":1::", "1:", "::ffff:10.77.0.1", "::ffff:a4d:1",
+					   "1:2:3:4::5:6:7:8" };
+	static const char *const bad_ports[] = { "fd98::1:5001", "[fd98::1]", "[fd98::1]:", "[fd98::1]:0", "[fd98::1:5001", "[10.77.0.1]:5001" };
+	struct address address = { 0 }, other, any6 = { .is_ipv6 = true }, any4 = { 0 };
+	char text[ADDRESS_TEXT_BYTES];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		CHECK_THAT(address_parse_ip(rows[i][0], &address) == 0, "\"%s\" was refused", rows[i][0]);
+		CHECK_TEXT(address_format(&address, text), rows[i][1]);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		CHECK_THAT(address_parse_ip(bad[i], &address) == -EINVAL, "\"%s\" was taken", bad[i]);
+	for (size_t i = 0; i < sizeof(bad_ports) / sizeof(bad_ports[0]); i++)
+		CHECK_THAT(address_parse(bad_ports[i], &address) == -EINVAL, "\"%s\" was taken", bad_ports[i]);
+	CHECK_TEXT(address_format(&address, text), "10.77.0.1");
+	CHECK_INT(address_parse("[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535", &address), 0);
+	CHECK_TEXT(address_format(&address, text), "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535");
+	other = address_at(&address, 1);
+	CHECK(other.port == 1 && address_same_ip(&address, &other) && !address_same_ip(&any4, &any6));
+	other.ipv6[15] = 0;
+	CHECK(!address_same_ip(&address, &other) && address_same_ip(&any6, &any6));
+}
+
 static void test_numbers(void)
 {
 	static const char *const bad[] = { "", "-", " 1", "1 ", "+1", "0x10", "1e3", "1.0", "one" };
@@ -115,6 +148,7 @@ static void test_json_line(void)
 int main(void)
 {
 	test_addresses();
+	test_addresses_of_ipv6();
 	test_numbers();
 	test_command_line();
 	test_json_line();

@@ -167,6 +167,10 @@ static int check_value(const struct reading *reading, int index)
 		else
 			value->integer = ipv4;
 		break;
+	case SCHEMA_IP:
+		if (address_parse_ip(value->text, &value->address))
+			problem = "allowed an address of IPv4 (\"10.77.0.1\") or IPv6 (\"fd77::1\")";
+		break;
 	}
 	if (!problem)
 		return 0;

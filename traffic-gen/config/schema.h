@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/address.h"
+
 #define SCHEMA_TABLES_MAX 8
 #define SCHEMA_FIELDS_MAX 28
 
@@ -27,6 +29,7 @@ enum schema_type {
 	SCHEMA_CHOICE,  /* one of choices; integer is its index */
 	SCHEMA_HEX64,   /* exactly 16 hexadecimal digits; the bits are in integer */
 	SCHEMA_IPV4,    /* dotted quad; host byte order in integer */
+	SCHEMA_IP,      /* the same, or an address of IPv6; in address */
 };
 
 struct schema_field {
@@ -51,7 +54,8 @@ struct schema_table {
 struct schema_value {
 	unsigned int line; /* 0: absent */
 	int64_t integer;
-	char *text;        /* SCHEMA_TEXT, SCHEMA_CHOICE, SCHEMA_HEX64, SCHEMA_IPV4: as written; NULL when absent */
+	struct address address;
+	char *text;        /* SCHEMA_TEXT, SCHEMA_CHOICE, SCHEMA_HEX64, SCHEMA_IPV4, SCHEMA_IP: as written; NULL when absent */
 };
 
 struct schema_row {

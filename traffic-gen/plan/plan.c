@@ -54,7 +54,7 @@ static void convert_run(const struct schema_document *document, struct plan *pla
 	plan->correction = (enum correction)run[RUN_CORRECTION].integer;
 	plan->tai_utc_s = (int32_t)run[RUN_TAI_UTC].integer;
 	plan->capture_stamps = run[RUN_CAPTURE_STAMPS].integer;
-	plan->consumer.ipv4 = (uint32_t)consumer[CONSUMER_ADDRESS].integer;
+	plan->consumer = consumer[CONSUMER_ADDRESS].address;
 	snprintf(plan->consumer_clock, sizeof(plan->consumer_clock), "%s", consumer_clock_of(consumer[CONSUMER_CLOCK].text));
 }
 
@@ -78,8 +78,7 @@ static int convert_clocks(const struct schema_document *document, struct plan *p
 						     "duplicate; the first is in line %u",
 						     rows->rows[j].values[CLOCK_NAME].line);
 		strcpy(clock->name, values[CLOCK_NAME].text); /* the schema has checked that it fits */
-		clock->address.ipv4 = (uint32_t)values[CLOCK_ADDRESS].integer;
-		clock->address.port = (uint16_t)values[CLOCK_PORT].integer;
+		clock->address = address_at(&values[CLOCK_ADDRESS].address, (uint16_t)values[CLOCK_PORT].integer);
 	}
 	plan->clock_count = rows->count;
 	return 0;
@@ -97,10 +96,13 @@ static int convert_producer(const struct schema_document *document, const struct
 {
 	*producer = (struct plan_producer){
 		.number = (uint16_t)row->values[PRODUCER_NUMBER].integer,
-		.address.ipv4 = (uint32_t)row->values[PRODUCER_ADDRESS].integer,
+		.address = row->values[PRODUCER_ADDRESS].address,
 		.start_tai_ns = row->values[PRODUCER_START].integer,
 		.rate_ppb = row->values[PRODUCER_RATE].integer,
 	};
+	if (producer->address.is_ipv6 != plan->consumer.is_ipv6)
+		return schema_refuse(document, TABLE_PRODUCER, row, PRODUCER_ADDRESS, error, "\"%.64s\"; allowed an address of IPv%d, as the consumer's",
+				     row->values[PRODUCER_ADDRESS].text, plan->consumer.is_ipv6 ? 6 : 4);
 	for (size_t i = 0; i < plan->clock_count; i++) {
 		if (strcmp(plan->clocks[i].name, row->values[PRODUCER_CLOCK].text) == 0) {
 			producer->clock = i;

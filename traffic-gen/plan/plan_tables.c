@@ -50,19 +50,19 @@ static const struct schema_field run_fields[RUN_FIELDS] = {
 };
 
 static const struct schema_field consumer_fields[CONSUMER_FIELDS] = {
-	[CONSUMER_ADDRESS] = PLAIN("address", SCHEMA_IPV4),
+	[CONSUMER_ADDRESS] = PLAIN("address", SCHEMA_IP),
 	[CONSUMER_CLOCK] = { .key = "clock", .type = SCHEMA_TEXT, .min = 1, .max = PLAN_CLOCK_BYTES - 1, .optional = true },
 };
 
 static const struct schema_field clock_fields[CLOCK_FIELDS] = {
 	[CLOCK_NAME] = TEXT("name", PLAN_NAME_BYTES - 1),
-	[CLOCK_ADDRESS] = PLAIN("address", SCHEMA_IPV4),
+	[CLOCK_ADDRESS] = PLAIN("address", SCHEMA_IP),
 	[CLOCK_PORT] = INTEGER("port", 1, 65535),
 };
 
 static const struct schema_field producer_fields[PRODUCER_FIELDS] = {
 	[PRODUCER_NUMBER] = INTEGER("number", 1, PLAN_PRODUCER_MAX),
-	[PRODUCER_ADDRESS] = PLAIN("address", SCHEMA_IPV4),
+	[PRODUCER_ADDRESS] = PLAIN("address", SCHEMA_IP),
 	[PRODUCER_CLOCK] = TEXT("clock", PLAN_NAME_BYTES - 1),
 	[PRODUCER_START] = INTEGER("start_tai_ns", 1, START_MAX_TAI_NS),
 	[PRODUCER_RATE] = INTEGER("rate_ppb", -1000000, 1000000),

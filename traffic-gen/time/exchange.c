@@ -8,7 +8,7 @@ enum { LOSSES_MAX = 2, STRAY_REPLIES_MAX = 64 };
 
 int exchange_open(struct exchange_peer *peer, const struct address *responder, uint64_t cookie)
 {
-	struct address any = { 0 };
+	const struct address any = { .is_ipv6 = responder->is_ipv6 };
 	int err;
 
 	memset(peer, 0, sizeof(*peer));

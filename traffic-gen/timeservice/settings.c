@@ -78,7 +78,7 @@ int settings_add_server(struct settings *settings, const char *text, char error[
 	if (*at)
 		*at++ = '\0';
 	server.address.port = NTP_PORT;
-	if (address_parse(rest, &server.address) && address_parse_ipv4(rest, &server.address.ipv4))
+	if ((address_parse(rest, &server.address) && address_parse_ipv4(rest, &server.address.ipv4)) || server.address.is_ipv6)
 		return refuse_server(error, rest, "must be an IPv4 address, with :PORT perhaps");
 	while (*at) {
 		char *end = at + strcspn(at, ",");

@@ -122,7 +122,7 @@ void scope_sender_until(struct scope_sender *sender, int64_t counter_ns)
 
 static void begin_connection(struct scope_sender *sender, int64_t now_monotonic_ns)
 {
-	const struct address any = { .ipv4 = 0 };
+	const struct address any = { .is_ipv6 = sender->peer.is_ipv6 };
 	int err = port_tcp_connect(&any, &sender->peer, &sender->sock);
 
 	if (err && err != -EINPROGRESS)

@@ -220,7 +220,7 @@ int verb_serve(int argc, char **argv)
 			server->page_count++;
 	}
 	if (good && address_parse(scope_text, &scope) != 0) {
-		fprintf(stderr, TOOL ": --scope: \"%s\"; allowed: a.b.c.d:port\n", scope_text);
+		fprintf(stderr, TOOL ": --scope: \"%s\"; allowed: ADDRESS:PORT, or [ADDRESS]:PORT of IPv6\n", scope_text);
 		good = false;
 	}
 	if (good) {

@@ -38,18 +38,38 @@ union control {
 	unsigned char bytes[CONTROL_BYTES];
 };
 
-static struct sockaddr_in to_sockaddr(const struct address *address)
+/* An address as system calls have it. */
+struct sys_address {
+	union {
+		struct sockaddr any;
+		struct sockaddr_in four;
+		struct sockaddr_in6 six;
+	};
+	socklen_t bytes;
+};
+
+static struct sys_address to_sys(const struct address *address)
 {
-	return (struct sockaddr_in){
-		.sin_family = AF_INET,
-		.sin_port = htons(address->port),
-		.sin_addr.s_addr = htonl(address->ipv4),
+	struct sys_address sys = { .six = { .sin6_family = AF_INET6, .sin6_port = htons(address->port) }, .bytes = sizeof(sys.six) };
+
+	if (address->is_ipv6) {
+		memcpy(&sys.six.sin6_addr, address->ipv6, sizeof(address->ipv6));
+		return sys;
+	}
+	return (struct sys_address){
+		.four = { .sin_family = AF_INET, .sin_port = htons(address->port), .sin_addr.s_addr = htonl(address->ipv4) },
+		.bytes = sizeof(sys.four),
 	};
 }
 
-static struct address from_sockaddr(const struct sockaddr_in *sockaddr)
+static struct address from_sys(const struct sys_address *sys)
 {
-	return (struct address){ .ipv4 = ntohl(sockaddr->sin_addr.s_addr), .port = ntohs(sockaddr->sin_port) };
+	struct address address = { .port = ntohs(sys->six.sin6_port), .is_ipv6 = true };
+
+	if (sys->any.sa_family != AF_INET6)
+		return (struct address){ .ipv4 = ntohl(sys->four.sin_addr.s_addr), .port = ntohs(sys->four.sin_port) };
+	memcpy(address.ipv6, &sys->six.sin6_addr, sizeof(address.ipv6));
+	return address;
 }
 
 static int set_option(port_socket sock, int level, int name, int value)
@@ -60,14 +80,16 @@ static int set_option(port_socket sock, int level, int name, int value)
 /* Open a non-blocking socket and bind it. */
 static int open_bound(int type, const struct address *local, bool reuse, int *fd_out)
 {
-	struct sockaddr_in sockaddr = to_sockaddr(local);
-	int fd = socket(AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	struct sys_address sys = to_sys(local);
+	int fd = socket(sys.any.sa_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	int err;
 
 	if (fd < 0)
 		return -errno;
 	err = reuse ? set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1) : 0;
-	if (!err && bind(fd, (const struct sockaddr *)&sockaddr, sizeof(sockaddr)))
+	if (!err && local->is_ipv6)
+		err = set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+	if (!err && bind(fd, &sys.any, sys.bytes))
 		err = -errno;
 	if (err) {
 		close(fd);
@@ -88,9 +110,9 @@ int port_udp_open(const struct address *local, port_socket *socket_out)
 
 int port_udp_connect(port_socket sock, const struct address *peer)
 {
-	struct sockaddr_in sockaddr = to_sockaddr(peer);
+	struct sys_address sys = to_sys(peer);
 
-	return connect((int)sock, (const struct sockaddr *)&sockaddr, sizeof(sockaddr)) ? -errno : 0;
+	return connect((int)sock, &sys.any, sys.bytes) ? -errno : 0;
 }
 
 int port_tcp_listen(const struct address *local, int backlog, port_socket *socket_out)
@@ -110,25 +132,24 @@ int port_tcp_listen(const struct address *local, int backlog, port_socket *socke
 
 int port_tcp_accept(port_socket listener, port_socket *socket_out, struct address *source)
 {
-	struct sockaddr_in sockaddr = { 0 };
-	socklen_t length = sizeof(sockaddr);
-	int fd = accept4((int)listener, (struct sockaddr *)&sockaddr, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct sys_address sys = { .bytes = sizeof(sys.six) };
+	int fd = accept4((int)listener, &sys.any, &sys.bytes, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 	if (fd < 0)
 		return errno == EWOULDBLOCK || errno == ECONNABORTED ? -EAGAIN : -errno;
-	*source = from_sockaddr(&sockaddr);
+	*source = from_sys(&sys);
 	*socket_out = fd;
 	return 0;
 }
 
 int port_tcp_connect(const struct address *local, const struct address *peer, port_socket *socket_out)
 {
-	struct sockaddr_in sockaddr = to_sockaddr(peer);
+	struct sys_address sys = to_sys(peer);
 	int fd, err = open_bound(SOCK_STREAM, local, true, &fd);
 
 	if (err)
 		return err;
-	if (connect(fd, (const struct sockaddr *)&sockaddr, sizeof(sockaddr))) {
+	if (connect(fd, &sys.any, sys.bytes)) {
 		err = -errno;
 		if (err != -EINPROGRESS) {
 			close(fd);
@@ -169,12 +190,11 @@ void port_socket_abort(port_socket sock)
 
 int port_socket_local(port_socket sock, struct address *local)
 {
-	struct sockaddr_in sockaddr = { 0 };
-	socklen_t length = sizeof(sockaddr);
+	struct sys_address sys = { .bytes = sizeof(sys.six) };
 
-	if (getsockname((int)sock, (struct sockaddr *)&sockaddr, &length))
+	if (getsockname((int)sock, &sys.any, &sys.bytes))
 		return -errno;
-	*local = from_sockaddr(&sockaddr);
+	*local = from_sys(&sys);
 	return 0;
 }
 
@@ -185,7 +205,12 @@ int port_socket_set_nodelay(port_socket sock)
 
 int port_socket_set_dscp(port_socket sock, unsigned int dscp)
 {
-	return set_option(sock, IPPROTO_IP, IP_TOS, (int)(dscp << 2));
+	struct address local;
+	int err = port_socket_local(sock, &local);
+
+	if (err)
+		return err;
+	return local.is_ipv6 ? set_option(sock, IPPROTO_IPV6, IPV6_TCLASS, (int)(dscp << 2)) : set_option(sock, IPPROTO_IP, IP_TOS, (int)(dscp << 2));
 }
 
 int port_socket_set_receive_buffer(port_socket sock, int size_bytes)
@@ -299,9 +324,9 @@ int64_t port_send(port_socket sock, const struct port_slice *slices, int count, 
 
 int64_t port_send_to(port_socket sock, const void *data, size_t size_bytes, const struct address *peer, bool want_transmit)
 {
-	struct sockaddr_in sockaddr = to_sockaddr(peer);
+	struct sys_address sys = to_sys(peer);
 	struct iovec vector = to_iovec(data, size_bytes);
-	struct msghdr message = { .msg_iov = &vector, .msg_iovlen = 1, .msg_name = &sockaddr, .msg_namelen = sizeof(sockaddr) };
+	struct msghdr message = { .msg_iov = &vector, .msg_iovlen = 1, .msg_name = &sys.any, .msg_namelen = sys.bytes };
 	union control control;
 
 	if (want_transmit)
@@ -326,16 +351,15 @@ static int64_t find_stamp_realtime_ns(struct msghdr *message)
 /* Read a datagram and its source: recvfrom spares the kernel the reading of a message's header and vector. */
 static int64_t receive_unstamped(port_socket sock, void *data, size_t size_bytes, struct port_received *received)
 {
-	struct sockaddr_in source = { 0 };
-	socklen_t source_bytes = sizeof(source);
+	struct sys_address source = { .bytes = sizeof(source.six) };
 	ssize_t length;
 
 	do
-		length = recvfrom((int)sock, data, size_bytes, MSG_DONTWAIT | MSG_TRUNC, (struct sockaddr *)&source, &source_bytes);
+		length = recvfrom((int)sock, data, size_bytes, MSG_DONTWAIT | MSG_TRUNC, &source.any, &source.bytes);
 	while (length < 0 && errno == EINTR);
 	if (length < 0)
 		return -errno;
-	received->source = from_sockaddr(&source);
+	received->source = from_sys(&source);
 	received->truncated = (size_t)length > size_bytes;
 	received->stamp_realtime_ns = received->stamp_monotonic_ns = 0;
 	return received->truncated ? (int64_t)size_bytes : length;
@@ -344,10 +368,10 @@ static int64_t receive_unstamped(port_socket sock, void *data, size_t size_bytes
 static int64_t receive_stamped(port_socket sock, void *data, size_t size_bytes, struct port_received *received)
 {
 	struct iovec vector = { .iov_base = data, .iov_len = size_bytes };
-	struct sockaddr_in source = { 0 };
+	struct sys_address source = { 0 };
 	union control control;
 	struct msghdr message = {
-		.msg_iov = &vector, .msg_iovlen = 1, .msg_name = &source, .msg_namelen = sizeof(source),
+		.msg_iov = &vector, .msg_iovlen = 1, .msg_name = &source.any, .msg_namelen = sizeof(source.six),
 		.msg_control = control.bytes, .msg_controllen = sizeof(control.bytes),
 	};
 	ssize_t length;
@@ -357,7 +381,7 @@ static int64_t receive_stamped(port_socket sock, void *data, size_t size_bytes, 
 	while (length < 0 && errno == EINTR);
 	if (length < 0)
 		return -errno;
-	received->source = from_sockaddr(&source);
+	received->source = from_sys(&source);
 	received->truncated = (message.msg_flags & MSG_TRUNC) != 0;
 	received->stamp_realtime_ns = find_stamp_realtime_ns(&message);
 	received->stamp_monotonic_ns = 0;
@@ -401,7 +425,7 @@ int port_recv_transmitted(port_socket sock, struct port_transmitted *transmitted
 	for (struct cmsghdr *h = CMSG_FIRSTHDR(&message); h; h = CMSG_NXTHDR(&message, h)) {
 		struct sock_extended_err extended;
 
-		if (h->cmsg_level != SOL_IP || h->cmsg_type != IP_RECVERR)
+		if (!(h->cmsg_level == SOL_IP && h->cmsg_type == IP_RECVERR) && !(h->cmsg_level == SOL_IPV6 && h->cmsg_type == IPV6_RECVERR))
 			continue;
 		memcpy(&extended, CMSG_DATA(h), sizeof(extended));
 		if (extended.ee_origin == SO_EE_ORIGIN_TIMESTAMPING && extended.ee_info == SCM_TSTAMP_SND) {

@@ -91,7 +91,7 @@ static bool datagram_take(const struct waiter *waiter, struct datagram *datagram
 	if (size < 0)
 		return false;
 	datagram->size_bytes = (size_t)size;
-	datagram->source = (struct address){ ntohl(source.sin_addr.s_addr), ntohs(source.sin_port) };
+	datagram->source = (struct address){ .ipv4 = ntohl(source.sin_addr.s_addr), .port = ntohs(source.sin_port) };
 	return true;
 }
 

@@ -117,17 +117,41 @@ static int last_error(void)
 	return error_of(WSAGetLastError());
 }
 
-static struct sockaddr_in to_sockaddr(const struct address *address)
-{
-	struct sockaddr_in sockaddr = { .sin_family = AF_INET, .sin_port = htons(address->port) };
+/* An address as system calls have it. */
+struct sys_address {
+	union {
+		struct sockaddr any;
+		struct sockaddr_in four;
+		struct sockaddr_in6 six;
+	};
+	int bytes;
+};
 
-	sockaddr.sin_addr.s_addr = htonl(address->ipv4);
-	return sockaddr;
+static struct sys_address to_sys(const struct address *address)
+{
+	struct sys_address sys = { .bytes = sizeof(sys.six) };
+
+	if (address->is_ipv6) {
+		sys.six.sin6_family = AF_INET6;
+		sys.six.sin6_port = htons(address->port);
+		memcpy(&sys.six.sin6_addr, address->ipv6, sizeof(address->ipv6));
+		return sys;
+	}
+	sys.four.sin_family = AF_INET;
+	sys.four.sin_port = htons(address->port);
+	sys.four.sin_addr.s_addr = htonl(address->ipv4);
+	sys.bytes = sizeof(sys.four);
+	return sys;
 }
 
-static struct address from_sockaddr(const struct sockaddr_in *sockaddr)
+static struct address from_sys(const struct sys_address *sys)
 {
-	return (struct address){ .ipv4 = ntohl(sockaddr->sin_addr.s_addr), .port = ntohs(sockaddr->sin_port) };
+	struct address address = { .port = ntohs(sys->six.sin6_port), .is_ipv6 = true };
+
+	if (sys->any.sa_family != AF_INET6)
+		return (struct address){ .ipv4 = ntohl(sys->four.sin_addr.s_addr), .port = ntohs(sys->four.sin_port) };
+	memcpy(address.ipv6, &sys->six.sin6_addr, sizeof(address.ipv6));
+	return address;
 }
 
 static int set_option(port_socket sock, int level, int name, int value)
@@ -144,14 +168,14 @@ static int set_non_blocking(SOCKET sock)
 
 static int open_bound(int type, const struct address *local, SOCKET *sock_out)
 {
-	struct sockaddr_in sockaddr = to_sockaddr(local);
-	SOCKET sock = socket(AF_INET, type, 0);
+	struct sys_address sys = to_sys(local);
+	SOCKET sock = socket(sys.any.sa_family, type, 0);
 	int err;
 
 	if (sock == INVALID_SOCKET)
 		return last_error();
 	err = set_non_blocking(sock);
-	if (!err && bind(sock, (const struct sockaddr *)&sockaddr, sizeof(sockaddr)))
+	if (!err && bind(sock, &sys.any, sys.bytes))
 		err = last_error();
 	if (err) {
 		closesocket(sock);
@@ -178,9 +202,9 @@ int port_udp_open(const struct address *local, port_socket *socket_out)
 
 int port_udp_connect(port_socket sock, const struct address *peer)
 {
-	struct sockaddr_in sockaddr = to_sockaddr(peer);
+	struct sys_address sys = to_sys(peer);
 
-	return connect((SOCKET)sock, (const struct sockaddr *)&sockaddr, sizeof(sockaddr)) ? last_error() : 0;
+	return connect((SOCKET)sock, &sys.any, sys.bytes) ? last_error() : 0;
 }
 
 int port_tcp_listen(const struct address *local, int backlog, port_socket *socket_out)
@@ -201,9 +225,8 @@ int port_tcp_listen(const struct address *local, int backlog, port_socket *socke
 
 int port_tcp_accept(port_socket listener, port_socket *socket_out, struct address *source)
 {
-	struct sockaddr_in sockaddr = { 0 };
-	int length = sizeof(sockaddr);
-	SOCKET sock = accept((SOCKET)listener, (struct sockaddr *)&sockaddr, &length);
+	struct sys_address sys = { .bytes = sizeof(sys.six) };
+	SOCKET sock = accept((SOCKET)listener, &sys.any, &sys.bytes);
 	int err;
 
 	if (sock == INVALID_SOCKET)
@@ -213,20 +236,20 @@ int port_tcp_accept(port_socket listener, port_socket *socket_out, struct addres
 		closesocket(sock);
 		return err;
 	}
-	*source = from_sockaddr(&sockaddr);
+	*source = from_sys(&sys);
 	*socket_out = (port_socket)sock;
 	return 0;
 }
 
 int port_tcp_connect(const struct address *local, const struct address *peer, port_socket *socket_out)
 {
-	struct sockaddr_in sockaddr = to_sockaddr(peer);
+	struct sys_address sys = to_sys(peer);
 	SOCKET sock;
 	int err = open_bound(SOCK_STREAM, local, &sock);
 
 	if (err)
 		return err;
-	if (connect(sock, (const struct sockaddr *)&sockaddr, sizeof(sockaddr))) {
+	if (connect(sock, &sys.any, sys.bytes)) {
 		err = last_error();
 		if (err == -EAGAIN) /* Windows says so of a connection that is under way */
 			err = -EINPROGRESS;
@@ -269,12 +292,11 @@ void port_socket_abort(port_socket sock)
 
 int port_socket_local(port_socket sock, struct address *local)
 {
-	struct sockaddr_in sockaddr = { 0 };
-	int length = sizeof(sockaddr);
+	struct sys_address sys = { .bytes = sizeof(sys.six) };
 
-	if (getsockname((SOCKET)sock, (struct sockaddr *)&sockaddr, &length))
+	if (getsockname((SOCKET)sock, &sys.any, &sys.bytes))
 		return last_error();
-	*local = from_sockaddr(&sockaddr);
+	*local = from_sys(&sys);
 	return 0;
 }
 
@@ -285,7 +307,13 @@ int port_socket_set_nodelay(port_socket sock)
 
 int port_socket_set_dscp(port_socket sock, unsigned int dscp)
 {
-	return set_option(sock, IPPROTO_IP, IP_TOS, (int)(dscp << 2)); /* effective where policy allows it */
+	struct address local;
+	int err = port_socket_local(sock, &local);
+
+	if (err)
+		return err;
+	/* Effective where policy allows it. */
+	return local.is_ipv6 ? set_option(sock, IPPROTO_IPV6, IPV6_TCLASS, (int)(dscp << 2)) : set_option(sock, IPPROTO_IP, IP_TOS, (int)(dscp << 2));
 }
 
 int port_socket_set_receive_buffer(port_socket sock, int size_bytes)
@@ -358,12 +386,12 @@ enum port_clock port_stamp_clock(int64_t *step_ns)
 }
 
 /* Send a datagram whose stamp is asked for later, to an address or, NULL, the peer. Returns its bytes or -errno. */
-static int64_t send_stamped(struct stamped *found, WSABUF *buffers, int count, struct sockaddr_in *peer)
+static int64_t send_stamped(struct stamped *found, WSABUF *buffers, int count, struct sys_address *peer)
 {
 	uint8_t control[CONTROL_ID_BYTES];
 	WSAMSG message = {
-		.name = (struct sockaddr *)peer,
-		.namelen = peer ? sizeof(*peer) : 0,
+		.name = peer ? &peer->any : NULL,
+		.namelen = peer ? peer->bytes : 0,
 		.lpBuffers = buffers,
 		.dwBufferCount = (DWORD)count,
 		.Control = { .len = sizeof(control), .buf = (char *)control },
@@ -405,18 +433,18 @@ int64_t port_send(port_socket sock, const struct port_slice *slices, int count, 
 int64_t port_send_to(port_socket sock, const void *data, size_t size_bytes, const struct address *peer, bool want_transmit)
 {
 	struct stamped *found = want_transmit ? find_stamped((SOCKET)sock) : NULL;
-	struct sockaddr_in sockaddr = to_sockaddr(peer);
+	struct sys_address sys = to_sys(peer);
 	WSABUF buffer = { .len = (ULONG)size_bytes, .buf = (char *)(uintptr_t)data };
 	int64_t sent;
 	int written;
 
 	if (found) {
-		sent = send_stamped(found, &buffer, 1, &sockaddr);
+		sent = send_stamped(found, &buffer, 1, &sys);
 		if (sent != -EIO) /* as in port_send */
 			return sent;
 		forget_stamped((SOCKET)sock);
 	}
-	written = sendto((SOCKET)sock, data, (int)size_bytes, 0, (const struct sockaddr *)&sockaddr, sizeof(sockaddr));
+	written = sendto((SOCKET)sock, data, (int)size_bytes, 0, &sys.any, sys.bytes);
 
 	return written == SOCKET_ERROR ? last_error() : written;
 }
@@ -425,11 +453,11 @@ int64_t port_send_to(port_socket sock, const void *data, size_t size_bytes, cons
 static int64_t receive_stamped(const struct stamped *found, void *data, size_t size_bytes, struct port_received *received)
 {
 	uint8_t control[CONTROL_ROOM_BYTES];
-	struct sockaddr_in source = { 0 };
+	struct sys_address source = { 0 };
 	WSABUF buffer = { .len = (ULONG)size_bytes, .buf = data };
 	WSAMSG message = {
-		.name = (struct sockaddr *)&source,
-		.namelen = sizeof(source),
+		.name = &source.any,
+		.namelen = sizeof(source.six),
 		.lpBuffers = &buffer,
 		.dwBufferCount = 1,
 		.Control = { .len = sizeof(control), .buf = (char *)control },
@@ -442,7 +470,7 @@ static int64_t receive_stamped(const struct stamped *found, void *data, size_t s
 	if (failed && !truncated)
 		return last_error();
 	*received = (struct port_received){
-		.source = from_sockaddr(&source),
+		.source = from_sys(&source),
 		.truncated = truncated || (message.dwFlags & MSG_TRUNC),
 	};
 	if (!truncated && message.Control.len <= sizeof(control) && control_find_stamp(control, message.Control.len, &ticks))
@@ -453,18 +481,18 @@ static int64_t receive_stamped(const struct stamped *found, void *data, size_t s
 int64_t port_recv(port_socket sock, void *data, size_t size_bytes, struct port_received *received)
 {
 	const struct stamped *found = received ? find_stamped((SOCKET)sock) : NULL;
-	struct sockaddr_in source = { 0 };
-	int length = sizeof(source), read;
+	struct sys_address source = { .bytes = sizeof(source.six) };
+	int read;
 	bool truncated;
 
 	if (found)
 		return receive_stamped(found, data, size_bytes, received);
-	read = recvfrom((SOCKET)sock, data, (int)size_bytes, 0, (struct sockaddr *)&source, &length);
+	read = recvfrom((SOCKET)sock, data, (int)size_bytes, 0, &source.any, &source.bytes);
 	truncated = read == SOCKET_ERROR && WSAGetLastError() == WSAEMSGSIZE;
 	if (read == SOCKET_ERROR && !truncated)
 		return last_error();
 	if (received) {
-		received->source = from_sockaddr(&source);
+		received->source = from_sys(&source);
 		received->truncated = truncated;
 		received->stamp_realtime_ns = received->stamp_monotonic_ns = 0;
 	}

@@ -252,7 +252,7 @@ static int run_side(const struct offset_options *options)
 		return EXIT_BAD_INPUT;
 	}
 	if (address_parse(text, &address)) {
-		fprintf(stderr, TOOL ": --%s: \"%s\"; allowed an IPv4 address, a colon and a port 1..65535\n",
+		fprintf(stderr, TOOL ": --%s: \"%s\"; allowed ADDRESS:PORT, or [ADDRESS]:PORT of IPv6; port 1..65535\n",
 			options->serve ? "serve" : "peer", text);
 		return EXIT_BAD_INPUT;
 	}

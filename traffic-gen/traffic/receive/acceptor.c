@@ -48,7 +48,7 @@ void acceptor_close(struct acceptor *acceptor)
 
 int acceptor_listen(struct acceptor *acceptor, struct incoming *incoming)
 {
-	struct address local = { acceptor->plan->consumer.ipv4, incoming->port };
+	struct address local = address_at(&acceptor->plan->consumer, incoming->port);
 	struct listener *listener = &acceptor->listeners[acceptor->listener_count];
 	int err = port_tcp_listen(&local, BACKLOG, &listener->door.sock);
 
@@ -104,7 +104,7 @@ static void accept_one(struct acceptor *acceptor, struct listener *listener)
 
 	if (port_tcp_accept(listener->door.sock, &sock, &source) != 0)
 		return;
-	if (source.ipv4 != listener->incoming->account.producer->address.ipv4) {
+	if (!address_same_ip(&source, &listener->incoming->account.producer->address)) {
 		tally_add(&acceptor->hostile.foreign_connections, 1);
 		port_socket_abort(sock);
 		return;

@@ -6,7 +6,7 @@ enum { BUFFER_BYTES = 2 * 1024 * 1024 };
 
 int receiver_listen_udp(struct acceptor *acceptor, struct incoming *incoming)
 {
-	struct address local = { incoming->receiver->plan->consumer.ipv4, incoming->port };
+	struct address local = address_at(&incoming->receiver->plan->consumer, incoming->port);
 	struct endpoint *endpoint = &incoming->endpoints[0];
 	port_socket sock;
 	int err = port_udp_open(&local, &sock);
@@ -49,7 +49,7 @@ void receiver_read_udp(struct receiver *receiver, struct endpoint *endpoint)
 	if (length < 0)
 		return; /* nothing there, or an error of an earlier datagram: reading it clears it */
 	arrival = receiver_arrival(receiver, &received);
-	if (received.source.ipv4 != incoming->account.producer->address.ipv4) {
+	if (!address_same_ip(&received.source, &incoming->account.producer->address)) {
 		tally_add(&receiver->hostile.foreign_connections, 1);
 		return;
 	}

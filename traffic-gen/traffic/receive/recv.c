@@ -49,7 +49,7 @@ static int open_stream(struct consumer *consumer, const struct stream *stream, s
 	incoming->transport = receiving_transport_of(stream);
 	err = incoming->transport->listen(&consumer->acceptor, incoming);
 	if (err) {
-		struct address local = { consumer->plan->consumer.ipv4, incoming->port };
+		struct address local = address_at(&consumer->plan->consumer, incoming->port);
 		char text[ADDRESS_TEXT_BYTES];
 
 		fprintf(stderr, CONSUMER_TOOL ": stream %u: %s cannot be opened: %s\n", stream->id,

@@ -96,7 +96,7 @@ static int run_echo(struct reflector *reflector, const struct echo_options *opti
 	int err, code;
 
 	if (!options->listen || address_parse(options->listen, &local)) {
-		fprintf(stderr, TOOL ": --listen: \"%s\"; needed: an IPv4 address, a colon and a port 1..65535\n",
+		fprintf(stderr, TOOL ": --listen: \"%s\"; needed: ADDRESS:PORT, or [ADDRESS]:PORT of IPv6; port 1..65535\n",
 			options->listen ? options->listen : "");
 		return EXIT_BAD_INPUT;
 	}

@@ -17,7 +17,7 @@ static enum whose whose_reply(const struct prober *prober, const struct port_rec
 {
 	const struct trip *trip;
 
-	if (received->truncated || length != prober->size_bytes || received->source.ipv4 != prober->peer.ipv4 ||
+	if (received->truncated || length != prober->size_bytes || !address_same_ip(&received->source, &prober->peer) ||
 	    received->source.port != prober->peer.port || stamp_reply_parse(prober->reply, length, reply) ||
 	    reply->ssid != prober->ssid || reply->sender_sequence >= prober->next_sequence)
 		return FOREIGN;

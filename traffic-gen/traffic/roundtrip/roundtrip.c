@@ -171,8 +171,8 @@ static int measure(struct roundtrip *run, const struct roundtrip_options *option
 
 static int run_roundtrip(struct roundtrip *run, const struct roundtrip_options *options)
 {
-	const struct address any = { 0 };
 	struct prober *prober = &run->prober;
+	const struct address any = { .is_ipv6 = prober->peer.is_ipv6 };
 	int64_t seed;
 	int code, err = port_seed_draw(&seed);
 
@@ -213,7 +213,7 @@ static int take_options(struct roundtrip *run, const struct roundtrip_options *o
 	struct prober *prober = &run->prober;
 
 	if (!options->peer || address_parse(options->peer, &prober->peer)) {
-		fprintf(stderr, TOOL ": --peer: \"%s\"; needed: an IPv4 address, a colon and a port 1..65535\n",
+		fprintf(stderr, TOOL ": --peer: \"%s\"; needed: ADDRESS:PORT, or [ADDRESS]:PORT of IPv6; port 1..65535\n",
 			options->peer ? options->peer : "");
 		return -EINVAL;
 	}

@@ -15,8 +15,8 @@ void link_init(struct link *link, const struct plan *plan, const struct plan_pro
 	struct frame_hello hello = { stream->id, plan->nonce, stream->size_bytes };
 
 	memset(link, 0, sizeof(*link));
-	link->local = (struct address){ producer->address.ipv4, 0 };
-	link->peer = (struct address){ plan->consumer.ipv4, (uint16_t)(plan->base_port + stream->id) };
+	link->local = producer->address;
+	link->peer = address_at(&plan->consumer, (uint16_t)(plan->base_port + stream->id));
 	link->stream = stream;
 	link->transport = sending_transport_of(stream);
 	link->piece_max_bytes = link->transport->piece_max_bytes;

@@ -31,7 +31,7 @@ void link_rtdip_open(struct link *link, int64_t now_monotonic_ns)
 	int err = link->rtdip ? 0 : open_handle(link);
 
 	if (!err && link->sock == PORT_SOCKET_NONE) {
-		err = rtdip_resolve(link->peer.ipv4, link->rtdip_peer.mac);
+		err = link->peer.is_ipv6 ? -EAFNOSUPPORT : rtdip_resolve(link->peer.ipv4, link->rtdip_peer.mac);
 		link->rtdip_peer.port = link->peer.port;
 		if (!err) {
 			err = rtdip_sending_descriptor(link->rtdip);

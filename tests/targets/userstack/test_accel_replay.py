@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The 12-producer pattern by the user-mode stack at either end, over IPv4 and IPv6."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.patience import HANG_S
+from tests.targets.userstack.accel_lab import FAR, NEAR, AccelLab
+from tests.targets.userstack.test_accel import COUNTED
+from tests.traffic_gen.lab import CLOCK_PORT, Plan, tai_ns
+
+PRODUCERS = tuple(range(1, 13))
+LEAD_NS = 5 * 10**9
+"""A program that takes 48 ports of the service is not ready at once."""
+
+
+@pytest.fixture(scope="module")
+def lab(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccelLab]:
+    with AccelLab(repository / ".build/linux", tmp_path_factory.mktemp("accel")) as made:
+        yield made
+
+
+@pytest.mark.parametrize("family", [4, 6], ids=["ipv4", "ipv6"])
+@pytest.mark.parametrize("by_stack", ["recv", "send"])
+def test_every_message_comes_over_either_family(
+    lab: AccelLab, repository: Path, tmp_path: Path, family: int, by_stack: str
+) -> None:
+    """Each of TCP; and the kernel carries nothing at the near end."""
+    receiving, sending = (lab.near, lab.far) if by_stack == "recv" else (lab.far, lab.near)
+    here, there = (NEAR[family], FAR[family]) if by_stack == "recv" else (FAR[family], NEAR[family])
+    plan = Plan(
+        (repository / "traffic-gen/patterns/daq12.toml").read_text(),
+        PRODUCERS,
+        duration_ms=1000,
+        phase="aligned-12",
+        consumer=here,
+        producer=there,
+        capture_stamps=False,
+        start_tai_ns=tai_ns() + LEAD_NS,
+    ).write(tmp_path / "plan.toml")
+    program = str(repository / ".build/linux/traffic-gen/bw-traffic")
+    clock = f"{there}:{CLOCK_PORT}" if family == 4 else f"[{there}]:{CLOCK_PORT}"
+    before = lab.kernel_counts(lab.near)
+    responder = lab.start(sending, program, "offset", "--serve", clock)
+    assert responder.stdout is not None
+    assert json.loads(responder.stdout.readline())["address"] == clock
+    recv = lab.start(receiving, program, "recv", str(plan), "--check-fill")
+    assert recv.stdout is not None
+    ready = recv.stdout.readline()
+    assert '"ready"' in ready, recv.communicate(timeout=HANG_S)
+    send = lab.start(sending, program, "send", str(plan), "--producer", "all")
+    output, errors = send.communicate(timeout=HANG_S)
+    assert send.returncode == 0, output + errors
+    output, errors = recv.communicate(timeout=HANG_S)
+    assert recv.returncode == 0, output + errors
+    responder.terminate()
+    responder.communicate(timeout=HANG_S)
+    after = lab.kernel_counts(lab.near)
+    assert {name: after[name] - before[name] for name in COUNTED if after[name] != before[name]} == {}
+    result = json.loads(output.splitlines()[-1])
+    assert set(result["hostile"].values()) == {0}
+    assert result["clocks"][0]["kept"] > 0
+    streams = [each for each in result["streams"] if each["transport"] == "tcp"]
+    assert len(streams) > len(PRODUCERS)
+    for stream in streams:
+        assert (stream["received"], stream["lost"]) == (stream["expected"], 0), stream["id"]
+    datagrams = [each for each in result["streams"] if each["transport"] == "udp"]
+    assert sum(each["received"] for each in datagrams) > 0
