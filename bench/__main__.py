@@ -8,6 +8,7 @@ What is missing here (3) is told from what is broken, also by a benchmark that l
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -19,6 +20,7 @@ from hw.errors import BenchwrightError, ConfigError
 
 def run(module: str, options: Sequence[str] = ()) -> int:
     """Call a module's `main`; return its exit code, or that of the error that it has let through."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what it has opened is closed then, too
     sys.argv = [module.rpartition(".")[2], *options]
     try:
         return import_module(module).main()

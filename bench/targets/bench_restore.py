@@ -18,7 +18,6 @@ Long series are done in pieces: `--first` says with which of the drawn instants 
 from __future__ import annotations
 
 import json
-import signal
 import statistics
 import tempfile
 import time
@@ -229,7 +228,6 @@ def figures_of(target: str, series: Series) -> dict[str, float]:
 )
 def main(options: Options) -> int:
     """Measure the targets, one after the other."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # benches are closed then, too
     targets = options.targets or list(load_bench(options.bench).targets)
     say(f"seed {options.seed}, kills from {options.first}")
     figures: dict[str, float] = {}

@@ -17,7 +17,6 @@ import json
 import math
 import re
 import shutil
-import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -383,7 +382,6 @@ def main() -> int:
         return 0
     results: list[CaseResult] = []
     complete = False
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         run_cases(options, cases, results)
         complete = True

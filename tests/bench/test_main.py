@@ -51,12 +51,23 @@ def test_a_name_is_there_once(tmp_path: Path) -> None:
         benchmark_files(tmp_path)
 
 
+ENDED_FROM_OUTSIDE = """import os, signal, sys
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+        signal.pause()
+    except KeyboardInterrupt:
+        print("closed", file=sys.stderr)
+        return 9
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "code", "said"),
     [
         ("raise CapabilityError('no image')", 3, "CapabilityError: no image"),
         ("raise BenchError('held')", 5, "BenchError: held"),
         ("return 3", 3, ""),
+        (ENDED_FROM_OUTSIDE, 9, "closed"),
         ("raise RuntimeError('ours')", 1, "RuntimeError: ours"),
         ("import sys\n    assert sys.argv == ['made_up', '--x']\n    return 0", 0, ""),
     ],
