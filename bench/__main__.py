@@ -8,9 +8,10 @@ What is missing here (3) is told from what is broken, also by a benchmark that l
 
 from __future__ import annotations
 
-import runpy
+import signal
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from bench.lab.catalogue import benchmark_files
 from bench.lab.report import REPOSITORY
@@ -18,13 +19,13 @@ from hw.errors import BenchwrightError, ConfigError
 
 
 def run(module: str, options: Sequence[str] = ()) -> int:
-    """Run a module as a program; return the exit code of the error that it has let through."""
-    sys.argv = [module, *options]
+    """Call a module's `main`; return its exit code, or that of the error that it has let through."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what it has opened is closed then, too
+    sys.argv = [module.rpartition(".")[2], *options]
     try:
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        return import_module(module).main()
     except BenchwrightError as error:
         return _say(error)
-    return 0
 
 
 def main() -> int:

@@ -12,20 +12,18 @@ edges from two channels, timed, paired and counted, acquisition by acquisition.
 
 from __future__ import annotations
 
-import argparse
 import json
-import re
 import statistics
-import subprocess
 import sys
 import time
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.lab.report import REPOSITORY, RUNS_MIN, Bar, alternate, median_ratio, publish
+from bench.lab.options import Options, takes
+from bench.lab.processes import answer_of, peak_resident_bytes
+from bench.lab.report import RUNS_MIN, Bar, alternate, median_ratio, publish, say
 from scope.delay import DelayMeter
 from scope.edges import EdgeSettings, find_edges, settle_fit
 from scope.levels import estimate_levels
@@ -40,7 +38,6 @@ RISE_SAMPLES = 3.0
 NOISE_CODES = 200
 AMPLITUDE_CODES = 20_000
 BYTES_PER_MIB = 1 << 20
-KIB = 1024
 BARS = {"speed_of_copy": Bar(0.1, at_least=True), "memory_mib": Bar(64)}
 
 
@@ -104,38 +101,22 @@ def count_pairs(pairs: int) -> dict[str, float]:
         "pairs": result.delays.count,
         "deviation_s": result.delays.deviation_s,
         "elapsed_s": time.perf_counter() - start,
-        "peak_bytes": peak_bytes(),
+        "peak_bytes": peak_resident_bytes("self"),
     }
-
-
-def peak_bytes() -> int:
-    """Return the peak of this process's resident memory since it began to run its own program."""
-    # Not getrusage: its peak holds what the parent had when it started this process.
-    found = re.search(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
-    if found is None:
-        raise RuntimeError("no VmHWM in /proc/self/status")
-    return int(found[1]) * KIB
 
 
 def measure_memory(pairs: int) -> dict[str, float]:
     """Count pairs in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-m", "bench.analysis.bench_edges", "--count-pairs", str(pairs)],
-        cwd=REPOSITORY,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return json.loads(done.stdout)
+    return answer_of([sys.executable, "-m", "bench", "edges", "--count-pairs", str(pairs)])
 
 
-def main() -> int:
+@takes(
+    runs=(2 * RUNS_MIN, "runs of each side"),
+    pairs=(PAIRS, "of the memory's run"),
+    count_pairs=(0, "only count so many pairs here and print the memory"),
+)
+def main(options: Options) -> int:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--runs", type=int, default=2 * RUNS_MIN, help="runs of each side (default 10)")
-    parser.add_argument("--pairs", type=int, default=PAIRS, help=f"of the memory's run (default {PAIRS})")
-    parser.add_argument("--count-pairs", type=int, help="only count so many pairs here and print the memory")
-    options = parser.parse_args()
     if options.count_pairs:
         print(json.dumps(count_pairs(options.count_pairs)))
         return 0
@@ -150,11 +131,5 @@ def main() -> int:
     }
     for samples, sides in seconds.items():
         for side, runs in sides.items():
-            print(
-                f"bench     {samples:6} {side:6}", *(f"{1e3 * run:.1f} ms" for run in runs), file=sys.stderr
-            )
+            say(f"{samples:6} {side:6} {' '.join(f'{1e3 * run:.1f} ms' for run in runs)}")
     return publish("edges", figures, BARS, {"samples": SAMPLES_TOTAL, "runs_s": seconds, "memory": memory})
-
-
-if __name__ == "__main__":
-    sys.exit(main())

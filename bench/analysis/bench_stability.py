@@ -12,9 +12,7 @@ the values are compared once with what allantools can compute: TDEV, histogram, 
 
 from __future__ import annotations
 
-import argparse
 import statistics
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -23,7 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.lab.report import RUNS_MIN, Bar, alternate, publish
+from bench.lab.options import Options, takes
+from bench.lab.report import RUNS_MIN, Bar, alternate, medians, publish, say_runs
 from reports.clock_sync.series import ClockSeries
 from reports.clock_sync.stability import mtie, octaves, tdev
 from reports.clock_sync.time_error import distribution
@@ -119,29 +118,18 @@ def edges_of(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def figures_of(results: Mapping[str, Sequence[tuple[Seconds, Values]]]) -> dict[str, float]:
     """Return the ratios of the medians, and how many values of any pair of runs are not equal."""
-    medians = {
-        side: {key: statistics.median(run[0][key] for run in runs) for key in runs[0][0]}
-        for side, runs in results.items()
-    }
+    seconds = {side: medians([run[0] for run in runs]) for side, runs in results.items()}
     figures = {
-        "speedup" if key == "total" else f"{key}_speedup": medians["allantools"][key] / medians["ours"][key]
-        for key in medians["ours"]
+        "speedup" if key == "total" else f"{key}_speedup": seconds["allantools"][key] / ours_s
+        for key, ours_s in seconds["ours"].items()
     }
     pairs = zip(results["ours"], results["allantools"], strict=True)
     return {**figures, "unequal_values": float(sum(unequal(a[1], b[1]) for a, b in pairs))}
 
 
-def main() -> int:
+@takes(runs=(RUNS_MIN, "runs of each side"), mtie_octaves=(MTIE_OCTAVES, "octaves of MTIE that are compared"))
+def main(options: Options) -> int:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--runs", type=int, default=RUNS_MIN, help="runs of each side (default 5)")
-    parser.add_argument(
-        "--mtie-octaves",
-        type=int,
-        default=MTIE_OCTAVES,
-        help="octaves of MTIE that are compared (default 15)",
-    )
-    options = parser.parse_args()
     offsets = samples(SAMPLES)
     phase, edges = offsets.astype(np.float64), edges_of(offsets)
     factors = octaves((1 << options.mtie_octaves) - 1)
@@ -164,23 +152,7 @@ def main() -> int:
     figures["all_octaves_1e6_s"] = statistics.median(run["total"] for run in whole)
     figures["all_octaves_1e7_s"] = statistics.median(run["total"] for run in longest)
     seconds = {side: [run[0] for run in runs] for side, runs in results.items()}
-    for side, runs in {**seconds, "ours, all": whole, "ours, 10^7": longest}.items():
-        for run in runs:
-            print(f"bench     {side:12}", *(f"{k} {v:.3f} s" for k, v in run.items()), file=sys.stderr)
-    return publish(
-        "stability",
-        figures,
-        BARS,
-        {
-            "samples": SAMPLES,
-            "mtie_octaves": options.mtie_octaves,
-            "tolerance": TOLERANCE,
-            "runs_s": seconds,
-            "all_octaves_1e6_s": whole,
-            "all_octaves_1e7_s": longest,
-        },
-    )
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    say_runs({**seconds, "ours, all": whole, "ours, 10^7": longest}, ".3f")
+    detail = {"samples": SAMPLES, "mtie_octaves": options.mtie_octaves, "tolerance": TOLERANCE}
+    times = {"runs_s": seconds, "all_octaves_1e6_s": whole, "all_octaves_1e7_s": longest}
+    return publish("stability", figures, BARS, {**detail, **times})

@@ -8,15 +8,12 @@ memory  `compare` with 32 million samples and no pause: its memory at the end.
 
 from __future__ import annotations
 
-import argparse
-import json
-import statistics
-import subprocess
-import sys
 from functools import partial
 from typing import Any
 
-from bench.lab.report import RUNS_MIN, Bar, alternate, publish
+from bench.lab.options import Options, takes
+from bench.lab.processes import answer_of
+from bench.lab.report import RUNS_MIN, Bar, alternate, medians, publish, say_runs
 from hw.tools import local_tool
 
 CLOCKS = ("realtime", "realtime-coarse")
@@ -31,10 +28,7 @@ Figures = dict[str, float]
 
 def run_tool(*arguments: str) -> dict[str, Any]:
     """Run bw-clock and return its result."""
-    done = subprocess.run(
-        [str(local_tool("bw-clock")), *arguments], check=True, capture_output=True, text=True
-    )
-    return json.loads(done.stdout.splitlines()[-1])
+    return answer_of([str(local_tool("bw-clock")), *arguments])
 
 
 def measure_cost(clock: str, reads: int) -> Figures:
@@ -56,13 +50,13 @@ def measure_memory(samples: int) -> Figures:
     }
 
 
-def main() -> int:
+@takes(
+    reads=(READS, "of each kind and run"),
+    samples=(SAMPLES, "of the long run"),
+    runs=(RUNS_MIN, "runs of each clock"),
+)
+def main(options: Options) -> int:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--reads", type=int, default=READS, help=f"of each kind and run (default {READS})")
-    parser.add_argument("--samples", type=int, default=SAMPLES, help=f"of the long run (default {SAMPLES})")
-    parser.add_argument("--runs", type=int, default=RUNS_MIN, help="runs of each clock (default 5)")
-    options = parser.parse_args()
     results = alternate(
         {clock: partial(measure_cost, clock, options.reads) for clock in CLOCKS}, options.runs
     )
@@ -70,20 +64,7 @@ def main() -> int:
     figures: Figures = dict(memory)
     for clock, runs in results.items():
         prefix = "" if clock == CLOCKS[0] else "coarse_"
-        for key, name in (
-            ("bare_ns", "bare_ns"),
-            ("recorded_ns", "recorded_ns"),
-            ("ratio", "recorded_ratio"),
-        ):
-            figures[prefix + name] = statistics.median(run[key] for run in runs)
-        for run in runs:
-            print(
-                f"bench     {clock:16}",
-                *(f"{key} {value:.2f}" for key, value in run.items()),
-                file=sys.stderr,
-            )
+        for key, value in medians(runs).items():
+            figures[prefix + key.replace("ratio", "recorded_ratio")] = value
+    say_runs(results, ".2f")
     return publish("clock", figures, BARS, {"samples": options.samples, "runs": results})
-
-
-if __name__ == "__main__":
-    sys.exit(main())

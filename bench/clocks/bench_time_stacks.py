@@ -11,17 +11,25 @@ The virtual bench is opened for it: nothing else may use that meanwhile.
 
 from __future__ import annotations
 
-import argparse
 import math
 import statistics
-import sys
 import tempfile
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from bench.lab.report import REPOSITORY, RUNS_MIN, Bar, alternate, median_ratio, publish, steal_ms
+from bench.lab.options import Options, takes
+from bench.lab.report import (
+    REPOSITORY,
+    RUNS_MIN,
+    Bar,
+    alternate,
+    bucket_quantile,
+    median_ratio,
+    publish,
+    steal_ms,
+)
 from hw.bench import TargetSpec
 from hw.drivers.labgrid_api import register_all
 from hw.errors import MeasurementError
@@ -51,15 +59,10 @@ BARS = {
 Sizes = dict[str, float]
 
 
-def quantile_size_ns(offset: Summary, share: float) -> int:
+def quantile_size_ns(offset: Summary, share: float) -> float:
     """Return a quantile of the sizes of offsets, the upper edge of its bucket."""
-    sizes = sorted((max(abs(low), abs(low + width - 1)), count) for low, width, count in offset.buckets)
-    wanted, seen = math.ceil(share * offset.n), 0
-    for size_ns, count in sizes:
-        seen += count
-        if seen >= wanted:
-            return size_ns
-    raise ValueError("no offsets")
+    sizes = ((max(abs(low), abs(low + width - 1)), count) for low, width, count in offset.buckets)
+    return bucket_quantile(sizes, share)
 
 
 class Turns:
@@ -97,14 +100,14 @@ class Turns:
         return {"median_ns": math.nan, "p999_ns": math.nan, "n": 0.0}
 
 
-def main() -> int:
+@takes(
+    interval_s=(4, "between synchronisations"),
+    measure_s=(40, "of each trial"),
+    runs=(RUNS_MIN, "turns of each stack"),
+    target=("linux-rt", "of the virtual bench"),
+)
+def main(options: Options) -> int:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--interval-s", type=int, default=4, help="between synchronisations (default 4)")
-    parser.add_argument("--measure-s", type=int, default=40, help="of each trial (default 40)")
-    parser.add_argument("--runs", type=int, default=RUNS_MIN, help="turns of each stack (default 5)")
-    parser.add_argument("--target", default="linux-rt", help="of the virtual bench (default linux-rt)")
-    options = parser.parse_args()
     register_all()
     profile = load_profile("ci")
     assert profile.time_service is not None
@@ -130,7 +133,3 @@ def main() -> int:
                 ours = [size[f"{key}_ns"] for size in results[STACK]]
                 figures[f"{name}_{key}_ratio"] = median_ratio(ours, found)
     return publish("time_stacks", figures, BARS, {"runs": results, "interval_s": options.interval_s})
-
-
-if __name__ == "__main__":
-    sys.exit(main())

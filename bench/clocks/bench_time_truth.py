@@ -21,8 +21,6 @@ wild one (100 ppb), of which only interval and U have bars. The paper, its sign 
 
 from __future__ import annotations
 
-import argparse
-import sys
 import tempfile
 import time
 from contextlib import ExitStack
@@ -30,7 +28,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.lab.report import Bar, publish, steal_ms
+from bench.lab.options import Options, takes
+from bench.lab.report import Bar, publish, say, steal_ms
 from tests.targets.timed_lab import SERVER_ADDRESS, Pair, TimedProcess
 from tests.targets.truth_lab import QUARTZ_PPB, WILD_PPB, Json, TruthReader, TruthServer, begin_truth
 from tests.targets.windows_programs import NATIVE, WindowsPrograms
@@ -95,7 +94,7 @@ def figures_of(reading: Json, holdover: Json) -> Figures:
     }
 
 
-def measure(options: argparse.Namespace, folder: Path) -> tuple[dict[str, Figures], Json]:
+def measure(options: Options, folder: Path) -> tuple[dict[str, Figures], Json]:
     """Return the figures by truth, and what stands behind them."""
     profiles = {"quartz": QUARTZ_PPB, "wild": WILD_PPB}
     truths = {name: begin_truth(options.seed + i, profiles[name]) for i, name in enumerate(profiles)}
@@ -116,12 +115,10 @@ def measure(options: argparse.Namespace, folder: Path) -> tuple[dict[str, Figure
             services[name] = stack.enter_context(timed)
             time.sleep(APART_S)
         for name, timed in services.items():
-            print(
-                f"bench     {name}: until it asks every {options.interval_s} s", file=sys.stderr, flush=True
-            )
+            say(f"{name}: until it asks every {options.interval_s} s")
             until_interval(timed, options.interval_s)
         time.sleep(60 * options.settle_minutes)
-        print(f"bench     reading for {options.minutes} minutes", file=sys.stderr, flush=True)
+        say(f"reading for {options.minutes} minutes")
         seconds = round(options.minutes * 60)
         readers = {
             name: TruthReader(folder / name, truths[name], options.reads, seconds, programs)
@@ -133,7 +130,7 @@ def measure(options: argparse.Namespace, folder: Path) -> tuple[dict[str, Figure
             if timed.tell("hold") != 0:
                 raise RuntimeError(f"{name}: the service does not hold")
             timed.until_state("holdover", "asked to hold")
-        print(f"bench     holdover for {options.holdover_s} s", file=sys.stderr, flush=True)
+        say(f"holdover for {options.holdover_s} s")
         readers = {
             name: TruthReader(folder / name, truths[name], HOLDOVER_READS, options.holdover_s, programs)
             for name in services
@@ -144,17 +141,17 @@ def measure(options: argparse.Namespace, folder: Path) -> tuple[dict[str, Figure
     return {name: figures_of(readings[name], holdovers[name]) for name in services}, detail
 
 
-def main() -> int:
+@takes(
+    interval_s=(30, "between synchronisations"),
+    reads=(READS, "of each truth"),
+    minutes=(4.0, "that they are spread over"),
+    settle_minutes=(8.0, "before that"),
+    holdover_s=(60, "length of the holdover"),
+    seed=(1, "of the truths"),
+    windows=(False, "the programs for Windows, under Wine"),
+)
+def main(options: Options) -> int:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--interval-s", type=int, default=30, help="between synchronisations (default 30)")
-    parser.add_argument("--reads", type=int, default=READS, help=f"of each truth (default {READS})")
-    parser.add_argument("--minutes", type=float, default=4.0, help="that they are spread over (default 4)")
-    parser.add_argument("--settle-minutes", type=float, default=8.0, help="before that (default 8)")
-    parser.add_argument("--holdover-s", type=int, default=60, help="length of the holdover (default 60)")
-    parser.add_argument("--seed", type=int, default=1, help="of the truths (default 1)")
-    parser.add_argument("--windows", action="store_true", help="the programs for Windows, under Wine")
-    options = parser.parse_args()
     before_ms = steal_ms()
     with tempfile.TemporaryDirectory() as folder:
         found, detail = measure(options, Path(folder))
@@ -162,7 +159,3 @@ def main() -> int:
     figures["steal_s"] = (steal_ms() - before_ms) / 1000
     name = "time_truth_windows" if options.windows else "time_truth"
     return publish(name, figures, BARS, {**vars(options), **detail})
-
-
-if __name__ == "__main__":
-    sys.exit(main())

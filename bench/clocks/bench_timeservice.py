@@ -21,19 +21,18 @@ stress   two readers in processes of their own, while a third publishes, by turn
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import statistics
 import subprocess
-import sys
 import tempfile
 from functools import partial
 from pathlib import Path
 
 from bench.clocks.clockbound import build_clockbound, build_daemon
 from bench.clocks.clockbound_truth import ClockBoundPrograms, measure_beside
-from bench.lab.report import REPOSITORY, RUNS_MIN, Bar, alternate, publish
+from bench.lab.options import Options, takes
+from bench.lab.processes import answer_of, last_object
+from bench.lab.report import REPOSITORY, RUNS_MIN, Bar, alternate, medians, publish, say, say_runs
 from hw.errors import CapabilityError
 from hw.virtual.windows_prefix import WINE_FOLDER, wine_environment
 
@@ -71,14 +70,7 @@ def _program(system: str) -> tuple[list[str], dict[str, str]]:
 def measure_cost(system: str, page: Path, blocks: int) -> Figures:
     """Return medians of a reading in ns and medians of the ratios turn by turn."""
     command, environment = _program(system)
-    done = subprocess.run(
-        [*command, "cost", str(page), str(blocks)],
-        check=True,
-        capture_output=True,
-        text=True,
-        env=environment,
-    )
-    found: dict[str, list[float]] = json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, list[float]] = answer_of([*command, "cost", str(page), str(blocks)], environment)
 
     def ratio(ours: str, theirs: str) -> float:
         return statistics.median(a / b for a, b in zip(found[ours], found[theirs], strict=True))
@@ -93,9 +85,7 @@ def measure_cost(system: str, page: Path, blocks: int) -> Figures:
 
 def measure_clockbound(program: Path, segment: Path, blocks: int) -> Figures:
     """Return the median of a reading of ClockBound's client in ns."""
-    argv = [str(program), str(segment), str(blocks)]
-    done = subprocess.run(argv, check=True, capture_output=True, text=True)
-    found: dict[str, list[float]] = json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, list[float]] = answer_of([str(program), str(segment), str(blocks)])
     return {name: statistics.median(values) for name, values in found.items()}
 
 
@@ -104,7 +94,7 @@ def clockbound_runs(folder: Path, blocks: int) -> dict[str, partial[Figures]]:
     try:
         program = build_clockbound(BUILD / "clockbound")
     except CapabilityError as error:
-        print(f"bench     clockbound is left out: {error}", file=sys.stderr)
+        say(f"clockbound is left out: {error}")
         return {}
     return {"clockbound": partial(measure_clockbound, program, folder / "clockbound", blocks)}
 
@@ -116,7 +106,7 @@ def clockbound_truth(folder: Path, settle_minutes: float, minutes: float) -> Fig
         programs = ClockBoundPrograms(build_daemon(BUILD / "clockbound-daemon"), reader)
         return measure_beside(programs, folder, round(60 * settle_minutes), round(60 * minutes))
     except CapabilityError as error:
-        print(f"bench     clockbound's daemon is left out: {error}", file=sys.stderr)
+        say(f"clockbound's daemon is left out: {error}")
         return {}
 
 
@@ -131,29 +121,24 @@ def measure_stress(page: Path, reads: int) -> Figures:
         raise RuntimeError("the writer did not begin")
     command = [program, "read", str(page), str(reads // READERS)]
     readers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(READERS)]
-    unchecked = subprocess.run(
-        [program, "unchecked", str(page), str(max(1, reads // UNCHECKED_SHARE))],
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    answers = [json.loads(reader.communicate()[0].splitlines()[-1]) for reader in readers]
-    written = json.loads(writer.communicate("")[0].splitlines()[-1])
+    unchecked = answer_of([program, "unchecked", str(page), str(max(1, reads // UNCHECKED_SHARE))])
+    answers = [last_object(reader.communicate()[0]) for reader in readers]
+    written = last_object(writer.communicate("")[0])
     names = ("reads", "torn", "backwards", "failed", "changes_seen")
     sums = {name: float(sum(answer[name] for answer in answers)) for name in names}
-    torn = float(json.loads(unchecked.stdout)["torn"])
-    return {**sums, "unchecked_torn": torn, "publications": float(written["publications"])}
+    torn, publications = float(unchecked["torn"]), float(written["publications"])
+    return {**sums, "unchecked_torn": torn, "publications": publications}
 
 
-def main() -> int:
+@takes(
+    blocks=(BLOCKS, "turns of a run"),
+    reads=(READS, "of the stress"),
+    runs=(RUNS_MIN, "runs on each system"),
+    minutes=(4.0, "of readings of truth"),
+    settle_minutes=(3.0, "before that"),
+)
+def main(options: Options) -> int:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--blocks", type=int, default=BLOCKS, help=f"turns of a run (default {BLOCKS})")
-    parser.add_argument("--reads", type=int, default=READS, help=f"of the stress (default {READS})")
-    parser.add_argument("--runs", type=int, default=RUNS_MIN, help="runs on each system (default 5)")
-    parser.add_argument("--minutes", type=float, default=4.0, help="of readings of truth (default 4)")
-    parser.add_argument("--settle-minutes", type=float, default=3.0, help="before that (default 3)")
-    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         runs = alternate(
             {
@@ -167,16 +152,9 @@ def main() -> int:
         beside = clockbound_truth(Path(folder), options.settle_minutes, options.minutes)
     figures: Figures = stress | beside
     for system, results in runs.items():
-        for name in results[0]:
-            key = f"{system}_{name}" if system == "wine" else name
-            figures[key] = statistics.median(result[name] for result in results)
-        for result in results:
-            words = (f"{key} {value:.2f}" for key, value in result.items())
-            print(f"bench     {system:6}", *words, file=sys.stderr)
+        prefix = "wine_" if system == "wine" else ""
+        figures |= {f"{prefix}{name}": value for name, value in medians(results).items()}
+    say_runs(runs, ".2f")
     if "clockbound_ns" in figures:
         figures["clockbound_ratio"] = figures["ordered_stamp_ns"] / figures["clockbound_ns"]
     return publish("timeservice", figures, BARS, {"runs": runs, "stress": stress, "truth": beside})
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -9,13 +9,13 @@ interval alone: its time is the middle of that.
 from __future__ import annotations
 
 import subprocess
-import sys
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.clocks.clockbound import INTERVAL_MS, SERVER_ADDRESS, ClockBoundDaemon, cpu_s
+from bench.lab.report import say
 from tests.targets.timed_lab import Pair, TimedProcess
 from tests.targets.truth_lab import QUARTZ_PPB, Json, TruthReader, TruthServer, begin_truth
 
@@ -74,11 +74,9 @@ def measure_beside(programs: ClockBoundPrograms, folder: Path, settle_s: int, re
         options = ("--server", address, "--interval-ms", str(INTERVAL_MS))
         timed = stack.enter_context(TimedProcess(folder / "page", *options, prefix=inside))
         theirs = stack.enter_context(ClockBoundDaemon(programs.daemon, folder / "clockbound-truth", inside))
-        print(
-            f"bench     clockbound's daemon, without the right to steer a clock, beside ours: {settle_s} s to"
-            f" settle, {read_s} s of readings",
-            file=sys.stderr,
-            flush=True,
+        say(
+            f"clockbound's daemon, without the right to steer a clock, beside ours: {settle_s} s to settle,"
+            f" {read_s} s of readings"
         )
         time.sleep(settle_s)
         pids = {"ours": timed.process.pid, "clockbound": theirs.process.pid}

@@ -12,13 +12,12 @@ after one further delivery. How long the same points take without kills is timed
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from bench.lab.report import Bar, publish
+from bench.lab.options import Options, takes
+from bench.lab.report import Bar, publish, say
 from hw.scratch import scratch_folder
 from tests.dashboards.chaos import Storm, run_storm
 from tests.dashboards.influxd import InfluxServer
@@ -33,31 +32,28 @@ BARS = {
 CALM_LINES = 5000
 
 
+@takes(
+    points=(100_000, ""),
+    malformed=(1000, "rows"),
+    server_kills=(50, ""),
+    deliverer_kills=(20, ""),
+    lines=(1000, "points a request"),
+    seed=(5, ""),
+)
 def main(
+    options: Options,
     name: str = "delivery",
     make_server: Callable[[Path], InfluxServer] = InfluxServer,
     arguments: Sequence[str] | None = None,
 ) -> int:
     """Run the benchmark with a kind of server and publish it under a name."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--points", type=int, default=100_000)
-    parser.add_argument("--malformed", type=int, default=1000)
-    parser.add_argument("--server-kills", type=int, default=50)
-    parser.add_argument("--deliverer-kills", type=int, default=20)
-    parser.add_argument("--lines", type=int, default=1000, help="points a request (default 1000)")
-    parser.add_argument("--seed", type=int, default=5)
-    options = parser.parse_args(arguments)
     storm = Storm(**vars(options))
     calm = Storm(options.points, 0, 0, 0, CALM_LINES)
     outcomes: dict[str, dict[str, float]] = {}
     for kind, one in (("calm", calm), ("storm", storm)):
         with scratch_folder() as folder:
             outcomes[kind] = asdict(run_storm(one, Path(folder), make_server))
-        print(f"bench     {kind}: {outcomes[kind]}", file=sys.stderr, flush=True)
+        say(f"{kind}: {outcomes[kind]}")
     figures: dict[str, float] = {name: float(value) for name, value in outcomes["storm"].items()}
     figures["calm_points_per_s"] = options.points / outcomes["calm"]["wall_s"]
     return publish(name, figures, BARS, {"storm": asdict(storm), "outcomes": outcomes})
-
-
-if __name__ == "__main__":
-    sys.exit(main())

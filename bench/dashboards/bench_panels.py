@@ -12,16 +12,15 @@ question is told besides: it does not depend on what else this machine does.
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.lab.report import Bar, alternate, publish
+from bench.lab.options import Options, takes
+from bench.lab.report import RUNS_MIN, Bar, alternate, publish, say
 from hw.scratch import scratch_folder
 from tests.dashboards.grafana.queries import Query, all_queries, fault
 from tests.dashboards.grafana.server import fill
@@ -41,12 +40,11 @@ class Question:
     fault: str
 
 
-def main(bench: str = "panels", make_server: Callable[[Path], InfluxServer] = InfluxServer) -> int:
+@takes(repetitions=(RUNS_MIN, "questions of each kind"), shards=(SHARDS, "duration of a shard"))
+def main(
+    options: Options, bench: str = "panels", make_server: Callable[[Path], InfluxServer] = InfluxServer
+) -> int:
     """Run the benchmark with a kind of server and publish it under a name."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--repetitions", type=int, default=5, help="questions of each kind (default 5)")
-    parser.add_argument("--shards", default=SHARDS, help=f"duration of a shard (default {SHARDS})")
-    options = parser.parse_args()
     with (
         scratch_folder() as folder,
         make_server(Path(folder, "i")) as server,
@@ -54,7 +52,7 @@ def main(bench: str = "panels", make_server: Callable[[Path], InfluxServer] = In
         start = time.monotonic()
         points = fill(server, Path(folder, "runs"), options.shards)
         load_s = time.monotonic() - start
-        print(f"bench     {points} points loaded in {load_s:.1f} s", file=sys.stderr, flush=True)
+        say(f"{points} points loaded in {load_s:.1f} s")
         questions = {f"{f.dashboard} {f.place}": _question(server, f) for f in all_queries()}
         results = alternate(questions, options.repetitions)
     return _publish(bench, results, {"points": float(points), "load_s": load_s}, options.shards)
@@ -76,7 +74,7 @@ def _publish(bench: str, results: dict[str, list[Question]], figures: dict[str, 
         times = sorted(one.wall_s for one in results[name])
         cpu_s = statistics.median(one.cpu_s for one in results[name])
         spread = f"{times[0]:.2f} .. {times[-1]:.2f}"
-        print(f"bench     {medians[name]:.3f} s ({spread}), CPU {cpu_s:.2f} s  {name}", file=sys.stderr)
+        say(f"{medians[name]:.3f} s ({spread}), CPU {cpu_s:.2f} s  {name}")
     faults = {name: asked[0].fault for name, asked in results.items() if any(one.fault for one in asked)}
     figures |= {
         "queries": float(len(results)),
@@ -97,7 +95,3 @@ def _cpu_s(server: InfluxServer) -> float:
     """Return the CPU time that the server has used."""
     fields = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import sys
-
 from bench.dashboards import bench_panels
-from tests.dashboards.influxd2 import InfluxServer2, build
+from tests.dashboards.influxd2 import built
 
-if __name__ == "__main__":
-    sys.exit(build() or bench_panels.main("panels_influxdb2", InfluxServer2))
+
+def main() -> int:
+    """Run the benchmark."""
+    return bench_panels.main("panels_influxdb2", built)

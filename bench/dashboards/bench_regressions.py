@@ -13,7 +13,6 @@ values; the same with the step added to them, 2 of the values' standard deviatio
 
 from __future__ import annotations
 
-import argparse
 import math
 import statistics
 import sys
@@ -33,7 +32,8 @@ from bench.dashboards.change_series import (
     STEP_SIGMA,
     series,
 )
-from bench.lab.report import Bar, publish
+from bench.lab.options import Options, takes
+from bench.lab.report import Bar, publish, say
 from dashboards.regressions.changes import find_changes
 
 SEEDS = 1000
@@ -129,30 +129,29 @@ def compare(seeds: int, noises: Sequence[str]) -> dict[str, dict[str, Score]]:
     for noise in noises:
         for name, reached in scores(DETECTORS, noise, seeds).items():
             table[name][noise] = reached
-            print(f"bench     {noise:18} {name:56} {reached.text()}", file=sys.stderr, flush=True)
+            say(f"{noise:18} {name:56} {reached.text()}")
     for name, row in table.items():
         print("|", " | ".join((name, *(reached.text() for reached in row.values()))), "|", file=sys.stderr)
     return table
 
 
-def main() -> int:
+@takes(
+    seeds=(SEEDS, "series of each kind"),
+    compare=(False, "let other detectors judge the same series"),
+    noise={
+        "nargs": "+",
+        "choices": NOISES,
+        "default": JUDGED,
+        "help": "kinds of noise to compare with (default: the three that are judged)",
+    },
+)
+def main(options: Options) -> int:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--seeds", type=int, default=SEEDS, help="series of each kind (default 1000)")
-    parser.add_argument("--compare", action="store_true", help="let other detectors judge the same series")
-    parser.add_argument(
-        "--noise",
-        nargs="+",
-        choices=NOISES,
-        default=JUDGED,
-        help="kinds of noise to compare with (default: the three that are judged)",
-    )
-    options = parser.parse_args()
     figures: dict[str, float] = {}
     for noise in JUDGED:
         reached = score(DETECTORS[ADVISER], noise, options.seeds)
         figures |= {f"{noise}_{name}": value for name, value in vars(reached).items()}
-        print(f"bench     {noise:18} {reached.text()}", file=sys.stderr)
+        say(f"{noise:18} {reached.text()}")
     figures |= place_figures(options.seeds)
     figures["series_of_2000_runs_cpu_s"] = long_series_cpu_s()
     table = compare(options.seeds, options.noise) if options.compare else {}
@@ -161,7 +160,3 @@ def main() -> int:
     }
     detail = {"seeds": options.seeds, "found_percent / delay_runs / false_percent": compared}
     return publish("regressions", figures, BARS, detail)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -13,7 +13,6 @@ time for another run; what counts is the sum of a repetition. `--run FOLDER` tak
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import os
 import resource
@@ -28,7 +27,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bench.lab.report import RUNS_MIN, Bar, publish
+from bench.lab.options import Options, takes
+from bench.lab.report import RUNS_MIN, Bar, publish, say
 from dashboards.branch import MAIN, VARIABLE
 from dashboards.delivery.endpoint import ENDPOINT_VARIABLE
 from dashboards.line_protocol import Field, Point
@@ -57,13 +57,13 @@ CHANGED_FROM = 3
 """So many runs before the end some streams become slower: the repetitions see changes, not only silence."""
 
 
-def main() -> int:
+@takes(
+    run={"type": Path, "help": "a finalised run folder instead of a made-up one"},
+    runs=(HISTORY_RUNS, "runs of history"),
+    repetitions=(RUNS_MIN, "of the steps"),
+)
+def main(options: Options) -> int:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--run", type=Path, help="a finalised run folder instead of a made-up one")
-    parser.add_argument("--runs", type=int, default=HISTORY_RUNS, help="runs of history (default 2000)")
-    parser.add_argument("--repetitions", type=int, default=RUNS_MIN)
-    options = parser.parse_args()
     with scratch_folder() as folder, InfluxServer(Path(folder)) as server:
         results = Path(folder) / "results"
         original = options.run or _made_up(results)
@@ -153,7 +153,7 @@ def measure(run: Path, results: Path, environment: dict[str, str]) -> dict[str, 
         found[name] = timed(lambda arguments=arguments: _dashboards(arguments, results, environment))
     if changed := changed_files(run):
         raise RuntimeError(f"{run}: {changed}")
-    print(f"bench     {run.name}: {found}", file=sys.stderr, flush=True)
+    say(f"{run.name}: {found}")
     return found
 
 
@@ -174,8 +174,4 @@ def _dashboards(arguments: list[str], results: Path, environment: dict[str, str]
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
     if done.returncode:
         raise RuntimeError(f"{' '.join(arguments)}: {done.stdout}{done.stderr}")
-    print(f"bench     {arguments[0]}: {done.stdout.strip()}", file=sys.stderr, flush=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    say(f"{arguments[0]}: {done.stdout.strip()}")

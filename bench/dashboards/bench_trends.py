@@ -12,15 +12,14 @@ zoom_draw_ms    of that, what drawing takes
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-from bench.lab.report import Bar, publish
+from bench.lab.options import Options, takes
+from bench.lab.report import Bar, publish, say
 from dashboards.store import Store
 from dashboards.trends import Selection, write_page
 from tests.dashboards.trends.browser import Browser
@@ -44,14 +43,12 @@ _ZOOM = """(async () => {
 })()"""
 
 
-def main() -> int:
+@takes(runs=(RUNS, "runs in the history"))
+def main(options: Options) -> int:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--runs", type=int, default=RUNS, help=f"runs in the history (default {RUNS})")
-    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        print(f"bench     a history of {options.runs} runs", file=sys.stderr, flush=True)
+        say(f"a history of {options.runs} runs")
         fill_store(folder / "store.sqlite", folder / "runs", options.runs)
         page = folder / "trends.html"
         start_s = time.perf_counter()
@@ -78,7 +75,7 @@ def _in_browser(page: Path) -> tuple[list[float], list[float], list[float]]:
     with Browser() as browser:
         browser.window(1400, 900)
         for turn in range(LOADS):
-            print(f"bench     load {turn + 1} of {LOADS}", file=sys.stderr, flush=True)
+            say(f"load {turn + 1} of {LOADS}")
             browser.open(page)
             first.append(float(browser.value("document.documentElement.dataset.firstDrawnMs")))
             browser.box(_CELL)
@@ -86,7 +83,3 @@ def _in_browser(page: Path) -> tuple[list[float], list[float], list[float]]:
                 zooms.append(float(zoom_ms))
                 draws.append(float(draw_ms))
     return first, zooms, draws
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.lab.namespaces import Json, Program, receiver_cpu, sender_cpu
 from bench.lab.pair import CONSUMER, PRIORITY, PROGRAM, Pair, producer_address
+from bench.lab.processes import last_object
 from bench.lab.report import REPOSITORY
 
 TAI_UTC_S = 37
@@ -104,7 +104,7 @@ def start_recv(pair: Pair, plan: Path) -> Program:
 
 def answer(output: str) -> Json:
     """Return the result in the output of a tool: its last line."""
-    result: Json = json.loads(output.splitlines()[-1])
+    result: Json = last_object(output)
     if result["type"] != "result" or not result["valid"]:
         raise RuntimeError(f"no valid result: {result.get('invalid_reasons')}")
     return result

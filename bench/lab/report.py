@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How benchmarks run and what they leave: alternating runs, medians, one JSON object.
 
-A benchmark is a module `bench/FOLDER/bench_NAME.py`, run by `make bench-NAME`. It ends with `publish()`,
-which prints one JSON object as the last line and keeps the same, with date, commit and machine, in
-`results/bench/NAME.json`.
+A benchmark is a module `bench/FOLDER/bench_NAME.py`, run by `make bench-NAME`. Its `main` ends with
+`publish()`, which prints one JSON object as the last line and keeps the same, with date, commit and machine,
+in `results/bench/NAME.json`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import platform
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +26,23 @@ Result = TypeVar("Result")
 REPOSITORY = Path(__file__).resolve().parents[2]
 RESULTS = REPOSITORY / "results" / "bench"
 RUNS_MIN = 5
+
+
+def say(text: str) -> None:
+    """Tell whoever watches."""
+    print(f"bench     {text}", file=sys.stderr, flush=True)
+
+
+def say_runs(results: Mapping[str, Sequence[Mapping[str, float]]], form: str) -> None:
+    """Tell the figures of every single run; `form` as of `format`: `.2f`."""
+    for name, runs in results.items():
+        for run in runs:
+            say(f"{name:16} {' '.join(f'{key} {value:{form}}' for key, value in run.items())}")
+
+
+def medians(runs: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the median of each figure over some runs."""
+    return {key: statistics.median(run[key] for run in runs) for key in runs[0]}
 
 
 def steal_ms() -> int:
@@ -67,7 +84,7 @@ def alternate(variants: Mapping[str, Callable[[], Result]], runs: int = RUNS_MIN
     for turn in range(runs):
         names = list(variants)
         for name in names if turn % 2 == 0 else reversed(names):
-            print(f"bench     run {turn + 1} of {runs}: {name}", file=sys.stderr, flush=True)
+            say(f"run {turn + 1} of {runs}: {name}")
             results[name].append(variants[name]())
     return results
 
@@ -76,6 +93,23 @@ def median_ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
     """Return the median of ours over the median of theirs; NaN where the latter is 0."""
     denominator = statistics.median(theirs)
     return statistics.median(ours) / denominator if denominator else math.nan
+
+
+def bucket_quantile(buckets: Iterable[tuple[float, float]], share: float) -> float:
+    """Return the edge of the bucket that holds a rank, such as 0.99 of all counts; infinity: of nothing.
+
+    Args:
+        buckets: An edge and a count each.
+        share: The rank, of 1.
+    """
+    ordered = sorted(buckets)
+    wanted = share * sum(count for _, count in ordered)
+    seen = 0.0
+    for edge, count in ordered:
+        seen += count
+        if seen >= wanted:
+            return edge
+    return math.inf
 
 
 def summarise(name: str, figures: Mapping[str, float], bars: Mapping[str, Bar]) -> dict[str, object]:

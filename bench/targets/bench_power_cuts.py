@@ -7,16 +7,15 @@ it was, and nothing of what was written may be left.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import statistics
-import sys
 import threading
 import time
 from pathlib import Path
 from random import Random
 
-from bench.lab.report import REPOSITORY, Bar, publish
+from bench.lab.options import Options, takes
+from bench.lab.report import REPOSITORY, Bar, publish, say
 from hw.drivers.virtual_board import DISK_FILE
 from hw.errors import BenchError
 from hw.session import Bench, open_bench
@@ -43,20 +42,17 @@ def cut_in_boot(bench: Bench, after_s: float) -> None:
     timer.join()
 
 
-def main() -> int:
+@takes(cuts=(20, "half of them in a boot"), seed=(1, "of the instants"))
+def main(options: Options) -> int:
     """Cut and boot in turn."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cuts", type=int, default=20, help="half of them in a boot")
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
-    random = Random(arguments.seed)
+    random = Random(options.seed)
     boots_s: list[float] = []
     instants_s: list[tuple[float, float]] = []
     failed = changed = left = 0
     with open_bench(REPOSITORY / BENCH) as bench:
         disk = bench.folder / BOARD / DISK_FILE
         digests: set[str] = set()
-        for number in range(0, arguments.cuts, 2):
+        for number in range(0, options.cuts, 2):
             boot_s, life_s = random.uniform(0.0, BOOT_CUT_MAX_S), random.uniform(0.0, LIFE_CUT_MAX_S)
             instants_s.append((boot_s, life_s))
             cut_in_boot(bench, boot_s)
@@ -64,7 +60,7 @@ def main() -> int:
             try:
                 bench.power_on([BOARD])
             except BenchError as error:
-                print(f"cut {number + 1}: {error}", file=sys.stderr)
+                say(f"cut {number + 1}: {error}")
                 failed += 1
                 continue
             boots_s.append(time.monotonic() - start_s)
@@ -75,7 +71,7 @@ def main() -> int:
             bench.power_off(BOARD)
             digests.add(hashlib.sha256(disk.read_bytes()).hexdigest())
             changed = len(digests) - 1
-            print(f"cut {boot_s:.1f} s into a boot, {life_s:.1f} s into a life", flush=True)
+            say(f"cut {boot_s:.1f} s into a boot, {life_s:.1f} s into a life")
     figures = {
         "cuts": float(2 * len(instants_s)),
         "failed_boots": float(failed),
@@ -84,8 +80,4 @@ def main() -> int:
         "boot_median_s": statistics.median(boots_s) if boots_s else 0.0,
         "boot_max_s": max(boots_s, default=0.0),
     }
-    return publish("power-cuts", figures, BARS, {"seed": arguments.seed, "instants_s": instants_s})
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return publish("power-cuts", figures, BARS, {"seed": options.seed, "instants_s": instants_s})

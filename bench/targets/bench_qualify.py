@@ -9,7 +9,6 @@ provisioning, clocks or the report.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -20,7 +19,8 @@ import tomllib
 from datetime import datetime
 from pathlib import Path
 
-from bench.lab.report import REPOSITORY, Bar, publish
+from bench.lab.options import Options, takes
+from bench.lab.report import REPOSITORY, Bar, publish, say
 
 COMMAND = ["make", "qualify"]
 WALL_S, WALL_REPEATED_S = 420.0, 510.0
@@ -74,15 +74,15 @@ def suite_s(run: Path) -> float:
     return (end - start).total_seconds()
 
 
-def main() -> int:
+@takes()
+def main(_options: Options) -> int:
     """Run the benchmark."""
-    argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0]).parse_args()
     if not LATEST.exists():
-        print("bench     the first run, not timed", file=sys.stderr)
+        say("the first run, not timed")
         qualify()
     wall_s, code, run = qualify()
     if run is None:
-        print("qualify: no run folder was written", file=sys.stderr)
+        say("no run folder was written")
         return 1
     parts = replays(run)
     counted_s = sum(part["counted_s"] for part in parts.values())
@@ -97,7 +97,3 @@ def main() -> int:
     }
     bars = {"qualify_wall_s": Bar(WALL_REPEATED_S if repeated(run) else WALL_S)}
     return publish("qualify", figures, bars, {"run": run.name, "replays": parts})
-
-
-if __name__ == "__main__":
-    sys.exit(main())

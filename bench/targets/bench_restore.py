@@ -17,11 +17,8 @@ Long series are done in pieces: `--first` says with which of the drawn instants 
 
 from __future__ import annotations
 
-import argparse
 import json
-import signal
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -31,7 +28,8 @@ from random import Random
 from typing import Any
 
 from bench.lab.killed_run import Place, Run, Victim, machine_state
-from bench.lab.report import REPOSITORY, Bar, publish
+from bench.lab.options import Options, takes
+from bench.lab.report import REPOSITORY, Bar, publish, say
 from bench.targets.one_target_bench import open_standing, write_bench
 from hw.bench import load_bench
 from hw.drivers.ssh import REMOTE_TOOLS
@@ -68,7 +66,7 @@ class Series:
     def fail(self, where: str, what: str) -> None:
         """Count a failure and say it at once."""
         self.failures.append(f"{where}: {what}")
-        print(f"restore   FAILURE {where}: {what}", file=sys.stderr, flush=True)
+        say(f"FAILURE {where}: {what}")
 
 
 def as_bytes(facts: dict[str, Any]) -> str:
@@ -124,9 +122,7 @@ def repeat(place: Place, count: int, folder: Path, series: Series) -> None:
             except BenchwrightError as error:
                 series.fail(where, str(error))
             series.done["repeats"] = number
-            print(
-                f"restore   {where}: {series.times_s['provision_s'][-1]:.1f} s", file=sys.stderr, flush=True
-            )
+            say(f"{where}: {series.times_s['provision_s'][-1]:.1f} s")
 
 
 def whole_run(place: Place, folder: Path, series: Series) -> tuple[float, str]:
@@ -174,7 +170,7 @@ def kill_runs(place: Place, kind: str, shares: list[tuple[int, float]], folder: 
         killed = run.kill_at(share * whole_s, victim)
         kill = {"kind": kind, "at_s": round(share * whole_s, 2), "victim": victim.value, "killed": killed}
         series.kills.append({**kill, "said": run.last_words()})
-        print(f"restore   {where}: {series.kills[-1]}", file=sys.stderr, flush=True)
+        say(f"{where}: {series.kills[-1]}")
         try:
             next_start(place, run, facts, folder, series, where)
         except BenchwrightError as error:
@@ -191,17 +187,17 @@ def drawn(seed: int, target: str, kind: str, first: int, count: int) -> list[tup
     return list(enumerate(shares, start=1))[first - 1 :]
 
 
-def measure(bench_file: Path, target: str, arguments: argparse.Namespace, folder: Path) -> Series:
+def measure(bench_file: Path, target: str, options: Options, folder: Path) -> Series:
     """Measure one target."""
     series = Series()
     place = write_bench(bench_file, target, folder)
-    if arguments.repeats:
-        repeat(place, arguments.repeats, folder, series)
-    if arguments.kills:
-        shares = drawn(arguments.seed, target, "kills", arguments.first, arguments.kills)
+    if options.repeats:
+        repeat(place, options.repeats, folder, series)
+    if options.kills:
+        shares = drawn(options.seed, target, "kills", options.first, options.kills)
         kill_runs(place, "kills", shares, folder, series)
-    if arguments.standing_kills:
-        shares = drawn(arguments.seed, target, "standing_kills", arguments.first, arguments.standing_kills)
+    if options.standing_kills:
+        shares = drawn(options.seed, target, "standing_kills", options.first, options.standing_kills)
         with open_standing(bench_file, target, folder) as standing:
             kill_runs(standing, "standing_kills", shares, folder, series)
     return series
@@ -221,34 +217,27 @@ def figures_of(target: str, series: Series) -> dict[str, float]:
     return {f"{target.replace('-', '_')}_{key}": value for key, value in figures.items()}
 
 
-def main() -> int:
+@takes(
+    bench=(VIRTUAL_BENCH, "file of a virtual bench"),
+    targets={"nargs": "*", "default": [], "metavar": "NAME", "help": "else all of the bench"},
+    repeats=(20, ""),
+    kills=(20, ""),
+    standing_kills=(20, ""),
+    first=(1, "number of the first kill"),
+    seed=(1, "of the instants"),
+)
+def main(options: Options) -> int:
     """Measure the targets, one after the other."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--bench", type=Path, default=VIRTUAL_BENCH, help="file of a virtual bench")
-    parser.add_argument("--targets", nargs="*", default=[], metavar="NAME", help="else all of the bench")
-    parser.add_argument("--repeats", type=int, default=20)
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--standing-kills", type=int, default=20)
-    parser.add_argument("--first", type=int, default=1, help="number of the first kill")
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # benches are closed then, too
-    targets = arguments.targets or list(load_bench(arguments.bench).targets)
-    print(f"restore   seed {arguments.seed}, kills from {arguments.first}", file=sys.stderr, flush=True)
+    targets = options.targets or list(load_bench(options.bench).targets)
+    say(f"seed {options.seed}, kills from {options.first}")
     figures: dict[str, float] = {}
-    detail: dict[str, Any] = {"seed": arguments.seed, "first": arguments.first}
+    detail: dict[str, Any] = {"seed": options.seed, "first": options.first}
     with tempfile.TemporaryDirectory(prefix="bench-restore-") as name:
         for target in targets:
             folder = Path(name) / target
             folder.mkdir()
-            series = measure(arguments.bench.resolve(), target, arguments, folder)
+            series = measure(options.bench.resolve(), target, options, folder)
             figures |= figures_of(target, series)
             detail[target] = {"times_s": series.times_s, "kills": series.kills, "failures": series.failures}
     bars = {key: Bar(0.0) for key in figures if key.endswith("_failures")}
     return publish("restore", figures, bars, detail)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

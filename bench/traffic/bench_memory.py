@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
-import argparse
-import re
-import statistics
-import sys
 import time
 from functools import partial
-from pathlib import Path
 
+from bench.lab.options import Options, takes
 from bench.lab.pair import Pair
+from bench.lab.processes import peak_resident_bytes
 from bench.lab.replay import LEAD_S, Run, answer, daq_pattern, start_recv, start_send, write_plan
-from bench.lab.report import RUNS_MIN, Bar, alternate, publish
+from bench.lab.report import RUNS_MIN, Bar, alternate, medians, publish
 
 PRODUCERS, SCALE = 12, 4
 WARMUP_MS = 2000
@@ -37,39 +34,19 @@ def run_recv(pair: Pair, seconds: int) -> dict[str, float]:
     return {"peak_bytes": peak_bytes, "messages": sum(stream["received"] for stream in result["streams"])}
 
 
-def peak_resident_bytes(pid: int) -> int:
-    """Return the high-water mark of a process's resident memory; 0 when it has ended."""
-    try:
-        found = re.search(r"^VmHWM:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
-    except (FileNotFoundError, ProcessLookupError):
-        return 0
-    return int(found[1]) * 1024 if found else 0
-
-
-def main() -> int:
+@takes(seconds=(3, "counted time of the short run"), runs=(RUNS_MIN, "runs of each length"))
+def main(options: Options) -> int:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--seconds", type=int, default=3, help="counted time of the short run (default 3)")
-    parser.add_argument("--runs", type=int, default=RUNS_MIN, help="runs of each length")
-    options = parser.parse_args()
     with Pair(PRODUCERS * SCALE) as pair:
         variants = {
             "short": partial(run_recv, pair, options.seconds),
             "long": partial(run_recv, pair, options.seconds * LONGER),
         }
         results = alternate(variants, options.runs)
-    medians = {
-        name: {key: statistics.median(run[key] for run in runs) for key in ("peak_bytes", "messages")}
-        for name, runs in results.items()
-    }
-    growth_bytes = medians["long"]["peak_bytes"] - medians["short"]["peak_bytes"]
+    short, long = medians(results["short"]), medians(results["long"])
     figures = {
-        "memory_growth_mib": growth_bytes / BYTES_PER_MIB,
-        "short_run_mib": medians["short"]["peak_bytes"] / BYTES_PER_MIB,
-        "long_run_messages": medians["long"]["messages"],
+        "memory_growth_mib": (long["peak_bytes"] - short["peak_bytes"]) / BYTES_PER_MIB,
+        "short_run_mib": short["peak_bytes"] / BYTES_PER_MIB,
+        "long_run_messages": long["messages"],
     }
     return publish("memory", figures, BARS, results)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

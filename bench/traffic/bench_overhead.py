@@ -16,12 +16,10 @@ stamps     as `busy`, with the kernel's receive and transmit stamps that a quali
 
 from __future__ import annotations
 
-import argparse
 import signal
 import statistics
 import struct
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -32,6 +30,7 @@ import numpy as np
 
 from bench.lab.compiler import compile_c
 from bench.lab.namespaces import Program, receiver_cpu, sender_cpu
+from bench.lab.options import Options, takes
 from bench.lab.pair import CONSUMER, PRIORITY, Pair
 from bench.lab.replay import Run, replay, udp_pattern
 from bench.lab.report import RUNS_MIN, Bar, alternate, median_ratio, publish
@@ -131,12 +130,9 @@ def with_awake_cpus(measure: Callable[[], float]) -> float:
         return measure()
 
 
-def main() -> int:
+@takes(seconds=(5, "counted time of each run"), runs=(RUNS_MIN, "runs of each configuration"))
+def main(options: Options) -> int:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--seconds", type=int, default=5, help="counted time of each run (default 5)")
-    parser.add_argument("--runs", type=int, default=RUNS_MIN, help="runs of each configuration (default 5)")
-    options = parser.parse_args()
     with Pair() as pair:
         sockperf = Sockperf(pair, options.seconds)
         ours = partial(run_ours, pair, options.seconds)
@@ -157,7 +153,3 @@ def main() -> int:
         **{f"{name}_ns": statistics.median(runs) for name, runs in results.items()},
     }
     return publish("overhead", figures, BARS, {"seconds": options.seconds, "runs_ns": results})
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -8,20 +8,18 @@ decide. The largest one that was held and its neighbour are then run by turns, a
 
 from __future__ import annotations
 
-import argparse
-import json
-import math
 import statistics
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
 from bench.lab.namespaces import Json, Program, receiver_cpu, sender_cpu
+from bench.lab.options import Options, takes
 from bench.lab.pair import Pair
+from bench.lab.processes import last_object
 from bench.lab.replay import LEAD_S, Run, daq_pattern, start_recv, start_send, write_plan
-from bench.lab.report import RUNS_MIN, Bar, alternate, publish
+from bench.lab.report import RUNS_MIN, Bar, alternate, bucket_quantile, publish, say
 
 PRODUCERS = 12
 SCALE_MAX = 54
@@ -83,10 +81,9 @@ def try_scale(pair: Pair, seconds: int, phase: str, scale: int) -> Trial:
 
 def last_line(program: Program) -> Json:
     """Return the result of a tool, valid or not."""
-    lines = program.log.read_text().splitlines()
-    if not lines or json.loads(lines[-1])["type"] != "result":
+    text = program.log.read_text()
+    if not text or (result := last_object(text))["type"] != "result":
         raise RuntimeError(f"no result; stderr: {program.errors()}")
-    result: Json = json.loads(lines[-1])
     return result
 
 
@@ -97,14 +94,8 @@ def merged_percentile(histograms: Sequence[Sequence[Sequence[float]]], share: fl
         histograms: Lists of [lowest value, width, count].
         share: 0.99 for the 99th percentile.
     """
-    buckets = sorted((low + width, count) for histogram in histograms for low, width, count in histogram)
-    wanted = share * sum(count for _, count in buckets)
-    seen = 0.0
-    for high, count in buckets:
-        seen += count
-        if seen >= wanted:
-            return high
-    return math.inf  # nothing came at all
+    buckets = ((low + width, count) for histogram in histograms for low, width, count in histogram)
+    return bucket_quantile(buckets, share)
 
 
 def busy_ticks() -> dict[int, tuple[int, int]]:
@@ -130,12 +121,12 @@ def majority_holds(attempt: Callable[[int], Trial], scale: int) -> bool:
     while max(held) < 2:
         trial = attempt(scale)
         held[trial.held] += 1
-        print(f"bench     scale {scale}: {'held' if trial.held else 'not held'}: {trial}", file=sys.stderr)
+        say(f"scale {scale}: {'held' if trial.held else 'not held'}: {trial}")
     return held[True] > held[False]
 
 
-def search(attempt: Callable[[int], Trial]) -> tuple[int, int]:
-    """Return the largest scale that was held (0: none) and the smallest that was not."""
+def search(attempt: Callable[[int], Trial]) -> int:
+    """Return the largest scale that was held; 0: none."""
     held, not_held = 0, SCALE_MAX + 1
     scale = 1
     while not_held - held > 1:
@@ -144,7 +135,7 @@ def search(attempt: Callable[[int], Trial]) -> tuple[int, int]:
         else:
             not_held = scale
         scale = min(2 * held, SCALE_MAX) if not_held > SCALE_MAX else (held + not_held) // 2
-    return held, not_held
+    return held
 
 
 def median_of(trials: Sequence[Trial]) -> Trial:
@@ -171,16 +162,16 @@ def explain(largest: Trial, beyond: Trial | None) -> str:
     )
 
 
-def main() -> int:
+@takes(
+    seconds=(5, "counted time of each run"),
+    runs=(RUNS_MIN, "runs of each scale that decides"),
+    phase=("staggered", "phase of the pattern"),
+)
+def main(options: Options) -> int:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--seconds", type=int, default=5, help="counted time of each run (default 5)")
-    parser.add_argument("--runs", type=int, default=RUNS_MIN, help="runs of each scale that decides")
-    parser.add_argument("--phase", default="staggered", help="phase of the pattern (default staggered)")
-    options = parser.parse_args()
     with Pair(PRODUCERS * SCALE_MAX) as pair:
         attempt = partial(try_scale, pair, options.seconds, options.phase)
-        held, _ = search(attempt)
+        held = search(attempt)
         trials: dict[int, list[Trial]] = {}
         while held > 0:
             scales = [scale for scale in (held, held + 1) if scale <= SCALE_MAX and scale not in trials]
@@ -194,7 +185,7 @@ def main() -> int:
     if held:
         largest = median_of(trials[held])
         limit = explain(largest, median_of(trials[held + 1]) if held + 1 in trials else None)
-        print(f"bench     limit: {limit}", file=sys.stderr)
+        say(f"limit: {limit}")
         kept = {scale: [asdict(trial) for trial in runs] for scale, runs in trials.items()}
         detail |= {"limit": limit, "trials": kept}
         figures |= {
@@ -205,7 +196,3 @@ def main() -> int:
             "receiver_cpu_busy": largest.receiver_cpu_busy,
         }
     return publish("scale", figures, BARS, detail)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

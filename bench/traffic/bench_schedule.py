@@ -12,10 +12,8 @@ mgen-precise  MGEN with `precise on`, which polls without a pause: at ordinary p
 
 from __future__ import annotations
 
-import argparse
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -23,9 +21,10 @@ from functools import partial
 from pathlib import Path
 
 from bench.lab.namespaces import Program, receiver_cpu, sender_cpu
+from bench.lab.options import Options, takes
 from bench.lab.pair import CONSUMER, PRIORITY, RECEIVER_INTERFACE, Pair
 from bench.lab.replay import BASE_PORT, LEAD_S, Run, answer, start_send, udp_pattern, write_plan
-from bench.lab.report import RUNS_MIN, Bar, alternate, median_ratio, publish
+from bench.lab.report import RUNS_MIN, Bar, alternate, median_ratio, publish, say_runs
 from bench.traffic.capture import absolute_percentiles_ns, read_capture, schedule_errors_ns
 from tests.traffic_gen.lab import SocketMaker
 
@@ -131,13 +130,13 @@ def figures_of(results: Mapping[str, Sequence[Percentiles]]) -> dict[str, float]
     return figures
 
 
-def main() -> int:
+@takes(
+    seconds=(20, "counted time of each run"),
+    runs=(RUNS_MIN, "runs of each configuration"),
+    spin_us=(SPIN_US, "final busy wait"),
+)
+def main(options: Options) -> int:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--seconds", type=int, default=20, help="counted time of each run (default 20)")
-    parser.add_argument("--runs", type=int, default=RUNS_MIN, help="runs of each configuration (default 5)")
-    parser.add_argument("--spin-us", type=int, default=SPIN_US, help=f"final busy wait (default {SPIN_US})")
-    options = parser.parse_args()
     with Pair(PRODUCERS) as pair, closing(SocketMaker(pair.receiver)) as sink:
         for port in ports():
             sink.open(socket.SOCK_DGRAM, CONSUMER, port)  # takes what comes, and nobody wakes up for it
@@ -148,18 +147,6 @@ def main() -> int:
             "mgen-precise": partial(run_mgen, pair, options.seconds, True, 0),
         }
         results = alternate(variants, options.runs)
-    for name, runs in results.items():
-        for run in runs:
-            print(
-                f"bench     {name:13}", *(f"{key} {value:.0f}" for key, value in run.items()), file=sys.stderr
-            )
-    return publish(
-        "schedule",
-        figures_of(results),
-        BARS,
-        {"spin_us": options.spin_us, "seconds": options.seconds, "runs": results},
-    )
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    say_runs(results, ".0f")
+    detail = {"spin_us": options.spin_us, "seconds": options.seconds, "runs": results}
+    return publish("schedule", figures_of(results), BARS, detail)

@@ -10,18 +10,17 @@ driver lets AF_XDP have its memory spares a copy on it, which a veth behind it c
 
 from __future__ import annotations
 
-import argparse
-import json
 import signal
 import statistics
-import sys
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
 from bench.lab.compiler import compile_bpf, compile_c
 from bench.lab.namespaces import Json, Namespaces, Program, receiver_cpu, sender_cpu
-from bench.lab.report import REPOSITORY, RUNS_MIN, Bar, alternate, publish, steal_ms
+from bench.lab.options import Options, takes
+from bench.lab.processes import last_object
+from bench.lab.report import REPOSITORY, RUNS_MIN, Bar, alternate, medians, publish, steal_ms
 from bench.userstack.line import HERE, SERVICE
 
 WAYS = ("udp", "card", "shared", "veth")
@@ -75,15 +74,14 @@ class Card(Namespaces):
     def send(self, *arguments: str) -> Json:
         """Send, and return what the sender says."""
         sender = self.start(self.peer, [str(self._program), *arguments], sender_cpu())
-        result: Json = json.loads(sender.wait(READY_S))
-        return result
+        return last_object(sender.wait(READY_S))
 
     def flood(self, way: str, frame_bytes: int) -> dict[str, float]:
         """Return frames a second that came, and processor time by frame, in ns."""
         with self.receiving(way, "sink") as receiver:
             sent = self.send("flood", OWN, PORT, str(frame_bytes - HEADERS_BYTES), str(FLOOD_MS))
             receiver.stop(signal.SIGTERM)
-            came: Json = json.loads(receiver.log.read_text().splitlines()[-1])
+            came = last_object(receiver.log.read_text())
         return {
             "frames_per_s": came["frames"] / came["seconds"],
             "cpu_ns_per_frame": 1e9 * (came["cpu_s"] + sent["cpu_s"]) / came["frames"],
@@ -112,9 +110,9 @@ def measure(runs: int) -> tuple[dict[str, float], dict[str, object]]:
             results = alternate(floods, runs)
             detail[f"flood_{frame_bytes}_bytes"] = results
             for way, turns in results.items():
-                for name in turns[0]:
-                    key = f"{way}_{frame_bytes}_bytes_{name}"
-                    figures[key] = statistics.median(turn[name] for turn in turns)
+                figures |= {
+                    f"{way}_{frame_bytes}_bytes_{key}": value for key, value in medians(turns).items()
+                }
         for name, busy in (("asleep", False), ("busy", True)):
             trips: dict[str, Callable[[], float]] = {
                 way: partial(card.half_trip_us, way, busy) for way in WAYS
@@ -133,18 +131,10 @@ def measure(runs: int) -> tuple[dict[str, float], dict[str, object]]:
     return figures, detail
 
 
-def main() -> int:
+@takes(runs=(RUNS_MIN, "turns of each way"))
+def main(options: Options) -> int:
     """Run the benchmark; return its exit code."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--runs", type=int, default=RUNS_MIN, help="turns of each way (default %(default)s)")
-    options = parser.parse_args()
     stolen_ms = steal_ms()
     figures, detail = measure(options.runs)
     figures["steal_ms"] = steal_ms() - stolen_ms
     return publish("packet_paths", figures, NO_BARS, {**detail, "options": vars(options)})
-
-
-if __name__ == "__main__":
-    sys.exit(main())

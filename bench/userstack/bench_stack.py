@@ -18,9 +18,7 @@ trips          half a round trip of 100 B every 200 us over a link, with busy po
 
 from __future__ import annotations
 
-import argparse
 import csv
-import json
 import signal
 import statistics
 import sys
@@ -31,13 +29,16 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from bench.lab.namespaces import Json
+from bench.lab.options import Options, takes
 from bench.lab.pair import PRIORITY, PROGRAM
+from bench.lab.processes import last_object
 from bench.lab.replay import NS_PER_S, Run, answer, daq_pattern, tai_now_ns
-from bench.lab.report import RUNS_MIN, Bar, alternate, publish, steal_ms
+from bench.lab.report import RUNS_MIN, Bar, alternate, publish, say, steal_ms
 from bench.userstack.line import KERNEL, PRODUCERS, RECEIVER_ADDRESS, USER, Line
 
 PORT, BULK_PORT = "7000", "7100"
@@ -86,13 +87,40 @@ class Replayed:
         return self.busy_ns / self.messages
 
 
+def stream_argv(line: Line, port: str, role: str, *words: object) -> list[str]:
+    """Return the command line of a program that streams (stream.c)."""
+    return [str(line.stream), role, RECEIVER_ADDRESS, port, *map(str, words)]
+
+
+def exchange(
+    line: Line,
+    stack: str,
+    receiver: Sequence[Any],
+    sender: Sequence[Any],
+    limit_s: float = SLACK_S,
+    **how: int,
+) -> tuple[str, str]:
+    """Let two programs stream by a stack, each given by role and words; return what each says.
+
+    Args:
+        line: Between them.
+        stack: Of both.
+        receiver: It accepts.
+        sender: It connects.
+        limit_s: For the sender.
+        how: As of `Line.start_by`, for both.
+    """
+    accepts = line.start_by(line.receiver, stack, stream_argv(line, PORT, *receiver), receiver[0], **how)
+    accepts.wait_text("ready", READY_S)
+    sends = line.start_by(line.sender, stack, stream_argv(line, PORT, *sender), sender[0], **how)
+    sent = sends.wait(limit_s)
+    return accepts.wait(SLACK_S), sent
+
+
 def goodput_mb_per_s(line: Line, stack: str, size_bytes: int, limit_s: float) -> tuple[float, int]:
     """Send a stream and return MB/s and how many words of it came wrong."""
-    sink = line.start_by(line.receiver, stack, [str(line.stream), "sink", RECEIVER_ADDRESS, PORT], "sink")
-    sink.wait_text("ready", READY_S)
-    argv = [str(line.stream), "source", RECEIVER_ADDRESS, PORT, str(size_bytes)]
-    line.start_by(line.sender, stack, argv, "source").wait(limit_s)
-    result = json.loads(sink.wait(SLACK_S).splitlines()[-1])
+    came, _ = exchange(line, stack, ["sink"], ["source", size_bytes], limit_s)
+    result = last_object(came)
     if result["bytes"] != size_bytes:
         raise RuntimeError(f"{stack}: {result['bytes']} of {size_bytes} bytes came")
     return result["bytes"] / MB / result["seconds"], result["wrong"]
@@ -104,11 +132,7 @@ def lossy_goodput(
     """Return goodput and wrong words by stack, each meeting the same losses."""
     results: dict[str, tuple[float, int]] = {}
     for stack, size_bytes in sizes.items():
-        print(
-            f"bench     {size_bytes / MB:.0f} MB by {stack}, {loss_ppm / 1e4:g} % lost",
-            file=sys.stderr,
-            flush=True,
-        )
+        say(f"{size_bytes / MB:.0f} MB by {stack}, {loss_ppm / 1e4:g} % lost")
         with lossy(line, loss_ppm, seed), line.joined(disorder_ppm, disorder_ppm, seed):
             results[stack] = goodput_mb_per_s(line, stack, size_bytes, limit_s)
     return results
@@ -124,14 +148,9 @@ def lossy(line: Line, loss_ppm: int, seed: int) -> Generator[None, None, None]:
 def lone_loss_added_ms(line: Line, stack: str) -> list[float]:
     """Return what each lost message's way has more than the median of those that were not lost, in ms."""
     with line.joined(), line.losing("ms", every=LONE_EVERY, least_bytes=LONE_BYTES) as counts:
-        argv = [str(line.stream), "reader", RECEIVER_ADDRESS, PORT, str(LONE_BYTES)]
-        reader = line.start_by(line.receiver, stack, argv, "reader", priority=PRIORITY)
-        reader.wait_text("ready", READY_S)
-        argv = [str(line.stream), "writer", RECEIVER_ADDRESS, PORT, str(LONE_BYTES), str(LONE_COUNT)]
-        line.start_by(line.sender, stack, [*argv, str(LONE_INTERVAL_US)], "writer", priority=PRIORITY).wait(
-            SLACK_S
-        )
-        ways_ns = sorted(json.loads(reader.wait(SLACK_S).splitlines()[-1])["ways_ns"])
+        words = [LONE_BYTES, LONE_COUNT, LONE_INTERVAL_US]
+        read, _ = exchange(line, stack, ["reader", LONE_BYTES], ["writer", *words], priority=PRIORITY)
+        ways_ns = sorted(last_object(read)["ways_ns"])
     # What is lost may be a needless copy, or a message that waits behind another: the slowest are the lost.
     lost = max(1, min(counts["dropped"], len(ways_ns) // LONE_EVERY))
     usual_ns = statistics.median(ways_ns[:-lost])
@@ -140,15 +159,9 @@ def lone_loss_added_ms(line: Line, stack: str) -> list[float]:
 
 def half_trip_us(line: Line, stack: str, busy_poll_us: int = 0) -> float:
     """Return the median of half a round trip."""
-    argv = [str(line.stream), "echo", RECEIVER_ADDRESS, PORT, str(TRIP_BYTES)]
-    echo = line.start_by(line.receiver, stack, argv, "echo", busy_poll_us=busy_poll_us)
-    echo.wait_text("ready", READY_S)
-    argv = [str(line.stream), "asker", RECEIVER_ADDRESS, PORT, str(TRIP_BYTES), str(TRIP_COUNT)]
-    argv.append(str(TRIP_INTERVAL_US))
-    asker = line.start_by(line.sender, stack, argv, "asker", busy_poll_us=busy_poll_us)
-    trips_ns = json.loads(asker.wait(SLACK_S).splitlines()[-1])["trips_ns"]
-    echo.wait(SLACK_S)
-    return statistics.median(trips_ns) / 2000
+    words = [TRIP_BYTES, TRIP_COUNT, TRIP_INTERVAL_US]
+    _, asked = exchange(line, stack, ["echo", TRIP_BYTES], ["asker", *words], busy_poll_us=busy_poll_us)
+    return statistics.median(last_object(asked)["trips_ns"]) / 2000
 
 
 def replay(
@@ -178,7 +191,7 @@ def replay(
         send.wait(limit_s)
         busy_ns = busy_time_ns() - busy_ns
         witness.stop(signal.SIGTERM)
-        windows = json.loads(witness.log.read_text().splitlines()[-1])["windows"]
+        windows = last_object(witness.log.read_text())["windows"]
     return judge(received, out / "messages.csv", windows, busy_ns)
 
 
@@ -190,10 +203,9 @@ def witness_argv() -> list[str]:
 @contextmanager
 def bulk(line: Line, stack: str) -> Generator[None, None, None]:
     """Send as much as goes by the same stack between programs of ordinary priority."""
-    argv = [str(line.stream), "sink", RECEIVER_ADDRESS, BULK_PORT]
-    sink = line.start_by(line.receiver, stack, argv, "bulk-sink")
+    sink = line.start_by(line.receiver, stack, stream_argv(line, BULK_PORT, "sink"), "bulk-sink")
     sink.wait_text("ready", READY_S)
-    argv = [str(line.stream), "source", RECEIVER_ADDRESS, BULK_PORT, str(ENDLESS_BYTES)]
+    argv = stream_argv(line, BULK_PORT, "source", ENDLESS_BYTES)
     source = line.start_by(line.sender, stack, argv, "bulk-source")
     try:
         yield
@@ -296,7 +308,7 @@ def told(name: str, results: Mapping[str, Sequence[Replayed]]) -> dict[str, floa
     return figures
 
 
-def measure(options: argparse.Namespace) -> tuple[dict[str, float], dict[str, object]]:
+def measure(options: Options) -> tuple[dict[str, float], dict[str, object]]:
     """Measure everything and return the figures and the single runs."""
     run = Run(
         daq_pattern(), PRODUCERS, 1000, options.seconds * 1000, phase="aligned-12", capture_stamps=False
@@ -322,6 +334,13 @@ def measure(options: argparse.Namespace) -> tuple[dict[str, float], dict[str, ob
         idle = compare(line, run, options.runs)
         heavy = lossy_goodput(line, options.seed, 50_000, 0, {KERNEL: 20 * MB, USER: gigabyte}, 3600)
         slight = lossy_goodput(line, options.seed, 1000, 1000, {KERNEL: gigabyte, USER: gigabyte}, 3600)
+    replays = {
+        "loss": lossy_replays,
+        "loss_twice": twice,
+        "load": loaded,
+        "bulk": beside_bulk,
+        "idle": idle,
+    }
     usual = {name: statistics.median(each) for name, each in trips.items()}
     added = {stack: [value for turn in turns for value in turn] for stack, turns in lone.items()}
     figures = {
@@ -341,19 +360,9 @@ def measure(options: argparse.Namespace) -> tuple[dict[str, float], dict[str, ob
         **{f"half_trip_{name}_us": value for name, value in usual.items()},
         **{f"goodput_5_percent_{stack}_mb_per_s": value for stack, (value, _) in heavy.items()},
         **{f"goodput_disorder_{stack}_mb_per_s": value for stack, (value, _) in slight.items()},
-        **told("loss", lossy_replays),
-        **told("loss_twice", twice),
-        **told("load", loaded),
-        **told("bulk", beside_bulk),
-        **told("idle", idle),
     }
-    replays = {
-        "loss": lossy_replays,
-        "loss_twice": twice,
-        "load": loaded,
-        "bulk": beside_bulk,
-        "idle": idle,
-    }
+    for name, results in replays.items():
+        figures |= told(name, results)
     detail: dict[str, object] = {
         "half_trips_us": trips,
         "lone_added_ms": added,
@@ -365,23 +374,15 @@ def measure(options: argparse.Namespace) -> tuple[dict[str, float], dict[str, ob
     return figures, detail
 
 
-def main() -> int:
+@takes(
+    runs=(RUNS_MIN, "turns of each stack"),
+    seconds=(30, "of each replay"),
+    share=(1.0, "of the gigabyte that is sent"),
+    seed=(1, "of what is lost"),
+)
+def main(options: Options) -> int:
     """Run the benchmark; return its exit code."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--runs", type=int, default=RUNS_MIN, help="turns of each stack (default %(default)s)"
-    )
-    parser.add_argument("--seconds", type=int, default=30, help="of each replay (default %(default)s)")
-    parser.add_argument("--share", type=float, default=1.0, help="of the gigabyte that is sent (default all)")
-    parser.add_argument("--seed", type=int, default=1, help="of what is lost (default %(default)s)")
-    options = parser.parse_args()
     stolen_ms = steal_ms()
     figures, detail = measure(options)
     figures["steal_ms"] = steal_ms() - stolen_ms
     return publish("stack", figures, BARS, {**detail, "options": vars(options)})
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -10,10 +10,8 @@ time    3 to 20 devices by as many measurements: what one more costs among 20, o
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Generator, Sequence
@@ -22,7 +20,8 @@ from pathlib import Path
 
 import yaml
 
-from bench.lab.report import REPOSITORY, Bar, publish
+from bench.lab.options import Options, takes
+from bench.lab.report import REPOSITORY, Bar, publish, say
 from bench.verdicts.verdict_faults import build_hog
 from hw.open_bench import OpenBench
 from hw.session import open_bench
@@ -96,7 +95,7 @@ class Lab:
         """Make round trips between so many namespaces."""
         target = self._bench.spec.targets["linux-rt"]
         folder = self.folder / name
-        print(f"bench     {name}", file=sys.stderr, flush=True)
+        say(f"{name}")
         devices = devices_of(count)
         measure_round_trips(self._bench, target, devices, self._times, folder, _quiet, delayed, pairs)
         return load_software_latencies(folder)
@@ -180,19 +179,12 @@ def run(lab: Lab, rounds: int) -> tuple[dict[str, float], dict[str, object]]:
     return figures, detail
 
 
-def main() -> int:
+@takes(rounds=(3, "measurements of each delay"), turns=(80, "of each direction, at least 30"))
+def main(options: Options) -> int:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=3, help="measurements of each delay (default 3)")
-    parser.add_argument("--turns", type=int, default=80, help="of each direction, at least 30 (default 80)")
-    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="benchwright-round-trips-") as place:
         file = Path(place) / "round-trips.yaml"
         file.write_text(bench_text())
         with open_bench(file) as bench:
             figures, detail = run(Lab(bench, Path(place), options.turns), options.rounds)
     return publish("software_latency", figures, BARS, detail)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

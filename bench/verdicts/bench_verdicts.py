@@ -17,8 +17,6 @@ import json
 import math
 import re
 import shutil
-import signal
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,7 +25,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
-from bench.lab.report import REPOSITORY, RESULTS, publish, steal_ms
+from bench.lab.options import Options
+from bench.lab.report import REPOSITORY, RESULTS, publish, say, steal_ms
 from bench.verdicts.verdict_disturbances import DISTURBANCES, disturbances_of
 from bench.verdicts.verdict_faults import FAULTS, NONE, Site, Truth, build_hog, faults_of
 from bench.verdicts.verdict_matrix import (
@@ -315,7 +314,7 @@ def told(result: CaseResult, count: int) -> str:
     """Return a line on a case for whoever watches."""
     mark = "  WRONG" if is_wrong(result) else ""
     return (
-        f"bench     case {result.case} of {count}: {result.fault} / {result.disturbance}"
+        f"case {result.case} of {count}: {result.fault} / {result.disturbance}"
         f"{f', {result.part}' if result.part else ''}: {result.truth},"
         f" {result.outcome} after {result.replays} replays, {result.seconds:.0f} s{mark}"
         f"{': ' + result.reason if result.reason else ''}"
@@ -332,7 +331,7 @@ def chosen(
     return list(only) or list(known)
 
 
-def parse() -> tuple[argparse.Namespace, list[Case]]:
+def parse() -> tuple[Options, list[Case]]:
     """Read the command line; return options and cases."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--seed", type=int, default=1, help="of all that is drawn (default 1)")
@@ -359,7 +358,7 @@ def parse() -> tuple[argparse.Namespace, list[Case]]:
     return options, draw_cases(options.seed, count, faults, disturbances)
 
 
-def run_cases(options: argparse.Namespace, cases: Sequence[Case], results: list[CaseResult]) -> None:
+def run_cases(options: Options, cases: Sequence[Case], results: list[CaseResult]) -> None:
     """Run cases on one bench until all are done or somebody breaks it off; `results` gets each."""
     with tempfile.TemporaryDirectory(prefix="bw-verdicts-") as name, open_bench(BENCH_FILE) as bench:
         folder = Path(name)
@@ -368,7 +367,7 @@ def run_cases(options: argparse.Namespace, cases: Sequence[Case], results: list[
             for result in campaign.run(case):
                 results.append(result)
                 append_line(CASES_FILE, result)
-                print(told(result, len(cases)), file=sys.stderr, flush=True)
+                say(told(result, len(cases)))
             last = results[-ERRORS_MAX:]
             if len(last) == ERRORS_MAX and all(result.outcome == "error" for result in last):
                 raise BenchError(f"{ERRORS_MAX} errors in a row: {last[-1].reason}")
@@ -383,14 +382,13 @@ def main() -> int:
         return 0
     results: list[CaseResult] = []
     complete = False
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         run_cases(options, cases, results)
         complete = True
     except KeyboardInterrupt:
-        print(f"bench     broken off after {len(results)} of {len(cases)} cases", file=sys.stderr)
+        say(f"broken off after {len(results)} of {len(cases)} cases")
     except BenchwrightError as error:
-        print(f"bench     {error}", file=sys.stderr)
+        say(f"{error}")
         if not results:
             return error.exit_code
     print(matrix_text(results), by_fault_text(results), sep="\n\n", end="\n\n")
@@ -402,7 +400,3 @@ def main() -> int:
         "cases": [result.to_json() for result in results],
     }
     return publish("verdicts", figures(results), BARS, detail)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

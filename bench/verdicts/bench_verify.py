@@ -25,7 +25,6 @@ import json
 import random
 import re
 import shutil
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -36,7 +35,7 @@ from typing import Any, cast
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from bench.lab.report import REPOSITORY, Bar, publish
+from bench.lab.report import REPOSITORY, Bar, publish, say
 from reports.errors import ReportError
 from reports.page.compared import pages_differ
 from reports.page.render import render_pages
@@ -356,7 +355,7 @@ def main() -> int:
         begin_s = time.monotonic()
         if is_named(sound, TrustedSeals((fingerprint(keys["bench"]),)), pages=True):
             found = [*rejudge(sound).problems, *pages_differ(sound)[0], *changed_files(sound)]
-            print(f"bench_verify: {options.run}: {found[:1]}", file=sys.stderr)
+            say(f"{options.run}: {found[:1]}")
             return 1
         verify_s = time.monotonic() - begin_s
         for change in drawn(changes_of(sound, rng), options.each, rng):
@@ -368,7 +367,7 @@ def main() -> int:
                 if not is_so:
                     unnamed.append((name, change.kind, change.place))
             if not found["bench_unknown"]:
-                print(f"not named: {change.kind}: {change.place}", file=sys.stderr, flush=True)
+                say(f"not named: {change.kind}: {change.place}")
     figures = {
         "changes": float(made.total()),
         **{
@@ -389,7 +388,3 @@ def main() -> int:
         **{f"{hand}_unknown_share": Bar(0.9, at_least=True) for hand in HANDS[:2]},
     }
     return publish("verify", figures, bars, {"unnamed": unnamed})
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -26,6 +27,12 @@ def test_without_a_name_all_are_named() -> None:
     assert len(names) == len(list((ROOT / "bench").rglob("bench_*.py")))
 
 
+@pytest.mark.parametrize(("name", "file"), benchmark_files(ROOT).items())
+def test_what_is_called_is_there(name: str, file: Path) -> None:
+    functions = [item.name for item in ast.parse(file.read_text()).body if isinstance(item, ast.FunctionDef)]
+    assert "main" in functions, name
+
+
 def test_options_are_the_benchmarks() -> None:
     done = bench("time-truth", "--help")
     assert (done.returncode, "--windows" in done.stdout) == (0, True), done.stderr
@@ -44,18 +51,29 @@ def test_a_name_is_there_once(tmp_path: Path) -> None:
         benchmark_files(tmp_path)
 
 
+ENDED_FROM_OUTSIDE = """import os, signal, sys
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+        signal.pause()
+    except KeyboardInterrupt:
+        print("closed", file=sys.stderr)
+        return 9
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "code", "said"),
     [
-        ("from hw.errors import CapabilityError as E\nraise E('no image')", 3, "CapabilityError: no image"),
-        ("from hw.errors import BenchError as E\nraise E('held')", 5, "BenchError: held"),
-        ("import sys\nsys.exit(3)", 3, ""),
+        ("raise CapabilityError('no image')", 3, "CapabilityError: no image"),
+        ("raise BenchError('held')", 5, "BenchError: held"),
+        ("return 3", 3, ""),
+        (ENDED_FROM_OUTSIDE, 9, "closed"),
         ("raise RuntimeError('ours')", 1, "RuntimeError: ours"),
-        ("import sys\nassert __name__ == '__main__' and sys.argv[1:] == ['--x']", 0, ""),
+        ("import sys\n    assert sys.argv == ['made_up', '--x']\n    return 0", 0, ""),
     ],
 )  # fmt: skip
 def test_a_benchmark_ends_with_the_code_of_its_error(tmp_path: Path, text: str, code: int, said: str) -> None:
-    (tmp_path / "made_up.py").write_text(text)
+    (tmp_path / "made_up.py").write_text(f"from hw.errors import *\ndef main():\n    {text}\n")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     program = "import sys; from bench.__main__ import run; sys.exit(run('made_up', ['--x']))"
     done = subprocess.run(

@@ -5,11 +5,23 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from bench.lab.report import Bar, alternate, median_ratio, publish, summarise
+from bench.lab.processes import answer_of, last_object, peak_resident_bytes
+from bench.lab.report import (
+    Bar,
+    alternate,
+    bucket_quantile,
+    median_ratio,
+    medians,
+    publish,
+    say_runs,
+    summarise,
+)
 
 
 def test_variants_take_turns_in_changing_order() -> None:
@@ -62,3 +74,42 @@ def test_prints_and_keeps_one_object(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert {key: kept[key] for key in printed} == printed
     assert len(kept["commit"]) == 40
     assert kept["machine"]["processors"] >= 1
+
+
+def test_medians_are_of_each_figure() -> None:
+    assert medians([{"a": 1, "b": 9}, {"a": 3, "b": 7}, {"a": 2, "b": 800}]) == {"a": 2, "b": 9}
+
+
+def test_single_runs_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    say_runs({"one": [{"a": 1.25, "b": 2}], "other": []}, ".1f")
+    assert capsys.readouterr().err == f"bench     {'one':16} a 1.2 b 2.0\n"
+
+
+@pytest.mark.parametrize(("share", "edge"), [(0.5, 10), (0.51, 20), (0.99, 20), (0.991, 30), (1, 30)])
+def test_a_quantile_is_the_edge_of_the_bucket_that_holds_its_rank(share: float, edge: float) -> None:
+    assert bucket_quantile([(30, 1), (10, 50), (20, 49)], share) == edge
+
+
+def test_a_quantile_of_nothing_is_infinite() -> None:
+    assert bucket_quantile([], 0.99) == math.inf
+
+
+def test_the_last_line_is_the_answer() -> None:
+    assert last_object('{"type":"ready"}\n{"n":1}\n') == {"n": 1}
+    program = "import json, os; print('x'); print(json.dumps({'own': os.environ.get('OWN')}))"
+    assert answer_of([sys.executable, "-c", program], {"OWN": "set"}) == {"own": "set"}
+    with pytest.raises(subprocess.CalledProcessError):
+        answer_of(["false"])
+
+
+def test_peak_memory_holds_what_was_given_back() -> None:
+    size_bytes = 64 << 20
+    program = (
+        "import json, bench.lab.processes as p\n"
+        f"bytearray(b'x') * {size_bytes}\n"
+        "print(json.dumps({'bytes': p.peak_resident_bytes('self')}))"
+    )
+    assert answer_of([sys.executable, "-c", program])["bytes"] > size_bytes
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    assert peak_resident_bytes(ended.pid) == 0

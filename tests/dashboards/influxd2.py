@@ -86,3 +86,14 @@ class InfluxServer2(InfluxServer):
             f'[influxdb]\napi = 2\nurl = "{self.url}"\ndatabase = "{DATABASE}"\n'
             f'organisation = "{ORGANISATION}"\n'
         )
+
+
+def built(folder: Path) -> InfluxServer2:
+    """Return a server in a folder; build its program where it is not there.
+
+    Raises:
+        SystemExit: With the exit code of a build that fails.
+    """
+    if code := build():
+        sys.exit(code)
+    return InfluxServer2(folder)
