@@ -23,9 +23,11 @@ UNSET_MARKS = (
 )
 BAD_INPUT_MARK = "CONFIG ERROR:"
 ERROR_MARKS = (BAD_INPUT_MARK, "BENCH ERROR:")
-UNEXPECTED_MARKS = ("setup failed", "No keyword with name")
+UNEXPECTED_MARKS = ("setup failed", "no keyword with name")
 EXCEPTION = re.compile(r"(?!AssertionError)[A-Za-z_]\w*(Error|Exception|Warning|Exit|Interrupt): ")
 """So begins the message of an exception that nobody expected: this software is wrong, not the target."""
+CONVERSION = re.compile(r"ValueError: Argument '.*' got value .* that cannot be converted to ")
+"""So Robot Framework speaks of an argument that a keyword does not take."""
 MESSAGE_MAX = 400
 
 
@@ -45,7 +47,7 @@ class FailedTest:
     @property
     def is_bad_input(self) -> bool:
         """Say whether a file or a variable was wrong that somebody gave."""
-        return BAD_INPUT_MARK in self.message
+        return BAD_INPUT_MARK in self.message or CONVERSION.search(self.message) is not None
 
     @property
     def is_stopped(self) -> bool:
@@ -63,7 +65,9 @@ class FailedTest:
             return "error"
         if any(mark in self.message for mark in UNSET_MARKS):
             return "unset"
-        is_ours = EXCEPTION.match(self.message) or any(mark in self.message for mark in UNEXPECTED_MARKS)
+        is_ours = EXCEPTION.match(self.message) or any(
+            mark in self.message.lower() for mark in UNEXPECTED_MARKS
+        )
         return "error" if is_ours else "fail"
 
 

@@ -23,7 +23,7 @@ from resources.clocks.sync import ClockLab
 from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.clock_judge import ClockJudge
-from resources.keywords.converters import Nanoseconds
+from resources.keywords.converters import Nanoseconds, Phase
 from resources.keywords.robot_api import keyword, library
 from resources.profiles import load_profile
 from resources.replay.clock_networks import network_trials
@@ -133,7 +133,7 @@ class ClockSyncLibrary(AsksRequirements):
 
     @keyword
     def clock_should_stay_within_its_limit_beside_the_pattern(
-        self, clock: str, pattern: Path, phase: str = "aligned-12"
+        self, clock: str, pattern: Path, phase: Phase = "aligned-12"
     ) -> None:
         """Measure a clock while the data-acquisition pattern is replayed into the target.
 
@@ -143,7 +143,7 @@ class ClockSyncLibrary(AsksRequirements):
         Args:
             clock: A stack whose packets can take either network: `chrony`, `ntp-user`.
             pattern: The pattern file, such as `traffic-gen/patterns/daq12.toml`.
-            phase: `aligned-12`, `aligned-48` or `staggered`.
+            phase: How its streams begin.
         """
         requirement = self.requirement(clock)
         lab = self.lab

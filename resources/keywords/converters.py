@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Argument types of keywords that Robot Framework does not have."""
+"""Argument types of keywords, so that Robot Framework checks them and Libdoc lists what is allowed."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Literal
+
+Phase = Literal["aligned-12", "aligned-48", "staggered"]
+"""How the streams of a pattern begin: the largest of each producer at once, all, one after the other."""
+
+EdgeMethod = Literal["gettime-software", "rdtsc-software", "tgpio-filtered-read", "tgpio-latch"]
+SoftwareMethod = Literal["gettime-software", "rdtsc-software"]
 
 _NS_PER = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _TIME = re.compile(r"^\s*(-?[0-9]+(?:\.[0-9]+)?)\s*(ns|us|µs|ms|s)\s*$")

@@ -18,7 +18,7 @@ from reports.run.folder import EVIDENCE, RunFolder
 from reports.run.tally import effective
 from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
-from resources.keywords.converters import Nanoseconds
+from resources.keywords.converters import Nanoseconds, Phase
 from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
 from resources.network_stack_ends import network_stack_on, stack_interfaces
@@ -205,7 +205,7 @@ class DaqReplayLibrary(AsksRequirements):
         self._record_known_delay(found, evidence)
 
     @keyword
-    def replay_pattern(self, phase: str = "aligned-12") -> None:
+    def replay_pattern(self, phase: Phase = "aligned-12") -> None:
         """Replay the pattern for the profile's time; `Judge Stream` then gives the verdicts.
 
         Where the target produces, it is replayed until the streams that it sends have their samples.
@@ -214,7 +214,7 @@ class DaqReplayLibrary(AsksRequirements):
         streams that a further replay may bring a verdict.
 
         Args:
-            phase: `aligned-12` (the largest message of each producer at once), `aligned-48` or `staggered`.
+            phase: How its streams begin: the largest of each producer at once, all, one after the other.
         """
         evidence = self._current()
         pattern = load_pattern(self._pattern_path, phase)

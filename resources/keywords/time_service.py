@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 from robot.api import SkipExecution
 
@@ -191,14 +192,14 @@ class TimeServiceLibrary(AsksRequirements):
         self._judge.judge([], requirement, [self._lock_record(trial.folder, done, trial), *told])
 
     @keyword
-    def readers_should_be_told_of_a_step(self, event: str) -> None:
+    def readers_should_be_told_of_a_step(self, event: Literal["server-stepped", "paused"]) -> None:
         """Step the server's time, or pause the target: readers have no time until they have the new one.
 
         The trial is held against the target's own counter. Its offset says nothing; what is judged is the
         time to lock, and that readers saw one step of the right size, after a while without a time.
 
         Args:
-            event: `server-stepped` or `paused`; skipped where the profile does not let it happen.
+            event: Skipped where the profile does not let it happen.
         """
         self._judged()
         self._require_event(event)

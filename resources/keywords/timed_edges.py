@@ -38,7 +38,7 @@ from resources.edges.trials import DISCIPLINE, EdgeLab, EdgeRun
 from resources.edges.witnesses import clock_witnesses
 from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
-from resources.keywords.converters import Nanoseconds
+from resources.keywords.converters import EdgeMethod, Nanoseconds, SoftwareMethod
 from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
 from resources.profiles import load_profile
@@ -145,14 +145,14 @@ class TimedEdgesLibrary(AsksRequirements):
         return not self._holders
 
     @keyword
-    def edges_should_keep_their_limits(self, method: str) -> None:
+    def edges_should_keep_their_limits(self, method: EdgeMethod) -> None:
         """Make edges in one way, watch them with the oscilloscope, and judge them by their requirements.
 
         Fails unless all outcomes are `pass`; the message begins with `FAIL:`, `INCONCLUSIVE:` or `UNSET:`. A
         method for which the file has no requirement is only measured, and fails where no edge was seen.
 
         Args:
-            method: `gettime-software`, `rdtsc-software`, `tgpio-filtered-read` or `tgpio-latch`.
+            method: How the edges are made.
         """
         run = self.lab.trial(self.lab.method_plan(method))
         self._runs[method] = run
@@ -164,13 +164,13 @@ class TimedEdgesLibrary(AsksRequirements):
         say(f"{method}: {self._path} has no limit for it: shown, not judged")
 
     @keyword
-    def latched_time_should_be_measured(self, method: str) -> None:
+    def latched_time_should_be_measured(self, method: SoftwareMethod) -> None:
         """Hold what software takes for now against the latched time of an edge that it makes (Listing 1).
 
         Nothing is judged: the report has it beside the paper's. Fails where nothing was latched.
 
         Args:
-            method: `gettime-software` or `rdtsc-software`.
+            method: How the edge is made.
         """
         run = self.lab.latch_trial(method)
         _say_delays(run.trial)
@@ -199,7 +199,7 @@ class TimedEdgesLibrary(AsksRequirements):
         self._judge(records)
 
     @keyword
-    def error_of_the_correlation_should_show(self, method: str, error: Nanoseconds) -> None:
+    def error_of_the_correlation_should_show(self, method: EdgeMethod, error: Nanoseconds) -> None:
         """Put a mistake into the software's correlation of clocks: the edges move by it, within U.
 
         A check of the bench: what the target does wrong has to show.

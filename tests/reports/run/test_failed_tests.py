@@ -41,6 +41,30 @@ def test_the_message_says_the_outcome(message: str, outcome: Outcome) -> None:
     assert FailedTest("linux-rt", "Test", message).outcome == outcome
 
 
+@pytest.mark.parametrize(
+    ("message", "bad_input"),
+    [
+        ("CONFIG ERROR: site.toml: requirements.name: missing", True),
+        ("Parent suite setup failed:\nCONFIG ERROR: site.toml: requirements.name: missing", True),
+        (
+            "ValueError: Argument 'phase' got value 'ring' that cannot be converted to 'aligned-12', "
+            "'aligned-48' or 'staggered'.",
+            True,
+        ),
+        (
+            "Setup failed:\nValueError: Argument 'delay' got value '5' that cannot be converted to Nanoseconds",
+            True,
+        ),
+        ("ValueError: 5 is not in list", False),
+        (BROKEN, False),
+    ],
+)
+def test_the_message_says_whether_what_was_given_is_wrong(message: str, bad_input: bool) -> None:
+    failed = FailedTest("linux-rt", "Test", message)
+    assert failed.is_bad_input == bad_input
+    assert failed.outcome == "error"
+
+
 def test_a_run_whose_values_pass_does_not_pass_beside_a_test_that_broke_off(tmp_path: Path) -> None:
     run = make_run(tmp_path, close=False)
     run.update(failed_tests=(FailedTest("linux-rt", "Clock", BROKEN),))
