@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signals: what becomes of a call that waits when a handler runs, by who set it and how, beside the kernel."""
+"""Signals: what becomes of a call that waits when a handler runs, by who set it and how."""
 
 from __future__ import annotations
 
