@@ -46,15 +46,8 @@ def test_the_message_says_the_outcome(message: str, outcome: Outcome) -> None:
     [
         ("CONFIG ERROR: site.toml: requirements.name: missing", True),
         ("Parent suite setup failed:\nCONFIG ERROR: site.toml: requirements.name: missing", True),
-        (
-            "ValueError: Argument 'phase' got value 'ring' that cannot be converted to 'aligned-12', "
-            "'aligned-48' or 'staggered'.",
-            True,
-        ),
-        (
-            "Setup failed:\nValueError: Argument 'delay' got value '5' that cannot be converted to Nanoseconds",
-            True,
-        ),
+        ("ValueError: Argument 'phase' got value 'ring' that cannot be converted to 'aligned-12'.", True),
+        ("Setup failed:\nValueError: Argument 'delay' got value '5' that cannot be converted to Ns", True),
         ("ValueError: 5 is not in list", False),
         (BROKEN, False),
     ],
