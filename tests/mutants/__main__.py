@@ -13,6 +13,7 @@ one leaves out. What was said while a fault was in goes to results/mutants/NAME.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import os
 import re
@@ -296,6 +297,19 @@ def make_copy(commit: str) -> None:
         raise CopyError(f"{TREE}: asan cannot be built: see {log}")
 
 
+def _be_alone() -> None:
+    """Hold the lock of the copy until this process ends.
+
+    Raises:
+        CopyError: Another run has it.
+    """
+    lock = os.open(TREE.with_name("mutants.lock"), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise CopyError(f"{TREE}: another run is using it") from error
+
+
 def main() -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(
@@ -320,7 +334,9 @@ def main() -> int:
     ).stdout.strip()
     found: list[Detector] = []
     try:
+        _be_alone()
         make_copy(commit)
+        load(options.list, TREE)  # what is not committed is not in the copy
         judge = Judge(qualification=not options.no_qualification)
         for mutant in wanted:
             log = LOGS / f"{mutant.name}.log"
@@ -334,6 +350,9 @@ def main() -> int:
     except CopyError as error:
         print(f"mutants: {error}", file=sys.stderr)
         return BAD_COPY
+    except ValueError as error:
+        print(f"mutants: {commit[:12]}: {error}", file=sys.stderr)
+        return 2
     print("\n".join(by_area(found)))
     missed = sum(not each.by for each in found)
     print(f"mutants: {len(found) - missed} of {len(found)} found")
