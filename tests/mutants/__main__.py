@@ -3,8 +3,8 @@
 
     python -m tests.mutants [--list FILE] [--only NAME …] [--area AREA …] [--no-qualification]
 
-The copy is of HEAD. Each fault gets the tests of its folder: the gate's, then those marked slow. Where they
-find nothing a quick qualification of one target follows: a *fail* or an *error* finds the fault,
+The copy is of HEAD. Each fault gets the tests of its folder: the gate's, then those marked slow or timed.
+Where they find nothing a quick qualification of one target follows: a *fail* or an *error* finds the fault,
 *inconclusive* does not. A test that fails without the fault, too, finds nothing.
 
 Exit code 0: all were found; 1: some were not; 2: bad input; 5: the copy cannot be made. Results go to
@@ -33,8 +33,11 @@ TREE = ROOT / ".build" / "mutants"
 RESULTS = ROOT / "results" / "mutants.json"
 LOGS = ROOT / "results" / "mutants"
 GATE = "not slow and not timed and not influxdb2 and not hardware"
-SLOW = "slow and not timed and not influxdb2 and not hardware"
-"""Asked where the gate's find nothing, and said to be slow: they run by `make test-all` alone."""
+BESIDE_GATE = {
+    "slow": "slow and not timed and not influxdb2 and not hardware",
+    "timed": "timed and not influxdb2 and not hardware",
+}
+"""Tests that `make test-all` alone runs: asked where the gate's find nothing, named with what they find."""
 NATIVE = (".c", ".h")
 FIRST_BUILD, FURTHER_BUILDS = "linux", ("asan", "static")
 """What tests ask first; and where that finds nothing, with sanitizers, and as it is brought to guests."""
@@ -211,9 +214,10 @@ class Judge:
             if by:
                 return by, again
         by, again = self._by_python(mutant, log)
-        if not by:
-            by, again = self._by_python(mutant, log, SLOW)
-            by = f"slow: {by}" if by else ""
+        for tier in BESIDE_GATE:
+            if not by:
+                by, again = self._by_python(mutant, log, tier)
+                by = f"{tier}: {by}" if by else ""
         return (by, again) if by or not self._qualification else (self._by_qualification(log), ())
 
     def _by_build(self, variant: str, log: Path) -> tuple[str, tuple[str, ...]]:
@@ -238,11 +242,15 @@ class Judge:
         failed = _FAILED_NATIVE.findall(log.read_text(errors="replace")[before:])
         return f"C test {', '.join(failed)} ({variant})", (*tests, *failed)
 
-    def _by_python(self, mutant: Mutant, log: Path, tier: str = GATE) -> tuple[str, tuple[str, ...]]:
+    def _by_python(self, mutant: Mutant, log: Path, tier: str = "") -> tuple[str, tuple[str, ...]]:
         """Run the tests of its folder; they stop at the first that fails."""
         before = len(log.read_text(errors="replace"))
-        pytest = (self._python, "-m", "pytest", "-x", "-q", "-m", tier)
-        beside = ("-n", str(os.cpu_count() or 1), "--dist", "loadfile", "--no-loadscope-reorder")
+        pytest = (self._python, "-m", "pytest", "-x", "-q", "-m", BESIDE_GATE.get(tier, GATE))
+        beside = (
+            ()
+            if tier == "timed"
+            else ("-n", str(os.cpu_count() or 1), "--dist", "loadfile", "--no-loadscope-reorder")
+        )
         code = run(*pytest, *beside, *mutant.tests, log=log)
         if code in (0, NO_TESTS):
             return "", ()
