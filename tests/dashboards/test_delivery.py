@@ -92,6 +92,17 @@ def test_wrong_endpoint_sets_nothing_aside(store: Store, status: int) -> None:
     assert (store.status().waiting, store.status().rejected) == (POINTS, 0)
 
 
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_a_server_that_refuses_even_a_sound_point_sets_nothing_aside(store: Store, status: int) -> None:
+    """As above, where no time is kept: it refuses at once, and is not asked again."""
+    with (
+        FakeServer(answer(status, '{"error": "no such precision"}')) as server,
+        pytest.raises(DeliveryError, match=r"refuses even a sound point: .*no such precision"),
+    ):
+        deliver(store, server.endpoint(), PATIENT)
+    assert (store.status().waiting, store.status().rejected) == (POINTS, 0)
+
+
 @pytest.mark.parametrize(
     ("status", "text"),
     [
