@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import fcntl
+import importlib
 import socket
 import threading
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from email.utils import formatdate
 
 import pytest
@@ -16,6 +19,7 @@ from dashboards.delivery.http import SlowAnswerError, post
 from dashboards.errors import DeliveryError
 from dashboards.store import Store
 from dashboards.store.connection import lock_path
+from dashboards.store.store import PointReceipt
 from tests.dashboards.chaos import fill
 from tests.dashboards.fake_server import Behaviour, FakeServer, answer, body_of, drip, hang_up, send_answer
 from tests.patience import HANG_S
@@ -85,6 +89,17 @@ def test_wrong_endpoint_sets_nothing_aside(store: Store, status: int) -> None:
         pytest.raises(DeliveryError, match="no such precision"),
     ):
         deliver(store, server.endpoint(), HASTY)
+    assert (store.status().waiting, store.status().rejected) == (POINTS, 0)
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_a_server_that_refuses_even_a_sound_point_sets_nothing_aside(store: Store, status: int) -> None:
+    """As above, where no time is kept: it refuses at once, and is not asked again."""
+    with (
+        FakeServer(answer(status, '{"error": "no such precision"}')) as server,
+        pytest.raises(DeliveryError, match=r"refuses even a sound point: .*no such precision"),
+    ):
+        deliver(store, server.endpoint(), PATIENT)
     assert (store.status().waiting, store.status().rejected) == (POINTS, 0)
 
 
@@ -263,6 +278,30 @@ def test_what_was_taken_before_the_server_went_is_not_sent_again(store: Store) -
 
 
 @pytest.mark.timed
+@pytest.mark.parametrize("page", [1, 7, 47, 48, 2000])
+def test_the_look_back_asks_for_each_point_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch, page: int
+) -> None:
+    """All points of a run have one time: pages end within it."""
+    delivery = importlib.import_module("dashboards.delivery.deliver")
+    asked: list[int] = []
+
+    def none_missing(_endpoint: Endpoint, points: Sequence[PointReceipt], _s: float) -> list[PointReceipt]:
+        assert len(points) <= page
+        asked.extend(point.id for point in points)
+        return []
+
+    monkeypatch.setattr(delivery, "_READ_BACK_POINTS", page)
+    monkeypatch.setattr(delivery, "missing", none_missing)
+    times_ns = store.connection.execute("SELECT DISTINCT time_ns FROM point").fetchall()
+    assert len(times_ns) < POINTS
+    with FakeServer(answer(204)) as server:
+        endpoint = replace(server.endpoint(), query_path="/query?db=hil&epoch=ns")
+        assert deliver(store, endpoint, PATIENT) == DeliveryResult(POINTS, 0)
+    ids = [row[0] for row in store.connection.execute("SELECT id FROM point ORDER BY time_ns, id")]
+    assert asked == ids
+
+
 def test_credentials_are_in_the_header_and_nowhere_else(store: Store) -> None:
     said: list[str] = []
     with (

@@ -100,11 +100,17 @@ def parts(fuzz_s: int, bench: str, root: Path = ROOT) -> tuple[Part, ...]:
         _TARGETS_AND_CAMPAIGNS * fuzz_s + 2 * _HOUR_S,
         names.from_log(r"^fuzz      (?:found: |failed: )(.+)$", ", "),
     )  # fmt: skip
+    mutants = Part(
+        "mutants", "each fault of tests/mutants/mutants.toml put into the code: a test has to find it",
+        (Step((_PYTHON, "-m", "tests.mutants", "--no-qualification")),), 6 * _HOUR_S,
+        names.from_log(r"^[A-Za-z ]+ (\S+) +NOT FOUND", " "),
+    )  # fmt: skip
     return (
         lint,
         pdfa,
         influxdb2,
         test_all,
+        mutants,
         _qualification("ci", bench, 3 * _HOUR_S),
         *benchmarks(root),
         fuzz,

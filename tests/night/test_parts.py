@@ -23,7 +23,16 @@ TABLE = parts(600, "hw/benches/virtual.yaml")
 def test_names_are_unique_and_every_part_says_what_it_does() -> None:
     names = [part.name for part in TABLE]
     assert len(names) == len(set(names))
-    assert {"lint", "test-all", "pdfa", "influxdb2", "qualify-ci", "qualify-nightly", "fuzz"} <= set(names)
+    assert {
+        "lint",
+        "test-all",
+        "pdfa",
+        "influxdb2",
+        "mutants",
+        "qualify-ci",
+        "qualify-nightly",
+        "fuzz",
+    } <= set(names)
     assert {"bench-verdicts", "bench-restore", "bench-time-truth"} <= set(names)
     assert all(part.about and part.steps and part.limit_s > 0 for part in TABLE)
 
@@ -75,6 +84,17 @@ from bench.lab.report import Bar, publish
 print("bench     a turn", file=sys.stderr)
 sys.exit(publish("x", {"ratio": 0.5}, {"ratio": Bar(0.4)}, folder=Path(sys.argv[1])))
 """
+
+
+def test_faults_that_nothing_found_are_named(tmp_path: Path) -> None:
+    (tmp_path / "mutants.log").write_text(
+        "undo         undo-not-written                tests/hw/test_journal.py::test_a\n"
+        "C sender     latest-slot-first               NOT FOUND\n"
+        "clocks       offset-sign                     NOT FOUND: tests/a.py::test_b fails without it, too\n"
+        "C sender                 4 of 5 found; not latest-slot-first\n"
+    )
+    (mutants,) = (part for part in TABLE if part.name == "mutants")
+    assert mutants.names(tmp_path / "mutants") == ["latest-slot-first", "offset-sign"]
 
 
 def test_figures_of_a_benchmark_are_kept(tmp_path: Path) -> None:

@@ -107,6 +107,14 @@ def test_few_delays_have_a_larger_uncertainty_and_three_have_none() -> None:
     assert peak_to_peak_budget(three, (EDGE, EDGE), LIMITS) is None
 
 
+@pytest.mark.parametrize("count", [4, 5, 100])
+def test_repeatability_of_a_deviation_has_one_degree_of_freedom_less_than_delays(count: int) -> None:
+    """GUM, E.4.3: the relative uncertainty of s is one over the root of 2 (n - 1)."""
+    delays = normal(count, 20e-12)
+    budget = deviation_budget(delays, (EDGE, EDGE), LIMITS)
+    assert value(budget, "repeatability") == pytest.approx(delays.deviation_s / math.sqrt(2 * count - 2))
+
+
 @pytest.mark.parametrize("jitter_s", [0.0, 3e-12, 30e-12])
 def test_deviation_holds_the_jitter_without_the_instrument(jitter_s: float) -> None:
     rng = np.random.default_rng(5)

@@ -16,7 +16,7 @@ from fractions import Fraction
 import pytest
 
 from reports.latency.attempts import decide, outcome_probabilities
-from reports.latency.verdict import ReplayResults, StreamRequirement, judge_latency
+from reports.latency.verdict import ReplayResults, Standing, StreamRequirement, judge_latency
 from reports.record.histogram import Summary
 from reports.record.measurement import Limit, UncertaintyPart
 from reports.tools.answers import Miss, RecvResult, StreamResult, WitnessCpu, WitnessResult
@@ -224,6 +224,13 @@ def test_the_operating_characteristic_is_that_of_the_document(
 def test_real_hardware_decides_by_one_replay() -> None:
     assert decide(["over"], 1, 1) == "fail"
     assert outcome_probabilities(0.3, 1) == pytest.approx({"pass": 0.7, "fail": 0.3, "inconclusive": 0.0})
+
+
+@pytest.mark.parametrize("against", ["over", "marginal", "undecided"])
+def test_each_replay_that_is_not_clean_counts_against_a_pass(against: Standing) -> None:
+    assert decide([against, "clean"], 1, 3) is None
+    assert decide(["clean", against], 1, 3) is None
+    assert decide([against, "clean", "clean"], 1, 3) == "pass"
 
 
 def test_a_stream_passes_only_by_one_clean_replay_more_than_others() -> None:

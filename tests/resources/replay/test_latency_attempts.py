@@ -185,16 +185,19 @@ def test_a_further_replay_lasts_until_the_slowest_undecided_stream_has_its_sampl
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, evidence = _run(tmp_path), _evidence(tmp_path)
-    coming = iter([replace(BENCH_STALLED, path_delay_ns={90: 260 * MS}), QUIET])
+    coming = iter([replace(BENCH_STALLED, path_delay_ns={33: 15 * MS, 90: 260 * MS}), QUIET])
+    left: list[list[int]] = []
     lasted_ms: list[int] = []
 
     def attempt(_pattern: object, settings: ReplaySettings, *_others: object) -> None:
         lasted_ms.append(settings.duration_ms)
         _add(evidence, run, next(coming))
+        left.append(evidence.undecided())
 
     monkeypatch.setattr(evidence, "_attempt", attempt)
     pattern = ROOT / "traffic-gen" / "patterns" / "daq12.toml"
     evidence.replay(load_pattern(pattern), ReplaySettings(pattern), lambda _line: None)
+    assert left == [[33, 90], []]
     assert lasted_ms == [60_000, 59_400]  # 1.2 x 99 samples, 500 ms apart
 
 

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Provisioning of a target that is played by its answers: the order of the verbs, and what is an error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from hw.bench import load_bench
+from hw.errors import BenchError
+from hw.protocols import CommandResult, Node
+from hw.provisioning import Provisioner
+
+SETTING = "sysctl vm/swappiness"
+UNTOUCHED, WANTED = "60", "10"
+
+
+class _PlayedNode:
+    """A node with one setting and its undo file, which answers as the script does."""
+
+    name = "target"
+
+    def __init__(self) -> None:
+        self.value = UNTOUCHED
+        self.undo: list[str] = []
+        self.stays_at = ""
+        """What it holds whatever is set; empty: it takes what is set."""
+        self.verbs: list[str] = []
+
+    def put(self, local: Path, remote: str) -> None:
+        """Take a file."""
+
+    def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> CommandResult:
+        """Do what a verb says."""
+        assert timeout_s > 0
+        assert not check
+        verb = argv[-1]
+        self.verbs.append(verb)
+        if verb == "facts":
+            return CommandResult(
+                tuple(argv), 0, json.dumps({"type": "facts", "settings": {SETTING: self.value}}), ""
+            )
+        found, value = self.value, self.undo[0] if verb == "restore" and self.undo else self.value
+        if verb == "apply":
+            self.undo.append(found)
+            value = WANTED
+        elif verb == "restore":
+            self.undo.clear()
+        self.value = self.stays_at or value
+        is_wrong = verb != "restore" and self.value != WANTED
+        item: dict[str, Any] = {
+            "type": "item",
+            "item": SETTING,
+            "status": "wrong" if is_wrong else "ok",
+            "wanted": WANTED,
+            "found": found,
+            "changed": self.value != found,
+            "note": "it did not stay" if is_wrong else "",
+        }
+        return CommandResult(tuple(argv), int(is_wrong), json.dumps(item), "")
+
+
+@pytest.fixture
+def node() -> _PlayedNode:
+    """Return a node as it is found."""
+    return _PlayedNode()
+
+
+def _provisioner(repository: Path, node: _PlayedNode) -> Provisioner:
+    spec = load_bench(repository / "hw" / "benches" / "virtual.yaml")
+    return Provisioner(cast("Node", node), spec.targets["linux-rt"])
+
+
+def _facts(folder: Path, name: str) -> str:
+    return str(json.loads((folder / name).read_text())["settings"][SETTING])
+
+
+def test_facts_as_found_are_those_of_a_target_that_a_killed_run_has_left(
+    repository: Path, tmp_path: Path, node: _PlayedNode
+) -> None:
+    _provisioner(repository, node).apply(tmp_path / "killed.ndjson")
+    assert (node.value, node.undo) == (WANTED, [UNTOUCHED])
+    found = _provisioner(repository, node).prepare(tmp_path)
+    assert _facts(tmp_path, "facts-before.json") == UNTOUCHED
+    assert _facts(tmp_path, "facts-after.json") == WANTED
+    assert (found.changed, found.remarks) == (1, [])
+
+
+def test_a_target_that_was_provisioned_is_given_back(
+    repository: Path, tmp_path: Path, node: _PlayedNode
+) -> None:
+    provisioner = _provisioner(repository, node)
+    provisioner.prepare(tmp_path)
+    assert (provisioner.restore(), node.value) == (1, UNTOUCHED)
+    assert (provisioner.restore(), node.value) == (0, UNTOUCHED)
+
+
+def test_a_setting_that_does_not_stay_is_an_error_though_nothing_was_changed(
+    repository: Path, tmp_path: Path, node: _PlayedNode
+) -> None:
+    node.stays_at = UNTOUCHED
+    with pytest.raises(BenchError, match=f"{SETTING}: wanted {WANTED}, found {UNTOUCHED} it did not stay"):
+        _provisioner(repository, node).apply(tmp_path / "apply.ndjson")
+    assert '"changed": false' in (tmp_path / "apply.ndjson").read_text()

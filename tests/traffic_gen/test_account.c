@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What one message adds to the account of its stream: its latencies, and what is late. */
+#include "check.h"
+#include "traffic/receive/account.h"
+
+#define MS INT64_C(1000000)
+#define START_TAI_NS INT64_C(1800000000000000000)
+
+static struct recorder_entry noted;
+static bool noted_late;
+
+void recorder_put(struct recorder *recorder, int lane, const struct recorder_entry *entry, bool late)
+{
+	(void)recorder;
+	(void)lane;
+	noted = *entry;
+	noted_late = late;
+}
+
+static const struct stream stream = {
+	.id = 10, .producer = 1, .size_bytes = 100, .period_ns = 10 * MS, .budget_ns = 8 * MS,
+};
+static struct plan_producer producer = { .number = 1, .start_tai_ns = START_TAI_NS };
+static const struct plan plan = {
+	.warmup_ns = 20 * MS, .duration_ns = 100 * MS, .capture_stamps = true, .producers = &producer, .producer_count = 1,
+};
+static struct account account;
+static struct hostile hostile;
+
+/* A message of slot 5 comes so late after its slot, sent so late. */
+static void take(int64_t received_late_ns, int64_t sent_late_ns, int64_t in_stack_ns)
+{
+	const struct frame_header header = { .sequence = 5, .lateness_ns = sent_late_ns };
+	const int64_t now_tai_ns = START_TAI_NS + 5 * stream.period_ns + received_late_ns;
+	const struct arrival arrival = { now_tai_ns, now_tai_ns - in_stack_ns };
+
+	memset(&hostile, 0, sizeof(hostile));
+	CHECK_INT(account_open(&account, &plan, &stream, NULL, NULL, 0), 0);
+	account_take(&account, &header, &arrival, &hostile);
+	CHECK_INT(tally_get(&account.received), 1);
+	CHECK_INT(noted.received_minus_scheduled_ns, received_late_ns);
+	CHECK_INT(noted.lateness_ns, sent_late_ns);
+}
+
+static void test_a_latency_is_split_where_the_message_was_sent(void)
+{
+	take(7 * MS, 3 * MS, 1000);
+	CHECK_INT(histogram_max_ns(account.received_minus_scheduled), 7 * MS);
+	CHECK_INT(histogram_max_ns(account.sent_minus_scheduled), 3 * MS);
+	CHECK_INT(histogram_max_ns(account.received_minus_sent), 4 * MS);
+	CHECK_INT(histogram_max_ns(account.receive_stack), 1000);
+	CHECK_INT(tally_get(&account.max_ns), 7 * MS);
+	CHECK_INT(tally_get(&account.misses), 0);
+	CHECK_INT(noted_late, true); /* over three quarters of its budget */
+	account_close(&account);
+}
+
+/* It missed its budget: by the generator alone, or under way too. */
+static void test_whose_a_miss_is(void)
+{
+	take(9 * MS, 5 * MS, 0);
+	CHECK_INT(tally_get(&account.misses), 1);
+	CHECK_INT(tally_get(&account.misses_sent), 0);
+	account_close(&account);
+	take(9 * MS, 0, 0);
+	CHECK_INT(tally_get(&account.misses), 1);
+	CHECK_INT(tally_get(&account.misses_sent), 1);
+	account_close(&account);
+	take(8 * MS, 0, 0);
+	CHECK_INT(tally_get(&account.misses), 0);
+	CHECK_INT(tally_get(&account.misses_sent), 0);
+	account_close(&account);
+	take(6 * MS, 0, 0);
+	CHECK_INT(noted_late, false);
+	account_close(&account);
+}
+
+static void test_a_lateness_that_cannot_be_said_is_no_sample(void)
+{
+	take(9 * MS, FRAME_LATENESS_MAX_NS, 0);
+	CHECK_INT(tally_get(&account.invalid_samples), 1);
+	CHECK_INT(histogram_count(account.received_minus_scheduled), 1);
+	CHECK_INT(histogram_count(account.received_minus_sent), 0);
+	CHECK_INT(histogram_count(account.sent_minus_scheduled), 0);
+	account_close(&account);
+}
+
+int main(void)
+{
+	test_a_latency_is_split_where_the_message_was_sent();
+	test_whose_a_miss_is();
+	test_a_lateness_that_cannot_be_said_is_no_sample();
+	return check_result();
+}
