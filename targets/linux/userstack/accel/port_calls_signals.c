@@ -14,10 +14,10 @@
 #include "port_calls.h"
 #include "port_libc.h"
 
-typedef void (*handler)(int number, siginfo_t *info, void *context);
+typedef void (*handler_with_info)(int number, siginfo_t *info, void *context);
 
 /* Of two threads that set the same signal's at a time either may win, as in the kernel. */
-static _Atomic(handler) handlers[_NSIG];
+static _Atomic(handler_with_info) handlers[_NSIG];
 /* Handlers use it: what is looked up at its first use would ask for memory there. */
 static __thread volatile unsigned int interruptions __attribute__((tls_model("initial-exec")));
 
@@ -51,7 +51,7 @@ static bool ends_waits(const struct sigaction *action)
 EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *before)
 {
 	bool known = number > 0 && number < _NSIG;
-	handler called = known ? atomic_load(&handlers[number]) : NULL;
+	handler_with_info called = known ? atomic_load(&handlers[number]) : NULL;
 	struct sigaction counting, was;
 
 	if (known && action && ends_waits(action) && !is_here(action)) {
@@ -87,39 +87,39 @@ static void settle(int number)
 	errno = before;
 }
 
-static sighandler_t set(sighandler_t (*by)(int number, sighandler_t handler), int number, sighandler_t handler_)
+static sighandler_t set_by(sighandler_t (*function)(int number, sighandler_t handler), int number, sighandler_t handler)
 {
 	struct sigaction was;
 	sighandler_t before;
 
 	if (sigaction(number, NULL, &was))
 		return SIG_ERR;
-	before = by(number, handler_);
+	before = function(number, handler);
 	if (before == SIG_ERR)
 		return before;
 	settle(number);
 	return before == SIG_HOLD ? before : was.sa_handler;
 }
 
-EXPORT sighandler_t signal(int number, sighandler_t handler_)
+EXPORT sighandler_t signal(int number, sighandler_t handler)
 {
-	return set(libc_calls()->signal, number, handler_);
+	return set_by(libc_calls()->signal, number, handler);
 }
 
-EXPORT sighandler_t bsd_signal(int number, sighandler_t handler_) __THROW __attribute__((alias("signal")));
-EXPORT sighandler_t ssignal(int number, sighandler_t handler_) __THROW __attribute__((alias("signal")));
+EXPORT sighandler_t bsd_signal(int number, sighandler_t handler) __THROW __attribute__((alias("signal")));
+EXPORT sighandler_t ssignal(int number, sighandler_t handler) __THROW __attribute__((alias("signal")));
 
-EXPORT sighandler_t sysv_signal(int number, sighandler_t handler_)
+EXPORT sighandler_t sysv_signal(int number, sighandler_t handler)
 {
-	return set(libc_calls()->sysv_signal, number, handler_);
+	return set_by(libc_calls()->sysv_signal, number, handler);
 }
 
 /* What signal(3) is to a program that is compiled for POSIX alone. */
-EXPORT sighandler_t __sysv_signal(int number, sighandler_t handler_) __THROW __attribute__((alias("sysv_signal")));
+EXPORT sighandler_t __sysv_signal(int number, sighandler_t handler) __THROW __attribute__((alias("sysv_signal")));
 
-EXPORT sighandler_t sigset(int number, sighandler_t handler_)
+EXPORT sighandler_t sigset(int number, sighandler_t handler)
 {
-	return set(libc_calls()->sigset, number, handler_);
+	return set_by(libc_calls()->sigset, number, handler);
 }
 
 EXPORT int siginterrupt(int number, int interrupts)
