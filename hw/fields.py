@@ -64,6 +64,13 @@ class Fields:
             raise self._wrong(key, value, "one of " + ", ".join(choices))
         return value
 
+    def text_that_says(self, key: str) -> str:
+        """Return a string that is not empty, without blanks around it."""
+        value = self.text(key).strip()
+        if not value:
+            raise self._wrong(key, value, "a text that is not empty")
+        return value
+
     def words(self, key: str, default: str | None = _REQUIRED) -> tuple[str, ...]:
         """Return the words of a text; one with blanks stands in quotes, as in a shell."""
         value = self.text(key, default)
@@ -143,11 +150,7 @@ class Fields:
         inner = self.child(key, optional=True)
         if inner is None:
             return {}
-        found = {name: inner.text(name).strip() for name in inner._data}
-        for name, text in found.items():
-            if not text:
-                raise inner._wrong(name, text, "a text that is not empty")
-        return found
+        return {name: inner.text_that_says(name) for name in inner._data}
 
     def child(self, key: str, optional: bool = False) -> Fields | None:
         """Return an inner table, or None where it is optional and absent."""

@@ -28,25 +28,15 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from hw.errors import ConfigError
+from hw.fields import Fields
 
 TOKEN, USER, PASSWORD = "BENCHWRIGHT_INFLUX_TOKEN", "BENCHWRIGHT_INFLUX_USER", "BENCHWRIGHT_INFLUX_PASSWORD"
 ENDPOINT_VARIABLE = "BENCHWRIGHT_ENDPOINT"
 APIS = (1, 2, 3)
-_KEYS = {
-    "api": int,
-    "url": str,
-    "database": str,
-    "organisation": str,
-    "retention_policy": str,
-    "credentials": str,
-    "allow_plain_http": bool,
-    "read_back": bool,
-}
-_REQUIRED = ("api", "url", "database")
 _CREDENTIALS = ("token", "user", "password")
 _HOST = re.compile(r"[A-Za-z0-9._-]{1,253}|[0-9A-Fa-f:.]{2,45}")
 _PATH = re.compile(r"[A-Za-z0-9/._~%-]*")
@@ -94,17 +84,18 @@ def load_endpoint(path: Path, environment: Mapping[str, str]) -> Endpoint:
         ConfigError: A key is unknown, missing or of the wrong type, the address cannot be, or credentials
             would travel unencrypted or can be read by others.
     """
-    section = _section(path)
-    api = section["api"]
-    if api not in APIS:
-        raise ConfigError(f"{path}: influxdb.api: {api} is not one of 1, 2, 3")
-    for key, apis in (("organisation", (2,)), ("retention_policy", (1,))):
-        if section.get(key) and api not in apis:
-            raise ConfigError(f"{path}: influxdb.{key}: only with api = {apis[0]}")
-    if api == 2 and not section.get("organisation"):
+    section = _read(path)
+    api = section.api
+    for key, value, only in (
+        ("organisation", section.organisation, 2),
+        ("retention_policy", section.retention_policy, 1),
+    ):
+        if value and api != only:
+            raise ConfigError(f"{path}: influxdb.{key}: only with api = {only}")
+    if api == 2 and not section.organisation:
         raise ConfigError(f"{path}: influxdb.organisation: missing; api = 2 needs it")
     try:
-        url = urlsplit(str(section["url"]))
+        url = urlsplit(section.url)
         host, port = url.hostname or "", url.port
     except ValueError as error:
         raise ConfigError(f"{path}: influxdb.url: {error}") from error
@@ -116,8 +107,7 @@ def load_endpoint(path: Path, environment: Mapping[str, str]) -> Endpoint:
         raise ConfigError(f"{path}: influxdb.url: no credentials and no query in here; see docs/store.md")
     secure = url.scheme == "https"
     authorization = _authorization(api, _credentials(path, section, environment), path)
-    plain = section.get("allow_plain_http", False)
-    if authorization and not secure and not plain and not _is_loopback(host):
+    if authorization and not secure and not section.allow_plain_http and not _is_loopback(host):
         raise ConfigError(
             f"{path}: credentials would go unencrypted to {host}: use https, or allow_plain_http = true"
         )
@@ -128,59 +118,75 @@ def load_endpoint(path: Path, environment: Mapping[str, str]) -> Endpoint:
         port=port or (443 if secure else 80),
         path=url.path.rstrip("/") + _request(api, section),
         authorization=authorization,
-        query_path=url.path.rstrip("/") + _query(section) if section.get("read_back", True) else "",
+        query_path=url.path.rstrip("/") + _query(section) if section.read_back else "",
     )
 
 
-def _section(path: Path) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Section:
+    """What the table says; empty: not."""
+
+    api: int
+    url: str
+    database: str
+    organisation: str
+    retention_policy: str
+    credentials: str
+    allow_plain_http: bool
+    read_back: bool
+
+
+def _read(path: Path) -> _Section:
     try:
         document: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
-    unknown = sorted(document.keys() - {"influxdb"})
-    section = document.get("influxdb")
-    if unknown or not isinstance(section, dict):
-        raise ConfigError(f"{path}: {unknown[0] if unknown else 'influxdb'}: one table [influxdb] is needed")
-    found = cast("dict[str, Any]", section)
-    for key, value in found.items():
-        if key not in _KEYS:
-            raise ConfigError(f"{path}: influxdb.{key}: unknown key; known here: {', '.join(_KEYS)}")
-        if type(value) is not _KEYS[key]:
-            raise ConfigError(f"{path}: influxdb.{key}: need {_KEYS[key].__name__}, found {value!r}")
-    missing = [key for key in _REQUIRED if found.get(key) in (None, "")]
-    if missing:
-        raise ConfigError(f"{path}: influxdb.{missing[0]}: missing")
-    return found
+    file = Fields(document, str(path), "")
+    table = file.child("influxdb")
+    assert table is not None
+    file.finish()
+    section = _Section(
+        api=table.integer("api", APIS[0], APIS[-1]),
+        url=table.text_that_says("url"),
+        database=table.text_that_says("database"),
+        organisation=table.text("organisation", ""),
+        retention_policy=table.text("retention_policy", ""),
+        credentials=table.text("credentials", ""),
+        allow_plain_http=table.boolean("allow_plain_http", False),
+        read_back=table.boolean("read_back", True),
+    )
+    table.finish()
+    return section
 
 
-def _request(api: int, section: Mapping[str, Any]) -> str:
-    database = section["database"]
+def _request(api: int, section: _Section) -> str:
+    database = section.database
     if api == 1:
         query = {"db": database, "precision": "ns"}
-        if section.get("retention_policy"):
-            query["rp"] = section["retention_policy"]
+        if section.retention_policy:
+            query["rp"] = section.retention_policy
         return f"/write?{urlencode(query)}"
     if api == 2:
-        query = {"org": section["organisation"], "bucket": database, "precision": "ns"}
+        query = {"org": section.organisation, "bucket": database, "precision": "ns"}
         return f"/api/v2/write?{urlencode(query)}"
     query = {"db": database, "precision": "nanosecond", "accept_partial": "true", "no_sync": "false"}
     return f"/api/v3/write_lp?{urlencode(query)}"
 
 
-def _query(section: Mapping[str, Any]) -> str:
+def _query(section: _Section) -> str:
     """Return the InfluxQL interface, which all three versions have."""
-    query = {"db": section["database"], "epoch": "ns"}
-    if section.get("retention_policy"):
-        query["rp"] = section["retention_policy"]
+    query = {"db": section.database, "epoch": "ns"}
+    if section.retention_policy:
+        query["rp"] = section.retention_policy
     return f"/query?{urlencode(query)}"
 
 
-def _credentials(path: Path, section: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, str]:
+def _credentials(path: Path, section: _Section, environment: Mapping[str, str]) -> dict[str, str]:
     """Return the credentials of the file that the endpoint names, else those of the environment."""
-    if not section.get("credentials"):
+    if not section.credentials:
         found = {"token": TOKEN, "user": USER, "password": PASSWORD}
         return {name: environment[key] for name, key in found.items() if environment.get(key)}
-    file = path.parent / section["credentials"]
+    file = path.parent / section.credentials
     try:
         mode = file.stat().st_mode
         document: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
