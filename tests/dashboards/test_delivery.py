@@ -277,7 +277,6 @@ def test_what_was_taken_before_the_server_went_is_not_sent_again(store: Store) -
     assert (store.status().delivered, store.status().waiting) == (20, 28)
 
 
-@pytest.mark.timed
 @pytest.mark.parametrize("page", [1, 7, 47, 48, 2000])
 def test_the_look_back_asks_for_each_point_once(
     store: Store, monkeypatch: pytest.MonkeyPatch, page: int
@@ -302,6 +301,7 @@ def test_the_look_back_asks_for_each_point_once(
     assert asked == ids
 
 
+@pytest.mark.timed
 def test_credentials_are_in_the_header_and_nowhere_else(store: Store) -> None:
     said: list[str] = []
     with (

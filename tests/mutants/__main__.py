@@ -7,9 +7,9 @@ The copy is of HEAD. Each fault gets the tests of its folder: the gate's, then t
 Where they find nothing a quick qualification of one target follows: a *fail* or an *error* finds the fault,
 *inconclusive* does not. A test that fails without the fault, too, finds nothing.
 
-Exit code 0: all were found; 1: some were not; 2: bad input; 5: the copy cannot be made. Results go to
-results/mutants.json; those of an earlier run stay for what this one leaves out. What was said while a fault
-was in goes to results/mutants/NAME.log.
+Exit code 0: all were found; 1: some were not; 2: bad input; 5: copy or machine cannot be made ready.
+Results go to results/mutants.json; those of an earlier run stay for what this one leaves out. What was said
+while a fault was in goes to results/mutants/NAME.log.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from hw.errors import BenchError
+from tests.mutants import machine
+
 ROOT = Path(__file__).resolve().parents[2]
 TREE = ROOT / ".build" / "mutants"
 RESULTS = ROOT / "results" / "mutants.json"
@@ -43,7 +46,7 @@ FIRST_BUILD, FURTHER_BUILDS = "linux", ("asan", "static")
 """What tests ask first; and where that finds nothing, with sanitizers, and as it is brought to guests."""
 QUALIFICATION_FINDS = {1: "fail", 2: "bad input", 3: "not capable", 5: "bench fault"}
 NO_TESTS = 5
-BAD_COPY = 5
+BENCH_FAULT = 5
 AREAS = (
     "verdict",
     "rejudge",
@@ -251,7 +254,7 @@ class Judge:
             if tier == "timed"
             else ("-n", str(os.cpu_count() or 1), "--dist", "loadfile", "--no-loadscope-reorder")
         )
-        code = run(*pytest, *beside, *mutant.tests, log=log)
+        code = run(*machine.apart((*pytest, *beside, *mutant.tests)), log=log)
         if code in (0, NO_TESTS):
             return "", ()
         part = log.with_suffix(".part")
@@ -259,7 +262,7 @@ class Judge:
         failed = last_failed(part)
         part.unlink()
         again = failed.partition("[")[0] if failed else ""
-        return failed or "no name", (*pytest, *([again] if again else mutant.tests))
+        return failed or "no name", machine.apart((*pytest, *([again] if again else mutant.tests)))
 
     def _by_qualification(self, log: Path) -> str:
         code_file = TREE / "qualification.exit"
@@ -353,18 +356,19 @@ def main() -> int:
         make_copy(commit)
         load(options.list, TREE)  # what is not committed is not in the copy
         judge = Judge(qualification=not options.no_qualification)
-        for mutant in wanted:
-            log = LOGS / f"{mutant.name}.log"
-            log.write_text(f"{mutant.says}\n")
-            by, remark = judge.judge(mutant, log)
-            found.append(Detector(mutant.name, mutant.area, by, remark, commit))
-            shown = by or f"NOT FOUND{': ' if remark else ''}{remark}"
-            print(f"{mutant.area:12} {mutant.name:31} {shown}", flush=True)
-            kept = merged(mutants, earlier_results(), found)
-            RESULTS.write_text(json.dumps([asdict(each) for each in kept], indent=1) + "\n")
-    except CopyError as error:
+        with machine.kept():
+            for mutant in wanted:
+                log = LOGS / f"{mutant.name}.log"
+                log.write_text(f"{mutant.says}\n")
+                by, remark = judge.judge(mutant, log)
+                found.append(Detector(mutant.name, mutant.area, by, remark, commit))
+                shown = by or f"NOT FOUND{': ' if remark else ''}{remark}"
+                print(f"{mutant.area:12} {mutant.name:31} {shown}", flush=True)
+                known = merged(mutants, earlier_results(), found)
+                RESULTS.write_text(json.dumps([asdict(each) for each in known], indent=1) + "\n")
+    except (CopyError, BenchError) as error:
         print(f"mutants: {error}", file=sys.stderr)
-        return BAD_COPY
+        return BENCH_FAULT
     except ValueError as error:
         print(f"mutants: {commit[:12]}: {error}", file=sys.stderr)
         return 2

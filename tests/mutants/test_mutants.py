@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.mutants import machine
 from tests.mutants.__main__ import AREAS, Detector, by_area, chosen, load, merged
 
 LIST = Path(__file__).with_name("mutants.toml")
@@ -88,3 +91,14 @@ def test_areas_are_summed_up() -> None:
     undo, sender = by_area(results)
     assert " ".join(undo.split()) == "undo 1 of 2 found; not b"
     assert " ".join(sender.split()) == "C sender 1 of 1 found"
+
+
+@pytest.mark.simulated
+def test_namespaces_that_a_fault_leaves_are_gone_when_its_tests_have_ended() -> None:
+    name = f"bw-mutant-{os.getpid()}"
+    file = Path("/run/netns") / name
+    script = f"ip netns add {name} && ip netns exec {name} ip -brief link && test -e {file}"
+    done = subprocess.run(machine.apart(("sh", "-c", script)), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split()[0] == "lo"
+    assert not file.exists()
