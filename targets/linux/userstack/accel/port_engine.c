@@ -27,7 +27,7 @@
 #define NS_PER_S UINT64_C(1000000000)
 
 enum {
-	TURN_FRAMES = 64, ETHERNET_BYTES = 14, TYPE_AT = 12, TYPE_IPV4 = 0x0800, TYPE_IPV6 = 0x86DD,
+	TURN_FRAMES = 16, TURN_US = 100, KICK_AGAIN_US = 500, ETHERNET_BYTES = 14, TYPE_AT = 12, TYPE_IPV4 = 0x0800, TYPE_IPV6 = 0x86DD,
 	PORTS_LOOKED_US = 1000000, /* how often ports of closed sockets are looked at */
 	FINISH_US = 5000000, FINISH_LOOKS_MS = 1,
 	HALF_CLOSED_US = 100000,   /* so long the end of the program waits for peers that have everything, but have not closed */
@@ -289,17 +289,21 @@ void engine_advance(void)
 		stack_advance_us(engine_now_us());
 }
 
-void engine_turn(void)
+bool engine_turn(void)
 {
 	uint64_t now_us = engine_now_us();
 
 	if (engine.state != RUNNING)
-		return;
+		return false;
 	stack_advance_us(now_us);
-	while (rings_waiting(&engine.rings) && take_frames())
+	while (rings_waiting(&engine.rings) && take_frames()) {
 		rings_flush(&engine.rings);
+		if (engine_now_us() - now_us >= TURN_US)
+			break;
+	}
 	children_turn();
 	give_back_ports(now_us);
+	return engine.state == RUNNING && rings_waiting(&engine.rings);
 }
 
 void engine_flush(void)
@@ -316,7 +320,14 @@ void engine_hear_service(void)
 
 uint64_t engine_next_us(void)
 {
-	return engine.state == RUNNING ? stack_next_us() : UINT64_MAX;
+	uint64_t next_us, again_us;
+
+	if (engine.state != RUNNING)
+		return UINT64_MAX;
+	rings_flush(&engine.rings);
+	next_us = stack_next_us();
+	again_us = rings_unsent(&engine.rings) ? engine_now_us() + KICK_AGAIN_US : UINT64_MAX;
+	return next_us < again_us ? next_us : again_us;
 }
 
 int engine_packets_fd(void)

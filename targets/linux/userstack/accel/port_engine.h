@@ -24,13 +24,18 @@ uint64_t engine_realtime_ns(void);
 void engine_stamp_frames(void);
 /** Tell the stack the time: timers that are due run. */
 void engine_advance(void);
-/** The same, and take in the packets that are there. */
-void engine_turn(void);
+/**
+ * The same, and take in packets that are there, for a tenth of a millisecond at most: bulk for one thread is not to hold up a message
+ * for another, or for this one.
+ *
+ * @return whether more wait
+ */
+bool engine_turn(void);
 /** Send the packets that were made. */
 void engine_flush(void);
 /** Hear what the service says. */
 void engine_hear_service(void);
-/** When a timer is due next; UINT64_MAX: never. */
+/** Send the packets that were made. @return when a timer is due next, or what could not be sent is tried again; UINT64_MAX: never */
 uint64_t engine_next_us(void);
 /** Descriptors that say by poll(2) that engine_turn(), or engine_hear_service(), has something to do; -1: none. */
 int engine_packets_fd(void);

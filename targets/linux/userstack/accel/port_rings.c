@@ -265,3 +265,8 @@ void rings_flush(struct rings *rings)
 		}
 	}
 }
+
+bool rings_unsent(const struct rings *rings)
+{
+	return rings->kick;
+}

@@ -51,5 +51,7 @@ unsigned int rings_receive(struct rings *rings, void (*take)(const uint8_t *fram
 void rings_send(struct rings *rings, const void *header, size_t header_bytes, const void *packet, size_t packet_bytes);
 /** Make the kernel take what was put there. */
 void rings_flush(struct rings *rings);
+/** Whether frames are left that the kernel did not take. */
+bool rings_unsent(const struct rings *rings);
 
 #endif

@@ -20,6 +20,7 @@ enum {
 	FDS_ON_STACK = 64,
 	HELPER_LOOKS_US = 1000, /* how often the helper looks while threads come and go */
 	VACANT_US = 2000,       /* so long after one left, and none waited */
+	TURNS = 16,             /* so often packets go before a look at the kernel's descriptors */
 	BUSY_TURNS = 32,        /* of busy polling, between two looks at the time and at who else wants the lock */
 };
 
@@ -269,26 +270,44 @@ static void find_place(struct waiter *own)
 	*each = own;
 }
 
+/* Let others have the lock between two turns, and wake whose wait the last one has ended; nobody need look meanwhile. */
+static void let_others(struct waiter *own)
+{
+	if (!driver)
+		driver = own;
+	release();
+	pthread_mutex_lock(&lock);
+	if (driver == own)
+		driver = NULL;
+}
+
 /* Wait with room for the engine's descriptors in `fds`. */
 static int wait_with(const struct wait *wait, struct waiter *own, struct pollfd *fds)
 {
-	unsigned int interruptions = signals_interruptions(); /* handlers run in its sleep alone */
+	unsigned int interruptions = signals_interruptions(), turns = 0; /* handlers run in its sleep alone */
 	int ready = 0;
 
 	for (;;) {
 		uint64_t next_us, until_us = wait->until_us;
+		bool more = engine_turn();
 
-		engine_turn();
 		if (wait->done(wait->argument) || (engine_busy_poll_us() && poll_busily(wait)))
 			return 0;
 		if (ready)
 			return ready;
 		if (engine_now_us() >= until_us)
 			return -ETIMEDOUT;
+		if (more && turns++ < TURNS) {
+			let_others(own);
+			continue;
+		}
+		turns = 0;
 		find_place(own);
 		next_us = driver == own ? engine_next_us() : UINT64_MAX;
 		ready = sleep_until(own, fds, wait->count, next_us < until_us ? next_us : until_us, wait->mask);
 		leave(own);
+		if (ready >= 0 && wait->done(wait->argument)) /* packets of others can wait */
+			return 0;
 		if (ready == -EINTR && wait->restarts && signals_interruptions() == interruptions)
 			ready = 0;
 		if (ready < 0)
@@ -302,7 +321,9 @@ static int look(const struct wait *wait)
 	const struct timespec none = { 0 };
 	int ready = 0;
 
-	engine_turn();
+	while (engine_turn() && !wait->done(wait->argument)) {
+		/* What is there now counts. */
+	}
 	if (wait->done(wait->argument))
 		return 0;
 	if (wait->count)
@@ -338,6 +359,13 @@ int wait_until(const struct wait *wait)
 	return ready;
 }
 
+/* Take in what is there, unless a thread comes that does. */
+static void take_all(void)
+{
+	while (engine_turn() && !driver)
+		let_others(&helper);
+}
+
 /* Drive, or look at the time until it is needed. */
 static void help_once(void)
 {
@@ -345,16 +373,18 @@ static void help_once(void)
 	struct pollfd fds[ENGINE_FDS];
 
 	if (!driver && now_us - driven_us >= HELPER_LOOKS_US) {
-		engine_turn();
-		driver = &helper;
-		next_us = engine_next_us();
-	} else if (!driver || now_us - vacant_us < VACANT_US) {
-		next_us = now_us + HELPER_LOOKS_US;
+		take_all();
+		if (!driver)
+			driver = &helper;
 	}
+	if (driver == &helper)
+		next_us = engine_next_us();
+	else if (!driver || now_us - vacant_us < VACANT_US)
+		next_us = now_us + HELPER_LOOKS_US;
 	sleep_until(&helper, fds, 0, next_us, NULL);
 	if (driver == &helper) {
 		driver = NULL;
-		engine_turn();
+		take_all();
 	}
 }
 
