@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.patience import wait_until
-from tests.targets.rtdip_lab import HIGH, LOW, MEDIUM, RtdipLab, attached, bw_rtdip, header, ports
+from tests.targets.rtdip_lab import HIGH, LOW, MEDIUM, RtdipLab, bw_rtdip, header, ports
 from tests.traffic_gen.lab import Stream, streams_by_id
 
 NOBODY = 65534
@@ -300,18 +300,6 @@ def test_a_full_ring_loses_and_says_so(driver_lab: RtdipLab) -> None:
     assert port["frames"] == shown["frames"]["delivered"] == 300 - port["full"]
     os.kill(echo.process.pid, signal.SIGCONT)
     wait_until(lambda: lab.show(lab.near)["frames"]["no_port"] == port["frames"], "the answers")
-
-
-def test_of_a_service_that_is_killed_nothing_stays(driver_lab: RtdipLab) -> None:
-    lab = driver_lab
-    echo = lab.tool(lab.far, "echo", "--local", "7000")
-    echo.wait_ready()
-    assert attached(lab, lab.far)
-    lab.services[lab.far].process.kill()
-    assert echo.process.wait() == 5, "its ports are gone: it says so and ends"
-    assert not attached(lab, lab.far)
-    lab.serve(lab.far)
-    lab.tool(lab.far, "echo", "--local", "7000").wait_ready()
 
 
 def test_a_second_service_is_refused(driver_lab: RtdipLab) -> None:
