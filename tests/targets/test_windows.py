@@ -454,32 +454,6 @@ def _time_service_runs(node: WindowsSshNode) -> bool:
     return "RUNNING" in node.run(["sc", "query", "W32Time"]).stdout
 
 
-@pytest.mark.simulated
-@pytest.mark.slow
-def test_the_projects_time_service_is_started_held_and_taken_off(node: WindowsSshNode) -> None:
-    """Nobody answers it here; what it publishes is gone with it."""
-    kind = TARGETS / "windows"
-    spec = load_stack("timeservice", simulated=True, path=kind / STACKS)
-    place = Place(server="10.77.0.50", interface="test0", phc="", simulated=True)
-    files = client_files(
-        kind / "clock" / "config", spec, ClockSettings(sync_interval_s=1).effective(spec), place
-    )
-    role = ClockRole(node, "client", kind)
-    page = "C:/Program Files/Benchwright/time"
-    role.start("timeservice", files)
-    try:
-        assert [daemon.death() for daemon in role.daemons() if not daemon.running] == []
-        role.hold()
-        role.resume()
-        assert '"type":"ready"' in role.lines("log/out")
-        assert "page" in node.files(page)
-    finally:
-        role.stop()
-    assert "page" not in node.files(page)
-    assert [daemon.running for daemon in role.daemons() if daemon.name == "bw-timed"] == []
-    role.stop()
-
-
 SUNDIAL = r"""@rem A stack that does not exist: as a job it says what its configuration says, and ends.
 @goto %~1
 :start
