@@ -171,15 +171,6 @@ class TimedOutput(Protocol):
     clock: str
     """The clock that its instants are of, in ns: `phc:/dev/ptp0`, `card`, `tai`."""
 
-    def fire_at(self, instant_ns: int, timeout_s: float = 10.0) -> None:
-        """Make one pulse at a future instant; return when it has been made.
-
-        Raises:
-            BenchError: The tool failed, or the instant has passed; the text quotes the tool.
-            CapabilityError: The pin cannot do that.
-        """
-        ...
-
     def start_periodic(self, period_ns: int, start_ns: int | None = None) -> int:
         """Make pulses, one a period, until `stop`; return the instant of one of them.
 

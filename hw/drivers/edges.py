@@ -84,17 +84,6 @@ class _ToolRuns:
 class ToolTimedOutput(_ToolRuns):
     """An output that `bw-edge output` drives; hw.protocols.TimedOutput."""
 
-    def fire_at(self, instant_ns: int, timeout_s: float = 10.0) -> None:
-        """Make one pulse at a future instant; return when it has been made."""
-        job = self._start("output", "--at-ns", str(instant_ns))
-        try:
-            result = self._end(job, timeout_s)
-        except BenchError:
-            job.stop()
-            raise
-        if result.get("valid") is not True:
-            raise BenchError(f"{job.name}: pin {self.pin}: no edge at {instant_ns}: {_reasons(result)}")
-
     def start_periodic(self, period_ns: int, start_ns: int | None = None) -> int:
         """Make pulses, one a period, until `stop`; return the instant of one of them."""
         start = "next" if start_ns is None else str(start_ns)
@@ -172,8 +161,3 @@ def _integer(job: Job, line: dict[str, object], key: str) -> int:
     if type(value) is not int:
         raise BenchError(f"{job.name}: {key}: must be an integer, found {value!r}")
     return value
-
-
-def _reasons(result: dict[str, object]) -> str:
-    reasons = result.get("invalid_reasons")
-    return "; ".join(map(str, cast("list[object]", reasons))) if isinstance(reasons, list) else "no reason"

@@ -93,18 +93,7 @@ class WindowsSshNode(SshNode):
 
     job_folder = f"{HOME}/run"
     work_folder = f"{HOME}/replay"
-
-    def __init__(
-        self,
-        name: str,
-        clock: str,
-        priority: int,
-        driver: Any,
-        is_powered: Callable[[], bool] = lambda: True,
-    ) -> None:
-        """Wrap an active WindowsSSHDriver; arguments as of `SshNode`."""
-        super().__init__(name, clock, priority, driver, is_powered)
-        self._job_tool_path = ""
+    _job_tool_path = ""
 
     def machine(self) -> str:
         """Return what kind of machine it is, by the name of its builds."""

@@ -17,7 +17,6 @@ from hw.labgrid_file import open_labgrid
 from hw.oscilloscopes import OscilloscopeSpec
 
 REACH_TIMEOUT_S = 2.0
-SSH_PORT = 22
 
 
 def bench(path: Path) -> tuple[list[Capability], bool]:

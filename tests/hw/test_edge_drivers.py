@@ -62,20 +62,16 @@ def test_periodic_edges_until_they_are_stopped(tmp_path: Path) -> None:
 
 
 def test_software_edges_have_the_priority_of_the_node(tmp_path: Path) -> None:
-    where = _pin(tmp_path, "import os; assert os.sched_getparam(0).sched_priority == 3; end()")
+    where = _pin(tmp_path, "import os; assert os.sched_getparam(0).sched_priority == 3" + PERIODIC)
     where.node.priority = 3
-    ToolTimedOutput(where).fire_at(12)
+    output = ToolTimedOutput(where)
+    output.start_periodic(5)
+    assert output.stop()["fired"] == 7
     where.node.priority = 0
-    with pytest.raises(BenchError, match=r"bw-edge output on target: pin bench:pin: exit code 1: "):
-        ToolTimedOutput(where).fire_at(12)
-
-
-def test_one_edge(tmp_path: Path) -> None:
-    ToolTimedOutput(_pin(tmp_path, 'assert sys.argv[-2:] == ["--at-ns", "12"]\nend()')).fire_at(12)
-    with pytest.raises(BenchError, match="pin bench:pin: no edge at 12: the instant has passed"):
-        ToolTimedOutput(_pin(tmp_path, 'end(4, invalid_reasons=["the instant has passed"])')).fire_at(12)
-    with pytest.raises(BenchError, match=r"still running after 0\.3 s"):
-        ToolTimedOutput(_pin(tmp_path, "signal.sigwait([signal.SIGTERM])")).fire_at(12, 0.3)
+    with pytest.raises(
+        BenchError, match="bw-edge output on target: ended with exit code 1 before it was ready"
+    ):
+        ToolTimedOutput(where).start_periodic(5)
 
 
 @pytest.mark.parametrize("code", [0, 4])

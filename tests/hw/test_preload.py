@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -14,7 +13,6 @@ import pytest
 from hw.drivers.local import LocalJob, LocalNode
 from hw.errors import BenchError, ConfigError
 from hw.preload import start_program
-from hw.protocols import CommandResult
 from hw.tools import BUILD, local_library, local_tool
 from tests.patience import HANG_S
 
@@ -132,16 +130,3 @@ def test_a_program_that_ends_too_soon_proves_nothing(node: _Node, tmp_path: Path
     cast("Any", job)._job._process.wait(HANG_S)
     with pytest.raises(BenchError, match="bw-traffic on here: ended before it could be seen"):
         job.wait_ready(HANG_S)
-
-
-def test_a_system_without_such_a_loader_says_so(tmp_path: Path) -> None:
-    """As cmd.exe does."""
-    said = "'env' is not recognized as an internal or external command"
-
-    def run(argv: Sequence[str], check: bool) -> CommandResult:
-        assert not check
-        return CommandResult(tuple(argv), 1, "", said)
-
-    there: Any = SimpleNamespace(name="pc", run=run)
-    with pytest.raises(BenchError, match=r"pc: bw-traffic cannot be started .*'env' is not recognized"):
-        start_program(there, ["/bin/bw-traffic"], tmp_path / "x", preload=[LIBRARY])

@@ -11,9 +11,9 @@ from typing import Any, cast
 import pytest
 
 from hw.bench import load_bench
-from hw.errors import BenchError
+from hw.errors import BenchError, ConfigError
 from hw.protocols import CommandResult, Node
-from hw.provisioning import Provisioner
+from hw.provisioning import Provisioner, Way, load_way
 
 SETTING = "sysctl vm/swappiness"
 UNTOUCHED, WANTED = "60", "10"
@@ -106,3 +106,18 @@ def test_a_setting_that_does_not_stay_is_an_error_though_nothing_was_changed(
     with pytest.raises(BenchError, match=f"{SETTING}: wanted {WANTED}, found {UNTOUCHED} it did not stay"):
         _provisioner(repository, node).apply(tmp_path / "apply.ndjson")
     assert '"changed": false' in (tmp_path / "apply.ndjson").read_text()
+
+
+def test_how_windows_is_provisioned(repository: Path) -> None:
+    way = load_way(repository / "targets/windows")
+    assert way.command == (f"{way.folder}/provision.cmd",)
+    assert (way.tools, way.machine) == (("bw-provision",), "x86_64-windows")
+
+
+def test_a_kind_without_a_word_about_it_is_provisioned_as_linux(tmp_path: Path) -> None:
+    assert load_way(tmp_path) == Way()
+    (tmp_path / "provision.toml").write_text('folder = "/x"\ncommand = "/x/go"\ncolour = "red"\n')
+    with pytest.raises(
+        ConfigError, match="colour: unknown key; known here: command, files_besides, folder, machine, tools"
+    ):
+        load_way(tmp_path)

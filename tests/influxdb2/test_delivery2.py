@@ -20,7 +20,7 @@ from dashboards.errors import DeliveryError
 from dashboards.line_protocol import Point
 from dashboards.points import RunPoints, run_points
 from dashboards.store import Store
-from tests.dashboards.chaos import STREAMS, Storm, fill, run_storm
+from tests.dashboards.chaos import STREAMS, fill
 from tests.dashboards.influxd2 import InfluxServer2
 from tests.dashboards.runs import make_run, record
 
@@ -241,12 +241,3 @@ def test_command_line_takes_the_token_from_a_file(store: Store, server: InfluxSe
     assert done.returncode == 0, done.stderr
     assert server.token not in done.stdout + done.stderr
     assert count(server) == POINTS
-
-
-@pytest.mark.timeout(1200)
-def test_storm(tmp_path: Path) -> None:
-    """Server and deliverer killed among malformed rows; `make bench-delivery-influxdb2` does it in full."""
-    storm = Storm(points=20_000, malformed=200, server_kills=10, deliverer_kills=5, lines=1000)
-    outcome = run_storm(storm, tmp_path, InfluxServer2)
-    assert (outcome.lost, outcome.lost_in_the_end, outcome.doubled) == (0, 0, 0)
-    assert (outcome.rejected, outcome.wrongly_rejected, outcome.wrongly_delivered) == (200, 0, 0)

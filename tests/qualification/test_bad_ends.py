@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole runs that end badly: killed, interrupted, refused, out of disk, out of power.
+"""Whole runs that end badly: interrupted, out of disk, out of power; killed ones: `make bench-restore`.
 
 The machine is as before after each of them, and what was measured until then is kept. The machine may have
 more to do: only what carries the mark of a test's own bench and runs counts.
@@ -23,7 +23,6 @@ import pytest
 from bench.lab.killed_run import MARK, MachineState, machine_state, marked_processes
 from hw.bench import BenchSpec, load_bench
 from hw.reservation import LOCK_FOLDER
-from hw.session import open_bench
 from tests.patience import wait_until
 from tests.simulation.processes import guests_of
 from tests.simulation.trial import ROOT, TARGET, VIRTUAL_BENCH
@@ -115,33 +114,6 @@ def wait_for_first_answers(folder: Path, process: subprocess.Popen[str]) -> Path
         assert process.poll() is None
         time.sleep(0.1)
     return answers
-
-
-def test_second_run_is_refused_with_the_holder(own: OwnBench, tmp_path: Path) -> None:
-    """Exit code 5, and who holds the bench; the first one notices nothing."""
-    with open_bench(own.file) as bench:
-        with run_of_a_qualification(own, tmp_path) as second:
-            code = second.wait(DEADLINE_S)
-        said = (tmp_path / "log").read_text()
-        assert code == 5, said
-        assert f"is held by root (process {os.getpid()}, since " in said.replace("\n", " ")
-        assert bench.node("p01").run(["ip", "-brief", "link", "show", "test0"]).exit_code == 0
-
-
-def test_killed_run_is_undone_by_the_next_start(own: OwnBench, tmp_path: Path) -> None:
-    """SIGKILL in mid-measurement: the next start finds the bench free, clears up the machine and measures.
-
-    Kills at random instants, by dozens: `make bench-restore`.
-    """
-    with run_of_a_qualification(own, tmp_path) as process:
-        wait_for_first_answers(tmp_path, process)
-        process.kill()
-        process.wait()
-    with open_bench(own.file) as bench:
-        bench.power_on([TARGET])
-        assert bench.node(TARGET).run(["true"]).exit_code == 0
-        assert set(guests_of(own.spec)) == {TARGET}
-    own.check_undone()
 
 
 def test_interrupted_run_saves_its_data_and_cleans_up(own: OwnBench, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,10 +17,9 @@ from reports import RunFolder
 from reports.clock_sync.disturbance import Disturbance, Event, write_disturbance
 from reports.clock_sync.trial import ClockTrial, Lock, load_trial, write_trial
 from reports.requirements import Requirement
-from reports.run.current import set_current_run
 from resources.clocks.disturbance import ClockDisturber
 from resources.clocks.disturbance_settings import load_disturbances
-from resources.keywords import clock_disturbance, judged
+from resources.keywords import clock_disturbance
 from resources.keywords.clock_disturbance import ClockDisturbanceLibrary
 from resources.keywords.clock_judge import WITNESS_REQUIREMENT, ClockJudge
 from resources.profiles import load_profile
@@ -30,15 +28,6 @@ from tests.reports.sample_clock import START_TAI_NS, compare_answer, offset_requ
 ROOT = Path(__file__).resolve().parents[2]
 REQUIREMENT = offset_requirement("CLK-CHRONY", "chrony", limit_ns=2_000_000, lock_within_s=90)
 STEP_NS = 1_000_000
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Iterator[RunFolder]:
-    """Open a run folder as the listener does."""
-    folder = RunFolder.create(tmp_path, "virtual", "ci", simulated=True)
-    set_current_run(folder)
-    yield folder
-    set_current_run(None)
 
 
 class _Disturber:
@@ -90,14 +79,10 @@ def _library(
     def library() -> Any:
         return SimpleNamespace(judge=ClockJudge(lab), requirement=requirement)
 
-    def builtin() -> Any:
-        return SimpleNamespace(get_variable_value=str)
-
     def disturber(_self: object) -> ClockDisturber:
         return cast(ClockDisturber, _Disturber(run, after_s, steps_ns, profile))
 
     monkeypatch.setattr(clock_disturbance, "clock_library", library)
-    monkeypatch.setattr(judged, "BuiltIn", builtin)
     monkeypatch.setattr(ClockDisturbanceLibrary, "disturber", property(disturber))
     return ClockDisturbanceLibrary()
 

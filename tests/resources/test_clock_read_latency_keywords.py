@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,8 +13,7 @@ from robot.api import Error
 from hw.bench import load_bench
 from reports import RunFolder
 from reports.clock_read.readings import FOLDER, Readings
-from reports.run.current import set_current_run
-from resources.keywords import clock_read_latency, judged
+from resources.keywords import clock_read_latency
 from resources.keywords.clock_read_latency import ClockReadLatencyLibrary
 from tests.reports.sample_read_latency import latency_answer, write_sample_readings
 
@@ -33,15 +31,6 @@ source = "a test"
 """
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Iterator[RunFolder]:
-    """Open a run folder as the listener does."""
-    folder = RunFolder.create(tmp_path, "virtual", "ci", simulated=True)
-    set_current_run(folder)
-    yield folder
-    set_current_run(None)
-
-
 def _library(
     monkeypatch: pytest.MonkeyPatch, folder: Path, requirements: dict[str, int], **answer: Any
 ) -> ClockReadLatencyLibrary:
@@ -55,12 +44,8 @@ def _library(
     def library() -> Any:
         return bench
 
-    def builtin() -> Any:
-        return SimpleNamespace(get_variable_value=str)
-
     monkeypatch.setattr(clock_read_latency, "bench_library", library)
     monkeypatch.setattr(clock_read_latency, "measure_read_latency", measure)
-    monkeypatch.setattr(judged, "BuiltIn", builtin)
     path = folder / "read.toml"
     path.write_text(
         HEAD + "".join(ONE.format(clock=clock, limit_ns=limit) for clock, limit in requirements.items())

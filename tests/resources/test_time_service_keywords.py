@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,10 +16,8 @@ from hw.errors import ConfigError, MeasurementError
 from reports import RunFolder
 from reports.clock_sync.disturbance import Disturbance, Event, write_disturbance
 from reports.clock_sync.trial import ClockTrial, Lock, load_trial, write_trial
-from reports.run.current import set_current_run
 from resources.clocks.time_service import TimeServiceTrials
 from resources.clocks.time_service_events import TimeServiceEvents
-from resources.keywords import judged
 from resources.keywords.time_service import TimeServiceLibrary
 from resources.profiles import load_profile
 from tests.reports.clock_sync.test_told_bound import ramp, told
@@ -29,15 +26,6 @@ from tests.reports.sample_clock import START_TAI_NS, compare_answer, write_clock
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "robot" / "requirements" / "clock_time_service_virtual.toml"
 STEP_NS = 250_000_000
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Iterator[RunFolder]:
-    """Open a run folder as the listener does."""
-    folder = RunFolder.create(tmp_path, "virtual", "ci", simulated=True)
-    set_current_run(folder)
-    yield folder
-    set_current_run(None)
 
 
 def trial_of(run: RunFolder, answer: dict[str, Any], kind: str = "sync") -> ClockTrial:
@@ -55,16 +43,12 @@ def library_of(monkeypatch: pytest.MonkeyPatch, profile: str = "ci") -> TimeServ
     def offered(_clock: str) -> None:
         return None
 
-    def builtin() -> Any:
-        return SimpleNamespace(get_variable_value=str)
-
     lab: Any = SimpleNamespace(
         bench=SimpleNamespace(spec=spec),
         target=spec.targets["linux-rt"],
         profile=load_profile(profile),
         require_offered=offered,
     )
-    monkeypatch.setattr(judged, "BuiltIn", builtin)
     library = TimeServiceLibrary(FILE)
     monkeypatch.setattr(library, "_lab", lab)
     return library

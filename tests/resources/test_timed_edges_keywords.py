@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +15,6 @@ from robot.api import Error, SkipExecution
 from hw.bench import load_bench
 from hw.errors import BenchError, MeasurementError
 from reports import RunFolder
-from reports.run.current import set_current_run
 from reports.timed_edges.trial import (
     METHODS,
     BudgetPart,
@@ -110,15 +109,6 @@ class _Lab:
         folder.mkdir(parents=True, exist_ok=True)
         write_edge_trial(folder, trial)
         return EdgeRun(trial, folder, self.fault)
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Iterator[RunFolder]:
-    """Open a run folder as the listener does."""
-    folder = RunFolder.create(tmp_path, "virtual", "ci", simulated=True)
-    set_current_run(folder)
-    yield folder
-    set_current_run(None)
 
 
 class _Suites:

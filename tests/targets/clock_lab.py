@@ -148,9 +148,9 @@ def daemons(lab: ClockLab, node: str) -> str:
     return lab.node(node).run(["pgrep", "-l", "|".join(names)], check=False).stdout
 
 
-def stack_of(lab: ClockLab, target: TargetSpec, name: str, folder: Path, standby: bool = False) -> ClockStack:
+def stack_of(lab: ClockLab, target: TargetSpec, name: str, folder: Path) -> ClockStack:
     """Return a stack whose time server wanders, always in the same way."""
-    settings = ClockSettings(server_wander=WANDER, standby=standby)
+    settings = ClockSettings(server_wander=WANDER)
     return ClockStack(lab, target, name, settings, folder, print)
 
 

@@ -1,25 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A virtual ARM board: provisioned and given back, cut off from its power, and made to boot wrongly."""
+"""A virtual ARM board: provisioned and given back, and made to boot wrongly."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import time
 from collections.abc import Generator
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
 
-from hw.drivers.virtual_board import DISK_FILE
 from hw.errors import BenchError
 from hw.provisioning import Provisioner
 from hw.session import Bench, open_bench
 from hw.tools import BUILD
 from hw.virtual import image
-from tests.patience import HANG_S
 from tests.turns import in_turn
 
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
@@ -28,8 +23,6 @@ BENCH = Path(__file__).with_name("one_board.yaml")
 BOARD = "board"
 CMAC = "/run/bw-test-cmac"
 U_BOOT = "/usr/lib/u-boot/qemu_arm/u-boot.bin"
-SPOILER = "while :; do dd if=/dev/urandom of=/var/spoilt bs=64k count=8 2>/dev/null; sync; done &"
-"""Writes to the root as long as there is power."""
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +36,6 @@ def bench() -> Generator[Bench]:
 def provisioner(bench: Bench) -> Provisioner:
     """Return what provisions the board; the scripts are copied to it at the first verb."""
     return Provisioner(bench.node(BOARD), bench.spec.targets["embedded"])
-
-
-def disk_digest(bench: Bench) -> str:
-    """Return the SHA-256 of the board's disk as it is now."""
-    return hashlib.sha256((bench.folder / BOARD / DISK_FILE).read_bytes()).hexdigest()
 
 
 def test_provisioning_twice_changes_nothing_and_restore_gives_the_facts_back(
@@ -80,43 +68,6 @@ def assert_arm_facts(facts: dict[str, Any]) -> None:
     assert facts["machine"] == board
     assert all(facts["versions"].values()), facts["versions"]
     assert {nic["name"] for nic in facts["nics"]} == {"test0", "control0"}
-
-
-def test_clock_is_compared_with_the_card(bench: Bench, tmp_path: Path) -> None:
-    page = f"{BOARD}={bench.virtual.timecard_page(BOARD)}"
-    card = ["card", "serve", "--source", "host", "--page", page]
-    server = bench.node("switch").start([bench.tool("switch", "bw-clock"), *card], tmp_path / "serve")
-    try:
-        server.wait_ready(HANG_S)
-        card_spec = bench.spec.targets["embedded"].timecard
-        assert card_spec is not None
-        argv = ["compare", "--device", "tai", "--reference", card_spec.clock, "--duration-ms", "1000"]
-        done = bench.node(BOARD).run([bench.tool(BOARD, "bw-clock"), *argv], timeout_s=HANG_S)
-    finally:
-        server.stop()
-        server.wait(HANG_S)
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    assert result["type"] == "result"
-
-
-def test_power_cuts_while_it_writes_leave_its_disk_as_it_was(bench: Bench) -> None:
-    """At a random instant of its life, and at one of its boot; `make bench-power-cuts` does it 20 times."""
-    before = disk_digest(bench)
-    random = Random(6)
-    node = bench.node(BOARD)
-    first_boot = node.run(["cat", "/proc/sys/kernel/random/boot_id"]).stdout
-    node.run(["sh", "-c", f"( {SPOILER} ) </dev/null >/dev/null 2>&1"])
-    time.sleep(random.uniform(0.2, 1.0))
-    bench.power_off(BOARD)
-    with pytest.raises(BenchError, match="has lost its power"):
-        node.run(["true"])
-    bench.power_on([BOARD])
-    node = bench.node(BOARD)
-    assert disk_digest(bench) == before
-    assert node.run(["cat", "/proc/sys/kernel/random/boot_id"]).stdout != first_boot
-    assert node.run(["test", "-e", "/var/spoilt"], check=False).exit_code == 1
-    log = bench.console(BOARD)
-    assert log.count("--- benchwright: power on ") == log.count("benchwright: ready\n") == 2
 
 
 def test_kernel_of_the_board_does_the_cipher_of_keys(bench: Bench) -> None:
@@ -161,15 +112,6 @@ def test_boot_that_goes_wrong_is_told_by_how(tmp_path: Path, attributes: str, ti
     file = fault(tmp_path, attributes.replace("{zeros}", str(zeros)), times)
     with open_bench(file) as opened, pytest.raises(BenchError, match=f"board board: {said}"):
         opened.power_on([BOARD])
-
-
-def test_damaged_image_is_told_by_the_board(tmp_path: Path) -> None:
-    with open_bench(fault(tmp_path, "ptp_card: false", "silence_s: 15.0")) as opened:
-        disk = opened.folder / BOARD / DISK_FILE
-        disk.parent.mkdir(parents=True, exist_ok=True)
-        disk.write_bytes(bytes(1_000_000))
-        with pytest.raises(BenchError, match="board board: start-up failed: root is no squashfs"):
-            opened.power_on([BOARD])
 
 
 def test_board_boots_over_the_network_or_stands_at_its_bootloader(tmp_path: Path) -> None:

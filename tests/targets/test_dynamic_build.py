@@ -18,7 +18,6 @@ from hw.bench import TargetSpec, TimecardSpec, load_bench
 from hw.drivers.labgrid_api import register_all
 from hw.drivers.ssh import SshNode
 from hw.errors import BenchError, CapabilityError, ConfigError
-from hw.preload import start_program
 from hw.session import Bench, open_bench
 from hw.tools import BUILD, local_library, local_tool
 from reports.clock_read.readings import TARGET, TIMECARD
@@ -155,25 +154,6 @@ def test_a_library_is_brought_and_seen_in_the_program(bench: Bench, node: SshNod
     assert job.wait(HANG_S) == 0
     assert "/var/lib/benchwright/bin/dynamic/libbwtime.so" in maps
     assert "/var/lib/benchwright/bin/dynamic/bw-traffic" in maps
-
-
-def test_a_static_program_on_the_node_is_refused(bench: Bench, node: SshNode, tmp_path: Path) -> None:
-    library = bench.library(MACHINE, LIBRARY)
-    with pytest.raises(ConfigError, match=r"linux: bw-traffic is linked statically, .*libbwtime\.so"):
-        start_program(node, [bench.tool(MACHINE), *WITNESS], tmp_path / "witness", preload=[library])
-    assert not (tmp_path / "witness.ndjson").exists()
-
-
-@pytest.mark.parametrize(
-    ("library", "said"), [("/opt/none.so", "cannot open"), ("/run/libarm.so", "wrong ELF class")]
-)
-def test_a_library_that_the_node_cannot_load_is_an_error(
-    bench: Bench, node: SshNode, tmp_path: Path, library: str, said: str
-) -> None:
-    node.put(OF_ARM, "/run/libarm.so")
-    stack = NetworkStack("user", tmp_path, preload=(library,))
-    with pytest.raises(BenchError, match=rf"linux: bw-traffic cannot be started with {library} .*{said}"):
-        stack.start(bench, MACHINE, WITNESS, tmp_path / "witness")
 
 
 def test_a_node_whose_libraries_are_not_for_it_is_named(

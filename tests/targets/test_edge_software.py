@@ -1,41 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Software that makes edges in a real guest: what an oscilloscope sees of it, pins that are not there."""
+"""Software that makes edges in a real guest: instants that have passed, pins that are not there.
+
+What an oscilloscope sees of each method is for the suites of `robot/timed_edges`.
+"""
 
 from __future__ import annotations
 
 import json
-import statistics
-from bisect import bisect
 from collections.abc import Generator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import pairwise
 
 import pytest
 
 from hw.session import Bench
 from resources.tools.jobs import READY_S, end_and_fetch
-from tests.patience import HANG_S, wait_until
+from tests.patience import HANG_S
 from tests.targets.edge_guest import GUEST, PHC, edge_guest
-from tests.traffic_gen.edge_lab import OTHER, REFERENCE, Json, ListeningScope, ObservedEdge
+from tests.traffic_gen.edge_lab import Json
 
 pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 
 PERIOD_NS = 2_000_000
-EDGES = 400
-ERROR_NS = 20_000
-"""A mistake far above what a busy machine adds to TGPIO's edges."""
-CHANCES = 3
-"""Runs of which one has to go well: on a shared machine any one may meet a stall."""
-LATCH, FILTERED, RDTSC, CLOCK = "tgpio-latch", "tgpio-filtered-read", "rdtsc-software", "clock-edge"
+RDTSC, CLOCK = "rdtsc-software", "clock-edge"
 
 
 @dataclass(frozen=True)
 class Lab:
-    """A guest whose edge device runs, and the oscilloscope."""
+    """A guest whose edge device runs."""
 
     bench: Bench
-    scope: ListeningScope
 
     def tool(self, *arguments: object) -> tuple[int, Json, str]:
         """Run bw-edge in the guest; return its exit code, its result ({}: none) and what it complains of."""
@@ -43,62 +37,6 @@ class Lab:
         done = self.bench.node(GUEST).run(argv, timeout_s=HANG_S, check=False)
         lines = done.stdout.splitlines()
         return done.exit_code, json.loads(lines[-1]) if lines else {}, done.stderr
-
-    def run(self, method: str, *options: object, count: int = EDGES) -> Json:
-        """Let software make edges; return its result."""
-        output = "bench:gpio" if method == RDTSC else "bench:tgpio-out"
-        argv = [
-            "run",
-            "--method",
-            method,
-            "--count",
-            count,
-            "--period-ns",
-            PERIOD_NS,
-            "--phc",
-            PHC,
-            "--priority",
-            20,
-        ]
-        argv += [
-            "--phc",
-            PHC,
-            "--priority",
-            20,
-            "--output",
-            output,
-            *(["--latch", "bench:tgpio-in"] if method == LATCH else []),
-            *options,
-        ]
-        _, result, complaint = self.tool(*argv)
-        assert result, complaint
-        return result
-
-    def delays(self, method: str, *options: object) -> tuple[Json, list[float]]:
-        """Return what software says, and in order of size the delays in ns that the oscilloscope sees."""
-        result, edges = self.edges(method, *options)
-        reference = [edge.time_ps for edge in self.scope.edges(REFERENCE, rising=True)]
-        found: list[float] = []
-        for edge in edges:
-            at = bisect(reference, edge.time_ps)
-            nearest = min(reference[max(at - 1, 0) : at + 1], key=lambda other: abs(edge.time_ps - other))
-            found.append((edge.time_ps - nearest) / 1000)
-        return result, sorted(found)
-
-    def edges(self, method: str, *options: object) -> tuple[Json, list[ObservedEdge]]:
-        """Let software make edges; return its result and what the oscilloscope was told of them."""
-        seen = len(self.scope.edges(OTHER, rising=True))
-        result = self.run(method, *options)
-        wait_until(
-            lambda: len(self.scope.edges(OTHER, rising=True)) >= seen + result["fired"],
-            f"edges that the oscilloscope is told: {result}",
-        )
-        return result, self.scope.edges(OTHER, rising=True)[seen:]
-
-
-def spread(delays: list[float]) -> float:
-    """Return how far the middle four fifths are apart: a stall does not matter."""
-    return delays[len(delays) * 9 // 10] - delays[len(delays) // 10]
 
 
 @pytest.fixture(scope="module")
@@ -111,54 +49,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Generator[Lab]:
         job = guest.bench.node(GUEST).start(argv, folder / "output")
         stack.callback(end_and_fetch, job)
         job.wait_ready(READY_S)
-        yield Lab(guest.bench, guest.scope)
-
-
-def test_order_of_the_methods_is_the_papers(lab: Lab) -> None:
-    """Latched edges best, then filtered reads, then software that sets the line itself (paper, Table II)."""
-    tried: list[tuple[float, ...]] = []
-    for _ in range(CHANCES):
-        found = [lab.delays(method) for method in (LATCH, FILTERED, RDTSC)]
-        for result, delays in found:
-            assert result["valid"], result
-            assert result["programmed"] + result["late"] == EDGES
-            assert len(delays) == result["fired"]
-        tried.append(tuple(spread(delays) for _, delays in found))
-        enough = all(result["programmed"] >= EDGES * 0.9 for result, _ in found)
-        if enough and tried[-1][0] < tried[-1][1] < tried[-1][2]:
-            return
-    pytest.fail(f"spreads in ns: {tried}")
-
-
-def test_a_correlation_error_shows_as_it_is(lab: Lab) -> None:
-    result, right = lab.delays(LATCH)
-    assert result["latches"] > EDGES / 2
-    _, wrong = lab.delays(LATCH, "--correlation-error-ns", ERROR_NS)
-    assert abs(statistics.median(right)) < ERROR_NS / 10
-    assert abs(statistics.median(wrong) - statistics.median(right) - ERROR_NS) < ERROR_NS / 10
-
-
-def test_edges_of_the_systems_clock_are_at_its_full_periods(lab: Lab) -> None:
-    """The clock runs free here: its edges drift along the reference, but are evenly spread by themselves."""
-    result, edges = lab.edges(CLOCK)
-    times_ns = [edge.time_ps / 1000 for edge in edges]
-    assert result["start_phc_ns"] % PERIOD_NS == 0
-    assert len(times_ns) == result["fired"] >= EDGES / 2
-    off_ns = [(after - before) % PERIOD_NS for before, after in pairwise(times_ns)]
-    off_ns = [off if off < PERIOD_NS / 2 else PERIOD_NS - off for off in off_ns]
-    # The guest's clock is 25 ppm fast: 50 ns a period; then the ticks of ART and the readings.
-    assert statistics.median(off_ns) < 1000
-
-
-def test_software_knows_when_its_edge_was_captured(lab: Lab) -> None:
-    """Listing 1 by RDTSC: virtual now less the time of the PHC that was captured."""
-    pins = ("--output", "bench:gpio", "--capture", "bench:sdp-in")
-    code, result, complaint = lab.tool(
-        "latch", "--clock", "rdtsc", "--count", 300, "--phc", PHC, "--priority", 20, *pins
-    )
-    assert (code, result["count"], result["delay"]["n"]) == (0, 300, 300), complaint
-    assert list(result["peak_to_peak_ns"]) == ["100"]
-    assert abs(result["delay"]["p50_ns"]) < 10_000
+        yield Lab(guest.bench)
 
 
 def test_one_pulse_and_one_that_comes_too_late(lab: Lab) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
-import sys
 import time
 from collections.abc import Generator
 from dataclasses import replace
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hw.virtual.guest_config import GuestBridge, GuestClock, GuestInterface
+from hw.virtual.guest_config import GuestClock, GuestInterface
 from tests.targets.scratch_guest import GUEST_ADDRESS, ScratchGuest, boot, plain_config
 
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
@@ -115,78 +114,3 @@ def test_missing_card_is_named(tmp_path: Path) -> None:
     with boot(tmp_path, "impair", plain_config(), macs=["52:54:00:00:00:99"]) as guest:
         assert guest.wait_console(READY, FAILED) == FAILED
         assert "no interface with MAC 52:54:00:00:00:01" in guest.console()
-
-
-PORTS = (GuestInterface("52:54:00:00:00:02", "left"), GuestInterface("52:54:00:00:00:03", "right"))
-PEER_ADDRESSES = ("10.77.0.1", "10.77.0.2")
-DELAY_MS = 30
-
-
-@pytest.fixture
-def router(tmp_path: Path) -> Generator[ScratchGuest]:
-    """Boot an impairment guest between two veth peers in namespaces of their own, which it connects."""
-    config = replace(plain_config(*PORTS), bridges=(GuestBridge("br0", ("left", "right")),))
-    with boot(tmp_path, "impair", config) as guest:
-        guest.wait_console(READY)
-        names = [f"{guest.namespace}-{side}" for side in ("l", "r")]
-        try:
-            for number, (name, address) in enumerate(zip(names, PEER_ADDRESSES, strict=True), start=1):
-                _connect_peer(guest.namespace, name, f"tap{number}", address)
-            yield guest
-        finally:
-            for name in names:
-                subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
-
-
-def _connect_peer(namespace: str, peer: str, tap: str, address: str) -> None:
-    """Join a tap of QEMU's namespace and a veth to a new namespace by a bridge of their own."""
-    commands = f"""
-        ip netns add {peer}
-        ip -n {namespace} link add v-{tap} type veth peer name v0 netns {peer}
-        ip -n {namespace} link add b-{tap} type bridge forward_delay 0
-        ip -n {namespace} link set {tap} master b-{tap}
-        ip -n {namespace} link set v-{tap} master b-{tap} up
-        ip -n {namespace} link set b-{tap} up
-        ip -n {peer} address add {address}/24 dev v0
-        ip -n {peer} link set v0 up
-    """
-    for command in commands.strip().splitlines():
-        subprocess.run(command.split(), check=True, timeout=10)
-
-
-def _echo(guest: ScratchGuest, side: str, verb: str) -> list[str]:
-    program = str(Path(__file__).with_name("udp_echo.py"))
-    return [
-        "ip",
-        "netns",
-        "exec",
-        f"{guest.namespace}-{side}",
-        sys.executable,
-        program,
-        verb,
-        PEER_ADDRESSES[1],
-    ]
-
-
-def _shortest_round_trip_ns(guest: ScratchGuest) -> int:
-    return int(
-        subprocess.run(_echo(guest, "l", "measure"), check=True, capture_output=True, timeout=120).stdout
-    )
-
-
-def test_impairment_guest_forwards_and_delays(router: ScratchGuest) -> None:
-    assert router.output("uname -r") == router.image.kernel_release
-    with subprocess.Popen(_echo(router, "r", "serve"), stdout=subprocess.PIPE) as server:
-        try:
-            assert server.stdout is not None
-            assert server.stdout.readline() == b"ready\n"
-            plain_ns = _shortest_round_trip_ns(router)
-            router.output(f"tc qdisc add dev right root netem delay {DELAY_MS}ms limit 1000")
-            delayed_ns = _shortest_round_trip_ns(router)
-            router.output("tc qdisc del dev right root")
-            again_ns = _shortest_round_trip_ns(router)
-        finally:
-            server.kill()
-    assert delayed_ns >= DELAY_MS * 1_000_000
-    assert plain_ns < delayed_ns
-    assert again_ns < delayed_ns

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +15,13 @@ from hw.drivers.labgrid_api import register_all
 from hw.drivers.ssh import SshNode
 from hw.errors import BenchError, CapabilityError, ConfigError
 from hw.faults import Fault, with_fault
-from hw.leftovers import leftovers
 from hw.provisioning import TARGETS, Provisioner, load_way
-from hw.session import Bench, open_bench
+from hw.session import Bench
 from hw.virtual import network
 from hw.virtual.bench_network import namespace_of
 from reports.rejudge.simulated import signs_of_emulation
 from resources.every_target import load_kind_suites
 from resources.network_stack import load_network_stack
-from resources.replay.pattern import load_pattern
-from resources.replay.plan import ReplaySettings
-from resources.replay.replay import Replay
-from tests.hw.test_hardware_bench import PATTERN
 from tests.patience import HANG_S
 
 BENCH_FILE = Path(__file__).parent / "one_linux.yaml"
@@ -257,51 +251,3 @@ def test_its_clock_is_measured_and_is_the_hosts(bench: Bench, node: SshNode, tmp
     assert server.wait(HANG_S) == 0
     assert found["valid"] is True
     assert abs(found["offset_ns"]) <= found["bound_ns"]
-
-
-@pytest.mark.simulated
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("fault", "said"),
-    [
-        (Fault.FULL_DISK, "is its disk full"),
-        (Fault.CHANGED_HOST_KEY, "its host key is not the one that is known"),
-    ],
-)
-def test_its_faults_end_in_an_error_that_names_them(fault: Fault, said: str, tmp_path: Path) -> None:
-    spec = replace(load_bench(BENCH_FILE), name="one-linux-fault")
-    file = tmp_path / "bench.yaml"
-    file.write_text(BENCH_FILE.read_text().replace("name: one-linux", f"name: {spec.name}"))
-
-    def provision() -> None:
-        with open_bench(file, {TARGET: fault}) as faulty:
-            faulty.power_on([TARGET])
-            provisioner = Provisioner(faulty.node(TARGET), faulty.spec.targets[TARGET])
-            provisioner.facts()
-            faulty.begin_fault(TARGET)
-            provisioner.prepare(tmp_path)
-
-    with pytest.raises(BenchError, match=said):
-        provision()
-    assert leftovers(spec) == []
-
-
-@pytest.mark.simulated
-@pytest.mark.slow
-def test_it_consumes_a_pattern_and_must_fail_cases_miss(bench: Bench, node: SshNode, tmp_path: Path) -> None:
-    """Every message arrives; a budget of a microsecond is never kept. Its clock is known by measuring."""
-    assert node.powered
-    pattern = tmp_path / "pattern.toml"
-    pattern.write_text(PATTERN.replace("budget_us = 1000000", "budget_us = 1", 1))
-    settings = ReplaySettings(
-        pattern=pattern, warmup_ms=1000, duration_ms=2000, grace_ms=500, correction="none"
-    )
-    target = bench.spec.targets[TARGET]
-    answers = Replay(bench, target, load_pattern(pattern), settings, tmp_path / "run", print).run()
-    line = answers.lines_before[TARGET]
-    assert line.bound_ns > 0
-    assert abs(line.offset_ns) <= line.bound_ns
-    for stream in answers.recv["streams"]:
-        assert stream["lost"] == 0
-        assert stream["misses"] == (20 if stream["id"] == 10 else 0), stream
-    assert not answers.faults

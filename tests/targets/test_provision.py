@@ -77,22 +77,6 @@ def test_facts_say_what_a_report_knows_the_machine_by(target: ScratchGuest) -> N
     assert machine["firmware"]
 
 
-def test_apply_twice_then_restore_leaves_equal_facts(target: ScratchGuest) -> None:
-    before = facts(target)
-    _, first = verb(target, f"{ON_TEST_CARD} apply", 0)
-    assert first["changed"] > 0
-    _, second = verb(target, f"{ON_TEST_CARD} apply", 0)
-    assert second["changed"] == 0
-    assert facts(target) != before
-    items, _ = verb(target, f"{ON_TEST_CARD} check", 0)
-    assert items["kernel preempt-rt"]["found"] == "yes"
-    _, restored = verb(target, f"{SCRIPT} restore", 0)
-    assert restored["changed"] == first["changed"]
-    assert facts(target) == before
-    _, again = verb(target, f"{SCRIPT} restore", 0)
-    assert again["items"] == 0
-
-
 def test_check_names_what_is_wrong_and_changes_nothing(target: ScratchGuest) -> None:
     before = facts(target)
     items, summary = verb(target, f"{ON_TEST_CARD} check", 1)
@@ -158,14 +142,6 @@ def test_apply_after_a_killed_one_keeps_the_oldest_values(target: ScratchGuest) 
     _, restored = verb(target, f"{SCRIPT} restore", 0)
     assert restored["changed"] == half["changed"] + whole["changed"]
     assert facts(target) == before
-
-
-def test_undo_of_an_earlier_boot_is_dropped(target: ScratchGuest) -> None:
-    target.output(f"printf 'another boot\\nsysctl\\tvm/swappiness\\t13\\tend\\n' >{UNDO}")
-    _, restored = verb(target, f"{SCRIPT} restore", 0)
-    assert restored["items"] == 0
-    assert target.output("sysctl -n vm.swappiness") != "13"
-    assert target.output(f"test -e {UNDO} || echo gone") == "gone"
 
 
 def test_refused_value_is_reported_and_still_restored(target: ScratchGuest) -> None:

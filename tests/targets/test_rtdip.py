@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.patience import wait_until
-from tests.targets.rtdip_lab import HIGH, LOW, MEDIUM, RtdipLab, attached, bw_rtdip, header, ports
+from tests.targets.rtdip_lab import HIGH, LOW, MEDIUM, RtdipLab, bw_rtdip, header, ports
 from tests.traffic_gen.lab import Stream, streams_by_id
 
 NOBODY = 65534
@@ -218,43 +218,6 @@ def test_who_may_not_has_no_port(driver_lab: RtdipLab) -> None:
     assert done.returncode == 4, "it may have a port; nobody answers"
 
 
-@pytest.mark.parametrize(
-    ("payload", "counted"),
-    [
-        (b"\x00" * 5, "short"),
-        (header(7000, HIGH, 100) + b"x" * 50, "short"),
-        (header(7000, 3, 40) + b"x" * 40, "malformed"),
-        (header(7000, HIGH, 40, version=2) + b"x" * 40, "malformed"),
-        (header(0, HIGH, 40) + b"x" * 40, "malformed"),
-        (header(7000, HIGH, 1489) + b"x" * 1488, "short"),
-        (header(7000, HIGH, 8989) + b"x" * 1488, "malformed"),
-        (header(7001, HIGH, 40) + b"x" * 40, "no_port"),
-    ],
-)
-def test_what_is_no_frame_is_counted_by_its_reason(
-    driver_lab: RtdipLab, payload: bytes, counted: str
-) -> None:
-    lab = driver_lab
-    echo = lab.tool(lab.far, "echo", "--local", "7000")
-    echo.wait_ready()
-    lab.raw().send(lab.frame(payload))
-    wait_until(lambda: lab.show(lab.far)["frames"][counted] == 1, counted)
-    frames = lab.show(lab.far)["frames"]
-    assert sum(frames.values()) == 1
-    echo.stop()
-    assert echo.result()["echoed"] == 0
-
-
-def test_frames_for_others_are_not_ours(driver_lab: RtdipLab) -> None:
-    lab = driver_lab
-    lab.tool(lab.far, "echo", "--local", "7000").wait_ready()
-    raw = lab.raw()
-    raw.send(lab.frame(header(7000, HIGH, 4) + b"else", to="02:00:00:00:00:77"))
-    raw.send(lab.frame(header(7000, HIGH, 4, 9) + b"ours"))
-    wait_until(lambda: lab.show(lab.far)["frames"]["delivered"] > 0, "the frame")
-    assert lab.show(lab.far)["frames"]["delivered"] == 1
-
-
 def test_a_high_frame_comes_first(driver_lab: RtdipLab) -> None:
     """While the receiver is stopped all priorities come; it answers them by priority, then in order."""
     lab = driver_lab
@@ -300,18 +263,6 @@ def test_a_full_ring_loses_and_says_so(driver_lab: RtdipLab) -> None:
     assert port["frames"] == shown["frames"]["delivered"] == 300 - port["full"]
     os.kill(echo.process.pid, signal.SIGCONT)
     wait_until(lambda: lab.show(lab.near)["frames"]["no_port"] == port["frames"], "the answers")
-
-
-def test_of_a_service_that_is_killed_nothing_stays(driver_lab: RtdipLab) -> None:
-    lab = driver_lab
-    echo = lab.tool(lab.far, "echo", "--local", "7000")
-    echo.wait_ready()
-    assert attached(lab, lab.far)
-    lab.services[lab.far].process.kill()
-    assert echo.process.wait() == 5, "its ports are gone: it says so and ends"
-    assert not attached(lab, lab.far)
-    lab.serve(lab.far)
-    lab.tool(lab.far, "echo", "--local", "7000").wait_ready()
 
 
 def test_a_second_service_is_refused(driver_lab: RtdipLab) -> None:

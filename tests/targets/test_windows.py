@@ -24,9 +24,6 @@ from resources.clocks.config import Place, client_files
 from resources.clocks.kind import load_clock_kind
 from resources.clocks.role import ClockRole
 from resources.clocks.settings import STACKS, ClockSettings, load_stack
-from resources.replay.pattern import load_pattern
-from resources.replay.plan import ReplaySettings
-from resources.replay.replay import Replay, ReplayAnswers
 from tests.hw.test_hardware_bench import PATTERN
 from tests.patience import HANG_S, STALL_S, wait_until
 
@@ -457,32 +454,6 @@ def _time_service_runs(node: WindowsSshNode) -> bool:
     return "RUNNING" in node.run(["sc", "query", "W32Time"]).stdout
 
 
-@pytest.mark.simulated
-@pytest.mark.slow
-def test_the_projects_time_service_is_started_held_and_taken_off(node: WindowsSshNode) -> None:
-    """Nobody answers it here; what it publishes is gone with it."""
-    kind = TARGETS / "windows"
-    spec = load_stack("timeservice", simulated=True, path=kind / STACKS)
-    place = Place(server="10.77.0.50", interface="test0", phc="", simulated=True)
-    files = client_files(
-        kind / "clock" / "config", spec, ClockSettings(sync_interval_s=1).effective(spec), place
-    )
-    role = ClockRole(node, "client", kind)
-    page = "C:/Program Files/Benchwright/time"
-    role.start("timeservice", files)
-    try:
-        assert [daemon.death() for daemon in role.daemons() if not daemon.running] == []
-        role.hold()
-        role.resume()
-        assert '"type":"ready"' in role.lines("log/out")
-        assert "page" in node.files(page)
-    finally:
-        role.stop()
-    assert "page" not in node.files(page)
-    assert [daemon.running for daemon in role.daemons() if daemon.name == "bw-timed"] == []
-    role.stop()
-
-
 SUNDIAL = r"""@rem A stack that does not exist: as a job it says what its configuration says, and ends.
 @goto %~1
 :start
@@ -539,49 +510,6 @@ def test_a_made_up_stack_takes_a_row_a_template_and_a_script(node: WindowsSshNod
     assert role.daemons() == []
     role.stop()
     node.run(["del", f"{HOME}/clock/script/stacks/sundial.cmd"])
-
-
-def replay(bench: Bench, folder: Path, pattern_text: str, correction: str = "two-way") -> ReplayAnswers:
-    """Replay a pattern of two producers for three seconds into the machine."""
-    pattern = folder / "pattern.toml"
-    pattern.write_text(pattern_text)
-    settings = ReplaySettings(
-        pattern=pattern, warmup_ms=1000, duration_ms=2000, grace_ms=500, correction=correction
-    )
-    return Replay(
-        bench, bench.spec.targets[TARGET], load_pattern(pattern), settings, folder / "run", print
-    ).run()
-
-
-@pytest.mark.simulated
-@pytest.mark.slow
-def test_the_machine_consumes_a_pattern_and_must_fail_cases_miss(
-    bench: Bench, node: WindowsSshNode, tmp_path: Path
-) -> None:
-    """Budgets of a second are kept, one of a microsecond never is."""
-    assert node.powered
-    # Clocks as they are: with correction nothing would be measured against a budget below the clocks' bound.
-    answers = replay(bench, tmp_path, PATTERN.replace("budget_us = 1000000", "budget_us = 1", 1), "none")
-    line = answers.lines_before[TARGET]
-    assert abs(line.offset_ns) <= line.bound_ns
-    for stream in answers.recv["streams"]:
-        assert stream["lost"] == 0
-        assert stream["expected"] == stream["received"] == (40 if stream["id"] == 23 else 20)
-        assert stream["misses"] == (20 if stream["id"] == 10 else 0), stream
-    assert answers.recv["scheduling"]["policy"] == "fifo"
-    misses = (tmp_path / "run" / "misses.ndjson").read_text().splitlines()
-    assert {json.loads(line)["stream"] for line in misses} == {10}
-    assert not answers.faults
-
-
-@pytest.mark.simulated
-@pytest.mark.slow
-def test_a_bench_that_knows_its_clocks_too_badly_is_told(
-    bench: Bench, node: WindowsSshNode, tmp_path: Path
-) -> None:
-    assert node.powered
-    with pytest.raises(CapabilityError, match="bench not capable: the clocks of producer 1 and the target"):
-        replay(bench, tmp_path, PATTERN.replace("budget_us = 1000000", "budget_us = 1", 1))
 
 
 @pytest.mark.simulated

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,67 +33,29 @@ def checked_lab(repository: Path, tmp_path: Path) -> Iterator[Lab]:
         yield made
 
 
-@pytest.fixture(scope="session")
-def bw_traffic(repository: Path) -> Path:
-    """Return the program as it is used."""
-    return _program(repository, "linux")
+def _built(name: str, variant: str = "linux") -> Any:
+    """Make a fixture that gives a built program."""
+
+    @pytest.fixture(scope="session")
+    def program(repository: Path) -> Path:
+        return _program(repository, variant, name)
+
+    return program
 
 
-@pytest.fixture(scope="session")
-def toml_dump(repository: Path) -> Path:
-    """Return the program that prints what the C reader of TOML sees."""
-    return _program(repository, "linux", "tests/traffic_gen/toml-dump")
-
-
-@pytest.fixture(scope="session")
-def bw_clock(repository: Path) -> Path:
-    """Return the program that compares clocks."""
-    return _program(repository, "linux", "traffic-gen/bw-clock")
-
-
-@pytest.fixture(scope="session")
-def checked_bw_clock(repository: Path) -> Path:
-    """Return it under sanitizers."""
-    return _program(repository, "asan", "traffic-gen/bw-clock")
-
-
-@pytest.fixture(scope="session")
-def static_bw_clock(repository: Path) -> Path:
-    """Return it as it is put on targets."""
-    return _program(repository, "static", "traffic-gen/bw-clock")
-
-
-@pytest.fixture(scope="session")
-def example_clock(repository: Path) -> Path:
-    """Return the worked example of a plug-in."""
-    return _program(repository, "linux", "traffic-gen/clock/example-clock.so")
-
-
-@pytest.fixture(scope="session")
-def step_at_threads(repository: Path) -> Path:
-    """Return the object that steps the clock of the program that it is preloaded into."""
-    return _program(repository, "linux", "tests/traffic_gen/step-at-threads.so")
-
-
-@pytest.fixture(scope="session")
-def arm_bw_clock(repository: Path) -> Path:
-    """Return bw-clock for 32-bit ARM."""
-    return _program(repository, "armhf", "traffic-gen/bw-clock")
-
-
-@pytest.fixture(scope="session")
-def bw_edge(repository: Path) -> Path:
-    """Return the program of timed edges."""
-    return _program(repository, "linux", "traffic-gen/bw-edge")
-
-
-@pytest.fixture(scope="session")
-def checked_bw_edge(repository: Path) -> Path:
-    """Return it under sanitizers."""
-    return _program(repository, "asan", "traffic-gen/bw-edge")
-
-
-@pytest.fixture(scope="session")
-def edge_pins(repository: Path) -> Path:
-    """Return the program that works the edge device's pins."""
-    return _program(repository, "linux", "tests/traffic_gen/edge-pins")
+bw_traffic = _built("traffic-gen/bw-traffic")
+bw_clock = _built("traffic-gen/bw-clock")
+checked_bw_clock = _built("traffic-gen/bw-clock", "asan")
+static_bw_clock = _built("traffic-gen/bw-clock", "static")
+"""As it is put on targets."""
+arm_bw_clock = _built("traffic-gen/bw-clock", "armhf")
+bw_edge = _built("traffic-gen/bw-edge")
+checked_bw_edge = _built("traffic-gen/bw-edge", "asan")
+example_clock = _built("traffic-gen/clock/example-clock.so")
+"""The worked example of a plug-in."""
+edge_pins = _built("tests/traffic_gen/edge-pins")
+"""Works the edge device's pins."""
+step_at_threads = _built("tests/traffic_gen/step-at-threads.so")
+"""Steps the clock of the program that it is preloaded into."""
+toml_dump = _built("tests/traffic_gen/toml-dump")
+"""Prints what the C reader of TOML sees."""

@@ -17,7 +17,8 @@ void interval_init(struct interval *interval, int64_t drift_limit_ppb, int64_t r
 	interval->rate_high_ppb = (double)rate_limit_ppb;
 }
 
-struct interval_point interval_at(const struct interval *interval, int64_t local_ns)
+/* Where the offset can be at a time that is not before the last exchange: two ends less the origin. */
+static struct interval_point interval_at(const struct interval *interval, int64_t local_ns)
 {
 	double age_s = (double)(local_ns - interval->now.at_local_ns) * SECONDS_PER_NS;
 	double drift_ppb = (double)interval->drift_limit_ppb;

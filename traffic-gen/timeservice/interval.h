@@ -42,9 +42,6 @@ void interval_init(struct interval *interval, int64_t drift_limit_ppb, int64_t r
  */
 bool interval_take(struct interval *interval, int64_t local_ns, int64_t low_ns, int64_t high_ns, double *off_ns);
 
-/** Where the offset can be at a time that is not before the last exchange: two ends less the origin. */
-struct interval_point interval_at(const struct interval *interval, int64_t local_ns);
-
 /** How fast the ends move away from a line of this rate, at most. */
 double interval_growth_ppb(const struct interval *interval, double rate_ppb);
 

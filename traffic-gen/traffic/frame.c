@@ -99,7 +99,8 @@ int frame_hello_parse(const uint8_t wire[FRAME_HELLO_BYTES], struct frame_hello 
 	return 0;
 }
 
-uint8_t frame_fill_byte(size_t position)
+/* Byte of the fill at a position of a message (position >= FRAME_HEADER_BYTES); repeats every FRAME_FILL_PERIOD bytes. */
+static uint8_t frame_fill_byte(size_t position)
 {
 	return (uint8_t)(position * FILL_STEP + FILL_START);
 }

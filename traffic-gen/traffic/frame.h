@@ -60,8 +60,6 @@ void frame_hello_pack(const struct frame_hello *hello, uint8_t wire[FRAME_HELLO_
  */
 int frame_hello_parse(const uint8_t wire[FRAME_HELLO_BYTES], struct frame_hello *hello);
 
-/** Byte of the fill at a position of a message (position >= FRAME_HEADER_BYTES); repeats every FRAME_FILL_PERIOD bytes. */
-uint8_t frame_fill_byte(size_t position);
 /** Fill a buffer whose first byte stands for a position that is a multiple of FRAME_FILL_PERIOD. */
 void frame_fill(uint8_t *buffer, size_t size_bytes);
 /** True when bytes are the fill that belongs at a position. */

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hw.virtual.oscilloscope.edges import Edge
 from hw.virtual.oscilloscope.front_end import Hardware, InputSignal
+from hw.virtual.oscilloscope.link import Link
 from tests.patience import HANG_S, STALL_S
 
 PERIOD_PS = 1_000_000_000
@@ -116,3 +117,14 @@ def crossing_s(volts: NDArray[np.float64], first_s: float, interval_s: float) ->
     after = int(np.flatnonzero((volts[:-1] < MIDDLE_V) & (volts[1:] >= MIDDLE_V))[0])
     share = (MIDDLE_V - volts[after]) / (volts[after + 1] - volts[after])
     return first_s + (after + float(share)) * interval_s
+
+
+class ImpatientLink(Link):
+    """A controller that gives up at every third look."""
+
+    looks = 0
+
+    def gone(self) -> bool:
+        """Tell whether it gives up."""
+        self.looks += 1
+        return self.looks % 3 == 0

@@ -6,7 +6,6 @@ from __future__ import annotations
 import random
 import socket
 from collections.abc import Callable
-from contextlib import suppress
 
 import pytest
 
@@ -15,12 +14,10 @@ from hw.virtual.oscilloscope.dialect import Dialect
 from hw.virtual.oscilloscope.edges import ReplayedEdges
 from hw.virtual.oscilloscope.faults import Fault
 from hw.virtual.oscilloscope.keysight.instrument import InfiniiVision
-from hw.virtual.oscilloscope.link import Link
 from hw.virtual.oscilloscope.server import CONNECTIONS_MAX, Server, check_address
 from hw.virtual.oscilloscope.tektronix.instrument import FiveSeries
 from tests.hw.virtual_oscilloscope import test_keysight, test_tektronix
-from tests.hw.virtual_oscilloscope.controller import Controller, hardware, pulses
-from tests.patience import HANG_S
+from tests.hw.virtual_oscilloscope.controller import Controller, ImpatientLink, hardware, pulses
 
 # A thread of the instrument that dies is a failure too.
 pytestmark = pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
@@ -87,17 +84,6 @@ def test_no_trigger():
         assert c.query("ACQuire:STATE?") == "0"
 
 
-class ImpatientLink(Link):
-    """A controller that gives up at every third look."""
-
-    looks = 0
-
-    def gone(self) -> bool:
-        """Tell whether it gives up."""
-        self.looks += 1
-        return self.looks % 3 == 0
-
-
 def fuzzed_message(generator: random.Random, headers: list[str]) -> bytes:
     """Return noise, or commands with parameters that are likely to be near a limit, or mutilated commands."""
     if generator.random() < 0.2:
@@ -155,26 +141,6 @@ def test_no_input_ends_the_instrument(make: Callable[..., Dialect], acquire: tup
         instrument.handle(b"*CLS;*RST", link)
         assert instrument.handle(b"*IDN?", link)
     instrument.close()
-
-
-@both
-def test_noise_on_the_socket_ends_nothing(
-    make: Callable[..., Dialect], acquire: tuple[str, ...], transfer: str
-):
-    with Server(make(hardware(), ReplayedEdges(pulses()), set())) as server:
-        generator = random.Random(8)
-        for _ in range(5):
-            with socket.create_connection(("127.0.0.1", server.port)) as noise:
-                noise.sendall(generator.randbytes(20_000) + b"\n*IDN?")
-                noise.shutdown(socket.SHUT_WR)
-                # Heard to its end: of so many that are still at work the next one is refused.
-                noise.settimeout(HANG_S)
-                with suppress(ConnectionResetError):  # which is an end, too
-                    while noise.recv(65_536):
-                        pass
-        with Controller(server.port) as c:
-            c.write("*CLS", *acquire)
-            assert c.query("*OPC?") == "1"
 
 
 def test_the_number_of_connections_is_limited():

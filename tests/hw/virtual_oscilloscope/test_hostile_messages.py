@@ -24,7 +24,7 @@ from hw.virtual.oscilloscope.tektronix.events import EVENTS_KEPT
 from hw.virtual.oscilloscope.tektronix.instrument import FiveSeries
 from tests.campaign import Campaign
 from tests.hw.virtual_oscilloscope import test_keysight, test_tektronix
-from tests.hw.virtual_oscilloscope.controller import Controller, hardware, pulses
+from tests.hw.virtual_oscilloscope.controller import Controller, ImpatientLink, hardware, pulses
 from tests.scope.transcript import FOLDER, read_transcript
 
 Make = Callable[..., Dialect]
@@ -95,17 +95,6 @@ DIALECTS: dict[str, tuple[Make, list[str]]] = {
     ),
 }
 both = pytest.mark.parametrize("kind", DIALECTS)
-
-
-class ImpatientLink(Link):
-    """A controller that gives up at every third look."""
-
-    looks = 0
-
-    def gone(self) -> bool:
-        """Tell whether it gives up."""
-        self.looks += 1
-        return self.looks % 3 == 0
 
 
 def _note_commands(kind: str, instrument: Dialect, campaign: Campaign) -> None:

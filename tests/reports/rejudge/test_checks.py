@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The known delay, clocks and the largest pattern, judged a second time."""
+"""The known delay and the largest pattern, judged a second time."""
 
 from __future__ import annotations
 
@@ -10,11 +10,8 @@ from typing import Any
 
 import pytest
 
-from reports.rejudge.clock_sync import clock_sync_objections
 from reports.rejudge.known_delay import SECTIONS, known_delay_objections
 from reports.rejudge.largest_pattern import largest_pattern_objections
-from tests.reports.clock_run import add_clock_trial
-from tests.reports.sample_clock import compare_answer
 from tests.reports.sample_run import Disturbance, make_run
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -99,57 +96,6 @@ def test_a_check_of_the_version_before_has_a_replay_for_each_section(tmp_path: P
     assert any("value is 100000, the messages say 200000" in problem for problem in problems)
     shutil.rmtree(folder / "again")
     assert known_delay_objections(tmp_path, [record]) == ([], 0)
-
-
-# -- the offset of a clock
-
-
-def test_a_clock_is_worked_out_again(tmp_path: Path) -> None:
-    for name, mean_ns, outcome in (("good", 3_000, "pass"), ("bad", -90_000, "fail")):
-        run = make_run(tmp_path / name, close=False)
-        record = add_clock_trial(run, compare_answer(mean_ns=mean_ns))
-        assert record.outcome == outcome
-        assert clock_sync_objections(run.path, records_of(run.path)) == ([], 1)
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"value": 1_000}, "value is 1000, the comparison says"),
-        ({"n": 1_000}, "n is 1000, the comparison says 2000"),
-        ({"uncertainty": {"expanded": 1, "parts": []}}, "parts of U are {}, the comparison says"),
-    ],
-)
-def test_a_changed_record_of_a_clock_is_named(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
-    run = make_run(tmp_path, close=False)
-    add_clock_trial(run, compare_answer())
-    record = next(each for each in records_of(run.path) if each["quantity"] == "sync_offset")
-    problems, _ = clock_sync_objections(run.path, [record | changes])
-    assert any(said in problem for problem in problems)
-
-
-@pytest.mark.parametrize(
-    ("member", "said"),
-    [
-        ({"discarded": 11}, "2012 iterations, 11 discarded, 2000 kept"),
-        ({"reference_bound_ns": 7}, "parts of U are"),
-        ({"valid": False}, "pass, though the comparison is not valid"),
-        ({"steps": [{"time_tai_ns": 1, "step_ns": 5}]}, "the clock stepped"),
-    ],
-)
-def test_a_comparison_that_was_changed_is_named(tmp_path: Path, member: dict[str, Any], said: str) -> None:
-    run = make_run(tmp_path, close=False)
-    add_clock_trial(run, compare_answer())
-    path = run.path / "evidence" / "clock_sync" / "chrony" / "filtered.ndjson"
-    answer = json.loads(path.read_text().splitlines()[-1])
-    path.write_text(json.dumps(answer | member) + "\n")
-    problems, _ = clock_sync_objections(run.path, records_of(run.path))
-    assert any(said in problem for problem in problems)
-
-
-def records_of(run: Path) -> list[dict[str, Any]]:
-    """Return the records of a run as they lie there."""
-    return [json.loads(line) for line in (run / "measurements.jsonl").read_text().splitlines()]
 
 
 # -- the largest pattern

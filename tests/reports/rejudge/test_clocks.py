@@ -227,9 +227,12 @@ def test_an_outcome_that_a_trial_does_not_carry_is_named(
         ({"subject": {"clock": "ptp-software"}}, "clock is ptp-software, the trial is of chrony"),
         ({"unit": "us"}, "unit is us, must be ns"),
         ({"allowed_lost": 5}, "0 lost, 5 allowed"),
+        ({"value": 1_000}, "value is 1000, the comparison says"),
+        ({"n": 1_000}, "n is 1000, the comparison says 2000"),
+        ({"uncertainty": {"expanded": 1, "parts": []}}, "parts of U are {}, the comparison says"),
     ],
 )
-def test_a_record_of_another_trial_is_named(run: RunFolder, changes: Json, said: str) -> None:
+def test_a_record_that_is_not_its_trials_is_named(run: RunFolder, changes: Json, said: str) -> None:
     named(clock_sync_objections, run, case(run, "good") | changes, said)
 
 
@@ -250,9 +253,12 @@ def test_a_bound_that_became_a_deviation_is_named(run: RunFolder) -> None:
         ("series.columns.2", "median_ns", "the series has the columns"),
         ("start_tai_ns", START_TAI_NS + 1, "it begins at"),
         ("window.max_ns", 1_900, "window: max_ns is 1900"),
+        ("discarded", 11, "2012 iterations, 11 discarded, 2000 kept"),
+        ("reference_bound_ns", 7, "parts of U are"),
+        ("valid", False, "pass, though the comparison is not valid"),
     ],
 )
-def test_a_comparison_that_contradicts_itself_is_named(
+def test_a_comparison_that_contradicts_itself_or_its_record_is_named(
     run: RunFolder, place: str, value: Any, said: str
 ) -> None:
     record = case(run, "good")

@@ -7,128 +7,28 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from hw.errors import BenchError
 from reports.provisioning.verdict import difference_measurement
 from reports.record.context import Context
 from reports.record.measurement import Conditions, Limit, Subject
 from reports.rejudge.provisioning import provisioning_objections
 from reports.run.folder import RunFolder
-from resources.provisioning import procedure as provisioning
-from resources.provisioning.procedure import ProvisioningTrials, Round, differences_of
+from resources.provisioning.procedure import Round, differences_of
+from tests.resources.provisioning.played import PlayedTarget, played_target, trials_of
 
 CUT = "power-cut"
 """Of which there is one; of the others two."""
 METHODS = ("twice", "restore", CUT, "restart")
-LOST = "target: has lost its power"
 
 Json = dict[str, Any]
 
 
-class _Target:
-    """A target that is played: its facts are as `facts` writes them, its faults are attributes."""
-
-    def __init__(self) -> None:
-        self.settings = {"governor": "powersave", "irq_31": "other:0", "rmem_max": "212992"}
-        self.untouched = dict(self.settings)
-        self.starts = 0
-        self.powered = True
-        self.unstable: tuple[str, ...] = ()
-        """Settings that a second `apply` sets again."""
-        self.forgotten: tuple[str, ...] = ()
-        """Settings that `restore` leaves."""
-        self.worn: Json = {}
-        """Facts that a start changes."""
-        self.is_reordered = False
-        """Whether it writes its facts in another order after they were given back."""
-
-    def check_power(self) -> None:
-        if not self.powered:
-            raise BenchError(LOST)
-
-    def apply(self, evidence: Path) -> list[Json]:
-        self.check_power()
-        again = [name for name, value in self.settings.items() if value == self.untouched[name]]
-        changed = {*again, *self.unstable}
-        items: list[Json] = [
-            {"type": "item", "item": name, "changed": name in changed} for name in self.settings
-        ]
-        self.settings = {name: f"{value}, set" for name, value in self.untouched.items()}
-        lines = [*items, {"type": "summary", "verb": "apply", "changed": len(changed)}]
-        evidence.write_text("".join(json.dumps(each) + "\n" for each in lines))
-        return items
-
-    def restore(self) -> int:
-        self.check_power()
-        kept = {name: self.settings[name] for name in self.forgotten}
-        self.settings = self.untouched | kept
-        return len(self.settings) - len(kept)
-
-    def facts_text(self) -> str:
-        self.check_power()
-        facts: Json = {
-            "type": "facts",
-            "memory_bytes": 1_014_566_912 - 4096 * self.starts,
-            "nics": [{"name": "eth0", "queues": 1 + self.starts, "flags": []}],
-            "interrupts": [{"irq": 31 + self.starts}],
-            "settings": self.settings,
-        }
-        facts["nics"][0]["queues"] = 1
-        facts |= self.worn if self.starts else {}
-        if self.is_reordered and self.settings == self.untouched:
-            facts = dict(reversed(facts.items()))
-        return json.dumps(facts)
-
-
-class _Bench:
-    """The bench of a target that is played; it notices what happens to it."""
-
-    name = "bw-traffic witness on target"
-
-    def __init__(self, target: _Target) -> None:
-        self.target = target
-        self.spec = SimpleNamespace(node="target", kind="linux-rt")
-
-    def node(self, _name: str) -> Any:
-        return SimpleNamespace(start=lambda _argv, _stem: self)  # pyright: ignore[reportUnknownLambdaType]
-
-    def tool(self, _name: str) -> str:
-        return "bw-traffic"
-
-    def wait_ready(self, _timeout_s: float) -> None:
-        self.target.check_power()
-
-    def wait(self, _timeout_s: float) -> int:
-        self.target.check_power()
-        return 0
-
-    def cut_power(self, _name: str) -> None:
-        self.target.powered = False
-
-    restart = cut_power
-
-    def power_on(self, _names: list[str]) -> None:
-        self.target.powered = True
-        self.target.starts += 1
-        settings = {name: value for name, value in self.target.untouched.items() if "irq" not in name}
-        self.target.untouched = settings | {f"irq_{31 + self.target.starts}": "other:0"}
-        self.target.settings = dict(self.target.untouched)
-
-
 @pytest.fixture
-def target(monkeypatch: pytest.MonkeyPatch) -> _Target:
-    """Return a target without faults, that every provisioner works on."""
-    played = _Target()
-
-    def provisioner(_node: Any, _target: Any) -> _Target:
-        return played
-
-    monkeypatch.setattr(provisioning, "Provisioner", provisioner)
-    return played
+def target(monkeypatch: pytest.MonkeyPatch) -> PlayedTarget:
+    return played_target(monkeypatch)
 
 
 @pytest.fixture
@@ -141,13 +41,11 @@ def folder_of(run: RunFolder) -> Path:
 
 
 def records_of(
-    run: RunFolder, target: _Target, repeats: int = 2, upper_facts: int = 0, n_required: int = 2
+    run: RunFolder, target: PlayedTarget, repeats: int = 2, upper_facts: int = 0, n_required: int = 2
 ) -> dict[str, Json]:
     """Let the bench try the target, and return a record of each event, as the suite judges it."""
     folder = run.evidence_folder("provisioning", "linux-rt")
-    bench: Any = _Bench(target)
-    said: list[str] = []
-    trials = ProvisioningTrials(bench, bench.spec, folder, said.append)
+    trials, _ = trials_of(target, folder)
     twice, restored = trials.provision_and_restore(repeats)
     cuts = [trials.cut_power(1, Random(1))]
     restarts = [trials.restart(number) for number in (1, 2)]
@@ -172,27 +70,27 @@ def _record(run: RunFolder, method: str, rounds: list[Round], limit: Limit, n_re
     return difference_measurement(differences_of(rounds), name, limit, n_required, context).to_json()
 
 
-def _nothing(_target: _Target) -> None:
+def _nothing(_target: PlayedTarget) -> None:
     """Leave it as it is."""
 
 
-def _sets_again(target: _Target) -> None:
+def _sets_again(target: PlayedTarget) -> None:
     target.unstable = ("governor", "rmem_max")
 
 
-def _forgets(target: _Target) -> None:
+def _forgets(target: PlayedTarget) -> None:
     target.forgotten = ("governor",)
 
 
-def _wears(target: _Target) -> None:
+def _wears(target: PlayedTarget) -> None:
     target.worn = {"nics": [{"name": "eth0", "queues": 2, "flags": ["up", "running"]}], "cpu": {}}
 
 
-def _reorders(target: _Target) -> None:
+def _reorders(target: PlayedTarget) -> None:
     target.is_reordered = True
 
 
-FAULTS: list[tuple[Callable[[_Target], None], dict[str, int]]] = [
+FAULTS: list[tuple[Callable[[PlayedTarget], None], dict[str, int]]] = [
     (_nothing, {"twice": 0, "restore": 0, "power-cut": 0, "restart": 0}),
     (_sets_again, {"twice": 2, "restore": 0}),
     (_forgets, {"twice": 0, "restore": 1}),
@@ -203,7 +101,7 @@ FAULTS: list[tuple[Callable[[_Target], None], dict[str, int]]] = [
 
 @pytest.mark.parametrize(("fault", "counts"), FAULTS)
 def test_what_differs_is_counted_alike(
-    run: RunFolder, target: _Target, fault: Callable[[_Target], None], counts: dict[str, int]
+    run: RunFolder, target: PlayedTarget, fault: Callable[[PlayedTarget], None], counts: dict[str, int]
 ) -> None:
     fault(target)
     records = records_of(run, target)
@@ -213,11 +111,9 @@ def test_what_differs_is_counted_alike(
     assert provisioning_objections(run.path, list(records.values())) == ([], len(METHODS))
 
 
-def test_equal_facts_in_other_bytes_are_one_difference(run: RunFolder, target: _Target) -> None:
+def test_equal_facts_in_other_bytes_are_one_difference(run: RunFolder, target: PlayedTarget) -> None:
     folder = run.evidence_folder("provisioning", "linux-rt")
-    bench: Any = _Bench(target)
-    said: list[str] = []
-    trials = ProvisioningTrials(bench, bench.spec, folder, said.append)
+    trials, _ = trials_of(target, folder)
     _reorders(target)
     _, restored = trials.provision_and_restore(1)
     record = _record(run, "restore", restored, Limit(0, None, "a test"), 1)
@@ -225,7 +121,7 @@ def test_equal_facts_in_other_bytes_are_one_difference(run: RunFolder, target: _
     assert provisioning_objections(run.path, [record]) == ([], 1)
 
 
-def test_fewer_repetitions_than_asked_for_are_judged_alike(run: RunFolder, target: _Target) -> None:
+def test_fewer_repetitions_than_asked_for_are_judged_alike(run: RunFolder, target: PlayedTarget) -> None:
     records = records_of(run, target, repeats=1)
     assert records["twice"]["outcome"] == "inconclusive"
     assert provisioning_objections(run.path, list(records.values())) == ([], len(METHODS))
@@ -233,7 +129,7 @@ def test_fewer_repetitions_than_asked_for_are_judged_alike(run: RunFolder, targe
     assert problems == ["PROV-TWICE: twice: pass, its repetitions come to inconclusive"]
 
 
-def test_what_may_differ_is_allowed(run: RunFolder, target: _Target) -> None:
+def test_what_may_differ_is_allowed(run: RunFolder, target: PlayedTarget) -> None:
     _sets_again(target)
     records = records_of(run, target, upper_facts=3)
     assert records["twice"]["outcome"] == "pass"
@@ -256,14 +152,14 @@ def test_what_may_differ_is_allowed(run: RunFolder, target: _Target) -> None:
     ],
 )
 def test_a_changed_record_is_named(
-    run: RunFolder, target: _Target, method: str, changes: Json, said: str
+    run: RunFolder, target: PlayedTarget, method: str, changes: Json, said: str
 ) -> None:
     problems, count = provisioning_objections(run.path, [records_of(run, target)[method] | changes])
     assert count == 1
     assert any(said in problem for problem in problems), problems
 
 
-def test_a_record_of_another_target_or_event_is_named(run: RunFolder, target: _Target) -> None:
+def test_a_record_of_another_target_or_event_is_named(run: RunFolder, target: PlayedTarget) -> None:
     record = records_of(run, target)["restore"]
     other = record | {"subject": {"target": "windows", "method": "restore"}}
     problems, _ = provisioning_objections(run.path, [other])
@@ -293,7 +189,7 @@ def test_a_record_of_another_target_or_event_is_named(run: RunFolder, target: _T
     ],
 )
 def test_facts_that_were_changed_are_named(
-    run: RunFolder, target: _Target, method: str, file: str, old: str, new: str
+    run: RunFolder, target: PlayedTarget, method: str, file: str, old: str, new: str
 ) -> None:
     record = records_of(run, target)[method]
     path = folder_of(run) / file
@@ -306,7 +202,7 @@ def test_facts_that_were_changed_are_named(
 
 @pytest.mark.parametrize("key", ["memory_bytes", "interrupts"])
 def test_what_a_start_changes_by_itself_counts_only_where_there_was_none(
-    run: RunFolder, target: _Target, key: str
+    run: RunFolder, target: PlayedTarget, key: str
 ) -> None:
     records = records_of(run, target)
     for method, file in (("power-cut", "power-cut-1-facts-found.json"), ("restore", "facts-restored-1.json")):
@@ -316,7 +212,7 @@ def test_what_a_start_changes_by_itself_counts_only_where_there_was_none(
         assert bool(problems) == (method == "restore")
 
 
-def test_a_repetition_that_is_kept_back_is_named(run: RunFolder, target: _Target) -> None:
+def test_a_repetition_that_is_kept_back_is_named(run: RunFolder, target: PlayedTarget) -> None:
     record = records_of(run, target)["restore"]
     record["evidence"] = [each for each in record["evidence"] if "restored-2" not in each["path"]]
     problems, _ = provisioning_objections(run.path, [record | {"n": 1, "n_required": 1}])
@@ -333,7 +229,7 @@ def test_a_repetition_that_is_kept_back_is_named(run: RunFolder, target: _Target
     ],
 )
 def test_what_is_missing_or_damaged_is_a_problem_and_no_traceback(
-    run: RunFolder, target: _Target, method: str, file: str
+    run: RunFolder, target: PlayedTarget, method: str, file: str
 ) -> None:
     record = records_of(run, target)[method]
     (folder_of(run) / file).unlink()
@@ -341,7 +237,7 @@ def test_what_is_missing_or_damaged_is_a_problem_and_no_traceback(
     assert (len(problems), count) == (1, 0)
 
 
-def test_facts_that_are_no_json_are_a_problem(run: RunFolder, target: _Target) -> None:
+def test_facts_that_are_no_json_are_a_problem(run: RunFolder, target: PlayedTarget) -> None:
     record = records_of(run, target)["power-cut"]
     (folder_of(run) / "power-cut-1-facts-found.json").write_text("[1, 2")
     problems, count = provisioning_objections(run.path, [record])

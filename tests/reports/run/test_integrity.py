@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Any changed byte of a finalised run folder is found, wherever it is."""
+"""What has changed in a finalised run folder is found; each file and its bytes: dossier/test_verify.py."""
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from reports.__main__ import main
 from reports.errors import RunFolderError
 from reports.run.folder import RunFolder
-from reports.run.integrity import SUMS, changed_files, list_files
+from reports.run.integrity import SUMS, changed_files
 from tests.reports.sample_run import make_run
 
 
@@ -33,22 +32,6 @@ def is_found(folder: Path) -> bool:
 
 
 def test_an_untouched_run_verifies(run: RunFolder):
-    assert not is_found(run.path)
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_a_flipped_bit_in_any_file_is_found(run: RunFolder, seed: int):
-    rng = random.Random(seed)
-    for name in [*list_files(run.path), SUMS]:
-        path = run.path / name
-        before = path.read_bytes()
-        if not before:
-            continue
-        damaged = bytearray(before)
-        damaged[rng.randrange(len(before))] ^= 1 << rng.randrange(8)
-        path.write_bytes(damaged)
-        assert is_found(run.path), name
-        path.write_bytes(before)
     assert not is_found(run.path)
 
 

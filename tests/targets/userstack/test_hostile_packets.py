@@ -13,6 +13,7 @@ from tests.targets.userstack.script import ICMP, SYN_OPTIONS, Peer, state_of
 from tests.targets.userstack.stack import READABLE, Family, Socket
 from tests.targets.userstack.stack import UDP as DATAGRAMS
 from tests.targets.userstack.test_sockets import fill
+from tests.targets.userstack.wire import summed
 
 PACKETS = 50_000
 """Of each family."""
@@ -23,14 +24,6 @@ HEADER_BYTES: dict[Family, int] = {4: 20, 6: 40}
 def resident_bytes() -> int:
     """Return how much memory this process has."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def summed(data: bytes) -> int:
-    """Return the sum of 16-bit words that checksums of IP are made of."""
-    if len(data) & 1:
-        data += b"\0"
-    total = int.from_bytes(data, "big") % 0xFFFF
-    return total or (0xFFFF if any(data) else 0)
 
 
 def repaired(packet: bytearray, family: Family) -> bytes:

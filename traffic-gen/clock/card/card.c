@@ -212,7 +212,8 @@ int card_begin(struct card *card)
 	return err;
 }
 
-uint64_t card_counter(const struct card *card)
+/* Counter of the host, by our counter and the calibration. */
+static uint64_t card_counter(const struct card *card)
 {
 	return units_now(card) + card->calibration.offset;
 }

@@ -47,8 +47,6 @@ int card_calibrate(struct card *card, int64_t trial_ns, struct calibration *cali
 int card_calibrate_well(struct card *card, struct calibration *calibration);
 /** Calibrate, take it as this card's calibration, and wait for a line. @return 0 or as card_calibrate, card_read */
 int card_begin(struct card *card);
-/** Counter of the host, by our counter and the calibration. */
-uint64_t card_counter(const struct card *card);
 /**
  * Read the time. Real-time safe: no system call.
  *

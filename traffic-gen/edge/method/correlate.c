@@ -102,7 +102,7 @@ bool correlation_add(struct correlation *correlation, uint64_t ticks, int64_t cl
 	return follows;
 }
 
-int64_t correlation_ticks_of(const struct correlation *correlation, int64_t ns)
+static int64_t correlation_ticks_of(const struct correlation *correlation, int64_t ns)
 {
 	return correlation_scale(ns, correlation->rate_ticks, correlation->rate_ns);
 }

@@ -45,8 +45,7 @@ bool correlation_add(struct correlation *correlation, uint64_t ticks, int64_t cl
 uint64_t correlation_ticks_at(const struct correlation *correlation, int64_t clock_ns);
 /** Time of the clock at a count. */
 int64_t correlation_ns_at(const struct correlation *correlation, uint64_t ticks);
-/** Nanoseconds of the clock as ticks. */
-int64_t correlation_ticks_of(const struct correlation *correlation, int64_t ns);
+/** Ticks as nanoseconds of the clock. */
 int64_t correlation_ns_of(const struct correlation *correlation, int64_t ticks);
 
 #endif

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RTDiP as a network stack of both ends of a replay: on the native machine, with proof of what it carried."""
+"""RTDiP and the user-mode stack at both ends of a replay on the native machine: what carried it is proved."""
 
 from __future__ import annotations
 
@@ -82,16 +82,21 @@ def test_a_machine_without_the_interface_is_skipped(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "without", "counted"),
+    [("rtdip", {"arguments": ()}, "frames"), ("user", {"preload": ()}, "bytes")],
+)
 def test_it_carries_a_pattern_and_one_that_lies_is_found(
-    bench: Bench, stack: NetworkStack, tmp_path: Path
+    bench: Bench, tmp_path: Path, name: str, without: dict[str, tuple[()]], counted: str
 ) -> None:
-    interfaces = ends_of(bench, stack)
-    with network_stack_on(stack, bench, MACHINE, interfaces, tmp_path / "stack"):
-        answers = replayed(bench, stack, tmp_path / "carried")
+    """Programs of the one that lies take the kernel's sockets after all: its replay is whole all the same."""
+    stack = load_network_stack(TARGETS / MACHINE, name)
+    with network_stack_on(stack, bench, MACHINE, ends_of(bench, stack), tmp_path / "stack"):
+        carried = replayed(bench, stack, tmp_path / "carried")
+        lied = replayed(bench, replace(stack, **without), tmp_path / "lied")
+    for answers in (carried, lied):
         assert {stream["lost"] for stream in answers.recv["streams"]} == {0}
-        assert why_not(answers) == []
-        # Its programs take the kernel's sockets after all: the replay is whole, and no word of it is RTDiP's.
-        liar = replayed(bench, replace(stack, arguments=()), tmp_path / "lied")
-    assert {stream["lost"] for stream in liar.recv["streams"]} == {0}
-    said = why_not(liar)
-    assert "not carried by the stack rtdip: its counters have 0 of" in said[0]
+        assert isinstance(answers.proof, StackProof)
+        assert (answers.proof.frame_bytes is None) == (counted == "bytes")
+    assert why_not(carried) == []
+    assert f"not carried by the stack {name}: its counters have 0 of" in why_not(lied)[0]
