@@ -85,7 +85,9 @@ def test_tags() -> None:
 
 def test_keys_of_an_endpoint(tmp_path: Path) -> None:
     file = tmp_path / "endpoint.toml"
-    file.write_text("[influxdb]\nnobody_asks_for_this = 1\n")
+    file.write_text(
+        '[influxdb]\napi = 1\nurl = "http://localhost:8086"\ndatabase = "hil"\nnobody_asks_for_this = 1\n'
+    )
     with pytest.raises(ConfigError, match="known here: ") as caught:
         load_endpoint(file, {})
     assert first_column("## Delivery") == set(str(caught.value).partition("known here: ")[2].split(", "))
