@@ -42,7 +42,8 @@ HOG_PRIORITY = 99
 STOPPER_PRIORITY = 95
 BUSY_SHARE_PERCENT = 30
 PERIOD_US = 100_000
-"""Of a bandwidth limit, as the kernel's own default (cgroup v2, cpu.max)."""
+"""Of a bandwidth limit, as the kernel's own default (cgroup v2, cpu.max). That itself would have no
+effect: it limits ordinary threads, and the bench runs the emulator's at real-time priorities."""
 BLOCK_BYTES = 4 << 20
 PAUSE_S = 0.05
 

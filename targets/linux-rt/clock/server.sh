@@ -19,7 +19,8 @@ role_start() {
         daemon_start_with bw-wander.arguments bw-wander bw-wander
     fi
     call_stack server_start
-    # A second grandmaster with an identity of its own: both serve the same clock.
+    # A second grandmaster with an identity of its own: both serve the same clock. linuxptp does not loop its multicasts back, so
+    # both announce, and the target chooses.
     [ ! -e "$CONFIG/ptp4l-standby.conf" ] || daemon_start ptp4l-standby ptp4l -f "$CONFIG/ptp4l-standby.conf"
 }
 
