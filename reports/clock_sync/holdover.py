@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holdover: how far a clock has gone since it lost its reference, and how far it may go.
+"""Holdover: how far a clock has gone since it lost its reference, in one or several trials.
 
-`measured_holdover` says what one or several trials did; `predicted_holdover` (ntpstats) what the noise of a
-free-running clock leads one to expect. Times and offsets are ns; positive: the clock under test is ahead.
+Times and offsets are ns; positive: the clock under test is ahead.
 """
 
 from __future__ import annotations
@@ -11,17 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from ntpstats.holdover import predict
 from numpy.typing import NDArray
 
 from reports.clock_sync.series import ClockSeries
-from reports.errors import ReportError
 from reports.units import NS_PER_S
-
-PREDICTION_SAMPLES_MIN = 64
-"""Fewer samples say nothing of the kind of noise; ntpstats itself accepts 16."""
-
-PREDICTION_SAMPLES_MAX = 65_536
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -43,18 +35,6 @@ class HoldoverEnvelope:
     trials: int
     rate_ppb: tuple[float | None, ...]
     gaps: int
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class HoldoverPrediction:
-    """Expected time error after a loss: mean, and the band that holds it with the given confidence, in ns."""
-
-    elapsed_ns: NDArray[np.int64]
-    mean_ns: NDArray[np.float64]
-    low_ns: NDArray[np.float64]
-    high_ns: NDArray[np.float64]
-    confidence: float
-    warning: str
 
 
 def measured_holdover(trials: Sequence[tuple[ClockSeries, int]]) -> HoldoverEnvelope | None:
@@ -99,40 +79,3 @@ def _rate_ppb(elapsed: NDArray[np.int64], errors: NDArray[np.float64]) -> float 
         return None
     times = (elapsed - elapsed.mean()) / NS_PER_S
     return float(np.dot(times, errors - errors.mean()) / np.dot(times, times))
-
-
-def predicted_holdover(
-    free_running: ClockSeries, horizon_ns: int, confidence: float = 0.95
-) -> HoldoverPrediction | None:
-    """Predict the time error after a loss, from the longest stretch of a clock that nothing steered.
-
-    The clock is taken to keep the frequency (and its drift, where the noise allows to see one) that a line
-    through the stretch has at its end, and to be right at the moment of the loss. A series of a steered
-    clock shows the servo, not the oscillator: what it predicts is too good.
-
-    Args:
-        free_running: Offsets of the clock while nothing corrected it.
-        horizon_ns: How far to look.
-        confidence: Share of the band.
-
-    Returns:
-        The prediction; None when the longest stretch has fewer than 64 samples.
-    """
-    if horizon_ns < free_running.tau0_ns:
-        raise ReportError(f"horizon_ns: {horizon_ns}; need at least the interval {free_running.tau0_ns}")
-    longest = max(free_running.stretches, key=len, default=None)
-    if longest is None or len(longest) < PREDICTION_SAMPLES_MIN:
-        return None
-    phase_ns = longest.offset_ns[-PREDICTION_SAMPLES_MAX:]
-    phase_s = (phase_ns - phase_ns[0]).astype(np.float64) / NS_PER_S
-    found = predict(
-        phase_s, free_running.tau0_ns / NS_PER_S, horizon_ns / NS_PER_S, ci=confidence, uncertainty=0
-    )
-    return HoldoverPrediction(
-        np.rint(found.t * NS_PER_S).astype(np.int64),
-        found.mean * NS_PER_S,
-        found.lo * NS_PER_S,
-        found.hi * NS_PER_S,
-        confidence,
-        str(found.meta.get("warning", "")),
-    )

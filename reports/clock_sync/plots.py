@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from numpy.typing import NDArray
 
-from reports.clock_sync.holdover import HoldoverEnvelope, HoldoverPrediction
+from reports.clock_sync.holdover import HoldoverEnvelope
 from reports.clock_sync.logs import ServoSeries
 from reports.clock_sync.mask import CurveQuantity, Margin, Mask, judge_curve
 from reports.clock_sync.series import ClockSeries, Stretch
@@ -294,10 +294,9 @@ def _draw_mask(axes: Any, mask: Mask, quantity: CurveQuantity, longest_s: float)
 def figure_holdover(
     name: str,
     envelope: HoldoverEnvelope,
-    prediction: HoldoverPrediction | None = None,
     limits_ns: Sequence[float] = (),
 ) -> str:
-    """Draw the extremes of the time error since the reference was lost, the predicted band, and limits."""
+    """Draw the extremes of the time error since the reference was lost, and limits."""
     largest = max(float(np.abs(envelope.low_ns).max()), float(np.abs(envelope.high_ns).max()))
     unit_ns, unit = unit_of(max([largest, *limits_ns]))
     places = np.unique(np.linspace(0, len(envelope.elapsed_ns) - 1, _POINTS_MAX).round().astype(np.intp))
@@ -305,12 +304,6 @@ def figure_holdover(
     with style(name):
         figure = new_figure(*_SIZE_IN)
         axes = figure.add_subplot()
-        if prediction is not None:
-            axes.fill_between(
-                prediction.elapsed_ns / NS_PER_S, prediction.low_ns / unit_ns, prediction.high_ns / unit_ns,
-                color=INKS["type1"], alpha=0.16, linewidth=0,
-                label=f"predicted, {100 * prediction.confidence:g} %",
-            )  # fmt: skip
         for values, label in ((envelope.high_ns, "measured extremes"), (envelope.low_ns, None)):
             axes.plot(
                 times,

@@ -7,16 +7,20 @@ low-pass of 0.1 Hz lets through; dTE_L = TE_L - cTE; dTE_H = TE - TE_L. Times an
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
 import numpy as np
-from ntpstats.timeerror import SETTLE, lowpass
 from numpy.typing import NDArray
 
 from reports.clock_sync.series import ClockSeries, Offsets, Stretch
 from reports.errors import ReportError
 from reports.record.histogram import Summary
 from reports.units import NS_PER_S
+
+_signal: Any = import_module("scipy.signal")  # its types are incomplete
 
 LOW_PASS_HZ = 0.1
 """Bandwidth of the filter between dTE_L and dTE_H, ITU-T G.8273.2 clause 7.1."""
@@ -26,6 +30,8 @@ CTE_WINDOW_NS = 1000 * NS_PER_S
 
 _WINDOW_SHARE_MIN = 0.9
 _DEFAULT_BUCKETS = 200
+_SETTLES = 5.0
+"""Time constants of the filter that are left out at the beginning and after each gap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +162,21 @@ def low_passed(series: ClockSeries) -> ClockSeries:
         raise ReportError(
             f"samples every {series.tau0_ns} ns are too far apart for a filter of {LOW_PASS_HZ} Hz"
         )
+    radians = 2 * math.pi * LOW_PASS_HZ * series.tau0_ns / NS_PER_S
+    unsettled = math.ceil(_SETTLES / radians)
     kept: list[Stretch] = []
     for stretch in series.stretches:
         apart = (stretch.offset_ns - stretch.offset_ns[0]).astype(np.float64)
-        filtered = lowpass(apart, series.tau0_ns / NS_PER_S, LOW_PASS_HZ, settle=SETTLE)
-        settled = np.isfinite(filtered)
-        if settled.any():
-            kept.append(Stretch(stretch.time_ns[settled], filtered[settled] + stretch.offset_ns[0]))
+        filtered = _low_pass(apart, radians)
+        if len(apart) > unsettled:
+            kept.append(Stretch(stretch.time_ns[unsettled:], filtered[unsettled:] + stretch.offset_ns[0]))
     return ClockSeries(series.tau0_ns, tuple(kept))
+
+
+def _low_pass(values: NDArray[np.float64], radians: float) -> NDArray[np.float64]:
+    """Filter by a first-order low-pass that begins at 0, the first value."""
+    kept = math.exp(-radians)
+    return np.asarray(_signal.lfilter([1 - kept], [1, -kept], values), np.float64)
 
 
 def _of_same_times(series: ClockSeries, filtered: ClockSeries) -> Offsets:

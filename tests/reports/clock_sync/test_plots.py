@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from reports.clock_sync.client_logs import read_ntp_user
-from reports.clock_sync.holdover import HoldoverEnvelope, measured_holdover, predicted_holdover
+from reports.clock_sync.holdover import HoldoverEnvelope, measured_holdover
 from reports.clock_sync.logs import ServoSeries, read_ptp4l
 from reports.clock_sync.mask import load_mask
 from reports.clock_sync.plots import (
@@ -71,7 +71,6 @@ FIGURES: dict[str, Callable[[], str]] = {
     "hold": lambda: figure_holdover(
         "hold",
         envelope(),
-        predicted_holdover(ClockSeries.regular(NS_PER_S, series().offsets()), 10**12),
         [4000.0],
     ),
     "delay": lambda: figure_offset_delay("delay", servo()),

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import math
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +14,8 @@ from reports.clock_sync.series import ClockSeries
 from reports.clock_sync.time_error import distribution, low_passed, mean_ns, separable, time_error
 from reports.errors import ReportError
 from reports.units import NS_PER_MS, NS_PER_S
+
+ntpstats_time_error: Any = import_module("ntpstats.timeerror")  # its types are incomplete
 
 TEN_HZ_NS = 100 * NS_PER_MS
 
@@ -38,6 +42,14 @@ def test_the_filter_passes_what_a_first_order_low_pass_of_0_1_hz_passes(frequenc
     found = time_error(ClockSeries.regular(TEN_HZ_NS, offsets))
     assert found is not None
     assert found.dte_l_pp_ns == pytest.approx(2000 / math.hypot(1, frequency_hz / 0.1), rel=0.04)
+
+
+def test_the_filter_is_that_of_ntpstats() -> None:
+    offsets_ns = np.cumsum(np.random.default_rng(3).normal(0, 30, 500))
+    apart = offsets_ns - offsets_ns[0]
+    theirs = ntpstats_time_error.lowpass(apart, 1.0, 0.1, settle=ntpstats_time_error.SETTLE)
+    (ours,) = low_passed(ClockSeries.regular(NS_PER_S, offsets_ns)).stretches
+    assert ours.offset_ns == pytest.approx(theirs[np.isfinite(theirs)] + offsets_ns[0], rel=1e-12)
 
 
 def test_what_the_filter_leaves_adds_up() -> None:
