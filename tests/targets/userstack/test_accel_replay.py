@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,15 +15,33 @@ from tests.targets.userstack.accel_lab import FAR, NEAR, AccelLab
 from tests.targets.userstack.test_accel import COUNTED
 from tests.traffic_gen.lab import CLOCK_PORT, Plan, tai_ns
 
+Json = dict[str, Any]
 PRODUCERS = tuple(range(1, 13))
-LEAD_NS = 5 * 10**9
-"""A program that takes 48 ports of the service is not ready at once."""
+LEADS_S = (2, 6, 20, 60)
+"""From the plan to its slot 0: who takes 48 ports is not ready at once, on a busy machine less so."""
+TOO_LATE = 4
 
 
 @pytest.fixture(scope="module")
 def lab(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccelLab]:
     with AccelLab(repository / ".build/linux", tmp_path_factory.mktemp("accel")) as made:
         yield made
+
+
+def _replay(lab: AccelLab, program: str, plan: Path, receiving: str, sending: str) -> Json | None:
+    """Return the consumer's result; None: slot 0 was past before a tool was ready."""
+    recv = lab.start(receiving, program, "recv", str(plan), "--check-fill")
+    assert recv.stdout is not None
+    ready = recv.stdout.readline()
+    send = lab.start(sending, program, "send", str(plan), "--producer", "all")
+    sent, send_errors = send.communicate(timeout=HANG_S)
+    output, errors = recv.communicate(timeout=HANG_S)
+    if TOO_LATE in (send.returncode, recv.returncode):
+        return None
+    assert send.returncode == 0, sent + send_errors
+    assert recv.returncode == 0, ready + output + errors
+    result: Json = json.loads(output.splitlines()[-1])
+    return result
 
 
 @pytest.mark.parametrize("family", [4, 6], ids=["ipv4", "ipv6"])
@@ -33,36 +52,33 @@ def test_every_message_comes_over_either_family(
     """Each of TCP; and the kernel carries nothing at the near end."""
     receiving, sending = (lab.near, lab.far) if by_stack == "recv" else (lab.far, lab.near)
     here, there = (NEAR[family], FAR[family]) if by_stack == "recv" else (FAR[family], NEAR[family])
-    plan = Plan(
-        (repository / "traffic-gen/patterns/daq12.toml").read_text(),
-        PRODUCERS,
-        duration_ms=1000,
-        phase="aligned-12",
-        consumer=here,
-        producer=there,
-        capture_stamps=False,
-        start_tai_ns=tai_ns() + LEAD_NS,
-    ).write(tmp_path / "plan.toml")
+    pattern = (repository / "traffic-gen/patterns/daq12.toml").read_text()
     program = str(repository / ".build/linux/traffic-gen/bw-traffic")
     clock = f"{there}:{CLOCK_PORT}" if family == 4 else f"[{there}]:{CLOCK_PORT}"
     before = lab.kernel_counts(lab.near)
     responder = lab.start(sending, program, "offset", "--serve", clock)
     assert responder.stdout is not None
     assert json.loads(responder.stdout.readline())["address"] == clock
-    recv = lab.start(receiving, program, "recv", str(plan), "--check-fill")
-    assert recv.stdout is not None
-    ready = recv.stdout.readline()
-    assert '"ready"' in ready, recv.communicate(timeout=HANG_S)
-    send = lab.start(sending, program, "send", str(plan), "--producer", "all")
-    output, errors = send.communicate(timeout=HANG_S)
-    assert send.returncode == 0, output + errors
-    output, errors = recv.communicate(timeout=HANG_S)
-    assert recv.returncode == 0, output + errors
+    result: Json | None = None
+    for lead_s in LEADS_S:
+        plan = Plan(
+            pattern,
+            PRODUCERS,
+            duration_ms=1000,
+            phase="aligned-12",
+            consumer=here,
+            producer=there,
+            capture_stamps=False,
+            start_tai_ns=tai_ns() + lead_s * 10**9,
+        )
+        result = _replay(lab, program, plan.write(tmp_path / "plan.toml"), receiving, sending)
+        if result:
+            break
     responder.terminate()
     responder.communicate(timeout=HANG_S)
     after = lab.kernel_counts(lab.near)
     assert {name: after[name] - before[name] for name in COUNTED if after[name] != before[name]} == {}
-    result = json.loads(output.splitlines()[-1])
+    assert result
     assert set(result["hostile"].values()) == {0}
     assert result["clocks"][0]["kept"] > 0
     streams = [each for each in result["streams"] if each["transport"] == "tcp"]
