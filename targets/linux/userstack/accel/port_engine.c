@@ -27,7 +27,7 @@
 #define NS_PER_S UINT64_C(1000000000)
 
 enum {
-	TURN_FRAMES = 16, TURN_US = 100, KICK_AGAIN_US = 500, ETHERNET_BYTES = 14, TYPE_AT = 12, TYPE_IPV4 = 0x0800, TYPE_IPV6 = 0x86DD,
+	TURN_FRAMES = 16, TURN_US = 100, KICK_AGAIN_US = 500, KICK_PAUSE_MAX_US = 100000, ETHERNET_BYTES = 14, TYPE_AT = 12, TYPE_IPV4 = 0x0800, TYPE_IPV6 = 0x86DD,
 	PORTS_LOOKED_US = 1000000, /* how often ports of closed sockets are looked at */
 	FINISH_US = 5000000, FINISH_LOOKS_MS = 1,
 	HALF_CLOSED_US = 100000,   /* so long the end of the program waits for peers that have everything, but have not closed */
@@ -51,6 +51,7 @@ static struct {
 	struct stackd_address addresses[STACKD_ADDRESSES_MAX];
 	uint32_t address_count, interface_index;
 	uint64_t busy_poll_us, ports_looked_us;
+	uint64_t unsent_since_us; /* the kernel does not take what was made; 0: it does */
 	bool stamps; /* a socket has asked for them: from then on as long as the program runs */
 	struct port *ports;
 } engine = { .service = -1, .rings = { .fd = -1 } };
@@ -320,14 +321,21 @@ void engine_hear_service(void)
 
 uint64_t engine_next_us(void)
 {
-	uint64_t next_us, again_us;
+	uint64_t next_us, now_us, pause_us;
 
 	if (engine.state != RUNNING)
 		return UINT64_MAX;
-	rings_flush(&engine.rings);
 	next_us = stack_next_us();
-	again_us = rings_unsent(&engine.rings) ? engine_now_us() + KICK_AGAIN_US : UINT64_MAX;
-	return next_us < again_us ? next_us : again_us;
+	if (!rings_unsent(&engine.rings)) {
+		engine.unsent_since_us = 0;
+		return next_us;
+	}
+	now_us = engine_now_us();
+	if (!engine.unsent_since_us)
+		engine.unsent_since_us = now_us;
+	pause_us = (now_us - engine.unsent_since_us) / 2;
+	pause_us = pause_us < KICK_AGAIN_US ? KICK_AGAIN_US : pause_us > KICK_PAUSE_MAX_US ? KICK_PAUSE_MAX_US : pause_us;
+	return next_us < now_us + pause_us ? next_us : now_us + pause_us;
 }
 
 int engine_packets_fd(void)

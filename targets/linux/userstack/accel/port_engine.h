@@ -35,7 +35,7 @@ bool engine_turn(void);
 void engine_flush(void);
 /** Hear what the service says. */
 void engine_hear_service(void);
-/** Send the packets that were made. @return when a timer is due next, or what could not be sent is tried again; UINT64_MAX: never */
+/** When a timer is due next, or what could not be sent is tried again, as of the last engine_flush(); UINT64_MAX: never. */
 uint64_t engine_next_us(void);
 /** Descriptors that say by poll(2) that engine_turn(), or engine_hear_service(), has something to do; -1: none. */
 int engine_packets_fd(void);

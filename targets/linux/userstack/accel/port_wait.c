@@ -303,6 +303,7 @@ static int wait_with(const struct wait *wait, struct waiter *own, struct pollfd 
 		}
 		turns = 0;
 		find_place(own);
+		engine_flush();
 		next_us = driver == own ? engine_next_us() : UINT64_MAX;
 		ready = sleep_until(own, fds, wait->count, next_us < until_us ? next_us : until_us, wait->mask);
 		leave(own);
@@ -377,6 +378,7 @@ static void help_once(void)
 		if (!driver)
 			driver = &helper;
 	}
+	engine_flush();
 	if (driver == &helper)
 		next_us = engine_next_us();
 	else if (!driver || now_us - vacant_us < VACANT_US)
