@@ -20,8 +20,6 @@ from reports.errors import ReportError
 from reports.record.histogram import Summary
 from reports.units import NS_PER_S
 
-_signal: Any = import_module("scipy.signal")  # its types are incomplete
-
 LOW_PASS_HZ = 0.1
 """Bandwidth of the filter between dTE_L and dTE_H, ITU-T G.8273.2 clause 7.1."""
 
@@ -175,8 +173,9 @@ def low_passed(series: ClockSeries) -> ClockSeries:
 
 def _low_pass(values: NDArray[np.float64], radians: float) -> NDArray[np.float64]:
     """Filter by a first-order low-pass that begins at 0, the first value."""
+    signal: Any = import_module("scipy.signal")  # here: a second, of every start; its types are incomplete
     kept = math.exp(-radians)
-    return np.asarray(_signal.lfilter([1 - kept], [1, -kept], values), np.float64)
+    return np.asarray(signal.lfilter([1 - kept], [1, -kept], values), np.float64)
 
 
 def _of_same_times(series: ClockSeries, filtered: ClockSeries) -> Offsets:
