@@ -5,6 +5,7 @@
 #   hw/host/lock.sh             resolve what the *.in files ask for, keeping locked versions where possible
 #   hw/host/lock.sh --upgrade   take the newest versions that fit
 #
+# requirements-dev.lock has only what requirements.lock does not have: a version stands in one place.
 # Needs the environment of set-up (.build/uv). The locks are for Python 3.11 and newer, wheels only.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -21,4 +22,5 @@ lock() {
 
 lock uv.in uv.lock "$@"
 lock requirements.in requirements.lock "$@"
-lock requirements-dev.in requirements-dev.lock --constraint requirements.lock "$@"
+mapfile -t locked < <(sed -n 's/==.*//p' requirements.lock)
+lock requirements-dev.in requirements-dev.lock --constraint requirements.lock "${locked[@]/#/--no-emit-package=}" "$@"

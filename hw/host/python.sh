@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 # The Python environment .build/venv, exactly as locked. Sourced by setup.sh after progress.sh.
 #
-# Two locks: requirements.lock runs a bench; requirements-dev.lock is the same and the tools of tests and lint.
-# An environment made from the second serves both, so that `make qualify` after `make test` changes nothing.
+# Two locks: requirements.lock runs a bench; requirements-dev.lock has the tools of tests and lint besides.
+# An environment made from both serves both, so that `make qualify` after `make test` changes nothing.
 
 readonly VENV=$BUILD_DIR/venv UV_VENV=$BUILD_DIR/uv
 readonly LOCK_DIR=hw/host
@@ -40,18 +40,15 @@ python_bootstrap_uv() {
 
 # Bring .build/venv up to a lock. $1: "bench" or "dev".
 python_ensure() {
-    local use=$1 python lock key runtime_key
+    local use=$1 python key runtime_key
+    local -a locks=("$LOCK_DIR/requirements.lock")
     python=$(python_find) || exit
-    runtime_key=$("$python" --version; sha256sum <"$LOCK_DIR/requirements.lock")
-    lock=$LOCK_DIR/requirements.lock
-    key=$runtime_key
-    if [[ $use == dev ]]; then
-        lock=$LOCK_DIR/requirements-dev.lock
-        key=$("$python" --version; sha256sum <"$lock")
-    fi
+    runtime_key=$("$python" --version; sha256sum <"${locks[0]}")
+    [[ $use != dev ]] || locks+=("$LOCK_DIR/requirements-dev.lock")
+    key=$("$python" --version; cat "${locks[@]}" | sha256sum)
     [[ -x $VENV/bin/python ]] && stamp_matches "python-$use" "$key" && return 0
 
-    step_begin python "environment from $lock"
+    step_begin python "environment from ${locks[*]}"
     stamp_clear python-bench
     stamp_clear python-dev
     python_bootstrap_uv "$python"
@@ -59,7 +56,7 @@ python_ensure() {
     [[ -x $VENV/bin/python && $("$VENV/bin/python" --version) == "$("$python" --version)" ]] ||
         step_run venv.log "$UV_VENV/bin/uv" venv --clear --no-project --python "$python" "$VENV"
     step_run python-sync.log "$UV_VENV/bin/uv" pip sync --require-hashes --only-binary :all: \
-        --python "$VENV/bin/python" "$lock"
+        --python "$VENV/bin/python" "${locks[@]}"
     stamp_write python-bench "$runtime_key"
     [[ $use != dev ]] || stamp_write python-dev "$key"
     step_end

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shlex
 import shutil
 import subprocess
@@ -279,9 +280,14 @@ def test_locks_have_hashes_and_no_addresses(repository: Path, name: str) -> None
     assert all("==" in line and "--hash=sha256:" in line for line in pinned)
 
 
-def test_development_lock_holds_the_other_one(repository: Path) -> None:
-    def pins(name: str) -> set[str]:
-        lines = (repository / "hw" / "host" / name).read_text().splitlines()
-        return {line.split()[0] for line in lines if "==" in line and not line.startswith("#")}
+def test_a_version_stands_in_one_lock(repository: Path) -> None:
+    """And the two together have all that is asked for."""
 
-    assert pins("requirements.lock") < pins("requirements-dev.lock")
+    def names(name: str) -> set[str]:
+        text = (repository / "hw" / "host" / name).read_text()
+        return {re.sub(r"[-_.]+", "-", found).lower() for found in re.findall(r"(?m)^([\w.-]+)", text)}
+
+    runtime, tools = names("requirements.lock"), names("requirements-dev.lock")
+    assert not runtime & tools
+    assert names("requirements.in") <= runtime
+    assert names("requirements-dev.in") - {"-r"} <= runtime | tools
