@@ -5,7 +5,7 @@
     make bench-panels-influxdb2            InfluxDB 2.7, built where it is not there
     .build/venv/bin/python -m bench panels --shards 1w
 
-Every query of the golden files (panels, variables, annotations, alerts; all values chosen) is asked of a real
+Every query of dashboards and alerts (panels, variables, annotations; all values chosen) is asked of a real
 InfluxDB 1.6.7 by turns, at least five times. The slowest median is judged. What the server's CPU time was per
 question is told besides: it does not depend on what else this machine does.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m dashboards grafana`: write the files that Grafana reads, or check those that are there."""
+"""`python -m dashboards grafana`: write the files that Grafana reads, or compare those that are mounted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dashboards.grafana.alerts import NO_RUN_DAYS
-from dashboards.grafana.files import HERE, differences, files, write
+from dashboards.grafana.files import OUTPUT, differences, files, write
 from hw.errors import ConfigError
 
 SAME, DIFFERENT = 0, 1
@@ -19,9 +19,9 @@ def add_grafana(commands: Any) -> None:
     parser: argparse.ArgumentParser = commands.add_parser(
         "grafana", help="write dashboards, data source and alert rules for Grafana"
     )
-    parser.add_argument("--check", action="store_true", help="compare with what is there; exit 1: differs")
+    parser.add_argument("--check", action="store_true", help="compare with the files in DIR; exit 1: differs")
     parser.add_argument(
-        "--output", type=Path, default=HERE, metavar="DIR", help="folder (default: the project's own files)"
+        "--output", type=Path, default=OUTPUT, metavar="DIR", help="folder (default: results/grafana)"
     )
     parser.add_argument(
         "--no-run-days",

@@ -15,7 +15,7 @@ from dashboards.grafana.run_detail import RUN_DETAIL
 from dashboards.grafana.subjects import INSTRUMENT, SUBJECTS
 from hw.errors import ConfigError
 
-HERE = Path(__file__).resolve().parent
+OUTPUT = Path(__file__).resolve().parents[2] / "results" / "grafana"
 JSON_FOLDER = "json"
 MOUNTED_AT = "/var/lib/grafana/benchwright"
 """Where the dashboards' provider looks for the folder of JSON files."""

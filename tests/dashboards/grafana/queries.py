@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every query of the golden files (panels, variables, annotations, alerts); whether an answer has data."""
+"""Every query for Grafana (panels, variables, annotations, alerts); whether an answer has data."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Any, NamedTuple, cast
 
 import yaml
 
-from dashboards.grafana.files import HERE
+from dashboards.grafana.files import files
 from tests.dashboards.grafana.interpolation import Span, Value, interpolate
 from tests.dashboards.two_years import BEGIN_NS, END_NS, runs
 
-ALERTS = HERE / "provisioning" / "alerting" / "benchwright.yaml"
 TWO_YEARS = Span(BEGIN_NS, END_NS)
 Answer = list[dict[str, Any]]
 Choice = Mapping[str, tuple[str, ...]]
@@ -30,15 +29,15 @@ class Query(NamedTuple):
     query: str
 
 
-def golden_dashboards() -> dict[str, dict[str, Any]]:
-    """Return the dashboards of the golden files by uid."""
-    found = [json.loads(path.read_text()) for path in sorted((HERE / "json").glob("*.json"))]
+def all_dashboards() -> dict[str, dict[str, Any]]:
+    """Return the dashboards as Grafana reads them, by uid."""
+    found = [json.loads(text) for name, text in sorted(files().items()) if name.startswith("json/")]
     return {dashboard["uid"]: dashboard for dashboard in found}
 
 
-def golden_rules() -> list[dict[str, Any]]:
-    """Return the alert rules of the golden file."""
-    content = yaml.safe_load(ALERTS.read_text())
+def alert_rules() -> list[dict[str, Any]]:
+    """Return the alert rules as Grafana reads them."""
+    content = yaml.safe_load(files()["provisioning/alerting/benchwright.yaml"])
     return [rule for group in content["groups"] for rule in group["rules"]]
 
 
@@ -50,9 +49,9 @@ def all_queries(span: Span = TWO_YEARS, choice: Choice | None = None) -> list[Qu
         choice: Values that are chosen, by variable; of all others all values, and the newest run.
     """
     found: list[Query] = []
-    for dashboard in golden_dashboards().values():
+    for dashboard in all_dashboards().values():
         found += queries_of(dashboard, span, choice or {})
-    for rule in golden_rules():
+    for rule in alert_rules():
         for part in rule["data"]:
             if "query" in part["model"]:
                 text = rule_query(part, span.end_ns)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every query of the golden files, on a real InfluxDB 1.6.7 with two years of history."""
+"""Every query of the files, on a real InfluxDB 1.6.7 with two years of history."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from dashboards.regressions.stored import stored_event
 from dashboards.store import Series, Store
 from tests.dashboards.grafana.queries import (
     TWO_YEARS,
+    alert_rules,
+    all_dashboards,
     all_queries,
     fault,
-    golden_dashboards,
-    golden_rules,
     queries_of,
     rule_query,
 )
@@ -95,7 +95,7 @@ def test_choice_narrows_what_is_found(server: InfluxServer) -> None:
     ],
 )
 def test_broken_query_is_found(server: InfluxServer, before: str, after: str, why: str) -> None:
-    dashboard = copy.deepcopy(golden_dashboards()["bw-latency"])
+    dashboard = copy.deepcopy(all_dashboards()["bw-latency"])
     broken: dict[str, Any] = json.loads(
         json.dumps(dashboard).replace(json.dumps(before)[1:-1], json.dumps(after)[1:-1])
     )
@@ -107,7 +107,7 @@ def test_broken_query_is_found(server: InfluxServer, before: str, after: str, wh
 
 def rule_values(server: InfluxServer, uid: str, end_ns: int) -> dict[str, float]:
     """Return the last value of each series of a rule's query, by bench, as its expressions take it."""
-    (rule,) = [rule for rule in golden_rules() if rule["uid"] == uid]
+    (rule,) = [rule for rule in alert_rules() if rule["uid"] == uid]
     series = server.query(rule_query(rule["data"][0], end_ns))
     return {"/".join(one["tags"].values()): one["values"][-1][1] for one in series}
 
