@@ -15,6 +15,7 @@
 #   TEST           files, folders or tests of Python (`path::name`), and options of pytest: only those are run
 # of `make nightly`, BENCH besides:
 #   PARTS          names and patterns of parts, all where none is given; `list` lists them, --again runs also what has a result
+#   HOURS          the night ends after so many; what does not fit is left to the next (none: all is run)
 #   FUZZ_S         seconds for each fuzz target and each campaign of made-up inputs
 # and of `make trends`:
 #   TRENDS_OPTIONS --store, --output, --bench, --target, --profile, --branch, --since
@@ -34,6 +35,7 @@ ROBOT_OPTIONS ?=
 RUN ?= latest
 TEST ?=
 PARTS ?=
+HOURS ?=
 FUZZ_S ?= 600
 TRENDS_OPTIONS ?=
 ifeq ($(origin BENCHWRIGHT_CACHE),undefined)
@@ -48,7 +50,7 @@ export BENCHWRIGHT_CACHE
 PYTHON := .build/venv/bin/python
 
 # What a caller gives is text: neither make nor the shell runs anything that stands in it. Recipes see it as G_NAME.
-GIVEN := PROFILE BENCH TARGETS STACKS SUITE EARLIER ROBOT_OPTIONS RUN TEST PARTS FUZZ_S TRENDS_OPTIONS
+GIVEN := PROFILE BENCH TARGETS STACKS SUITE EARLIER ROBOT_OPTIONS RUN TEST PARTS HOURS FUZZ_S TRENDS_OPTIONS
 unexport $(GIVEN)
 $(foreach name,$(GIVEN),$(eval export G_$(name) := $$(value $(name))))
 # Split a variable into the array `words`, with quotes as a shell understands them.
@@ -89,9 +91,9 @@ test-all: ## Run all tests: also for ARM and under Wine, on simulated benches, a
 	@tests/run.sh all
 
 # exec: when make is told to end, the night is, and keeps what is done.
-nightly: ## Run what the gate leaves out, part by part, and go on where it was left (PARTS, FUZZ_S, BENCH)
+nightly: ## Run what the gate leaves out, part by part, and go on where it was left (PARTS, HOURS, FUZZ_S, BENCH)
 	@hw/host/setup.sh --dev
-	@$(call split,PARTS); exec $(PYTHON) -m tests.night --fuzz-s "$$G_FUZZ_S" --bench "$$G_BENCH" "$${words[@]}"
+	@$(call split,PARTS); exec $(PYTHON) -m tests.night --fuzz-s "$$G_FUZZ_S" $${G_HOURS:+--hours "$$G_HOURS"} --bench "$$G_BENCH" "$${words[@]}"
 
 test-influxdb2: ## Test delivery and dashboards against a real InfluxDB 2.7 (builds it, once)
 	@hw/host/setup.sh --dev

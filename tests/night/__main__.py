@@ -1,27 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make nightly`: the night shift, part by part; what is done stays done.
 
-    python -m tests.night [--fuzz-s S] [--bench FILE] [--again] [--list] [PART...]
+    python -m tests.night [--fuzz-s S] [--bench FILE] [--again] [--hours H] [--list] [PART...]
 
 Each part's result goes to results/night/STATE/PART.json, and after every part summary.json and summary.html
 beside it are written anew. A part that has a result for this state of the tree is not run again.
 
-Exit codes, of the parts that are asked for: 0 each passed or was skipped; 1 one has failed; 2 bad input; 3 no
-work tree of git; 4 none has failed, but one is inconclusive, or the night was interrupted or broken off; 5 a
-result cannot be written, or another night runs in this tree.
+With --hours a night leaves to the next what does not fit, and begins with what the last one has left.
+
+Exit codes, of the parts that are asked for: 0 each passed, was skipped or is left to the next night; 1 one
+has failed; 2 bad input; 3 no work tree of git; 4 none has failed, but one is inconclusive, or the night was
+broken off or had time for none; 5 a result cannot be written, or another night runs in this tree.
 """
 
 from __future__ import annotations
 
 import argparse
 import fcntl
+import math
 import sys
+import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from hw.errors import BenchError, BenchwrightError
 from tests.night.fuzz import seconds_of
+from tests.night.hours import fits, hours_of, in_turn, leave
 from tests.night.page import render
 from tests.night.parts import ROOT, Part, parts, selected
 from tests.night.process import GRACE_S, Interrupts
@@ -53,6 +58,7 @@ def main(
     try:
         there = table(seconds_of(options.fuzz_s), options.bench)
         wanted = selected(there, words)
+        hours = hours_of(options.hours)
         if options.list or LIST in options.parts:
             _print_list(wanted)
             return 0
@@ -60,9 +66,11 @@ def main(
         folder = root / NIGHTS / state.folder_name
         with Interrupts() as interrupts, _alone(root / NIGHTS):
             folder.mkdir(parents=True, exist_ok=True)
-            summary = run_night(
-                Night(root, folder, state, again=options.again, grace_s=grace_s), there, wanted, interrupts
-            )
+            if hours < math.inf:
+                wanted = in_turn(root / NIGHTS, wanted)
+            ends_s = time.monotonic() + 3600 * hours
+            night = Night(root, folder, state, again=options.again, grace_s=grace_s, ends_s=ends_s)
+            summary = run_night(night, there, wanted, interrupts)
     except BenchwrightError as error:
         print(error, file=sys.stderr)
         return error.exit_code
@@ -82,36 +90,55 @@ def run_night(night: Night, table: Sequence[Part], wanted: Sequence[Part], inter
     Raises:
         BenchwrightError: A result cannot be written.
     """
-    interrupted = ""
+    interrupted, later, left, first = "", list[str](), [part.name for part in wanted], ""
+    earlier = all_results(night.folder.parent)
     for part in wanted:
         kept = None if night.again else night.kept(part)
         if kept is not None:
             print(f"night     {result_line(part.name, kept)} (kept)", flush=True)
+            left.remove(part.name)
             continue
         if state_of(night.root) != night.state:
             print("night     broken off: the source tree has changed", file=sys.stderr)
             break
+        first = first or part.name
+        if not fits(part, night.left_s, earlier):
+            later.append(part.name)
+            continue
         if not interrupts.count:
             print(f"night     {part.name} ...", flush=True)
             result = run_part(night, part, interrupts)
             if result is not None:
                 print(f"night     {result_line(part.name, result)}", flush=True)
                 _write(night, table, wanted)
+                left.remove(part.name)
+                continue
+            if not interrupts.count:
+                later.append(part.name)
                 continue
         interrupted = part.name
         print(f"night     interrupted in {part.name}", file=sys.stderr)
         break
-    return _write(night, table, wanted, interrupted)
+    if night.left_s < math.inf:
+        leave(night.folder.parent, left, first if first in later else "")
+    return _write(night, table, wanted, interrupted, later)
 
 
-def _write(night: Night, table: Sequence[Part], wanted: Sequence[Part], interrupted: str = "") -> Summary:
+def _write(
+    night: Night,
+    table: Sequence[Part],
+    wanted: Sequence[Part],
+    interrupted: str = "",
+    later: Sequence[str] = (),
+) -> Summary:
     """Write what there is to say so far, as JSON and as a page."""
     found = ((part, read(night.folder / f"{part.name}.json")) for part in table)
     kept = [
         result for part, result in found if result is not None and result.is_of(night.state, part.commands)
     ]
     others = all_results(night.folder.parent)
-    summary = summarise(night.state, [part.name for part in wanted], kept, others, interrupted)
+    asked = [part.name for part in wanted]
+    summary = summarise(night.state, asked, kept, others, interrupted=interrupted, later=later)
     write_json(night.folder / SUMMARY, summary.to_json())
     write_text(night.folder / PAGE, render(summary))
     return summary
@@ -146,6 +173,8 @@ def _print_end(summary: Summary, folder: Path) -> None:
         print(f"night     slower: {row.slower_text()}")
     if summary.not_run:
         print(f"night     not run: {' '.join(summary.not_run)}", file=sys.stderr)
+    if summary.later:
+        print(f"night     left to the next night: {' '.join(summary.later)}")
     print(f"night     exit code {summary.exit_code}; {folder / PAGE}", flush=True)
 
 
@@ -158,6 +187,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--fuzz-s", default="600", metavar="S", help="for each fuzz target and campaign")
     parser.add_argument("--bench", default=VIRTUAL_BENCH, metavar="FILE", help="bench of the qualifications")
+    parser.add_argument("--hours", metavar="H", help="end after so many hours, go on there next night")
     parser.add_argument("--again", action="store_true", help="run also what has a result for this state")
     parser.add_argument("--list", action="store_true", help="print the parts and what each does")
     return parser

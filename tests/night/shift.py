@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections.abc import Sequence
@@ -35,6 +36,7 @@ class Night:
         state: The tree's.
         again: Run also what has a result.
         grace_s: For a part that is ended (tests.night.process).
+        ends_s: When it ends, by the monotonic clock.
     """
 
     root: Path
@@ -42,6 +44,12 @@ class Night:
     state: State
     again: bool = False
     grace_s: float = GRACE_S
+    ends_s: float = math.inf
+
+    @property
+    def left_s(self) -> float:
+        """How long it goes on, in s."""
+        return max(0.0, self.ends_s - time.monotonic())
 
     def kept(self, part: Part) -> Result | None:
         """Return the result of a part in this state; None: it has none, and neither has what was skipped."""
@@ -52,7 +60,7 @@ class Night:
 
 
 def run_part(night: Night, part: Part, interrupts: Interrupts) -> Result | None:
-    """Run a part and keep its result; return None if an interrupt has ended it, which leaves none.
+    """Run a part and keep its result; return None if an interrupt or the night's end left it without one.
 
     Raises:
         BenchError: The result cannot be written.
@@ -63,7 +71,7 @@ def run_part(night: Night, part: Part, interrupts: Interrupts) -> Result | None:
     began_utc, began_s, stolen_before_s = _now(), time.monotonic(), stolen_s()
     with own.with_name(own.name + names.LOG).open("wb") as log:
         ended, step = _run_steps(night, part, interrupts, log)
-    if ended.why == INTERRUPTED:
+    if ended.why == INTERRUPTED or (ended.why == TIMED_OUT and night.left_s == 0):
         return None
     verdict, reason = _judge(ended, step, own, part.limit_s)
     figures = _figures(own)
@@ -98,7 +106,7 @@ def run_part(night: Night, part: Part, interrupts: Interrupts) -> Result | None:
 
 def _run_steps(night: Night, part: Part, interrupts: Interrupts, log: Any) -> tuple[ProcessEnd, Step]:
     """Run the steps of a part until one does not end with 0; return how the last has ended."""
-    deadline_s = time.monotonic() + part.limit_s
+    deadline_s = time.monotonic() + min(part.limit_s, night.left_s)
     environment = {name: value for name, value in os.environ.items() if name not in _OF_MAKE}
     load_max = 0.0
     ended, step = ProcessEnd(0, "", 0.0), part.steps[0]

@@ -67,7 +67,8 @@ class Summary:
     Attributes:
         state: The state.
         rows: Every part with a result, also of an earlier call.
-        not_run: Parts that were asked for and have none.
+        not_run: Parts that were asked for and have none, but those of `later`.
+        later: Parts that are left to the next night.
         interrupted: The part that an interrupt has ended; empty: none.
         exit_code: Of the parts that were asked for.
     """
@@ -75,6 +76,7 @@ class Summary:
     state: State
     rows: tuple[Row, ...]
     not_run: tuple[str, ...]
+    later: tuple[str, ...]
     interrupted: str
     exit_code: int
 
@@ -95,6 +97,7 @@ class Summary:
             "exit_code": self.exit_code,
             "interrupted": self.interrupted,
             "not_run": list(self.not_run),
+            "later": list(self.later),
             "parts": [row.to_json() for row in self.rows],
         }
 
@@ -116,7 +119,9 @@ def summarise(
     asked: Sequence[str],
     kept: Sequence[Result],
     others: Sequence[Result],
+    *,
     interrupted: str = "",
+    later: Sequence[str] = (),
 ) -> Summary:
     """Put the results of a state together.
 
@@ -126,13 +131,16 @@ def summarise(
         kept: The results of this state.
         others: Results of all nights, to compare with.
         interrupted: The part that an interrupt has ended.
+        later: The parts for which there was no time. A night that had time for none has no verdict.
     """
     rows = tuple(Row(result, earlier_of(result, others)) for result in kept)
     there = {result.part: result.verdict for result in kept}
-    not_run = tuple(name for name in asked if name not in there)
+    later = tuple(name for name in asked if name in later and name not in there)
+    not_run = tuple(name for name in asked if name not in there and name not in later)
     verdicts = {there[name] for name in asked if name in there}
     if Verdict.FAILED in verdicts:
         code = FAILED
     else:
-        code = NO_VERDICT if not_run or interrupted or Verdict.INCONCLUSIVE in verdicts else PASSED
-    return Summary(state, rows, not_run, interrupted, code)
+        unknown = not_run or interrupted or not verdicts or Verdict.INCONCLUSIVE in verdicts
+        code = NO_VERDICT if unknown else PASSED
+    return Summary(state, rows, not_run, later, interrupted, code)

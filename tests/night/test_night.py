@@ -255,6 +255,54 @@ def test_seconds_that_are_none_are_refused_first(tree: Tree, seconds: str) -> No
     assert tree.ran() == []
 
 
+@pytest.mark.parametrize("hours", ["0", "-1", "x", "nan"])
+def test_hours_that_are_none_are_refused_first(
+    tree: Tree, hours: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tree.run([part("a", "")], f"--hours={hours}") == 2
+    assert hours in capsys.readouterr().err
+    assert tree.ran() == []
+
+
+def test_a_night_of_some_hours_begins_with_what_the_last_one_left(tree: Tree) -> None:
+    """What a whole night was too short for comes last: it would take the next one, too."""
+    table = [part("a", ""), part("b", SLEEP), part("c", ""), part("d", "")]
+    assert tree.run(table, "--hours=24", "a", "d") == 0
+    assert tree.run(table, "--hours=1e-4") == 0, "begins with b, which never ends"
+    tree.ran()
+    tree.commit()
+    table[1] = part("b", "")
+    assert tree.run(table, "--hours=24") == 0
+    assert tree.ran() == ["c", "d", "a", "b"]
+    tree.commit()
+    assert tree.run(table, "--hours=24") == 0
+    assert tree.ran() == ["a", "b", "c", "d"], "nothing was left"
+
+
+def test_the_end_of_a_night_ends_its_part_without_a_result(tree: Tree) -> None:
+    """A part that is left to the next night is no failure, a night that had time for none no pass."""
+    table = [part("a", ""), part("b", SLEEP), part("c", SLEEP)]
+    short = "--hours=1e-4"
+    assert tree.run(table, short, "b", "c") == 4
+    assert tree.run(table, "a") == 0
+    assert tree.run(table, short) == 0
+    summary = tree.read("summary")
+    assert (sorted(summary["later"]), summary["not_run"]) == (["b", "c"], [])
+    assert not (tree.folder() / "b.json").exists()
+
+
+def test_a_part_that_took_longer_than_what_is_left_is_not_begun(tree: Tree) -> None:
+    table = [part("a", ""), part("b", "")]
+    assert tree.run(table) == 0
+    file = tree.folder() / "b.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "seconds": 2 * 3600}))
+    tree.ran()
+    assert tree.run(table, "--again", "--hours=1") == 0
+    assert tree.ran() == ["a"]
+    assert tree.run(table, "--again", "--hours=24", "b") == 0
+    assert tree.ran() == ["b"]
+
+
 def test_two_nights_in_a_tree_are_one_too_many(tree: Tree, capsys: pytest.CaptureFixture[str]) -> None:
     nights = tree.root / "results" / "night"
     nights.mkdir()
