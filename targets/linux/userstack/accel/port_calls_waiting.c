@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "port_calls.h"
-#include "port_engine.h"
+#include "port_clocks.h"
 #include "port_epoll.h"
 #include "port_poll.h"
 #include "port_wait.h"
@@ -67,7 +67,7 @@ EXPORT int pselect(int count, fd_set *in, fd_set *out, fd_set *except, const str
 
 int calls_select(int count, fd_set *in, fd_set *out, fd_set *except, uint64_t *timeout_us)
 {
-	uint64_t end_us = !timeout_us ? UINT64_MAX : *timeout_us ? engine_now_us() + *timeout_us : 0;
+	uint64_t end_us = !timeout_us ? UINT64_MAX : *timeout_us ? clocks_now_us() + *timeout_us : 0;
 	int ready;
 
 	wait_lock();

@@ -9,8 +9,11 @@
 #include <time.h>
 
 #include "port_addresses.h"
-#include "port_engine.h"
+#include "port_clocks.h"
+#include "port_frames.h"
+#include "port_interface.h"
 #include "port_libc.h"
+#include "port_say.h"
 #include "port_sockets.h"
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -69,7 +72,7 @@ void control_set(struct open_socket *sock, int level, int name, int value)
 	if (row->tells == TELL_STAMPING ? (value & STAMPING_OF_RECEIVED) == STAMPING_OF_RECEIVED : value != 0)
 		sock->tells |= row->tells;
 	if (sock->tells & TELL_STAMPS)
-		engine_stamp_frames();
+		frames_stamp();
 }
 
 void control_inherit(struct open_socket *sock, int fd, const struct open_socket *listener)
@@ -120,8 +123,8 @@ static void put_stamps(const struct open_socket *sock, struct msghdr *message, s
 
 static void put_address(const struct open_socket *sock, struct msghdr *message, size_t *used, const struct stack_address *to)
 {
-	struct in6_pktinfo six = { .ipi6_ifindex = engine_interface_index() };
-	struct in_pktinfo four = { .ipi_ifindex = (int)engine_interface_index() };
+	struct in6_pktinfo six = { .ipi6_ifindex = interface_index() };
+	struct in_pktinfo four = { .ipi_ifindex = (int)interface_index() };
 
 	memcpy(&four.ipi_addr, to->ip, sizeof(four.ipi_addr));
 	four.ipi_spec_dst = four.ipi_addr;
@@ -145,7 +148,7 @@ void control_write(const struct open_socket *sock, struct msghdr *message)
 	if (sock->stack)
 		stack_arrival(sock->stack, &arrival);
 	if (sock->stack && sock->tells & TELL_STAMPS) /* what came before the first socket asked has the time of its reading, as by the kernel */
-		put_stamps(sock, message, &used, arrival.realtime_ns ? arrival.realtime_ns : engine_realtime_ns());
+		put_stamps(sock, message, &used, arrival.realtime_ns ? arrival.realtime_ns : clocks_realtime_ns());
 	if (arrival.to.family)
 		put_address(sock, message, &used, &arrival.to);
 	message->msg_controllen = used;
@@ -178,7 +181,7 @@ static int read_one(const struct open_socket *sock, const struct cmsghdr *header
 		return IN6_IS_ADDR_UNSPECIFIED(&info6.ipi6_addr) ?
 			       0 : address_from_sockaddr((const struct sockaddr *)&six, sizeof(six), &way->from);
 	}
-	engine_say("control message %d of level %d with what is sent is not one of the user-mode stack's", header->cmsg_type,
+	say("control message %d of level %d with what is sent is not one of the user-mode stack's", header->cmsg_type,
 		   header->cmsg_level);
 	return -EOPNOTSUPP;
 }

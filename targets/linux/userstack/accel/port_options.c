@@ -10,6 +10,7 @@
 #include "port_control.h"
 #include "port_engine.h"
 #include "port_libc.h"
+#include "port_say.h"
 #include "port_sockets.h"
 
 #define US_PER_S UINT64_C(1000000)
@@ -138,7 +139,7 @@ static void say_unfit(int level, int name, const void *value, socklen_t length, 
 
 	if (length == (socklen_t)sizeof(int))
 		snprintf(given, sizeof(given), " with the value %d", number_of(value, length));
-	engine_say("option %d of level %d%s is not one of the user-mode stack's%s", name, level, given, consequence);
+	say("option %d of level %d%s is not one of the user-mode stack's%s", name, level, given, consequence);
 }
 
 int options_set(struct open_socket *sock, int fd, int level, int name, const void *value, socklen_t length)
