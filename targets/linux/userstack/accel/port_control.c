@@ -29,7 +29,6 @@ enum {
 	TELL_STAMPS = TELL_TIMEVAL | TELL_TIMESPEC | TELL_STAMPING,
 
 	STAMPING_OF_RECEIVED = SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE,
-	IPV4_MAPPED_AT = 12,
 };
 
 /* The options, and what each asks to be told; `clears`: what it is told instead of. */
@@ -123,17 +122,11 @@ static void put_stamps(const struct open_socket *sock, struct msghdr *message, s
 
 static void put_address(const struct open_socket *sock, struct msghdr *message, size_t *used, const struct stack_address *to)
 {
-	struct in6_pktinfo six = { .ipi6_ifindex = interface_index() };
+	struct in6_pktinfo six = { .ipi6_ifindex = interface_index(), .ipi6_addr = address_as_ipv6(to) };
 	struct in_pktinfo four = { .ipi_ifindex = (int)interface_index() };
 
 	memcpy(&four.ipi_addr, to->ip, sizeof(four.ipi_addr));
 	four.ipi_spec_dst = four.ipi_addr;
-	if (to->family == STACK_IPV6) {
-		memcpy(&six.ipi6_addr, to->ip, sizeof(six.ipi6_addr));
-	} else {
-		memset(six.ipi6_addr.s6_addr + IPV4_MAPPED_AT - 2, 0xff, 2);
-		memcpy(six.ipi6_addr.s6_addr + IPV4_MAPPED_AT, to->ip, sizeof(four.ipi_addr));
-	}
 	if (sock->tells & TELL_PKTINFO6)
 		put(message, used, IPPROTO_IPV6, IPV6_PKTINFO, &six, sizeof(six));
 	if (sock->tells & TELL_PKTINFO4 && to->family == STACK_IPV4)
