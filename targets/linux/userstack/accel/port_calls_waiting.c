@@ -65,32 +65,38 @@ EXPORT int pselect(int count, fd_set *in, fd_set *out, fd_set *except, const str
 	return (int)calls_unlock(select_wait(count, in, out, except, calls_until_us(timeout), mask));
 }
 
-int calls_select(int count, fd_set *in, fd_set *out, fd_set *except, uint64_t *timeout_us)
+int calls_select(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval64 *timeout)
 {
-	uint64_t end_us = !timeout_us ? UINT64_MAX : *timeout_us ? clocks_now_us() + *timeout_us : 0;
+	uint64_t end_us = UINT64_MAX, us;
 	int ready;
 
+	if (timeout && (timeout->seconds < 0 || timeout->microseconds < 0))
+		return (int)calls_done(-EINVAL);
+	if (timeout) {
+		us = (uint64_t)timeout->seconds * US_PER_S + (uint64_t)timeout->microseconds;
+		end_us = us ? clocks_now_us() + us : 0;
+	}
 	wait_lock();
 	ready = (int)calls_unlock(select_wait(count, in, out, except, end_us, NULL));
-	if (timeout_us && (ready >= 0 || errno == EINTR))
-		*timeout_us = calls_left_us(end_us);
+	if (timeout && (ready >= 0 || errno == EINTR)) {
+		us = calls_left_us(end_us);
+		*timeout = (struct timeval64){ .seconds = (int64_t)(us / US_PER_S), .microseconds = (int64_t)(us % US_PER_S) };
+	}
 	return ready;
 }
 
 EXPORT int select(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout)
 {
-	uint64_t timeout_us;
+	struct timeval64 wide;
 	int ready;
 
 	if (!select_concerns_stack(count, in, out, except))
 		return libc_calls()->select(count, in, out, except, timeout);
 	if (!timeout)
 		return calls_select(count, in, out, except, NULL);
-	if (timeout->tv_sec < 0 || timeout->tv_usec < 0)
-		return (int)calls_done(-EINVAL);
-	timeout_us = (uint64_t)timeout->tv_sec * US_PER_S + (uint64_t)timeout->tv_usec;
-	ready = calls_select(count, in, out, except, &timeout_us);
-	*timeout = (struct timeval){ .tv_sec = (time_t)(timeout_us / US_PER_S), .tv_usec = (suseconds_t)(timeout_us % US_PER_S) };
+	wide = (struct timeval64){ .seconds = timeout->tv_sec, .microseconds = timeout->tv_usec };
+	ready = calls_select(count, in, out, except, &wide);
+	*timeout = (struct timeval){ .tv_sec = (time_t)wide.seconds, .tv_usec = (suseconds_t)wide.microseconds };
 	return ready;
 }
 
