@@ -7,14 +7,13 @@
 
 #include "edge/edge_verbs.h"
 #include "base/json.h"
+#include "base/time_units.h"
 #include "config/options.h"
 #include "edge/pins/pin.h"
 #include "port/port.h"
 #include "version.h"
 
 #define TOOL "bw-edge capture"
-#define NS_PER_MS INT64_C(1000000)
-#define NS_PER_S INT64_C(1000000000)
 #define TICK_NS (50 * NS_PER_MS)
 
 enum { KEPT_MAX = 100000 };

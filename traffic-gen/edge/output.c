@@ -6,6 +6,7 @@
 
 #include "edge/edge_verbs.h"
 #include "base/json.h"
+#include "base/time_units.h"
 #include "config/options.h"
 #include "edge/pins/pin.h"
 #include "port/port.h"
@@ -16,8 +17,6 @@
 #include "version.h"
 
 #define TOOL "bw-edge output"
-#define NS_PER_MS INT64_C(1000000)
-#define NS_PER_S INT64_C(1000000000)
 #define TICK_NS (20 * NS_PER_MS)
 #define COUNT_TIMEOUT_NS (2 * NS_PER_S) /* after the instant */
 #define PERIOD_MIN_NS INT64_C(20000)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "answer/summary.h"
+#include "base/time_units.h"
 #include "service.h"
 
 #define LOOK_NS (100 * NS_PER_MS) /* how soon a stop is seen */

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/time_units.h"
 #include "config/options.h"
 #include "port/port_frequency.h"
 #include "port/port.h"
@@ -24,8 +25,6 @@
 #include "walk.h"
 
 #define TOOL "bw-wander"
-#define NS_PER_S INT64_C(1000000000)
-#define NS_PER_MS INT64_C(1000000)
 #define BASE_MAX_PPB 500000
 
 enum { INTERVAL_DEFAULT_MS = 1000, SIMULATED_STEPS_MAX = 10000000 };

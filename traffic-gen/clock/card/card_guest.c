@@ -9,6 +9,7 @@
 #include "clock/card/card.h"
 #include "clock/clock_verbs.h"
 #include "base/json.h"
+#include "base/time_units.h"
 #include "config/options.h"
 #include "port/port.h"
 #include "port/port_clock.h"
@@ -18,7 +19,6 @@
 
 #define PUBLISH_TOOL "bw-clock card publish"
 #define CALIBRATE_TOOL "bw-clock card calibrate"
-#define NS_PER_MS INT64_C(1000000)
 #define PERIOD_NS (10 * NS_PER_MS)
 #define CHECK_NS INT64_C(10000000000) /* between checks of the calibration */
 #define CHECK_TRIAL_NS (5 * NS_PER_MS)

@@ -7,6 +7,7 @@
 
 #include "answer/summary.h"
 #include "base/json.h"
+#include "base/time_units.h"
 #include "clock/card/page_argument.h"
 #include "clock/card/server.h"
 #include "clock/card/ticks.h"
@@ -15,8 +16,6 @@
 #include "version.h"
 
 #define TOOL "bw-clock card serve"
-#define NS_PER_MS INT64_C(1000000)
-
 
 static int find_source(struct server *server, const char *name)
 {

@@ -11,11 +11,10 @@
 #include <string.h>
 
 #include "answer/summary.h"
+#include "base/time_units.h"
 #include "clock/clock_verbs.h"
 #include "config/options.h"
 
-#define NS_PER_MS INT64_C(1000000)
-#define NS_PER_S INT64_C(1000000000)
 #define TICK_NS INT64_C(50000000)
 #define DEFAULT_DURATION_NS (10 * NS_PER_S)
 #define WINDOW_HIGHEST_NS ((INT64_C(1) << 36) - 1)

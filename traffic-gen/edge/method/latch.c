@@ -12,6 +12,7 @@
 
 #include "answer/summary.h"
 #include "base/json.h"
+#include "base/time_units.h"
 #include "clock/card/ticks.h"
 #include "config/options.h"
 #include "edge/edge_verbs.h"
@@ -19,7 +20,6 @@
 #include "version.h"
 
 #define TOOL "bw-edge latch"
-#define NS_PER_S INT64_C(1000000000)
 #define TICK_NS INT64_C(50000000)
 
 enum { FILTER_DEFAULT_PERCENT = 25, REASON_BYTES = 160 };

@@ -7,6 +7,7 @@
 
 #include "answer/summary.h"
 #include "base/json.h"
+#include "base/time_units.h"
 #include "clock/card/ticks.h"
 #include "config/options.h"
 #include "edge/edge_verbs.h"
@@ -15,8 +16,6 @@
 #include "version.h"
 
 #define TOOL "bw-edge run"
-#define NS_PER_MS INT64_C(1000000)
-#define NS_PER_S INT64_C(1000000000)
 #define TICK_NS INT64_C(50000000)
 #define PERIOD_MIN_NS INT64_C(500000) /* awake before, a pulse after, and time for others between */
 

@@ -9,12 +9,12 @@
 
 #include "answer/summary.h"
 #include "base/json.h"
+#include "base/time_units.h"
 #include "config/options.h"
 #include "traffic/verbs.h"
 #include "version.h"
 
 #define TOOL "bw-traffic offset"
-#define NS_PER_MS INT64_C(1000000)
 
 enum { PRIORITY_DEFAULT = 50 };
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "answer/summary.h"
+#include "base/time_units.h"
 #include "traffic/verbs.h"
 #include "version.h"
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "answer/summary.h"
+#include "base/time_units.h"
 #include "traffic/verbs.h"
 #include "version.h"
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "answer/summary.h"
+#include "base/time_units.h"
 
 #define TICK_NS (100 * NS_PER_MS)
 #define PROGRESS_NS (1000 * NS_PER_MS)

@@ -10,8 +10,6 @@
 #include "config/options.h"
 #include "port/port.h"
 
-#define NS_PER_MS INT64_C(1000000)
-#define NS_PER_US INT64_C(1000)
 #define LOOK_NS INT64_C(100000000) /* how often the stop flag is looked at while nothing comes */
 
 enum { SIDE_OPTIONS = 5, BATCH = 64 /* datagrams between two looks at the time and the stop flag */ };

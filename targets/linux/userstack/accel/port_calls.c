@@ -3,13 +3,11 @@
 
 #include <errno.h>
 
+#include "base/time_units.h"
 #include "port_children.h"
 #include "port_clocks.h"
 #include "port_sockets.h"
 #include "port_wait.h"
-
-#define US_PER_S UINT64_C(1000000)
-#define NS_PER_US 1000
 
 int64_t calls_done(int64_t result)
 {

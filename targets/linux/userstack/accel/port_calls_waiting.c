@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/time_units.h"
 #include "port_calls.h"
 #include "port_clocks.h"
 #include "port_epoll.h"
@@ -15,10 +16,6 @@
 /* glibc declares the descriptors of poll(2) as written only, and the compiler believes it of the definition, too. */
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 
-#define US_PER_S UINT64_C(1000000)
-#define US_PER_MS 1000
-#define NS_PER_US 1000
-
 EXPORT int __poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t room);
 EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask, size_t room);
 
@@ -26,7 +23,7 @@ EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeou
 {
 	if (!poll_concerns_stack(fds, count))
 		return libc_calls()->ppoll(fds, count, timeout, mask);
-	if (timeout && (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= 1000000000))
+	if (timeout && (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= NS_PER_S))
 		return (int)calls_done(-EINVAL);
 	wait_lock();
 	return (int)calls_unlock(poll_wait(fds, count, calls_until_us(timeout), mask));
@@ -34,7 +31,7 @@ EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeou
 
 static const struct timespec *from_ms(int timeout_ms, struct timespec *timeout)
 {
-	*timeout = (struct timespec){ .tv_sec = timeout_ms / 1000, .tv_nsec = (long)(timeout_ms % 1000) * US_PER_MS * NS_PER_US };
+	*timeout = (struct timespec){ .tv_sec = (time_t)(timeout_ms / MS_PER_S), .tv_nsec = (long)(timeout_ms % MS_PER_S * NS_PER_MS) };
 	return timeout_ms < 0 ? NULL : timeout;
 }
 

@@ -3,9 +3,7 @@
 
 #include <time.h>
 
-#define US_PER_S UINT64_C(1000000)
-#define NS_PER_US 1000
-#define NS_PER_S UINT64_C(1000000000)
+#include "base/time_units.h"
 
 uint64_t clocks_now_us(void)
 {

@@ -8,6 +8,7 @@
 #include <sys/time.h>
 #include <time.h>
 
+#include "base/time_units.h"
 #include "port_addresses.h"
 #include "port_clocks.h"
 #include "port_frames.h"
@@ -15,9 +16,6 @@
 #include "port_libc.h"
 #include "port_say.h"
 #include "port_sockets.h"
-
-#define NS_PER_S UINT64_C(1000000000)
-#define NS_PER_US 1000
 
 enum {
 	/* What a socket is to tell. */
@@ -109,7 +107,7 @@ static void put(struct msghdr *message, size_t *used, int level, int type, const
 static void put_stamps(const struct open_socket *sock, struct msghdr *message, size_t *used, uint64_t realtime_ns)
 {
 	struct timespec at = { .tv_sec = (time_t)(realtime_ns / NS_PER_S), .tv_nsec = (long)(realtime_ns % NS_PER_S) };
-	struct timeval rounded = { .tv_sec = at.tv_sec, .tv_usec = at.tv_nsec / NS_PER_US };
+	struct timeval rounded = { .tv_sec = at.tv_sec, .tv_usec = (suseconds_t)(at.tv_nsec / NS_PER_US) };
 	struct timespec stamping[3] = { at }; /* struct scm_timestamping: of software, an old one, of hardware */
 
 	if (sock->tells & TELL_TIMEVAL)

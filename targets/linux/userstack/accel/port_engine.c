@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/time_units.h"
 #include "neighbours.h"
 #include "port_children.h"
 #include "port_clocks.h"
@@ -285,7 +286,7 @@ void engine_finish(void)
 
 	while (engine.state == RUNNING && clocks_now_us() - began_us < FINISH_US) {
 		struct pollfd packets = { .fd = frames_fd(), .events = POLLIN };
-		const struct timespec looks = { .tv_nsec = FINISH_LOOKS_MS * 1000000L };
+		const struct timespec looks = { .tv_nsec = (long)(FINISH_LOOKS_MS * NS_PER_MS) };
 
 		engine_hear_service();
 		engine_turn();

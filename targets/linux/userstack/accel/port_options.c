@@ -7,14 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/time_units.h"
 #include "port_control.h"
 #include "port_engine.h"
 #include "port_libc.h"
 #include "port_say.h"
 #include "port_sockets.h"
-
-#define US_PER_S UINT64_C(1000000)
-#define US_PER_MS 1000
 
 enum { ANY = 0, STREAM = SOCK_STREAM };
 

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/time_units.h"
 #include "port_calls.h"
 #include "port_clocks.h"
 #include "port_epoll.h"
@@ -24,9 +25,6 @@
 #include "port_private.h"
 #include "port_say.h"
 #include "port_sockets.h"
-
-#define US_PER_S UINT64_C(1000000)
-#define NS_PER_US 1000
 
 enum { ARGUMENTS = 6 };
 
@@ -67,7 +65,7 @@ static void leave_rest(struct timespec *timeout, uint64_t began_us)
 		return;
 	left_us = (uint64_t)timeout->tv_sec * US_PER_S + (uint64_t)timeout->tv_nsec / NS_PER_US;
 	left_us = left_us > passed_us ? left_us - passed_us : 0;
-	*timeout = (struct timespec){ .tv_sec = (time_t)(left_us / US_PER_S), .tv_nsec = (long)(left_us % US_PER_S) * NS_PER_US };
+	*timeout = (struct timespec){ .tv_sec = (time_t)(left_us / US_PER_S), .tv_nsec = (long)(left_us % US_PER_S * NS_PER_US) };
 }
 
 static long wait_ppoll(const long *words)

@@ -7,15 +7,13 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
+#include "base/time_units.h"
 #include "port_children.h"
 #include "port_clocks.h"
 #include "port_engine.h"
 #include "port_libc.h"
 #include "port_private.h"
 #include "port_signals.h"
-
-#define US_PER_S UINT64_C(1000000)
-#define NS_PER_US 1000
 
 enum {
 	ENGINE_FDS = 4,         /* the thread's event, packets, service, children */
@@ -181,7 +179,7 @@ static struct timespec to_timespec(uint64_t us)
 {
 	uint64_t s = us / US_PER_S; /* more than seconds have room for where they have 32 bits: looked at again after 68 years */
 
-	return (struct timespec){ .tv_sec = (time_t)(s < INT32_MAX ? s : INT32_MAX), .tv_nsec = (long)(us % US_PER_S) * NS_PER_US };
+	return (struct timespec){ .tv_sec = (time_t)(s < INT32_MAX ? s : INT32_MAX), .tv_nsec = (long)(us % US_PER_S * NS_PER_US) };
 }
 
 static void leave(struct waiter *own)
