@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answer/summary.h"
 #include "base/json.h"
 #include "config/options.h"
 #include "plan/phase.h"
@@ -16,13 +17,7 @@
 static void print_stream(struct json *json, const struct stream *stream)
 {
 	json_object_open(json, NULL);
-	json_uint(json, "id", stream->id);
-	json_uint(json, "producer", stream->producer);
-	json_uint(json, "message_type", stream->message_type);
-	json_string(json, "transport", transport_limits(stream->transport)->name);
-	json_uint(json, "size_bytes", stream->size_bytes);
-	json_int(json, "period_ns", stream->period_ns);
-	json_int(json, "budget_ns", stream->budget_ns);
+	summary_stream(json, stream);
 	json_bool(json, "low_latency", stream->low_latency);
 	json_int(json, "phase_ns", stream->phase_ns);
 	json_object_close(json);

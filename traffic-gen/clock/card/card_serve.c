@@ -36,17 +36,10 @@ static int open_pages(struct server *server)
 {
 	for (size_t i = 0; i < server->page_count; i++) {
 		struct served *served = &server->pages[i];
-		int err = port_page_map(served->path, CARD_PAGE_BYTES, true, &served->mapping);
+		int err = page_serve(TOOL, served->path, CARD_PAGE_BYTES, CARD_LOCK_SERVE, &served->mapping);
 
-		if (!err)
-			err = port_page_lock(&served->mapping, CARD_LOCK_SERVE, 0);
-		if (err) {
-			fprintf(stderr, TOOL ": %s: %s\n", served->path,
-				err == -EBUSY   ? "another server has it" :
-				err == -ENOTSUP ? "this system has no shared pages" :
-						  strerror(-err));
+		if (err)
 			return err;
-		}
 		served->page = served->mapping.address;
 		served->unit = port_counter_kind() == PORT_COUNTER_TSC ? CARD_UNIT_TSC : CARD_UNIT_NS;
 		/* A request of before is not answered: who made it asks again. */

@@ -24,17 +24,10 @@ static int open_pages(struct edge_server *server)
 {
 	for (size_t i = 0; i < server->page_count; i++) {
 		struct edge_served *served = &server->pages[i];
-		int err = port_page_map(served->path, EDGE_MAPPING_BYTES, true, &served->mapping);
+		int err = page_serve(TOOL, served->path, EDGE_MAPPING_BYTES, EDGE_LOCK_SERVE, &served->mapping);
 
-		if (!err)
-			err = port_page_lock(&served->mapping, EDGE_LOCK_SERVE, 0);
-		if (err) {
-			fprintf(stderr, TOOL ": %s: %s\n", served->path,
-				err == -EBUSY   ? "another server has it" :
-				err == -ENOTSUP ? "this system has no shared pages" :
-						  strerror(-err));
+		if (err)
 			return err;
-		}
 		served->page = served->mapping.address;
 		served->registers = (struct edge_registers *)(void *)((char *)served->mapping.address + EDGE_OFFSET);
 		edge_server_prepare(server, served);

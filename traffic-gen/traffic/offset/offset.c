@@ -162,9 +162,7 @@ static void print_clock(struct json *json, const struct offset_client *client)
 	struct twoway_line line = twoway_current(client->twoway);
 	int64_t at_local_ns = client->last_local_ns;
 	int64_t half_local_ns = client->first_local_ns + (at_local_ns - client->first_local_ns) / 2;
-	const struct twoway_sample *samples;
 	struct twoway_summary summary;
-	size_t count = twoway_series(client->twoway, &samples);
 
 	twoway_summarise(client->twoway, half_local_ns, at_local_ns, &summary);
 	json_uint(json, "exchanges", summary.exchanges);
@@ -180,15 +178,7 @@ static void print_clock(struct json *json, const struct offset_client *client)
 	figure(json, "rtt_p50_ns", line.valid, summary.rtt_p50_ns);
 	json_int(json, "at_local_tai_ns", at_local_ns);
 	json_int(json, "tai_utc_s", client->tai.tai_utc_s);
-	json_array_open(json, "series");
-	for (size_t i = 0; i < count; i++) {
-		json_array_open(json, NULL);
-		json_int(json, NULL, samples[i].local_ns);
-		json_int(json, NULL, samples[i].offset_ns);
-		json_int(json, NULL, samples[i].bound_ns);
-		json_array_close(json);
-	}
-	json_array_close(json);
+	summary_series(json, client->twoway);
 }
 
 static int print_measured(struct json *json, const struct offset_client *client, const struct offset_options *options,

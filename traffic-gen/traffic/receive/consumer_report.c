@@ -107,13 +107,7 @@ static void print_stream(struct json *json, const struct account *account)
 	const struct stream *stream = account->stream;
 
 	json_object_open(json, NULL);
-	json_uint(json, "id", stream->id);
-	json_uint(json, "producer", stream->producer);
-	json_uint(json, "message_type", stream->message_type);
-	json_string(json, "transport", transport_limits(stream->transport)->name);
-	json_uint(json, "size_bytes", stream->size_bytes);
-	json_int(json, "period_ns", stream->period_ns);
-	json_int(json, "budget_ns", stream->budget_ns);
+	summary_stream(json, stream);
 	json_int(json, "logged_above_ns", account_late_above_ns(stream));
 	json_uint(json, "expected", account_expected(account));
 	json_uint(json, "received", tally_get(&account->received));
@@ -129,22 +123,6 @@ static void print_stream(struct json *json, const struct account *account)
 	summary_histogram(json, "sent_minus_scheduled", account->sent_minus_scheduled);
 	summary_histogram(json, "receive_stack", account->receive_stack);
 	json_object_close(json);
-}
-
-static void print_series(struct json *json, const struct twoway *twoway)
-{
-	const struct twoway_sample *samples;
-	size_t count = twoway_series(twoway, &samples);
-
-	json_array_open(json, "series");
-	for (size_t i = 0; i < count; i++) {
-		json_array_open(json, NULL);
-		json_int(json, NULL, samples[i].local_ns);
-		json_int(json, NULL, samples[i].offset_ns);
-		json_int(json, NULL, samples[i].bound_ns);
-		json_array_close(json);
-	}
-	json_array_close(json);
 }
 
 static void print_clock(const struct consumer *consumer, struct json *json, const struct peer_clock *clock)
@@ -171,7 +149,7 @@ static void print_clock(const struct consumer *consumer, struct json *json, cons
 		json_null(json, "rtt_min_ns");
 		json_null(json, "rtt_p50_ns");
 	}
-	print_series(json, clock->twoway);
+	summary_series(json, clock->twoway);
 	json_object_close(json);
 }
 
