@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answer/answer.h"
 #include "edge/edge_verbs.h"
 #include "base/json.h"
 #include "base/time_units.h"
@@ -207,9 +208,7 @@ static int run_periodic(struct output *output)
 
 static void print_ready(struct json *json, const struct output *output)
 {
-	json_object_open(json, NULL);
-	json_string(json, "type", "ready");
-	json_string(json, "tool", TOOL);
+	answer_begin(json, "ready", TOOL);
 	json_string(json, "pin", output->pin.text);
 	if (output->at_clock_ns == AT_NONE) {
 		json_int(json, "start_ns", output->start_clock_ns);
@@ -217,8 +216,7 @@ static void print_ready(struct json *json, const struct output *output)
 	} else {
 		json_int(json, "at_ns", output->at_clock_ns);
 	}
-	json_object_close(json);
-	json_line_end(json);
+	answer_end(json);
 }
 
 static int print_result(struct json *json, struct output *output)
@@ -226,9 +224,7 @@ static int print_result(struct json *json, struct output *output)
 	struct edge_pin_counts counts;
 	bool counted = output->pin.kind->counts && output->pin.kind->counts(&output->pin, &counts) == 0;
 
-	json_object_open(json, NULL);
-	json_string(json, "type", "result");
-	json_string(json, "tool", TOOL);
+	answer_begin(json, "result", TOOL);
 	json_string(json, "version", BW_VERSION);
 	json_bool(json, "complete", output->complete);
 	json_bool(json, "valid", !output->reason);
@@ -247,8 +243,7 @@ static int print_result(struct json *json, struct output *output)
 		json_null(json, "fired");
 		json_null(json, "not_fired");
 	}
-	json_object_close(json);
-	return json_line_end(json);
+	return answer_end(json);
 }
 
 static const char *failure(int err)

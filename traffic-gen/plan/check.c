@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answer/answer.h"
 #include "answer/summary.h"
 #include "base/json.h"
 #include "config/options.h"
@@ -28,9 +29,7 @@ static int print_pattern(const struct pattern *pattern, enum phase phase, uint32
 	struct json json;
 
 	json_init(&json, stdout);
-	json_object_open(&json, NULL);
-	json_string(&json, "type", "pattern");
-	json_string(&json, "tool", TOOL);
+	answer_begin(&json, "pattern", TOOL);
 	json_string(&json, "name", pattern->name);
 	json_string(&json, "source", pattern->source);
 	json_string(&json, "phase", phase_name(phase));
@@ -40,8 +39,7 @@ static int print_pattern(const struct pattern *pattern, enum phase phase, uint32
 	for (size_t i = 0; i < pattern->stream_count; i++)
 		print_stream(&json, &pattern->streams[i]);
 	json_array_close(&json);
-	json_object_close(&json);
-	return json_line_end(&json);
+	return answer_end(&json);
 }
 
 /* Scale the pattern, print it, or say on stderr why not. Return the exit code. */

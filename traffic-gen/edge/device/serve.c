@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer/answer.h"
 #include "answer/summary.h"
 #include "base/address.h"
 #include "base/json.h"
@@ -53,24 +54,18 @@ static void print_scope(struct edge_server *server)
 	struct json json;
 
 	json_init(&json, stdout);
-	json_object_open(&json, NULL);
-	json_string(&json, "type", "progress");
-	json_string(&json, "tool", TOOL);
+	answer_begin(&json, "progress", TOOL);
 	json_bool(&json, "scope_connected", server->scope_was_up);
 	write_scope(&json, server);
-	json_object_close(&json);
-	json_line_end(&json);
+	answer_end(&json);
 }
 
 static void print_ready(struct json *json, const struct edge_server *server)
 {
-	json_object_open(json, NULL);
-	json_string(json, "type", "ready");
-	json_string(json, "tool", TOOL);
+	answer_begin(json, "ready", TOOL);
 	json_int(json, "pages", (int64_t)server->page_count);
 	json_uint(json, "counter_hz", server->hz);
-	json_object_close(json);
-	json_line_end(json);
+	answer_end(json);
 }
 
 static void write_page(struct json *json, const struct edge_served *served)
@@ -111,9 +106,7 @@ static void write_page(struct json *json, const struct edge_served *served)
 
 static int print_result(struct json *json, const struct edge_server *server)
 {
-	json_object_open(json, NULL);
-	json_string(json, "type", "result");
-	json_string(json, "tool", TOOL);
+	answer_begin(json, "result", TOOL);
 	json_string(json, "version", BW_VERSION);
 	json_bool(json, "complete", true);
 	json_bool(json, "valid", true);
@@ -127,8 +120,7 @@ static int print_result(struct json *json, const struct edge_server *server)
 	json_uint(json, "looks", server->looks);
 	json_int(json, "late_max_ns", server->late_max_ns);
 	summary_scheduling(json, &server->scheduling);
-	json_object_close(json);
-	return json_line_end(json);
+	return answer_end(json);
 }
 
 static int run(struct edge_server *server, const struct address *scope, int priority, int cpu)

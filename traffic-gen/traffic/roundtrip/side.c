@@ -95,19 +95,6 @@ int side_fail(const struct side *side, const char *what, const char *which, int 
 	return EXIT_CAPABILITY;
 }
 
-void side_begin_line(struct json *json, const struct side *side, const char *type)
-{
-	json_object_open(json, NULL);
-	json_string(json, "type", type);
-	json_string(json, "tool", side->tool);
-}
-
-void side_end_line(struct json *json)
-{
-	json_object_close(json);
-	json_line_end(json);
-}
-
 void side_write_validity(struct json *json, bool complete, const char *const *reasons, size_t count)
 {
 	json_bool(json, "complete", complete);
