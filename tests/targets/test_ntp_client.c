@@ -8,12 +8,11 @@
 #include <stdlib.h>
 
 #include "../traffic_gen/check.h"
+#include "base/time_units.h"
 #include "ntp_client.h"
 #include "ntp/ntp_packet.h"
 #include "port/port.h"
 
-#define NS_PER_S INT64_C(1000000000)
-#define NS_PER_MS INT64_C(1000000)
 #define REALTIME_NS (INT64_C(1795284915) * NS_PER_S)
 
 enum { TAI_UTC_S = 37, SCRIPT_MAX = 32, ONE_WAY_NS = 1000000 };

@@ -3,10 +3,8 @@
 #include <errno.h>
 
 #include "../traffic_gen/check.h"
+#include "base/time_units.h"
 #include "ntp/ntp_packet.h"
-
-#define NS_PER_S INT64_C(1000000000)
-#define NS_PER_MS INT64_C(1000000)
 
 /* A moment of 2026, as CLOCK_REALTIME, and the begin of NTP's next era, 2036-02-07 06:28:16 UTC. */
 #define NOW_NS (INT64_C(1795284915) * NS_PER_S + 250000000)

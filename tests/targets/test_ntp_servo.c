@@ -4,10 +4,9 @@
 #include <stdlib.h>
 
 #include "../traffic_gen/check.h"
+#include "base/time_units.h"
 #include "ntp_servo.h"
 
-#define NS_PER_S INT64_C(1000000000)
-#define NS_PER_MS INT64_C(1000000)
 #define GAIN_NS INT64_C(40000) /* of the clock, every second */
 
 static const struct ntp_servo_settings settings = {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counter and clock: exact arithmetic, rate and steps. Then which readings pass the filter. */
+#include "base/time_units.h"
 #include "check.h"
 #include "edge/method/correlate.h"
 #include "random.h"
 #include "edge/method/read_filter.h"
 
 #define HZ UINT64_C(2800000123)
-#define NS_PER_S INT64_C(1000000000)
-#define NS_PER_MS INT64_C(1000000)
 #define FIRST_NS INT64_C(1790000000000000000)
 #define FIRST_TICKS (UINT64_MAX - 5 * HZ) /* it rolls over in the test */
 

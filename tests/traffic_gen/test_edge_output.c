@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/time_units.h"
 #include "check.h"
 #include "config/options.h"
 #include "edge/edge_verbs.h"
@@ -11,7 +12,6 @@
 #include "port/port.h"
 #include "port/port_edge.h"
 
-#define NS_PER_S INT64_C(1000000000)
 #define SOON_NS INT64_C(200000000)
 
 static struct {

@@ -3,12 +3,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/time_units.h"
 #include "check.h"
 #include "ntp/ntp_packet.h"
 #include "random.h"
 #include "traffic/roundtrip/stamp_packet.h"
 
-#define NS_PER_S INT64_C(1000000000)
 #define ERA_1_UTC_NS (INT64_C(2085978496) * NS_PER_S) /* 7 February 2036, 06:28:16: NTP's seconds are 0 again */
 #define TAI_UTC_NS (37 * NS_PER_S)
 

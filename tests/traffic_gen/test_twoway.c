@@ -7,12 +7,12 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/time_units.h"
 #include "check.h"
 #include "random.h"
 #include "time/twoway.h"
 
 #define SEEDS 1000
-#define NS_PER_S INT64_C(1000000000)
 #define START_NS (INT64_C(1790000000) * NS_PER_S)
 #define RUN_S 60
 #define TICKS_PER_S 20 /* the simulated peer's rate is constant for so long */

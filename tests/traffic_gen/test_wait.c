@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** Waiting of the port layer: what ends it, and that it does not mind a socket that it was not given. */
+#include "base/time_units.h"
 #include "check.h"
 #include "port/port.h"
 #include "port/port_wait.h"
 
-#define NS_PER_MS INT64_C(1000000)
 #define LONG_NS (5000 * NS_PER_MS)
 
 static int64_t after_ns(int64_t ns)

@@ -87,6 +87,33 @@ void summary_steps(struct json *json, const struct stepwatch *watch)
 	}
 }
 
+void summary_series(struct json *json, const struct twoway *twoway)
+{
+	const struct twoway_sample *samples;
+	size_t count = twoway_series(twoway, &samples);
+
+	json_array_open(json, "series");
+	for (size_t i = 0; i < count; i++) {
+		json_array_open(json, NULL);
+		json_int(json, NULL, samples[i].local_ns);
+		json_int(json, NULL, samples[i].offset_ns);
+		json_int(json, NULL, samples[i].bound_ns);
+		json_array_close(json);
+	}
+	json_array_close(json);
+}
+
+void summary_stream(struct json *json, const struct stream *stream)
+{
+	json_uint(json, "id", stream->id);
+	json_uint(json, "producer", stream->producer);
+	json_uint(json, "message_type", stream->message_type);
+	json_string(json, "transport", transport_limits(stream->transport)->name);
+	json_uint(json, "size_bytes", stream->size_bytes);
+	json_int(json, "period_ns", stream->period_ns);
+	json_int(json, "budget_ns", stream->budget_ns);
+}
+
 void summary_scheduling(struct json *json, const struct port_scheduling *scheduling)
 {
 	json_object_open(json, "scheduling");

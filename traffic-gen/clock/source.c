@@ -5,10 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/time_units.h"
 #include "config/options.h"
 #include "clock/card/ticks.h"
-
-#define NS_PER_S INT64_C(1000000000)
 
 static int read_kernel(struct source *source, int64_t *tai_ns)
 {

@@ -3,11 +3,10 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/time_units.h"
 #include "clock/source.h"
 #include "timeservice/bwtime.h"
 #include "timeservice/page.h"
-
-#define NS_PER_S INT64_C(1000000000)
 
 /* The numbers of the library's results are Linux's; the names of errno are every system's. */
 static int errno_of(int result)

@@ -5,16 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer/answer.h"
 #include "edge/edge_verbs.h"
 #include "base/json.h"
+#include "base/time_units.h"
 #include "config/options.h"
 #include "edge/pins/pin.h"
 #include "port/port.h"
 #include "version.h"
 
 #define TOOL "bw-edge capture"
-#define NS_PER_MS INT64_C(1000000)
-#define NS_PER_S INT64_C(1000000000)
 #define TICK_NS (50 * NS_PER_MS)
 
 enum { KEPT_MAX = 100000 };
@@ -47,29 +47,21 @@ static void take(struct capture *capture, uint64_t sequence, int64_t instant)
 
 static void print_ready(struct json *json, const struct capture *capture)
 {
-	json_object_open(json, NULL);
-	json_string(json, "type", "ready");
-	json_string(json, "tool", TOOL);
+	answer_begin(json, "ready", TOOL);
 	json_string(json, "pin", capture->pin.text);
-	json_object_close(json);
-	json_line_end(json);
+	answer_end(json);
 }
 
 static void print_progress(struct json *json, const struct capture *capture)
 {
-	json_object_open(json, NULL);
-	json_string(json, "type", "progress");
-	json_string(json, "tool", TOOL);
+	answer_begin(json, "progress", TOOL);
 	json_uint(json, "count", capture->seen);
-	json_object_close(json);
-	json_line_end(json);
+	answer_end(json);
 }
 
 static int print_result(struct json *json, const struct capture *capture, const struct edge_pin_counts *counts)
 {
-	json_object_open(json, NULL);
-	json_string(json, "type", "result");
-	json_string(json, "tool", TOOL);
+	answer_begin(json, "result", TOOL);
 	json_string(json, "version", BW_VERSION);
 	json_bool(json, "complete", capture->complete);
 	json_bool(json, "valid", !capture->error);
@@ -97,8 +89,7 @@ static int print_result(struct json *json, const struct capture *capture, const 
 		json_array_close(json);
 	}
 	json_array_close(json);
-	json_object_close(json);
-	return json_line_end(json);
+	return answer_end(json);
 }
 
 static void capture_all(struct capture *capture, struct json *json)

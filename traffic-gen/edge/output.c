@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answer/answer.h"
 #include "edge/edge_verbs.h"
 #include "base/json.h"
+#include "base/time_units.h"
 #include "config/options.h"
 #include "edge/pins/pin.h"
 #include "port/port.h"
@@ -16,8 +18,6 @@
 #include "version.h"
 
 #define TOOL "bw-edge output"
-#define NS_PER_MS INT64_C(1000000)
-#define NS_PER_S INT64_C(1000000000)
 #define TICK_NS (20 * NS_PER_MS)
 #define COUNT_TIMEOUT_NS (2 * NS_PER_S) /* after the instant */
 #define PERIOD_MIN_NS INT64_C(20000)
@@ -208,9 +208,7 @@ static int run_periodic(struct output *output)
 
 static void print_ready(struct json *json, const struct output *output)
 {
-	json_object_open(json, NULL);
-	json_string(json, "type", "ready");
-	json_string(json, "tool", TOOL);
+	answer_begin(json, "ready", TOOL);
 	json_string(json, "pin", output->pin.text);
 	if (output->at_clock_ns == AT_NONE) {
 		json_int(json, "start_ns", output->start_clock_ns);
@@ -218,8 +216,7 @@ static void print_ready(struct json *json, const struct output *output)
 	} else {
 		json_int(json, "at_ns", output->at_clock_ns);
 	}
-	json_object_close(json);
-	json_line_end(json);
+	answer_end(json);
 }
 
 static int print_result(struct json *json, struct output *output)
@@ -227,9 +224,7 @@ static int print_result(struct json *json, struct output *output)
 	struct edge_pin_counts counts;
 	bool counted = output->pin.kind->counts && output->pin.kind->counts(&output->pin, &counts) == 0;
 
-	json_object_open(json, NULL);
-	json_string(json, "type", "result");
-	json_string(json, "tool", TOOL);
+	answer_begin(json, "result", TOOL);
 	json_string(json, "version", BW_VERSION);
 	json_bool(json, "complete", output->complete);
 	json_bool(json, "valid", !output->reason);
@@ -248,8 +243,7 @@ static int print_result(struct json *json, struct output *output)
 		json_null(json, "fired");
 		json_null(json, "not_fired");
 	}
-	json_object_close(json);
-	return json_line_end(json);
+	return answer_end(json);
 }
 
 static const char *failure(int err)

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/big_endian.h"
+#include "base/time_units.h"
 
-#define NS_PER_S INT64_C(1000000000)
 #define SECONDS_1900_TO_1970 INT64_C(2208988800)
 #define SECONDS_1900_TO_2000 UINT32_C(3155673600)
 #define SECONDS_1970_TO_2000 INT64_C(946684800)

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answer/answer.h"
+#include "answer/summary.h"
 #include "base/json.h"
 #include "config/options.h"
 #include "plan/phase.h"
@@ -16,13 +18,7 @@
 static void print_stream(struct json *json, const struct stream *stream)
 {
 	json_object_open(json, NULL);
-	json_uint(json, "id", stream->id);
-	json_uint(json, "producer", stream->producer);
-	json_uint(json, "message_type", stream->message_type);
-	json_string(json, "transport", transport_limits(stream->transport)->name);
-	json_uint(json, "size_bytes", stream->size_bytes);
-	json_int(json, "period_ns", stream->period_ns);
-	json_int(json, "budget_ns", stream->budget_ns);
+	summary_stream(json, stream);
 	json_bool(json, "low_latency", stream->low_latency);
 	json_int(json, "phase_ns", stream->phase_ns);
 	json_object_close(json);
@@ -33,9 +29,7 @@ static int print_pattern(const struct pattern *pattern, enum phase phase, uint32
 	struct json json;
 
 	json_init(&json, stdout);
-	json_object_open(&json, NULL);
-	json_string(&json, "type", "pattern");
-	json_string(&json, "tool", TOOL);
+	answer_begin(&json, "pattern", TOOL);
 	json_string(&json, "name", pattern->name);
 	json_string(&json, "source", pattern->source);
 	json_string(&json, "phase", phase_name(phase));
@@ -45,8 +39,7 @@ static int print_pattern(const struct pattern *pattern, enum phase phase, uint32
 	for (size_t i = 0; i < pattern->stream_count; i++)
 		print_stream(&json, &pattern->streams[i]);
 	json_array_close(&json);
-	json_object_close(&json);
-	return json_line_end(&json);
+	return answer_end(&json);
 }
 
 /* Scale the pattern, print it, or say on stderr why not. Return the exit code. */

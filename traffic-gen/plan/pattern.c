@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time_units.h"
 #include "plan/plan.h"
 #include "plan/plan_tables.h"
 
-#define NS_PER_US 1000
 #define MESSAGE_TYPES 10
 #define FILE_MAX_BYTES (4 << 20)
 

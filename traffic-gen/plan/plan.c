@@ -7,11 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time_units.h"
 #include "plan/phase.h"
 #include "plan/plan_tables.h"
 
-#define NS_PER_US 1000
-#define NS_PER_MS 1000000
 #define PORT_MAX 65535
 
 const char *correction_name(enum correction correction)

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/histogram.h"
+#include "base/time_units.h"
 #include "time/twoway_fit.h"
 
 #define WINDOW_MAX 64  /* intervals that carry the line */
 #define AROUND_MAX 32  /* intervals on each side of a moment that carry the fit of the run there */
 #define RTT_MAX_NS ((INT64_C(1) << 34) - 1)
-#define NS_PER_S 1e9
 #define GROWTH_MAX_NS 4e18
 #define WINDOW_LONGEST_NS INT64_C(1000000000000000) /* 11 days */
 #define WAY_LONGEST_NS INT64_C(1000000000000)

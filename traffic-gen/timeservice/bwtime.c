@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time_units.h"
 #include "timeservice/counter_now.h"
 #include "timeservice/reader.h"
 
 #define SLOW __attribute__((noinline, cold)) /* so that the fast way needs no frame */
 
-#define NS_PER_S INT64_C(1000000000)
 #define NTP_ERA_S UINT64_C(2208988800) /* 1900 to 1970 */
 #define PAST_LONGEST_NS NS_PER_S
 #define DIFFERENCE_LONGEST_NS (3600 * NS_PER_S)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/time_units.h"
 #include "timeservice/counter_check.h"
 
 #define HZ_MIN 1e6                          /* as page.h: 1024 ns a tick */
@@ -101,7 +102,7 @@ void counter_reason(const struct counter_check *check, enum counter_verdict verd
 		snprintf(reason, size_bytes, "the hypervisor says that the counter was disrupted: this machine was moved or paused");
 		break;
 	case COUNTER_SUSPENDED:
-		snprintf(reason, size_bytes, "the machine was suspended for %" PRId64 " ms", course->suspended_ns / 1000000);
+		snprintf(reason, size_bytes, "the machine was suspended for %" PRId64 " ms", course->suspended_ns / NS_PER_MS);
 		break;
 	case COUNTER_JUMPED:
 		snprintf(reason, size_bytes, "the counter stopped or jumped: %.3f ms passed by it, %.3f by the kernel's clock",

@@ -9,7 +9,6 @@
 #include "timeservice/interval.h"
 #include "timeservice/likely.h"
 
-#define NS_PER_S INT64_C(1000000000)
 #define SECONDS_PER_NS 1e-9
 #define NOISE_FLOOR_NS 50.0  /* of a kernel's stamp: its clock is read in steps */
 #define SLACK_NS 20          /* of the interval: stamps are read in steps */

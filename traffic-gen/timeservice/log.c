@@ -5,10 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/time_units.h"
 #include "port/port.h"
 #include "port/port_clock.h"
-
-#define NS_PER_S INT64_C(1000000000)
 
 void timed_log_init(struct timed_log *log, FILE *out, int tai_utc_s)
 {

@@ -4,7 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define NS_PER_S 1e9
+#include "base/time_units.h"
+
 #define SLEW_SHORTEST_S 1.0     /* small corrections need not be hurried */
 #define MULT_UNIT 281474976710656.0 /* 2^48 */
 #define USABLE_LONGEST_S (365.0 * 86400)

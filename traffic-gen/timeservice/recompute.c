@@ -9,6 +9,7 @@
 
 #include "base/address.h"
 #include "base/json.h"
+#include "base/time_units.h"
 #include "config/options.h"
 #include "timeservice/local.h"
 #include "timeservice/log_line.h"
@@ -140,7 +141,7 @@ static bool is_near(const struct recompute *run, uint64_t ticks)
 	if (!hz) /* no service has begun */
 		return false;
 	distance_s = (int64_t)(ticks - run->local.origin_ticks) / hz;
-	return llabs(distance_s) <= SPAN_MAX_NS / 1000000000;
+	return llabs(distance_s) <= SPAN_MAX_NS / NS_PER_S;
 }
 
 /* This machine's stamps. */

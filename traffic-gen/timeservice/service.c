@@ -4,13 +4,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/time_units.h"
 #include "port/port.h"
 #include "port/port_clock.h"
 #include "timeservice/feed.h"
 #include "timeservice/service_page.h"
 
-#define NS_PER_MS INT64_C(1000000)
-#define NS_PER_US INT64_C(1000)
 #define INTERVAL_LONGEST_NS (INT64_C(86400000) * NS_PER_MS)
 #define LONG_NS (INT64_C(1000000000) * NS_PER_MS)
 #define STATUS_NS (INT64_C(1000) * NS_PER_MS)

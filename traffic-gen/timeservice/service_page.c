@@ -12,8 +12,6 @@
 
 _Static_assert((int)EXCHANGE_REJECTS <= (int)TIMEPAGE_REJECTS, "reasons of a server");
 
-#define NS_PER_S INT64_C(1000000000)
-
 /* ---- the line ---------------------------------------------------------------------------------------------------- */
 
 static bool is_usable(const struct service *service, const struct server *server)

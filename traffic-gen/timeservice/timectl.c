@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time_units.h"
 #include "config/options.h"
 #include "port/port.h"
 #include "port/port_wait.h"
@@ -18,7 +19,6 @@
 
 #define TOOL "bw-timectl"
 
-#define NS_PER_S INT64_C(1000000000)
 #define WAITSYNC_LOOK_NS INT64_C(100000000)
 
 enum verb { TRACKING, SOURCES, SOURCESTATS, HISTORY, WAITSYNC, HOLD, RESUME, RECOMPUTE, VERBS };

@@ -9,11 +9,10 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/time_units.h"
 #include "port/port_clock.h"
 #include "port/port_timeservice.h"
 #include "timeservice/ntp_exchange.h"
-
-#define NS_PER_S INT64_C(1000000000)
 
 enum { DAYS_TEXT_BYTES = 64 };
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time_units.h"
 #include "config/options.h"
 #include "port/port.h"
 #include "port/port_clock.h"
@@ -14,8 +15,6 @@
 #include "timeservice/counter_check.h"
 #include "timeservice/server_keys.h"
 #include "timeservice/service.h"
-
-#define NS_PER_S INT64_C(1000000000)
 
 /* What the service runs on, from its beginning to its end. */
 struct timed {
@@ -121,7 +120,7 @@ static int open_feed(struct timed *timed)
 
 	if (settings->feed == FEED_NONE)
 		return 0;
-	err = port_feed_open(kind, (int)settings->feed_unit, interval_ms * 1000000, &timed->feed);
+	err = port_feed_open(kind, (int)settings->feed_unit, interval_ms * NS_PER_MS, &timed->feed);
 	return err ? tell(settings->feed == FEED_KERNEL ? "--feed kernel" : "--feed chrony", err) : 0;
 }
 

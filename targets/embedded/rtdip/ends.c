@@ -4,9 +4,8 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "base/time_units.h"
 #include "config/options.h"
-
-#define NS_PER_US INT64_C(1000)
 
 int end_open(struct end *end, const char *local, const char *socket_path, unsigned int flags, bool fragments)
 {

@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answer/answer.h"
 #include "answer/summary.h"
+#include "base/time_units.h"
 #include "service.h"
 
 #define LOOK_NS (100 * NS_PER_MS) /* how soon a stop is seen */
@@ -104,9 +106,7 @@ int measure_run(struct run *run, bool has_peer, void (*body)(void *))
 void measure_open_line(struct json *json, const struct run *run, const char *type)
 {
 	json_init(json, stdout);
-	json_object_open(json, NULL);
-	json_string(json, "type", type);
-	json_string(json, "tool", run->tool);
+	answer_begin(json, type, run->tool);
 	json_string(json, "over", run->end.handle ? "rtdip" : "udp");
 	if (run->end.handle)
 		json_int(json, "port", run->end.port);
@@ -118,8 +118,7 @@ void measure_open_line(struct json *json, const struct run *run, const char *typ
 
 void measure_close_line(struct json *json)
 {
-	json_object_close(json);
-	json_line_end(json);
+	answer_end(json);
 }
 
 static void say_ready(const struct run *run)

@@ -8,8 +8,6 @@
 #include "ends.h"
 #include "port/port.h"
 
-#define NS_PER_MS INT64_C(1000000)
-
 enum { MESSAGE_MIN_BYTES = 4, MESSAGE_MAX_BYTES = END_MESSAGE_MAX_BYTES, OWN_OPTIONS = 3, COMMON_OPTIONS = 11 };
 
 /* What every verb takes. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/time_units.h"
 #include "measurement.h"
 
 /* A message of a window, and its acknowledgement. */

@@ -20,10 +20,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/time_units.h"
 #include "queue.h"
 #include "service.h"
 
-#define NS_PER_S INT64_C(1000000000)
 #define SENDERS_MAX 64
 
 /* The last number of a sender that was heard. */

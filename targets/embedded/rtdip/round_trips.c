@@ -8,9 +8,8 @@
 
 #include "answer/summary.h"
 #include "base/histogram.h"
+#include "base/time_units.h"
 #include "measurement.h"
-
-#define NS_PER_US INT64_C(1000)
 
 /* Behind its number a message of an echo bears, as far as it has room, how long that took to receive it, from the driver on, and when it was there. */
 enum {

@@ -16,7 +16,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answer/answer.h"
 #include "base/json.h"
+#include "base/time_units.h"
 #include "config/options.h"
 #include "port/port_frequency.h"
 #include "port/port.h"
@@ -24,8 +26,6 @@
 #include "walk.h"
 
 #define TOOL "bw-wander"
-#define NS_PER_S INT64_C(1000000000)
-#define NS_PER_MS INT64_C(1000000)
 #define BASE_MAX_PPB 500000
 
 enum { INTERVAL_DEFAULT_MS = 1000, SIMULATED_STEPS_MAX = 10000000 };
@@ -51,9 +51,7 @@ static int log_ready(struct wander *wander)
 {
 	struct json *json = &wander->json;
 
-	json_object_open(json, NULL);
-	json_string(json, "type", "ready");
-	json_string(json, "tool", TOOL);
+	answer_begin(json, "ready", TOOL);
 	json_string(json, "clock", clock_name(wander));
 	json_int(json, "seed", wander->seed);
 	json_int(json, "base_ppb_max", wander->base_max_ppb);
@@ -62,8 +60,7 @@ static int log_ready(struct wander *wander)
 	json_int(json, "steps_ms", wander->steps_ms);
 	json_double(json, "former_ppb", wander->former_ppb);
 	json_double(json, "base_ppb", wander->walk.base_ppb);
-	json_object_close(json);
-	return json_line_end(json);
+	return answer_end(json);
 }
 
 static int log_setting(struct wander *wander, bool simulated)
@@ -93,17 +90,14 @@ static int log_result(struct wander *wander, bool complete)
 	double now_ppb;
 	int err = frequency_get(&wander->clock, &now_ppb);
 
-	json_object_open(json, NULL);
-	json_string(json, "type", "result");
-	json_string(json, "tool", TOOL);
+	answer_begin(json, "result", TOOL);
 	json_bool(json, "complete", complete);
 	json_int(json, "settings", wander->settings);
 	if (err)
 		json_null(json, "restored_ppb");
 	else
 		json_double(json, "restored_ppb", now_ppb);
-	json_object_close(json);
-	return json_line_end(json);
+	return answer_end(json);
 }
 
 /* Step the clock by what it has to have gained since the last step. Returns 0 or -errno. */

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/time_units.h"
 #include "ntp_discipline.h"
 #include "ntp/ntp_packet.h"
 #include "port/port.h"
 
-#define NS_PER_MS INT64_C(1000000)
 #define LONG_MS INT64_C(1000000000)
 
 enum { REJECTED_MAX = 16, REACH_POLLS = 8 };

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ntp_log.h"
 
+#include "base/time_units.h"
 #include "port/port.h"
-
-#define NS_PER_S INT64_C(1000000000)
 
 static void line_begin(struct ntp_log *log, const char *type, int64_t realtime_ns)
 {

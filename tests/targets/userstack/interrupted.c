@@ -17,13 +17,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#define CHECK(condition) \
-	do { \
-		if (!(condition)) { \
-			fprintf(stderr, "line %d: not so: %s (%s)\n", __LINE__, #condition, strerror(errno)); \
-			exit(1); \
-		} \
-	} while (0)
+#include "call_check.h"
 
 enum { PORT = 5001, ASK_PORT = 5003, TICK_US = 20000, ASKED_AT = 3, NEVER = -1, LONG_S = 3600 };
 

@@ -24,13 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CHECK(condition) \
-	do { \
-		if (!(condition)) { \
-			fprintf(stderr, "line %d: not so: %s (%s)\n", __LINE__, #condition, strerror(errno)); \
-			exit(1); \
-		} \
-	} while (0)
+#include "call_check.h"
 
 enum { LONG_S = 1000 };
 

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 
 #include "../check.h"
+#include "base/time_units.h"
 #include "timeservice/estimate.h"
 #include "timeservice/publish.h"
 
-#define NS_PER_S INT64_C(1000000000)
 #define BEGIN_LOCAL_NS (INT64_C(1795284915) * NS_PER_S)
 
 enum { BATCH = 16, QUICK_BATCHES = 8, SEEDS = 8, MANY_SEEDS = 48, SAMPLES_MAX = 200000, LOST_S = 3600 };

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "../check.h"
+#include "base/time_units.h"
 #include "timeservice/ntp_exchange.h"
 
-#define NS_PER_S INT64_C(1000000000)
 #define UTC_NS (INT64_C(1795284915) * NS_PER_S)
 #define WAY_NS INT64_C(100000)
 #define HELD_NS INT64_C(20000)

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "../check.h"
+#include "base/time_units.h"
 #include "timeservice/publish.h"
 
-#define NS_PER_S INT64_C(1000000000)
 #define UTC_NS INT64_C(1795284915000000000)
 #define ORIGIN_TICKS UINT64_C(0xffffffffff000000) /* wraps in the test */
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "../check.h"
+#include "base/time_units.h"
 #include "timeservice/select.h"
 
-#define NS_PER_S INT64_C(1000000000)
 #define AT_LOCAL_NS (INT64_C(1000) * NS_PER_S)
 #define TRUTH_NS INT64_C(1795284915000000000)
 

@@ -3,7 +3,8 @@
 
 #include <errno.h>
 
-#define NS_PER_S UINT64_C(1000000000)
+#include "base/time_units.h"
+
 #define ROUND_TRIP_MAX (UINT64_C(1) << 38) /* a minute of the fastest counter */
 
 struct counter_scale counter_scale_ticks(uint64_t hz)

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer/answer.h"
 #include "clock/card/card.h"
 #include "clock/clock_verbs.h"
 #include "base/json.h"
+#include "base/time_units.h"
 #include "config/options.h"
 #include "port/port.h"
 #include "port/port_clock.h"
@@ -18,7 +20,6 @@
 
 #define PUBLISH_TOOL "bw-clock card publish"
 #define CALIBRATE_TOOL "bw-clock card calibrate"
-#define NS_PER_MS INT64_C(1000000)
 #define PERIOD_NS (10 * NS_PER_MS)
 #define CHECK_NS INT64_C(10000000000) /* between checks of the calibration */
 #define CHECK_TRIAL_NS (5 * NS_PER_MS)
@@ -37,13 +38,10 @@ static int open_page(const char *tool, struct card *card, const char *path)
 
 static void print_ready(struct json *json, const char *tool, const struct card *card)
 {
-	json_object_open(json, NULL);
-	json_string(json, "type", "ready");
-	json_string(json, "tool", tool);
+	answer_begin(json, "ready", tool);
 	json_string(json, "unit", card->scale.nanoseconds ? "ns" : "ticks");
 	json_uint(json, "counter_hz", card->scale.hz);
-	json_object_close(json);
-	json_line_end(json);
+	answer_end(json);
 }
 
 /* ---- publish ----------------------------------------------------------------------------------------------------- */
@@ -123,9 +121,7 @@ static void publish_all(struct publisher *publisher, int64_t end_monotonic_ns)
 
 static int print_published(struct json *json, const struct publisher *publisher, bool complete)
 {
-	json_object_open(json, NULL);
-	json_string(json, "type", "result");
-	json_string(json, "tool", PUBLISH_TOOL);
+	answer_begin(json, "result", PUBLISH_TOOL);
 	json_string(json, "version", BW_VERSION);
 	json_bool(json, "complete", complete);
 	json_bool(json, "valid", publisher->reason == NULL);
@@ -138,8 +134,7 @@ static int print_published(struct json *json, const struct publisher *publisher,
 	json_int(json, "bound_max_ns", publisher->bound_max_ns);
 	json_int(json, "calibration_bound_ns", card_calibration_bound_ns(&publisher->card));
 	json_int(json, "tai_utc_s", publisher->tai.tai_utc_s);
-	json_object_close(json);
-	return json_line_end(json);
+	return answer_end(json);
 }
 
 static int run_publisher(struct publisher *publisher, int64_t duration_ms)
@@ -217,9 +212,7 @@ static int64_t to_ns(const struct card *card, uint64_t units)
 static int print_trials(struct json *json, const struct card *card, const struct calibration *trials, int64_t done,
 			const char *reason, bool complete)
 {
-	json_object_open(json, NULL);
-	json_string(json, "type", "result");
-	json_string(json, "tool", CALIBRATE_TOOL);
+	answer_begin(json, "result", CALIBRATE_TOOL);
 	json_string(json, "version", BW_VERSION);
 	json_bool(json, "complete", complete);
 	json_bool(json, "valid", reason == NULL);
@@ -238,8 +231,7 @@ static int print_trials(struct json *json, const struct card *card, const struct
 		json_array_close(json);
 	}
 	json_array_close(json);
-	json_object_close(json);
-	return json_line_end(json);
+	return answer_end(json);
 }
 
 static int run_trials(struct card *card, int64_t count, int64_t trial_ms)

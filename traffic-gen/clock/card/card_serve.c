@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer/answer.h"
 #include "answer/summary.h"
 #include "base/json.h"
+#include "base/time_units.h"
 #include "clock/card/page_argument.h"
 #include "clock/card/server.h"
 #include "clock/card/ticks.h"
@@ -15,8 +17,6 @@
 #include "version.h"
 
 #define TOOL "bw-clock card serve"
-#define NS_PER_MS INT64_C(1000000)
-
 
 static int find_source(struct server *server, const char *name)
 {
@@ -37,17 +37,10 @@ static int open_pages(struct server *server)
 {
 	for (size_t i = 0; i < server->page_count; i++) {
 		struct served *served = &server->pages[i];
-		int err = port_page_map(served->path, CARD_PAGE_BYTES, true, &served->mapping);
+		int err = page_serve(TOOL, served->path, CARD_PAGE_BYTES, CARD_LOCK_SERVE, &served->mapping);
 
-		if (!err)
-			err = port_page_lock(&served->mapping, CARD_LOCK_SERVE, 0);
-		if (err) {
-			fprintf(stderr, TOOL ": %s: %s\n", served->path,
-				err == -EBUSY   ? "another server has it" :
-				err == -ENOTSUP ? "this system has no shared pages" :
-						  strerror(-err));
+		if (err)
 			return err;
-		}
 		served->page = served->mapping.address;
 		served->unit = port_counter_kind() == PORT_COUNTER_TSC ? CARD_UNIT_TSC : CARD_UNIT_NS;
 		/* A request of before is not answered: who made it asks again. */
@@ -78,23 +71,18 @@ static void print_ready(struct json *json, const struct server *server)
 	char clocksource[32];
 
 	port_clocksource(clocksource, sizeof(clocksource));
-	json_object_open(json, NULL);
-	json_string(json, "type", "ready");
-	json_string(json, "tool", TOOL);
+	answer_begin(json, "ready", TOOL);
 	json_int(json, "pages", (int64_t)server->page_count);
 	json_string(json, "source", server->source ? server->source->name : "host");
 	json_string(json, "clocksource", clocksource);
 	json_uint(json, "counter_hz", server->hz);
 	json_int(json, "tai_utc_s", server->tai.tai_utc_s);
-	json_object_close(json);
-	json_line_end(json);
+	answer_end(json);
 }
 
 static int print_result(struct json *json, const struct server *server, bool complete)
 {
-	json_object_open(json, NULL);
-	json_string(json, "type", "result");
-	json_string(json, "tool", TOOL);
+	answer_begin(json, "result", TOOL);
 	json_string(json, "version", BW_VERSION);
 	json_bool(json, "complete", complete);
 	json_array_open(json, "pages");
@@ -111,8 +99,7 @@ static int print_result(struct json *json, const struct server *server, bool com
 	json_uint(json, "source_refused", server->source_refused);
 	json_uint(json, "source_steps", server->source ? server->source_line.steps : server->samplers[0].steps + server->samplers[1].steps);
 	summary_scheduling(json, &server->scheduling);
-	json_object_close(json);
-	return json_line_end(json);
+	return answer_end(json);
 }
 
 static int run(struct server *server, int64_t duration_ms)

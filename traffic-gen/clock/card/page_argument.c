@@ -28,3 +28,17 @@ int page_argument(const char *tool, const struct option_texts *texts, int index,
 	*path = equals + 1;
 	return 0;
 }
+
+int page_serve(const char *tool, const char *path, size_t size_bytes, int lock, struct port_page *mapping)
+{
+	int err = port_page_map(path, size_bytes, true, mapping);
+
+	if (!err)
+		err = port_page_lock(mapping, lock, 0);
+	if (err)
+		fprintf(stderr, "%s: %s: %s\n", tool, path,
+			err == -EBUSY   ? "another server has it" :
+			err == -ENOTSUP ? "this system has no shared pages" :
+					  strerror(-err));
+	return err;
+}

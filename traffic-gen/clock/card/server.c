@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NS_PER_MS INT64_C(1000000)
+#include "base/time_units.h"
+
 #define PUBLISH_NS (20 * NS_PER_MS)
 #define NAP_NS NS_PER_MS
 #define SOURCE_AGE_MAX_NS (200 * NS_PER_MS) /* of a line that is turned into other units */

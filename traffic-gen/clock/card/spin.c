@@ -3,10 +3,9 @@
 
 #include <string.h>
 
+#include "base/time_units.h"
 #include "port/port.h"
 
-#define NS_PER_MS INT64_C(1000000)
-#define NS_PER_S INT64_C(1000000000)
 #define LINGER_NS INT64_C(400000)    /* look all the time for so long after an answer */
 #define PER_S_MAX_NS (NS_PER_S / 2)  /* and never longer than this in a second */
 #define WINDOW_NS (10 * NS_PER_MS)

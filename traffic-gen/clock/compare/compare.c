@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer/answer.h"
 #include "answer/summary.h"
+#include "base/time_units.h"
 #include "clock/clock_verbs.h"
 #include "config/options.h"
 
-#define NS_PER_MS INT64_C(1000000)
-#define NS_PER_S INT64_C(1000000000)
 #define TICK_NS INT64_C(50000000)
 #define DEFAULT_DURATION_NS (10 * NS_PER_S)
 #define WINDOW_HIGHEST_NS ((INT64_C(1) << 36) - 1)
@@ -140,25 +140,19 @@ static int prepare(struct compare *compare, const struct arguments *arguments)
 
 static void print_ready(struct json *json, const struct compare *compare)
 {
-	json_object_open(json, NULL);
-	json_string(json, "type", "ready");
-	json_string(json, "tool", COMPARE_TOOL);
+	answer_begin(json, "ready", COMPARE_TOOL);
 	json_string(json, "device", compare->device.text);
 	json_string(json, "reference", compare->reference.text);
 	json_int(json, "tai_utc_s", compare->device.tai.tai_utc_s);
-	json_object_close(json);
-	json_line_end(json);
+	answer_end(json);
 }
 
 static void print_progress(struct json *json, const struct compare *compare, int64_t elapsed_ns)
 {
-	json_object_open(json, NULL);
-	json_string(json, "type", "progress");
-	json_string(json, "tool", COMPARE_TOOL);
+	answer_begin(json, "progress", COMPARE_TOOL);
 	json_int(json, "elapsed_ms", elapsed_ns / NS_PER_MS);
 	json_uint(json, "iterations", tally_get(&compare->iterations));
-	json_object_close(json);
-	json_line_end(json);
+	answer_end(json);
 }
 
 static void run_loop(void *argument)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
+#include "answer/answer.h"
 #include "answer/summary.h"
 #include "base/json.h"
 #include "clock/compare/compare.h"
@@ -114,9 +115,7 @@ int compare_report(struct json *json, struct compare *compare, const struct port
 {
 	int64_t bound_ns = source_bound_ns(&compare->reference);
 
-	json_object_open(json, NULL);
-	json_string(json, "type", "result");
-	json_string(json, "tool", COMPARE_TOOL);
+	answer_begin(json, "result", COMPARE_TOOL);
 	json_string(json, "version", BW_VERSION);
 	json_bool(json, "complete", compare->complete);
 	json_bool(json, "valid", compare->reason_count == 0);
@@ -143,6 +142,5 @@ int compare_report(struct json *json, struct compare *compare, const struct port
 	print_bounds(json, compare);
 	print_memory(json, compare);
 	summary_scheduling(json, scheduling);
-	json_object_close(json);
-	return json_line_end(json);
+	return answer_end(json);
 }

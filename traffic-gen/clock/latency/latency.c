@@ -9,13 +9,11 @@
 
 #include "clock/clock_verbs.h"
 #include "base/json.h"
+#include "base/time_units.h"
 #include "clock/latency/latency_cost.h"
 #include "config/options.h"
 #include "port/port.h"
 #include "clock/card/ticks.h"
-
-#define NS_PER_MS INT64_C(1000000)
-
 
 static const char *const phc_names[] = {
 	[PORT_PHC_PRECISE] = "precise", [PORT_PHC_EXTENDED] = "extended", [PORT_PHC_BASIC] = "basic", "gettime",

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "answer/answer.h"
 #include "base/histogram.h"
 #include "base/json.h"
 #include "config/options.h"
@@ -88,9 +89,7 @@ int latency_cost(struct source *source, uint64_t hz, int64_t reads)
 	bare_ns = median_ns(bare, blocks, hz);
 	recorded_ns = median_ns(recorded, blocks, hz);
 	json_init(&json, stdout);
-	json_object_open(&json, NULL);
-	json_string(&json, "type", "result");
-	json_string(&json, "tool", TOOL);
+	answer_begin(&json, "result", TOOL);
 	json_string(&json, "version", BW_VERSION);
 	json_bool(&json, "complete", true);
 	json_string(&json, "name", source->text);
@@ -99,8 +98,7 @@ int latency_cost(struct source *source, uint64_t hz, int64_t reads)
 	json_double(&json, "recorded_ns", recorded_ns);
 	json_double(&json, "ratio", recorded_ns / bare_ns);
 	json_uint(&json, "tsc_hz", hz);
-	json_object_close(&json);
-	err = json_line_end(&json);
+	err = answer_end(&json);
 	histogram_destroy(histogram);
 	return err ? EXIT_CAPABILITY : EXIT_DONE;
 }

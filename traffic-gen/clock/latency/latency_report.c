@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "answer/answer.h"
 #include "answer/summary.h"
 #include "base/json.h"
 #include "port/port_clock.h"
@@ -37,9 +38,7 @@ int latency_report(struct json *json, const struct latency *latency, const struc
 	char clocksource[64];
 
 	port_clocksource(clocksource, sizeof(clocksource));
-	json_object_open(json, NULL);
-	json_string(json, "type", "result");
-	json_string(json, "tool", LATENCY_TOOL);
+	answer_begin(json, "result", LATENCY_TOOL);
 	json_string(json, "version", BW_VERSION);
 	json_bool(json, "complete", latency->complete);
 	json_bool(json, "valid", latency->read_error == 0);
@@ -59,6 +58,5 @@ int latency_report(struct json *json, const struct latency *latency, const struc
 	json_uint(json, "tsc_hz", latency->hz);
 	json_double(json, "pair_cost_ns", (double)latency->pair_ticks * 1e9 / (double)latency->hz);
 	summary_scheduling(json, scheduling);
-	json_object_close(json);
-	return json_line_end(json);
+	return answer_end(json);
 }

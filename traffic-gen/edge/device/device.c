@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#define NS_PER_S INT64_C(1000000000)
+#include "base/time_units.h"
+
 #define REACH_NS INT64_C(100000000000) /* instants further away wait for the next line */
 #define TOLERANCE_NS INT64_C(50000)    /* by which a new line may move the next pulse without leaving any out */
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_MS INT64_C(1000000)
-#define NS_PER_S INT64_C(1000000000)
+#include "base/time_units.h"
+
 #define NAP_NS NS_PER_MS
 #define ACTIVE_NS (30 * NS_PER_MS)     /* after an edge, progress is told with every look */
 #define QUIET_UNTIL_NS (50 * NS_PER_MS)

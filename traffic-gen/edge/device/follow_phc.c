@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer/answer.h"
 #include "answer/summary.h"
 #include "base/json.h"
 #include "clock/card/card.h"
@@ -118,14 +119,11 @@ static void burst(struct follower *follower)
 
 static void print_ready(struct json *json, const struct follower *follower)
 {
-	json_object_open(json, NULL);
-	json_string(json, "type", "ready");
-	json_string(json, "tool", TOOL);
+	answer_begin(json, "ready", TOOL);
 	json_string(json, "phc", follower->phc_path);
 	json_uint(json, "counter_hz", follower->mapping.counter_hz);
 	json_int(json, "calibration_bound_ns", follower->calibration_bound_ns);
-	json_object_close(json);
-	json_line_end(json);
+	answer_end(json);
 }
 
 static void follow(struct follower *follower, struct json *json)
@@ -164,9 +162,7 @@ static int print_result(struct json *json, const struct follower *follower, bool
 {
 	const struct phc_fit *fit = &follower->fit;
 
-	json_object_open(json, NULL);
-	json_string(json, "type", "result");
-	json_string(json, "tool", TOOL);
+	answer_begin(json, "result", TOOL);
 	json_string(json, "version", BW_VERSION);
 	json_bool(json, "complete", complete);
 	json_bool(json, "valid", complete);
@@ -184,8 +180,7 @@ static int print_result(struct json *json, const struct follower *follower, bool
 	summary_histogram(json, "residual_ns", follower->residuals);
 	json_int(json, "calibration_bound_ns", follower->calibration_bound_ns);
 	json_bool(json, "calibration_kept", follower->calibration_kept);
-	json_object_close(json);
-	return json_line_end(json);
+	return answer_end(json);
 }
 
 static int run(struct follower *follower)

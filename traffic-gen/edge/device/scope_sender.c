@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_MS INT64_C(1000000)
+#include "base/time_units.h"
+
 #define RETRY_NS (100 * NS_PER_MS)
 #define CONNECT_TIMEOUT_NS (1000 * NS_PER_MS)
 #define LOOK_NS (20 * NS_PER_MS)

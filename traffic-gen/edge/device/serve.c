@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer/answer.h"
 #include "answer/summary.h"
 #include "base/address.h"
 #include "base/json.h"
@@ -24,17 +25,10 @@ static int open_pages(struct edge_server *server)
 {
 	for (size_t i = 0; i < server->page_count; i++) {
 		struct edge_served *served = &server->pages[i];
-		int err = port_page_map(served->path, EDGE_MAPPING_BYTES, true, &served->mapping);
+		int err = page_serve(TOOL, served->path, EDGE_MAPPING_BYTES, EDGE_LOCK_SERVE, &served->mapping);
 
-		if (!err)
-			err = port_page_lock(&served->mapping, EDGE_LOCK_SERVE, 0);
-		if (err) {
-			fprintf(stderr, TOOL ": %s: %s\n", served->path,
-				err == -EBUSY   ? "another server has it" :
-				err == -ENOTSUP ? "this system has no shared pages" :
-						  strerror(-err));
+		if (err)
 			return err;
-		}
 		served->page = served->mapping.address;
 		served->registers = (struct edge_registers *)(void *)((char *)served->mapping.address + EDGE_OFFSET);
 		edge_server_prepare(server, served);
@@ -60,24 +54,18 @@ static void print_scope(struct edge_server *server)
 	struct json json;
 
 	json_init(&json, stdout);
-	json_object_open(&json, NULL);
-	json_string(&json, "type", "progress");
-	json_string(&json, "tool", TOOL);
+	answer_begin(&json, "progress", TOOL);
 	json_bool(&json, "scope_connected", server->scope_was_up);
 	write_scope(&json, server);
-	json_object_close(&json);
-	json_line_end(&json);
+	answer_end(&json);
 }
 
 static void print_ready(struct json *json, const struct edge_server *server)
 {
-	json_object_open(json, NULL);
-	json_string(json, "type", "ready");
-	json_string(json, "tool", TOOL);
+	answer_begin(json, "ready", TOOL);
 	json_int(json, "pages", (int64_t)server->page_count);
 	json_uint(json, "counter_hz", server->hz);
-	json_object_close(json);
-	json_line_end(json);
+	answer_end(json);
 }
 
 static void write_page(struct json *json, const struct edge_served *served)
@@ -118,9 +106,7 @@ static void write_page(struct json *json, const struct edge_served *served)
 
 static int print_result(struct json *json, const struct edge_server *server)
 {
-	json_object_open(json, NULL);
-	json_string(json, "type", "result");
-	json_string(json, "tool", TOOL);
+	answer_begin(json, "result", TOOL);
 	json_string(json, "version", BW_VERSION);
 	json_bool(json, "complete", true);
 	json_bool(json, "valid", true);
@@ -134,8 +120,7 @@ static int print_result(struct json *json, const struct edge_server *server)
 	json_uint(json, "looks", server->looks);
 	json_int(json, "late_max_ns", server->late_max_ns);
 	summary_scheduling(json, &server->scheduling);
-	json_object_close(json);
-	return json_line_end(json);
+	return answer_end(json);
 }
 
 static int run(struct edge_server *server, const struct address *scope, int priority, int cpu)

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#define NS_PER_S INT64_C(1000000000)
+#include "base/time_units.h"
+
 #define PRODUCT_MAX (INT64_C(1) << 62)
 #define RATE_SPAN_MIN_NS INT64_C(20000000) /* readings of a shorter time say less of the rate than its nominal value */
 

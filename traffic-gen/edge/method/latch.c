@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer/answer.h"
 #include "answer/summary.h"
 #include "base/json.h"
+#include "base/time_units.h"
 #include "clock/card/ticks.h"
 #include "config/options.h"
 #include "edge/edge_verbs.h"
@@ -19,7 +21,6 @@
 #include "version.h"
 
 #define TOOL "bw-edge latch"
-#define NS_PER_S INT64_C(1000000000)
 #define TICK_NS INT64_C(50000000)
 
 enum { FILTER_DEFAULT_PERCENT = 25, REASON_BYTES = 160 };
@@ -28,12 +29,9 @@ enum { FILTER_DEFAULT_PERCENT = 25, REASON_BYTES = 160 };
 
 static void print_line(struct json *json, const struct latch *latch, const char *type)
 {
-	json_object_open(json, NULL);
-	json_string(json, "type", type);
-	json_string(json, "tool", TOOL);
+	answer_begin(json, type, TOOL);
 	json_uint(json, "count", tally_get(&latch->pairs));
-	json_object_close(json);
-	json_line_end(json);
+	answer_end(json);
 }
 
 static void print_reasons(struct json *json, const struct latch *latch)
@@ -60,9 +58,7 @@ static int print_result(struct json *json, const struct latch *latch, const stru
 {
 	char key[24];
 
-	json_object_open(json, NULL);
-	json_string(json, "type", "result");
-	json_string(json, "tool", TOOL);
+	answer_begin(json, "result", TOOL);
 	json_string(json, "version", BW_VERSION);
 	json_bool(json, "complete", latch->complete);
 	json_bool(json, "valid", is_valid(latch));
@@ -90,8 +86,7 @@ static int print_result(struct json *json, const struct latch *latch, const stru
 	json_uint(json, "correlation_restarts", latch->correlation.restarts);
 	json_int(json, "tai_utc_s", latch->tai.tai_utc_s);
 	summary_scheduling(json, scheduling);
-	json_object_close(json);
-	return json_line_end(json);
+	return answer_end(json);
 }
 
 static int measure(struct latch *latch, int priority, int cpu)

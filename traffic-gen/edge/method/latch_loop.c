@@ -5,11 +5,10 @@
  */
 #include <errno.h>
 
+#include "base/time_units.h"
 #include "edge/method/latch.h"
 #include "port/port_clock.h"
 
-#define NS_PER_MS INT64_C(1000000)
-#define NS_PER_S INT64_C(1000000000)
 #define PULSE_NS INT64_C(40000)
 #define PAUSE_NS INT64_C(100000)  /* between edges */
 #define SETTLE_NS (5 * NS_PER_MS) /* between the readings of the beginning */

@@ -5,12 +5,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/time_units.h"
 #include "edge/method/read_filter.h"
 #include "edge/device/registers.h"
 #include "edge/method/software_edge.h"
 
-#define NS_PER_S INT64_C(1000000000)
-#define NS_PER_MS INT64_C(1000000)
 #define PROGRAM_LEAD_MAX_NS (5 * NS_PER_MS)
 #define RENEW_NS (100 * NS_PER_MS)
 #define SETTLE_NS (5 * NS_PER_MS)       /* between the readings of the beginning */

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer/answer.h"
 #include "answer/summary.h"
 #include "base/json.h"
+#include "base/time_units.h"
 #include "clock/card/ticks.h"
 #include "config/options.h"
 #include "edge/edge_verbs.h"
@@ -15,8 +17,6 @@
 #include "version.h"
 
 #define TOOL "bw-edge run"
-#define NS_PER_MS INT64_C(1000000)
-#define NS_PER_S INT64_C(1000000000)
 #define TICK_NS INT64_C(50000000)
 #define PERIOD_MIN_NS INT64_C(500000) /* awake before, a pulse after, and time for others between */
 
@@ -163,25 +163,19 @@ static int prepare(struct edge_run *run, struct pins *pins, const struct argumen
 
 static void print_ready(struct json *json, const struct edge_run *run)
 {
-	json_object_open(json, NULL);
-	json_string(json, "type", "ready");
-	json_string(json, "tool", TOOL);
+	answer_begin(json, "ready", TOOL);
 	json_string(json, "method", run->method->name);
 	json_int(json, "start_phc_ns", run->start_clock_ns);
 	json_int(json, "period_ns", run->period_ns);
-	json_object_close(json);
-	json_line_end(json);
+	answer_end(json);
 }
 
 static void print_progress(struct json *json, const struct edge_run *run)
 {
-	json_object_open(json, NULL);
-	json_string(json, "type", "progress");
-	json_string(json, "tool", TOOL);
+	answer_begin(json, "progress", TOOL);
 	json_uint(json, "programmed", tally_get(&run->programmed));
 	json_uint(json, "late", tally_get(&run->late));
-	json_object_close(json);
-	json_line_end(json);
+	answer_end(json);
 }
 
 static const char *reason_of(const struct edge_run *run)
@@ -221,9 +215,7 @@ static int print_result(struct json *json, const struct edge_run *run, const str
 {
 	bool reads = run->method->reads_phc || run->method->reads_clock;
 
-	json_object_open(json, NULL);
-	json_string(json, "type", "result");
-	json_string(json, "tool", TOOL);
+	answer_begin(json, "result", TOOL);
 	json_string(json, "version", BW_VERSION);
 	json_bool(json, "complete", run->complete);
 	json_bool(json, "valid", is_valid(run));
@@ -261,8 +253,7 @@ static int print_result(struct json *json, const struct edge_run *run, const str
 	else
 		json_null(json, "clock");
 	summary_scheduling(json, scheduling);
-	json_object_close(json);
-	return json_line_end(json);
+	return answer_end(json);
 }
 
 /* ---- the run ----------------------------------------------------------------------------------------------------- */

@@ -5,11 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time_units.h"
 #include "edge/pins/pin.h"
 #include "edge/pins/pin_argument.h"
 #include "port/port_edge.h"
-
-#define NS_PER_S INT64_C(1000000000)
 
 struct pps_pin {
 	char folder[PIN_PATH_BYTES];

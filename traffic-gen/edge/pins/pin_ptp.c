@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time_units.h"
 #include "edge/pins/pin.h"
 #include "edge/pins/pin_argument.h"
 #include "port/port.h"
 #include "port/port_edge.h"
 
-#define NS_PER_S INT64_C(1000000000)
 #define LEAD_NS INT64_C(100000000) /* a start that is nearer is moved on: drivers take their time */
 #define PERIOD_MAX_NS (3600 * NS_PER_S)
 

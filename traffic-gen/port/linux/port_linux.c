@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S INT64_C(1000000000)
+#include "base/time_units.h"
 
 static volatile sig_atomic_t stop_requested; /* set by a signal handler: cannot be passed in */
 

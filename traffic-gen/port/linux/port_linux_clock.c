@@ -15,7 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S INT64_C(1000000000)
+#include "base/time_units.h"
+
 #define FACT_BYTES 128
 
 struct port_phc {

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S INT64_C(1000000000)
+#include "base/time_units.h"
 
 static int kernel_open(const char *path, int flags)
 {

@@ -7,9 +7,9 @@
 #include <sys/ipc.h>
 #include <sys/shm.h>
 
+#include "base/time_units.h"
 #include "port/port_frequency.h"
 
-#define NS_PER_S INT64_C(1000000000)
 #define STEP_NS INT64_C(128000000)
 #define SHM_KEY 0x4e545030 /* "NTP0" */
 

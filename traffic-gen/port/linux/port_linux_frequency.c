@@ -12,7 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S INT64_C(1000000000)
+#include "base/time_units.h"
+
 #define SYSTEM_CLOCK_MAX_PPB 500000.0
 /* timex.freq is in units of 2^-16 ppm. */
 #define UNITS_PER_PPB (65536.0 / 1000.0)

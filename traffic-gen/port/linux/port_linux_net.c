@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S INT64_C(1000000000)
+#include "base/time_units.h"
 
 enum { CONTROL_BYTES = 256, JOINED_MAX_BYTES = 512 };
 

@@ -12,10 +12,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/time_units.h"
 #include "port/port_edge.h"
 #include "port/linux/port_linux_device.h"
 
-#define NS_PER_S INT64_C(1000000000)
 #define ONE_SHOT_PERIOD_NS INT64_C(200000) /* of which the pulse is half; a period of 0 would mean: switch off */
 
 enum { EVENTS = 16 };

@@ -12,9 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/time_units.h"
 #include "port/port.h"
-
-#define NS_PER_S INT64_C(1000000000)
 
 int waiter_open(struct waiter *waiter, bool holds)
 {

@@ -15,6 +15,8 @@
 #include <string.h>
 #include <timeapi.h>
 
+#include "base/time_units.h"
+
 #ifndef CREATE_WAITABLE_TIMER_HIGH_RESOLUTION
 #define CREATE_WAITABLE_TIMER_HIGH_RESOLUTION 0x00000002
 #endif
@@ -23,7 +25,6 @@
 #define PROCESS_POWER_THROTTLING_IGNORE_TIMER_RESOLUTION 0x00000004
 #endif
 
-#define NS_PER_S INT64_C(1000000000)
 #define FILETIME_OF_UNIX_EPOCH INT64_C(116444736000000000) /* 100 ns units since 1601 */
 #define STEP_FLOOR_NS INT64_C(500000) /* the system time is adjusted in ticks of 0.5..15.6 ms, apart from the counter */
 

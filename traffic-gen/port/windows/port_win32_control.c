@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define NS_PER_S INT64_C(1000000000)
+#include "base/time_units.h"
 
 enum { ALIGNMENT = 8, LEVEL_AT = 8, TYPE_AT = 12 };
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time_units.h"
 #include "port/windows/port_win32_control.h"
 
 #ifndef SIO_UDP_CONNRESET
@@ -23,7 +24,6 @@
 #define SIO_GET_TX_TIMESTAMP _WSAIOW(IOC_VENDOR, 234)
 #endif
 
-#define NS_PER_MS INT64_C(1000000)
 #define WAIT_SLICE_MS INT64_C(10)      /* how soon a socket that another thread adds is looked at */
 #define SHORT_WAIT_NS INT64_C(200000)  /* one look and one short sleep, where less than 1 ms is left */
 

@@ -7,14 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answer/answer.h"
 #include "answer/summary.h"
 #include "base/json.h"
+#include "base/time_units.h"
 #include "config/options.h"
 #include "traffic/verbs.h"
 #include "version.h"
 
 #define TOOL "bw-traffic offset"
-#define NS_PER_MS INT64_C(1000000)
 
 enum { PRIORITY_DEFAULT = 50 };
 
@@ -23,19 +24,6 @@ struct offset_options {
 	int64_t duration_ms; /* -1: not given */
 	int64_t interval_ms, priority, cpu, tai_utc_s;
 };
-
-static void begin_line(struct json *json, const char *type)
-{
-	json_object_open(json, NULL);
-	json_string(json, "type", type);
-	json_string(json, "tool", TOOL);
-}
-
-static void end_line(struct json *json)
-{
-	json_object_close(json);
-	json_line_end(json);
-}
 
 static int fail(const char *what, const char *which, int err)
 {
@@ -66,12 +54,12 @@ static void print_serve_ready(struct json *json, const struct offset_server *ser
 	char text[ADDRESS_TEXT_BYTES];
 
 	port_socket_local(server->sock, &local);
-	begin_line(json, "ready");
+	answer_begin(json, "ready", TOOL);
 	json_string(json, "address", address_format(&local, text));
 	json_bool(json, "kernel_stamps", server->kernel_stamps);
 	json_int(json, "tai_utc_s", server->tai.tai_utc_s);
 	json_int(json, "local_tai_ns", port_tai_now_ns(&server->tai));
-	end_line(json);
+	answer_end(json);
 }
 
 /* A server without a duration ends by a signal: that is its way to be complete. */
@@ -96,14 +84,14 @@ static int serve(const struct offset_options *options, const struct address *loc
 	if (code)
 		return code;
 	complete = !bounded || !port_stop_requested();
-	begin_line(&json, "result");
+	answer_begin(&json, "result", TOOL);
 	json_string(&json, "version", BW_VERSION);
 	json_bool(&json, "complete", complete);
 	json_uint(&json, "answered", atomic_load(&server.answered));
 	json_uint(&json, "refused", atomic_load(&server.refused));
 	json_uint(&json, "unsent", atomic_load(&server.unsent));
 	summary_scheduling(&json, &scheduling);
-	end_line(&json);
+	answer_end(&json);
 	return complete ? EXIT_DONE : EXIT_INVALID;
 }
 
@@ -162,9 +150,7 @@ static void print_clock(struct json *json, const struct offset_client *client)
 	struct twoway_line line = twoway_current(client->twoway);
 	int64_t at_local_ns = client->last_local_ns;
 	int64_t half_local_ns = client->first_local_ns + (at_local_ns - client->first_local_ns) / 2;
-	const struct twoway_sample *samples;
 	struct twoway_summary summary;
-	size_t count = twoway_series(client->twoway, &samples);
 
 	twoway_summarise(client->twoway, half_local_ns, at_local_ns, &summary);
 	json_uint(json, "exchanges", summary.exchanges);
@@ -180,15 +166,7 @@ static void print_clock(struct json *json, const struct offset_client *client)
 	figure(json, "rtt_p50_ns", line.valid, summary.rtt_p50_ns);
 	json_int(json, "at_local_tai_ns", at_local_ns);
 	json_int(json, "tai_utc_s", client->tai.tai_utc_s);
-	json_array_open(json, "series");
-	for (size_t i = 0; i < count; i++) {
-		json_array_open(json, NULL);
-		json_int(json, NULL, samples[i].local_ns);
-		json_int(json, NULL, samples[i].offset_ns);
-		json_int(json, NULL, samples[i].bound_ns);
-		json_array_close(json);
-	}
-	json_array_close(json);
+	summary_series(json, client->twoway);
 }
 
 static int print_measured(struct json *json, const struct offset_client *client, const struct offset_options *options,
@@ -196,7 +174,7 @@ static int print_measured(struct json *json, const struct offset_client *client,
 {
 	bool valid;
 
-	begin_line(json, "result");
+	answer_begin(json, "result", TOOL);
 	json_string(json, "version", BW_VERSION);
 	json_string(json, "peer", options->peer);
 	json_bool(json, "complete", client->complete);
@@ -204,7 +182,7 @@ static int print_measured(struct json *json, const struct offset_client *client,
 	print_clock(json, client);
 	print_steps(json, client);
 	summary_scheduling(json, scheduling);
-	end_line(json);
+	answer_end(json);
 	return valid ? EXIT_DONE : EXIT_INVALID;
 }
 
@@ -230,9 +208,9 @@ static int measure(const struct offset_options *options, const struct address *p
 	}
 	stepwatch_init(&client.watch, &client.tai);
 	json_init(&json, stdout);
-	begin_line(&json, "ready");
+	answer_begin(&json, "ready", TOOL);
 	json_int(&json, "tai_utc_s", client.tai.tai_utc_s);
-	end_line(&json);
+	answer_end(&json);
 	code = run_thread(options, offset_client_run, &client, &scheduling);
 	exchange_close(&client.peer);
 	if (!code)

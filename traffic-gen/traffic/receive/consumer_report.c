@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "answer/answer.h"
 #include "answer/summary.h"
 #include "plan/phase.h"
 #include "version.h"
@@ -55,35 +56,22 @@ void consumer_interval(const struct consumer *consumer, int64_t *start_tai_ns, i
 	}
 }
 
-static void begin_line(struct json *json, const char *type)
-{
-	json_object_open(json, NULL);
-	json_string(json, "type", type);
-	json_string(json, "tool", CONSUMER_TOOL);
-}
-
-static int end_line(struct json *json)
-{
-	json_object_close(json);
-	return json_line_end(json);
-}
-
 int consumer_print_ready(struct consumer *consumer)
 {
 	struct json *json = &consumer->json;
 
-	begin_line(json, "ready");
+	answer_begin(json, "ready", CONSUMER_TOOL);
 	json_uint(json, "streams", consumer->plan->pattern->stream_count);
 	json_int(json, "tai_utc_s", consumer->tai.tai_utc_s);
 	json_int(json, "local_tai_ns", own_clock_from_system_tai_ns(&consumer->own_clock, port_tai_now_ns(&consumer->tai)));
-	return end_line(json);
+	return answer_end(json);
 }
 
 int consumer_print_progress(struct consumer *consumer, int64_t elapsed_ns, const char *phase)
 {
 	struct json *json = &consumer->json;
 
-	begin_line(json, "progress");
+	answer_begin(json, "progress", CONSUMER_TOOL);
 	json_int(json, "elapsed_ms", elapsed_ns / 1000000);
 	json_string(json, "phase", phase);
 	json_array_open(json, "streams");
@@ -99,7 +87,7 @@ int consumer_print_progress(struct consumer *consumer, int64_t elapsed_ns, const
 		json_array_close(json);
 	}
 	json_array_close(json);
-	return end_line(json);
+	return answer_end(json);
 }
 
 static void print_stream(struct json *json, const struct account *account)
@@ -107,13 +95,7 @@ static void print_stream(struct json *json, const struct account *account)
 	const struct stream *stream = account->stream;
 
 	json_object_open(json, NULL);
-	json_uint(json, "id", stream->id);
-	json_uint(json, "producer", stream->producer);
-	json_uint(json, "message_type", stream->message_type);
-	json_string(json, "transport", transport_limits(stream->transport)->name);
-	json_uint(json, "size_bytes", stream->size_bytes);
-	json_int(json, "period_ns", stream->period_ns);
-	json_int(json, "budget_ns", stream->budget_ns);
+	summary_stream(json, stream);
 	json_int(json, "logged_above_ns", account_late_above_ns(stream));
 	json_uint(json, "expected", account_expected(account));
 	json_uint(json, "received", tally_get(&account->received));
@@ -129,22 +111,6 @@ static void print_stream(struct json *json, const struct account *account)
 	summary_histogram(json, "sent_minus_scheduled", account->sent_minus_scheduled);
 	summary_histogram(json, "receive_stack", account->receive_stack);
 	json_object_close(json);
-}
-
-static void print_series(struct json *json, const struct twoway *twoway)
-{
-	const struct twoway_sample *samples;
-	size_t count = twoway_series(twoway, &samples);
-
-	json_array_open(json, "series");
-	for (size_t i = 0; i < count; i++) {
-		json_array_open(json, NULL);
-		json_int(json, NULL, samples[i].local_ns);
-		json_int(json, NULL, samples[i].offset_ns);
-		json_int(json, NULL, samples[i].bound_ns);
-		json_array_close(json);
-	}
-	json_array_close(json);
 }
 
 static void print_clock(const struct consumer *consumer, struct json *json, const struct peer_clock *clock)
@@ -171,7 +137,7 @@ static void print_clock(const struct consumer *consumer, struct json *json, cons
 		json_null(json, "rtt_min_ns");
 		json_null(json, "rtt_p50_ns");
 	}
-	print_series(json, clock->twoway);
+	summary_series(json, clock->twoway);
 	json_object_close(json);
 }
 
@@ -245,7 +211,7 @@ static void print_head(const struct consumer *consumer, struct json *json, bool 
 {
 	const struct plan *plan = consumer->plan;
 
-	begin_line(json, "result");
+	answer_begin(json, "result", CONSUMER_TOOL);
 	json_string(json, "version", BW_VERSION);
 	json_bool(json, "complete", complete);
 	json_bool(json, "valid", consumer->reason_count == 0);
@@ -285,5 +251,5 @@ int consumer_print_result(struct consumer *consumer, bool complete)
 	json_uint(json, "rss_end_bytes", port_rss_bytes());
 	json_object_close(json);
 	summary_scheduling(json, &consumer->scheduling);
-	return end_line(json);
+	return answer_end(json);
 }

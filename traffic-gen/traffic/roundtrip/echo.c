@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "answer/answer.h"
 #include "answer/summary.h"
+#include "base/time_units.h"
 #include "traffic/verbs.h"
 #include "version.h"
 
@@ -24,10 +26,10 @@ static void print_ready(struct json *json, const struct side *side)
 	char text[ADDRESS_TEXT_BYTES];
 
 	port_socket_local(side->sock, &local);
-	side_begin_line(json, side, "ready");
+	answer_begin(json, "ready", side->tool);
 	json_string(json, "address", address_format(&local, text));
 	json_bool(json, "kernel_stamps", side->kernel_stamps);
-	side_end_line(json);
+	answer_end(json);
 }
 
 static void print_result(struct json *json, const struct reflector *reflector, bool complete,
@@ -35,7 +37,7 @@ static void print_result(struct json *json, const struct reflector *reflector, b
 {
 	static const char *const stopped[] = { "stopped before its end" };
 
-	side_begin_line(json, &reflector->side, "result");
+	answer_begin(json, "result", reflector->side.tool);
 	json_string(json, "version", BW_VERSION);
 	side_write_validity(json, complete, stopped, complete ? 0 : 1);
 	json_uint(json, "received", reflector->received);
@@ -48,7 +50,7 @@ static void print_result(struct json *json, const struct reflector *reflector, b
 	summary_histogram(json, "receive_stack", reflector->receive_stack);
 	summary_histogram(json, "transmit_stack", reflector->transmit_stack);
 	summary_scheduling(json, scheduling);
-	side_end_line(json);
+	answer_end(json);
 }
 
 static int create_histograms(struct reflector *reflector)

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer/answer.h"
 #include "answer/summary.h"
+#include "base/time_units.h"
 #include "traffic/verbs.h"
 #include "version.h"
 
@@ -31,10 +33,10 @@ struct roundtrip {
 
 static void print_ready(struct roundtrip *run)
 {
-	side_begin_line(&run->json, &run->prober.side, "ready");
+	answer_begin(&run->json, "ready", run->prober.side.tool);
 	json_bool(&run->json, "kernel_stamps", run->prober.side.kernel_stamps);
 	json_int(&run->json, "tai_utc_s", run->prober.side.tai.tai_utc_s);
-	side_end_line(&run->json);
+	answer_end(&run->json);
 }
 
 /* What it measures belongs to the thread that measures: only tallies are read meanwhile. */
@@ -42,11 +44,11 @@ static void print_progress(void *argument, int64_t elapsed_ns)
 {
 	struct roundtrip *run = argument;
 
-	side_begin_line(&run->json, &run->prober.side, "progress");
+	answer_begin(&run->json, "progress", run->prober.side.tool);
 	json_int(&run->json, "elapsed_ms", elapsed_ns / NS_PER_MS);
 	json_uint(&run->json, "sent", tally_get(&run->prober.sent));
 	json_uint(&run->json, "received", tally_get(&run->prober.received));
-	side_end_line(&run->json);
+	answer_end(&run->json);
 }
 
 /* Write why the result is not valid. Return how many reasons there are. */
@@ -73,7 +75,7 @@ static int print_result(struct roundtrip *run, const struct roundtrip_options *o
 	struct json *json = &run->json;
 	size_t reasons;
 
-	side_begin_line(json, &prober->side, "result");
+	answer_begin(json, "result", prober->side.tool);
 	json_string(json, "version", BW_VERSION);
 	json_string(json, "peer", options->peer);
 	json_int(json, "size_bytes", options->size_bytes);
@@ -98,7 +100,7 @@ static int print_result(struct roundtrip *run, const struct roundtrip_options *o
 	summary_steps(json, &prober->watch);
 	json_array_close(json);
 	summary_scheduling(json, scheduling);
-	side_end_line(json);
+	answer_end(json);
 	return reasons ? EXIT_INVALID : EXIT_DONE;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "answer/summary.h"
+#include "base/time_units.h"
 
 #define TICK_NS (100 * NS_PER_MS)
 #define PROGRESS_NS (1000 * NS_PER_MS)
@@ -92,19 +93,6 @@ int side_fail(const struct side *side, const char *what, const char *which, int 
 {
 	fprintf(stderr, "%s: %s %s: %s\n", side->tool, what, which, strerror(-err));
 	return EXIT_CAPABILITY;
-}
-
-void side_begin_line(struct json *json, const struct side *side, const char *type)
-{
-	json_object_open(json, NULL);
-	json_string(json, "type", type);
-	json_string(json, "tool", side->tool);
-}
-
-void side_end_line(struct json *json)
-{
-	json_object_close(json);
-	json_line_end(json);
 }
 
 void side_write_validity(struct json *json, bool complete, const char *const *reasons, size_t count)

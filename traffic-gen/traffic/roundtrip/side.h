@@ -10,8 +10,6 @@
 #include "config/options.h"
 #include "port/port.h"
 
-#define NS_PER_MS INT64_C(1000000)
-#define NS_PER_US INT64_C(1000)
 #define LOOK_NS INT64_C(100000000) /* how often the stop flag is looked at while nothing comes */
 
 enum { SIDE_OPTIONS = 5, BATCH = 64 /* datagrams between two looks at the time and the stop flag */ };
@@ -65,9 +63,6 @@ int side_run(struct side *side, void (*run)(void *), void *argument, void (*prog
 
 /** Write a line about what failed. @return EXIT_CAPABILITY */
 int side_fail(const struct side *side, const char *what, const char *which, int err);
-
-void side_begin_line(struct json *json, const struct side *side, const char *type);
-void side_end_line(struct json *json);
 
 /** Write "complete", "valid" and "invalid_reasons". */
 void side_write_validity(struct json *json, bool complete, const char *const *reasons, size_t count);

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/big_endian.h"
+#include "base/time_units.h"
 #include "ntp/ntp_packet.h"
 
-#define NS_PER_S INT64_C(1000000000)
 #define LOW_32_BITS UINT64_C(0xffffffff)
 
 /* Positions in both packets, in a request, and in a reply. */

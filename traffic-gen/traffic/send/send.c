@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer/answer.h"
 #include "answer/summary.h"
 #include "base/json.h"
 #include "config/options.h"
@@ -110,19 +111,6 @@ static int start_threads(struct send_run *run)
 	return 0;
 }
 
-static void begin_line(struct json *json, const char *type)
-{
-	json_object_open(json, NULL);
-	json_string(json, "type", type);
-	json_string(json, "tool", TOOL);
-}
-
-static void end_line(struct json *json)
-{
-	json_object_close(json);
-	json_line_end(json); /* a reader that is gone must not stop the traffic */
-}
-
 static int64_t first_start_tai_ns(const struct send_run *run)
 {
 	int64_t first_tai_ns = INT64_MAX;
@@ -181,12 +169,12 @@ static void print_ready(struct send_run *run)
 
 	for (int i = 0; i < run->sender_count; i++)
 		streams += run->senders[i]->stream_count;
-	begin_line(&run->json, "ready");
+	answer_begin(&run->json, "ready", TOOL);
 	json_int(&run->json, "producers", run->sender_count);
 	json_int(&run->json, "streams", streams);
 	json_int(&run->json, "tai_utc_s", run->tai.tai_utc_s);
 	json_int(&run->json, "local_tai_ns", port_tai_now_ns(&run->tai));
-	end_line(&run->json);
+	answer_end(&run->json); /* a reader that is gone must not stop the traffic */
 }
 
 static void print_progress(struct send_run *run, int64_t elapsed_ns)
@@ -202,12 +190,12 @@ static void print_progress(struct send_run *run, int64_t elapsed_ns)
 			late += tally_get(&s->late_slots);
 		}
 	}
-	begin_line(&run->json, "progress");
+	answer_begin(&run->json, "progress", TOOL);
 	json_int(&run->json, "elapsed_ms", elapsed_ns / 1000000);
 	json_uint(&run->json, "scheduled", scheduled);
 	json_uint(&run->json, "sent", sent);
 	json_uint(&run->json, "late_slots", late);
-	end_line(&run->json);
+	answer_end(&run->json);
 }
 
 static bool all_finished(const struct send_run *run)
@@ -303,7 +291,7 @@ static void print_result(struct send_run *run, bool complete, const struct port_
 {
 	struct json *json = &run->json;
 
-	begin_line(json, "result");
+	answer_begin(json, "result", TOOL);
 	json_string(json, "version", BW_VERSION);
 	json_bool(json, "complete", complete);
 	json_bool(json, "valid", run->reason[0] == '\0');
@@ -326,7 +314,7 @@ static void print_result(struct send_run *run, bool complete, const struct port_
 		summary_steps(json, &run->senders[0]->watch);
 	json_array_close(json);
 	summary_scheduling(json, scheduling);
-	end_line(json);
+	answer_end(json);
 }
 
 /* Play the plan. @return exit code */

@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "answer/summary.h"
+#include "base/time_units.h"
 #include "traffic/verbs.h"
 
-#define NS_PER_MS INT64_C(1000000)
 #define TICK_NS INT64_C(50000000)
 #define SERIES_BYTES_MAX (INT64_C(256) << 20) /* of all CPUs together: it is locked memory */
 

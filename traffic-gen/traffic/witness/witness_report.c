@@ -6,18 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer/answer.h"
 #include "answer/summary.h"
 #include "version.h"
 
 void witness_print_ready(struct json *json, const struct witness *witness)
 {
-	json_object_open(json, NULL);
-	json_string(json, "type", "ready");
-	json_string(json, "tool", WITNESS_TOOL);
+	answer_begin(json, "ready", WITNESS_TOOL);
 	json_int(json, "cpus", witness->watcher_count);
 	json_int(json, "tai_utc_s", witness->tai.tai_utc_s);
-	json_object_close(json);
-	json_line_end(json);
+	answer_end(json);
 }
 
 /* What nobody wanted of a CPU, and the share of the time that somebody wanted. */
@@ -108,9 +106,7 @@ int witness_print_result(struct json *json, const struct witness *witness, const
 
 	if (stalled_ns < 0)
 		return (int)stalled_ns;
-	json_object_open(json, NULL);
-	json_string(json, "type", "result");
-	json_string(json, "tool", WITNESS_TOOL);
+	answer_begin(json, "result", WITNESS_TOOL);
 	json_string(json, "version", BW_VERSION);
 	json_bool(json, "complete", witness->complete);
 	json_int(json, "elapsed_ns", witness->elapsed_ns);

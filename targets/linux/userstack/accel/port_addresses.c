@@ -2,7 +2,6 @@
 #include "port_addresses.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <string.h>
 
 enum { IPV4_MAPPED_AT = 12, LOOPBACK_NET = 127 };
@@ -40,22 +39,28 @@ int address_from_sockaddr(const struct sockaddr *sockaddr, socklen_t length, str
 	return 0;
 }
 
+struct in6_addr address_as_ipv6(const struct stack_address *address)
+{
+	struct in6_addr as_ipv6 = { 0 };
+
+	if (address->family == STACK_IPV6) {
+		memcpy(&as_ipv6, address->ip, sizeof(as_ipv6));
+	} else {
+		memset(as_ipv6.s6_addr + IPV4_MAPPED_AT - 2, 0xff, 2);
+		memcpy(as_ipv6.s6_addr + IPV4_MAPPED_AT, address->ip, sizeof(struct in_addr));
+	}
+	return as_ipv6;
+}
+
 void address_to_sockaddr(int domain, const struct stack_address *address, struct sockaddr *sockaddr, socklen_t *length)
 {
-	struct sockaddr_in six_or_four_room;
-	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(address->port) };
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(address->port), .sin6_addr = address_as_ipv6(address) };
 	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(address->port) };
-	socklen_t whole = domain == AF_INET6 ? sizeof(six) : sizeof(six_or_four_room);
+	socklen_t whole = domain == AF_INET6 ? sizeof(six) : sizeof(four);
 
 	if (!sockaddr || !length)
 		return;
 	memcpy(&four.sin_addr, address->ip, sizeof(four.sin_addr));
-	if (address->family == STACK_IPV6) {
-		memcpy(&six.sin6_addr, address->ip, sizeof(six.sin6_addr));
-	} else {
-		memset(six.sin6_addr.s6_addr + IPV4_MAPPED_AT - 2, 0xff, 2);
-		memcpy(six.sin6_addr.s6_addr + IPV4_MAPPED_AT, address->ip, sizeof(four.sin_addr));
-	}
 	if (*length)
 		memcpy(sockaddr, domain == AF_INET6 ? (const void *)&six : (const void *)&four, *length < whole ? *length : whole);
 	*length = whole;

@@ -3,13 +3,11 @@
 
 #include <errno.h>
 
+#include "base/time_units.h"
 #include "port_children.h"
-#include "port_engine.h"
+#include "port_clocks.h"
 #include "port_sockets.h"
 #include "port_wait.h"
-
-#define US_PER_S UINT64_C(1000000)
-#define NS_PER_US 1000
 
 int64_t calls_done(int64_t result)
 {
@@ -68,12 +66,12 @@ uint64_t calls_until_us(const struct timespec *timeout)
 	if (!timeout)
 		return UINT64_MAX;
 	us = (uint64_t)timeout->tv_sec * US_PER_S + (uint64_t)(timeout->tv_nsec + NS_PER_US - 1) / NS_PER_US;
-	return us ? engine_now_us() + us : 0;
+	return us ? clocks_now_us() + us : 0;
 }
 
 uint64_t calls_left_us(uint64_t end_us)
 {
-	uint64_t now_us = engine_now_us();
+	uint64_t now_us = clocks_now_us();
 
 	return end_us > now_us ? end_us - now_us : 0;
 }

@@ -47,8 +47,8 @@ uint64_t calls_left_us(uint64_t end_us);
 /** Receive by the stack. @return bytes, -errno, or CALLS_NOT_OURS: the kernel has the socket */
 int64_t calls_receive(int fd, struct msghdr *message, int flags);
 
-/** Wait for sockets of which the stack has some. @param[in,out] timeout_us  what is left of it then; NULL: without end @return as select(2) does */
-int calls_select(int count, fd_set *in, fd_set *out, fd_set *except, uint64_t *timeout_us);
+/** Wait for sockets of which the stack has some. @param[in,out] timeout  what is left of it then; NULL: without end @return as select(2) does */
+int calls_select(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval64 *timeout);
 
 #if __SIZEOF_LONG__ == 4
 /** What of a time has room in 32 bits: 68 years of waiting at most, and what is negative stays so. @return narrowed, or NULL for NULL */

@@ -13,6 +13,7 @@
 #include "port_calls.h"
 #include "port_engine.h"
 #include "port_epoll.h"
+#include "port_private.h"
 #include "port_sockets.h"
 #include "port_wait.h"
 
@@ -20,7 +21,7 @@ EXPORT int close(int fd)
 {
 	struct open_socket *sock;
 
-	if (engine_owns(fd))
+	if (private_owns(fd))
 		return (int)calls_done(-EBADF);
 	if (epoll_find(fd)) {
 		wait_lock();
@@ -63,7 +64,7 @@ EXPORT int close_range(unsigned int first, unsigned int last, int flags)
 	if (flags && libc_calls()->close_range(UINT_MAX, UINT_MAX, flags))
 		return -1;
 	for (unsigned int at = first;;) {
-		int next = nearest(nearest(sockets_next((int)at - 1), epoll_next((int)at - 1)), engine_next_private((int)at - 1));
+		int next = nearest(nearest(sockets_next((int)at - 1), epoll_next((int)at - 1)), private_next((int)at - 1));
 		bool is_here = next >= 0 && (unsigned int)next <= last;
 
 		if ((is_here ? (unsigned int)next > at : at <= last) &&
@@ -71,7 +72,7 @@ EXPORT int close_range(unsigned int first, unsigned int last, int flags)
 			return -1;
 		if (!is_here)
 			return 0;
-		if (!engine_owns(next))
+		if (!private_owns(next))
 			close(next);
 		at = (unsigned int)next + 1;
 	}
@@ -91,7 +92,7 @@ EXPORT int dup3(int fd, int to, int flags)
 {
 	int result;
 
-	if (engine_owns(to))
+	if (private_owns(to))
 		return (int)calls_done(-EBUSY);
 	if (fd != to && libc_calls()->fcntl64(fd, F_GETFD) >= 0 && (sockets_find(to) || epoll_find(to))) {
 		wait_lock();

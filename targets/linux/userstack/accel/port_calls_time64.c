@@ -5,15 +5,12 @@
  */
 #include "port_libc.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "port_calls.h"
 #include "port_epoll.h"
 #include "port_poll.h"
 #include "port_sockets.h"
-
-#define US_PER_S UINT64_C(1000000)
 
 struct timespec *calls_narrow(const struct time64 *time, struct timespec *narrowed)
 {
@@ -71,19 +68,9 @@ EXPORT int __pselect64(int count, fd_set *in, fd_set *out, fd_set *except, const
 
 EXPORT int __select64(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval64 *timeout)
 {
-	uint64_t timeout_us;
-	int ready;
-
 	if (!select_concerns_stack(count, in, out, except))
 		return libc_calls()->__select64(count, in, out, except, timeout);
-	if (!timeout)
-		return calls_select(count, in, out, except, NULL);
-	if (timeout->seconds < 0 || timeout->microseconds < 0)
-		return (int)calls_done(-EINVAL);
-	timeout_us = (uint64_t)timeout->seconds * US_PER_S + (uint64_t)timeout->microseconds;
-	ready = calls_select(count, in, out, except, &timeout_us);
-	*timeout = (struct timeval64){ .seconds = (int64_t)(timeout_us / US_PER_S), .microseconds = (int64_t)(timeout_us % US_PER_S) };
-	return ready;
+	return calls_select(count, in, out, except, timeout);
 }
 
 EXPORT int __epoll_pwait2_time64(int epoll_fd, struct epoll_event *events, int capacity, const struct time64 *timeout, const sigset_t *mask)

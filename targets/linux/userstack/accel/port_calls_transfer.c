@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 #include "port_calls.h"
-#include "port_engine.h"
+#include "port_clocks.h"
 #include "port_passing.h"
+#include "port_say.h"
 #include "port_sockets.h"
 #include "port_transfer.h"
 #include "port_wait.h"
@@ -174,7 +175,7 @@ EXPORT ssize_t splice(int from, off64_t *from_at, int to, off64_t *to_at, size_t
 	if (!sockets_is_of_stack(sockets_find(from)) && !sockets_is_of_stack(sockets_find(to)))
 		return libc_calls()->splice(from, from_at, to, to_at, size, flags);
 	if (!atomic_flag_test_and_set(&said))
-		engine_say("splice() is not the user-mode stack's: the program has to read and write");
+		say("splice() is not the user-mode stack's: the program has to read and write");
 	return calls_done(-EINVAL);
 }
 
@@ -252,7 +253,7 @@ EXPORT int recvmmsg(int fd, struct mmsghdr *messages, unsigned int count, int fl
 		messages[received++].msg_len = (unsigned int)size;
 		if (flags & MSG_WAITFORONE)
 			flags |= MSG_DONTWAIT;
-		if (end_us != UINT64_MAX && engine_now_us() >= end_us)
+		if (end_us != UINT64_MAX && clocks_now_us() >= end_us)
 			break;
 	}
 	return (int)received;

@@ -6,18 +6,15 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/time_units.h"
 #include "port_calls.h"
-#include "port_engine.h"
+#include "port_clocks.h"
 #include "port_epoll.h"
 #include "port_poll.h"
 #include "port_wait.h"
 
 /* glibc declares the descriptors of poll(2) as written only, and the compiler believes it of the definition, too. */
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-
-#define US_PER_S UINT64_C(1000000)
-#define US_PER_MS 1000
-#define NS_PER_US 1000
 
 EXPORT int __poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t room);
 EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask, size_t room);
@@ -26,7 +23,7 @@ EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeou
 {
 	if (!poll_concerns_stack(fds, count))
 		return libc_calls()->ppoll(fds, count, timeout, mask);
-	if (timeout && (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= 1000000000))
+	if (timeout && (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= NS_PER_S))
 		return (int)calls_done(-EINVAL);
 	wait_lock();
 	return (int)calls_unlock(poll_wait(fds, count, calls_until_us(timeout), mask));
@@ -34,7 +31,7 @@ EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeou
 
 static const struct timespec *from_ms(int timeout_ms, struct timespec *timeout)
 {
-	*timeout = (struct timespec){ .tv_sec = timeout_ms / 1000, .tv_nsec = (long)(timeout_ms % 1000) * US_PER_MS * NS_PER_US };
+	*timeout = (struct timespec){ .tv_sec = (time_t)(timeout_ms / MS_PER_S), .tv_nsec = (long)(timeout_ms % MS_PER_S * NS_PER_MS) };
 	return timeout_ms < 0 ? NULL : timeout;
 }
 
@@ -65,32 +62,38 @@ EXPORT int pselect(int count, fd_set *in, fd_set *out, fd_set *except, const str
 	return (int)calls_unlock(select_wait(count, in, out, except, calls_until_us(timeout), mask));
 }
 
-int calls_select(int count, fd_set *in, fd_set *out, fd_set *except, uint64_t *timeout_us)
+int calls_select(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval64 *timeout)
 {
-	uint64_t end_us = !timeout_us ? UINT64_MAX : *timeout_us ? engine_now_us() + *timeout_us : 0;
+	uint64_t end_us = UINT64_MAX, us;
 	int ready;
 
+	if (timeout && (timeout->seconds < 0 || timeout->microseconds < 0))
+		return (int)calls_done(-EINVAL);
+	if (timeout) {
+		us = (uint64_t)timeout->seconds * US_PER_S + (uint64_t)timeout->microseconds;
+		end_us = us ? clocks_now_us() + us : 0;
+	}
 	wait_lock();
 	ready = (int)calls_unlock(select_wait(count, in, out, except, end_us, NULL));
-	if (timeout_us && (ready >= 0 || errno == EINTR))
-		*timeout_us = calls_left_us(end_us);
+	if (timeout && (ready >= 0 || errno == EINTR)) {
+		us = calls_left_us(end_us);
+		*timeout = (struct timeval64){ .seconds = (int64_t)(us / US_PER_S), .microseconds = (int64_t)(us % US_PER_S) };
+	}
 	return ready;
 }
 
 EXPORT int select(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout)
 {
-	uint64_t timeout_us;
+	struct timeval64 wide;
 	int ready;
 
 	if (!select_concerns_stack(count, in, out, except))
 		return libc_calls()->select(count, in, out, except, timeout);
 	if (!timeout)
 		return calls_select(count, in, out, except, NULL);
-	if (timeout->tv_sec < 0 || timeout->tv_usec < 0)
-		return (int)calls_done(-EINVAL);
-	timeout_us = (uint64_t)timeout->tv_sec * US_PER_S + (uint64_t)timeout->tv_usec;
-	ready = calls_select(count, in, out, except, &timeout_us);
-	*timeout = (struct timeval){ .tv_sec = (time_t)(timeout_us / US_PER_S), .tv_usec = (suseconds_t)(timeout_us % US_PER_S) };
+	wide = (struct timeval64){ .seconds = timeout->tv_sec, .microseconds = timeout->tv_usec };
+	ready = calls_select(count, in, out, except, &wide);
+	*timeout = (struct timeval){ .tv_sec = (time_t)wide.seconds, .tv_usec = (suseconds_t)wide.microseconds };
 	return ready;
 }
 

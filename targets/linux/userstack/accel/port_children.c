@@ -11,6 +11,8 @@
 
 #include "port_engine.h"
 #include "port_libc.h"
+#include "port_private.h"
+#include "port_say.h"
 #include "port_sockets.h"
 #include "port_wait.h"
 #include "port_ways.h"
@@ -78,7 +80,7 @@ static int watch(int fd, uint32_t events)
 	struct epoll_event event = { .events = events, .data.fd = fd };
 
 	if (watched < 0)
-		watched = engine_private(libc_calls()->epoll_create1(EPOLL_CLOEXEC));
+		watched = private_move(libc_calls()->epoll_create1(EPOLL_CLOEXEC));
 	return watched < 0 || libc_calls()->epoll_ctl(watched, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
@@ -86,7 +88,7 @@ static void end_watched(int fd)
 {
 	if (fd >= 0) {
 		libc_calls()->epoll_ctl(watched, EPOLL_CTL_DEL, fd, NULL);
-		engine_close_private(fd);
+		private_close(fd);
 	}
 }
 
@@ -98,7 +100,7 @@ static int make_pair(int type, int pair[2])
 {
 	if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, pair))
 		return -errno;
-	pair[0] = engine_private(pair[0]);
+	pair[0] = private_move(pair[0]);
 	return 0;
 }
 
@@ -106,7 +108,7 @@ void children_before_fork(void)
 {
 	fresh[0] = fresh[1] = -1;
 	if (engine_runs() && sockets_count_of_stack() && make_pair(SOCK_SEQPACKET, fresh) == 0)
-		fresh[1] = engine_private(fresh[1]);
+		fresh[1] = private_move(fresh[1]);
 }
 
 static void hold(int fd, struct open_socket *sock, void *argument)
@@ -123,12 +125,12 @@ void children_after_fork(void)
 
 	if (fresh[0] < 0)
 		return;
-	engine_close_private(fresh[1]);
+	private_close(fresh[1]);
 	child = calloc(1, sizeof(*child));
 	if (child)
 		child->held = calloc(sockets_count_of_stack(), sizeof(*child->held));
 	if (!child || !child->held || watch(fresh[0], EPOLLIN)) {
-		engine_close_private(fresh[0]);
+		private_close(fresh[0]);
 		free(child ? child->held : NULL);
 		free(child);
 		return;
@@ -142,21 +144,21 @@ void children_after_fork(void)
 void children_in_child(void)
 {
 	for (; children; children = children->next)
-		engine_close_private(children->channel);
+		private_close(children->channel);
 	for (; relays; relays = relays->next)
-		engine_close_private(relays->fd);
+		private_close(relays->fd);
 	for (; handouts; handouts = handouts->next) {
-		engine_close_private(handouts->fd);
+		private_close(handouts->fd);
 		if (handouts->kernel >= 0)
-			engine_close_private(handouts->kernel);
+			private_close(handouts->kernel);
 	}
 	if (watched >= 0)
-		engine_close_private(watched);
+		private_close(watched);
 	watched = -1;
 	if (fresh[0] >= 0)
-		engine_close_private(fresh[0]);
+		private_close(fresh[0]);
 	if (parent >= 0)
-		engine_close_private(parent); /* of the parent itself: what came from above that is not handed down further */
+		private_close(parent); /* of the parent itself: what came from above that is not handed down further */
 	parent = fresh[1];
 	if (sockets_leave_to_parent() && parent >= 0)
 		begin_to_inherit();
@@ -245,7 +247,7 @@ static int begin_handout(struct open_socket *sock, int *child_end)
 	}
 	handout->fd = pair[0];
 	handout->sock = sock;
-	handout->kernel = sock->both && sock->fd >= 0 ? engine_private(libc_calls()->dup(sock->fd)) : -1;
+	handout->kernel = sock->both && sock->fd >= 0 ? private_move(libc_calls()->dup(sock->fd)) : -1;
 	handout->next = handouts;
 	handouts = handout;
 	sockets_hold(sock);
@@ -567,7 +569,7 @@ static void begin_to_inherit(void)
 	pthread_attr_init(&attributes);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	if (pthread_create(&thread, &attributes, inherit, NULL))
-		engine_say("no thread to take over the parent's ports: %s", strerror(errno));
+		say("no thread to take over the parent's ports: %s", strerror(errno));
 	pthread_attr_destroy(&attributes);
 }
 
@@ -587,7 +589,7 @@ int children_take(struct open_socket *sock)
 		return err == -EPIPE ? -ECONNRESET : err;
 	if (answer.result) {
 		if (answer.result == -EOPNOTSUPP)
-			engine_say("a socket of UDP from before the fork is its parent's");
+			say("a socket of UDP from before the fork is its parent's");
 		return answer.result;
 	}
 	return sockets_become(sock, descriptor, &answer.local, &answer.peer, answer.listens ? WAY_HANDED : WAY_RELAYED);

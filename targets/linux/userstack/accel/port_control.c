@@ -8,13 +8,14 @@
 #include <sys/time.h>
 #include <time.h>
 
+#include "base/time_units.h"
 #include "port_addresses.h"
-#include "port_engine.h"
+#include "port_clocks.h"
+#include "port_frames.h"
+#include "port_interface.h"
 #include "port_libc.h"
+#include "port_say.h"
 #include "port_sockets.h"
-
-#define NS_PER_S UINT64_C(1000000000)
-#define NS_PER_US 1000
 
 enum {
 	/* What a socket is to tell. */
@@ -26,7 +27,6 @@ enum {
 	TELL_STAMPS = TELL_TIMEVAL | TELL_TIMESPEC | TELL_STAMPING,
 
 	STAMPING_OF_RECEIVED = SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE,
-	IPV4_MAPPED_AT = 12,
 };
 
 /* The options, and what each asks to be told; `clears`: what it is told instead of. */
@@ -69,7 +69,7 @@ void control_set(struct open_socket *sock, int level, int name, int value)
 	if (row->tells == TELL_STAMPING ? (value & STAMPING_OF_RECEIVED) == STAMPING_OF_RECEIVED : value != 0)
 		sock->tells |= row->tells;
 	if (sock->tells & TELL_STAMPS)
-		engine_stamp_frames();
+		frames_stamp();
 }
 
 void control_inherit(struct open_socket *sock, int fd, const struct open_socket *listener)
@@ -107,7 +107,7 @@ static void put(struct msghdr *message, size_t *used, int level, int type, const
 static void put_stamps(const struct open_socket *sock, struct msghdr *message, size_t *used, uint64_t realtime_ns)
 {
 	struct timespec at = { .tv_sec = (time_t)(realtime_ns / NS_PER_S), .tv_nsec = (long)(realtime_ns % NS_PER_S) };
-	struct timeval rounded = { .tv_sec = at.tv_sec, .tv_usec = at.tv_nsec / NS_PER_US };
+	struct timeval rounded = { .tv_sec = at.tv_sec, .tv_usec = (suseconds_t)(at.tv_nsec / NS_PER_US) };
 	struct timespec stamping[3] = { at }; /* struct scm_timestamping: of software, an old one, of hardware */
 
 	if (sock->tells & TELL_TIMEVAL)
@@ -120,17 +120,11 @@ static void put_stamps(const struct open_socket *sock, struct msghdr *message, s
 
 static void put_address(const struct open_socket *sock, struct msghdr *message, size_t *used, const struct stack_address *to)
 {
-	struct in6_pktinfo six = { .ipi6_ifindex = engine_interface_index() };
-	struct in_pktinfo four = { .ipi_ifindex = (int)engine_interface_index() };
+	struct in6_pktinfo six = { .ipi6_ifindex = interface_index(), .ipi6_addr = address_as_ipv6(to) };
+	struct in_pktinfo four = { .ipi_ifindex = (int)interface_index() };
 
 	memcpy(&four.ipi_addr, to->ip, sizeof(four.ipi_addr));
 	four.ipi_spec_dst = four.ipi_addr;
-	if (to->family == STACK_IPV6) {
-		memcpy(&six.ipi6_addr, to->ip, sizeof(six.ipi6_addr));
-	} else {
-		memset(six.ipi6_addr.s6_addr + IPV4_MAPPED_AT - 2, 0xff, 2);
-		memcpy(six.ipi6_addr.s6_addr + IPV4_MAPPED_AT, to->ip, sizeof(four.ipi_addr));
-	}
 	if (sock->tells & TELL_PKTINFO6)
 		put(message, used, IPPROTO_IPV6, IPV6_PKTINFO, &six, sizeof(six));
 	if (sock->tells & TELL_PKTINFO4 && to->family == STACK_IPV4)
@@ -145,7 +139,7 @@ void control_write(const struct open_socket *sock, struct msghdr *message)
 	if (sock->stack)
 		stack_arrival(sock->stack, &arrival);
 	if (sock->stack && sock->tells & TELL_STAMPS) /* what came before the first socket asked has the time of its reading, as by the kernel */
-		put_stamps(sock, message, &used, arrival.realtime_ns ? arrival.realtime_ns : engine_realtime_ns());
+		put_stamps(sock, message, &used, arrival.realtime_ns ? arrival.realtime_ns : clocks_realtime_ns());
 	if (arrival.to.family)
 		put_address(sock, message, &used, &arrival.to);
 	message->msg_controllen = used;
@@ -178,7 +172,7 @@ static int read_one(const struct open_socket *sock, const struct cmsghdr *header
 		return IN6_IS_ADDR_UNSPECIFIED(&info6.ipi6_addr) ?
 			       0 : address_from_sockaddr((const struct sockaddr *)&six, sizeof(six), &way->from);
 	}
-	engine_say("control message %d of level %d with what is sent is not one of the user-mode stack's", header->cmsg_type,
+	say("control message %d of level %d with what is sent is not one of the user-mode stack's", header->cmsg_type,
 		   header->cmsg_level);
 	return -EOPNOTSUPP;
 }

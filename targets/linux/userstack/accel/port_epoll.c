@@ -7,7 +7,6 @@
 
 #include "descriptor_table.h"
 #include "port_children.h"
-#include "port_engine.h"
 #include "port_libc.h"
 #include "port_sockets.h"
 #include "port_wait.h"

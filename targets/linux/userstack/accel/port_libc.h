@@ -70,15 +70,16 @@
 	CALL(siginterrupt, int, (int number, int interrupts)) \
 	CALL(_exit, void, (int code))
 
+/* The time of select(2) with 64 bits, on every machine. */
+struct timeval64 {
+	int64_t seconds, microseconds;
+};
+
 #if __SIZEOF_LONG__ == 4
 /* Time of 64 bits where the C library's first one has 32 (ARM): programs with _TIME_BITS=64 call these. */
 struct time64 {
 	int64_t seconds;
 	int32_t nanoseconds, padding; /* of little-endian machines */
-};
-
-struct timeval64 {
-	int64_t seconds, microseconds;
 };
 
 #define LIBC_CALLS_TIME64(CALL) \

@@ -7,13 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/time_units.h"
 #include "port_control.h"
 #include "port_engine.h"
 #include "port_libc.h"
+#include "port_say.h"
 #include "port_sockets.h"
-
-#define US_PER_S UINT64_C(1000000)
-#define US_PER_MS 1000
 
 enum { ANY = 0, STREAM = SOCK_STREAM };
 
@@ -138,7 +137,7 @@ static void say_unfit(int level, int name, const void *value, socklen_t length, 
 
 	if (length == (socklen_t)sizeof(int))
 		snprintf(given, sizeof(given), " with the value %d", number_of(value, length));
-	engine_say("option %d of level %d%s is not one of the user-mode stack's%s", name, level, given, consequence);
+	say("option %d of level %d%s is not one of the user-mode stack's%s", name, level, given, consequence);
 }
 
 int options_set(struct open_socket *sock, int fd, int level, int name, const void *value, socklen_t length)

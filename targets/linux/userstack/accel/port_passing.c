@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "port_engine.h"
+#include "port_say.h"
 #include "port_sockets.h"
 
 static bool is_of_stack(int fd)
@@ -19,7 +19,7 @@ static void say_once(int fd)
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 
 	if (!atomic_flag_test_and_set(&said))
-		engine_say("socket %d is the user-mode stack's, and cannot be sent to another process (SCM_RIGHTS)", fd);
+		say("socket %d is the user-mode stack's, and cannot be sent to another process (SCM_RIGHTS)", fd);
 }
 
 static bool has_ours(const struct cmsghdr *head)

@@ -11,9 +11,12 @@
 #include "descriptor_table.h"
 #include "port_addresses.h"
 #include "port_children.h"
+#include "port_clocks.h"
 #include "port_engine.h"
 #include "port_epoll.h"
 #include "port_libc.h"
+#include "port_ports.h"
+#include "port_private.h"
 #include "port_wait.h"
 
 static struct descriptor_table sockets;
@@ -79,7 +82,7 @@ void sockets_leave_stack(struct open_socket *sock)
 		stack_close(sock->stack);
 	sock->stack = NULL;
 	if (sock->port && engine_runs())
-		engine_drop_port(sock->protocol, sock->port);
+		ports_drop(sock->protocol, sock->port);
 	sock->port = 0;
 }
 
@@ -89,7 +92,7 @@ void sockets_release(struct open_socket *sock)
 		return;
 	sockets_leave_stack(sock);
 	epoll_forget_socket(sock);
-	engine_close_private(sock->kept);
+	private_close(sock->kept);
 	free(sock);
 }
 
@@ -134,7 +137,7 @@ int sockets_close(int fd)
 
 uint64_t sockets_until_us(uint64_t timeout_us)
 {
-	return timeout_us ? engine_now_us() + timeout_us : UINT64_MAX;
+	return timeout_us ? clocks_now_us() + timeout_us : UINT64_MAX;
 }
 
 void sockets_close_all(void)
@@ -246,7 +249,7 @@ int sockets_become(struct open_socket *sock, int local_socket, const struct stac
 	if (sock->nonblocking)
 		err = libc_calls()->fcntl64(local_socket, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
 	if (!err && way == WAY_HANDED)
-		sock->kept = engine_private(libc_calls()->dup(sock->fd));
+		sock->kept = private_move(libc_calls()->dup(sock->fd));
 	for (int fd = -1; !err && (fd = descriptor_table_next(&sockets, fd)) >= 0;) {
 		int flags;
 

@@ -16,15 +16,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/time_units.h"
 #include "port_calls.h"
-#include "port_engine.h"
+#include "port_clocks.h"
 #include "port_epoll.h"
 #include "port_passing.h"
 #include "port_poll.h"
+#include "port_private.h"
+#include "port_say.h"
 #include "port_sockets.h"
-
-#define US_PER_S UINT64_C(1000000)
-#define NS_PER_US 1000
 
 enum { ARGUMENTS = 6 };
 
@@ -33,7 +33,7 @@ enum { ARGUMENTS = 6 };
 
 static bool is_ours(long fd)
 {
-	return fd >= 0 && fd <= INT_MAX && (sockets_find((int)fd) || epoll_find((int)fd) || engine_owns((int)fd));
+	return fd >= 0 && fd <= INT_MAX && (sockets_find((int)fd) || epoll_find((int)fd) || private_owns((int)fd));
 }
 
 /* io_uring hands descriptors to the kernel, which knows nothing of connections here; programs do without where it is missing. */
@@ -42,7 +42,7 @@ static long refuse_io_uring(void)
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 
 	if (!atomic_flag_test_and_set(&said))
-		engine_say("io_uring is not the user-mode stack's: the program has to do without");
+		say("io_uring is not the user-mode stack's: the program has to do without");
 	errno = ENOSYS;
 	return -1;
 }
@@ -59,19 +59,19 @@ static const sigset_t *to_mask(const void *kernel_mask, size_t kernel_bytes, sig
 /* The kernel leaves in a timeout what is left of it; the C library's functions hide that. */
 static void leave_rest(struct timespec *timeout, uint64_t began_us)
 {
-	uint64_t passed_us = engine_now_us() - began_us, left_us;
+	uint64_t passed_us = clocks_now_us() - began_us, left_us;
 
 	if (!timeout)
 		return;
 	left_us = (uint64_t)timeout->tv_sec * US_PER_S + (uint64_t)timeout->tv_nsec / NS_PER_US;
 	left_us = left_us > passed_us ? left_us - passed_us : 0;
-	*timeout = (struct timespec){ .tv_sec = (time_t)(left_us / US_PER_S), .tv_nsec = (long)(left_us % US_PER_S) * NS_PER_US };
+	*timeout = (struct timespec){ .tv_sec = (time_t)(left_us / US_PER_S), .tv_nsec = (long)(left_us % US_PER_S * NS_PER_US) };
 }
 
 static long wait_ppoll(const long *words)
 {
 	struct timespec *timeout = POINTER(words[2]);
-	uint64_t began_us = engine_now_us();
+	uint64_t began_us = clocks_now_us();
 	sigset_t mask;
 	int ready = ppoll(POINTER(words[0]), (nfds_t)words[1], timeout, to_mask(POINTER(words[3]), (size_t)words[4], &mask));
 
@@ -84,7 +84,7 @@ static long wait_pselect(const long *words)
 {
 	const struct { const void *mask; size_t bytes; } none = { 0 }, *given = words[5] ? POINTER(words[5]) : &none;
 	struct timespec *timeout = POINTER(words[4]);
-	uint64_t began_us = engine_now_us();
+	uint64_t began_us = clocks_now_us();
 	sigset_t mask;
 	int ready = pselect((int)words[0], POINTER(words[1]), POINTER(words[2]), POINTER(words[3]), timeout,
 			    to_mask(given->mask, given->bytes, &mask));

@@ -9,7 +9,9 @@
 #include "port_addresses.h"
 #include "port_control.h"
 #include "port_engine.h"
+#include "port_interface.h"
 #include "port_libc.h"
+#include "port_say.h"
 #include "port_sockets.h"
 #include "port_wait.h"
 #include "port_ways.h"
@@ -125,9 +127,9 @@ static int64_t send_datagram(struct open_socket *sock, const struct msghdr *mess
 /* Whether what a datagram asks for leads past the user-mode stack. @return 1: by the kernel, 0: not, or -errno */
 static int leads_past(const struct open_socket *sock, const struct control_way *way)
 {
-	bool other = way->interface_index && way->interface_index != engine_interface_index();
+	bool other = way->interface_index && way->interface_index != interface_index();
 
-	if (!other && (!way->from.family || engine_has_address(&way->from)))
+	if (!other && (!way->from.family || interface_has_address(&way->from)))
 		return 0;
 	return sock->both ? 1 : -EINVAL;
 }
@@ -143,7 +145,7 @@ int64_t transfer_send(struct open_socket *sock, int fd, const struct msghdr *mes
 	if (flags & ~SEND_FLAGS)
 		return -EOPNOTSUPP; /* urgent data, MSG_ZEROCOPY, MSG_FASTOPEN */
 	if (sock->type == SOCK_STREAM && message->msg_controllen) {
-		engine_say("control messages with what is sent are not the user-mode stack's");
+		say("control messages with what is sent are not the user-mode stack's");
 		return -EOPNOTSUPP;
 	}
 	if (sock->type == SOCK_STREAM) /* an address is ignored, as the kernel does */

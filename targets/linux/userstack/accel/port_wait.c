@@ -7,13 +7,13 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
+#include "base/time_units.h"
 #include "port_children.h"
+#include "port_clocks.h"
 #include "port_engine.h"
 #include "port_libc.h"
+#include "port_private.h"
 #include "port_signals.h"
-
-#define US_PER_S UINT64_C(1000000)
-#define NS_PER_US 1000
 
 enum {
 	ENGINE_FDS = 4,         /* the thread's event, packets, service, children */
@@ -140,7 +140,7 @@ static void wake_others(void)
 	}
 	if (driver && engine_next_us() < driver->sleeps_until_us)
 		wake(driver);
-	if (!driver && !waiters && helper.sleeps_until_us > engine_now_us() + HELPER_LOOKS_US)
+	if (!driver && !waiters && helper.sleeps_until_us > clocks_now_us() + HELPER_LOOKS_US)
 		wake(&helper);
 }
 
@@ -168,7 +168,7 @@ static int event_of_thread(void)
 
 	if (kept)
 		return (int)kept - 1;
-	event = engine_private(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	event = private_move(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (event < 0)
 		return -ENOMEM;
 	pthread_setspecific(event_key, (void *)(intptr_t)(event + 1));
@@ -179,14 +179,14 @@ static struct timespec to_timespec(uint64_t us)
 {
 	uint64_t s = us / US_PER_S; /* more than seconds have room for where they have 32 bits: looked at again after 68 years */
 
-	return (struct timespec){ .tv_sec = (time_t)(s < INT32_MAX ? s : INT32_MAX), .tv_nsec = (long)(us % US_PER_S) * NS_PER_US };
+	return (struct timespec){ .tv_sec = (time_t)(s < INT32_MAX ? s : INT32_MAX), .tv_nsec = (long)(us % US_PER_S * NS_PER_US) };
 }
 
 static void leave(struct waiter *own)
 {
 	if (driver == own) {
 		driver = NULL;
-		driven_us = engine_now_us();
+		driven_us = clocks_now_us();
 		if (!waiters)
 			vacant_us = driven_us;
 		return;
@@ -207,7 +207,7 @@ static int sleep_until(struct waiter *own, struct pollfd *fds, nfds_t count, uin
 {
 	struct pollfd *engines = fds + count;
 	bool drives = driver == own;
-	uint64_t now_us = engine_now_us(), drained;
+	uint64_t now_us = clocks_now_us(), drained;
 	struct timespec left = to_timespec(until_us > now_us ? until_us - now_us : 0);
 	int ready, err;
 
@@ -237,13 +237,13 @@ static int sleep_until(struct waiter *own, struct pollfd *fds, nfds_t count, uin
 /* Look for packets without sleeping, for so long. Return whether the wait is over. */
 static bool poll_busily(const struct wait *wait)
 {
-	uint64_t until_us = engine_now_us() + engine_busy_poll_us();
+	uint64_t until_us = clocks_now_us() + engine_busy_poll_us();
 
 	if (until_us > wait->until_us)
 		until_us = wait->until_us;
 	for (int i = 0; !wait->done(wait->argument); i++) {
 		if (i % BUSY_TURNS == 0) {
-			if (engine_now_us() >= until_us)
+			if (clocks_now_us() >= until_us)
 				return false;
 			release();
 			pthread_mutex_lock(&lock);
@@ -295,7 +295,7 @@ static int wait_with(const struct wait *wait, struct waiter *own, struct pollfd 
 			return 0;
 		if (ready)
 			return ready;
-		if (engine_now_us() >= until_us)
+		if (clocks_now_us() >= until_us)
 			return -ETIMEDOUT;
 		if (more && turns++ < TURNS) {
 			let_others(own);
@@ -370,7 +370,7 @@ static void take_all(void)
 /* Drive, or look at the time until it is needed. */
 static void help_once(void)
 {
-	uint64_t now_us = engine_now_us(), next_us = UINT64_MAX;
+	uint64_t now_us = clocks_now_us(), next_us = UINT64_MAX;
 	struct pollfd fds[ENGINE_FDS];
 
 	if (!driver && now_us - driven_us >= HELPER_LOOKS_US) {
@@ -411,7 +411,7 @@ int wait_begin_helper(void)
 	int err;
 
 	if (helper.event < 0)
-		helper.event = engine_private(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+		helper.event = private_move(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (helper.event < 0)
 		return -ENOMEM;
 	/* Of the priority of the thread that begins; signals are blocked here, and so in it. */

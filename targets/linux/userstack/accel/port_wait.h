@@ -28,7 +28,7 @@ struct wait {
 	void *argument;
 	struct pollfd *fds;   /* of the kernel */
 	nfds_t count;
-	uint64_t until_us;    /* of engine_now_us(); UINT64_MAX: without end */
+	uint64_t until_us;    /* of clocks_now_us(); UINT64_MAX: without end */
 	const sigset_t *mask; /* of signals while it sleeps; NULL: the thread's */
 	bool restarts;        /* it goes on after handlers with SA_RESTART: signal(7) has the calls that do */
 };

@@ -12,8 +12,10 @@
 #include "port_control.h"
 #include "port_engine.h"
 #include "port_epoll.h"
+#include "port_interface.h"
 #include "port_libc.h"
 #include "port_options.h"
+#include "port_ports.h"
 #include "port_sockets.h"
 #include "port_wait.h"
 
@@ -62,7 +64,7 @@ static int bind_kernel(int fd, int domain, const struct stack_address *address)
 /* The stack gets a socket that is bound in the kernel to a port. `both`: the kernel's has a part in it, too. */
 static int enter_stack(struct open_socket *sock, int fd, const struct stack_address *local, bool both)
 {
-	int err = engine_take_port(sock->protocol, local, fd);
+	int err = ports_take(sock->protocol, local, fd);
 
 	if (err)
 		return err;
@@ -76,7 +78,7 @@ static int enter_stack(struct open_socket *sock, int fd, const struct stack_addr
 		if (sock->stack)
 			stack_close(sock->stack);
 		sock->stack = NULL;
-		engine_drop_port(sock->protocol, local->port);
+		ports_drop(sock->protocol, local->port);
 		return err;
 	}
 	stack_set_user(sock->stack, sock);
@@ -97,7 +99,7 @@ static int is_ours(struct open_socket *sock, const struct stack_address *local)
 	if (!address_is_any(local) && address_is_loopback(local))
 		return 0;
 	err = engine_begin();
-	return err ? err : address_is_any(local) || engine_has_address(local);
+	return err ? err : address_is_any(local) || interface_has_address(local);
 }
 
 int ways_bind(struct open_socket *sock, int fd, const struct sockaddr *address, socklen_t length)
@@ -191,7 +193,7 @@ static int enter_for_peer(struct open_socket *sock, int fd, const struct stack_a
 		source.port = local.port;
 		local = source;
 	}
-	if (!address_is_any(&local) && !engine_has_address(&local))
+	if (!address_is_any(&local) && !interface_has_address(&local))
 		return 0;
 	err = enter_stack(sock, fd, &local, sock->type == SOCK_DGRAM && address_is_any(&local));
 	if (!err)
@@ -239,7 +241,7 @@ int ways_connect(struct open_socket *sock, int fd, const struct sockaddr *addres
 		err = leads_over_interface(sock, &peer, &source);
 		if (err < 0)
 			return err;
-		if (!err || (sock->both && !engine_has_address(&source))) { /* from now on it hears that peer alone */
+		if (!err || (sock->both && !interface_has_address(&source))) { /* from now on it hears that peer alone */
 			sockets_leave_stack(sock);
 			go_by_kernel(sock);
 		} else {
@@ -275,7 +277,7 @@ int ways_datagram_goes_by_kernel(struct open_socket *sock, int fd, const struct 
 	if (err < 0)
 		return err;
 	sock->sent_to = *to;
-	sock->sent_by_kernel = !err || !engine_has_address(&source);
+	sock->sent_by_kernel = !err || !interface_has_address(&source);
 	if (!sock->sent_by_kernel)
 		stack_set_source(sock->stack, &source);
 	return sock->sent_by_kernel;

@@ -17,7 +17,7 @@
 #include "lwip/timeouts.h"
 #include "lwip/udp.h"
 
-enum { MTU_MIN_BYTES = 1280, MTU_MAX_BYTES = 65535, US_PER_MS = 1000, IPV4_ADDRESSES = 16 };
+enum { MTU_MIN_BYTES = 1280, MTU_MAX_BYTES = 65535, IPV4_ADDRESSES = 16 };
 
 struct stack_host stack_host_calls;
 void *stack_host_argument;

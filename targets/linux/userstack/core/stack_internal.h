@@ -14,6 +14,8 @@
 /* The smallest packet of IPv4 that routers may not break into fragments. */
 enum { STACK_FRAGMENT_BYTES = 552 };
 
+enum { US_PER_MS = 1000 };
+
 struct tcp_pcb;
 struct udp_pcb;
 

@@ -7,6 +7,11 @@
 #include "service/port_netlink.h"
 #include "service/port_service.h"
 
+static bool is_same(const struct path_address *one, const struct path_address *other)
+{
+	return !memcmp(one, other, sizeof(*one));
+}
+
 /* What is known of a neighbour when something has changed, and was known before. */
 static int32_t later_result(const struct service *service, const struct path_address *next, int32_t before, int found)
 {
@@ -39,10 +44,12 @@ static void look_up(const struct service *service, struct asked *asked, bool fir
 	struct netlink_route route;
 	int found;
 
+	asked->next = asked->to;
 	if (netlink_route(service->netlink, &asked->to, service->interface.index, &route) < 0) {
 		asked->result = -ENETUNREACH;
 		return;
 	}
+	asked->next = route.next;
 	asked->source = route.source;
 	if (route.interface_index != service->interface.index || !route.unicast) {
 		asked->result = -EREMOTE;
@@ -87,7 +94,7 @@ static struct asked *entry_of(const struct client *client, const struct path_add
 	struct asked *entry;
 
 	for (int i = 0; i < program->asked_count; i++) {
-		if (!memcmp(&program->asked[i].to, to, sizeof(*to)))
+		if (is_same(&program->asked[i].to, to))
 			return &program->asked[i];
 	}
 	entry = program->asked_count < ASKED_MAX ? &program->asked[program->asked_count++] : make_room(client);
@@ -106,27 +113,42 @@ void resolve(struct service *service, struct client *client, const struct stackd
 	fill_in(answer, asked);
 }
 
-static void look_again(const struct service *service, const struct client *client)
+/*
+ * Whether changes may have made the way another one: neighbours change one after the other, and all ways for each of them would be
+ * work by the square. Of several routers the kernel takes one that answers, and any neighbour may be one.
+ */
+static bool is_concerned(const struct asked *asked, const struct netlink_changes *changes)
+{
+	bool concerned = changes->ways || (changes->neighbour_count && !is_same(&asked->next, &asked->to));
+
+	for (int i = 0; i < changes->neighbour_count && !concerned; i++)
+		concerned = is_same(&asked->next, &changes->neighbours[i]);
+	return concerned;
+}
+
+static void look_again(const struct service *service, const struct client *client, const struct netlink_changes *changes)
 {
 	for (int i = 0; i < client->program->asked_count; i++) {
 		struct asked *asked = &client->program->asked[i];
 		struct stackd_answer event = { .verb = STACKD_NEIGHBOUR };
 		const struct asked before = *asked;
 
+		if (!is_concerned(asked, changes))
+			continue;
 		look_up(service, asked, false);
 		if (asked->result == before.result && !memcmp(asked->mac, before.mac, sizeof(before.mac)) &&
-		    !memcmp(&asked->source, &before.source, sizeof(before.source)))
+		    is_same(&asked->source, &before.source))
 			continue;
 		fill_in(&event, asked);
 		send_event(client, &event);
 	}
 }
 
-void resolve_again(struct service *service)
+void resolve_again(struct service *service, const struct netlink_changes *changes)
 {
 	for (int i = 0; i < CLIENTS_MAX; i++) {
 		if (service->clients[i].connection >= 0 && service->clients[i].program)
-			look_again(service, &service->clients[i]);
+			look_again(service, &service->clients[i], changes);
 	}
 }
 

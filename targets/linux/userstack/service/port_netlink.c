@@ -11,7 +11,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { REQUEST_BYTES = 512, ANSWER_BYTES = 32 * 1024, VALID_STATES = NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP };
+#include "service/port_netlink_message.h"
+
+enum { REQUEST_BYTES = 512, VALID_STATES = NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP };
 
 struct request {
 	struct nlmsghdr header;
@@ -73,14 +75,6 @@ static void add_address(struct request *request, uint16_t type, const struct pat
 	add(request, type, address->ip, ip_bytes_of(address));
 }
 
-static struct path_address read_address(int family, const void *ip, size_t bytes)
-{
-	struct path_address address = { .family = family == AF_INET ? 4 : 6 };
-
-	memcpy(address.ip, ip, bytes < PATH_IP_BYTES ? bytes : PATH_IP_BYTES);
-	return address;
-}
-
 int netlink_open(bool events)
 {
 	struct sockaddr_nl address = { .nl_family = AF_NETLINK };
@@ -121,7 +115,7 @@ static int take_part(const void *part, int bytes, uint32_t number, take_message 
 /* Send a request and take its answer, whose messages come before the acknowledgement. Return 0 or -errno. */
 static int ask(int netlink, struct request *request, take_message *take, void *result)
 {
-	static _Alignas(struct nlmsghdr) char answer[ANSWER_BYTES];
+	static _Alignas(struct nlmsghdr) char answer[NETLINK_PART_BYTES];
 	static uint32_t last_number;
 	int state = 1;
 
@@ -196,13 +190,6 @@ int netlink_set_mtu(int netlink, int interface_index, uint32_t mtu_bytes)
 	return ask(netlink, &request, NULL, NULL);
 }
 
-/* Go through the attributes behind a message's head: a loop's head. */
-#define EACH_ATTRIBUTE(attribute, left, message, head_type) \
-	attribute = (const void *)((const uint8_t *)NLMSG_DATA(message) + NLMSG_ALIGN(sizeof(head_type))), \
-	left = (int)NLMSG_PAYLOAD(message, sizeof(head_type)); \
-	RTA_OK(attribute, left); \
-	attribute = RTA_NEXT(attribute, left)
-
 static void take_interface(const struct nlmsghdr *message, void *result)
 {
 	struct path_interface *interface = result;
@@ -252,7 +239,7 @@ static void take_address(const struct nlmsghdr *message, void *result)
 		if (attribute->rta_type == IFA_FLAGS)
 			memcpy(&flags, RTA_DATA(attribute), sizeof(flags));
 		if (attribute->rta_type == IFA_LOCAL || (attribute->rta_type == IFA_ADDRESS && !has_local))
-			address = read_address(head->ifa_family, RTA_DATA(attribute), RTA_PAYLOAD(attribute));
+			address = netlink_read_address(head->ifa_family, RTA_DATA(attribute), RTA_PAYLOAD(attribute));
 		has_local |= attribute->rta_type == IFA_LOCAL;
 	}
 	if (head->ifa_index != found->interface_index || (flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED)))
@@ -296,11 +283,11 @@ static void take_route(const struct nlmsghdr *message, void *result)
 		if (attribute->rta_type == RTA_OIF)
 			memcpy(&route->interface_index, data, sizeof(route->interface_index));
 		if (attribute->rta_type == RTA_GATEWAY)
-			route->next = read_address(head->rtm_family, data, bytes);
+			route->next = netlink_read_address(head->rtm_family, data, bytes);
 		if (attribute->rta_type == RTA_VIA) /* the family, then the address */
-			route->next = read_address(*(const uint16_t *)data, (const uint8_t *)data + 2, bytes - 2);
+			route->next = netlink_read_address(*(const uint16_t *)data, (const uint8_t *)data + 2, bytes - 2);
 		if (attribute->rta_type == RTA_PREFSRC)
-			route->source = read_address(head->rtm_family, data, bytes);
+			route->source = netlink_read_address(head->rtm_family, data, bytes);
 	}
 }
 
@@ -382,47 +369,4 @@ int netlink_ask_neighbour(int netlink, uint32_t interface_index, const struct pa
 
 	add_address(&request, NDA_DST, neighbour);
 	return ask(netlink, &request, NULL, NULL);
-}
-
-/* What a message says has changed. */
-static int change(const struct nlmsghdr *message, uint32_t interface_index)
-{
-	switch (message->nlmsg_type) {
-	case RTM_NEWLINK:
-	case RTM_DELLINK: {
-		const struct ifinfomsg *head = NLMSG_DATA(message);
-
-		return head->ifi_index == (int)interface_index ? NETLINK_INTERFACE_CHANGED | NETLINK_WAYS_CHANGED : 0;
-	}
-	case RTM_NEWADDR:
-	case RTM_DELADDR: /* routes vanish with an address, and not all of them say so */
-		return NETLINK_INTERFACE_CHANGED | NETLINK_WAYS_CHANGED;
-	case RTM_NEWNEIGH:
-	case RTM_DELNEIGH: {
-		const struct ndmsg *head = NLMSG_DATA(message);
-
-		return head->ndm_ifindex == (int)interface_index ? NETLINK_WAYS_CHANGED : 0;
-	}
-	default:
-		return NETLINK_WAYS_CHANGED;
-	}
-}
-
-int netlink_changes(int netlink, uint32_t interface_index)
-{
-	static _Alignas(struct nlmsghdr) char part[ANSWER_BYTES];
-	int changes = 0;
-
-	for (;;) {
-		ssize_t bytes = recv(netlink, part, sizeof(part), 0);
-		const struct nlmsghdr *message = (const void *)part;
-		int left = (int)bytes;
-
-		if (bytes < 0 && errno == ENOBUFS) /* some were lost */
-			changes |= NETLINK_INTERFACE_CHANGED | NETLINK_WAYS_CHANGED;
-		else if (bytes < 0 && errno != EINTR)
-			return changes;
-		for (; bytes > 0 && NLMSG_OK(message, left); message = NLMSG_NEXT(message, left))
-			changes |= change(message, interface_index);
-	}
 }

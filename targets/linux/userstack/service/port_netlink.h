@@ -8,7 +8,7 @@
 
 #include "path/path.h"
 
-enum { NETLINK_INTERFACE_CHANGED = 1, NETLINK_WAYS_CHANGED = 2 };
+enum { NETLINK_NEIGHBOURS_MAX = 64 };
 
 struct netlink_veth {
 	const char *card_end, *program_end; /* names */
@@ -21,6 +21,14 @@ struct netlink_route {
 	uint32_t interface_index;
 	bool unicast; /* to one other machine */
 	struct path_address next, source; /* `next` may be of the other family */
+};
+
+/* What has changed. */
+struct netlink_changes {
+	bool interface; /* that, or its addresses */
+	bool ways;      /* any of them: by a route, or there is no room for the neighbours */
+	int neighbour_count;
+	struct path_address neighbours[NETLINK_NEIGHBOURS_MAX];
 };
 
 /** @param events  whether it hears of changes; then nothing is asked by it */
@@ -47,7 +55,7 @@ int netlink_ask_neighbour(int netlink, uint32_t interface_index, const struct pa
 /** Whether somebody has written it down, so that nobody has to answer for it. */
 bool netlink_neighbour_is_fixed(int netlink, uint32_t interface_index, const struct path_address *neighbour);
 
-/** Read what has changed. @return NETLINK_…_CHANGED, all of them where the kernel could not say */
-int netlink_changes(int netlink, uint32_t interface_index);
+/** Read what has changed: all of it where the kernel could not say. */
+void netlink_changes(int netlink, uint32_t interface_index, struct netlink_changes *changes);
 
 #endif

@@ -263,12 +263,14 @@ static int take_interface(struct service *service)
 
 static int take_changes(struct service *service)
 {
-	int changes = netlink_changes(service->events, service->interface.index), code = RUNNING;
+	struct netlink_changes changes;
+	int code = RUNNING;
 
-	if (changes & NETLINK_INTERFACE_CHANGED)
+	netlink_changes(service->events, service->interface.index, &changes);
+	if (changes.interface)
 		code = take_interface(service);
-	if (changes & NETLINK_WAYS_CHANGED && code == RUNNING)
-		resolve_again(service);
+	if (code == RUNNING)
+		resolve_again(service, &changes);
 	return code;
 }
 

@@ -18,6 +18,8 @@
 
 enum { CLIENTS_MAX = 512, ASKED_MAX = 256, PROTOCOLS = 2 };
 
+struct netlink_changes;
+
 /* The namespaces of the interface and, that of the service alone, of the programs' ends of the veths. */
 struct namespaces {
 	int home, own;
@@ -26,6 +28,7 @@ struct namespaces {
 /* An address that a program asked the way to, and what it knows of it. */
 struct asked {
 	struct path_address to, source;
+	struct path_address next; /* the neighbour on the way: `to` itself, or a router */
 	int32_t result;
 	uint8_t mac[PATH_MAC_BYTES];
 };
@@ -126,8 +129,8 @@ void ports_free(struct service *service, uint32_t number);
 
 /* port_neighbours.c */
 void resolve(struct service *service, struct client *client, const struct stackd_request *request, struct stackd_answer *answer);
-/** Look at all ways again, and tell programs what is different. */
-void resolve_again(struct service *service);
+/** Look again at the ways that changes concern, and tell programs what is different. */
+void resolve_again(struct service *service, const struct netlink_changes *changes);
 /** Let the kernel confirm the neighbours in use. */
 void confirm_neighbours(struct service *service);
 

@@ -13,9 +13,10 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/time_units.h"
 #include "service/port_service.h"
 
-enum { NS_PER_MS = 1000000, ANSWER_MS = 200, TEXT_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL };
+enum { ANSWER_MS = 200, TEXT_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL };
 
 bool statistics_page_fits(int page)
 {
@@ -62,7 +63,7 @@ void statistics_add(uint64_t sum[PROGRAM_COUNTS], const uint64_t more[PROGRAM_CO
 
 static void set_timer(const struct service *service, long ms)
 {
-	const struct itimerspec once = { .it_value.tv_nsec = ms * NS_PER_MS };
+	const struct itimerspec once = { .it_value.tv_nsec = (long)(ms * NS_PER_MS) };
 
 	timerfd_settime(service->report_timer, 0, &once, NULL);
 }

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "port_ports.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "port_engine.h"
+#include "service/stackd.h"
+
+enum { LOOKED_US = 1000000 }; /* how often ports of closed sockets are looked at */
+
+struct port {
+	struct port *next;
+	int protocol;
+	uint16_t port;
+	struct stack_address only; /* the address that it was given for; its family is 0 once there are several */
+	unsigned int sockets; /* 0: only connections whose sockets are closed */
+};
+
+static struct port *ports;
+static uint64_t looked_us;
+
+static struct port *find_port(int protocol, uint16_t port)
+{
+	struct port *each = ports;
+
+	while (each && (each->protocol != protocol || each->port != port))
+		each = each->next;
+	return each;
+}
+
+static int ask_for_port(int protocol, uint16_t port, int fd)
+{
+	struct stackd_request request = { .verb = STACKD_BIND, .protocol = (uint8_t)protocol, .port = port };
+	struct stackd_answer answer;
+	int err = engine_ask(&request, fd, &answer);
+
+	return err ? err : answer.result;
+}
+
+/* A port that the program has already, for another socket; on another address it has to be asked for once more. */
+static int take_again(struct port *own, const struct stack_address *local, int fd)
+{
+	if (own->only.family && (own->only.family != local->family || memcmp(own->only.ip, local->ip, sizeof(local->ip)) != 0)) {
+		int err = ask_for_port(own->protocol, own->port, fd);
+
+		if (err)
+			return err;
+		own->only = (struct stack_address){ 0 };
+	}
+	own->sockets++;
+	return 0;
+}
+
+int ports_take(int protocol, const struct stack_address *local, int fd)
+{
+	struct port *own = find_port(protocol, local->port);
+	int err;
+
+	if (own)
+		return take_again(own, local, fd);
+	own = calloc(1, sizeof(*own));
+	if (!own)
+		return -ENOMEM;
+	err = ask_for_port(protocol, local->port, fd);
+	if (err) {
+		free(own);
+		return err;
+	}
+	*own = (struct port){ .next = ports, .protocol = protocol, .port = local->port, .only = *local, .sockets = 1 };
+	ports = own;
+	return 0;
+}
+
+void ports_drop(int protocol, uint16_t port)
+{
+	struct port *own = find_port(protocol, port);
+
+	if (own && own->sockets)
+		own->sockets--;
+}
+
+void ports_give_back(uint64_t now_us)
+{
+	if (now_us - looked_us < LOOKED_US)
+		return;
+	looked_us = now_us;
+	for (struct port **each = &ports; *each;) {
+		struct port *port = *each;
+		struct stackd_request request = { .verb = STACKD_UNBIND, .protocol = (uint8_t)port->protocol, .port = port->port };
+
+		if (port->sockets || stack_port_in_use(port->protocol == IPPROTO_TCP ? STACK_TCP : STACK_UDP, port->port)) {
+			each = &port->next;
+			continue;
+		}
+		*each = port->next;
+		free(port);
+		engine_tell(&request);
+	}
+}
+
+void ports_forget(void)
+{
+	struct port *next;
+
+	for (; ports; ports = next) {
+		next = ports->next;
+		free(ports);
+	}
+}
