@@ -547,6 +547,20 @@ def test_ways_over_a_gateway_change(driver_lab: StackdLab, program: Program) -> 
         assert program.event(of(far, reachable=True)).mac == lab.mac(lab.peer)
 
 
+def test_rules_that_choose_another_table_change_ways(driver_lab: StackdLab, program: Program) -> None:
+    lab = driver_lab
+    for family in FAMILIES:
+        far = {4: "10.50.0.1", 6: "fd50::1"}[family]
+        ip("-n", lab.own, f"-{family}", "route", "add", far, "via", PEER[family])
+        program.resolve(far)
+        assert program.event(of(far)).mac == lab.mac(lab.peer)
+        rules = ["-n", lab.own, f"-{family}", "rule"]
+        ip(*rules, "add", "to", far, "prohibit")
+        assert program.event(of(far)).result == "ENETUNREACH"
+        ip(*rules, "delete", "to", far, "prohibit")
+        assert program.event(of(far, reachable=True)).mac == lab.mac(lab.peer)
+
+
 def test_a_neighbour_that_moves_is_told(driver_lab: StackdLab, program: Program, family: Family) -> None:
     lab = driver_lab
     program.resolve(PEER[family])

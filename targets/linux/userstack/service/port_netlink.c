@@ -15,6 +15,8 @@
 
 enum { REQUEST_BYTES = 512, VALID_STATES = NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP };
 
+#define GROUP(number) (UINT32_C(1) << ((number) - 1)) /* of those without an RTMGRP_ of their own */
+
 struct request {
 	struct nlmsghdr header;
 	uint8_t body[REQUEST_BYTES];
@@ -81,8 +83,9 @@ int netlink_open(bool events)
 	int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | (events ? SOCK_NONBLOCK : 0), NETLINK_ROUTE);
 
 	if (events)
-		address.nl_groups = RTMGRP_LINK | RTMGRP_NEIGH | RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_IFADDR |
-				    RTMGRP_IPV6_ROUTE;
+		address.nl_groups = RTMGRP_LINK | RTMGRP_NEIGH | RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV4_RULE |
+				    RTMGRP_IPV6_IFADDR | RTMGRP_IPV6_ROUTE | GROUP(RTNLGRP_IPV6_RULE) |
+				    GROUP(RTNLGRP_NEXTHOP);
 	if (netlink < 0)
 		return -errno;
 	if (bind(netlink, (struct sockaddr *)&address, sizeof(address)) < 0) {
