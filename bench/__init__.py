@@ -12,3 +12,28 @@ verdicts    how often a verdict is wrong, and what `verify` notices
 dashboards  reports, delivery, dashboards, trends, the adviser
 targets     whole qualifications, restoring a target, power cuts
 """
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+_PREFIX = "bench_"
+
+
+def _refuse_file_as_program() -> None:
+    """End with code 2 where the program is a benchmark's file: it only defines `main`, and would do nothing.
+
+    Whichever way it was started, it comes through here: as a module by its package, as a file by its imports.
+    """
+    if sys.argv[:1] == ["-m"]:  # so long as Python looks for the module; its name stands before its arguments
+        started = sys.orig_argv[-len(sys.argv)].removeprefix("-m").rpartition(".")[2]
+    else:
+        started = Path(sys.argv[0]).stem if sys.argv and sys.argv[0].endswith(".py") else ""
+    if started.startswith(_PREFIX):
+        name = started.removeprefix(_PREFIX).replace("_", "-")
+        print(f"bench: a benchmark is run by its name: python -m bench {name}", file=sys.stderr)
+        raise SystemExit(2)
+
+
+_refuse_file_as_program()

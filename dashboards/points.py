@@ -48,7 +48,6 @@ OUTCOME_CODE: dict[Outcome, int] = {"pass": 0, "unset": 1, "inconclusive": 2, "e
 SUBJECT_TAGS = ("bench", "target", "model", "stack", *sorted(AXES))
 SERIES_TAGS = (*SUBJECT_TAGS, "quantity", "statistic", "requirement", "condition", "profile", "branch")
 RUN_TAGS = ("bench", "profile", "branch")
-EVENT_TAGS = (*SERIES_TAGS, "kind", "measurement")
 EVENT_KINDS = ("regression", "improvement", "bench-change")
 
 _EDGE_EVIDENCE = f"{EVIDENCE}/{EDGES_FOLDER}/"

@@ -10,7 +10,7 @@ interval.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -107,46 +107,6 @@ def edge_quality(
         scatter * interval_s,
         lean * interval_s,
         levels.mid_standard_v / slope_v_s,
-    )
-
-
-def single_budget(
-    delay_s: float,
-    edges: tuple[EdgeQuality, EdgeQuality],
-    limits: InstrumentLimits,
-    calibration: Sequence[Part] = (),
-) -> Budget:
-    """Return the uncertainty of one delay, between edges of one frame: the trigger's jitter is in neither.
-
-    Args:
-        delay_s: As measured.
-        edges: Of the reference and of the other channel.
-        limits: Of the instrument.
-        calibration: Parts of what the delay was corrected by.
-    """
-    return Budget(
-        (
-            Part("noise", "standard", math.hypot(*(one.noise_s for one in edges))),
-            Part("sample_interval", "standard", math.hypot(_per_delay(edges, limits)[1], _lean_s(edges))),
-            Part("clock_jitter", "standard", math.sqrt(2) * limits.clock_jitter_s),
-            Part("trigger", "standard", 0.0),
-            *_common(delay_s, edges, limits, calibration),
-        )
-    )
-
-
-def edge_to_trigger_budget(
-    time_s: float, edge: EdgeQuality, limits: InstrumentLimits, calibration: Sequence[Part] = ()
-) -> Budget:
-    """Return the uncertainty of an edge's time after the trigger: here the trigger's jitter enters."""
-    return Budget(
-        (
-            Part("noise", "standard", edge.noise_s),
-            Part("sample_interval", "standard", math.hypot(edge.interpolation_s, edge.lean_s)),
-            Part("clock_jitter", "standard", limits.clock_jitter_s),
-            Part("trigger", "standard", limits.trigger_jitter_s),
-            *_common(time_s, (edge,), limits, calibration),
-        )
     )
 
 
@@ -264,7 +224,10 @@ def _lean_s(edges: tuple[EdgeQuality, EdgeQuality]) -> float:
 
 
 def _common(
-    time_s: float, edges: Iterable[EdgeQuality], limits: InstrumentLimits, calibration: Sequence[Part]
+    time_s: float,
+    edges: tuple[EdgeQuality, EdgeQuality],
+    limits: InstrumentLimits,
+    calibration: Sequence[Part],
 ) -> tuple[Part, ...]:
     """Return the parts that no number of delays makes smaller."""
     skew_known = any(part.name.startswith("channel_skew") for part in calibration)

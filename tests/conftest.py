@@ -49,7 +49,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Watch the pace of each file, where all workers' reports come together; runs get a key of the tests."""
+    """Watch the pace of each file, where all workers' reports come together; runs get a key of the tests.
+
+    Hundreds of programs are started that are written in Python. Where none may keep what it has compiled, as
+    images of containers have it, each compiles numpy and matplotlib anew: half of the time of many tests.
+    """
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ.setdefault("BENCHWRIGHT_SEAL_KEY", str(ROOT / ".build" / "tests" / "seal.key"))
     if not hasattr(config, "workerinput"):
         kept: str | None = config.getoption("--pace-to")

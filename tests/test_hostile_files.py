@@ -15,10 +15,9 @@ from random import Random
 import pytest
 
 from dashboards.delivery.endpoint import load_endpoint
-from dashboards.points import LATENCY
+from dashboards.regressions.run_advice import advise_run
 from dashboards.run_import import import_path
 from dashboards.store import Store
-from dashboards.store.history import read_series as history
 from dashboards.trends.content import content as trends
 from dashboards.trends.selection import Selection
 from hw.bench import load_bench
@@ -86,9 +85,9 @@ def _use_store(file: Path) -> None:
     statistics.write_text(message(bench="other"))
     with Store(file) as store:
         store.status()
-        history(store, LATENCY, "value_ns")
         trends(store, Selection())
-        import_path(store, statistics, None)
+        run, _ = import_path(store, statistics, None)
+        advise_run(store, run.run_id, file.parent)
 
 
 def _packets(folder: Path) -> bytes:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +10,9 @@ from bench.lab.namespaces import Json, Program, receiver_cpu, sender_cpu
 from bench.lab.pair import CONSUMER, PRIORITY, PROGRAM, Pair, producer_address
 from bench.lab.processes import last_object
 from bench.lab.report import REPOSITORY
+from resources.replay.plan_file import PlanClock, PlanFile, PlanProducer
+from tests.traffic_gen.lab import CLOCK_PORT, Stream, pattern_text, tai_ns
 
-TAI_UTC_S = 37
-BASE_PORT = 20000
 LEAD_S = 1.5
 """From writing a plan to its slot 0."""
 NS_PER_S = 1_000_000_000
@@ -35,21 +34,21 @@ class Run:
 
     def plan(self, start_tai_ns: int) -> str:
         """Return the plan file."""
-        text = (
-            f'[run]\nschema = "benchwright.plan/1"\nnonce = "0123456789abcdef"\nphase = "{self.phase}"\n'
-            f"scale = {self.scale}\nbase_port = {BASE_PORT}\nwarmup_ms = {self.warmup_ms}\n"
-            f"duration_ms = {self.duration_ms}\ngrace_ms = {self.grace_ms}\nspin_us = {self.spin_us}\n"
-            f'correction = "none"\ntai_utc_s = {TAI_UTC_S}\n'
-            f"capture_stamps = {str(self.capture_stamps).lower()}\n\n"
-            f'[consumer]\naddress = "{CONSUMER}"\n\n'
-            f'[[clock]]\nname = "host"\naddress = "{producer_address(1)}"\nport = 19999\n'
+        numbers = range(1, self.producers * self.scale + 1)
+        plan = PlanFile(
+            nonce="0123456789abcdef",
+            phase=self.phase,
+            scale=self.scale,
+            warmup_ms=self.warmup_ms,
+            duration_ms=self.duration_ms,
+            grace_ms=self.grace_ms,
+            spin_us=self.spin_us,
+            capture_stamps=self.capture_stamps,
+            consumer=CONSUMER,
+            clocks=[PlanClock("host", producer_address(1), CLOCK_PORT)],
+            producers=[PlanProducer(n, producer_address(n), "host", start_tai_ns) for n in numbers],
         )
-        for number in range(1, self.producers * self.scale + 1):
-            text += (
-                f'\n[[producer]]\nnumber = {number}\naddress = "{producer_address(number)}"\n'
-                f'clock = "host"\nstart_tai_ns = {start_tai_ns}\nrate_ppb = 0\n'
-            )
-        return f"{text}\n{self.pattern}"
+        return plan.text(self.pattern)
 
     @property
     def length_s(self) -> float:
@@ -59,14 +58,13 @@ class Run:
 
 def udp_pattern(producers: int, streams: int, size_bytes: int, period_us: int) -> str:
     """Return a pattern of equal UDP streams, so many a producer."""
-    text = '[pattern]\nschema = "benchwright.pattern/1"\nname = "bench"\nsource = "benchmark"\n'
-    for producer in range(1, producers + 1):
-        for kind in range(streams):
-            text += (
-                f'\n[[stream]]\nid = {producer * 10 + kind}\ntransport = "udp"\nsize_bytes = {size_bytes}\n'
-                f"period_us = {period_us}\nbudget_us = 1_000_000\n"
-            )
-    return text
+    return pattern_text(
+        *(
+            Stream(producer * 10 + kind, size_bytes=size_bytes, period_us=period_us)
+            for producer in range(1, producers + 1)
+            for kind in range(streams)
+        )
+    )
 
 
 def daq_pattern() -> str:
@@ -77,15 +75,8 @@ def daq_pattern() -> str:
 def write_plan(pair: Pair, run: Run, lead_s: float = LEAD_S) -> Path:
     """Write a plan that starts soon."""
     path = pair.folder / "plan.toml"
-    path.write_text(run.plan(tai_now_ns() + round(lead_s * NS_PER_S)))
+    path.write_text(run.plan(tai_ns() + round(lead_s * NS_PER_S)))
     return path
-
-
-def tai_now_ns() -> int:
-    """Return TAI as bw-traffic reads it: where the kernel's TAI - UTC is 0, UTC + 37 s."""
-    realtime_ns = time.clock_gettime_ns(time.CLOCK_REALTIME)
-    kernel_ns = time.clock_gettime_ns(time.CLOCK_TAI)
-    return kernel_ns if kernel_ns - realtime_ns > NS_PER_S else realtime_ns + TAI_UTC_S * NS_PER_S
 
 
 def start_send(pair: Pair, plan: Path, *more: str) -> Program:

@@ -23,9 +23,10 @@ from pathlib import Path
 from bench.lab.namespaces import Program, receiver_cpu, sender_cpu
 from bench.lab.options import Options, takes
 from bench.lab.pair import CONSUMER, PRIORITY, RECEIVER_INTERFACE, Pair
-from bench.lab.replay import BASE_PORT, LEAD_S, Run, answer, start_send, udp_pattern, write_plan
+from bench.lab.replay import LEAD_S, Run, answer, start_send, udp_pattern, write_plan
 from bench.lab.report import RUNS_MIN, Bar, alternate, median_ratio, publish, say_runs
 from bench.traffic.capture import absolute_percentiles_ns, read_capture, schedule_errors_ns
+from resources.replay.plan_file import BASE_PORT
 from tests.traffic_gen.lab import SocketMaker
 
 PRODUCERS, STREAMS = 12, 4

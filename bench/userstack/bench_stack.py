@@ -37,9 +37,10 @@ from bench.lab.namespaces import Json
 from bench.lab.options import Options, takes
 from bench.lab.pair import PRIORITY, PROGRAM
 from bench.lab.processes import last_object
-from bench.lab.replay import NS_PER_S, Run, answer, daq_pattern, tai_now_ns
+from bench.lab.replay import NS_PER_S, Run, answer, daq_pattern
 from bench.lab.report import RUNS_MIN, Bar, alternate, publish, say, steal_ms
 from bench.userstack.line import KERNEL, PRODUCERS, RECEIVER_ADDRESS, USER, Line
+from tests.traffic_gen.lab import tai_ns
 
 PORT, BULK_PORT = "7000", "7100"
 ENDLESS_BYTES = 10**12
@@ -178,7 +179,7 @@ def replay(
         witness = line.start_by(line.middle, KERNEL, witness_argv(), "witness")
         around.callback(witness.stop, signal.SIGTERM)
         witness.wait_text('"ready"', READY_S)
-        plan.write_text(run.plan(tai_now_ns() + round(LEAD_S * NS_PER_S)))
+        plan.write_text(run.plan(tai_ns() + round(LEAD_S * NS_PER_S)))
         busy_ns = busy_time_ns()
         out = line.folder / "replay"
         argv = [str(PROGRAM), "recv", str(plan), "--out", str(out), "--log"]

@@ -9,9 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from dashboards.line_protocol import Point
-from dashboards.points import event_point
-from dashboards.regressions.adviser import event_of
 from dashboards.regressions.changes import DEFAULTS, Settings, find_changes
 from dashboards.regressions.commits import add_commits, subjects_of
 from dashboards.regressions.event import Event, Level, RunValue
@@ -22,7 +19,7 @@ from dashboards.regressions.run_history import (
     run_histories,
     stored_run,
 )
-from dashboards.regressions.stored import series_title
+from dashboards.regressions.series_events import event_of, series_title, stored_event
 from dashboards.store import Store
 from reports.history.advice import (
     ADVICE_SCHEMA,
@@ -73,7 +70,8 @@ def advise_run(store: Store, run_id: str, repository: Path, settings: Settings =
     looked = [_look(run, history, settings, common) for history in histories]
     told = [(o.history, add_commits(o.event, repository)) for o in looked if o.event is not None]
     for history, event in told:
-        store.add_points(event.first_after.run_id, [_event_point(history, event)])
+        point = stored_event(event, history.watched.measurement, history.watched.tags)
+        store.add_points(event.first_after.run_id, [point])
     subjects = subjects_of(repository, {commit for _, event in told for commit in event.commits})
     changes = [_change(history, event, subjects, common) for history, event in told]
     ready = [one.level_runs for one in looked if one.level_runs >= settings.baseline_min]
@@ -165,12 +163,6 @@ def _common_tags(histories: Sequence[SeriesHistory]) -> set[tuple[str, str]]:
 def _short_title(history: SeriesHistory, common: set[tuple[str, str]]) -> str:
     title = series_title(dict(set(history.watched.tags.items()) - common))
     return title.replace("_", " ")
-
-
-def _event_point(history: SeriesHistory, event: Event) -> Point:
-    first = event.first_after
-    about = Point(history.watched.measurement, history.watched.tags, {"run_id": first.run_id}, first.time_ns)
-    return event_point(event.kind, about, event.title, event.text, event.figures, event.commits)
 
 
 def _change(

@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The local store: one SQLite file, both the history and the durable spool of what InfluxDB has to get."""
 
-from dashboards.store.history import Series, SeriesValue, read_series
 from dashboards.store.store import DEFAULT_STORE, Change, PointReceipt, Status, Store, Waiting
 
 __all__ = [
     "DEFAULT_STORE",
     "Change",
     "PointReceipt",
-    "Series",
-    "SeriesValue",
     "Status",
     "Store",
     "Waiting",
-    "read_series",
 ]

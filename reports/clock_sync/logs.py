@@ -98,16 +98,10 @@ class PortChange:
 
 @dataclass(frozen=True, slots=True)
 class RmsSummary:
-    """A summary line of linuxptp. Its offsets have no sign: root mean square and largest size, in ns."""
+    """A summary line of linuxptp; the largest of its offsets has no sign."""
 
     time_ns: int
-    source: str
-    rms_ns: int
     max_abs_ns: int
-    freq_ppb: float
-    freq_stddev_ppb: float
-    path_delay_ns: float
-    path_delay_stddev_ns: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,9 +342,8 @@ _PHC_OFFSET = re.compile(
 )
 _TS2PHC_OFFSET = re.compile(rf"{_TAG}(?P<source>\S+(?: master)?){_SERVO}(?: holdover)?(?P<last>)(?P<delay>)")
 _RMS = re.compile(
-    rf"{_TAG}(?:(?P<source>\S+) )?rms +(?P<rms>\d{{1,18}}) max +(?P<max>\d{{1,18}})"
-    r" freq +(?P<freq>[+-]\d{1,12}) \+/- +(?P<freq_sd>\d{1,12})"
-    r"(?: delay +(?P<delay>-?\d{1,18}) \+/- +(?P<delay_sd>\d{1,18}))?"
+    rf"{_TAG}(?:\S+ )?rms +\d{{1,18}} max +(?P<max>\d{{1,18}})"
+    r" freq +[+-]\d{1,12} \+/- +\d{1,12}(?: delay +-?\d{1,18} \+/- +\d{1,18})?"
 )
 _PORT = re.compile(
     rf"{_TAG}port (?P<port>\d{{1,5}})(?: \([^)]*\))?: (?P<before>[A-Z_]+) to (?P<after>[A-Z_]+)"
@@ -384,16 +377,7 @@ def _linuxptp_line(line: str, program: str, offset_form: re.Pattern[str]) -> Fou
         column = found["last"] or ""
         return LogSample(time_ns, _source(found), offset_ns, freq_ppb, delay, found["state"], column)
     if found := _RMS.fullmatch(message):
-        return RmsSummary(
-            time_ns,
-            _source(found),
-            int(found["rms"]),
-            int(found["max"]),
-            float(found["freq"]),
-            float(found["freq_sd"]),
-            float(found["delay"] or math.nan),
-            float(found["delay_sd"] or math.nan),
-        )
+        return RmsSummary(time_ns, int(found["max"]))
     if found := _PORT.fullmatch(message):
         return PortChange(time_ns, int(found["port"]), found["before"], found["after"], found["event"])
     if _LOOKS_LIKE_OURS.match(message):

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from reports.record.codec import from_json, json_schema, to_json
+from reports.record.codec import from_json, to_json
 from reports.record.measurement import Measurement, Number
 from reports.run.manifest import Manifest
 
@@ -437,11 +437,6 @@ class Dossier:
     deviations: tuple[Deviation, ...]
     signatories: tuple[Signatory, ...]
     asked: Request
-
-
-def dossier_schema() -> dict[str, Any]:
-    """Return the JSON schema of `dossier.json`."""
-    return json_schema(Dossier, {"schema": DOSSIER_SCHEMA})
 
 
 def from_dossier_json(data: object) -> Dossier:

@@ -11,7 +11,7 @@ come again, and a stream that had one has to show more than a stream without:
   the machine explains in full counts neither way, nor does a clean one that was too short for it;
 - **no verdict** otherwise, and never a pass.
 
-`outcome_probabilities` says how often each happens (docs/latency.md has the table).
+docs/latency.md says how often each happens.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from reports.latency.verdict import ReplayResults, Standing, StreamRequirement, StreamVerdict, judge_latency
-from reports.record.measurement import Outcome
 from reports.record.verdict import Verdict
 
 CONFIRMATIONS = 3
@@ -147,30 +146,3 @@ def decide_judged(judged: Mapping[int, Sequence[StreamVerdict]], allowed: int) -
         )
         for stream, verdicts in judged.items()
     }
-
-
-# -- operating characteristic
-
-
-def outcome_probabilities(over: float, allowed: int) -> dict[Outcome, float]:
-    """Return how often a stream ends with each outcome, from the probability that a replay is over.
-
-    All other replays are clean. Of a sound target `over` is how often the bench itself makes a miss that it
-    cannot explain; of one that misses a message with p it is 1 - (1 - p)^n.
-
-    Args:
-        over: Probability that a replay has an unexplained miss, 0 to 1.
-        allowed: Replays that there may be at most.
-    """
-    found: dict[Outcome, float] = {"pass": 0.0, "fail": 0.0, "inconclusive": 0.0}
-    begun: list[tuple[list[Standing], float]] = [([], 1.0)]
-    while begun:
-        standings, probability = begun.pop()
-        count = standings.count("over")
-        decided = decide(standings, count, allowed)
-        if decided is not None or len(standings) == allowed:
-            found[decided or "inconclusive"] += probability
-            continue
-        begun.append(([*standings, "over"], probability * over))
-        begun.append(([*standings, "clean"], probability * (1.0 - over)))
-    return found

@@ -46,9 +46,6 @@ LOOK_S = 1.0
 LOOKS_A_CHECK = 4
 """Every so many looks it is checked that the daemons run: that costs the target some work."""
 KEEP_LOOK_S = 10.0
-STALE_INTERVALS = 8
-"""A server that missed so many synchronisations in a row has vanished (RFC 5905's reach register)."""
-STALE_MIN_S = 10.0
 
 
 class ClockStack:
@@ -234,31 +231,6 @@ class ClockStack:
         if dead:
             raise MeasurementError(f"{self.name}: " + "; ".join(daemon.death() for daemon in dead))
 
-    def require_synchronised(self) -> None:
-        """Check that the daemons run and that the servo has heard its server lately.
-
-        Looks at the log twice, so it takes as long as the server may be silent at most.
-
-        Raises:
-            MeasurementError: A daemon has ended, or the server has vanished.
-        """
-        self.require_running()
-        logs = self._logs
-        if not logs:
-            return
-        log = logs[0]
-        before = len(self._observations(log))
-        silent_s = max(STALE_MIN_S, STALE_INTERVALS * (self.settings.sync_interval_s or 0.0))
-        end_s = time.monotonic() + silent_s
-        while len(self._observations(log)) == before:
-            self.require_running()
-            if time.monotonic() > end_s:
-                raise MeasurementError(
-                    f"{self.name}: {log.daemon} has not heard its server for {silent_s:g} s: the server has"
-                    f" vanished{self._rejected()}"
-                )
-            time.sleep(LOOK_S)
-
     @property
     def own_interval_s(self) -> float:
         """Return the time between synchronisations that it has where nothing else is chosen."""
@@ -372,10 +344,6 @@ class ClockStack:
             found = self._server.daemons()
             daemons += [one for one in found if not (self._server_held and one.name == self._served.leader)]
         return daemons
-
-    def _observations(self, log: ServoLog) -> list[int]:
-        text = self._client.lines(log.file)
-        return [int(moment) for series in log.read(text).series for moment in series.time_ns]
 
     def _require_plausible(self, text: str, log: ServoLog) -> None:
         """Refuse a server whose time is further off than any clock of the bench can be."""

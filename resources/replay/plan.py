@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,8 +12,7 @@ from hw.bench import BenchSpec, TargetSpec
 from hw.errors import CapabilityError
 from reports.clock_sync.tai_utc import TAI_UTC_S
 from resources.clocks.lines import ClockLine
-
-BASE_PORT = 20000
+from resources.replay.plan_file import PlanClock, PlanFile, PlanProducer
 
 
 @dataclass(frozen=True)
@@ -83,40 +81,28 @@ def write_plan(
             f"bench {spec.name}: no producer {missing[0]}; add it under benchwright.producers"
         )
     clocks = sorted({spec.nodes[spec.producers[number].node].clock for number in numbers})
-    parts = [
-        "[run]",
-        'schema = "benchwright.plan/1"',
-        f'nonce = "{nonce or new_nonce()}"',
-        f'phase = "{settings.phase}"',
-        "scale = 1",
-        f"base_port = {BASE_PORT}",
-        f"warmup_ms = {settings.warmup_ms}",
-        f"duration_ms = {settings.duration_ms}",
-        f"grace_ms = {settings.grace_ms}",
-        f"spin_us = {settings.spin_us}",
-        f'correction = "{settings.correction}"',
-        f"tai_utc_s = {settings.tai_utc_s}",
-        "capture_stamps = true",
-        "",
-        "[consumer]",
-        f'address = "{target.test_address}"',
-    ]
-    if scale is not None and settings.consumer_clock:
-        parts.append(f"clock = {json.dumps(settings.consumer_clock)}")
-    for name in clocks:
-        clock = spec.clocks[name]
-        parts += ["", "[[clock]]", f'name = "{name}"', f'address = "{clock.address}"', f"port = {clock.port}"]
-    for number in numbers:
-        producer = spec.producers[number]
-        clock = spec.nodes[producer.node].clock
-        line = scale or lines[clock]
-        parts += [
-            "",
-            "[[producer]]",
-            f"number = {number}",
-            f'address = "{producer.address}"',
-            f'clock = "{clock}"',
-            f"start_tai_ns = {line.local_ns(start_reference_tai_ns)}",
-            f"rate_ppb = {line.rate_ppb}",
-        ]
-    return "\n".join(parts) + "\n\n" + pattern_text
+    plan = PlanFile(
+        nonce=nonce or new_nonce(),
+        phase=settings.phase,
+        warmup_ms=settings.warmup_ms,
+        duration_ms=settings.duration_ms,
+        grace_ms=settings.grace_ms,
+        spin_us=settings.spin_us,
+        correction=settings.correction,
+        tai_utc_s=settings.tai_utc_s,
+        consumer=target.test_address,
+        consumer_clock="" if scale is None else settings.consumer_clock,
+        clocks=[PlanClock(name, spec.clocks[name].address, spec.clocks[name].port) for name in clocks],
+        producers=[_producer(spec, number, lines, scale, start_reference_tai_ns) for number in numbers],
+    )
+    return plan.text(pattern_text)
+
+
+def _producer(
+    spec: BenchSpec, number: int, lines: Mapping[str, ClockLine], scale: ClockLine | None, start_tai_ns: int
+) -> PlanProducer:
+    """Return a producer of the bench with slot 0 on its clock, or on the one of all slots."""
+    producer = spec.producers[number]
+    clock = spec.nodes[producer.node].clock
+    line = scale or lines[clock]
+    return PlanProducer(number, producer.address, clock, line.local_ns(start_tai_ns), line.rate_ppb)

@@ -43,6 +43,29 @@ def test_an_unknown_name_is_bad_input() -> None:
     assert (done.returncode, "no benchmark 'time-turth'; allowed: clock " in done.stderr) == (2, True)
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("-m", "bench.clocks.bench_time_truth"),
+        ("-mbench.clocks.bench_time_truth", "--windows", "1"),
+        ("bench/clocks/bench_time_truth.py",),
+    ],
+)
+def test_a_file_that_is_started_itself_says_how(command: tuple[str, ...]) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, *command], cwd=ROOT, env=environment, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "bench: a benchmark is run by its name: python -m bench time-truth\n"
+
+
+def test_programs_beside_the_benchmarks_run_as_modules() -> None:
+    command = [sys.executable, "-m", "bench.verdicts.verdict_disturbances", "nothing", "1", "1"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.stderr == "nothing: must be one of memory, disk\n"
+
+
 def test_a_name_is_there_once(tmp_path: Path) -> None:
     for folder in ("one", "other"):
         (tmp_path / "bench" / folder).mkdir(parents=True)

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from dashboards.errors import StoreError
-from dashboards.points import LATENCY, RunPoints, event_point
-from dashboards.store import Store, read_series
+from dashboards.points import RunPoints, event_point
+from dashboards.store import Store
 from tests.dashboards.chaos import latency_point
 from tests.patience import wait_until
 
@@ -107,16 +107,6 @@ def test_events_join_a_stored_run(store: Store) -> None:
     assert store.add_points("run-0001", [event]) == 1
     assert store.add_points("run-0001", [event]) == 0
     assert store.add_run(run) == "unchanged"  # the event stays
-
-
-def test_series_are_read_in_order_of_time(store: Store) -> None:
-    for number in (3, 1, 2):
-        store.add_run(run_of(number))
-    series = read_series(store, LATENCY, "value_ns", {"stream": "2"})
-    assert [[v.value for v in one.values] for one in series] == [[1.0, 2.0, 3.0]]
-    assert [v.run_id for v in series[0].values] == ["run-0001", "run-0002", "run-0003"]
-    assert len(read_series(store, LATENCY, "value_ns")) == 3
-    assert read_series(store, LATENCY, "no_such_field") == []
 
 
 def test_other_files_are_left_alone(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ from dashboards.delivery.deliver import SPOOL
 from dashboards.line_protocol import Field, Point
 from dashboards.points import EVENT, LATENCY, OUTCOME_CODE, RUN, RunPoints, run_points
 from dashboards.regressions.event import Event, Kind, Level, RunValue
-from dashboards.regressions.stored import stored_event
-from dashboards.store import Series, Store
+from dashboards.regressions.series_events import stored_event
+from dashboards.store import Store
 from reports.record.measurement import AxisValue, Outcome, Subject
 from tests.dashboards.runs import make_run, record
 from tests.reports import sample_run
@@ -329,7 +329,7 @@ def _events(folder: Path, history: list[Run]) -> Iterator[str]:
         )
         tags = {**first.tags, **SETUPS[0].tags}
         event = an_event(kind, history[place - 8 : place + 5], ratio=ratio)
-        yield stored_event(event, Series("", LATENCY, tags, "value_ns", ())).line()
+        yield stored_event(event, LATENCY, tags).line()
     yield from _bench_changes(folder, history)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 from pathlib import Path
 
@@ -68,6 +69,26 @@ def test_a_library_is_found_wherever_it_is_built(build: Path) -> None:
     assert tools.local_library("libuser.so", "armv7l").relative_to(build).parts[0] == "armhf-dynamic"
     with pytest.raises(CapabilityError, match=r"libnone\.so is missing in linux: run `make setup`"):
         tools.local_library("libnone.so")
+
+
+def test_programs_that_load_libraries_have_every_test_of_the_static_ones(repository: Path) -> None:
+    """So `make test-all` runs the C tests of a machine in one of its two builds."""
+    static, loading = tools.cross_builds(repository), tools.cross_builds(repository, dynamic=True)
+    pairs = [
+        (static[machine], loading[machine])
+        for machine in static
+        if static[machine] != loading.get(machine, static[machine])
+    ]
+    assert ("armhf", "armhf-dynamic") in pairs
+    for pair in pairs:
+        of_static, of_loading = (_names_of_tests(repository / ".build" / build) for build in pair)
+        assert of_static
+        assert of_static <= of_loading
+
+
+def _names_of_tests(build: Path) -> set[str]:
+    tests = json.loads((build / "meson-info" / "intro-tests.json").read_text())
+    return {test["name"] for test in tests}
 
 
 def test_every_cross_file_is_a_build_of_its_machine(repository: Path) -> None:

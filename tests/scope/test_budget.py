@@ -14,10 +14,8 @@ from scope.budget import (
     InstrumentLimits,
     Part,
     deviation_budget,
-    edge_to_trigger_budget,
     mean_budget,
     peak_to_peak_budget,
-    single_budget,
 )
 from scope.jitter import DelaySummary, DelayTally
 from scope.swap import combine_swapped
@@ -54,11 +52,13 @@ def test_no_parts_have_no_uncertainty() -> None:
     assert Budget(()).expanded_s == 0.0
 
 
-def test_single_delay_has_the_named_parts() -> None:
-    budget = single_budget(-1e-3, (EDGE, OTHER), LIMITS)
-    assert value(budget, "noise") == pytest.approx(5e-12)
-    assert value(budget, "sample_interval") == pytest.approx(math.hypot(1e-12, 1e-12, 2e-12))
-    assert value(budget, "clock_jitter") == pytest.approx(math.sqrt(2) * 1e-12)
+def test_mean_delay_has_the_named_parts() -> None:
+    budget = mean_budget(normal(100, 20e-12, -1e-3), (EDGE, OTHER), LIMITS)
+    assert budget is not None
+    assert value(budget, "noise") == pytest.approx(5e-12 / 10)
+    assert value(budget, "sample_interval") == pytest.approx(math.hypot(0.1e-12, 0.1e-12, 2e-12))
+    assert value(budget, "clock_jitter") == pytest.approx(math.sqrt(2) * 1e-12 / 10)
+    assert value(budget, "trigger") == 0.0, "both edges lie in one frame"
     assert value(budget, "threshold") == pytest.approx(math.sqrt(0.5) * 1e-12)
     assert value(budget, "time_base") == pytest.approx(2e-9)
     assert value(budget, "skew") == 100e-12
@@ -66,13 +66,10 @@ def test_single_delay_has_the_named_parts() -> None:
     assert {name for name, kind in kinds.items() if kind == "bound"} == {"time_base", "skew"}
 
 
-def test_trigger_cancels_between_edges_of_one_frame_only() -> None:
-    assert value(single_budget(0.0, (EDGE, OTHER), LIMITS), "trigger") == 0.0
-    assert value(edge_to_trigger_budget(0.0, EDGE, LIMITS), "trigger") == 7e-12
-
-
 def test_calibrated_skew_takes_the_place_of_the_data_sheet() -> None:
-    names = [part.name for part in single_budget(0.0, (EDGE, OTHER), LIMITS, SKEW).parts]
+    budget = mean_budget(normal(100, 20e-12), (EDGE, OTHER), LIMITS, calibration=SKEW)
+    assert budget is not None
+    names = [part.name for part in budget.parts]
     assert "channel_skew:2" in names
     assert "skew" not in names
 
@@ -145,11 +142,14 @@ def test_peak_to_peak_holds_that_without_the_instrument(jitter_s: float, count: 
 
 
 def test_swapped_channels_give_delay_and_skew() -> None:
-    straight = single_budget(30e-12, (EDGE, OTHER), LIMITS)
-    swapped = single_budget(-10e-12, (EDGE, OTHER), LIMITS)
+    delays = [normal(100, 20e-12, mean_s) for mean_s in (30e-12, -10e-12)]
+    straight, swapped = (mean_budget(each, (EDGE, OTHER), LIMITS) for each in delays)
+    assert straight is not None
+    assert swapped is not None
     found = combine_swapped(30e-12, -10e-12, straight, swapped)
     assert found.delay_s == pytest.approx(10e-12)
     assert found.skew_s == pytest.approx(20e-12)
-    assert value(found.budget, "noise") == pytest.approx(5e-12 / math.sqrt(2))
-    assert value(found.budget, "time_base") == pytest.approx(20e-12 * 2e-6)
+    assert value(found.budget, "noise") == pytest.approx(5e-12 / 10 / math.sqrt(2))
+    means_s = math.fsum(abs(each.mean_s) for each in delays)
+    assert value(found.budget, "time_base") == pytest.approx(means_s / 2 * 2e-6)
     assert "skew" not in [part.name for part in found.budget.parts]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from scope.budget import Budget, InstrumentLimits, Part, mean_budget, single_budget
+from scope.budget import Budget, InstrumentLimits, Part, mean_budget
 from scope.delay import DelayMeter
 from tests.scope.model import RISE_TIMES_BANDWIDTH, FrontEnd, acquisition
 
@@ -24,10 +24,8 @@ TIME_BASE_ERROR = 10e-6
 class Case:
     """A measurement and its truth; delays in s."""
 
-    mean_error_s: float
-    mean: Budget
-    single_error_s: float
-    single: Budget
+    error_s: float
+    budget: Budget
 
 
 def draw(rng: np.random.Generator) -> Case:
@@ -70,7 +68,7 @@ def draw(rng: np.random.Generator) -> Case:
         clock_error=error,
     )
     meter = DelayMeter(1, 2)
-    found = meter.add(acquisition(first, second))
+    meter.add(acquisition(first, second))
     result = meter.result()
     assert result is not None
     assert result.counts.pairs == pairs
@@ -78,14 +76,9 @@ def draw(rng: np.random.Generator) -> Case:
     calibration = (Part("channel_skew:2", "standard", skew_standard_s),)
     edges = (result.reference.quality, result.other.quality)
     lock = (result.reference.phase_lock, result.other.phase_lock)
-    mean = mean_budget(result.delays, edges, limits, phase_lock=lock, calibration=calibration)
-    assert mean is not None
-    return Case(
-        result.delays.mean_s - known_skew_s - delay_s,
-        mean,
-        float(found.delay_s[0]) - known_skew_s - float(true_s[0]),
-        single_budget(float(found.delay_s[0]), edges, limits, calibration),
-    )
+    budget = mean_budget(result.delays, edges, limits, phase_lock=lock, calibration=calibration)
+    assert budget is not None
+    return Case(result.delays.mean_s - known_skew_s - delay_s, budget)
 
 
 @pytest.fixture(scope="module")
@@ -95,28 +88,19 @@ def cases() -> list[Case]:
 
 
 def test_uncertainty_of_a_mean_delay_holds_the_truth(cases: list[Case]) -> None:
-    assert sum(abs(one.mean_error_s) <= one.mean.expanded_s for one in cases) >= WITHIN_U_MIN
+    assert sum(abs(one.error_s) <= one.budget.expanded_s for one in cases) >= WITHIN_U_MIN
 
 
 def test_uncertainty_of_a_mean_delay_is_not_padded(cases: list[Case]) -> None:
     # Half of what the standard parts come to in U, 2 * root of squares.
-    share = sum(abs(one.mean_error_s) <= one.mean.standard_s for one in cases) / CASES
-    assert WITHIN_STANDARD[0] <= share <= WITHIN_STANDARD[1]
-
-
-def test_uncertainty_of_a_single_delay_holds_the_truth(cases: list[Case]) -> None:
-    assert sum(abs(one.single_error_s) <= one.single.expanded_s for one in cases) >= WITHIN_U_MIN
-
-
-def test_uncertainty_of_a_single_delay_is_not_padded(cases: list[Case]) -> None:
-    share = sum(abs(one.single_error_s) <= one.single.standard_s for one in cases) / CASES
+    share = sum(abs(one.error_s) <= one.budget.standard_s for one in cases) / CASES
     assert WITHIN_STANDARD[0] <= share <= WITHIN_STANDARD[1]
 
 
 @pytest.mark.parametrize(("factor", "padded"), [(0.5, False), (2.0, True)])
 def test_a_wrong_uncertainty_is_found_out(cases: list[Case], factor: float, padded: bool) -> None:
     """Half of it would not hold the truth, twice of it would be padded: the checks above can fail."""
-    held = sum(abs(one.mean_error_s) <= factor * one.mean.expanded_s for one in cases)
-    share = sum(abs(one.mean_error_s) <= factor * one.mean.standard_s for one in cases) / CASES
+    held = sum(abs(one.error_s) <= factor * one.budget.expanded_s for one in cases)
+    share = sum(abs(one.error_s) <= factor * one.budget.standard_s for one in cases) / CASES
     assert (held < WITHIN_U_MIN) != padded
     assert (share > WITHIN_STANDARD[1]) == padded

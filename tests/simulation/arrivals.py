@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from resources.replay.pattern import Pattern
-from resources.replay.plan import BASE_PORT
+from resources.replay.plan_file import BASE_PORT
 from resources.replay.replay import ReplayAnswers
 
 HELLO_BYTES = 24

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -75,18 +75,30 @@ class Trial:
 class Lab:
     """The open bench with its target provisioned."""
 
-    def __init__(self, bench: Bench, results: Path, target: str = TARGET) -> None:
+    def __init__(
+        self,
+        bench: Bench,
+        results: Path,
+        target: str = TARGET,
+        *,
+        producers: tuple[int, ...] = (),
+        profile: Profile = PROFILE,
+    ) -> None:
         """Hold an open bench.
 
         Args:
             bench: Its target is on and provisioned.
             results: Each replay gets a run folder here.
             target: Name of the target.
+            producers: Numbers of those that send; empty: all of the pattern.
+            profile: How long it is replayed.
         """
         self.bench = bench
         self.results = results
         self.target = bench.spec.targets[target]
         self.pattern: Pattern = load_pattern(PATTERN, PHASE)
+        self.producers = producers or self.pattern.producers
+        self.profile = profile
         self.capture = port_of(bench.spec, self.target.node)
 
     def replay(self, folder: Path) -> Replay:
@@ -94,9 +106,10 @@ class Lab:
         settings = ReplaySettings(
             pattern=PATTERN,
             phase=PHASE,
-            warmup_ms=PROFILE.warmup_ms,
-            duration_ms=PROFILE.duration_ms,
+            warmup_ms=self.profile.warmup_ms,
+            duration_ms=self.profile.duration_ms,
             grace_ms=1000,
+            only_producers=self.producers,
         )
         replay = Replay(self.bench, self.target, self.pattern, settings, folder, lambda _line: None)
         replay.capture_interfaces = (self.capture,)
@@ -108,13 +121,16 @@ class Lab:
         Args:
             prepare: May change the replay before it runs.
         """
-        run = RunFolder.create(self.results, "virtual", PROFILE.name, simulated=True)
+        run = RunFolder.create(self.results, "virtual", self.profile.name, simulated=True)
         folder = run.evidence_folder("daq_replay")
         replay = self.replay(folder)
         prepare(replay)
+        sent = {stream.id for stream in self.pattern.streams if stream.producer in self.producers}
         requirements = load_requirements(REQUIREMENTS)
+        by_stream = {id_: one for id_, one in requirements.by_stream.items() if id_ in sent}
+        requirements = replace(requirements, by_stream=by_stream)
         evidence = LatencyEvidence(
-            self.bench, self.target, "kernel", "two-way", PROFILE, requirements, folder
+            self.bench, self.target, "kernel", "two-way", self.profile, requirements, folder
         )
         found = replay.run()
         evidence.take(found)

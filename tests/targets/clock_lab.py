@@ -7,6 +7,7 @@ import json
 import os
 import shlex
 import subprocess
+import time
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from hw.errors import BenchError, CapabilityError
 from hw.protocols import CommandResult
 from hw.tools import local_tool
 from hw.virtual.guest_config import GuestClock, GuestInterface
+from resources.clocks.config import REMOTE_RUN
 from resources.clocks.settings import ClockSettings, Wander
 from resources.clocks.stack import ClockStack
 from tests.targets.scratch_guest import ScratchGuest, boot, plain_config
@@ -152,6 +154,22 @@ def stack_of(lab: ClockLab, target: TargetSpec, name: str, folder: Path) -> Cloc
     """Return a stack whose time server wanders, always in the same way."""
     settings = ClockSettings(server_wander=WANDER)
     return ClockStack(lab, target, name, settings, folder, print)
+
+
+def is_heard(lab: ClockLab, target: TargetSpec, stack: ClockStack, within_s: float) -> bool:
+    """Tell whether the servo that hears the server logs another answer of it in time."""
+    log = stack.spec.logs[0]
+
+    def answers() -> int:
+        text = lab.node(target.node).run(["cat", f"{REMOTE_RUN}/{log.file}"]).stdout
+        return sum(len(series.time_ns) for series in log.read(text).series)
+
+    before, end_s = answers(), time.monotonic() + within_s
+    while time.monotonic() < end_s:
+        if answers() > before:
+            return True
+        time.sleep(1.0)
+    return False
 
 
 def prioritise(guest: ScratchGuest) -> None:

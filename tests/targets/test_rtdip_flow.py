@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from resources.replay.plan_file import BASE_PORT
 from tests.patience import wait_until
 from tests.targets.rtdip_lab import ETHERTYPE, HIGH, RtdipLab, bw_rtdip, header, ports
-from tests.traffic_gen.lab import BASE_PORT, NONCE, Json, Stream, streams_by_id
+from tests.traffic_gen.lab import NONCE, Json, Stream, streams_by_id
 
 FRAGMENT_HEADER_BYTES = 8
 RUN = NONCE & 0xFFFFFFFF

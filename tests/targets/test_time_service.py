@@ -19,7 +19,8 @@ from hw.bench import TargetSpec
 from hw.protocols import CommandResult
 from resources.clocks.settings import ClockSettings, load_stack
 from resources.clocks.stack import ClockStack
-from tests.targets.clock_lab import LOCK_S, ClockLab, daemons, kernel
+from tests.patience import HANG_S
+from tests.targets.clock_lab import LOCK_S, ClockLab, daemons, is_heard, kernel
 
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 
@@ -69,7 +70,7 @@ def test_it_locks_steers_nothing_and_leaves_nothing(
         time.sleep(3.0)
         assert told(lab, target)["bound"]["p50_ns"] > held["bound"]["p50_ns"], "the bound grows in holdover"
         stack.resume()
-        stack.require_synchronised()
+        assert is_heard(lab, target, stack, HANG_S)
     assert daemons(lab, target.node) + daemons(lab, "grandmaster") == ""
     assert lab.node(target.node).run(["test", "-e", PAGE], check=False).exit_code == 1
     file, form = stack.servo_log

@@ -16,14 +16,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from reports.clock_sync.tai_utc import TAI_UTC_S
+from resources.replay.pattern import Pattern
+from resources.replay.pattern import Stream as PatternStream
+from resources.replay.plan_file import BASE_PORT, PlanClock, PlanFile, PlanProducer
 from tests.namespace import in_namespace
 from tests.patience import HANG_S
 
-TAI_UTC_S = 37
 CONSUMER = "10.77.0.100"
 FOREIGNER = "10.77.0.200"
 CLOCK_PORT = 19999
-BASE_PORT = 20000
 NONCE = 0x0123456789ABCDEF
 
 Json = dict[str, Any]
@@ -52,19 +54,26 @@ class Stream:
     budget_us: int = 1_000_000
     low_latency: bool = False
 
-    def toml(self) -> str:
-        """Return the stream's table."""
-        return (
-            f'[[stream]]\nid = {self.id}\ntransport = "{self.transport}"\nsize_bytes = {self.size_bytes}\n'
-            f"period_us = {self.period_us}\nbudget_us = {self.budget_us}\n"
-            f"low_latency = {str(self.low_latency).lower()}\n"
+    def of_pattern(self) -> PatternStream:
+        """Return it as a pattern has it."""
+        producer, message_type = divmod(self.id, 10)
+        period_ns, budget_ns = self.period_us * 1000, self.budget_us * 1000
+        return PatternStream(
+            self.id,
+            producer,
+            message_type,
+            self.transport,
+            self.size_bytes,
+            period_ns,
+            budget_ns,
+            self.low_latency,
+            0,
         )
 
 
 def pattern_text(*streams: Stream) -> str:
     """Return a pattern file."""
-    head = '[pattern]\nschema = "benchwright.pattern/1"\nname = "test"\nsource = "tests"\n'
-    return head + "\n".join(stream.toml() for stream in streams)
+    return Pattern("test", "tests", "", tuple(stream.of_pattern() for stream in streams)).text()
 
 
 @dataclass(frozen=True)
@@ -92,22 +101,24 @@ class Plan:
 
     def write(self, path: Path) -> Path:
         """Write the plan file and return its path."""
-        own_clock = f'clock = "{self.consumer_clock}"\n' if self.consumer_clock else ""
-        text = (
-            f'[run]\nschema = "benchwright.plan/1"\nnonce = "{self.nonce:016x}"\nphase = "{self.phase}"\n'
-            f"scale = {self.scale}\nbase_port = {BASE_PORT}\nwarmup_ms = {self.warmup_ms}\n"
-            f"duration_ms = {self.duration_ms}\ngrace_ms = {self.grace_ms}\nspin_us = 0\n"
-            f'correction = "{self.correction}"\ntai_utc_s = {TAI_UTC_S}\n'
-            f"capture_stamps = {str(self.capture_stamps).lower()}\n\n"
-            f'[consumer]\naddress = "{self.consumer}"\n{own_clock}\n'
-            f'[[clock]]\nname = "peer"\naddress = "{self._producer(1)}"\nport = {CLOCK_PORT}\n'
+        plan = PlanFile(
+            nonce=f"{self.nonce:016x}",
+            phase=self.phase,
+            scale=self.scale,
+            warmup_ms=self.warmup_ms,
+            duration_ms=self.duration_ms,
+            grace_ms=self.grace_ms,
+            correction=self.correction,
+            capture_stamps=self.capture_stamps,
+            consumer=self.consumer,
+            consumer_clock=self.consumer_clock,
+            clocks=[PlanClock("peer", self._producer(1), CLOCK_PORT)],
+            producers=[
+                PlanProducer(number, self._producer(number), "peer", self.start_tai_ns, self.rate_ppb)
+                for number in self.producers
+            ],
         )
-        for number in self.producers:
-            text += (
-                f'\n[[producer]]\nnumber = {number}\naddress = "{self._producer(number)}"\nclock = "peer"\n'
-                f"start_tai_ns = {self.start_tai_ns}\nrate_ppb = {self.rate_ppb}\n"
-            )
-        path.write_text(f"{text}\n{self.pattern}")
+        path.write_text(plan.text(self.pattern))
         return path
 
     def _producer(self, number: int) -> str:

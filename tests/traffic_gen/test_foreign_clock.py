@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from resources.replay.plan_file import BASE_PORT
 from tests.traffic_gen import wire
 from tests.traffic_gen.lab import (
-    BASE_PORT,
     CLOCK_PORT,
     CONSUMER,
     NONCE,

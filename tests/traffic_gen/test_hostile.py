@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from resources.replay.plan_file import BASE_PORT
 from tests.traffic_gen import wire
 from tests.traffic_gen.lab import (
-    BASE_PORT,
     CONSUMER,
     NONCE,
     Json,

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from reports.clock_sync.tai_utc import TAI_UTC_S
 from tests.patience import HANG_S
-from tests.traffic_gen.lab import TAI_UTC_S, Lab, Plan, Stream, Tool, pattern_text
+from tests.traffic_gen.lab import Lab, Plan, Stream, Tool, pattern_text
 from tests.traffic_gen.timeservice_page import FOLDER, Service, service
 
 pytestmark = [pytest.mark.simulated, pytest.mark.timed]

@@ -16,7 +16,7 @@ from dashboards.__main__ import main
 from dashboards.grafana.files import DASHBOARDS, MOUNTED_AT, files
 from dashboards.grafana.influxql import SUBJECT_VARIABLES
 from dashboards.grafana.model import COLUMNS, Panel, place
-from dashboards.points import EVENT_TAGS, MEASUREMENT_OF_QUANTITY, MEASUREMENTS, OUTCOME_CODE, RUN_TAGS
+from dashboards.points import MEASUREMENT_OF_QUANTITY, MEASUREMENTS, OUTCOME_CODE, RUN_TAGS, SERIES_TAGS
 from tests.dashboards.grafana.queries import alert_rules, all_dashboards
 from tests.dashboards.two_years import SHARDS
 
@@ -217,7 +217,13 @@ def test_names_are_of_the_schema() -> None:
         for measurement in re.findall(r'FROM "(\w+)"', query):
             assert measurement in (*MEASUREMENTS, "hil_spool"), query
         for tags in re.findall(r"GROUP BY (?:time\([^)]*\),? ?)?((?:\"\w+\"(?:, )?)*)", query):
-            assert set(re.findall(r"\w+", tags)) <= {*EVENT_TAGS, *RUN_TAGS, "host"}, query
+            assert set(re.findall(r"\w+", tags)) <= {
+                *SERIES_TAGS,
+                "kind",
+                "measurement",
+                *RUN_TAGS,
+                "host",
+            }, query
 
 
 def test_alert_rules_are_whole() -> None:

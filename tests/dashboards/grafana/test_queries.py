@@ -14,8 +14,8 @@ import pytest
 from dashboards.delivery import deliver
 from dashboards.delivery.deliver import SPOOL
 from dashboards.points import EVENT, LATENCY, MEASUREMENTS
-from dashboards.regressions.stored import stored_event
-from dashboards.store import Series, Store
+from dashboards.regressions.series_events import stored_event
+from dashboards.store import Store
 from tests.dashboards.grafana.queries import (
     TWO_YEARS,
     alert_rules,
@@ -140,9 +140,9 @@ def test_made_up_points_have_the_names_and_types_of_real_ones(server: InfluxServ
         streams, others = small_runs(tmp_path)
         for run in (streams, others, *runs_of_two_benches(runs())):
             store.add_run(run)
-        series = Series("", LATENCY, {**SETUPS[0].tags, **streams.points[1].tags}, "value_ns", ())
+        tags = {**SETUPS[0].tags, **streams.points[1].tags}
         event = an_event("regression", runs()[:20])
-        store.add_points(streams.run_id, [stored_event(event, series)])
+        store.add_points(streams.run_id, [stored_event(event, LATENCY, tags)])
         deliver(store, real.endpoint())
         for measurement in (*MEASUREMENTS, SPOOL):
             fields, tags = (f"SHOW {kind} KEYS FROM {measurement}" for kind in ("FIELD", "TAG"))

@@ -6,12 +6,14 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dashboards.regressions import commits
-from dashboards.regressions.adviser import advise
+from dashboards.regressions.changes import find_changes
 from dashboards.regressions.commits import add_commits, commits_between
 from dashboards.regressions.event import RunValue
+from dashboards.regressions.series_events import event_of
 
 
 def git(repository: Path, *arguments: str) -> str:
@@ -95,7 +97,9 @@ def test_an_event_gets_the_commits_of_its_whole_range(line: tuple[Path, list[str
         RunValue(f"r{day}", day, 5.0 + (day >= 40) + 0.4 * (day % 3 - 1), commit=made[day // 15])
         for day in range(60)
     ]
-    (event,) = advise("x", "ns", runs)
+    values = np.array([run.value for run in runs])
+    (change,) = find_changes(values)
+    event = event_of("x", "ns", runs, values, change, "higher")
     told = add_commits(event, repository)
     first, last = (made.index(run.commit or "") for run in (event.range_before, event.range_after))
     assert told.commits == tuple(made[first + 1 : last + 1])

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,7 @@ from dashboards.errors import StoreError
 from dashboards.line_protocol import Field, Point
 from dashboards.points import EDGES, EVENT, LATENCY, SYNC, VERDICT, RunPoints
 from dashboards.regressions.run_advice import advise_run
-from dashboards.regressions.stored import keep_events
-from dashboards.store import Store, read_series
+from dashboards.store import Store
 from reports.history.advice import Advice, parse_advice
 
 DAY_NS = 86_400 * 10**9
@@ -65,6 +65,12 @@ def history(store: Store, runs: int, **options: Any) -> None:
         add_run(store, number, **options)
 
 
+def events(store: Store) -> list[tuple[dict[str, str], str]]:
+    """Return tags and run of each event in the store."""
+    rows = store.connection.execute("SELECT tags, run_id FROM point WHERE measurement = ?", (EVENT,))
+    return [(json.loads(tags), run_id) for tags, run_id in rows]
+
+
 def seen_with(store: Store, folder: Path, first: int, commit: str = "") -> Advice:
     """Add slower runs and ask after each, as a bench does; return the first advice with a change."""
     for number in range(first, first + 6):
@@ -97,14 +103,16 @@ def test_a_change_is_advised_with_the_run_that_shows_it(store: Store, tmp_path: 
 def test_events_are_in_the_store_once_median_and_maximum_apart(store: Store, tmp_path: Path) -> None:
     history(store, 40)
     advice = seen_with(store, tmp_path, 40)
-    kept = read_series(store, EVENT, "title")
-    assert sorted(series.tags["statistic"] for series in kept) == ["max", "p50"]
-    assert [[value.run_id for value in series.values] for series in kept] == [["main-040"]] * 2
+    assert sorted((tags["statistic"], run_id) for tags, run_id in events(store)) == [
+        ("max", "main-040"),
+        ("p50", "main-040"),
+    ]
+    assert all(
+        (tags["kind"], tags["measurement"], tags["stream"]) == ("regression", LATENCY, "1")
+        for tags, _ in events(store)
+    )
     waiting = store.status().waiting
     assert advise_run(store, advice.run_id, tmp_path) == advice
-    assert store.status().waiting == waiting
-    (event,) = keep_events(store, LATENCY, "value_ns", "ns", tmp_path)
-    assert event.seen.run_id == advice.run_id
     assert store.status().waiting == waiting
 
 
@@ -151,7 +159,7 @@ def test_a_request_is_held_against_main(store: Store, tmp_path: Path, slower: fl
         assert value.value > value.highest >= value.baseline.median
         assert value.values[-1] == value.value
     assert advice.beyond_by_chance == pytest.approx(2 * STREAMS * 2 / 31)
-    assert read_series(store, EVENT, "title") == []
+    assert events(store) == []
 
 
 def test_own_tries_are_compared_with_own_tries(store: Store, tmp_path: Path) -> None:
@@ -177,6 +185,15 @@ def test_a_change_of_the_bench_is_said_and_starts_anew(store: Store, tmp_path: P
     assert second.bench_change is not None
     assert (second.bench_change.run_id, second.bench_change.runs_since) == ("main-030", 2)
     assert advise_run(store, "main-029", tmp_path).bench_change is None
+
+
+def test_a_bench_that_comes_back_continues_its_history(store: Store, tmp_path: Path) -> None:
+    """A kernel that was tried for some nights makes nobody forget the runs before, nor is it among them."""
+    history(store, 20, facts={"host.kernel": "6.1"})
+    for number in range(20, 25):
+        add_run(store, number, facts={"host.kernel": "6.12"}, slower=3)
+    advice = advise_run(store, add_run(store, 25, facts={"host.kernel": "6.1"}), tmp_path)
+    assert (advice.history_least, advice.history_most, advice.changes) == (20, 20, ())
 
 
 def test_commits_come_with_their_subjects(store: Store, tmp_path: Path) -> None:
