@@ -388,7 +388,7 @@ def test_page_of_garbage_harms_nobody(checked_bw_edge: Path, edge_pins: Path, tm
         (("--page", "a", "--scope", "127.0.0.1:5"), "NAME=FILE"),
         (("--page", "a=x", "--page", "a=y", "--scope", "127.0.0.1:5"), "given twice"),
         (("--page", "host=x", "--scope", "127.0.0.1:5"), 'not "host"'),
-        (("--page", "a=x", "--scope", "localhost:5"), "a.b.c.d:port"),
+        (("--page", "a=x", "--scope", "localhost:5"), "ADDRESS:PORT"),
     ],
 )
 def test_bad_command_lines(bw_edge: Path, options: tuple[str, ...], words: str) -> None:
