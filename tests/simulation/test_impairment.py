@@ -180,12 +180,12 @@ def test_loss_fails_the_datagrams(lab: Lab, impairment: Impairment) -> None:
             assert record.lost >= seen.missing, trial.told({stream.id})
             if seen.missing:
                 assert record.outcome in ("fail", "inconclusive"), trial.told({stream.id})
-        lossy = {stream for stream, seen in trial.seen.items() if seen.missing}
-        assert {stream // 10 for stream in lossy} <= set(producers), trial.told(lossy)
 
     def exactly(trial: Trial) -> None:
+        lossy = {stream for stream, seen in trial.seen.items() if seen.missing}
+        assert {stream // 10 for stream in lossy} <= set(producers), trial.told(lossy)
         datagrams = {s.id for s in lab.pattern.streams if s.producer in producers and s.transport == "udp"}
-        lossy = {stream for stream in datagrams if trial.seen[stream].missing}
+        lossy &= datagrams
         assert lossy, trial.told(datagrams)
         assert lossy == datagrams & trial.streams("fail"), trial.told(datagrams)
         others = {s.id for s in lab.pattern.streams if s.producer not in producers}

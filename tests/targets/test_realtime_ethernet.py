@@ -80,14 +80,16 @@ def test_messages_go_through_the_stack(
     assert order == [(0, ALONE), (0, BESIDE), (1, BESIDE), (1, ALONE)]
     assert all(each.ticks > 0 for each in messages.trials)
     latency = find_latency(messages, tmp_path, 4, "median")
-    assert latency.value is not None
-    assert 1000 < latency.value < 1_000_000
-    assert "2 of 2 rounds count, 6 are needed" in latency.causes[0]
-    assert all(find_rise(each, messages, tmp_path, "p99").value is not None for each in RISES)
+    throughput = find_throughput(messages, tmp_path, 1400)
+    rises = [find_rise(each, messages, tmp_path, "p99") for each in RISES]
+    for found in (latency, throughput, *rises):  # rounds in which this machine lost time do not count
+        assert f"{found.rounds} of 2 rounds count, 6 are needed" in found.causes[0]
+        assert (found.value is not None) == (found.rounds > 0)
+    assert latency.value is None or 1000 < latency.value < 1_000_000
+    assert throughput.value is None or throughput.value > 100_000
     assert messages.traced is not None
     if not messages.traced.missing:
         shares = load_thread_shares(tmp_path, messages.traced)
         assert [each.messages + each.untold for each in (shares.median, shares.late)] == [10, 1]
         assert sum(shares.late.mean_ns.values()) == pytest.approx(shares.late.receiving_ns)
         assert messages.traced.dropped_events or "echo" in shares.names
-    assert (find_throughput(messages, tmp_path, 1400).value or 0) > 100_000
