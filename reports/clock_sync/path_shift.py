@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from scipy.special import stdtrit
 
+from reports.clock_sync.hearing import silence_causes
 from reports.clock_sync.trial import ClockTrial
 from reports.errors import RecordError
 from reports.record.context import Context, Sample, build_record
@@ -39,6 +40,7 @@ class PathShift:
         reference_half_ns: Half the 95 % interval of that mean (Student's t over the pairs).
         servo_ns: The same as the servo says of itself; None where it says nothing.
         asymmetry_ns: What the delay really was, as captures at both its ends say; None without them.
+        unheard: Why trials of theirs are of a clock that was not synchronised; empty: all of them were.
     """
 
     pairs: int
@@ -46,6 +48,7 @@ class PathShift:
     reference_half_ns: float
     servo_ns: float | None
     asymmetry_ns: float | None
+    unheard: tuple[str, ...] = ()
 
     def expected_ns(self, set_ns: float) -> float:
         """Return minus half the asymmetry: the one that was seen, else the one that was set."""
@@ -89,6 +92,7 @@ def path_shift(pairs: Sequence[tuple[ClockTrial, ClockTrial]]) -> PathShift:
         reference_half_ns=factor * stdev(shifts) / math.sqrt(len(shifts)),
         servo_ns=mean(servo) if servo else None,
         asymmetry_ns=mean(seen) if len(seen) == len(pairs) else None,
+        unheard=tuple(cause for pair in pairs for trial in pair for cause in silence_causes(trial)),
     )
 
 
@@ -113,7 +117,9 @@ def shift_measurement(shift: PathShift, set_ns: float, context: Context) -> Meas
     value_ns = round(shift.reference_ns)
     n = shift.pairs
     verdict = judge(value_ns, limit, nothing, n=n, n_required=SHIFT_PAIRS_MIN, statistic="mean", unit="ns")
-    if verdict.outcome == "pass":
+    if verdict.outcome == "pass" and shift.unheard:
+        verdict = Verdict("inconclusive", verdict.margin, "; ".join(shift.unheard))
+    elif verdict.outcome == "pass":
         verdict = Verdict("pass", verdict.margin, shift.text())
     elif verdict.outcome == "fail":
         # It is the bench that does not see; the target has not failed by that.

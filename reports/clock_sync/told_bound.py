@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from reports.clock_sync.answers import ClockCompare, DeviceBound, ToldError
+from reports.clock_sync.hearing import invalid_causes
 from reports.clock_sync.trial import ClockTrial
 from reports.record.context import Context, Sample, build_record
 from reports.record.histogram import Summary
@@ -77,7 +78,7 @@ def told_measurement(
         statistic=statistic,
         unit=sample.unit,
     )
-    causes = [*trial.filtered.invalid(), *([found.why] if found.why else [])]
+    causes = [*invalid_causes(trial), *([found.why] if found.why else [])]
     if causes and verdict.outcome != "unset":
         verdict = Verdict("inconclusive", verdict.margin, "; ".join(causes))
     elif verdict.outcome == "unset" and causes:

@@ -68,6 +68,19 @@ class Servo:
 
 
 @dataclass(frozen=True)
+class Hearing:
+    """The log by which a stack shows that it heard its server while the trial was measured.
+
+    Attributes:
+        log: File in the trial's folder; it has a line for each answer.
+        format: Which parser reads it (reports/clock_sync/log_formats.py).
+    """
+
+    log: str
+    format: str
+
+
+@dataclass(frozen=True)
 class Timecard:
     """The reference: a clock in the target that follows the time server by another way.
 
@@ -91,6 +104,8 @@ class TrialFacts:
         servo_log: File of the servo's series in the folder; empty: none.
         servo_format: Which parser reads it (reports/clock_sync/logs.py).
         device: The clock that was measured, as `bw-clock` names it: what the stack keeps.
+        hearing: Of a trial whose stack has to hear its server throughout; None: the trial cuts it off, there
+            is no log of its answers, or the trial is of an earlier version.
     """
 
     clock: str
@@ -107,6 +122,7 @@ class TrialFacts:
     server_to_target_ns: Number | None = None
     remarks: tuple[str, ...] = ()
     device: str = "realtime"
+    hearing: Hearing | None = omit_none()  # noqa: RUF009 - it returns a field
     schema: str = SCHEMA
 
 

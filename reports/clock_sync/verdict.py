@@ -10,12 +10,13 @@ the bound of the time server's line.
 A bench that stalled has fed the servo with packets that were as late as its stall. A packet that is
 late by s shifts an offset by s/2 (RFC 5905, 8), so no more than half of the longest stall is put down to
 it: an offset beyond limit + U by more than that fails, one beyond by less is inconclusive. So is everything
-for which an answer is invalid. Neither is ever a pass.
+for which an answer is invalid, or whose stack did not hear its server. None of them is ever a pass.
 """
 
 from __future__ import annotations
 
 from reports.clock_sync.answers import ClockCompare
+from reports.clock_sync.hearing import invalid_causes
 from reports.clock_sync.trial import ClockTrial
 from reports.clock_sync.two_way_reference import TWO_WAY
 from reports.record.context import Context, Sample, build_record
@@ -73,20 +74,20 @@ def judge_sync(trial: ClockTrial, limit: Limit, n_required: int) -> tuple[Verdic
 def tempered(judged: Verdict, trial: ClockTrial, uncertainty: Uncertainty) -> Verdict:
     """Return a verdict on a trial's clock in the light of all else that is known of the trial.
 
-    Invalid answers and steps leave no pass; invalid answers leave no fail either, and stalls none of a
-    value that they can explain.
+    Invalid answers, a silent server and steps leave no pass; the former two leave no fail either, and stalls
+    none of a value that they can explain.
 
     Args:
         judged: What the value alone says, with its margin in ns.
         trial: That it was measured in.
         uncertainty: Of the value.
     """
-    compare = trial.filtered
-    causes = compare.invalid()
-    causes += [f"the clock stepped by {format_value(step, 'ns')}" for _, step in compare.steps]
+    invalid = invalid_causes(trial)
+    steps = [f"the clock stepped by {format_value(step, 'ns')}" for _, step in trial.filtered.steps]
+    causes = [*invalid, *steps]
     if causes and judged.outcome in ("pass", "inconclusive"):
         return Verdict("inconclusive", judged.margin, "; ".join(causes))
-    if judged.outcome == "fail" and compare.invalid():
+    if judged.outcome == "fail" and invalid:
         return Verdict("inconclusive", judged.margin, "; ".join(causes))
     stalls_ns = disturbing_stalls_ns(trial)
     beyond_ns = -(judged.margin or 0) - 2 * uncertainty.expanded

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from reports.rejudge.arithmetic import Record
 from reports.rejudge.each import judge_each
+from reports.rejudge.heard import as_heard, span_of
 from reports.rejudge.trial import (
     FILTERED,
     by_timecard,
@@ -21,7 +22,7 @@ from reports.rejudge.trial import (
     offset_objections,
     subject_objections,
 )
-from reports.rejudge.two_way import TARGET_FILE, by_two_way
+from reports.rejudge.two_way import TARGET_FILE, by_two_way, two_way_span
 
 QUANTITY = "sync_offset"
 STATISTIC = "max_abs"
@@ -38,10 +39,11 @@ def _by_timecard(record: Record, file: Path) -> list[str] | None:
     if record["statistic"] != STATISTIC:
         return None
     answer, facts = comparison_of(file.parent), facts_of(file.parent)
+    found = as_heard(by_timecard(answer, facts), facts, span_of(answer), file.parent)
     told = [
         *comparison_objections(answer),
         *subject_objections(record, facts),
-        *offset_objections(record, by_timecard(answer, facts), file.parent),
+        *offset_objections(record, found, file.parent),
     ]
     return [f"{record['subject'].get('clock')}: {each}" for each in told]
 
@@ -49,8 +51,10 @@ def _by_timecard(record: Record, file: Path) -> list[str] | None:
 def _by_two_way(record: Record, file: Path) -> list[str] | None:
     if record["statistic"] != STATISTIC:
         return None
+    facts = facts_of(file.parent)
+    found = as_heard(by_two_way(file.parent), facts, two_way_span(file.parent), file.parent)
     told = [
-        *subject_objections(record, facts_of(file.parent)),
-        *offset_objections(record, by_two_way(file.parent), file.parent),
+        *subject_objections(record, facts),
+        *offset_objections(record, found, file.parent),
     ]
     return [f"{record['subject'].get('clock')}: {each}" for each in told]

@@ -11,11 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from reports.rejudge.arithmetic import Record
 from reports.rejudge.each import judge_each
+from reports.rejudge.heard import as_heard, span_of
 from reports.rejudge.kept import is_before, kept_requirements
 from reports.rejudge.latency import read_result
 from reports.rejudge.mask_rows import Row, read_mask
@@ -66,11 +68,13 @@ class Trial:
     answer: Json
     facts: Json
     witness: Json | None
+    folder: Path
 
-    @property
+    @cached_property
     def offset(self) -> Offset:
         """What is known of a single offset."""
-        return by_timecard(self.answer, self.facts)
+        found = by_timecard(self.answer, self.facts)
+        return as_heard(found, self.facts, span_of(self.answer), self.folder)
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,7 @@ def _trial_of(mask: Path) -> Trial | None:
     folder = mask.parent
     if (folder / TARGET_FILE).exists() and not (folder / FILTERED).exists():
         return None
-    return Trial(comparison_of(folder), facts_of(folder), read_result(folder / WITNESS_FILE))
+    return Trial(comparison_of(folder), facts_of(folder), read_result(folder / WITNESS_FILE), folder)
 
 
 def _differences(

@@ -12,6 +12,7 @@ from typing import Any
 
 from reports.rejudge.arithmetic import Record
 from reports.rejudge.each import judge_each
+from reports.rejudge.heard import is_unheard, span_of
 from reports.rejudge.rule import limit_objections, outcome_of, part_objections, value_objections
 from reports.rejudge.trial import (
     FILTERED,
@@ -82,7 +83,8 @@ def _differences(record: Record, pairs: Sequence[Pair], set_us: int) -> Iterator
     near_ns, far_ns = max(abs(expected_ns) - half_ns, half_ns), abs(expected_ns) + half_ns
     sides = sorted((sign * near_ns, sign * far_ns))
     yield from limit_objections(record, sides[1], sides[0], "the 95 % interval gives")
-    wanted = "pass" if outcome_of(record, shift_ns, n) == "pass" else "inconclusive"
+    is_heard = not any(_is_unheard(folder) for pair in pairs for folder in pair)
+    wanted = "pass" if outcome_of(record, shift_ns, n) == "pass" and is_heard else "inconclusive"
     if record["outcome"] != wanted:
         yield f"{record['outcome']}, its pairs come to {wanted}"
 
@@ -96,6 +98,10 @@ def _asymmetry_ns(pairs: Sequence[Pair], set_ns: float) -> float:
             return set_ns
         seen.append(with_ns - without_ns)
     return mean(seen)
+
+
+def _is_unheard(folder: Path) -> bool:
+    return is_unheard(facts_of(folder), span_of(comparison_of(folder)), folder)
 
 
 def _mean_ns(folder: Path) -> float:

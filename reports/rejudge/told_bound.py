@@ -17,6 +17,7 @@ from typing import Any
 
 from reports.rejudge.arithmetic import Record
 from reports.rejudge.each import judge_each
+from reports.rejudge.heard import as_heard, span_of
 from reports.rejudge.rule import outcome_of, part_objections, value_objections
 from reports.rejudge.summary import summary_objections
 from reports.rejudge.trial import (
@@ -61,11 +62,12 @@ def told_bound_objections(run: Path, records: Sequence[Record]) -> tuple[list[st
 def _judge_by(work_out: Callable[[Json, Json], _Value]) -> Callable[[Record, Path], list[str]]:
     def judge(record: Record, file: Path) -> list[str]:
         answer, facts = comparison_of(file.parent), facts_of(file.parent)
+        found = as_heard(by_timecard(answer, facts), facts, span_of(answer), file.parent)
         told = [
             *comparison_objections(answer),
             *_told_objections(answer),
             *subject_objections(record, facts),
-            *_objections(record, work_out(answer, facts), answer, facts),
+            *_objections(record, work_out(answer, facts), is_doubtful=found.is_doubtful),
         ]
         return [f"{record['subject'].get('clock')}: {each}" for each in told]
 
@@ -87,11 +89,11 @@ def _told_objections(answer: Json) -> Iterator[str]:
             yield f"{missed} missed of {checked}, {beyond} of them beyond the window"
 
 
-def _objections(record: Record, found: _Value, answer: Json, facts: Json) -> Iterator[str]:
+def _objections(record: Record, found: _Value, *, is_doubtful: bool) -> Iterator[str]:
     yield from value_objections(record, found.value, found.n, SAYS, found.unit)
     yield from part_objections(record, found.parts, SAYS)
     wanted = outcome_of(record, found.value, found.n)
-    if wanted != "unset" and (found.is_open or by_timecard(answer, facts).is_doubtful):
+    if wanted != "unset" and (found.is_open or is_doubtful):
         wanted = "inconclusive"
     if record["outcome"] != wanted:
         yield f"{record['outcome']}, the comparison comes to {wanted}"

@@ -40,7 +40,7 @@ class Offset:
         value: The offset farthest from 0; None: no sample.
         n: Samples.
         parts: Of U, all of them bounds.
-        is_doubtful: The answer is not valid, or not whole.
+        is_doubtful: The answer is not valid, or not whole, or the server was silent.
         is_stepped: A clock stepped meanwhile.
     """
 
@@ -154,7 +154,7 @@ def offset_objections(record: Record, found: Offset, folder: Path) -> Iterator[s
     yield from value_objections(record, found.value, found.n, SAYS)
     yield from part_objections(record, found.parts, SAYS)
     if record["outcome"] == "pass" and (found.is_doubtful or found.is_stepped):
-        yield "pass, though the comparison is not valid or the clock stepped"
+        yield "pass, though the comparison is not valid, the clock stepped, or its server was not heard"
         return
     wanted = outcomes_of(record, found, read_result(folder / WITNESS))
     if record["outcome"] not in wanted:

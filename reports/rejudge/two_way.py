@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from reports.rejudge.answers import read_result
+from reports.rejudge.heard import Span
 from reports.rejudge.trial import Offset, is_doubtful
 
 TARGET_FILE = "two-way-target.ndjson"
@@ -34,8 +35,7 @@ def by_two_way(folder: Path) -> Offset:
     answers = [target] if server is None else [target, server]
     if len({answer["tai_utc_s"] for answer in answers}) > 1:
         raise ValueError(f"{SERVER_FILE}: another TAI - UTC than in {TARGET_FILE}")
-    widest_ns = HELD_UP * median([row[2] for row in target["series"]] or [0])
-    kept = [row for row in target["series"] if row[2] <= widest_ns]
+    kept = _kept(target)
     offsets_ns = [row[1] - (server_offset_ns(server, row[0]) if server else 0) for row in kept]
     parts: dict[str, float] = {"two_way": max((row[2] for row in kept), default=0)}
     if server and kept:
@@ -47,6 +47,21 @@ def by_two_way(folder: Path) -> Offset:
         is_doubtful=any(is_doubtful(answer) for answer in answers),
         is_stepped=any(answer["clock_steps"] for answer in answers),
     )
+
+
+def two_way_span(folder: Path) -> Span:
+    """Return when the exchanges with a target were; raises as `by_two_way`."""
+    target = read_result(folder / TARGET_FILE)
+    if target is None:
+        raise ValueError(f"{TARGET_FILE}: no result")
+    times_ns = [row[0] for row in _kept(target)] or [target["at_local_tai_ns"]]
+    return Span(times_ns[0], None, times_ns[-1] - times_ns[0], target["tai_utc_s"])
+
+
+def _kept(target: Json) -> list[Sequence[int]]:
+    """Return the exchanges that nothing has held up: time, offset, half of the round trip, in ns."""
+    widest_ns = HELD_UP * median([row[2] for row in target["series"]] or [0])
+    return [row for row in target["series"] if row[2] <= widest_ns]
 
 
 def server_offset_ns(answer: Json, time_ns: int) -> int:

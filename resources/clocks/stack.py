@@ -307,11 +307,15 @@ class ClockStack:
     @property
     def servo_log(self) -> tuple[str, str]:
         """Return file (below `folder`, once fetched) and format of the servo's series; ("", ""): none."""
-        logs = self._logs
-        if not logs:
-            return "", ""
-        file, form = logs[-1].kept
-        return f"target/{file.replace('/', '-')}", form
+        return _fetched(self._logs[-1]) if self._logs else ("", "")
+
+    @property
+    def answers_log(self) -> tuple[str, str]:
+        """Return file and format, as of `servo_log`, of the servo that hears the server; ("", ""): none.
+
+        It is another one where a second servo carries on from clock to clock: that one goes on unheard.
+        """
+        return _fetched(self._logs[0]) if self._logs else ("", "")
 
     # -- inside
 
@@ -361,6 +365,12 @@ class ClockStack:
             return ""
         failed = ANSWER_READERS[form](self._client.lines(file))
         return f"; {failed}" if failed else ""
+
+
+def _fetched(log: ServoLog) -> tuple[str, str]:
+    """Return the file of a servo's log that a report reads, below the stack's folder, and its format."""
+    file, form = log.kept
+    return f"target/{file.replace('/', '-')}", form
 
 
 def _placed(log: ServoLog, kind: ClockKind) -> ServoLog:

@@ -19,7 +19,9 @@ from hw.errors import CapabilityError, ConfigError
 from hw.open_bench import OpenBench
 from hw.provisioning import TARGETS
 from reports.clock_sync.disturbance import Disturbance, Event, write_disturbance
-from reports.clock_sync.trial import PHC_READS, ClockTrial, Lock, Timecard, TrialFacts, write_trial
+from reports.clock_sync.disturbance_section import DISTURBANCE_KINDS
+from reports.clock_sync.hearing import ANSWER_FORMATS
+from reports.clock_sync.trial import PHC_READS, ClockTrial, Hearing, Lock, Timecard, TrialFacts, write_trial
 from reports.requirements import Requirement
 from reports.units import NS_PER_S
 from resources.clocks.competing_load import competing_load
@@ -44,6 +46,8 @@ chrony only does so where a round trip takes less than 10 ms (chrony.conf(5), mi
 """
 ASYMMETRY_SETTLING_S = 10
 WRONG_CLOCK_S = 3
+CUT_OFF_KINDS = ("holdover", *DISTURBANCE_KINDS)
+"""Trials in which the server may be silent: they disturb the stack. In all others it has to be heard."""
 FOLLOWED_US = 1000
 """A servo that knows its path follows so small a change; answers that suddenly take longer it rejects."""
 
@@ -429,11 +433,25 @@ class ClockLab:
         trial = measure_trial(self.bench, self.target, facts, settings, folder, during)
         stack.require_running()
         stack.fetch_logs()
+        trial = replace(trial, facts=replace(trial.facts, hearing=_hearing(stack, trial)))
         name, log_format = stack.servo_log
-        if name and trial.folder != stack.folder:
-            shutil.copy2(stack.folder / name, trial.folder / Path(name).name)
-            name = Path(name).name
-        return with_servo(trial, name, log_format)
+        return with_servo(trial, _kept_log(stack, trial, name), log_format)
+
+
+def _kept_log(stack: ClockStack, trial: ClockTrial, name: str) -> str:
+    """Return a fetched log as a file of the trial's folder: of a stack of several trials each has a copy."""
+    if not name or trial.folder == stack.folder:
+        return name
+    shutil.copy2(stack.folder / name, trial.folder / Path(name).name)
+    return Path(name).name
+
+
+def _hearing(stack: ClockStack, trial: ClockTrial) -> Hearing | None:
+    """Return by which log a trial shows that its server was heard; None: it cannot, or need not."""
+    name, log_format = stack.answers_log
+    if trial.facts.kind in CUT_OFF_KINDS or log_format not in ANSWER_FORMATS:
+        return None
+    return Hearing(_kept_log(stack, trial, name), log_format)
 
 
 def _facts(clock: str, kind: str, timecard: Timecard) -> TrialFacts:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -20,6 +20,7 @@ from hw.errors import BenchError, BenchwrightError, CapabilityError, ConfigError
 from hw.open_bench import OpenBench
 from hw.oscilloscopes import OscilloscopeSpec
 from hw.protocols import Job, TimedOutput
+from reports.clock_sync.hearing import silence_causes
 from reports.clock_sync.trial import ClockTrial
 from reports.clock_sync.verdict import sync_uncertainty
 from reports.requirements import Requirement
@@ -331,7 +332,7 @@ class EdgeLab:
                 math.ceil(COMPARE_SHARE * edges_s) + COMPARE_SPARE_S, sequential=False, two_way=False
             )
             compared = self.clocks.measured(stack, facts, settings, folder / "compare", watch)
-        run = runs[0]
+        run = doubted(runs[0], silence_causes(compared))
         span_s = (run.watched_s[0] - began_s[0], run.watched_s[1] - began_s[0])
         view = compared_meanwhile(compared, span_s)
         if view is not None:
@@ -372,6 +373,20 @@ class EdgeLab:
             software_file=f"{SOFTWARE}.ndjson" if (folder / f"{SOFTWARE}.ndjson").exists() else "",
             waveforms_file=keep_waveforms(self.scope, watched.frames, folder),
         )
+
+
+def doubted(run: EdgeRun, causes: Sequence[str]) -> EdgeRun:
+    """Write down why nothing may pass on a run that is over; without a cause it stays as it is.
+
+    Args:
+        run: Its evidence is written.
+        causes: In words.
+    """
+    if not causes:
+        return run
+    run = replace(run, trial=replace(run.trial, doubts=(*run.trial.doubts, *causes)))
+    write_edge_trial(run.folder, run.trial)
+    return run
 
 
 def compared_meanwhile(compared: ClockTrial, span_s: tuple[float, float]) -> OtherView | None:

@@ -9,17 +9,25 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hw.bench import TargetSpec
 from hw.errors import BenchError, MeasurementError
 from hw.provisioning import Provisioner
+from reports.clock_sync.hearing import longest_silence_ns
+from reports.clock_sync.trial import FILTERED, ClockTrial, TrialFacts, load_trial, write_trial
+from reports.clock_sync.verdict import judge_sync
+from reports.record.measurement import Limit
 from resources.clocks.config import Place, client_files
 from resources.clocks.lock import is_locked
 from resources.clocks.refused_answers import failed_chrony_tests
 from resources.clocks.role import ClockRole
 from resources.clocks.settings import ClockSettings, load_stack
+from resources.clocks.sync import ClockLab as MeasuringLab
+from resources.clocks.trial import TrialSettings
+from resources.profiles import load_profile
 from tests.patience import wait_until
 from tests.targets.clock_lab import LOCK_S, TARGET_ERROR, TOOLS, ClockLab, daemons, kernel, stack_of
 
@@ -68,6 +76,43 @@ def test_absent_server_is_told_from_a_servo_that_does_not_settle(
         stack.silence_server()
         with pytest.raises(MeasurementError, match=r"not locked within 4 s: .*answers rejected: no-answer"):
             stack.wait_locked(4)
+
+
+MEASURED_S = 14
+
+
+@pytest.mark.parametrize("stack_name", ["chrony", "ptp-software"])
+def test_server_that_vanishes_while_its_clock_is_measured_leaves_no_pass(
+    lab: ClockLab, target: TargetSpec, tmp_path: Path, stack_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both daemons of the target run on, and the clock is as good as before: only the log knows."""
+
+    def measure(
+        _bench: object, _target: object, facts: TrialFacts, _how: object, folder: Path, *_: object
+    ) -> ClockTrial:
+        argv = [lab.tool(target.node, "bw-clock"), "compare", "--device", "realtime", "--reference", "tai"]
+        answer = lab.node(target.node).run([*argv, "--duration-ms", str(MEASURED_S * 1000)]).stdout
+        folder.mkdir()
+        (folder / FILTERED).write_text(answer)
+        write_trial(folder, facts)
+        return load_trial(folder)
+
+    monkeypatch.setattr("resources.clocks.sync.measure_trial", measure)
+    bench: Any = lab
+    measuring = MeasuringLab(bench, target, load_profile("ci"), tmp_path, print)
+    with stack_of(lab, target, stack_name, tmp_path / "stack") as stack:
+        stack.wait_locked(LOCK_S)
+        facts = measuring.facts(stack, "sync", None)
+        how = TrialSettings(MEASURED_S)
+        heard = measuring.measured(stack, facts, how, tmp_path / "heard")
+        stack.silence_server()
+        silent = measuring.measured(stack, facts, how, tmp_path / "silent")
+        stack.bring_back_server()
+    assert longest_silence_ns(heard) < heard.filtered.elapsed_ns
+    limit = Limit(1_000_000_000, -1_000_000_000, "none that matters")
+    verdict, _ = judge_sync(silent, limit, 1)
+    assert verdict.outcome == "inconclusive"
+    assert f"{stack_name}: no answer of its server for 1" in verdict.reason
 
 
 LIAR = "10.77.0.60"

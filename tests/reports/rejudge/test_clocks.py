@@ -204,7 +204,7 @@ def test_pauses_close_to_each_other_are_as_long_as_they_are_together() -> None:
         ("bad in a short pause", "inconclusive", "inconclusive, the comparison comes to fail"),
         ("worse than a pause", "inconclusive", "inconclusive, the comparison comes to fail"),
         ("another TAI - UTC", "pass", "pass, though the comparison is not valid"),
-        ("stepped", "pass", "pass, though the comparison is not valid or the clock stepped"),
+        ("stepped", "pass", "pass, though the comparison is not valid, the clock stepped"),
         ("too few", "pass", "pass, the comparison comes to inconclusive"),
         ("nothing", "pass", "pass, the comparison comes to unset"),
     ],

@@ -14,12 +14,14 @@ import pytest
 from hw.bench import BenchSpec, load_bench
 from hw.errors import CapabilityError, ConfigError
 from hw.open_bench import OpenBench
+from hw.provisioning import TARGETS
 from reports.clock_sync.logs import ServoSeries
-from reports.clock_sync.trial import Lock, load_trial
+from reports.clock_sync.trial import ClockTrial, Hearing, Lock, load_trial, write_trial
 from reports.clock_sync.two_way_reference import TWO_WAY
 from resources.clocks.competing_load import competing_load
 from resources.clocks.servo_summary import servo_summary
-from resources.clocks.settings import ClockSettings, load_stack
+from resources.clocks.settings import STACKS, SYSTEM_CLOCK, ClockSettings, load_stack, stacks_of_any_kind
+from resources.clocks.stack import ClockStack
 from resources.clocks.sync import ClockLab
 from resources.clocks.timecard import make_page
 from resources.clocks.trial import (
@@ -240,6 +242,99 @@ def test_another_clock_than_the_systems_cannot_be_seen_by_two_way_transfer(
     assert reference_of(with_counter_timecard(windows)).clock.startswith("card:")
     linux = spec.targets["linux-rt"]
     assert with_counter_timecard(linux) == linux
+
+
+class _LoggingStack:
+    """A stack of a kind of target whose daemons run, and whose logs come with their names as their text."""
+
+    def __init__(self, name: str, folder: Path, kind: str) -> None:
+        self.folder = folder
+        self.spec = load_stack(name, simulated=True, path=TARGETS / kind / STACKS)
+        self._logs = self.spec.logs
+
+    servo_log, answers_log = ClockStack.servo_log, ClockStack.answers_log
+
+    def require_running(self) -> None:
+        pass
+
+    def fetch_logs(self) -> None:
+        for log in self.spec.logs:
+            file = self.folder / "target" / log.kept[0].replace("/", "-")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(file.name)
+
+
+def _measured(
+    spec: BenchSpec, folder: Path, monkeypatch: pytest.MonkeyPatch, stack: tuple[str, str], kind: str = "sync"
+) -> ClockTrial:
+    """Return what is kept of a trial of a stack, (target, name), whose own folder is another one."""
+    place = folder / "trial"
+    write_clock_trial(place, compare_answer())
+    facts = replace(load_trial(place).facts, kind=kind, device=SYSTEM_CLOCK)
+
+    def measure(*_args: object) -> ClockTrial:
+        write_trial(place, facts)
+        return load_trial(place)
+
+    monkeypatch.setattr("resources.clocks.sync.measure_trial", measure)
+    lab = ClockLab(_bench(spec), spec.targets["linux-rt"], load_profile("ci"), folder, lambda _line: None)
+    logging: Any = _LoggingStack(stack[1], folder / "stack", stack[0])
+    lab.measured(logging, facts, TrialSettings(1), place)
+    return load_trial(place)
+
+
+@pytest.mark.parametrize(
+    ("stack", "log", "log_format"),
+    [
+        (("linux-rt", "chrony"), "chrony-statistics.log", "chrony-statistics"),
+        (("linux-rt", "ntp-user"), "bw-ntp-user.log", "bw-ntp-user"),
+        (("linux-rt", "timeservice"), "bw-timed.log", "bw-timed"),
+        (("linux-rt", "ptp-software"), "ptp4l.log", "ptp4l"),
+        (("linux-rt", "ptp-hardware"), "ptp4l.log", "ptp4l"),  # phc2sys goes on without the grandmaster
+        (("linux-rt", "phc2sys"), "phc2sys.log", "phc2sys"),
+        (("windows", "timeservice"), "bw-timed.log", "bw-timed"),
+    ],
+)
+def test_a_trial_names_the_log_by_which_its_stack_heard_its_server(
+    spec: BenchSpec,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stack: tuple[str, str],
+    log: str,
+    log_format: str,
+) -> None:
+    trial = _measured(spec, tmp_path, monkeypatch, stack)
+    assert trial.facts.hearing == Hearing(log, log_format)
+    assert (trial.folder / log).read_text() == log
+
+
+@pytest.mark.parametrize(
+    "stack", [("linux-rt", "free-run"), ("windows", "as-found"), ("windows", "w32time")], ids=str
+)
+def test_a_stack_whose_log_has_no_answers_is_not_asked_for_them(
+    spec: BenchSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stack: tuple[str, str]
+) -> None:
+    assert _measured(spec, tmp_path, monkeypatch, stack).facts.hearing is None
+
+
+def test_every_stack_was_looked_at() -> None:
+    """A new one has to say whether its log has its server's answers: in one of the two tests above."""
+    known = {"chrony", "ntp-user", "timeservice", "ptp-software", "ptp-hardware", "phc2sys"}
+    assert set(stacks_of_any_kind(lambda _spec: True)) == known | {"free-run", "as-found", "w32time"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked"),
+    [
+        *((kind, True) for kind in ("sync", "interval", "load", "asymmetry", "pattern", "edges")),
+        *((kind, False) for kind in ("holdover", "oscillator", "step", "grandmaster", "impaired", "events")),
+    ],
+)
+def test_a_trial_that_disturbs_its_stack_is_not_asked_for_answers(
+    spec: BenchSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, asked: bool
+) -> None:
+    trial = _measured(spec, tmp_path, monkeypatch, ("linux-rt", "chrony"), kind)
+    assert (trial.facts.hearing is not None) == asked
 
 
 @pytest.mark.parametrize(

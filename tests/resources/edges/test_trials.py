@@ -28,7 +28,7 @@ from reports.timed_edges.trial import CAPTURED_EDGE, CROSS_TIMESTAMPS, OSCILLOSC
 from reports.timed_edges.verdict import witness_en
 from resources.clocks.sync import ClockLab
 from resources.edges.settings import EdgeTimes
-from resources.edges.trials import EdgeLab, EdgeRun, compared_meanwhile, serial_of
+from resources.edges.trials import EdgeLab, EdgeRun, compared_meanwhile, doubted, serial_of
 from resources.edges.witnesses import captured_offsets_ns, clock_witnesses, wander_ns
 from resources.profiles import load_profile
 from scope.drivers.link import Link
@@ -244,6 +244,16 @@ def test_a_clock_is_compared_while_the_oscilloscope_looks(tmp_path: Path) -> Non
     assert 2000 <= view.offset_ns <= 4000
     last_s = (points[-1].time_tai_ns - points[0].time_tai_ns) / SECOND_NS + offset_s
     assert compared_meanwhile(compared, (last_s - 1.0, last_s + 1.0)) is None  # half of it was not seen
+
+
+def test_edges_of_a_clock_that_was_not_synchronised_are_doubted(tmp_path: Path) -> None:
+    with _lab(tmp_path) as (lab, _):
+        run = lab.trial(lab.method_plan("tgpio-latch"))
+    assert doubted(run, []) is run
+    cause = "chrony: no answer of its server for 14.2 s"
+    found = doubted(run, [cause])
+    assert found.trial.doubts == (*run.trial.doubts, cause)
+    assert load_edge_trial(run.folder) == found.trial
 
 
 # -- witnesses
