@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -177,12 +177,12 @@ def _loose_evidence(run: Path, manifest: Mapping[str, Any], records: Sequence[Re
     """Say which raw data of a measurement no record names, though a requirement asks for a verdict."""
     named = {each["path"] for record in records for each in record["evidence"]}
     folders = {PurePosixPath(path).parent.as_posix() for path in named}
-    judged = _judged_names(run, manifest)
+    judged = _judged_names(run, manifest, records)
     for path in sorted((run / "evidence").rglob("*")):
         name = path.relative_to(run).as_posix()
         parts = path.relative_to(run / "evidence").parts
         folder = PurePosixPath(name).parent
-        is_judged = len(parts) > 3 and folder.name in judged.get(parts[1], ())
+        is_judged = len(parts) > 3 and folder.name in judged(parts[1], folder.parent.as_posix())
         is_replay = len(parts) in (4, 5) and ATTEMPT.fullmatch(folder.name) is not None
         if path.name == "recv.ndjson" and is_replay and name not in named:
             yield f"{name}: a replay that no record names"
@@ -196,16 +196,34 @@ def _loose_evidence(run: Path, manifest: Mapping[str, Any], records: Sequence[Re
             yield f"{name}: a trial that no record names"
 
 
-def _judged_names(run: Path, manifest: Mapping[str, Any]) -> dict[str, Collection[str]]:
-    """Return by target the clocks, methods and others that its requirements are on: so are trials named."""
+def _judged_names(
+    run: Path, manifest: Mapping[str, Any], records: Sequence[Record]
+) -> Callable[[str, str], Collection[str]]:
+    """Return what tells the clocks, methods and others that are judged: so are trials named.
+
+    It takes a target and the folder in which its trials are. A suite may measure a clock beside its own which
+    another one judges; the records say which suites have trials in a folder. Where none is left, each may.
+    """
     kept = kept_requirements(run)
-    found: dict[str, set[str]] = {}
+    suites: list[tuple[str, set[str], set[str]]] = []
     for suite in manifest.get("asked") or ():
         ids = {name for file in suite.get("asks") or () for name in file["requirements"]}
         items = [item for name in ids for item in kept.get(name, [])]
         names = {value for item in items for key, value in item.items() if _is_subject(key, value)}
-        found.setdefault(suite["target"], set()).update(names)
-    return dict(found)
+        suites.append((suite["target"], ids, names))
+    in_folder: dict[str, set[str]] = {}
+    for record in records:
+        for each in record["evidence"]:
+            folder = PurePosixPath(each["path"]).parent.parent.as_posix()
+            in_folder.setdefault(folder, set()).add(record["requirement"])
+
+    def names_in(target: str, folder: str) -> Collection[str]:
+        there = in_folder.get(folder, set())
+        own = [(ids, names) for of, ids, names in suites if of == target]
+        here = [names for ids, names in own if ids & there] or [names for _, names in own]
+        return {name for names in here for name in names}
+
+    return names_in
 
 
 def _is_subject(key: str, value: object) -> bool:

@@ -190,6 +190,34 @@ def test_what_was_taken_away_is_named(run: Path, take: Callable[[Path], None], n
     assert [each for each in said(run) if named in each], said(run)
 
 
+def test_a_stack_beside_another_needs_no_record_where_its_suite_judges_the_other(run: Path) -> None:
+    """It is judged in the suite that names it; what that one has measured needs its record all the same."""
+    records = records_of(run)
+    place = f"evidence/clock_sync/{TARGET}/timeservice"
+    for clock in ("timeservice", "chrony"):
+        (run / place / clock).mkdir(parents=True)
+        for name in ("trial.json", "filtered.ndjson", "filtered.err"):
+            (run / place / clock / name).write_text("{}\n")
+    paths = [f"{place}/timeservice/{name}" for name in ("trial.json", "filtered.ndjson")]
+    records += [like(records[0], "CLK-TIMESERVICE", "sync_offset", paths)]
+    write_records(run, records)
+    write_output(run, records)
+    with (run / "evidence" / "requirements" / FILE).open("a") as kept:
+        kept.write('[[requirement]]\nid = "CLK-TIMESERVICE"\nclock = "timeservice"\n')
+    (before,) = manifest_of(run)["asked"]
+    asks = [{"file": FILE, "requirements": ["CLK-TIMESERVICE"]}]
+    change_manifest(run, asked=[before, before | {"suite": "clock_sync/time_service.robot", "asks": asks}])
+    assert said(run) == []
+    without_word("sync_offset")(run)
+    without_word("mtie")(run)
+    loose = [each for each in said(run) if each.endswith("no record names")]
+    assert [each.partition(":")[0] for each in loose] == [
+        f"evidence/clock_sync/{TARGET}/chrony/trial.json",
+        f"{place}/chrony/trial.json",
+        f"{place}/timeservice/trial.json",
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "other"), [("send-01.ndjson", "send-01.err"), ("witness.err", "witness.ndjson")]
 )
