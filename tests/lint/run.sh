@@ -4,6 +4,7 @@
 #
 #   tests/lint/run.sh            everything
 #   tests/lint/run.sh NAME...    only these: rules python types shell suites gcc clang mingw port tidy
+#   tests/lint/run.sh --since REVISION tidy    clang-tidy of what was changed since, not of everything
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 
@@ -13,6 +14,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 . hw/host/native.sh
 
 readonly BIN=.build/venv/bin
+SINCE=
 readonly WARNINGS="['-Wextra','-Wshadow','-Wvla']"
 
 lint_rules() {
@@ -55,7 +57,7 @@ lint_compiler() {
         meson setup --buildtype=debugoptimized -Dwerror=true -Dwarning_level=2 "$@" "$directory" || return 1
         printf '%s\n' "$key" >"$directory/key"
     fi
-    ninja -C "$directory"
+    ninja -k 0 -C "$directory" # all findings, not the first
 }
 
 lint_gcc() {
@@ -77,11 +79,25 @@ lint_port() {
     $BIN/python -m tests.lint.port_layer .build/lint-gcc .build/lint-mingw
 }
 
+# Our sources of which something differs from revision $1, headers too, by what the compiler has read: one regular expression a line.
+tidy_since() {
+    { git diff --name-only "$1" -- && git ls-files -o --exclude-standard; } | awk -v root="$(pwd -P)/" '
+        FILENAME == "-" { changed[root $0]; next }
+        /^[^ ]/ { source = ""; next }
+        NF { sub(/^\.\.\/\.\.\//, root, $1); source = source ? source : $1 }
+        NF && $1 in changed && index(source, root ".build/") != 1 { print "^" source "$" }
+    ' - <(ninja -C .build/lint-clang -t deps) | sort -u
+}
+
 lint_tidy() {
-    local database=.build/lint-clang/compile_commands.json
+    local database=.build/lint-clang/compile_commands.json sources
     [[ -f meson.build ]] || { echo "no native code yet"; return 0; }
-    [[ -f $database ]] || lint_clang || return 1
-    run-clang-tidy -quiet -j 2 -p .build/lint-clang
+    # It brings the database and what is generated up to date; what the compiler finds is not asked here.
+    lint_clang || [[ -z $SINCE && -f $database ]] || return 1
+    sources="^(?!$(pwd -P)/\\.build/)" # not what others wrote (.build/sources), nor what is made of it
+    [[ -z $SINCE ]] || sources=$(tidy_since "$SINCE") || return 1
+    [[ -n $sources ]] || { echo "no C file differs from $SINCE"; return 0; }
+    run-clang-tidy -quiet -j 2 -p .build/lint-clang "${sources//$'\n'/|}"
 }
 
 # Run one check with its output in a log; show the output only when it fails.
@@ -99,6 +115,7 @@ run_check() {
 
 main() {
     local name
+    [[ ${1-} != --since ]] || { SINCE=${2:?a revision}; shift 2; }
     local -a names=("$@") failed=()
     [[ ${#names[@]} -gt 0 ]] || names=(rules python types shell suites gcc clang mingw port tidy)
     mkdir -p .build/log

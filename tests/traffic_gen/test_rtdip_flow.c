@@ -471,8 +471,8 @@ static void test_a_sender_dies(void)
 	CHECK(sim.flow.streams[0].granted_bytes > PIECE_BYTES); /* it is in the midst of it */
 	sim.senders[0].dead = true;
 	steps = run(&sim);
-	CHECK(sim.handed_over >= (SENDERS - 1) * MESSAGE_FRAMES);
-	CHECK(steps < SENDERS * MESSAGE_FRAMES + 2 * RTDIP_FLOW_SILENCE_NS / STEP_NS);
+	CHECK(sim.handed_over >= (uint64_t)(SENDERS - 1) * MESSAGE_FRAMES);
+	CHECK(steps < (int64_t)SENDERS * MESSAGE_FRAMES + 2 * RTDIP_FLOW_SILENCE_NS / STEP_NS);
 	CHECK_INT(sim.flow.held_bytes, 0);
 	CHECK_INT(sim.flow.silences, 1);
 }

@@ -109,7 +109,7 @@ static const char *parse_groups(const char *text, uint8_t ipv6[ADDRESS_IPV6_BYTE
 		return NULL;
 	memset(ipv6, 0, ADDRESS_IPV6_BYTES);
 	for (int i = 0; i < count; i++) {
-		int at = gap < 0 || i < gap ? i : i + GROUPS - count;
+		size_t at = (size_t)(gap < 0 || i < gap ? i : i + GROUPS - count);
 
 		ipv6[2 * at] = (uint8_t)(groups[i] >> 8);
 		ipv6[2 * at + 1] = (uint8_t)groups[i];
@@ -160,7 +160,7 @@ int address_parse(const char *text, struct address *address)
 	return 0;
 }
 
-static uint16_t group_at(const uint8_t ipv6[ADDRESS_IPV6_BYTES], int at)
+static uint16_t group_at(const uint8_t ipv6[ADDRESS_IPV6_BYTES], size_t at)
 {
 	return (uint16_t)(ipv6[2 * at] << 8 | ipv6[2 * at + 1]);
 }
@@ -171,7 +171,7 @@ static int find_zeros(const uint8_t ipv6[ADDRESS_IPV6_BYTES], int *begin)
 	int longest = 1;
 
 	for (int i = 0, run = 0; i < GROUPS; i++) {
-		run = group_at(ipv6, i) ? 0 : run + 1;
+		run = group_at(ipv6, (size_t)i) ? 0 : run + 1;
 		if (run > longest) {
 			longest = run;
 			*begin = i + 1 - run;
@@ -192,7 +192,7 @@ static size_t format_ipv6(const uint8_t ipv6[ADDRESS_IPV6_BYTES], char *text, si
 			continue;
 		}
 		used += (size_t)snprintf(text + used, room - used, i > 0 && i != begin + zeros ? ":%x" : "%x",
-					 (unsigned int)group_at(ipv6, i));
+					 (unsigned int)group_at(ipv6, (size_t)i));
 	}
 	return used;
 }

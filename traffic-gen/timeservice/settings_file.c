@@ -116,7 +116,7 @@ static int take_servers(struct settings *settings, const struct schema_document 
 	for (size_t i = 0; i < rows->count; i++) {
 		const struct schema_value *values = rows->rows[i].values;
 		struct server_settings server = {
-			.address = { (uint32_t)values[ADDRESS].integer, (uint16_t)values[PORT].integer },
+			.address = { .ipv4 = (uint32_t)values[ADDRESS].integer, .port = (uint16_t)values[PORT].integer },
 			.min_way_ns = values[MIN_DELAY].integer,
 			.root_distance_ns = values[ROOT_DISTANCE].integer,
 			.interleave = values[SERVER_INTERLEAVED].integer != 0,

@@ -126,8 +126,8 @@ static void begin(void)
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		service.clients[i].connection = -1;
 	service.clients[0] = (struct client){ .connection = 0, .program = &program };
-	for (uint8_t host = 1; host <= NEAR_PEERS; host++)
-		ask(ON_LINK, host);
+	for (int host = 1; host <= NEAR_PEERS; host++)
+		ask(ON_LINK, (uint8_t)host);
 	ask(FAR, 1);
 }
 
@@ -200,13 +200,13 @@ static void test_more_than_has_room_concerns_all(void)
 {
 	struct netlink_changes changes;
 
-	for (uint8_t host = 100; host < 100 + NETLINK_NEIGHBOURS_MAX; host++)
-		say_neighbour(RTM_NEWNEIGH, AF_INET, INTERFACE, host);
+	for (int host = 100; host < 100 + NETLINK_NEIGHBOURS_MAX; host++)
+		say_neighbour(RTM_NEWNEIGH, AF_INET, INTERFACE, (uint8_t)host);
 	netlink_changes(service.events, INTERFACE, &changes);
 	CHECK_INT(changes.neighbour_count, NETLINK_NEIGHBOURS_MAX);
 	CHECK(!changes.ways);
-	for (uint8_t host = 100; host <= 100 + NETLINK_NEIGHBOURS_MAX; host++)
-		say_neighbour(RTM_NEWNEIGH, AF_INET, INTERFACE, host);
+	for (int host = 100; host <= 100 + NETLINK_NEIGHBOURS_MAX; host++)
+		say_neighbour(RTM_NEWNEIGH, AF_INET, INTERFACE, (uint8_t)host);
 	netlink_changes(service.events, INTERFACE, &changes);
 	CHECK(changes.ways);
 }

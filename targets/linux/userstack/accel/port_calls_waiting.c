@@ -14,7 +14,9 @@
 #include "port_wait.h"
 
 /* glibc declares the descriptors of poll(2) as written only, and the compiler believes it of the definition, too. */
+#ifndef __clang__ /* it has no such warning, and says so */
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 
 EXPORT int __poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t room);
 EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask, size_t room);

@@ -276,16 +276,21 @@ void epoll_forget_socket(struct open_socket *sock)
 void epoll_forget(int fd)
 {
 	struct epoll *epoll = epoll_find(fd);
+	struct watch *next;
 
 	if (!epoll)
 		return;
 	descriptor_table_set(&epolls, fd, NULL);
 	if (--epoll->references)
 		return;
-	while (epoll->watches)
-		drop(epoll->watches);
-	while (epoll->of_outer)
-		drop(epoll->of_outer);
+	for (struct watch *each = epoll->watches; each; each = next) {
+		next = each->next_of_epoll;
+		drop(each);
+	}
+	for (struct watch *each = epoll->of_outer; each; each = next) {
+		next = each->next_of_object;
+		drop(each);
+	}
 	free(epoll);
 }
 

@@ -94,7 +94,7 @@ struct time64 {
 #endif
 
 struct libc {
-#define LIBC_MEMBER(name, result, parameters) result(*name) parameters;
+#define LIBC_MEMBER(name, result, parameters) __typeof__(result parameters) *(name);
 	LIBC_CALLS(LIBC_MEMBER)
 	LIBC_CALLS_TIME64(LIBC_MEMBER)
 #undef LIBC_MEMBER

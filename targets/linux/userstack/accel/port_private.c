@@ -15,7 +15,7 @@ static int first_private(void)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur <= 2 * PRIVATE_FDS)
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur <= (rlim_t)2 * PRIVATE_FDS)
 		return PRIVATE_FDS;
 	return limit.rlim_cur > INT_MAX / 2 ? INT_MAX / 2 : (int)limit.rlim_cur - PRIVATE_FDS;
 }

@@ -132,13 +132,13 @@ static bool concerns_stack(long number, const long *words)
 	switch (number) {
 	case SYS_socket:
 	case SYS_epoll_create1:
-	case SYS_close_range: return true;
+	case SYS_close_range:
+	case SYS_sendmmsg: return true;
 	case SYS_splice: return is_ours(words[0]) || is_ours(words[2]);
 	case SYS_ppoll: return poll_concerns_stack(POINTER(words[0]), (nfds_t)words[1]);
 	case SYS_pselect6: return select_concerns_stack((int)words[0], POINTER(words[1]), POINTER(words[2]), POINTER(words[3]));
 	case SYS_dup3: return is_ours(words[0]) || is_ours(words[1]);
 	case SYS_sendmsg: return is_ours(words[0]) || passing_takes_ours(POINTER(words[1]));
-	case SYS_sendmmsg: return true;
 #ifdef SYS_ppoll_time64
 	case SYS_ppoll_time64: return poll_concerns_stack(POINTER(words[0]), (nfds_t)words[1]);
 	case SYS_pselect6_time64: return select_concerns_stack((int)words[0], POINTER(words[1]), POINTER(words[2]), POINTER(words[3]));

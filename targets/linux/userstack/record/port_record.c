@@ -26,7 +26,9 @@
 #include <unistd.h>
 
 /* glibc declares the descriptors of poll(2) as written only, and the compiler believes it of the definition, too. */
+#ifndef __clang__ /* it has no such warning, and says so */
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 
 #define EXPORT __attribute__((visibility("default")))
 /* The call behind this one: the next library's, or the C library's. */

@@ -102,7 +102,7 @@ static int take_part(const void *part, int bytes, uint32_t number, take_message 
 {
 	const struct nlmsghdr *message = part;
 
-	for (; NLMSG_OK(message, bytes); message = NLMSG_NEXT(message, bytes)) {
+	for (; netlink_fits(message, bytes); message = NLMSG_NEXT(message, bytes)) {
 		if (message->nlmsg_seq != number)
 			continue;
 		if (message->nlmsg_type == NLMSG_ERROR)

@@ -64,7 +64,7 @@ void netlink_changes(int netlink, uint32_t interface_index, struct netlink_chang
 			changes->interface = changes->ways = true;
 		else if (bytes < 0 && errno != EINTR)
 			return;
-		for (; bytes > 0 && NLMSG_OK(message, left); message = NLMSG_NEXT(message, left))
+		for (; netlink_fits(message, left); message = NLMSG_NEXT(message, left))
 			note(message, interface_index, changes);
 	}
 }
