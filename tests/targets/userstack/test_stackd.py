@@ -313,20 +313,23 @@ def test_a_port_has_to_be_proved(driver_lab: StackdLab) -> None:
 
 
 def test_descriptors_do_not_pile_up(driver_lab: StackdLab) -> None:
-    """Those of other verbs, of refused requests and of ports that are given back are closed."""
+    """Those of other verbs, of refused requests and of ports that are given back are closed.
+
+    So may be those of the program before meanwhile; of each round at least one would stay.
+    """
     lab = driver_lab
     program = lab.connect()
     sock = lab.socket(lab.own, socket.SOCK_DGRAM, OWN[4], PORT)
     folder = Path("/proc", str(lab.service.process.pid), "fd")
     before = len(list(folder.iterdir()))
-    for _ in range(3):
+    for _ in range(100):
         program.ask(RESOLVE, given=[sock.fileno()] * 3, family=socket.AF_INET)
         program.ask(HELLO, given=[sock.fileno()])
         program.ask(BIND, given=[sock.fileno()], protocol=socket.IPPROTO_UDP, port=PORT + 1)
         program.ask(BIND, given=[sock.fileno()], protocol=socket.IPPROTO_UDP, port=PORT)
         program.ask(BIND, given=[sock.fileno()], protocol=socket.IPPROTO_UDP, port=PORT)
         program.ask(UNBIND, protocol=socket.IPPROTO_UDP, port=PORT)
-    assert len(list(folder.iterdir())) == before
+    assert len(list(folder.iterdir())) <= before
 
 
 def test_requests_that_make_no_sense_are_refused(driver_lab: StackdLab) -> None:
