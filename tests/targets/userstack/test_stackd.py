@@ -596,21 +596,23 @@ def test_an_address_that_makes_room_for_others_is_told(driver_lab: StackdLab, pr
 
 
 @pytest.mark.slow
-def test_a_neighbour_that_is_fixed_stays_so(driver_lab: StackdLab, program: Program, family: Family) -> None:
+def test_a_neighbour_that_is_fixed_stays_so(driver_lab: StackdLab, program: Program) -> None:
     """That others are confirmed, every 30 s, makes it no other."""
     lab = driver_lab
-    fixed = {4: "10.98.0.77", 6: "fd98::77"}[family]
-    for address, state in ((fixed, "permanent"), (PEER[family], "stale")):
-        argv = ["neighbour", "replace", address, "lladdr", lab.mac(lab.peer), "dev", INTERFACE, "nud", state]
-        ip("-n", lab.own, *argv)
-        assert program.resolve(address).result == 0
+    fixed = {4: "10.98.0.77", 6: "fd98::77"}
+    for family in FAMILIES:
+        for address, state in ((fixed[family], "permanent"), (PEER[family], "stale")):
+            place = [address, "lladdr", lab.mac(lab.peer), "dev", INTERFACE, "nud", state]
+            ip("-n", lab.own, "neighbour", "replace", *place)
+            assert program.resolve(address).result == 0
 
     def state_of(address: str) -> str:
         argv = ["ip", "-n", lab.own, "neighbour", "show", address]
         return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split()[-1]
 
-    wait_until(lambda: state_of(PEER[family]) != "STALE", "neighbours to be confirmed")
-    assert state_of(fixed) == "PERMANENT"
+    for family in FAMILIES:
+        wait_until(lambda address=PEER[family]: state_of(address) != "STALE", "neighbours to be confirmed")
+        assert state_of(fixed[family]) == "PERMANENT"
 
 
 def test_the_interface_changes(driver_lab: StackdLab) -> None:
