@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Generator
 from pathlib import Path
 
@@ -99,6 +100,15 @@ def campaign(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> Gen
     )
     yield campaign
     campaign.close()
+
+
+@pytest.fixture
+def open_folder() -> Generator[Path]:
+    """Give a folder that users without rights reach; pytest closes those above its own as any run begins."""
+    with tempfile.TemporaryDirectory(prefix="bw-open-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
 
 
 @pytest.fixture(scope="session")

@@ -212,13 +212,12 @@ def test_a_package_that_apt_does_not_know_is_named_on_debian_too(repository: Pat
 
 
 @pytest.fixture
-def set_up_copy(repository: Path, tmp_path: Path) -> Path:
+def set_up_copy(repository: Path, open_folder: Path) -> Path:
     """A copy of the set-up scripts that an ordinary user may run."""
-    shutil.copytree(repository / "hw" / "host", tmp_path / "tree" / "hw" / "host")
-    for path in (tmp_path, *tmp_path.parents[:2]):
-        path.chmod(0o755)
-    (tmp_path / "tree").chmod(0o777)
-    return tmp_path / "tree"
+    tree = open_folder / "tree"
+    shutil.copytree(repository / "hw" / "host", tree / "hw" / "host")
+    tree.chmod(0o777)
+    return tree
 
 
 @pytest.mark.simulated

@@ -181,9 +181,8 @@ def test_a_port_is_one_process_s_and_free_when_it_dies(driver_lab: RtdipLab) -> 
         first.wait_ready()
 
 
-def test_who_may_not_has_no_port(driver_lab: RtdipLab) -> None:
+def test_who_may_not_has_no_port(repository: Path, open_folder: Path) -> None:
     """Ports below 1024 are root's; the socket is that of the service's group alone."""
-    lab = driver_lab
 
     def tried(lab: RtdipLab, port: int, *identity: str) -> str:
         place = ["--local", str(port), *lab.socket_of(lab.near)]
@@ -193,29 +192,27 @@ def test_who_may_not_has_no_port(driver_lab: RtdipLab) -> None:
         return done.stderr
 
     nobody = ["--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
-    for folder in (lab.folder, *lab.folder.parents):
-        if folder.stat().st_mode & 0o777 == 0o700:  # pytest's: a user without rights has to reach the socket
-            folder.chmod(0o755)
-    assert "Permission denied" in tried(lab, 7000, *nobody)
-    lab.services[lab.near].stop()
-    lab.services[lab.near].process.wait()
-    lab.options = ("--group", str(NOBODY))
-    lab.serve(lab.near)
-    assert "Permission denied" in tried(lab, 7, *nobody), "a privileged port"
-    sender = [
-        "setpriv",
-        *nobody,
-        str(lab.program),
-        "latency",
-        "--peer",
-        f"{lab.mac(lab.far)}/7000",
-        "--count",
-        "1",
-    ]
-    done = subprocess.run(
-        [*sender, "--timeout-ms", "50", *lab.socket_of(lab.near)], check=False, capture_output=True
-    )
-    assert done.returncode == 4, "it may have a port; nobody answers"
+    with RtdipLab(bw_rtdip(repository), open_folder) as lab:
+        assert "Permission denied" in tried(lab, 7000, *nobody)
+        lab.services[lab.near].stop()
+        lab.services[lab.near].process.wait()
+        lab.options = ("--group", str(NOBODY))
+        lab.serve(lab.near)
+        assert "Permission denied" in tried(lab, 7, *nobody), "a privileged port"
+        sender = [
+            "setpriv",
+            *nobody,
+            str(lab.program),
+            "latency",
+            "--peer",
+            f"{lab.mac(lab.far)}/7000",
+            "--count",
+            "1",
+        ]
+        done = subprocess.run(
+            [*sender, "--timeout-ms", "50", *lab.socket_of(lab.near)], check=False, capture_output=True
+        )
+        assert done.returncode == 4, "it may have a port; nobody answers"
 
 
 def test_a_high_frame_comes_first(driver_lab: RtdipLab) -> None:

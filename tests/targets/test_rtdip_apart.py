@@ -71,11 +71,8 @@ print(json.dumps({"read": name(lambda: packets.recv(2000).hex())}), flush=True)
 
 
 @pytest.fixture
-def lab(repository: Path, tmp_path: Path) -> Iterator[RtdipLab]:
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder.stat().st_mode & 0o777 == 0o700:  # pytest's: a user without rights has to reach the socket
-            folder.chmod(0o755)
-    with RtdipLab(bw_rtdip(repository), tmp_path, "--group", str(GROUP)) as made:
+def lab(repository: Path, open_folder: Path) -> Iterator[RtdipLab]:
+    with RtdipLab(bw_rtdip(repository), open_folder, "--group", str(GROUP)) as made:
         yield made
 
 

@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from pathlib import Path
 
@@ -334,17 +333,15 @@ def test_static_build_loads_no_plugins(static_bw_clock: Path, example_clock: Pat
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
-def test_without_permission(bw_clock: Path) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)
-        program = Path(shutil.copy(bw_clock, folder))
-        secret = Path(folder) / "secret"
-        secret.write_bytes(bytes(4096))
-        secret.chmod(0)
-        for clock in (f"phc:{secret}", f"card:{secret}"):
-            code, _, errors = run(program, "compare", "--device", clock, "--reference", "tai", user=65534)
-            assert code == 3
-            assert "ermission" in errors
+def test_without_permission(bw_clock: Path, open_folder: Path) -> None:
+    program = Path(shutil.copy(bw_clock, open_folder))
+    secret = open_folder / "secret"
+    secret.write_bytes(bytes(4096))
+    secret.chmod(0)
+    for clock in (f"phc:{secret}", f"card:{secret}"):
+        code, _, errors = run(program, "compare", "--device", clock, "--reference", "tai", user=65534)
+        assert code == 3
+        assert "ermission" in errors
 
 
 @pytest.mark.parametrize(

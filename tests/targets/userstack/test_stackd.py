@@ -347,11 +347,8 @@ def test_requests_that_make_no_sense_are_refused(driver_lab: StackdLab) -> None:
     assert program.hello.mac == lab.mac(lab.own)
 
 
-def test_only_the_group_may_connect(repository: Path, tmp_path: Path) -> None:
+def test_only_the_group_may_connect(repository: Path, open_folder: Path) -> None:
     script = "import socket,sys; socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).connect(sys.argv[1])"
-    open_folder = tmp_path
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
     for options, group, code in (([], 1234, 1), (["--group", "1234"], 1234, 0), (["--group", "1234"], 77, 1)):
         with StackdLab(bw_stackd(repository), open_folder, *options) as lab:
             argv = ["setpriv", "--reuid", "65534", "--regid", str(group), "--clear-groups"]
