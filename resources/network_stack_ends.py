@@ -22,7 +22,7 @@ FOUND = "stack.ndjson"
 """Evidence: what `apply` said."""
 VERB_S = 60.0
 READY_S, END_S = 60.0, 10.0
-"""Only hangs are longer: on a quiet machine an emulated ARM board takes 9 s, to verify BPF programs."""
+"""Only hangs are longer: on a quiet machine an emulated ARM board takes 9 s."""
 EXIT_MISSING = 3
 
 
