@@ -5,16 +5,47 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from reports.clock_sync.trial import FILTERED, WITNESS, Lock, Servo, Timecard, TrialFacts, TwoWay, write_trial
-from reports.record.measurement import Limit
+from reports.clock_sync.trial import (
+    EVIDENCE_FILES,
+    FILTERED,
+    WITNESS,
+    ClockTrial,
+    Lock,
+    Servo,
+    Timecard,
+    TrialFacts,
+    TwoWay,
+    write_trial,
+)
+from reports.record.context import Context
+from reports.record.measurement import Conditions, Limit, Subject
 from reports.requirements import Requirement
+from reports.run.folder import RunFolder
 from tests.reports.sample_run import summary
 
 START_TAI_NS = 1_795_000_000_000_000_000
 SECOND_NS = 1_000_000_000
+
+
+def trial_context(
+    run: RunFolder, trials: Sequence[ClockTrial], names: Sequence[str] = EVIDENCE_FILES
+) -> Context:
+    """Return what a record of trials says beside its value, as the suite does; of the last the conditions."""
+    facts = trials[-1].facts
+    phase = facts.kind if facts.interval_s is None else f"{facts.kind} {facts.interval_s:g} s"
+    files = [trial.folder / name for trial in trials for name in names]
+    return Context(
+        run.run_id,
+        "a test",
+        Subject("virtual", "linux-rt", clock=facts.clock),
+        Conditions("ci", phase, facts.load, facts.impairment),
+        True,
+        tuple(run.evidence(file) for file in files if file.exists()),
+    )
 
 
 def offset_requirement(name: str, clock: str, limit_ns: int, lock_within_s: int) -> Requirement:

@@ -56,7 +56,13 @@ from reports.rejudge.run import rejudge
 from reports.rejudge.trial import longest_pause_ns
 from reports.run.folder import MEASUREMENTS, RunFolder
 from resources.clocks.lines import ClockLine
-from tests.reports.sample_clock import SECOND_NS, START_TAI_NS, compare_answer, write_clock_trial
+from tests.reports.sample_clock import (
+    SECOND_NS,
+    START_TAI_NS,
+    compare_answer,
+    trial_context,
+    write_clock_trial,
+)
 from tests.reports.sample_read_latency import latency_answer, write_sample_readings
 from tests.reports.sample_run import Disturbance as ReplayDisturbance
 from tests.reports.sample_run import requirement_of, write_evidence
@@ -87,18 +93,7 @@ def trial_of(
 
 
 def context(run: RunFolder, trial: ClockTrial, names: Sequence[str] = EVIDENCE_FILES) -> Context:
-    """Return what the records of a trial say beside their values, as the suite does."""
-    facts = trial.facts
-    phase = facts.kind if facts.interval_s is None else f"{facts.kind} {facts.interval_s:g} s"
-    files = [trial.folder / name for name in names if (trial.folder / name).exists()]
-    return Context(
-        run.run_id,
-        "a test",
-        Subject("virtual", "linux-rt", clock=facts.clock),
-        Conditions("ci", phase, facts.load, facts.impairment),
-        True,
-        tuple(run.evidence(file) for file in files),
-    )
+    return trial_context(run, [trial], names)
 
 
 def offset(run: RunFolder, trial: ClockTrial) -> Json:

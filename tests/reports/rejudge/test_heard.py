@@ -29,7 +29,7 @@ from reports.clock_sync.trial import (
 from reports.clock_sync.two_way_reference import TARGET_FILE, TWO_WAY
 from reports.clock_sync.verdict import sync_measurement
 from reports.record.context import Context
-from reports.record.measurement import Conditions, Limit, Subject
+from reports.record.measurement import Limit
 from reports.rejudge.clock_sync import clock_sync_objections
 from reports.rejudge.heard import is_unheard, span_of
 from reports.rejudge.masks import mask_objections
@@ -37,7 +37,7 @@ from reports.rejudge.path_shift import path_shift_objections
 from reports.rejudge.told_bound import told_bound_objections
 from reports.rejudge.trial import comparison_of, facts_of
 from reports.run.folder import RunFolder
-from tests.reports.sample_clock import SECOND_NS, START_TAI_NS
+from tests.reports.sample_clock import SECOND_NS, START_TAI_NS, trial_context
 from tests.reports.sample_hearing import LOG, answer_of, log_of, write_hearing_trial
 
 LIMIT = Limit(40_000, -40_000, "paper on control loops, 4.5.1")
@@ -61,17 +61,7 @@ def trial_in(run: RunFolder, answers_s: Sequence[float], form: str = "ptp4l", **
 
 
 def context(run: RunFolder, trials: Sequence[ClockTrial], *more: str) -> Context:
-    facts = trials[-1].facts
-    files = [trial.folder / name for trial in trials for name in (*EVIDENCE_FILES, *more)]
-    phase = facts.kind if facts.interval_s is None else f"{facts.kind} {facts.interval_s:g} s"
-    return Context(
-        run.run_id,
-        "a test",
-        Subject("virtual", "linux-rt", clock=facts.clock),
-        Conditions("ci", phase, facts.load, facts.impairment),
-        True,
-        tuple(run.evidence(file) for file in files if file.exists()),
-    )
+    return trial_context(run, trials, (*EVIDENCE_FILES, *more))
 
 
 def offset_of(run: RunFolder, trial: ClockTrial) -> Json:
