@@ -12,10 +12,9 @@ from pathlib import Path
 
 from reports.rejudge.arithmetic import Record
 from reports.rejudge.each import judge_each
-from reports.rejudge.heard import as_heard, span_of
+from reports.rejudge.heard import as_heard, heard_by_timecard
 from reports.rejudge.trial import (
     FILTERED,
-    by_timecard,
     comparison_objections,
     comparison_of,
     facts_of,
@@ -39,7 +38,7 @@ def _by_timecard(record: Record, file: Path) -> list[str] | None:
     if record["statistic"] != STATISTIC:
         return None
     answer, facts = comparison_of(file.parent), facts_of(file.parent)
-    found = as_heard(by_timecard(answer, facts), facts, span_of(answer), file.parent)
+    found = heard_by_timecard(answer, facts, file.parent)
     told = [
         *comparison_objections(answer),
         *subject_objections(record, facts),

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.rejudge.answers import read_lines
-from reports.rejudge.trial import Offset
+from reports.rejudge.trial import Offset, by_timecard
 
 INTERVALS = 8
 LEAST_S = 10
@@ -48,6 +48,11 @@ def span_of(answer: Json) -> Span:
     """Return when a comparison with a timecard was."""
     begin_ns, utc_s = answer["start_tai_ns"], answer["device"]["tai_utc_s"]
     return Span(begin_ns, answer.get("start_monotonic_ns"), answer["elapsed_ns"], utc_s)
+
+
+def heard_by_timecard(answer: Json, facts: Json, folder: Path) -> Offset:
+    """Return what a comparison with a timecard says of an offset, in the light of what its stack heard."""
+    return as_heard(by_timecard(answer, facts), facts, span_of(answer), folder)
 
 
 def as_heard(found: Offset, facts: Json, span: Span, folder: Path) -> Offset:

@@ -17,12 +17,12 @@ from typing import Any
 
 from reports.rejudge.arithmetic import Record
 from reports.rejudge.each import judge_each
-from reports.rejudge.heard import as_heard, span_of
+from reports.rejudge.heard import heard_by_timecard
 from reports.rejudge.kept import is_before, kept_requirements
 from reports.rejudge.latency import read_result
 from reports.rejudge.mask_rows import Row, read_mask
 from reports.rejudge.rounding import alike, slack_of
-from reports.rejudge.trial import FILTERED, Offset, by_timecard, comparison_of, facts_of, outcomes_of
+from reports.rejudge.trial import FILTERED, Offset, comparison_of, facts_of, outcomes_of
 from reports.rejudge.trial import WITNESS as WITNESS_FILE
 from reports.rejudge.two_way import TARGET_FILE
 from reports.rejudge.wander import (
@@ -73,8 +73,7 @@ class Trial:
     @cached_property
     def offset(self) -> Offset:
         """What is known of a single offset."""
-        found = by_timecard(self.answer, self.facts)
-        return as_heard(found, self.facts, span_of(self.answer), self.folder)
+        return heard_by_timecard(self.answer, self.facts, self.folder)
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,11 @@ from typing import Any
 
 from reports.rejudge.arithmetic import Record
 from reports.rejudge.each import judge_each
-from reports.rejudge.heard import as_heard, span_of
+from reports.rejudge.heard import heard_by_timecard
 from reports.rejudge.rule import outcome_of, part_objections, value_objections
 from reports.rejudge.summary import summary_objections
 from reports.rejudge.trial import (
     FILTERED,
-    by_timecard,
     comparison_objections,
     comparison_of,
     facts_of,
@@ -62,7 +61,7 @@ def told_bound_objections(run: Path, records: Sequence[Record]) -> tuple[list[st
 def _judge_by(work_out: Callable[[Json, Json], _Value]) -> Callable[[Record, Path], list[str]]:
     def judge(record: Record, file: Path) -> list[str]:
         answer, facts = comparison_of(file.parent), facts_of(file.parent)
-        found = as_heard(by_timecard(answer, facts), facts, span_of(answer), file.parent)
+        found = heard_by_timecard(answer, facts, file.parent)
         told = [
             *comparison_objections(answer),
             *_told_objections(answer),
