@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hw.errors import BenchError, ConfigError
-from hw.protocols import Job, Node
+from hw.protocols import READY_S, Job, Node
 
 PRELOAD = "LD_PRELOAD"
 _TRACE = "LD_TRACE_LOADED_OBJECTS"
@@ -94,7 +94,7 @@ class _PreloadedJob:
     def process_id(self) -> int:
         return self._job.process_id()
 
-    def wait_ready(self, timeout_s: float) -> None:
+    def wait_ready(self, timeout_s: float = READY_S) -> None:
         self._job.wait_ready(timeout_s)
         maps = self._node.run(["cat", f"/proc/{self.process_id()}/maps"], check=False).stdout
         if not maps:

@@ -12,6 +12,9 @@ from hw.edges import CapturedEdges
 from scope.settings import OscilloscopeSettings, RealisedSettings
 from scope.waveform import Acquisition
 
+READY_S = 60.0
+"""How long a tool may take to its `ready`: only a hang is longer. Services take 9 s on an emulated board."""
+
 
 @dataclass(frozen=True)
 class CommandResult:
@@ -32,7 +35,7 @@ class Job(Protocol):
         """Return the id that the tool has, or had, on its node."""
         ...
 
-    def wait_ready(self, timeout_s: float) -> None:
+    def wait_ready(self, timeout_s: float = READY_S) -> None:
         """Return when the tool has said `ready`; raise BenchError when it ended or was silent."""
         ...
 

@@ -110,7 +110,7 @@ def _busy(site: Site, drawn: Parameters) -> Generator[Facts]:
             ]
             stem = site.folder / f"hog-on-cpu-{cpu}"
             jobs.append(stack.enter_context(_running(f"hog on CPU {cpu}", argv, stem)))
-            jobs[-1].wait_ready(10.0)
+            jobs[-1].wait_ready()
         yield facts
         for job in jobs:
             taken = hog_result(job)
@@ -124,7 +124,7 @@ def _load(site: Site, drawn: Parameters, what: str) -> Generator[Facts]:
     argv = [sys.executable, "-m", "bench.verdicts.verdict_disturbances", what, str(drawn["mib"]), str(LIFE_S)]
     facts: Facts = {}
     with _running(f"{what} load", argv, site.folder / f"{what}-load") as job:
-        job.wait_ready(10.0)
+        job.wait_ready()
         yield facts
         if _has_ended(job):
             raise BenchError(f"{job.name}: ended before the replay did")

@@ -25,7 +25,7 @@ from hw.protocols import Job
 from hw.session import Bench
 from resources.replay.pattern import Pattern
 from resources.tools.experiment import last_result
-from resources.tools.jobs import READY_S, end_job
+from resources.tools.jobs import end_job
 
 HOG_SOURCE = Path(__file__).with_name("hog.c")
 LIFE_S = 900
@@ -259,7 +259,7 @@ def _guest_hog(site: Site, arguments: list[str], longest_at_least_us: int) -> Ge
     node.put(site.hog, program)
     job = node.start([program, *arguments], site.folder / "hog-in-target")
     try:
-        job.wait_ready(READY_S)
+        job.wait_ready()
         yield _GuestHog(job, longest_at_least_us)
     finally:
         end_job(job)
@@ -372,7 +372,7 @@ def _clock_wander(site: Site, drawn: Parameters) -> Generator[Injection]:
     argv += ["--duration-ms", str(LIFE_S * 1000)]
     job = node.start(argv, site.folder / "wander")
     try:
-        job.wait_ready(READY_S)
+        job.wait_ready()
         yield _Wander(job)
     finally:
         end_job(job)

@@ -14,7 +14,6 @@ from hw.edges import CapturedEdges
 from hw.errors import BenchError, CapabilityError
 from hw.protocols import Job, Node
 
-READY_S = 20.0
 ENDING_S = 10.0
 EXIT_OK, EXIT_MISSING, EXIT_INVALID = 0, 3, 4
 
@@ -58,7 +57,7 @@ class _ToolRuns:
 
     def _wait_ready(self, job: Job) -> None:
         try:
-            job.wait_ready(READY_S)
+            job.wait_ready()
         except BenchError as error:
             with suppress(BenchError):
                 if job.wait(1.0) == EXIT_MISSING:

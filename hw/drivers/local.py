@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hw.answers import json_line
 from hw.errors import BenchError
-from hw.protocols import CommandResult
+from hw.protocols import READY_S, CommandResult
 
 WORK_FOLDER = Path("/run/benchwright/replay")
 
@@ -31,7 +31,7 @@ class LocalJob:
         """Return the tool's process id: what stands before it in its command line becomes the tool."""
         return self._process.pid
 
-    def wait_ready(self, timeout_s: float) -> None:
+    def wait_ready(self, timeout_s: float = READY_S) -> None:
         """Return when the tool has said `ready`."""
         deadline = time.monotonic() + timeout_s
         while not says_ready(self._output):

@@ -24,7 +24,7 @@ from labgrid.driver.exception import ExecutionError
 from hw.drivers.labgrid_api import register_driver
 from hw.drivers.local import require_success, says_ready, tail
 from hw.errors import BenchError
-from hw.protocols import CommandResult
+from hw.protocols import READY_S, CommandResult
 
 # Its driver warns of each attempt to connect to a node that still boots.
 logging.getLogger("labgrid").setLevel(logging.ERROR)
@@ -138,7 +138,7 @@ class SshJob:
             raise BenchError(f"{self.name}: has left no process id")
         return int(text)
 
-    def wait_ready(self, timeout_s: float) -> None:
+    def wait_ready(self, timeout_s: float = READY_S) -> None:
         """Return when the tool has said `ready`; polls over SSH, so call it before measuring begins."""
         deadline = time.monotonic() + timeout_s
         while True:

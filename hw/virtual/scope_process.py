@@ -11,7 +11,6 @@ from hw.drivers.owned import start_owned
 from hw.errors import BenchError
 from hw.oscilloscopes import VirtualOscilloscopeSpec
 
-READY_S = 20.0
 ENDING_S = 5.0
 
 
@@ -39,7 +38,7 @@ class ScopeProcess:
         ]
         self._job: LocalJob = start_owned(f"virtual oscilloscope {name}", argv, stem)
         try:
-            self._job.wait_ready(READY_S)
+            self._job.wait_ready()
         except BenchError:
             self.end()
             raise

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hw.errors import MeasurementError
+from hw.protocols import READY_S
 from reports.clock_sync.disturbance import Disturbance, Event
 from reports.clock_sync.trial import ClockTrial, Lock
 from reports.requirements import Requirement
@@ -26,7 +27,7 @@ from resources.clocks.servo_watch import wait_grandmaster, wait_settled
 from resources.clocks.stack import LOOK_S, ClockStack
 from resources.clocks.sync import ClockLab
 from resources.clocks.trial import TrialSettings
-from resources.tools.jobs import READY_S, end_and_fetch
+from resources.tools.jobs import end_and_fetch
 
 STEP_TRIAL_S = 8
 OSCILLATOR_STEPS_MS = 20
@@ -197,7 +198,7 @@ class ClockDisturber:
         argv += ["--duration-ms", str(round((deadline_s + READY_S) * 1000))]
         job = self.lab.bench.node(self.lab.target.node).start(argv, stem)
         try:
-            job.wait_ready(READY_S)
+            job.wait_ready()
             yield
         finally:
             end_and_fetch(job)

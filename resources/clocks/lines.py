@@ -11,7 +11,6 @@ from hw.errors import BenchError, MeasurementError
 from hw.open_bench import Nodes
 from hw.protocols import Job
 from resources.tools.experiment import last_result
-from resources.tools.jobs import READY_S
 
 INTERVAL_MS = 100
 PPB = 1_000_000_000
@@ -58,7 +57,7 @@ def serve_clocks(bench: Nodes, names: Iterable[str], duration_ms: int, folder: P
         argv += ["--duration-ms", str(duration_ms), "--priority", str(node.priority)]
         jobs.append(node.start(argv, folder / f"offset-serve-{name}"))
     for job in jobs:
-        job.wait_ready(READY_S)
+        job.wait_ready()
     return jobs
 
 

@@ -35,7 +35,7 @@ from resources.clocks.trial import TrialSettings, measure_trial, reference_of
 from resources.clocks.two_way_trial import measure_by_two_way
 from resources.profiles import ClockTimes, Profile
 from resources.tools.capture import capture_file, median_transit_ns, start_capture
-from resources.tools.jobs import READY_S, end_and_fetch, end_job
+from resources.tools.jobs import end_and_fetch, end_job
 
 Progress = Callable[[str], None]
 
@@ -153,7 +153,7 @@ class ClockLab:
             argv += ["--walk-ppb-per-sqrt-s", str(self.wander.walk_ppb_per_sqrt_s)]
             wander = self.bench.node(self.server.node).start(argv, folder / "wander")
             self._stack.callback(end_and_fetch, wander)
-            wander.wait_ready(READY_S)
+            wander.wait_ready()
 
     def __exit__(self, *_: object) -> None:
         """End what was started; logs stay in the folder."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hw.errors import BenchError
 from hw.open_bench import OpenBench
-from resources.tools.jobs import READY_S, end_and_fetch
+from resources.tools.jobs import end_and_fetch
 
 PAGE_CLOCK = "card:"
 """Before the file of a page that is no device of the machine."""
@@ -65,10 +65,10 @@ def serve_timecards(
     with ExitStack() as stack:
         server = host.start(argv, folder / "card-serve")
         stack.callback(end_and_fetch, server)
-        server.wait_ready(READY_S)
+        server.wait_ready()
         for name in publishers:
             publish = [bench.tool(name, "bw-clock"), "card", "publish"]
             publisher = bench.node(name).start(publish, folder / "card-publish")
             stack.callback(end_and_fetch, publisher)
-            publisher.wait_ready(READY_S)
+            publisher.wait_ready()
         yield

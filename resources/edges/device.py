@@ -15,7 +15,7 @@ from hw.errors import BenchError, CapabilityError, ConfigError
 from hw.open_bench import OpenBench
 from hw.protocols import Job
 from hw.tools import local_tool
-from resources.tools.jobs import READY_S, end_and_fetch
+from resources.tools.jobs import end_and_fetch
 
 SERVE_STEM = "edge-serve"
 FOLLOW_STEM = "edge-follow-phc"
@@ -92,5 +92,5 @@ def run_edge_device(
         for runner, argv, stem in ((bench.host, serve, SERVE_STEM), (node, follow, FOLLOW_STEM)):
             jobs.append(runner.start(argv, folder / stem))
             stack.callback(end_and_fetch, jobs[-1])
-            jobs[-1].wait_ready(READY_S)
+            jobs[-1].wait_ready()
         yield EdgeDevice(jobs)

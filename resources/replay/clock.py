@@ -25,7 +25,7 @@ from resources.clocks.settings import STACKS, SYSTEM_CLOCK, ClockSettings, load_
 from resources.clocks.stack import ClockStack
 from resources.clocks.timecard import serve_timecards
 from resources.clocks.trial import CLOCK_PRIORITY, FILTER_NS, SERIES_INTERVAL_MS, timecard_of
-from resources.tools.jobs import READY_S, end_and_fetch
+from resources.tools.jobs import end_and_fetch
 
 Progress = Callable[[str], None]
 
@@ -82,7 +82,7 @@ class ClockOfReplay:
         job = self.bench.node(self.target.node).start(argv, folder / Path(CLOCK_ERROR).stem)
         with ExitStack() as ending:
             ending.callback(end_and_fetch, job)
-            job.wait_ready(READY_S)
+            job.wait_ready()
             yield
             self.stack.require_running()
 

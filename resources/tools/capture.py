@@ -17,8 +17,8 @@ from scapy.utils import RawPcapReader
 
 from hw.errors import BenchError, CapabilityError, MeasurementError
 from hw.open_bench import Nodes
-from hw.protocols import Job
-from resources.tools.jobs import READY_S, end_job
+from hw.protocols import READY_S, Job
+from resources.tools.jobs import end_job
 
 SEEN_AT_LEAST = 10
 RTDIP_ETHERTYPE = 0x88B5

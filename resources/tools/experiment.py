@@ -21,7 +21,7 @@ from hw.drivers.local import tail
 from hw.errors import BenchError, MeasurementError
 from hw.open_bench import Nodes
 from hw.protocols import Job
-from resources.tools.jobs import READY_S, end_job
+from resources.tools.jobs import end_job
 
 DONE, INVALID = 0, 4
 """Exit codes of a tool that came to its end; its answer says why it is invalid."""
@@ -134,7 +134,7 @@ class Experiment:
     def wait_ready(self, jobs: Iterable[Job]) -> None:
         """Return when tools have said that they are ready; raises BenchError."""
         for job in jobs:
-            job.wait_ready(READY_S)
+            job.wait_ready()
 
     def collect(self, job: Job, within_s: float) -> Answer:
         """Wait for a tool's end and return its answer, whatever its exit code says.

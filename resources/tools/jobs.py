@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Native tools that run beside a measurement: how long they may take to begin and to end."""
+"""Native tools that run beside a measurement: how they end."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from contextlib import suppress
 from hw.errors import BenchError
 from hw.protocols import Job
 
-READY_S = 20.0
-"""How long a tool may take to its `ready`."""
 ENDING_S = 5.0
 """How long a tool may take to end when it is asked to."""
 

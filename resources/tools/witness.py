@@ -10,7 +10,6 @@ from hw.bench import WitnessSpec
 from hw.open_bench import Nodes
 from hw.protocols import Job
 from resources.tools.experiment import Experiment
-from resources.tools.jobs import READY_S
 
 PRIORITY = 90
 PERIOD_US = 250
@@ -56,7 +55,7 @@ def start_witness(
             str(stem.with_suffix(SERIES).resolve()),
         ]
     job = bench.node(spec.node).start(argv, stem)
-    job.wait_ready(READY_S)
+    job.wait_ready()
     return job
 
 
@@ -85,5 +84,5 @@ def start_target_witness(bench: Nodes, node_name: str, stem: Path, duration_ms: 
     argv += ["--period-us", str(TARGET_PERIOD_US), "--threshold-us", str(TARGET_THRESHOLD_US)]
     argv += ["--priority", str(TARGET_PRIORITY)]
     job = bench.node(node_name).start(argv, stem)
-    job.wait_ready(READY_S)
+    job.wait_ready()
     return job

@@ -12,7 +12,7 @@ from hw.protocols import Job, Node
 from hw.session import Bench, open_bench
 from hw.tools import local_tool
 from resources.clocks.timecard import serve_timecards
-from resources.tools.jobs import READY_S, end_and_fetch
+from resources.tools.jobs import end_and_fetch
 from tests.traffic_gen.edge_lab import ListeningScope
 
 BENCH = Path(__file__).with_name("one_guest.yaml")
@@ -52,7 +52,7 @@ def edge_guest(folder: Path) -> Generator[EdgeGuest]:
         def start(name: str, node: Node, argv: list[str]) -> Job:
             job = node.start(argv, folder / name)
             stack.callback(end_and_fetch, job)
-            job.wait_ready(READY_S)
+            job.wait_ready()
             return job
 
         argv = [str(local_tool("bw-edge")), "serve", "--page", page, "--scope", scope.address]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import pytest
 
 from hw.session import Bench
-from resources.tools.jobs import READY_S, end_and_fetch
+from resources.tools.jobs import end_and_fetch
 from tests.patience import HANG_S
 from tests.targets.edge_guest import GUEST, PHC, edge_guest
 from tests.traffic_gen.edge_lab import Json
@@ -48,7 +48,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Generator[Lab]:
         argv = [guest.bench.tool(GUEST, "bw-edge"), *output]
         job = guest.bench.node(GUEST).start(argv, folder / "output")
         stack.callback(end_and_fetch, job)
-        job.wait_ready(READY_S)
+        job.wait_ready()
         yield Lab(guest.bench)
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from hw.protocols import READY_S
 from hw.session import Bench, open_bench
-from resources.tools.jobs import READY_S, end_and_fetch
+from resources.tools.jobs import end_and_fetch
 from tests.patience import HANG_S
 from tests.traffic_gen.edge_lab import Json
 
@@ -60,7 +61,7 @@ def test_software_sets_a_line(bench: Bench, tmp_path: Path) -> None:
         [*argv, "--period-ns", "20000000", "--duration-ms", "5000"], tmp_path / "output"
     )
     try:
-        job.wait_ready(READY_S)
+        job.wait_ready()
         lines = bench.node(GUEST).run(["cat", "/sys/kernel/debug/gpio"])
         assert "bw-edge" in lines.stdout
         assert job.wait(READY_S) == 0
@@ -92,7 +93,7 @@ def test_edges_of_a_line_are_stamped_by_the_kernel(bench: Bench, tmp_path: Path)
     ]
     job = node.start(argv, tmp_path / "capture")
     try:
-        job.wait_ready(READY_S)
+        job.wait_ready()
         before_ns = int(node.run(["date", "+%s%N"]).stdout) + TAI_UTC_NS
         for _ in range(2):
             press_power_button(bench)

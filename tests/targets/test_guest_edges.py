@@ -13,10 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from hw.protocols import Job
+from hw.protocols import READY_S, Job
 from hw.session import Bench
 from hw.tools import BUILD
-from resources.tools.jobs import READY_S
 from tests.targets.edge_guest import GUEST, PHC, edge_guest
 from tests.traffic_gen.edge_lab import ART_HZ, CALIBRATION, OTHER, REFERENCE, SDP_HZ, Json, ListeningScope
 
@@ -60,7 +59,7 @@ class Guest:
     def start(self, name: str, *arguments: object) -> Job:
         """Start edge-pins; returns when it is at work."""
         job = self.node.start([PINS, "-", *(str(argument) for argument in arguments)], self.folder / name)
-        job.wait_ready(READY_S)
+        job.wait_ready()
         return job
 
     def work(self, name: str, *arguments: object) -> Json:

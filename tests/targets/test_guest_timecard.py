@@ -15,7 +15,7 @@ import pytest
 from hw.session import Bench, open_bench
 from hw.virtual import accel, image
 from resources.clocks.timecard import serve_timecards
-from resources.tools.jobs import READY_S, end_and_fetch
+from resources.tools.jobs import end_and_fetch
 from tests.targets.emulator_clock import offset_candidates, process_of
 
 pytestmark = [pytest.mark.simulated, pytest.mark.timed]
@@ -58,7 +58,7 @@ def served_by_host(bench: Bench, folder: Path) -> Generator[None]:
     argv = [bench.tool("switch", "bw-clock"), "card", "serve", "--source", "host", "--page", page]
     server = bench.node("switch").start(argv, folder / "serve")
     try:
-        server.wait_ready(READY_S)
+        server.wait_ready()
         yield
     finally:
         end_and_fetch(server)

@@ -14,6 +14,7 @@ from typing import Any, cast
 import pytest
 
 from hw.errors import MeasurementError
+from hw.protocols import READY_S
 from reports.clock_sync.disturbance import load_disturbance
 from reports.clock_sync.trial import ClockTrial, Lock, TrialFacts, load_trial, write_trial
 from resources.clocks import disturbed_trial
@@ -122,7 +123,7 @@ class _Impairment:
 class _Job:
     did: list[str]
 
-    def wait_ready(self, _timeout_s: float) -> None: ...
+    def wait_ready(self, _timeout_s: float = READY_S) -> None: ...
 
     def wait(self, _timeout_s: float) -> int:
         return 0

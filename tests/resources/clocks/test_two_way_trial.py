@@ -15,6 +15,7 @@ import pytest
 from hw.bench import BenchSpec, load_bench
 from hw.errors import CapabilityError, MeasurementError
 from hw.open_bench import Nodes
+from hw.protocols import READY_S
 from reports.clock_sync.trial import ClockTrial, Timecard, TrialFacts
 from reports.clock_sync.two_way_reference import SERVER_FILE, TARGET_FILE, TWO_WAY
 from resources.clocks.requirements import load_clock_requirements
@@ -44,7 +45,7 @@ class _Job:
         self._file = stem.with_suffix(".ndjson")
         self._exit_code = exit_code
 
-    def wait_ready(self, timeout_s: float) -> None:
+    def wait_ready(self, timeout_s: float = READY_S) -> None:
         assert timeout_s > 0
 
     def wait(self, timeout_s: float) -> int:

@@ -14,6 +14,7 @@ import pytest
 from hw.bench import BenchSpec, load_bench
 from hw.errors import BenchError, CapabilityError, ConfigError
 from hw.open_bench import OpenBench
+from hw.protocols import READY_S
 from resources.edges import device as edge_device
 from resources.edges.device import run_edge_device
 
@@ -30,7 +31,7 @@ class FakeJob:
         self._broken = broken
         self.exit_code: int | None = None
 
-    def wait_ready(self, _timeout_s: float) -> None:
+    def wait_ready(self, _timeout_s: float = READY_S) -> None:
         """Be ready, unless it is broken."""
         self._log.append(f"ready {self.name}")
         if self._broken == self.name:

@@ -19,6 +19,7 @@ from hw.bench import BenchSpec, load_bench
 from hw.edges import CapturedEdges
 from hw.errors import BenchError, CapabilityError, ConfigError
 from hw.open_bench import OpenBench
+from hw.protocols import READY_S
 from hw.virtual.oscilloscope.edges import ReplayedEdges
 from hw.virtual.oscilloscope.faults import Fault
 from hw.virtual.oscilloscope.keysight.instrument import InfiniiVision
@@ -64,7 +65,7 @@ class _Job:
         self._answer = stem.with_suffix(".ndjson")
         self._result = result
 
-    def wait_ready(self, timeout_s: float) -> None:
+    def wait_ready(self, timeout_s: float = READY_S) -> None:
         assert timeout_s > 0
 
     def wait(self, timeout_s: float) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from hw.errors import BenchError, CapabilityError
+from hw.protocols import READY_S
 from resources.provisioning import procedure
 
 Json = dict[str, Any]
@@ -116,7 +117,7 @@ class PlayedBench:
         """Return the tool."""
         return "bw-traffic"
 
-    def wait_ready(self, _timeout_s: float) -> None:
+    def wait_ready(self, _timeout_s: float = READY_S) -> None:
         """Wait for the tool."""
         self.target.check_power()
 

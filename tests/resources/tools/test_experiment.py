@@ -13,6 +13,7 @@ import pytest
 
 from hw.errors import BenchError, MeasurementError
 from hw.open_bench import Nodes
+from hw.protocols import READY_S
 from resources.tools.experiment import Experiment, silence
 
 
@@ -31,7 +32,7 @@ class _Job:
     def process_id(self) -> int:
         return 1
 
-    def wait_ready(self, timeout_s: float) -> None:
+    def wait_ready(self, timeout_s: float = READY_S) -> None:
         del timeout_s
         if not self.ready:
             raise BenchError(f"{self.name} is not ready")

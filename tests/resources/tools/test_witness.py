@@ -23,7 +23,7 @@ def test_processors_are_kept_awake_on_a_virtual_bench_only(tmp_path: Path, virtu
 
     def start(command: list[str], _stem: Path) -> SimpleNamespace:
         argv.extend(command)
-        return SimpleNamespace(wait_ready=argv.append)
+        return SimpleNamespace(wait_ready=lambda: None)
 
     def tool(_node: str) -> str:
         return "bw-traffic"
