@@ -4,8 +4,8 @@
 #include <errno.h>
 
 #include "base/time_units.h"
-#include "port_children.h"
 #include "port_clocks.h"
+#include "port_parent.h"
 #include "port_sockets.h"
 #include "port_wait.h"
 
@@ -41,7 +41,7 @@ struct open_socket *calls_enter(int fd)
 	struct open_socket *sock = calls_enter_as_it_is(fd);
 
 	if (sock && sock->way == WAY_PARENT)
-		children_take(sock);
+		parent_take(sock);
 	return sock;
 }
 

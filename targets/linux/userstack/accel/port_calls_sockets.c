@@ -7,9 +7,9 @@
 #include <netinet/in.h>
 
 #include "port_calls.h"
-#include "port_children.h"
 #include "port_engine.h"
 #include "port_options.h"
+#include "port_parent.h"
 #include "port_sockets.h"
 #include "port_wait.h"
 #include "port_ways.h"
@@ -61,7 +61,7 @@ EXPORT int accept4(int fd, struct sockaddr *address, socklen_t *length, int flag
 
 	if (sock && sock->way == WAY_HANDED) {
 		sockets_hold(sock);
-		accepted = children_accept(sock, fd, address, length, flags);
+		accepted = parent_accept(sock, fd, address, length, flags);
 		sockets_release(sock);
 		if (accepted != -ESTALE)
 			return (int)calls_unlock(accepted);

@@ -2,33 +2,17 @@
 #include "port_children.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
+#include <sys/epoll.h>
 
 #include "port_engine.h"
+#include "port_family.h"
 #include "port_libc.h"
+#include "port_parent.h"
 #include "port_private.h"
-#include "port_say.h"
 #include "port_sockets.h"
-#include "port_wait.h"
-#include "port_ways.h"
 
-enum { SCRATCH_BYTES = 65536, EVENTS_MAX = 32, TAKE_OVER_TRIES = 200, TAKE_OVER_PAUSE_NS = 10 * 1000 * 1000 };
-
-/* What a child asks of its parent, and the answer, with a descriptor. */
-struct request {
-	int fd; /* by which both knew the socket when they parted */
-};
-
-struct answer {
-	int result; /* 0, or -errno */
-	bool listens, by_kernel; /* by_kernel: the connection is the kernel's own */
-	struct stack_address local, peer;
-};
+enum { SCRATCH_BYTES = 65536, EVENTS_MAX = 32 };
 
 /* A descriptor of a socket as it was at the fork. */
 struct held {
@@ -36,7 +20,7 @@ struct held {
 	struct open_socket *sock;
 };
 
-/* Of the parent: a process that was forked from it. */
+/* A process that was forked from this one. */
 struct child {
 	struct child *next;
 	int channel;
@@ -44,7 +28,7 @@ struct child {
 	size_t count;
 };
 
-/* Of the parent: a connection that a child uses. */
+/* A connection that a child uses. */
 struct relay {
 	struct relay *next;
 	struct open_socket *sock;
@@ -53,7 +37,7 @@ struct relay {
 	bool stack_ended, child_ended, hung_up, gone; /* hung_up: the child has closed it altogether */
 };
 
-/* Of the parent: a child that waits for connections. */
+/* A child that waits for connections. */
 struct handout {
 	struct handout *next;
 	struct open_socket *sock;
@@ -65,10 +49,9 @@ struct handout {
 static struct child *children;
 static struct relay *relays;
 static struct handout *handouts;
-static int watched = -1;                     /* epoll over all of their descriptors */
-static int fresh[2] = { -1, -1 };            /* channel of the fork that is being made */
-static int parent = -1;                      /* of a child: its channel to the parent */
-static bool turn_due;                        /* a socket has changed that somebody relays */
+static int watched = -1;          /* epoll over all of their descriptors */
+static int fresh[2] = { -1, -1 }; /* channel of the fork that is being made */
+static bool turn_due;             /* a socket has changed that somebody relays */
 
 int children_fd(void)
 {
@@ -92,22 +75,12 @@ static void end_watched(int fd)
 	}
 }
 
-static void begin_to_inherit(void);
-
 /* Around fork(2). */
-
-static int make_pair(int type, int pair[2])
-{
-	if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, pair))
-		return -errno;
-	pair[0] = private_move(pair[0]);
-	return 0;
-}
 
 void children_before_fork(void)
 {
 	fresh[0] = fresh[1] = -1;
-	if (engine_runs() && sockets_count_of_stack() && make_pair(SOCK_SEQPACKET, fresh) == 0)
+	if (engine_runs() && sockets_count_of_stack() && family_pair(SOCK_SEQPACKET, fresh) == 0)
 		fresh[1] = private_move(fresh[1]);
 }
 
@@ -157,58 +130,13 @@ void children_in_child(void)
 	watched = -1;
 	if (fresh[0] >= 0)
 		private_close(fresh[0]);
-	if (parent >= 0)
-		private_close(parent); /* of the parent itself: what came from above that is not handed down further */
-	parent = fresh[1];
-	if (sockets_leave_to_parent() && parent >= 0)
-		begin_to_inherit();
+	parent_left(fresh[1]);
 }
-
-/* Messages. */
-
-static int send_answer(int channel, const struct answer *answer, int descriptor)
-{
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
-	struct iovec part = { (void *)(uintptr_t)answer, sizeof(*answer) };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-
-	if (descriptor >= 0) {
-		memcpy(CMSG_DATA(&control.header), &descriptor, sizeof(descriptor));
-		message.msg_control = &control;
-		message.msg_controllen = sizeof(control.bytes);
-	}
-	return libc_calls()->sendmsg(channel, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
-}
-
-/* Receive an answer. *descriptor: what came with it, or -1. Return 0, -EPIPE (the parent has ended) or -errno. */
-static int receive_answer(int channel, struct answer *answer, int *descriptor, int flags)
-{
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec part = { answer, sizeof(*answer) };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
-	ssize_t length = libc_calls()->recvmsg(channel, &message, flags);
-	const struct cmsghdr *header = length > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-
-	*descriptor = -1;
-	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
-		memcpy(descriptor, CMSG_DATA(header), sizeof(*descriptor));
-	if (length < 0)
-		return errno == ECONNRESET ? -EPIPE : -errno;
-	return length == (ssize_t)sizeof(*answer) ? 0 : -EPIPE;
-}
-
-/* The parent's side. */
 
 /* Give a relay a local socket, the other end of which is the child's. */
 static int open_relay(struct relay *relay, int *child_end)
 {
-	int pair[2], err = make_pair(SOCK_STREAM, pair);
+	int pair[2], err = family_pair(SOCK_STREAM, pair);
 
 	if (err)
 		return err;
@@ -239,7 +167,7 @@ static int begin_relay(struct open_socket *sock, int *child_end)
 static int begin_handout(struct open_socket *sock, int *child_end)
 {
 	struct handout *handout = calloc(1, sizeof(*handout));
-	int pair[2], err = handout ? make_pair(SOCK_SEQPACKET, pair) : -ENOMEM;
+	int pair[2], err = handout ? family_pair(SOCK_SEQPACKET, pair) : -ENOMEM;
 
 	if (err) {
 		free(handout);
@@ -259,15 +187,15 @@ static int begin_handout(struct open_socket *sock, int *child_end)
 	return watch(handout->fd, EPOLLIN);
 }
 
-static void describe(const struct open_socket *sock, struct answer *answer)
+static void describe(const struct open_socket *sock, struct family_answer *answer)
 {
 	stack_local(sock->stack, &answer->local);
 	stack_peer(sock->stack, &answer->peer);
 }
 
-static void answer_child(struct child *child, const struct request *request)
+static void answer_child(struct child *child, const struct family_request *request)
 {
-	struct answer answer = { .result = -EBADF };
+	struct family_answer answer = { .result = -EBADF };
 	int child_end = -1;
 
 	for (size_t i = 0; i < child->count; i++) {
@@ -284,7 +212,7 @@ static void answer_child(struct child *child, const struct request *request)
 			describe(sock, &answer);
 		break;
 	}
-	send_answer(child->channel, &answer, child_end);
+	family_send(child->channel, &answer, child_end);
 	if (child_end >= 0)
 		libc_calls()->close(child_end);
 }
@@ -307,7 +235,7 @@ static void drop_child(struct child *child)
 static void serve_child(struct child *child)
 {
 	for (;;) {
-		struct request request;
+		struct family_request request;
 		ssize_t length = libc_calls()->recv(child->channel, &request, sizeof(request), MSG_DONTWAIT);
 
 		if (length == (ssize_t)sizeof(request)) {
@@ -376,9 +304,9 @@ static void end_relay(struct relay *relay)
 }
 
 /* Give a child a connection: of the stack's, or of the kernel's own. Return whether it has been sent. */
-static bool give(struct handout *handout, const struct answer *answer, int descriptor)
+static bool give(struct handout *handout, const struct family_answer *answer, int descriptor)
 {
-	bool sent = descriptor >= 0 && send_answer(handout->fd, answer, descriptor) == 0;
+	bool sent = descriptor >= 0 && family_send(handout->fd, answer, descriptor) == 0;
 
 	if (descriptor >= 0)
 		libc_calls()->close(descriptor);
@@ -398,7 +326,7 @@ static struct relay *find_left_over(const struct open_socket *listener)
 
 static void hand_out(struct handout *handout)
 {
-	struct answer answer = { 0 };
+	struct family_answer answer = { 0 };
 	struct stack_socket *stack;
 	struct open_socket *sock;
 	struct relay *left_over;
@@ -527,103 +455,4 @@ void children_socket_changed(struct open_socket *sock)
 {
 	if (sock->relayed)
 		turn_due = true;
-}
-
-/* The child's side. */
-
-/* The parent has ended: its ports are this process's, once the service has taken them back. Let others have the lock meanwhile. */
-static int take_over(struct open_socket *sock)
-{
-	const struct timespec pause = { .tv_nsec = TAKE_OVER_PAUSE_NS };
-	int err = 0;
-
-	for (int i = 0; i < TAKE_OVER_TRIES && (sock->way == WAY_PARENT || sock->way == WAY_HANDED); i++) {
-		err = ways_enter_again(sock);
-		if (err != -EADDRINUSE)
-			return err;
-		wait_unlock();
-		nanosleep(&pause, NULL);
-		wait_lock();
-	}
-	return sock->way == WAY_STACK ? 0 : err;
-}
-
-/* Once the parent has ended nobody listens for it any more: without a call of the program's, peers would be refused. */
-static void *inherit(void *unused)
-{
-	struct pollfd ended = { .fd = parent };
-
-	(void)unused;
-	libc_calls()->ppoll(&ended, 1, NULL, NULL);
-	wait_lock();
-	sockets_each_of_parent(take_over);
-	wait_unlock();
-	return NULL;
-}
-
-static void begin_to_inherit(void)
-{
-	pthread_attr_t attributes;
-	pthread_t thread;
-
-	pthread_attr_init(&attributes);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	if (pthread_create(&thread, &attributes, inherit, NULL))
-		say("no thread to take over the parent's ports: %s", strerror(errno));
-	pthread_attr_destroy(&attributes);
-}
-
-int children_take(struct open_socket *sock)
-{
-	const struct request request = { .fd = sock->fd };
-	struct answer answer;
-	int descriptor, err = parent < 0 ? -EPIPE : 0;
-
-	if (!err && libc_calls()->send(parent, &request, sizeof(request), MSG_NOSIGNAL) < 0)
-		err = -EPIPE;
-	if (!err)
-		err = receive_answer(parent, &answer, &descriptor, MSG_CMSG_CLOEXEC);
-	if (err == -EPIPE && (sock->listens || sock->type == SOCK_DGRAM))
-		return take_over(sock);
-	if (err)
-		return err == -EPIPE ? -ECONNRESET : err;
-	if (answer.result) {
-		if (answer.result == -EOPNOTSUPP)
-			say("a socket of UDP from before the fork is its parent's");
-		return answer.result;
-	}
-	return sockets_become(sock, descriptor, &answer.local, &answer.peer, answer.listens ? WAY_HANDED : WAY_RELAYED);
-}
-
-static bool never(void *argument)
-{
-	(void)argument;
-	return false;
-}
-
-int children_accept(struct open_socket *sock, int fd, struct sockaddr *address, socklen_t *length, int flags)
-{
-	struct pollfd handed = { .fd = fd, .events = POLLIN };
-	struct wait wait = {
-		.done = never, .fds = &handed, .count = 1, .until_us = sock->nonblocking ? 0 : sockets_until_us(sock->receive_us),
-		.restarts = !sock->receive_us,
-	};
-	struct answer answer;
-	const char taken = 0;
-	int descriptor, err;
-
-	do {
-		err = wait_until(&wait);
-		if (sock->way != WAY_HANDED)
-			return -ESTALE;
-		err = err == -ETIMEDOUT ? -EAGAIN : err < 0 ? err : receive_answer(fd, &answer, &descriptor, MSG_DONTWAIT);
-	} while (err == -EAGAIN && !sock->nonblocking && !sock->receive_us);
-	if (err == -EPIPE) {
-		err = take_over(sock);
-		return err ? err : -ESTALE;
-	}
-	if (err || descriptor < 0)
-		return err ? err : -EPROTO;
-	libc_calls()->send(fd, &taken, sizeof(taken), MSG_NOSIGNAL | MSG_DONTWAIT);
-	return sockets_add_handed(sock, descriptor, answer.by_kernel ? NULL : &answer.local, &answer.peer, address, length, flags);
 }

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "descriptor_table.h"
-#include "port_children.h"
 #include "port_libc.h"
+#include "port_parent.h"
 #include "port_sockets.h"
 #include "port_wait.h"
 
@@ -205,7 +205,7 @@ int epoll_control(struct epoll *epoll, int epoll_fd, int operation, int fd, stru
 	struct watch *watch;
 
 	if (sock && sock->way == WAY_PARENT)
-		children_take(sock);
+		parent_take(sock);
 	if (!sock && !inner)
 		return libc_calls()->epoll_ctl(epoll_fd, operation, fd, event) ? -errno : 0;
 	watch = find_watch(epoll, fd, sock, inner);

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "port_children.h"
 #include "port_epoll.h"
 #include "port_libc.h"
+#include "port_parent.h"
 #include "port_sockets.h"
 #include "port_wait.h"
 
@@ -64,7 +64,7 @@ static void ask_kernel(const struct pollfd *fds, nfds_t count, struct pollfd *ke
 		struct open_socket *sock = fds[i].fd >= 0 ? sockets_find(fds[i].fd) : NULL;
 
 		if (sock && sock->way == WAY_PARENT)
-			children_take(sock);
+			parent_take(sock);
 		kernel[i] = fds[i];
 		kernel[i].revents = 0;
 		if (sock && !sockets_kernel_takes_part(sock))

@@ -21,7 +21,7 @@ enum way {
 	WAY_UNDECIDED, /* so far only the kernel's socket */
 	WAY_KERNEL,    /* the kernel's stack has it for good */
 	WAY_STACK,     /* the user-mode stack has it, and for other interfaces than the service's perhaps the kernel's, too (both) */
-	/* Of a process that was forked from one with a stack: port_children.h. */
+	/* Of a process that was forked from one with a stack: port_parent.h. */
 	WAY_PARENT,    /* the parent's stack has it, and nothing was asked of it here yet */
 	WAY_RELAYED,   /* a local socket, whose other end the parent relays to the connection */
 	WAY_HANDED,    /* a local socket, by which the parent hands over connections of its listener */
@@ -79,7 +79,7 @@ static inline bool sockets_kernel_takes_part(const struct open_socket *sock)
 	return sock->way != WAY_STACK || sock->both; /* a local socket is the kernel's, too */
 }
 
-/* For port_children.h. */
+/* For a fork: port_children.h, port_parent.h. */
 unsigned int sockets_count_of_stack(void);
 /** Call for each descriptor of a socket that the user-mode stack has. */
 void sockets_each_of_stack(void (*each)(int fd, struct open_socket *sock, void *argument), void *argument);

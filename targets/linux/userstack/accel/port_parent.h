@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sockets that a fork has in common with its parent, as the child has them (the parent's side: port_children.h). For itself a child
+ * begins with a stack of its own at its first new socket, and takes over the ports of a parent that has ended (a program that goes
+ * into the background does so).
+ *
+ * Called with the lock.
+ */
+#ifndef BW_ACCEL_PARENT_H
+#define BW_ACCEL_PARENT_H
+
+#include <sys/socket.h>
+
+struct open_socket;
+
+/** In the child, after fork(2). @param channel to its parent; -1: that has no stack */
+void parent_left(int channel);
+/** Get a socket of the parent's (WAY_PARENT). @return 0: it is usable now, by whichever way; or -errno */
+int parent_take(struct open_socket *sock);
+/**
+ * Accept a connection that the parent hands out (WAY_HANDED).
+ *
+ * @return a descriptor; -ESTALE: the parent has ended, and the socket is this process's own now; or -errno
+ */
+int parent_accept(struct open_socket *sock, int fd, struct sockaddr *address, socklen_t *length, int flags);
+
+#endif
