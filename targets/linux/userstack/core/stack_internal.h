@@ -86,6 +86,8 @@ int stack_tcp_connect(struct stack_socket *sock, const ip_addr_t *ip, uint16_t p
 int64_t stack_tcp_send(struct stack_socket *sock, const void *data, size_t size_bytes, unsigned int flags);
 int64_t stack_tcp_receive(struct stack_socket *sock, void *data, size_t size_bytes, unsigned int flags);
 unsigned int stack_tcp_ready(const struct stack_socket *sock);
+/** What the stack still holds of what was sent. */
+size_t stack_tcp_held_bytes(const struct tcp_pcb *pcb);
 
 /** Take in a packet if it is an error of ICMP. @return whether it was */
 bool stack_icmp_input(const uint8_t *packet, size_t size_bytes);
