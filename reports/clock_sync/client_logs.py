@@ -15,7 +15,7 @@ from reports.clock_sync.logs import (
     ClockLog,
     DamagedLineError,
     ForeignLineError,
-    Found,
+    LogEntry,
     LogSample,
     read_lines,
 )
@@ -32,7 +32,7 @@ def read_ntp_user(text: str) -> ClockLog:
     return read_lines(text, "bw-ntp-user", "tai", _ntp_user_line)
 
 
-def _ntp_user_line(line: str) -> Found:
+def _ntp_user_line(line: str) -> LogEntry:
     answer = _json_object(line)
     if answer["type"] != "poll":
         return None
@@ -50,7 +50,7 @@ def read_time_service(text: str) -> ClockLog:
     return read_lines(text, "bw-timed", "monotonic", _time_service_line)
 
 
-def _time_service_line(line: str) -> Found:
+def _time_service_line(line: str) -> LogEntry:
     answer = _json_object(line)
     if answer["type"] != "sync" or answer.get("offset_ns", "") is None or answer.get("state") == "hold":
         return None
@@ -133,7 +133,7 @@ def read_stripchart(text: str) -> ClockLog:
     """
     elapsed_s, last_s = 0, -1
 
-    def read_line(line: str) -> Found:
+    def read_line(line: str) -> LogEntry:
         nonlocal elapsed_s, last_s
         found = _STRIPCHART.fullmatch(line)
         if found is None:

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from reports.clock_sync.client_logs import read_ntp_user, read_stripchart, read_time_service
-from reports.clock_sync.logs import (
-    ClockLog,
+from reports.clock_sync.chrony_logs import (
     read_chrony_measurements,
     read_chrony_statistics,
     read_chrony_tracking,
-    read_phc2sys,
-    read_ptp4l,
-    read_ts2phc,
 )
+from reports.clock_sync.client_logs import read_ntp_user, read_stripchart, read_time_service
+from reports.clock_sync.linuxptp_logs import read_phc2sys, read_ptp4l, read_ts2phc
+from reports.clock_sync.logs import ClockLog
 from reports.clock_sync.other_logs import read_loopstats, read_peerstats, read_pmc
 
 LOG_READERS: dict[str, Callable[[str, int], ClockLog]] = {

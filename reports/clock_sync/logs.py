@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logs of clock daemons as series: linuxptp's programs, chrony's log files; others in `client_logs.py`.
+"""Logs of clock daemons as series, read line by line; the forms are in the modules `*_logs.py`.
 
 All become the same form with the same signs, whatever the program writes. A line that bears the mark of a
 format but breaks its form is damaged: it is counted and left out, never guessed; so is a last line of it
-without its end. A line without that mark is of another program, and counted as such. Formats: linuxptp 1 to
-4, chrony 4.3 (chrony.conf(5), `log`), docs/clock-analysis.md for the signs and how they were checked.
+without its end. A line without that mark is of another program, and counted as such. Signs, and how
+they were checked: docs/clock-analysis.md.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Literal, TypeAlias
 
@@ -22,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reports.clock_sync.series import ClockSeries
-from reports.units import NS_PER_MS, NS_PER_S
+from reports.units import NS_PER_S
 
 TimeBase: TypeAlias = Literal["tai", "monotonic"]
 
@@ -156,7 +154,7 @@ class LogSample:
     boot: int = 0
 
 
-Found: TypeAlias = LogSample | PortChange | RmsSummary | None
+LogEntry: TypeAlias = LogSample | PortChange | RmsSummary | None
 
 
 class DamagedLineError(Exception):
@@ -194,7 +192,7 @@ class _Collector:
             self.reboot()
         self.last_ns = time_ns
 
-    def add(self, number: int, found: Found) -> None:
+    def add(self, number: int, found: LogEntry) -> None:
         if isinstance(found, LogSample):
             found.line, found.boot = number, self.boot
             self.samples.setdefault((self.boot, found.source), []).append(found)
@@ -251,7 +249,7 @@ def _series(program: str, clock: TimeBase, samples: list[LogSample], *, several_
     )
 
 
-def read_lines(text: str, program: str, clock: TimeBase, read_line: Callable[[str], Found]) -> ClockLog:
+def read_lines(text: str, program: str, clock: TimeBase, read_line: Callable[[str], LogEntry]) -> ClockLog:
     """Read a log line by line.
 
     Args:
@@ -297,218 +295,13 @@ def _lines(text: str) -> Iterator[tuple[int, str, bool]]:
             yield number, line.rstrip("\r "), number < len(lines)
 
 
-def read_ptp4l(text: str) -> ClockLog:
-    """Read the messages of ptp4l, from its standard output (-m) or from syslog.
-
-    Positive offsets already mean: client ahead; a positive freq: client fast (it is slowed down by so much).
-    """
-    return _read_linuxptp(text, "ptp4l", _MASTER_OFFSET)
-
-
-def read_phc2sys(text: str) -> ClockLog:
-    """Read the messages of phc2sys, with or without the delay of the readings.
-
-    Offsets are target - source; `CLOCK_REALTIME phc` as source means: the system's clock against a PHC.
-    """
-    return _read_linuxptp(text, "phc2sys", _PHC_OFFSET)
-
-
-def read_ts2phc(text: str) -> ClockLog:
-    """Read the messages of ts2phc: a card's clock against the pulse that it gets; positive: it is ahead."""
-    return _read_linuxptp(text, "ts2phc", _TS2PHC_OFFSET)
-
-
-def _read_linuxptp(text: str, program: str, offset_form: re.Pattern[str]) -> ClockLog:
-    return read_lines(text, program, "monotonic", lambda line: _linuxptp_line(line, program, offset_form))
-
-
-_LINUXPTP = r"(?:ptp4l|phc2sys|ts2phc)(?:\[|: \[)"
-_LINUXPTP_MARK = re.compile(r"(?:^|[\s/])(?P<program>ptp4l|phc2sys|ts2phc)(?:\[|: \[)")
-_LINUXPTP_PREFIX = re.compile(
-    rf"(?:(?:(?:(?!{_LINUXPTP}).)+\s)?(?P<program>ptp4l|phc2sys|ts2phc)"
-    r"(?:\[(?P<s>\d{1,9})\.(?P<ms>\d{3})\]:|(?:\[\d+\])?: \[(?P<s2>\d{1,9})\.(?P<ms2>\d{3})\])"
-    r"|\[(?P<s3>\d{1,9})\.(?P<ms3>\d{3})\])"
-    r" (?P<message>.*)"
-)
-"""Without a program's name as `journalctl -o cat` has it."""
-_TAG = r"(?:(?P<tag>\[[^\]]*\]|\S+) )?"
-"""linuxptp's message_tag: before its messages as it is; some put brackets around it (print.c)."""
-_SERVO = r" offset +(?P<offset>-?\d{1,19}) (?P<state>s\d) freq +(?P<freq>[+-]\d{1,12})"
-_MASTER_OFFSET = re.compile(
-    rf"{_TAG}(?P<source>master){_SERVO} path delay(?P<last> +(?P<delay>-?\d{{1,18}}))"
-)
-_PHC_OFFSET = re.compile(
-    rf"{_TAG}(?P<source>(?:\S+ )?(?:phc|sys|pps)){_SERVO}(?: delay(?P<last> +(?P<delay>-?\d{{1,18}})))?"
-)
-_TS2PHC_OFFSET = re.compile(rf"{_TAG}(?P<source>\S+(?: master)?){_SERVO}(?: holdover)?(?P<last>)(?P<delay>)")
-_RMS = re.compile(
-    rf"{_TAG}(?:\S+ )?rms +\d{{1,18}} max +(?P<max>\d{{1,18}})"
-    r" freq +[+-]\d{1,12} \+/- +\d{1,12}(?: delay +-?\d{1,18} \+/- +\d{1,18})?"
-)
-_PORT = re.compile(
-    rf"{_TAG}port (?P<port>\d{{1,5}})(?: \([^)]*\))?: (?P<before>[A-Z_]+) to (?P<after>[A-Z_]+)"
-    r" on (?P<event>[A-Z_]+)"
-)
-_SERVO_MARK = re.compile(r"\boffset +-?\d+ s\d freq\b")
-"""So speaks the servo of each of linuxptp's programs."""
-_LOOKS_LIKE_OURS = re.compile(
-    r"(?:\S+ ){0,2}rms\b|.*\b(?:offset|delay) +[-+\d]|(?:\S+ )?port \d+[^:]*: [A-Z_]+ to\b"
-)
-
-
-def _linuxptp_line(line: str, program: str, offset_form: re.Pattern[str]) -> Found:
-    prefix = _LINUXPTP_PREFIX.fullmatch(line)
-    if prefix is None:
-        mark = _LINUXPTP_MARK.search(line)
-        is_ours = mark is not None and mark["program"] == program
-        raise DamagedLineError if is_ours or (mark is None and _SERVO_MARK.search(line)) else ForeignLineError
-    if prefix["program"] not in (program, None):
-        raise ForeignLineError
-    seconds, ms = next((prefix[f"s{n}"], prefix[f"ms{n}"]) for n in ("", "2", "3") if prefix[f"s{n}"])
-    time_ns = int(seconds) * NS_PER_S + int(ms) * NS_PER_MS
-    message = prefix["message"]
-    if prefix["program"] is None and not _is_of(message, offset_form):
-        raise ForeignLineError
-    if found := offset_form.fullmatch(message):
-        delay = float(found["delay"] or math.nan)
-        offset_ns, freq_ppb = int(found["offset"]), float(found["freq"])
-        if abs(offset_ns) > INT64_MAX:
-            raise DamagedLineError
-        column = found["last"] or ""
-        return LogSample(time_ns, _source(found), offset_ns, freq_ppb, delay, found["state"], column)
-    if found := _RMS.fullmatch(message):
-        return RmsSummary(time_ns, int(found["max"]))
-    if found := _PORT.fullmatch(message):
-        return PortChange(time_ns, int(found["port"]), found["before"], found["after"], found["event"])
-    if _LOOKS_LIKE_OURS.match(message):
-        raise DamagedLineError
-    return None
-
-
-def _is_of(message: str, offset_form: re.Pattern[str]) -> bool:
-    """Tell whether a message without its program's name is one of a program, by the form of its offsets."""
-    if _SERVO_MARK.search(message):
-        return offset_form.fullmatch(message) is not None
-    return offset_form is _MASTER_OFFSET and _LOOKS_LIKE_OURS.match(message) is not None
-
-
-def _source(found: re.Match[str]) -> str:
-    """Return tag and source of a line, as far as it has them."""
-    tag = (found["tag"] or "").removeprefix("[").removesuffix("]")
-    return " ".join(part for part in (tag, found["source"]) if part)
-
-
-_DATE = r"(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)"
-_REAL = r"[-+]?\d{1,12}(?:\.\d{1,9})?(?:e[-+]\d\d)?"
-_MEASUREMENT = re.compile(
-    rf"{_DATE} +(?P<source>\S+) +[N+?-] +\d+ +[01]{{3}} +[01]{{3}} +[01]{{4}} +-?\d+ +-?\d+ +{_REAL}"
-    rf" +(?P<offset>{_REAL}) +(?P<delay>{_REAL}) +{_REAL} +{_REAL} +{_REAL} +[0-9A-F]{{8}}"
-    r" +(?P<state>\d[BI] [DKH] [DKH])"
-)
-_STATISTIC = re.compile(
-    rf"{_DATE} +(?P<source>\S+) +{_REAL} +(?P<offset>{_REAL}) +{_REAL} +(?P<freq>{_REAL}) +{_REAL} +{_REAL}"
-    rf" +\d+ +\d+ +\d+ +-?\d{{1,3}}\.\d\d"
-)
-_TRACKING = re.compile(
-    rf"{_DATE} +(?P<source>\S+) +\d+ +(?P<freq>{_REAL}) +{_REAL} +(?P<offset>{_REAL}) +(?P<state>[N+?-])"
-    rf" +\d+ +{_REAL} +(?P<remaining>{_REAL}) +(?P<delay>{_REAL}) +{_REAL} +\d\.\d{{3}}e[-+]\d\d"
-)
-_CHRONY_MARK = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +\S+ +[-+N?\d]")
-_CHRONY_BANNER = re.compile(r"=+| +Date \(UTC\) Time .*")
-_UNSYNCHRONISED = "?"
-
-
-def read_chrony_measurements(text: str, tai_utc_s: int) -> ClockLog:
-    """Read chrony's measurements.log (or rawmeasurements): one offset for each answer of a server.
-
-    chrony's sign there is + = client behind: it is turned. Times have whole seconds of UTC.
-    """
-
-    def line_of(line: str) -> Found:
-        found = _chrony_line(line, _MEASUREMENT)
-        if found is None:
-            return None
-        return LogSample(
-            _tai_ns(found["time"], tai_utc_s),
-            found["source"],
-            -_scaled(found["offset"], NS_PER_S),
-            math.nan,
-            _scaled(found["delay"], NS_PER_S) / 2,
-            found["state"],
-        )
-
-    return read_lines(text, "chrony-measurements", "tai", line_of)
-
-
-def read_chrony_statistics(text: str, tai_utc_s: int) -> ClockLog:
-    """Read chrony's statistics.log: the regression over a server's last measurements; + = client ahead."""
-
-    def line_of(line: str) -> Found:
-        found = _chrony_line(line, _STATISTIC)
-        if found is None:
-            return None
-        return LogSample(
-            _tai_ns(found["time"], tai_utc_s),
-            found["source"],
-            _scaled(found["offset"], NS_PER_S),
-            float(found["freq"]) * PPB_PER_ONE,
-            math.nan,
-            "",
-        )
-
-    return read_lines(text, "chrony-statistics", "tai", line_of)
-
-
-def read_chrony_tracking(text: str, tai_utc_s: int) -> ClockLog:
-    """Read chrony's tracking.log: how far the clock is off when chronyd has worked out a new offset.
-
-    Offset + = client ahead, frequency + = client fast. chronyd reckons its offset from where the clock will
-    be once all that was found before is slewed away; what remains of that (`Rem. corr.`, + = client behind)
-    is subtracted, so that a clock which still moves shows how far it is off. Lines of a clock that is not
-    synchronised (leap state ?) hold no offset and count as other lines.
-    """
-
-    def line_of(line: str) -> Found:
-        found = _chrony_line(line, _TRACKING)
-        if found is None or found["state"] == _UNSYNCHRONISED:
-            return None
-        return LogSample(
-            _tai_ns(found["time"], tai_utc_s),
-            found["source"],
-            _scaled(found["offset"], NS_PER_S) - _scaled(found["remaining"], NS_PER_S),
-            float(found["freq"]) * PPB_PER_PPM,
-            _scaled(found["delay"], NS_PER_S) / 2,
-            found["state"],
-        )
-
-    return read_lines(text, "chrony-tracking", "tai", line_of)
-
-
-def _chrony_line(line: str, form: re.Pattern[str]) -> re.Match[str] | None:
-    """Return the match of a line, None of a banner."""
-    if _CHRONY_BANNER.fullmatch(line):
-        return None
-    found = form.fullmatch(line)
-    if found is None:
-        raise DamagedLineError if _CHRONY_MARK.match(line) else ForeignLineError
-    return found
-
-
-def _tai_ns(utc: str, tai_utc_s: int) -> int:
-    try:
-        moment = datetime.strptime(utc, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
-    except ValueError as error:
-        raise DamagedLineError from error
-    return (int(moment.timestamp()) + tai_utc_s) * NS_PER_S
-
-
 def nanoseconds(text: str) -> int:
     """Return a decimal number of seconds in whole ns; raises DamagedLineError beyond 64 bits."""
-    return _scaled(text, NS_PER_S)
+    return scaled(text, NS_PER_S)
 
 
-def _scaled(text: str, factor: int) -> int:
-    """Return a decimal number times a factor, as a whole number."""
+def scaled(text: str, factor: int) -> int:
+    """Return a decimal number times a factor, as a whole number; raises DamagedLineError beyond 64 bits."""
     try:
         value = int((Decimal(text) * factor).to_integral_value())
     except InvalidOperation as error:

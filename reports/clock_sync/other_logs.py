@@ -16,7 +16,7 @@ from reports.clock_sync.logs import (
     ClockLog,
     DamagedLineError,
     ForeignLineError,
-    Found,
+    LogEntry,
     LogSample,
     nanoseconds,
     read_lines,
@@ -42,7 +42,7 @@ def read_loopstats(text: str, tai_utc_s: int) -> ClockLog:
     turned. Times are days of MJD and seconds of UTC.
     """
 
-    def line_of(line: str) -> Found:
+    def line_of(line: str) -> LogEntry:
         found = _statistics(line, _LOOP)
         freq_ppb = -float(found["freq"]) * PPB_PER_PPM
         return LogSample(_tai_ns(found, tai_utc_s), "discipline", _offset_ns(found), freq_ppb, math.nan, "")
@@ -53,7 +53,7 @@ def read_loopstats(text: str, tai_utc_s: int) -> ClockLog:
 def read_peerstats(text: str, tai_utc_s: int) -> ClockLog:
     """Read ntpd's peerstats: a line for each update of a server, + = client behind, which is turned."""
 
-    def line_of(line: str) -> Found:
+    def line_of(line: str) -> LogEntry:
         found = _statistics(line, _PEER)
         delay_ns = nanoseconds(found["delay"]) / 2
         time_ns = _tai_ns(found, tai_utc_s)
@@ -91,7 +91,7 @@ def read_pmc(text: str) -> ClockLog:
     port, name = "", ""
     offset_ns: int | None = None
 
-    def line_of(line: str) -> Found:
+    def line_of(line: str) -> LogEntry:
         nonlocal port, name, offset_ns
         if response := _RESPONSE.fullmatch(line):
             port, name, offset_ns = response["port"], response["name"], None

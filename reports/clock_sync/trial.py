@@ -102,7 +102,7 @@ class TrialFacts:
         interval_s: Time between synchronisations, in s, where the stack has one.
         server_to_target_ns: Time of the server's packets through the impairment node, where that is seen.
         servo_log: File of the servo's series in the folder; empty: none.
-        servo_format: Which parser reads it (reports/clock_sync/logs.py).
+        servo_format: Which parser reads it (reports/clock_sync/log_formats.py).
         device: The clock that was measured, as `bw-clock` names it: what the stack keeps.
         hearing: Of a trial whose stack has to hear its server throughout; None: the trial cuts it off, there
             is no log of its answers, or the trial is of an earlier version.

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from reports.__main__ import main
+from reports.clock_sync.linuxptp_logs import read_ptp4l
 from reports.clock_sync.log_command import decoded
 from reports.clock_sync.log_formats import LOG_READERS
-from reports.clock_sync.logs import read_ptp4l
 from tests.reports.clock_sync.test_logs import GOLDEN, PHC2SYS
 
 

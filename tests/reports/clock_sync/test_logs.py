@@ -22,17 +22,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.clock_sync.client_logs import read_ntp_user, read_stripchart, read_time_service
-from reports.clock_sync.logs import (
-    ClockLog,
-    ServoSeries,
+from reports.clock_sync.chrony_logs import (
     read_chrony_measurements,
     read_chrony_statistics,
     read_chrony_tracking,
-    read_phc2sys,
-    read_ptp4l,
-    read_ts2phc,
 )
+from reports.clock_sync.client_logs import read_ntp_user, read_stripchart, read_time_service
+from reports.clock_sync.linuxptp_logs import read_phc2sys, read_ptp4l, read_ts2phc
+from reports.clock_sync.logs import ClockLog, ServoSeries
 from reports.units import NS_PER_MS, NS_PER_S
 
 ntpstats_parsers: Any = import_module("ntpstats.parsers")  # its types are incomplete

@@ -14,7 +14,8 @@ import pytest
 
 from reports.clock_sync.client_logs import read_ntp_user
 from reports.clock_sync.holdover import HoldoverEnvelope, measured_holdover
-from reports.clock_sync.logs import ServoSeries, read_ptp4l
+from reports.clock_sync.linuxptp_logs import read_ptp4l
+from reports.clock_sync.logs import ServoSeries
 from reports.clock_sync.mask import load_mask
 from reports.clock_sync.plots import (
     _upright,  # pyright: ignore[reportPrivateUsage]

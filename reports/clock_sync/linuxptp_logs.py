@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Logs of linuxptp's programs, 1 to 4, as series. The rules are those of `logs.py`."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from reports.clock_sync.logs import (
+    INT64_MAX,
+    ClockLog,
+    DamagedLineError,
+    ForeignLineError,
+    LogEntry,
+    LogSample,
+    PortChange,
+    RmsSummary,
+    read_lines,
+)
+from reports.units import NS_PER_MS, NS_PER_S
+
+
+def read_ptp4l(text: str) -> ClockLog:
+    """Read the messages of ptp4l, from its standard output (-m) or from syslog.
+
+    Positive offsets already mean: client ahead; a positive freq: client fast (it is slowed down by so much).
+    """
+    return _read_linuxptp(text, "ptp4l", _MASTER_OFFSET)
+
+
+def read_phc2sys(text: str) -> ClockLog:
+    """Read the messages of phc2sys, with or without the delay of the readings.
+
+    Offsets are target - source; `CLOCK_REALTIME phc` as source means: the system's clock against a PHC.
+    """
+    return _read_linuxptp(text, "phc2sys", _PHC_OFFSET)
+
+
+def read_ts2phc(text: str) -> ClockLog:
+    """Read the messages of ts2phc: a card's clock against the pulse that it gets; positive: it is ahead."""
+    return _read_linuxptp(text, "ts2phc", _TS2PHC_OFFSET)
+
+
+def _read_linuxptp(text: str, program: str, offset_form: re.Pattern[str]) -> ClockLog:
+    return read_lines(text, program, "monotonic", lambda line: _linuxptp_line(line, program, offset_form))
+
+
+_LINUXPTP = r"(?:ptp4l|phc2sys|ts2phc)(?:\[|: \[)"
+_LINUXPTP_MARK = re.compile(r"(?:^|[\s/])(?P<program>ptp4l|phc2sys|ts2phc)(?:\[|: \[)")
+_LINUXPTP_PREFIX = re.compile(
+    rf"(?:(?:(?:(?!{_LINUXPTP}).)+\s)?(?P<program>ptp4l|phc2sys|ts2phc)"
+    r"(?:\[(?P<s>\d{1,9})\.(?P<ms>\d{3})\]:|(?:\[\d+\])?: \[(?P<s2>\d{1,9})\.(?P<ms2>\d{3})\])"
+    r"|\[(?P<s3>\d{1,9})\.(?P<ms3>\d{3})\])"
+    r" (?P<message>.*)"
+)
+"""Without a program's name as `journalctl -o cat` has it."""
+_TAG = r"(?:(?P<tag>\[[^\]]*\]|\S+) )?"
+"""linuxptp's message_tag: before its messages as it is; some put brackets around it (print.c)."""
+_SERVO = r" offset +(?P<offset>-?\d{1,19}) (?P<state>s\d) freq +(?P<freq>[+-]\d{1,12})"
+_MASTER_OFFSET = re.compile(
+    rf"{_TAG}(?P<source>master){_SERVO} path delay(?P<last> +(?P<delay>-?\d{{1,18}}))"
+)
+_PHC_OFFSET = re.compile(
+    rf"{_TAG}(?P<source>(?:\S+ )?(?:phc|sys|pps)){_SERVO}(?: delay(?P<last> +(?P<delay>-?\d{{1,18}})))?"
+)
+_TS2PHC_OFFSET = re.compile(rf"{_TAG}(?P<source>\S+(?: master)?){_SERVO}(?: holdover)?(?P<last>)(?P<delay>)")
+_RMS = re.compile(
+    rf"{_TAG}(?:\S+ )?rms +\d{{1,18}} max +(?P<max>\d{{1,18}})"
+    r" freq +[+-]\d{1,12} \+/- +\d{1,12}(?: delay +-?\d{1,18} \+/- +\d{1,18})?"
+)
+_PORT = re.compile(
+    rf"{_TAG}port (?P<port>\d{{1,5}})(?: \([^)]*\))?: (?P<before>[A-Z_]+) to (?P<after>[A-Z_]+)"
+    r" on (?P<event>[A-Z_]+)"
+)
+_SERVO_MARK = re.compile(r"\boffset +-?\d+ s\d freq\b")
+"""So speaks the servo of each of linuxptp's programs."""
+_LOOKS_LIKE_OURS = re.compile(
+    r"(?:\S+ ){0,2}rms\b|.*\b(?:offset|delay) +[-+\d]|(?:\S+ )?port \d+[^:]*: [A-Z_]+ to\b"
+)
+
+
+def _linuxptp_line(line: str, program: str, offset_form: re.Pattern[str]) -> LogEntry:
+    prefix = _LINUXPTP_PREFIX.fullmatch(line)
+    if prefix is None:
+        mark = _LINUXPTP_MARK.search(line)
+        is_ours = mark is not None and mark["program"] == program
+        raise DamagedLineError if is_ours or (mark is None and _SERVO_MARK.search(line)) else ForeignLineError
+    if prefix["program"] not in (program, None):
+        raise ForeignLineError
+    seconds, ms = next((prefix[f"s{n}"], prefix[f"ms{n}"]) for n in ("", "2", "3") if prefix[f"s{n}"])
+    time_ns = int(seconds) * NS_PER_S + int(ms) * NS_PER_MS
+    message = prefix["message"]
+    if prefix["program"] is None and not _is_of(message, offset_form):
+        raise ForeignLineError
+    if found := offset_form.fullmatch(message):
+        delay = float(found["delay"] or math.nan)
+        offset_ns, freq_ppb = int(found["offset"]), float(found["freq"])
+        if abs(offset_ns) > INT64_MAX:
+            raise DamagedLineError
+        column = found["last"] or ""
+        return LogSample(time_ns, _source(found), offset_ns, freq_ppb, delay, found["state"], column)
+    if found := _RMS.fullmatch(message):
+        return RmsSummary(time_ns, int(found["max"]))
+    if found := _PORT.fullmatch(message):
+        return PortChange(time_ns, int(found["port"]), found["before"], found["after"], found["event"])
+    if _LOOKS_LIKE_OURS.match(message):
+        raise DamagedLineError
+    return None
+
+
+def _is_of(message: str, offset_form: re.Pattern[str]) -> bool:
+    """Tell whether a message without its program's name is one of a program, by the form of its offsets."""
+    if _SERVO_MARK.search(message):
+        return offset_form.fullmatch(message) is not None
+    return offset_form is _MASTER_OFFSET and _LOOKS_LIKE_OURS.match(message) is not None
+
+
+def _source(found: re.Match[str]) -> str:
+    """Return tag and source of a line, as far as it has them."""
+    tag = (found["tag"] or "").removeprefix("[").removesuffix("]")
+    return " ".join(part for part in (tag, found["source"]) if part)
