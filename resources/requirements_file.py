@@ -7,11 +7,12 @@ from pathlib import Path
 
 from hw.errors import ConfigError
 from reports.errors import RequirementsError
-from reports.requirements import RequirementSet, read_set
+from reports.requirement_forms import read_set
+from reports.requirements import RequirementSet
 
 
 def load_requirements_file(path: Path, quantity: str, *more: str, needs: str = "") -> RequirementSet:
-    """Read a requirements file of one form for all suites (reports/requirements.py).
+    """Read a requirements file of one form for all suites (reports/requirement_forms.py).
 
     To read it is not to ask for what is in it: that is `resources/asking.py`.
 

@@ -52,7 +52,8 @@ from reports.page.facts import flatten
 from reports.quantities import INSTRUMENT_CHECKS
 from reports.record.codec import to_json
 from reports.record.measurement import parse_utc
-from reports.requirements import RequirementSet, merged, read_set, requirements_for
+from reports.requirement_forms import read_set
+from reports.requirements import RequirementSet, merged, requirements_for
 from reports.run.asked import AskedRequirement, AskedSuite, asked_by_stack, asked_of
 from reports.run.asked_before import asked_in
 from reports.run.benches import TrustedSeals, read_benches, read_fingerprint, seal_of

@@ -20,7 +20,8 @@ from reports.dossier.traceability import requirement_doubt
 from reports.quantities import INSTRUMENT_CHECKS
 from reports.record.measurement import Measurement
 from reports.rejudge.run import rejudge
-from reports.requirements import Part, RequirementSet, sets_of_run
+from reports.requirement_forms import sets_of_run
+from reports.requirements import Part, RequirementSet
 from reports.run.folder import MEASUREMENTS, Records, RunFolder
 from reports.run.integrity import SUMS, changed_files, read_sums, sha256_file
 from reports.run.manifest import EARLIER, EARLIER_SUITE, Manifest

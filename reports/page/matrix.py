@@ -13,7 +13,8 @@ from reports.latency.stream_groups import STREAM_QUANTITY
 from reports.latency.verdict import producer_of
 from reports.page.model import Report
 from reports.record.measurement import Measurement
-from reports.requirements import Requirement, RequirementSet, sets_of_run
+from reports.requirement_forms import sets_of_run
+from reports.requirements import Requirement, RequirementSet
 from reports.run.asked import NOT_ASKED, STATES, Standing, State, natural
 from reports.run.tally import relative_margin
 

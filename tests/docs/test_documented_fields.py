@@ -23,7 +23,7 @@ from hw.errors import ConfigError
 from hw.oscilloscopes import VIRTUAL_OPTIONS
 from hw.tools import local_tool
 from hw.virtual.oscilloscope.__main__ import make_parser
-from reports.requirements import TAKEN, read_set
+from reports.requirement_forms import TAKEN, read_set
 from resources.profiles import load_profile
 from resources.replay.pattern import load_pattern
 from resources.replay.requirements import load_requirements

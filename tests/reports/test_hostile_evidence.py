@@ -33,7 +33,7 @@ from reports.latency.stack_proof import StackEnd, StackProof
 from reports.page.model import gather_run
 from reports.realtime_ethernet.evidence import load_messages, load_thread_shares
 from reports.rejudge.run import rejudge
-from reports.requirements import read_set
+from reports.requirement_forms import read_set
 from reports.run.folder import RunFolder
 from reports.run.integrity import read_sums, write_sums
 from reports.timed_edges.trial import load_edge_trial, load_witnesses, write_witnesses

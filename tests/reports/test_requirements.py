@@ -11,7 +11,8 @@ import pytest
 from reports.errors import RequirementsError
 from reports.quantities import AXES
 from reports.record.measurement import Limit
-from reports.requirements import KEPT, SCHEMA, RequirementSet, merged, read_set, requirements_for, sets_of_run
+from reports.requirement_forms import KEPT, SCHEMA, read_set, sets_of_run
+from reports.requirements import RequirementSet, merged, requirements_for
 from tests.reports.dossier.sample import ROOT, requirements_text
 
 FILES = sorted((ROOT / "robot" / "requirements").glob("*.toml"))

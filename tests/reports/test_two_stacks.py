@@ -23,7 +23,7 @@ from reports.record.measurement import Measurement
 from reports.rejudge.asked import asked_objections
 from reports.rejudge.latency import latency_objections
 from reports.rejudge.missing import missing_objections
-from reports.requirements import read_set
+from reports.requirement_forms import read_set
 from reports.run.asked import AskedFile, with_asked
 from reports.run.failed_tests import FailedTest, beyond_records, in_words
 from reports.run.folder import MANIFEST, MEASUREMENTS, RunFolder

@@ -29,7 +29,8 @@ from reports.page.render import PAGE, render_pages
 from reports.record.context import Context
 from reports.record.document import write_document
 from reports.record.measurement import Conditions, Limit, Measurement, Subject
-from reports.requirements import Part, read_set
+from reports.requirement_forms import read_set
+from reports.requirements import Part
 from reports.run.folder import RunFolder
 from tests.reports.page.test_render import Outline, squeezed
 from tests.reports.sample_run import Disturbance, make_run_of_targets, requirement_of, write_evidence
