@@ -58,6 +58,11 @@ AREAS = (
     "C sender",
     "C receiver",
     "delivery",
+    "time service",
+    "user stack",
+    "RTDiP",
+    "software latency",
+    "real-time Ethernet",
 )
 """Of what a fault is; of each there are some."""
 
