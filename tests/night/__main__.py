@@ -162,7 +162,7 @@ def _alone(nights: Path) -> Generator[None]:
 
 def _print_list(listed: Sequence[Part]) -> None:
     for part in listed:
-        print(f"{part.name:24} {part.about} (at most {part.limit_s / 3600:.3g} h)")
+        print(f"{part.name:33} {part.about} (at most {part.limit_s / 3600:.3g} h)")
 
 
 def _print_end(summary: Summary, folder: Path) -> None:

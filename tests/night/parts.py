@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of the night: the one table of them, and which are asked for.
 
-A benchmark is a part by being there, `bench/FOLDER/bench_NAME.py`.
+A benchmark is a part by being there, `bench/FOLDER/bench_NAME.py`; so is each folder of suites, by the
+profile `nightly`: all of them together take longer than most nights.
 """
 
 from __future__ import annotations
@@ -114,8 +115,13 @@ def parts(fuzz_s: int, bench: str, root: Path = ROOT) -> tuple[Part, ...]:
         _qualification("ci", bench, 3 * _HOUR_S),
         *benchmarks(root),
         fuzz,
-        _qualification("nightly", bench, 12 * _HOUR_S),
+        *(_qualification("nightly", bench, 6 * _HOUR_S, suite) for suite in suites(root)),
     )
+
+
+def suites(root: Path) -> tuple[str, ...]:
+    """Return the folders of suites, by name."""
+    return tuple(sorted(each.name for each in (root / "robot").glob("*/") if any(each.glob("*.robot"))))
 
 
 def benchmarks(root: Path) -> tuple[Part, ...]:
@@ -152,13 +158,20 @@ def _pytest(*arguments: str) -> Step:
     return Step((_PYTHON, "-m", "pytest", f"--failed-to={OWN}{names.FAILED}", *arguments), is_pytest=True)
 
 
-def _qualification(profile: str, bench: str, limit_s: float) -> Part:
+def _qualification(profile: str, bench: str, limit_s: float, suite: str = "") -> Part:
+    """Return a part that qualifies all targets by a folder of suites, by all where none is named."""
     command = (
-        _PYTHON, "-m", "resources.qualify", "--profile", profile, "--bench", bench, "--suite", "robot/",
-        "--run-file", f"{OWN}{names.RUN}",
+        _PYTHON, "-m", "resources.qualify", "--profile", profile, "--bench", bench,
+        "--suite", f"robot/{suite}", "--run-file", f"{OWN}{names.RUN}",
     )  # fmt: skip
-    about = f"qualification of all targets of {bench}, profile {profile}"
-    return Part(f"qualify-{profile}", about, (Step(command),), limit_s, names.from_run)
+    about = f"{suite or 'all suites'} with all targets of {bench}, profile {profile}"
+    return Part(
+        f"qualify-{profile}{'-' * bool(suite)}{suite}".replace("_", "-"),
+        about,
+        (Step(command),),
+        limit_s,
+        names.from_run,
+    )
 
 
 def _first_line(file: Path) -> str:

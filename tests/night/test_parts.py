@@ -30,7 +30,8 @@ def test_names_are_unique_and_every_part_says_what_it_does() -> None:
         "influxdb2",
         "mutants",
         "qualify-ci",
-        "qualify-nightly",
+        "qualify-nightly-daq-replay",
+        "qualify-nightly-clock-sync",
         "fuzz",
     } <= set(names)
     assert {"bench-verdicts", "bench-restore", "bench-time-truth"} <= set(names)
@@ -53,11 +54,17 @@ def test_what_a_part_runs_exists(part: Part) -> None:
                 assert (ROOT / argument).exists(), argument
 
 
-def test_a_profile_of_a_qualification_exists() -> None:
+def test_every_suite_has_its_part_by_night_and_all_are_one_by_ci() -> None:
     profiles = (ROOT / "resources" / "profiles.toml").read_text()
+    asked: dict[str, list[str]] = {}
     for part in TABLE:
         if part.name.startswith("qualify-"):
-            assert f"[{part.name.removeprefix('qualify-')}]" in profiles
+            ((argv),) = (step.argv for step in part.steps)
+            profile, suite = (argv[argv.index(option) + 1] for option in ("--profile", "--suite"))
+            assert f"[{profile}]" in profiles
+            asked.setdefault(profile, []).append(suite)
+    by_night = {str(file.parent.relative_to(ROOT)) for file in (ROOT / "robot").rglob("*.robot")}
+    assert asked == {"ci": ["robot/"], "nightly": sorted(by_night)}
 
 
 def test_fuzzing_has_time_for_what_it_is_asked() -> None:
