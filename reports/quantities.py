@@ -20,6 +20,16 @@ def axis_words(axis: str, value: str) -> str:
     return f"{AXES.get(axis) or ''} {value}".lstrip()
 
 
+def producer_of(stream: int) -> int:
+    """Return the producer that sends a stream: an id is its number, then a digit for the message type."""
+    return stream // 10
+
+
+def family_of(axis: str, value: str) -> str:
+    """Return in words what a value of an axis is one of several of; empty: it stands by itself."""
+    return f"producer {producer_of(int(value))}" if axis == "stream" and value.isdecimal() else ""
+
+
 VERDICT = "verdict"
 """Series of what is no time: it is followed with the verdicts."""
 Worse = Literal["higher", "lower", "farther from zero"]

@@ -79,6 +79,11 @@ class TargetView:
         return ""
 
     @property
+    def evidence_problems(self) -> Iterable[str]:
+        """Return what of the evidence cannot be read, or is not as it has to be, for the head of the page."""
+        return ()
+
+    @property
     def print_figures(self) -> Iterable[PrintFigure]:
         """Return its figures for the dossier, those without SVG left out there."""
         return ()
@@ -124,8 +129,9 @@ class Section:
     Attributes:
         contents: Its entries in the page's list of contents: anchor and words. The first anchor is its name.
         template: From reports/, or an absolute path. Its macro `section(shown)` draws all of it, with
-            its heading. It may have `tiles(every)`, list items from what it shows of each target; and
-            `over_targets(rows)`, a table on the page over several, from `reports.page.overview.TargetRow`s.
+            its heading. It may have `tiles(every)`, list items from what it shows of each target;
+            and, on the page over several, from `reports.page.overview.TargetRow`s, `over_targets(rows)`, a
+            table, and `instrument_over_targets(rows)`, one of the bench's own errors.
         gather: Reads what a run has of one target; None: nothing. What cannot be read it says itself.
         samples: From a run folder to the reader of its records' samples, for the dossier.
     """

@@ -40,7 +40,7 @@ from bench.verdicts.verdict_matrix import (
 from hw.errors import BenchError, BenchwrightError, MeasurementError
 from hw.provisioning import Provisioner
 from hw.session import Bench, open_bench
-from reports.latency.verdict import producer_of
+from reports.quantities import producer_of
 from reports.record.measurement import Outcome
 from reports.record.sampling import CONFIDENCE
 from reports.run.tally import worst_outcome

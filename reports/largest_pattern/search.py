@@ -15,7 +15,8 @@ from typing import Literal
 
 from reports.clock_sync.verdict import BENCH_STALLED
 from reports.latency.attempts import DecidedStream, decide_streams
-from reports.latency.verdict import ReplayResults, StreamRequirement, producer_of
+from reports.latency.verdict import ReplayResults, StreamRequirement
+from reports.quantities import producer_of
 from reports.record.context import Context, Sample, build_record
 from reports.record.document import read_document
 from reports.record.histogram import merge

@@ -63,6 +63,17 @@ class LatencySection(TargetView):
         return tuple(row.record for group in self.groups for row in group.rows)
 
     @property
+    def instruments(self) -> tuple[Instrument, ...]:
+        """Return the instruments of all its replays, each replay once."""
+        return tuple({each.attempt: each for group in self.groups for each in group.instruments}.values())
+
+    @property
+    def evidence_problems(self) -> list[str]:
+        """Return what of the evidence of each replay is not as it has to be."""
+        every = (each for group in self.groups for each in group.instruments)
+        return [f"{each.attempt}: {problem}" for each in every for problem in each.evidence.problems]
+
+    @property
     def comparisons(self) -> tuple[StackComparison, ...]:
         """Return the streams by network stack, where the target was measured with several."""
         return compare_stacks(self.groups)

@@ -93,6 +93,12 @@ class Instrument:
         return [summary for number, summary, _ in self.lateness if number != self.target_producer]
 
     @property
+    def generator_lateness_p99(self) -> Quantile | None:
+        """Return the 99 % quantile of the generator's lateness in ns; None: it did not say."""
+        summaries = self.generator_lateness
+        return merge(summaries).quantile(0.99) if summaries else None
+
+    @property
     def worst_lateness_ns(self) -> int | None:
         """Return the largest lateness of the generator in ns."""
         return max((s.max_ns for s in self.generator_lateness if s.max_ns is not None), default=None)

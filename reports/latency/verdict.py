@@ -40,11 +40,6 @@ STEPPED = re.compile(r"(the local clock|clock \S+) was stepped|the lines to all 
 """Reasons of `bw-traffic recv` that its `clock_steps` tell, too."""
 
 
-def producer_of(stream: int) -> int:
-    """Return the producer that sends a stream: an id is its number, then a digit for the message type."""
-    return stream // 10
-
-
 @dataclass(frozen=True, slots=True)
 class StreamRequirement:
     """What is asked of a stream: an upper limit in ns, samples, and messages that may be lost.

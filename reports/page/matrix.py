@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from reports.errors import RequirementsError
-from reports.latency.stream_groups import STREAM_QUANTITY
-from reports.latency.verdict import producer_of
 from reports.page.model import Report
+from reports.quantities import family_of
 from reports.record.measurement import Measurement
 from reports.requirement_forms import sets_of_run
 from reports.requirements import Requirement, RequirementSet
@@ -87,7 +86,6 @@ def matrix_of(run: Path, run_id: str, reports: Sequence[Report]) -> Matrix:
     except RequirementsError as error:
         problems.append(f"What the requirements ask cannot be told: {error}")
     defined = {(Path(each.path).name, one.id): one for each in sets for one in each.requirements}
-    producers = _producers(reports)
     grouped: dict[str, list[MatrixRow]] = {}
     for name in sorted({name for report in reports for name in report.requirements}, key=natural):
         found = [report.requirements.get(name, Standing(NOT_ASKED)) for report in reports]
@@ -96,7 +94,7 @@ def matrix_of(run: Path, run_id: str, reports: Sequence[Report]) -> Matrix:
         records = [record for standing in found for record in standing.records]
         words = " / ".join(dict.fromkeys(each.text for each in known))
         row = MatrixRow(name, words or (_words(records[0]) if records else ""), tuple(map(_cell, found)))
-        grouped.setdefault(_group(next(iter(known), None), records, producers), []).append(row)
+        grouped.setdefault(_group(next(iter(known), None), records), []).append(row)
     groups = tuple(MatrixGroup(title, tuple(rows)) for title, rows in grouped.items())
     feet = tuple(_foot(groups, place) for place in range(len(reports)))
     return Matrix(tuple(report.target for report in reports), groups, feet, tuple(problems))
@@ -113,27 +111,16 @@ def _words(record: Measurement) -> str:
     return ", ".join([*words, *(of[:1] if record.subject.stream else of)])
 
 
-def _producers(reports: Sequence[Report]) -> dict[str, int]:
-    """Return the producer of each stream, as the evidence has it."""
-    rows = [row for report in reports for group in report.groups for row in group.rows]
-    return {str(row.stream.id): row.stream.producer for row in rows if row.stream is not None}
-
-
-def _group(known: Requirement | None, records: Sequence[Measurement], producers: Mapping[str, int]) -> str:
-    """Return the title of the group that a requirement belongs to."""
-    stream: str | None = None
-    if known is None and not records:
-        return "Of no requirements file that the run kept"
+def _group(known: Requirement | None, records: Sequence[Measurement]) -> str:
+    """Return the title of the group that a requirement belongs to: of a quantity, of some things of it."""
     if known is not None:
-        quantity, stream = known.quantity, known.of
+        quantity, subject = known.quantity, known.subject
+    elif records:
+        quantity, subject = records[0].quantity, next(iter(records[0].subject.of), None)
     else:
-        quantity, stream = records[0].quantity, records[0].subject.stream
-    if quantity != STREAM_QUANTITY:
-        return quantity.replace("_", " ").capitalize()
-    number = producers.get(stream or "")
-    if number is None and stream is not None and stream.isdigit():
-        number = producer_of(int(stream))
-    title = f"Latency: producer {number}" if number is not None else "Latency"
+        return "Of no requirements file that the run kept"
+    family = family_of(*subject) if subject else ""
+    title = ": ".join(part for part in (quantity.replace("_", " ").capitalize(), family) if part)
     return f"{title}, the target in its place" if known is not None and known.of_sender else title
 
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reports.history.section import AdviceSection, gather_advice
-from reports.latency.section import LatencySection
-from reports.latency.stream_groups import STREAM_QUANTITY, StreamGroup
 from reports.quantities import INSTRUMENT_CHECKS
 from reports.record.measurement import Measurement, Outcome, UncertaintyPart
 from reports.rejudge.simulated import signs_of_emulation
@@ -81,12 +79,6 @@ class Report:
     hashes: tuple[HashRow, ...]
     problems: tuple[str, ...]
 
-    @property
-    def groups(self) -> tuple[StreamGroup, ...]:
-        """Return the groups of streams of all its targets."""
-        every = [shown for _section, found in self.sections for shown in found]
-        return tuple(group for each in every if isinstance(each, LatencySection) for group in each.groups)
-
     def shown_in(self, name: str) -> TargetView | None:
         """Return what the section of a name shows of the one target of this report; None: nothing."""
         return next((found[0] for section, found in self.sections if section.name == name), None)
@@ -106,20 +98,6 @@ class Report:
     def tests_left_out(self) -> int:
         """Return how many tests the profile leaves out."""
         return sum(len(each.tests) for each in self.left_out)
-
-    @property
-    def lost(self) -> int:
-        """Return how many messages were lost in all."""
-        return sum(record.lost for record in self._streams)
-
-    @property
-    def messages(self) -> int:
-        """Return how many messages were received in all."""
-        return sum(record.n for record in self._streams)
-
-    @property
-    def _streams(self) -> list[Measurement]:
-        return [record for record in self.records if record.quantity == STREAM_QUANTITY]
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +221,9 @@ def _bare(
     """Return a report of what a run, or a target of it, has in common with any other."""
     poorest = worst(came_out.judged)
     marked = any(m.simulated for m in found.measurements)
-    report = Report(
+    every = [shown for _section, targets in sections for shown in targets]
+    in_evidence = [problem for each in every for problem in each.evidence_problems]
+    return Report(
         folder=run.path.name,
         manifest=run.manifest,
         target="",
@@ -265,9 +245,8 @@ def _bare(
         attempts_total=sum(m.quantity not in INSTRUMENT_CHECKS for m in found.measurements),
         parts=(),
         hashes=tuple(hashes),
-        problems=came_out.reasons,
+        problems=(*came_out.reasons, *in_evidence),
     )
-    return replace(report, problems=(*came_out.reasons, *_problems_of_evidence(report.groups)))
 
 
 def _is_emulated(run: RunFolder) -> bool:
@@ -279,15 +258,6 @@ def _is_emulated(run: RunFolder) -> bool:
 def _is_of(attempt: Attempt, target: str) -> bool:
     """Say whether an attempt is of a target: its suite is `SUITE/TARGET`, or `SUITE/TARGET/STACK`."""
     return attempt.suite.split("/")[1:2] == [target]
-
-
-def _problems_of_evidence(groups: Iterable[StreamGroup]) -> list[str]:
-    return [
-        f"{instrument.attempt}: {problem}"
-        for group in groups
-        for instrument in group.instruments
-        for problem in instrument.evidence.problems
-    ]
 
 
 def _by_quantity(records: Iterable[Measurement]) -> list[tuple[str, tuple[Measurement, ...]]]:

@@ -8,33 +8,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from reports.latency.stream_groups import Instrument
 from reports.page.matrix import Matrix, matrix_of
 from reports.page.model import Report, RunReport
-from reports.record.histogram import Quantile, merge
 from reports.run.asked import SKIPPED, UNTESTED
 from reports.run.tally import WORST_FIRST
-
-LATENESS_QUANTILE = 0.99
 
 
 @dataclass(frozen=True, slots=True)
 class TargetRow:
-    """A target: its report, the name of its page, and how it came out.
-
-    Attributes:
-        lateness: 99 % quantile of sent - scheduled over all messages of the replays that count, but for
-            those that the target itself sent, in ns.
-    """
+    """A target: its report, and the name of its page."""
 
     report: Report
     page: str
-    lateness: Quantile | None
-
-    @property
-    def instruments(self) -> tuple[Instrument, ...]:
-        """Return what the bench says of itself during each replay into this target."""
-        return instruments_of(self.report)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +53,5 @@ def overview_of(run: Path, found: RunReport, pages: Mapping[str, str]) -> Overvi
         pages: Name of each target's page.
     """
     matrix = matrix_of(run, found.whole.manifest.run_id, found.targets)
-    rows = tuple(TargetRow(report, pages[report.target], lateness_of(report)) for report in found.targets)
+    rows = tuple(TargetRow(report, pages[report.target]) for report in found.targets)
     return Overview(found.whole, rows, matrix)
-
-
-def instruments_of(report: Report) -> tuple[Instrument, ...]:
-    """Return the instruments of all replays of a report, each replay once."""
-    found = {each.attempt: each for group in report.groups for each in group.instruments}
-    return tuple(found.values())
-
-
-def lateness_of(report: Report) -> Quantile | None:
-    """Return the 99 % quantile of the generator's lateness; None without a replay."""
-    summaries = [each for instrument in instruments_of(report) for each in instrument.generator_lateness]
-    return merge(summaries).quantile(LATENESS_QUANTILE) if summaries else None

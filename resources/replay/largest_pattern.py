@@ -27,7 +27,8 @@ from reports.largest_pattern.search import (
     judge_trial,
     read_largest_pattern,
 )
-from reports.latency.verdict import StreamRequirement, producer_of
+from reports.latency.verdict import StreamRequirement
+from reports.quantities import producer_of
 from reports.record.context import Context
 from reports.record.document import write_document
 from reports.record.sampling import required_samples

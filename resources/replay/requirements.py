@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hw.errors import ConfigError
 from reports.latency.stream_groups import STREAM_QUANTITY
-from reports.latency.verdict import producer_of
+from reports.quantities import producer_of
 from reports.requirements import Requirement
 from resources.replay.pattern import Pattern
 from resources.requirements_file import load_requirements_file

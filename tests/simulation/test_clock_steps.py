@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from reports.latency.verdict import producer_of
+from reports.quantities import producer_of
 from resources.replay.replay import Replay
 from tests.simulation.trial import Lab, Trial, when_quiet
 

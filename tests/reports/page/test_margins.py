@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from reports.latency.section import LatencySection
 from reports.page.margins import figure_margins
 from reports.page.model import RunReport, gather_run
 from reports.page.render import PAGE, render_pages
@@ -62,7 +63,9 @@ def test_streams_say_p50_p99_maximum_and_how_many_were_over(run: Path) -> None:
     heads = re.findall(r"<th\b.*?</th>", table.split("<tbody>")[0])
     words = [re.sub(r"<[^>]+>", "", head) for head in heads]
     assert [word for word in words if word.startswith("p")] == ["p50", "p99 [95 %]", "p99.9"]
-    [group] = gather_run(run).targets[1].groups
+    shown = gather_run(run).targets[1].shown_in("streams")
+    assert isinstance(shown, LatencySection)
+    [group] = shown.groups
     assert {row.quantile(0.999) is None for row in group.rows} == {True, False}
     for row in group.rows:
         assert (row.quantile(0.999) is None) == (row.record.n < 1000)

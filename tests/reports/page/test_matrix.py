@@ -57,7 +57,7 @@ def test_untested_and_not_asked_are_told_apart(matrix: Matrix) -> None:
 
 def test_requirements_stand_in_natural_order_by_producer(matrix: Matrix) -> None:
     titles = [group.title for group in matrix.groups]
-    assert titles == ["Sync offset", *(f"Latency: producer {number}" for number in range(1, 13))]
+    assert titles == ["Sync offset", *(f"One way latency: producer {number}" for number in range(1, 13))]
     ids = [row.id for group in matrix.groups for row in group.rows]
     assert ids == sorted(ids, key=natural)
     assert len(ids) == 49

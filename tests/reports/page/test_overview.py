@@ -18,20 +18,21 @@ from reports.__main__ import main
 from reports.clock_sync.section import ClockSection
 from reports.history.advice import ADVICE
 from reports.latency.evidence import load_replay
+from reports.latency.section import LatencySection
 from reports.page.model import gather, gather_run
 from reports.page.not_passed import NO_RECORD
 from reports.page.overview import overview_of
 from reports.page.render import PAGE, page_files, render, render_pages, write_page
 from reports.page.renewal import renew
 from reports.page.stalled import objections
-from reports.record.histogram import merge
+from reports.record.histogram import Quantile, merge
 from reports.record.measurement import Limit, Subject, Uncertainty, margin_of
 from reports.run.asked import SkippedTest, with_skipped
 from reports.run.folder import RunFolder
 from reports.run.integrity import changed_files, read_sums
 from reports.run.left_out import LeftOut
 from reports.run.manifest import Manifest
-from reports.units import MINUS
+from reports.units import MINUS, format_measured
 from tests.reports.clock_run import SUBJECT, add_clock_trial
 from tests.reports.page.test_render import Outline, squeezed
 from tests.reports.sample_advice import advice_of
@@ -178,12 +179,18 @@ def test_the_row_of_a_target_has_the_lateness_of_its_own_replay(
 ) -> None:
     found = gather_run(run.path)
     overview = overview_of(run.path, found, dict.fromkeys(TARGETS, ""))
+    rows = pages[PAGE].partition('<h2 id="instrument">')[2].partition("</table>")[0].split("<tr>")
+    lateness: set[Quantile] = set()
     for row in overview.targets:
         evidence = load_replay(run.path / "evidence" / "daq_replay" / row.report.target / "attempt-1")
         assert evidence.recv is not None
-        late = merge([stream.sent_minus_scheduled for stream in evidence.recv.streams])
-        assert row.lateness == late.quantile(0.99)
-    assert len({row.lateness for row in overview.targets}) == 3
+        late = merge([stream.sent_minus_scheduled for stream in evidence.recv.streams]).quantile(0.99)
+        assert late is not None
+        shown = f"{format_measured(late.value_ns, 'ns')} <span"
+        [line] = [each for each in rows if f">{row.report.target}</a>" in each]
+        assert shown in line
+        lateness.add(late)
+    assert len(lateness) == 3
     assert [row.report.states.get("untested", 0) for row in overview.targets] == [1, 5, 4]
     assert "largest pattern" not in pages[PAGE].lower()
 
@@ -319,7 +326,8 @@ def test_show_prints_a_line_a_target(finalised: Path, capsys: pytest.CaptureFixt
 def test_a_stall_is_looked_for_in_the_replays_of_all_targets(run: RunFolder) -> None:
     found = objections(run.path)
     assert any(line.startswith("DAQ-033: fail") for line in found)
-    titles = [group.title for group in gather(run.path).groups]
+    [(_section, every), *_] = gather(run.path).sections
+    titles = [group.title for each in every if isinstance(each, LatencySection) for group in each.groups]
     assert [title.split(" · ")[0] for title in titles] == [f"target {target}" for target in TARGETS]
 
 
