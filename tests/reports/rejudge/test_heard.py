@@ -38,7 +38,7 @@ from reports.rejudge.told_bound import told_bound_objections
 from reports.rejudge.trial import comparison_of, facts_of
 from reports.run.folder import RunFolder
 from tests.reports.sample_clock import SECOND_NS, START_TAI_NS, trial_context
-from tests.reports.sample_hearing import LOG, answer_of, log_of, write_hearing_trial
+from tests.reports.sample_hearing import LOG, answer_of, log_of, timed_sync, write_hearing_trial
 
 LIMIT = Limit(40_000, -40_000, "paper on control loops, 4.5.1")
 HEARD = [float(second) for second in range(-5, 40)]
@@ -85,6 +85,23 @@ def test_an_offset_is_judged_alike(run: RunFolder, form: str) -> None:
     require_inconclusive(clock_sync_objections, run, offset_of(run, trial_in(run, SILENT, form)), SAID)
     bad = offset_of(run, trial_in(run, SILENT, form, mean_ns=-90_000))
     require_inconclusive(clock_sync_objections, run, bad, SAID)
+
+
+NO_ANSWERS: dict[str, tuple[str, Callable[[float], Json]]] = {
+    "in holdover": ("bw-timed", lambda after_s: timed_sync(after_s, "hold")),
+    "the first of all": ("bw-timed", lambda after_s: timed_sync(after_s, "locked") | {"offset_ns": None}),
+    "refused": ("bw-ntp-user", lambda _after_s: {"type": "rejected", "time_tai_ns": 1, "state": "locked"}),
+}
+
+
+@pytest.mark.parametrize("what", NO_ANSWERS)
+def test_what_is_no_answer_counts_as_none(run: RunFolder, what: str) -> None:
+    form, line_of = NO_ANSWERS[what]
+    trial = trial_in(run, HEARD, form)
+    silent = [json.dumps(line_of(each)) for each in HEARD if each > 8]
+    text = log_of(form, [each for each in HEARD if each <= 8]) + "\n".join([*silent, ""])
+    (trial.folder / LOG).write_text(text)
+    require_inconclusive(clock_sync_objections, run, offset_of(run, trial), SAID)
 
 
 def test_answers_that_were_taken_out_of_the_log_are_missed(run: RunFolder) -> None:
