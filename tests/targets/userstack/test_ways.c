@@ -19,6 +19,7 @@ static int kernel; /* the end from which the kernel's messages come */
 static uint8_t macs[256]; /* by the last byte of the address */
 static unsigned int looked_up, told;
 static uint8_t last_told;
+static bool overrun; /* the socket had no room for all that the kernel said */
 
 /* On the net 10.0.1.0/24 are neighbours, and one router to all others. */
 static struct path_address address_of(uint8_t net, uint8_t host)
@@ -65,6 +66,17 @@ void send_event(const struct client *client, const struct stackd_answer *event)
 	(void)client;
 	told++;
 	last_told = event->ip[3];
+}
+
+/* In the place of the C library's. */
+ssize_t recv(int socket, void *data, size_t size, int flags)
+{
+	if (overrun) {
+		overrun = false;
+		errno = ENOBUFS;
+		return -1;
+	}
+	return recvfrom(socket, data, size, flags, NULL, NULL);
 }
 
 /* A message of the kernel: its head, and perhaps an address behind it. */
@@ -211,6 +223,16 @@ static void test_more_than_has_room_concerns_all(void)
 	CHECK(changes.ways);
 }
 
+static void test_lost_messages_concern_all(void)
+{
+	bool interface;
+
+	overrun = true;
+	say_neighbour(RTM_NEWNEIGH, AF_INET, OTHER_INTERFACE, 2);
+	CHECK_INT(hear(&interface), PEERS);
+	CHECK(interface);
+}
+
 int main(void)
 {
 	begin();
@@ -219,5 +241,6 @@ int main(void)
 	test_others_concern_none();
 	test_rest_concerns_all();
 	test_more_than_has_room_concerns_all();
+	test_lost_messages_concern_all();
 	return check_result();
 }
