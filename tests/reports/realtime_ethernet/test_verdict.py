@@ -4,12 +4,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from reports.errors import RecordError
-from reports.realtime_ethernet.evidence import MESSAGES, load_messages, read_round_trips, read_transfer
+from reports.realtime_ethernet.evidence import (
+    ALONE,
+    BESIDE,
+    MESSAGES,
+    THROUGHPUT,
+    load_messages,
+    read_round_trips,
+    read_transfer,
+)
 from reports.realtime_ethernet.verdict import (
     BULK_RISE,
     RECEIVE_RISE,
@@ -76,6 +85,25 @@ def test_rise_is_of_the_quantiles_without_and_with_a_bulk_receiver(tmp_path: Pat
 def test_a_bulk_receiver_that_yields_shows_nothing(tmp_path: Path) -> None:
     found = find_rise(BULK_RISE, write_sample_messages(tmp_path, bulk_share=0.6), tmp_path, "median")
     assert found.causes == ("the bulk receiver reached 60% of what it reaches alone, 80% are needed",)
+
+
+def test_a_bulk_receiver_of_which_nobody_knows_what_it_reaches_shows_nothing(tmp_path: Path) -> None:
+    messages = write_sample_messages(tmp_path)
+    without = tuple(each for each in messages.trials if each.kind != THROUGHPUT)
+    found = find_rise(BULK_RISE, replace(messages, trials=without), tmp_path, "median")
+    why = "the bulk receiver reached an unknown share of what it reaches alone, 80% are needed"
+    assert found.causes == (why,)
+
+
+@pytest.mark.parametrize("kind", [ALONE, BESIDE])
+def test_a_rise_of_a_round_takes_both_of_its_trials(tmp_path: Path, kind: str) -> None:
+    messages = write_sample_messages(tmp_path, rounds=7)
+    trials = [
+        replace(each, stolen_ticks=each.ticks) if (each.kind, each.round) == (kind, 3) else each
+        for each in messages.trials
+    ]
+    found = find_rise(BULK_RISE, replace(messages, trials=tuple(trials)), tmp_path, "median")
+    assert (found.rounds, found.n, found.causes) == (6, 600, ())
 
 
 def test_rounds_that_the_host_took_time_of_do_not_count(tmp_path: Path) -> None:

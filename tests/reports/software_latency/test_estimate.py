@@ -15,6 +15,7 @@ from reports.software_latency.spread import expand
 from reports.software_latency.trips import PairTrips
 from tests.reports.software_latency.coverage import Case, checks, errors_over_u, made_cases
 from tests.reports.software_latency.simulator import SimulatedTrips, random_truths, simulate
+from tests.reports.software_latency.test_trips import remembering
 
 CASES = 200
 TRIPS = 1000
@@ -157,6 +158,27 @@ def test_a_hog_whose_windows_are_excluded_is_not_told():
     )
     assert left is not None
     assert left.is_independent
+
+
+def test_pairs_that_remember_each_for_itself_are_independent():
+    """Bins of a series that remembers go together by chance more often than those of one that does not."""
+    one, other = simulated_of(4, ACROSS).trips
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        series = [(1e6 + 1e4 * remembering(0.99, 3000, rng)).astype(np.int64) for _ in range(2)]
+        found = correlation(replace(one, rtt_ns=series[0]), replace(other, rtt_ns=series[1]))
+        assert found is not None
+        assert found.is_independent, seed
+
+
+def test_trips_that_depend_for_too_long_wander_as_those_that_drift():
+    simulated = simulated_of(3, THREE, trips=1000)
+    slow = (1e6 + 1e4 * remembering(0.97, 1000, np.random.default_rng(0))).astype(np.int64)
+    found = estimate(simulated.devices, [replace(simulated.trips[0], rtt_ns=slow), *simulated.trips[1:]])
+    assert [each.is_long_enough for each in found.measured] == [False, True, True]
+    assert all(each.drifts[0].is_stationary for each in found.measured)
+    assert found.wanders
+    assert not estimate(simulated.devices, simulated.trips).wanders
 
 
 def test_devices_that_are_slow_together_do_not_close_in_the_variance():
