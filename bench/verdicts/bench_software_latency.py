@@ -83,7 +83,7 @@ class Lab:
         """Remember them."""
         self._bench = bench
         self.folder = folder
-        self._times = RoundTripTimes(turns * 20, 20, 1000, (64,))
+        self._turns = turns
 
     def measure(
         self,
@@ -97,8 +97,16 @@ class Lab:
         folder = self.folder / name
         say(f"{name}")
         devices = devices_of(count)
-        measure_round_trips(self._bench, target, devices, self._times, folder, _quiet, delayed, pairs)
+        times = self._times_for(delayed)
+        measure_round_trips(self._bench, target, devices, times, folder, _quiet, delayed, pairs)
         return load_software_latencies(folder)
+
+    def _times_for(self, delayed: InjectedDelay | None) -> RoundTripTimes:
+        """Return a trip every millisecond, or as many as fit in of a delayed twin: fewer turns then."""
+        delay_us = delayed.receive_us + delayed.send_us if delayed else 0
+        interval_us = max(1000, 3 * delay_us)
+        turns = max(30, self._turns * 1000 // interval_us)
+        return RoundTripTimes(turns * 20, 20, interval_us, (64,))
 
     def planned_s(self, count: int) -> float:
         """Measure so many devices by as many pairs as the planner asks for; return how long it took."""

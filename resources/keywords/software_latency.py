@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,6 @@ from reports.software_latency.evidence import (
     FOLDER,
     ROUND_TRIPS,
     WITNESS,
-    InjectedDelay,
     RoundTrips,
     SoftwareLatencies,
     folder_of_size,
@@ -32,10 +31,8 @@ from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
 from resources.profiles import load_profile
 from resources.requirements_file import load_requirements_file
-from resources.software_latency.devices import DELAYED, devices_of
+from resources.software_latency.devices import devices_of, twins_delay
 from resources.software_latency.round_trips import measure_round_trips
-
-DELAY_MAX_US = 100_000
 
 
 @library(scope="SUITE", version="1", listener="SELF")
@@ -73,7 +70,7 @@ class SoftwareLatencyLibrary(AsksRequirements):
             target: Name of the target under `benchwright.targets` of the bench file.
             profile: `ci`, `nightly`, …: how many.
             delayed_device: A device that gets a twin with a known delay: `target`, or a node; empty: none.
-            delay_us: Of the twin, half of it receiving and half sending.
+            delay_us: Of the twin, half of it receiving and half sending; a third of the interval at most.
         """
         self._requirements = self._load()
         self._profile, self._found = profile, []
@@ -83,7 +80,9 @@ class SoftwareLatencyLibrary(AsksRequirements):
             raise ConfigError(f"profile {profile}: no table {profile}.round_trips")
         spec = library.target(target)
         devices = devices_of(library.bench.spec, spec)
-        delayed = _delayed(delayed_device, delay_us, [each.name for each in devices])
+        delayed = (
+            twins_delay(delayed_device, delay_us, devices, times.delay_max_us) if delayed_device else None
+        )
         whole = current_run().evidence_folder(FOLDER, target)
         for each in times.each_size():
             folder = folder_of_size(whole, each.size_bytes, times.sizes_bytes)
@@ -193,15 +192,3 @@ def _say_found(found: SoftwareLatencies) -> None:
 def _evidence_of(folder: Path, facts: RoundTrips) -> tuple[Evidence, ...]:
     names = [ROUND_TRIPS, *(name for each in facts.exchanges for name in (each.file, each.series)), WITNESS]
     return tuple(current_run().evidence(folder / name) for name in names if (folder / name).exists())
-
-
-def _delayed(device: str, delay_us: int, devices: Sequence[str]) -> InjectedDelay | None:
-    """Return the twin's delay; raises ConfigError where there is no such device, or no delay."""
-    if not device:
-        return None
-    if device not in devices:
-        raise ConfigError(f"delayed_device: {device!r}; the devices are {', '.join(devices)}")
-    if not 1 <= delay_us <= DELAY_MAX_US:
-        raise ConfigError(f"delay_us: {delay_us}; allowed: 1 to {DELAY_MAX_US}")
-    half_us = delay_us // 2
-    return InjectedDelay(device + DELAYED, half_us, delay_us - half_us, device)

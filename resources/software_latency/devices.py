@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hw.bench import BenchSpec, TargetSpec
-from hw.errors import CapabilityError
-from reports.software_latency.evidence import LabDevice, LabProducer
+from hw.errors import CapabilityError, ConfigError
+from reports.software_latency.evidence import InjectedDelay, LabDevice, LabProducer
 from resources.software_latency.hardware import hardware_between
 
 TARGET = "target"
@@ -93,3 +93,25 @@ def directions(
     swapped = [(other, one) for one, other in pairs if one in devices[:3] and other in devices[:3]]
     asked = [(each, twin) for each in devices if twin is not None and each.node != twin.node]
     return [*pairs, *swapped, *asked]
+
+
+def twins_delay(device: str, delay_us: int, devices: Sequence[LabDevice], most_us: int) -> InjectedDelay:
+    """Return the delay of a device's twin, half of it before its echo and half behind.
+
+    Args:
+        device: Name of the device that gets a twin.
+        delay_us: In all.
+        devices: All of them.
+        most_us: What the interval between trips has room for.
+
+    Raises:
+        ConfigError: There is no such device, or no room for that delay.
+    """
+    names = [each.name for each in devices]
+    if device not in names:
+        raise ConfigError(f"delayed_device: {device!r}; the devices are {', '.join(names)}")
+    if not 1 <= delay_us <= most_us:
+        room = f"1 to {most_us}, a third of the profile's round_trips.interval_us"
+        raise ConfigError(f"delay_us: {delay_us}; allowed: {room}")
+    half_us = delay_us // 2
+    return InjectedDelay(device + DELAYED, half_us, delay_us - half_us, device)

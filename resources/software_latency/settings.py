@@ -53,6 +53,11 @@ class RoundTripTimes:
         return self.interval_us // 3
 
     @property
+    def delay_max_us(self) -> int:
+        """Return the largest delay of an echo: a slower trip takes the slots of those that do not count."""
+        return self.interval_us // 3
+
+    @property
     def turns(self) -> int:
         """Return how many turns a direction has."""
         return -(-self.trips // self.turn_trips)

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from hw.bench import load_bench
-from hw.errors import CapabilityError
+from hw.errors import CapabilityError, ConfigError
 from reports.software_latency.plan import Device, check_identifiable
-from resources.software_latency.devices import devices_of, directions, producers_of
+from resources.software_latency.devices import devices_of, directions, producers_of, twins_delay
+from resources.software_latency.settings import RoundTripTimes
 
 SPEC = load_bench(Path(__file__).resolve().parents[3] / "hw" / "benches" / "virtual.yaml")
 
@@ -68,3 +69,14 @@ def test_the_way_of_a_producer_is_that_of_its_own_cable() -> None:
     }
     board = load_bench(Path(SPEC.path).parent / "example-board.yaml")
     assert {each.hardware_bounds for each in producers_of(board, board.targets["embedded"], 64)} == {None}
+
+
+def test_a_twins_delay_leaves_room_for_its_trip() -> None:
+    devices = devices_of(SPEC, SPEC.targets["linux-rt"])
+    most_us = RoundTripTimes(100, 10, 3001, (64,)).delay_max_us
+    delay = twins_delay("p01", most_us - 1, devices, most_us)
+    assert (delay.device, delay.twin_of, delay.receive_us, delay.send_us) == ("p01-delayed", "p01", 499, 500)
+    with pytest.raises(ConfigError, match=r"delay_us: 1001; allowed: 1 to 1000, a third of .*interval_us"):
+        twins_delay("p01", most_us + 1, devices, most_us)
+    with pytest.raises(ConfigError, match=r"delayed_device: 'p9'; the devices are target, p01, "):
+        twins_delay("p9", 500, devices, most_us)
