@@ -34,7 +34,7 @@ from reports.software_latency.evidence import (
 from reports.software_latency.plan import Device, make_plan
 from resources.software_latency.devices import DELAYED
 from resources.software_latency.round_trips import measure_round_trips
-from resources.software_latency.settings import RoundTripTimes
+from resources.software_latency.settings import DELAYS_IN_AN_INTERVAL, RoundTripTimes
 
 BENCH = REPOSITORY / "hw" / "benches" / "virtual.yaml"
 DEVICES = 20
@@ -104,7 +104,7 @@ class Lab:
     def _times_for(self, delayed: InjectedDelay | None) -> RoundTripTimes:
         """Return a trip every millisecond, or as many as fit in of a delayed twin: fewer turns then."""
         delay_us = delayed.receive_us + delayed.send_us if delayed else 0
-        interval_us = max(1000, 3 * delay_us)
+        interval_us = max(1000, DELAYS_IN_AN_INTERVAL * delay_us)
         turns = max(30, self._turns * 1000 // interval_us)
         return RoundTripTimes(turns * 20, 20, interval_us, (64,))
 

@@ -297,15 +297,10 @@ def _lines(text: str) -> Iterator[tuple[int, str, bool]]:
 
 def nanoseconds(text: str) -> int:
     """Return a decimal number of seconds in whole ns; raises DamagedLineError beyond 64 bits."""
-    return scaled(text, NS_PER_S)
-
-
-def scaled(text: str, factor: int) -> int:
-    """Return a decimal number times a factor, as a whole number; raises DamagedLineError beyond 64 bits."""
     try:
-        value = int((Decimal(text) * factor).to_integral_value())
+        value_ns = int((Decimal(text) * NS_PER_S).to_integral_value())
     except InvalidOperation as error:
         raise DamagedLineError from error
-    if abs(value) > INT64_MAX:
+    if abs(value_ns) > INT64_MAX:
         raise DamagedLineError
-    return value
+    return value_ns

@@ -80,9 +80,7 @@ class SoftwareLatencyLibrary(AsksRequirements):
             raise ConfigError(f"profile {profile}: no table {profile}.round_trips")
         spec = library.target(target)
         devices = devices_of(library.bench.spec, spec)
-        delayed = (
-            twins_delay(delayed_device, delay_us, devices, times.delay_max_us) if delayed_device else None
-        )
+        delayed = twins_delay(delayed_device, delay_us, devices, times) if delayed_device else None
         whole = current_run().evidence_folder(FOLDER, target)
         for each in times.each_size():
             folder = folder_of_size(whole, each.size_bytes, times.sizes_bytes)

@@ -13,6 +13,7 @@ from hw.bench import BenchSpec, TargetSpec
 from hw.errors import CapabilityError, ConfigError
 from reports.software_latency.evidence import InjectedDelay, LabDevice, LabProducer
 from resources.software_latency.hardware import hardware_between
+from resources.software_latency.settings import RoundTripTimes
 
 TARGET = "target"
 """Name of the target among the devices: a requirement holds for whichever it is."""
@@ -95,14 +96,16 @@ def directions(
     return [*pairs, *swapped, *asked]
 
 
-def twins_delay(device: str, delay_us: int, devices: Sequence[LabDevice], most_us: int) -> InjectedDelay:
+def twins_delay(
+    device: str, delay_us: int, devices: Sequence[LabDevice], times: RoundTripTimes
+) -> InjectedDelay:
     """Return the delay of a device's twin, half of it before its echo and half behind.
 
     Args:
         device: Name of the device that gets a twin.
         delay_us: In all.
         devices: All of them.
-        most_us: What the interval between trips has room for.
+        times: Whose interval has to have room for it.
 
     Raises:
         ConfigError: There is no such device, or no room for that delay.
@@ -110,8 +113,8 @@ def twins_delay(device: str, delay_us: int, devices: Sequence[LabDevice], most_u
     names = [each.name for each in devices]
     if device not in names:
         raise ConfigError(f"delayed_device: {device!r}; the devices are {', '.join(names)}")
-    if not 1 <= delay_us <= most_us:
-        room = f"1 to {most_us}, a third of the profile's round_trips.interval_us"
+    if not 1 <= delay_us <= times.delay_max_us:
+        room = f"1 to {times.delay_max_us}, a third of the profile's round_trips.interval_us"
         raise ConfigError(f"delay_us: {delay_us}; allowed: {room}")
     half_us = delay_us // 2
     return InjectedDelay(device + DELAYED, half_us, delay_us - half_us, device)

@@ -13,6 +13,8 @@ TURN_PAUSE_US = 3000
 """Between two turns: what the clocks' lines leave open, and a trip that comes back late."""
 RUN_UP_TRIPS = 4
 """At the beginning of each turn, which do not count: who has not been asked for long is cold."""
+DELAYS_IN_AN_INTERVAL = 3
+"""An interval has room for the echo's sleep and for the rest of a trip, each as long as its largest delay."""
 REQUESTS_MAX = 1_000_000
 """Of one direction: they are in memory until the end."""
 SIZE_RANGE_BYTES = 44, 65_507
@@ -55,7 +57,7 @@ class RoundTripTimes:
     @property
     def delay_max_us(self) -> int:
         """Return the largest delay of an echo: a slower trip takes the slots of those that do not count."""
-        return self.interval_us // 3
+        return self.interval_us // DELAYS_IN_AN_INTERVAL
 
     @property
     def turns(self) -> int:

@@ -165,13 +165,8 @@ def _qualification(profile: str, bench: str, limit_s: float, suite: str = "") ->
         "--suite", f"robot/{suite}", "--run-file", f"{OWN}{names.RUN}",
     )  # fmt: skip
     about = f"{suite or 'all suites'} with all targets of {bench}, profile {profile}"
-    return Part(
-        f"qualify-{profile}{'-' * bool(suite)}{suite}".replace("_", "-"),
-        about,
-        (Step(command),),
-        limit_s,
-        names.from_run,
-    )
+    name = "-".join(filter(None, ("qualify", profile, suite))).replace("_", "-")
+    return Part(name, about, (Step(command),), limit_s, names.from_run)
 
 
 def _first_line(file: Path) -> str:

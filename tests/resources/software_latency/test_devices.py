@@ -73,10 +73,10 @@ def test_the_way_of_a_producer_is_that_of_its_own_cable() -> None:
 
 def test_a_twins_delay_leaves_room_for_its_trip() -> None:
     devices = devices_of(SPEC, SPEC.targets["linux-rt"])
-    most_us = RoundTripTimes(100, 10, 3001, (64,)).delay_max_us
-    delay = twins_delay("p01", most_us - 1, devices, most_us)
+    times = RoundTripTimes(100, 10, 3001, (64,))
+    delay = twins_delay("p01", 999, devices, times)
     assert (delay.device, delay.twin_of, delay.receive_us, delay.send_us) == ("p01-delayed", "p01", 499, 500)
     with pytest.raises(ConfigError, match=r"delay_us: 1001; allowed: 1 to 1000, a third of .*interval_us"):
-        twins_delay("p01", most_us + 1, devices, most_us)
+        twins_delay("p01", 1001, devices, times)
     with pytest.raises(ConfigError, match=r"delayed_device: 'p9'; the devices are target, p01, "):
-        twins_delay("p9", 500, devices, most_us)
+        twins_delay("p9", 500, devices, times)
