@@ -20,6 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Self
 
+from hw.protocols import READY_S
 from hw.virtual.network import create_namespace, delete_namespace, run
 
 PREFIX = "bwx-bench"
@@ -52,7 +53,7 @@ class Program:
         """Return what it wrote to stderr."""
         return self._error_log.read_text(errors="replace")
 
-    def wait_text(self, wanted: str, timeout_s: float = 10.0) -> None:
+    def wait_text(self, wanted: str, timeout_s: float = READY_S) -> None:
         """Wait until stdout or stderr contains a text.
 
         Raises:

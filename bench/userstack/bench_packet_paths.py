@@ -30,7 +30,7 @@ FRAMES_BYTES = (64, 1514, MTU_BYTES + 14)
 """With Ethernet's header: the smallest, one of the usual MTU, one of the card's."""
 PORT = "7700"
 FLOOD_MS, TRIPS, TRIP_INTERVAL_US = 1000, 2000, 100
-READY_S = 20.0
+SEND_MAX_S = 20.0
 NO_BARS: dict[str, Bar] = {}
 
 
@@ -64,17 +64,17 @@ class Card(Namespaces):
                 argv = [str(SERVICE), "serve", "--interface", CARD, "--socket", str(path)]
                 service = self.start(self.own, argv, receiver_cpu())
                 around.callback(service.stop, signal.SIGTERM)
-                service.wait_text('"ready"', READY_S)
+                service.wait_text('"ready"')
             argv = [str(self._program), way, CARD, PORT, role, str(int(busy)), str(path)]
             receiver = self.start(self.own, argv, receiver_cpu())
             around.callback(receiver.stop, signal.SIGKILL)
-            receiver.wait_text("ready", READY_S)
+            receiver.wait_text("ready")
             yield receiver
 
     def send(self, *arguments: str) -> Json:
         """Send, and return what the sender says."""
         sender = self.start(self.peer, [str(self._program), *arguments], sender_cpu())
-        return last_object(sender.wait(READY_S))
+        return last_object(sender.wait(SEND_MAX_S))
 
     def flood(self, way: str, frame_bytes: int) -> dict[str, float]:
         """Return frames a second that came, and processor time by frame, in ns."""

@@ -52,7 +52,7 @@ BUSY_POLL_US = 1_000_000
 MB = 1_000_000
 LOSING_ENDS = 2
 """Seeds of a line: each end loses by its own."""
-READY_S, SLACK_S = 30.0, 60.0
+SLACK_S = 60.0
 Load = Callable[[Line, str], AbstractContextManager[None]]
 """What goes on beside a replay, by the line and the stack of that."""
 LEAD_S = 4.0
@@ -112,7 +112,7 @@ def exchange(
         how: As of `Line.start_by`, for both.
     """
     accepts = line.start_by(line.receiver, stack, stream_argv(line, PORT, *receiver), receiver[0], **how)
-    accepts.wait_text("ready", READY_S)
+    accepts.wait_text("ready")
     sends = line.start_by(line.sender, stack, stream_argv(line, PORT, *sender), sender[0], **how)
     sent = sends.wait(limit_s)
     return accepts.wait(SLACK_S), sent
@@ -178,13 +178,13 @@ def replay(
             around.enter_context(load(line, stack))
         witness = line.start_by(line.middle, KERNEL, witness_argv(), "witness")
         around.callback(witness.stop, signal.SIGTERM)
-        witness.wait_text('"ready"', READY_S)
+        witness.wait_text('"ready"')
         plan.write_text(run.plan(tai_ns() + round(LEAD_S * NS_PER_S)))
         busy_ns = busy_time_ns()
         out = line.folder / "replay"
         argv = [str(PROGRAM), "recv", str(plan), "--out", str(out), "--log"]
         recv = line.start_by(line.receiver, stack, [*argv, "--priority", str(PRIORITY)], "recv")
-        recv.wait_text('"ready"', READY_S)
+        recv.wait_text('"ready"')
         argv = [str(PROGRAM), "send", str(plan), "--producer", "all"]
         send = line.start_by(line.sender, stack, [*argv, "--priority", str(PRIORITY)], "send")
         limit_s = LEAD_S + run.length_s + SLACK_S
@@ -205,7 +205,7 @@ def witness_argv() -> list[str]:
 def bulk(line: Line, stack: str) -> Generator[None, None, None]:
     """Send as much as goes by the same stack between programs of ordinary priority."""
     sink = line.start_by(line.receiver, stack, stream_argv(line, BULK_PORT, "sink"), "bulk-sink")
-    sink.wait_text("ready", READY_S)
+    sink.wait_text("ready")
     argv = stream_argv(line, BULK_PORT, "source", ENDLESS_BYTES)
     source = line.start_by(line.sender, stack, argv, "bulk-source")
     try:

@@ -22,7 +22,6 @@ SERVICE, ACCEL = BUILD / "service" / "bw-stackd", BUILD / "accel" / "bw-accel"
 HERE = Path(__file__).parent
 KERNEL, USER = "kernel", "user"
 CONGESTION_CONTROL = PRODUCER_SYSCTLS["net.ipv4.tcp_congestion_control"]
-READY_S = 10.0
 PRODUCERS = 12
 """Of the pattern that is replayed over it: so many addresses the sender has."""
 
@@ -66,7 +65,7 @@ class Line(Namespaces):
 
     def _serve(self, namespace: str, interface: str) -> None:
         argv = [str(SERVICE), "serve", "--interface", interface, "--socket", str(self.socket(namespace))]
-        self.start(namespace, argv, name=f"service-{interface}").wait_text('"ready"', READY_S)
+        self.start(namespace, argv, name=f"service-{interface}").wait_text('"ready"')
 
     def socket(self, namespace: str) -> Path:
         """Return the socket of an end's service."""
@@ -138,7 +137,7 @@ class Line(Namespaces):
         program = self.start(self.middle, argv, name=name)
         counts: Json = {}
         try:
-            program.wait_text("ready", READY_S)
+            program.wait_text("ready")
             yield counts
         finally:
             program.stop(signal.SIGTERM)
