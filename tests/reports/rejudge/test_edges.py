@@ -6,32 +6,17 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from hw.edges import CapturedEdges
-from reports.clock_sync.trial import load_trial
-from reports.record.context import Context
 from reports.record.measurement import Measurement
 from reports.rejudge.edge_trial import EdgeTrial as Reread
-from reports.rejudge.edges import edge_objections
 from reports.run.folder import MANIFEST, MEASUREMENTS, RunFolder
-from reports.timed_edges.trial import (
-    CAPTURE,
-    CLOCK_EDGE,
-    TRIAL,
-    WITNESSES,
-    BudgetPart,
-    Budgets,
-    Counts,
-    EdgeTrial,
-    write_witnesses,
-)
+from reports.timed_edges.trial import CLOCK_EDGE, TRIAL, Budgets, Counts, EdgeTrial
 from reports.timed_edges.verdict import (
     DEVIATION,
     MAX_ABS,
@@ -44,114 +29,23 @@ from reports.timed_edges.verdict import (
     order_measurement,
     shift_measurement,
     unmeasured_edges,
-    witness_measurements,
 )
-from resources.edges.software import (
-    ART_TICK_NS,
-    PHC_TICK_NS,
-    latched_delays,
-    sampled_budgets,
+from resources.edges.trials import PIN_TICKS, with_resolution
+from tests.reports.rejudge.edge_trials import (
+    FOLDER,
+    LATCH,
+    RNG,
+    Change,
+    JudgedRun,
+    drawn_budgets,
+    folder_of,
+    judged,
+    of,
 )
-from resources.edges.trials import PIN_TICKS, EdgeRun, with_resolution
-from resources.edges.witnesses import clock_witnesses
-from scope.budget import (
-    EdgeQuality,
-    InstrumentLimits,
-    Part,
-    deviation_budget,
-    mean_budget,
-    peak_to_peak_budget,
-)
-from scope.jitter import DelayTally
-from tests.reports.sample_clock import START_TAI_NS, compare_answer, write_clock_trial
-from tests.reports.sample_edges import (
-    Floats,
-    add_trial,
-    delays_of,
-    digitised,
-    drawn_trial,
-    latch_delays,
-    measured_trial,
-    parts_of,
-)
-from tests.reports.sample_run import summary
+from tests.reports.sample_edges import add_trial, digitised, drawn_trial, latch_delays, measured_trial
 
-RNG = np.random.Generator
-Change = Callable[[dict[str, Any]], object]
-"""Changes a document in its place."""
-FOLDER = Path("evidence", "timed_edges")
-LATCH = "tgpio-latch"
 ANSWER: dict[str, object] = {"valid": True, "complete": True, "method": LATCH, "period_ns": 2_000_000}
-PERIOD_NS = 10_000_000
 UNTOLD = {("mean", name) for name in ("threshold", "skew", "sample_interval")}
-PART = {"name": "noise", "kind": "bound", "value": 1}
-
-
-@dataclass
-class JudgedRun:
-    """A run, and its records as they lie there."""
-
-    path: Path
-    records: list[dict[str, Any]]
-
-    def objections(self, *records: dict[str, Any]) -> tuple[list[str], int]:
-        """Judge records again; without any, all."""
-        return edge_objections(self.path, records or self.records)
-
-    def rewrite(self, trial: str, change: Change, name: str = TRIAL) -> None:
-        """Change a file of a trial."""
-        path = self.path / FOLDER / trial / name
-        document = json.loads(path.read_text().splitlines()[-1] if name != TRIAL else path.read_text())
-        change(document)
-        path.write_text(json.dumps(document) + "\n")
-
-
-def folder_of(results: Path) -> RunFolder:
-    """Return an empty run of this version."""
-    run = RunFolder.create(results, "virtual", "ci", simulated=True, commit="0" * 40)
-    manifest = json.loads((run.path / MANIFEST).read_text())
-    (run.path / MANIFEST).write_text(json.dumps(manifest | {"outcome": "pass"}))
-    return run
-
-
-def judged(run: RunFolder, records: Iterable[Measurement]) -> JudgedRun:
-    for record in records:
-        run.append(record)
-    lines = (run.path / MEASUREMENTS).read_text().splitlines()
-    return JudgedRun(run.path, [json.loads(line) for line in lines])
-
-
-def of(context: Context, method: str | None, *others: Context) -> Context:
-    """Return a context of several trials."""
-    files = (*context.evidence, *(file for other in others for file in other.evidence))
-    return replace(context, subject=replace(context.subject, method=method), evidence=files)
-
-
-# -- both implementations
-
-
-def drawn_budgets(rng: RNG, delays_ns: Floats, method: str) -> tuple[Budgets, EdgeTrial]:
-    """Return the budgets that `scope` makes of delays on some oscilloscope, and a trial of these delays."""
-    tally = DelayTally()
-    for part in np.array_split(delays_ns * 1e-9, 3):
-        tally.add(part)
-    delays = tally.summary()
-    assert delays is not None
-    scale = float(rng.choice([0.0, 1e-12, 1e-9]))
-    sizes = rng.uniform(0, scale, 8)
-    edges = (EdgeQuality(*sizes[:4].tolist()), EdgeQuality(*sizes[4:].tolist()))
-    time_base_error, clock_jitter_s = (float(rng.choice(some)) for some in ([0.0, 2e-6], [0.0, 1e-12, 2e-9]))
-    limits = InstrumentLimits(time_base_error, clock_jitter_s, skew_s=1e-10)
-    skew = [Part("channel_skew:ch2", "standard", 3e-12)] if rng.random() < 0.3 else []
-    lock = (float(rng.choice([0.0, 0.4, 1.0])), float(rng.random()))
-    budgets = Budgets(
-        parts_of(mean_budget(delays, edges, limits, phase_lock=lock, calibration=skew)),
-        parts_of(deviation_budget(delays, edges, limits)),
-        parts_of(peak_to_peak_budget(delays, edges, limits)),
-    )
-    trial = drawn_trial(delays_ns, method, method, clock="chrony" if method == CLOCK_EDGE else "")
-    trial = replace(trial, delays=delays_of(delays))
-    return with_resolution(budgets, PIN_TICKS.get(method, 0.0)), trial
 
 
 def random_trial(rng: RNG, name: str, method: str) -> EdgeTrial:
@@ -413,213 +307,40 @@ def test_more_loss_than_its_requirement_allows_is_named(run: JudgedRun) -> None:
         assert problems == ["E-mean: 4 may be lost, its requirement allows {2} of 400"]
 
 
-# -- two trials
-
-
-def two_trials(results: Path) -> JudgedRun:
-    """Return a run with the order of two methods, and a mistake of 200 ns that shows."""
-    run, rng = folder_of(results), np.random.default_rng(5)
-    made: list[tuple[EdgeTrial, Context]] = []
-    for name, method, mean_ns, spread_ns in (
-        ("right", LATCH, 0.0, 8.0),
-        ("wrong", LATCH, 200.0, 8.0),
-        ("worse", "gettime-software", 900.0, 300.0),
-    ):
-        budgets, trial = drawn_budgets(rng, rng.normal(mean_ns, spread_ns, 1000), method)
-        mistake = 200 if name == "wrong" else 0
-        trial = replace(trial, name=name, budgets=budgets, correlation_error_ns=mistake)
-        made.append(add_trial(run, trial))
-    (right, one), (wrong, two), (worse, three) = made
-    records = judged(
-        run,
-        [
-            order_measurement(
-                right, worse, "EDGE-ORDER", "a paper", 100, of(one, f"{LATCH}/gettime-software", three)
-            ),
-            shift_measurement(right, wrong, "BENCH-EDGE-ERROR", 200, of(one, LATCH, two)),
-        ],
-    )
-    assert [record["outcome"] for record in records.records] == ["pass", "pass"]
-    assert records.objections() == ([], 2)
-    return records
-
-
-PAIR_CHANGES: list[tuple[int, Change, str]] = [
-    (0, lambda record: record.update(value=1.0), "value is 1.0"),
-    (0, lambda record: record.update(n=999), "n is 999"),
-    (0, lambda record: record.update(outcome="fail"), "fail, the edges come to pass"),
-    (0, lambda record: record["limit"].update(lower=-9), "lower limit is -9"),
-    (0, lambda record: record["limit"].update(upper=9), "upper limit is 9"),
-    (0, lambda record: record["uncertainty"]["parts"].pop(), "parts of U are"),
-    (0, lambda record: record["subject"].update(method=LATCH), "method is tgpio-latch"),
-    (0, lambda record: record["evidence"].reverse(), "value is"),
-    (1, lambda record: record.update(value=0.0), "value is 0.0"),
-    (1, lambda record: record["limit"].update(upper=99.0), "limit is 99.0"),
-    (1, lambda record: record["limit"].update(lower=-99.0), "lower limit is -99.0"),
-    (1, lambda record: record.update(outcome="fail"), "fail, the edges come to pass"),
-    (1, lambda record: record["subject"].update(method="clock-edge"), "is of clock-edge, its trials of"),
-    (1, lambda record: record["uncertainty"]["parts"].append(PART), "parts of U are"),
-]
-
-
-@pytest.mark.parametrize(("place", "change", "said"), PAIR_CHANGES)
-def test_a_changed_record_of_two_trials_is_named(
-    tmp_path: Path, place: int, change: Change, said: str
-) -> None:
-    run = two_trials(tmp_path)
-    change(run.records[place])
-    problems, count = run.objections(run.records[place])
-    assert count == 1
-    assert any(said in problem for problem in problems), problems
-
-
-TRIAL_OF_TWO_CHANGES: list[tuple[str, Change, tuple[int, ...]]] = [
-    ("right", lambda trial: trial.update(doubts=["expired"]), (0, 1)),
-    ("wrong", lambda trial: trial.update(correlation_error_ns=100), (1,)),
-    ("worse", lambda trial: trial["delays"].update(deviation_ns=5.0), (0,)),
-    ("wrong", lambda trial: trial.update(correction_ns=50.0), (1,)),
-]
-
-
-@pytest.mark.parametrize(("trial", "change", "places"), TRIAL_OF_TWO_CHANGES)
-def test_a_trial_of_two_that_was_changed_is_named(
-    tmp_path: Path, trial: str, change: Change, places: tuple[int, ...]
-) -> None:
-    run = two_trials(tmp_path)
-    run.rewrite(trial, change)
-    for place in places:
-        problems, _ = run.objections(run.records[place])
-        assert any("the edges" in problem for problem in problems)
-
-
-# -- witnesses
-
-
-def witnessed_run(results: Path, seed: int, *, captured: int = 300, offset_ns: int = -90) -> JudgedRun:
-    """Return a run whose clock three witnesses saw, as the suite writes it."""
-    run, rng = folder_of(results), np.random.default_rng(seed)
-    delays_ns = rng.normal(-offset_ns, 6.0, 200)
-    budgets, trial = drawn_budgets(rng, delays_ns, CLOCK_EDGE)
-    trial = replace(trial, budgets=budgets, clock="phc2sys", period_ns=PERIOD_NS, correction_ns=1.5)
-    written, context = add_trial(run, trial)
-    folder = run.path / FOLDER / trial.name
-    compared = compare_answer(mean_ns=offset_ns - 700, deviation_ns=900, seconds=5)
-    write_clock_trial(folder / "compare", compared)
-    first = START_TAI_NS // PERIOD_NS * PERIOD_NS + 100 * PERIOD_NS
-    late = np.rint(rng.normal(-offset_ns, 5.0, captured)).astype(int).tolist()
-    edges = tuple((k, first + k * PERIOD_NS + each) for k, each in enumerate(late))
-    answer = {"type": "result", "valid": True, "captures": [list(edge) for edge in edges]}
-    (folder / "edge-capture-1.ndjson").write_text(json.dumps(answer) + "\n")
-    seen = EdgeRun(written, folder, None, CapturedEdges(edges, len(edges)))
-    witnesses = clock_witnesses(seen, load_trial(folder / "compare"))
-    write_witnesses(folder, witnesses)
-    files = (*context.evidence, run.evidence(folder / WITNESSES))
-    context = replace(context, evidence=files)
-    return judged(run, witness_measurements(witnesses, "BENCH-EDGE-WITNESSES", 100, context))
-
-
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize(("captured", "offset_ns"), [(300, -90), (300, 40_000), (3, 12), (0, 0)])
-def test_witnesses_are_worked_out_from_what_they_saw(
-    tmp_path: Path, seed: int, captured: int, offset_ns: int
-) -> None:
-    run = witnessed_run(tmp_path, seed, captured=captured, offset_ns=offset_ns)
-    assert len(run.records) == 3
-    assert run.objections() == ([], 3)
-    unset = sum(record["outcome"] == "unset" for record in run.records)
-    assert unset == (0 if captured > 3 else 2)
-
-
-WITNESS_CHANGES: list[tuple[Change, str]] = [
-    (lambda record: record.update(value=0.9), "E_n is 0.9"),
-    (lambda record: record.update(n=7), "of 7, the witnesses say"),
-    (lambda record: record.update(outcome="fail"), "fail, the witnesses come to pass"),
-    (lambda record: record["limit"].update(upper=2), "is not held against 1"),
-    (lambda record: record.update(n_required=5_000), "pass, the witnesses come to inconclusive"),
-    (lambda record: record["subject"].update(method="one/other"), "is of one and other"),
-]
-
-
-@pytest.mark.parametrize(("change", "said"), WITNESS_CHANGES)
-def test_a_changed_record_of_witnesses_is_named(tmp_path: Path, change: Change, said: str) -> None:
-    run = witnessed_run(tmp_path, 1)
-    assert run.records[0]["outcome"] == "pass"
-    change(run.records[0])
-    problems, _ = run.objections(run.records[0])
-    assert any(said in problem for problem in problems), problems
-
-
-@pytest.mark.parametrize("place", range(3))
-@pytest.mark.parametrize("member", ["offset_ns", "n"])
-def test_a_witness_that_says_what_it_did_not_see_is_named(tmp_path: Path, place: int, member: str) -> None:
-    run = witnessed_run(tmp_path, 2)
-    path = run.path / FOLDER / CLOCK_EDGE / WITNESSES
-    document = json.loads(path.read_text())
-    name = document["witnesses"][place]["name"]
-    document["witnesses"][place][member] += 5
-    path.write_text(json.dumps(document))
-    problems, _ = run.objections()
-    assert any(f"{name} says" in problem and "it saw" in problem for problem in problems), problems
-
-
-@pytest.mark.parametrize("place", range(3))
-def test_a_witness_of_other_uncertainty_is_named(tmp_path: Path, place: int) -> None:
-    run = witnessed_run(tmp_path, 2)
-    path = run.path / FOLDER / CLOCK_EDGE / WITNESSES
+def test_changes_of_any_number_of_a_budget_are_named(run: JudgedRun) -> None:
+    """But for what nothing else tells: threshold, skew, and how much of a sample interval all edges share."""
+    path = run.path / FOLDER / LATCH / TRIAL
     before = json.loads(path.read_text())
-    for number in range(len(before["witnesses"][place]["parts"])):
+    parts = [
+        (budget, number)
+        for budget, own in before["budgets"].items()
+        for number, each in enumerate(own)
+        if (budget, each["name"]) not in UNTOLD
+    ]
+    for (budget, number), factor in itertools.product(parts, (0.5, 3.0)):
         document = json.loads(json.dumps(before))
-        document["witnesses"][place]["parts"][number]["value_ns"] += 500
+        each: dict[str, Any] = document["budgets"][budget][number]
+        each["value_ns"] = each["value_ns"] * factor + 0.01
         path.write_text(json.dumps(document))
-        problems, _ = run.objections()
-        assert any("parts of U of" in problem for problem in problems), number
-
-
-# -- latched delays, older folders, damaged files
-
-
-def latched(run: RunFolder, **changes: Any) -> Reread:
-    """Write a trial of latched delays (Listing 1), and return it as it is read again."""
-    values = np.rint(np.random.default_rng(9).normal(-300, 40, 2000)).astype(int).tolist()
-    answer: dict[str, Any] = {"valid": True, "complete": True, "delay": summary(values)}
-    answer["peak_to_peak_ns"] = {"100": max(values[:100]) - min(values[:100])}
-    delays = latched_delays(answer)
-    trial = drawn_trial(np.array(values, float), "latched", "gettime-software", seen_by=CAPTURE)
-    counts = Counts(wanted=2000, pairs=2000)
-    budgets = sampled_budgets(delays, PHC_TICK_NS)
-    add_trial(run, replace(trial, delays=delays, budgets=budgets, counts=counts), answer=answer)
-    folder = run.path / FOLDER / "latched"
-    document = json.loads((folder / TRIAL).read_text())
-    for path, value in changes.items():
-        inner = document
-        *way, last = path.split("__")
-        for step in way:
-            inner = inner[step]
-        inner[last] = value
-    (folder / TRIAL).write_text(json.dumps(document))
-    return Reread(folder)
+        assert list(Reread(path.parent).objections()), each
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("name", "text"),
     [
-        ({}, ""),
-        ({"delays__mean_ns": -301}, "mean_ns of the delays is not that of the software's answer"),
-        ({"delays__deviation_ns": 5}, "deviation_ns is 5"),
-        ({"counts__pairs": 1}, "1 pairs, 2000 delays"),
-        ({"budgets__peak_to_peak": []}, "resolution of peak_to_peak is None"),
-        ({"budgets__mean": []}, "jitter of mean is None"),
+        (TRIAL, "[]"),
+        (TRIAL, "{}"),
+        (TRIAL, "not a trial"),
+        (TRIAL, '{"delays":null,"counts":{"missing":0,"runt":0,"at_border":0},"budgets":3}'),
+        ("waveforms.json", '{"segments":[{}]}'),
+        ("waveforms.json", '{"segments":3}'),
+        ("software.ndjson", "\n"),
     ],
 )
-def test_latched_delays_are_those_of_the_software(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
-    told = list(latched(folder_of(tmp_path), **changes).objections())
-    assert bool(told) == bool(said)
-    assert not said or any(said in each for each in told)
-
-
-def test_a_pin_fires_at_ticks_of_the_timer() -> None:
-    """Both implementations have the figure by themselves: 38.4 MHz."""
-    assert pytest.approx(26.0417, abs=1e-4) == ART_TICK_NS
+def test_what_cannot_be_read_is_a_problem_and_no_traceback(run: JudgedRun, name: str, text: str) -> None:
+    (run.path / FOLDER / LATCH / name).write_text(text)
+    problems, _ = run.objections()
+    assert problems
 
 
 def test_a_folder_of_the_version_before_may_have_left_a_fail_open(tmp_path: Path) -> None:
@@ -646,48 +367,3 @@ def test_edges_that_could_not_be_made_are_left_alone(tmp_path: Path) -> None:
     limit = edge_limit(MEAN, 5, "a source")
     nothing = unmeasured_edges("no lock", QUANTITY, MEAN, "E", limit, 9, replace(context, evidence=()))
     assert judged(run, [nothing]).objections() == ([], 0)
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        (TRIAL, "[]"),
-        (TRIAL, "{}"),
-        (TRIAL, "not a trial"),
-        (TRIAL, '{"delays":null,"counts":{"missing":0,"runt":0,"at_border":0},"budgets":3}'),
-        ("waveforms.json", '{"segments":[{}]}'),
-        ("waveforms.json", '{"segments":3}'),
-        ("software.ndjson", "\n"),
-    ],
-)
-def test_what_cannot_be_read_is_a_problem_and_no_traceback(run: JudgedRun, name: str, text: str) -> None:
-    (run.path / FOLDER / LATCH / name).write_text(text)
-    problems, _ = run.objections()
-    assert problems
-
-
-def test_changes_of_any_number_of_a_budget_are_named(run: JudgedRun) -> None:
-    """But for what nothing else tells: threshold, skew, and how much of a sample interval all edges share."""
-    path = run.path / FOLDER / LATCH / TRIAL
-    before = json.loads(path.read_text())
-    parts = [
-        (budget, number)
-        for budget, own in before["budgets"].items()
-        for number, each in enumerate(own)
-        if (budget, each["name"]) not in UNTOLD
-    ]
-    for (budget, number), factor in itertools.product(parts, (0.5, 3.0)):
-        document = json.loads(json.dumps(before))
-        each: dict[str, Any] = document["budgets"][budget][number]
-        each["value_ns"] = each["value_ns"] * factor + 0.01
-        path.write_text(json.dumps(document))
-        assert list(Reread(path.parent).objections()), each
-
-
-def test_parts_of_a_budget_are_read_as_they_are_written(tmp_path: Path) -> None:
-    run = folder_of(tmp_path)
-    budgets = Budgets(peak_to_peak=(BudgetPart("noise", "bound", 3),))
-    add_trial(run, replace(drawn_trial(np.zeros(9), LATCH), budgets=budgets))
-    found = Reread(run.path / FOLDER / LATCH)
-    assert found.parts(PEAK_TO_PEAK) == [("noise", "bound", 3)]
-    assert found.parts(MAX_ABS) is None
