@@ -30,7 +30,7 @@ from tests.night.hours import fits, hours_of, in_turn, leave
 from tests.night.page import render
 from tests.night.parts import ROOT, Part, parts, selected
 from tests.night.process import GRACE_S, Interrupts
-from tests.night.result import SUMMARY, all_results, read, write_json, write_text
+from tests.night.result import SUMMARY, all_results, write_json, write_text
 from tests.night.shift import Night, result_line, run_part
 from tests.night.state import state_of
 from tests.night.summary import Summary, summarise
@@ -83,7 +83,7 @@ def run_night(night: Night, table: Sequence[Part], wanted: Sequence[Part], inter
 
     Args:
         night: Where, and of which state.
-        table: All parts: what has a result already stands in the summary, too.
+        table: All parts: what has a result already, of whatever state, stands in the summary, too.
         wanted: Those to run.
         interrupts: One ends the night.
 
@@ -132,13 +132,10 @@ def _write(
     later: Sequence[str] = (),
 ) -> Summary:
     """Write what there is to say so far, as JSON and as a page."""
-    found = ((part, read(night.folder / f"{part.name}.json")) for part in table)
-    kept = [
-        result for part, result in found if result is not None and result.is_of(night.state, part.commands)
-    ]
-    others = all_results(night.folder.parent)
+    commands = {part.name: part.commands for part in table}
     asked = [part.name for part in wanted]
-    summary = summarise(night.state, asked, kept, others, interrupted=interrupted, later=later)
+    results = all_results(night.folder.parent)
+    summary = summarise(night.state, commands, asked, results, interrupted=interrupted, later=later)
     write_json(night.folder / SUMMARY, summary.to_json())
     write_text(night.folder / PAGE, render(summary))
     return summary

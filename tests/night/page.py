@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reports.templating import template_environment
-from tests.night.result import Verdict
+from tests.night.result import Result, Verdict
 from tests.night.shift import stolen_text
+from tests.night.state import State
 from tests.night.summary import FAILED, NO_VERDICT, PASSED, SLOWER, Summary
 
 _HEADINGS = {
@@ -26,7 +27,7 @@ _CLASSES = {
 
 def render(summary: Summary) -> str:
     """Return the page."""
-    filters = {"duration": _duration, "stolen": _stolen, "figure": _figure}
+    filters = {"duration": _duration, "stolen": _stolen, "figure": _figure, "folder": _folder}
     heading, heading_class = _HEADINGS[summary.exit_code]
     template = template_environment("tests.night", filters).get_template("summary.html.j2")
     return template.render(
@@ -35,8 +36,12 @@ def render(summary: Summary) -> str:
         heading_class=heading_class,
         classes=_CLASSES,
         slower_limit=SLOWER,
-        benchmarks=[row for row in summary.rows if row.result.figures],
+        benchmarks=[row for row in (*summary.rows, *summary.elsewhere) if row.result.figures],
     )
+
+
+def _folder(result: Result) -> str:
+    return State(result.commit, result.diff).folder_name
 
 
 def _duration(seconds: float) -> str:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,7 +67,9 @@ class Summary:
     Attributes:
         state: The state.
         rows: Every part with a result, also of an earlier call.
-        not_run: Parts that were asked for and have none, but those of `later`.
+        elsewhere: Of parts that have none, the last result of another state.
+        never: Parts that have no result of any state.
+        not_run: Parts that were asked for and have no result of this state, but those of `later`.
         later: Parts that are left to the next night.
         interrupted: The part that an interrupt has ended; empty: none.
         exit_code: Of the parts that were asked for.
@@ -75,6 +77,8 @@ class Summary:
 
     state: State
     rows: tuple[Row, ...]
+    elsewhere: tuple[Row, ...]
+    never: tuple[str, ...]
     not_run: tuple[str, ...]
     later: tuple[str, ...]
     interrupted: str
@@ -99,6 +103,8 @@ class Summary:
             "not_run": list(self.not_run),
             "later": list(self.later),
             "parts": [row.to_json() for row in self.rows],
+            "elsewhere": [row.to_json() for row in self.elsewhere],
+            "never": list(self.never),
         }
 
 
@@ -116,9 +122,9 @@ def earlier_of(result: Result, others: Iterable[Result]) -> Result | None:
 
 def summarise(
     state: State,
+    table: Mapping[str, tuple[str, ...]],
     asked: Sequence[str],
-    kept: Sequence[Result],
-    others: Sequence[Result],
+    results: Sequence[Result],
     *,
     interrupted: str = "",
     later: Sequence[str] = (),
@@ -127,14 +133,20 @@ def summarise(
 
     Args:
         state: The state.
+        table: The commands of every part, by its name: a result of other commands is none of it.
         asked: The parts that were asked for, by name.
-        kept: The results of this state.
-        others: Results of all nights, to compare with.
+        results: Those of all nights, this state's among them.
         interrupted: The part that an interrupt has ended.
         later: The parts for which there was no time. A night that had time for none has no verdict.
     """
-    rows = tuple(Row(result, earlier_of(result, others)) for result in kept)
-    there = {result.part: result.verdict for result in kept}
+    of_parts = sorted(
+        (result for result in results if table.get(result.part) == result.commands),
+        key=lambda result: result.began_utc,
+    )
+    own = {each.part: each for each in of_parts if each.is_of(state, table[each.part])}
+    last = {each.part: each for each in of_parts} | own
+    rows = {name: Row(result, earlier_of(result, results)) for name, result in last.items()}
+    there = {name: result.verdict for name, result in own.items()}
     later = tuple(name for name in asked if name in later and name not in there)
     not_run = tuple(name for name in asked if name not in there and name not in later)
     verdicts = {there[name] for name in asked if name in there}
@@ -143,4 +155,13 @@ def summarise(
     else:
         unknown = not_run or interrupted or not verdicts or Verdict.INCONCLUSIVE in verdicts
         code = NO_VERDICT if unknown else PASSED
-    return Summary(state, rows, not_run, later, interrupted, code)
+    return Summary(
+        state,
+        rows=tuple(rows[name] for name in table if name in there),
+        elsewhere=tuple(rows[name] for name in table if name in last and name not in there),
+        never=tuple(name for name in table if name not in last),
+        not_run=not_run,
+        later=later,
+        interrupted=interrupted,
+        exit_code=code,
+    )

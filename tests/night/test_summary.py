@@ -37,6 +37,7 @@ BEFORE = replace(
     NOW, commit="b" * 40, began_utc="2026-01-02T00:00:00+00:00", seconds=95.0, stolen_s=(0.0, 5.0),
     figures={"ratio": 0.25},
 )  # fmt: skip
+TABLE = {"bench-x": ("x",), "bench-y": ("y",), "lint": ("l",)}
 
 
 def test_what_was_stolen_is_taken_off_by_the_cpu_that_lost_most() -> None:
@@ -73,14 +74,14 @@ def test_slower_is_more_than_one_and_a_half_times_as_long(
     seconds: float, stolen: tuple[float, ...], slower: bool
 ) -> None:
     now = replace(NOW, seconds=seconds, stolen_s=stolen)
-    (row,) = summarise(STATE, ["bench-x"], [now], [BEFORE, now]).rows
+    (row,) = summarise(STATE, TABLE, ["bench-x"], [BEFORE, now]).rows
     assert row.is_slower == slower
     failed = replace(now, verdict=Verdict.FAILED)
-    assert summarise(STATE, ["bench-x"], [failed], [BEFORE]).slower() == []
+    assert summarise(STATE, TABLE, ["bench-x"], [BEFORE, failed]).slower() == []
 
 
 def test_both_durations_and_both_nights_figures_are_told() -> None:
-    summary = summarise(STATE, ["bench-x"], [NOW], [BEFORE, NOW])
+    summary = summarise(STATE, TABLE, ["bench-x"], [BEFORE, NOW])
     (part,) = summary.to_json()["parts"]
     assert (part["slower"], part["seconds"], part["unstolen_s"], part["ratio"]) == (True, 200.0, 150.0, 1.667)
     assert (part["earlier"]["seconds"], part["earlier"]["unstolen_s"]) == (95.0, 90.0)
@@ -92,6 +93,35 @@ def test_both_durations_and_both_nights_figures_are_told() -> None:
     page = render(summary)
     for text in ("3 min 20 s", "50.00 + 20.00 s", "1 min 30 s", "1.667, slower", "0.125", "0.25", "0.5"):
         assert text in page
+
+
+def test_the_last_result_of_what_this_state_has_none_of_stands_beside_and_does_not_count() -> None:
+    """Whatever it was, by the commands of today; what has none at all is named."""
+    y = replace(BEFORE, part="bench-y", commands=("y",), log="bench-y.log")
+    failed = replace(
+        y,
+        verdict=Verdict.FAILED,
+        reason="exit code 1: y",
+        began_utc="2026-01-02T02:00:00+00:00",
+        diff="d" * 12,
+    )
+    others = [BEFORE, failed, y, replace(y, commands=("z",), began_utc="2026-01-02T03:00:00+00:00")]
+    summary = summarise(STATE, TABLE, ["bench-x"], [*others, NOW])
+    assert (summary.exit_code, summary.never) == (0, ("lint",))
+    assert [row.result for row in summary.rows] == [NOW]
+    assert [(row.result, row.earlier) for row in summary.elsewhere] == [(failed, y)]
+    said = summary.to_json()
+    assert [each["commit"] for each in said["elsewhere"]] == ["b" * 40]
+    page = render(summary)
+    assert f'<a href="../{"b" * 12}-{"d" * 12}/bench-y.log">' in page
+    assert "No result of any state: lint." in page
+    assert "bench-y: exit code 1: y" in page
+
+
+def test_of_a_result_that_was_replaced_the_later_counts() -> None:
+    later = replace(NOW, began_utc="2026-01-03T01:00:00+00:00", seconds=300.0)
+    for results in ([NOW, later], [later, NOW]):
+        assert [row.result for row in summarise(STATE, TABLE, ["bench-x"], results).rows] == [later]
 
 
 def test_a_result_in_a_line() -> None:
