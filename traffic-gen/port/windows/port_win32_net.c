@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Port layer for Windows: sockets and WSAPoll. */
+/* Port layer for Windows: sockets, and their stamps. */
 #include "port/port.h"
 
 #include <winsock2.h>
@@ -9,11 +9,11 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/time_units.h"
 #include "port/windows/port_win32_control.h"
+#include "port/windows/port_win32_socket_errno.h"
 
 #ifndef SIO_UDP_CONNRESET
 #define SIO_UDP_CONNRESET _WSAIOW(IOC_VENDOR, 12)
@@ -23,9 +23,6 @@
 #define SIO_TIMESTAMPING _WSAIOW(IOC_VENDOR, 235)
 #define SIO_GET_TX_TIMESTAMP _WSAIOW(IOC_VENDOR, 234)
 #endif
-
-#define WAIT_SLICE_MS INT64_C(10)      /* how soon a socket that another thread adds is looked at */
-#define SHORT_WAIT_NS INT64_C(200000)  /* one look and one short sleep, where less than 1 ms is left */
 
 enum {
 	STAMPED_MAX = 32,     /* sockets that are stamped at a time */
@@ -72,51 +69,6 @@ static void forget_stamped(SOCKET sock)
 		memset(found, 0, sizeof(*found));
 }
 
-static int error_of(int code)
-{
-	switch (code) {
-	case WSAEWOULDBLOCK:
-		return -EAGAIN;
-	case WSAEINPROGRESS:
-		return -EINPROGRESS;
-	case WSAECONNREFUSED:
-		return -ECONNREFUSED;
-	case WSAECONNRESET:
-		return -ECONNRESET;
-	case WSAECONNABORTED:
-		return -ECONNABORTED;
-	case WSAENOTCONN:
-		return -ENOTCONN;
-	case WSAESHUTDOWN:
-		return -EPIPE;
-	case WSAETIMEDOUT:
-		return -ETIMEDOUT;
-	case WSAEADDRINUSE:
-		return -EADDRINUSE;
-	case WSAEADDRNOTAVAIL:
-		return -EADDRNOTAVAIL;
-	case WSAEHOSTUNREACH:
-		return -EHOSTUNREACH;
-	case WSAENETUNREACH:
-		return -ENETUNREACH;
-	case WSAEACCES:
-		return -EACCES;
-	case WSAEMSGSIZE:
-		return -EMSGSIZE;
-	case WSAENOBUFS:
-		return -ENOBUFS;
-	case WSAEINTR:
-		return -EINTR;
-	default:
-		return -EIO;
-	}
-}
-
-static int last_error(void)
-{
-	return error_of(WSAGetLastError());
-}
-
 /* An address as system calls have it. */
 struct sys_address {
 	union {
@@ -156,14 +108,14 @@ static struct address from_sys(const struct sys_address *sys)
 
 static int set_option(port_socket sock, int level, int name, int value)
 {
-	return setsockopt((SOCKET)sock, level, name, (const char *)&value, sizeof(value)) ? last_error() : 0;
+	return setsockopt((SOCKET)sock, level, name, (const char *)&value, sizeof(value)) ? winsock_last_errno() : 0;
 }
 
 static int set_non_blocking(SOCKET sock)
 {
 	u_long on = 1;
 
-	return ioctlsocket(sock, FIONBIO, &on) ? last_error() : 0;
+	return ioctlsocket(sock, FIONBIO, &on) ? winsock_last_errno() : 0;
 }
 
 static int open_bound(int type, const struct address *local, SOCKET *sock_out)
@@ -173,10 +125,10 @@ static int open_bound(int type, const struct address *local, SOCKET *sock_out)
 	int err;
 
 	if (sock == INVALID_SOCKET)
-		return last_error();
+		return winsock_last_errno();
 	err = set_non_blocking(sock);
 	if (!err && bind(sock, &sys.any, sys.bytes))
-		err = last_error();
+		err = winsock_last_errno();
 	if (err) {
 		closesocket(sock);
 		return err;
@@ -204,7 +156,7 @@ int port_udp_connect(port_socket sock, const struct address *peer)
 {
 	struct sys_address sys = to_sys(peer);
 
-	return connect((SOCKET)sock, &sys.any, sys.bytes) ? last_error() : 0;
+	return connect((SOCKET)sock, &sys.any, sys.bytes) ? winsock_last_errno() : 0;
 }
 
 int port_tcp_listen(const struct address *local, int backlog, port_socket *socket_out)
@@ -215,7 +167,7 @@ int port_tcp_listen(const struct address *local, int backlog, port_socket *socke
 	if (err)
 		return err;
 	if (listen(sock, backlog)) {
-		err = last_error();
+		err = winsock_last_errno();
 		closesocket(sock);
 		return err;
 	}
@@ -230,7 +182,7 @@ int port_tcp_accept(port_socket listener, port_socket *socket_out, struct addres
 	int err;
 
 	if (sock == INVALID_SOCKET)
-		return last_error();
+		return winsock_last_errno();
 	err = set_non_blocking(sock);
 	if (err) {
 		closesocket(sock);
@@ -250,7 +202,7 @@ int port_tcp_connect(const struct address *local, const struct address *peer, po
 	if (err)
 		return err;
 	if (connect(sock, &sys.any, sys.bytes)) {
-		err = last_error();
+		err = winsock_last_errno();
 		if (err == -EAGAIN) /* Windows says so of a connection that is under way */
 			err = -EINPROGRESS;
 		if (err != -EINPROGRESS) {
@@ -267,8 +219,8 @@ int port_tcp_connect_result(port_socket sock)
 	int code = 0, length = sizeof(code);
 
 	if (getsockopt((SOCKET)sock, SOL_SOCKET, SO_ERROR, (char *)&code, &length))
-		return last_error();
-	return code ? error_of(code) : 0;
+		return winsock_last_errno();
+	return code ? winsock_errno_of(code) : 0;
 }
 
 void port_tcp_shutdown_input(port_socket sock)
@@ -295,7 +247,7 @@ int port_socket_local(port_socket sock, struct address *local)
 	struct sys_address sys = { .bytes = sizeof(sys.six) };
 
 	if (getsockname((SOCKET)sock, &sys.any, &sys.bytes))
-		return last_error();
+		return winsock_last_errno();
 	*local = from_sys(&sys);
 	return 0;
 }
@@ -324,13 +276,6 @@ int port_socket_set_receive_buffer(port_socket sock, int size_bytes)
 int port_socket_set_busy_poll(port_socket sock, int busy_poll_us)
 {
 	(void)sock;
-	(void)busy_poll_us;
-	return -ENOTSUP;
-}
-
-int port_poller_set_busy_poll(struct port_poller *poller, int busy_poll_us)
-{
-	(void)poller;
 	(void)busy_poll_us;
 	return -ENOTSUP;
 }
@@ -402,7 +347,7 @@ static int64_t send_stamped(struct stamped *found, WSABUF *buffers, int count, s
 	port_recv_transmitted((port_socket)found->sock, &late); /* of a request without an answer: it takes no place any more */
 	control_put_id(control, found->sends);
 	if (WSASendMsg(found->sock, &message, 0, &written, NULL, NULL))
-		return last_error();
+		return winsock_last_errno();
 	found->sends++;
 	found->asked = true;
 	return written;
@@ -426,7 +371,7 @@ int64_t port_send(port_socket sock, const struct port_slice *slices, int count, 
 		forget_stamped((SOCKET)sock);
 	}
 	if (WSASend((SOCKET)sock, buffers, (DWORD)count, &written, 0, NULL, NULL))
-		return last_error();
+		return winsock_last_errno();
 	return written;
 }
 
@@ -446,7 +391,7 @@ int64_t port_send_to(port_socket sock, const void *data, size_t size_bytes, cons
 	}
 	written = sendto((SOCKET)sock, data, (int)size_bytes, 0, &sys.any, sys.bytes);
 
-	return written == SOCKET_ERROR ? last_error() : written;
+	return written == SOCKET_ERROR ? winsock_last_errno() : written;
 }
 
 /* As port_recv, of a socket that is stamped. */
@@ -468,7 +413,7 @@ static int64_t receive_stamped(const struct stamped *found, void *data, size_t s
 	bool truncated = failed && WSAGetLastError() == WSAEMSGSIZE;
 
 	if (failed && !truncated)
-		return last_error();
+		return winsock_last_errno();
 	*received = (struct port_received){
 		.source = from_sys(&source),
 		.truncated = truncated || (message.dwFlags & MSG_TRUNC),
@@ -490,7 +435,7 @@ int64_t port_recv(port_socket sock, void *data, size_t size_bytes, struct port_r
 	read = recvfrom((SOCKET)sock, data, (int)size_bytes, 0, &source.any, &source.bytes);
 	truncated = read == SOCKET_ERROR && WSAGetLastError() == WSAEMSGSIZE;
 	if (read == SOCKET_ERROR && !truncated)
-		return last_error();
+		return winsock_last_errno();
 	if (received) {
 		received->source = from_sys(&source);
 		received->truncated = truncated;
@@ -505,7 +450,7 @@ int port_socket_wait_readable(port_socket sock, int64_t timeout_ns)
 	int count = WSAPoll(&poll_fd, 1, (INT)((timeout_ns + NS_PER_MS - 1) / NS_PER_MS));
 
 	if (count == SOCKET_ERROR)
-		return last_error();
+		return winsock_last_errno();
 	return count ? 0 : -ETIMEDOUT;
 }
 
@@ -521,159 +466,8 @@ int port_recv_transmitted(port_socket sock, struct port_transmitted *transmitted
 	id = found->sends - 1;
 	/* Never waits; WSAEWOULDBLOCK: it is not there yet. */
 	if (WSAIoctl((SOCKET)sock, SIO_GET_TX_TIMESTAMP, &id, sizeof(id), &ticks, sizeof(ticks), &bytes, NULL, NULL))
-		return last_error();
+		return winsock_last_errno();
 	found->asked = false;
 	*transmitted = (struct port_transmitted){ .key = id, .stamp_monotonic_ns = control_monotonic_ns(ticks, stamp_ticks_per_s()) };
 	return bytes == sizeof(ticks) && transmitted->stamp_monotonic_ns ? 0 : -EBADMSG;
-}
-
-struct port_poller {
-	CRITICAL_SECTION lock; /* of entries, users and count */
-	int capacity;
-	int count;
-	WSAPOLLFD *entries;
-	void **users;
-	WSAPOLLFD *polled; /* copies that the waiting thread uses */
-	void **polled_users;
-};
-
-int port_poller_create(int capacity, struct port_poller **poller_out)
-{
-	struct port_poller *poller = calloc(1, sizeof(*poller));
-
-	if (!poller)
-		return -ENOMEM;
-	InitializeCriticalSection(&poller->lock);
-	poller->capacity = capacity;
-	poller->entries = calloc((size_t)capacity, sizeof(*poller->entries));
-	poller->users = calloc((size_t)capacity, sizeof(*poller->users));
-	poller->polled = calloc((size_t)capacity, sizeof(*poller->polled));
-	poller->polled_users = calloc((size_t)capacity, sizeof(*poller->polled_users));
-	if (!poller->entries || !poller->users || !poller->polled || !poller->polled_users) {
-		port_poller_destroy(poller);
-		return -ENOMEM;
-	}
-	*poller_out = poller;
-	return 0;
-}
-
-void port_poller_destroy(struct port_poller *poller)
-{
-	if (!poller)
-		return;
-	DeleteCriticalSection(&poller->lock);
-	free(poller->entries);
-	free(poller->users);
-	free(poller->polled);
-	free(poller->polled_users);
-	free(poller);
-}
-
-static SHORT to_poll_events(unsigned int events)
-{
-	return (SHORT)((events & PORT_POLL_IN ? POLLRDNORM : 0) | (events & PORT_POLL_OUT ? POLLWRNORM : 0));
-}
-
-/* Index of a socket, or -1. The lock is held. */
-static int find(const struct port_poller *poller, port_socket sock)
-{
-	for (int i = 0; i < poller->count; i++) {
-		if (poller->entries[i].fd == (SOCKET)sock)
-			return i;
-	}
-	return -1;
-}
-
-int port_poller_add(struct port_poller *poller, port_socket sock, unsigned int events, void *user)
-{
-	int err = 0;
-
-	EnterCriticalSection(&poller->lock);
-	if (poller->count == poller->capacity) {
-		err = -ENOSPC;
-	} else {
-		poller->entries[poller->count] = (WSAPOLLFD){ .fd = (SOCKET)sock, .events = to_poll_events(events) };
-		poller->users[poller->count++] = user;
-	}
-	LeaveCriticalSection(&poller->lock);
-	return err;
-}
-
-int port_poller_remove(struct port_poller *poller, port_socket sock)
-{
-	int index;
-
-	EnterCriticalSection(&poller->lock);
-	index = find(poller, sock);
-	if (index >= 0) {
-		poller->count--;
-		poller->entries[index] = poller->entries[poller->count];
-		poller->users[index] = poller->users[poller->count];
-	}
-	LeaveCriticalSection(&poller->lock);
-	return index >= 0 ? 0 : -ENOENT;
-}
-
-static int copy_entries(struct port_poller *poller)
-{
-	int count;
-
-	EnterCriticalSection(&poller->lock);
-	count = poller->count;
-	memcpy(poller->polled, poller->entries, (size_t)count * sizeof(*poller->polled));
-	memcpy(poller->polled_users, poller->users, (size_t)count * sizeof(*poller->polled_users));
-	LeaveCriticalSection(&poller->lock);
-	return count;
-}
-
-/* Look once, for at most a slice. @return sockets with events, or -errno */
-static int poll_slice(struct port_poller *poller, int count, int64_t left_ns)
-{
-	int64_t left_ms = left_ns / NS_PER_MS;
-	int ready = 0;
-
-	if (count > 0)
-		ready = WSAPoll(poller->polled, (ULONG)count, (INT)(left_ms < WAIT_SLICE_MS ? left_ms : WAIT_SLICE_MS));
-	else
-		port_sleep_ns(left_ms < WAIT_SLICE_MS ? left_ns : WAIT_SLICE_MS * NS_PER_MS);
-	if (ready == SOCKET_ERROR)
-		return last_error();
-	if (ready == 0 && left_ms == 0 && left_ns > 0)
-		port_sleep_ns(left_ns < SHORT_WAIT_NS ? left_ns : SHORT_WAIT_NS);
-	return ready;
-}
-
-static int collect(const struct port_poller *poller, int count, struct port_event *events, int capacity)
-{
-	int found = 0;
-
-	for (int i = 0; i < count && found < capacity; i++) {
-		SHORT bits = poller->polled[i].revents;
-
-		if (bits == 0)
-			continue;
-		events[found].user = poller->polled_users[i];
-		events[found++].events = (bits & POLLRDNORM ? PORT_POLL_IN : 0u) | (bits & POLLWRNORM ? PORT_POLL_OUT : 0u) |
-					 (bits & (POLLERR | POLLHUP | POLLNVAL) ? PORT_POLL_ERROR : 0u);
-	}
-	return found;
-}
-
-int port_poller_wait(struct port_poller *poller, struct port_event *events, int capacity, int64_t timeout_ns)
-{
-	int64_t deadline_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + timeout_ns;
-
-	for (;;) {
-		int64_t left_ns = timeout_ns < 0 ? WAIT_SLICE_MS * NS_PER_MS
-						 : deadline_monotonic_ns - port_clock_now_ns(PORT_CLOCK_MONOTONIC);
-		int count = copy_entries(poller);
-		int ready = poll_slice(poller, count, left_ns > 0 ? left_ns : 0);
-
-		if (ready < 0)
-			return ready;
-		if (ready > 0)
-			return collect(poller, count, events, capacity);
-		if (left_ns <= 0 || port_stop_requested())
-			return 0;
-	}
 }
