@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.targets.userstack.script import STACK_IPS, Peer
 from tests.targets.userstack.stack import Family, Stack
+from tests.targets.userstack.stackd_lab import StackdLab, bw_stackd
 
 StackMaker = Callable[..., Stack]
 
@@ -41,3 +42,10 @@ def peer(stack_of: StackMaker, family: Family) -> Peer:
 def peer4(stack_of: StackMaker) -> Peer:
     """The same of IPv4 alone, for what does not depend on the family."""
     return Peer(stack_of(STACK_IPS[4], start_us=1_000_000), 4)
+
+
+@pytest.fixture
+def driver_lab(repository: Path, tmp_path: Path) -> Iterator[StackdLab]:
+    """A service on an interface whose driver takes the packet path."""
+    with StackdLab(bw_stackd(repository), tmp_path) as made:
+        yield made

@@ -4,11 +4,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import subprocess
-import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,22 +13,12 @@ from typing import Any
 import pytest
 from scapy.layers import inet, inet6
 from scapy.layers.inet import ICMP, IP, TCP, UDP, IPerror, UDPerror
-from scapy.layers.inet6 import (
-    ICMPv6EchoRequest,
-    ICMPv6PacketTooBig,
-    IPerror6,
-    IPv6,
-    IPv6ExtHdrFragment,
-)
+from scapy.layers.inet6 import ICMPv6EchoRequest, ICMPv6PacketTooBig, IPerror6, IPv6, IPv6ExtHdrFragment
 from scapy.layers.l2 import ARP, Ether
-from scapy.packet import Packet, Raw
+from scapy.packet import Packet
 
-from tests.patience import wait_until
-from tests.targets.bpf_objects import held_by, map_exists, program_exists
-from tests.targets.link_counts import KernelShare, lost_on_link
 from tests.targets.userstack.stack import Family
 from tests.targets.userstack.stackd_lab import (
-    ADDRESSES,
     BIND,
     HELLO,
     INTERFACE,
@@ -40,18 +27,14 @@ from tests.targets.userstack.stackd_lab import (
     PEER,
     RESOLVE,
     UNBIND,
-    Answer,
-    Program,
     StackdLab,
     bw_stackd,
     in_shell,
     ip,
 )
+from tests.targets.userstack.stackd_packets import FAMILIES, LAYER, PEER_PORT, PORT, datagram, drops, outgoing
 
-PORT, PEER_PORT = 7000, 7001
-FAMILIES: tuple[Family, ...] = (4, 6)
 ANY: dict[Family, str] = {4: "", 6: "::"}
-LAYER: dict[Family, Any] = {4: IP, 6: IPv6}
 
 
 @pytest.fixture(params=["driver", "generic"])
@@ -59,22 +42,6 @@ def lab(request: pytest.FixtureRequest, repository: Path, tmp_path: Path) -> Ite
     options = ["--generic"] if request.param == "generic" else []
     with StackdLab(bw_stackd(repository), tmp_path, *options) as made:
         yield made
-
-
-@pytest.fixture
-def driver_lab(repository: Path, tmp_path: Path) -> Iterator[StackdLab]:
-    with StackdLab(bw_stackd(repository), tmp_path) as made:
-        yield made
-
-
-def outgoing(lab: StackdLab, packet: Packet) -> bytes:
-    """Return a frame from the program's end to the peer; the source is the service's matter."""
-    return bytes(Ether(dst=lab.mac(lab.peer), src="02:00:00:00:00:99") / packet)
-
-
-def datagram(family: Family, data: bytes, *, port: int = PORT, source: str = "") -> Packet:
-    header = LAYER[family](src=source or OWN[family], dst=PEER[family])
-    return header / UDP(sport=port, dport=PEER_PORT) / Raw(data)
 
 
 # scapy has no types of them.
@@ -98,10 +65,6 @@ def joined(family: Family, frames: list[Packet]) -> bytes:
     parts: list[Any] = [frame[IP if family == 4 else IPv6ExtHdrFragment] for frame in frames]
     places = sorted((part.frag if family == 4 else part.offset, bytes(part.payload)) for part in parts)
     return b"".join(data for _, data in places)
-
-
-def drops(lab: StackdLab) -> dict[str, int]:
-    return {name: count for name, count in lab.show()["frames"]["drops"].items() if count}
 
 
 def test_datagrams_go_both_ways(lab: StackdLab, family: Family) -> None:
@@ -359,317 +322,3 @@ def test_only_the_group_may_connect(repository: Path, open_folder: Path) -> None
                 capture_output=True,
             )
             assert done.returncode == code, (options, group, done.stderr)
-
-
-# What ends.
-
-
-def kernel_things(lab: StackdLab) -> tuple[set[int], set[int]]:
-    pid = lab.service.process.pid
-    return held_by(pid, "prog"), held_by(pid, "map")
-
-
-def start_program(lab: StackdLab, port: int) -> subprocess.Popen[str]:
-    """Start a program in a process of its own, which has a port and waits."""
-    script = (
-        "import sys, socket, time; from pathlib import Path\n"
-        "from tests.targets.userstack.stackd_lab import Program\n"
-        "program = Program(Path(sys.argv[1])); sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
-        "sock.bind(('', int(sys.argv[2]))); assert program.bind(int(sys.argv[2]), sock) == 0\n"
-        "print('ready', flush=True); program.connection.settimeout(None)\n"
-        "print(repr(program.connection.recv(1)), flush=True); time.sleep(1000)\n"
-    )
-    argv = ["ip", "netns", "exec", lab.own, sys.executable, "-c", script, str(lab.socket_path), str(port)]
-    process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
-    lab.processes.append(process)
-    assert process.stdout
-    assert process.stdout.readline() == "ready\n"
-    return process
-
-
-def test_a_killed_program_leaves_nothing(driver_lab: StackdLab) -> None:
-    lab = driver_lab
-    before = kernel_things(lab)
-    survivor = lab.connect()
-    lab.own_port(survivor, socket.SOCK_DGRAM, PORT + 1)
-    with_survivor, veths = kernel_things(lab), lab.veths()
-    killed = start_program(lab, PORT)
-    assert [each["pid"] for each in lab.show()["programs"]] == [os.getpid(), killed.pid]
-    assert len(lab.veths()) == 2
-    peer = lab.socket(lab.peer, socket.SOCK_DGRAM, PEER[4], PEER_PORT)
-    peer.sendto(b"x", (OWN[4], PORT))
-    wait_until(lambda: lab.show()["frames"]["in"] == 1, "a frame to be counted")
-    killed.kill()
-    killed.wait()
-    wait_until(lambda: len(lab.show()["programs"]) == 1, "the program to be gone")
-    assert lab.veths() == veths
-    assert kernel_things(lab) == with_survivor
-    assert [each["port"] for each in lab.show()["ports"]] == [PORT + 1]
-    assert lab.show()["frames"]["in"] == 1, "the totals outlive programs"
-    kernels = lab.socket(lab.own, socket.SOCK_DGRAM, OWN[4], PORT)
-    peer.sendto(b"for the kernel again", (OWN[4], PORT))
-    assert kernels.recvfrom(100)[0] == b"for the kernel again"
-    peer.sendto(b"y", (OWN[4], PORT + 1))
-    assert survivor.take_frame()
-    survivor.close()
-    wait_until(lambda: lab.veths() == [], "the veth to be gone")
-    wait_until(lambda: kernel_things(lab) == before, "programs and maps to be gone")
-
-
-def test_a_killed_service_leaves_nothing(driver_lab: StackdLab) -> None:
-    """Although a program goes on and holds its socket, and by that the namespace; and the next one begins."""
-    lab = driver_lab
-    program = lab.connect()
-    lab.own_port(program, socket.SOCK_DGRAM, PORT)
-    waiting = start_program(lab, PORT + 1)
-    programs, maps = kernel_things(lab)
-    assert len(programs) == 4
-    assert len(lab.veths()) == 2
-    lab.service.process.send_signal(signal.SIGKILL)
-    lab.service.process.wait()
-    assert program.connection.recv(1) == b""
-    assert waiting.stdout
-    assert waiting.stdout.readline() == "b''\n"
-    wait_until(lambda: lab.veths() == [], "the veths to be gone")
-    wait_until(lambda: not any(map(program_exists, programs)), "the programs to be gone")
-    program.close()  # a socket of AF_XDP holds the map that it is in
-    waiting.kill()
-    wait_until(lambda: not any(map(map_exists, maps)), "the maps to be gone")
-    assert lab.socket_path.exists()
-    lab.serve()
-    again = lab.connect()
-    assert again.bind(PORT, lab.socket(lab.own, socket.SOCK_DGRAM, OWN[6], PORT)) == 0
-
-
-def test_what_is_left_by_a_service_without_its_guard_is_removed(driver_lab: StackdLab) -> None:
-    lab = driver_lab
-    lab.connect()
-    pid = lab.service.process.pid
-    (guard,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    os.kill(int(guard), signal.SIGKILL)
-    lab.service.process.kill()
-    lab.service.process.wait()
-    assert len(lab.veths()) == 1
-    lab.serve()
-    assert lab.veths() == []
-    lab.connect()
-
-
-def test_a_service_ends_in_order(driver_lab: StackdLab) -> None:
-    lab = driver_lab
-    program = lab.connect()
-    lab.service.stop()
-    assert lab.service.process.wait() == 0
-    assert program.connection.recv(1) == b""
-    assert not lab.socket_path.exists()
-    assert lab.veths() == []
-    assert "xdp" not in lab.links(lab.own)[INTERFACE]
-
-
-def test_a_service_that_cannot_begin_says_why(driver_lab: StackdLab) -> None:
-    lab = driver_lab
-    for options, code, text in (
-        (["--interface", INTERFACE, "--socket", "other"], 3, "another XDP program is there"),
-        (["--interface", "nothing"], 3, "no such interface"),
-        ([], 2, "--interface: missing"),
-    ):
-        tool = lab.start("serve", *options)
-        assert tool.process.wait() == code
-        assert text in tool.errors()
-    ip("-n", lab.own, "link", "delete", INTERFACE)
-    assert lab.service.process.wait() == 5
-    assert "the interface has gone" in lab.service.errors()
-
-
-# Ways to addresses.
-
-
-@pytest.fixture
-def program(driver_lab: StackdLab) -> Program:
-    """A program, where neighbours that do not answer are given up at once."""
-    limits = ("mcast_solicit", 1), ("ucast_solicit", 1), ("retrans_time_ms", 50)
-    places = [f"net.{family}.neigh.{INTERFACE}" for family in ("ipv4", "ipv6")]
-    keys = [f"{place}.{name}={value}" for place in places for name, value in limits]
-    in_shell(driver_lab.own, f"sysctl -q {' '.join(keys)}")
-    return driver_lab.connect()
-
-
-def of(address: str, *, reachable: bool = False) -> Callable[[Answer], bool]:
-    """Return what wants an event of an address, one that says where it is if so told."""
-    return lambda event: event.verb == NEIGHBOUR and event.ip == address and not (reachable and event.result)
-
-
-def test_ways_that_are_the_kernels(driver_lab: StackdLab, program: Program) -> None:
-    lab = driver_lab
-    ip("-n", lab.own, "link", "add", "u1", "type", "veth", "peer", "u2")
-    for name in ("u1", "u2"):
-        ip("-n", lab.own, "link", "set", name, "up")
-    for family in FAMILIES:
-        loopback = {4: "127.0.0.1", 6: "::1"}[family]
-        several = {4: "10.98.0.255", 6: "ff02::1"}[family]
-        assert program.resolve(loopback).result == "EREMOTE"
-        assert program.resolve(OWN[family]).result == "EREMOTE"
-        assert program.resolve(several).result == "EREMOTE"
-        far = {4: "10.50.0.1", 6: "fd50::1"}[family]
-        assert program.resolve(far).result == "ENETUNREACH"
-        ip("-n", lab.own, f"-{family}", "route", "add", far, "dev", "u1")
-        assert program.event(of(far)).result == "EREMOTE"
-        assert program.resolve(far).result == "EREMOTE"
-
-
-def test_neighbours_are_asked(driver_lab: StackdLab, program: Program) -> None:
-    lab = driver_lab
-    for family in FAMILIES:
-        assert program.resolve(PEER[family]).result == "EINPROGRESS"
-        event = program.event(of(PEER[family]))
-        assert (event.number, event.result, event.mac) == (0, 0, lab.mac(lab.peer))
-        assert event.source == OWN[family]
-        answer = program.resolve(PEER[family])
-        assert (answer.result, answer.mac, answer.source) == (0, lab.mac(lab.peer), OWN[family])
-        nobody = {4: "10.98.0.9", 6: "fd98::9"}[family]
-        assert program.resolve(nobody).result == "EINPROGRESS"
-        assert program.event(of(nobody)).result == "EHOSTUNREACH"
-        assert program.resolve(nobody).result == "EINPROGRESS", "it is asked again"
-        assert program.event(of(nobody)).result == "EHOSTUNREACH"
-
-
-def test_ways_over_a_gateway_change(driver_lab: StackdLab, program: Program) -> None:
-    lab = driver_lab
-    for family in FAMILIES:
-        far = {4: "10.50.0.1", 6: "fd50::1"}[family]
-        routes = ["-n", lab.own, f"-{family}", "route"]
-        ip(*routes, "add", far, "via", PEER[family])
-        program.resolve(far)
-        assert program.event(of(far)).mac == lab.mac(lab.peer)
-        ip(*routes, "delete", far)
-        assert program.event(of(far)).result == "ENETUNREACH"
-        ip(*routes, "add", far, "via", PEER[family])
-        assert program.event(of(far, reachable=True)).mac == lab.mac(lab.peer)
-
-
-def test_rules_that_choose_another_table_change_ways(driver_lab: StackdLab, program: Program) -> None:
-    lab = driver_lab
-    for family in FAMILIES:
-        far = {4: "10.50.0.1", 6: "fd50::1"}[family]
-        ip("-n", lab.own, f"-{family}", "route", "add", far, "via", PEER[family])
-        program.resolve(far)
-        assert program.event(of(far)).mac == lab.mac(lab.peer)
-        rules = ["-n", lab.own, f"-{family}", "rule"]
-        ip(*rules, "add", "to", far, "prohibit")
-        assert program.event(of(far)).result == "ENETUNREACH"
-        ip(*rules, "delete", "to", far, "prohibit")
-        assert program.event(of(far, reachable=True)).mac == lab.mac(lab.peer)
-
-
-def test_a_neighbour_that_moves_is_told(driver_lab: StackdLab, program: Program, family: Family) -> None:
-    lab = driver_lab
-    program.resolve(PEER[family])
-    program.event(of(PEER[family]))
-    moved = "02:00:00:00:12:34"
-    ip("-n", lab.peer, "link", "set", INTERFACE, "address", moved)
-    ip("-n", lab.peer, "neighbour", "flush", "dev", INTERFACE)
-    in_shell(lab.peer, f"ping -q -c 1 {OWN[family]} >/dev/null")
-    assert program.event(lambda event: of(PEER[family])(event) and event.mac == moved).result == 0
-    assert program.resolve(PEER[family]).mac == moved
-
-
-def test_an_address_that_makes_room_for_others_is_told(driver_lab: StackdLab, program: Program) -> None:
-    """Those without a way go first, as after a flood; of the others the program goes on to hear."""
-    lab = driver_lab
-    program.resolve(PEER[6])
-    program.event(of(PEER[6], reachable=True))
-    nobodies = [f"fd98::f:{each:x}" for each in range(400)]
-    for address in nobodies:
-        assert program.resolve(address).result == "EINPROGRESS"
-    ends: dict[str, int | str] = {}
-    while len(ends) < len(nobodies):  # each has its event: no answer, or that it is forgotten
-        event = program.event(lambda event: event.ip in nobodies and event.ip not in ends)
-        ends[event.ip] = event.result
-    assert set(ends.values()) <= {"ENOENT", "EHOSTUNREACH"}
-    assert "ENOENT" in ends.values()
-    moved = "02:00:00:00:12:35"
-    ip("-n", lab.own, "neighbour", "replace", PEER[6], "lladdr", moved, "dev", INTERFACE)
-    program.event(lambda event: event.ip == PEER[6] and event.mac == moved)
-
-
-@pytest.mark.slow
-def test_a_neighbour_that_is_fixed_stays_so(driver_lab: StackdLab, program: Program) -> None:
-    """That others are confirmed, every 30 s, makes it no other."""
-    lab = driver_lab
-    fixed = {4: "10.98.0.77", 6: "fd98::77"}
-    for family in FAMILIES:
-        for address, state in ((fixed[family], "permanent"), (PEER[family], "stale")):
-            place = [address, "lladdr", lab.mac(lab.peer), "dev", INTERFACE, "nud", state]
-            ip("-n", lab.own, "neighbour", "replace", *place)
-            assert program.resolve(address).result == 0
-
-    def state_of(address: str) -> str:
-        argv = ["ip", "-n", lab.own, "neighbour", "show", address]
-        return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split()[-1]
-
-    for family in FAMILIES:
-        wait_until(lambda address=PEER[family]: state_of(address) != "STALE", "neighbours to be confirmed")
-        assert state_of(fixed[family]) == "PERMANENT"
-
-
-def test_the_interface_changes(driver_lab: StackdLab) -> None:
-    """Programs hear of addresses and MTU, and the path keeps to them."""
-    lab = driver_lab
-    program = lab.connect()
-    lab.own_port(program, socket.SOCK_DGRAM, PORT)
-    ip("-n", lab.own, "link", "set", INTERFACE, "mtu", "1400")
-    assert program.event(lambda event: event.verb == ADDRESSES and event.mtu_bytes == 1400)
-    assert lab.links(lab.own)[lab.veths()[0]]["mtu"] == 1400
-    ip("-n", lab.own, "address", "delete", f"{OWN[4]}/24", "dev", INTERFACE)
-    program.event(lambda event: event.verb == ADDRESSES and OWN[4] not in event.addresses)
-    program.send_frame(outgoing(lab, datagram(4, b"x")))
-    assert drops(lab) == {"foreign_address": 1}
-    ip("-n", lab.own, "address", "add", "10.98.0.3/24", "dev", INTERFACE)
-    program.event(lambda event: event.verb == ADDRESSES and event.addresses[0] == "10.98.0.3")
-    peer = lab.socket(lab.peer, socket.SOCK_DGRAM, PEER[4], PEER_PORT)
-    program.send_frame(outgoing(lab, datagram(4, b"x", source="10.98.0.3")))
-    assert peer.recvfrom(100)[1] == ("10.98.0.3", PORT)
-    ip("-n", lab.own, "link", "set", INTERFACE, "address", "02:00:00:00:56:78")
-    event = program.event(lambda event: event.verb == ADDRESSES and event.mac == "02:00:00:00:56:78")
-    assert event.interface_index == program.hello.interface_index
-    peer.sendto(b"to the new one", ("10.98.0.3", PORT))
-    assert b"to the new one" in (program.take_frame() or b"")
-
-
-def test_an_address_that_stays_is_never_the_kernels(driver_lab: StackdLab) -> None:
-    """While others come and go all packets to it go to the program."""
-    lab = driver_lab
-    program = lab.connect()
-    lab.own_port(program, socket.SOCK_DGRAM, PORT)
-    sender = bytes.fromhex("0200000000f1")
-    raw, kernel = lab.raw(lab.peer), KernelShare(lab.own, INTERFACE, sender)
-    mac = bytes.fromhex(lab.mac(lab.own).replace(":", ""))
-    packet = IP(src=PEER[4], dst=OWN[4]) / UDP(sport=PEER_PORT, dport=PORT) / b"x"
-    frame = mac + sender + b"\x08\x00" + bytes(packet)
-    sent, changed = 0, threading.Event()
-
-    def send() -> None:
-        nonlocal sent
-        while not changed.is_set():
-            raw.send(frame)
-            sent += 1
-
-    sending = threading.Thread(target=send)
-    sending.start()
-    try:
-        for verb in ("add", "delete") * 50:
-            ip("-n", lab.own, "address", verb, "fd98::77/64", "dev", INTERFACE)
-            program.event(lambda event: event.verb == ADDRESSES)
-    finally:
-        changed.set()
-        sending.join()
-    passed = 0
-
-    def heard() -> int:
-        nonlocal passed
-        passed += kernel.frames()
-        return int(lab.show()["frames"]["in"]) + passed + lost_on_link(lab.peer, INTERFACE)
-
-    wait_until(lambda: heard() == sent, "all frames to be counted")
-    assert passed == 0, f"of {sent}"
-    kernel.close()

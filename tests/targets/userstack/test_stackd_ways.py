@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of the user-mode stack hear from its service how addresses are reached, and what changes."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import threading
+from collections.abc import Callable
+
+import pytest
+from scapy.layers.inet import IP, UDP
+
+from tests.patience import wait_until
+from tests.targets.link_counts import KernelShare, lost_on_link
+from tests.targets.userstack.stack import Family
+from tests.targets.userstack.stackd_lab import (
+    ADDRESSES,
+    INTERFACE,
+    NEIGHBOUR,
+    OWN,
+    PEER,
+    Answer,
+    Program,
+    StackdLab,
+    in_shell,
+    ip,
+)
+from tests.targets.userstack.stackd_packets import FAMILIES, PEER_PORT, PORT, datagram, drops, outgoing
+
+
+@pytest.fixture
+def program(driver_lab: StackdLab) -> Program:
+    """A program, where neighbours that do not answer are given up at once."""
+    limits = ("mcast_solicit", 1), ("ucast_solicit", 1), ("retrans_time_ms", 50)
+    places = [f"net.{family}.neigh.{INTERFACE}" for family in ("ipv4", "ipv6")]
+    keys = [f"{place}.{name}={value}" for place in places for name, value in limits]
+    in_shell(driver_lab.own, f"sysctl -q {' '.join(keys)}")
+    return driver_lab.connect()
+
+
+def of(address: str, *, reachable: bool = False) -> Callable[[Answer], bool]:
+    """Return what wants an event of an address, one that says where it is if so told."""
+    return lambda event: event.verb == NEIGHBOUR and event.ip == address and not (reachable and event.result)
+
+
+def test_ways_that_are_the_kernels(driver_lab: StackdLab, program: Program) -> None:
+    lab = driver_lab
+    ip("-n", lab.own, "link", "add", "u1", "type", "veth", "peer", "u2")
+    for name in ("u1", "u2"):
+        ip("-n", lab.own, "link", "set", name, "up")
+    for family in FAMILIES:
+        loopback = {4: "127.0.0.1", 6: "::1"}[family]
+        several = {4: "10.98.0.255", 6: "ff02::1"}[family]
+        assert program.resolve(loopback).result == "EREMOTE"
+        assert program.resolve(OWN[family]).result == "EREMOTE"
+        assert program.resolve(several).result == "EREMOTE"
+        far = {4: "10.50.0.1", 6: "fd50::1"}[family]
+        assert program.resolve(far).result == "ENETUNREACH"
+        ip("-n", lab.own, f"-{family}", "route", "add", far, "dev", "u1")
+        assert program.event(of(far)).result == "EREMOTE"
+        assert program.resolve(far).result == "EREMOTE"
+
+
+def test_neighbours_are_asked(driver_lab: StackdLab, program: Program) -> None:
+    lab = driver_lab
+    for family in FAMILIES:
+        assert program.resolve(PEER[family]).result == "EINPROGRESS"
+        event = program.event(of(PEER[family]))
+        assert (event.number, event.result, event.mac) == (0, 0, lab.mac(lab.peer))
+        assert event.source == OWN[family]
+        answer = program.resolve(PEER[family])
+        assert (answer.result, answer.mac, answer.source) == (0, lab.mac(lab.peer), OWN[family])
+        nobody = {4: "10.98.0.9", 6: "fd98::9"}[family]
+        assert program.resolve(nobody).result == "EINPROGRESS"
+        assert program.event(of(nobody)).result == "EHOSTUNREACH"
+        assert program.resolve(nobody).result == "EINPROGRESS", "it is asked again"
+        assert program.event(of(nobody)).result == "EHOSTUNREACH"
+
+
+def test_ways_over_a_gateway_change(driver_lab: StackdLab, program: Program) -> None:
+    lab = driver_lab
+    for family in FAMILIES:
+        far = {4: "10.50.0.1", 6: "fd50::1"}[family]
+        routes = ["-n", lab.own, f"-{family}", "route"]
+        ip(*routes, "add", far, "via", PEER[family])
+        program.resolve(far)
+        assert program.event(of(far)).mac == lab.mac(lab.peer)
+        ip(*routes, "delete", far)
+        assert program.event(of(far)).result == "ENETUNREACH"
+        ip(*routes, "add", far, "via", PEER[family])
+        assert program.event(of(far, reachable=True)).mac == lab.mac(lab.peer)
+
+
+def test_rules_that_choose_another_table_change_ways(driver_lab: StackdLab, program: Program) -> None:
+    lab = driver_lab
+    for family in FAMILIES:
+        far = {4: "10.50.0.1", 6: "fd50::1"}[family]
+        ip("-n", lab.own, f"-{family}", "route", "add", far, "via", PEER[family])
+        program.resolve(far)
+        assert program.event(of(far)).mac == lab.mac(lab.peer)
+        rules = ["-n", lab.own, f"-{family}", "rule"]
+        ip(*rules, "add", "to", far, "prohibit")
+        assert program.event(of(far)).result == "ENETUNREACH"
+        ip(*rules, "delete", "to", far, "prohibit")
+        assert program.event(of(far, reachable=True)).mac == lab.mac(lab.peer)
+
+
+def test_a_neighbour_that_moves_is_told(driver_lab: StackdLab, program: Program, family: Family) -> None:
+    lab = driver_lab
+    program.resolve(PEER[family])
+    program.event(of(PEER[family]))
+    moved = "02:00:00:00:12:34"
+    ip("-n", lab.peer, "link", "set", INTERFACE, "address", moved)
+    ip("-n", lab.peer, "neighbour", "flush", "dev", INTERFACE)
+    in_shell(lab.peer, f"ping -q -c 1 {OWN[family]} >/dev/null")
+    assert program.event(lambda event: of(PEER[family])(event) and event.mac == moved).result == 0
+    assert program.resolve(PEER[family]).mac == moved
+
+
+def test_an_address_that_makes_room_for_others_is_told(driver_lab: StackdLab, program: Program) -> None:
+    """Those without a way go first, as after a flood; of the others the program goes on to hear."""
+    lab = driver_lab
+    program.resolve(PEER[6])
+    program.event(of(PEER[6], reachable=True))
+    nobodies = [f"fd98::f:{each:x}" for each in range(400)]
+    for address in nobodies:
+        assert program.resolve(address).result == "EINPROGRESS"
+    ends: dict[str, int | str] = {}
+    while len(ends) < len(nobodies):  # each has its event: no answer, or that it is forgotten
+        event = program.event(lambda event: event.ip in nobodies and event.ip not in ends)
+        ends[event.ip] = event.result
+    assert set(ends.values()) <= {"ENOENT", "EHOSTUNREACH"}
+    assert "ENOENT" in ends.values()
+    moved = "02:00:00:00:12:35"
+    ip("-n", lab.own, "neighbour", "replace", PEER[6], "lladdr", moved, "dev", INTERFACE)
+    program.event(lambda event: event.ip == PEER[6] and event.mac == moved)
+
+
+@pytest.mark.slow
+def test_a_neighbour_that_is_fixed_stays_so(driver_lab: StackdLab, program: Program) -> None:
+    """That others are confirmed, every 30 s, makes it no other."""
+    lab = driver_lab
+    fixed = {4: "10.98.0.77", 6: "fd98::77"}
+    for family in FAMILIES:
+        for address, state in ((fixed[family], "permanent"), (PEER[family], "stale")):
+            place = [address, "lladdr", lab.mac(lab.peer), "dev", INTERFACE, "nud", state]
+            ip("-n", lab.own, "neighbour", "replace", *place)
+            assert program.resolve(address).result == 0
+
+    def state_of(address: str) -> str:
+        argv = ["ip", "-n", lab.own, "neighbour", "show", address]
+        return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split()[-1]
+
+    for family in FAMILIES:
+        wait_until(lambda address=PEER[family]: state_of(address) != "STALE", "neighbours to be confirmed")
+        assert state_of(fixed[family]) == "PERMANENT"
+
+
+def test_the_interface_changes(driver_lab: StackdLab) -> None:
+    """Programs hear of addresses and MTU, and the path keeps to them."""
+    lab = driver_lab
+    program = lab.connect()
+    lab.own_port(program, socket.SOCK_DGRAM, PORT)
+    ip("-n", lab.own, "link", "set", INTERFACE, "mtu", "1400")
+    assert program.event(lambda event: event.verb == ADDRESSES and event.mtu_bytes == 1400)
+    assert lab.links(lab.own)[lab.veths()[0]]["mtu"] == 1400
+    ip("-n", lab.own, "address", "delete", f"{OWN[4]}/24", "dev", INTERFACE)
+    program.event(lambda event: event.verb == ADDRESSES and OWN[4] not in event.addresses)
+    program.send_frame(outgoing(lab, datagram(4, b"x")))
+    assert drops(lab) == {"foreign_address": 1}
+    ip("-n", lab.own, "address", "add", "10.98.0.3/24", "dev", INTERFACE)
+    program.event(lambda event: event.verb == ADDRESSES and event.addresses[0] == "10.98.0.3")
+    peer = lab.socket(lab.peer, socket.SOCK_DGRAM, PEER[4], PEER_PORT)
+    program.send_frame(outgoing(lab, datagram(4, b"x", source="10.98.0.3")))
+    assert peer.recvfrom(100)[1] == ("10.98.0.3", PORT)
+    ip("-n", lab.own, "link", "set", INTERFACE, "address", "02:00:00:00:56:78")
+    event = program.event(lambda event: event.verb == ADDRESSES and event.mac == "02:00:00:00:56:78")
+    assert event.interface_index == program.hello.interface_index
+    peer.sendto(b"to the new one", ("10.98.0.3", PORT))
+    assert b"to the new one" in (program.take_frame() or b"")
+
+
+def test_an_address_that_stays_is_never_the_kernels(driver_lab: StackdLab) -> None:
+    """While others come and go all packets to it go to the program."""
+    lab = driver_lab
+    program = lab.connect()
+    lab.own_port(program, socket.SOCK_DGRAM, PORT)
+    sender = bytes.fromhex("0200000000f1")
+    raw, kernel = lab.raw(lab.peer), KernelShare(lab.own, INTERFACE, sender)
+    mac = bytes.fromhex(lab.mac(lab.own).replace(":", ""))
+    packet = IP(src=PEER[4], dst=OWN[4]) / UDP(sport=PEER_PORT, dport=PORT) / b"x"
+    frame = mac + sender + b"\x08\x00" + bytes(packet)
+    sent, changed = 0, threading.Event()
+
+    def send() -> None:
+        nonlocal sent
+        while not changed.is_set():
+            raw.send(frame)
+            sent += 1
+
+    sending = threading.Thread(target=send)
+    sending.start()
+    try:
+        for verb in ("add", "delete") * 50:
+            ip("-n", lab.own, "address", verb, "fd98::77/64", "dev", INTERFACE)
+            program.event(lambda event: event.verb == ADDRESSES)
+    finally:
+        changed.set()
+        sending.join()
+    passed = 0
+
+    def heard() -> int:
+        nonlocal passed
+        passed += kernel.frames()
+        return int(lab.show()["frames"]["in"]) + passed + lost_on_link(lab.peer, INTERFACE)
+
+    wait_until(lambda: heard() == sent, "all frames to be counted")
+    assert passed == 0, f"of {sent}"
+    kernel.close()
