@@ -5,12 +5,14 @@
  * Takes the line from SSH_ORIGINAL_COMMAND, where a forced command of sshd finds it, and hands it to cmd.exe as it is, in quotes of its
  * own and without any further quoting: what cmd makes of it is what it makes of it on a real Windows. The exit code is cmd's.
  *
- * Under load Wine now and then starts nothing and answers with an internal error: then it is asked again.
+ * Under load Wine now and then starts nothing and answers with an internal error: then it is asked again. Now and then it ends
+ * itself and says nothing: so the file that BENCHWRIGHT_LOGIN names says how far a command came, `started` or, at its end, `ended`.
  *
  * System program: starts cmd.exe.
  */
 #include <windows.h>
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <wchar.h>
 
@@ -26,6 +28,16 @@ static BOOL start_cmd(const wchar_t *wanted, PROCESS_INFORMATION *process)
 	return CreateProcessW(NULL, line, NULL, NULL, TRUE, 0, NULL, NULL, &startup, process);
 }
 
+/* Write how far the command came. Returns false: it cannot be written. */
+static bool note(const char *text)
+{
+	char path[MAX_PATH];
+	DWORD size = GetEnvironmentVariableA("BENCHWRIGHT_LOGIN", path, sizeof(path));
+	FILE *file = size > 0 && size < sizeof(path) ? fopen(path, "w") : NULL;
+
+	return file && fprintf(file, "%s\n", text) > 0 && fclose(file) == 0;
+}
+
 int main(void)
 {
 	static wchar_t wanted[WANTED_CHARACTERS]; /* too large for a stack */
@@ -34,6 +46,10 @@ int main(void)
 
 	if (size == 0 || size >= WANTED_CHARACTERS) {
 		fprintf(stderr, "bw-login: needs a command of at most %d characters\n", WANTED_CHARACTERS - 1);
+		return NOT_STARTED;
+	}
+	if (!note("started")) {
+		fprintf(stderr, "bw-login: cannot write the file of BENCHWRIGHT_LOGIN\n");
 		return NOT_STARTED;
 	}
 	for (int start = 1; !start_cmd(wanted, &process); start++) {
@@ -47,5 +63,6 @@ int main(void)
 	}
 	WaitForSingleObject(process.hProcess, INFINITE);
 	GetExitCodeProcess(process.hProcess, &code);
+	note("ended");
 	return (int)code;
 }
