@@ -6,12 +6,13 @@ Three devices of different kinds tell each one's latency, a fourth lets their su
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from hw.bench import BenchSpec, TargetSpec
+from hw.bench import BenchSpec, NodeKind, TargetSpec
 from hw.errors import CapabilityError, ConfigError
 from reports.software_latency.evidence import InjectedDelay, LabDevice, LabProducer
+from reports.software_latency.plan import Device, told_devices
 from resources.software_latency.hardware import hardware_between
 from resources.software_latency.settings import RoundTripTimes
 
@@ -83,17 +84,35 @@ def delayed_twin(device: LabDevice) -> LabDevice:
     return replace(device, name=device.name + DELAYED, software=f"{device.software}, delayed")
 
 
+def simulated_machines(spec: BenchSpec) -> frozenset[str]:
+    """Return the nodes that are machines of their own which one host simulates; of a real bench none."""
+    if spec.virtual is None:
+        return frozenset()
+    return frozenset(name for name, node in spec.nodes.items() if node.kind is NodeKind.LABGRID)
+
+
 def directions(
-    devices: Sequence[LabDevice], twin: LabDevice | None = None
+    devices: Sequence[LabDevice], twin: LabDevice | None = None, simulated: Collection[str] = ()
 ) -> list[tuple[LabDevice, LabDevice]]:
     """Return who asks whom: every pair of the devices, those of the first three in both roles.
 
-    A delayed twin is asked by all besides the one whose twin it is.
+    A delayed twin is asked by all besides the one whose twin it is. Two simulated machines do not ask each
+    other where the others tell each device: they wait for each other, as two that are independent do not.
+
+    Args:
+        devices: All but the twin.
+        twin: Has a known delay.
+        simulated: Nodes of `simulated_machines`.
     """
     pairs = [(one, other) for place, one in enumerate(devices) for other in devices[place + 1 :]]
     swapped = [(other, one) for one, other in pairs if one in devices[:3] and other in devices[:3]]
     asked = [(each, twin) for each in devices if twin is not None and each.node != twin.node]
-    return [*pairs, *swapped, *asked]
+    every = [*pairs, *swapped, *asked]
+    apart = [pair for pair in every if not all(each.node in simulated for each in pair)]
+    all_devices = devices if twin is None else [*devices, twin]
+    kinds = [Device(each.name, each.hardware, each.software) for each in all_devices]
+    told = told_devices(kinds, [(one.name, other.name) for one, other in apart])
+    return apart if len(told) == len(kinds) else every
 
 
 def twins_delay(

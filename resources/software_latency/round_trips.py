@@ -33,7 +33,7 @@ from reports.software_latency.evidence import (
 from reports.software_latency.trips import TRIPS_MIN
 from resources.clocks.lines import ClockLine, measure_clock_lines, serve_clocks
 from resources.clocks.tai_utc import common_tai_utc_s
-from resources.software_latency.devices import delayed_twin, directions, producers_of
+from resources.software_latency.devices import delayed_twin, directions, producers_of, simulated_machines
 from resources.software_latency.hardware import hardware_between
 from resources.software_latency.icmp import icmp_between
 from resources.software_latency.settings import RUN_UP_TRIPS, RoundTripTimes
@@ -94,7 +94,7 @@ def measure_round_trips(
         progress: Called with a line of text now and then.
         delayed: A delay for the twin of one of the devices, which is measured besides; without `twin_of`
             for the echo of one of them.
-        pairs: Who asks whom; None: every pair, the first three devices in both roles.
+        pairs: Who asks whom; None: see `directions`.
 
     Raises:
         BenchError: A node or a tool does not work.
@@ -103,7 +103,7 @@ def measure_round_trips(
     folder.mkdir(parents=True, exist_ok=True)
     spec = bench.spec
     twin = next((delayed_twin(each) for each in devices if delayed and each.name == delayed.twin_of), None)
-    pairs = directions(devices, twin) if pairs is None else pairs
+    pairs = directions(devices, twin, simulated_machines(spec)) if pairs is None else pairs
     devices = [*devices, twin] if twin else devices
     nodes = list(dict.fromkeys(each.node for each in devices))
     bench.power_on(nodes)

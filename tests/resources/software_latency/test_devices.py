@@ -11,7 +11,14 @@ import pytest
 from hw.bench import load_bench
 from hw.errors import CapabilityError, ConfigError
 from reports.software_latency.plan import Device, check_identifiable
-from resources.software_latency.devices import devices_of, directions, producers_of, twins_delay
+from resources.software_latency.devices import (
+    delayed_twin,
+    devices_of,
+    directions,
+    producers_of,
+    simulated_machines,
+    twins_delay,
+)
 from resources.software_latency.settings import RoundTripTimes
 
 SPEC = load_bench(Path(__file__).resolve().parents[3] / "hw" / "benches" / "virtual.yaml")
@@ -31,6 +38,30 @@ def test_the_directions_tell_every_device() -> None:
     assert len(pairs) == len(set(pairs)) == 9
     assert {("target", "p01"), ("p01", "target")} <= set(pairs)
     check_identifiable([Device(each.name, each.hardware, each.software) for each in devices], pairs)
+
+
+def test_machines_that_one_host_simulates_do_not_ask_each_other() -> None:
+    devices = devices_of(SPEC, SPEC.targets["linux-rt"])
+    twin = delayed_twin(devices[0])
+    every = {(one.name, other.name) for one, other in directions(devices, twin)}
+    apart = {(one.name, other.name) for one, other in directions(devices, twin, simulated_machines(SPEC))}
+    assert every - apart == {
+        ("target", "producer-12"),
+        ("producer-12", "target"),
+        ("producer-12", "target-delayed"),
+    }
+    names = [Device(each.name, each.hardware, each.software) for each in (*devices, twin)]
+    check_identifiable(names, sorted(apart))
+
+
+def test_they_do_where_a_device_would_not_be_told_else() -> None:
+    few = [each for each in devices_of(SPEC, SPEC.targets["linux-rt"]) if each.name != "p02-ordinary"]
+    assert len(directions(few, None, simulated_machines(SPEC))) == len(directions(few)) == 6
+
+
+def test_machines_of_a_real_bench_all_ask_each_other() -> None:
+    spec = load_bench(Path(SPEC.path).parent / "example-hardware.yaml")
+    assert simulated_machines(spec) == frozenset()
 
 
 def test_a_bench_with_too_few_devices_says_what_it_lacks() -> None:
