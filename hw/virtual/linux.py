@@ -15,7 +15,7 @@ from pathlib import Path
 from hw.bench import VirtualSpec
 from hw.faults import Fault
 from hw.virtual import network
-from hw.virtual.console_log import READY, put_aside
+from hw.virtual.console_log import READY
 from hw.virtual.namespace_boot import LOG, in_namespace, start
 from hw.virtual.sshd import CONFIG, SERVER, SFTP_SERVER, write_sshd
 
@@ -118,7 +118,6 @@ def boot(machine: LinuxMachine) -> subprocess.Popen[bytes]:
         sshd=SERVER,
         config=folder / CONFIG,
     )
-    put_aside(folder / LOG)
     own = ["unshare", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"]
     argv = [*in_namespace(machine.namespace, machine.cpus), *own, "sh", "-c", script]
     return start(machine.name, machine.namespace, argv, folder / LOG)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hw.errors import BenchError
 from hw.virtual import network
-from hw.virtual.console_log import wait_for_boot
+from hw.virtual.console_log import put_aside, wait_for_boot
 
 LOG = "console.log"
 """In the machine's folder: what it says."""
@@ -30,13 +30,15 @@ def start(
         name: Of the machine.
         namespace: Its own; where it does not come up, all that runs there is ended.
         argv: Its first process.
-        log: Gets what it says.
+        log: Gets what it says; that of a boot before is put aside.
         environment: Of the process; None: this one's.
 
     Raises:
         BenchError: It does not come up; the text quotes its log.
     """
-    with log.open("wb") as output:
+    put_aside(log)
+    # To its end: a session of the machine may write to it as well.
+    with log.open("ab") as output:
         process = subprocess.Popen(
             argv,
             env=environment,

@@ -23,6 +23,8 @@ from hw.virtual.sshd import CONFIG, SERVER, SFTP_SERVER, write_sshd
 from hw.virtual.windows_prefix import WINE_FOLDER, prefix_or_make, wine_environment
 
 LOGIN_TOOL = "bw-login"
+LOGIN = "login"
+"""In the machine's folder: what sshd runs for each session."""
 MEMORY = Path("/dev/shm")  # noqa: S108 - anyone may write here: see `new_disk`
 
 # Windows tunes the receive window of each connection, up to 16 MB; this machine's kernel plays its part.
@@ -49,15 +51,10 @@ mkdir {disk}/view
 mkdir {disk}/view/C:
 [ -d {disk}/prefix/{system} ] || fail 'there is no Windows on its disk'
 mount --bind {disk}/prefix/drive_c {disk}/view/C:
-cp {login_tool} {disk}/prefix/drive_c/windows/{login_name}
+cp {login_tool} {disk}/prefix/drive_c/windows/bw-login.exe
 cd {disk}/prefix/drive_c
 {server_placement}{wine}/wineserver64 --persistent
-# Under load Wine now and then does not start a program, with an internal error.
-for attempt in 1 2 3; do
-    {wine}/wine64 cmd /c ver && break
-    [ $attempt != 3 ] || fail 'Windows cannot run cmd.exe'
-    sleep 0.5
-done
+SSH_ORIGINAL_COMMAND=ver {login} || fail 'Windows cannot run cmd.exe'
 echo '{ready}'
 exec {sshd} -D -e -f {config}
 """
@@ -76,10 +73,10 @@ errors={disk}/stderr-$$
 reached={disk}/prefix/drive_c/windows/login-$$
 rm -f $reached
 for start in 1 2 3; do
-    BENCHWRIGHT_LOGIN="C:\\windows\\login-$$" {wine}/wine64 'C:\\windows\\{login_name}' 2>$errors
+    BENCHWRIGHT_LOGIN="C:\\windows\\login-$$" {wine}/wine64 'C:\\windows\\bw-login.exe' 2>$errors
     code=$?
     [ ! -e $reached ] || break
-    echo "Wine did not start $SSH_ORIGINAL_COMMAND: exit code $code" >>{log}
+    echo "Wine did not start $SSH_ORIGINAL_COMMAND: exit code $code" | cat - $errors >>{log}
     sleep 0.5
 done
 cat $errors >&2
@@ -165,15 +162,14 @@ def boot(machine: WindowsMachine, *, first: bool) -> subprocess.Popen[bytes]:
     folder.mkdir(parents=True, exist_ok=True)
     if first:
         disk.mkdir(mode=0o700)
-    login_tool = local_tool(LOGIN_TOOL, "x86_64-windows")
     fields = {
         "folder": folder,
         "disk": disk,
         "prefix": prefix_or_make(),
         "fault": BOOT_FAULTS.get(machine.fault, "").format(disk=disk, system=_SYSTEM),
         "system": _SYSTEM,
-        "login_tool": login_tool,
-        "login_name": login_tool.name,
+        "login_tool": local_tool(LOGIN_TOOL, "x86_64-windows"),
+        "login": folder / LOGIN,
         "wine": WINE_FOLDER,
         # Wine's server looks at a socket again and again until the program has read it: that comes first.
         "server_placement": f"chrt --fifo {machine.priority - 1} " if machine.priority > 1 else "",
@@ -188,16 +184,14 @@ def boot(machine: WindowsMachine, *, first: bool) -> subprocess.Popen[bytes]:
 
 
 def login_script(wine: Path, disk: Path, log: Path) -> str:
-    """Return what sshd runs for each session.
+    """Return what sshd runs for each session, and boot to see whether Windows runs.
 
     Args:
         wine: Folder of Wine's programs.
         disk: Of the machine.
-        log: Gets a line of each command that Wine did not start.
+        log: Is told each command that Wine did not start, and why as far as it said.
     """
-    return _LOGIN.format(
-        wine=wine, disk=disk, log=log, sftp_server=SFTP_SERVER, login_name=f"{LOGIN_TOOL}.exe"
-    )
+    return _LOGIN.format(wine=wine, disk=disk, log=log, sftp_server=SFTP_SERVER)
 
 
 def power_off(namespace: str) -> None:
@@ -227,7 +221,7 @@ def _placement(machine: WindowsMachine) -> list[str]:
 
 def _write_login(machine: WindowsMachine, login: str) -> None:
     folder = machine.folder
-    script = folder / "login"
+    script = folder / LOGIN
     script.write_text(login)
     script.chmod(0o755)
     wine = wine_environment(machine.disk / "prefix")
