@@ -11,21 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from hw.drivers.labgrid_api import register_all
 from hw.drivers.windows_ssh import HOME
 from hw.errors import BenchError
 from hw.preload import start_program
 from hw.session import Bench, open_bench
 from resources.clocks.command import clock_command
+from tests.targets.windows.conftest import BENCH_FILE, TARGET
 from tests.traffic_gen.test_clock_compare import EARLIER_TABLE
+from tests.turns import in_turn
 
 pytestmark = pytest.mark.simulated
 
-BENCH_FILE = Path(__file__).with_name("one_windows.yaml")
-TARGET = "windows"
 COMPILER = "x86_64-w64-mingw32-gcc"
-
-register_all()
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +39,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Generat
     )
     library = ["-shared", "-static", "-I", repository / "traffic-gen", "-o", folder / "card.dll", source]
     subprocess.run([COMPILER, *library], check=True)
-    with open_bench(folder / BENCH_FILE.name) as opened:
+    with in_turn("one-windows"), open_bench(folder / BENCH_FILE.name) as opened:
         opened.power_on([TARGET])
         yield opened
 

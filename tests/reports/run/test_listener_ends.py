@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs under the listener that do not end well: broken off, interrupted, killed, or with a spoilt folder."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from reports.__main__ import main
+from reports.listener import EXIT_LISTENER_FAILED
+from reports.rejudge.run import rejudge
+from reports.run.failed_tests import FailedTest
+from reports.run.folder import RunFolder
+from reports.run.integrity import changed_files
+from reports.run.outcome import outcome_of
+from tests.reports.run.robot_runs import HEAD, Robot
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("error", ["", "the bench is stuck"])
+def test_what_is_given_back_at_the_end_is_so_once_and_its_error_counts(robot: Robot, error: str):
+    """After the last suite: a bench that cannot be given back is an error of the run, not only a line."""
+    done = robot.run(f"Measures\n    Record\n    At The End    {error}\n")
+    assert (robot.folder / "given-back.txt").read_text() == "once\n"
+    assert done.returncode == (EXIT_LISTENER_FAILED if error else 0), done.stdout + done.stderr
+    said = f"give the bench back: RuntimeError: {error}"
+    assert robot.latest().manifest.problems == ((said,) if error else ())
+
+
+@pytest.mark.slow
+def test_a_test_that_breaks_off_leaves_no_page_that_says_pass(robot: Robot):
+    done = robot.run(
+        "Measures\n    Record\nBreaks Off\n    Fail    MEASUREMENT ERROR: nothing came\n",
+        "--variable",
+        "TARGET:linux-rt",
+    )
+    assert done.returncode == 1
+    run = robot.latest()
+    assert run.manifest.failed_tests == (
+        FailedTest("linux-rt", "Breaks Off", "MEASUREMENT ERROR: nothing came"),
+    )
+    page = (run.path / "qualification.html").read_text()
+    assert "<title>UNSET" in page
+    assert "linux-rt: Breaks Off failed: MEASUREMENT ERROR: nothing came" in page
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["link", "records"])
+def test_a_folder_that_cannot_be_completed_is_no_success(robot: Robot, what: str):
+    done = robot.run(f"Passes\n    Spoil    {what}\n")
+    assert done.returncode == EXIT_LISTENER_FAILED
+    assert "[ ERROR ] run folder:" in done.stderr
+
+
+def test_a_killed_robot_leaves_its_records_and_the_next_one_goes_on(robot: Robot):
+    robot.run("Dies\n    Record\n    Spoil    kill\n")
+    (folder,) = robot.runs()
+    run = RunFolder.open(folder)
+    assert len(run.records().measurements) == 1
+    assert run.manifest.end_utc is None
+    assert not (robot.folder / "results" / "latest").exists()
+    done = robot.run("Measures\n    Record\n", "--listener", f"reports.listener.Listener:run_folder={folder}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert robot.runs() == [folder]
+    assert len(robot.latest().records().measurements) == 2
+
+
+@pytest.mark.parametrize(
+    ("progress", "counted"),
+    [
+        ("replaying daq12: 10 of 60 s", "at least 10 of 60 s counted"),
+        ("replaying daq12: warming up", "after 'replaying daq12: warming up'"),
+        ("", ""),
+    ],
+)
+def test_an_interrupted_run_says_so_and_how_much_was_counted(robot: Robot, progress: str, counted: str):
+    """And neither what Robot Framework calls it nor that it stopped the tests behind it."""
+    robot.run(
+        f"Measures\n    Record\nIs Interrupted\n    Is Interrupted    {progress or '${EMPTY}'}\n"
+        "Behind It\n    Record    50\n"
+    )
+    run = robot.latest()
+    assert run.manifest.interrupted == counted
+    came_out = outcome_of(run)
+    words = f", {counted}" if counted else ""
+    said = f"The run was interrupted{words}; 2 tests were not begun or ended."
+    assert (came_out.outcome, came_out.exit_code, came_out.reasons) == ("inconclusive", 4, (said,))
+    page = (run.path / "qualification.html").read_text()
+    assert "<title>INCONCLUSIVE" in page
+    assert "The run was interrupted" in page
+    assert "fatal error" not in page
+    assert not [problem for problem in rejudge(run.path).problems if "run.json" in problem]
+
+
+def test_a_run_that_is_interrupted_in_its_setup_says_so(robot: Robot):
+    """Where most of the measuring is: its tests say only that they were stopped."""
+    head = HEAD.replace(
+        "*** Test", "Suite Setup    Is Interrupted    replaying daq12: 10 of 60 s\n\n*** Test"
+    )
+    robot.run("Measures\n    Record\nBehind It\n    Record    50\n", head=head)
+    run = robot.latest()
+    assert run.manifest.interrupted == "at least 10 of 60 s counted"
+    came_out = outcome_of(run)
+    assert (came_out.outcome, came_out.exit_code) == ("inconclusive", 4)
+    assert "The run was interrupted, at least 10 of 60 s counted; 2 tests" in " ".join(came_out.reasons)
+
+
+def test_a_run_killed_while_its_page_was_written_is_no_pass_and_can_be_finished(
+    robot: Robot, capsys: pytest.CaptureFixture[str]
+):
+    robot.run("Measures\n    Record\n")
+    before = robot.latest()
+    time.sleep(1.0)  # the next run is of another second
+    robot.run("Measures\n    Record\n    Spoil    kill at the page\n")
+    (path,) = {*robot.runs()} - {before.path}
+    run = RunFolder.open(path)
+    assert run.manifest.end_utc is not None
+    assert not run.is_held
+    assert outcome_of(run).outcome == "inconclusive"
+    latest = robot.folder / "results" / "latest"
+    assert main(["show", str(latest)]) == 0
+    shown = capsys.readouterr().out
+    newer = f"a newer run {run.run_id} was not finalised: python -m reports show {path}"
+    assert shown.startswith(f"{newer}\nPASS")
+    assert main(["show", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("INCONCLUSIVE")
+    assert "not finalised" in shown
+    assert "`python -m reports finish RUN`" in shown
+
+    assert main(["finish", str(path)]) == 0
+    assert changed_files(path) == []
+    assert latest.resolve() == path
+    capsys.readouterr()
+    assert main(["show", str(latest)]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("INCONCLUSIVE")
+    assert "after its process had died: it has no seal" in shown
+    assert main(["finish", str(path)]) == 0
+    assert not [problem for problem in rejudge(path).problems if "run.json" in problem]

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A network stack on a machine: put on, given back whatever happens, and what its ends count."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hw.errors import BenchError, CapabilityError
+from hw.protocols import CommandResult
+from reports.latency.stack_proof import StackEnd
+from resources.network_stack import NetworkStack, load_network_stack
+from resources.network_stack_ends import FOUND, counters, frame_bytes
+from tests.resources.network_stack.machine import (
+    IN_BYTES,
+    NETSTAT,
+    PROOF,
+    PROOF_TOOL,
+    TARGETS,
+    Machine,
+    stack_on,
+)
+
+
+@pytest.mark.parametrize(
+    ("proof", "room_bytes", "counted"),
+    [
+        (f"{PROOF}frame_bytes = 700\n", 700, StackEnd(3, 50, 60)),
+        (f'{PROOF}frame_bytes_field = "room.bytes"\n', 4000, StackEnd(3, 50, 60)),
+        (f"{PROOF_TOOL}{IN_BYTES}", None, StackEnd(None, 50, 60, 900)),
+    ],
+)
+def test_an_end_counts_frames_of_some_room_or_bytes(
+    targets: Path, proof: str, room_bytes: int | None, counted: StackEnd
+) -> None:
+    """The room is a number of the file, or what the stack says."""
+    path = targets / "linux-rt" / "stack" / "user.toml"
+    path.write_text(f"{path.read_text()}{proof}")
+    said = '{"room": {"bytes": 4000}, "frames": {"delivered": 3, "bytes_in": 900}}'
+
+    def run(argv: Sequence[str]) -> CommandResult:
+        return CommandResult(tuple(argv), 0, said if argv == ["asked"] else NETSTAT, "")
+
+    def tool(_name: str, tool: str) -> str:
+        return tool
+
+    bench: Any = SimpleNamespace(node={"linux-rt": SimpleNamespace(run=run)}.__getitem__, tool=tool)
+    stack = load_network_stack(targets / "linux-rt", "user")
+    assert frame_bytes(stack, bench, "linux-rt") == room_bytes
+    assert counters(stack, bench, "linux-rt") == counted
+
+
+def test_a_stack_is_put_on_and_given_back(user: NetworkStack, machine: Machine, tmp_path: Path) -> None:
+    with stack_on(user, machine, "test0", tmp_path / "evidence"):
+        assert machine.link == "busy-polling"
+    assert machine.link == "as found"
+    assert json.loads((tmp_path / "evidence" / FOUND).read_text())["stack"] == "user"
+
+
+def test_what_a_killed_run_has_left_is_given_back_first(
+    user: NetworkStack, machine: Machine, tmp_path: Path
+) -> None:
+    context = stack_on(user, machine, "test0", tmp_path)
+    context.__enter__()  # and nothing ends it
+    with stack_on(user, machine, "test0", tmp_path):
+        assert (machine.root / "stack" / "undo").read_text() == "as found\n"
+    assert machine.link == "as found"
+    context.gen.close()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("error", [BenchError("it lost its power"), KeyboardInterrupt()])
+def test_an_error_meanwhile_leaves_nothing(
+    user: NetworkStack, machine: Machine, tmp_path: Path, error: BaseException
+) -> None:
+    with pytest.raises(type(error)), stack_on(user, machine, "test0", tmp_path):
+        raise error
+    assert machine.link == "as found"
+
+
+def test_a_machine_that_cannot_have_it_says_why(user: NetworkStack, machine: Machine, tmp_path: Path) -> None:
+    with (
+        pytest.raises(CapabilityError, match="network stack user: linux-rt: no queue on test9"),
+        stack_on(user, machine, "test9", tmp_path),
+    ):
+        pass
+    (machine.root / "stack" / "broken").touch()
+    with (
+        pytest.raises(BenchError, match="`apply`: exit code 1: it broke"),
+        stack_on(user, machine, "test0", tmp_path),
+    ):
+        pass
+    assert machine.link == "as found"
+
+
+def test_the_kernels_stack_says_what_it_goes_through(machine: Machine, tmp_path: Path) -> None:
+    """On this machine's own loopback interface, for real."""
+    stack = load_network_stack(TARGETS / "linux-rt", "kernel")
+    with stack_on(stack, machine, "lo", tmp_path):
+        pass
+    found = json.loads((tmp_path / FOUND).read_text())
+    assert (found["stack"], found["interface"], found["qdisc"]) == ("kernel", "lo", "noqueue")
+    with (
+        pytest.raises(CapabilityError, match="network stack kernel: linux-rt: there is no interface test77"),
+        stack_on(stack, machine, "test77", tmp_path),
+    ):
+        pass
+
+
+def test_its_command_is_told_folder_and_interface(
+    user: NetworkStack, machine: Machine, tmp_path: Path
+) -> None:
+    assert user.put_on is not None
+    script = ("sh", "-c", 'echo "$0" "$@"', "$folder", "$interface")
+    told = replace(user, put_on=replace(user.put_on, command=script))
+    with stack_on(told, machine, "test0", tmp_path):
+        pass
+    said = (tmp_path / FOUND).read_text().split()
+    assert said == [str(machine.root / "stack"), "test0", "--interface", "test0", "apply"]
