@@ -88,10 +88,10 @@ static void check_contents(void)
 	CHECK_INT(plan_find_producer(plan, 2)->rate_ppb, -100000);
 	CHECK(!plan_find_producer(plan, 3));
 	CHECK_INT(plan->pattern->stream_count, 2);
-	CHECK_INT(pattern_find_stream(plan->pattern, 22)->transport, TRANSPORT_UDP);
-	CHECK_INT(pattern_find_stream(plan->pattern, 22)->period_ns, 1000000);
-	CHECK_INT(pattern_find_stream(plan->pattern, 22)->message_type, 2);
-	CHECK(!pattern_find_stream(plan->pattern, 11));
+	CHECK_INT(plan->pattern->streams[1].id, 22);
+	CHECK_INT(plan->pattern->streams[1].transport, TRANSPORT_UDP);
+	CHECK_INT(plan->pattern->streams[1].period_ns, 1000000);
+	CHECK_INT(plan->pattern->streams[1].message_type, 2);
 	plan_destroy(plan);
 }
 

@@ -151,13 +151,6 @@ void pattern_destroy(struct pattern *pattern)
 	free(pattern);
 }
 
-const struct stream *pattern_find_stream(const struct pattern *pattern, uint16_t id)
-{
-	const struct stream key = { .id = id };
-
-	return bsearch(&key, pattern->streams, pattern->stream_count, sizeof(key), compare_streams);
-}
-
 int plan_read_file(const char *path, char **text_out, size_t *length, struct schema_error *error)
 {
 	FILE *file = fopen(path, "rb");

@@ -131,9 +131,6 @@ void plan_carry_by_rtdip(struct plan *plan, const char *socket_path);
 /** Find a producer by its number; NULL when the plan has none of it. O(log n). */
 const struct plan_producer *plan_find_producer(const struct plan *plan, uint16_t number);
 
-/** Find a stream by its id; NULL when the pattern has none of it. O(log n). */
-const struct stream *pattern_find_stream(const struct pattern *pattern, uint16_t id);
-
 /** Never NULL. */
 const struct transport_limits *transport_limits(enum transport transport);
 

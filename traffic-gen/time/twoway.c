@@ -89,14 +89,6 @@ void twoway_destroy(struct twoway *twoway)
 	free(twoway);
 }
 
-void twoway_restart(struct twoway *twoway)
-{
-	twoway->burst_open = false;
-	twoway->window_count = 0;
-	twoway->line.valid = false;
-	twoway->steps++; /* what comes is another segment of the series */
-}
-
 int twoway_add(struct twoway *twoway, const struct twoway_exchange *exchange)
 {
 	int64_t rtt_ns;

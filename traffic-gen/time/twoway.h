@@ -127,9 +127,6 @@ struct twoway *twoway_create(const struct twoway_config *config);
 
 void twoway_destroy(struct twoway *twoway);
 
-/** Forget the window and the line; counts and series go on. */
-void twoway_restart(struct twoway *twoway);
-
 /**
  * Add one exchange of the current burst. Return 0, or -EINVAL for an invalid one, or one that is faster than min_way_ns allows,
  * which is counted and not used.

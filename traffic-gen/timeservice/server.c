@@ -43,9 +43,16 @@ int server_init(struct server *server, const struct server_settings *settings, c
 	return server->estimate ? 0 : errno ? -errno : -ENOMEM;
 }
 
+static void close_socket(struct server *server)
+{
+	if (server->sock != PORT_SOCKET_NONE)
+		port_socket_close(server->sock);
+	server->sock = PORT_SOCKET_NONE;
+}
+
 void server_close(struct server *server)
 {
-	server_close_socket(server);
+	close_socket(server);
 	estimate_destroy(server->estimate);
 	server->estimate = NULL;
 }
@@ -55,24 +62,17 @@ int server_open_socket(struct server *server)
 	struct address any = { 0 };
 	int err;
 
-	server_close_socket(server);
+	close_socket(server);
 	err = port_udp_open(&any, &server->sock);
 	if (!err)
 		err = port_udp_connect(server->sock, &server->settings.address);
 	if (err) {
-		server_close_socket(server);
+		close_socket(server);
 		return err;
 	}
 	server->sends = 0;
 	server->stamping = !server->settings.user_stamps && port_socket_stamp_both(server->sock) == 0;
 	return 0;
-}
-
-void server_close_socket(struct server *server)
-{
-	if (server->sock != PORT_SOCKET_NONE)
-		port_socket_close(server->sock);
-	server->sock = PORT_SOCKET_NONE;
 }
 
 int64_t server_root_distance_ns(const struct server *server)

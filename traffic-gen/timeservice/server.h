@@ -61,7 +61,6 @@ void server_close(struct server *server);
 
 /** Open a socket of a port of its own, for a batch: what comes late finds none. @return 0 or -errno */
 int server_open_socket(struct server *server);
-void server_close_socket(struct server *server);
 
 enum server_result {
 	SERVER_NOTHING,  /* no answer, none that can be used, or an interleaved one whose sample is the next one's */

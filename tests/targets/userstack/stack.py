@@ -173,7 +173,6 @@ class Stack:
             ("stack_add_address", c_int, (POINTER(_Address),)),
             ("stack_remove_address", c_int, (POINTER(_Address),)),
             ("stack_set_source", None, (c_void_p, POINTER(_Address))),
-            ("stack_set_mtu", c_int, (c_size_t,)),
             ("stack_counts", None, (POINTER(_Counts),)),
         ):
             call = getattr(self.library, name)
@@ -242,10 +241,6 @@ class Stack:
     def set_source(self, sock: Socket, ip: str) -> None:
         """Say from which address a socket that is bound to all sends."""
         self.call("stack_set_source", sock.handle, _address((ip, 0)))
-
-    def set_mtu(self, mtu_bytes: int) -> None:
-        """Set the interface's largest packet."""
-        self.call("stack_set_mtu", mtu_bytes)
 
     def counts(self) -> dict[str, int]:
         """Return what the stack has counted."""

@@ -43,7 +43,6 @@ class InfiniiVision(FrontPanel):
         self.meter = measure.DelayMeter(self)
         self._skew_sign = skew_sign
         self._errors: deque[tuple[int, str]] = deque()
-        self._trigger_seen = False
         self.add_query("SYSTem:ERRor", lambda _: self._next_error())
         self._add_run_control()
         setup.add_commands(self, self.meter.measure_all)
