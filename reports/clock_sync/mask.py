@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of standards and papers on clock error: the files in `masks/`, and the margin left to them.
+"""Limits of standards and papers on clock error: the files in `masks/`.
 
 A file is CSV with `# name:` and `# source:` lines above the header. Each row limits one quantity, to
 limit_ns + slope_ns_per_s x tau for tau_above_s < tau <= tau_to_s; single values have no tau. Curves are
@@ -15,11 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, cast, get_args
 
-import numpy as np
-
-from reports.clock_sync.stability import Curve
 from reports.errors import RecordError
-from reports.units import NS_PER_S
 
 FOLDER = Path(__file__).resolve().parent / "masks"
 
@@ -69,65 +65,15 @@ class Mask:
         """The quantities that are limited, in the order of the file."""
         return tuple(dict.fromkeys(segment.quantity for segment in self.segments))
 
+    @property
+    def curves(self) -> tuple[CurveQuantity, ...]:
+        """Those of the quantities that are curves."""
+        return tuple(cast(CurveQuantity, each) for each in self.quantities if each in CURVES)
+
     def limit_at(self, quantity: CurveQuantity, tau_s: float) -> float | None:
         """Return the limit of a curve in ns at a tau, None where the mask does not say."""
         found = (segment.limit_at(tau_s) for segment in self.of(quantity))
         return next((limit for limit in found if limit is not None), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Margin:
-    """How a curve stands to its limit, at the tau where it comes closest to it.
-
-    Attributes:
-        quantity: What was judged.
-        tau_ns: The worst tau; None together with a value that is None.
-        value_ns: The value there; None where the series cannot give one.
-        limit_ns: The limit there; None together with a value that is None.
-        margin_ns: limit - value.
-        taus: Number of taus that were compared.
-        reason: Why there is no value; empty where there is.
-    """
-
-    quantity: Quantity
-    tau_ns: int | None
-    value_ns: float | None
-    limit_ns: float | None
-    margin_ns: float | None
-    taus: int
-    reason: str
-
-    @property
-    def within(self) -> bool | None:
-        """Whether the value keeps the limit; None without a value. NaN never does."""
-        if self.value_ns is None or self.limit_ns is None:
-            return None
-        return self.value_ns <= self.limit_ns
-
-
-def judge_curve(mask: Mask, quantity: CurveQuantity, curve: Curve | None) -> Margin:
-    """Compare a curve with its mask at every tau that both have; the worst is that of the largest ratio.
-
-    Args:
-        mask: Must limit the quantity.
-        quantity: What the curve is.
-        curve: MTIE or TDEV in ns; None where there is none.
-    """
-    if not mask.of(quantity):
-        raise RecordError(f"mask {mask.name}: no limit of {quantity}")
-    if curve is None:
-        return Margin(quantity, None, None, None, None, 0, "too few samples")
-    if curve.statistic != quantity.removeprefix("dte_l_"):
-        raise RecordError(f"mask {mask.name}: a curve of {curve.statistic} is not one of {quantity}")
-    limits = [mask.limit_at(quantity, tau / NS_PER_S) for tau in curve.tau_ns.tolist()]
-    shared = [place for place, limit in enumerate(limits) if limit is not None]
-    if not shared:
-        return Margin(quantity, None, None, None, None, 0, "no tau of the series lies in the mask's range")
-    bounds = np.array([limits[place] for place in shared], np.float64)
-    values = curve.value[shared]
-    worst = int(np.argmax(values / bounds))
-    value, limit = float(values[worst]), float(bounds[worst])
-    return Margin(quantity, int(curve.tau_ns[shared[worst]]), value, limit, limit - value, len(shared), "")
 
 
 def mask_names() -> tuple[str, ...]:

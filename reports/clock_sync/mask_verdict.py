@@ -3,7 +3,7 @@
 
 Single values come from all samples of a trial; curves (MTIE, TDEV) from the means of its series, so through
 an average of one interval, and never across a gap or a step. Of a curve that tau is recorded at which least
-is left to the mask: U is the same at every tau, so all others have kept theirs where this one has.
+is left to the mask (reports/clock_sync/mask_curve.py).
 
 U comes from the bound B of one offset (reports/clock_sync/verdict.py). Offsets that are each off by at most
 B move a mean, an extreme and what a low-pass makes of them by B, a peak to peak by 2 B, and TDEV, the root
@@ -16,12 +16,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import cast
 
 from reports.clock_sync.answers import series_of
-from reports.clock_sync.mask import VALUES, Mask, Quantity
+from reports.clock_sync.mask import VALUES, CurveQuantity, Mask, Quantity
+from reports.clock_sync.mask_curve import MTIES, curve_of, limited_series, mask_points, worst_point
 from reports.clock_sync.series import ClockSeries
-from reports.clock_sync.stability import TERMS_MIN, Curve, mtie, tdev
-from reports.clock_sync.time_error import CTE_WINDOW_NS, TimeError, low_passed, separable, time_error
+from reports.clock_sync.stability import TERMS_MIN
+from reports.clock_sync.time_error import CTE_WINDOW_NS, TimeError, time_error
 from reports.clock_sync.trial import ClockTrial
 from reports.clock_sync.verdict import sync_uncertainty, tempered
 from reports.record.context import Context, Sample, build_record
@@ -42,8 +44,6 @@ RECORDED: dict[Quantity, tuple[str, str]] = {
 MASK_QUANTITIES = frozenset(quantity for quantity, _statistic in RECORDED.values())
 MASKED_KINDS = frozenset({"sync", "interval", "load"})
 """Kinds of trials that masks are for: a clock that is locked to a server whose packets nothing impairs."""
-TDEV_PERIODS_MIN = 12
-"""TDEV at tau needs a series of 12 tau (ITU-T O.172; from memory, its text was not at hand)."""
 TAU_TOLERANCE = 1.01
 """The interval of a series is what it was: 0.1 s may be 0.1002 s."""
 _TDEV_GAIN = 4 / math.sqrt(6)
@@ -130,7 +130,7 @@ def _measurement(
     if quantity in VALUES:
         found = _value(trial, series, wanted, quantity, n_required)
     else:
-        found = _worst_of_curve(series, wanted, quantity)
+        found = _worst_of_curve(series, wanted, cast(CurveQuantity, quantity))
     limit = _limit(wanted.mask, quantity, found.limit_ns, found.where)
     uncertainty = _uncertainty(trial, quantity)
     sample = Sample(name, statistic, found.value, found.n, found.n_required)
@@ -190,55 +190,36 @@ def _constant(
     )
 
 
-def _worst_of_curve(series: ClockSeries | None, wanted: MaskRange, quantity: Quantity) -> _Finding:
+def _worst_of_curve(series: ClockSeries | None, wanted: MaskRange, quantity: CurveQuantity) -> _Finding:
     """Return a curve's value at the tau at which least is left to the mask, and which taus are missing."""
     nothing = _first_limit_ns(wanted.mask, quantity)
     if series is None or not series.n:
         return _Finding(None, nothing, 0, TERMS_MIN, "", "no series of offsets")
-    if quantity.startswith("dte_l_"):
-        if not separable(series):
-            return _Finding(None, nothing, 0, TERMS_MIN, "", "too few samples a second for the low-pass")
-        series = low_passed(series)
-    points = _points(series, wanted.mask, quantity)
+    limited = limited_series(series, quantity)
+    if limited is None:
+        return _Finding(None, nothing, 0, TERMS_MIN, "", "too few samples a second for the low-pass")
+    points = mask_points(limited, curve_of(limited, quantity), wanted.mask, quantity)
+    worst = worst_point(points)
     low_s, high_s = wanted.wanted_s(quantity)
     asked = f"the mask asks for {low_s:.4g} s to {high_s:.4g} s"
     measured = f"{series.n * series.tau0_ns / NS_PER_S:.3g} s, every {series.tau0_ns / NS_PER_S:.3g} s"
-    if not points:
+    if worst is None:
         return _Finding(None, nothing, 0, TERMS_MIN, "", f"no tau can be judged from {measured}; {asked}")
-    first_s, last_s = points[0][0], points[-1][0]
+    first_s, last_s = points[0].tau_ns / NS_PER_S, points[-1].tau_ns / NS_PER_S
     judged = f"judged at {len(points)} octaves of tau from {first_s:.3g} s to {last_s:.3g} s"
     missing = ""
     too_late = low_s > 0 and first_s / 2 > low_s * TAU_TOLERANCE
     if too_late or last_s * 2 <= high_s:
         missing = f"{judged}, from {measured}; {asked}"
-    tau_s, value_ns, limit_ns, windows = min(points, key=lambda point: point[2] - point[1])
-    return _Finding(value_ns, limit_ns, windows, TERMS_MIN, f"tau = {tau_s:.3g} s, {judged}", missing)
-
-
-def _points(series: ClockSeries, mask: Mask, quantity: Quantity) -> list[tuple[float, float, float, int]]:
-    """Return (tau in s, value, limit, windows) of each octave that series and mask share."""
-    is_mtie = quantity in ("mtie", "dte_l_mtie")
-    curve: Curve | None = mtie(series) if is_mtie else tdev(series)
-    if curve is None:
-        return []
-    longest_ns = max(len(stretch) for stretch in series.stretches) * series.tau0_ns
-    points: list[tuple[float, float, float, int]] = []
-    for tau_ns, value, windows in zip(
-        curve.tau_ns.tolist(), curve.value.tolist(), curve.n.tolist(), strict=True
-    ):
-        limit_ns = mask.limit_at(quantity, tau_ns / NS_PER_S)  # type: ignore[arg-type]
-        if limit_ns is not None and (is_mtie or TDEV_PERIODS_MIN * tau_ns <= longest_ns):
-            points.append((tau_ns / NS_PER_S, float(value), limit_ns, int(windows)))
-    return points
+    where = f"tau = {worst.tau_ns / NS_PER_S:.3g} s, {judged}"
+    return _Finding(worst.value_ns, worst.limit_ns, worst.windows, TERMS_MIN, where, missing)
 
 
 def _uncertainty(trial: ClockTrial, quantity: Quantity) -> Uncertainty:
     """Return U of a quantity in ns; see the module."""
     gain: float = 1
-    if quantity in ("mtie", "dte_l_mtie"):
-        gain = 2
-    elif quantity in ("tdev", "dte_l_tdev"):
-        gain = _TDEV_GAIN
+    if quantity not in VALUES:
+        gain = 2 if quantity in MTIES else _TDEV_GAIN
     return Uncertainty.from_parts(
         UncertaintyPart(part.name, part.kind, part.value * gain) for part in sync_uncertainty(trial).parts
     )

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from reports.clock_sync.holdover import HoldoverEnvelope
 from reports.clock_sync.logs import ServoSeries
-from reports.clock_sync.mask import CurveQuantity, Margin, Mask, judge_curve
+from reports.clock_sync.mask import CurveQuantity, Mask
+from reports.clock_sync.mask_curve import MaskPoint
 from reports.clock_sync.series import ClockSeries, Stretch
 from reports.clock_sync.stability import Curve
 from reports.curves import DASHES, MARKERS, time_label
@@ -201,20 +202,24 @@ def bars_of(summary: Summary) -> tuple[Floats, NDArray[np.int64]]:
 
 
 def figure_stability(
-    name: str, quantity: CurveQuantity, curves: Sequence[tuple[str, Curve]], mask: Mask | None = None
+    name: str,
+    quantity: CurveQuantity,
+    curves: Sequence[tuple[str, Curve]],
+    mask: Mask | None = None,
+    worst: MaskPoint | None = None,
 ) -> str:
-    """Draw MTIE or TDEV over tau, both logarithmic, against a mask; the worst tau of each curve is ringed.
+    """Draw MTIE or TDEV over tau, both logarithmic, against a mask; the tau at which least is left is ringed.
 
     Args:
         name: Short name, unique on the page.
         quantity: What the curves are, in the words of the mask.
         curves: Label and curve; at most four.
         mask: Limits; None: none are drawn.
+        worst: Where least is left to them; None: at no tau can be judged.
     """
     if not curves or len(curves) > len(MARKERS):
         raise ReportError(f"{name}: {len(curves)} curves; a figure shows 1 to {len(MARKERS)}")
-    masked = mask is not None and bool(mask.of(quantity))
-    said: list[str] = []
+    said = "No mask applies."
     with style(name):
         figure = new_figure(*_SIZE_IN)
         axes = figure.add_subplot()
@@ -224,19 +229,18 @@ def figure_stability(
                 curve.tau_ns[drawn] / NS_PER_S, curve.value[drawn], color=INKS[f"type{kind}"],
                 marker=MARKERS[kind], linestyle=DASHES[kind], markersize=4, linewidth=1.2, label=label,
             )  # fmt: skip
-            if mask is not None and masked:
-                margin = judge_curve(mask, quantity, curve)
-                said.append(f"{label}: {_margin_words(margin)}")
-                if margin.tau_ns is not None and margin.value_ns:
-                    axes.plot(
-                        [margin.tau_ns / NS_PER_S], [margin.value_ns], marker="o", markersize=10,
-                        linestyle="none", markerfacecolor="none",
-                        markeredgecolor=INKS["ink" if margin.within else "fail"],
-                    )  # fmt: skip
         axes.set_xscale("log")
         axes.set_yscale("log")
-        if mask is not None and masked:
+        if mask is not None:
             _draw_mask(axes, mask, quantity, max(float(curve.tau_ns[-1]) for _, curve in curves) / NS_PER_S)
+            said = "No tau can be judged."
+        if worst is not None:
+            said = _left_words(worst)
+            if worst.value_ns > 0:
+                axes.plot(
+                    [worst.tau_ns / NS_PER_S], [worst.value_ns], marker="o", markersize=10, linestyle="none",
+                    markerfacecolor="none", markeredgecolor=INKS["ink" if worst.left_ns >= 0 else "fail"],
+                )  # fmt: skip
         _log_axis(axes.xaxis, (1.0,), _plain_number)
         _log_axis(axes.yaxis, (1.0, 2.0, 5.0), time_label)
         axes.set_xlabel("tau in s")
@@ -247,7 +251,7 @@ def figure_stability(
             figure,
             name,
             f"{quantity.upper().replace('_', ' ')} over tau",
-            " ".join(said) or "No mask applies.",
+            said,
         )
 
 
@@ -268,12 +272,10 @@ def _zero_line(axes: Any, values: Floats | NDArray[np.int64]) -> None:
         axes.axhline(0, color=INKS["muted"], linewidth=0.6)
 
 
-def _margin_words(margin: Margin) -> str:
-    if margin.tau_ns is None:
-        return f"not judged, {margin.reason}."
+def _left_words(worst: MaskPoint) -> str:
     return (
-        f"{format_measured(margin.value_ns, 'ns')} of {format_value(margin.limit_ns, 'ns')} allowed "
-        f"at the worst tau, {format_value(margin.tau_ns, 'ns')}."
+        f"{format_measured(worst.value_ns, 'ns')} of {format_value(worst.limit_ns, 'ns')} allowed "
+        f"at tau = {worst.tau_ns / NS_PER_S:.3g} s, where least is left."
     )
 
 

@@ -13,6 +13,7 @@ from reports.clock_sync.holdover import measured_holdover
 from reports.clock_sync.log_formats import KERNEL_STAMPS, LOG_READERS, USER_STAMPS
 from reports.clock_sync.logs import ClockLog, ServoSeries
 from reports.clock_sync.mask import load_mask
+from reports.clock_sync.mask_curve import curve_of, limited_series, mask_points, worst_point
 from reports.clock_sync.mask_verdict import MASK_QUANTITIES
 from reports.clock_sync.phc_read_table import PhcReadRow, phc_read_rows
 from reports.clock_sync.plots import (
@@ -328,11 +329,15 @@ def _mask_figures(rows: Sequence[ClockRow]) -> tuple[tuple[str, str], ...]:
             mask = load_mask(row.trial.folder / MASK)
         except RecordError:
             continue
-        for kind, statistic in (("mtie", mtie), ("tdev", tdev)):
-            if kind in mask.quantities and (curve := statistic(series)) is not None:
-                name = f"clock-mask{number}-{kind}"
-                figure = _drawn(figure_stability, name, kind, [(row.title, curve)], mask)
-                drawn.append((f"{row.title}: {kind.upper()} against the mask {mask.name}.", figure))
+        for quantity in mask.curves:
+            limited = limited_series(series, quantity)
+            if limited is None or (curve := curve_of(limited, quantity)) is None:
+                continue
+            worst = worst_point(mask_points(limited, curve, mask, quantity))
+            name = f"clock-mask{number}-{quantity}"
+            figure = _drawn(figure_stability, name, quantity, [(row.title, curve)], mask, worst)
+            words = quantity.upper().replace("_", " ")
+            drawn.append((f"{row.title}: {words} against the mask {mask.name}.", figure))
     return tuple(drawn)
 
 

@@ -1,25 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Masks: what stands in the files, what is refused, curves that must fail."""
+"""Masks: what stands in the files, and what is refused."""
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from reports.clock_sync.mask import FOLDER, judge_curve, load_mask, mask_names
-from reports.clock_sync.stability import Curve
+from reports.clock_sync.mask import FOLDER, load_mask, mask_names
 from reports.errors import RecordError
-from reports.units import NS_PER_S
 
 HEADER = "# name: test\n# source: none\nquantity,tau_above_s,tau_to_s,limit_ns,slope_ns_per_s\n"
-
-
-def curve(values: dict[float, float], statistic: str = "mtie") -> Curve:
-    taus = np.array([round(tau * NS_PER_S) for tau in values], np.int64)
-    return Curve(statistic, taus, np.array(list(values.values())), np.full(len(taus), 100))  # type: ignore[arg-type]
 
 
 def test_all_masks_of_the_project_can_be_read() -> None:
@@ -80,40 +71,6 @@ def test_the_classes_of_g8273_2(name: str, limits: tuple[int, ...]) -> None:
     assert mask.quantities == ("max_abs_te", "cte", "dte_l_mtie", "dte_l_tdev")
     assert tuple(segment.limit_ns for segment in mask.segments) == limits
     assert mask.limit_at("dte_l_mtie", 1000.5) is None
-
-
-def test_the_worst_tau_is_that_of_the_largest_ratio() -> None:
-    """45 of 52.5 at 100 s is nearer to its limit than 60 of 100 at 300 s, though 60 is the larger value."""
-    found = judge_curve(load_mask("g8272-prtc-a"), "mtie", curve({10: 20, 100: 45, 300: 60}))
-    assert found.within is True
-    assert (found.tau_ns, found.value_ns, found.limit_ns, found.taus) == (100 * NS_PER_S, 45, 52.5, 3)
-    assert found.margin_ns == 7.5
-
-
-def test_a_curve_above_its_mask_at_one_tau_fails() -> None:
-    found = judge_curve(load_mask("g8272-prtc-a"), "mtie", curve({1: 10, 4: 27, 1000: 20}))
-    assert found.within is False
-    assert found.tau_ns == 4 * NS_PER_S
-    assert found.margin_ns is not None
-    assert found.margin_ns < 0
-
-
-def test_the_limit_itself_passes_and_nan_never_does() -> None:
-    mask = load_mask("g8272-prtc-a")
-    assert judge_curve(mask, "mtie", curve({300: 100})).within is True
-    assert judge_curve(mask, "mtie", curve({300: 100.5})).within is False
-    assert judge_curve(mask, "mtie", curve({1: 10, 4: math.nan})).within is False
-
-
-def test_what_cannot_be_compared_has_no_verdict() -> None:
-    mask = load_mask("g8273-2-class-a")
-    for found in (judge_curve(mask, "dte_l_mtie", None), judge_curve(mask, "dte_l_mtie", curve({2000: 1}))):
-        assert found.within is None
-        assert found.reason
-    with pytest.raises(RecordError, match="no limit of tdev"):
-        judge_curve(mask, "tdev", None)
-    with pytest.raises(RecordError, match="a curve of tdev"):
-        judge_curve(mask, "dte_l_mtie", curve({1: 1}, "tdev"))
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from reports.clock_sync.holdover import HoldoverEnvelope, measured_holdover
 from reports.clock_sync.linuxptp_logs import read_ptp4l
 from reports.clock_sync.logs import ServoSeries
 from reports.clock_sync.mask import load_mask
+from reports.clock_sync.mask_curve import MaskPoint
 from reports.clock_sync.plots import (
     _upright,  # pyright: ignore[reportPrivateUsage]
     bars_of,
@@ -67,7 +68,9 @@ FIGURES: dict[str, Callable[[], str]] = {
     ),
     "dist": lambda: figure_distribution("dist", distribution(series().offsets())),
     "tool": lambda: figure_distribution("tool", Summary.from_json(tool_summary([3, 900, 20_000, 1_000_000]))),
-    "mtie": lambda: figure_stability("mtie", "mtie", [("bench", curve())], load_mask("g8272-prtc-a")),
+    "mtie": lambda: figure_stability(
+        "mtie", "mtie", [("bench", curve())], load_mask("g8272-prtc-a"), MaskPoint(4 * NS_PER_S, 20, 26, 9)
+    ),
     "bare": lambda: figure_stability("bare", "mtie", [("bench", curve())]),
     "hold": lambda: figure_holdover(
         "hold",
@@ -141,12 +144,13 @@ def test_bars_hold_every_sample_once() -> None:
 
 def test_what_is_above_the_mask_is_ringed_in_the_colour_of_failure() -> None:
     mask = load_mask("g8272-prtc-a")
-    bad = figure_stability("a", "mtie", [("bench", curve())], mask)
-    quiet = mtie(ClockSeries.regular(NS_PER_S, np.tile([0, 5], 500)))
-    assert quiet is not None
-    good = figure_stability("a", "mtie", [("bench", quiet)], mask)
+    good, bad = (
+        figure_stability("a", "mtie", [("bench", curve())], mask, MaskPoint(4 * NS_PER_S, value_ns, 26, 9))
+        for value_ns in (26, 26.5)
+    )
     assert bad.count("var(--fail)") > good.count("var(--fail)")
-    assert "allowed at the worst tau" in good
+    assert "26 ns allowed at tau = 4 s, where least is left" in good
+    assert "No tau can be judged" in figure_stability("a", "mtie", [("bench", curve())], mask)
 
 
 def test_overflow_is_said() -> None:

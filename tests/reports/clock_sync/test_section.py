@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from reports.clock_sync.mask import load_mask, mask_file
 from reports.clock_sync.mask_verdict import MaskRange, mask_measurements
@@ -101,12 +104,14 @@ def test_table_2_beside_intervals_and_holdover(tmp_path: Path) -> None:
     assert "Table 2" in page
 
 
-def test_masks_stand_beside_the_trial(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["g8272-prtc-a", "g8273-2-class-a"])
+def test_masks_stand_beside_the_trial(tmp_path: Path, name: str) -> None:
+    """Each curve that is limited has a figure, which rings the tau of the record."""
     run = _run(tmp_path)
     add_clock_trial(run, compare_answer())
     folder = run.evidence_folder("clock_sync", "chrony")
-    mask = load_mask("g8272-prtc-a")
-    (folder / MASK).write_bytes(mask_file("g8272-prtc-a", folder).read_bytes())
+    mask = load_mask(name)
+    (folder / MASK).write_bytes(mask_file(name, folder).read_bytes())
     files = tuple(run.evidence(folder / name) for name in (TRIAL, MASK))
     context = Context(run.run_id, "Chrony", SUBJECT, Conditions("ci"), True, files)
     records = mask_measurements(load_trial(folder), MaskRange(mask), "CLK-CHRONY", 99, context)
@@ -119,9 +124,14 @@ def test_masks_stand_beside_the_trial(tmp_path: Path) -> None:
     (row,) = clocks.rows
     assert row.masks == tuple(records)
     assert report.others == ()
-    assert len(clocks.figures.masks) == 2
+    curves = [record for record in records if record.quantity in mask.curves]
+    assert len(curves) == 2
+    for record, (caption, figure) in zip(curves, clocks.figures.masks, strict=True):
+        assert f"MTIE against the mask {mask.name}" in caption or "TDEV" in caption
+        tau = re.search(r"tau = \S+ s", record.limit.source)
+        assert f"{tau[0]}, where least is left" in figure if tau else "No tau can be judged" in figure
     page = render(run.path)
-    for text in ("Against masks", "MTIE against the mask ITU-T G.8272 PRTC-A", "judged at", "clause"):
+    for text in ("Against masks", f"MTIE against the mask {mask.name}", "judged", "clause"):
         assert text in page
     assert render(run.path) == page
 
