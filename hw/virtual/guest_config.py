@@ -56,19 +56,6 @@ class GuestBridge:
 
 
 @dataclass(frozen=True)
-class GuestRoute:
-    """A static route.
-
-    Attributes:
-        destination: Network with prefix, or `default`.
-        gateway: Address of the next hop.
-    """
-
-    destination: str
-    gateway: str
-
-
-@dataclass(frozen=True)
 class GuestClock:
     """The error that the guest's CLOCK_REALTIME gets at boot.
 
@@ -96,7 +83,6 @@ class GuestConfig:
         authorized_keys: Public keys that may log in as root, one line each.
         host_key: sshd's private ed25519 key in OpenSSH's format, made for the run.
         bridges: Bridges, made after all interfaces are up.
-        routes: Static routes, after that.
         clock: Error of its clock.
     """
 
@@ -106,7 +92,6 @@ class GuestConfig:
     authorized_keys: tuple[str, ...]
     host_key: str
     bridges: tuple[GuestBridge, ...] = ()
-    routes: tuple[GuestRoute, ...] = ()
     clock: GuestClock = GuestClock()
 
     def __post_init__(self) -> None:
@@ -120,10 +105,6 @@ class GuestConfig:
             self._check_interface(interface)
         self._check_names()
         self._check_clock()
-        for route in self.routes:
-            self._check_address("route gateway", route.gateway)
-            if route.destination != "default":
-                self._check_network("route destination", route.destination)
         self._check_address("ssh_address", self.ssh_address)
         own = {i.address.split("/")[0] for i in self.interfaces if i.address is not None}
         self._require(
@@ -184,7 +165,6 @@ class GuestConfig:
         rows = [f"hostname {self.hostname}", f"clock {clock.step_ns} {clock.frequency_ppb} {clock.tai_utc_s}"]
         rows += [f"interface {i.mac} {i.name} {i.mtu} {i.address or '-'}" for i in self.interfaces]
         rows += [f"bridge {bridge.name} {' '.join(bridge.ports)}" for bridge in self.bridges]
-        rows += [f"route {route.destination} {route.gateway}" for route in self.routes]
         rows.append(f"ssh {self.ssh_address}")
         return "\n".join(rows) + "\n"
 

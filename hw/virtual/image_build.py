@@ -25,11 +25,9 @@ from hw.virtual.image_recipe import (
     HOST_ARCHITECTURE,
     PROGRAMS,
     SCRIPT_FOLDER,
-    SHARED_FOLDER,
-    SHARED_SOURCES,
-    SOURCE_FOLDER,
     Kernel,
     Recipe,
+    source_of,
 )
 
 Progress = Callable[[str], None]
@@ -175,13 +173,10 @@ def _host_transport_options() -> list[str]:
 def _compile_tools(recipe: Recipe, tree: BuildTree) -> None:
     folder = tree.root / "usr" / "lib" / "benchwright"
     folder.mkdir(parents=True)
-    shared = [str(SHARED_FOLDER / source) for source in SHARED_SOURCES]
-    for name, sources in PROGRAMS.items():
+    for name in PROGRAMS:
         target = folder if name == "bw-init" else tree.root / "usr" / "sbin"
-        own = [str(SOURCE_FOLDER / source) for source in sources]
-        argv = [recipe.machine.compiler, *_COMPILER_FLAGS, *_COMPILER_WARNINGS, f"-I{SHARED_FOLDER}"]
-        argv += ["-o", str(target / name), *own, *(shared if len(own) > 1 else ()), "-lm"]
-        _run(tree, argv)
+        argv = [recipe.machine.compiler, *_COMPILER_FLAGS, *_COMPILER_WARNINGS]
+        _run(tree, [*argv, "-o", str(target / name), str(source_of(name))])
     for name in ("poweroff", "reboot", "halt"):
         (tree.root / "usr" / "sbin" / name).symlink_to("../lib/benchwright/bw-init")
 

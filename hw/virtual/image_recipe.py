@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 from hw.errors import ConfigError
 from hw.fields import Fields
@@ -20,7 +19,6 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 SCRIPT_FOLDER = REPOSITORY / "targets" / "linux-rt" / "image"
 """Boot script, initramfs and the like, which all images share."""
 SOURCE_FOLDER = REPOSITORY / "targets" / "linux-rt" / "src"
-SHARED_FOLDER = REPOSITORY / "traffic-gen"
 RECIPE_FILE = "recipe.toml"
 RECIPES = {
     path.parent.parent.name: path for path in sorted((REPOSITORY / "targets").glob(f"*/image/{RECIPE_FILE}"))
@@ -31,44 +29,9 @@ ARCHITECTURES = ("amd64", "arm64", "armel", "armhf", "i386")
 """Debian's names of the processors that it is released for and QEMU can be."""
 HOST_ARCHITECTURE = "amd64"
 """What images are built on, and what packages can be installed for; those of others are unpacked only."""
-_TABLES_WITH_LISTS = {
-    "root": {"architecture", "suite", "updates", "packages", "exclude", "accounts", "links"},
-    "initramfs": {"busybox_package", "applets", "modules"},
-    "modules": {"keep"},
-}
+PROGRAMS = ("bw-init", "bw-setclock")
+"""Programs that boot needs, so that the image has them, each of one source; a bench brings all others."""
 # Code that decides what an image contains is part of its name, as the recipe is.
-PROGRAMS = {
-    "bw-init": ("bw-init.c",),
-    "bw-setclock": ("bw-setclock.c",),
-    "bw-wander": ("bw-wander.c", "walk.c"),
-    "bw-ntp-user": (
-        "bw-ntp-user.c",
-        "ntp_client.c",
-        "ntp_discipline.c",
-        "ntp_log.c",
-        "ntp_servo.c",
-    ),
-}
-"""Programs that are compiled into the image, and their sources in `SOURCE_FOLDER`."""
-SHARED_SOURCES = (
-    "base/address.c",
-    "base/json.c",
-    "config/options.c",
-    "ntp/ntp_packet.c",
-    "port/linux/port_linux.c",
-    "port/linux/port_linux_frequency.c",
-    "port/linux/port_linux_wait.c",
-)
-"""Sources in `SHARED_FOLDER` that any of them may use."""
-SHARED_HEADERS = (
-    "base/address.h",
-    "base/json.h",
-    "config/options.h",
-    "ntp/ntp_packet.h",
-    "port/port.h",
-    "port/port_frequency.h",
-    "port/port_wait.h",
-)
 _BUILDER_FILES = (
     "apt_sources.py",
     "cpio.py",
@@ -161,18 +124,14 @@ def read_recipe(path: Path) -> Recipe:
     Raises:
         ConfigError: The file cannot be read or a field is wrong; names file and field.
     """
-    data = read_toml(path)
-    top = Fields(data, str(path), "recipe")
-    root, initramfs = _child(top, "root"), _child(top, "initramfs")
+    top = Fields(read_toml(path), str(path), "")
+    root, initramfs, modules = _child(top, "root"), _child(top, "initramfs"), _child(top, "modules")
     roles, command_line = _child(top, "roles"), _child(top, "command_line")
-    for table, known in _TABLES_WITH_LISTS.items():
-        _refuse_unknown(data, path, table, known)
-    top.child("modules")  # known, read below
     kernels: dict[str, Kernel] = {}
     for name, fields in top.table_of("kernels").items():
         kernels[name] = Kernel(name, fields.text("package"), fields.text("suite"))
         fields.finish()
-    accounts = _pairs(data, path, "root", "accounts")
+    accounts = _pairs(root, "accounts")
     for name, number in accounts.items():
         if not number.isdigit() or not 100 <= int(number) <= 999:
             raise ConfigError(f"{path}: root.accounts: {name}: must be a number in 100..999, found {number}")
@@ -181,19 +140,19 @@ def read_recipe(path: Path) -> Recipe:
         machine=read_machine(_child(top, "machine"), path),
         suite=root.text("suite"),
         updates=root.boolean("updates"),
-        packages=_texts(data, path, "root", "packages"),
-        exclude=_texts(data, path, "root", "exclude"),
+        packages=_texts(root, "packages"),
+        exclude=_texts(root, "exclude"),
         accounts={name: int(number) for name, number in accounts.items()},
-        links=_pairs(data, path, "root", "links"),
+        links=_pairs(root, "links"),
         busybox_package=initramfs.text("busybox_package"),
-        applets=_texts(data, path, "initramfs", "applets"),
-        boot_modules=_texts(data, path, "initramfs", "modules"),
-        kept_modules=_texts(data, path, "modules", "keep"),
+        applets=_texts(initramfs, "applets"),
+        boot_modules=_texts(initramfs, "modules"),
+        kept_modules=_texts(modules, "keep"),
         kernels=kernels,
         roles={name: roles.text(name, choices=tuple(kernels)) for name in ("target", "producer", "impair")},
         command_line=command_line.text("common"),
     )
-    for fields in (top, roles, command_line):
+    for fields in (top, root, initramfs, modules, roles, command_line):
         fields.finish()
     return recipe
 
@@ -201,9 +160,8 @@ def read_recipe(path: Path) -> Recipe:
 def digest(kind: str = DEFAULT_KIND) -> str:
     """Return the SHA-256 (hex) of all that an image is made from: recipe, scripts, C sources, builder."""
     files = [RECIPES[kind]]
-    for folder in (SCRIPT_FOLDER, SOURCE_FOLDER):
-        files += [p for p in sorted(folder.iterdir()) if p.is_file() and p.name != RECIPE_FILE]
-    files += [SHARED_FOLDER / name for name in (*SHARED_SOURCES, *SHARED_HEADERS)]
+    files += [p for p in sorted(SCRIPT_FOLDER.iterdir()) if p.is_file() and p.name != RECIPE_FILE]
+    files += [source_of(name) for name in PROGRAMS]
     files += [Path(__file__).with_name(name) for name in _BUILDER_FILES]
     total = hashlib.sha256()
     for file in files:
@@ -219,34 +177,24 @@ def _child(fields: Fields, key: str) -> Fields:
     return child
 
 
-def _refuse_unknown(data: dict[str, object], path: Path, table: str, known: set[str]) -> None:
-    section = data.get(table)
-    unknown = sorted(set(cast("dict[str, object]", section)) - known) if isinstance(section, dict) else []
-    if unknown:
-        raise ConfigError(
-            f"{path}: {table}.{unknown[0]}: unknown key; known here: {', '.join(sorted(known))}"
-        )
+def source_of(program: str) -> Path:
+    """Return the source of a program that is compiled into the image."""
+    return SOURCE_FOLDER / f"{program}.c"
 
 
-def _texts(data: dict[str, object], path: Path, table: str, key: str) -> tuple[str, ...]:
-    # `Fields` has no lists of strings.
-    section = cast("dict[str, object]", data.get(table, {}))
-    values = section.get(key)
-    if not isinstance(values, list) or not values:
-        raise ConfigError(f"{path}: {table}.{key}: must be a list of strings that is not empty")
-    texts = cast("list[object]", values)
-    for text in texts:
-        if not isinstance(text, str):
-            raise ConfigError(f"{path}: {table}.{key}: must hold strings only, found {text!r}")
-    return tuple(cast("list[str]", texts))
+def _texts(fields: Fields, key: str) -> tuple[str, ...]:
+    texts = fields.texts(key, None)
+    if not texts:
+        raise ConfigError(f"{fields.file}: {fields.table}.{key}: must be a list that is not empty")
+    return texts
 
 
-def _pairs(data: dict[str, object], path: Path, table: str, key: str) -> dict[str, str]:
+def _pairs(fields: Fields, key: str) -> dict[str, str]:
     """Return a list of strings of two words, which may be absent, as first word → second."""
-    if key not in cast("dict[str, object]", data.get(table, {})):
-        return {}
-    words = [text.split() for text in _texts(data, path, table, key)]
+    words = [text.split() for text in fields.texts(key, None, default=())]
     for found in words:
         if len(found) != 2:
-            raise ConfigError(f"{path}: {table}.{key}: must hold two words each, found {' '.join(found)!r}")
+            raise ConfigError(
+                f"{fields.file}: {fields.table}.{key}: must hold two words each, found {' '.join(found)!r}"
+            )
     return dict(words)

@@ -18,7 +18,6 @@ from hw.virtual.guest_config import (
     GuestClock,
     GuestConfig,
     GuestInterface,
-    GuestRoute,
     write_run_config,
 )
 
@@ -33,7 +32,6 @@ def test_lines_are_in_the_order_of_action() -> None:
     config = replace(
         CONFIG,
         bridges=(GuestBridge("br0", ("left", "right")),),
-        routes=(GuestRoute("default", "10.78.0.254"),),
         clock=GuestClock(-5, 100_000, 37),
     )
     assert config.lines().splitlines() == [
@@ -43,7 +41,6 @@ def test_lines_are_in_the_order_of_action() -> None:
         "interface 52:54:00:00:00:02 left 1500 -",
         "interface 52:54:00:00:00:03 right 9000 -",
         "bridge br0 left right",
-        "route default 10.78.0.254",
         "ssh 10.78.0.1",
     ]
 
@@ -64,7 +61,6 @@ def test_lines_are_in_the_order_of_action() -> None:
         ("interfaces", (CONTROL, replace(LEFT, mac=CONTROL.mac)), "different"),
         ("bridges", (GuestBridge("br0", ("ctl0",)),), "without an address"),
         ("bridges", (GuestBridge("br0", ()),), "without an address"),
-        ("routes", (GuestRoute("default", "gateway"),), "route gateway"),
         ("ssh_address", "10.78.0.2", "ssh_address"),
         ("authorized_keys", (), "authorized_keys"),
         ("authorized_keys", ("one\ntwo",), "authorized_keys"),

@@ -6,7 +6,6 @@
 #   hostname NAME
 #   interface MAC NAME MTU ADDRESS/PREFIX|-
 #   bridge NAME PORT...
-#   route DESTINATION/PREFIX GATEWAY
 #   clock OFFSET_NS FREQUENCY_PPB TAI_UTC_S
 #   ssh ADDRESS
 set -u
@@ -57,7 +56,6 @@ apply_line() { # WORD...
         shift
         set_up_bridge "$@"
         ;;
-    route) ip route add "$2" via "$3" || fail "route $2 via $3 refused" ;;
     clock)
         bw-setclock --step-ns "$2" --frequency-ppb "$3" --tai-utc-s "$4" >/run/benchwright/clock.json ||
             fail "clock refused"
