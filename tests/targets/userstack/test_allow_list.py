@@ -37,7 +37,7 @@ class List(ctypes.Structure):
 
 
 class Lists:
-    """The functions of allow_list.c."""
+    """The functions of allow_list.h."""
 
     def __init__(self, library: Path) -> None:
         """Load them."""

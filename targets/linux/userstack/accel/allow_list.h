@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which sockets of a program the stack takes: `--only` of bw-accel, BW_ACCEL_ONLY of the library. Pure: no call of the operating
+ * Which sockets of a program the stack takes: `--only` of bw-accel, BW_ACCEL_ONLY of the library. Pure: no state of the operating
  * system, no memory of its own.
  *
  *     list:  entry[,entry…]

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "allow_list.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -12,8 +13,6 @@ enum {
 	IPV4_BYTES = 4,
 	IPV4_BITS = 32,
 	IPV6_BITS = 128,
-	GROUPS = 8, /* of an IPv6 address, 16 bits each */
-	GROUP_DIGITS = 4,
 	MAPPED_BITS = 96,
 };
 
@@ -77,95 +76,20 @@ static int parse_ports(struct rest rest, struct allow_entry *entry)
 	return 0;
 }
 
-static bool take_quad(struct rest *rest, uint8_t ip[IPV4_BYTES])
+/* Take an address as RFC 4291, 2.2, and dotted quads have it, up to the slash or the end. */
+static bool take_address(struct rest *rest, bool ipv6, uint8_t ip[ALLOW_IP_BYTES])
 {
-	for (int i = 0; i < IPV4_BYTES; i++) {
-		int octet;
+	char text[INET6_ADDRSTRLEN];
+	const char *slash = memchr(rest->at, '/', (size_t)(rest->end - rest->at));
+	const char *end = slash ? slash : rest->end;
+	size_t length = (size_t)(end - rest->at);
 
-		if ((i > 0 && !take(rest, ".")) || take_number(rest, UINT8_MAX, &octet))
-			return false;
-		ip[i] = (uint8_t)octet;
-	}
-	return true;
-}
-
-static int hex_digit(char c)
-{
-	if (is_digit(c))
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-static bool take_group(struct rest *rest, uint8_t ip[2])
-{
-	unsigned int value = 0;
-	int digits = 0;
-
-	for (; rest->at < rest->end && hex_digit(*rest->at) >= 0; rest->at++) {
-		if (++digits > GROUP_DIGITS)
-			return false;
-		value = value << 4 | (unsigned int)hex_digit(*rest->at);
-	}
-	ip[0] = (uint8_t)(value >> 8);
-	ip[1] = (uint8_t)value;
-	return digits > 0;
-}
-
-/* The last 32 bits may be written as an address of IPv4. */
-static bool is_quad(struct rest rest)
-{
-	uint8_t unused[IPV4_BYTES];
-
-	return take_quad(&rest, unused);
-}
-
-/*
- * Take groups into `ip`, `room` of them at most, up to "::" or their end; after `quad_from` of them a quad may be the last two.
- * Return how many; -1: they are no such groups.
- */
-static int take_groups(struct rest *rest, uint8_t *ip, int room, int quad_from)
-{
-	int count = 0;
-
-	while (rest->at < rest->end && hex_digit(*rest->at) >= 0) {
-		struct rest behind;
-
-		if (count >= quad_from && count <= room - 2 && is_quad(*rest)) {
-			take_quad(rest, ip + 2 * (size_t)count);
-			return count + 2;
-		}
-		if (count == room || !take_group(rest, ip + 2 * (size_t)count))
-			return -1;
-		count++;
-		behind = *rest;
-		if (!take(&behind, ":") || take(&behind, ":"))
-			return count;
-		if (behind.at == behind.end || hex_digit(*behind.at) < 0)
-			return -1;
-		*rest = behind;
-	}
-	return count;
-}
-
-/* RFC 4291, 2.2; "::" stands for at least one group. */
-static bool take_ipv6(struct rest *rest, uint8_t ip[ALLOW_IP_BYTES])
-{
-	uint8_t tail[ALLOW_IP_BYTES] = { 0 };
-	int before, behind;
-
-	memset(ip, 0, ALLOW_IP_BYTES);
-	before = take_groups(rest, ip, GROUPS, GROUPS - 2);
-	if (before < 0 || before == GROUPS)
-		return before == GROUPS;
-	if (!take(rest, "::"))
+	if (length >= sizeof(text))
 		return false;
-	behind = take_groups(rest, tail, GROUPS - 1 - before, 0);
-	if (behind < 0)
-		return false;
-	memcpy(ip + ALLOW_IP_BYTES - 2 * (size_t)behind, tail, 2 * (size_t)behind);
-	return true;
+	memcpy(text, rest->at, length);
+	text[length] = '\0';
+	rest->at = end;
+	return inet_pton(ipv6 ? AF_INET6 : AF_INET, text, ip) == 1;
 }
 
 static void clear_behind(uint8_t *ip, int prefix_bits, int bytes)
@@ -193,7 +117,7 @@ static int parse_address(struct rest rest, struct allow_entry *entry)
 	int max, err = 0;
 
 	entry->ipv6 = memchr(rest.at, ':', (size_t)(rest.end - rest.at)) != NULL;
-	if (!(entry->ipv6 ? take_ipv6(&rest, entry->ip) : take_quad(&rest, entry->ip)))
+	if (!take_address(&rest, entry->ipv6, entry->ip))
 		return -EINVAL;
 	max = entry->ipv6 ? IPV6_BITS : IPV4_BITS;
 	entry->prefix_bits = max;
