@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -34,6 +34,21 @@ class Word(str):
     """A choice as the guides write it, `POSitive`; each dialect has its own way of saying it."""
 
     __slots__ = ()
+
+
+def words(names: Iterable[str]) -> dict[str, Word]:
+    """Return choices that stand for themselves."""
+    return {name: Word(name) for name in names}
+
+
+def only(word: str, *others: str) -> Callable[[Suffixes, Parameters], None]:
+    """Return what accepts the one choice that is simulated; the others are a settings conflict."""
+
+    def accept(_: Suffixes, parameters: Parameters) -> None:
+        if parameters.choice(words((word, *others))) != word:
+            raise ScpiError(221, f"only {word} is simulated")
+
+    return accept
 
 
 class Raw(str):
@@ -240,6 +255,16 @@ class Dialect(abc.ABC):
             setter(suffixes, parameters)
 
         self.commands.add(pattern, setter=put, getter=_without_parameters(getter))
+
+    def add_field(
+        self,
+        pattern: str,
+        of: Callable[[Suffixes], object],
+        name: str,
+        read: Callable[[Parameters], object],
+    ) -> None:
+        """Add a command whose one parameter becomes an attribute of an object, and its query."""
+        self.add_setting(pattern, lambda s: getattr(of(s), name), lambda s, p: setattr(of(s), name, read(p)))
 
     def _add_common_commands(self) -> None:
         self.add_query("*IDN", lambda _: Raw(self._identity()))

@@ -7,7 +7,8 @@ from hw.virtual.oscilloscope.dialect import Dialect
 from hw.virtual.oscilloscope.edges import EdgeSource
 from hw.virtual.oscilloscope.faults import Fault
 from hw.virtual.oscilloscope.front_end import Hardware
-from hw.virtual.oscilloscope.keysight.settings import after_reset
+from hw.virtual.oscilloscope.keysight.settings import Settings, after_reset
+from hw.virtual.oscilloscope.scpi_tree import Suffixes
 
 
 class FrontPanel(Dialect):
@@ -24,6 +25,10 @@ class FrontPanel(Dialect):
         super().__init__(hardware, source, faults, {"CHANnel<n>": channels})
         self.settings = after_reset(channels)
         self.segment_index = 1
+
+    def settings_of(self, _: Suffixes = ()) -> Settings:
+        """Return the settings, which *RST replaces, as commands ask for them."""
+        return self.settings
 
     def displayed_channels(self) -> list[int]:
         """Return the channels on the screen; all, when there is none."""

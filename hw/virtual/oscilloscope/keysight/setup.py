@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-from hw.virtual.oscilloscope.dialect import Word
+from hw.virtual.oscilloscope.dialect import Word, only, words
 from hw.virtual.oscilloscope.keysight.front_panel import FrontPanel
 from hw.virtual.oscilloscope.keysight.settings import (
     HORIZONTAL_DIVISIONS,
@@ -29,11 +29,6 @@ SKEW_S = 100e-9
 OFFSET_V = 40.0
 PROBE = (0.001, 10_000.0)
 HOLDOFF_S = (40e-9, 10.0)
-
-
-def words(names: Iterable[str]) -> dict[str, Word]:
-    """Return choices that stand for themselves."""
-    return {name: Word(name) for name in names}
 
 
 def add_commands(scope: FrontPanel, measure_all: Callable[[], None]) -> None:
@@ -66,9 +61,6 @@ def _add_channel(scope: FrontPanel) -> None:
         channel.offset_v *= factor
         channel.trigger_level_v *= factor
 
-    def put(name: str, suffixes: Suffixes, value: object) -> None:
-        setattr(of(suffixes), name, value)
-
     scope.add_setting("CHANnel<n>:SCALe", lambda s: of(s).scale_v, lambda s, p: set_scale(s, p.number()))
     scope.add_setting(
         "CHANnel<n>:RANGe",
@@ -77,21 +69,11 @@ def _add_channel(scope: FrontPanel) -> None:
     )
     scope.add_setting("CHANnel<n>:OFFSet", lambda s: of(s).offset_v, set_offset)
     scope.add_setting("CHANnel<n>:PROBe", lambda s: of(s).probe_ratio, set_probe)
-    scope.add_setting(
-        "CHANnel<n>:PROBe:SKEW",
-        lambda s: of(s).skew_s,
-        lambda s, p: put("skew_s", s, p.number_within(-SKEW_S, SKEW_S)),
-    )
-    scope.add_setting(
-        "CHANnel<n>:DISPlay", lambda s: of(s).displayed, lambda s, p: put("displayed", s, p.boolean())
-    )
-    scope.add_setting(
-        "CHANnel<n>:BWLimit",
-        lambda s: of(s).bandwidth_limited,
-        lambda s, p: put("bandwidth_limited", s, p.boolean()),
-    )
+    scope.add_field("CHANnel<n>:PROBe:SKEW", of, "skew_s", lambda p: p.number_within(-SKEW_S, SKEW_S))
+    scope.add_field("CHANnel<n>:DISPlay", of, "displayed", Parameters.boolean)
+    scope.add_field("CHANnel<n>:BWLimit", of, "bandwidth_limited", Parameters.boolean)
     # Only what the front end has: direct coupling, into 1 MOhm or 50 Ohm, which makes no difference.
-    scope.add_setting("CHANnel<n>:COUPling", lambda _: Word("DC"), lambda _, p: _only(p, "DC", "AC"))
+    scope.add_setting("CHANnel<n>:COUPling", lambda _: Word("DC"), only("DC", "AC"))
     impedance = dict.fromkeys(range(1, len(scope.hardware.signals) + 1), Word("ONEMeg"))
     scope.add_setting(
         "CHANnel<n>:IMPedance",
@@ -100,47 +82,33 @@ def _add_channel(scope: FrontPanel) -> None:
     )
 
 
-def _only(parameters: Parameters, word: str, *others: str) -> None:
-    """Accept the one choice that is simulated; the others are a settings conflict."""
-    if parameters.choice(words((word, *others))) != word:
-        raise ScpiError(221, f"only {word} is simulated")
-
-
 def _add_timebase(scope: FrontPanel) -> None:
-    def put(name: str, value: object) -> None:
-        setattr(scope.settings, name, value)
+    settings = scope.settings_of
 
-    scope.add_setting(
-        "TIMebase:MODE", lambda _: Word("MAIN"), lambda _, p: _only(p, "MAIN", "WINDow", "XY", "ROLL")
-    )
-    scope.add_setting(
-        "TIMebase:SCALe",
-        lambda _: scope.settings.timebase_scale_s,
-        lambda _, p: put("timebase_scale_s", p.number_within(*TIMEBASE_S)),
-    )
-    low_s, high_s = (limit_s * HORIZONTAL_DIVISIONS for limit_s in TIMEBASE_S)
+    def set_range(_: Suffixes, p: Parameters) -> None:
+        low_s, high_s = (limit_s * HORIZONTAL_DIVISIONS for limit_s in TIMEBASE_S)
+        scope.settings.timebase_scale_s = p.number_within(low_s, high_s) / HORIZONTAL_DIVISIONS
+
+    scope.add_setting("TIMebase:MODE", lambda _: Word("MAIN"), only("MAIN", "WINDow", "XY", "ROLL"))
+    scope.add_field("TIMebase:SCALe", settings, "timebase_scale_s", lambda p: p.number_within(*TIMEBASE_S))
     scope.add_setting(
         "TIMebase:RANGe",
         lambda _: scope.settings.timebase_scale_s * HORIZONTAL_DIVISIONS,
-        lambda _, p: put("timebase_scale_s", p.number_within(low_s, high_s) / HORIZONTAL_DIVISIONS),
+        set_range,
     )
-    scope.add_setting(
+    scope.add_field(
         "TIMebase:POSition",
-        lambda _: scope.settings.timebase_position_s,
-        lambda _, p: put("timebase_position_s", p.number_within(-POSITION_S, POSITION_S)),
+        settings,
+        "timebase_position_s",
+        lambda p: p.number_within(-POSITION_S, POSITION_S),
     )
-    scope.add_setting(
-        "TIMebase:REFerence",
-        lambda _: scope.settings.timebase_reference,
-        lambda _, p: put("timebase_reference", p.choice(words(REFERENCE_SHARE))),
+    scope.add_field(
+        "TIMebase:REFerence", settings, "timebase_reference", lambda p: p.choice(words(REFERENCE_SHARE))
     )
 
 
 def _add_trigger(scope: FrontPanel) -> None:
-    settings = lambda: scope.settings  # noqa: E731 - *RST replaces the settings
-
-    def put(name: str, value: object) -> None:
-        setattr(scope.settings, name, value)
+    settings = scope.settings_of
 
     def set_level(_: Suffixes, p: Parameters) -> None:
         p.expect(1, 2)
@@ -154,32 +122,16 @@ def _add_trigger(scope: FrontPanel) -> None:
         number = p.choice(scope.channel_words()) if len(p) else settings().trigger_source
         return settings().channels[number - 1].trigger_level_v
 
-    scope.add_setting(
-        "TRIGger:MODE", lambda _: Word("EDGE"), lambda _, p: _only(p, "EDGE", "GLITch", "PATTern")
-    )
-    scope.add_setting(
-        "TRIGger:SWEep",
-        lambda _: settings().sweep,
-        lambda _, p: put("sweep", p.choice(words(("AUTO", "NORMal")))),
-    )
-    scope.add_setting(
-        "TRIGger:HOLDoff",
-        lambda _: settings().holdoff_s,
-        lambda _, p: put("holdoff_s", p.number_within(*HOLDOFF_S)),
-    )
+    scope.add_setting("TRIGger:MODE", lambda _: Word("EDGE"), only("EDGE", "GLITch", "PATTern"))
+    scope.add_field("TRIGger:SWEep", settings, "sweep", lambda p: p.choice(words(("AUTO", "NORMal"))))
+    scope.add_field("TRIGger:HOLDoff", settings, "holdoff_s", lambda p: p.number_within(*HOLDOFF_S))
     scope.add_setting(
         "TRIGger:EDGE:SOURce",
         lambda _: Word(f"CHANnel{settings().trigger_source}"),
-        lambda _, p: put("trigger_source", p.choice(scope.channel_words())),
+        lambda _, p: setattr(scope.settings, "trigger_source", p.choice(scope.channel_words())),
     )
-    scope.add_setting(
-        "TRIGger:EDGE:SLOPe",
-        lambda _: settings().trigger_slope,
-        lambda _, p: put("trigger_slope", p.choice(words(SLOPES))),
-    )
-    scope.add_setting(
-        "TRIGger:EDGE:COUPling", lambda _: Word("DC"), lambda _, p: _only(p, "DC", "AC", "LFReject")
-    )
+    scope.add_field("TRIGger:EDGE:SLOPe", settings, "trigger_slope", lambda p: p.choice(words(SLOPES)))
+    scope.add_setting("TRIGger:EDGE:COUPling", lambda _: Word("DC"), only("DC", "AC", "LFReject"))
     scope.commands.add("TRIGger:EDGE:LEVel", setter=set_level, getter=get_level)
 
 
@@ -199,7 +151,7 @@ def _add_acquire(scope: FrontPanel, measure_all: Callable[[], None]) -> None:
     scope.add_setting(
         "ACQuire:TYPE",
         lambda _: Word("NORMal"),
-        lambda _, p: _only(p, "NORMal", "AVERage", "HRESolution", "PEAK"),
+        only("NORMal", "AVERage", "HRESolution", "PEAK"),
     )
     scope.add_setting(
         "ACQuire:MODE", lambda _: Word("SEGMented" if scope.settings.segmented else "RTIMe"), set_mode

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.virtual.oscilloscope.dialect import Block, Raw, Word
+from hw.virtual.oscilloscope.dialect import Block, Raw, Word, words
 from hw.virtual.oscilloscope.front_end import PS_PER_S
 from hw.virtual.oscilloscope.keysight.front_panel import FrontPanel
 from hw.virtual.oscilloscope.recorder import Segment
@@ -162,10 +162,7 @@ class WaveformReader:
 def add_commands(scope: FrontPanel) -> None:
     """Add the commands of the subsystem."""
     reader = WaveformReader(scope)
-    settings = lambda: scope.settings  # noqa: E731 - *RST replaces the settings
-
-    def put(name: str, value: object) -> None:
-        setattr(scope.settings, name, value)
+    settings = scope.settings_of
 
     def set_source(_: Suffixes, p: Parameters) -> None:
         scope.settings.waveform_source = p.choice(scope.channel_words())
@@ -177,36 +174,24 @@ def add_commands(scope: FrontPanel) -> None:
         else:
             settings().points = p.integer_within(POINTS_MIN, 1_000_000_000)
 
-    def choose(*names: str) -> dict[str, Word]:
-        return {name: Word(name) for name in names}
-
     scope.add_setting("WAVeform:SOURce", lambda _: Word(f"CHANnel{settings().waveform_source}"), set_source)
-    scope.add_setting(
-        "WAVeform:FORMat", lambda _: settings().format, lambda _, p: put("format", p.choice(choose(*FORMATS)))
-    )
-    scope.add_setting(
-        "WAVeform:UNSigned", lambda _: settings().unsigned, lambda _, p: put("unsigned", p.boolean())
-    )
-    scope.add_setting(
-        "WAVeform:BYTeorder",
-        lambda _: settings().byte_order,
-        lambda _, p: put("byte_order", p.choice(choose("MSBFirst", "LSBFirst"))),
+    scope.add_field("WAVeform:FORMat", settings, "format", lambda p: p.choice(words(FORMATS)))
+    scope.add_field("WAVeform:UNSigned", settings, "unsigned", Parameters.boolean)
+    scope.add_field(
+        "WAVeform:BYTeorder", settings, "byte_order", lambda p: p.choice(words(("MSBFirst", "LSBFirst")))
     )
     scope.add_setting(
         "WAVeform:POINts",
         lambda _: reader.points() if scope.acquisition.segments else settings().points or 0,
         set_points,
     )
-    scope.add_setting(
+    scope.add_field(
         "WAVeform:POINts:MODE",
-        lambda _: settings().points_mode,
-        lambda _, p: put("points_mode", p.choice(choose("NORMal", "MAXimum", "RAW"))),
+        settings,
+        "points_mode",
+        lambda p: p.choice(words(("NORMal", "MAXimum", "RAW"))),
     )
-    scope.add_setting(
-        "WAVeform:SEGMented:ALL",
-        lambda _: settings().all_segments,
-        lambda _, p: put("all_segments", p.boolean()),
-    )
+    scope.add_field("WAVeform:SEGMented:ALL", settings, "all_segments", Parameters.boolean)
     _add_queries(scope, reader)
 
 

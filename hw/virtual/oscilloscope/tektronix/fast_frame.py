@@ -30,10 +30,7 @@ def time_stamp(segment: Segment) -> str:
 
 def add_commands(scope: FrontPanel) -> None:
     """Add the commands of HORizontal:FASTframe."""
-    settings = lambda: scope.settings  # noqa: E731 - *RST replaces the settings
-
-    def put(name: str, value: object) -> None:
-        setattr(scope.settings, name, value)
+    settings = scope.settings_of
 
     def set_count(_: Suffixes, p: Parameters) -> None:
         wanted = p.integer_within(1, 1_000_000)
@@ -63,21 +60,11 @@ def add_commands(scope: FrontPanel) -> None:
         return QuotedString(f"{'-' if difference_ps < 0 else ''}{seconds}.{fraction_ps:012d}")
 
     group = "HORizontal:FASTframe"
-    scope.add_setting(
-        f"{group}:STATE", lambda _: settings().fast_frame, lambda _, p: put("fast_frame", p.boolean())
-    )
+    scope.add_field(f"{group}:STATE", settings, "fast_frame", Parameters.boolean)
     scope.add_setting(f"{group}:COUNt", lambda _: settings().frame_count, set_count)
     scope.add_query(f"{group}:MAXFRames", lambda _: frames_max(settings(), scope.hardware))
-    scope.add_setting(
-        f"{group}:SELECTED",
-        lambda _: settings().frame_selected,
-        lambda _, p: put("frame_selected", frame_number(p)),
-    )
-    scope.add_setting(
-        f"{group}:REF:FRAme",
-        lambda _: settings().frame_reference,
-        lambda _, p: put("frame_reference", frame_number(p)),
-    )
+    scope.add_field(f"{group}:SELECTED", settings, "frame_selected", frame_number)
+    scope.add_field(f"{group}:REF:FRAme", settings, "frame_reference", frame_number)
     stamps = f"{group}:TIMEStamp"
     scope.add_query(f"{stamps}:ALL", lambda _: listing([time_stamp(s) for s in scope.acquisition.segments]))
     scope.add_query(

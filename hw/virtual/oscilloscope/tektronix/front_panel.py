@@ -8,9 +8,10 @@ from hw.virtual.oscilloscope.edges import EdgeSource
 from hw.virtual.oscilloscope.faults import Fault
 from hw.virtual.oscilloscope.front_end import Hardware
 from hw.virtual.oscilloscope.scpi_errors import TEXTS, event_bit
+from hw.virtual.oscilloscope.scpi_tree import Suffixes
 from hw.virtual.oscilloscope.tektronix.events import EventQueue
 from hw.virtual.oscilloscope.tektronix.replies import QuotedString
-from hw.virtual.oscilloscope.tektronix.settings import Transfer, after_reset
+from hw.virtual.oscilloscope.tektronix.settings import Settings, Transfer, after_reset
 
 MEASUREMENTS_MAX = 50
 
@@ -35,6 +36,10 @@ class FrontPanel(Dialect):
         self.settings = after_reset(channels)
         self.transfer = Transfer()
         self.events = EventQueue()
+
+    def settings_of(self, _: Suffixes = ()) -> Settings:
+        """Return the settings, which *RST replaces, as commands ask for them."""
+        return self.settings
 
     def warn(self, number: int, detail: str) -> None:
         """Queue an event for something that was done, but not as asked."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from hw.virtual.oscilloscope.dialect import Block, Raw, Word
+from hw.virtual.oscilloscope.dialect import Block, Raw, Word, only, words
 from hw.virtual.oscilloscope.edges import EdgeSource
 from hw.virtual.oscilloscope.faults import Fault
 from hw.virtual.oscilloscope.front_end import Hardware
@@ -104,9 +104,6 @@ class FiveSeries(FrontPanel):
             number, text = self.events.next()
             return Raw(f'{number},"{text}"') if with_text else number
 
-        def put(name: str, value: bool) -> None:
-            setattr(self.transfer, name, value)
-
         def everything() -> Raw:
             return Raw(",".join(f'{number},"{text}"' for number, text in self.events.take_all()))
 
@@ -114,8 +111,8 @@ class FiveSeries(FrontPanel):
         self.add_query("EVENT", lambda _: one(with_text=False))
         self.add_query("EVMsg", lambda _: one(with_text=True))
         self.add_query("EVQty", lambda _: self.events.readable())
-        self.add_setting("HEADer", lambda _: self.transfer.header, lambda _, p: put("header", p.boolean()))
-        self.add_setting("VERBose", lambda _: self.transfer.verbose, lambda _, p: put("verbose", p.boolean()))
+        self.add_field("HEADer", lambda _: self.transfer, "header", Parameters.boolean)
+        self.add_field("VERBose", lambda _: self.transfer, "verbose", Parameters.boolean)
 
     def _add_run_control(self) -> None:
         def set_state(_: Suffixes, p: Parameters) -> None:
@@ -129,22 +126,21 @@ class FiveSeries(FrontPanel):
             self.meter.begin()
             self.acquisition.start(record_setup(self.settings, self.hardware), continuous)
 
-        def set_stop_after(_: Suffixes, p: Parameters) -> None:
-            self.settings.stop_after = p.choice({name: Word(name) for name in ("RUNSTop", "SEQuence")})
-
-        def set_mode(_: Suffixes, p: Parameters) -> None:
-            if (
-                p.choice({name: name for name in ("SAMple", "PEAKdetect", "HIRes", "AVErage", "ENVelope")})
-                != "SAMple"
-            ):
-                raise ScpiError(221, "only SAMple is simulated")
-
         def frames() -> int:
             return len(self.acquisition.segments) if self.settings.fast_frame else 0
 
         self.add_setting("ACQuire:STATE", lambda _: self.acquisition.running, set_state)
-        self.add_setting("ACQuire:STOPAfter", lambda _: self.settings.stop_after, set_stop_after)
-        self.add_setting("ACQuire:MODe", lambda _: Word("SAMple"), set_mode)
+        self.add_field(
+            "ACQuire:STOPAfter",
+            self.settings_of,
+            "stop_after",
+            lambda p: p.choice(words(("RUNSTop", "SEQuence"))),
+        )
+        self.add_setting(
+            "ACQuire:MODe",
+            lambda _: Word("SAMple"),
+            only("SAMple", "PEAKdetect", "HIRes", "AVErage", "ENVelope"),
+        )
         self.add_query("ACQuire:NUMACq", lambda _: self.acquisition.count)
         self.add_query("ACQuire:NUMFRAMESACQuired", lambda _: frames())
         self.add_query("BUSY", lambda _: self.operations_pending())

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
-from hw.virtual.oscilloscope.dialect import Word
+from hw.virtual.oscilloscope.dialect import Word, only, words
 from hw.virtual.oscilloscope.scpi_errors import ScpiError
 from hw.virtual.oscilloscope.scpi_message import Parameters
 from hw.virtual.oscilloscope.scpi_tree import Suffixes
@@ -25,11 +24,6 @@ HORIZONTAL_S = (200e-12, 1000.0)
 DELAY_S = 500.0
 SAMPLE_RATE_MIN_HZ = 1.0
 HOLDOFF_S = 10.0
-
-
-def words(names: Iterable[str]) -> dict[str, Word]:
-    """Return choices that stand for themselves."""
-    return {name: Word(name) for name in names}
 
 
 def add_commands(scope: FrontPanel) -> None:
@@ -51,13 +45,8 @@ def _add_channels(scope: FrontPanel) -> None:
     def of(suffixes: Suffixes) -> Channel:
         return scope.settings.channels[suffixes[0] - 1]
 
-    def put(name: str, suffixes: Suffixes, value: object) -> None:
-        setattr(of(suffixes), name, value)
-
     def number(pattern: str, name: str, low: float, high: float) -> None:
-        scope.add_setting(
-            pattern, lambda s: getattr(of(s), name), lambda s, p: put(name, s, _clipped(scope, p, low, high))
-        )
+        scope.add_field(pattern, of, name, lambda p: _clipped(scope, p, low, high))
 
     def set_deskew(suffixes: Suffixes, p: Parameters) -> None:
         value_s = min(max(p.number(), -DESKEW_S), DESKEW_S)  # without any complaint
@@ -74,10 +63,6 @@ def _add_channels(scope: FrontPanel) -> None:
     def set_termination(suffixes: Suffixes, p: Parameters) -> None:
         of(suffixes).termination_ohm = min((50.0, 1e6), key=lambda ohm: abs(ohm - p.number()))
 
-    def set_coupling(_: Suffixes, p: Parameters) -> None:
-        if p.choice(words(("DC", "AC", "DCREJ"))) != "DC":
-            raise ScpiError(221, "only DC is simulated")
-
     def clipping(suffixes: Suffixes) -> bool:
         half = 1 << (scope.hardware.adc_bits - 1)
         codes = [segment.codes.get(suffixes[0]) for segment in scope.acquisition.segments]
@@ -93,15 +78,14 @@ def _add_channels(scope: FrontPanel) -> None:
         "CH<n>:BANdwidth", lambda s: min(of(s).bandwidth_hz, scope.hardware.bandwidth_hz), set_bandwidth
     )
     scope.add_setting("CH<n>:TERmination", lambda s: of(s).termination_ohm, set_termination)
-    scope.add_setting("CH<n>:COUPling", lambda _: Word("DC"), set_coupling)
+    scope.add_setting("CH<n>:COUPling", lambda _: Word("DC"), only("DC", "AC", "DCREJ"))
     scope.add_query("CH<n>:CLIPping", clipping)
     for pattern in ("DISplay:GLObal:CH<n>:STATE", "SELect:CH<n>"):
-        scope.add_setting(pattern, lambda s: of(s).displayed, lambda s, p: put("displayed", s, p.boolean()))
+        scope.add_field(pattern, of, "displayed", Parameters.boolean)
 
 
 def _add_horizontal(scope: FrontPanel) -> None:
-    def put(name: str, value: object) -> None:
-        setattr(scope.settings, name, value)
+    settings = scope.settings_of
 
     def set_mode(_: Suffixes, p: Parameters) -> None:
         manual = p.choice({"AUTO": False, "MANual": True})
@@ -154,58 +138,37 @@ def _add_horizontal(scope: FrontPanel) -> None:
     scope.add_setting(
         "HORizontal:POSition",
         lambda _: 50.0 if scope.settings.delayed else scope.settings.position_percent,
-        lambda _, p: put("position_percent", _clipped(scope, p, 0.0, 100.0)),
+        lambda _, p: setattr(scope.settings, "position_percent", _clipped(scope, p, 0.0, 100.0)),
     )
-    scope.add_setting(
-        "HORizontal:DELay:MODe", lambda _: scope.settings.delayed, lambda _, p: put("delayed", p.boolean())
-    )
-    scope.add_setting(
-        "HORizontal:DELay:TIMe",
-        lambda _: scope.settings.delay_s,
-        lambda _, p: put("delay_s", _clipped(scope, p, -DELAY_S, DELAY_S)),
+    scope.add_field("HORizontal:DELay:MODe", settings, "delayed", Parameters.boolean)
+    scope.add_field(
+        "HORizontal:DELay:TIMe", settings, "delay_s", lambda p: _clipped(scope, p, -DELAY_S, DELAY_S)
     )
 
 
 def _add_trigger(scope: FrontPanel) -> None:
-    settings = lambda: scope.settings  # noqa: E731 - *RST replaces the settings
-
-    def put(name: str, value: object) -> None:
-        setattr(scope.settings, name, value)
-
-    def set_type(_: Suffixes, p: Parameters) -> None:
-        if p.choice(words(("EDGE", "WIDth", "TIMEOut", "RUNt", "WINdow", "LOGIc"))) != "EDGE":
-            raise ScpiError(221, "only EDGE is simulated")
-
-    def set_coupling(_: Suffixes, p: Parameters) -> None:
-        if p.choice(words(("DC", "HFRej", "LFRej", "NOISErej"))) != "DC":
-            raise ScpiError(221, "only DC is simulated")
+    settings = scope.settings_of
 
     def set_level(suffixes: Suffixes, p: Parameters) -> None:
         channel = settings().channels[suffixes[0] - 1]
         limit_v = 10 * channel.scale_v + abs(channel.offset_v) + POSITION * channel.scale_v
         channel.trigger_level_v = _clipped(scope, p, -limit_v, limit_v)
 
-    scope.add_setting("TRIGger:A:TYPe", lambda _: Word("EDGE"), set_type)
     scope.add_setting(
-        "TRIGger:A:MODe",
-        lambda _: settings().trigger_mode,
-        lambda _, p: put("trigger_mode", p.choice(words(("AUTO", "NORMal")))),
+        "TRIGger:A:TYPe", lambda _: Word("EDGE"), only("EDGE", "WIDth", "TIMEOut", "RUNt", "WINdow", "LOGIc")
     )
+    scope.add_field("TRIGger:A:MODe", settings, "trigger_mode", lambda p: p.choice(words(("AUTO", "NORMal"))))
     scope.add_setting(
         "TRIGger:A:EDGE:SOUrce",
         lambda _: Word(f"CH{settings().trigger_source}"),
-        lambda _, p: put("trigger_source", p.choice(scope.channel_words())),
+        lambda _, p: setattr(scope.settings, "trigger_source", p.choice(scope.channel_words())),
     )
+    scope.add_field("TRIGger:A:EDGE:SLOpe", settings, "trigger_slope", lambda p: p.choice(words(SLOPES)))
     scope.add_setting(
-        "TRIGger:A:EDGE:SLOpe",
-        lambda _: settings().trigger_slope,
-        lambda _, p: put("trigger_slope", p.choice(words(SLOPES))),
+        "TRIGger:A:EDGE:COUPling", lambda _: Word("DC"), only("DC", "HFRej", "LFRej", "NOISErej")
     )
-    scope.add_setting("TRIGger:A:EDGE:COUPling", lambda _: Word("DC"), set_coupling)
-    scope.add_setting(
-        "TRIGger:A:HOLDoff:TIMe",
-        lambda _: settings().holdoff_s,
-        lambda _, p: put("holdoff_s", _clipped(scope, p, 0.0, HOLDOFF_S)),
+    scope.add_field(
+        "TRIGger:A:HOLDoff:TIMe", settings, "holdoff_s", lambda p: _clipped(scope, p, 0.0, HOLDOFF_S)
     )
     scope.add_setting(
         "TRIGger:A:LEVel:CH<n>", lambda s: settings().channels[s[0] - 1].trigger_level_v, set_level

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.virtual.oscilloscope.dialect import Block, Raw, Word
+from hw.virtual.oscilloscope.dialect import Block, Raw, Word, words
 from hw.virtual.oscilloscope.recorder import Segment
 from hw.virtual.oscilloscope.scpi_errors import ScpiError
 from hw.virtual.oscilloscope.scpi_message import Parameters
-from hw.virtual.oscilloscope.scpi_tree import Suffixes
 from hw.virtual.oscilloscope.tektronix.fast_frame import sub_sample_s
 from hw.virtual.oscilloscope.tektronix.front_panel import FrontPanel
 from hw.virtual.oscilloscope.tektronix.replies import Fields, QuotedString
@@ -163,15 +162,12 @@ def add_commands(scope: FrontPanel) -> None:
     reader = WaveformReader(scope)
     transfer = scope.transfer
 
-    def put(name: str, value: object) -> None:
-        setattr(transfer, name, value)
-
     def place(pattern: str, name: str, most: int) -> None:
-        def store(_: Suffixes, p: Parameters) -> None:
+        def read(p: Parameters) -> int:
             maximum = p.texts[0].upper() in {"MAX", "MAXIMUM"}
-            put(name, most if maximum else p.integer_within(1, most))
+            return most if maximum else p.integer_within(1, most)
 
-        scope.add_setting(pattern, lambda _: getattr(transfer, name), store)
+        scope.add_field(pattern, lambda _: transfer, name, read)
 
     place("DATa:STARt", "start", POINTS_MAX)
     place("DATa:STOP", "stop", POINTS_MAX)
@@ -180,18 +176,12 @@ def add_commands(scope: FrontPanel) -> None:
     scope.add_setting(
         "DATa:SOUrce",
         lambda _: Word(f"CH{transfer.source}"),
-        lambda _, p: put("source", p.choice(scope.channel_words())),
+        lambda _, p: setattr(transfer, "source", p.choice(scope.channel_words())),
     )
     scope.add_query("DATa:SOUrce:AVAILable", lambda _: Raw(_available(scope)))
-    scope.add_setting(
-        "DATa:ENCdg",
-        lambda _: transfer.encoding,
-        lambda _, p: put("encoding", p.choice({name: Word(name) for name in ENCODINGS})),
-    )
+    scope.add_field("DATa:ENCdg", lambda _: transfer, "encoding", lambda p: p.choice(words(ENCODINGS)))
     for pattern in ("DATa:WIDth", "WFMOutpre:BYT_Nr"):
-        scope.add_setting(
-            pattern, lambda _: transfer.width, lambda _, p: put("width", p.integer_within(1, 2))
-        )
+        scope.add_field(pattern, lambda _: transfer, "width", lambda p: p.integer_within(1, 2))
     scope.add_query("DATa", lambda _: _data_settings(scope))
     scope.add_query("WFMOutpre", lambda _: reader.preamble())
     # One query a field, of which those that depend on no waveform are answered from the same list.
