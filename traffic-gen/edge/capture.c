@@ -12,7 +12,6 @@
 #include "config/options.h"
 #include "edge/pins/pin.h"
 #include "port/port.h"
-#include "version.h"
 
 #define TOOL "bw-edge capture"
 #define TICK_NS (50 * NS_PER_MS)
@@ -61,14 +60,12 @@ static void print_progress(struct json *json, const struct capture *capture)
 
 static int print_result(struct json *json, const struct capture *capture, const struct edge_pin_counts *counts)
 {
-	answer_begin(json, "result", TOOL);
-	json_string(json, "version", BW_VERSION);
-	json_bool(json, "complete", capture->complete);
-	json_bool(json, "valid", !capture->error);
-	json_array_open(json, "invalid_reasons");
+	const char *reason = NULL;
+
 	if (capture->error)
-		json_string(json, NULL, capture->error == -ENODEV ? "nobody serves the pin any more" : strerror(-capture->error));
-	json_array_close(json);
+		reason = capture->error == -ENODEV ? "nobody serves the pin any more" : strerror(-capture->error);
+	answer_result(json, TOOL);
+	answer_valid_unless(json, capture->complete, reason);
 	json_string(json, "pin", capture->pin.text);
 	json_string(json, "axis", capture->pin.axis == EDGE_AXIS_COUNTER ? "counter" : "clock-ns");
 	if (capture->pin.axis == EDGE_AXIS_COUNTER)

@@ -15,7 +15,6 @@
 #include "edge/method/read_filter.h"
 #include "edge/method/software_edge.h"
 #include "clock/card/ticks.h"
-#include "version.h"
 
 #define TOOL "bw-edge output"
 #define TICK_NS (20 * NS_PER_MS)
@@ -224,14 +223,8 @@ static int print_result(struct json *json, struct output *output)
 	struct edge_pin_counts counts;
 	bool counted = output->pin.kind->counts && output->pin.kind->counts(&output->pin, &counts) == 0;
 
-	answer_begin(json, "result", TOOL);
-	json_string(json, "version", BW_VERSION);
-	json_bool(json, "complete", output->complete);
-	json_bool(json, "valid", !output->reason);
-	json_array_open(json, "invalid_reasons");
-	if (output->reason)
-		json_string(json, NULL, output->reason);
-	json_array_close(json);
+	answer_result(json, TOOL);
+	answer_valid_unless(json, output->complete, output->reason);
 	json_string(json, "pin", output->pin.text);
 	if (output->by_software) {
 		json_uint(json, "fired", output->made);

@@ -16,7 +16,6 @@
 #include "port/port_clock.h"
 #include "clock/card/sampler.h"
 #include "clock/card/ticks.h"
-#include "version.h"
 
 #define PUBLISH_TOOL "bw-clock card publish"
 #define CALIBRATE_TOOL "bw-clock card calibrate"
@@ -121,14 +120,8 @@ static void publish_all(struct publisher *publisher, int64_t end_monotonic_ns)
 
 static int print_published(struct json *json, const struct publisher *publisher, bool complete)
 {
-	answer_begin(json, "result", PUBLISH_TOOL);
-	json_string(json, "version", BW_VERSION);
-	json_bool(json, "complete", complete);
-	json_bool(json, "valid", publisher->reason == NULL);
-	json_array_open(json, "invalid_reasons");
-	if (publisher->reason)
-		json_string(json, NULL, publisher->reason);
-	json_array_close(json);
+	answer_result(json, PUBLISH_TOOL);
+	answer_valid_unless(json, complete, publisher->reason);
 	json_uint(json, "published", publisher->published);
 	json_uint(json, "steps", publisher->sampler.steps);
 	json_int(json, "bound_max_ns", publisher->bound_max_ns);
@@ -212,14 +205,8 @@ static int64_t to_ns(const struct card *card, uint64_t units)
 static int print_trials(struct json *json, const struct card *card, const struct calibration *trials, int64_t done,
 			const char *reason, bool complete)
 {
-	answer_begin(json, "result", CALIBRATE_TOOL);
-	json_string(json, "version", BW_VERSION);
-	json_bool(json, "complete", complete);
-	json_bool(json, "valid", reason == NULL);
-	json_array_open(json, "invalid_reasons");
-	if (reason)
-		json_string(json, NULL, reason);
-	json_array_close(json);
+	answer_result(json, CALIBRATE_TOOL);
+	answer_valid_unless(json, complete, reason);
 	json_string(json, "unit", card->scale.nanoseconds ? "ns" : "ticks");
 	json_uint(json, "counter_hz", card->scale.hz);
 	json_array_open(json, "trials");

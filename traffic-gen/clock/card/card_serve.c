@@ -14,7 +14,6 @@
 #include "clock/card/ticks.h"
 #include "clock/clock_verbs.h"
 #include "config/options.h"
-#include "version.h"
 
 #define TOOL "bw-clock card serve"
 
@@ -82,8 +81,7 @@ static void print_ready(struct json *json, const struct server *server)
 
 static int print_result(struct json *json, const struct server *server, bool complete)
 {
-	answer_begin(json, "result", TOOL);
-	json_string(json, "version", BW_VERSION);
+	answer_result(json, TOOL);
 	json_bool(json, "complete", complete);
 	json_array_open(json, "pages");
 	for (size_t i = 0; i < server->page_count; i++) {

@@ -5,7 +5,6 @@
 #include "answer/summary.h"
 #include "base/json.h"
 #include "clock/compare/compare.h"
-#include "version.h"
 
 static void print_series(struct json *json, const struct series *series)
 {
@@ -114,15 +113,12 @@ static void print_memory(struct json *json, const struct compare *compare)
 int compare_report(struct json *json, struct compare *compare, const struct port_scheduling *scheduling)
 {
 	int64_t bound_ns = source_bound_ns(&compare->reference);
+	const char *reasons[COMPARE_REASONS_MAX];
 
-	answer_begin(json, "result", COMPARE_TOOL);
-	json_string(json, "version", BW_VERSION);
-	json_bool(json, "complete", compare->complete);
-	json_bool(json, "valid", compare->reason_count == 0);
-	json_array_open(json, "invalid_reasons");
 	for (int i = 0; i < compare->reason_count; i++)
-		json_string(json, NULL, compare->reasons[i]);
-	json_array_close(json);
+		reasons[i] = compare->reasons[i];
+	answer_result(json, COMPARE_TOOL);
+	answer_validity(json, compare->complete, reasons, (size_t)compare->reason_count);
 	source_report(&compare->device, json, "device");
 	source_report(&compare->reference, json, "reference");
 	print_how(json, compare);

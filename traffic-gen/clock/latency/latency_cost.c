@@ -9,7 +9,6 @@
 #include "base/json.h"
 #include "config/options.h"
 #include "clock/source.h"
-#include "version.h"
 
 #define TOOL "bw-clock latency"
 
@@ -89,8 +88,7 @@ int latency_cost(struct source *source, uint64_t hz, int64_t reads)
 	bare_ns = median_ns(bare, blocks, hz);
 	recorded_ns = median_ns(recorded, blocks, hz);
 	json_init(&json, stdout);
-	answer_begin(&json, "result", TOOL);
-	json_string(&json, "version", BW_VERSION);
+	answer_result(&json, TOOL);
 	json_bool(&json, "complete", true);
 	json_string(&json, "name", source->text);
 	json_uint(&json, "n", histogram_count(histogram));

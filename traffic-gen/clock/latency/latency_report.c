@@ -8,7 +8,6 @@
 #include "answer/summary.h"
 #include "base/json.h"
 #include "port/port_clock.h"
-#include "version.h"
 
 static void print_subject(struct json *json, const struct latency *latency, const struct latency_subject *subject,
 			  bool counted)
@@ -38,14 +37,8 @@ int latency_report(struct json *json, const struct latency *latency, const struc
 	char clocksource[64];
 
 	port_clocksource(clocksource, sizeof(clocksource));
-	answer_begin(json, "result", LATENCY_TOOL);
-	json_string(json, "version", BW_VERSION);
-	json_bool(json, "complete", latency->complete);
-	json_bool(json, "valid", latency->read_error == 0);
-	json_array_open(json, "invalid_reasons");
-	if (latency->read_error)
-		json_string(json, NULL, strerror(-latency->read_error));
-	json_array_close(json);
+	answer_result(json, LATENCY_TOOL);
+	answer_valid_unless(json, latency->complete, latency->read_error ? strerror(-latency->read_error) : NULL);
 	json_array_open(json, "clocks");
 	for (size_t i = 0; i < latency->count; i++)
 		print_subject(json, latency, &latency->subjects[i], counted);

@@ -19,7 +19,6 @@
 #include "edge/edge_verbs.h"
 #include "port/port.h"
 #include "port/port_clock.h"
-#include "version.h"
 
 #define TOOL "bw-edge follow-phc"
 #define PERIOD_NS INT64_C(50000000)
@@ -161,15 +160,10 @@ static void follow(struct follower *follower, struct json *json)
 static int print_result(struct json *json, const struct follower *follower, bool complete)
 {
 	const struct phc_fit *fit = &follower->fit;
+	const char *reason = follower->reason ? follower->reason : "ended before there was a line";
 
-	answer_begin(json, "result", TOOL);
-	json_string(json, "version", BW_VERSION);
-	json_bool(json, "complete", complete);
-	json_bool(json, "valid", complete);
-	json_array_open(json, "invalid_reasons");
-	if (!complete)
-		json_string(json, NULL, follower->reason ? follower->reason : "ended before there was a line");
-	json_array_close(json);
+	answer_result(json, TOOL);
+	answer_valid_unless(json, complete, complete ? NULL : reason);
 	json_string(json, "phc", follower->phc_path);
 	json_uint(json, "samples", fit->taken);
 	json_uint(json, "failures", follower->failures);

@@ -14,7 +14,6 @@
 #include "config/options.h"
 #include "edge/device/edge_server.h"
 #include "edge/edge_verbs.h"
-#include "version.h"
 
 #define TOOL "bw-edge serve"
 #define COUNTER_HZ_MIN UINT64_C(100000000)
@@ -106,12 +105,8 @@ static void write_page(struct json *json, const struct edge_served *served)
 
 static int print_result(struct json *json, const struct edge_server *server)
 {
-	answer_begin(json, "result", TOOL);
-	json_string(json, "version", BW_VERSION);
-	json_bool(json, "complete", true);
-	json_bool(json, "valid", true);
-	json_array_open(json, "invalid_reasons");
-	json_array_close(json);
+	answer_result(json, TOOL);
+	answer_valid_unless(json, true, NULL);
 	json_array_open(json, "pages");
 	for (size_t i = 0; i < server->page_count; i++)
 		write_page(json, &server->pages[i]);

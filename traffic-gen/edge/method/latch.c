@@ -18,7 +18,6 @@
 #include "config/options.h"
 #include "edge/edge_verbs.h"
 #include "port/port_clock.h"
-#include "version.h"
 
 #define TOOL "bw-edge latch"
 #define TICK_NS INT64_C(50000000)
@@ -34,19 +33,16 @@ static void print_line(struct json *json, const struct latch *latch, const char 
 	answer_end(json);
 }
 
-static void print_reasons(struct json *json, const struct latch *latch)
+static void print_validity(struct json *json, const struct latch *latch)
 {
-	char reason[REASON_BYTES];
+	const char *why = latch->error == -ENODATA ? "most batches came back incomplete" : strerror(-latch->error);
+	char reason[REASON_BYTES] = "";
 
-	json_array_open(json, "invalid_reasons");
-	if (latch->error) {
-		snprintf(reason, sizeof(reason), "%s: %s", latch->failed,
-			 latch->error == -ENODATA ? "most batches came back incomplete" : strerror(-latch->error));
-		json_string(json, NULL, reason);
-	} else if (tally_get(&latch->pairs) == 0) {
-		json_string(json, NULL, "no edge was captured");
-	}
-	json_array_close(json);
+	if (latch->error)
+		snprintf(reason, sizeof(reason), "%s: %s", latch->failed, why);
+	else if (tally_get(&latch->pairs) == 0)
+		snprintf(reason, sizeof(reason), "no edge was captured");
+	answer_valid_unless(json, latch->complete, reason[0] ? reason : NULL);
 }
 
 static bool is_valid(const struct latch *latch)
@@ -58,11 +54,8 @@ static int print_result(struct json *json, const struct latch *latch, const stru
 {
 	char key[24];
 
-	answer_begin(json, "result", TOOL);
-	json_string(json, "version", BW_VERSION);
-	json_bool(json, "complete", latch->complete);
-	json_bool(json, "valid", is_valid(latch));
-	print_reasons(json, latch);
+	answer_result(json, TOOL);
+	print_validity(json, latch);
 	json_string(json, "clock", latch->by_counter ? "rdtsc" : "gettime");
 	json_string(json, "output", latch->output.text);
 	json_string(json, "capture", latch->capture.text);

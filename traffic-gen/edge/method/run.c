@@ -14,7 +14,6 @@
 #include "edge/edge_verbs.h"
 #include "edge/method/methods.h"
 #include "port/port.h"
-#include "version.h"
 
 #define TOOL "bw-edge run"
 #define TICK_NS INT64_C(50000000)
@@ -185,20 +184,21 @@ static const char *reason_of(const struct edge_run *run)
 	return run->method->latches ? "no edge of the reference was latched" : "the clock gives no time";
 }
 
-static void print_reasons(struct json *json, const struct edge_run *run)
+static void print_validity(struct json *json, const struct edge_run *run)
 {
 	char reason[REASON_BYTES];
+	const char *reasons[2];
+	size_t count = 0;
 
-	json_array_open(json, "invalid_reasons");
 	if (run->unfit[0])
-		json_string(json, NULL, run->unfit);
+		reasons[count++] = run->unfit;
 	if (run->error) {
 		snprintf(reason, sizeof(reason), "%s: %s", run->failed, reason_of(run));
-		json_string(json, NULL, reason);
+		reasons[count++] = reason;
 	} else if (tally_get(&run->programmed) == 0) {
-		json_string(json, NULL, tally_get(&run->late) ? "all edges were late" : "no edge was made");
+		reasons[count++] = tally_get(&run->late) ? "all edges were late" : "no edge was made";
 	}
-	json_array_close(json);
+	answer_validity(json, run->complete, reasons, count);
 }
 
 static bool is_valid(const struct edge_run *run)
@@ -215,11 +215,8 @@ static int print_result(struct json *json, const struct edge_run *run, const str
 {
 	bool reads = run->method->reads_phc || run->method->reads_clock;
 
-	answer_begin(json, "result", TOOL);
-	json_string(json, "version", BW_VERSION);
-	json_bool(json, "complete", run->complete);
-	json_bool(json, "valid", is_valid(run));
-	print_reasons(json, run);
+	answer_result(json, TOOL);
+	print_validity(json, run);
 	json_string(json, "method", run->method->name);
 	json_string(json, "output", run->output->text);
 	json_int(json, "count", run->count);

@@ -13,7 +13,6 @@
 #include "base/time_units.h"
 #include "config/options.h"
 #include "traffic/verbs.h"
-#include "version.h"
 
 #define TOOL "bw-traffic offset"
 
@@ -84,8 +83,7 @@ static int serve(const struct offset_options *options, const struct address *loc
 	if (code)
 		return code;
 	complete = !bounded || !port_stop_requested();
-	answer_begin(&json, "result", TOOL);
-	json_string(&json, "version", BW_VERSION);
+	answer_result(&json, TOOL);
 	json_bool(&json, "complete", complete);
 	json_uint(&json, "answered", atomic_load(&server.answered));
 	json_uint(&json, "refused", atomic_load(&server.refused));
@@ -95,7 +93,8 @@ static int serve(const struct offset_options *options, const struct address *loc
 	return complete ? EXIT_DONE : EXIT_INVALID;
 }
 
-static void print_reasons(struct json *json, const struct offset_client *client, bool *valid)
+/* Return whether the result is valid. */
+static bool print_validity(struct json *json, const struct offset_client *client)
 {
 	const char *reasons[4];
 	size_t count = 0;
@@ -110,12 +109,8 @@ static void print_reasons(struct json *json, const struct offset_client *client,
 		reasons[count++] = "the peer's clock was stepped";
 	if (client->watch.count)
 		reasons[count++] = "the local clock was stepped";
-	*valid = count == 0;
-	json_bool(json, "valid", *valid);
-	json_array_open(json, "invalid_reasons");
-	for (size_t i = 0; i < count; i++)
-		json_string(json, NULL, reasons[i]);
-	json_array_close(json);
+	answer_validity(json, client->complete, reasons, count);
+	return count == 0;
 }
 
 static void print_steps(struct json *json, const struct offset_client *client)
@@ -174,11 +169,9 @@ static int print_measured(struct json *json, const struct offset_client *client,
 {
 	bool valid;
 
-	answer_begin(json, "result", TOOL);
-	json_string(json, "version", BW_VERSION);
+	answer_result(json, TOOL);
 	json_string(json, "peer", options->peer);
-	json_bool(json, "complete", client->complete);
-	print_reasons(json, client, &valid);
+	valid = print_validity(json, client);
 	print_clock(json, client);
 	print_steps(json, client);
 	summary_scheduling(json, scheduling);

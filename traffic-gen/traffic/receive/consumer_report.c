@@ -7,7 +7,6 @@
 #include "answer/answer.h"
 #include "answer/summary.h"
 #include "plan/phase.h"
-#include "version.h"
 
 void consumer_invalidate(struct consumer *consumer, const char *format, ...)
 {
@@ -210,15 +209,12 @@ static void print_hostile(const struct consumer *consumer, struct json *json)
 static void print_head(const struct consumer *consumer, struct json *json, bool complete)
 {
 	const struct plan *plan = consumer->plan;
+	const char *reasons[CONSUMER_REASONS_MAX];
 
-	answer_begin(json, "result", CONSUMER_TOOL);
-	json_string(json, "version", BW_VERSION);
-	json_bool(json, "complete", complete);
-	json_bool(json, "valid", consumer->reason_count == 0);
-	json_array_open(json, "invalid_reasons");
 	for (int i = 0; i < consumer->reason_count; i++)
-		json_string(json, NULL, consumer->reasons[i]);
-	json_array_close(json);
+		reasons[i] = consumer->reasons[i];
+	answer_result(json, CONSUMER_TOOL);
+	answer_validity(json, complete, reasons, (size_t)consumer->reason_count);
 	json_hex64(json, "nonce", plan->nonce);
 	json_string(json, "phase", phase_name(plan->phase));
 	json_uint(json, "scale", plan->scale);

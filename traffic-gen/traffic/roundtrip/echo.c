@@ -9,7 +9,6 @@
 #include "answer/summary.h"
 #include "base/time_units.h"
 #include "traffic/verbs.h"
-#include "version.h"
 
 #define TOOL "bw-traffic echo"
 
@@ -35,11 +34,8 @@ static void print_ready(struct json *json, const struct side *side)
 static void print_result(struct json *json, const struct reflector *reflector, bool complete,
 			 const struct port_scheduling *scheduling)
 {
-	static const char *const stopped[] = { "stopped before its end" };
-
-	answer_begin(json, "result", reflector->side.tool);
-	json_string(json, "version", BW_VERSION);
-	side_write_validity(json, complete, stopped, complete ? 0 : 1);
+	answer_result(json, reflector->side.tool);
+	answer_valid_unless(json, complete, complete ? NULL : "stopped before its end");
 	json_uint(json, "received", reflector->received);
 	json_uint(json, "reflected", reflector->reflected);
 	json_uint(json, "malformed", reflector->malformed);

@@ -11,7 +11,6 @@
 #include "answer/summary.h"
 #include "base/time_units.h"
 #include "traffic/verbs.h"
-#include "version.h"
 
 #define TOOL "bw-traffic roundtrip"
 
@@ -64,7 +63,7 @@ static size_t print_validity(struct roundtrip *run)
 		reasons[count++] = prober->invalid ? "no answer of the peer was possible" : "the peer has not answered";
 	if (prober->watch.count)
 		reasons[count++] = "the local clock was stepped";
-	side_write_validity(&run->json, prober->complete, reasons, count);
+	answer_validity(&run->json, prober->complete, reasons, count);
 	return count;
 }
 
@@ -75,8 +74,7 @@ static int print_result(struct roundtrip *run, const struct roundtrip_options *o
 	struct json *json = &run->json;
 	size_t reasons;
 
-	answer_begin(json, "result", prober->side.tool);
-	json_string(json, "version", BW_VERSION);
+	answer_result(json, prober->side.tool);
 	json_string(json, "peer", options->peer);
 	json_int(json, "size_bytes", options->size_bytes);
 	json_int(json, "interval_us", options->interval_us);

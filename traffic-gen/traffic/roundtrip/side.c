@@ -95,16 +95,6 @@ int side_fail(const struct side *side, const char *what, const char *which, int 
 	return EXIT_CAPABILITY;
 }
 
-void side_write_validity(struct json *json, bool complete, const char *const *reasons, size_t count)
-{
-	json_bool(json, "complete", complete);
-	json_bool(json, "valid", count == 0);
-	json_array_open(json, "invalid_reasons");
-	for (size_t i = 0; i < count; i++)
-		json_string(json, NULL, reasons[i]);
-	json_array_close(json);
-}
-
 static void write_delay(struct json *json, const char *asked, const char *mean, const struct delays *delays)
 {
 	json_int(json, asked, delays->delay_us);

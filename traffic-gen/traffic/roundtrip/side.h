@@ -64,9 +64,6 @@ int side_run(struct side *side, void (*run)(void *), void *argument, void (*prog
 /** Write a line about what failed. @return EXIT_CAPABILITY */
 int side_fail(const struct side *side, const char *what, const char *which, int err);
 
-/** Write "complete", "valid" and "invalid_reasons". */
-void side_write_validity(struct json *json, bool complete, const char *const *reasons, size_t count);
-
 /** Write the two delays that were added: what was asked for, and what the waits took on average. */
 void side_write_delays(struct json *json, const struct side *side);
 

@@ -16,7 +16,6 @@
 #include "traffic/frame.h"
 #include "traffic/send/sender.h"
 #include "traffic/verbs.h"
-#include "version.h"
 
 #define TOOL "bw-traffic send"
 #define PROGRESS_NS INT64_C(1000000000)
@@ -291,14 +290,8 @@ static void print_result(struct send_run *run, bool complete, const struct port_
 {
 	struct json *json = &run->json;
 
-	answer_begin(json, "result", TOOL);
-	json_string(json, "version", BW_VERSION);
-	json_bool(json, "complete", complete);
-	json_bool(json, "valid", run->reason[0] == '\0');
-	json_array_open(json, "invalid_reasons");
-	if (run->reason[0])
-		json_string(json, NULL, run->reason);
-	json_array_close(json);
+	answer_result(json, TOOL);
+	answer_valid_unless(json, complete, run->reason[0] ? run->reason : NULL);
 	json_hex64(json, "nonce", run->plan->nonce);
 	json_string(json, "phase", phase_name(run->plan->phase));
 	json_uint(json, "scale", run->plan->scale);

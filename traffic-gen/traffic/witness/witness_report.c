@@ -8,7 +8,6 @@
 
 #include "answer/answer.h"
 #include "answer/summary.h"
-#include "version.h"
 
 void witness_print_ready(struct json *json, const struct witness *witness)
 {
@@ -106,8 +105,7 @@ int witness_print_result(struct json *json, const struct witness *witness, const
 
 	if (stalled_ns < 0)
 		return (int)stalled_ns;
-	answer_begin(json, "result", WITNESS_TOOL);
-	json_string(json, "version", BW_VERSION);
+	answer_result(json, WITNESS_TOOL);
 	json_bool(json, "complete", witness->complete);
 	json_int(json, "elapsed_ns", witness->elapsed_ns);
 	json_int(json, "period_ns", witness->period_ns);
