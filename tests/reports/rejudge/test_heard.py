@@ -49,11 +49,6 @@ Json = dict[str, Any]
 Objections = Callable[[Path, Sequence[Json]], tuple[list[str], int]]
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> RunFolder:
-    return RunFolder.create(tmp_path, "virtual", "ci", simulated=True, commit="0" * 40)
-
-
 def trial_in(run: RunFolder, answers_s: Sequence[float], form: str = "ptp4l", **others: Any) -> ClockTrial:
     folder = run.evidence_folder("clock_sync", "linux-rt", others.pop("place", "chrony"))
     answer = answer_of(30, mean_ns=others.pop("mean_ns", 3_000))

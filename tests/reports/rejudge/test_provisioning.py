@@ -31,11 +31,6 @@ def target(monkeypatch: pytest.MonkeyPatch) -> PlayedTarget:
     return played_target(monkeypatch)
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> RunFolder:
-    return RunFolder.create(tmp_path, "virtual", "ci", simulated=True, commit="0" * 40)
-
-
 def folder_of(run: RunFolder) -> Path:
     return run.path / "evidence" / "provisioning" / "linux-rt"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,11 +27,6 @@ from tests.reports.clock_sync.test_told_bound import LIMITS, ramp, told
 from tests.reports.sample_clock import compare_answer, write_clock_trial
 
 Json = dict[str, Any]
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> RunFolder:
-    return RunFolder.create(tmp_path, "virtual", "ci", simulated=True, commit="0" * 40)
 
 
 def trial_in(run: RunFolder, answer: Json) -> ClockTrial:

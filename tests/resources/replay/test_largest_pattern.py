@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 
 from hw.bench import load_bench
-from hw.errors import CapabilityError, ConfigError, MeasurementError
+from hw.errors import CapabilityError, MeasurementError
 from reports import Limit, RunFolder
 from reports.clock_sync.verdict import BENCH_STALLED
 from reports.largest_pattern.search import (
@@ -375,46 +375,3 @@ def test_it_is_looked_for_after_the_streams_were_judged(monkeypatch: pytest.Monk
     assert len(tests) == 49
     assert tests[0] == ("DAQ-010 Stream 10 Arrives Within 100 ms", "FAIL")
     assert tests[-1] == ("Largest Pattern Within The Budgets", "FAIL")
-
-
-GOOD = """[requirements]
-schema = "benchwright.requirements/2"
-name = "site"
-
-[[requirement]]
-id = "SITE-1"
-quantity = "largest_pattern"
-statistic = "max"
-lower_producers = 4
-source = "site specification 9"
-"""
-TABLE = GOOD[GOOD.index("[[") :]
-
-
-def test_a_sites_own_requirement(tmp_path: Path) -> None:
-    path = tmp_path / "site.toml"
-    path.write_text(GOOD)
-    [found] = load_requirements_file(path, QUANTITY).requirements
-    assert (found.id, found.limit.lower, found.limit.source) == ("SITE-1", 4, "site specification 9")
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ('"largest_pattern"', '"beauty"', "requirement[1].quantity: must be one of largest_pattern"),
-        (
-            TABLE,
-            TABLE + TABLE.replace("SITE-1", "SITE-2"),
-            "requirement[2].quantity: max of ",
-        ),
-    ],
-)
-def test_a_wrong_one_is_refused_by_file_field_and_range(
-    tmp_path: Path, old: str, new: str, message: str
-) -> None:
-    path = tmp_path / "site.toml"
-    path.write_text(GOOD.replace(old, new))
-    with pytest.raises(ConfigError) as refused:
-        load_requirements_file(path, QUANTITY)
-    assert str(refused.value).startswith(f"{path}: ")
-    assert message in str(refused.value)
