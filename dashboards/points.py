@@ -12,14 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, cast
 
 from dashboards.bench_key import bench_facts, key_of_facts
 from dashboards.errors import PointError
 from dashboards.line_protocol import Field, Point, field_text, tag_text
-from reports.latency.evidence import ReplayEvidence, load_replay
-from reports.latency.stream_groups import replay_folder
+from reports.latency.record_replays import RecordReplays
 from reports.quantities import AXES, INSTRUMENT_CHECKS, QUANTITIES, SERIES
 from reports.record.histogram import Summary
 from reports.record.measurement import Measurement, Outcome, parse_utc
@@ -99,7 +97,7 @@ def run_points(folder: RunFolder, branch: str) -> RunPoints:
     time_ns = unix_ns(manifest.start_utc)
     counting = effective(records.measurements)
     facts = bench_facts(manifest)
-    replays = _Replays(folder.path)
+    replays = RecordReplays(folder.path)
     common = _Common(manifest, branch, time_ns, facts)
     points: list[Point] = []
     for record in counting:
@@ -191,33 +189,12 @@ class _Common:
         return str(known.get("model") or product or "")
 
 
-class _Replays:
-    """The evidence of the replays of a run, each read once."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._read: dict[Path, ReplayEvidence] = {}
-
-    def stream_of(self, record: Measurement) -> StreamResult | None:
-        """Return what the consumer saw of a record's stream; None where no evidence says it."""
-        replay = self._replay_of(record)
-        streams = replay.recv.streams if replay and replay.recv else ()
-        return next((s for s in streams if str(s.id) == record.subject.stream), None)
-
-    def lateness_of(self, record: Measurement) -> Summary | None:
-        """Return how late the generator sent a record's stream; None where the target itself sent it."""
-        replay, stream = self._replay_of(record), self.stream_of(record)
-        if replay is None or stream is None or (replay.role and replay.role.producer == stream.producer):
-            return None
-        return stream.sent_minus_scheduled
-
-    def _replay_of(self, record: Measurement) -> ReplayEvidence | None:
-        place = replay_folder(self._folder, record)
-        if place is None:
-            return None
-        if place not in self._read:
-            self._read[place] = load_replay(place)
-        return self._read[place]
+def _lateness(record: Measurement, replays: RecordReplays) -> Summary | None:
+    """Return how late the generator sent a record's stream; None where the target itself sent it."""
+    replay, stream = replays.of(record), replays.stream_of(record)
+    if replay is None or stream is None or (replay.role and replay.role.producer == stream.producer):
+        return None
+    return stream.sent_minus_scheduled
 
 
 def _tags(record: Measurement, common: _Common) -> dict[str, str]:
@@ -258,7 +235,7 @@ def _verdict_point(record: Measurement, common: _Common) -> Point:
     return Point(VERDICT, _tags(record, common), fields, common.time_ns)
 
 
-def _physical_point(record: Measurement, common: _Common, replays: _Replays) -> Point | None:
+def _physical_point(record: Measurement, common: _Common, replays: RecordReplays) -> Point | None:
     """Return the point with the values in ns; None for a quantity that is no time."""
     measurement, factor = MEASUREMENT_OF_QUANTITY.get(record.quantity), _NS.get(record.unit)
     if measurement is None or factor is None:
@@ -275,7 +252,7 @@ def _physical_point(record: Measurement, common: _Common, replays: _Replays) -> 
     _put(fields, {"margin_share": relative_margin(record)})
     stream = replays.stream_of(record) if record.quantity == "one_way_latency" else None
     if stream is not None:
-        _put(fields, _distribution(stream, replays.lateness_of(record)))
+        _put(fields, _distribution(stream, _lateness(record, replays)))
         fields |= {"misses": stream.misses, "misses_sent": stream.misses_sent}
     return Point(measurement, _tags(record, common), fields, common.time_ns)
 
@@ -294,7 +271,7 @@ def _distribution(stream: StreamResult, lateness: Summary | None) -> dict[str, f
     return found
 
 
-def _run_point(records: Records, came_out: RunOutcome, common: _Common, replays: _Replays) -> Point:
+def _run_point(records: Records, came_out: RunOutcome, common: _Common, replays: RecordReplays) -> Point:
     m = common.manifest
     tags = {"bench": tag_text(m.bench), "profile": tag_text(m.profile), "branch": common.branch}
     judged = came_out.judged
@@ -326,10 +303,10 @@ def _run_point(records: Records, came_out: RunOutcome, common: _Common, replays:
     return Point(RUN, tags, fields, common.time_ns)
 
 
-def _instrument(judged: Iterable[Measurement], replays: _Replays) -> dict[str, float | int | None]:
+def _instrument(judged: Iterable[Measurement], replays: RecordReplays) -> dict[str, float | int | None]:
     """Return what the bench says of itself: the generator's worst lateness, the largest U of a latency."""
     latencies = [record for record in judged if record.quantity == "one_way_latency"]
-    late = [s.max_ns for r in latencies if (s := replays.lateness_of(r)) is not None]
+    late = [s.max_ns for r in latencies if (s := _lateness(r, replays)) is not None]
     return {
         "lateness_max_ns": max((value for value in late if value is not None), default=None),
         "u_max_ns": max((record.uncertainty.expanded for record in latencies), default=None),

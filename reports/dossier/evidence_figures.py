@@ -9,42 +9,33 @@ from pathlib import Path
 from reports.dossier.figure import LATENCY, UPRIGHT_IN, printed, shown_attempt
 from reports.dossier.model import Attempt, Target
 from reports.errors import ReportError
-from reports.latency.evidence import ReplayEvidence, load_replay
 from reports.latency.plots import MAX_PANELS, StreamFigures, figure_distributions
-from reports.latency.stream_groups import replay_folder
-from reports.record.measurement import Measurement
+from reports.latency.record_replays import RecordReplays, replay_folder
+from reports.latency.section import stream_figures, type_names
+from reports.latency.stream_groups import StreamRow, stream_row
 from reports.run.folder import EVIDENCE
 from reports.section import PrintFigure, Section, TargetData
 from reports.sections import SECTIONS
-from reports.tools.answers import StreamResult
 
 
 def distributions(target: Target, folders: Mapping[str, Path], name: str) -> list[PrintFigure]:
     """Draw the distributions of the attempts that are shown, from the runs' evidence."""
-    replays: dict[Path, ReplayEvidence] = {}
-    groups: dict[tuple[str, str], list[StreamFigures]] = {}
-    kinds: dict[tuple[str, str], dict[int, set[str]]] = {}
+    replays = {run_id: RecordReplays(folder) for run_id, folder in folders.items()}
+    groups: dict[tuple[str, str], list[StreamRow]] = {}
     for row in target.requirements:
         for result in row.results:
             attempt = shown_attempt(result)
-            record = attempt.record
-            place = replay_folder(folders[attempt.run_id], record)
-            if result.quantity != LATENCY or place is None or not record.limit.upper:
-                continue
-            if place not in replays:
-                replays[place] = load_replay(place)
-            stream = _stream_of(replays[place], record)
-            if stream is None:
-                continue
-            key = (attempt.run_id, place.relative_to(folders[attempt.run_id] / EVIDENCE).as_posix())
-            low_latency = stream.message_type in replays[place].low_latency_types
-            kind = ("low-latency " if low_latency else "") + stream.transport.upper()
-            kinds.setdefault(key, {}).setdefault(stream.message_type % 4, set()).add(kind)
-            groups.setdefault(key, []).append(_stream_figure(stream, record))
+            folder = folders[attempt.run_id]
+            place = replay_folder(folder, attempt.record)
+            if result.quantity == LATENCY and place is not None:
+                key = (attempt.run_id, place.relative_to(folder / EVIDENCE).as_posix())
+                groups.setdefault(key, []).append(stream_row(attempt.record, replays[attempt.run_id]))
     figures: list[PrintFigure] = []
-    for number, (key, streams) in enumerate(groups.items()):
-        names = [f"type {n}: {' / '.join(sorted(kinds[key].get(n, ())))}" for n in range(4)]
-        svg = figure_distributions(f"{name}-latencies{number}", streams, names, UPRIGHT_IN)
+    for number, (key, rows) in enumerate(groups.items()):
+        streams = [stream for each in rows if (stream := stream_figures(each)) is not None]
+        if not streams:
+            continue
+        svg = figure_distributions(f"{name}-latencies{number}", streams, type_names(rows), UPRIGHT_IN)
         more = " Of the producers those nearest to a budget." if _producers(streams) > MAX_PANELS else ""
         caption = f"Distribution of the latencies, {key[1]} of run {key[0]}: share of messages above a time."
         figures.append(PrintFigure(printed(svg, ""), caption + more, "whole"))
@@ -57,15 +48,10 @@ def late_messages(folders: Mapping[str, Path]) -> Callable[[Attempt], int | None
     Args:
         folders: Run folders by run id.
     """
-    replays: dict[Path, ReplayEvidence] = {}
+    replays = {run_id: RecordReplays(folder) for run_id, folder in folders.items()}
 
     def count(attempt: Attempt) -> int | None:
-        place = replay_folder(folders[attempt.run_id], attempt.record)
-        if place is None:
-            return None
-        if place not in replays:
-            replays[place] = load_replay(place)
-        stream = _stream_of(replays[place], attempt.record)
+        stream = replays[attempt.run_id].stream_of(attempt.record)
         return stream.misses if stream else None
 
     return count
@@ -73,25 +59,6 @@ def late_messages(folders: Mapping[str, Path]) -> Callable[[Attempt], int | None
 
 def _producers(streams: Sequence[StreamFigures]) -> int:
     return len({stream.producer for stream in streams})
-
-
-def _stream_figure(stream: StreamResult, record: Measurement) -> StreamFigures:
-    assert record.limit.upper is not None
-    return StreamFigures(
-        id=stream.id,
-        producer=stream.producer,
-        message_type=stream.message_type,
-        budget_ns=int(record.limit.upper),
-        latency=stream.received_minus_scheduled,
-        lateness=stream.sent_minus_scheduled,
-        expanded_ns=float(record.uncertainty.expanded),
-        outcome=record.outcome,
-    )
-
-
-def _stream_of(evidence: ReplayEvidence, record: Measurement) -> StreamResult | None:
-    streams = evidence.recv.streams if evidence.recv is not None else ()
-    return next((stream for stream in streams if str(stream.id) == record.subject.stream), None)
 
 
 def evidence_figures(measured: TargetData, prefix: str) -> list[PrintFigure]:

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from reports.errors import RecordError, ReportError
-from reports.latency.evidence import ReplayEvidence, load_replay
 from reports.latency.late_message_plots import figure_late_messages
 from reports.latency.late_messages import latest_messages, worst_messages
 from reports.latency.over_time import replay_over_time
@@ -20,6 +20,7 @@ from reports.latency.plots import (
     figure_lateness,
     figure_maxima,
 )
+from reports.latency.record_replays import RecordReplays
 from reports.latency.software_parts import SoftwareParts, software_parts
 from reports.latency.stack_comparison import StackComparison, compare_stacks
 from reports.latency.stream_groups import (
@@ -27,7 +28,6 @@ from reports.latency.stream_groups import (
     Instrument,
     StreamGroup,
     StreamRow,
-    replay_folder,
     stream_groups,
 )
 from reports.record.measurement import Measurement
@@ -126,32 +126,25 @@ def _round_trips(found: TargetData) -> tuple[SoftwareLatencies, ...]:
 
 def latency_samples(run: Path) -> SampleReader:
     """Return the reader of the latencies of single streams; each replay is read once."""
-    replays: dict[Path, ReplayEvidence] = {}
+    replays = RecordReplays(run)
 
     def read(record: Measurement) -> Samples | None:
-        place = replay_folder(run, record) if record.quantity == STREAM_QUANTITY else None
-        if place is None:
+        stream = replays.stream_of(record) if record.quantity == STREAM_QUANTITY else None
+        if stream is None:
             return None
-        if place not in replays:
-            replays[place] = load_replay(place)
-        recv = replays[place].recv
-        streams = recv.streams if recv else ()
-        latency = next(
-            (s.received_minus_scheduled for s in streams if str(s.id) == record.subject.stream), None
-        )
-        return None if latency is None else Samples.of_summary("received - scheduled", latency)
+        return Samples.of_summary("received - scheduled", stream.received_minus_scheduled)
 
     return read
 
 
 def _figures_of(group: StreamGroup, index: int) -> dict[str, object]:
     """Return the figures of a group of streams as SVG, those of its instruments by attempt."""
-    drawn = [_stream_figures(row) for row in group.rows]
+    drawn = [stream_figures(row) for row in group.rows]
     streams = [stream for stream in drawn if stream is not None]
     instruments: list[dict[str, object]] = []
     figures: dict[str, object] = {"maxima": "", "distributions": "", "instruments": instruments}
     if streams:
-        names = _type_names(group.rows)
+        names = type_names(group.rows)
         figures["maxima"] = figure_maxima(f"maxima{index}", streams, names)
         figures["distributions"] = figure_distributions(f"distributions{index}", streams, names)
     for number, instrument in enumerate(group.instruments):
@@ -194,7 +187,8 @@ def _over_time(name: str, instrument: Instrument) -> str:
     return figure_over_time(name, replay_over_time(instrument.evidence.replay(), progress, streams), shown)
 
 
-def _stream_figures(row: StreamRow) -> StreamFigures | None:
+def stream_figures(row: StreamRow) -> StreamFigures | None:
+    """Return what is drawn of a stream; None: no evidence or no budget."""
     stream, upper = row.stream, row.record.limit.upper
     if stream is None or upper is None or upper <= 0:
         return None
@@ -210,7 +204,7 @@ def _stream_figures(row: StreamRow) -> StreamFigures | None:
     )
 
 
-def _type_names(rows: tuple[StreamRow, ...]) -> list[str]:
+def type_names(rows: Sequence[StreamRow]) -> list[str]:
     """Return what the legend says of each message type: its number and its transports."""
     names: dict[int, list[str]] = {}
     for row in rows:

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from reports.latency.evidence import ReplayEvidence, load_replay
+from reports.latency.evidence import ReplayEvidence
+from reports.latency.record_replays import RecordReplays, replay_folder
 from reports.latency.role import ReplayRole
 from reports.latency.verdict import StreamRequirement, judge_latency
 from reports.record.histogram import Quantile, Summary, merge
@@ -144,12 +145,11 @@ class StreamGroup:
         return f"Sent by the target in the place of producer {self.role.producer}, into {self.role.consumer}"
 
 
-def replay_folder(folder: Path, record: Measurement) -> Path | None:
-    """Return the folder of the replay that a record was judged from."""
-    for evidence in record.evidence:
-        if evidence.path.endswith("/recv.ndjson"):
-            return (folder / evidence.path).parent
-    return None
+def stream_row(record: Measurement, replays: RecordReplays, attempts: int = 1) -> StreamRow:
+    """Return a record's row, with what its replay says."""
+    replay, stream = replays.of(record), replays.stream_of(record)
+    low_latency = bool(replay and stream and stream.message_type in replay.low_latency_types)
+    return StreamRow(record, stream, low_latency, attempts)
 
 
 def stream_groups(
@@ -162,30 +162,23 @@ def stream_groups(
         latencies: Records of streams that count.
         everything: Records of all attempts.
     """
-    replays: dict[Path, ReplayEvidence] = {}
+    replays = RecordReplays(folder)
     grouped: dict[str, list[StreamRow]] = {}
     used: dict[str, list[Path]] = {}
     roles: dict[str, ReplayRole | None] = {}
     tries = Counter(key_of(record) for record in everything)
     for record in latencies:
-        place = replay_folder(folder, record)
-        if place is not None and place not in replays:
-            replays[place] = load_replay(place)
-        role = replays[place].role if place is not None else None
+        place, replay = replay_folder(folder, record), replays.of(record)
+        role = replay.role if replay else None
         title = _group_title(record, role)
         roles[title] = role
-        stream = None
-        low_latency = False
-        if place is not None:
-            stream, low_latency = _stream_of(replays[place], record)
-            if place not in used.setdefault(title, []):
-                used[title].append(place)
-        attempts = tries[key_of(record)]
-        grouped.setdefault(title, []).append(StreamRow(record, stream, low_latency, attempts))
+        if place is not None and place not in used.setdefault(title, []):
+            used[title].append(place)
+        grouped.setdefault(title, []).append(stream_row(record, replays, tries[key_of(record)]))
     groups: list[StreamGroup] = []
     for title, rows in grouped.items():
         places = used.get(title, [])
-        instruments = [_instrument(folder, place, replays[place], rows) for place in places]
+        instruments = [_instrument(folder, place, replays.at(place), rows) for place in places]
         rows.sort(key=lambda row: _natural(row.record.subject.stream or ""))
         groups.append(StreamGroup(title, tuple(rows), tuple(instruments), roles[title]))
     return groups
@@ -204,16 +197,6 @@ def _group_title(record: Measurement, role: ReplayRole | None) -> str:
     ]
     words += [f"phase {c.phase or '-'}", f"load {c.load}", f"impairment {c.impairment}"]
     return " · ".join(words)
-
-
-def _stream_of(evidence: ReplayEvidence, record: Measurement) -> tuple[StreamResult | None, bool]:
-    """Return the consumer's result of a record's stream, and whether the plan calls it low-latency."""
-    if evidence.recv is None:
-        return None, False
-    for stream in evidence.recv.streams:
-        if str(stream.id) == record.subject.stream:
-            return stream, stream.message_type in evidence.low_latency_types
-    return None, False
 
 
 def _instrument(folder: Path, place: Path, evidence: ReplayEvidence, rows: Sequence[StreamRow]) -> Instrument:
