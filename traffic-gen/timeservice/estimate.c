@@ -17,15 +17,21 @@
 #define LIKELY_ENOUGH 2.0    /* log-likelihoods that near to the best one's are not unlikely, */
 #define LIKELY_FIRST 20.0    /* and by that over the number of batches more; */
 #define WALK_FIRST 5         /* until there are so many batches, a walk of 95 ppb a root second is not unlikely at all */
+#define WAYS_COST 2.0        /* log-likelihoods by which the noise of the ways is less likely for each step away from what is expected */
 #define CAUTION 1.75         /* so that U, two of the standard deviations that are told, covers 99.9 %: 3.5 of the filter's own */
 
 enum { PICKS_MAX = 64, FIRST_BATCHES = 20 };     /* batches that carry the likely line, and over which the fastest ways are looked for */
+enum { WAYS_STEPS = 4, WAYS_EXPECTED = 2 };
+
+/* Noise of the ways by the queues that the batch has seen: least, expected, most. */
+static const double WAYS[WAYS_STEPS] = { 0.0, 0.5, 2.0, 8.0 };
 
 /* Of a batch, the exchanges that say most, and what its fastest ways say together at one moment. */
 struct pick {
 	int there, back, shortest;
 	int64_t at_local_ns, offset_ns, delay_ns;
 	double stamp_ns; /* standard deviation of the stamps */
+	double queue_ns; /* by which the fastest of so many exchanges may still have been held up */
 	bool kernel_stamps;
 };
 
@@ -117,6 +123,30 @@ static bool rate_is_known(const struct estimate *estimate)
 	return estimate->likely.begun && sqrt(estimate->likely.var_rate) * span_s <= stamp_noise_ns(last);
 }
 
+static int64_t round_ns(const struct exchange_sample *sample)
+{
+	return (sample->t4_local_ns - sample->t1_local_ns) - (sample->t3_utc_ns - sample->t2_utc_ns);
+}
+
+static int compare_ns(const void *left, const void *right)
+{
+	int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+
+	return (a > b) - (a < b);
+}
+
+/* What the median exchange of the batch was held up by, by their number: of n waits at random the least is an n-th of their mean. */
+static double queue_ns(const struct estimate *estimate)
+{
+	int64_t rounds_ns[ESTIMATE_BATCH_MAX];
+	size_t count = (size_t)estimate->count;
+
+	for (size_t i = 0; i < count; i++)
+		rounds_ns[i] = round_ns(&estimate->batch[i]);
+	qsort(rounds_ns, count, sizeof(rounds_ns[0]), compare_ns);
+	return (double)(rounds_ns[count / 2] - rounds_ns[0]) / (double)count;
+}
+
 static struct pick pick_of(const struct estimate *estimate)
 {
 	const struct exchange_sample *batch = estimate->batch;
@@ -130,14 +160,13 @@ static struct pick pick_of(const struct estimate *estimate)
 				      rate * (double)(batch[i].t1_local_ns - middle_local_ns);
 		double way_back_ns = (double)(batch[i].t4_local_ns - batch[i].t3_utc_ns + (batch[0].t2_utc_ns - batch[0].t1_local_ns)) +
 				     rate * (double)(batch[i].t4_local_ns - middle_local_ns);
-		int64_t round_ns = (batch[i].t4_local_ns - batch[i].t1_local_ns) - (batch[i].t3_utc_ns - batch[i].t2_utc_ns);
 
 		if (i == 0 || way_there_ns < there_ns)
 			there_ns = way_there_ns, pick.there = i;
 		if (i == 0 || way_back_ns < back_ns)
 			back_ns = way_back_ns, pick.back = i;
-		if (round_ns < shortest_ns)
-			shortest_ns = round_ns, pick.shortest = i;
+		if (round_ns(&batch[i]) < shortest_ns)
+			shortest_ns = round_ns(&batch[i]), pick.shortest = i;
 	}
 	if (!rate_is_known(estimate)) {
 		const struct exchange_sample *shortest = &batch[pick.shortest];
@@ -150,6 +179,7 @@ static struct pick pick_of(const struct estimate *estimate)
 	pick.offset_ns = batch[0].t2_utc_ns - batch[0].t1_local_ns + llround((there_ns - back_ns) / 2);
 	pick.delay_ns = llround(there_ns + back_ns);
 	pick.stamp_ns = stamp_noise_ns(&batch[pick.there]);
+	pick.queue_ns = queue_ns(estimate);
 	pick.kernel_stamps = batch[pick.there].kernel_stamps && batch[pick.back].kernel_stamps;
 	return pick;
 }
@@ -177,8 +207,9 @@ static bool interval_update(struct estimate *estimate, const struct pick *pick, 
 	return contradiction;
 }
 
-/* The likely line by all batches that are kept, for one walk of the rate. */
-static struct likely likely_by(const struct estimate *estimate, double walk_ppb_per_sqrt_s, uint64_t first, int64_t fastest_ns)
+/* The likely line by all batches that are kept, for one walk of the rate and one noise of the ways. */
+static struct likely likely_by(const struct estimate *estimate, double walk_ppb_per_sqrt_s, double ways, uint64_t first,
+			       int64_t fastest_ns)
 {
 	struct likely likely;
 
@@ -187,9 +218,27 @@ static struct likely likely_by(const struct estimate *estimate, double walk_ppb_
 		const struct pick *pick = &estimate->picks[i % PICKS_MAX];
 
 		likely_take(&likely, pick->at_local_ns, pick->offset_ns,
-			    pick->stamp_ns + (double)(pick->delay_ns - fastest_ns) / 2);
+			    pick->stamp_ns + ways * pick->queue_ns + (double)(pick->delay_ns - fastest_ns) / 2);
 	}
 	return likely;
+}
+
+/*
+ * The same for the noise of the ways that the batches make most likely. Few batches cannot tell: two that fit by chance, and were fast, would
+ * fix the rate for all that follow. Then it is what the queues within the batches let expect.
+ */
+static struct likely likeliest_by(const struct estimate *estimate, double walk_ppb_per_sqrt_s, uint64_t first, int64_t fastest_ns)
+{
+	struct likely best = { 0 };
+
+	for (int i = 0; i < WAYS_STEPS; i++) {
+		struct likely likely = likely_by(estimate, walk_ppb_per_sqrt_s, WAYS[i], first, fastest_ns);
+
+		likely.log_likelihood -= WAYS_COST * abs(i - WAYS_EXPECTED);
+		if (i == 0 || likely.log_likelihood > best.log_likelihood)
+			best = likely;
+	}
+	return best;
 }
 
 /*
@@ -208,7 +257,7 @@ static void likely_from_picks(struct estimate *estimate)
 		if (estimate->picks[i % PICKS_MAX].delay_ns < fastest_ns)
 			fastest_ns = estimate->picks[i % PICKS_MAX].delay_ns;
 	for (int i = 0; i < WALK_STEPS; i++) {
-		candidates[i] = likely_by(estimate, WALK_MIN_PPB * pow(10.0, i / 2.0), first, fastest_ns);
+		candidates[i] = likeliest_by(estimate, WALK_MIN_PPB * pow(10.0, i / 2.0), first, fastest_ns);
 		if (candidates[i].log_likelihood > candidates[best].log_likelihood)
 			best = i;
 	}

@@ -5,8 +5,8 @@
  * Two answers are found side by side. The hard one is an interval (timeservice/interval.h): what every exchange allows, whatever the
  * two ways took, as long as the counter's rate stays within its limit of drift. The likely one is a Kalman filter of offset and
  * rate (timeservice/likely.h): of each batch the fastest way there and the fastest way back count, trusted the less the longer
- * both together took than the fastest of late; what it does not expect is believed only in part. The line that is told is the
- * likely one, held inside the interval, with the filter's own variance.
+ * both together took than the fastest of late, and the more the batch's exchanges scatter; what it does not expect is believed only in part.
+ * The line that is told is the likely one, held inside the interval, with the filter's own variance.
  *
  * Offsets here are of the server against the counter (server - local; positive: the server is ahead), as in time/twoway.h.
  */
