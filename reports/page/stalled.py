@@ -16,8 +16,7 @@ from pathlib import Path
 
 from reports.clock_sync.verdict import BENCH_STALLED
 from reports.errors import RecordError
-from reports.latency.evidence import load_replay
-from reports.latency.record_replays import replay_folder
+from reports.latency.record_replays import RecordReplays
 from reports.latency.section import LatencySection
 from reports.latency.stream_groups import STREAM_QUANTITY, requirement_of
 from reports.latency.verdict import Standing, judge_latency
@@ -55,13 +54,16 @@ def objections(run: Path) -> list[str]:
         passed = sum(row.record.outcome == "pass" for row in group.rows)
         if passed < MIN_PASS_SHARE * len(group.rows):
             found.append(f"{group.title}: only {passed} of {len(group.rows)} streams passed")
+    replays = RecordReplays(run)
     for record in (*report.records, *report.checks):
         if record.outcome != "pass":
-            found += _unexplained(run, record, everything)
+            found += _unexplained(replays, record, everything)
     return found
 
 
-def _unexplained(run: Path, record: Measurement, everything: Sequence[Measurement]) -> Iterator[str]:
+def _unexplained(
+    replays: RecordReplays, record: Measurement, everything: Sequence[Measurement]
+) -> Iterator[str]:
     """Say what of a value that did not pass the machine's time does not explain."""
     if record.outcome != "inconclusive":
         yield f"{record.requirement}: {record.outcome}: {record.reason}"
@@ -70,18 +72,17 @@ def _unexplained(run: Path, record: Measurement, everything: Sequence[Measuremen
             yield f"{record.requirement}: {record.reason}"
     else:
         attempts = [attempt for attempt in everything if key_of(attempt) == key_of(record)]
-        standings = [_standing(run, attempt) for attempt in attempts]
+        standings = [_standing(replays, attempt) for attempt in attempts]
         for attempt, standing in zip(attempts, standings, strict=True):
             if standing not in ("explained", "clean", "short") or "explained" not in standings:
                 yield f"{attempt.requirement}: {attempt.reason}"
 
 
-def _standing(run: Path, record: Measurement) -> Standing:
+def _standing(replays: RecordReplays, record: Measurement) -> Standing:
     """Judge a stream again by the evidence of one replay."""
-    folder = replay_folder(run, record)
-    if folder is None or record.subject.stream is None:
+    evidence = replays.of(record)
+    if evidence is None or record.subject.stream is None:
         return "undecided"
-    evidence = load_replay(folder)
     try:
         judged = judge_latency(
             int(record.subject.stream), requirement_of(record, evidence), evidence.replay()
