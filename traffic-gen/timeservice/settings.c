@@ -3,13 +3,42 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "config/options.h"
 #include "timeservice/keys.h"
 
+enum { NUMBERS_AT = 3 }; /* among the options */
 enum { NTP_PORT = 123, SERVER_TEXT_BYTES = 256, INTERVAL_MAX_MS = 86400000, WAY_MAX_NS = 1000000000 };
+
+#define OF(member) offsetof(struct settings, member)
+
+const struct settings_number SETTINGS_NUMBER[SETTINGS_NUMBERS] = {
+	{ "interval-ms", OF(interval_ms), 100, INTERVAL_MAX_MS, "from batch to batch (30000)" },
+	{ "batch", OF(batch), 1, ESTIMATE_BATCH_MAX, "exchanges of a batch (16)" },
+	{ "gap-us", OF(gap_us), 0, 1000000, "from exchange to exchange (2000)" },
+	{ "timeout-ms", OF(timeout_ms), 1, 60000, "for an answer (500)" },
+	{ "quick-batches", OF(quick_batches), 0, 1000,
+	  "batches at the start, and after a contradiction, that come soon; then the interval grows, twofold each time (8)" },
+	{ "quick-interval-ms", OF(quick_interval_ms), 10, 3600000, "from one of them to the next (1000)" },
+	{ "confirm-batches", OF(confirm_batches), 1, 64, "batches that must agree before a server is believed (3)" },
+	{ "check-interval-ms", OF(check_interval_ms), 0, INTERVAL_MAX_MS,
+	  "one exchange between batches, to notice that the counter stopped or the server's time jumped; 0: none (1000)" },
+	{ "min-servers", OF(min_servers), 1, SELECT_MAX, "so many must agree (1)" },
+	{ "drift-limit-ppb", OF(estimate.drift_limit_ppb), 0, 1000000,
+	  "the counter's rate stays that near to its mean of the last minutes: what the interval rests on (15000)" },
+	{ "asymmetry-percent", OF(estimate.asymmetry_percent), 0, 100,
+	  "of the round trip, by which the ways may differ for good: a part of U alone (10)" },
+	{ "rate-limit-ppb", OF(estimate.rate_limit_ppb), 1000, 10000000, "largest rate between them (500000)" },
+	{ "step-ns", OF(publish.step_ns), 1000, 1000000000, "larger corrections are steps (10000000)" },
+	{ "bound-max-ns", OF(publish.bound_max_ns), 1000, 10000000000, "a time that is less sure than that is none (100000000)" },
+	{ "slew-ppm", OF(publish.slew_ppm), 1, 500, "fastest slew (500)" },
+	{ "tai-utc-s", OF(tai_utc_s), 0, 255, "TAI - UTC; 0: what the kernel says (0)" },
+	{ "feed-unit", OF(feed_unit), 0, 255, "of chrony's SHM reference clock (0)" },
+	{ "priority", OF(priority), 0, 99, "SCHED_FIFO; 0: none (0)" },
+};
 
 struct settings settings_default(void)
 {
@@ -181,39 +210,14 @@ int settings_parse(struct settings *settings, int argc, char **argv)
 {
 	const char *server_texts[SELECT_MAX], *page = NULL, *log = NULL, *feed = NULL, *config = NULL, *key_file = NULL;
 	struct option_texts servers = { server_texts, SELECT_MAX, 0 };
-	struct estimate_settings *estimate = &settings->estimate;
-	struct publish_settings *publish = &settings->publish;
-	const struct option options[] = {
+	struct option options[] = {
 		{ "config", OPTION_TEXT, &config, 0, 0, "FILE", "settings; what is given here is over them", false },
 		{ "server", OPTION_TEXTS, &servers, 0, 0, "ADDRESS[:PORT][,KEY=N…]",
 		  "IPv4 address of a server, once or more; keys: min-delay-ns (each way takes that at least), root-distance-ns "
 		  "(from it to UTC, instead of what it says), interleaved (0: do not ask for it), key (id in --key-file: only what is authenticated by it is believed)", false },
 		{ "key-file", OPTION_TEXT, &key_file, 0, 0, "PATH",
 		  "keys of servers, as chrony has them: lines ID AES128|AES256 [HEX:]KEY; its owner alone may read it", false },
-		{ "interval-ms", OPTION_INT, &settings->interval_ms, 100, INTERVAL_MAX_MS, "N", "from batch to batch (30000)", false },
-		{ "batch", OPTION_INT, &settings->batch, 1, ESTIMATE_BATCH_MAX, "N", "exchanges of a batch (16)", false },
-		{ "gap-us", OPTION_INT, &settings->gap_us, 0, 1000000, "N", "from exchange to exchange (2000)", false },
-		{ "timeout-ms", OPTION_INT, &settings->timeout_ms, 1, 60000, "N", "for an answer (500)", false },
-		{ "quick-batches", OPTION_INT, &settings->quick_batches, 0, 1000, "N",
-		  "batches at the start, and after a contradiction, that come soon; then the interval grows, twofold each time (8)", false },
-		{ "quick-interval-ms", OPTION_INT, &settings->quick_interval_ms, 10, 3600000, "N", "from one of them to the next (1000)",
-		  false },
-		{ "confirm-batches", OPTION_INT, &settings->confirm_batches, 1, 64, "N",
-		  "batches that must agree before a server is believed (3)", false },
-		{ "check-interval-ms", OPTION_INT, &settings->check_interval_ms, 0, INTERVAL_MAX_MS, "N",
-		  "one exchange between batches, to notice that the counter stopped or the server's time jumped; 0: none (1000)",
-		  false },
-		{ "min-servers", OPTION_INT, &settings->min_servers, 1, SELECT_MAX, "N", "so many must agree (1)", false },
-		{ "drift-limit-ppb", OPTION_INT, &estimate->drift_limit_ppb, 0, 1000000, "N",
-		  "the counter's rate stays that near to its mean of the last minutes: what the interval rests on (15000)", false },
-		{ "asymmetry-percent", OPTION_INT, &estimate->asymmetry_percent, 0, 100, "N",
-		  "of the round trip, by which the ways may differ for good: a part of U alone (10)", false },
-		{ "rate-limit-ppb", OPTION_INT, &estimate->rate_limit_ppb, 1000, 10000000, "N", "largest rate between them (500000)", false },
-		{ "step-ns", OPTION_INT, &publish->step_ns, 1000, 1000000000, "N", "larger corrections are steps (10000000)", false },
-		{ "bound-max-ns", OPTION_INT, &publish->bound_max_ns, 1000, 10000000000, "N",
-		  "a time that is less sure than that is none (100000000)", false },
-		{ "slew-ppm", OPTION_INT, &publish->slew_ppm, 1, 500, "N", "fastest slew (500)", false },
-		{ "tai-utc-s", OPTION_INT, &settings->tai_utc_s, 0, 255, "N", "TAI - UTC; 0: what the kernel says (0)", false },
+		[NUMBERS_AT + SETTINGS_NUMBERS] =
 		{ "no-interleave", OPTION_FLAG, &settings->no_interleave, 0, 0, NULL, "ask no server for the interleaved mode", false },
 		{ "user-stamps", OPTION_FLAG, &settings->user_stamps, 0, 0, NULL, "do not use the kernel's stamps", false },
 		{ "any-counter", OPTION_FLAG, &settings->any_counter, 0, 0, NULL,
@@ -223,8 +227,6 @@ int settings_parse(struct settings *settings, int argc, char **argv)
 		{ "log-exchanges", OPTION_FLAG, &settings->log_exchanges, 0, 0, NULL,
 		  "log each exchange too, so that bw-timectl recompute can compute the time again", false },
 		{ "feed", OPTION_TEXT, &feed, 0, 0, "none|kernel|chrony", "hand the time on (none)", false },
-		{ "feed-unit", OPTION_INT, &settings->feed_unit, 0, 255, "N", "of chrony's SHM reference clock (0)", false },
-		{ "priority", OPTION_INT, &settings->priority, 0, 99, "N", "SCHED_FIFO; 0: none (0)", false },
 		{ "batches", OPTION_INT, &settings->batches_max, 0, INT64_C(1000000000), "N", "end after N batches; 0: at SIGTERM (0)",
 		  false },
 		{ 0 },
@@ -240,6 +242,12 @@ int settings_parse(struct settings *settings, int argc, char **argv)
 	char error[SETTINGS_ERROR_BYTES];
 	int parsed;
 
+	for (int i = 0; i < SETTINGS_NUMBERS; i++) {
+		const struct settings_number *number = &SETTINGS_NUMBER[i];
+
+		options[NUMBERS_AT + i] = (struct option){ number->name, OPTION_INT, settings_number(settings, i), number->min,
+							   number->max, "N", number->help, false };
+	}
 	if (read_config(settings, argc, argv))
 		return EXIT_BAD_INPUT;
 	parsed = options_parse(&command, argc, argv, NULL);

@@ -4,6 +4,7 @@
 #define BW_TIMESERVICE_SETTINGS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "timeservice/estimate.h"
@@ -41,6 +42,23 @@ struct settings {
 	char page[SETTINGS_PATH_BYTES], log[SETTINGS_PATH_BYTES]; /* empty: the system's place, stdout */
 	char key_file[SETTINGS_PATH_BYTES];                       /* of the keys that servers name; empty: none does */
 };
+
+/* A number that the command line and the file have in common; the file's key has '_' for '-'. */
+struct settings_number {
+	const char *name;
+	size_t offset; /* of the int64_t in struct settings */
+	int64_t min, max;
+	const char *help;
+};
+
+enum { SETTINGS_NUMBERS = 18 };
+
+extern const struct settings_number SETTINGS_NUMBER[SETTINGS_NUMBERS];
+
+static inline int64_t *settings_number(struct settings *settings, int index)
+{
+	return (int64_t *)((char *)settings + SETTINGS_NUMBER[index].offset);
+}
 
 struct settings settings_default(void);
 

@@ -9,45 +9,26 @@
 #include "config/schema.h"
 #include "timeservice/keys.h"
 
-enum { FILE_BYTES_MAX = 65536, NTP_PORT = 123, TABLE_SERVICE = 0, TABLE_SERVER = 1, TABLES = 2 };
-enum { DAY_MS = 86400000, SECOND_NS = 1000000000 };
+enum { FILE_BYTES_MAX = 65536, NTP_PORT = 123, SECOND_NS = 1000000000, KEY_BYTES = 32 };
+enum { TABLE_SERVICE, TABLE_SERVER, TABLES };
 
 static const char *const FEEDS[] = { "none", "kernel", "chrony", NULL };
 
 enum {
-	INTERVAL, BATCH, GAP, TIMEOUT, QUICK_BATCHES, QUICK_INTERVAL, CONFIRM, CHECK_INTERVAL, MIN_SERVERS, DRIFT_LIMIT,
-	ASYMMETRY, RATE_LIMIT, STEP, BOUND_MAX, SLEW, TAI_UTC, PRIORITY, FEED, FEED_UNIT, INTERLEAVE, KERNEL_STAMPS, ANY_COUNTER, LOG_EXCHANGES, PAGE, LOG, KEY_FILE,
+	FEED = SETTINGS_NUMBERS, INTERLEAVE, KERNEL_STAMPS, ANY_COUNTER, LOG_EXCHANGES, PAGE, LOG, KEY_FILE,
 	SERVICE_FIELDS
 };
 
-/* The same ranges as on the command line. */
-static const struct schema_field SERVICE[SERVICE_FIELDS] = {
-	[INTERVAL] = { "interval_ms", SCHEMA_INTEGER, 100, DAY_MS, NULL, true, 0 },
-	[BATCH] = { "batch", SCHEMA_INTEGER, 1, ESTIMATE_BATCH_MAX, NULL, true, 0 },
-	[GAP] = { "gap_us", SCHEMA_INTEGER, 0, 1000000, NULL, true, 0 },
-	[TIMEOUT] = { "timeout_ms", SCHEMA_INTEGER, 1, 60000, NULL, true, 0 },
-	[QUICK_BATCHES] = { "quick_batches", SCHEMA_INTEGER, 0, 1000, NULL, true, 0 },
-	[QUICK_INTERVAL] = { "quick_interval_ms", SCHEMA_INTEGER, 10, 3600000, NULL, true, 0 },
-	[CONFIRM] = { "confirm_batches", SCHEMA_INTEGER, 1, 64, NULL, true, 0 },
-	[CHECK_INTERVAL] = { "check_interval_ms", SCHEMA_INTEGER, 0, DAY_MS, NULL, true, 0 },
-	[MIN_SERVERS] = { "min_servers", SCHEMA_INTEGER, 1, SELECT_MAX, NULL, true, 0 },
-	[DRIFT_LIMIT] = { "drift_limit_ppb", SCHEMA_INTEGER, 0, 1000000, NULL, true, 0 },
-	[ASYMMETRY] = { "asymmetry_percent", SCHEMA_INTEGER, 0, 100, NULL, true, 0 },
-	[RATE_LIMIT] = { "rate_limit_ppb", SCHEMA_INTEGER, 1000, 10000000, NULL, true, 0 },
-	[STEP] = { "step_ns", SCHEMA_INTEGER, 1000, SECOND_NS, NULL, true, 0 },
-	[BOUND_MAX] = { "bound_max_ns", SCHEMA_INTEGER, 1000, INT64_C(10) * SECOND_NS, NULL, true, 0 },
-	[SLEW] = { "slew_ppm", SCHEMA_INTEGER, 1, 500, NULL, true, 0 },
-	[TAI_UTC] = { "tai_utc_s", SCHEMA_INTEGER, 0, 255, NULL, true, 0 },
-	[PRIORITY] = { "priority", SCHEMA_INTEGER, 0, 99, NULL, true, 0 },
-	[FEED] = { "feed", SCHEMA_CHOICE, 0, 0, FEEDS, true, 0 },
-	[FEED_UNIT] = { "feed_unit", SCHEMA_INTEGER, 0, 255, NULL, true, 0 },
-	[INTERLEAVE] = { "interleave", SCHEMA_BOOLEAN, 0, 0, NULL, true, 0 },
-	[KERNEL_STAMPS] = { "kernel_stamps", SCHEMA_BOOLEAN, 0, 0, NULL, true, 0 },
-	[ANY_COUNTER] = { "any_counter", SCHEMA_BOOLEAN, 0, 0, NULL, true, 0 },
-	[LOG_EXCHANGES] = { "log_exchanges", SCHEMA_BOOLEAN, 0, 0, NULL, true, 0 },
-	[PAGE] = { "page", SCHEMA_TEXT, 1, SETTINGS_PATH_BYTES - 1, NULL, true, 0 },
-	[LOG] = { "log", SCHEMA_TEXT, 1, SETTINGS_PATH_BYTES - 1, NULL, true, 0 },
-	[KEY_FILE] = { "key_file", SCHEMA_TEXT, 1, SETTINGS_PATH_BYTES - 1, NULL, true, 0 },
+/* The numbers come before them. */
+static const struct schema_field WORDS[] = {
+	{ "feed", SCHEMA_CHOICE, 0, 0, FEEDS, true, 0 },
+	{ "interleave", SCHEMA_BOOLEAN, 0, 0, NULL, true, 0 },
+	{ "kernel_stamps", SCHEMA_BOOLEAN, 0, 0, NULL, true, 0 },
+	{ "any_counter", SCHEMA_BOOLEAN, 0, 0, NULL, true, 0 },
+	{ "log_exchanges", SCHEMA_BOOLEAN, 0, 0, NULL, true, 0 },
+	{ "page", SCHEMA_TEXT, 1, SETTINGS_PATH_BYTES - 1, NULL, true, 0 },
+	{ "log", SCHEMA_TEXT, 1, SETTINGS_PATH_BYTES - 1, NULL, true, 0 },
+	{ "key_file", SCHEMA_TEXT, 1, SETTINGS_PATH_BYTES - 1, NULL, true, 0 },
 };
 
 enum { ADDRESS, PORT, MIN_DELAY, ROOT_DISTANCE, SERVER_INTERLEAVED, SERVER_KEY, SERVER_FIELDS };
@@ -61,38 +42,28 @@ static const struct schema_field SERVER[SERVER_FIELDS] = {
 	[SERVER_KEY] = { "key", SCHEMA_INTEGER, 1, KEYS_ID_MAX, NULL, true, 0 },
 };
 
-static const struct schema_table TABLE[TABLES] = {
-	[TABLE_SERVICE] = { "service", false, -1, SERVICE_FIELDS, SERVICE, true },
-	[TABLE_SERVER] = { "server", true, ADDRESS, SERVER_FIELDS, SERVER, true },
-};
+/* The fields of [service]. keys: room for the numbers' own. */
+static void service_fields(struct schema_field fields[SERVICE_FIELDS], char keys[SETTINGS_NUMBERS][KEY_BYTES])
+{
+	for (int i = 0; i < SETTINGS_NUMBERS; i++) {
+		const struct settings_number *number = &SETTINGS_NUMBER[i];
+
+		snprintf(keys[i], KEY_BYTES, "%s", number->name);
+		for (char *at = keys[i]; *at; at++)
+			if (*at == '-')
+				*at = '_';
+		fields[i] = (struct schema_field){ keys[i], SCHEMA_INTEGER, number->min, number->max, NULL, true, 0 };
+	}
+	memcpy(fields + SETTINGS_NUMBERS, WORDS, sizeof(WORDS));
+}
 
 static void take_service(struct settings *settings, const struct schema_row *row)
 {
-	int64_t *const integers[] = {
-		[INTERVAL] = &settings->interval_ms,
-		[BATCH] = &settings->batch,
-		[GAP] = &settings->gap_us,
-		[TIMEOUT] = &settings->timeout_ms,
-		[QUICK_BATCHES] = &settings->quick_batches,
-		[QUICK_INTERVAL] = &settings->quick_interval_ms,
-		[CONFIRM] = &settings->confirm_batches,
-		[CHECK_INTERVAL] = &settings->check_interval_ms,
-		[MIN_SERVERS] = &settings->min_servers,
-		[DRIFT_LIMIT] = &settings->estimate.drift_limit_ppb,
-		[ASYMMETRY] = &settings->estimate.asymmetry_percent,
-		[RATE_LIMIT] = &settings->estimate.rate_limit_ppb,
-		[STEP] = &settings->publish.step_ns,
-		[BOUND_MAX] = &settings->publish.bound_max_ns,
-		[SLEW] = &settings->publish.slew_ppm,
-		[TAI_UTC] = &settings->tai_utc_s,
-		[PRIORITY] = &settings->priority,
-		[FEED] = &settings->feed,
-		[FEED_UNIT] = &settings->feed_unit,
-	};
-
-	for (size_t i = 0; i < sizeof(integers) / sizeof(integers[0]); i++)
+	for (int i = 0; i < SETTINGS_NUMBERS; i++)
 		if (row->values[i].line)
-			*integers[i] = row->values[i].integer;
+			*settings_number(settings, i) = row->values[i].integer;
+	if (row->values[FEED].line)
+		settings->feed = row->values[FEED].integer;
 	if (row->values[INTERLEAVE].line)
 		settings->no_interleave = !row->values[INTERLEAVE].integer;
 	if (row->values[KERNEL_STAMPS].line)
@@ -138,9 +109,18 @@ static int take_servers(struct settings *settings, const struct schema_document 
 int settings_read_text(struct settings *settings, const char *path, const char *text, size_t length,
 		       char error[SETTINGS_ERROR_BYTES])
 {
+	struct schema_field service[SERVICE_FIELDS];
+	char keys[SETTINGS_NUMBERS][KEY_BYTES];
+	const struct schema_table tables[TABLES] = {
+		[TABLE_SERVICE] = { "service", false, -1, SERVICE_FIELDS, service, true },
+		[TABLE_SERVER] = { "server", true, ADDRESS, SERVER_FIELDS, SERVER, true },
+	};
 	struct schema_document document;
 	struct schema_error problem;
-	int err = schema_read(path, text, length, TABLE, TABLES, &document, &problem);
+	int err;
+
+	service_fields(service, keys);
+	err = schema_read(path, text, length, tables, TABLES, &document, &problem);
 
 	if (!err) {
 		if (document.rows[TABLE_SERVICE].count)
