@@ -182,7 +182,7 @@ static bool handle(struct service *service, struct client *client, const struct 
 		if (answer.result == 0)
 			return false;
 	} else if (request->verb == STACKD_SHOW) {
-		text_bytes = show(service);
+		answer.result = show(service, &text_bytes);
 	} else {
 		answer.result = client->program ? handle_program(service, client, request, descriptor, &answer) : -EINVAL;
 	}

@@ -134,8 +134,8 @@ void resolve_again(struct service *service, const struct netlink_changes *change
 /** Let the kernel confirm the neighbours in use. */
 void confirm_neighbours(struct service *service);
 
-/* port_show.c: text of JSON. @return its length */
-size_t show(struct service *service);
+/** port_show.c: put JSON into service->text. @param length  receives its bytes @return 0 or -errno */
+int show(struct service *service, size_t *length);
 
 /* port_statistics.c */
 
@@ -154,8 +154,14 @@ void statistics_joined(struct service *service, struct client *client);
 void statistics_look(struct service *service);
 void statistics_time_is_up(struct service *service);
 
-/** port_statistics_text.c: write the text. @return 0 or -errno */
+struct json;
+
+/* port_statistics_text.c */
+
+/** Write the text. @return 0 or -errno */
 int statistics_write(struct service *service, FILE *out);
+/** Write "frames", and the drops among them. */
+void traffic_write(struct json *json, const struct traffic *traffic);
 
 /* port_serve.c */
 /** Answer with a descriptor, if it is not negative. */

@@ -1,48 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The text of STACKD_SHOW. */
+#include <errno.h>
 #include <netinet/in.h>
-#include <stdarg.h>
 #include <stdio.h>
 
+#include "base/json.h"
 #include "service/port_service.h"
 
-enum { TAIL_BYTES = 512 }; /* room for what ends the text */
+enum { TAIL_BYTES = 512, MAC_TEXT_BYTES = 18 }; /* TAIL_BYTES: room for a port, and for what ends the text */
 
-/* Add to the text; what has no room is cut off. */
-__attribute__((format(printf, 3, 4))) static size_t add(struct service *service, size_t used, const char *format, ...)
+static void write_programs(const struct service *service, struct json *json)
 {
-	size_t room = sizeof(service->text) - used;
-	va_list values;
-	int length;
-
-	va_start(values, format);
-	length = vsnprintf(service->text + used, room, format, values);
-	va_end(values);
-	return used + ((size_t)length < room ? (size_t)length : room - 1);
-}
-
-static size_t add_traffic(struct service *service, size_t used, const struct traffic *traffic)
-{
-	const struct { const char *name; uint64_t count; } all[] = {
-		{ "\"in\"", traffic->path[PATH_IN] }, { "\"out\"", traffic->path[PATH_OUT] },
-		{ "\"bytes_in\"", traffic->path[PATH_BYTES_IN] }, { "\"bytes_out\"", traffic->path[PATH_BYTES_OUT] },
-		{ "\"drops\":{\"ring_full\"", traffic->ring_full }, { "\"fill_ring_empty\"", traffic->fill_ring_empty },
-		{ "\"bad_descriptor\"", traffic->bad_descriptor }, { "\"malformed\"", traffic->path[PATH_MALFORMED] },
-		{ "\"foreign_protocol\"", traffic->path[PATH_FOREIGN_PROTOCOL] },
-		{ "\"foreign_address\"", traffic->path[PATH_FOREIGN_ADDRESS] },
-		{ "\"foreign_port\"", traffic->path[PATH_FOREIGN_PORT] },
-		{ "\"foreign_fragment\"", traffic->path[PATH_FOREIGN_FRAGMENT] },
-	};
-
-	used = add(service, used, "\"frames\":{");
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		used = add(service, used, "%s%s:%llu", i ? "," : "", all[i].name, (unsigned long long)all[i].count);
-	return add(service, used, "}}");
-}
-
-static size_t add_programs(struct service *service, size_t used)
-{
-	const char *between = "";
-
 	for (int i = 0; i < CLIENTS_MAX; i++) {
 		const struct client *client = &service->clients[i];
 		struct traffic traffic;
@@ -50,13 +18,13 @@ static size_t add_programs(struct service *service, size_t used)
 		if (client->connection < 0 || !client->program)
 			continue;
 		program_traffic(service, client->program, &traffic);
-		used = add(service, used, "%s{\"pid\":%d,\"uid\":%u,\"slot\":%u,", between, (int)client->who.pid,
-			   (unsigned int)client->who.uid, (unsigned int)(client->program->path.number % PATH_SLOTS));
-		used = add_traffic(service, used, &traffic);
-		used = add(service, used, "}");
-		between = ",";
+		json_object_open(json, NULL);
+		json_int(json, "pid", client->who.pid);
+		json_uint(json, "uid", client->who.uid);
+		json_uint(json, "slot", client->program->path.number % PATH_SLOTS);
+		traffic_write(json, &traffic);
+		json_object_close(json);
 	}
-	return used;
 }
 
 static int pid_of(const struct service *service, uint32_t number)
@@ -70,49 +38,72 @@ static int pid_of(const struct service *service, uint32_t number)
 	return 0;
 }
 
-/* Add all ports; *left_out is how many had no room. */
-static size_t add_ports(struct service *service, size_t used, uint8_t protocol, const char **between, int *left_out)
+/* Return how many had no room. */
+static int write_ports(struct service *service, struct json *json, uint8_t protocol)
 {
+	int left_out = 0;
+
 	for (int port = 1; port < PATH_PORTS; port++) {
 		uint32_t number = port_of(service, protocol, (uint16_t)port)->owner.number;
 
 		if (!number)
 			continue;
-		if (used > sizeof(service->text) - TAIL_BYTES) {
-			(*left_out)++;
+		if (ftell(json->out) > (long)sizeof(service->text) - TAIL_BYTES) {
+			left_out++;
 			continue;
 		}
-		used = add(service, used, "%s{\"protocol\":\"%s\",\"port\":%d,\"pid\":%d}", *between,
-			   protocol == IPPROTO_TCP ? "tcp" : "udp", port, pid_of(service, number));
-		*between = ",";
+		json_object_open(json, NULL);
+		json_string(json, "protocol", protocol == IPPROTO_TCP ? "tcp" : "udp");
+		json_int(json, "port", port);
+		json_int(json, "pid", pid_of(service, number));
+		json_object_close(json);
 	}
-	return used;
+	return left_out;
 }
 
-size_t show(struct service *service)
+static struct traffic all_traffic(const struct service *service)
 {
-	const uint8_t *mac = service->interface.mac;
-	struct traffic sum = service->ended;
-	const char *between = "";
-	int left_out = 0;
-	size_t used;
+	struct traffic sum = service->ended, traffic;
 
 	for (int i = 0; i < CLIENTS_MAX; i++) {
-		struct traffic traffic;
-
 		if (service->clients[i].connection < 0 || !service->clients[i].program)
 			continue;
 		program_traffic(service, service->clients[i].program, &traffic);
 		traffic_add(&sum, &traffic);
 	}
-	used = add(service, 0, "{\"interface\":\"%s\",\"mac\":\"%02x:%02x:%02x:%02x:%02x:%02x\",\"native\":%s,\"mtu_bytes\":%u,",
-		   service->name, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5], service->path.native ? "true" : "false",
-		   (unsigned int)service->interface.mtu_bytes);
-	used = add_traffic(service, used, &sum);
-	used = add(service, used, ",\"programs\":[");
-	used = add_programs(service, used);
-	used = add(service, used, "],\"ports\":[");
-	used = add_ports(service, used, IPPROTO_TCP, &between, &left_out);
-	used = add_ports(service, used, IPPROTO_UDP, &between, &left_out);
-	return add(service, used, "],\"ports_left_out\":%d}\n", left_out);
+	return sum;
+}
+
+int show(struct service *service, size_t *length)
+{
+	const uint8_t *mac = service->interface.mac;
+	const struct traffic sum = all_traffic(service);
+	FILE *out = fmemopen(service->text, sizeof(service->text), "w");
+	char text[MAC_TEXT_BYTES];
+	int left_out, err;
+	struct json json;
+
+	if (!out)
+		return -errno;
+	json_init(&json, out);
+	json_object_open(&json, NULL);
+	json_string(&json, "interface", service->name);
+	snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+	json_string(&json, "mac", text);
+	json_bool(&json, "native", service->path.native);
+	json_uint(&json, "mtu_bytes", service->interface.mtu_bytes);
+	traffic_write(&json, &sum);
+	json_array_open(&json, "programs");
+	write_programs(service, &json);
+	json_array_close(&json);
+	json_array_open(&json, "ports");
+	left_out = write_ports(service, &json, IPPROTO_TCP);
+	left_out += write_ports(service, &json, IPPROTO_UDP);
+	json_array_close(&json);
+	json_int(&json, "ports_left_out", left_out);
+	json_object_close(&json);
+	err = json_line_end(&json);
+	*length = (size_t)ftell(out);
+	fclose(out);
+	return err;
 }

@@ -18,7 +18,7 @@ static void write_counts(struct json *json, const uint64_t counts[PROGRAM_COUNTS
 	json_object_close(json);
 }
 
-static void write_traffic(struct json *json, const struct traffic *traffic)
+void traffic_write(struct json *json, const struct traffic *traffic)
 {
 	json_object_open(json, "frames");
 	json_uint(json, "in", traffic->path[PATH_IN]);
@@ -119,7 +119,7 @@ static void write_program(struct service *service, struct json *json, const stru
 	if (sound)
 		write_page(json, &service->page);
 	write_counts(json, program->counts);
-	write_traffic(json, &traffic);
+	traffic_write(json, &traffic);
 	json_object_close(json);
 	statistics_add(service->sum, program->counts);
 	traffic_add(&service->traffic_sum, &traffic);
@@ -145,7 +145,7 @@ int statistics_write(struct service *service, FILE *out)
 	json_uint(&json, "programs_ended", service->programs_ended);
 	json_object_open(&json, "totals");
 	write_counts(&json, service->sum);
-	write_traffic(&json, &service->traffic_sum);
+	traffic_write(&json, &service->traffic_sum);
 	json_object_close(&json);
 	json_object_close(&json);
 	return json_line_end(&json);
