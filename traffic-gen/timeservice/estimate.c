@@ -21,10 +21,10 @@
 #define CAUTION 1.75         /* so that U, two of the standard deviations that are told, covers 99.9 %: 3.5 of the filter's own */
 
 enum { PICKS_MAX = 64, FIRST_BATCHES = 20 };     /* batches that carry the likely line, and over which the fastest ways are looked for */
-enum { WAYS_STEPS = 4, WAYS_EXPECTED = 2 };
+enum { WAYS_STEPS = 5, WAYS_EXPECTED = 2 };
 
 /* Noise of the ways by the queues that the batch has seen: least, expected, most. */
-static const double WAYS[WAYS_STEPS] = { 0.0, 0.5, 2.0, 8.0 };
+static const double WAYS[WAYS_STEPS] = { 0.0, 0.5, 2.0, 8.0, 32.0 };
 
 /* Of a batch, the exchanges that say most, and what its fastest ways say together at one moment. */
 struct pick {
