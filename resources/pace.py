@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from hw.steal import stolen_s
 from reports.run.asked import suite_name
 from reports.run.robot_variable import robot_variable
 
@@ -36,19 +37,31 @@ class Pace:
         table = tomllib.loads(Path(budgets).read_text(encoding="utf-8"))
         self.budgets_s: Mapping[str, Mapping[str, float]] = table.get(profile, {})
         self.taken_s: dict[tuple[str, str, str], float] = {}
+        self.stolen_s: dict[tuple[str, str, str], float] = {}
+        self._stolen_before_s = 0.0
+
+    def start_suite(self, data: Any, result: Any) -> None:
+        """Note what was stolen before a suite that has tests."""
+        del result
+        if data.tests:
+            self._stolen_before_s = sum(stolen_s())
 
     def end_suite(self, data: Any, result: Any) -> None:
         """Note a suite that has tests."""
         if data.tests and data.source is not None:
             name = (robot_variable("TARGET"), suite_name(Path(data.source)), robot_variable("STACK"))
             self.taken_s[name] = self.taken_s.get(name, 0.0) + result.elapsed_time.total_seconds()
+            stolen = sum(stolen_s()) - self._stolen_before_s
+            self.stolen_s[name] = self.stolen_s.get(name, 0.0) + stolen
 
     def over_budget(self) -> Iterator[str]:
         """Yield a line for each suite that took longer than its budget."""
-        for (target, suite, _stack), taken_s in self.taken_s.items():
+        for name, taken_s in self.taken_s.items():
+            target, suite, _stack = name
             budget_s = self.budgets_s.get(target, {}).get(suite)
             if budget_s is not None and taken_s > budget_s:
-                yield f"{suite} of {target} took {taken_s:.0f} s, its budget is {budget_s:g} s"
+                stolen = f"{self.stolen_s[name]:.1f} s of the machine's CPUs were stolen"
+                yield f"{suite} of {target} took {taken_s:.0f} s, its budget is {budget_s:g} s; {stolen}"
 
     def close(self) -> None:
         """Say which suites took longer than they may."""

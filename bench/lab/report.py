@@ -21,6 +21,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
+from hw.steal import stolen_s
+
 Result = TypeVar("Result")
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -47,8 +49,7 @@ def medians(runs: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 def steal_ms() -> int:
     """Return what the hypervisor has taken from this machine's CPUs since boot, all of them together."""
-    fields = Path("/proc/stat").read_text().splitlines()[0].split()
-    return int(fields[8]) * 1000 // os.sysconf("SC_CLK_TCK")
+    return round(1000 * sum(stolen_s()))
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from hw.steal import stolen_s
 from tests.night import names
-from tests.night.machine import machine, stolen_s
+from tests.night.machine import machine
 from tests.night.parts import OWN, Part, Step
 from tests.night.process import GRACE_S, INTERRUPTED, TIMED_OUT, Interrupts, ProcessEnd, run_bounded
 from tests.night.result import Result, Verdict, read, write

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from tests.night.machine import stolen_s
 from tests.night.page import render
 from tests.night.result import Result, Verdict
 from tests.night.shift import result_line
@@ -127,9 +126,3 @@ def test_of_a_result_that_was_replaced_the_later_counts() -> None:
 def test_a_result_in_a_line() -> None:
     line = result_line("x", replace(NOW, verdict=Verdict.FAILED, reason="exit code 1: y"))
     assert " ".join(line.split()) == "x 3 min 20 s, 50.00 + 20.00 s stolen, failed: exit code 1: y"
-
-
-def test_what_is_stolen_is_read_for_each_cpu() -> None:
-    text = "cpu  1 1 1 1 1 1 1 300 1 1\ncpu0 1 1 1 1 1 1 1 100 1 1\ncpu1 1 1 1 1 1 1 1 200 1 1\nintr 7\n"
-    first, second = stolen_s(text)
-    assert second == 2 * first > 0

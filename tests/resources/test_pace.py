@@ -27,18 +27,24 @@ def _of_arm(_name: str) -> str:
 
 def _ran(watch: pace.Pace, seconds: float, tests: int = 1, suite: str = "suite") -> None:
     data = SimpleNamespace(tests=[None] * tests, source=Path(f"robot/capability/{suite}.robot"))
-    watch.end_suite(data, SimpleNamespace(elapsed_time=timedelta(seconds=seconds)))
+    result = SimpleNamespace(elapsed_time=timedelta(seconds=seconds))
+    watch.start_suite(data, result)
+    watch.end_suite(data, result)
 
 
 def test_a_suite_over_its_budget_is_named(budgets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    readings = iter([(1.0, 2.0), (2.0, 3.5), *[(3.0, 4.0)] * 2, (4.0, 5.0), (4.0, 6.0)])
     monkeypatch.setattr(pace, "robot_variable", _of_arm)
+    monkeypatch.setattr(pace, "stolen_s", lambda: next(readings))
     watch = pace.Pace("ci", budgets)
     _ran(watch, 10.0)
     _ran(watch, 99.0, tests=0)
     _ran(watch, 99.0, suite="without_budget")
     assert list(watch.over_budget()) == []
     _ran(watch, 1.0)
-    assert list(watch.over_budget()) == ["capability/suite.robot of arm took 11 s, its budget is 10 s"]
+    assert list(watch.over_budget()) == [
+        "capability/suite.robot of arm took 11 s, its budget is 10 s; 3.5 s of the machine's CPUs were stolen"
+    ]
 
 
 def test_a_profile_without_budgets_has_none_to_break(budgets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
