@@ -29,6 +29,8 @@ from tests.simulation.processes import bench_processes
 
 SUITE = "robot/daq_replay/latency_budgets.robot"
 LONG_TESTS = "largest-pattern"
+PROFILE = "ci"
+"""Of those that leave the suite out for no target; the listener makes it short."""
 LISTENER = "bench.lab.short_profile.ShortProfile"
 MARK = "BENCHWRIGHT_KILLED_RUN"
 SYSCTLS = ("kernel/sched_rt_runtime_us", "net/ipv4/tcp_allowed_congestion_control")
@@ -74,8 +76,8 @@ class Run:
         self.mark = f"{os.getpid()}-{folder.name}"
         argv = ["nsenter", f"--net=/run/netns/{place.namespace}"] if place.namespace else []
         argv += [sys.executable, "-m", "resources.qualify", "--bench", str(place.bench_file)]
-        argv += ["--suite", SUITE, "--targets", place.target, "--results", str(self.results)]
-        argv += ["--", "--listener", LISTENER, "--exclude", LONG_TESTS]
+        argv += ["--suite", SUITE, "--profile", PROFILE, "--targets", place.target]
+        argv += ["--results", str(self.results), "--", "--listener", LISTENER, "--exclude", LONG_TESTS]
         with self._log.open("w") as log:
             self._process = subprocess.Popen(
                 argv,

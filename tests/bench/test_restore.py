@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from bench.lab.killed_run import MARK, marked_processes
+from bench.lab.killed_run import MARK, PROFILE, SUITE, marked_processes
 from bench.targets.bench_restore import VIRTUAL_BENCH, drawn
 from bench.targets.one_target_bench import OneTarget, standing_text, write_bench
 from hw.bench import NodeKind, load_bench
+from resources.every_target import TARGETS as KINDS
+from resources.every_target import load_kind_suites
 
 TARGETS = tuple(load_bench(VIRTUAL_BENCH).targets)
 
@@ -35,6 +37,12 @@ def test_a_standing_target_is_a_real_one_to_its_runs(tmp_path: Path, target: str
     assert {node.kind for node in spec.nodes.values()} == {NodeKind.LOCAL, NodeKind.LABGRID}
     [entry] = spec.labgrid_targets.values()
     assert not any("Power" in driver for driver in entry["drivers"])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_profile_of_the_runs_that_are_killed_has_their_suite(target: str) -> None:
+    without = load_kind_suites(KINDS / target, profile=PROFILE).profile.without
+    assert not {SUITE.removeprefix("robot/"), "daq_replay"} & {*without}
 
 
 def test_pieces_of_a_series_are_the_whole_series() -> None:
