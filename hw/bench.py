@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -313,7 +314,7 @@ def _time_server(table: Fields | None) -> TimeServerSpec | None:
 def _producers(section: Fields) -> dict[int, ProducerSpec]:
     producers: dict[int, ProducerSpec] = {}
     for name, table in section.table_of("producers").items():
-        if not name.isdigit() or not 1 <= int(name) <= 655:
+        if not re.fullmatch(r"[0-9]{1,4}", name) or not 1 <= int(name) <= 655:
             raise ConfigError(f"{table.file}: {table.table}: a producer's number must be in 1..655")
         producers[int(name)] = ProducerSpec(int(name), table.text("node"), _address(table, "address"))
         table.finish()

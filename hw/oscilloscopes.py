@@ -38,7 +38,7 @@ RESOURCE_FORMS = "TCPIP::HOST::PORT::SOCKET, TCPIP::HOST::inst0::INSTR or TCPIP:
 
 _RESOURCE = re.compile(
     r"TCPIP\d*::(?P<host>[A-Za-z0-9._-]+)"
-    r"(?:::(?P<socket>\d+)::SOCKET|(?:::inst\d+|::hislip\d+(?:,(?P<hislip>\d+))?)?::INSTR)"
+    r"(?:::(?P<socket>\d{1,5})::SOCKET|(?:::inst\d+|::hislip\d+(?:,(?P<hislip>\d{1,5}))?)?::INSTR)"
 )
 
 

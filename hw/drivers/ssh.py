@@ -8,6 +8,7 @@ runs, nothing travels over SSH (FD.io CSIT's rule), and the answers are fetched 
 from __future__ import annotations
 
 import logging
+import re
 import shlex
 import shutil
 import subprocess
@@ -134,7 +135,7 @@ class SshJob:
     def process_id(self) -> int:
         """Return the tool's process id on the node."""
         text = self._node.read(f"{self._folder}/pid").stdout.strip()
-        if not text.isdigit():
+        if not re.fullmatch(r"[0-9]{1,10}", text):
             raise BenchError(f"{self.name}: has left no process id")
         return int(text)
 
@@ -178,7 +179,7 @@ class SshJob:
     def _exit_code(self) -> int | None:
         done = self._node.read(f"{self._folder}/rc")
         text = done.stdout.strip()
-        return int(text) if done.exit_code == 0 and text.lstrip("-").isdigit() else None
+        return int(text) if done.exit_code == 0 and re.fullmatch(r"-?[0-9]{1,10}", text) else None
 
 
 class SshNode:

@@ -7,6 +7,7 @@ A kind brings its own: a folder below `targets/` with `image/recipe.toml`.
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -133,7 +134,7 @@ def read_recipe(path: Path) -> Recipe:
         fields.finish()
     accounts = _pairs(root, "accounts")
     for name, number in accounts.items():
-        if not number.isdigit() or not 100 <= int(number) <= 999:
+        if not re.fullmatch(r"[1-9][0-9]{2}", number):
             raise ConfigError(f"{path}: root.accounts: {name}: must be a number in 100..999, found {number}")
     recipe = Recipe(
         architecture=root.text("architecture", choices=ARCHITECTURES),

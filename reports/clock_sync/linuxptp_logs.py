@@ -7,7 +7,6 @@ import math
 import re
 
 from reports.clock_sync.logs import (
-    INT64_MAX,
     ClockLog,
     DamagedLineError,
     ForeignLineError,
@@ -95,8 +94,6 @@ def _linuxptp_line(line: str, program: str, offset_form: re.Pattern[str]) -> Log
     if found := offset_form.fullmatch(message):
         delay = float(found["delay"] or math.nan)
         offset_ns, freq_ppb = int(found["offset"]), float(found["freq"])
-        if abs(offset_ns) > INT64_MAX:
-            raise DamagedLineError
         column = found["last"] or ""
         return LogSample(time_ns, _source(found), offset_ns, freq_ppb, delay, found["state"], column)
     if found := _RMS.fullmatch(message):

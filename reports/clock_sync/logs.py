@@ -271,6 +271,8 @@ def read_lines(text: str, program: str, clock: TimeBase, read_line: Callable[[st
             found = read_line(line)
             if not whole:
                 raise DamagedLineError
+            if isinstance(found, LogSample) and max(abs(found.time_ns), abs(found.offset_ns)) > INT64_MAX:
+                raise DamagedLineError
             if found is not None and clock == "monotonic":
                 collector.keep_time(found.time_ns)
             collector.add(number, found)

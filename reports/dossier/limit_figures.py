@@ -13,6 +13,7 @@ from reports.curves import time_axis
 from reports.dossier.figure import LATENCY, UPRIGHT_IN, printed, shown_attempt
 from reports.dossier.model import Result, Target
 from reports.latency.plots import MAX_LABELLED_STREAMS
+from reports.natural_order import natural
 from reports.section import PrintFigure
 from reports.svg import INKS, new_figure, style, to_svg
 from reports.units import MINUS
@@ -75,9 +76,8 @@ def limit_figures(target: Target, name: str) -> list[PrintFigure]:
     return figures
 
 
-def _stream_order(result: Result) -> tuple[int, str]:
-    stream = shown_attempt(result).record.subject.stream or ""
-    return (int(stream), "") if stream.isdigit() else (1 << 31, stream)
+def _stream_order(result: Result) -> tuple[tuple[int, str], ...]:
+    return natural(shown_attempt(result).record.subject.stream or "")
 
 
 def figure_budgets(name: str, results: Sequence[Result]) -> str:

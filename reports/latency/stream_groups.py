@@ -12,6 +12,7 @@ from reports.latency.evidence import ReplayEvidence
 from reports.latency.record_replays import RecordReplays, replay_folder
 from reports.latency.role import ReplayRole
 from reports.latency.verdict import StreamRequirement, judge_latency
+from reports.natural_order import natural
 from reports.record.histogram import Quantile, Summary, merge
 from reports.record.measurement import Measurement
 from reports.record.sampling import miss_probability_upper_95
@@ -179,13 +180,9 @@ def stream_groups(
     for title, rows in grouped.items():
         places = used.get(title, [])
         instruments = [_instrument(folder, place, replays.at(place), rows) for place in places]
-        rows.sort(key=lambda row: _natural(row.record.subject.stream or ""))
+        rows.sort(key=lambda row: natural(row.record.subject.stream or ""))
         groups.append(StreamGroup(title, tuple(rows), tuple(instruments), roles[title]))
     return groups
-
-
-def _natural(text: str) -> tuple[int, str]:
-    return (int(text), "") if text.isdigit() else (1 << 31, text)
 
 
 def _group_title(record: Measurement, role: ReplayRole | None) -> str:

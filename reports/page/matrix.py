@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reports.errors import RequirementsError
+from reports.natural_order import natural
 from reports.page.model import Report
 from reports.quantities import family_of
 from reports.record.measurement import Measurement
 from reports.requirement_forms import sets_of_run
 from reports.requirements import Requirement, RequirementSet
-from reports.run.asked import NOT_ASKED, STATES, Standing, State, natural
+from reports.run.asked import NOT_ASKED, STATES, Standing, State
 from reports.run.tally import relative_margin
 
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reports.history.section import AdviceSection, gather_advice
+from reports.natural_order import natural
 from reports.quantities import INSTRUMENT_CHECKS
 from reports.record.measurement import Measurement, Outcome, UncertaintyPart
 from reports.rejudge.simulated import signs_of_emulation
-from reports.run.asked import SkippedTest, Standing, State, natural, skipped_tests
+from reports.run.asked import SkippedTest, Standing, State, skipped_tests
 from reports.run.asked_before import asked_in
 from reports.run.folder import Records, RunFolder
 from reports.run.left_out import LeftOut, left_out_of

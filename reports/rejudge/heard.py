@@ -23,7 +23,7 @@ NS_PER_S = 1_000_000_000
 NS_PER_MS = 1_000_000
 CHRONY = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) +\S+ +[-+N?\d].*")
 LINUXPTP = re.compile(
-    r"(?:.*\s)?(ptp4l|phc2sys)\[(\d+)\.(\d{3})\]: .*\b(?:master|phc|sys) offset +-?\d+ s\d freq .*"
+    r"(?:.*\s)?(ptp4l|phc2sys)\[(\d{1,9})\.(\d{3})\]: .*\b(?:master|phc|sys) offset +-?\d+ s\d freq .*"
 )
 NDJSON: Mapping[str, tuple[str, str]] = {
     "bw-ntp-user": ("poll", "time_tai_ns"),

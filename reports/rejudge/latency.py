@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -384,4 +385,5 @@ def _folder_of(record: Record) -> str | None:
 
 
 def _number(folder: str) -> int:
-    return int(folder.rpartition("-")[2]) if folder.rpartition("-")[2].isdigit() else 0
+    found = re.search(r"-([0-9]{1,9})$", folder)
+    return int(found[1]) if found else 0

@@ -50,7 +50,7 @@ DELAY_FOUND = re.compile(r"known delay .+ found with an error of .+")
 OF_THE_BENCH = "BENCH-"
 """So begin the names of what the bench asks of itself."""
 KNOWN_DELAY = "known_delay_error"
-ATTEMPT = re.compile(r"attempt-([0-9]+)")
+ATTEMPT = re.compile(r"attempt-([0-9]{1,9})")
 ANSWER = re.compile(r"(recv|send-.+|witness(-target)?|offset-.+|filtered|sequential|card-.+|edge-serve)")
 """So are the answers named of tools that ran beside a measurement; what each said on stderr lies there."""
 LATER_KEYS = ("left_out", "excluded_miss_probability", "file_sizes_bytes")

@@ -27,7 +27,7 @@ QUANTITY = "path_shift"
 COVERAGE = 0.95
 PAIRS_MIN = 3
 SAYS = "its pairs say"
-PLACE = re.compile(r"pair-(\d+)-(\d+)-us")
+PLACE = re.compile(r"pair-(\d{1,9})-(\d{1,9})-us")
 
 Pair = tuple[Path, Path]
 

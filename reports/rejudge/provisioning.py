@@ -66,7 +66,7 @@ def _differences(record: Record, method: str, folder: Path) -> Iterator[str]:
 
 def _numbers(method: str, names: set[str]) -> list[int]:
     """Return the repetitions that have a file."""
-    pattern = re.compile(re.escape(REPETITIONS[method]).replace(r"\{\}", r"(\d+)"))
+    pattern = re.compile(re.escape(REPETITIONS[method]).replace(r"\{\}", r"(\d{1,9})"))
     return sorted(int(found[1]) for name in names if (found := pattern.fullmatch(name)))
 
 

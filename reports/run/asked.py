@@ -14,7 +14,6 @@ A run that compares network stacks asks a suite that uses one once with each: ea
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -257,12 +256,6 @@ def standings(
         words = " \u00b7 ".join(part for part in key if part)
         found[words] = Standing(state, values, ask.file, "" if values else ask.skipped, key[0])
     return found
-
-
-def natural(text: str) -> tuple[tuple[int, str], ...]:
-    """Return a key that sorts the numbers in a text as numbers."""
-    parts = re.split(r"([0-9]+)", text)
-    return tuple((int(part), "") if number % 2 else (-1, part) for number, part in enumerate(parts))
 
 
 def count_states(found: Iterable[Mapping[str, Standing]]) -> dict[State, int]:

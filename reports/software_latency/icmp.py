@@ -15,7 +15,7 @@ from statistics import fmean, median
 from reports.errors import RecordError
 
 _REPLY = re.compile(r"\d+ bytes from \S+ (?:icmp_)?seq=\d+ ttl=\d+ time=([0-9.]+) ms")
-_COUNTS = re.compile(r"(\d+) packets transmitted, (\d+) (?:packets )?received\b")
+_COUNTS = re.compile(r"(\d{1,18}) packets transmitted, (\d{1,18}) (?:packets )?received\b")
 _NS_PER_MS = 1_000_000
 
 

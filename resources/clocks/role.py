@@ -8,6 +8,7 @@ get there and are called, `clock.toml` beside them says (resources/clocks/kind.p
 from __future__ import annotations
 
 import io
+import re
 import shlex
 import tarfile
 import tempfile
@@ -143,7 +144,7 @@ class ClockRole:
             return self.lines(file).count("\n")
         path = shlex.quote(f"{self._kind.folder}/{file}")
         done = self.node.run(["sh", "-c", f"wc -l <{path}"], check=False)
-        return int(done.stdout) if done.stdout.strip().isdigit() else 0
+        return int(done.stdout) if re.fullmatch(r"\s*[0-9]{1,18}\s*", done.stdout) else 0
 
     def fetch_logs(self, folder: Path) -> list[Path]:
         """Copy all logs of the run; folders below that of the run become part of the names.

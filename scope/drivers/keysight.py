@@ -30,7 +30,7 @@ RUN_BIT = 8
 LIMITED_BANDWIDTH_HZ = (15e6, 30e6)
 """The one limit of the family, about 20 or 25 MHz by model."""
 
-_ERROR = re.compile(r'([+-]?\d+)\s*,\s*"?(.*?)"?')
+_ERROR = re.compile(r'([+-]?\d{1,9})\s*,\s*"?(.*?)"?')
 _SLOPES = {Slope.RISING: "POSitive", Slope.FALLING: "NEGative"}
 
 

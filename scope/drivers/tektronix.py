@@ -30,7 +30,7 @@ WARNINGS = range(529, 550)
 ERROR_BITS = 0x3C
 """Of the standard event status: command, execution, device and query error (P2)."""
 
-_EVENT = re.compile(r'(\d+)\s*,\s*"([^"]*)"')
+_EVENT = re.compile(r'(\d{1,9})\s*,\s*"([^"]*)"')
 _SLOPES = {Slope.RISING: "RISe", Slope.FALLING: "FALL"}
 
 

@@ -21,12 +21,12 @@ from scope.waveform import Frame, Scaling
 OFFSETS = "HORizontal:FASTframe:XZEro:ALL?"
 STAMPS = "HORizontal:FASTframe:TIMEStamp:ALL?"
 
-_OFFSET = re.compile(r"(\d+)\s*:\s*([+-]?[\d.]+(?:[eE][+-]?\d+)?)")
+_OFFSET = re.compile(r"(\d{1,9})\s*:\s*([+-]?[\d.]+(?:[eE][+-]?\d+)?)")
 # "1: 24.11.2025 13:05:59.123456789012"; between date and time TMD prints a full stop, its older kin a blank,
 # with the month as a word and the digits of the fraction in groups.
 _STAMP = re.compile(
-    r"(\d+)\s*[:,]\s*\"?(\d{1,2})[. ](\d{1,2}|[A-Za-z]{3})[. ](\d{4})"
-    r"[. ]+(\d{1,2}):(\d{2}):(\d{2})\.(\d[\d ]*)"
+    r"(\d{1,9})\s*[:,]\s*\"?(\d{1,2})[. ](\d{1,2}|[A-Za-z]{3})[. ](\d{4})"
+    r"[. ]+(\d{1,2}):(\d{2}):(\d{2})\.(\d[\d ]{0,29})"
 )
 
 

@@ -150,6 +150,7 @@ def test_refuses_every_misspelt_key(
             "there are: embedded, grandmaster, impair, linux, linux-rt",
         ),
         ("producers.656", {"node": "p01", "address": "10.77.0.77"}, "producers.656", "in 1..655"),
+        ("producers.\u00b2", {"node": "p01", "address": "10.77.0.77"}, "producers.\u00b2", "in 1..655"),
         ("impairment.producers", [0], "impairment.producers", "integers in 1..655"),
         ("impairment.producers", 3, "impairment.producers", "a list of integers"),
         (
@@ -177,7 +178,7 @@ def test_refuses_every_misspelt_key(
 )
 def test_refuses_a_wrong_value(tmp_path: Path, path: str, value: object, field: str, wanted: str) -> None:
     document = _document()
-    keys: list[str | int] = [int(key) if key.isdigit() else key for key in path.split(".")]
+    keys: list[str | int] = [int(key) if key.isdecimal() else key for key in path.split(".")]
     _set(document, ("benchwright", *keys), value)
     message = _refusal(tmp_path, document)
     assert message.startswith(f"benchwright.{field}: ")

@@ -263,7 +263,7 @@ def test_a_log_that_breaks_off_loses_its_last_line_only(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in READERS if name.startswith("chrony")])
-@pytest.mark.parametrize("damage", ["cut", "joined", "month", "exponent"])
+@pytest.mark.parametrize("damage", ["cut", "joined", "month", "year", "exponent"])
 def test_a_damaged_line_of_chrony_is_counted(name: str, damage: str) -> None:
     lines = golden(name).splitlines()
     sound = len(only(READERS[name]("\n".join(lines) + "\n")).time_ns)
@@ -272,6 +272,7 @@ def test_a_damaged_line_of_chrony_is_counted(name: str, damage: str) -> None:
         "cut": line[:60],
         "joined": line + lines[11],
         "month": line.replace("2026-11", "2026-13"),
+        "year": line.replace("2026-", "9026-"),
         "exponent": line.replace("e-", "e--", 1),
     }[damage]
     found = READERS[name]("\n".join(lines) + "\n")

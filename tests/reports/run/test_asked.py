@@ -21,7 +21,6 @@ from reports.run.asked import (
     asked_of,
     chosen_stack,
     count_states,
-    natural,
     skipped_tests,
     stacks_of,
     standings,
@@ -127,10 +126,6 @@ def test_a_check_of_the_bench_that_a_file_asks_for_is_not_untested() -> None:
     value, check = (dataclasses.replace(record(), requirement=name) for name in ("R", "BENCH-SUMS"))
     assert list(standings(asked, "linux-rt", [value], [check])) == ["R"]
     assert standings(asked, "linux-rt", [value])["BENCH-SUMS"].state == "untested"
-
-
-def test_natural_order() -> None:
-    assert sorted(["A-10", "A-9", "A", "B-1"], key=natural) == ["A", "A-9", "A-10", "B-1"]
 
 
 def test_the_manifest_keeps_it(tmp_path: Path) -> None:
