@@ -138,13 +138,14 @@ static int compare_ns(const void *left, const void *right)
 /* What the median exchange of the batch was held up by, by their number: of n waits at random the least is an n-th of their mean. */
 static double queue_ns(const struct estimate *estimate)
 {
-	int64_t rounds_ns[ESTIMATE_BATCH_MAX];
+	int64_t rounds_ns[ESTIMATE_BATCH_MAX], median_ns;
 	size_t count = (size_t)estimate->count;
 
 	for (size_t i = 0; i < count; i++)
 		rounds_ns[i] = round_ns(&estimate->batch[i]);
 	qsort(rounds_ns, count, sizeof(rounds_ns[0]), compare_ns);
-	return (double)(rounds_ns[count / 2] - rounds_ns[0]) / (double)count;
+	median_ns = rounds_ns[count / 2];
+	return (double)(median_ns - rounds_ns[0]) / (double)count;
 }
 
 static struct pick pick_of(const struct estimate *estimate)
