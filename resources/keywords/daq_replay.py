@@ -25,7 +25,7 @@ from resources.network_stack_ends import network_stack_on, stack_interfaces
 from resources.profiles import load_profile
 from resources.replay.evidence import CORRECTED, LatencyEvidence
 from resources.replay.known_delay import find_known_delay
-from resources.replay.other_streams import judge_other_streams
+from resources.replay.other_streams import sort_other_streams
 from resources.replay.pattern import load_pattern
 from resources.replay.plan import ReplaySettings
 from resources.replay.producing_target import producing_target
@@ -263,12 +263,7 @@ class DaqReplayLibrary(AsksRequirements):
         those that are over their budgets or were lost, by name; skips where the time that the machine took
         explains all that did not come in time.
         """
-        evidence = self._current()
-        pattern = load_pattern(self._pattern_path)
-        attempts = [attempt.judged for attempt in evidence.attempts]
-        if not attempts:
-            raise MeasurementError("nothing has been replayed")
-        found = judge_other_streams(pattern, evidence.requirements.by_stream, attempts, evidence.allowed)
+        found = sort_other_streams(self._current().decided_others())
         say(str(found))
         if found.failed:
             raise AssertionError(f"FAIL: {found}")

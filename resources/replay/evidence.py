@@ -9,7 +9,7 @@ second one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator
+from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -41,6 +41,7 @@ from resources.network_stack import network_stack_of
 from resources.profiles import Profile
 from resources.replay.clock import ClockOfReplay, clock_of_replay, synchronised_stacks
 from resources.replay.known_delay import known_delay_record
+from resources.replay.other_streams import budgets_of_others
 from resources.replay.pattern import Pattern
 from resources.replay.plan import ReplaySettings
 from resources.replay.replay import Progress, Replay, ReplayAnswers
@@ -145,6 +146,8 @@ class LatencyEvidence:
         self.attempts: list[ReplayAttempt] = []
         self.not_carried: dict[int, str] = {}
         """Streams with a requirement that the stack does not carry, and why: they are not tested."""
+        self._others: dict[int, StreamRequirement] = {}
+        """Budgets of the streams that others send while the target produces: without a record."""
 
     @property
     def subject(self) -> str:
@@ -173,13 +176,17 @@ class LatencyEvidence:
         self.not_carried = {stream.id: why for stream in asked if (why := self.network.why_not(stream))}
         own = None if self.role is None else self.role.producer
         pattern = self.network.carried(pattern, own).with_budgets(self.requirements.budgets_ns)
+        if self.role is not None:
+            self._others = budgets_of_others(pattern, self.requirements.by_stream)
         with self._clock(progress) as clock:
             while True:
                 self._attempt(pattern, settings, clock, progress)
                 left = self.undecided()
                 if not left:
                     return
-                settings = settings.shortened(settings.warmup_ms, self.counting_ms(pattern, left))
+                own_left = [stream for stream in left if stream not in self._others]
+                counting_ms = self.counting_ms(pattern, own_left or self.requirements.by_stream)
+                settings = settings.shortened(settings.warmup_ms, counting_ms)
                 streams = "1 stream has" if len(left) == 1 else f"{len(left)} streams have"
                 progress(f"{streams} no verdict yet ({', '.join(map(str, left[:6]))}); replaying once more")
 
@@ -225,24 +232,37 @@ class LatencyEvidence:
         Raises:
             MeasurementError: Nothing was replayed.
         """
+        tested = [stream for stream in self.requirements.by_stream if stream not in self.not_carried]
+        return self._decide({stream: self._requirement(stream) for stream in tested})
+
+    def decided_others(self) -> dict[int, DecidedStream]:
+        """Return each stream that the target under test does not send, where it produces; else none.
+
+        Raises:
+            MeasurementError: Nothing was replayed.
+        """
+        return self._decide(self._others)
+
+    def _decide(self, requirements: Mapping[int, StreamRequirement]) -> dict[int, DecidedStream]:
         if not self.attempts:
             raise MeasurementError("nothing has been replayed")
         judged = {
-            stream: [attempt.verdict(stream, self._requirement(stream)) for attempt in self.attempts]
-            for stream in self.requirements.by_stream
-            if stream not in self.not_carried
+            stream: [attempt.verdict(stream, requirement) for attempt in self.attempts]
+            for stream, requirement in requirements.items()
         }
         return decide_judged(judged, self.allowed)
 
     def undecided(self) -> list[int]:
         """Return the streams that a further replay may decide; empty on a bench of real hardware.
 
-        Empty too where a stream has failed: the run has its verdict.
+        Empty too where a stream has failed: the run has its verdict. Streams that the target does not send
+        are among them only where the machine does not explain all that was late: else they are left out.
         """
-        decided = self.decided()
-        if any(stream.outcome == "fail" for stream in decided.values()):
+        own, others = self.decided(), self.decided_others()
+        if any(stream.outcome == "fail" for stream in (*own.values(), *others.values())):
             return []
-        return [number for number, stream in decided.items() if stream.open]
+        left = [number for number, stream in own.items() if stream.open]
+        return left + [number for number, stream in others.items() if stream.open and not stream.explained]
 
     def records(self, stream: int, run: RunFolder, test: str) -> list[Measurement]:
         """Judge one stream: a record for each replay that its verdict rests on.

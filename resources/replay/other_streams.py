@@ -2,17 +2,18 @@
 """What became of a replay's streams that the target under test has no part in: it produced others.
 
 They have no requirement there, and no record: the consumer is judged by them in its own replay. Here they
-show that the pattern was whole, and that nothing that the target sent kept the others back.
+show that the pattern was whole, and that nothing that the target sent kept the others back. The rule of
+`reports.latency.attempts` decides them, too: on a simulated bench a miss that nothing explains has to come
+again. Where the machine explains all of it, nothing is replayed for them, and they are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from reports import Limit, StreamRequirement
-from reports.latency.attempts import decide_streams
-from reports.latency.verdict import ReplayResults
+from reports.latency.attempts import DecidedStream
 from resources.replay.pattern import Pattern
 
 
@@ -41,29 +42,29 @@ class OtherStreams:
         return "; ".join(words)
 
 
-def judge_other_streams(
-    pattern: Pattern, own: Collection[int], replays: Sequence[ReplayResults], allowed: int
-) -> OtherStreams:
-    """Hold the streams of a pattern against its budgets, except some; one message suffices.
+def budgets_of_others(pattern: Pattern, own: Collection[int]) -> dict[int, StreamRequirement]:
+    """Return the pattern's budgets as requirements of its streams, except some; one message suffices.
 
     Args:
-        pattern: What was replayed.
+        pattern: What is replayed.
         own: Streams that are judged by requirements.
-        replays: Of the pattern; `reports.latency.attempts` says how they decide.
-        allowed: Replays that there may be at most.
     """
-    requirements = {
+    return {
         stream.id: StreamRequirement(
             f"stream {stream.id}", Limit(stream.budget_ns, None, pattern.source), n_required=1
         )
         for stream in pattern.streams
         if stream.id not in own
     }
+
+
+def sort_other_streams(others: Mapping[int, DecidedStream]) -> OtherStreams:
+    """Sort the streams of `budgets_of_others` by what became of them, after all replays."""
     within: list[int] = []
     failed: dict[int, str] = {}
     disturbed: dict[int, str] = {}
     undecided: dict[int, str] = {}
-    for stream, decided in decide_streams(requirements, replays, allowed).items():
+    for stream, decided in others.items():
         if decided.outcome == "pass":
             within.append(stream)
             continue

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from reports.latency.attempts import decide_streams
 from reports.latency.evidence import load_replay
 from reports.latency.verdict import ReplayResults
-from resources.replay.other_streams import OtherStreams, judge_other_streams
+from resources.replay.other_streams import OtherStreams, budgets_of_others, sort_other_streams
 from resources.replay.pattern import Pattern, load_pattern
 from tests.reports.sample_run import Disturbance, write_evidence
 
@@ -32,7 +33,7 @@ def _judged(folder: Path, pattern: Pattern, *disturbances: Disturbance) -> Other
         place.mkdir()
         write_evidence(place, disturbance, seed=number)
         attempts.append(load_replay(place).replay())
-    return judge_other_streams(pattern, OWN, attempts, allowed=3)
+    return sort_other_streams(decide_streams(budgets_of_others(pattern, OWN), attempts, allowed=3))
 
 
 def test_all_others_of_a_quiet_replay_are_within_their_budgets(tmp_path: Path, pattern: Pattern) -> None:

@@ -22,7 +22,9 @@ from reports.latency.evidence import load_replay
 from reports.latency.role import REPLAY_ROLE, ReplayRole
 from resources.profiles import load_profile
 from resources.replay.evidence import LatencyEvidence
+from resources.replay.other_streams import sort_other_streams
 from resources.replay.pattern import Pattern, load_pattern
+from resources.replay.plan import ReplaySettings
 from resources.replay.producing_target import producing_target
 from resources.replay.replay import ReplayAnswers
 from resources.replay.requirements import load_requirements
@@ -160,14 +162,49 @@ def test_lateness_of_the_target_that_sends_is_its_own(
     assert load_replay(evidence.attempts[0].folder).role == role
 
 
-def test_a_stall_is_repeated_for_the_targets_own_streams_only(tmp_path: Path) -> None:
+OTHER_LATE = Disturbance(path_delay_ns={33: 15 * MS})
+OWN_STALLED = Disturbance(path_delay_ns={113: 15 * MS}, stalled=True)
+
+
+@pytest.mark.parametrize(
+    ("attempts", "left", "others"),
+    [
+        ([replace(OTHER_LATE, stalled=True)], [[]], "disturbed"),
+        ([OWN_STALLED, Disturbance()], [[113], []], ""),
+        ([OTHER_LATE, Disturbance(), Disturbance()], [[33], [33], []], ""),
+        ([OTHER_LATE, OTHER_LATE, OTHER_LATE], [[33], [33], []], "failed"),
+        ([OTHER_LATE, OTHER_LATE, Disturbance()], [[33], [33], []], "undecided"),
+    ],
+)
+def test_a_miss_of_another_stream_has_to_come_again_and_only_the_targets_own_are_repeated_for_a_stall(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    pattern: Pattern,
+    attempts: list[Disturbance],
+    left: list[list[int]],
+    others: str,
+) -> None:
     evidence = _evidence(RunFolder.create(tmp_path, "virtual", "ci", simulated=True), ROLE)
-    _take(evidence, Disturbance(path_delay_ns={33: 15 * MS}, stalled=True))
-    assert evidence.undecided() == []
-    _take(evidence, Disturbance(path_delay_ns={113: 15 * MS}, stalled=True))
-    assert evidence.undecided() == []  # the first attempt decides
-    evidence.attempts.pop(0)
-    assert evidence.undecided() == [113]
+    coming = iter(attempts)
+    left_then: list[list[int]] = []
+    lasted_ms: list[int] = []
+
+    def attempt(_pattern: object, settings: ReplaySettings, *_others: object) -> None:
+        lasted_ms.append(settings.duration_ms)
+        _take(evidence, next(coming))
+        left_then.append(evidence.undecided())
+
+    monkeypatch.setattr(evidence, "_attempt", attempt)
+    settings = ReplaySettings(ROOT / "traffic-gen" / "patterns" / "daq12.toml", duration_ms=20_000)
+    of_one_clock = tuple(stream for stream in pattern.streams if stream.producer != 12)
+    evidence.replay(replace(pattern, streams=of_one_clock), settings, lambda _line: None)
+    assert left_then == left
+    assert lasted_ms == [20_000, 15_000, 15_000][: len(attempts)]
+    found = sort_other_streams(evidence.decided_others())
+    named = {"failed": found.failed, "disturbed": found.disturbed, "undecided": found.undecided}
+    assert {name: list(streams) for name, streams in named.items() if streams} == (
+        {others: [33]} if others else {}
+    )
 
 
 def test_a_replay_lasts_until_the_targets_streams_have_their_samples(
