@@ -33,6 +33,14 @@ static inline int64_t random_between(struct random *random, int64_t low, int64_t
 	return (int64_t)((uint64_t)low + (span ? random_bits(random) % span : random_bits(random)));
 }
 
+/** Normal, with the standard deviation 1: the transform of Box and Muller. */
+static inline double random_normal(struct random *random)
+{
+	double radius = sqrt(-2 * log(1 - random_unit(random)));
+
+	return radius * cos(6.283185307179586 * random_unit(random));
+}
+
 /** Exponential with the given mean. */
 static inline double random_exponential(struct random *random, double mean)
 {

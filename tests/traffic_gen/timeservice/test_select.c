@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "../check.h"
+#include "../random.h"
 #include "base/time_units.h"
 #include "timeservice/select.h"
 
@@ -12,14 +13,11 @@
 
 enum { WORLDS = 200000 };
 
-static uint64_t random_state = UINT64_C(0x9e3779b97f4a7c15);
+static struct random source = { 1 };
 
 static double uniform(double low, double high)
 {
-	random_state ^= random_state >> 12;
-	random_state ^= random_state << 25;
-	random_state ^= random_state >> 27;
-	return low + (high - low) * (double)((random_state * UINT64_C(2685821657736338717)) >> 11) / 9007199254740992.0;
+	return low + (high - low) * random_unit(&source);
 }
 
 static struct select_candidate server(double offset_ns, double bound_ns, double rate_ppb)
