@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import sys
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,14 @@ from reports.run.asked import suite_name
 from reports.run.robot_variable import robot_variable
 
 BUDGETS = Path(__file__).resolve().parent.parent / "robot" / "budgets.toml"
+
+
+@dataclass
+class SuiteTime:
+    """How long a suite of one target and network stack took, and what was stolen of all CPUs meanwhile."""
+
+    taken_s: float = 0.0
+    stolen_s: float = 0.0
 
 
 class Pace:
@@ -36,8 +46,7 @@ class Pace:
         """
         table = tomllib.loads(Path(budgets).read_text(encoding="utf-8"))
         self.budgets_s: Mapping[str, Mapping[str, float]] = table.get(profile, {})
-        self.taken_s: dict[tuple[str, str, str], float] = {}
-        self.stolen_s: dict[tuple[str, str, str], float] = {}
+        self._times: defaultdict[tuple[str, str, str], SuiteTime] = defaultdict(SuiteTime)
         self._stolen_before_s = 0.0
 
     def start_suite(self, data: Any, result: Any) -> None:
@@ -50,18 +59,16 @@ class Pace:
         """Note a suite that has tests."""
         if data.tests and data.source is not None:
             name = (robot_variable("TARGET"), suite_name(Path(data.source)), robot_variable("STACK"))
-            self.taken_s[name] = self.taken_s.get(name, 0.0) + result.elapsed_time.total_seconds()
-            stolen = sum(stolen_s()) - self._stolen_before_s
-            self.stolen_s[name] = self.stolen_s.get(name, 0.0) + stolen
+            self._times[name].taken_s += result.elapsed_time.total_seconds()
+            self._times[name].stolen_s += sum(stolen_s()) - self._stolen_before_s
 
     def over_budget(self) -> Iterator[str]:
         """Yield a line for each suite that took longer than its budget."""
-        for name, taken_s in self.taken_s.items():
-            target, suite, _stack = name
+        for (target, suite, _stack), time in self._times.items():
             budget_s = self.budgets_s.get(target, {}).get(suite)
-            if budget_s is not None and taken_s > budget_s:
-                stolen = f"{self.stolen_s[name]:.1f} s of the machine's CPUs were stolen"
-                yield f"{suite} of {target} took {taken_s:.0f} s, its budget is {budget_s:g} s; {stolen}"
+            if budget_s is not None and time.taken_s > budget_s:
+                stolen = f"{time.stolen_s:.1f} s of the machine's CPUs were stolen"
+                yield f"{suite} of {target} took {time.taken_s:.0f} s, its budget is {budget_s:g} s; {stolen}"
 
     def close(self) -> None:
         """Say which suites took longer than they may."""
