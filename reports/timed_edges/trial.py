@@ -12,6 +12,7 @@ positive, the clock is ahead, so the edge that it makes comes earlier: offset = 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -25,6 +26,8 @@ WITNESSES_SCHEMA = "benchwright.edge_witnesses/1"
 FOLDER = "timed_edges"
 TRIAL = "edges.json"
 WITNESSES = "witnesses.json"
+
+_WHOLE = re.compile(r"[0-9]{1,10}")
 
 METHODS = ("gettime-software", "rdtsc-software", "tgpio-filtered-read", "tgpio-latch")
 """The paper's four ways to make a timed edge, in the order of its Table II."""
@@ -91,9 +94,9 @@ class Delays:
             raise RecordError(f"{where}: need minimum_ns <= mean_ns <= maximum_ns")
         if self.deviation_ns < 0:
             raise RecordError(f"{where}.deviation_ns: {self.deviation_ns} is negative")
-        wrong = [text for text in self.peak_to_peak_ns if not text.isdecimal() or int(text) > self.count]
-        if wrong:
-            raise RecordError(f"{where}.peak_to_peak_ns: {wrong[0]!r} is no number up to {self.count}")
+        for text in self.peak_to_peak_ns:
+            if not _WHOLE.fullmatch(text) or int(text) > self.count:
+                raise RecordError(f"{where}.peak_to_peak_ns: {text[:20]!r} is no number up to {self.count}")
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -38,7 +39,7 @@ class CpuTrace:
         """
         said = self._node.run([*self._words, "end", str(self._cpu)], timeout_s=READING_S).stdout
         file, _, dropped = said.strip().partition(" ")
-        if file not in (PACKED, PLAIN) or not dropped.isdecimal():
+        if file not in (PACKED, PLAIN) or not re.fullmatch(r"[0-9]{1,18}", dropped):
             raise BenchError(f"{self._node.name}: cpu_trace.sh: does not say how many events were dropped")
         self._node.get(f"{self._folder}/{file}", local)
         if file == PLAIN:

@@ -98,6 +98,7 @@ def test_a_damaged_trial_is_refused(
         ({"deviation_ns": -1.0}, "deviation_ns: -1.0 is negative"),
         ({"peak_to_peak_ns": {"all": 1.0}}, "peak_to_peak_ns: 'all' is no number up to 400"),
         ({"peak_to_peak_ns": {"1000": 1.0}}, "'1000' is no number up to 400"),
+        ({"peak_to_peak_ns": {"9" * 5000: 1.0}}, "'99999999999999999999' is no number up to 400"),
     ],
 )
 def test_delays_that_contradict_themselves_are_not_even_written(
