@@ -64,7 +64,9 @@ class Bar:
         return figure >= self.value if self.at_least else figure <= self.value
 
 
-def alternate(variants: Mapping[str, Callable[[], Result]], runs: int = RUNS_MIN) -> dict[str, list[Result]]:
+def alternate(
+    variants: Mapping[str, Callable[[], Result]], runs: int = RUNS_MIN, of: str = ""
+) -> dict[str, list[Result]]:
     """Run all variants by turns, so that what drifts on the machine meets all of them alike.
 
     The order is turned round in every other round.
@@ -72,6 +74,7 @@ def alternate(variants: Mapping[str, Callable[[], Result]], runs: int = RUNS_MIN
     Args:
         variants: What to run, by name.
         runs: Runs of each variant; at least 5.
+        of: What is compared, for the progress of a benchmark that compares several things.
 
     Returns:
         The results of each variant, in the order of its runs.
@@ -85,7 +88,7 @@ def alternate(variants: Mapping[str, Callable[[], Result]], runs: int = RUNS_MIN
     for turn in range(runs):
         names = list(variants)
         for name in names if turn % 2 == 0 else reversed(names):
-            say(f"run {turn + 1} of {runs}: {name}")
+            say(f"{of}{of and ', '}run {turn + 1} of {runs}: {name}")
             results[name].append(variants[name]())
     return results
 

@@ -107,7 +107,7 @@ def measure(runs: int) -> tuple[dict[str, float], dict[str, object]]:
             floods: dict[str, Callable[[], dict[str, float]]] = {
                 way: partial(card.flood, way, frame_bytes) for way in WAYS
             }
-            results = alternate(floods, runs)
+            results = alternate(floods, runs, f"floods of {frame_bytes} B")
             detail[f"flood_{frame_bytes}_bytes"] = results
             for way, turns in results.items():
                 figures |= {
@@ -117,7 +117,7 @@ def measure(runs: int) -> tuple[dict[str, float], dict[str, object]]:
             trips: dict[str, Callable[[], float]] = {
                 way: partial(card.half_trip_us, way, busy) for way in WAYS
             }
-            halves = alternate(trips, runs)
+            halves = alternate(trips, runs, f"trips {name}")
             detail[f"half_trip_{name}_us"] = halves
             figures |= {
                 f"{way}_half_trip_{name}_us": statistics.median(turns) for way, turns in halves.items()

@@ -265,7 +265,7 @@ def judge(received: Json, messages: Path, windows: Sequence[Sequence[int]], busy
 
 
 def compare(
-    line: Line, run: Run, runs: int, seed: int = 1, *, loss_ppm: int = 0, load: Load | None = None
+    line: Line, run: Run, runs: int, of: str, seed: int = 1, *, loss_ppm: int = 0, load: Load | None = None
 ) -> dict[str, list[Replayed]]:
     """Replay by both stacks by turns; what is lost is another in each turn, and the same for both."""
 
@@ -273,7 +273,7 @@ def compare(
         seeds = count(seed, LOSING_ENDS)
         return lambda: replay(line, stack, run, loss_ppm=loss_ppm, seed=next(seeds), load=load)
 
-    return alternate({stack: turns(stack) for stack in (KERNEL, USER)}, runs)
+    return alternate({stack: turns(stack) for stack in (KERNEL, USER)}, runs, f"replays {of}")
 
 
 def summary_of(replayed: Replayed) -> dict[str, object]:
@@ -323,16 +323,19 @@ def measure(options: Options) -> tuple[dict[str, float], dict[str, object]]:
                 "busy": partial(half_trip_us, line, USER, BUSY_POLL_US),
             },
             options.runs,
+            "trips",
         )
     with Line() as line:
         lone = alternate(
-            {stack: partial(lone_loss_added_ms, line, stack) for stack in (KERNEL, USER)}, options.runs
+            {stack: partial(lone_loss_added_ms, line, stack) for stack in (KERNEL, USER)},
+            options.runs,
+            "lone losses",
         )
-        lossy_replays = compare(line, run, options.runs, options.seed, loss_ppm=1000)
-        twice = compare(line, run, options.runs, options.seed, loss_ppm=2000)
-        loaded = compare(line, run, options.runs, load=hogs)
-        beside_bulk = compare(line, run, options.runs, load=bulk)
-        idle = compare(line, run, options.runs)
+        lossy_replays = compare(line, run, options.runs, "at 0.1 % loss", options.seed, loss_ppm=1000)
+        twice = compare(line, run, options.runs, "at 0.2 % loss", options.seed, loss_ppm=2000)
+        loaded = compare(line, run, options.runs, "under load", load=hogs)
+        beside_bulk = compare(line, run, options.runs, "beside bulk", load=bulk)
+        idle = compare(line, run, options.runs, "alone")
         heavy = lossy_goodput(line, options.seed, 50_000, 0, {KERNEL: 20 * MB, USER: gigabyte}, 3600)
         slight = lossy_goodput(line, options.seed, 1000, 1000, {KERNEL: gigabyte, USER: gigabyte}, 3600)
     replays = {
