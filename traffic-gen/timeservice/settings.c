@@ -15,6 +15,8 @@ enum { NTP_PORT = 123, SERVER_TEXT_BYTES = 256, INTERVAL_MAX_MS = 86400000, WAY_
 
 #define OF(member) offsetof(struct settings, member)
 
+const char *const SETTINGS_FEEDS[] = { "none", "kernel", "chrony", NULL };
+
 const struct settings_number SETTINGS_NUMBER[SETTINGS_NUMBERS] = {
 	{ "interval-ms", OF(interval_ms), 100, INTERVAL_MAX_MS, "from batch to batch (30000)" },
 	{ "batch", OF(batch), 1, ESTIMATE_BATCH_MAX, "exchanges of a batch (16)" },
@@ -143,10 +145,8 @@ static int copy_path(char *to, const char *text, const char *name)
 
 static int parse_feed(const char *text, int64_t *feed)
 {
-	static const char *const names[] = { "none", "kernel", "chrony" };
-
-	for (int i = 0; text && i < 3; i++) {
-		if (strcmp(text, names[i]) == 0) {
+	for (int i = 0; text && SETTINGS_FEEDS[i]; i++) {
+		if (strcmp(text, SETTINGS_FEEDS[i]) == 0) {
 			*feed = i;
 			return 0;
 		}

@@ -18,6 +18,9 @@ enum { SETTINGS_PATH_BYTES = 512, SETTINGS_ERROR_BYTES = 512 };
 
 enum settings_feed { FEED_NONE, FEED_KERNEL, FEED_CHRONY };
 
+/** Their names, in this order, and NULL. */
+extern const char *const SETTINGS_FEEDS[];
+
 struct settings {
 	struct server_settings servers[SELECT_MAX];
 	int server_count;

@@ -12,8 +12,6 @@
 enum { FILE_BYTES_MAX = 65536, NTP_PORT = 123, SECOND_NS = 1000000000, KEY_BYTES = 32 };
 enum { TABLE_SERVICE, TABLE_SERVER, TABLES };
 
-static const char *const FEEDS[] = { "none", "kernel", "chrony", NULL };
-
 enum {
 	FEED = SETTINGS_NUMBERS, INTERLEAVE, KERNEL_STAMPS, ANY_COUNTER, LOG_EXCHANGES, PAGE, LOG, KEY_FILE,
 	SERVICE_FIELDS
@@ -21,7 +19,7 @@ enum {
 
 /* The numbers come before them. */
 static const struct schema_field WORDS[] = {
-	{ "feed", SCHEMA_CHOICE, 0, 0, FEEDS, true, 0 },
+	{ "feed", SCHEMA_CHOICE, 0, 0, SETTINGS_FEEDS, true, 0 },
 	{ "interleave", SCHEMA_BOOLEAN, 0, 0, NULL, true, 0 },
 	{ "kernel_stamps", SCHEMA_BOOLEAN, 0, 0, NULL, true, 0 },
 	{ "any_counter", SCHEMA_BOOLEAN, 0, 0, NULL, true, 0 },
