@@ -147,7 +147,7 @@ static void look_again(const struct service *service, const struct client *clien
 void resolve_again(struct service *service, const struct netlink_changes *changes)
 {
 	for (int i = 0; i < CLIENTS_MAX; i++) {
-		if (service->clients[i].connection >= 0 && service->clients[i].program)
+		if (service->clients[i].program)
 			look_again(service, &service->clients[i], changes);
 	}
 }
@@ -165,7 +165,7 @@ static void confirm(const struct service *service, const struct asked *asked)
 void confirm_neighbours(struct service *service)
 {
 	for (int i = 0; i < CLIENTS_MAX; i++) {
-		const struct program *program = service->clients[i].connection >= 0 ? service->clients[i].program : NULL;
+		const struct program *program = service->clients[i].program;
 
 		for (int entry = 0; program && entry < program->asked_count; entry++)
 			confirm(service, &program->asked[entry]);

@@ -159,7 +159,7 @@ static uint32_t free_number(struct service *service)
 	bool taken[PATH_SLOTS] = { false };
 
 	for (int i = 0; i < CLIENTS_MAX; i++) {
-		if (service->clients[i].connection >= 0 && service->clients[i].program)
+		if (service->clients[i].program)
 			taken[service->clients[i].program->path.number % PATH_SLOTS] = true;
 	}
 	for (int tries = 0; tries < PATH_SLOTS + 1; tries++) {
@@ -253,7 +253,7 @@ void traffic_add(struct traffic *sum, const struct traffic *more)
 void programs_set_mtu(const struct service *service)
 {
 	for (int i = 0; i < CLIENTS_MAX; i++) {
-		const struct program *program = service->clients[i].connection >= 0 ? service->clients[i].program : NULL;
+		const struct program *program = service->clients[i].program;
 
 		if (!program)
 			continue;

@@ -255,7 +255,7 @@ static int take_interface(struct service *service)
 	programs_set_mtu(service);
 	fill_in_interface(service, &event);
 	for (int i = 0; i < CLIENTS_MAX; i++) {
-		if (service->clients[i].connection >= 0 && service->clients[i].program)
+		if (service->clients[i].program)
 			send_event(&service->clients[i], &event);
 	}
 	return RUNNING;

@@ -49,7 +49,7 @@ struct program {
 struct client {
 	int connection; /* -1: free */
 	struct ucred who;
-	struct program *program; /* NULL: has not said hello */
+	struct program *program; /* NULL: has not said hello, or there is no client */
 	uint32_t waits_round, statistics_number; /* the round of statistics that it waits for, 0: none, and its request */
 };
 

@@ -15,7 +15,7 @@ static void write_programs(const struct service *service, struct json *json)
 		const struct client *client = &service->clients[i];
 		struct traffic traffic;
 
-		if (client->connection < 0 || !client->program)
+		if (!client->program)
 			continue;
 		program_traffic(service, client->program, &traffic);
 		json_object_open(json, NULL);
@@ -32,7 +32,7 @@ static int pid_of(const struct service *service, uint32_t number)
 	for (int i = 0; i < CLIENTS_MAX; i++) {
 		const struct client *client = &service->clients[i];
 
-		if (client->connection >= 0 && client->program && client->program->path.number == number)
+		if (client->program && client->program->path.number == number)
 			return (int)client->who.pid;
 	}
 	return 0;
@@ -66,7 +66,7 @@ static struct traffic all_traffic(const struct service *service)
 	struct traffic sum = service->ended, traffic;
 
 	for (int i = 0; i < CLIENTS_MAX; i++) {
-		if (service->clients[i].connection < 0 || !service->clients[i].program)
+		if (!service->clients[i].program)
 			continue;
 		program_traffic(service, service->clients[i].program, &traffic);
 		traffic_add(&sum, &traffic);

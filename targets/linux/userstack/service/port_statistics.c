@@ -70,7 +70,7 @@ static void set_timer(const struct service *service, long ms)
 
 static struct program *program_of(struct client *client)
 {
-	return client->connection >= 0 && client->program && client->program->page >= 0 ? client->program : NULL;
+	return client->program && client->program->page >= 0 ? client->program : NULL;
 }
 
 /* A program that still owes a report, because it was stopped, is not asked again: its messages would pile up. */

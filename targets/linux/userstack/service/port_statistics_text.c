@@ -138,7 +138,7 @@ int statistics_write(struct service *service, FILE *out)
 	json_string(&json, "interface", service->name);
 	json_array_open(&json, "programs");
 	for (int i = 0; i < CLIENTS_MAX; i++) {
-		if (service->clients[i].connection >= 0 && service->clients[i].program)
+		if (service->clients[i].program)
 			write_program(service, &json, &service->clients[i]);
 	}
 	json_array_close(&json);
