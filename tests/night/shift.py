@@ -165,6 +165,7 @@ def result_line(name: str, result: Result) -> str:
     """Return a result in a line, as `.ci/run` says its steps."""
     minutes, seconds = divmod(round(result.seconds), 60)
     said = f"{result.verdict}: {result.reason}" if result.reason else str(result.verdict)
+    said += "" if result.met else ", bars not met"
     return f"{name:33} {minutes:3} min {seconds:02} s, {stolen_text(result.stolen_s)} s stolen, {said}"
 
 

@@ -126,3 +126,4 @@ def test_of_a_result_that_was_replaced_the_later_counts() -> None:
 def test_a_result_in_a_line() -> None:
     line = result_line("x", replace(NOW, verdict=Verdict.FAILED, reason="exit code 1: y"))
     assert " ".join(line.split()) == "x 3 min 20 s, 50.00 + 20.00 s stolen, failed: exit code 1: y"
+    assert result_line("x", replace(NOW, met=False)).endswith(" stolen, passed, bars not met")
