@@ -30,9 +30,16 @@ import numpy as np
 
 from bench.lab.options import Options, takes
 from bench.lab.report import Bar, publish, say, steal_ms
-from tests.targets.timed_lab import SERVER_ADDRESS, Pair, TimedProcess
-from tests.targets.truth_lab import QUARTZ_PPB, WILD_PPB, Json, TruthReader, TruthServer, begin_truth
-from tests.targets.windows_programs import NATIVE, WindowsPrograms
+from tests.targets.timeservice.lab import SERVER_ADDRESS, Pair, TimedProcess
+from tests.targets.timeservice.truth_lab import (
+    QUARTZ_PPB,
+    WILD_PPB,
+    Json,
+    TruthReader,
+    TruthServer,
+    begin_truth,
+)
+from tests.targets.timeservice.windows_programs import NATIVE, WindowsPrograms
 
 READS = 8_000_000
 HOLDOVER_READS = 400_000

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from bench.clocks.clockbound import INTERVAL_MS, SERVER_ADDRESS, ClockBoundDaemon, cpu_s
 from bench.lab.report import say
-from tests.targets.timed_lab import Pair, TimedProcess
-from tests.targets.truth_lab import QUARTZ_PPB, Json, TruthReader, TruthServer, begin_truth
+from tests.targets.timeservice.lab import Pair, TimedProcess
+from tests.targets.timeservice.truth_lab import QUARTZ_PPB, Json, TruthReader, TruthServer, begin_truth
 
 READS = 1_000_000
 SEED = 1

@@ -11,7 +11,7 @@ import pytest
 
 from bench.clocks import bench_timeservice, clockbound, clockbound_truth
 from hw.errors import CapabilityError
-from tests.targets.truth_lab import TruthReader, begin_truth
+from tests.targets.timeservice.truth_lab import TruthReader, begin_truth
 
 CAP_SYS_TIME = 25
 

@@ -38,7 +38,7 @@ CAMPAIGNS = (
 ONCE = (
     "tests/scope/test_hostile_peers.py",
     "tests/traffic_gen/test_hostile.py",
-    "tests/targets/test_timed_chronyd.py::test_forged_malformed_and_replayed_packets_change_nothing",
+    "tests/targets/timeservice/test_chronyd.py::test_forged_malformed_and_replayed_packets_change_nothing",
 )
 """Hostile peers of a fixed number: once a night."""
 FORGED_PACKETS = 1_000_000

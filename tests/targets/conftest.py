@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from hw.bench import TargetSpec
 from hw.drivers.labgrid_api import register_all
 from hw.session import Bench, open_bench
 from tests.targets.clock_lab import TARGET_ERROR, ClockLab, clock_lab, daemons, kernel
-from tests.targets.timed_lab import Pair
 from tests.turns import in_turn
 
 register_all()
@@ -41,15 +39,3 @@ def bench() -> Generator[Bench]:
     with in_turn("one-linux"), open_bench(Path(__file__).parent / "one_linux.yaml") as opened:
         opened.power_on(["linux"])
         yield opened
-
-
-@pytest.fixture
-def pair() -> Generator[Pair]:
-    """Make two namespaces."""
-    if os.geteuid() != 0:
-        pytest.skip("namespaces need root")
-    made = Pair()
-    try:
-        yield made
-    finally:
-        made.close()

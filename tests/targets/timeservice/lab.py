@@ -24,7 +24,7 @@ from hw.tools import local_tool
 from tests.patience import HANG_S, wait_until
 from tests.targets.lying_server import HONEST, ntp_now
 from tests.targets.lying_server import answer as lying_answer
-from tests.targets.windows_programs import NATIVE, Programs
+from tests.targets.timeservice.windows_programs import NATIVE, Programs
 
 Json = dict[str, Any]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bw-timed hands its time on: chronyd hears it as a reference clock; the kernel: test_time_service.py."""
+"""bw-timed hands its time on: chronyd hears it as a reference clock; the kernel: test_clock_stack.py."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.patience import HANG_S, wait_until
-from tests.targets.timed_lab import QUICK, TimedProcess, ToldServer, find_chronyd
+from tests.targets.timeservice.lab import QUICK, TimedProcess, ToldServer, find_chronyd
 
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 

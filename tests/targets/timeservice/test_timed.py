@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """bw-timed on the loopback: servers lie, jump, disagree; it is killed, held and started anew.
 
-One that vanishes, and a liar among three: test_time_truth_faults.py, against a truth that is known.
+One that vanishes, and a liar among three: test_truth_faults.py, against a truth that is known.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pytest
 
 from hw.tools import ROOT, local_tool
 from tests.patience import HANG_S
-from tests.targets.timed_lab import QUICK, TimedProcess, ToldServer, check_true, timectl
+from tests.targets.timeservice.lab import QUICK, TimedProcess, ToldServer, check_true, timectl
 
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 S_NS = 10**9

@@ -16,7 +16,7 @@ from hw.tools import local_tool
 from reports.clock_sync.log_formats import LOG_READERS
 from resources.clocks.refused_answers import rejected_answers
 from tests.patience import HANG_S, wait_until
-from tests.targets.timed_lab import QUICK, Json, TimedProcess, ToldServer, recompute, write_lines
+from tests.targets.timeservice.lab import QUICK, Json, TimedProcess, ToldServer, recompute, write_lines
 
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 MS_NS = 10**6

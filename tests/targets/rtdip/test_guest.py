@@ -20,7 +20,7 @@ from resources.network_stack_ends import network_stack_on
 from tests.patience import HANG_S
 
 GUEST, PEER = "guest", "p01"
-BENCH_FILE = Path(__file__).parent / "one_guest.yaml"
+BENCH_FILE = Path(__file__).parents[1] / "one_guest.yaml"
 ECHO_PORT = 7000
 TRIPS, INTERVAL_US = 800, 5000
 TIMEOUT_MS = 500

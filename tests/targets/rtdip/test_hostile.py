@@ -16,8 +16,8 @@ import pytest
 
 from tests.patience import HANG_S
 from tests.targets.link_counts import KernelShare, lost_on_link
-from tests.targets.rtdip_hostile import SENDER, fate, hostile_frames
-from tests.targets.rtdip_lab import INTERFACE, RtdipLab, bw_rtdip
+from tests.targets.rtdip.hostile import SENDER, fate, hostile_frames
+from tests.targets.rtdip.lab import INTERFACE, RtdipLab, bw_rtdip
 
 FRAMES = int(os.environ.get("BENCHWRIGHT_RTDIP_FRAMES", "20000"))
 SEED = int(os.environ.get("BENCHWRIGHT_RTDIP_SEED", "1"))

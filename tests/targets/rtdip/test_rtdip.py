@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.patience import wait_until
-from tests.targets.rtdip_lab import HIGH, LOW, MEDIUM, RtdipLab, bw_rtdip, header, ports
+from tests.targets.rtdip.lab import HIGH, LOW, MEDIUM, RtdipLab, bw_rtdip, header, ports
 from tests.traffic_gen.lab import Stream, streams_by_id
 
 NOBODY = 65534

@@ -19,8 +19,8 @@ from hw.errors import CapabilityError
 from hw.tools import BUILD
 from hw.virtual.windows_prefix import WINE_FOLDER, prefix_or_make, wine_environment
 from tests.patience import HANG_S
-from tests.targets.test_timed_keys import KEY_FILE, KeyServer, other_secret, right
-from tests.targets.timed_lab import ToldServer, recompute
+from tests.targets.timeservice.lab import ToldServer, recompute
+from tests.targets.timeservice.test_keys import KEY_FILE, KeyServer, other_secret, right
 
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 TOOLS = "C:\\tools"

@@ -13,7 +13,7 @@ import pytest
 
 from tests.patience import HANG_S
 from tests.targets.bpf_objects import held_by
-from tests.targets.rtdip_lab import RtdipLab, bw_rtdip
+from tests.targets.rtdip.lab import RtdipLab, bw_rtdip
 from tests.traffic_gen.lab import Tool
 
 GROUP, FIRST, SECOND, PORT = 65533, 65532, 65531, 7000

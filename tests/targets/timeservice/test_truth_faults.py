@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.targets.timed_lab import QUICK, TimedProcess
-from tests.targets.truth_lab import (
+from tests.targets.timeservice.lab import QUICK, TimedProcess
+from tests.targets.timeservice.truth_lab import (
     QUARTZ_PPB,
     WILD_PPB,
     TruthReader,

@@ -12,7 +12,7 @@ from typing import Self
 
 import pytest
 
-from tests.targets.timed_lab import QUICK, TimedProcess, ToldServer, check_true
+from tests.targets.timeservice.lab import QUICK, TimedProcess, ToldServer, check_true
 
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 MAGIC, VERSION, TSC = 0x4B4C4356, 1, 1

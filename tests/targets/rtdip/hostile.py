@@ -7,7 +7,7 @@ import random
 import struct
 from collections.abc import Iterator
 
-from tests.targets.rtdip_lab import ETHERTYPE, header
+from tests.targets.rtdip.lab import ETHERTYPE, header
 
 ETHERNET_BYTES, HEADER_BYTES, DATA_MAX_BYTES = 14, 12, 8988
 SENDER = bytes.fromhex("0200000000f0")

@@ -12,7 +12,7 @@ import pytest
 
 from resources.replay.plan_file import BASE_PORT
 from tests.patience import wait_until
-from tests.targets.rtdip_lab import ETHERTYPE, HIGH, RtdipLab, bw_rtdip, header, ports
+from tests.targets.rtdip.lab import ETHERTYPE, HIGH, RtdipLab, bw_rtdip, header, ports
 from tests.traffic_gen.lab import NONCE, Json, Stream, streams_by_id
 
 FRAGMENT_HEADER_BYTES = 8

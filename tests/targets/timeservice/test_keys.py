@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.cmac import CMAC
 
 from hw.tools import local_tool
 from tests.patience import HANG_S, wait_until
-from tests.targets.timed_lab import QUICK, TimedProcess, ToldServer, check_true, timectl
+from tests.targets.timeservice.lab import QUICK, TimedProcess, ToldServer, check_true, timectl
 
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 KEY_128, KEY_256 = bytes(range(16)), bytes(range(100, 132))

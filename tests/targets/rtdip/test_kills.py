@@ -17,7 +17,7 @@ import pytest
 
 from tests.patience import wait_until
 from tests.targets.bpf_objects import held_by, held_by_anybody, map_exists, maps_named, program_exists
-from tests.targets.rtdip_lab import HIGH, RtdipLab, attached, bw_rtdip, header, ports
+from tests.targets.rtdip.lab import HIGH, RtdipLab, attached, bw_rtdip, header, ports
 
 KILLS = int(os.environ.get("BENCHWRIGHT_RTDIP_KILLS", "20"))
 RING = "rtdip_ring"

@@ -18,7 +18,7 @@ from scapy.layers.inet import IP, UDP
 from tests.namespace import in_namespace
 from tests.patience import HANG_S, wait_until
 from tests.targets.lying_server import ntp_now
-from tests.targets.timed_lab import (
+from tests.targets.timeservice.lab import (
     CLIENT_ADDRESS,
     SERVER_ADDRESS,
     Pair,

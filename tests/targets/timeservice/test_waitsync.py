@@ -10,7 +10,7 @@ import pytest
 
 from hw.tools import local_tool
 from tests.patience import HANG_S
-from tests.targets.timed_lab import QUICK, TimedProcess, ToldServer
+from tests.targets.timeservice.lab import QUICK, TimedProcess, ToldServer
 
 pytestmark = pytest.mark.simulated
 

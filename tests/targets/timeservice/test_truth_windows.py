@@ -9,9 +9,15 @@ from pathlib import Path
 import pytest
 
 from hw.errors import CapabilityError
-from tests.targets.timed_lab import SERVER_ADDRESS, Pair, TimedProcess
-from tests.targets.truth_lab import QUARTZ_PPB, TruthReader, TruthServer, begin_truth, check_interval
-from tests.targets.windows_programs import WINDOWS_BUILD, WINDOWS_PROGRAMS, WindowsPrograms
+from tests.targets.timeservice.lab import SERVER_ADDRESS, Pair, TimedProcess
+from tests.targets.timeservice.truth_lab import (
+    QUARTZ_PPB,
+    TruthReader,
+    TruthServer,
+    begin_truth,
+    check_interval,
+)
+from tests.targets.timeservice.windows_programs import WINDOWS_BUILD, WINDOWS_PROGRAMS, WindowsPrograms
 
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 READS = 100_000

@@ -24,7 +24,7 @@ from targets.embedded.rtdip.python.rtdip import (
     resolve,
 )
 from tests.patience import HANG_S, STALL_S, wait_until
-from tests.targets.rtdip_lab import RtdipLab, bw_rtdip, ports
+from tests.targets.rtdip.lab import RtdipLab, bw_rtdip, ports
 
 PORT = 7000
 FOLDER = Path("targets", "embedded", "rtdip", "python")

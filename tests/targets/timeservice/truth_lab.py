@@ -12,7 +12,7 @@ from typing import IO, Any, Self
 
 from hw.tools import BUILD, HOST_BUILD
 from tests.patience import HANG_S
-from tests.targets.windows_programs import NATIVE, TRUTH_READER, Programs
+from tests.targets.timeservice.windows_programs import NATIVE, TRUTH_READER, Programs
 
 Json = dict[str, Any]
 PROGRAMS = BUILD / HOST_BUILD / "tests" / "traffic_gen" / "timeservice"

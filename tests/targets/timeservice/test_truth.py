@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.targets.timed_lab import QUICK, SERVER_ADDRESS, Pair, TimedProcess, recompute, write_lines
-from tests.targets.truth_lab import (
+from tests.targets.timeservice.lab import QUICK, SERVER_ADDRESS, Pair, TimedProcess, recompute, write_lines
+from tests.targets.timeservice.truth_lab import (
     QUARTZ_PPB,
     WILD_PPB,
     TruthReader,
