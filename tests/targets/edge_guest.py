@@ -13,7 +13,7 @@ from hw.session import Bench, open_bench
 from hw.tools import local_tool
 from resources.clocks.timecard import serve_timecards
 from resources.tools.jobs import end_and_fetch
-from tests.traffic_gen.edge_lab import ListeningScope
+from tests.traffic_gen.edge.lab import ListeningScope
 
 BENCH = Path(__file__).with_name("one_guest.yaml")
 GUEST = "guest"

@@ -17,7 +17,7 @@ from hw.session import Bench
 from resources.tools.jobs import end_and_fetch
 from tests.patience import HANG_S
 from tests.targets.edge_guest import GUEST, PHC, edge_guest
-from tests.traffic_gen.edge_lab import Json
+from tests.traffic_gen.edge.lab import Json
 
 pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 

@@ -14,7 +14,7 @@ from hw.protocols import READY_S
 from hw.session import Bench, open_bench
 from resources.tools.jobs import end_and_fetch
 from tests.patience import HANG_S
-from tests.traffic_gen.edge_lab import Json
+from tests.traffic_gen.edge.lab import Json
 
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 

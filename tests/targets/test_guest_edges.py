@@ -17,7 +17,7 @@ from hw.protocols import READY_S, Job
 from hw.session import Bench
 from hw.tools import BUILD
 from tests.targets.edge_guest import GUEST, PHC, edge_guest
-from tests.traffic_gen.edge_lab import ART_HZ, CALIBRATION, OTHER, REFERENCE, SDP_HZ, Json, ListeningScope
+from tests.traffic_gen.edge.lab import ART_HZ, CALIBRATION, OTHER, REFERENCE, SDP_HZ, Json, ListeningScope
 
 pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 

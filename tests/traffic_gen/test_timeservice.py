@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.patience import HANG_S, wait_until
-from tests.traffic_gen.clock_page import ENOUGH_NS, finish, let_work, run, started
+from tests.traffic_gen.clock.clock_page import ENOUGH_NS, finish, let_work, run, started
 from tests.traffic_gen.timeservice_page import service
 
 PACKAGE = Path("traffic-gen", "timeservice", "python")

@@ -17,7 +17,7 @@ from hw.preload import start_program
 from hw.session import Bench, open_bench
 from resources.clocks.command import clock_command
 from tests.targets.windows.conftest import BENCH_FILE, TARGET
-from tests.traffic_gen.test_clock_compare import EARLIER_TABLE
+from tests.traffic_gen.clock.test_compare import EARLIER_TABLE
 from tests.turns import in_turn
 
 pytestmark = pytest.mark.simulated

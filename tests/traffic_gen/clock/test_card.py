@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.patience import HANG_S, wait_until
-from tests.traffic_gen.clock_page import (
+from tests.traffic_gen.clock.clock_page import (
     GUEST_LINE,
     HOST_LINE,
     PAGE_BYTES,

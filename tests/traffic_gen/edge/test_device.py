@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.traffic_gen.clock_page import HOST_LINE, finish, run, started
-from tests.traffic_gen.edge_lab import (
+from tests.traffic_gen.clock.clock_page import HOST_LINE, finish, run, started
+from tests.traffic_gen.edge.lab import (
     ART_HZ,
     EDGE_OFFSET,
     HORIZON,

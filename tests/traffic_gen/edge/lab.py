@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.patience import HANG_S, wait_until
-from tests.traffic_gen.clock_page import LINE_WORDS_BYTES, Line
+from tests.traffic_gen.clock.clock_page import LINE_WORDS_BYTES, Line
 
 Json = dict[str, Any]
 

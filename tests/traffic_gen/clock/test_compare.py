@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.patience import HANG_S, wait_until
-from tests.traffic_gen.clock_page import finish, is_stopped, let_work, run, started
+from tests.traffic_gen.clock.clock_page import finish, is_stopped, let_work, run, started
 
 MEMORY_BYTES = 32 * 2**20
 FAST = ("--iterations", "3000", "--pause-max-us", "20")

@@ -14,9 +14,9 @@ import pytest
 
 from reports.units import NS_PER_S
 from tests.patience import HANG_S
-from tests.traffic_gen.clock_page import finish, run, started
-from tests.traffic_gen.edge_lab import OTHER, Json
-from tests.traffic_gen.test_edge_device import Device, run_device
+from tests.traffic_gen.clock.clock_page import finish, run, started
+from tests.traffic_gen.edge.lab import OTHER, Json
+from tests.traffic_gen.edge.test_device import Device, run_device
 from tests.traffic_gen.timeservice_page import service
 
 PERIOD_NS = 2_000_000
