@@ -169,7 +169,7 @@ OWN_STALLED = Disturbance(path_delay_ns={113: 15 * MS}, stalled=True)
 @pytest.mark.parametrize(
     ("attempts", "left", "others"),
     [
-        ([replace(OTHER_LATE, stalled=True)], [[]], "disturbed"),
+        ([replace(OTHER_LATE, stalled=True)], [list[int]()], "disturbed"),
         ([OWN_STALLED, Disturbance()], [[113], []], ""),
         ([OTHER_LATE, Disturbance(), Disturbance()], [[33], [33], []], ""),
         ([OTHER_LATE, OTHER_LATE, OTHER_LATE], [[33], [33], []], "failed"),
