@@ -62,10 +62,13 @@ static int read_loader(FILE *file, const struct layout *layout, const uint8_t *s
 	if (bytes < 2 || bytes > sizeof(program->loader))
 		return -ENOEXEC;
 	err = read_at(file, offset, program->loader, (size_t)bytes);
-	if (err || program->loader[bytes - 1] != '\0')
-		return err ? err : -ENOEXEC;
-	program->is_dynamic = true;
-	return 0;
+	if (!err && program->loader[bytes - 1] != '\0')
+		err = -ENOEXEC;
+	if (err)
+		program->loader[0] = '\0';
+	else
+		program->is_dynamic = true;
+	return err;
 }
 
 static int read_segments(FILE *file, const struct layout *layout, const uint8_t *header, struct program_file *program)
