@@ -29,6 +29,9 @@ CONFIRMATIONS = 3
 EXPLAINED_MAX = 2
 """Replays that are made besides, on a simulated bench, for those that the machine explains."""
 
+AGAINST: tuple[Standing, ...] = ("over", "marginal", "undecided")
+"""Standings of a replay that count against a stream."""
+
 Decided = Literal["pass", "fail"]
 
 
@@ -42,7 +45,7 @@ def decide(standings: Sequence[Standing], replays_over: int, allowed: int) -> De
     """
     if "over" in standings and replays_over >= min(CONFIRMATIONS, allowed):
         return "fail"
-    against = sum(standing in ("over", "marginal", "undecided") for standing in standings)
+    against = sum(standing in AGAINST for standing in standings)
     return "pass" if standings.count("clean") > against else None
 
 
@@ -62,10 +65,19 @@ class DecidedStream:
 
     @property
     def deciding(self) -> int:
-        """Return the number, from 0, of the replay whose record counts; without a verdict the last one."""
-        wanted = {"pass": "clean", "fail": "over"}.get(self.outcome or "")
-        found = [number for number, each in enumerate(self.judged) if each.standing == wanted]
-        return found[0] if found else len(self.judged) - 1
+        """Return the number, from 0, of the replay whose record counts.
+
+        Without a verdict it is the last that counts against the stream, else the last that the machine
+        explains: it says why there is none, as one that was too short for the stream does not.
+        """
+        wanted: tuple[tuple[Standing, ...], ...] = (AGAINST, ("explained",))
+        if self.outcome is not None:
+            wanted = (("clean",) if self.outcome == "pass" else ("over",),)
+        for standings in wanted:
+            found = [number for number, each in enumerate(self.judged) if each.standing in standings]
+            if found:
+                return found[0 if self.outcome else -1]
+        return len(self.judged) - 1
 
     @property
     def open(self) -> bool:

@@ -13,7 +13,7 @@ import pytest
 from hw.bench import load_bench
 from hw.errors import CapabilityError, MeasurementError
 from reports import RunFolder
-from reports.latency.attempts import EXPLAINED_MAX
+from reports.latency.attempts import EXPLAINED_MAX, DecidedStream
 from reports.latency.evidence import load_replay
 from reports.record.histogram import Summary
 from reports.run.manifest import count_outcomes
@@ -95,6 +95,27 @@ def test_a_fail_has_to_come_again_and_a_stream_with_a_miss_has_to_show_more(
     folders = [{Path(file.path).parent.name for file in record.evidence} for record in records]
     assert all(len(names) == 1 for names in folders)
     assert len({name for names in folders for name in names}) == len(folders)
+
+
+@pytest.mark.parametrize(
+    ("attempts", "reason"),
+    [
+        ([TARGET_LATE, QUIET], "not confirmed: so in 1 of 2 replays"),
+        ([TARGET_LATE, BENCH_STALLED], "not confirmed: so in 1 of 2 replays"),
+        ([BENCH_STALLED, BENCH_STALLED], "the machine took up to"),
+    ],
+)
+def test_without_a_verdict_the_reason_is_that_of_the_replay_that_counts_against_the_stream(
+    tmp_path: Path, attempts: list[Disturbance], reason: str
+) -> None:
+    run, evidence = _run(tmp_path), _evidence(tmp_path)
+    for disturbance in attempts:
+        _add(evidence, run, disturbance)
+    assert reason in evidence.decided()[33].verdict.reason
+    assert reason in evidence.records(33, run, "a test")[-1].reason
+    judged = [*evidence.decided()[33].judged, *evidence.decided()[33].judged[:1]]
+    judged[-1] = replace(judged[-1], standing="short")
+    assert reason.split(":")[0] in DecidedStream(tuple(judged), None, 3).verdict.reason
 
 
 def test_a_replay_that_is_too_short_for_a_stream_takes_its_pass_away_from_nobody(tmp_path: Path) -> None:
