@@ -70,14 +70,14 @@ class DecidedStream:
         Without a verdict it is the last that counts against the stream, else the last that the machine
         explains: it says why there is none, as one that was too short for the stream does not.
         """
-        wanted: tuple[tuple[Standing, ...], ...] = (AGAINST, ("explained",))
+        standings = [each.standing for each in self.judged]
         if self.outcome is not None:
-            wanted = (("clean",) if self.outcome == "pass" else ("over",),)
-        for standings in wanted:
-            found = [number for number, each in enumerate(self.judged) if each.standing in standings]
+            return standings.index("clean" if self.outcome == "pass" else "over")
+        for wanted in (AGAINST, ("explained",)):
+            found = [number for number, standing in enumerate(standings) if standing in wanted]
             if found:
-                return found[0 if self.outcome else -1]
-        return len(self.judged) - 1
+                return found[-1]
+        return len(standings) - 1
 
     @property
     def open(self) -> bool:
