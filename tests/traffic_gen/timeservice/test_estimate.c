@@ -438,12 +438,12 @@ static void test_user_stamps(void)
 
 int main(void)
 {
-	test_interval(30, 60000, 0.3, (struct limits){ .seeds = MANY_SEEDS, .beyond_u_ppm = 1000, .error_ns = 1500, .u_ratio = 10, .bound_ns = 90000 });
-	test_interval(30, 0, 0.3, (struct limits){ .seeds = MANY_SEEDS, .beyond_u_ppm = 1000, .error_ns = 1500, .u_ratio = 10, .bound_ns = 90000 });
+	test_interval(30, 60000, 0.3, (struct limits){ .seeds = MANY_SEEDS, .beyond_u_ppm = 1000, .error_ns = 1200, .u_ratio = 10, .bound_ns = 90000 });
+	test_interval(30, 0, 0.3, (struct limits){ .seeds = MANY_SEEDS, .beyond_u_ppm = 1000, .error_ns = 1200, .u_ratio = 10, .bound_ns = 90000 });
 	test_interval(30, 0, 1, (struct limits){ .seeds = SEEDS, .beyond_u_ppm = 1000, .error_ns = 5000, .u_ratio = 10, .bound_ns = 90000 });
 	test_interval(30, 0, 100, (struct limits){ .seeds = SEEDS, .beyond_u_ppm = 1000 }); /* what is told has to be true; the error is the walk's */
-	test_interval(120, 60000, 1, (struct limits){ .seeds = SEEDS, .beyond_u_ppm = 1000, .error_ns = 20000 });
-	test_interval(960, 60000, 1, (struct limits){ .seeds = SEEDS, .beyond_u_ppm = 2500, .error_ns = 300000 }); /* 1,114 ppm over 400 seeds */
+	test_interval(120, 60000, 1, (struct limits){ .seeds = SEEDS, .beyond_u_ppm = 1000, .error_ns = 18000 });
+	test_interval(960, 60000, 1, (struct limits){ .seeds = SEEDS, .beyond_u_ppm = 2000, .error_ns = 250000 }); /* 1,114 ppm over 400 seeds */
 	test_leaning(300000, 200000, 40000, 50, 1, 60000); /* as an emulated network card */
 	test_leaning(60000, 3000, 1000, 10, 30, 1700);
 	test_holdover();
