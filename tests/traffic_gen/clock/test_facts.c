@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "text_file.h"
 #include "port/port_clock.h"
 
 static char told[1024];
@@ -26,20 +27,6 @@ static void make_folder(const char *base, const char *name)
 	CHECK_INT(mkdir(path, 0700), 0);
 }
 
-static void make_file(const char *base, const char *name, const char *text)
-{
-	char path[256];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/%s", base, name);
-	file = fopen(path, "w");
-	CHECK(file != NULL);
-	if (!file)
-		return;
-	fputs(text, file);
-	fclose(file);
-}
-
 static void ask(const char *base, const char *device)
 {
 	told[0] = '\0';
@@ -53,15 +40,15 @@ int main(void)
 	CHECK(mkdtemp(base) != NULL);
 	make_folder(base, "ptp");
 	make_folder(base, "ptp/ptp7");
-	make_file(base, "ptp/ptp7/clock_name", "ptp_ocp\n");
+	write_text(base, "ptp/ptp7/clock_name", "ptp_ocp\n");
 	make_folder(base, "ptp/ptp8");
-	make_file(base, "ptp/ptp8/clock_name", "igb\n");
+	write_text(base, "ptp/ptp8/clock_name", "igb\n");
 	make_folder(base, "timecard");
 	make_folder(base, "timecard/ocp0");
-	make_file(base, "timecard/ocp0/serialnum", "0123456789ab\n");
-	make_file(base, "timecard/ocp0/clock_source", "PPS\n");
-	make_file(base, "timecard/ocp0/gnss_sync", "SYNC\n");
-	make_file(base, "timecard/ocp0/utc_tai_offset", "37\n");
+	write_text(base, "timecard/ocp0/serialnum", "0123456789ab\n");
+	write_text(base, "timecard/ocp0/clock_source", "PPS\n");
+	write_text(base, "timecard/ocp0/gnss_sync", "SYNC\n");
+	write_text(base, "timecard/ocp0/utc_tai_offset", "37\n");
 	snprintf(path, sizeof(path), "%s/timecard/ocp0/ptp", base);
 	CHECK_INT(symlink("../../ptp/ptp7", path), 0);
 

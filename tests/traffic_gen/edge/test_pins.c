@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "text_file.h"
 #include "port/port_edge.h"
 #include "port/linux/port_linux_device.h"
 
@@ -332,20 +333,6 @@ static void test_gpio_capture(void)
 }
 
 /* ---- pulses per second --------------------------------------------------------------------------------------------- */
-
-static void write_text(const char *folder, const char *name, const char *text)
-{
-	char path[256];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	file = fopen(path, "w");
-	CHECK(file != NULL);
-	if (!file)
-		return;
-	fputs(text, file);
-	fclose(file);
-}
 
 static int read_character(const char *folder, const char *name)
 {
