@@ -20,6 +20,7 @@ from reports.clock_sync.tai_utc import TAI_UTC_S
 from resources.replay.pattern import Pattern
 from resources.replay.pattern import Stream as PatternStream
 from resources.replay.plan_file import BASE_PORT, PlanClock, PlanFile, PlanProducer
+from tests.link import End, Link
 from tests.namespace import in_namespace
 from tests.patience import HANG_S
 
@@ -193,34 +194,21 @@ class Lab:
         self.folder = folder
         self.producers = f"bw-t{os.getpid()}p"
         self.consumer = f"bw-t{os.getpid()}c"
+        sources = [*(producer_address(number) for number in range(1, 25)), FOREIGNER]
+        producers = End(self.producers, "p0", tuple(f"{address}/24" for address in sources))
+        self._link = Link(producers, End(self.consumer, "c0", (f"{CONSUMER}/24",)))
         self._tools: list[Tool] = []
 
     def __enter__(self) -> Lab:
         """Make the namespaces."""
-        self._delete()
-        for namespace in (self.producers, self.consumer):
-            _ip("netns", "add", namespace)
-            _ip("-n", namespace, "link", "set", "lo", "up")
-        _ip(
-            "link", "add", "p0", "netns", self.producers, "type", "veth", "peer", "c0", "netns", self.consumer
-        )
-        for number in range(1, 25):
-            _ip("-n", self.producers, "address", "add", f"{producer_address(number)}/24", "dev", "p0")
-        _ip("-n", self.producers, "address", "add", f"{FOREIGNER}/24", "dev", "p0")
-        _ip("-n", self.consumer, "address", "add", f"{CONSUMER}/24", "dev", "c0")
-        _ip("-n", self.producers, "link", "set", "p0", "up")
-        _ip("-n", self.consumer, "link", "set", "c0", "up")
+        self._link.make()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Kill what still runs and remove the namespaces."""
         for tool in self._tools:
             tool.close()
-        self._delete()
-
-    def _delete(self) -> None:
-        for namespace in (self.producers, self.consumer):
-            subprocess.run(["ip", "netns", "delete", namespace], check=False, stderr=subprocess.DEVNULL)
+        self._link.remove()
 
     def _start(self, namespace: str, arguments: list[str], environment: dict[str, str] | None = None) -> Tool:
         log = self.folder / f"{arguments[0]}-{len(self._tools)}.ndjson"
@@ -297,10 +285,6 @@ def is_put_out(sock: socket.socket) -> bool:
         if error.errno == errno.ENOTCONN:  # it was reset while it was being made
             return True
         raise
-
-
-def _ip(*arguments: str) -> None:
-    subprocess.run(["ip", *arguments], check=True)
 
 
 def streams_by_id(result: Json) -> dict[int, Json]:

@@ -5,18 +5,18 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import socket
 import struct
 import subprocess
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
+from tests.link import End, Link, capture, kernel_counts
 from tests.namespace import in_namespace
-from tests.patience import HANG_S, wait_until
+from tests.patience import HANG_S
 from tests.traffic_gen.lab import CONSUMER, Json, Plan, Stream, Tool, pattern_text
 
 ETHERTYPE = 0x88B5
@@ -41,22 +41,19 @@ class RtdipLab:
         self.folder = folder
         self.near, self.far = (f"bw-r{os.getpid()}{end}" for end in "nf")
         self.options = options
-        self.mtu_bytes = mtu_bytes
+        ends = (
+            End(namespace, INTERFACE, (f"10.99.0.{number}/24",))
+            for number, namespace in enumerate((self.near, self.far), 1)
+        )
+        self._link = Link(*ends, mtu_bytes=mtu_bytes)
         self.services: dict[str, Tool] = {}
         self._tools: list[Tool] = []
         self._sockets: list[socket.socket] = []
 
     def __enter__(self) -> RtdipLab:
         """Make the namespaces and start the services."""
-        self._delete()
+        self._link.make()
         for namespace in (self.near, self.far):
-            _ip("netns", "add", namespace)
-        mtu = ["mtu", str(self.mtu_bytes)]
-        pair = ["type", "veth", "peer", INTERFACE, *mtu, "netns", self.far]
-        _ip("link", "add", INTERFACE, *mtu, "netns", self.near, *pair)
-        for number, namespace in enumerate((self.near, self.far), 1):
-            _ip("-n", namespace, "address", "add", f"10.99.0.{number}/24", "dev", INTERFACE)
-            _ip("-n", namespace, "link", "set", INTERFACE, "up")
             self.serve(namespace)
         return self
 
@@ -66,11 +63,7 @@ class RtdipLab:
             sock.close()
         for tool in self._tools:
             tool.close()
-        self._delete()
-
-    def _delete(self) -> None:
-        for namespace in (self.near, self.far):
-            subprocess.run(["ip", "netns", "delete", namespace], check=False, stderr=subprocess.DEVNULL)
+        self._link.remove()
 
     def serve(self, namespace: str) -> Tool:
         """Start the service of an end."""
@@ -115,31 +108,15 @@ class RtdipLab:
         own = ["send", str(plan), "--producer"]
         return recv, [self.traffic(program, self.near, *own, str(number)) for number in producers]
 
-    @contextmanager
-    def capture(self, namespace: str) -> Generator[Path]:
+    def capture(self, namespace: str) -> AbstractContextManager[Path]:
         """Capture the frames of RTDiP that leave an end; the file is whole at the end of the block."""
         file = self.folder / f"{namespace}.pcap"
-        tcpdump = ["tcpdump", "-i", INTERFACE, "--immediate-mode", "-B", "16384", "-U", "-w", str(file)]
-        argv = ["ip", "netns", "exec", namespace, *tcpdump, "ether", "proto", str(ETHERTYPE)]
-        process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True)
-        try:
-            wait_until(lambda: file.exists() or process.poll() is not None, "tcpdump to begin")
-            yield file
-        finally:
-            process.terminate()
-            _, said = process.communicate(timeout=HANG_S)
-        captured, came, dropped = re.findall(r"^(\d+) packets?", said, re.MULTILINE)
-        assert (captured, dropped) == (came, "0"), said
+        return capture(namespace, INTERFACE, file, f"ether proto {ETHERTYPE}")
 
     def kernel_datagrams(self) -> int:
         """Return how many UDP datagrams and TCP segments the kernel has sent at the near end."""
-        argv = ["ip", "netns", "exec", self.near, "cat", "/proc/net/snmp"]
-        lines = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.splitlines()
-        tables = {
-            head.split()[0]: dict(zip(head.split()[1:], row.split()[1:], strict=True))
-            for head, row in zip(lines[::2], lines[1::2], strict=True)
-        }
-        return int(tables["Udp:"]["OutDatagrams"]) + int(tables["Tcp:"]["OutSegs"])
+        counts = kernel_counts(self.near)
+        return counts["Udp:OutDatagrams"] + counts["Tcp:OutSegs"]
 
     def _start(self, namespace: str, *arguments: str, program: Path | None = None) -> Tool:
         log = self.folder / f"{arguments[0]}-{len(self._tools)}.ndjson"
@@ -184,10 +161,6 @@ def bw_rtdip(repository: Path) -> Path:
     if not program.exists():
         pytest.skip(f"{program.relative_to(repository)} is not built: make setup")
     return program
-
-
-def _ip(*arguments: str) -> None:
-    subprocess.run(["ip", *arguments], check=True)
 
 
 def attached(lab: RtdipLab, namespace: str) -> bool:

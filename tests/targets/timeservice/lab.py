@@ -21,6 +21,7 @@ from typing import Any, Self
 import pytest
 
 from hw.tools import local_tool
+from tests.link import End, Link
 from tests.patience import HANG_S, wait_until
 from tests.targets.lying_server import HONEST, ntp_now
 from tests.targets.lying_server import answer as lying_answer
@@ -233,30 +234,19 @@ class ToldServer:
 SERVER_ADDRESS, CLIENT_ADDRESS = "10.79.0.1", "10.79.0.2"
 
 
-def _ip(*arguments: str) -> None:
-    subprocess.run(["ip", *arguments], check=True, capture_output=True)
-
-
 class Pair:
     """Two namespaces with a link between them."""
 
     def __init__(self) -> None:
         """Make them."""
         self.server, self.client = (f"bw-time{os.getpid()}{end}" for end in "sc")
-        self.close()
-        for name in (self.server, self.client):
-            _ip("netns", "add", name)
-            _ip("-n", name, "link", "set", "lo", "up")
-        peer = ("peer", "name", "t0", "netns", self.client)
-        _ip("link", "add", "t0", "netns", self.server, "type", "veth", *peer)
-        for name, address in ((self.server, SERVER_ADDRESS), (self.client, CLIENT_ADDRESS)):
-            _ip("-n", name, "address", "add", f"{address}/24", "dev", "t0")
-            _ip("-n", name, "link", "set", "t0", "up")
+        server = End(self.server, "t0", (f"{SERVER_ADDRESS}/24",))
+        self._link = Link(server, End(self.client, "t0", (f"{CLIENT_ADDRESS}/24",)))
+        self._link.make()
 
     def close(self) -> None:
         """Remove them."""
-        for name in (self.server, self.client):
-            subprocess.run(["ip", "netns", "delete", name], check=False, stderr=subprocess.DEVNULL)
+        self._link.remove()
 
     def inside(self, name: str) -> tuple[str, ...]:
         """Return what a command in one of them begins with."""

@@ -8,12 +8,13 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from tests.patience import HANG_S, wait_until
+from tests.link import Link, capture, dual_end, run_in
+from tests.patience import HANG_S
 
 INTERFACE = "test0"
 NEAR, FAR = {4: "10.98.0.1", 6: "fd98::1"}, {4: "10.98.0.2", 6: "fd98::2"}
@@ -30,8 +31,10 @@ class AccelLab:
         self.recorder = build / "targets/linux/userstack/record/libbw-record.so"
         # A program that is not built with sanitizers needs their library before any other.
         self.sanitizer = sanitizer_of(self.library)
-        self.folder, self.mtu_bytes, self.options = folder, mtu_bytes, options
+        self.folder, self.options = folder, options
         self.near, self.far = (f"bw-u{os.getpid()}{end}" for end in "nf")
+        ends = dual_end(self.near, INTERFACE, NEAR), dual_end(self.far, INTERFACE, FAR)
+        self._link = Link(*ends, mtu_bytes=mtu_bytes)
         self.socket = folder / "stackd.sock"
         self.service: subprocess.Popen[str] | None = None
         self._processes: list[subprocess.Popen[str]] = []
@@ -39,20 +42,11 @@ class AccelLab:
 
     def __enter__(self) -> AccelLab:
         """Make namespaces and link, and start the service."""
-        self._delete()
+        self._link.make()
         for namespace in (self.near, self.far):
-            _run("ip", "netns", "add", namespace)
-            _run("ip", "-n", namespace, "link", "set", "lo", "up")
-        mtu = ["mtu", str(self.mtu_bytes)]
-        pair = ["type", "veth", "peer", INTERFACE, *mtu, "netns", self.far]
-        _run("ip", "link", "add", INTERFACE, *mtu, "netns", self.near, *pair)
-        for namespace, addresses in ((self.near, NEAR), (self.far, FAR)):
-            _run("ip", "-n", namespace, "address", "add", f"{addresses[4]}/24", "dev", INTERFACE)
-            _run("ip", "-n", namespace, "address", "add", f"{addresses[6]}/64", "nodad", "dev", INTERFACE)
-            _run("ip", "-n", namespace, "link", "set", INTERFACE, "up")
             # A veth hands on checksums that nobody has worked out; a wire never does.
-            exec_in = ["ip", "netns", "exec", namespace]
-            _run(*exec_in, "ethtool", "-K", INTERFACE, "tx", "off", "tso", "off", "gso", "off", "gro", "off")
+            off = ["tx", "off", "tso", "off", "gso", "off", "gro", "off"]
+            run_in(namespace, "ethtool", "-K", INTERFACE, *off)
         self.serve()
         return self
 
@@ -62,7 +56,7 @@ class AccelLab:
         if self.service:
             self.service.kill()
             self.service.communicate()
-        self._delete()
+        self._link.remove()
 
     def end_programs(self) -> None:
         """End the programs that still run."""
@@ -70,10 +64,6 @@ class AccelLab:
             process.kill()
             process.communicate()
         self._processes.clear()
-
-    def _delete(self) -> None:
-        for namespace in (self.near, self.far):
-            subprocess.run(["ip", "netns", "delete", namespace], check=False, stderr=subprocess.DEVNULL)
 
     def serve(self) -> None:
         """Start the service."""
@@ -152,37 +142,9 @@ class AccelLab:
         argv = [sys.executable, "-u", str(file), *arguments]
         return Started(self.start(namespace, *argv, environment=environment))
 
-    def kernel_counts(self, namespace: str) -> dict[str, int]:
-        """Return the kernel's counters of IP, TCP and UDP of a namespace, by names as /proc has them."""
-        counts: dict[str, int] = {}
-        text = _run("ip", "netns", "exec", namespace, "cat", "/proc/net/snmp")
-        rows = text.splitlines()
-        for head, row in zip(rows[::2], rows[1::2], strict=True):
-            table = head.split()[0]
-            for name, value in zip(head.split()[1:], row.split()[1:], strict=True):
-                counts[table + name] = int(value)
-        for line in _run("ip", "netns", "exec", namespace, "cat", "/proc/net/snmp6").splitlines():
-            name, value = line.split()
-            counts[name] = int(value)
-        return counts
-
-    @contextmanager
-    def capture(self, namespace: str, expression: str) -> Generator[Path]:
+    def capture(self, namespace: str, expression: str) -> AbstractContextManager[Path]:
         """Capture at an end; the file is whole at the end of the block."""
-        file = self.folder / f"{namespace}.pcap"
-        tcpdump = ["tcpdump", "-i", INTERFACE, "--immediate-mode", "-B", "16384", "-U", "-w", str(file)]
-        process = subprocess.Popen(
-            ["ip", "netns", "exec", namespace, *tcpdump, *expression.split()],
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        try:
-            wait_until(lambda: file.exists() or process.poll() is not None, "tcpdump to begin")
-            yield file
-        finally:
-            process.terminate()
-            _, said = process.communicate(timeout=HANG_S)
-        assert re.findall(r"^(\d+) packets? dropped", said, re.MULTILINE) == ["0"], said
+        return capture(namespace, INTERFACE, self.folder / f"{namespace}.pcap", expression)
 
 
 class Started:
@@ -216,9 +178,5 @@ class Started:
 
 def sanitizer_of(library: Path) -> list[str]:
     """Return the library of AddressSanitizer that a library needs, if it does."""
-    needed = re.findall(r"libasan\S+ => (\S+)", _run("ldd", str(library)))
-    return needed[:1]
-
-
-def _run(*argv: str) -> str:
-    return subprocess.run(argv, check=True, capture_output=True, text=True, timeout=HANG_S).stdout
+    needed = subprocess.run(["ldd", str(library)], check=True, capture_output=True, text=True, timeout=HANG_S)
+    return re.findall(r"libasan\S+ => (\S+)", needed.stdout)[:1]

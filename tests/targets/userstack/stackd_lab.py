@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.link import Link, dual_end, run_in
 from tests.namespace import in_namespace
 from tests.patience import HANG_S, STALL_S, wait_until
 from tests.traffic_gen.lab import Json, Tool
@@ -267,7 +268,8 @@ class StackdLab:
         self.folder = folder
         self.peer, self.own = f"{MARK}p", f"{MARK}o"
         self.options = options
-        self.mtu_bytes = mtu_bytes
+        ends = dual_end(self.peer, INTERFACE, PEER), dual_end(self.own, INTERFACE, OWN)
+        self._link = Link(*ends, mtu_bytes=mtu_bytes)
         self.socket_path = folder / "stackd.sock"
         self.service: Tool
         self._tools: list[Tool] = []
@@ -277,22 +279,9 @@ class StackdLab:
 
     def __enter__(self) -> StackdLab:
         """Make the namespaces and start the service."""
-        self._delete()
+        self._link.make()
         for namespace in (self.peer, self.own):
-            ip("netns", "add", namespace)
-        ip("link", "add", INTERFACE, "netns", self.peer, "type", "veth", "peer", INTERFACE, "netns", self.own)
-        for namespace, addresses in ((self.peer, PEER), (self.own, OWN)):
-            # Without duplicate address detection: the link-local address, from which neighbours are asked,
-            # would be there a second later. And between the ends of a veth nobody fills in checksums.
-            in_shell(
-                namespace,
-                f"sysctl -q net.ipv6.conf.{INTERFACE}.accept_dad=0",
-                f"ethtool -K {INTERFACE} tx off >/dev/null",
-                f"ip address add {addresses[4]}/24 dev {INTERFACE}",
-                f"ip address add {addresses[6]}/64 dev {INTERFACE} nodad",
-                f"ip link set {INTERFACE} mtu {self.mtu_bytes} up",
-                "ip link set lo up",
-            )
+            run_in(namespace, "ethtool", "-K", INTERFACE, "tx", "off")  # a veth fills in no checksums
         self.serve()
         return self
 
@@ -303,11 +292,7 @@ class StackdLab:
         for process in self.processes:
             process.kill()
             process.communicate()
-        self._delete()
-
-    def _delete(self) -> None:
-        for namespace in (self.peer, self.own):
-            subprocess.run(["ip", "netns", "delete", namespace], check=False, stderr=subprocess.DEVNULL)
+        self._link.remove()
 
     def start(self, *arguments: str) -> Tool:
         """Start the tool beside the interface."""
@@ -381,12 +366,6 @@ def bw_stackd(repository: Path) -> Path:
     if not program.exists():
         pytest.skip(f"{program.relative_to(repository)} is not built: make setup")
     return program
-
-
-def in_shell(namespace: str, *lines: str) -> None:
-    """Run commands in a namespace."""
-    argv = ["ip", "netns", "exec", namespace, "sh", "-c", "\n".join(["set -e", *lines])]
-    subprocess.run(argv, check=True)
 
 
 def ip(*arguments: str) -> None:

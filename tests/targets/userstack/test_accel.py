@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.link import kernel_counts
 from tests.patience import HANG_S
 from tests.targets.userstack.accel_lab import FAR, NEAR, AccelLab
 
@@ -54,7 +55,7 @@ def both_stacks(
     texts = [for_family(text, family) for text in (near, far)]
     for kernel, record in zip((True, False), records, strict=True):
         record.unlink(missing_ok=True)
-        before = lab.kernel_counts(lab.near)
+        before = kernel_counts(lab.near)
         ends = [partial(lab.python, lab.near, texts[0], kernel=kernel, record=record)]
         ends.insert(0 if not near_serves else 1, partial(lab.python, lab.far, texts[1], kernel=True))
         server = ends[0]()
@@ -62,7 +63,7 @@ def both_stacks(
         client = ends[1]()
         results = [client.result(), server.result()]
         said.append(results[1] if near_serves else results[0])
-        after = lab.kernel_counts(lab.near)
+        after = kernel_counts(lab.near)
         carried = {name: after[name] - before[name] for name in COUNTED if after[name] != before[name]}
         assert kernel or not carried, carried
     compared = subprocess.run(

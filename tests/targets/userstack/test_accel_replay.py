@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.link import kernel_counts
 from tests.patience import HANG_S
 from tests.targets.userstack.accel_lab import FAR, NEAR, AccelLab
 from tests.targets.userstack.test_accel import COUNTED
@@ -55,7 +56,7 @@ def test_every_message_comes_over_either_family(
     pattern = (repository / "traffic-gen/patterns/daq12.toml").read_text()
     program = str(repository / ".build/linux/traffic-gen/bw-traffic")
     clock = f"{there}:{CLOCK_PORT}" if family == 4 else f"[{there}]:{CLOCK_PORT}"
-    before = lab.kernel_counts(lab.near)
+    before = kernel_counts(lab.near)
     responder = lab.start(sending, program, "offset", "--serve", clock)
     assert responder.stdout is not None
     assert json.loads(responder.stdout.readline())["address"] == clock
@@ -76,7 +77,7 @@ def test_every_message_comes_over_either_family(
             break
     responder.terminate()
     responder.communicate(timeout=HANG_S)
-    after = lab.kernel_counts(lab.near)
+    after = kernel_counts(lab.near)
     assert {name: after[name] - before[name] for name in COUNTED if after[name] != before[name]} == {}
     assert result
     assert set(result["hostile"].values()) == {0}

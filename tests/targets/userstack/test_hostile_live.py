@@ -24,6 +24,7 @@ from typing import Any
 import pytest
 
 from bench.lab.compiler import compile_c
+from tests.link import kernel_counts
 from tests.namespace import in_namespace
 from tests.patience import HANG_S, STALL_S, wait_until
 from tests.targets.link_counts import KernelShare, lost_on_link
@@ -170,7 +171,7 @@ def received(sock: socket.socket, size_bytes: int) -> bytes:
 
 def segments_of(lab: HostileLab) -> int:
     """Return how many segments the far end's kernel has sent."""
-    counts = lab.kernel_counts(lab.far)
+    counts = kernel_counts(lab.far)
     return counts["Tcp:OutSegs"] + counts["Tcp:RetransSegs"]
 
 

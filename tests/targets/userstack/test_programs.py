@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.link import kernel_counts
 from tests.patience import HANG_S, wait_until
 from tests.targets.userstack.accel_lab import FAR, NEAR, AccelLab
 from tests.targets.userstack.test_accel import COUNTED
@@ -178,7 +179,7 @@ def test_a_program_of_others(
         [fill(word, address, port, lab.folder) for word in argv] for argv in (case.server, case.client)
     )
     (lab.folder / "nginx.conf").write_text(fill(NGINX, address, port, lab.folder))
-    before = lab.kernel_counts(lab.near)
+    before = kernel_counts(lab.near)
     server = lab.start(ends[0], *server_words)
     transport = "-u" if name.endswith("udp") and name.startswith("sockperf") else "-t"
     wait_until(
@@ -191,7 +192,7 @@ def test_a_program_of_others(
     assert client.returncode == 0, f"{out}{err}{said}"
     assert case.says in out, f"{out}{err}{said}"
     assert "bw-accel" not in err + said
-    after = lab.kernel_counts(lab.near)
+    after = kernel_counts(lab.near)
     carried = {each: after[each] - before[each] for each in COUNTED if after[each] != before[each]}
     assert not carried
     wait_until(lambda: not lab.show()["programs"], "the program to end")

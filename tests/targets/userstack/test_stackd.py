@@ -17,6 +17,7 @@ from scapy.layers.inet6 import ICMPv6EchoRequest, ICMPv6PacketTooBig, IPerror6, 
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 
+from tests.link import run_in
 from tests.targets.userstack.stack import Family
 from tests.targets.userstack.stackd_lab import (
     BIND,
@@ -29,7 +30,6 @@ from tests.targets.userstack.stackd_lab import (
     UNBIND,
     StackdLab,
     bw_stackd,
-    in_shell,
     ip,
 )
 from tests.targets.userstack.stackd_packets import FAMILIES, LAYER, PEER_PORT, PORT, datagram, drops, outgoing
@@ -138,7 +138,7 @@ def test_what_nobody_owns_is_the_kernels(driver_lab: StackdLab, family: Family) 
     listener = lab.socket(lab.own, socket.SOCK_STREAM, OWN[family], PORT)
     listener.listen()
     lab.socket(lab.peer, socket.SOCK_STREAM, PEER[family], PEER_PORT).connect((OWN[family], PORT))
-    in_shell(lab.peer, f"ping -q -c 1 {OWN[family]} >/dev/null")
+    run_in(lab.peer, "ping", "-q", "-c", "1", OWN[family])
     if family == 4:
         kernels = lab.socket(lab.own, socket.SOCK_DGRAM, "10.97.0.2", PORT)
         peer.sendto(b"another address", ("10.97.0.2", PORT))

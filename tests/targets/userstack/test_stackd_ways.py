@@ -11,6 +11,7 @@ from collections.abc import Callable
 import pytest
 from scapy.layers.inet import IP, UDP
 
+from tests.link import run_in
 from tests.patience import wait_until
 from tests.targets.link_counts import KernelShare, lost_on_link
 from tests.targets.userstack.stack import Family
@@ -23,7 +24,6 @@ from tests.targets.userstack.stackd_lab import (
     Answer,
     Program,
     StackdLab,
-    in_shell,
     ip,
 )
 from tests.targets.userstack.stackd_packets import FAMILIES, PEER_PORT, PORT, datagram, drops, outgoing
@@ -38,7 +38,7 @@ def program(driver_lab: StackdLab) -> Program:
     limits = ("mcast_solicit", 1), ("ucast_solicit", 1), ("retrans_time_ms", 50)
     places = [f"net.{family}.neigh.{INTERFACE}" for family in ("ipv4", "ipv6")]
     keys = [f"{place}.{name}={value}" for place in places for name, value in limits]
-    in_shell(driver_lab.own, f"sysctl -q {' '.join(keys)}")
+    run_in(driver_lab.own, "sysctl", "-q", *keys)
     return driver_lab.connect()
 
 
@@ -116,7 +116,7 @@ def test_a_neighbour_that_moves_is_told(driver_lab: StackdLab, program: Program,
     moved = "02:00:00:00:12:34"
     ip("-n", lab.peer, "link", "set", INTERFACE, "address", moved)
     ip("-n", lab.peer, "neighbour", "flush", "dev", INTERFACE)
-    in_shell(lab.peer, f"ping -q -c 1 {OWN[family]} >/dev/null")
+    run_in(lab.peer, "ping", "-q", "-c", "1", OWN[family])
     assert program.event(lambda event: of(PEER[family])(event) and event.mac == moved).result == 0
     assert program.resolve(PEER[family]).mac == moved
 
