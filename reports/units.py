@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values as a reader wants them: nanoseconds in the unit that suits them, other units as they are."""
+"""Values as a reader wants them: times and rates in the unit that suits them, others as they are."""
 
 from __future__ import annotations
 
@@ -15,14 +15,18 @@ NS_PER_US = 1_000
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
 
-_TIME_STEPS = ((NS_PER_S, "s"), (NS_PER_MS, "ms"), (NS_PER_US, "µs"))
+_STEPS = {
+    "ns": ((NS_PER_S, "s"), (NS_PER_MS, "ms"), (NS_PER_US, "µs")),
+    "bytes/s": ((10**9, "GB/s"), (10**6, "MB/s"), (10**3, "KB/s")),
+}
+"""Larger units of a unit, and what each is in it; bytes by thousands, as the papers count."""
 
 
 def format_value(value: float | None, unit: str, digits: int = 4) -> str:
     """Return a value with its unit, to `digits` significant digits; an en dash where there is none.
 
-    Nanoseconds become s, ms or µs: 1234567 ns is `1.235 ms`, 10000000 ns is `10 ms`. The value is rounded
-    for the eye only; verdicts never use this text.
+    Nanoseconds become s, ms or µs: 1234567 ns is `1.235 ms`, 10000000 ns is `10 ms`. Bytes/s become GB/s,
+    MB/s or KB/s. The value is rounded for the eye only; verdicts never use this text.
     """
     return _format(value, unit, digits, strip=True)
 
@@ -35,9 +39,7 @@ def format_measured(value: float | None, unit: str, digits: int = 4) -> str:
 def _format(value: float | None, unit: str, digits: int, *, strip: bool) -> str:
     if value is None or not math.isfinite(value):
         return NO_VALUE
-    factor, name = 1, unit
-    if unit == "ns":
-        factor, name = next(((f, n) for f, n in _TIME_STEPS if abs(value) >= f), (1, "ns"))
+    factor, name = next((step for step in _STEPS.get(unit, ()) if abs(value) >= step[0]), (1, unit))
     exact = strip or (isinstance(value, int) and factor == 1)
     return f"{_significant(value / factor, digits, strip=exact)} {name}".rstrip()
 

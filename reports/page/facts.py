@@ -48,11 +48,11 @@ def fact_groups(title: str, facts: dict[str, Any]) -> list[FactGroup]:
         if tables := list_of_tables(value):
             rows = [row for item in tables for row in flatten(item, f"{_label(item)}: ")]
             groups.append(FactGroup(f"{title}: {key}", tuple(rows), folded=True))
-        elif isinstance(value, dict) and len(cast("dict[str, Any]", value)) > MANY_FACTS:
-            groups.append(FactGroup(f"{title}: {key}", tuple(flatten(cast("dict[str, Any]", value)))))
+        elif isinstance(value, dict) and len(flatten(cast("dict[str, Any]", value))) > MANY_FACTS:
+            groups += fact_groups(f"{title}: {key}", cast("dict[str, Any]", value))
         else:
             plain += flatten({key: value})
-    return [FactGroup(title, tuple(plain)), *groups]
+    return [*([FactGroup(title, tuple(plain))] if plain else []), *groups]
 
 
 def list_of_tables(value: object) -> list[dict[str, Any]]:
@@ -74,7 +74,7 @@ def flatten(facts: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
         if isinstance(value, dict):
             rows += flatten(cast("dict[str, Any]", value), f"{name}.")
         elif isinstance(value, (list, tuple)):
-            rows.append((name, ", ".join(str(item) for item in cast("list[object]", value))))
+            rows.append((name, ", ".join(str(item) for item in cast("list[object]", value)) or "none"))
         else:
             rows.append((name, _fact(value)))
     return rows

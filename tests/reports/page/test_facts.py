@@ -24,6 +24,19 @@ def test_a_large_table_has_its_own_group() -> None:
     assert (group.title, len(group.rows), group.folded) == ("Target: settings", MANY_FACTS + 1, False)
 
 
+def test_tables_in_a_table_have_groups_of_their_own() -> None:
+    """As instruments: a long dotted key would name each of them again in every row."""
+    facts = {
+        "scope": {"kind": "oscilloscope", "limits": {str(n): n for n in range(MANY_FACTS)}},
+        "card": {"a": 1},
+    }
+    groups = fact_groups("Host", {"wiring": {}, "instruments": facts})
+    assert [(group.title, group.rows[0]) for group in groups] == [
+        ("Host: instruments", ("card.a", "1")),
+        ("Host: instruments: scope", ("kind", "oscilloscope")),
+    ]
+
+
 def test_a_list_is_folded_and_says_which_item_a_fact_is_of() -> None:
     group = fact_groups("Target", FACTS)[2]
     assert group.folded
@@ -38,5 +51,5 @@ def test_no_fact_is_dropped() -> None:
 
 def test_a_list_of_tables_and_others_is_a_plain_fact() -> None:
     """A target says what it likes of itself."""
-    (group,) = fact_groups("Target", {"irq": [{"irq": 1}, 2]})
-    assert group.rows == (("irq", "{'irq': 1}, 2"),)
+    (group,) = fact_groups("Target", {"irq": [{"irq": 1}, 2], "isolated": [], "names": ["a", "b"]})
+    assert group.rows == (("irq", "{'irq': 1}, 2"), ("isolated", "none"), ("names", "a, b"))

@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 
 import pytest
 
+from reports.page.render import render_pages
 from reports.realtime_ethernet.evidence import FOLDER, MESSAGES, write_messages
 from reports.realtime_ethernet.section import MessageSection, gather_messages
+from reports.run.folder import RunFolder
 from reports.section import TargetData
-from tests.reports.realtime_ethernet.sample import TARGET, write_sample_messages
+from reports.units import NO_VALUE
+from tests.reports.realtime_ethernet.sample import TARGET, write_sample_messages, write_traced_sample
 
 
 def gathered(run: Path) -> MessageSection:
@@ -43,6 +47,23 @@ def test_stacks_stand_beside_the_kernel(tmp_path: Path) -> None:
 def test_one_stack_lies_in_the_folder_of_the_target(tmp_path: Path) -> None:
     write_sample_messages(tmp_path / "evidence" / FOLDER / TARGET)
     assert [each.messages.stack for each in gathered(tmp_path).stacks] == ["kernel"]
+
+
+def test_page_shows_every_table(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path / "results", "virtual", "ci", simulated=True, commit="0" * 40)
+    write_traced_sample(run.evidence_folder(FOLDER, TARGET))
+    run.update(target={TARGET: {"hostname": TARGET}})
+    run.close()
+    page = next(text for text in render_pages(run.path).values() if 'id="single-messages"' in text)
+    words = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page)).replace(NO_VALUE, "-")
+    for row in (
+        "kernel 64 20.49 µs 278 ns 20.97 µs 502 ns - 600 0",
+        "kernel 20.49 µs 30.95 µs 51.1 % 1.4 % 52.0 % 2.3 % 10.2 % 0.32 % 10.4 % 0.50 % 95.0 % 600",
+        "bulk receiver 200 µs 249 µs",
+        "kernel 64 12.50 MB/s 0 bytes/s - 36 618 0",
+        "kernel 1400 12.50 MB/s 0 bytes/s - 1 674 0",
+    ):
+        assert row in words
 
 
 def test_nothing_measured_is_no_section(tmp_path: Path) -> None:
