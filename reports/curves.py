@@ -36,7 +36,7 @@ def share_axis(axis: Any, floor: float) -> None:
     """Label a logarithmic axis with shares (0.1 %) at the powers of ten, from the smallest share on."""
     decades = range(math.floor(math.log10(floor)), 1)
     axis.set_major_locator(FixedLocator([10.0**decade for decade in decades]))
-    axis.set_major_formatter(FuncFormatter(_share_label))
+    axis.set_major_formatter(FuncFormatter(share_label))
     axis.set_minor_locator(NullLocator())
 
 
@@ -101,5 +101,6 @@ def time_label(value_ns: float, _place: object) -> str:
     return format_value(float(f"{value_ns:.6g}"), "ns")
 
 
-def _share_label(share: float, _place: object) -> str:
-    return f"{100 * share:.4g} %"
+def share_label(share: float, _place: object = None) -> str:
+    """Return the label of a tick at a share, in percent."""
+    return f"{format_value(100 * share, '')} %"

@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from reports.curves import time_axis
+from reports.curves import share_label, time_axis
 from reports.dossier.figure import LATENCY, UPRIGHT_IN, printed, shown_attempt
 from reports.dossier.model import Result, Target
 from reports.latency.plots import MAX_LABELLED_STREAMS
@@ -114,7 +114,7 @@ def figure_budgets(name: str, results: Sequence[Result]) -> str:
         top = max(1.1, *(_ends(result) for result in results))
         lower.set_ylim(0, min(top * 1.05, _SHARE_MAX))
         lower.axhline(1, color=INKS["ink"], linewidth=1.2)
-        lower.yaxis.set_major_formatter(_per_cent)
+        lower.yaxis.set_major_formatter(share_label)
         lower.set_ylabel("share of budget")
         lower.grid(axis="y")
         for axes in (upper, lower):
@@ -140,10 +140,6 @@ def _ends(result: Result) -> float:
     assert record.value is not None
     assert record.limit.upper is not None
     return (abs(float(record.value)) + float(record.uncertainty.expanded)) / float(record.limit.upper)
-
-
-def _per_cent(share: float, _place: object) -> str:
-    return f"{100 * share:.4g} %"
 
 
 def _bar(axes: Any, place: int, share: float, u_share: float, ink: str, *, upright: bool) -> None:
@@ -185,7 +181,7 @@ def figure_shares(name: str, results: Sequence[tuple[str, Result]]) -> str:
         top = max(1.1, *(_ends(result) for _, result in results))
         axes.set_xlim(0, min(top * 1.05, _SHARE_MAX))
         axes.axvline(1, color=INKS["ink"], linewidth=1.2)
-        axes.xaxis.set_major_formatter(_per_cent)
+        axes.xaxis.set_major_formatter(share_label)
         axes.set_yticks(range(len(results)), [_label(*each) for each in results])
         axes.tick_params(axis="y", labelsize=8, length=0)
         axes.set_ylim(len(results) - 0.4, -0.6)
@@ -208,4 +204,4 @@ def _label(requirement: str, result: Result) -> str:
 
 def _said(results: Sequence[Result]) -> str:
     worst = max(results, key=_ends)
-    return f"{len(results)} values; the largest share, with U, is {_per_cent(_ends(worst), None)}."
+    return f"{len(results)} values; the largest share, with U, is {share_label(_ends(worst))}."

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from matplotlib.lines import Line2D
 
-from reports.curves import MARKERS
+from reports.curves import MARKERS, share_label
 from reports.page.model import Report
 from reports.record.measurement import Measurement
 from reports.run.tally import relative_margin
@@ -15,8 +15,13 @@ from reports.svg import INKS, new_figure, style, to_svg
 
 _SHARE_MIN, _SHARE_MAX = -0.5, 1.0
 """Margins outside of these are drawn at the edge."""
+_RIGHT = 1.02
 _LINE_IN = 0.21
 _HEAD_IN = 0.95
+_NAME_PT = 7.5
+_NAME_GAP_PT = 6
+_AXIS_PT = 650
+"""Length of the axis, at least: the words to the left of it take the rest of the figure's width."""
 
 Line = tuple[str, int, Sequence[tuple[float, Measurement]]]
 """Words, number of the target, and each value after its margin as a share of the limit."""
@@ -47,13 +52,13 @@ def figure_margins(name: str, reports: Sequence[Report]) -> str:
                 )  # fmt: skip
             worst_share, worst = min(values, key=lambda pair: pair[0])
             axes.annotate(
-                worst.requirement, (_held(worst_share), place), (-6, 0), fontsize=7.5,
+                worst.requirement, (_held(worst_share), place), (-_NAME_GAP_PT, 0), fontsize=_NAME_PT,
                 textcoords="offset points", ha="right", va="center",
             )  # fmt: skip
         axes.axvline(0, color=INKS["ink"], linewidth=1.4)
         least = min(share for _words, _number, values in lines for share, _record in values)
-        axes.set_xlim(max(min(least, 0.0), _SHARE_MIN) - 0.14, 1.02)
-        axes.xaxis.set_major_formatter(_per_cent)
+        axes.set_xlim(_left(lines), _RIGHT)
+        axes.xaxis.set_major_formatter(share_label)
         axes.set_yticks(range(len(lines)), [words for words, _number, _values in lines])
         axes.tick_params(axis="y", labelsize=8.5, length=0)
         axes.set_ylim(len(lines) - 0.4, -0.6)
@@ -92,8 +97,14 @@ def _lines(reports: Sequence[Report]) -> list[Line]:
     ]
 
 
-def _per_cent(share: float, _place: object) -> str:
-    return f"{100 * share:.4g} %"
+def _left(lines: Sequence[Line]) -> float:
+    """Return where the axis begins: left of none left, and of the name at the least value of each line."""
+    begins = [-0.14]
+    for _words, _number, values in lines:
+        share, record = min(values, key=lambda pair: pair[0])
+        name = (0.65 * _NAME_PT * len(record.requirement) + 2 * _NAME_GAP_PT) / _AXIS_PT
+        begins.append((_held(share) - name * _RIGHT) / (1 - name))
+    return min(begins)
 
 
 def _held(share: float) -> float:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from reports.page.margins import figure_margins
 from reports.page.model import RunReport, gather_run
 from reports.page.render import PAGE, render_pages
 from reports.record.histogram import Summary
+from reports.record.measurement import margin_of
 from reports.run.tally import relative_margin
 from tests.reports.sample_run import make_run_of_targets
 
@@ -37,6 +39,21 @@ def test_every_margin_is_drawn_and_the_least_of_a_line_is_named(found: RunReport
         assert report.worst is not None
         assert f">{report.worst.requirement}<" in svg
     assert ">fail<" in svg
+
+
+def test_a_long_name_at_a_fail_does_not_lie_on_the_words_of_its_line(found: RunReport) -> None:
+    """Both are text that ends at its place; in this face a letter is at most 0.68 of its size, on average."""
+    report = found.targets[0]
+    first, name = report.records[0], "EDGE-TGPIO-FILTERED-READ-OF-THE-SECOND-CARD"
+    assert first.limit.upper is not None
+    late_ns = 2 * first.limit.upper
+    margin_ns = margin_of(late_ns, first.limit, first.uncertainty)
+    late = replace(first, requirement=name, value=late_ns, margin=margin_ns, outcome="fail", reason="late")
+    svg = figure_margins("margins", [replace(report, records=(late, *report.records[1:]))])
+    texts = re.findall(r'font-size: ([\d.]+)px[^>]*text-anchor: end[^>]* x="([\d.]+)"[^>]*>([^<]+)<', svg)
+    ends = {words: (float(x_px), float(size_px)) for size_px, x_px, words in texts}
+    x_px, size_px = ends[name]
+    assert x_px - 0.68 * size_px * len(name) > ends["one way latency"][0]
 
 
 @pytest.mark.slow
