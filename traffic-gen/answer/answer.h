@@ -24,8 +24,8 @@ static inline void answer_result(struct json *json, const char *tool)
 	json_string(json, "version", BW_VERSION);
 }
 
-/** Write "complete", "valid" and "invalid_reasons"; without a reason the result is valid. */
-static inline void answer_validity(struct json *json, bool complete, const char *const *reasons, size_t count)
+/** Write "complete", "valid" and "invalid_reasons". @return whether it is valid: without a reason */
+static inline bool answer_validity(struct json *json, bool complete, const char *const *reasons, size_t count)
 {
 	json_bool(json, "complete", complete);
 	json_bool(json, "valid", count == 0);
@@ -33,12 +33,13 @@ static inline void answer_validity(struct json *json, bool complete, const char 
 	for (size_t i = 0; i < count; i++)
 		json_string(json, NULL, reasons[i]);
 	json_array_close(json);
+	return count == 0;
 }
 
 /** The same with one reason at most; NULL: none. */
-static inline void answer_valid_unless(struct json *json, bool complete, const char *reason)
+static inline bool answer_valid_unless(struct json *json, bool complete, const char *reason)
 {
-	answer_validity(json, complete, &reason, reason ? 1 : 0);
+	return answer_validity(json, complete, &reason, reason ? 1 : 0);
 }
 
 /** End it, and hand it over. @return as json_line_end() */

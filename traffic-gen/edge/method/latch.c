@@ -33,7 +33,7 @@ static void print_line(struct json *json, const struct latch *latch, const char 
 	answer_end(json);
 }
 
-static void print_validity(struct json *json, const struct latch *latch)
+static bool print_validity(struct json *json, const struct latch *latch)
 {
 	const char *why = latch->error == -ENODATA ? "most batches came back incomplete" : strerror(-latch->error);
 	char reason[REASON_BYTES] = "";
@@ -42,20 +42,17 @@ static void print_validity(struct json *json, const struct latch *latch)
 		snprintf(reason, sizeof(reason), "%s: %s", latch->failed, why);
 	else if (tally_get(&latch->pairs) == 0)
 		snprintf(reason, sizeof(reason), "no edge was captured");
-	answer_valid_unless(json, latch->complete, reason[0] ? reason : NULL);
+	return answer_valid_unless(json, latch->complete, reason[0] ? reason : NULL);
 }
 
-static bool is_valid(const struct latch *latch)
-{
-	return !latch->error && tally_get(&latch->pairs) > 0;
-}
-
+/* Return the tool's exit code. */
 static int print_result(struct json *json, const struct latch *latch, const struct port_scheduling *scheduling)
 {
 	char key[24];
+	bool valid;
 
 	answer_result(json, TOOL);
-	print_validity(json, latch);
+	valid = print_validity(json, latch);
 	json_string(json, "clock", latch->by_counter ? "rdtsc" : "gettime");
 	json_string(json, "output", latch->output.text);
 	json_string(json, "capture", latch->capture.text);
@@ -79,7 +76,9 @@ static int print_result(struct json *json, const struct latch *latch, const stru
 	json_uint(json, "correlation_restarts", latch->correlation.restarts);
 	json_int(json, "tai_utc_s", latch->tai.tai_utc_s);
 	summary_scheduling(json, scheduling);
-	return answer_end(json);
+	if (answer_end(json))
+		return EXIT_CAPABILITY;
+	return latch->complete && valid ? EXIT_DONE : EXIT_INVALID;
 }
 
 static int measure(struct latch *latch, int priority, int cpu)
@@ -110,9 +109,7 @@ static int measure(struct latch *latch, int priority, int cpu)
 		fprintf(stderr, TOOL ": %s: the pin or its driver cannot do that\n", latch->failed);
 		return EXIT_CAPABILITY;
 	}
-	if (print_result(&json, latch, &scheduling))
-		return EXIT_CAPABILITY;
-	return latch->complete && is_valid(latch) ? EXIT_DONE : EXIT_INVALID;
+	return print_result(&json, latch, &scheduling);
 }
 
 /* ---- what is needed ---------------------------------------------------------------------------------------------- */

@@ -184,7 +184,7 @@ static const char *reason_of(const struct edge_run *run)
 	return run->method->latches ? "no edge of the reference was latched" : "the clock gives no time";
 }
 
-static void print_validity(struct json *json, const struct edge_run *run)
+static bool print_validity(struct json *json, const struct edge_run *run)
 {
 	char reason[REASON_BYTES];
 	const char *reasons[2];
@@ -198,12 +198,7 @@ static void print_validity(struct json *json, const struct edge_run *run)
 	} else if (tally_get(&run->programmed) == 0) {
 		reasons[count++] = tally_get(&run->late) ? "all edges were late" : "no edge was made";
 	}
-	answer_validity(json, run->complete, reasons, count);
-}
-
-static bool is_valid(const struct edge_run *run)
-{
-	return !run->error && !run->unfit[0] && tally_get(&run->programmed) > 0;
+	return answer_validity(json, run->complete, reasons, count);
 }
 
 static double threshold_ns(const struct edge_run *run)
@@ -211,12 +206,13 @@ static double threshold_ns(const struct edge_run *run)
 	return (double)run->clock.threshold * 1e9 / (double)run->clock.hz;
 }
 
+/* Return the tool's exit code. */
 static int print_result(struct json *json, const struct edge_run *run, const struct port_scheduling *scheduling)
 {
-	bool reads = run->method->reads_phc || run->method->reads_clock;
+	bool reads = run->method->reads_phc || run->method->reads_clock, valid;
 
 	answer_result(json, TOOL);
-	print_validity(json, run);
+	valid = print_validity(json, run);
 	json_string(json, "method", run->method->name);
 	json_string(json, "output", run->output->text);
 	json_int(json, "count", run->count);
@@ -250,7 +246,9 @@ static int print_result(struct json *json, const struct edge_run *run, const str
 	else
 		json_null(json, "clock");
 	summary_scheduling(json, scheduling);
-	return answer_end(json);
+	if (answer_end(json))
+		return EXIT_CAPABILITY;
+	return run->complete && valid ? EXIT_DONE : EXIT_INVALID;
 }
 
 /* ---- the run ----------------------------------------------------------------------------------------------------- */
@@ -304,9 +302,7 @@ static int measure(struct edge_run *run, const struct arguments *arguments)
 		fprintf(stderr, TOOL ": %s: a pin or its driver cannot do that\n", run->failed);
 		return EXIT_CAPABILITY;
 	}
-	if (print_result(&json, run, &scheduling))
-		return EXIT_CAPABILITY;
-	return run->complete && is_valid(run) ? EXIT_DONE : EXIT_INVALID;
+	return print_result(&json, run, &scheduling);
 }
 
 int verb_run(int argc, char **argv)

@@ -109,8 +109,7 @@ static bool print_validity(struct json *json, const struct offset_client *client
 		reasons[count++] = "the peer's clock was stepped";
 	if (client->watch.count)
 		reasons[count++] = "the local clock was stepped";
-	answer_validity(json, client->complete, reasons, count);
-	return count == 0;
+	return answer_validity(json, client->complete, reasons, count);
 }
 
 static void print_steps(struct json *json, const struct offset_client *client)

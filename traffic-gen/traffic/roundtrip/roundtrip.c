@@ -50,8 +50,8 @@ static void print_progress(void *argument, int64_t elapsed_ns)
 	answer_end(&run->json);
 }
 
-/* Write why the result is not valid. Return how many reasons there are. */
-static size_t print_validity(struct roundtrip *run)
+/* Return whether the result is valid. */
+static bool print_validity(struct roundtrip *run)
 {
 	const struct prober *prober = &run->prober;
 	const char *reasons[3];
@@ -63,8 +63,7 @@ static size_t print_validity(struct roundtrip *run)
 		reasons[count++] = prober->invalid ? "no answer of the peer was possible" : "the peer has not answered";
 	if (prober->watch.count)
 		reasons[count++] = "the local clock was stepped";
-	answer_validity(&run->json, prober->complete, reasons, count);
-	return count;
+	return answer_validity(&run->json, prober->complete, reasons, count);
 }
 
 static int print_result(struct roundtrip *run, const struct roundtrip_options *options,
@@ -72,7 +71,7 @@ static int print_result(struct roundtrip *run, const struct roundtrip_options *o
 {
 	const struct prober *prober = &run->prober;
 	struct json *json = &run->json;
-	size_t reasons;
+	bool valid;
 
 	answer_result(json, prober->side.tool);
 	json_string(json, "peer", options->peer);
@@ -86,7 +85,7 @@ static int print_result(struct roundtrip *run, const struct roundtrip_options *o
 	json_uint(json, "foreign", prober->foreign);
 	json_uint(json, "invalid", prober->invalid);
 	json_uint(json, "unsent", prober->unsent);
-	reasons = print_validity(run);
+	valid = print_validity(run);
 	side_write_delays(json, &prober->side);
 	summary_histogram(json, "round_trip", prober->round_trip);
 	summary_histogram(json, "residence", prober->residence);
@@ -99,7 +98,7 @@ static int print_result(struct roundtrip *run, const struct roundtrip_options *o
 	json_array_close(json);
 	summary_scheduling(json, scheduling);
 	answer_end(json);
-	return reasons ? EXIT_INVALID : EXIT_DONE;
+	return valid ? EXIT_DONE : EXIT_INVALID;
 }
 
 /* Return 0 or -errno. */
