@@ -275,7 +275,8 @@ def _show(options: argparse.Namespace) -> int:
     print("  requirements: " + (_counted(report.states) or "none"))
     if report.worst is not None:
         r = report.worst
-        what = f"{r.requirement} {r.subject.stream or r.quantity}"
+        of = f"stream {r.subject.stream}" if r.subject.stream else r.quantity.replace("_", " ")
+        what = ", ".join(filter(None, (r.requirement, of, r.subject.target if found.targets else "")))
         print(f"  worst margin {format_value(r.margin, r.unit)}: {what}")
     if found.targets:
         _show_targets(overview_of(options.run, found, {each.target: "" for each in found.targets}))

@@ -307,6 +307,10 @@ def test_show_prints_a_line_a_target(finalised: Path, capsys: pytest.CaptureFixt
     assert main(["show", str(finalised)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("FAIL  SIMULATED")
+    assert any(
+        re.fullmatch(rf"  worst margin {MINUS}[0-9.]+ ms: DAQ-033, stream 33, windows", line)
+        for line in lines
+    )
     shown = [line for line in lines if "  target " not in line and "  " in line]
     own = [line.split() for line in lines if " target " in line]
     assert [(words[0], words[2].rstrip(":")) for words in own] == [
