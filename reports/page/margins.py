@@ -37,6 +37,7 @@ def figure_margins(name: str, reports: Sequence[Report]) -> str:
     lines = _lines(reports)
     if not lines:
         return ""
+    least = [min(values, key=lambda pair: pair[0]) for _words, _number, values in lines]
     with style(name):
         figure = new_figure(11.6, _HEAD_IN + _LINE_IN * len(lines))
         axes = figure.add_subplot()
@@ -50,14 +51,13 @@ def figure_margins(name: str, reports: Sequence[Report]) -> str:
                     color=INKS[ink], markerfacecolor=INKS[ink if passed else "page"],
                     markeredgewidth=0.8 if passed else 1.8,
                 )  # fmt: skip
-            worst_share, worst = min(values, key=lambda pair: pair[0])
+            worst_share, worst = least[place]
             axes.annotate(
                 worst.requirement, (_held(worst_share), place), (-_NAME_GAP_PT, 0), fontsize=_NAME_PT,
                 textcoords="offset points", ha="right", va="center",
             )  # fmt: skip
         axes.axvline(0, color=INKS["ink"], linewidth=1.4)
-        least = min(share for _words, _number, values in lines for share, _record in values)
-        axes.set_xlim(_left(lines), _RIGHT)
+        axes.set_xlim(_left(least), _RIGHT)
         axes.xaxis.set_major_formatter(share_label)
         axes.set_yticks(range(len(lines)), [words for words, _number, _values in lines])
         axes.tick_params(axis="y", labelsize=8.5, length=0)
@@ -67,9 +67,10 @@ def figure_margins(name: str, reports: Sequence[Report]) -> str:
         axes.set_axisbelow(True)
         figure.legend(handles=_handles(reports), loc="outside upper left", ncols=6, fontsize=8.5)
         count = sum(len(values) for _words, _number, values in lines)
+        least_percent = 100 * min(share for share, _record in least)
         return to_svg(
             figure, name, "Margins of all values",
-            f"{count} values; the least margin is {100 * least:.3g} % of its limit.",
+            f"{count} values; the least margin is {least_percent:.3g} % of its limit.",
         )  # fmt: skip
 
 
@@ -97,11 +98,10 @@ def _lines(reports: Sequence[Report]) -> list[Line]:
     ]
 
 
-def _left(lines: Sequence[Line]) -> float:
+def _left(least: Sequence[tuple[float, Measurement]]) -> float:
     """Return where the axis begins: left of none left, and of the name at the least value of each line."""
     begins = [-0.14]
-    for _words, _number, values in lines:
-        share, record = min(values, key=lambda pair: pair[0])
+    for share, record in least:
         name = (0.65 * _NAME_PT * len(record.requirement) + 2 * _NAME_GAP_PT) / _AXIS_PT
         begins.append((_held(share) - name * _RIGHT) / (1 - name))
     return min(begins)
