@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from reports.rejudge.run import rejudge
+from tests.reports.pages import words_of
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -32,15 +33,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def text_of(page: str) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page))
-
-
 def test_the_pages_show_it(made: Path) -> None:
     page = (made / "qualification-windows.html").read_text()
     assert '<a href="#valves">Valves</a>' in page
     assert '<h2 id="valves">' in page
-    assert "VALVE-1: 31" in text_of(page)
+    assert "VALVE-1: 31" in words_of(page)
     assert "<li>Valves: 1</li>" in page
     assert 'id="others"' not in page, "a section shows it, and no list of other values"
 
@@ -49,19 +46,19 @@ def test_the_page_over_targets_shows_it(made: Path) -> None:
     page = (made / "qualification.html").read_text()
     assert "<h3>Valves of 2 targets</h3>" in page
     assert "<li>Valves: 2</li>" in page
-    assert "Valve delay" in text_of(page), "a group of the matrix"
-    assert "of valve solenoid" in text_of(page), "its axis"
+    assert "Valve delay" in words_of(page), "a group of the matrix"
+    assert "of valve solenoid" in words_of(page), "its axis"
 
 
 def test_the_dossier_has_its_figure_and_its_distribution(made: Path) -> None:
     page = (made / "dossier.html").read_text()
     assert page.count("How late the valve opened.") == 2
     assert "opened - told to" in page
-    assert re.search(r"p99\.9 \[95 %\].*19\.9", text_of(page))
+    assert re.search(r"p99\.9 \[95 %\].*19\.9", words_of(page))
 
 
 def test_the_dossier_names_its_axis_and_its_condition(made: Path) -> None:
-    page = text_of((made / "dossier.html").read_text())
+    page = words_of((made / "dossier.html").read_text())
     assert "valve solenoid" in page
     assert "pressure_kpa=250" in page
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
@@ -33,6 +32,7 @@ from reports.software_latency.evidence import (
     load_software_latencies,
 )
 from reports.units import format_measured
+from tests.reports.pages import words_of
 from tests.reports.sample_run import Disturbance, add_attempt
 from tests.reports.software_latency.test_evidence import write_folder
 
@@ -232,7 +232,7 @@ def test_the_page_has_the_table_in_the_section_on_latency_and_only_with_both_sui
     assert pages == render_pages(run.path), "the same bytes again"
     (page,) = (text for text in pages.values() if 'id="streams"' in text)
     assert page.count("of which software") == latency_part(page).count("of which software") == 1
-    words = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", latency_part(page)))
+    words = words_of(latency_part(page))
     assert "Not told: streams 120, 121, 122, 123 of producer 12 (hardware of z, tool)" in words
     told = load_software_latencies(run.path / "evidence" / FOLDER / "linux-rt").estimate.latencies
     target = next(each for each in told if each.devices == ("a",))

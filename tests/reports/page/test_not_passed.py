@@ -16,6 +16,7 @@ from reports.page.not_passed import NO_RECORD, not_passed
 from reports.page.render import NOT_PASSED_SHOWN_MAX, render, render_pages
 from reports.run.folder import RunFolder
 from reports.run.outcome import GLOSSARY, NEXT_STEPS
+from tests.reports.pages import words_of
 from tests.reports.sample_run import ROOT, TABLE_1, Disturbance, make_run, make_run_of_targets
 
 MS = 1_000_000
@@ -27,7 +28,7 @@ WRONG = Disturbance(
 def before(page: str, end: str) -> str:
     """Return the text of a page from its verdict up to a place."""
     part = page[page.index('class="verdict') : page.index(end)]
-    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", part)))
+    return html.unescape(words_of(part))
 
 
 @pytest.fixture(scope="module")

@@ -35,6 +35,7 @@ from reports.run.manifest import Manifest
 from reports.units import MINUS, format_measured
 from tests.reports.clock_run import SUBJECT, add_clock_trial
 from tests.reports.page.test_render import Outline, squeezed
+from tests.reports.pages import words_of
 from tests.reports.sample_advice import advice_of
 from tests.reports.sample_clock import compare_answer
 from tests.reports.sample_run import ask, make_run, make_run_of_targets
@@ -220,7 +221,7 @@ def test_a_targets_page_says_what_was_skipped_and_why(tmp_path: Path, alone: boo
     ask(run, "linux-rt", "clock_sync", clocks)
     run.update(asked=with_skipped(run.manifest.asked or (), "linux-rt", "clock_sync", skipped))
     page = render_pages(run.path)[PAGE if alone else "qualification-linux-rt.html"]
-    text = squeezed(re.sub(r"<[^>]+>", " ", page))
+    text = words_of(page)
     assert "CLK-CHRONY ↷ skipped no time server" in text
     assert "Chrony Under Load no time server CLK-CHRONY" in text
     assert '<a href="#unmeasured">1 skipped</a>' in page

@@ -4,17 +4,16 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from pathlib import Path
 
 import pytest
 
-from reports.page.render import render_pages
 from reports.realtime_ethernet.evidence import FOLDER, MESSAGES, write_messages
 from reports.realtime_ethernet.section import MessageSection, gather_messages
 from reports.run.folder import RunFolder
 from reports.section import TargetData
 from reports.units import NO_VALUE
+from tests.reports.pages import page_with, words_of
 from tests.reports.realtime_ethernet.sample import TARGET, write_sample_messages, write_traced_sample
 
 
@@ -54,8 +53,7 @@ def test_page_shows_every_table(tmp_path: Path) -> None:
     write_traced_sample(run.evidence_folder(FOLDER, TARGET))
     run.update(target={TARGET: {"hostname": TARGET}})
     run.close()
-    page = next(text for text in render_pages(run.path).values() if 'id="single-messages"' in text)
-    words = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page)).replace(NO_VALUE, "-")
+    words = words_of(page_with(run.path, "single-messages")).replace(NO_VALUE, "-")
     for row in (
         "kernel 64 20.49 µs 278 ns 20.97 µs 502 ns - 600 0",
         "kernel 20.49 µs 30.95 µs 51.1 % 1.4 % 52.0 % 2.3 % 10.2 % 0.32 % 10.4 % 0.50 % 95.0 % 600",

@@ -36,6 +36,7 @@ from reports.software_latency.evidence import (
 )
 from reports.software_latency.icmp import IcmpEchoes
 from reports.software_latency.verdict import closure_measurement, software_measurement
+from tests.reports.pages import page_with, words_of
 
 START_NS = 1_790_000_000_000_000_000
 S_NS = {"a": 400_000, "b": 30_000, "c": 120_000}
@@ -298,7 +299,7 @@ def test_the_page_says_what_is_known_of_the_hardware(
     run.append(dataclasses.replace(record, run_id=run.run_id, evidence=evidence))
     run.update(target={"linux-rt": {"hostname": "linux-rt"}})
     run.close()
-    page = next(text for text in render_pages(run.path).values() if 'id="software-latency"' in text)
+    page = page_with(run.path, "software-latency")
     assert said in re.sub(r"\s+", " ", page)
 
 
@@ -315,8 +316,7 @@ def test_the_page_shows_devices_round_trips_and_sums(tmp_path: Path) -> None:
         run.append(dataclasses.replace(record, run_id=run.run_id, evidence=evidence))
     run.update(target={"linux-rt": {"hostname": "linux-rt"}})
     run.close()
-    page = next(text for text in render_pages(run.path).values() if 'id="software-latency"' in text)
-    words = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page))
+    words = words_of(page_with(run.path, "software-latency"))
     assert "hardware of a, tool" in words
     means = {(each.asker, each.reflector): each.cumulants[0] for each in found.estimate.measured}
     cells = re.findall(r"Asks a b c a \u2013 (\S+) µs (\S+) µs b (\S+) µs \u2013 (\S+) µs c ", words)

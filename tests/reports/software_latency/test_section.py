@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from reports.errors import ReportError
-from reports.page.render import render_pages
 from reports.run.folder import RunFolder
 from reports.software_latency.evidence import FOLDER, InjectedDelay, load_software_latencies
 from reports.software_latency.icmp import IcmpEchoes
 from reports.software_latency.plots import figure_quantiles, pair_quantiles
 from reports.software_latency.section import OfSize
 from reports.software_latency.trips import PairTrips
+from tests.reports.pages import page_with, words_of
 from tests.reports.software_latency.test_evidence import S_NS, write_folder
 from tests.reports.software_latency.test_icmp import BUSYBOX
 
@@ -36,11 +36,7 @@ def page_of(tmp_path: Path) -> str:
     (folder / "icmp-b-a.txt").write_text(BUSYBOX)
     run.update(target={"linux-rt": {"hostname": "linux-rt"}})
     run.close()
-    return next(text for text in render_pages(run.path).values() if 'id="software-latency"' in text)
-
-
-def words_of(page: str) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page))
+    return page_with(run.path, "software-latency")
 
 
 def test_deviation_and_skewness_of_a_device_are_within_their_u(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ import pytest
 from dashboards.points import run_points
 from hw.errors import ConfigError
 from hw.fields import Fields
-from reports.page.render import render_pages
 from reports.record.context import Context
 from reports.record.measurement import AxisValue, Conditions, Evidence, NumberedCondition, Subject
 from reports.rejudge.missing import missing_objections
@@ -31,6 +30,7 @@ from reports.software_latency.evidence import (
 from reports.software_latency.verdict import software_measurement
 from resources.profiles import load_profile
 from resources.software_latency.settings import RoundTripTimes, round_trip_times
+from tests.reports.pages import page_with, words_of
 from tests.reports.software_latency.test_evidence import LIMIT, S_NS, write_folder
 
 SIZES_BYTES = (64, 1400, 512)
@@ -131,7 +131,7 @@ def test_round_trips_of_a_size_without_a_record_are_named(tmp_path: Path) -> Non
 def test_the_page_shows_each_device_by_size(tmp_path: Path) -> None:
     run = made(tmp_path)
     run.close()
-    words = words_of(run.path)
+    words = words_of(page_with(run.path, "software-latency"))
     row = re.search(r"A byte U a tool " + r"([\d.]+) µs \S+ µs " * 3 + r"([\d.]+) ns", words)
     assert row is not None, words
     expected = [(S_NS["a"] + GROWTH_NS * (size - 64)) / 1000 for size in sorted(SIZES_BYTES)]
@@ -143,7 +143,7 @@ def test_a_size_that_cannot_be_read_takes_no_other_from_the_page(tmp_path: Path)
     run = made(tmp_path)
     run.close()
     (run.path / "evidence" / FOLDER / "linux-rt" / "512" / "a-b.csv").unlink()
-    words = words_of(run.path)
+    words = words_of(page_with(run.path, "software-latency"))
     assert "a-b.csv: " in words
     assert re.search(r"Device Software 64 bytes U 1400 bytes U A byte", words)
 
@@ -153,9 +153,4 @@ def test_a_run_of_one_size_has_no_table_by_size(tmp_path: Path) -> None:
     run.close()
     for size in ("512", "1400"):
         shutil.rmtree(run.path / "evidence" / FOLDER / "linux-rt" / size)
-    assert "A byte" not in words_of(run.path)
-
-
-def words_of(run: Path) -> str:
-    page = next(text for text in render_pages(run).values() if 'id="software-latency"' in text)
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page))
+    assert "A byte" not in words_of(page_with(run.path, "software-latency"))
