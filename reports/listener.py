@@ -132,7 +132,7 @@ class Listener:
         return value
 
     def end_test(self, data: Any, result: Any) -> None:
-        """Count the test; remember which measurements it asked for if it passed, else what it says."""
+        """Count the test; remember which measurements it names or judges if it passed, else what it says."""
         judged, progress = take_judged(), take_progress()
         self._status[str(result.status)] = self._status.get(str(result.status), 0) + 1
         if result.status == "FAIL":
@@ -149,7 +149,7 @@ class Listener:
             return
         name = str(result.full_name)
         tags = [str(tag) for tag in result.tags]
-        for requirement in _requirements(tags, dict(result.metadata)):
+        for requirement in {*_requirements(tags, dict(result.metadata)), *map(str.upper, judged)}:
             self._asked[robot_variable(TARGET), self._stack_of(data), requirement] = name
         if any(tag.lower() == MEASUREMENT_TAG for tag in tags):
             self._asked_any[robot_variable(TARGET), self._stack_of(data)] = name
@@ -283,7 +283,10 @@ class Listener:
         run.finalise()
 
     def _check_asked(self, run: RunFolder) -> None:
-        """Hold what the passed tests asked for against what was recorded."""
+        """Hold what the passed tests name, and their keywords judge, against what was recorded.
+
+        A test that hides the error of a keyword, as by TRY, passes nothing.
+        """
         records = run.records()
         if records.torn is not None:
             self._problem("check the measurements", "the last record is torn")

@@ -42,7 +42,10 @@ def set_current_run(run: RunFolder | None) -> None:
 
 
 def judges(*requirements: str) -> None:
-    """Say which requirements the test that runs judges: they are skipped where it is."""
+    """Say which requirements the test that runs judges.
+
+    Where it is skipped they are; where it passes each has to have a record.
+    """
     _judged.extend(requirements)
 
 

@@ -14,6 +14,7 @@ from reports.clock_read.readings import FOLDER, READINGS, TARGET, Reading, Readi
 from reports.clock_read.verdict import QUANTITY, read_measurement, unread_measurement
 from reports.record.context import Context
 from reports.requirements import Requirement
+from reports.run.current import judges
 from reports.units import format_value
 from resources.clocks.read_latency import measure_read_latency
 from resources.keywords.asks import AsksRequirements
@@ -89,6 +90,7 @@ class ClockReadLatencyLibrary(AsksRequirements):
         Fails unless all outcomes are `pass`; the message begins with `FAIL:`, `INCONCLUSIVE:` or `UNSET:`. A
         clock that could not be read leaves a record without a value.
         """
+        judges(*(each.id for each in self._requirements))
         records = [self._record(requirement) for requirement in self._requirements]
         keep(records)
         require_passed(records)

@@ -184,7 +184,7 @@ class ClockSyncLibrary(AsksRequirements):
         Args:
             clock: The stack that has synchronised it.
         """
-        trial = self.lab.holdover_trial(self.requirement(clock))
+        trial = self.lab.holdover_trial(self._offered(clock))
         invalid = trial.filtered.invalid()
         if invalid:
             raise MeasurementError("; ".join(invalid))
@@ -224,7 +224,7 @@ class ClockSyncLibrary(AsksRequirements):
             node: Whose clock is wrong.
             error: By how much, with its unit; positive: it is ahead. It may differ by half of it.
         """
-        requirement = self.requirement(clock)
+        requirement = self._offered(clock)
         if not self.lab.bench.spec.simulated:
             raise SkipExecution("no clock of a real bench is known to be wrong")
         trial = self.lab.wrong_clock_trial(node)
@@ -240,6 +240,10 @@ class ClockSyncLibrary(AsksRequirements):
         """
         if clock in self._loaded.by_clock:
             judges(self._loaded.by_clock[clock].id)
+        return self._offered(clock)
+
+    def _offered(self, clock: str) -> Requirement:
+        """Return the requirement on a clock stack that the target can have; raises as `requirement`."""
         self.lab.require_offered(clock)
         return self._loaded.of(clock)
 

@@ -248,10 +248,14 @@ class DaqReplayLibrary(AsksRequirements):
                 f"{self._requirements_path}: the tests are not made from this file: where a pre-run"
                 " modifier makes them, name it there, as requirements=FILE"
             )
-        evidence = self._current()
-        if int(stream) in evidence.not_carried:
-            judges(self._loaded().by_stream[int(stream)].id)
-        records = evidence.records(int(stream), current_run(), running_test())
+        judged = self._loaded().by_stream
+        if stream not in map(str, judged):
+            known = ", ".join(map(str, sorted(judged)))
+            raise ConfigError(
+                f"{self._requirements_path}: no requirement on stream {stream!r}; there are: {known}"
+            )
+        judges(judged[int(stream)].id)
+        records = self._current().records(int(stream), current_run(), running_test())
         keep(records)
         require_passed(effective(records)[:1])
 

@@ -38,6 +38,7 @@ from reports.record.context import Context
 from reports.record.measurement import AxisValue, NumberedCondition
 from reports.requirements import Requirement
 from reports.run.asked import stacks_of
+from reports.run.current import judges
 from reports.units import format_value
 from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import bench_library, say
@@ -133,10 +134,10 @@ class RealtimeEthernetLibrary(AsksRequirements):
         self._judge(self._throughput, MESSAGE_THROUGHPUT)
 
     def _judge(self, find: Callable[[Requirement], tuple[Finding, Context]], *quantities: str) -> None:
+        requirements = [each for each in self._requirements() if each.quantity in quantities]
+        judges(*(each.id for each in requirements))
         records: list[Measurement] = []
-        for each in self._requirements():
-            if each.quantity not in quantities:
-                continue
+        for each in requirements:
             try:
                 found, context = find(each)
             except ReportError as error:

@@ -14,6 +14,7 @@ from reports.errors import ReportError
 from reports.record.context import Context
 from reports.record.measurement import AxisValue, NumberedCondition
 from reports.requirements import Requirement
+from reports.run.current import judges
 from reports.software_latency.evidence import (
     FOLDER,
     ROUND_TRIPS,
@@ -99,11 +100,11 @@ class SoftwareLatencyLibrary(AsksRequirements):
 
         Fails unless all outcomes are `pass`; the message begins with `FAIL:`, `INCONCLUSIVE:` or `UNSET:`.
         """
+        requirements = self._judged(QUANTITY)
         records = [
             software_measurement(found, each.of, each.id, each.limit, each.samples, context(each.of))
             for found, context in self._each_size()
-            for each in self._requirements
-            if each.quantity == QUANTITY
+            for each in requirements
         ]
         keep(records)
         require_passed(records)
@@ -114,11 +115,11 @@ class SoftwareLatencyLibrary(AsksRequirements):
 
         At each size.
         """
+        requirements = self._judged(CLOSURE)
         records = [
             closure_measurement(found, each.id, each.limit, each.samples, context(""))
             for found, context in self._each_size()
-            for each in self._requirements
-            if each.quantity == CLOSURE
+            for each in requirements
         ]
         keep(records, "they agree")
         require_passed(records)
@@ -145,6 +146,12 @@ class SoftwareLatencyLibrary(AsksRequirements):
                 wrong.append(f"{', '.join(each.devices)}: {put} put in, not told from none: U = {u}")
         if wrong:
             raise MeasurementError("; ".join(wrong))
+
+    def _judged(self, quantity: str) -> list[Requirement]:
+        """Return the requirements on a quantity, which the running test judges."""
+        found = [each for each in self._requirements if each.quantity == quantity]
+        judges(*(each.id for each in found))
+        return found
 
     def _load(self) -> tuple[Requirement, ...]:
         return load_requirements_file(self._path, QUANTITY, CLOSURE).requirements

@@ -154,10 +154,12 @@ class TimedEdgesLibrary(AsksRequirements):
         Args:
             method: How the edges are made.
         """
+        requirements = self._judged.of_method(method)
+        judges(*(each.id for each in requirements))
         run = self.lab.trial(self.lab.method_plan(method))
         self._runs[method] = run
         _say_delays(run.trial)
-        if self._judged.of_method(method) or run.fault is not None:
+        if requirements or run.fault is not None:
             self._finish(run, self._method_records(run))
             return
         _should_have_delays(run.trial)

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from robot.api import Error
 
 from hw.errors import ConfigError
 from reports.listener import EXIT_LISTENER_FAILED
+from resources.keywords.daq_replay import DaqReplayLibrary
 from resources.qualify import given_variables
 from resources.requirement_tests import RequirementTests
 
@@ -151,3 +153,11 @@ def test_variables_for_robot_are_those_of_the_modifier() -> None:
     assert list(given_variables([])) == []
     options = ["--variable", "A:1", "--variable=B:x:y", "-v", "C:3", "--test", "T:1", "--variable", "D:"]
     assert list(given_variables(options)) == [("A", "1"), ("B", "x:y"), ("C", "3")]
+
+
+@pytest.mark.parametrize("stream", ["12", "eleven", "011"])
+def test_a_stream_that_has_no_requirement_is_bad_input(site: Path, stream: str) -> None:
+    replay = DaqReplayLibrary(site / "site.toml", ROOT / "traffic-gen" / "patterns" / "daq12.toml")
+    expected = rf"CONFIG ERROR: .*site.toml: no requirement on stream '{stream}'; there are: 10, 11"
+    with pytest.raises(Error, match=expected):
+        replay.judge_stream(stream)

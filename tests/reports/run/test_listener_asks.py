@@ -85,10 +85,12 @@ class AskingOfTest(AsksRequirements):
         judges(f"R-{subject.upper()}")
         if subject == "two":
             raise SkipExecution("no second clock")
+        if subject == "none":
+            raise RuntimeError("MEASUREMENT ERROR: nothing came")
 '''
 SUITE_THAT_ASKS = """Judges One
     Look At    one
-    Record    target=${TARGET}
+    Record    requirement=R-ONE    target=${TARGET}
 Judges Two
     Look At    two
 Names Nothing
@@ -142,6 +144,23 @@ def test_suites_ask_before_anything_can_break_off_and_skipped_tests_leave_their_
     assert changed_files(run.path) == []
     problems = rejudge(run.path).problems
     assert not [each for each in problems if "skipped" in each], problems
+
+
+def test_a_test_that_hides_the_error_of_a_keyword_that_judges_is_no_pass(robot: Robot) -> None:
+    (robot.folder / "asking_of_test.py").write_text(ASKING)
+    (robot.folder / "limits.toml").write_text("# kept as it is")
+    tests = (
+        "Judges One\n    Look At    one\n    Record    requirement=R-ONE\n"
+        "Hides An Error\n    TRY\n        Look At    none\n    EXCEPT    AS    ${error}\n"
+        "        Log    ${error}\n    END\n"
+    )
+    head = HEAD.replace("\n\n", "\nLibrary    asking_of_test.AskingOfTest\n\n", 1)
+    done = robot.run(tests, head=head)
+    assert done.returncode == EXIT_LISTENER_FAILED, done.stdout
+    problem = "check the measurements: no record of R-NONE, though 'Tests.Hides An Error' passed (1 in all)"
+    assert problem in done.stderr
+    assert robot.latest().manifest.problems == (problem,)
+    assert robot.latest().manifest.outcome == "error"
 
 
 def test_each_network_stack_of_a_run_asks_skips_fails_and_measures_for_itself(robot: Robot) -> None:
