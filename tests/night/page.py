@@ -29,6 +29,8 @@ def render(summary: Summary) -> str:
     """Return the page."""
     filters = {"duration": _duration, "stolen": _stolen, "figure": _figure, "folder": _folder}
     heading, heading_class = _HEADINGS[summary.exit_code]
+    if summary.exit_code == PASSED and len(summary.rows) < summary.parts:
+        heading, heading_class = f"{heading} in {len(summary.rows)} of {summary.parts} parts", "partial"
     template = template_environment("tests.night", filters).get_template("summary.html.j2")
     return template.render(
         summary=summary,

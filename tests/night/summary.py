@@ -88,6 +88,11 @@ class Summary:
         """Return the rows of a verdict."""
         return [row for row in self.rows if row.result.verdict == verdict]
 
+    @property
+    def parts(self) -> int:
+        """Return how many parts a whole night has."""
+        return len(self.rows) + len(self.elsewhere) + len(self.never)
+
     def slower(self) -> list[Row]:
         """Return what got slower."""
         return [row for row in self.rows if row.is_slower]

@@ -115,6 +115,12 @@ def test_the_last_result_of_what_this_state_has_none_of_stands_beside_and_does_n
     assert f'<a href="../{"b" * 12}-{"d" * 12}/bench-y.log">' in page
     assert "No result of any state: lint." in page
     assert "bench-y: exit code 1: y" in page
+    assert '<p class="word partial">Nothing failed in 1 of 3 parts</p>' in page
+
+
+def test_only_a_whole_night_is_said_to_have_passed_as_one() -> None:
+    whole = [replace(NOW, part=name, commands=commands) for name, commands in TABLE.items()]
+    assert '<p class="word pass">Nothing failed</p>' in render(summarise(STATE, TABLE, [*TABLE], whole))
 
 
 def test_of_a_result_that_was_replaced_the_later_counts() -> None:
