@@ -46,8 +46,19 @@ def test_the_first_value_of_a_place_is_kept(repository: Path, undo: Path) -> Non
     assert not undo.exists()
 
 
+@pytest.mark.parametrize("old", ["", " ", "4096\t131072\t6291456", "end"])
+def test_every_value_is_given_back_as_it_was(repository: Path, tmp_path: Path, old: str) -> None:
+    """Tabs are what separates the fields: a place may hold them, or nothing at all."""
+    undo = tmp_path / "undo"
+    whole = 'whole() { printf \'%s|%s|%s\\n\' "$1" "$2" "$3"; }'
+    _shell(repository, undo, f"undo_record sysctl net/x '{old}'; undo_record sysctl net/x changed")
+    assert _shell(repository, undo, f"{whole}; undo_replay whole") == [f"sysctl|net/x|{old}"]
+    assert not undo.exists()
+
+
 @pytest.mark.parametrize(
-    "torn", ["sysctl\tvm/swappin", "sysctl\tvm/swappiness\t6", "sysctl\tvm/swappiness\t60\ten"]
+    "torn",
+    ["sysctl\tvm/swappin", "sysctl\tvm/swappiness\t6", "sysctl\tvm/swappiness\t60\ten", "sysctl\tx\tend"],
 )
 def test_a_record_that_a_crash_cut_off_is_of_no_change(repository: Path, undo: Path, torn: str) -> None:
     with undo.open("a") as file:

@@ -51,12 +51,16 @@ undo_record() {
 # undo_replay CALLBACK: call CALLBACK KIND TARGET VALUE for every record, the newest first. Records whose callback returns 0
 # are done with; the file is removed with the last of them. Returns 1 if any is left.
 undo_replay() {
-    local kind target old end left="$UNDO.new"
+    local line kind target old left="$UNDO.new"
     undo_present || return 0
     head -n 1 "$UNDO" >"$left"
     sed 1d "$UNDO" | tac >"$UNDO.reversed"
-    while IFS="$TAB" read -r kind target old end <&4; do
-        [ "$end" = end ] || continue
+    # `read` with a tab in IFS would take several tabs for one: a value may be empty, and may hold tabs.
+    while IFS= read -r line <&4; do
+        case $line in *"$TAB"*"$TAB"*"${TAB}end") ;; *) continue ;; esac
+        kind=${line%%"$TAB"*} line=${line#*"$TAB"}
+        target=${line%%"$TAB"*} line=${line#*"$TAB"}
+        old=${line%"${TAB}end"}
         "$1" "$kind" "$target" "$old" || printf '%s\t%s\t%s\tend\n' "$kind" "$target" "$old" >>"$left"
     done 4<"$UNDO.reversed"
     rm -f "$UNDO.reversed"
