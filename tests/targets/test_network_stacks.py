@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hw.errors import CapabilityError
-from hw.provisioning import TARGETS
+from hw.provisioning import TARGETS, Provisioner
 from hw.session import Bench
 from reports.latency.stack_proof import StackProof, why_not_carried
 from reports.tools.answers import recv_result
@@ -68,6 +68,27 @@ def test_what_a_killed_run_has_left_is_ended(bench: Bench, stack: NetworkStack, 
     context.__enter__()  # and nothing ends it
     with network_stack_on(stack, bench, MACHINE, ends_of(bench, stack), tmp_path):
         assert counters(stack, bench, MACHINE).delivered_frames == 0
+    context.gen.close()  # type: ignore[attr-defined]
+
+
+def test_what_a_stack_of_a_killed_run_has_set_is_given_back_whatever_comes_next(
+    bench: Bench, tmp_path: Path
+) -> None:
+    """By provisioning, before it takes what it finds there for what the machine had."""
+    target = bench.spec.targets[MACHINE]
+    place = f"/sys/class/net/{target.test_interface}/gro_flush_timeout"
+    before = bench.node(MACHINE).run(["cat", place]).stdout
+    settings = tmp_path / "kernel-tuned.conf"
+    settings.write_text("# Of all that it sets, what every card has.\nnic gro_flush_timeout 200000\n")
+    tuned = load_network_stack(TARGETS / MACHINE, "kernel-tuned")
+    assert tuned.put_on is not None
+    files = [str(settings) if file.endswith(settings.name) else file for file in tuned.put_on.files]
+    tuned = replace(tuned, put_on=replace(tuned.put_on, files=tuple(files)))
+    context = network_stack_on(tuned, bench, MACHINE, {MACHINE: target.test_interface}, tmp_path)
+    context.__enter__()  # and nothing ends it
+    assert bench.node(MACHINE).run(["cat", place]).stdout != before
+    Provisioner(bench.node(MACHINE), target).restore()
+    assert bench.node(MACHINE).run(["cat", place]).stdout == before
     context.gen.close()  # type: ignore[attr-defined]
 
 

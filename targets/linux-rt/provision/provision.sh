@@ -3,7 +3,7 @@
 # shellcheck shell=dash
 # Prepare a Debian machine to be measured, say what it is, and put it back. Run as root on the target.
 #
-#   provision.sh [--interface NAME] [--settings FILE] [--scope SCOPE] VERB
+#   provision.sh [--interface NAME] [--settings FILE] [--undo NAME] [--scope SCOPE] VERB
 #
 #   check     compare every setting with what settings.conf wants; changes nothing
 #   apply     set what differs, old values first into the undo file; what is right already is not touched
@@ -13,6 +13,9 @@
 #   --interface NAME   the test network's card; without it no setting of a card applies, and the control network's is
 #                      never touched
 #   --settings FILE    instead of settings.conf beside this script
+#   --undo NAME        where old values go: undo (default), or stack.undo for the settings of a network stack. `restore` gives
+#                      back what is in stack.undo alone; without this option also what a clock stack (clock.undo) and a network
+#                      stack have left that were not stopped
 #   --scope SCOPE      machine (default), or namespace: of a target that is a network namespace of its bench's own host. Then
 #                      only what belongs to the namespace is set (its card, what the kernel keeps of net/ for each namespace);
 #                      every other setting is reported as shared with the host, with what it is there, and never written
@@ -31,7 +34,7 @@ export LC_ALL=C
 HERE=$(cd "$(dirname "$0")" && pwd)
 STATE=${BENCHWRIGHT_STATE:-/var/lib/benchwright}
 export PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:$STATE/bin"
-# shellcheck disable=SC2034  # used by undo.sh
+LEFT='stack.undo clock.undo undo'
 UNDO=$STATE/undo
 SETTINGS=$HERE/settings.conf
 SCOPE=machine
@@ -139,11 +142,15 @@ visit_apply() { visit apply "$@"; }
 
 while [ $# -gt 0 ]; do
     case $1 in
-    --interface | --settings | --scope)
+    --interface | --settings | --undo | --scope)
         [ $# -ge 2 ] || die 2 "$1 needs a value"
         case $1 in
         --interface) TEST_INTERFACE=$2 ;;
         --settings) SETTINGS=$2 ;;
+        --undo)
+            [ "$2" = undo ] || LEFT=$2
+            case $2 in undo | stack.undo) UNDO=$STATE/$2 ;; *) die 2 "--undo $2: must be undo or stack.undo" ;; esac
+            ;;
         --scope) SCOPE=$2 ;;
         esac
         shift 2
@@ -152,7 +159,7 @@ while [ $# -gt 0 ]; do
         sed -n '4,/^set /{/^set /d;s/^# \{0,1\}//;p;}' "$0"
         exit 0
         ;;
-    -*) die 2 "unknown option $1; allowed: --interface, --settings, --scope, --help" ;;
+    -*) die 2 "unknown option $1; allowed: --interface, --settings, --undo, --scope, --help" ;;
     *) break ;;
     esac
 done
@@ -174,11 +181,12 @@ apply)
     ;;
 restore)
     lock_state
-    # The clock stack first, if one was left running: it came last.
-    UNDO=$STATE/clock.undo
-    undo_replay put_back || :
-    UNDO=$STATE/undo
-    undo_replay put_back || :
+    # What was put on last comes off first.
+    for name in $LEFT; do
+        # shellcheck disable=SC2034  # used by undo.sh
+        UNDO=$STATE/$name
+        undo_replay put_back || :
+    done
     report_summary restore
     ;;
 facts) facts_print ;;
