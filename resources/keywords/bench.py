@@ -250,27 +250,37 @@ class BenchLibrary:
         """Leave the bench to the suites that follow; it is closed when the run ends.
 
         Targets stay provisioned meanwhile. Where the facts of one are not what they were when it was
-        provisioned, this is said, and it starts afresh with the next suite: a virtual one loses its power, a
-        real one gets its settings back.
+        provisioned, or the suite could not take off what it had put on, this is said, and it starts afresh
+        with the next suite: a virtual one loses its power, a real one gets its settings back.
         """
         if self._bench is None:
             return
-        self._until_left.close()
         if open_run() is None:
             self.shut()
             return
         at_end_of_run(self.shut)
         self._left = True
-        self._note_instruments()
-        for kind, facts in list(self._prepared.items()):
-            if changed := self._changed(kind, facts):
-                node = self.target(kind).node
-                say(f"{node}: the suite has left it changed ({', '.join(changed)}): it starts afresh")
-                if node in self._bench.virtual.powered_guests():
-                    self._forget(node)
-                    self._bench.power_off(node)
-                else:
-                    self.restore_target(kind)
+        stays = ""
+        try:
+            self._until_left.close()
+        except BaseException as error:
+            stays = str(error) or type(error).__name__
+            raise
+        finally:
+            self._note_instruments()
+            for kind, facts in list(self._prepared.items()):
+                if changed := [stays] if stays else self._changed(kind, facts):
+                    self._start_afresh(kind, changed)
+
+    def _start_afresh(self, kind: str, changed: Sequence[str]) -> None:
+        """Have a provisioned target begin anew with the next suite, and say what the last has changed."""
+        node = self.target(kind).node
+        say(f"{node}: the suite has left it changed ({', '.join(changed)}): it starts afresh")
+        if node in self.bench.virtual.powered_guests():
+            self._forget(node)
+            self.bench.power_off(node)
+        else:
+            self.restore_target(kind)
 
     def _changed(self, kind: str, facts: Mapping[str, Any]) -> Sequence[str]:
         """Return which facts of a provisioned target are not as they were, or why they cannot be read."""

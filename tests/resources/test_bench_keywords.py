@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar, NoReturn
 
 import pytest
-from robot.api import SkipExecution
+from robot.api import Error, SkipExecution
 
 from hw.bench import TargetSpec, load_bench
 from hw.errors import BenchError
@@ -281,6 +281,35 @@ def test_what_a_suite_has_put_on_ends_before_it_is_seen_what_it_has_left(
     library.until_left(stack)
     library.shut()
     assert _Provisioner.done[-1] == "stack off"
+
+
+@pytest.mark.parametrize("virtual", [True, False])
+def test_what_cannot_be_taken_off_leaves_no_target_to_the_next_suite(
+    held: tuple[Any, list[_Bench]], monkeypatch: pytest.MonkeyPatch, virtual: bool
+) -> None:
+    """Facts need not show it: the target starts afresh, and the end of the run gives the bench back."""
+    library, opened = held
+
+    def none(_guests: _Guests) -> set[str]:
+        return set()
+
+    def stuck() -> NoReturn:
+        raise BenchError("network stack kernel-tuned: `restore`: exit code 1")
+
+    if not virtual:
+        monkeypatch.setattr(_Guests, "powered_guests", none)
+    library.open_bench(Path("virtual.yaml"))
+    library.provision_target("linux-rt", "nothing")
+    stack = ExitStack()
+    stack.callback(stuck)
+    library.until_left(stack)
+    with pytest.raises(Error, match="kernel-tuned: `restore`"):
+        library.close_bench()
+    assert opened[0].off == (["linux-rt"] if virtual else [])
+    assert _Provisioner.done[1:] == ([] if virtual else ["restore linux-rt"])
+    _suite(library, "linux-rt", "nothing")
+    assert _Provisioner.done[-1] == "prepare linux-rt"
+    assert len(take_at_end()) == 1
 
 
 def test_what_an_instrument_said_of_itself_stays_when_the_bench_is_opened_anew(
