@@ -13,9 +13,10 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import cast
+from typing import Self, cast
 
 from hw.errors import MeasurementError
+from hw.protocols import Node
 from reports.clock_sync.disturbance import Disturbance, Event, write_disturbance
 from reports.clock_sync.trial import ClockTrial, Lock, Timecard
 from reports.requirements import Requirement
@@ -34,6 +35,29 @@ PAUSE_S = 10
 OWN_COUNTER = Timecard("monotonic-raw", 0, "the target's own counter: of its server's time it knows nothing")
 TOLD_WITHIN_S = 10.0
 """A step of the server is found by the next exchange; batches that confirm it follow."""
+
+
+class ClockPutOff:
+    """Puts the clock of a node off while the context lasts, and then back by as much as it still is."""
+
+    def __init__(self, node: Node) -> None:
+        """Take a node that is on and has bw-setclock; nothing is done yet."""
+        self._node = node
+        self._off_ns = 0
+
+    def __enter__(self) -> Self:
+        """Return it."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Put it back; a node without power has lost its time anyway."""
+        if self._off_ns and self._node.powered:
+            self.step(-self._off_ns)
+
+    def step(self, step_ns: int) -> None:
+        """Step it."""
+        self._node.run(["bw-setclock", "--step-ns", str(step_ns)])
+        self._off_ns += step_ns
 
 
 class TimeServiceEvents:
@@ -65,18 +89,21 @@ class TimeServiceEvents:
     def server_stepped(self, requirement: Requirement) -> tuple[ClockTrial, Disturbance, int]:
         """Step the server's time; readers have to be told of it, and have the new time then.
 
+        When the trial has ended, however it did, the server gets its time back.
+
         Returns:
             Trial, what was done, and the step in ns.
         """
-        server = self.lab.bench.node(self.lab.server.node)
+        put_off = ClockPutOff(self.lab.bench.node(self.lab.server.node))
 
         def act(log: EventLog, stack: ClockStack) -> None:
             begun_s = log.now_s()
-            server.run(["bw-setclock", "--step-ns", str(SERVER_STEP_NS)])
+            put_off.step(SERVER_STEP_NS)
             what = f"server's time stepped by {format_value(SERVER_STEP_NS, 'ns')}"
             self._note(log, stack, requirement, what, begun_s)
 
-        return (*self._by_own_counter(requirement, "server-stepped", act), SERVER_STEP_NS)
+        with put_off:
+            return (*self._by_own_counter(requirement, "server-stepped", act), SERVER_STEP_NS)
 
     def paused(self, requirement: Requirement) -> tuple[ClockTrial, Disturbance, int]:
         """Pause the target with its counter; readers have to be told, as soon as the service can know.
@@ -137,11 +164,11 @@ class TimeServiceEvents:
         self._note(log, stack, requirement, "server back", begun_s)
 
     def _step_system(self, stack: ClockStack, requirement: Requirement, log: EventLog) -> None:
-        node = self.lab.bench.node(self.lab.target.node)
-        for sign in (1, -1):
-            begun_s = log.now_s()
-            node.run(["bw-setclock", "--step-ns", str(sign * HOUR_NS)])
-            self._note(log, stack, requirement, f"system's clock put off by {sign:+d} h", begun_s)
+        with ClockPutOff(self.lab.bench.node(self.lab.target.node)) as put_off:
+            for sign in (1, -1):
+                begun_s = log.now_s()
+                put_off.step(sign * HOUR_NS)
+                self._note(log, stack, requirement, f"system's clock put off by {sign:+d} h", begun_s)
 
     def _note(
         self, log: EventLog, stack: ClockStack, requirement: Requirement, what: str, begun_s: float

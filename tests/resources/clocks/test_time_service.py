@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hw.errors import ConfigError
+from hw.errors import ConfigError, MeasurementError
 from hw.fields import Fields
 from reports.clock_sync.trial import Lock
 from resources.clocks.disturbed_trial import EventLog
@@ -73,6 +73,7 @@ class _Lab:
 
     def __init__(self, *, answers: bool = True) -> None:
         self.looks = 0
+        self.powered = True
         self.target = SimpleNamespace(node="linux-rt", provisioning="linux-rt")
         self.bench = SimpleNamespace(node=self._node)
         self._answers = answers
@@ -169,3 +170,43 @@ def test_each_event_ends_with_a_lock() -> None:
         "system's clock put off by -1 h",
     ]
     assert [event.lock is None for event in log.events] == [False, True, False, False, False]
+
+
+@pytest.mark.parametrize("locks", [0, 1])
+def test_a_clock_that_was_put_off_is_put_back_though_nothing_locks(locks: int) -> None:
+    lab: Any = _Lab()
+    times: Any = load_profile("ci").time_service
+
+    class Silent(_Stack):
+        def wait_locked(self, deadline_s: float) -> Lock:
+            if len(self.done) >= locks:
+                raise MeasurementError(f"not locked after {deadline_s:g} s")
+            return super().wait_locked(deadline_s)
+
+    stack: Any = Silent([])
+    with pytest.raises(MeasurementError, match="not locked after 60 s"):
+        TimeServiceEvents(lab, times)._step_system(stack, REQUIREMENT, EventLog())  # pyright: ignore[reportPrivateUsage]
+    assert [argv[-1] for argv in lab.ran] == ["3600000000000", "-3600000000000"]
+
+
+@pytest.mark.parametrize("locks", [True, False])
+def test_a_server_that_was_stepped_gets_its_time_back(monkeypatch: pytest.MonkeyPatch, locks: bool) -> None:
+    lab: Any = _Lab()
+    lab.server = SimpleNamespace(node="grandmaster")
+    times: Any = load_profile("nightly").time_service
+    events = TimeServiceEvents(lab, times)
+
+    def trial(_requirement: object, _kind: str, act: Any) -> tuple[str, str]:
+        act(EventLog(), _Stack([]))
+        if not locks:
+            raise MeasurementError("not locked")
+        return "trial", "done"
+
+    monkeypatch.setattr(events, "_by_own_counter", trial)
+    if locks:
+        found: Any = events.server_stepped(REQUIREMENT)
+        assert found == ("trial", "done", 250_000_000)
+    else:
+        with pytest.raises(MeasurementError, match="not locked"):
+            events.server_stepped(REQUIREMENT)
+    assert [argv[-1] for argv in lab.ran] == ["250000000", "-250000000"]
