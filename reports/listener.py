@@ -136,12 +136,10 @@ class Listener:
         judged, progress = take_judged(), take_progress()
         self._status[str(result.status)] = self._status.get(str(result.status), 0) + 1
         if result.status == "FAIL":
-            message = " ".join(str(result.message).split())[:MESSAGE_MAX]
-            failed = FailedTest(robot_variable(TARGET), str(result.name), message, self._stack_of(data))
-            self._failed.append(failed)
-            if SIGNAL_MARK in message and self._interrupted is None:
+            failed = self._note_failed(data.parent, str(result.name), result)
+            if SIGNAL_MARK in failed.message and self._interrupted is None:
                 self._interrupted = progress
-            if self._failed[-1].is_stopped and self._stopped_after is None:
+            if failed.is_stopped and self._stopped_after is None:
                 self._stopped_after = progress  # of the suite's setup, where that was interrupted
         if result.status == "SKIP":
             self._step("note a skipped test", lambda: self._note_skipped(data, result, judged))
@@ -150,17 +148,24 @@ class Listener:
         name = str(result.full_name)
         tags = [str(tag) for tag in result.tags]
         for requirement in {*_requirements(tags, dict(result.metadata)), *map(str.upper, judged)}:
-            self._asked[robot_variable(TARGET), self._stack_of(data), requirement] = name
+            self._asked[robot_variable(TARGET), self._stack_of(data.parent), requirement] = name
         if any(tag.lower() == MEASUREMENT_TAG for tag in tags):
-            self._asked_any[robot_variable(TARGET), self._stack_of(data)] = name
+            self._asked_any[robot_variable(TARGET), self._stack_of(data.parent)] = name
 
-    def _stack_of(self, test: Any) -> str | None:
-        """Return the network stack that the run has chosen for a test's suite; None: none."""
-        source = test.parent.source
+    def _note_failed(self, suite: Any, name: str, result: Any) -> FailedTest:
+        """Keep what a test of a suite, or the suite's teardown, has failed with."""
+        message = " ".join(str(result.message).split())[:MESSAGE_MAX]
+        failed = FailedTest(robot_variable(TARGET), name, message, self._stack_of(suite))
+        self._failed.append(failed)
+        return failed
+
+    def _stack_of(self, suite: Any) -> str | None:
+        """Return the network stack that the run has chosen for a suite; None: none."""
+        source = suite.source
         if self._run is None or source is None:
             return None
-        asked, suite = self._run.manifest.asked or (), suite_name(Path(source))
-        return chosen_stack(asked, robot_variable(TARGET), suite, robot_variable(STACK))
+        asked = self._run.manifest.asked or ()
+        return chosen_stack(asked, robot_variable(TARGET), suite_name(Path(source)), robot_variable(STACK))
 
     def _note_skipped(self, data: Any, result: Any, judged: Collection[str]) -> None:
         """Keep why a test was skipped; before it began, it would have judged what it names, else anything."""
@@ -168,7 +173,7 @@ class Listener:
         if run is None or run.finalised or source is None:
             return
         asked, target, suite = run.manifest.asked or (), robot_variable(TARGET), suite_name(Path(source))
-        stack = self._stack_of(data)
+        stack = self._stack_of(data.parent)
         asks = asked_suite(asked, target, suite, stack)
         ids = asks.requirements if asks else ()
         named = {*_requirements([str(tag) for tag in result.tags], dict(result.metadata))}
@@ -184,9 +189,14 @@ class Listener:
         run.update(asked=with_skipped(asked, target, suite, test, stack))
 
     def end_suite(self, data: Any, result: Any) -> None:
-        """Note an interrupted setup; give the bench back when the outermost suite has ended."""
+        """Note an interrupted setup, and a teardown that failed: its tests have ended, and may have passed.
+
+        Give the bench back when the outermost suite has ended.
+        """
         if SIGNAL_MARK in str(result.message) and self._interrupted is None:
             self._interrupted = self._stopped_after or take_progress()
+        if result.has_teardown and result.teardown.status == "FAIL":
+            self._note_failed(data, str(result.name), result)
         if data.parent is None:
             self._do_at_end()
 

@@ -214,12 +214,27 @@ def _effective(records: Sequence[Record]) -> list[Record]:
     return list(chosen.values())
 
 
+def _failed_teardown(suite: ElementTree.Element) -> list[tuple[str, str]]:
+    """Return name and message of a suite whose teardown failed: no test of it says so."""
+    ended = suite.find("kw[@type='TEARDOWN']/status")
+    status = suite.find("status")
+    if ended is None or status is None or ended.get("status") != "FAIL":
+        return []
+    return [(suite.get("name", ""), _one_line(status.text))]
+
+
+def _one_line(message: str | None) -> str:
+    return " ".join((message or "").split())[:MESSAGE_MAX]
+
+
 def _test_objections(output: Path, manifest: Mapping[str, Any], records: Sequence[Record]) -> Iterator[str]:
     """Hold the manifest's tests, and those that records name, against Robot Framework's own file."""
     names: set[str] = set()
     found: Counter[str] = Counter()
     failed: list[tuple[str, str]] = []
     for _event, item in ElementTree.iterparse(output):  # noqa: S314 - written by our own Robot Framework
+        if item.tag == "suite":
+            failed += _failed_teardown(item)
         if item.tag != "test":
             continue
         status = item.find("status")
@@ -227,7 +242,7 @@ def _test_objections(output: Path, manifest: Mapping[str, Any], records: Sequenc
         found[word] += 1
         names.add(item.get("name", ""))
         if word == "FAIL" and status is not None:
-            failed.append((item.get("name", ""), " ".join((status.text or "").split())[:MESSAGE_MAX]))
+            failed.append((item.get("name", ""), _one_line(status.text)))
         item.clear()
     said = manifest["tests"]
     for name, word in (("passed", "PASS"), ("failed", "FAIL"), ("skipped", "SKIP")):

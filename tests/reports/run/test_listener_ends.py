@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -43,6 +44,28 @@ def test_a_test_that_breaks_off_leaves_no_page_that_says_pass(robot: Robot):
     page = (run.path / "qualification.html").read_text()
     assert "<title>UNSET" in page
     assert "linux-rt: Breaks Off failed: MEASUREMENT ERROR: nothing came" in page
+
+
+@pytest.mark.parametrize(
+    ("message", "outcome"),
+    [("BENCH ERROR: the time server has died", "error"), ("MEASUREMENT ERROR: gone", "unset")],
+)
+def test_a_suite_whose_teardown_fails_leaves_no_pass(robot: Robot, message: str, outcome: str):
+    """Its tests have ended by then, and have passed: Robot Framework fails them afterwards."""
+    head = HEAD.replace("\n\n", f"\nSuite Teardown    Fail    {message}\n\n", 1)
+    done = robot.run("Measures\n    Record\n", "--variable", "TARGET:linux-rt", head=head)
+    assert done.returncode == EXIT_LISTENER_FAILED
+    run = robot.latest()
+    failed = FailedTest("linux-rt", "Tests", f"Suite teardown failed: {message}")
+    assert (run.manifest.outcome, run.manifest.failed_tests) == (outcome, (failed,))
+    assert f"linux-rt: Tests failed: Suite teardown failed: {message}" in (
+        (run.path / "qualification.html").read_text()
+    )
+    objection = "run.json: failed_tests are not those of output.xml"
+    assert objection not in rejudge(run.path).problems
+    manifest = json.loads((run.path / "run.json").read_text())
+    (run.path / "run.json").write_text(json.dumps({**manifest, "failed_tests": [], "outcome": "pass"}))
+    assert objection in rejudge(run.path).problems
 
 
 @pytest.mark.slow
