@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of Robot Framework that failed: what each says of its target beside its records."""
+"""Tests of Robot Framework that failed, and suites whose teardown did: what each says beside its records."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from reports.record.measurement import Measurement, Outcome
 from reports.run.tally import WORST_FIRST, worst_outcome
 
 SIGNAL_MARK = "Execution terminated by signal"
-STOPPED_MARKS = (SIGNAL_MARK, "Test execution stopped")
-"""So Robot Framework speaks of the test that a signal ends, and of each one behind it."""
+STOPPED_MARKS = (SIGNAL_MARK, "Test execution stopped", "exit-on-failure mode is in use")
+"""So Robot Framework speaks of the test that a signal ends, and of those that it does not begin."""
 UNSET_MARKS = (
     "MEASUREMENT ERROR:",
     *STOPPED_MARKS,
@@ -23,9 +23,19 @@ UNSET_MARKS = (
 )
 BAD_INPUT_MARK = "CONFIG ERROR:"
 ERROR_MARKS = (BAD_INPUT_MARK, "BENCH ERROR:")
-UNEXPECTED_MARKS = ("setup failed", "no keyword with name")
-EXCEPTION = re.compile(r"(?!AssertionError)[A-Za-z_]\w*(Error|Exception|Warning|Exit|Interrupt): ")
+_BEGIN = r"(?:^|; |\d\) |[Ff]ailed: )"
+"""Where a message begins: those of several keywords are numbered, a teardown's stands behind the test's."""
+VERDICT = re.compile(rf"{_BEGIN}(FAIL|ERROR|INCONCLUSIVE|UNSET):")
+EXCEPTION = re.compile(
+    rf"{_BEGIN}(?!AssertionError)(?:\w+\.)*"
+    r"\w*(?i:error|exception|warning|exit|interrupt|expired|timeout|eof): "
+)
 """So begins the message of an exception that nobody expected: this software is wrong, not the target."""
+UNEXPECTED = re.compile(
+    r"(?i:setup failed|teardown failed|no keyword with name)|Variable '.+' not found"
+    r"|^(?:Resolving|Replacing) variable |^Evaluating expression .* failed|^Keyword '.+' expected "
+)
+"""So Robot Framework speaks of a suite that is wrong, where nothing else says who is at fault."""
 CONVERSION = re.compile(r"ValueError: Argument '.*' got value .* that cannot be converted to ")
 """So Robot Framework speaks of an argument that a keyword does not take."""
 MESSAGE_MAX = 400
@@ -34,6 +44,8 @@ MESSAGE_MAX = 400
 @dataclass(frozen=True, slots=True)
 class FailedTest:
     """A test that failed, the target that its suite was for (empty: it names none), and its message.
+
+    A suite whose teardown failed is one by the suite's name: its tests have ended, and may have passed.
 
     Attributes:
         stack: The network stack that the run has chosen for its suite; None: none.
@@ -56,19 +68,15 @@ class FailedTest:
 
     @property
     def outcome(self) -> Outcome:
-        """Return what it says of the target: by the first word of its message, or by a mark in it."""
-        word = self.message.partition(":")[0].lower()
-        for outcome in get_args(Outcome):
-            if outcome == word and outcome != "pass":
-                return outcome
-        if any(mark in self.message for mark in ERROR_MARKS):
-            return "error"
+        """Return what it says of the target: the worst of its messages' first words, and of its marks."""
+        found = {outcome for outcome in get_args(Outcome) if outcome.upper() in VERDICT.findall(self.message)}
+        if any(mark in self.message for mark in ERROR_MARKS) or EXCEPTION.search(self.message):
+            found.add("error")
         if any(mark in self.message for mark in UNSET_MARKS):
-            return "unset"
-        is_ours = EXCEPTION.match(self.message) or any(
-            mark in self.message.lower() for mark in UNEXPECTED_MARKS
-        )
-        return "error" if is_ours else "fail"
+            found.add("unset")
+        if found:
+            return worst_outcome(found)
+        return "error" if UNEXPECTED.search(self.message) else "fail"
 
 
 def beyond_records(failed: Iterable[FailedTest], counting: Iterable[Measurement]) -> tuple[FailedTest, ...]:

@@ -48,6 +48,10 @@ def keyword(function: Callable[P, R]) -> Callable[P, R]:
             raise SkipExecution(f"SKIPPED: {error}") from error
         except (BenchwrightError, ReportError, OSError) as error:
             raise Error(f"{_kind(error)}: {error}") from error
+        except RuntimeError as error:
+            if type(error) is not RuntimeError:
+                raise
+            raise Error(f"RuntimeError: {error}") from error  # Robot Framework says its text alone
 
     marked: Callable[P, R] = _deco.keyword(wrapper)
     return marked

@@ -28,6 +28,7 @@ class Faulty:
         if kind == "file":
             Path("/proc/nowhere/x").write_text("x")
         named = {"RecordError": RecordError, "RunFolderError": RunFolderError, "KeyError": KeyError}
+        named["RuntimeError"] = RuntimeError
         raise (named.get(kind) or getattr(errors, kind))(f"{kind} seen {times + 1} times")
 """
 
@@ -47,6 +48,7 @@ EXPECTED = {
     "RunFolderError": "BENCH ERROR: RunFolderError seen 3 times",
     "file": "BENCH ERROR: [Errno 2] No such file or directory: '/proc/nowhere/x'",
     "KeyError": "KeyError: 'KeyError seen 3 times'",
+    "RuntimeError": "RuntimeError: RuntimeError seen 3 times",
 }
 
 
