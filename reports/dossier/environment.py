@@ -146,7 +146,7 @@ def provisioning_of(run: Path, run_id: str, target: str) -> Provisioning | None:
     if not applied.is_file():
         return None
     try:
-        lines = [load_json(line) for line in applied.read_text(encoding="utf-8").splitlines() if line]
+        lines = [load_json(line) for line in applied.read_text(encoding="utf-8").split("\n") if line]
         before, after = (_facts(folder / f"facts-{when}.json") for when in ("before", "after"))
     except (OSError, ValueError) as error:
         raise DossierError(f"{run.name}: {EVIDENCE}/{PROVISIONING}/{target}: {error}") from error

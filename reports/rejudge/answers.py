@@ -15,10 +15,16 @@ def read_result(path: Path) -> Mapping[str, Any] | None:
     return lines[-1] if lines else None
 
 
+def json_lines(path: Path) -> list[str]:
+    """Return the lines of a file of JSON objects; `splitlines` would also cut at U+2028 in a text."""
+    text = path.read_text("utf-8", errors="replace")
+    return text.removesuffix("\n").split("\n") if text else []
+
+
 def read_lines(path: Path, kind: str) -> list[Mapping[str, Any]]:
     """Return the lines of a type, and those that name none; none of a file that is not there."""
     found: list[Mapping[str, Any]] = []
-    for line in path.read_text(errors="replace").splitlines() if path.exists() else ():
+    for line in json_lines(path) if path.exists() else ():
         try:
             data: object = json.loads(line)
         except (ValueError, RecursionError):

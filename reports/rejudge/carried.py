@@ -21,7 +21,7 @@ def is_carried(folder: Path, recv: Mapping[str, Any]) -> bool:
     file = folder / COUNTED
     if not file.exists():
         return True
-    proof = json.loads(file.read_text())
+    proof = json.loads(file.read_text("utf-8"))
     # By frames where it says what one carries, else by bytes of packets.
     in_frames = "frame_bytes" in proof
     carries = _whole(proof, "frame_bytes") if in_frames else 1

@@ -73,7 +73,7 @@ def _set_objections(record: Record, disturbance: Path) -> Iterator[str]:
     """Say where the limits lie around another step than the one that was noted; older trials have no note."""
     if not disturbance.exists():
         return
-    events = json.loads(disturbance.read_text())["events"]
+    events = json.loads(disturbance.read_text("utf-8"))["events"]
     noted = [float(found[1]) * 1000 for event in events if (found := SET.match(event["what"]))]
     set_ns = _middle(record)
     if noted and all(abs(each - set_ns) > 1 + DIGITS * abs(set_ns) for each in noted):

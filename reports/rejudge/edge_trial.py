@@ -40,7 +40,7 @@ class EdgeTrial:
     def __init__(self, folder: Path) -> None:
         """Read it; raises OSError, ValueError or KeyError."""
         self.folder = folder
-        self.data: Json = json.loads((folder / TRIAL).read_text())
+        self.data: Json = json.loads((folder / TRIAL).read_text("utf-8"))
         self.delays: Json | None = self.data["delays"]
         self.counts: Json = self.data["counts"]
         self.lost: int = self.counts["missing"] + self.counts["runt"]
@@ -159,7 +159,7 @@ class EdgeTrial:
         buckets: Sequence[Sequence[float]] = delays["buckets"]
         strange = [
             shown
-            for shown, slack in traced_delays(json.loads((self.folder / name).read_text()))
+            for shown, slack in traced_delays(json.loads((self.folder / name).read_text("utf-8")))
             if not any(low - slack <= shown <= low + width + slack for low, width, _ in buckets)
         ]
         if len(strange) > self.counts["clipped"] + self.counts["holes"]:

@@ -30,7 +30,7 @@ Json = Mapping[str, Any]
 
 def witness_objections(record: Record, file: Path) -> Iterator[str]:
     """Say what of a record the witnesses contradict, and where they are not what they saw."""
-    witnesses = {each["name"]: each for each in json.loads(file.read_text())["witnesses"]}
+    witnesses = {each["name"]: each for each in json.loads(file.read_text("utf-8"))["witnesses"]}
     first, _, second = str(record["subject"].get("method")).partition("/")
     if first not in witnesses or second not in witnesses or first == second:
         yield f"is of {first} and {second}, the witnesses are {', '.join(witnesses)}"
@@ -126,7 +126,7 @@ def _points(compare: Path, instants: Sequence[int]) -> list[Sequence[float]] | N
 
 def _compared(compare: Path, points: Sequence[Sequence[float]]) -> Json:
     answer: Json = read_result(compare / "filtered.ndjson") or {}
-    facts: Json = json.loads((compare / "trial.json").read_text())
+    facts: Json = json.loads((compare / "trial.json").read_text("utf-8"))
     n = sum(int(row[1]) for row in points)
     parts: list[Part] = []
     if answer["reference_bound_ns"] is not None:

@@ -19,7 +19,7 @@ def fact_objections(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
         kept = next((folder / name for name in KEPT if (folder / name).exists()), None)
         if kept is None:
             continue
-        read = json.loads(kept.read_text())
+        read = json.loads(kept.read_text("utf-8"))
         read.pop("type", None)
         said, found = dict(leaves(facts)), dict(leaves(read))
         for name in [name for name in {**said, **found} if said.get(name) != found.get(name)]:

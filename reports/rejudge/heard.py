@@ -70,7 +70,7 @@ def is_unheard(facts: Json, span: Span, folder: Path) -> bool:
 
 
 def _longest_silence_ns(log: Path, form: str, span: Span) -> int:
-    text = log.read_text(errors="replace") if log.exists() else ""
+    text = log.read_text("utf-8", errors="replace") if log.exists() else ""
     times_ns = sorted(_answers(log, text, form, span.tai_utc_s))
     is_tai = form.startswith("chrony-") or NDJSON.get(form, ("", ""))[1] == "time_tai_ns"
     begin_ns = span.begin_tai_ns if is_tai else span.begin_monotonic_ns

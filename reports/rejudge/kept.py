@@ -29,4 +29,4 @@ def kept_requirements(run: Path) -> dict[str, list[Mapping[str, Any]]]:
 
 def is_before(run: Path) -> bool:
     """Say whether a folder is of the version before, which left open some of what is a fail now."""
-    return "outcome" not in json.loads((run / "run.json").read_text())
+    return "outcome" not in json.loads((run / "run.json").read_text("utf-8"))

@@ -29,14 +29,14 @@ def known_delay_objections(run: Path, records: Sequence[Record]) -> tuple[list[s
 def _judge(record: Record, file: Path) -> list[str] | None:
     folder = file.with_suffix("")
     if (folder / "sections.json").exists():
-        said = json.loads((folder / "sections.json").read_text())["scheduled_tai_ns"]
+        said = json.loads((folder / "sections.json").read_text("utf-8"))["scheduled_tai_ns"]
         latencies = {name: _under_way_ns(folder / "messages.csv", *said[name]) for name in SECTIONS}
     else:  # of the version before: a replay for each section
         messages = {name: folder / name / "messages.csv" for name in SECTIONS}
         if not all(path.exists() for path in messages.values()):
             return None  # of the one before that, with two replays
         latencies = {name: _under_way_ns(path) for name, path in messages.items()}
-    return list(_differences(record, json.loads(file.read_text()), latencies))
+    return list(_differences(record, json.loads(file.read_text("utf-8")), latencies))
 
 
 def _under_way_ns(path: Path, begin_tai_ns: float = -inf, end_tai_ns: float = inf) -> list[int]:

@@ -23,8 +23,8 @@ def largest_pattern_objections(run: Path, records: Sequence[Record]) -> tuple[li
     """Judge each trial again, and the number that follows; see `judge_each`."""
 
     def judge(record: Record, file: Path) -> list[str]:
-        found: Json = json.loads(file.read_text())
-        items = tomllib.loads((file.parent / "budgets.toml").read_text())["requirement"]
+        found: Json = json.loads(file.read_text("utf-8"))
+        items = tomllib.loads((file.parent / "budgets.toml").read_text("utf-8"))["requirement"]
         limits = {int(item["stream"]): _limit(item) for item in items}
         return [
             *_trial_objections(run, found["trials"], limits, record["simulated"]),

@@ -56,13 +56,13 @@ class ReplayFolder:
         self.sends = [read_result(file) for file in sorted(path.glob("send-*.ndjson"))]
         self.misses = read_lines(path / "misses.ndjson", "miss")
         self.witness = read_result(path / "witness.ndjson")
-        self.plan = tomllib.loads((path / "plan.toml").read_text())
+        self.plan = tomllib.loads((path / "plan.toml").read_text("utf-8"))
         role = path / "role.json"
         self.of_sender = role.exists()
         is_taken_as_it_is = (path / NOTED).exists()
         self.target_clock = TargetClock(path) if is_taken_as_it_is else None
         consumer = path / "plan-consumer.toml"
-        self.consumer_plan = tomllib.loads(consumer.read_text()) if consumer.exists() else self.plan
+        self.consumer_plan = tomllib.loads(consumer.read_text("utf-8")) if consumer.exists() else self.plan
 
     @cached_property
     def machines(self) -> tuple[Machine, Machine]:

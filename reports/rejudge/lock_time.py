@@ -38,7 +38,7 @@ def lock_time_objections(run: Path, records: Sequence[Record]) -> tuple[list[str
         if TRIAL in names:
             told += subject_objections(record, facts_of(file.parent))
         if DISTURBANCE in names:
-            done: Json = json.loads((file.parent / DISTURBANCE).read_text())
+            done: Json = json.loads((file.parent / DISTURBANCE).read_text("utf-8"))
             told += _disturbance_objections(record, done)
             locks = [event["lock"] for event in done["events"] if event["lock"] is not None]
         else:

@@ -86,7 +86,7 @@ def machine_of(witness: Mapping[str, Any] | None, emulation: Path, slack: float 
     period = int(witness.get("period_ns") or 0)
     pauses = [(start - period, end) for start, end, _cpu in witness["windows"]]
     if emulation.exists():
-        for line in emulation.read_text().splitlines():
+        for line in emulation.read_text("utf-8").splitlines():
             data = json.loads(line)
             if "overdue_tai_ns" in data:
                 pauses += emulator_pauses(data)

@@ -30,7 +30,7 @@ class Row:
 
 def read_mask(path: Path, quantity: str) -> tuple[str, list[Row]]:
     """Return a mask's name and its rows of a quantity; raises ValueError."""
-    lines = path.read_text().splitlines()
+    lines = path.read_text("utf-8").splitlines()
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("# name:")]
     table = csv.DictReader(line for line in lines if line.strip() and not line.startswith("#"))
     rows = [

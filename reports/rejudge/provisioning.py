@@ -72,17 +72,17 @@ def _numbers(method: str, names: set[str]) -> list[int]:
 
 def _count(method: str, folder: Path, number: int) -> int:
     """Return how many facts and settings differ after one repetition."""
-    found = (folder / REPETITIONS[method].format(number)).read_text()
+    found = (folder / REPETITIONS[method].format(number)).read_text("utf-8")
     if method == "twice":
-        first = (folder / f"facts-provisioned-{number}.json").read_text()
+        first = (folder / f"facts-provisioned-{number}.json").read_text("utf-8")
         return _differing(first, found) + _changed(folder / f"apply-again-{number}.ndjson")
-    untouched = (folder / UNTOUCHED).read_text()
+    untouched = (folder / UNTOUCHED).read_text("utf-8")
     if method == "restore":
         return _differing(untouched, found)
     count = _differing(_lasting(untouched), _lasting(found))
     if (folder / PROVISIONED).exists():
-        again = (folder / f"{method}-{number}-facts-provisioned.json").read_text()
-        count += _differing(_lasting((folder / PROVISIONED).read_text()), _lasting(again))
+        again = (folder / f"{method}-{number}-facts-provisioned.json").read_text("utf-8")
+        count += _differing(_lasting((folder / PROVISIONED).read_text("utf-8")), _lasting(again))
     return count
 
 

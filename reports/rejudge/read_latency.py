@@ -35,7 +35,7 @@ def read_latency_objections(run: Path, records: Sequence[Record]) -> tuple[list[
 
 
 def _judge(record: Record, file: Path) -> list[str]:
-    readings: Json = json.loads(file.read_text())
+    readings: Json = json.loads(file.read_text("utf-8"))
     name = record["subject"]["clock"]
     told: list[str] = []
     for what, said, found in (

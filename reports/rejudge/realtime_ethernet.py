@@ -40,7 +40,7 @@ def message_objections(run: Path, records: Sequence[Record]) -> tuple[list[str],
 
 
 def _judge(record: Record, file: Path) -> Iterator[str]:
-    facts: Json = json.loads(file.read_text())
+    facts: Json = json.loads(file.read_text("utf-8"))
     for name in ("target", "stack"):
         if record["subject"].get(name) != facts[name]:
             yield f"{name} is {record['subject'].get(name)}, {DOCUMENT} is of {facts[name]}"

@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
+from reports.rejudge.answers import json_lines
 from reports.rejudge.arithmetic import CHECKS, Record, objections
 from reports.rejudge.asked import asked_objections
 from reports.rejudge.clock_step import clock_step_objections
@@ -92,15 +93,13 @@ def rejudge(run: Path) -> RejudgeResult:
     contradicted: list[str] = []
     records: list[Record] = []
     worked_out = 0
-    for number, line in enumerate(
-        (run / "measurements.jsonl").read_text(errors="replace").splitlines(), start=1
-    ):
+    for number, line in enumerate(json_lines(run / "measurements.jsonl"), start=1):
         try:
             records.append(json.loads(line))
         except (ValueError, RecursionError) as error:
             problems.append(f"measurements.jsonl:{number}: {error}")
     try:
-        manifest: dict[str, Any] = json.loads((run / "run.json").read_text())
+        manifest: dict[str, Any] = json.loads((run / "run.json").read_text("utf-8"))
         for number, record in enumerate(records, start=1):
             where = f"measurements.jsonl:{number}: {record['requirement']}"
             contradicted += [f"{where}: {objection}" for objection in objections(record)]

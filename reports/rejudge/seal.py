@@ -14,6 +14,8 @@ from typing import Any, cast
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from reports.rejudge.answers import json_lines
+
 SEAL = "seal.json"
 RENEWAL = "renewal.json"
 ADVICE = "evidence/history/advice.json"
@@ -23,7 +25,7 @@ PAGE = re.compile(r"qualification(-[A-Za-z0-9_.-]+)?\.html")
 def sealed_by(run: Path) -> str:
     """Return the fingerprint of the key that sealed a run; empty: none did."""
     path = run / SEAL
-    return str(json.loads(path.read_text())["key_sha256"]) if path.is_file() else ""
+    return str(json.loads(path.read_text("utf-8"))["key_sha256"]) if path.is_file() else ""
 
 
 def pages_made_by(run: Path) -> tuple[dict[str, Any] | None, str]:
@@ -32,7 +34,7 @@ def pages_made_by(run: Path) -> tuple[dict[str, Any] | None, str]:
     None: no seal says so.
     """
     sealed = next((run / name for name in (RENEWAL, SEAL) if (run / name).is_file()), None)
-    data: dict[str, Any] = json.loads(sealed.read_text()) if sealed else {}
+    data: dict[str, Any] = json.loads(sealed.read_text("utf-8")) if sealed else {}
     found: object = data.get("made_by")
     return (cast("dict[str, Any]", found) if isinstance(found, dict) else None), str(data.get("folder", ""))
 
@@ -50,12 +52,12 @@ def seal_objections(run: Path) -> Iterator[str]:
         if RENEWAL in present:
             yield f"{RENEWAL}: renews pages of a run that is not sealed"
         return
-    sealed: dict[str, Any] = json.loads((run / SEAL).read_text())
+    sealed: dict[str, Any] = json.loads((run / SEAL).read_text("utf-8"))
     yield from _signed_wrongly(SEAL, sealed, "benchwright.seal/1")
     files: dict[str, str] = {**sealed["files"], **sealed.get("pages", {})}
     known = {SEAL, "SHA256SUMS"}
     if RENEWAL in present:
-        renewed: dict[str, Any] = json.loads((run / RENEWAL).read_text())
+        renewed: dict[str, Any] = json.loads((run / RENEWAL).read_text("utf-8"))
         yield from _signed_wrongly(RENEWAL, renewed, "benchwright.renewal/1")
         if renewed["key_sha256"] != sealed["key_sha256"]:
             yield f"{RENEWAL}: sealed by {renewed['key_sha256']}, the run by {sealed['key_sha256']}"
@@ -94,9 +96,9 @@ def _signed_wrongly(name: str, sealed: dict[str, Any], schema: str) -> Iterator[
 
 def _pages_of_before(run: Path) -> set[str]:
     """Return the pages that a run may have whose seal has none: its own, and one of each of its targets."""
-    manifest = json.loads((run / "run.json").read_text())
+    manifest = json.loads((run / "run.json").read_text("utf-8"))
     targets = {each["target"] for each in manifest.get("asked") or ()} | set(manifest["target"])
-    for line in (run / "measurements.jsonl").read_text().splitlines():
+    for line in json_lines(run / "measurements.jsonl"):
         targets.add(json.loads(line)["subject"]["target"])
     plain = [re.sub(r"[^A-Za-z0-9_.-]", "_", target) for target in targets]
     numbered = [f"{name}-{number}" for name in plain for number in range(2, len(plain) + 1)]

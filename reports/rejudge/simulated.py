@@ -67,7 +67,7 @@ def signs_of_emulation(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
     evidence = run / "evidence"
     for path in sorted((evidence / "provisioning").glob("*/facts-*.json")):
         try:
-            kept = json.loads(path.read_text())
+            kept = json.loads(path.read_text("utf-8"))
         except (ValueError, RecursionError):
             continue  # `fact_objections` says so
         yield from _signs(kept, SIGNS, f"{path.relative_to(run).as_posix()}: ")

@@ -136,7 +136,7 @@ def _size_objections(record: Record, facts: Json) -> Iterator[str]:
 
 
 def _read(file: Path) -> tuple[Json, list[Pair]]:
-    facts: Json = json.loads(file.read_text())
+    facts: Json = json.loads(file.read_text("utf-8"))
     witness = file.parent / "witness.ndjson"
     pauses = _pauses(witness) if witness.exists() else Pauses(())
     clocks = {each["device"]: each for each in facts["clocks"]}

@@ -22,7 +22,7 @@ class TargetClock:
 
     def __init__(self, folder: Path) -> None:
         """Read it; raises OSError, KeyError, TypeError or ValueError where a file is missing or damaged."""
-        self._noted: Json = json.loads((folder / NOTED).read_text())
+        self._noted: Json = json.loads((folder / NOTED).read_text("utf-8"))
         self._answer = comparison_of(folder, COMPARISON)
         self._found = by_timecard(self._answer, self._noted)
         self._lines: dict[str, Json] = {line["name"]: line for line in self._noted["lines"]}

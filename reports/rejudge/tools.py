@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from reports.rejudge.answers import json_lines
 from reports.rejudge.arithmetic import TOLERANCE, Record
 from reports.rejudge.summary import summary_objections
 
@@ -44,7 +45,7 @@ def tool_objections(run: Path, manifest: Json, records: Sequence[Record]) -> Ite
                 told = _miss_objections(answer) if is_miss else _answer_objections(answer, manifest)
                 yield from (f"{path}: {said}" for said in told)
         elif name in SCHEMAS:
-            document = json.loads(file.read_text())
+            document = json.loads(file.read_text("utf-8"))
             if document.get("schema", SCHEMAS[name]) != SCHEMAS[name]:
                 yield f"{path}: schema is {document['schema']}"
             if name == "role.json" and document["target"] != target:
@@ -52,7 +53,7 @@ def tool_objections(run: Path, manifest: Json, records: Sequence[Record]) -> Ite
 
 
 def _answers(file: Path) -> Iterator[Json]:
-    for line in file.read_text(errors="replace").splitlines():
+    for line in json_lines(file):
         if line.startswith("{"):
             yield json.loads(line)
 

@@ -53,7 +53,7 @@ class Offset:
 
 def facts_of(folder: Path) -> Json:
     """Return what is known of a trial beside its answers; raises OSError, ValueError."""
-    return dict(json.loads((folder / TRIAL).read_text()))
+    return dict(json.loads((folder / TRIAL).read_text("utf-8")))
 
 
 def comparison_of(folder: Path, name: str = FILTERED) -> Json:

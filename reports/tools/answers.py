@@ -438,7 +438,7 @@ def last_result(path: Path) -> object:
     """
     found: object = None
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError as error:
         raise RecordError(f"{path.name}: {error.strerror}") from error
     except ValueError as error:  # a name that no file can have

@@ -222,7 +222,7 @@ class ClockRole:
 def _wrong_items(text: str) -> str:
     """Return what could not be put back."""
     wrong: list[str] = []
-    for line in text.splitlines():
+    for line in text.split("\n"):
         answer = json_line(line) or {}
         if answer.get("status") == "wrong":
             item, wanted, found, note = (answer.get(key, "") for key in ("item", "wanted", "found", "note"))

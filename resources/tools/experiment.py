@@ -179,7 +179,7 @@ def last_result(path: Path) -> dict[str, Any]:
     Raises:
         MeasurementError: There is none: the tool did not come to its end.
     """
-    lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()]
+    lines = [line for line in path.read_text("utf-8", errors="replace").split("\n") if line.strip()]
     for line in reversed(lines):
         answer = json_line(line)  # None: a torn line of a tool that was killed
         if answer is not None and answer.get("type") == "result":

@@ -79,6 +79,15 @@ def run(original: Path) -> Generator[Path]:
             path.write_bytes(data)
 
 
+def test_a_text_may_hold_what_separates_lines_elsewhere(run: Path) -> None:
+    """As one that was copied from a page: TOML allows it, and a record stays one line."""
+    for file in (run / MEASUREMENTS, run / "evidence" / "requirements" / "daq12.toml"):
+        text = file.read_text("utf-8")
+        assert "Table 1" in text
+        file.write_text(text.replace("Table 1", "Table\u20281\u2029\x85"), "utf-8")
+    assert rejudge(run) == RejudgeResult((), (), 48, 48)
+
+
 def hash_anew(run: Path) -> None:
     """Make the hashes in the records fit again, as a forger would."""
     records: list[dict[str, Any]] = [
