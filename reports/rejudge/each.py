@@ -5,10 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from xml.etree.ElementTree import ParseError
 
 from reports.rejudge.arithmetic import Record
 
-DAMAGE = (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError)
+DAMAGE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    OSError,
+    ParseError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 """What evidence of another form than ours comes to, wherever it is worked with."""
 
 

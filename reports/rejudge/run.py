@@ -29,6 +29,7 @@ from reports.rejudge.listed import listed_objections
 from reports.rejudge.lock_time import lock_time_objections
 from reports.rejudge.masks import mask_objections
 from reports.rejudge.missing import JUDGED_AGAIN, is_mask_on_two_way, missing_objections
+from reports.rejudge.outcome import outcome_objections
 from reports.rejudge.path_shift import path_shift_objections
 from reports.rejudge.provisioning import provisioning_objections
 from reports.rejudge.read_latency import read_latency_objections
@@ -198,6 +199,7 @@ def _manifest_objections(run: Path, manifest: Mapping[str, Any], records: Sequen
     # Without an outcome of its own it is of the version before, which counts the bench's checks of itself.
     if manifest["counts"] != (counts if "outcome" in manifest else with_checks):
         yield f"run.json: counts are {manifest['counts']}, the records give {counts}"
+    yield from outcome_objections(run, manifest, _effective(records))
     output = run / "output.xml"
     if output.exists():
         yield from _test_objections(output, manifest, records)
