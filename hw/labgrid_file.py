@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 # Importing the drivers registers them with labgrid.
-from hw.bench import BenchSpec
+from hw.bench import SWITCH, BenchSpec
 from hw.drivers import board, virtual_guest
 from hw.drivers.attachable import attachable_attributes
 from hw.drivers.labgrid_api import (
@@ -23,7 +23,7 @@ from hw.drivers.labgrid_api import (
     with_silent_ssh,
 )
 from hw.errors import BenchError, ConfigError
-from hw.virtual.bench_network import SWITCH, namespace_of
+from hw.virtual.bench_network import namespace_of
 
 BOOT_DEADLINE_S = 60.0
 CONSOLE_LOG = "console.log"
