@@ -69,11 +69,10 @@ def post(endpoint: Endpoint, body: bytes, deadline_s: float) -> Answer:
     return Answer(found.status, reason_of(endpoint, found.body), found.retry_after_s, location)
 
 
-def ask(endpoint: Endpoint, statement: str, deadline_s: float) -> tuple[int, bytes]:
-    """Ask in InfluxQL; return the status and the answer; raises as `exchange`."""
+def ask(endpoint: Endpoint, statement: str, deadline_s: float) -> Response:
+    """Ask in InfluxQL, and return the answer; raises as `exchange`."""
     path = f"{endpoint.query_path}&{urlencode({'q': statement})}"
-    found = exchange(endpoint, "GET", path, None, deadline_s, bytes_max=QUERY_BYTES_MAX)
-    return found.status, found.body
+    return exchange(endpoint, "GET", path, None, deadline_s, bytes_max=QUERY_BYTES_MAX)
 
 
 def exchange(

@@ -199,6 +199,20 @@ def test_a_pause_longer_than_there_is_time_ends_delivery_at_once(store: Store, w
     assert store.status().waiting == POINTS
 
 
+def test_a_pause_that_is_asked_for_at_a_question_is_kept(store: Store) -> None:
+    def behave(connection: socket.socket, request: bytes) -> None:
+        busy = request.startswith(b"GET")
+        send_answer(connection, 429 if busy else 204, "", *(["Retry-After: 120"] if busy else []))
+
+    pace = Pace(deadline_s=HANG_S, give_up_s=60, wait_s=0.01, wait_max_s=0.05)
+    with FakeServer(behave) as server:
+        endpoint = replace(server.endpoint(), query_path="/query?db=hil&epoch=ns")
+        with pytest.raises(DeliveryError, match="asks to be left alone for 120 s") as ended:
+            deliver(store, endpoint, pace)
+        assert sum(request.startswith(b"GET") for request in server.requests) == 1
+    assert ended.value.retry_after_s == 120
+
+
 @pytest.mark.parametrize("text", ["soon", "-1", "Thu, 99 Foo 2026 00:00:00 GMT", "1e3"])
 def test_a_pause_that_is_none_is_the_usual_one(store: Store, text: str) -> None:
     asked: list[bytes] = []
