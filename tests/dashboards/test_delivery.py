@@ -14,8 +14,8 @@ from email.utils import formatdate
 
 import pytest
 
-from dashboards.delivery import DeliveryResult, Endpoint, Pace, deliver
-from dashboards.delivery.http import SlowAnswerError, post
+from dashboards.delivery import DeliveryResult, Endpoint, Pace, deliver, http
+from dashboards.delivery.http import NoAnswerError, SlowAnswerError, post
 from dashboards.errors import DeliveryError
 from dashboards.store import Store
 from dashboards.store.connection import lock_path
@@ -255,6 +255,22 @@ def test_nobody_there(store: Store) -> None:
     with pytest.raises(DeliveryError, match=r"refused.*given up after 0.6 s"):
         deliver(store, Endpoint(1, False, "127.0.0.1", port, "/write"), HASTY)
     assert store.status().waiting == POINTS
+
+
+def test_a_host_name_that_cannot_be_looked_up_is_no_slow_server() -> None:
+    endpoint = Endpoint(1, False, "influx..example", 8086, "/write")
+    with pytest.raises(NoAnswerError, match=r"http://influx\.\.example:8086: .*label") as refused:
+        post(endpoint, b"x", HANG_S)
+    assert not isinstance(refused.value, SlowAnswerError)
+
+
+def test_what_nobody_has_thought_of_is_no_slow_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("nobody has thought of it")
+
+    monkeypatch.setattr(http, "_exchange", fail)
+    with pytest.raises(RuntimeError, match="nobody has thought of it"):
+        post(Endpoint(1, False, "127.0.0.1", 8086, "/write"), b"x", HANG_S)
 
 
 @pytest.mark.timed
