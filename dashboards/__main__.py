@@ -21,7 +21,7 @@ from typing import NoReturn
 from dashboards.branch import CLASSES, branch_class
 from dashboards.delivery import Endpoint, Pace, deliver, load_endpoint
 from dashboards.delivery.endpoint import ENDPOINT_VARIABLE
-from dashboards.errors import DeliveryError
+from dashboards.errors import DeliveryError, StoreError
 from dashboards.grafana.command import add_grafana
 from dashboards.points import unix_ns
 from dashboards.regressions.command import add_command as add_advise
@@ -34,6 +34,10 @@ from reports.units import NS_PER_S
 
 DONE, LEFT_OVER = 0, 1
 _FOLLOW_S = 5.0
+_FOLLOW_MAX_S = 300.0
+"""Between two tries of a service whose last ones had an answer that stays the same."""
+_ASKED_MAX_S = 86_400.0
+"""A service is not held off for longer by a server's wrong date."""
 _SHOWN_S = 10.0
 _PROVE_S = 3600.0
 
@@ -152,14 +156,23 @@ def _once(store: Store, endpoint: Endpoint, pace: Pace) -> int:
 def _deliver_for_ever(store: Store, endpoint: Endpoint, pace: Pace) -> NoReturn:
     say = _sparing()
     proven_at = time.monotonic() - _PROVE_S
+    again_s = _FOLLOW_S
     while True:
+        pause_s = _FOLLOW_S
         try:
             if store.status().waiting or time.monotonic() - proven_at >= _PROVE_S:
                 _once(store, endpoint, pace)
                 proven_at = time.monotonic()
-        except DeliveryError as error:
-            say(str(error))
-        time.sleep(_FOLLOW_S)
+            again_s = _FOLLOW_S
+        except (DeliveryError, StoreError) as error:
+            if isinstance(error, StoreError) and not error.may_pass:
+                raise
+            if isinstance(error, StoreError) or error.is_final:
+                pause_s, again_s = again_s, min(2 * again_s, _FOLLOW_MAX_S)
+            if isinstance(error, DeliveryError):
+                pause_s = max(pause_s, min(error.retry_after_s, _ASKED_MAX_S))
+            say(f"{error}; once more in {pause_s:.0f} s")
+        time.sleep(pause_s)
 
 
 def _sparing() -> Callable[[str], None]:

@@ -29,6 +29,9 @@ SCHEMA = "benchwright.bench/1"
 LONGEST_VIRTUAL_NAME = 13
 """A virtual bench names interfaces after nodes: two characters before it, 15 in all."""
 
+SWITCH = "switch"
+"""Name of the node that is a virtual bench's switch."""
+
 
 class NodeKind(StrEnum):
     """How commands reach a node."""
@@ -314,8 +317,10 @@ def _time_server(table: Fields | None) -> TimeServerSpec | None:
 def _producers(section: Fields) -> dict[int, ProducerSpec]:
     producers: dict[int, ProducerSpec] = {}
     for name, table in section.table_of("producers").items():
-        if not re.fullmatch(r"[0-9]{1,4}", name) or not 1 <= int(name) <= 655:
-            raise ConfigError(f"{table.file}: {table.table}: a producer's number must be in 1..655")
+        if not re.fullmatch(r"[1-9][0-9]{0,2}", name) or int(name) > 655:
+            raise ConfigError(
+                f"{table.file}: {table.table}: a producer's number must be in 1..655, without leading zeros"
+            )
         producers[int(name)] = ProducerSpec(int(name), table.text("node"), _address(table, "address"))
         table.finish()
     return producers
@@ -459,12 +464,30 @@ def _test_network(spec: BenchSpec) -> dict[str, str]:
 
 
 def _check_virtual(spec: BenchSpec, virtual: VirtualSpec) -> None:
-    """Refuse long names, and addresses outside their network or of two owners."""
+    """Refuse long names, no switch, two producers on a link, and addresses out of place or of two owners."""
     for name in spec.nodes:
         if len(name) > LONGEST_VIRTUAL_NAME:
             raise ConfigError(
                 f"{spec.path}: benchwright.nodes.{name}: must have at most {LONGEST_VIRTUAL_NAME} characters"
                 " on a virtual bench"
+            )
+    if SWITCH not in spec.nodes:
+        raise ConfigError(
+            f"{spec.path}: benchwright.nodes.{SWITCH}: missing; a virtual bench has its switch there,"
+            " kind namespace"
+        )
+    if spec.nodes[SWITCH].kind is not NodeKind.NAMESPACE:
+        raise ConfigError(
+            f"{spec.path}: benchwright.nodes.{SWITCH}.kind: must be namespace on a virtual bench, which has"
+            f" its switch there, found {spec.nodes[SWITCH].kind.value!r}"
+        )
+    players: dict[str, int] = {}
+    for producer in spec.producers.values():
+        other = players.setdefault(producer.node, producer.number)
+        if other != producer.number:
+            raise ConfigError(
+                f"{spec.path}: benchwright.producers.{producer.number}.node: must be a node of its own on a"
+                f" virtual bench, found {producer.node!r} as producers.{other}.node"
             )
     test = {f"producers.{producer.number}.address": producer.address for producer in spec.producers.values()}
     test |= {f"targets.{target.kind}.test_address": target.test_address for target in spec.targets.values()}

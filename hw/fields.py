@@ -14,6 +14,18 @@ _REQUIRED: Any = object()
 _ABSENT: Any = object()
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 
+HOST_LABELS = "each label of HOST of 1..63 characters"
+"""What a host name must be that `can_be_looked_up`."""
+
+
+def can_be_looked_up(host: str) -> bool:
+    """Tell whether a host can be asked for: the system's resolver raises UnicodeError for what is no name."""
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        return False
+    return True
+
 
 class Fields:
     """One table of a configuration file; ask for each key, then call `finish`."""

@@ -33,9 +33,15 @@ class Journal:
             bench_name: Name of the bench.
             actions: For each kind of change the function that takes it back.
             folder: A folder that survives a restart of the host.
+
+        Raises:
+            BenchError: The folder cannot be made.
         """
-        folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / f"{bench_name}.journal"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _write_error(folder, error) from error
         self._actions = dict(actions)
 
     def record(self, kind: str, **change: str | int) -> None:
@@ -44,16 +50,21 @@ class Journal:
         Args:
             kind: A key of `actions`.
             change: What the undo needs to know.
+
+        Raises:
+            BenchError: It cannot be written, and the change must not be made; the journal is as it was.
         """
         if kind not in self._actions:
             raise KeyError(kind)
         line = json.dumps({"kind": kind, **change}, sort_keys=True) + "\n"
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
-            os.write(descriptor, line.encode())
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            try:
+                _append(descriptor, line.encode())
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise _write_error(self.path, error) from error
 
     def pending(self) -> list[dict[str, Any]]:
         """Return the changes not yet undone, oldest first; a torn last line is a change that was not made."""
@@ -77,7 +88,7 @@ class Journal:
             How many changes were undone.
 
         Raises:
-            BenchError: Some could not be undone; they stay in the journal.
+            BenchError: Some could not be undone; they stay in the journal. Or it cannot be written: all stay.
         """
         changes = self.pending()
         left: list[dict[str, Any]] = []
@@ -88,7 +99,10 @@ class Journal:
             except Exception as error:  # noqa: BLE001 - whatever it is, the other changes are undone too
                 left.insert(0, change)
                 reasons.append(f"{change}: {error}")
-        self._rewrite(left)
+        try:
+            self._rewrite(left)
+        except OSError as error:
+            reasons.append(f"the journal itself: {error.strerror or error}")
         if reasons:
             raise BenchError(f"{self.path}: could not undo " + "; ".join(reasons))
         return len(changes)
@@ -98,5 +112,26 @@ class Journal:
             self.path.unlink(missing_ok=True)
             return
         new = self.path.with_suffix(".new")
-        new.write_text("".join(json.dumps(change, sort_keys=True) + "\n" for change in changes))
+        with new.open("w") as file:
+            file.writelines(json.dumps(change, sort_keys=True) + "\n" for change in changes)
+            file.flush()
+            os.fsync(file.fileno())
         new.replace(self.path)
+
+
+def _append(descriptor: int, line: bytes) -> None:
+    """Append a line and wait until it is on the disk; one that does not fit leaves no trace."""
+    whole_bytes = os.pread(descriptor, os.fstat(descriptor).st_size, 0).rfind(b"\n") + 1
+    os.ftruncate(descriptor, whole_bytes)  # what a kill has left of a line: its change was not made
+    try:
+        written_bytes = 0
+        while written_bytes < len(line):
+            written_bytes += os.write(descriptor, line[written_bytes:])
+        os.fsync(descriptor)
+    except OSError:
+        os.ftruncate(descriptor, whole_bytes)
+        raise
+
+
+def _write_error(path: Path, error: OSError) -> BenchError:
+    return BenchError(f"{path}: the undo journal cannot be written: {error.strerror or error}")

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 # Importing the drivers registers them with labgrid.
-from hw.bench import BenchSpec
+from hw.bench import SWITCH, BenchSpec
 from hw.drivers import board, virtual_guest
 from hw.drivers.attachable import attachable_attributes
 from hw.drivers.labgrid_api import (
@@ -20,10 +20,12 @@ from hw.drivers.labgrid_api import (
     is_unreachable_coordinator,
     open_environment,
     register_all,
+    service_address,
     with_silent_ssh,
 )
 from hw.errors import BenchError, ConfigError
-from hw.virtual.bench_network import SWITCH, namespace_of
+from hw.fields import HOST_LABELS, can_be_looked_up
+from hw.virtual.bench_network import namespace_of
 
 BOOT_DEADLINE_S = 60.0
 CONSOLE_LOG = "console.log"
@@ -63,7 +65,7 @@ def open_labgrid(spec: BenchSpec, folder: Path) -> Any:
             environment.config.base = str(spec.path.resolve().parent)
             for name in spec.labgrid_targets:
                 where = f"targets: {name}"
-                environment.get_target(name)
+                _check_host(service_address(environment.get_target(name)))
         except Exception as error:
             if is_unreachable_coordinator(error):
                 raise BenchError(
@@ -72,6 +74,12 @@ def open_labgrid(spec: BenchSpec, folder: Path) -> Any:
                 ) from error
             raise ConfigError(f"{spec.path}: {where}: {error}") from error
     return environment
+
+
+def _check_host(service: tuple[str, int] | None) -> None:
+    """Refuse the address of a service that nobody could look up."""
+    if service is not None and not can_be_looked_up(service[0]):
+        raise ConfigError(f"address: must be HOST, {HOST_LABELS}, or an IP address, found {service[0]!r}")
 
 
 def _targets(spec: BenchSpec, folder: Path) -> dict[str, Any]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hw.bench import BenchSpec
+from hw.bench import SWITCH, BenchSpec
 from hw.journal import JOURNAL_FOLDER, Journal
 from hw.session import RUN_FOLDER
-from hw.virtual.bench_network import SWITCH, namespace_of
+from hw.virtual.bench_network import namespace_of
 
 NAMESPACES = Path("/run/netns")
 

@@ -9,7 +9,7 @@ from ipaddress import AddressValueError, IPv4Address
 from pathlib import Path
 
 from hw.errors import ConfigError
-from hw.fields import Fields
+from hw.fields import HOST_LABELS, Fields, can_be_looked_up
 from scope.budget import InstrumentLimits
 from scope.calibration import Calibration, load_calibration
 from scope.drivers.identity import Dialect
@@ -227,11 +227,15 @@ def _resource(table: Fields) -> str:
     text = table.text("resource")
     match = _RESOURCE.fullmatch(text)
     ports = [] if match is None else [match["socket"], match["hislip"]]
-    if match is not None and all(1 <= int(port) <= 65535 for port in ports if port is not None):
+    if (
+        match is not None
+        and all(1 <= int(port) <= 65535 for port in ports if port is not None)
+        and can_be_looked_up(match["host"])
+    ):
         return text
     raise ConfigError(
         f"{table.file}: {table.table}.resource: must be {RESOURCE_FORMS},"
-        f" the port in 1..65535, found {text!r}"
+        f" the port in 1..65535, {HOST_LABELS}, found {text!r}"
     )
 
 

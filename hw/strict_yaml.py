@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """YAML in which a key stands once: the parser's own loader silently keeps the last of two.
 
+A number as a key is written as it is read: to the parser `010` is 8.
+
 `!template TEXT` is labgrid's: `$LG_NAME` in it stands for a variable of the environment, `$BASE` for the
 folder of the file.
 """
@@ -20,16 +22,24 @@ BYTES_MAX = 1 << 20
 NODES_MAX = 100_000
 """With every `*alias` written out: a few of them can stand for more than a memory holds."""
 
+_MERGE = "tag:yaml.org,2002:merge"
+
 
 class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
+        seen: set[object] = set()
         for key_node, _value in node.value:
             if isinstance(key_node, yaml.ScalarNode):
-                if key_node.value in seen:
-                    problem = f"{key_node.value}: the key stands twice"
+                text: str = key_node.value
+                key: object = text if key_node.tag == _MERGE else self.construct_object(key_node)
+                problem = ""
+                if text in seen or key in seen:
+                    problem = f"{text}: the key stands twice"
+                elif isinstance(key, int) and not isinstance(key, bool) and str(key) != text:
+                    problem = f"{text}: must be written {key}, or in quotes: so it is read"
+                if problem:
                     raise yaml.MarkedYAMLError(problem=problem, problem_mark=key_node.start_mark)
-                seen.add(key_node.value)
+                seen |= {text, key}
         return super().construct_mapping(node, deep)
 
 
@@ -71,8 +81,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
     """Read a file whose top is a table.
 
     Raises:
-        ConfigError: It cannot be read, is not YAML, is larger than a bench can be, or has a key twice; names
-            file and line.
+        ConfigError: It cannot be read, is not YAML, is larger than a bench can be, or has a key twice, or
+            a number as a key that is not written as it is read; names file and line.
     """
     try:
         if path.stat().st_size > BYTES_MAX:

@@ -153,7 +153,8 @@ class _Courier:
             strikes = strikes + 1 if before and lost >= before else 0
             before = lost
             if strikes >= _STRIKES_MAX:
-                raise DeliveryError(f"{self._endpoint.name}: acknowledges points, but {lost} are not there")
+                problem = f"{self._endpoint.name}: acknowledges points, but {lost} are not there"
+                raise DeliveryError(problem, is_final=True)
         if self.delivered:
             self._sound_point_is_taken()
 
@@ -207,10 +208,13 @@ class _Courier:
             try:
                 gone = missing(self._endpoint, points, self._pace.deadline_s)
             except (NoAnswerError, ServerFaultError) as error:
-                faults += isinstance(error, ServerFaultError) and not error.busy
+                asked_s = 0.0
+                if isinstance(error, ServerFaultError):
+                    faults += not error.busy
+                    asked_s = error.retry_after_s
                 if faults >= _FAULTS_MAX:
                     raise NotReadableError(str(error)) from error
-                self._pause(str(error), wait_s)
+                self._pause(str(error), wait_s, asked_s)
                 wait_s = min(2 * wait_s, self._pace.wait_max_s)
             else:
                 self._accepted_at = time.monotonic()
@@ -241,7 +245,8 @@ class _Courier:
                     return problem_of_row(answer)
                 if answer.status not in _BUSY:
                     if answer.status < 500:
-                        raise DeliveryError(f"{problem}{_hint(answer)}")
+                        final = f"{problem}{_hint(answer)}"
+                        raise DeliveryError(final, retry_after_s=answer.retry_after_s, is_final=True)
                     faults += 1
                     if faults >= _FAULTS_MAX and (len(part) > 1 or self._sound_point_is_taken()):
                         return problem_of_row(answer)
@@ -257,11 +262,13 @@ class _Courier:
         """
         left_s = self._accepted_at + self._pace.give_up_s - time.monotonic()
         if left_s <= 0:
-            raise DeliveryError(f"{problem}; given up after {self._pace.give_up_s:g} s; the points wait on")
+            given_up = f"{problem}; given up after {self._pace.give_up_s:g} s; the points wait on"
+            raise DeliveryError(given_up, retry_after_s=asked_s)
         if asked_s > left_s:
             raise DeliveryError(
                 f"{problem}; it asks to be left alone for {asked_s:.0f} s, and with no acceptance delivery is"
-                f" given up after {left_s:.0f} s more: ended now; the points wait on"
+                f" given up after {left_s:.0f} s more: ended now; the points wait on",
+                retry_after_s=asked_s,
             )
         wait_s = max(wait_s, asked_s)
         self._say(f"{problem}; once more in {min(wait_s, left_s):.1f} s")
@@ -279,7 +286,8 @@ class _Courier:
         reason = self._offer([self._spool_point()])
         if reason is not None:
             raise DeliveryError(
-                f"{self._endpoint.name}: refuses even a sound point: {reason}; nothing is set aside"
+                f"{self._endpoint.name}: refuses even a sound point: {reason}; nothing is set aside",
+                is_final=True,
             )
 
     def _spool_point(self) -> Waiting:

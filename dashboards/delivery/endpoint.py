@@ -32,7 +32,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from hw.errors import ConfigError
-from hw.fields import Fields
+from hw.fields import HOST_LABELS, Fields, can_be_looked_up
 
 TOKEN, USER, PASSWORD = "BENCHWRIGHT_INFLUX_TOKEN", "BENCHWRIGHT_INFLUX_USER", "BENCHWRIGHT_INFLUX_PASSWORD"
 ENDPOINT_VARIABLE = "BENCHWRIGHT_ENDPOINT"
@@ -99,8 +99,10 @@ def load_endpoint(path: Path, environment: Mapping[str, str]) -> Endpoint:
         host, port = url.hostname or "", url.port
     except ValueError as error:
         raise ConfigError(f"{path}: influxdb.url: {error}") from error
-    if url.scheme not in ("http", "https") or not _HOST.fullmatch(host):
-        raise ConfigError(f"{path}: influxdb.url: need http://HOST:PORT or https://HOST[:PORT]")
+    if url.scheme not in ("http", "https") or not _HOST.fullmatch(host) or not can_be_looked_up(host):
+        raise ConfigError(
+            f"{path}: influxdb.url: need http://HOST:PORT or https://HOST[:PORT], {HOST_LABELS}"
+        )
     if not _PATH.fullmatch(url.path):
         raise ConfigError(f"{path}: influxdb.url: its path must be of letters, digits and /-._~%")
     if url.username is not None or url.password is not None or url.query or url.fragment:

@@ -69,11 +69,10 @@ def post(endpoint: Endpoint, body: bytes, deadline_s: float) -> Answer:
     return Answer(found.status, reason_of(endpoint, found.body), found.retry_after_s, location)
 
 
-def ask(endpoint: Endpoint, statement: str, deadline_s: float) -> tuple[int, bytes]:
-    """Ask in InfluxQL; return the status and the answer; raises as `exchange`."""
+def ask(endpoint: Endpoint, statement: str, deadline_s: float) -> Response:
+    """Ask in InfluxQL, and return the answer; raises as `exchange`."""
     path = f"{endpoint.query_path}&{urlencode({'q': statement})}"
-    found = exchange(endpoint, "GET", path, None, deadline_s, bytes_max=QUERY_BYTES_MAX)
-    return found.status, found.body
+    return exchange(endpoint, "GET", path, None, deadline_s, bytes_max=QUERY_BYTES_MAX)
 
 
 def exchange(
@@ -101,12 +100,12 @@ def exchange(
         SlowAnswerError: It took longer.
         NoAnswerError: There is nobody, or the connection broke.
     """
-    found: list[Response | NoAnswerError] = []
+    found: list[Response | Exception] = []
 
     def work() -> None:
         try:
             found.append(_exchange(endpoint, method, path, body, deadline_s, bytes_max))
-        except NoAnswerError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is raised where somebody waits
             found.append(error)
 
     # Looking up a name has no time-out of its own, and cannot be broken off.
@@ -115,7 +114,7 @@ def exchange(
     worker.join(deadline_s + _BROKEN_OFF_S)
     if not found:
         raise SlowAnswerError(f"{endpoint.name}: no answer within {deadline_s:g} s")
-    if isinstance(found[0], NoAnswerError):
+    if isinstance(found[0], Exception):
         raise found[0]
     return found[0]
 
@@ -149,7 +148,7 @@ def _exchange(
         if expired.is_set():
             raise SlowAnswerError(f"{endpoint.name}: no answer within {deadline_s:g} s")
         return Response(response.status, text, _retry_after_s(response), response.getheader("Location") or "")
-    except (OSError, http.client.HTTPException) as error:
+    except (OSError, UnicodeError, http.client.HTTPException) as error:  # UnicodeError: of a host's name
         if expired.is_set() or isinstance(error, TimeoutError):
             raise SlowAnswerError(f"{endpoint.name}: no answer within {deadline_s:g} s") from error
         why = getattr(error, "strerror", None) or str(error) or type(error).__name__

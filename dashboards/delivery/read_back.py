@@ -29,11 +29,17 @@ class NotReadableError(Exception):
 
 
 class ServerFaultError(Exception):
-    """Say that the server cannot answer now; `busy`: not because of the question."""
+    """Say that the server cannot answer now.
 
-    def __init__(self, message: str, *, busy: bool) -> None:
+    Attributes:
+        busy: Not because of the question.
+        retry_after_s: How long it asks to be left alone; 0: it does not.
+    """
+
+    def __init__(self, message: str, *, busy: bool, retry_after_s: float) -> None:
         super().__init__(message)
         self.busy = busy
+        self.retry_after_s = retry_after_s
 
 
 def missing(endpoint: Endpoint, points: Sequence[PointReceipt], deadline_s: float) -> list[PointReceipt]:
@@ -59,11 +65,11 @@ def missing(endpoint: Endpoint, points: Sequence[PointReceipt], deadline_s: floa
 
 
 def _points_there(endpoint: Endpoint, measurement: str, statement: str, deadline_s: float) -> set[_Key]:
-    status, text = ask(endpoint, statement, deadline_s)
+    found = ask(endpoint, statement, deadline_s)
+    status, text = found.status, found.body
     if status >= 500 or status in (408, 429):
-        raise ServerFaultError(
-            f"{endpoint.name}: {status} {reason_of(endpoint, text)}", busy=status != _FAULT
-        )
+        problem = f"{endpoint.name}: {status} {reason_of(endpoint, text)}"
+        raise ServerFaultError(problem, busy=status != _FAULT, retry_after_s=found.retry_after_s)
     if status != _OK:
         raise NotReadableError(f"{endpoint.name}: {status} {reason_of(endpoint, text)}")
     try:

@@ -69,9 +69,11 @@ def guarded(path: Path) -> Generator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorname", "") == "SQLITE_FULL":
-            raise StoreError(f"{path}: the disk is full; nothing of this was stored") from error
-        raise StoreError(f"{path}: {error}") from error
+        name = str(getattr(error, "sqlite_errorname", ""))
+        if name == "SQLITE_FULL":
+            problem = f"{path}: the disk is full; nothing of this was stored"
+            raise StoreError(problem, may_pass=True) from error
+        raise StoreError(f"{path}: {error}", may_pass=name.startswith("SQLITE_BUSY")) from error
     except UnicodeDecodeError as error:  # of a text in its pages, or in its own description of its tables
         raise StoreError(f"{path}: damaged: {error}") from error
     except OSError as error:

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hw.bench import ImpairmentSpec
+from hw.bench import SWITCH, ImpairmentSpec
 from hw.errors import CapabilityError, ConfigError
 from hw.open_bench import PoweredNodes
 from hw.virtual import network
-from hw.virtual.bench_network import SWITCH, namespace_of
+from hw.virtual.bench_network import namespace_of
 
 # Packets that netem may hold: an explicit limit, for the default of 1000 loses packets of the larger bursts.
 QUEUE_PACKETS = 100_000

@@ -74,8 +74,9 @@ def reach(addresses: dict[str, tuple[str, int]], timeout_s: float = REACH_TIMEOU
     def attempt(address: tuple[str, int]) -> str:
         try:
             socket.create_connection(address, timeout_s).close()
-        except OSError as error:
-            return f"{address[0]} port {address[1]}: {error.strerror or error}"
+        except (OSError, UnicodeError) as error:
+            why = getattr(error, "strerror", None) or error
+            return f"{address[0]} port {address[1]}: {why}"
         return ""
 
     with ThreadPoolExecutor(max_workers=16) as pool:

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hw.bench import BenchSpec, NodeKind
+from hw.bench import SWITCH, BenchSpec, NodeKind
 from hw.journal import Journal
 from hw.virtual import network
-
-SWITCH = "switch"
 
 
 def namespace_of(bench_name: str, node_name: str) -> str:

@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
+from hw.errors import BenchError
 from hw.journal import JOURNAL_FOLDER, Journal
 from hw.reservation import LOCK_FOLDER, lock_file
 
@@ -38,23 +39,30 @@ def machine_settings(congestion_control: str) -> Generator[None, None, None]:
         congestion_control: That the namespaces of a bench may choose.
 
     Raises:
-        BenchError: A setting could not be given back; it stays in the journal.
+        BenchError: A setting could not be changed, or not be given back: it stays in the journal.
     """
     journal = _journal()
     with _held() as holders:
-        with _decided():
-            if _is_alone(holders):
-                journal.undo()
-            _keep_real_time_running(journal)
-            _forward_packets_first(journal)
-            _allow_congestion_control(journal, congestion_control)
-            fcntl.flock(holders, fcntl.LOCK_SH)
         try:
+            with _decided():
+                _change_settings(holders, journal, congestion_control)
             yield
         finally:
             with _decided():
                 if _is_alone(holders):
                     journal.undo()
+
+
+def _change_settings(holders: int, journal: Journal, congestion_control: str) -> None:
+    """Change what is not as needed; however it ends, this bench holds the lock as every open one does."""
+    try:
+        if _is_alone(holders):
+            journal.undo()
+        _keep_real_time_running(journal)
+        _forward_packets_first(journal)
+        _allow_congestion_control(journal, congestion_control)
+    finally:
+        fcntl.flock(holders, fcntl.LOCK_SH)
 
 
 def undo_machine_settings() -> int:
@@ -96,20 +104,31 @@ def _is_alone(holders: int) -> bool:
     return True
 
 
+@contextmanager
+def _errors_named(setting: str) -> Generator[None, None, None]:
+    """Raise as BenchError what the kernel says of a setting."""
+    try:
+        yield
+    except OSError as error:
+        raise BenchError(f"{setting}: cannot be changed for the bench: {error.strerror or error}") from error
+
+
 def _keep_real_time_running(journal: Journal) -> None:
     """Switch off the throttling of real-time threads: it would stop an emulated CPU 50 ms in each second."""
-    found = REAL_TIME_RUNTIME.read_text().strip()
-    if found != "-1":
-        journal.record("sysctl", path=str(REAL_TIME_RUNTIME), value=found)
-        REAL_TIME_RUNTIME.write_text("-1\n")
+    with _errors_named(str(REAL_TIME_RUNTIME)):
+        found = REAL_TIME_RUNTIME.read_text().strip()
+        if found != "-1":
+            journal.record("sysctl", path=str(REAL_TIME_RUNTIME), value=found)
+            REAL_TIME_RUNTIME.write_text("-1\n")
 
 
 def _allow_congestion_control(journal: Journal, name: str) -> None:
     """Let namespaces choose a congestion control: the kernel asks the host's list."""
-    found = ALLOWED_CONGESTION_CONTROL.read_text().strip()
-    if name not in found.split():
-        journal.record("sysctl", path=str(ALLOWED_CONGESTION_CONTROL), value=found)
-        ALLOWED_CONGESTION_CONTROL.write_text(f"{found} {name}\n")
+    with _errors_named(str(ALLOWED_CONGESTION_CONTROL)):
+        found = ALLOWED_CONGESTION_CONTROL.read_text().strip()
+        if name not in found.split():
+            journal.record("sysctl", path=str(ALLOWED_CONGESTION_CONTROL), value=found)
+            ALLOWED_CONGESTION_CONTROL.write_text(f"{found} {name}\n")
 
 
 def _restore_sysctl(change: Mapping[str, Any]) -> None:
@@ -126,17 +145,23 @@ def _forward_packets_first(journal: Journal) -> None:
     that an emulated processor keeps busy, packets of the bench's links wait for it.
     """
     for pid in _softirq_threads():
-        policy, priority = os.sched_getscheduler(pid), os.sched_getparam(pid).sched_priority
-        if (policy, priority) != (os.SCHED_FIFO, SOFTIRQ_PRIORITY):
-            journal.record("scheduler", pid=pid, policy=policy, priority=priority)
-            os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(SOFTIRQ_PRIORITY))
+        with _errors_named(f"scheduling of ksoftirqd, process {pid}"):
+            policy, priority = _scheduling(pid)
+            if (policy, priority) != (os.SCHED_FIFO, SOFTIRQ_PRIORITY):
+                journal.record("scheduler", pid=pid, policy=policy, priority=priority)
+                os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(SOFTIRQ_PRIORITY))
 
 
 def _restore_scheduler(change: Mapping[str, Any]) -> None:
     """Undo action: give a softirq thread its policy back; harmless where there is none with this id."""
-    pid = int(change["pid"])
-    if pid in _softirq_threads():
-        os.sched_setscheduler(pid, int(change["policy"]), os.sched_param(int(change["priority"])))
+    pid, found = int(change["pid"]), (int(change["policy"]), int(change["priority"]))
+    if pid in _softirq_threads() and _scheduling(pid) != found:
+        os.sched_setscheduler(pid, found[0], os.sched_param(found[1]))
+
+
+def _scheduling(pid: int) -> tuple[int, int]:
+    """Return policy and priority of a thread."""
+    return os.sched_getscheduler(pid), os.sched_getparam(pid).sched_priority
 
 
 def remove_folder(change: Mapping[str, Any]) -> None:

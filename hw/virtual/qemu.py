@@ -194,8 +194,9 @@ class QemuGuest:
         try:
             if placement.cpus:
                 os.sched_setaffinity(tid, placement.cpus)
-            if placement.priority:
-                os.sched_setscheduler(tid, os.SCHED_FIFO, os.sched_param(placement.priority))
+            if placement.priority or os.sched_getparam(tid).sched_priority:
+                policy = os.SCHED_FIFO if placement.priority else os.SCHED_OTHER
+                os.sched_setscheduler(tid, policy, os.sched_param(placement.priority))
         except ProcessLookupError:
             return
         except (OSError, ValueError) as error:

@@ -72,6 +72,8 @@ class KeysightInfiniiVision(Commands):
         self.set(":TRIGger:MODE EDGE")
         self.set(f":TRIGger:EDGE:SOURce CHANnel{trigger.channel}")
         self.set(f":TRIGger:EDGE:SLOPe {_SLOPES[trigger.slope]}")
+        self.set(":TRIGger:EDGE:COUPling DC")
+        self.set(":TRIGger:EDGE:REJect OFF")
         self.set(f":TRIGger:EDGE:LEVel {trigger.level_v:.9G},CHANnel{trigger.channel}")
         self.set(":TRIGger:SWEep NORMal")  # PG4 p. 1603: never a record without a trigger
         self.set_segments(settings.segments)
@@ -92,6 +94,7 @@ class KeysightInfiniiVision(Commands):
                 f"limits to 20 or 25 MHz by model, not to {limit_hz:g} Hz; give {LIMITED_BANDWIDTH_HZ[0]:g}.."
                 f"{LIMITED_BANDWIDTH_HZ[1]:g} Hz or none",
             )
+        self.set(f"{name}:INVert OFF")  # left on at the front panel, rising edges would be falling ones
         self.set(f"{name}:PROBe {channel.probe_ratio:.9G}")
         self.set(f"{name}:IMPedance {'FIFTy' if channel.termination_ohm == 50 else 'ONEMeg'}")
         self.set(f"{name}:COUPling {'DC' if channel.coupling is Coupling.DC else 'AC'}")

@@ -109,6 +109,7 @@ class TektronixMso(Commands):
         if gain <= 0:
             raise self.error(f"{name}:PRObe:GAIN?", f"a gain of {gain:g}")
         limit_hz = channel.bandwidth_limit_hz
+        self.set(f"{name}:INVert OFF")  # left on at the front panel, rising edges would be falling ones (TMD)
         self.set(f"{name}:PROBEFunc:EXTAtten {channel.probe_ratio * gain:.9G}")
         self.set(f"{name}:TERmination {'50' if channel.termination_ohm == 50 else '1.0E+6'}")
         self.set(f"{name}:COUPling {'DC' if channel.coupling is Coupling.DC else 'AC'}")

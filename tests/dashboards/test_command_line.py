@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from dashboards import __main__ as command_line
 from dashboards.__main__ import main
 from dashboards.delivery.endpoint import ENDPOINT_VARIABLE
+from dashboards.store.connection import guarded
 from resources.keep_run import RunEnd, keep_run
 from tests.dashboards.fake_server import FakeServer, answer
 from tests.dashboards.runs import make_run, record
@@ -68,6 +72,96 @@ def test_status_names_what_was_set_aside(tmp_path: Path, capsys: pytest.CaptureF
     capsys.readouterr()
     assert main(["status", "--store", str(store)]) == 0
     assert "1 times: 400 unable to parse '…': no" in capsys.readouterr().out
+
+
+@pytest.fixture
+def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Let a service sleep eight times, in no time, and then be broken off; return for how long."""
+    pauses_s: list[float] = []
+
+    def sleep(pause_s: float) -> None:
+        pauses_s.append(pause_s)
+        if len(pauses_s) == 8:
+            raise KeyboardInterrupt
+
+    clock = SimpleNamespace(monotonic=lambda: 1e6 + sum(pauses_s), sleep=sleep)
+    monkeypatch.setattr(command_line, "time", clock)
+    return pauses_s
+
+
+def follow(folder: Path, port: int) -> int:
+    """Follow a store with a run; what a failure is tried again within one delivery is nothing here."""
+    run, store = make_run(folder, [record()]), folder / "s.sqlite"
+    main(["import", str(run.path), "--store", str(store)])
+    file = endpoint_file(folder, port)
+    options = ["--follow", "--give-up-s", "0", "--store", str(store), "--endpoint", str(file)]
+    return main(["deliver", *options])
+
+
+def test_a_service_keeps_the_pause_that_the_server_asks_for(
+    tmp_path: Path, slept: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with FakeServer(answer(429, "busy", "Retry-After: 3600")) as server:
+        assert follow(tmp_path, server.port) == 0
+    assert slept == 8 * [3600]
+    assert len(server.requests) == 8
+    assert capsys.readouterr().err.count("; once more in 3600 s\n") == 8
+
+
+def test_a_service_is_not_asked_for_a_pause_of_years(tmp_path: Path, slept: list[float]) -> None:
+    with FakeServer(answer(503, "", "Retry-After: Fri, 31 Dec 9999 23:59:59 GMT")) as server:
+        assert follow(tmp_path, server.port) == 0
+    assert slept == 8 * [86400]
+
+
+@pytest.mark.parametrize("status", [401, 404])
+def test_a_service_asks_less_and_less_where_the_answer_stays_the_same(
+    tmp_path: Path, slept: list[float], status: int
+) -> None:
+    with FakeServer(answer(status, "no")) as server:
+        assert follow(tmp_path, server.port) == 0
+    assert slept == [5, 10, 20, 40, 80, 160, 300, 300]
+
+
+def test_a_service_that_is_served_again_is_as_quick_as_before(tmp_path: Path, slept: list[float]) -> None:
+    def behave(connection: object, request: bytes) -> None:
+        answer(204 if len(slept) == 3 else 404)(connection, request)  # type: ignore[arg-type]
+
+    with FakeServer(behave) as server:
+        assert follow(tmp_path, server.port) == 0
+    assert slept == [5, 10, 20, 5, 5, 5, 5, 5]
+
+
+@pytest.mark.parametrize("problem", ["SQLITE_FULL", "SQLITE_BUSY", "SQLITE_BUSY_SNAPSHOT"])
+def test_a_service_goes_on_when_the_store_can_be_written_again(
+    tmp_path: Path,
+    slept: list[float],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    problem: str,
+) -> None:
+    def full(*_: object) -> None:
+        error = sqlite3.OperationalError("no room")
+        error.sqlite_errorname = problem
+        with guarded(tmp_path / "s.sqlite"):
+            raise error
+
+    monkeypatch.setattr(command_line, "deliver", full)
+    assert follow(tmp_path, 9) == 0
+    assert slept == [5, 10, 20, 40, 80, 160, 300, 300]
+    assert "s.sqlite: " in capsys.readouterr().err
+
+
+def test_a_service_ends_when_its_store_is_damaged(
+    tmp_path: Path, slept: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def damaged(*_: object) -> None:
+        with guarded(tmp_path / "s.sqlite"):
+            raise sqlite3.DatabaseError("malformed")
+
+    monkeypatch.setattr(command_line, "deliver", damaged)
+    assert follow(tmp_path, 9) == 5
+    assert slept == []
 
 
 def test_server_that_is_down_leaves_the_points(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,8 +14,8 @@ from email.utils import formatdate
 
 import pytest
 
-from dashboards.delivery import DeliveryResult, Endpoint, Pace, deliver
-from dashboards.delivery.http import SlowAnswerError, post
+from dashboards.delivery import DeliveryResult, Endpoint, Pace, deliver, http
+from dashboards.delivery.http import NoAnswerError, SlowAnswerError, post
 from dashboards.errors import DeliveryError
 from dashboards.store import Store
 from dashboards.store.connection import lock_path
@@ -199,6 +199,20 @@ def test_a_pause_longer_than_there_is_time_ends_delivery_at_once(store: Store, w
     assert store.status().waiting == POINTS
 
 
+def test_a_pause_that_is_asked_for_at_a_question_is_kept(store: Store) -> None:
+    def behave(connection: socket.socket, request: bytes) -> None:
+        busy = request.startswith(b"GET")
+        send_answer(connection, 429 if busy else 204, "", *(["Retry-After: 120"] if busy else []))
+
+    pace = Pace(deadline_s=HANG_S, give_up_s=60, wait_s=0.01, wait_max_s=0.05)
+    with FakeServer(behave) as server:
+        endpoint = replace(server.endpoint(), query_path="/query?db=hil&epoch=ns")
+        with pytest.raises(DeliveryError, match="asks to be left alone for 120 s") as ended:
+            deliver(store, endpoint, pace)
+        assert sum(request.startswith(b"GET") for request in server.requests) == 1
+    assert ended.value.retry_after_s == 120
+
+
 @pytest.mark.parametrize("text", ["soon", "-1", "Thu, 99 Foo 2026 00:00:00 GMT", "1e3"])
 def test_a_pause_that_is_none_is_the_usual_one(store: Store, text: str) -> None:
     asked: list[bytes] = []
@@ -241,6 +255,22 @@ def test_nobody_there(store: Store) -> None:
     with pytest.raises(DeliveryError, match=r"refused.*given up after 0.6 s"):
         deliver(store, Endpoint(1, False, "127.0.0.1", port, "/write"), HASTY)
     assert store.status().waiting == POINTS
+
+
+def test_a_host_name_that_cannot_be_looked_up_is_no_slow_server() -> None:
+    endpoint = Endpoint(1, False, "influx..example", 8086, "/write")
+    with pytest.raises(NoAnswerError, match=r"http://influx\.\.example:8086: .*label") as refused:
+        post(endpoint, b"x", HANG_S)
+    assert not isinstance(refused.value, SlowAnswerError)
+
+
+def test_what_nobody_has_thought_of_is_no_slow_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("nobody has thought of it")
+
+    monkeypatch.setattr(http, "_exchange", fail)
+    with pytest.raises(RuntimeError, match="nobody has thought of it"):
+        post(Endpoint(1, False, "127.0.0.1", 8086, "/write"), b"x", HANG_S)
 
 
 @pytest.mark.timed

@@ -92,6 +92,8 @@ def test_credentials_do_not_travel_in_the_clear(tmp_path: Path) -> None:
         (ONE.replace("127.0.0.1:8086", "[::1"), "influxdb.url"),
         (ONE.replace("127.0.0.1:8086", "a b:8086"), "influxdb.url"),
         (ONE.replace("127.0.0.1:8086", "h\u00f6st:8086"), "influxdb.url"),
+        (ONE.replace("127.0.0.1", "influx..example"), "influxdb.url: need http://HOST:PORT"),
+        (ONE.replace("127.0.0.1", f"{64 * 'i'}.example"), "each label of HOST of 1..63 characters"),
         (ONE.replace("8086", "8086/w\u00f6rk"), "influxdb.url: its path"),
         (ONE.replace("8086", "8086/a b"), "influxdb.url: its path"),
     ],

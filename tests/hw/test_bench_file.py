@@ -151,6 +151,18 @@ def test_refuses_every_misspelt_key(
         ),
         ("producers.656", {"node": "p01", "address": "10.77.0.77"}, "producers.656", "in 1..655"),
         ("producers.\u00b2", {"node": "p01", "address": "10.77.0.77"}, "producers.\u00b2", "in 1..655"),
+        (
+            "producers.13",
+            {"node": "p01", "address": "10.77.0.77"},
+            "producers.13.node",
+            "a node of its own on a virtual bench, found 'p01' as producers.1.node",
+        ),
+        (
+            "nodes.switch.kind",
+            "local",
+            "nodes.switch.kind",
+            "namespace on a virtual bench, which has its switch there, found 'local'",
+        ),
         ("impairment.producers", [0], "impairment.producers", "integers in 1..655"),
         ("impairment.producers", 3, "impairment.producers", "a list of integers"),
         (
@@ -183,6 +195,25 @@ def test_refuses_a_wrong_value(tmp_path: Path, path: str, value: object, field: 
     message = _refusal(tmp_path, document)
     assert message.startswith(f"benchwright.{field}: ")
     assert wanted in message
+
+
+def test_refuses_a_virtual_bench_without_its_switch(tmp_path: Path) -> None:
+    document = _document()
+    del document["benchwright"]["nodes"]["switch"]
+    text = yaml.safe_dump(document).replace("node: switch", "node: p01")
+    message = _refusal(tmp_path, yaml.safe_load(text))
+    assert (
+        message == "benchwright.nodes.switch: missing; a virtual bench has its switch there, kind namespace"
+    )
+
+
+@pytest.mark.parametrize("number", ["01", "08", "0", "656", "+1"])
+def test_refuses_a_producer_whose_number_is_not_written_as_it_is_read(tmp_path: Path, number: str) -> None:
+    document = _document()
+    document["benchwright"]["producers"][number] = {"node": "p08", "address": "10.77.0.77"}
+    assert _refusal(tmp_path, document) == (
+        f"benchwright.producers.{number}: a producer's number must be in 1..655, without leading zeros"
+    )
 
 
 def test_refuses_namespaces_on_a_bench_that_is_not_built_here(tmp_path: Path) -> None:

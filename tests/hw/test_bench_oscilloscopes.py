@@ -91,6 +91,8 @@ def test_reads_every_form_of_address(tmp_path: Path, resource: str) -> None:
         ("resource", "192.0.2.7", "TCPIP::HOST::PORT::SOCKET"),
         ("resource", "TCPIP::192.0.2.7::65536::SOCKET", "the port in 1..65535"),
         ("resource", f"TCPIP::192.0.2.7::{'1' * 5000}::SOCKET", "the port in 1..65535"),
+        ("resource", "TCPIP::scope..lab::5025::SOCKET", "each label of HOST of 1..63 characters"),
+        ("resource", f"TCPIP::{64 * 's'}::inst0::INSTR", "each label of HOST of 1..63 characters"),
         ("resource", "TCPIP::192.0.2.7::SOCKET", "TCPIP::HOST::PORT::SOCKET"),
         ("resource", "USB0::1::2::3::INSTR", "TCPIP::HOST::PORT::SOCKET"),
         ("dialect", "scpi", "one of any, keysight-infiniivision, tektronix-mso"),

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from hw.virtual.console_log import earlier_logs, put_aside
 from hw.virtual.image_recipe import recipe_of
-from hw.virtual.qemu import GuestCard, GuestMachine, ThreadPlacement, command_line
+from hw.virtual.qemu import GuestCard, GuestMachine, QemuGuest, ThreadPlacement, command_line
 
 PLACEMENT = ThreadPlacement()
 
@@ -70,6 +72,26 @@ def test_guests_share_a_root_that_they_cannot_write() -> None:
     argv = command_line(machine("embedded", "tcg"), Path("run"))
     assert argv[argv.index("-serial") + 1] == "file:run/console.log"
     assert "readonly=on" in argv[argv.index("-drive") + 1].split(",")
+
+
+def test_a_running_guest_gets_the_priority_that_it_is_given_and_loses_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with subprocess.Popen(["sleep", "600"]) as process:
+        try:
+            guest = QemuGuest(machine("linux-rt", "tcg"), tmp_path, process)
+            monkeypatch.setattr(guest, "_threads", lambda: {process.pid: "CPU 0/TCG"})
+            found = os.sched_getscheduler(process.pid)
+            guest.place_vcpus(ThreadPlacement(0))
+            assert os.sched_getscheduler(process.pid) == found
+            guest.place_vcpus(ThreadPlacement(1))
+            assert os.sched_getscheduler(process.pid) == os.SCHED_FIFO
+            assert os.sched_getparam(process.pid).sched_priority == 1
+            guest.place_vcpus(ThreadPlacement(0))
+            assert os.sched_getscheduler(process.pid) == os.SCHED_OTHER
+            assert os.sched_getparam(process.pid).sched_priority == 0
+        finally:
+            process.kill()
 
 
 def test_what_a_guest_said_in_a_boot_is_kept_at_the_next(tmp_path: Path) -> None:

@@ -32,6 +32,27 @@ for number in count():
     print(number, flush=True)
 """
 
+# Gives the journal room for one record and a part of the next, as a disk has that fills up.
+FULL_DISK = """
+import resource
+import sys
+from pathlib import Path
+from hw.errors import BenchError
+from hw.journal import Journal
+
+journal = Journal("lab", {"file": print}, Path(sys.argv[1]) / "journal")
+journal.record("file", path="/nowhere/0")
+size_bytes = journal.path.stat().st_size
+resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes + size_bytes // 2, resource.RLIM_INFINITY))
+try:
+    journal.record("file", path="/nowhere/1")
+except BenchError as error:
+    print(error)
+print(journal.path.stat().st_size - size_bytes, "bytes more")
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+journal.record("file", path="/nowhere/2")
+"""
+
 
 class Undo:
     """An undo action that deletes files and remembers in which order it was asked to."""
@@ -85,6 +106,50 @@ def test_a_torn_last_line_is_a_change_that_was_not_made(tmp_path: Path) -> None:
         assert undo.asked == ["1", "0"]
         journal.record("file", path="/nowhere/3")
         assert [change["path"] for change in journal.pending()] == ["/nowhere/3"]
+
+
+def test_a_record_that_does_not_fit_on_the_disk_is_an_error_and_leaves_no_trace(
+    repository: Path, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-c", FULL_DISK, str(tmp_path)]
+    done = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=True)
+    assert "lab.journal: the undo journal cannot be written: File too large\n0 bytes more\n" in done.stdout
+    undo = Undo()
+    assert _journal(tmp_path, undo).undo() == 2
+    assert undo.asked == ["2", "0"]
+
+
+def test_a_record_is_not_glued_to_what_a_kill_has_left_of_one(tmp_path: Path) -> None:
+    undo = Undo()
+    journal = _journal(tmp_path, undo)
+    for number in range(2):
+        journal.record("file", path=f"/nowhere/{number}")
+    journal.path.write_bytes(journal.path.read_bytes()[:-9])
+    for number in range(2, 4):
+        journal.record("file", path=f"/nowhere/{number}")
+    journal.undo()
+    assert undo.asked == ["3", "2", "0"]
+
+
+def test_a_journal_that_cannot_be_written_is_an_error_of_the_bench(tmp_path: Path) -> None:
+    (tmp_path / "journal").touch()
+    with pytest.raises(BenchError, match="journal: the undo journal cannot be written: File exists"):
+        _journal(tmp_path, Undo())
+    (tmp_path / "journal").unlink()
+    journal = _journal(tmp_path, Undo())
+    journal.path.mkdir()
+    with pytest.raises(BenchError, match=r"lab\.journal: the undo journal cannot be written: Is a directory"):
+        journal.record("file", path="/nowhere/0")
+
+
+def test_what_cannot_be_undone_is_told_when_the_journal_cannot_be_written(tmp_path: Path) -> None:
+    journal = _journal(tmp_path, Undo())
+    (tmp_path / "b").mkdir()
+    journal.record("file", path=str(tmp_path / "b"))
+    journal.path.with_suffix(".new").mkdir()
+    with pytest.raises(BenchError, match=r"could not undo .*/b.*; the journal itself: Is a directory"):
+        journal.undo()
+    assert len(journal.pending()) == 1
 
 
 def test_a_line_that_is_damaged_before_the_last_is_an_error(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from contextlib import AbstractContextManager
@@ -102,6 +103,42 @@ def test_a_killed_run_takes_nothing_from_a_bench_that_is_open(machine: Machine) 
         with needed():
             pass
         assert undo_machine_settings() == 0
+        assert machine.settings() == NEEDED
+    assert machine.settings() == FOUND
+
+
+@pytest.mark.parametrize("error", [PermissionError(1, "Operation not permitted"), KeyboardInterrupt()])
+def test_an_end_before_all_are_changed_gives_back_those_that_are(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    with_change: list[tuple[str, ...]] = []
+
+    def refuse(*_: object) -> None:
+        with_change.append(machine.settings())
+        raise error
+
+    monkeypatch.setattr(host, "_softirq_threads", lambda: [os.getpid()])
+    monkeypatch.setattr(os, "sched_setscheduler", refuse)
+    with pytest.raises((BenchError, KeyboardInterrupt)) as raised, needed():
+        raise AssertionError("it is open")
+    if isinstance(error, OSError):
+        assert str(raised.value) == (
+            f"scheduling of ksoftirqd, process {os.getpid()}:"
+            " cannot be changed for the bench: Operation not permitted"
+        )
+    assert with_change[0] == ("-1", FOUND[1])
+    assert machine.settings() == FOUND
+
+
+def test_a_bench_that_cannot_be_opened_takes_nothing_from_one_that_is_open(machine: Machine) -> None:
+    with needed():
+        machine.paths[1].unlink()
+        with (
+            pytest.raises(BenchError, match="allowed: cannot be changed for the bench: No such file"),
+            needed(),
+        ):
+            raise AssertionError("it is open")
+        machine.paths[1].write_text(NEEDED[1])
         assert machine.settings() == NEEDED
     assert machine.settings() == FOUND
 

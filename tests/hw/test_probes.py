@@ -213,6 +213,12 @@ def test_reach_tells_listening_from_closed() -> None:
     assert list(answers) == ["down"]
 
 
+def test_reach_tells_a_name_that_cannot_be_looked_up() -> None:
+    answers = bench.reach({"short": ("scope..lab", 5025), "long": (64 * "s", 5025)})
+    assert list(answers) == ["short", "long"]
+    assert answers["short"].startswith("scope..lab port 5025: ")
+
+
 def test_broken_bench_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "b.yaml").write_text("benchwright: {schema: nonsense}\n")
     capabilities, _virtual = bench.bench(tmp_path / "b.yaml")
@@ -226,6 +232,8 @@ def test_broken_bench_file_is_named(tmp_path: Path) -> None:
         ("keyfile:", "keyfil:"),
         ("SSHDriver:", "SHSDriver:"),
         ("connection_timeout: 180.0", "connection_timeout: soon"),
+        ("address: 10.20.0.100", "address: target..lab"),
+        ("address: 10.20.0.100", f"address: {64 * 't'}"),
     ],
 )
 def test_typing_errors_in_labgrids_part_are_named(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""YAML that would take a machine's memory or its stack is refused, with file and line."""
+"""YAML that would take a machine's memory or its stack, or lose a key, is refused, with file and line."""
 
 from __future__ import annotations
 
@@ -24,9 +24,14 @@ LAUGHS = "a0: &a0 [x, x]\n" + "".join(
         ("a: " + "[" * 20_000 + "]" * 20_000 + "\n", "nested too deep"),
         ("a: " + "x" * BYTES_MAX + "\n", "must have 1048576 bytes at most"),
         ("a: 1\na: 2\n", "bench.yaml:2: a: the key stands twice"),
+        ("1: a\n'1': b\n", "bench.yaml:2: 1: the key stands twice"),
+        ("1: a\ntrue: b\n", "bench.yaml:2: true: the key stands twice"),
+        ("1: a\n01: b\n", "bench.yaml:2: 01: the key stands twice"),
+        ("a:\n  010: b\n", "bench.yaml:2: 010: must be written 8, or in quotes: so it is read"),
+        ("0x10: a\n", "bench.yaml:1: 0x10: must be written 16, or in quotes: so it is read"),
     ],
 )
-def test_what_would_grow_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_what_would_grow_or_be_lost_is_refused(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "bench.yaml"
     file.write_text(text)
     with pytest.raises(ConfigError, match=said):

@@ -77,6 +77,10 @@ def test_sets_up_and_reads_back(dialect: str) -> None:
         assert realised.window_s == pytest.approx(1e-6)
         assert realised.sample_rate_hz >= 5e9
         assert realised.segments == 3
+        name = ":CHANnel{}" if dialect == "keysight" else "CH{}"
+        assert {f"{name.format(number)}:INVert OFF" for number in (1, 2)} <= set(server.requests)
+        coupling = ":TRIGger:EDGE:COUPling DC" if dialect == "keysight" else "TRIGger:A:EDGE:COUPling DC"
+        assert coupling in server.requests
         probe = ":CHANnel1:PROBe 10" if dialect == "keysight" else "CH1:PROBEFunc:EXTAtten 1"
         scale = ":CHANnel1:SCALe 0.5" if dialect == "keysight" else "CH1:SCAle 0.5"
         assert server.requests.index(probe) < server.requests.index(scale)

@@ -84,6 +84,7 @@ class ChannelSetup:
         probe_ratio: Factor of all voltages of this channel.
         bandwidth_hz: Of the instrument with its filters.
         early_ps: How much earlier than it was taken the record is shown: the correction of skew.
+        inverted: Voltages are shown with the other sign; the trigger sees them as they are.
     """
 
     centre_v: float
@@ -91,6 +92,7 @@ class ChannelSetup:
     probe_ratio: float
     bandwidth_hz: float
     early_ps: float
+    inverted: bool = False
 
 
 def sigma_ps(signal: InputSignal, bandwidth_hz: float) -> float:

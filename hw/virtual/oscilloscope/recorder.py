@@ -205,6 +205,8 @@ class Recorder:
             voltages += front_end.noise_v(
                 setup.points, interval_ps, signal.noise_v, channel.bandwidth_hz, noise
             )
+            if channel.inverted:
+                voltages = -voltages
             if clip:
                 centre_v = channel.centre_v / channel.probe_ratio
                 voltages = centre_v + CLIP_FACTOR * (voltages - centre_v)

@@ -40,6 +40,7 @@ class Channel:
     probe_ratio: float = 1.0
     skew_s: float = 0.0
     bandwidth_limited: bool = False
+    inverted: bool = False
     trigger_level_v: float = 0.0
 
 
@@ -125,4 +126,5 @@ def _channel_setup(channel: Channel, hardware: Hardware, skew_sign: int) -> Chan
         probe_ratio=channel.probe_ratio,
         bandwidth_hz=min(limit_hz, hardware.bandwidth_hz),
         early_ps=skew_sign * channel.skew_s * PS_PER_S,
+        inverted=channel.inverted,
     )

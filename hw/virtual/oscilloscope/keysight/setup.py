@@ -71,6 +71,7 @@ def _add_channel(scope: FrontPanel) -> None:
     scope.add_setting("CHANnel<n>:PROBe", lambda s: of(s).probe_ratio, set_probe)
     scope.add_field("CHANnel<n>:PROBe:SKEW", of, "skew_s", lambda p: p.number_within(-SKEW_S, SKEW_S))
     scope.add_field("CHANnel<n>:DISPlay", of, "displayed", Parameters.boolean)
+    scope.add_field("CHANnel<n>:INVert", of, "inverted", Parameters.boolean)
     scope.add_field("CHANnel<n>:BWLimit", of, "bandwidth_limited", Parameters.boolean)
     # Only what the front end has: direct coupling, into 1 MOhm or 50 Ohm, which makes no difference.
     scope.add_setting("CHANnel<n>:COUPling", lambda _: Word("DC"), only("DC", "AC"))
@@ -132,6 +133,7 @@ def _add_trigger(scope: FrontPanel) -> None:
     )
     scope.add_field("TRIGger:EDGE:SLOPe", settings, "trigger_slope", lambda p: p.choice(words(SLOPES)))
     scope.add_setting("TRIGger:EDGE:COUPling", lambda _: Word("DC"), only("DC", "AC", "LFReject"))
+    scope.add_setting("TRIGger:EDGE:REJect", lambda _: Word("OFF"), only("OFF", "LFReject", "HFReject"))
     scope.commands.add("TRIGger:EDGE:LEVel", setter=set_level, getter=get_level)
 
 

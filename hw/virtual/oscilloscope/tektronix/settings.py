@@ -34,6 +34,7 @@ class Channel:
     position: float = 0.0
     offset_v: float = 0.0
     deskew_s: float = 0.0
+    inverted: bool = False
     bandwidth_hz: float = math.inf
     probe_ratio: float = 1.0
     termination_ohm: float = 1e6
@@ -152,4 +153,5 @@ def _channel_setup(channel: Channel, hardware: Hardware) -> ChannelSetup:
         probe_ratio=channel.probe_ratio,
         bandwidth_hz=min(channel.bandwidth_hz, hardware.bandwidth_hz),
         early_ps=channel.deskew_s * PS_PER_S,
+        inverted=channel.inverted,
     )

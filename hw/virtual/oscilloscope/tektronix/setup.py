@@ -80,6 +80,7 @@ def _add_channels(scope: FrontPanel) -> None:
     scope.add_setting("CH<n>:TERmination", lambda s: of(s).termination_ohm, set_termination)
     scope.add_setting("CH<n>:COUPling", lambda _: Word("DC"), only("DC", "AC", "DCREJ"))
     scope.add_query("CH<n>:CLIPping", clipping)
+    scope.add_field("CH<n>:INVert", of, "inverted", Parameters.boolean)
     for pattern in ("DISplay:GLObal:CH<n>:STATE", "SELect:CH<n>"):
         scope.add_field(pattern, of, "displayed", Parameters.boolean)
 
