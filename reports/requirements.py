@@ -6,8 +6,10 @@ They stand in files of one form: `reports/requirement_forms.py`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 
 from reports.clock_sync.mask_verdict import MASK_QUANTITIES
 from reports.errors import RequirementsError
@@ -128,6 +130,28 @@ class Requirement:
         if self.mask:
             parts.append(Part(f"mask {self.mask}", tuple(sorted(MASK_QUANTITIES)), "", None, subject=subject))
         return tuple(parts)
+
+    def objection_to(self, kept: Requirement) -> str:
+        """Return why what was judged by another requirement of this id was judged by less than this one asks.
+
+        Of what no record says: the share that may be lost, the mask, and from which to which tau. Empty: it
+        was not.
+        """
+        share, judged_by = self.lost_percent or 0, kept.lost_percent or 0
+        if self.lost is None and judged_by > share:
+            return f"judged with {judged_by:g} % lost allowed, the requirement is {share:g} %"
+        if not self.mask:
+            return ""
+        if PurePath(kept.mask).name != PurePath(self.mask).name:
+            return f"judged by mask {kept.mask or 'none'}, the requirement is mask {self.mask}"
+        begin_s, end_s = self.mask_from_tau_s or 0, self.mask_to_tau_s or math.inf
+        judged_from_s, judged_to_s = kept.mask_from_tau_s or 0, kept.mask_to_tau_s or math.inf
+        if judged_from_s > begin_s or judged_to_s < end_s:
+            return (
+                f"judged by its mask from {judged_from_s:g} to {judged_to_s:g} s,"
+                f" the requirement is from {begin_s:g} to {end_s:g} s"
+            )
+        return ""
 
     @property
     def text(self) -> str:

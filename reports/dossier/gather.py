@@ -53,7 +53,7 @@ from reports.quantities import INSTRUMENT_CHECKS
 from reports.record.codec import to_json
 from reports.record.measurement import parse_utc
 from reports.requirement_forms import read_set
-from reports.requirements import RequirementSet, merged, requirements_for
+from reports.requirements import Requirement, RequirementSet, merged, requirements_for
 from reports.run.asked import AskedRequirement, AskedSuite, asked_by_stack, asked_of
 from reports.run.asked_before import asked_in
 from reports.run.benches import TrustedSeals, read_benches, read_fingerprint, seal_of
@@ -187,12 +187,17 @@ def _target(
 ) -> Target:
     own = [source for source in sources if (bench, name) in source.targets()]
     wanted = {source.run_id: asked_of(asked_in(source.path, source.manifest), name) for source in own}
-    asked = requirements_for(_sets_of_target(sets, wanted), list(wanted))
+    own_sets = _sets_of_target(sets, wanted)
+    asked = requirements_for(own_sets, list(wanted))
     skipped = {name: each.skipped for of_run in wanted.values() for name, each in of_run.items()}
     stacks = stacks_asked([asked_in(source.path, source.manifest) for source in own], name)
-    parts = {requirement.id: requirement.parts for _file, requirement in asked}
+    by_id = {requirement.id: requirement for _file, requirement in asked}
     tried = TargetTrials(
-        [candidate for source in own for candidate in source.candidates(bench, name, parts)],
+        [
+            candidate
+            for source in own
+            for candidate in source.candidates(bench, name, by_id, _kept_by(own_sets, source.run_id))
+        ],
         waivers,
         lambda attempt: distribution_in(own, attempt),
     )
@@ -225,6 +230,11 @@ def stacks_asked(runs: Iterable[Sequence[AskedSuite]], target: str) -> dict[str,
             if stack is not None:
                 found.setdefault(name, {})[stack] = None
     return {name: tuple(each) for name, each in found.items()}
+
+
+def _kept_by(sets: Iterable[RequirementSet], run_id: str) -> dict[str, Requirement]:
+    """Return the requirements that a run has kept, by their ids."""
+    return {one.id: one for each in sets if run_id in each.run_ids for one in each.requirements}
 
 
 def _sets_of_target(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +21,7 @@ from reports.quantities import INSTRUMENT_CHECKS
 from reports.record.measurement import Measurement
 from reports.rejudge.run import rejudge
 from reports.requirement_forms import sets_of_run
-from reports.requirements import Part, RequirementSet
+from reports.requirements import Requirement, RequirementSet
 from reports.run.folder import MEASUREMENTS, Records, RunFolder
 from reports.run.integrity import SUMS, changed_files, read_sums, sha256_file
 from reports.run.manifest import EARLIER, EARLIER_SUITE, Manifest
@@ -87,13 +87,20 @@ class Source:
         named += [(self.manifest.bench, name) for name, _facts in self.facts]
         return list(dict.fromkeys(named))
 
-    def candidates(self, bench: str, target: str, parts: dict[str, tuple[Part, ...]]) -> list[Candidate]:
+    def candidates(
+        self,
+        bench: str,
+        target: str,
+        asked: Mapping[str, Requirement],
+        kept: Mapping[str, Requirement],
+    ) -> list[Candidate]:
         """Return the records of one target as attempts.
 
         Args:
             bench: Its bench.
             target: Its name.
-            parts: What each requirement asks for, by its id.
+            asked: The requirements, by their ids.
+            kept: The same as this run has kept them.
         """
         bad_checks = self.bad_checks
         numbers: Counter[tuple[object, ...]] = Counter()
@@ -109,7 +116,8 @@ class Source:
                 for each in record.evidence
                 if self.sums.get(each.path) != each.sha256
             ]
-            other = requirement_doubt(record, parts.get(record.requirement, ()))
+            name = record.requirement
+            other = requirement_doubt(record, asked.get(name), kept.get(name))
             doubts += [other] if other else []
             simulated = record.simulated or self.simulated
             found.append(Candidate(self.run_id, numbers[key_of(record)], record, simulated, tuple(doubts)))

@@ -10,7 +10,7 @@ from reports.dossier.attempts import Candidate, decide
 from reports.dossier.model import Attempt, Distribution, RequirementRow, Result, Status
 from reports.dossier.waivers import Waivers
 from reports.record.measurement import Measurement
-from reports.requirements import Part, Requirement, RequirementSet
+from reports.requirements import Requirement, RequirementSet
 from reports.run.tally import key_of
 
 WORST_FIRST: tuple[Status, ...] = (
@@ -153,6 +153,15 @@ def _row(
     )
 
 
-def requirement_doubt(record: Measurement, parts: Iterable[Part]) -> str:
-    """Return why a record was judged by less than its requirement asks; empty: it was not."""
-    return next((said for part in parts if part.covers(record) and (said := part.objection(record))), "")
+def requirement_doubt(record: Measurement, asked: Requirement | None, kept: Requirement | None) -> str:
+    """Return why a record was judged by less than its requirement asks; empty: it was not.
+
+    Args:
+        record: The record.
+        asked: The requirement of its id; None: none asks for it.
+        kept: As the run of the record has kept it; None: it has kept none.
+    """
+    if asked is None:
+        return ""
+    objections = (part.objection(record) for part in asked.parts if part.covers(record))
+    return next(filter(None, objections), "") or (asked.objection_to(kept) if kept is not None else "")

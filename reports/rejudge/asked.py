@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from reports.rejudge.arithmetic import CHECKS, Record
-from reports.rejudge.requirements import KEPT, OF_SUITES
+from reports.rejudge.kept import KEPT
+from reports.rejudge.requirements import OF_SUITES
 
 MESSAGE_MAX = 400
 

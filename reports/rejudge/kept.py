@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from reports.rejudge.requirements import KEPT
+KEPT = Path("evidence", "requirements")
 
 
 def kept_requirements(run: Path) -> dict[str, list[Mapping[str, Any]]]:

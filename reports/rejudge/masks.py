@@ -39,6 +39,7 @@ from reports.rejudge.wander import (
 )
 
 FILE = "mask.csv"
+MASKS = Path(__file__).resolve().parent.parent / "clock_sync" / "masks"
 QUANTITIES = {
     "te": ("max_abs_te", "max_abs"),
     "te_l": ("max_abs_tel", "max_abs"),
@@ -95,8 +96,10 @@ def mask_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], in
         trial = _trial_of(file)
         if trial is None:
             return None
-        wanted = [_taus(each) for each in kept.get(record["requirement"], []) if each.get("mask")]
-        told = _differences(record, file, trial, wanted, is_before=is_before(run))
+        asked = [each for each in kept.get(record["requirement"], []) if each.get("mask")]
+        wanted = [_taus(each) for each in asked]
+        told = [*_differences(record, file, trial, wanted, is_before=is_before(run))]
+        told += _mask_objections(record, file, [str(each["mask"]) for each in asked])
         return [f"{record['quantity']}: {each}" for each in told]
 
     problems: list[str] = []
@@ -106,6 +109,18 @@ def mask_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], in
         problems += found
         count += judged
     return problems, count
+
+
+def _mask_objections(record: Record, file: Path, asked: Sequence[str]) -> Iterator[str]:
+    """Hold the copy of a mask against those that come with the project, where its requirement names one."""
+    quantity = QUANTITIES[record["quantity"]][0]
+    known = [MASKS / f"{name}.csv" for name in asked if not name.endswith(".csv")]
+    if (
+        known
+        and len(known) == len(asked)
+        and read_mask(file, quantity) not in [read_mask(each, quantity) for each in known]
+    ):
+        yield f"its mask has other limits than {' or '.join(asked)}, which its requirement asks for"
 
 
 def _taus(requirement: Json) -> Range:

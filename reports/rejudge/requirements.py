@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from reports.rejudge.arithmetic import CHECKS, KINDS, Record
+from reports.rejudge.kept import KEPT
+from reports.rejudge.masks import QUANTITIES as MASK_QUANTITIES
 
-KEPT = Path("evidence", "requirements")
 SCHEMA = re.compile(r"benchwright\.(requirements/2|([a-z_]+_)?requirements/1)")
 UPPER = {
     "upper_us": 1000,
@@ -100,7 +101,7 @@ def _is_of(item: Mapping[str, Any], record: Record) -> bool:
 def _stands_beside(item: Mapping[str, Any], record: Record) -> bool:
     """Say whether a record is of the lock time or the mask that a requirement asks for besides."""
     is_lock = "lock_within_s" in item and record["quantity"] == "lock_time"
-    return is_lock or bool(item.get("mask"))
+    return is_lock or (bool(item.get("mask")) and record["quantity"] in MASK_QUANTITIES)
 
 
 def _differences(item: Mapping[str, Any], record: Record) -> Iterator[str]:

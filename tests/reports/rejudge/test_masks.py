@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from reports.clock_sync.mask import load_mask
+from reports.clock_sync.mask import load_mask, mask_file
 from reports.clock_sync.mask_verdict import MaskRange, mask_measurements, unset_mask_measurements
 from reports.clock_sync.trial import FILTERED, MASK, TRIAL, WITNESS, load_trial
 from reports.record.context import Context
@@ -274,6 +274,18 @@ def test_a_mask_that_was_changed_is_named(run: Path) -> None:
     path.write_text(HEADER)
     problems, count = mask_objections(run, records_of(run))
     assert (len(problems), count) == (len(ALL), 0)
+
+
+def test_a_copy_with_other_limits_than_the_mask_of_its_name_is_named(run: Path) -> None:
+    """Where the requirement names one that comes with the project: of a site's own nothing is known."""
+    path = run / "evidence" / "requirements" / "clocks.toml"
+    path.write_text(path.read_text().replace("own.csv", "g8273-2-class-d"))
+    [record] = [each for each in records_of(run) if each["quantity"] == "te_l"]
+    said = "CLK-CHRONY: te_l: its mask has other limits than g8273-2-class-d, which its requirement asks for"
+    assert mask_objections(run, [record]) == ([said], 1)
+    mask = run / PLACE / MASK
+    mask.write_text(mask_file("g8273-2-class-d", Path()).read_text())
+    assert not any(each == said for each in mask_objections(run, [record])[0])
 
 
 @pytest.mark.parametrize("quantity", ["cte", "mtie", "tdev", "dte_l_mtie", "dte_l_tdev"])
