@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import errno
+from ctypes import c_size_t
 from itertools import pairwise
 from random import Random
 
 import pytest
 
 from tests.targets.userstack.script import PLAIN_OPTIONS, SYN_OPTIONS, Peer, options_of
-from tests.targets.userstack.stack import NO_DELAY, READABLE, Socket, StackError
+from tests.targets.userstack.stack import MORE, NO_DELAY, READABLE, SEND_BYTES, WRITABLE, Socket, StackError
 
 URGENT = 32
 """The bit that `stack_ready()` would have for it."""
@@ -395,6 +396,33 @@ def test_a_full_segment_does_not_wait(peer4: Peer) -> None:
     peer4.expect("A", 1, 1, data=b"a")
     sock.send(bytes(1460))
     peer4.expect("A", 2, 1, size=1460)
+
+
+@pytest.mark.parametrize("no_delay", [0, 1])
+def test_where_more_is_to_follow_full_segments_go_and_the_rest_waits(peer4: Peer, no_delay: int) -> None:
+    sock = peer4.connected()
+    sock.set(NO_DELAY, no_delay)
+    sock.send(bytes(1459), flags=MORE)
+    peer4.expect_nothing()
+    sock.send(bytes(1462), flags=MORE)
+    peer4.expect("A", 1, 1, size=1460)
+    peer4.expect("A", 1461, 1, size=1460)
+    peer4.expect_nothing()
+    sock.send(bytes(1459))
+    peer4.expect("A", 2921, 1, size=1460)
+
+
+@pytest.mark.parametrize("size", [3000, 4096, 5000])
+def test_what_leaves_no_room_goes_though_more_is_to_follow(peer4: Peer, size: int) -> None:
+    """Here a segment is larger than the buffer: who waits until there is room again can add nothing to it."""
+    peer4.stack.call("stack_set_mtu", c_size_t(9000))
+    sock = peer4.connected(options=(("MSS", 8960),))
+    sock.set(SEND_BYTES, 4096)
+    taken = sock.send(bytes(size), flags=MORE)
+    assert not sock.ready & WRITABLE
+    peer4.expect("A", 1, 1, size=taken)
+    peer4.inject("A")
+    assert sock.ready & WRITABLE
 
 
 def test_what_is_not_acknowledged_is_sent_again(peer: Peer) -> None:

@@ -236,6 +236,18 @@ static size_t room_bytes(const struct stack_socket *sock)
 	return held < limit ? limit - held : 0;
 }
 
+/* What is not full waits for more, also where NO_DELAY is set. */
+static void send_full_segments(struct tcp_pcb *pcb)
+{
+	const tcpflags_t no_delay = pcb->flags & TF_NODELAY;
+
+	if (!pcb->unsent || (!pcb->unsent->next && pcb->unsent->len < pcb->mss))
+		return;
+	tcp_clear_flags(pcb, TF_NODELAY);
+	tcp_output(pcb);
+	tcp_set_flags(pcb, no_delay);
+}
+
 int64_t stack_tcp_send(struct stack_socket *sock, const void *data, size_t size_bytes, unsigned int flags)
 {
 	const uint8_t *bytes = data;
@@ -262,8 +274,11 @@ int64_t stack_tcp_send(struct stack_socket *sock, const void *data, size_t size_
 			break;
 		taken += part_bytes;
 	}
-	if (taken && !(flags & STACK_MORE))
+	/* Who waits until there is room again sends no more before something has gone. */
+	if (taken && (!(flags & STACK_MORE) || taken < size_bytes || !(stack_tcp_ready(sock) & STACK_WRITABLE)))
 		tcp_output(sock->tcp);
+	else if (taken)
+		send_full_segments(sock->tcp);
 	stack_socket_changed(sock);
 	return taken || !size_bytes ? (int64_t)taken : -EAGAIN;
 }
